@@ -51,15 +51,15 @@ class DutDesign(DotDesign):
     assertions: bool = False
 
     def unfit_for(self, simulator: str) -> str:
-        """Why a simulator cannot simulate the design, as far as that is known before it tries; empty where it may."""
-        return unfit(self.module, simulator)
+        """Why a simulator cannot run the design, though it may not say so; empty where it can."""
+        why = unfit(self.module, simulator)
+        return f"{self.dut.path}: {why}: --sim verilator" if why else ""
 
     def check(self, simulators: Sequence[str]) -> None:
-        """Raise ValueError for a simulator that cannot simulate the design."""
+        """Raise ValueError for a simulator that cannot run the design."""
         for simulator in simulators:
             if why := self.unfit_for(simulator):
-                other = " or ".join(one for one in ("verilator", "icarus") if not self.unfit_for(one))
-                raise InputError(f"{self.dut.path}: {why}{f': --sim {other}' if other else ''}")
+                raise InputError(why)
 
     def sources(self, simulator: str) -> HdlSources:
         """Bench, adapter and the user's files; Icarus has no assertions."""

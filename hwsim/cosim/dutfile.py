@@ -9,9 +9,9 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, Strict, ValidationError, model_validator
 
 from hwsim.cosim.designsources import DesignSources
-from hwsim.cosim.dutpart import DutPart, Name, Parameter
+from hwsim.cosim.dutpart import DutPart, Name, Parameter, Positive, Slice, Whole
 from hwsim.cosim.flagkeys import FlagPorts, flagged
-from hwsim.cosim.places import Constant, Ports, Slice
+from hwsim.cosim.places import Constant, Ports
 from hwsim.cosim.sourcekeys import SourceKeys, sources_of
 from hwsim.cosim.stepsfile import DesignBoundaries
 from hwsim.errors import InputError
@@ -23,8 +23,6 @@ from hwsim.spec import Unit, load_unit
 
 MOST_COPIED = 64  # bits of a result that has copies
 MOST_CYCLES = 4096  # of a latency
-Positive = Annotated[int, Strict(), Field(ge=1)]
-Whole = Annotated[int, Strict(), Field(ge=0)]
 
 
 class Reset(DutPart):

@@ -1,4 +1,4 @@
-"""What the parts of a user's design file share: their base, and kinds of words."""
+"""What the parts of DUT.yaml are made of: frozen mappings without unknown keys, and the words in them."""
 
 from __future__ import annotations
 
@@ -6,8 +6,13 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, Strict
 
-Name = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_$]*$")]
+# A port, with fields and indices behind its name.
+SELECTED = r"[A-Za-z_][A-Za-z0-9_$]*(?:\.[A-Za-z_][A-Za-z0-9_$]*|\[\d+(?::\d+)?\])*"
+Positive = Annotated[int, Strict(), Field(ge=1)]
+Whole = Annotated[int, Strict(), Field(ge=0)]
 Parameter = Annotated[int, Strict()] | str
+Name = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_$]*$")]
+Slice = Annotated[str, Field(pattern=f"^{SELECTED}$")]
 
 
 class DutPart(BaseModel):

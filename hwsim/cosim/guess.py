@@ -8,13 +8,14 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import assert_never
+from typing import NamedTuple, assert_never
 
 from hwsim.cosim.designsources import SUFFIXES, DesignSources
 from hwsim.cosim.elaborate import Module, Port, read_module
 from hwsim.cosim.filelist import read_list
 from hwsim.cosim.shapes import Packed, Struct, Vector
 from hwsim.errors import InputError
+from hwsim.model.flags import FlagName, undefined
 from hwsim.spec import Unit, load_unit
 
 UNKNOWN = "# ?"
@@ -43,6 +44,16 @@ HANDSHAKE: tuple[tuple[str, str, re.Pattern[str]], ...] = (
 )
 AFFIX = re.compile(r"^(in|out|i|o|s_axis|m_axis)_+|_+(in|out|i|o|ni|no)$")
 PLAIN_WORD = re.compile(r"[\w./+-]+")
+# Status flags, by the names that IEEE 754 and RISC-V have for them.
+FLAGS: dict[FlagName, re.Pattern[str]] = {
+    "invalid": re.compile(r"^(nv|invalid(_op(eration)?)?)$"),
+    "divide_by_zero": re.compile(r"^(dz|div(ide)?_?by_?zero)$"),
+    "overflow": re.compile(r"^(of|ovf|overflow)$"),
+    "underflow": re.compile(r"^(uf|unf|underflow)$"),
+    "inexact": re.compile(r"^(nx|inexact)$"),
+    "nan": re.compile(r"^(is_?)?nan$"),
+}
+INDEXED = re.compile(r"^(.*)\[(\d+)\](\..*)$")
 NUMBERED = re.compile(r"^(.*?)_?(\d+)(_[io])?$")
 
 
@@ -55,6 +66,7 @@ class Guess:
     reset: tuple[str, bool] | None = None
     handshake: dict[str, str] = field(default_factory=dict)
     places: dict[str, str] = field(default_factory=dict)
+    flags: dict[FlagName, str] = field(default_factory=dict)
     constants: list[str] = field(default_factory=list)
     unknown: list[str] = field(default_factory=list)
 
@@ -115,26 +127,40 @@ def guess(module: Module) -> Guess:
             continue
         for key, ports in groups.items():
             if ports[0].direction == direction and pattern.match(bare(key)):
-                made.places[role] = _place(key, ports)
+                made.places[role] = _place(ports)
                 del groups[key]
                 break
     if "result" not in made.places:
         outputs = [(key, ports) for key, ports in groups.items() if ports[0].direction == "out"]
         if outputs:
             key, ports = max(outputs, key=lambda item: item[1][0].width)
-            made.places["result"] = _place(key, ports)
+            made.places["result"] = _place(ports)
             del groups[key]
+    for name, pattern in FLAGS.items():
+        for key, ports in groups.items():
+            if ports[0].direction == "out" and len(ports) == ports[0].width == 1 and pattern.match(bare(key)):
+                made.flags[name] = ports[0].name
+                del groups[key]
+                break
     made.constants = [port.name for ports in groups.values() for port in ports if port.direction == "in"]
     return made
 
 
 def _leaves(port: Port) -> Iterator[Port]:
-    """A port, or the fields of a struct, and of the structs in it, as ports of their names."""
+    """A port, or the fields of a struct, of the structs in it, and of arrays of these, as ports of their names."""
+    if port.arrays and isinstance(port.shape, Struct):
+        span, *others = port.arrays
+        for index in span.indices:
+            yield from _leaves(replace(port, name=f"{port.name}[{index}]", arrays=tuple(others)))
+        return
     match port.shape:
-        case Struct(members=members) if not port.arrays:
+        case Struct(members=members):
             for member in members:
                 yield from _leaves(replace(port, name=f"{port.name}.{member.name}", shape=member.shape))
-        case Struct() | Vector() | Packed():
+        case Packed(range=span, element=Struct() as element):
+            for index in span.indices:
+                yield from _leaves(replace(port, name=f"{port.name}[{index}]", shape=element))
+        case Vector() | Packed():
             yield port
         case _:
             assert_never(port.shape)
@@ -159,15 +185,33 @@ def _is_control(made: Guess, port: Port) -> bool:
     return True
 
 
+class _Numbered(NamedTuple):
+    """A name with a number in it. each: the name with `{}` for the number; alike: without it, as of a port alone."""
+
+    each: str
+    alike: str
+    number: int
+
+
+def _number(name: str) -> _Numbered | None:
+    """The number in a name: an index before a field, or digits at its end; None for neither."""
+    if found := INDEXED.match(name):
+        return _Numbered(f"{found[1]}[{{}}]{found[3]}", f"{found[1]}{found[3]}", int(found[2]))
+    if found := NUMBERED.match(name):
+        before, after = name[: found.start(2)], name[found.end(2) :]
+        return _Numbered(f"{before}{{}}{after}", f"{found[1]}{found[3] or ''}", int(found[2]))
+    return None
+
+
 def _numbered(ports: Sequence[Port]) -> dict[str, list[Port]]:
     """Ports by name; those that differ in a number alone, `a0`, `a1`, and are numbered from 0, together."""
     groups: dict[str, list[Port]] = {}
     for port in ports:
-        found = NUMBERED.match(port.name)
-        groups.setdefault(f"{found[1]}{found[3] or ''}" if found else port.name, []).append(port)
+        found = _number(port.name)
+        groups.setdefault(found.alike if found else port.name, []).append(port)
     made: dict[str, list[Port]] = {}
     for key, members in groups.items():
-        numbers = [int(found[2]) for port in members if (found := NUMBERED.match(port.name))]
+        numbers = [found.number for port in members if (found := _number(port.name))]
         alike = len({(port.direction, port.width) for port in members}) == 1
         if len(members) > 1 and alike and sorted(numbers) == list(range(len(members))):
             made[key] = [port for _, port in sorted(zip(numbers, members, strict=True), key=lambda pair: pair[0])]
@@ -176,13 +220,18 @@ def _numbered(ports: Sequence[Port]) -> dict[str, list[Port]]:
     return made
 
 
-def _place(key: str, ports: list[Port]) -> str:
+def _place(ports: list[Port]) -> str:
     """A field's place as YAML."""
-    if len(ports) == 1:
+    found = _number(ports[0].name)
+    if len(ports) == 1 or found is None:
         return ports[0].name
-    each = NUMBERED.sub(lambda found: found[0].replace(found[2], "{}"), ports[0].name)
-    regular = all(each.replace("{}", str(index)) == port.name for index, port in enumerate(ports))
-    return f'"{each}"' if regular else f"[{', '.join(port.name for port in ports)}]"
+    regular = all(found.each.replace("{}", str(index)) == port.name for index, port in enumerate(ports))
+    return f'"{found.each}"' if regular else f"[{', '.join(_quoted(port.name) for port in ports)}]"
+
+
+def _quoted(text: str) -> str:
+    """A word as YAML has it: quoted where it would be more than a word or a number."""
+    return text if PLAIN_WORD.fullmatch(text) else json.dumps(text)
 
 
 def _sources(made: Guess, asked: FirstFile) -> Iterator[str]:
@@ -208,11 +257,6 @@ def _sources(made: Guess, asked: FirstFile) -> Iterator[str]:
         yield f"defines: {{{', '.join(f'{name}: {_quoted(value)}' for name, _, value in pairs)}}}"
 
 
-def _quoted(text: str) -> str:
-    """A word as YAML has it: quoted where it would be more than a word or a number."""
-    return text if PLAIN_WORD.fullmatch(text) else json.dumps(text)
-
-
 def _lines(made: Guess, given: FirstFile, specified: Unit | None) -> Iterator[str]:
     def asked(key: str, why: str) -> str:
         made.unknown.append(key)
@@ -233,9 +277,20 @@ def _lines(made: Guess, given: FirstFile, specified: Unit | None) -> Iterator[st
             yield f"reset: {{port: {name}, active: {'low' if low else 'high'}}}"
     yield _protocol(made, asked)
     yield from _ports(made, specified, asked)
+    if flags := _defined(made, specified):
+        doubt = "" if specified is not None else asked("flags", "where the unit defines them")
+        yield f"flags: {{{', '.join(f'{name}: {_quoted(port)}' for name, port in flags.items())}}}{doubt}"
     if made.constants:
-        named = ", ".join(f"{name}: 0" for name in made.constants)
+        named = ", ".join(f"{_quoted(name)}: 0" for name in made.constants)
         yield f"constants: {{{named}}}" + asked("constants", "inputs that no name explains")
+
+
+def _defined(made: Guess, unit: Unit | None) -> dict[FlagName, str]:
+    """The flags that a unit defines; all of an unknown unit."""
+    if unit is None:
+        return made.flags
+    products = None if "last" in made.places else unit.instruction.fill
+    return {name: port for name, port in made.flags.items() if not undefined(unit, name, products)}
 
 
 def _protocol(made: Guess, asked: Callable[[str, str], str]) -> str:

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, Strict, model_validator
+from pydantic import BeforeValidator, Strict, model_validator
 
-from hwsim.cosim.dutpart import DutPart
-from hwsim.cosim.portbits import SELECTED
+from hwsim.cosim.dutpart import DutPart, Slice
 from hwsim.errors import InputError
 from hwsim.formats.yamlfile import RuleError
 
-Slice = Annotated[str, Field(pattern=f"^{SELECTED}$")]
 Constant = Annotated[int, Strict()]
 Rest = Literal["zeros", "ones", "sign"]
 INPUTS = ("a", "b", "c", "scale_a", "scale_b")  # fields whose codes may stand in wider lanes

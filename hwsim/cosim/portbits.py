@@ -9,8 +9,6 @@ from hwsim.cosim.elaborate import Module, Port
 from hwsim.cosim.shapes import STEP, selected
 from hwsim.errors import InputError
 
-# A port, with fields and indices behind its name.
-SELECTED = r"[A-Za-z_][A-Za-z0-9_$]*(?:\.[A-Za-z_][A-Za-z0-9_$]*|\[\d+(?::\d+)?\])*"
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_$]*")
 
 # A bit of a port: the port, the indices of the word of it where it is an array of words, and the place in that.
@@ -18,7 +16,7 @@ PortBit = tuple[str, tuple[int, ...], int]
 PLAIN: tuple[int, ...] = ()  # the word of a port that is no array
 
 
-def bits_of(module: Module, text: str, direction: Literal["in", "out"]) -> tuple[PortBit, ...]:
+def named_bits(module: Module, text: str, direction: Literal["in", "out"]) -> tuple[PortBit, ...]:
     """The bits that a name means, the least significant first; of an array the first word as declared first.
 
     Raises InputError, a rule without its key, for a name that means none of the module's, and for another direction.

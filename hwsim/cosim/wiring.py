@@ -11,7 +11,7 @@ from hwsim.cosim.dutfile import Dut
 from hwsim.cosim.elaborate import Module
 from hwsim.cosim.flagkeys import flagged
 from hwsim.cosim.places import PortPlace, Rest
-from hwsim.cosim.portbits import PortBit, bits_of
+from hwsim.cosim.portbits import PortBit, named_bits
 from hwsim.cosim.ports import PortField
 from hwsim.errors import InputError
 from hwsim.formats import Format
@@ -206,11 +206,15 @@ class _Wirer:
         return lanes
 
     def _bits(self, key: str, text: str, direction: Direction) -> Element:
-        """The bits that a name means. Raises SpecError, naming the key."""
-        try:
-            return bits_of(self.module, text, direction)
-        except InputError as error:
-            raise self.dut.wrong(key, str(error)) from None
+        return bits_of(self.dut, self.module, key, text, direction)
+
+
+def bits_of(dut: Dut, module: Module, key: str, text: str, direction: Direction) -> Element:
+    """The bits that a name means, the least significant first. Raises SpecError, naming the key."""
+    try:
+        return named_bits(module, text, direction)
+    except InputError as error:
+        raise dut.wrong(key, str(error)) from None
 
 
 def _laid(fields: Sequence[tuple[str, int, int]]) -> tuple[PortField, ...]:

@@ -231,7 +231,7 @@ def _noticed(played: Played) -> str:
     owners = played.play.owners
     if first.kind == "result" and first.index < len(owners):
         return str(played.suite.cases[owners[first.index]].id)
-    return str(first.kind)
+    return f"{first.kind} {first.name}".strip()
 
 
 def dut_netlist(design: DutDesign, seed: int) -> Netlist:

@@ -100,6 +100,7 @@ def test_a_report_names_the_flag(icarus: None, tmp_path: Path, monkeypatch: pyte
     assert not row.passed
     told = "\n".join(failure_lines(row, report.of(row)))
     assert "flag inexact: expected 1, got 0" in told
+    assert report.coverage
     # What is wrong beside a result says nothing of cases that would be simpler.
     assert report.minimal is None and not report.causes
 
