@@ -10,7 +10,7 @@ from typing import Any
 from pyslang.ast import Compilation, InterfacePortSymbol, TypeParameterSymbol, VisitAction
 
 from hwsim.cosim.designsources import DesignSources
-from hwsim.cosim.shapes import Member, Packed, Range, Shape, Struct, Vector, words
+from hwsim.cosim.shapes import BitVector, Member, Packed, Range, Shape, Struct, words
 from hwsim.cosim.slang import AROUND, Compiled, compiled
 from hwsim.errors import InputError
 
@@ -181,5 +181,5 @@ def _shape(kind: Any) -> Shape:
         return Struct(kind.bitWidth, members)
     if kind.isPackedArray and kind.arrayElementType.canonicalType.bitWidth * kind.range.width == kind.bitWidth:
         span, element = Range(kind.range.left, kind.range.right), kind.arrayElementType.canonicalType
-        return Vector(span) if element.isScalar else Packed(span, _shape(element))
-    return Vector(Range(kind.bitWidth - 1, 0))
+        return BitVector(span) if element.isScalar else Packed(span, _shape(element))
+    return BitVector(Range(kind.bitWidth - 1, 0))

@@ -13,7 +13,7 @@ from typing import NamedTuple, assert_never
 from hwsim.cosim.designsources import SUFFIXES, DesignSources
 from hwsim.cosim.elaborate import Module, Port, read_module
 from hwsim.cosim.filelist import read_list
-from hwsim.cosim.shapes import Packed, Struct, Vector
+from hwsim.cosim.shapes import BitVector, Packed, Struct
 from hwsim.errors import InputError
 from hwsim.model.flags import FlagName, undefined
 from hwsim.spec import Unit, load_unit
@@ -160,7 +160,7 @@ def _leaves(port: Port) -> Iterator[Port]:
         case Packed(range=span, element=Struct() as element):
             for index in span.indices:
                 yield from _leaves(replace(port, name=f"{port.name}[{index}]", shape=element))
-        case Vector() | Packed():
+        case BitVector() | Packed():
             yield port
         case _:
             assert_never(port.shape)

@@ -42,7 +42,7 @@ class Range:
 
 
 @dataclass(frozen=True)
-class Vector:
+class BitVector:
     """Bits. range: their indices, the most significant one first."""
 
     range: Range
@@ -83,7 +83,7 @@ class Struct:
     members: tuple[Member, ...]
 
 
-Shape = Vector | Packed | Struct
+Shape = BitVector | Packed | Struct
 
 
 @dataclass(frozen=True)
@@ -113,7 +113,7 @@ def _field(part: PortPart, shape: Shape, name: str) -> PortPart:
                 if member.name == name:
                     return PortPart(part.low + member.low, member.shape.width, member.shape)
             raise InputError(f"has fields {', '.join(member.name for member in members)}, not {name}")
-        case Vector() | Packed():
+        case BitVector() | Packed():
             raise InputError(f"has no fields, and not {name}")
         case _:
             assert_never(shape)
@@ -126,8 +126,8 @@ def _indexed(part: PortPart, shape: Shape, step: re.Match[str]) -> PortPart:
     match shape:
         case Struct(members=members):
             raise InputError(f"has fields {', '.join(member.name for member in members)}, not {step[0]}")
-        case Vector(range=span):
-            each, name = Vector(Range(0, 0)), "bits"
+        case BitVector(range=span):
+            each, name = BitVector(Range(0, 0)), "bits"
         case Packed(range=span, element=each):
             name = "elements"
         case _:

@@ -16,7 +16,7 @@ from hwsim.cosim.dutdesign import DutDesign, dut_design
 from hwsim.cosim.dutfile import load_dut
 from hwsim.cosim.elaborate import read_module
 from hwsim.cosim.filelist import read_list
-from hwsim.cosim.shapes import Range, Vector
+from hwsim.cosim.shapes import BitVector, Range
 from hwsim.cosim.simulate import command
 from hwsim.cosim.tools import find_icarus, find_verilator
 from hwsim.errors import InputError
@@ -214,7 +214,7 @@ def test_a_parameter_may_be_a_type(tmp_path: Path) -> None:
     source.write_text("module typed #(parameter type T = logic, parameter int N = 2) (input T [N-1:0] a); endmodule\n")
     sources = DesignSources(files=(source,))
     assert read_module(sources, "typed").parameters == (("T", "logic"), ("N", "2"))
-    assert read_module(sources, "typed", {"N": 3}).by_name["a"].shape == Vector(Range(2, 0))
+    assert read_module(sources, "typed", {"N": 3}).by_name["a"].shape == BitVector(Range(2, 0))
     assert read_module(sources, "typed", {"T": "logic [4:0]", "N": 3}).by_name["a"].width == 15
 
 
