@@ -30,6 +30,9 @@ CONTEXT = 5
 # of a device that lost step before they could come.
 UNKNOWN, MISSING, LOST = -1, -2, -3
 
+FLAG, COPY = "flag", "copy"
+BESIDE = "beside_"  # before the names of what is kept of signals beside the results
+
 # What happened in a cycle is a byte: the bits of `drive`, and from this bit on those of `seen`.
 SEEN = 4
 
@@ -100,6 +103,22 @@ class Recording:
 
 
 @dataclass(frozen=True)
+class Beside:
+    """What is promised of signals beside the results, one after another in the bench's `beside`, the first lowest.
+
+    names: str[signals]. kinds: str[signals]: `flag`, or `copy` of the result, in which any NaN will do where it does in
+    the result. bits: int64[signals]. expected, mask: uint64[results, signals]; what a signal says counts where its mask
+    has ones.
+    """
+
+    names: np.ndarray
+    kinds: np.ndarray
+    bits: np.ndarray
+    expected: np.ndarray
+    mask: np.ndarray
+
+
+@dataclass(frozen=True)
 class CodeTable:
     """A promise of what combinational blocks return: rows of codes and, for each port, what it must say.
 
@@ -122,13 +141,15 @@ class Script:
     """One suite.
 
     payloads: what stands at the input, beat by beat. results: uint64[results, 3], in order: context, code, and whether
-    any NaN will do. first: where the suite's payloads begin in the bench's memory.
+    any NaN will do. beside: what stands beside them; None for a device that has nothing there. first: where the suite's
+    payloads begin in the bench's memory.
     """
 
     name: str
     promise: Promise
     payloads: Sequence[int] = ()
     results: np.ndarray = field(default_factory=lambda: np.zeros((0, 3), np.uint64))
+    beside: Beside | None = None
     first: int = 0
 
     @property
@@ -153,8 +174,9 @@ class PortMismatch:
 
     kind: `ready`, `valid`, `misuse` (another bit), `result` (another value), `unknown` (an X or Z), `refused` (a beat
     that was never taken), `hang` (results that never came), `dropped`, `changed`, `unasked`, `latency`, `tag` (a result
-    of a context of which none is due); of a code table, the port.
-    cycle: where. index: the number of the result that was due. got, expected: codes, or bits; and contexts.
+    of a context of which none is due), `flag` and `copy` (what stands beside a result); of a code table, the port.
+    cycle: where. index: the number of the result that was due. got, expected: codes, or bits; and contexts. name: of a
+    flag, or where the copy is.
     """
 
     kind: str
@@ -164,6 +186,7 @@ class PortMismatch:
     expected: int
     got_context: int = 0
     expected_context: int = 0
+    name: str = ""
 
 
 @dataclass
@@ -197,6 +220,8 @@ def write_job(folder: Path, scripts: Sequence[Script], width: int) -> list[str]:
             payloads.writelines(f"{payload:0{digits}x}\n" for payload in script.payloads)
             kind = type(script.promise).__name__
             arrays = {"results": script.results, "first": first, **vars(script.promise)}
+            if script.beside is not None:
+                arrays |= {f"{BESIDE}{key}": value for key, value in vars(script.beside).items()}
             np.savez(folder / f"suite{index}.npz", kind=kind, **arrays)
             first += len(script.payloads)
     return [f"+last={max(first - 1, 0)}"]
@@ -212,7 +237,9 @@ def read_script(folder: Path, index: int, name: str) -> Script:
     with np.load(folder / f"suite{index}.npz") as saved:
         data = {key: saved[key] if saved[key].ndim else saved[key].item() for key in saved.files}
     kind, first, results = data.pop("kind"), data.pop("first"), data.pop("results")
-    return Script(name, PROMISES[kind](**data), results=results, first=first)
+    signals = {key.removeprefix(BESIDE): data.pop(key) for key in list(data) if key.startswith(BESIDE)}
+    beside = Beside(**signals) if signals else None
+    return Script(name, PROMISES[kind](**data), results=results, beside=beside, first=first)
 
 
 def read_progress(folder: Path) -> tuple[str, int] | None:

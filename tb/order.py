@@ -8,6 +8,8 @@ comes in just that cycle.
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable, Iterator
+from itertools import accumulate
 from typing import Any
 
 from cocotb.clock import Clock
@@ -17,6 +19,7 @@ from hwsim.tb.cycles import PERIOD_NS
 from hwsim.tb.heartbeat import Heartbeat
 from hwsim.tb.job import (
     CONTEXT,
+    COPY,
     INDEX,
     LOST,
     MISSING,
@@ -30,6 +33,7 @@ from hwsim.tb.job import (
     UNKNOWN,
     VALID,
     BeatOrder,
+    Beside,
     PortMismatch,
     Script,
     SuiteOutcome,
@@ -40,6 +44,33 @@ MOST_LOST = 16  # of isolated segments in which the device may lose step, before
 
 class LostStep(Exception):
     """The device no longer answers what it was asked: nothing after it means anything."""
+
+
+class BesideBoard:
+    """Holds what stands beside a result against what is promised. any_nan: whether a result's copy may be that NaN."""
+
+    def __init__(self, beside: Beside, any_nan: Callable[[int, int], bool]):
+        self.any_nan = any_nan
+        bits: list[int] = beside.bits.tolist()
+        lows = list(accumulate(bits, initial=0))[:-1]
+        names, kinds = beside.names.tolist(), beside.kinds.tolist()
+        self.signals = [
+            (kind, name, low, (1 << width) - 1) for kind, name, low, width in zip(kinds, names, lows, bits, strict=True)
+        ]
+        self.wanted = [_joined(row, lows) for row in beside.expected.tolist()]
+        self.masks = [_joined(row, lows) for row in beside.mask.tolist()]
+
+    def wrong(self, index: int, seen: int) -> Iterator[tuple[str, str, int, int]]:
+        """Of a result, every signal that is not as promised: kind, name, what it said and what it should."""
+        differ = (seen ^ self.wanted[index]) & self.masks[index]
+        for kind, name, low, ones in self.signals if differ else ():
+            got, want = seen >> low & ones, self.wanted[index] >> low & ones
+            if differ >> low & ones and not (kind == COPY and self.any_nan(index, got)):
+                yield kind, name, got, want
+
+
+def _joined(values: list[int], lows: list[int]) -> int:
+    return sum(value << low for value, low in zip(values, lows, strict=True))
 
 
 class Player:
@@ -55,9 +86,14 @@ class Player:
         self.at = self.closed = self.start = 0  # the next beat, and the next result that a closing beat asks for
         self.traffic = bytearray()  # a byte a cycle: bits of `drive`, and above them those of `seen`
         self.due: deque[tuple[int, int]] = deque()  # results asked for, and the count in which they are due
-        self.held: tuple[int, int] | None = None
+        self.held: tuple[int, int, int] | None = None
         self.standing = self.counts = self.late = False
         self.edge, self.quiet = RisingEdge(dut.clk), ReadOnly()
+        self.beside = None if script.beside is None else BesideBoard(script.beside, self.any_nan)
+
+    def any_nan(self, index: int, code: int) -> bool:
+        """Whether a code is a NaN where any NaN will do for the result of that number."""
+        return bool(self.results[index][2]) and code >= 0 and code & self.order.nan_mask > self.order.nan_above
 
     def note(self, kind: str, got: int, expected: int) -> None:
         """Note a mismatch of the result that is due next."""
@@ -129,14 +165,18 @@ class Player:
             self.note("latency", latency + self.count - count, latency)
             raise LostStep
         got = seen >> CONTEXT, UNKNOWN if seen & SEEN_UNKNOWN else int(self.dut.result.value)
-        if self.held is not None and self.held != got:
-            self.note("changed", got[1], self.held[1])
-        self.held = None if take else got
+        beside = 0 if self.beside is None else int(self.dut.beside.value)  # 0 where a bit of it is unknown
+        if self.held is not None and self.held != (*got, beside):
+            self.note("changed", *((got[1], self.held[1]) if got != self.held[:2] else (beside, self.held[2])))
+        self.held = None if take else (*got, beside)
         if not take:
             return
         self.silent = 0
         self.codes[index] = got[1]
         self._compare(index, got)
+        if self.beside is not None and got[1] != UNKNOWN:
+            for kind, name, told, want in self.beside.wrong(index, beside):
+                self.outcome.note(PortMismatch(kind, self.cycle, index, told, want, name=name))
         self.outcome.results += self.counts
         del self.due[place]
 
@@ -158,9 +198,8 @@ class Player:
         raise LostStep
 
     def _compare(self, index: int, got: tuple[int, int]) -> None:
-        context, code, any_nan = self.results[index]
-        is_nan = any_nan and got[1] >= 0 and got[1] & self.order.nan_mask > self.order.nan_above
-        if got != (context, code) and not (is_nan and got[0] == context):
+        context, code, _ = self.results[index]
+        if got != (context, code) and not (got[0] == context and self.any_nan(index, got[1])):
             kind = "unknown" if got[1] == UNKNOWN else "result"
             self.outcome.note(PortMismatch(kind, self.cycle, index, got[1], code, got[0], context))
 

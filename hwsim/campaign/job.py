@@ -248,7 +248,7 @@ def content_of(path: Path) -> str:
     try:
         read: Sequence[Path] = dut_design(dut).module.files
     except InputError:  # what cannot be elaborated is a failure of its jobs
-        read = dut.sources
+        read = dut.sources.files
     digest = hashlib.sha256(as_yaml(dut.unit).encode())
     for one in (path, *sorted(read)):
         digest.update(b"\0" + one.read_bytes())

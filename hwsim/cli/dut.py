@@ -15,14 +15,27 @@ from hwsim.errors import InputError
 
 @app.command("dut-init")
 def dut_init(
-    source: Annotated[Path, typer.Argument(metavar="TOP.v", help="The file with the top module.")],
+    source: Annotated[
+        Path | None, typer.Argument(metavar="[TOP.v]", help="The file with the top module; none where a list has it.")
+    ] = None,
     more: Annotated[list[Path] | None, typer.Argument(metavar="[FILE]...", help="Files that it needs.")] = None,
+    filelist: Annotated[
+        list[Path] | None,
+        typer.Option("--filelist", "-f", metavar="FILE", help="A file list, as simulators take; again for more."),
+    ] = None,
+    include: Annotated[
+        list[Path] | None, typer.Option("--include", "-I", help="A folder of included files; again for more.")
+    ] = None,
+    define: Annotated[
+        list[str] | None, typer.Option("--define", "-D", metavar="NAME=VALUE", help="A define; again for more.")
+    ] = None,
     top: Annotated[str | None, typer.Option(help="The top module, where the files have several.")] = None,
     unit: Annotated[
         str | None, typer.Option(help="The unit that it claims to be, to guess with.", autocompletion=complete.units)
     ] = None,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="FILE", help="TOP.yaml beside the source unless given.")
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE", help="TOP.yaml beside the source, or the list, unless given."),
     ] = None,
 ) -> None:
     """Read the ports of a design and write a first DUT.yaml; what is not known is marked `# ?` in it.
@@ -30,13 +43,30 @@ def dut_init(
     \b
     hwsim dut-init rtl/dot4.v
     hwsim dut-init rtl/dot4.v rtl/adder.v --unit hopper-wgmma-e4m3-f32 -o dot4.yaml
+    hwsim dut-init -f rtl/files.f --top dot4 --include rtl/include --define LANES=4
     """
-    from hwsim.cosim.guess import first_file
+    from hwsim.cosim.filelist import defined
+    from hwsim.cosim.guess import FirstFile, first_file
 
-    target = output or source.with_suffix(".yaml")
+    beside = [*([source] if source is not None else []), *(filelist or [])]
+    if not beside:
+        raise InputError("dut-init must have a source or --filelist")
+    target = output or beside[0].with_suffix(".yaml")
     if target.exists():
         raise InputError(f"{target} is there already; name another with --output")
-    text, unknown = first_file([source, *(more or [])], top, unit, target.parent)
+    for folder in include or []:
+        if not folder.is_dir():
+            raise InputError(f"--include must be a folder, not {folder}")
+    asked = FirstFile(
+        sources=(*([source] if source is not None else []), *(more or [])),
+        folder=target.parent,
+        filelists=tuple(filelist or []),
+        include=tuple(folder.resolve() for folder in include or []),
+        defines=tuple(defined(one, "--define") for one in define or []),
+        top=top,
+        unit=unit,
+    )
+    text, unknown = first_file(asked)
     try:
         with target.open("x", encoding="utf-8") as file:
             file.write(text)

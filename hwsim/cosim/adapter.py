@@ -7,12 +7,15 @@ from dataclasses import replace
 
 from hwsim.cosim.controls import ALWAYS, Controls, Driven, joined
 from hwsim.cosim.dutfile import Dut
-from hwsim.cosim.elaborate import Module
+from hwsim.cosim.elaborate import Module, Port
+from hwsim.cosim.portbits import PortBit
+from hwsim.cosim.ports import PortField
 from hwsim.cosim.protocolkind import ControlPort
 from hwsim.cosim.protocollogic import ProtocolLogic, protocol_logic
 from hwsim.cosim.schedule import Serialized
 from hwsim.cosim.serialprotocol import SerialProtocol
-from hwsim.cosim.wiring import PLAIN, PortBit, Wiring, port_bit
+from hwsim.cosim.slang import overrides
+from hwsim.cosim.wiring import Wiring, port_bit
 
 ADAPTER = "hwsim_adapter"
 NAMED = ("first", "last", "context")  # the fields of a beat that the logic may name
@@ -47,54 +50,65 @@ def adapter(dut: Dut, module: Module, fields: Wiring, *, recorded: bool = False)
     ]
     assigned, connections = list[str](), list[str]()
     for port in module.ports:
-        wire = f"port_{port.name}"
-        array = f" [{port.elements[0]}:{port.elements[-1]}]" if port.elements else ""
-        lines.append(f"  wire [{port.width - 1}:0] {wire}{array};\n")
-        connections.append(f"    .{port.name}({wire})")
-        for element in port.elements or (PLAIN,):
-            if (port.name, element) in driven:
-                target = f"{wire}[{element}]" if port.elements else wire
-                assigned.append(f"  assign {target} = {driven[port.name, element]};\n")
+        lines.append(f"  {_declared(port)};\n")
+        connections.append(f"    .{port.name}(port_{port.name})")
+        assigned += [
+            f"  assign {_word(port.name, word)} = {driven[port.name, word]};\n"
+            for word in port.words
+            if (port.name, word) in driven
+        ]
     lines += [*(f"  {line}\n" for line in _streams(module, logic, fields)), *assigned]
-    parameters = ", ".join(f".{name}({value})" for name, value in dut.file.parameters.items())
+    parameters = overrides(dut.file.parameters)
     lines.append(f"  {module.name} {f'#({parameters}) ' if parameters else ''}dut (\n")
     lines += [",\n".join(connections), "\n  );\n"]
-    outputs = (f", port_{port.name}" for port in module.ports if port.direction == "out" and not port.elements)
+    outputs = (f", port_{port.name}" for port in module.ports if port.direction == "out" and not port.arrays)
     lines += [f"  wire unused = &{{1'b0, clk, rst, i__payload, i__valid, o__ready{''.join(outputs)}}};\nendmodule\n"]
     return "".join(lines)
 
 
-def _driven(dut: Dut, module: Module, fields: Wiring, logic: ProtocolLogic) -> dict[tuple[str, int], str]:
+def _declared(port: Port) -> str:
+    """What stands at a port. An array must be of the port's own kind of words; any other port is so many bits."""
+    if not port.arrays:
+        return f"wire [{port.width - 1}:0] port_{port.name}"
+    kind = f"{'bit' if port.two_state else 'logic'}{' signed' if port.signed else ''}"
+    return f"{kind} [{port.width - 1}:0] port_{port.name} {''.join(map(str, port.arrays))}"
+
+
+def _word(name: str, word: tuple[int, ...]) -> str:
+    return f"port_{name}{''.join(f'[{index}]' for index in word)}"
+
+
+def _driven(dut: Dut, module: Module, fields: Wiring, logic: ProtocolLogic) -> dict[tuple[str, tuple[int, ...]], str]:
     """What every word of every input is driven with."""
     sources: dict[PortBit, str] = {}
+
+    def drive(key: str, bit: PortBit, source: str) -> None:
+        if bit in sources:
+            raise dut.wrong(key, f"drives bit {bit[2]} of {bit[0]}, which something else drives too")
+        sources[bit] = source
+
     for one in (*_controls(dut, module), *logic.driven, *_fields(fields, logic)):
-        if one.bit in sources:
-            raise dut.wrong(one.key, f"drives bit {one.bit[2]} of {one.bit[0]}, which something else drives too")
-        sources[one.bit] = one.source
-    made: dict[tuple[str, int], str] = {}
+        drive(one.key, one.bit, one.source)
+    for bit, held in fields.held.items():
+        drive("constants", bit, f"1'd{held}" if isinstance(held, int) else sources[held])
+    made: dict[tuple[str, tuple[int, ...]], str] = {}
     for port in module.ports:
-        for element in (port.elements or (PLAIN,)) if port.direction == "in" else ():
-            words = [sources.get((port.name, element, bit)) for bit in range(port.width)]
-            if None in words:
-                raise dut.wrong("ports", f"leave bit {words.index(None)} of input {port.name} undriven; see constants")
-            made[port.name, element] = joined(word for word in words if word is not None)
+        for word in port.words if port.direction == "in" else ():
+            drivers = [sources.get((port.name, word, place)) for place in range(port.width)]
+            if None in drivers:
+                missing = drivers.index(None)
+                raise dut.wrong("ports", f"leave bit {missing} of input {port.name} undriven; see constants")
+            made[port.name, word] = joined(driver for driver in drivers if driver is not None)
     return made
 
 
 def _controls(dut: Dut, module: Module) -> Iterator[Driven]:
-    """Clock, reset and constants."""
+    """Clock and reset."""
     file, controls = dut.file, Controls(dut, module)
     if file.clock is not None:
         yield controls.driven_as("clock", ControlPort(port=file.clock), "clk")
     if file.reset is not None:
         yield controls.driven_as("reset.port", ControlPort(port=file.reset.port, active=file.reset.active), "rst")
-    for name, constant in file.constants.items():
-        port = module.by_name.get(name)
-        if port is None or port.direction != "in" or port.elements:
-            inputs = ", ".join(port.name for port in module.ports if port.direction == "in")
-            raise dut.wrong(f"constants.{name}", f"must name an input of {module.name} ({inputs}), not {name}")
-        for place in range(port.width):
-            yield Driven(f"constants.{name}", (name, PLAIN, place), f"1'd{constant >> place & 1}")
 
 
 def _fields(fields: Wiring, logic: ProtocolLogic) -> Iterator[Driven]:
@@ -103,15 +117,14 @@ def _fields(fields: Wiring, logic: ProtocolLogic) -> Iterator[Driven]:
         for number, bits in enumerate(fields.places.get(field.name, ())):
             first = field.offset + number * field.bits + fields.shift.get(field.name, 0)
             for index, bit in enumerate(bits):
-                beyond = index >= field.bits  # of a context's port that is wider than the contexts need
                 source = logic.fields.get(field.name) or f"i__payload[{first + index}]"
-                yield Driven(f"ports.{field.name}", bit, "1'd0" if beyond else source)
+                yield Driven(f"ports.{field.name}", bit, source)
 
 
 def at_any_time(dut: Dut, module: Module, fields: Wiring) -> str:
     """What stands at the ports of a result, whether it is one or not; of a schedule those of it side by side."""
     if not isinstance(dut.file.protocol, SerialProtocol):
-        return _result(module, fields)
+        return _result(module, fields, fields.output[0])
     ports = Serialized(dut, module, fields, dut.file.protocol).results
     bits = [port_bit(bit, module) for port in ports for bit in port.bits]
     return joined([*bits, *["1'd0"] * (fields.output[0].bits - len(bits))])
@@ -122,11 +135,13 @@ def _streams(module: Module, logic: ProtocolLogic, fields: Wiring) -> Iterator[s
     context = logic.context
     if "result_context" in fields.places:
         context = joined(port_bit(bit, module) for bit in fields.places["result_context"][0])
+    beside = [_result(module, fields, field) for field in fields.beside]
+    parts = [*reversed(beside), context, logic.result or _result(module, fields, fields.output[0])]
     body = [
         *logic.lines,
         f"assign i__ready = {logic.ready};",
         f"assign o__valid = {logic.valid};",
-        f"assign o__payload = {{{context}, {logic.result or _result(module, fields)}}};",
+        f"assign o__payload = {{{', '.join(parts)}}};",
     ]
     said = "\n".join([*body, *logic.fields.values(), *(one.source for one in logic.driven)])
     for field in fields.input:
@@ -138,10 +153,9 @@ def _streams(module: Module, logic: ProtocolLogic, fields: Wiring) -> Iterator[s
     yield from body
 
 
-def _result(module: Module, fields: Wiring) -> str:
-    """The result's container: the design's bits above its padding, zeros elsewhere."""
-    (field, _), (bits,) = fields.output, fields.places["result"]
-    shift = fields.shift["result"]
+def _result(module: Module, fields: Wiring, field: PortField) -> str:
+    """A field of the output as its container: the design's bits above its padding, zeros elsewhere."""
+    (bits,), shift = fields.places[field.name], fields.shift.get(field.name, 0)
     above = field.bits - shift - len(bits)
     made = joined(port_bit(bit, module) for bit in bits)
     return ", ".join([*([f"{above}'d0"] if above else []), made, *([f"{shift}'d0"] if shift else [])])

@@ -12,7 +12,7 @@ from typing import TypeVar
 from hwsim.cosim.ports import PortMap
 
 TOP = "hwsim_bench"
-PUBLIC = ("clk", "drive", "seen", "result")
+PUBLIC = ("clk", "drive", "seen", "result")  # and `beside`, where something stands beside the results
 WORD = 32  # bits of what says a result, at least
 DEPTH = 1 << 17  # beats that one run can hold
 
@@ -27,7 +27,7 @@ module {bench} (
   // bit 0: the input is ready; 1: the output is valid; 2: misuse; 3: an unknown bit in these; 4: in a valid result;
   // from 5 on: the context
   output [31:0] seen,
-  output [{code_high}:0] result
+  output [{code_high}:0] result{beside_port}
 );
   reg [{input_high}:0] payloads [0:{depth_high}];
   integer last;
@@ -51,7 +51,7 @@ module {bench} (
   wire [{output_high}:0] known = (!lost & output_valid & !unknown) ? out : {output_width}'d0;
   wire [{context_high_}:0] owner = known[{context_high}:{context_low}];
   assign seen = lost ? 32'd8 : {{ {seen_padding}'d0, owner, unknown, 1'b0, misuse, output_valid, input_ready }};
-  assign result = {{ {result_padding}known[{result_high}:{result_low}] }};
+  assign result = {{ {result_padding}known[{result_high}:{result_low}] }};{beside}
 endmodule
 """
 
@@ -61,6 +61,7 @@ def bench(ports: PortMap) -> str:
     i, o = ports.input, ports.output
     fields = {field.name: field for field in o.fields}
     result, context = fields["result"], fields["context"]
+    low, high = o.width - ports.beside_width, o.width - 1
     return TEMPLATE.format(
         bench=TOP,
         top=ports.top,
@@ -87,7 +88,14 @@ def bench(ports: PortMap) -> str:
         context_low=context.offset,
         context_high_=context.bits - 1,
         seen_padding=27 - context.bits,
+        beside_port=f",\n  output [{high - low}:0] beside" if ports.beside else "",
+        beside=f"\n  assign beside = known[{high}:{low}];" if ports.beside else "",
     )
+
+
+def public(ports: PortMap) -> tuple[str, ...]:
+    """The bench's ports."""
+    return (*PUBLIC, "beside") if ports.beside else PUBLIC
 
 
 def fitting(items: Iterable[T], beats: Callable[[T], int], most: int) -> Iterator[list[T]]:

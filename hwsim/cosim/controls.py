@@ -9,8 +9,9 @@ from itertools import groupby
 
 from hwsim.cosim.dutfile import Dut
 from hwsim.cosim.elaborate import Module
+from hwsim.cosim.portbits import NAME, PortBit
 from hwsim.cosim.protocolkind import ControlPort, NamedControl
-from hwsim.cosim.wiring import PortBit, bit_of, port_bit
+from hwsim.cosim.wiring import Direction, bit_of, port_bit
 
 INDEXED = re.compile(r"(\w+)\[\d+\]")
 PLAIN_NAME = re.compile(r"\w+(\[\d+\])?")
@@ -51,16 +52,16 @@ class Controls:
         wire = port_bit(self._bit(f"protocol.{control.key}", control.port, "out"), self.module)
         return wire if control.port.active == "high" else inverted(wire)
 
-    def _bit(self, key: str, control: ControlPort, direction: str) -> PortBit:
-        name, _, index = control.port.partition("[")
-        port, module = self.module.by_name.get(name), self.module
-        if port is None or port.direction != direction or port.elements:
+    def _bit(self, key: str, control: ControlPort, direction: Direction) -> PortBit:
+        named, module = NAME.match(control.port), self.module
+        port = module.by_name.get(named[0]) if named else None
+        if port is None or port.direction != direction or port.arrays:
             ports = ", ".join(one.name for one in module.ports if one.direction == direction)
-            raise self.dut.wrong(key, f"must name an {DIRECTIONS[direction]} of {module.name} ({ports}), not {name}")
-        if port.width != 1 and not index:
-            raise self.dut.wrong(
-                key, f"must name an {DIRECTIONS[direction]} of one bit, not {name} ({port.width} bits)"
-            )
+            rule = f"must name an {DIRECTIONS[direction]} of {module.name} ({ports}), not {control.port}"
+            raise self.dut.wrong(key, rule)
+        if port.width != 1 and control.port == port.name:
+            rule = f"must name an {DIRECTIONS[direction]} of one bit, not {port.name} ({port.width} bits)"
+            raise self.dut.wrong(key, rule)
         return bit_of(self.dut, module, key, control.port, direction)
 
 

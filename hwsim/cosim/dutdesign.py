@@ -15,11 +15,12 @@ from hwsim.cases.case import Case
 from hwsim.cases.drawing import Stream
 from hwsim.cosim.adapter import ADAPTER, adapter
 from hwsim.cosim.assertions import checks
-from hwsim.cosim.bench import PUBLIC, TOP, bench
+from hwsim.cosim.bench import TOP, bench, public
+from hwsim.cosim.beside import beside
 from hwsim.cosim.build import HdlSources
 from hwsim.cosim.design import STUCK_AFTER, DotDesign, Play, Suite, Tick
 from hwsim.cosim.dutfile import Dut
-from hwsim.cosim.elaborate import Module, read_module
+from hwsim.cosim.elaborate import MOST_NAMES, Module, read_module
 from hwsim.cosim.ports import PortMap, StreamPort
 from hwsim.cosim.protocols import TaggedProtocol
 from hwsim.cosim.suitekinds import SuiteKind
@@ -32,7 +33,7 @@ from hwsim.formats import FloatFormat, codes_of
 from hwsim.formats.catalog import looks_like_path
 from hwsim.products import dot
 from hwsim.spec import Unit
-from hwsim.tb.job import BeatOrder, Script
+from hwsim.tb.job import BeatOrder, Beside, Script
 
 PATTERN = 4093  # a prime, so that patterns of both ports and of beats do not beat together
 PATIENCE, SHORT_PATIENCE = 1000, 300  # cycles in which nothing happens
@@ -66,10 +67,8 @@ class DutDesign(DotDesign):
 
     def unfit_for(self, simulator: str) -> str:
         """Why a simulator cannot run the design, though it may not say so; empty where it can."""
-        arrays = [port.name for port in self.module.ports if port.elements]
-        if arrays and simulator == "icarus":
-            return f"{self.dut.path}: Icarus takes no arrays as ports ({', '.join(arrays)}): --sim verilator"
-        return ""
+        why = unfit(self.module, simulator)
+        return f"{self.dut.path}: {why}: --sim verilator" if why else ""
 
     def sources(self, simulator: str) -> HdlSources:
         """Bench, adapter and the user's files; Icarus has no assertions."""
@@ -77,10 +76,10 @@ class DutDesign(DotDesign):
         return HdlSources(
             TOP,
             bench(self.ports) + self.adapter + (checks(self.ports) if assertions else ""),
-            PUBLIC,
-            files=dut.sources,
-            include=dut.include,
-            defines=tuple(f"{name}={value}" for name, value in dut.file.defines.items()),
+            public(self.ports),
+            files=self.module.ordered,
+            include=tuple(dict.fromkeys([*dut.sources.searched, *(file.parent for file in self.module.ordered)])),
+            defines=dut.sources.defines,
             read=self.module.files,
             assertions=assertions,
         )
@@ -113,6 +112,7 @@ class DutDesign(DotDesign):
             self._order(suite, tagged, segments, stream),
             [self.ports.pack(item.beat) for item in tagged],
             self._results(suite, closing),
+            beside=self._beside(suite, closing),
         )
         return Play(suite, script, tuple(item.beat for item in tagged), owners)
 
@@ -138,6 +138,14 @@ class DutDesign(DotDesign):
         nans = [self.any_nan is not None and self.any_nan.is_nan(code) for code in codes]
         contexts = [item.beat.context for item in closing]
         return np.array([contexts, codes, nans], np.uint64).T
+
+    def _beside(self, suite: Suite, closing: Sequence[Tagged]) -> Beside | None:
+        """What must stand beside each result: flags, and copies of it; None for a design without either."""
+        if not self.ports.beside:
+            return None
+        cases = [suite.cases[item.case] for item in closing]
+        codes = [(suite.expected or ())[item.case] for item in closing]
+        return beside(self.dut, cases, codes)
 
     def _order(
         self, suite: Suite, tagged: Sequence[Tagged], segments: Sequence[tuple[int, int]], stream: Stream
@@ -174,13 +182,14 @@ def dut_design(dut: Dut, assertions: bool = False, called: str = "") -> DutDesig
     Raises SpecError where its ports do not fit its file, and ValueError for sources that cannot be elaborated.
     """
     file = dut.file
-    module = read_module(dut.sources, file.top, file.parameters, dut.include, file.defines)
+    module = read_module(dut.sources, file.top, file.parameters)
     wired = wiring(dut, module)
     ports = PortMap(
         top=ADAPTER,
         input=StreamPort("i__payload", "i__valid", "i__ready", wired.input_width, wired.input),
         output=StreamPort("o__payload", "o__valid", "o__ready", wired.output_width, wired.output),
         misuse="",
+        beside=wired.beside,
     )
     return DutDesign(
         name=file.top,
@@ -206,6 +215,17 @@ def dut_design(dut: Dut, assertions: bool = False, called: str = "") -> DutDesig
         adapter=adapter(dut, module, wired),
         assertions=assertions,
     )
+
+
+def unfit(module: Module, simulator: str) -> str:
+    """Why a simulator cannot simulate a module; empty where it may."""
+    if simulator != "icarus":
+        return ""
+    arrays = [port.name for port in module.ports if port.arrays]
+    arrays += [f"{name}.{port}" for name, ports in module.inner_arrays.items() for port in ports]
+    more = ", ..." if len(arrays) > MOST_NAMES else ""
+    # It takes none as ports of the top module, and connects those of other modules so that all bits are unknown.
+    return f"Icarus takes no arrays as ports ({', '.join(arrays[:MOST_NAMES])}{more})" if arrays else ""
 
 
 def drawn_for(dut: Dut) -> Unit:

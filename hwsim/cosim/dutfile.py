@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, assert_never
 
 from pydantic import BeforeValidator, Field, Strict, ValidationError, model_validator
 
-from hwsim.cosim.dutpart import DutPart, Name, Positive, Slice
+from hwsim.cosim.designsources import DesignSources
+from hwsim.cosim.dutpart import DutPart, Name, Parameter, Positive, Slice
+from hwsim.cosim.flagkeys import FlagPorts, flagged
+from hwsim.cosim.places import Constant, Ports
 from hwsim.cosim.protocols import (
     AccumulateProtocol,
     CombinationalProtocol,
@@ -19,68 +21,17 @@ from hwsim.cosim.protocols import (
     TaggedProtocol,
 )
 from hwsim.cosim.serialprotocol import SerialProtocol
+from hwsim.cosim.sourcekeys import SourceKeys, sources_of
 from hwsim.cosim.stepsfile import DesignBoundaries
 from hwsim.cosim.suitekinds import SuiteKind
 from hwsim.cosim.waivers import Waiver
-from hwsim.errors import InputError
 from hwsim.formats.catalog import looks_like_path
 from hwsim.formats.invalid import explain_invalid
 from hwsim.formats.yamlfile import Document, RuleError, SpecError, read
+from hwsim.model.flags import undefined
 from hwsim.spec import Unit, load_unit
 
-MOST_APART = 64  # cycles of `first` and `last` from their beats
-Parameter = Annotated[int, Strict()] | str
-
-
-def _placed(value: Any) -> Any:
-    """The short forms: a port's name, or a list of them."""
-    if isinstance(value, str):
-        return {"each" if "{}" in value else "port": value}
-    return {"ports": value} if isinstance(value, list) else value
-
-
-class PortPlace(DutPart):
-    """Where a field of a beat or of a result is.
-
-    port: one port, or a slice of one, `data[31:0]`, that holds all elements side by side. ports: one port or slice for
-    each element. each: a port for each element, `{}` standing for its number.
-    lane0: whether element 0 stands in the low or in the high bits of `port`. bits: `reversed`: the least significant
-    bit of an element is in the highest place.
-    """
-
-    port: Slice | None = None
-    ports: tuple[Slice, ...] | None = None
-    each: str | None = None
-    lane0: Literal["low", "high"] = "low"
-    bits: Literal["normal", "reversed"] = "normal"
-
-    @model_validator(mode="after")
-    def _one_form(self) -> PortPlace:
-        if sum(form is not None for form in (self.port, self.ports, self.each)) != 1:
-            raise InputError("must have one of port, ports and each")
-        return self
-
-
-PlacedField = Annotated[PortPlace, BeforeValidator(_placed)]
-
-
-class ControlPlace(PortPlace):
-    """Where a bit of a beat is that says something of the beat, and when.
-
-    active: whether the port is high or low where it is so. at: the cycle of its own in which it is so, counted from
-    that of the beat; 0 for the beat's.
-    """
-
-    active: Literal["high", "low"] = "high"
-    at: Annotated[int, Strict(), Field(ge=-MOST_APART, le=MOST_APART)] = 0
-
-    @property
-    def plain(self) -> bool:
-        """Whether the port holds the beat's bit as it is."""
-        return self.at == 0 and self.active == "high"
-
-
-PlacedControl = Annotated[ControlPlace, BeforeValidator(_placed)]
+MOST_COPIED = 64  # bits of a result that has copies
 
 
 class Reset(DutPart):
@@ -95,44 +46,18 @@ def _reset(value: Any) -> Any:
     return {"port": value} if isinstance(value, str) else value
 
 
-class Ports(DutPart):
-    """Where the fields of a beat and of a result are.
-
-    a, b, result: needed, unless a schedule has them; scale_a, scale_b: of a scaled unit.
-    c: without it the addend is +0.
-    first, last: without `last`, a dot product is one beat; `first` may be a pulse in a cycle before it, `last` in one
-    after it. context: of beats; result_context: of results. tag, result_tag: the same of dot
-    products whose results come in any order.
-    """
-
-    a: PlacedField | None = None
-    b: PlacedField | None = None
-    result: PlacedField | None = None
-    c: PlacedField | None = None
-    scale_a: PlacedField | None = None
-    scale_b: PlacedField | None = None
-    first: PlacedControl | None = None
-    last: PlacedControl | None = None
-    context: PlacedField | None = None
-    result_context: PlacedField | None = None
-    tag: PlacedField | None = None
-    result_tag: PlacedField | None = None
-
-
-class DutFile(DutPart):
-    """The file's keys.
+class DutFile(SourceKeys):
+    """The file's keys, with those of its sources.
 
     products: those of one beat; unless given, a group of the unit's (an instruction, where only
     those are whole). contexts: sums that can be open at once.
-    constants: other inputs, and what they are held at. stuck_after: seconds; a simulator in which no cycle ends for so
-    long is ended. steps: which signals hold what the steps of a datapath make; proofs take them. without: kinds of
-    suites that are not run, each with the reason. waivers: known differences, which are counted and are no mismatches.
+    constants: other inputs, or parts of them, and what they are held at. stuck_after: seconds; a simulator in which no
+    cycle ends for so long is ended. flags: status flags beside the result. steps: which signals hold what the steps of
+    a datapath make; proofs take them. without: kinds of suites that are not run, each with the reason. waivers: known
+    differences, which are counted and are no mismatches.
     """
 
     unit: str
-    sources: Annotated[tuple[str, ...], Field(min_length=1)]
-    include: tuple[str, ...] = ()
-    defines: dict[Name, Parameter] = Field(default_factory=dict)
     top: Name
     parameters: dict[Name, Parameter] = Field(default_factory=dict)
     clock: Name | None = None
@@ -140,9 +65,10 @@ class DutFile(DutPart):
     protocol: Protocol
     products: Positive | None = None
     contexts: Annotated[int, Strict(), Field(ge=1, le=256)] = 1
-    constants: dict[Name, Annotated[int, Strict()]] = Field(default_factory=dict)
+    constants: dict[Slice, Constant] = Field(default_factory=dict)
     stuck_after: Positive | None = None
     ports: Ports = Field(default_factory=Ports)
+    flags: FlagPorts | None = None
     steps: DesignBoundaries | None = None
     waivers: tuple[Waiver, ...] = ()
     without: dict[SuiteKind, Annotated[str, Field(min_length=1)]] = Field(default_factory=dict)
@@ -228,13 +154,12 @@ class DutFile(DutPart):
 
 @dataclass(frozen=True)
 class Dut:
-    """A user's design. path: of its file. sources, include: paths resolved. document: to say where an error is."""
+    """A user's design. path: of its file. sources: paths resolved. document: to say where an error is."""
 
     path: Path
     file: DutFile
     unit: Unit
-    sources: tuple[Path, ...]
-    include: tuple[Path, ...]
+    sources: DesignSources
     document: Document
 
     @property
@@ -249,7 +174,8 @@ class Dut:
 
     def wrong(self, key: str, rule: str) -> SpecError:
         """An error: `FILE:LINE: KEY RULE`."""
-        location = tuple(key.split("."))
+        part, _, name = key.partition(".")
+        location = (part, name) if part == "constants" else tuple(key.split("."))  # dots in names of ports
         return SpecError(f"{self.document.where(location)}: {key} {rule}")
 
 
@@ -264,29 +190,9 @@ def load_dut(path: str | Path) -> Dut:
         file = DutFile.model_validate(document.data)
     except ValidationError as error:
         raise explain_invalid(error, document) from None
-    here = path.parent
-    unit = _unit(file.unit, document)
-    sources = tuple((here / source).resolve() for source in file.sources)
-    for index, source in enumerate(sources):
-        if not _there(source, Path.is_file):
-            raise SpecError(f"{document.where(('sources', index))}: sources.{index} is no file: {source}")
-    for index, folder in enumerate(file.include):
-        if not _there(here / folder, Path.is_dir):
-            raise SpecError(f"{document.where(('include', index))}: include.{index} is no folder: {here / folder}")
-    include = tuple((here / folder).resolve() for folder in file.include) or tuple(
-        dict.fromkeys(source.parent for source in sources)
-    )
-    dut = Dut(path, file, unit, sources, include, document)
+    dut = Dut(path, file, _unit(file.unit, document), sources_of(file, document), document)
     _check_unit(dut)
     return dut
-
-
-def _there(path: Path, is_one: Callable[[Path], bool]) -> bool:
-    """Whether there is a file or a folder; none has a name that is too long."""
-    try:
-        return is_one(path)
-    except OSError:
-        return False
 
 
 def _unit(name: str, document: Document) -> Unit:
@@ -305,6 +211,12 @@ def _check_unit(dut: Dut) -> None:
         if given != (unit.scale is not None):
             rule = "is missing" if unit.scale is not None else "must not be given"
             raise dut.wrong(f"ports.{side}", f"{rule}: {unit.name} has scale {'a, b' if unit.scale else 'none'}")
+    result = dut.file.ports.result
+    if result is not None and result.copies and unit.output.container_bits > MOST_COPIED:
+        raise dut.wrong("ports.result.copies", f"must not be given: results have more than {MOST_COPIED} bits")
+    for name, _ in flagged(dut.file.flags):
+        if reason := undefined(unit, name, None if dut.chains else dut.products):
+            raise dut.wrong(f"flags.{name}", f"must not be given: {reason}")
     if dut.file.has("c") and unit.operands.addend is None:
         raise dut.wrong("ports.c", f"must not be given: {unit.name} has operands.addend none")
     if dut.products % unit.instruction.fill:

@@ -7,11 +7,14 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field, Strict
 
 MOST_CYCLES = 4096  # of a latency, and of a schedule
+# A port, with fields and indices behind its name.
+SELECTED = r"[A-Za-z_][A-Za-z0-9_$]*(?:\.[A-Za-z_][A-Za-z0-9_$]*|\[\d+(?::\d+)?\])*"
 Positive = Annotated[int, Strict(), Field(ge=1)]
 Whole = Annotated[int, Strict(), Field(ge=0)]
+Parameter = Annotated[int, Strict()] | str
 Name = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_$]*$")]
-Slice = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_$]*(\[\d+(:\d+)?\])?$")]
-Bit = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_$]*(\[\d+\])?$")]
+Slice = Annotated[str, Field(pattern=f"^{SELECTED}$")]
+Bit = Slice  # of one bit, which only its port knows
 
 
 class DutPart(BaseModel):

@@ -1,14 +1,17 @@
-"""A user's sources, read with slang: the top module's ports and parameters, and every file that was read."""
+"""A user's sources, elaborated: the top module's ports and parameters, and what of it no simulator takes."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import pyslang
+from pyslang.ast import Compilation, InterfacePortSymbol, TypeParameterSymbol, VisitAction
 
+from hwsim.cosim.designsources import DesignSources
+from hwsim.cosim.shapes import BitVector, Member, Packed, Range, Shape, Struct, words
+from hwsim.cosim.slang import AROUND, Compiled, compiled
 from hwsim.errors import InputError
 
 MOST_NAMES = 12  # that an error lists
@@ -18,39 +21,42 @@ MOST_NAMES = 12  # that an error lists
 class Port:
     """A port of the top module.
 
-    direction: `in`, `out` or `inout`. left, right: its range as declared; both 0 for a single bit.
-    elements: for an array of packed words, the indices as declared, the first one first; empty for an ordinary port.
+    direction: `in`, `out` or `inout`. shape: of the port, or of a word of it. arrays: the ranges of an array of words,
+    the outermost first; empty for an ordinary port. signed, two_state: of a word of an array, as declared.
     """
 
     name: str
     direction: str
-    left: int = 0
-    right: int = 0
-    elements: tuple[int, ...] = ()
+    shape: Shape
+    arrays: tuple[Range, ...] = ()
+    signed: bool = False
+    two_state: bool = False
 
     @property
     def width(self) -> int:
-        """Bits of the port, or of one of its elements."""
-        return abs(self.left - self.right) + 1
+        """Bits of the port, or of one of its words."""
+        return self.shape.width
 
-    def place(self, index: int) -> int:
-        """Where the bit of that index stands, counted from the least significant one.
-
-        Raises ValueError for an index that the port does not have.
-        """
-        if not min(self.left, self.right) <= index <= max(self.left, self.right):
-            raise InputError(f"has bits {self.left} to {self.right}, not {index}")
-        return abs(index - self.right)
+    @property
+    def words(self) -> list[tuple[int, ...]]:
+        """The indices of every word, the first as declared first; one empty one of an ordinary port."""
+        return words(self.arrays)
 
 
 @dataclass(frozen=True)
 class Module:
-    """The top module as it is elaborated. files: every file that was read, included ones too."""
+    """The top module as it is elaborated.
+
+    ordered: sources in an order that simulators take, with those that libraries have. files: every file that was read,
+    included ones too. inner_arrays: modules inside of it that have arrays as ports, by the ports' names.
+    """
 
     name: str
     ports: tuple[Port, ...]
     parameters: tuple[tuple[str, str], ...]
+    ordered: tuple[Path, ...]
     files: tuple[Path, ...]
+    inner_arrays: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def by_name(self) -> dict[str, Port]:
@@ -59,78 +65,121 @@ class Module:
 
 
 def read_module(
-    sources: Sequence[Path],
-    top: str | None = None,
-    parameters: Mapping[str, int | str] | None = None,
-    include: Sequence[Path] = (),
-    defines: Mapping[str, int | str] | None = None,
+    sources: DesignSources, top: str | None = None, parameters: Mapping[str, int | str] | None = None
 ) -> Module:
     """Elaborate a user's sources.
 
     top: the module's name, or None for the only one that no other instantiates.
-    Raises ValueError for a file that cannot be read, for what slang calls an error, naming file and line, and for a
-    top module that is not there or that is not the only candidate.
+    Raises InputError for a file that cannot be read, for what slang calls an error, naming file and line, for a top
+    module that is not there or that is not the only candidate, and for a port that is not made of bits.
     """
-    for source in sources:
-        if not source.is_file():
-            raise InputError(f"{source}: cannot be read: no such file")
-    preprocessor = pyslang.parsing.PreprocessorOptions()
-    preprocessor.predefines = [f"{name}={value}" for name, value in (defines or {}).items()]
-    preprocessor.additionalIncludePaths = [str(folder) for folder in include]
-    options = pyslang.ast.CompilationOptions()
-    options.paramOverrides = [f"{name}={value}" for name, value in (parameters or {}).items()]
-    if top is not None:
-        options.topModules = {top}
-    bag = pyslang.Bag([preprocessor, options])
-    manager = pyslang.SourceManager()
-    manager.setDisableProximatePaths(True)
-    compilation = pyslang.ast.Compilation(bag)
-    for source in sources:
-        compilation.addSyntaxTree(pyslang.syntax.SyntaxTree.fromFile(str(source), manager, bag))
-    _refuse_errors(compilation, manager, sources[0])
+    given = parameters or {}
+    made = compiled(sources, top, given)
+    body = _top(sources, made.compilation)
+    known = {str(one.name) for one in body.parameters if not one.isLocalParam}
+    for name in given:
+        if name not in known:
+            listed = ", ".join(sorted(known)) or "none"
+            raise InputError(f"{sources.files[0]}: {top} has parameters {listed}, not {name}")
+    return _module(body, made)
+
+
+def _top(sources: DesignSources, compilation: Compilation) -> Any:
+    """The body of the only top module."""
     tops = list(compilation.getRoot().topInstances)
     if len(tops) != 1:
         found = ", ".join(sorted(instance.name for instance in tops)[:MOST_NAMES]) or "none"
-        raise InputError(f"{sources[0]}: the sources must have one top module, not {found}; name it")
+        raise InputError(f"{sources.files[0]}: the sources must have one top module, not {found}; name it")
     body = tops[0].body
-    known = {str(one.name) for one in body.parameters if not one.isLocalParam}
-    for name in parameters or {}:
-        if name not in known:
-            raise InputError(f"{sources[0]}: {top} has parameters {', '.join(sorted(known)) or 'none'}, not {name}")
-    files = {Path(str(manager.getFullPath(buffer))).resolve() for buffer in manager.getAllBuffers()}
+    return next(iter(body)).body if tops[0].name == AROUND else body
+
+
+def _module(body: Any, made: Compiled) -> Module:
+    for port in body.portList:
+        if isinstance(port, InterfacePortSymbol):
+            raise InputError(_of_interface(str(body.definition.name), port))
     return Module(
-        name=str(tops[0].definition.name),
+        name=str(body.definition.name),
         ports=tuple(_port(port) for port in body.portList),
-        parameters=tuple((str(one.name), str(one.value)) for one in body.parameters if not one.isLocalParam),
-        files=tuple(sorted(path for path in files if path.is_file())),
+        parameters=tuple((str(one.name), _value(one)) for one in body.parameters if not one.isLocalParam),
+        ordered=made.ordered,
+        files=made.read,
+        inner_arrays=dict(_inner_arrays(body)),
     )
 
 
-def _refuse_errors(compilation: Any, manager: Any, source: Path) -> None:
-    """Raise ValueError with the first error of a compilation."""
-    engine = pyslang.DiagnosticEngine(manager)
-    severe = (pyslang.DiagnosticSeverity.Error, pyslang.DiagnosticSeverity.Fatal)
-    for diagnostic in compilation.getAllDiagnostics():
-        if engine.getSeverity(diagnostic.code, diagnostic.location) in severe:
-            file = manager.getFileName(diagnostic.location)
-            where = f"{file}:{manager.getLineNumber(diagnostic.location)}" if file else str(source)
-            raise InputError(f"{where}: {engine.formatMessage(diagnostic)}")
+def _value(parameter: Any) -> str:
+    if isinstance(parameter, TypeParameterSymbol):
+        return str(parameter.targetType.type)
+    return str(parameter.value)
+
+
+def _of_interface(top: str, port: Any) -> str:
+    """That a port is an interface, and which ports a wrapper of the design would have in its place."""
+    instance, modport = port.connection
+    signals = []
+    for member in modport or ():
+        direction = DIRECTIONS.get(member.direction.name, "inout")
+        signals.append(f"{direction}put {member.type} {member.name}")
+    if modport is None and instance is not None:
+        seen = [member for member in instance.body if hasattr(member, "type") and hasattr(member, "lifetime")]
+        signals = [f"{member.type} {member.name}" for member in seen]
+    kind = "any interface" if port.interfaceDef is None else str(port.interfaceDef.name)
+    named = f": {', '.join(signals[:MOST_NAMES])}" if signals else ""
+    return f"{top}: port {port.name} must be bits, not {kind}: write a module around {top} with its signals{named}"
+
+
+def _inner_arrays(body: Any) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Modules below the top one with arrays as ports, and these."""
+    seen = set[str]()
+    found = dict[str, tuple[str, ...]]()
+
+    def visit(symbol: Any) -> VisitAction:
+        inner = getattr(symbol, "body", None)
+        if inner is not None and hasattr(inner, "portList"):
+            name = str(inner.definition.name)
+            if name not in seen:
+                seen.add(name)
+                ports = [port for port in inner.portList if not isinstance(port, InterfacePortSymbol)]
+                arrays = tuple(str(port.name) for port in ports if port.type.canonicalType.isUnpackedArray)
+                if arrays:
+                    found[name] = arrays
+        return VisitAction.Advance
+
+    body.visit(visit)
+    yield from found.items()
 
 
 DIRECTIONS = {"In": "in", "Out": "out"}
 
 
 def _port(port: Any) -> Port:
-    direction = DIRECTIONS.get(port.direction.name, "inout")
-    kind = port.type
-    elements: tuple[int, ...] = ()
-    if kind.isUnpackedArray and kind.hasFixedRange:
-        first, last = kind.range.left, kind.range.right
-        step = 1 if last >= first else -1
-        elements, kind = tuple(range(first, last + step, step)), kind.arrayElementType
+    kind = port.type.canonicalType
+    arrays = list[Range]()
+    while kind.isUnpackedArray and kind.hasFixedRange:
+        arrays.append(Range(kind.range.left, kind.range.right))
+        kind = kind.arrayElementType.canonicalType
     if not kind.isIntegral:
-        raise InputError(f"port {port.name} must be bits, or one array of them, not {port.type}")
-    packed = getattr(kind, "range", None)  # of several packed dimensions the outermost, which counts no bits
-    if packed is not None and packed.width == kind.bitWidth:
-        return Port(str(port.name), direction, packed.left, packed.right, elements)
-    return Port(str(port.name), direction, kind.bitWidth - 1, 0, elements)
+        raise InputError(f"port {port.name} must be bits, or an array of them, not {port.type}")
+    return Port(
+        str(port.name),
+        DIRECTIONS.get(port.direction.name, "inout"),
+        _shape(kind),
+        tuple(arrays),
+        signed=bool(kind.isSigned),
+        two_state=not kind.isFourState,
+    )
+
+
+def _shape(kind: Any) -> Shape:
+    """The shape of an integral type."""
+    kind = kind.canonicalType
+    if kind.isStruct or kind.isPackedUnion:
+        members = tuple(
+            Member(str(one.name), int(one.bitOffset), _shape(one.type)) for one in kind if hasattr(one, "bitOffset")
+        )
+        return Struct(kind.bitWidth, members)
+    if kind.isPackedArray and kind.arrayElementType.canonicalType.bitWidth * kind.range.width == kind.bitWidth:
+        span, element = Range(kind.range.left, kind.range.right), kind.arrayElementType.canonicalType
+        return BitVector(span) if element.isScalar else Packed(span, _shape(element))
+    return BitVector(Range(kind.bitWidth - 1, 0))

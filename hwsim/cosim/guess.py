@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import NamedTuple, assert_never
 
+from hwsim.cosim.designsources import SUFFIXES, DesignSources
 from hwsim.cosim.elaborate import Module, Port, read_module
+from hwsim.cosim.filelist import read_list
+from hwsim.cosim.shapes import BitVector, Packed, Struct
+from hwsim.errors import InputError
+from hwsim.model.flags import FlagName, undefined
 from hwsim.spec import Unit, load_unit
 
 UNKNOWN = "# ?"
@@ -37,6 +44,17 @@ HANDSHAKE: tuple[tuple[str, str, re.Pattern[str]], ...] = (
     ("enable", "in", re.compile(r"^(en|ena|enable|ce|clk_?en)$")),
 )
 AFFIX = re.compile(r"^(in|out|i|o|s_axis|m_axis)_+|_+(in|out|i|o|ni|no)$")
+PLAIN_WORD = re.compile(r"[\w./+-]+")
+# Status flags, by the names that IEEE 754 and RISC-V have for them.
+FLAGS: dict[FlagName, re.Pattern[str]] = {
+    "invalid": re.compile(r"^(nv|invalid(_op(eration)?)?)$"),
+    "divide_by_zero": re.compile(r"^(dz|div(ide)?_?by_?zero)$"),
+    "overflow": re.compile(r"^(of|ovf|overflow)$"),
+    "underflow": re.compile(r"^(uf|unf|underflow)$"),
+    "inexact": re.compile(r"^(nx|inexact)$"),
+    "nan": re.compile(r"^(is_?)?nan$"),
+}
+INDEXED = re.compile(r"^(.*)\[(\d+)\](\..*)$")
 NUMBERED = re.compile(r"^(.*?)_?(\d+)(_[io])?$")
 
 
@@ -53,26 +71,52 @@ class Guess:
     reset: tuple[str, bool] | None = None
     handshake: dict[str, str] = field(default_factory=dict)
     places: dict[str, str] = field(default_factory=dict)
+    flags: dict[FlagName, str] = field(default_factory=dict)
     constants: list[str] = field(default_factory=list)
     unknown: list[str] = field(default_factory=list)
 
 
-def first_file(sources: Sequence[Path], top: str | None, unit: str | None, folder: Path) -> tuple[str, list[str]]:
-    """A first DUT.yaml, to stand in `folder`, and the keys in it that are marked as not known.
+@dataclass(frozen=True)
+class FirstFile:
+    """What a first file is made of.
 
-    unit: the name or path of the unit that the design claims to be; without it that is a question too.
-    Raises ValueError for sources that cannot be read, SpecError for an unknown unit.
+    sources, filelists, include: paths; paths in lists start in `base`. defines: `NAME=value`. top: where the sources
+    have several. unit: the name or path of the unit that the design claims to be; without it that is a question too.
+    folder: where the file is to stand.
     """
-    specified = load_unit(unit) if unit is not None else None
-    module = read_module(sources, top, include=tuple({source.parent: None for source in sources}))
-    made = guess(module)
-    lines = list(_lines(made, sources, unit, specified, folder))
-    return "\n".join(lines) + "\n", made.unknown
+
+    sources: tuple[Path, ...]
+    folder: Path
+    filelists: tuple[Path, ...] = ()
+    base: Path = Path()
+    include: tuple[Path, ...] = ()
+    defines: tuple[str, ...] = ()
+    top: str | None = None
+    unit: str | None = None
+
+    def all(self) -> DesignSources:
+        """Every source. Raises InputError for a list that cannot be read."""
+        found = DesignSources(files=self.sources, include=self.include, defines=self.defines, suffixes=())
+        for path in self.filelists:
+            found = found.then(read_list(path, self.base))
+        if not found.files:
+            raise InputError("dut-init must have a source, or a file list with one")
+        return replace(found, suffixes=found.suffixes or SUFFIXES)
+
+
+def first_file(asked: FirstFile) -> tuple[str, list[str]]:
+    """A first DUT.yaml, and the keys in it that are marked as not known.
+
+    Raises InputError for sources that cannot be read, SpecError for an unknown unit.
+    """
+    specified = load_unit(asked.unit) if asked.unit is not None else None
+    made = guess(read_module(asked.all(), asked.top))
+    return "\n".join(_lines(made, asked, specified)) + "\n", made.unknown
 
 
 def bare(name: str) -> str:
-    """A port's name in lower case, without what says its direction."""
-    before, name = "", name.lower()
+    """The name of a port or of a field in lower case, without what says its direction."""
+    before, name = "", name.lower().rpartition(".")[2]
     while before != name:
         before, name = name, AFFIX.sub("", name) or name
     return name
@@ -81,32 +125,58 @@ def bare(name: str) -> str:
 def guess(module: Module) -> Guess:
     """What the ports seem to be."""
     made = Guess(module)
-    rest = [port for port in module.ports if not _is_control(made, port)]
+    rest = [leaf for port in module.ports if not _is_control(made, port) for leaf in _leaves(port)]
     groups = _numbered(rest)
     for role, direction, pattern in ROLES:
         if role in made.places:
             continue
         for key, ports in groups.items():
             if ports[0].direction == direction and pattern.match(bare(key)):
-                made.places[role] = _place(key, ports)
+                made.places[role] = _place(ports)
                 del groups[key]
                 break
     if "result" not in made.places:
         outputs = [(key, ports) for key, ports in groups.items() if ports[0].direction == "out"]
         if outputs:
             key, ports = max(outputs, key=lambda item: item[1][0].width)
-            made.places["result"] = _place(key, ports)
+            made.places["result"] = _place(ports)
             del groups[key]
     if made.clock and "last" not in made.places and re.fullmatch(NAME, made.places.get("first", "")):
         made.clear = made.places.pop("first")
+    for name, pattern in FLAGS.items():
+        for key, ports in groups.items():
+            if ports[0].direction == "out" and len(ports) == ports[0].width == 1 and pattern.match(bare(key)):
+                made.flags[name] = ports[0].name
+                del groups[key]
+                break
     made.constants = [port.name for ports in groups.values() for port in ports if port.direction == "in"]
     return made
+
+
+def _leaves(port: Port) -> Iterator[Port]:
+    """A port, or the fields of a struct, of the structs in it, and of arrays of these, as ports of their names."""
+    if port.arrays and isinstance(port.shape, Struct):
+        span, *others = port.arrays
+        for index in span.indices:
+            yield from _leaves(replace(port, name=f"{port.name}[{index}]", arrays=tuple(others)))
+        return
+    match port.shape:
+        case Struct(members=members):
+            for member in members:
+                yield from _leaves(replace(port, name=f"{port.name}.{member.name}", shape=member.shape))
+        case Packed(range=span, element=Struct() as element):
+            for index in span.indices:
+                yield from _leaves(replace(port, name=f"{port.name}[{index}]", shape=element))
+        case BitVector() | Packed():
+            yield port
+        case _:
+            assert_never(port.shape)
 
 
 def _is_control(made: Guess, port: Port) -> bool:
     """Whether a port is clock, reset or handshake, which is then noted."""
     name = bare(port.name)
-    if port.width != 1 or port.elements:
+    if port.width != 1 or port.arrays:
         return False
     reset = RESET.match(name)
     if port.direction == "in" and CLOCK.match(name) and not made.clock:
@@ -122,15 +192,33 @@ def _is_control(made: Guess, port: Port) -> bool:
     return True
 
 
+class _Numbered(NamedTuple):
+    """A name with a number in it. each: the name with `{}` for the number; alike: without it, as of a port alone."""
+
+    each: str
+    alike: str
+    number: int
+
+
+def _number(name: str) -> _Numbered | None:
+    """The number in a name: an index before a field, or digits at its end; None for neither."""
+    if found := INDEXED.match(name):
+        return _Numbered(f"{found[1]}[{{}}]{found[3]}", f"{found[1]}{found[3]}", int(found[2]))
+    if found := NUMBERED.match(name):
+        before, after = name[: found.start(2)], name[found.end(2) :]
+        return _Numbered(f"{before}{{}}{after}", f"{found[1]}{found[3] or ''}", int(found[2]))
+    return None
+
+
 def _numbered(ports: Sequence[Port]) -> dict[str, list[Port]]:
     """Ports by name; those that differ in a number alone, `a0`, `a1`, and are numbered from 0, together."""
     groups: dict[str, list[Port]] = {}
     for port in ports:
-        found = NUMBERED.match(port.name)
-        groups.setdefault(f"{found[1]}{found[3] or ''}" if found else port.name, []).append(port)
+        found = _number(port.name)
+        groups.setdefault(found.alike if found else port.name, []).append(port)
     made: dict[str, list[Port]] = {}
     for key, members in groups.items():
-        numbers = [int(found[2]) for port in members if (found := NUMBERED.match(port.name))]
+        numbers = [found.number for port in members if (found := _number(port.name))]
         alike = len({(port.direction, port.width) for port in members}) == 1
         if len(members) > 1 and alike and sorted(numbers) == list(range(len(members))):
             made[key] = [port for _, port in sorted(zip(numbers, members, strict=True), key=lambda pair: pair[0])]
@@ -139,27 +227,53 @@ def _numbered(ports: Sequence[Port]) -> dict[str, list[Port]]:
     return made
 
 
-def _place(key: str, ports: list[Port]) -> str:
+def _place(ports: list[Port]) -> str:
     """A field's place as YAML."""
-    if len(ports) == 1:
+    found = _number(ports[0].name)
+    if len(ports) == 1 or found is None:
         return ports[0].name
-    each = NUMBERED.sub(lambda found: found[0].replace(found[2], "{}"), ports[0].name)
-    regular = all(each.replace("{}", str(index)) == port.name for index, port in enumerate(ports))
-    return f'"{each}"' if regular else f"[{', '.join(port.name for port in ports)}]"
+    regular = all(found.each.replace("{}", str(index)) == port.name for index, port in enumerate(ports))
+    return f'"{found.each}"' if regular else f"[{', '.join(_quoted(port.name) for port in ports)}]"
 
 
-def _lines(
-    made: Guess, sources: Sequence[Path], unit: str | None, specified: Unit | None, folder: Path
-) -> Iterator[str]:
+def _quoted(text: str) -> str:
+    """A word as YAML has it: quoted where it would be more than a word or a number."""
+    return text if PLAIN_WORD.fullmatch(text) else json.dumps(text)
+
+
+def _sources(made: Guess, asked: FirstFile) -> Iterator[str]:
+    """Where the sources are; files in an order that simulators take."""
+
+    def shown(paths: Iterable[Path]) -> str:
+        return f"[{', '.join(_quoted(os.path.relpath(path, asked.folder)) for path in paths)}]"
+
+    given = {source.resolve() for source in asked.sources}
+    ordered = [path for path in made.module.ordered if path.resolve() in given]
+    if ordered:
+        yield f"sources: {shown(ordered)}"
+    if asked.filelists and asked.base.resolve() == asked.folder.resolve():
+        yield f"filelists: {shown(asked.filelists)}"
+    elif asked.filelists:
+        base = _quoted(os.path.relpath(asked.base, asked.folder))
+        named = [_quoted(os.path.relpath(path, asked.folder)) for path in asked.filelists]
+        yield f"filelists: [{', '.join(f'{{file: {path}, base: {base}}}' for path in named)}]"
+    if asked.include:
+        yield f"include: {shown(asked.include)}"
+    if asked.defines:
+        pairs = (define.partition("=") for define in asked.defines)
+        yield f"defines: {{{', '.join(f'{name}: {_quoted(value)}' for name, _, value in pairs)}}}"
+
+
+def _lines(made: Guess, given: FirstFile, specified: Unit | None) -> Iterator[str]:
     def asked(key: str, why: str) -> str:
         made.unknown.append(key)
         return f"  {UNKNOWN} {why}"
 
-    module = made.module
+    module, unit = made.module, given.unit
     yield f"# {module.name}, as its ports look. Lines marked `{UNKNOWN}` are guesses to be answered: `hwsim docs dut`."
-    shown = unit if unit is None or specified is None or "/" not in unit else os.path.relpath(unit, folder)
+    shown = unit if unit is None or specified is None or "/" not in unit else os.path.relpath(unit, given.folder)
     yield f"unit: {shown or 'hopper-wgmma-e4m3-f32'}" + ("" if shown else asked("unit", "what it claims to be"))
-    yield f"sources: [{', '.join(os.path.relpath(source, folder) for source in sources)}]"
+    yield from _sources(made, given)
     yield f"top: {module.name}"
     if module.parameters:
         yield "# parameters: {" + ", ".join(f"{name}: {value}" for name, value in module.parameters) + "}"
@@ -170,9 +284,20 @@ def _lines(
             yield f"reset: {{port: {name}, active: {'low' if low else 'high'}}}"
     yield _protocol(made, asked)
     yield from _ports(made, specified, asked)
+    if flags := _defined(made, specified):
+        doubt = "" if specified is not None else asked("flags", "where the unit defines them")
+        yield f"flags: {{{', '.join(f'{name}: {_quoted(port)}' for name, port in flags.items())}}}{doubt}"
     if made.constants:
-        named = ", ".join(f"{name}: 0" for name in made.constants)
+        named = ", ".join(f"{_quoted(name)}: 0" for name in made.constants)
         yield f"constants: {{{named}}}" + asked("constants", "inputs that no name explains")
+
+
+def _defined(made: Guess, unit: Unit | None) -> dict[FlagName, str]:
+    """The flags that a unit defines; all of an unknown unit."""
+    if unit is None:
+        return made.flags
+    products = None if "last" in made.places else unit.instruction.fill
+    return {name: port for name, port in made.flags.items() if not undefined(unit, name, products)}
 
 
 def _protocol(made: Guess, asked: Callable[[str, str], str]) -> str:

@@ -26,6 +26,7 @@ from hwsim.cosim.waves import SAVED, WAVEFORM
 from hwsim.readings import Consistent, consistent
 from hwsim.report import KnownCause, Mismatch
 from hwsim.report.text import minimal_lines
+from hwsim.tb.job import COPY, FLAG
 from hwsim.words import counted
 
 MOST_NAMED = 2000  # right results, and wrong ones, that a reading must explain
@@ -173,5 +174,6 @@ def _failing(played: Played) -> Iterator[Case]:
     """The cases that something was wrong with."""
     for mismatch in played.outcome.mismatches:
         case = played.play.case(mismatch.index)
-        if case is not None:
+        # Candidates are judged by their results, not by what stands beside these.
+        if case is not None and mismatch.kind not in (FLAG, COPY):
             yield case

@@ -57,7 +57,8 @@ class StreamPort:
 class PortMap:
     """A device's ports: clock, synchronous active-high reset, a stream of beats in and a stream of results out.
 
-    misuse: empty for a device that reports none.
+    misuse: empty for a device that reports none. beside: fields of the output, the last of its payload, that stand
+    beside result and context.
     """
 
     top: str
@@ -66,6 +67,12 @@ class PortMap:
     clock: str = "clk"
     reset: str = "rst"
     misuse: str = "misuse"
+    beside: tuple[PortField, ...] = ()
+
+    @property
+    def beside_width(self) -> int:
+        """Bits of what stands beside result and context."""
+        return sum(field.bits for field in self.beside)
 
     def pack(self, beat: Beat) -> int:
         """A beat as the input's payload."""

@@ -8,7 +8,8 @@ from typing import assert_never
 
 from hwsim.cosim.beatphases import Phases, Stalls, delayed, phases, stalls
 from hwsim.cosim.controls import ALWAYS, NEVER, Controls, Driven, all_of, inverted
-from hwsim.cosim.dutfile import ControlPlace, Dut
+from hwsim.cosim.dutfile import Dut
+from hwsim.cosim.places import ControlPlace
 from hwsim.cosim.ports import PortField
 from hwsim.cosim.protocolkind import ControlPort, NamedControl
 from hwsim.cosim.protocols import (

@@ -13,11 +13,12 @@ from hwsim.formats import Format
 from hwsim.report import CodeReading, File, Mismatch, Row
 from hwsim.report.cases import case_explanation, case_operands, explain_command
 from hwsim.report.reading import reading, ulps
-from hwsim.tb.job import BeatOrder, CodeTable, PortMismatch
+from hwsim.tb.job import COPY, FLAG, BeatOrder, CodeTable, PortMismatch
 
 ENDED = "the simulator was ended, as a note below says"  # a note of rows that it did not finish
 MOST_TOLD = 3  # mismatches of a suite that are reported, each of another case
 
+CODES = ("result", COPY)  # kinds of mismatches whose values are codes of the result
 KINDS = {
     "ready": "input ready",
     "valid": "output valid",
@@ -82,22 +83,23 @@ def _told(design: Design, row: Row, played: Played) -> Iterable[Mismatch]:
     for number, mismatch in enumerate(_of_several_cases(mismatches)):
         case = played.play.case(mismatch.index)
         stage, group = ("", None) if number else design.stage(case)
-        result = mismatch.kind == "result"
-        wrong_context = result and mismatch.got_context != mismatch.expected_context
+        result = mismatch.kind in CODES
+        beside = f"flag {mismatch.name}" if mismatch.kind == FLAG else f"result at {mismatch.name}"
+        wrong_context = mismatch.kind == "result" and mismatch.got_context != mismatch.expected_context
         output = design.unit.output
         promise = played.play.script.promise
         words = waited(promise, mismatch) if isinstance(promise, BeatOrder) else None
         expected, got = words or (_said(output, mismatch, mismatch.expected), _said(output, mismatch, mismatch.got))
         look = remedy(design, mismatch) if isinstance(design, DutDesign) else ""
         unit, called, alone = design.case_of(case) if case else (design.unit, design.called, None)
-        explained = alone if result else None
+        explained = alone if result or mismatch.kind == FLAG else None
         yield Mismatch(
             unit=row.unit,
             suite=row.suite,
             driver=row.driver,
             case=case.id if case else "?",
             operands=case_operands(unit, alone) if alone else (),
-            what="result" if result else KINDS[mismatch.kind],
+            what=beside if mismatch.name else "result" if result else KINDS[mismatch.kind],
             format=output.name if result else "",
             expected=expected,
             got=got,
@@ -120,7 +122,7 @@ def _where(mismatch: PortMismatch, row: Row) -> str:
 
 def _said(output: Format, mismatch: PortMismatch, value: int) -> CodeReading:
     """A result, or another signal's value."""
-    return reading(output, value) if mismatch.kind == "result" else CodeReading(code=str(value), value="")
+    return reading(output, value) if mismatch.kind in CODES else CodeReading(code=str(value), value="")
 
 
 def code_mismatch(row: Row, mismatch: PortMismatch) -> Mismatch:
@@ -138,7 +140,7 @@ def code_mismatch(row: Row, mismatch: PortMismatch) -> Mismatch:
 
 def _of_several_cases(mismatches: Sequence[PortMismatch]) -> list[PortMismatch]:
     """The first mismatch, and the next results that differ, each of another case."""
-    others = {mismatch.index: mismatch for mismatch in reversed(mismatches[1:]) if mismatch.kind == "result"}
+    others = {mismatch.index: mismatch for mismatch in reversed(mismatches[1:]) if mismatch.kind in (*CODES, FLAG)}
     rest = sorted(others.values(), key=lambda mismatch: mismatch.index)
     return [*mismatches[:1], *(one for one in rest if one.index != mismatches[0].index)][:MOST_TOLD]
 

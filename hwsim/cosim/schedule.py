@@ -10,11 +10,12 @@ from hwsim.cosim.beatphases import when
 from hwsim.cosim.controls import Driven, joined
 from hwsim.cosim.dutfile import Dut
 from hwsim.cosim.elaborate import Module
+from hwsim.cosim.portbits import PortBit
 from hwsim.cosim.ports import PortField
 from hwsim.cosim.serial import ScheduleLogic
 from hwsim.cosim.serialfile import OTHERWISE, SerialEntry, cycles_of
 from hwsim.cosim.serialprotocol import SerialProtocol
-from hwsim.cosim.wiring import PortBit, Wiring, bits_of, port_bit
+from hwsim.cosim.wiring import Direction, Wiring, bits_of, port_bit
 from hwsim.words import counted
 
 ZERO = "1'd0"
@@ -80,7 +81,9 @@ class Serialized:
             raise self.dut.wrong("protocol.results", f"must be {which}, not {counted(len(read), 'bit')}")
         return ports
 
-    def _port(self, direction: str, port: str, entries: Mapping[str, SerialEntry], vector: Vector) -> ScheduledPort:
+    def _port(
+        self, direction: Direction, port: str, entries: Mapping[str, SerialEntry], vector: Vector
+    ) -> ScheduledPort:
         key = f"protocol.{'inputs' if direction == 'in' else 'results'}.{port}"
         bits = bits_of(self.dut, self.module, key, port, direction)
         words, otherwise = dict[int, tuple[str, ...]](), 0

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, assert_never
 
 from hwsim.cases.case import block_lengths
-from hwsim.cosim.dutfile import Dut, PortPlace
-from hwsim.cosim.elaborate import Module, Port
+from hwsim.cosim.dutfile import Dut
+from hwsim.cosim.elaborate import Module
+from hwsim.cosim.flagkeys import flagged
+from hwsim.cosim.places import PortPlace, Rest
+from hwsim.cosim.portbits import PortBit, named_bits
 from hwsim.cosim.ports import PortField
+from hwsim.errors import InputError
 from hwsim.formats import Format
 
-SLICE = re.compile(r"^(?P<name>[^\[]+)(?:\[(?P<left>\d+)(?::(?P<right>\d+))?\])?$")
-
+Element = tuple[PortBit, ...]  # the bits of one, the least significant first
+Direction = Literal["in", "out"]
+COPIES = "copies."
 MOST_LABEL_BITS = 16  # of a context's port, or a tag's
-# A bit of a port: the port, the word of it where it is an array of words, and the place in that.
-PortBit = tuple[str, int, int]
-PLAIN = -1  # the word of a port that is no array
 
 
 @dataclass(frozen=True)
@@ -25,13 +27,20 @@ class Wiring:
     """The fields of a beat and of a result, as the bench's payloads hold them, and where the design has them.
 
     places: for each field that the design has, the bits of its ports, by element, the least significant first; they
-    stand for the element's bits from `shift` on.
+    stand for the element's bits from `shift` on. held: bits of inputs that are no field's: what each of them is, a
+    constant or another bit of an input.
     """
 
     input: tuple[PortField, ...]
     output: tuple[PortField, ...]
-    places: dict[str, tuple[tuple[PortBit, ...], ...]]
+    places: dict[str, tuple[Element, ...]]
     shift: dict[str, int]
+    held: dict[PortBit, int | PortBit] = field(default_factory=dict)
+
+    @property
+    def beside(self) -> tuple[PortField, ...]:
+        """The fields beside result and context: copies of the result, and flags."""
+        return self.output[2:]
 
     @property
     def input_width(self) -> int:
@@ -42,6 +51,11 @@ class Wiring:
     def output_width(self) -> int:
         """Bits of a result's payload."""
         return sum(field.bits * field.count for field in self.output)
+
+
+def copy_name(number: int) -> str:
+    """What the field of a result's copy is called, which is its key too."""
+    return f"{COPIES}{number}"
 
 
 def operands_of(dut: Dut) -> dict[str, tuple[int, Format]]:
@@ -60,133 +74,169 @@ def operands_of(dut: Dut) -> dict[str, tuple[int, Format]]:
 
 def wiring(dut: Dut, module: Module) -> Wiring:
     """Work out every field's bits. Raises SpecError, naming the key, for what does not fit the design's ports."""
-    inputs, shifts = list[PortField](), dict[str, int]()
-    places: dict[str, tuple[tuple[PortBit, ...], ...]] = {}
-    offset = 0
-
-    def add(into: list[PortField], name: str, bits: int, count: int = 1) -> None:
-        nonlocal offset
-        into.append(PortField(name, offset, bits, count))
-        offset += bits * count
-
-    context_bits = max(1, (dut.file.labels - 1).bit_length())
-    label, result_label = dut.file.label_keys
-    for name, (count, fmt) in operands_of(dut).items():
-        add(inputs, name, fmt.container_bits, count)
-        place = getattr(dut.file.ports, name)
-        if place is not None:
-            places[name] = _elements(dut, module, name, place, count, "in")
-            shifts[name] = _shift(dut, name, fmt, len(places[name][0]))
-    for name, key, bits in (("first", "first", 1), ("last", "last", 1), ("context", label, context_bits)):
-        add(inputs, name, bits)
-        place = getattr(dut.file.ports, key)
-        if place is not None:
-            places[name] = _elements(dut, module, key, place, 1, "in")
-            _check_bits(dut, key, len(places[name][0]), bits)
-    outputs, offset = list[PortField](), 0
-    output = dut.unit.output
-    add(outputs, "result", output.container_bits)
-    if dut.file.ports.result is not None:
-        places["result"] = _elements(dut, module, "result", dut.file.ports.result, 1, "out")
-        shifts["result"] = _shift(dut, "result", output, len(places["result"][0]))
-    label_bits, place = context_bits, getattr(dut.file.ports, result_label)
-    if place is not None:
-        places["result_context"] = _elements(dut, module, result_label, place, 1, "out")
-        label_bits = len(places["result_context"][0])  # all of them, so that none that is not asked for goes unseen
-        _check_bits(dut, result_label, label_bits, context_bits)
-        if label_bits > MOST_LABEL_BITS:
-            raise dut.wrong(f"ports.{result_label}", f"must have at most {MOST_LABEL_BITS} bits, not {label_bits}")
-    add(outputs, "context", label_bits)
-    return Wiring(tuple(inputs), tuple(outputs), places, shifts)
+    return _Wirer(dut, module).wired()
 
 
-def _shift(dut: Dut, name: str, fmt: Format, width: int) -> int:
-    """The first bit of a container that an element of the design stands for: above the padding, or 0."""
-    if width == fmt.container_bits:
-        return 0
-    if width == fmt.bits and not (fmt.padding and name == "result"):
-        return fmt.padding
-    widths = {fmt.container_bits} if name == "result" and fmt.padding else {fmt.bits, fmt.container_bits}
-    raise dut.wrong(
-        f"ports.{name}",
-        f"must have {' or '.join(map(str, sorted(widths)))} bits for each element ({fmt.name}), not {width}",
-    )
+class _Wirer:
+    """The wiring while it is worked out."""
 
+    def __init__(self, dut: Dut, module: Module):
+        self.dut, self.module, self.ports = dut, module, dut.file.ports
+        self.places: dict[str, tuple[Element, ...]] = {}
+        self.shift: dict[str, int] = {}
+        self.held: dict[PortBit, int | PortBit] = {}
 
-def _check_bits(dut: Dut, name: str, width: int, bits: int) -> None:
-    if width < bits or (name in ("first", "last") and width != 1):
-        raise dut.wrong(f"ports.{name}", f"must have {bits} {'bit' if bits == 1 else 'bits'}, not {width}")
+    def wired(self) -> Wiring:
+        """All fields, and the constants."""
+        file = self.dut.file
+        context_bits = max(1, (file.labels - 1).bit_length())
+        label, result_label = file.label_keys
+        inputs = [(name, fmt.container_bits, count) for name, (count, fmt) in operands_of(self.dut).items()]
+        for name, (count, fmt) in operands_of(self.dut).items():
+            self._operand(name, count, fmt)
+        controls = (("first", "first", 1), ("last", "last", 1), ("context", label, context_bits))
+        for name, key, bits in controls:
+            self._control(name, key, bits)
+        output, results = self.dut.unit.output, self.ports.result
+        if results is not None:
+            self._result("result", results, output)
+        label_bits = self._label(result_label, context_bits)
+        for name, value in file.constants.items():
+            self._constant(name, value)
+        made = [("result", output.container_bits, 1), ("context", label_bits, 1)]
+        for number, place in enumerate(results.copies if results is not None else ()):
+            name = copy_name(number)
+            self._result(name, place, output)
+            made.append((name, output.container_bits, 1))
+        for flag, port in flagged(file.flags):
+            self._flag(flag, port)
+            made.append((flag, 1, 1))
+        return Wiring(
+            _laid([*inputs, *((name, bits, 1) for name, _, bits in controls)]),
+            _laid(made),
+            self.places,
+            self.shift,
+            self.held,
+        )
 
+    def _flag(self, name: str, port: str) -> None:
+        bits = self._bits(f"flags.{name}", port, "out")
+        if len(bits) != 1:
+            raise self.dut.wrong(f"flags.{name}", f"must have 1 bit, not {len(bits)}")
+        self.places[name] = (bits,)
 
-def _elements(
-    dut: Dut, module: Module, name: str, place: PortPlace, count: int, direction: str
-) -> tuple[tuple[PortBit, ...], ...]:
-    """The bits of each element, the least significant first."""
-    key = f"ports.{name}"
-    if place.port is not None:
-        bits = list(_bits(dut, module, key, place.port, direction))
-        if len(bits) % count:
-            raise dut.wrong(key, f"must hold {count} elements of the same width, not {len(bits)} bits ({place.port})")
-        width = len(bits) // count
-        elements = [tuple(bits[first : first + width]) for first in range(0, len(bits), width)]
-        if place.lane0 == "high":
-            elements.reverse()
-    else:
+    def _operand(self, name: str, count: int, fmt: Format) -> None:
+        place: PortPlace | None = getattr(self.ports, name)
+        if place is None:
+            return
+        key = f"ports.{name}"
+        lanes = self._lanes(key, place, count, "in")
+        if place.bits_at is None:
+            elements = [_in_order(lane, place) for lane in lanes]
+            self.shift[name] = _shift(self.dut, name, fmt, len(elements[0]))
+        else:
+            elements, self.shift[name] = self._in_wider(key, place, lanes, fmt.bits), fmt.padding
+        self.places[name] = tuple(elements)
+
+    def _in_wider(self, key: str, place: PortPlace, lanes: Sequence[Element], bits: int) -> list[Element]:
+        """Codes in some bits of their lanes; what the other bits are driven with is noted."""
+        width, elements = len(lanes[0]), list[Element]()
+        if width <= bits:
+            raise self.dut.wrong(f"{key}.bits_at", f"must not be given: lanes of {width} bits hold codes of {bits}")
+        for lane in lanes:
+            low = 0 if place.bits_at == "low" else width - bits
+            element = _in_order(lane[low : low + bits], place)
+            elements.append(element)
+            filling = _filling(place.rest or "zeros", element)
+            self.held |= dict.fromkeys((*lane[:low], *lane[low + bits :]), filling)
+        return elements
+
+    def _control(self, name: str, key: str, bits: int) -> None:
+        """A field of a beat that is no number; a context's port may be wider than the contexts need."""
+        element = self._no_number(key, bits, "in")
+        if element is not None:
+            self.places[name] = (element[:bits],)
+            self.held |= dict.fromkeys(element[bits:], 0)
+
+    def _label(self, key: str, bits: int) -> int:
+        """The context or the tag of a result, and how many bits it has: all, so that none that is wrong goes unseen."""
+        element = self._no_number(key, bits, "out")
+        if element is None:
+            return bits
+        if len(element) > MOST_LABEL_BITS:
+            raise self.dut.wrong(f"ports.{key}", f"must have at most {MOST_LABEL_BITS} bits, not {len(element)}")
+        self.places["result_context"] = (element,)
+        return len(element)
+
+    def _no_number(self, key: str, bits: int, direction: Direction) -> Element | None:
+        place: PortPlace | None = getattr(self.ports, key)
+        if place is None:
+            return None
+        (lane,) = self._lanes(f"ports.{key}", place, 1, direction)
+        element = _in_order(lane, place)
+        if len(element) < bits or (key in ("first", "last") and len(element) != 1):
+            rule = f"must have {bits} {'bit' if bits == 1 else 'bits'}, not {len(element)}"
+            raise self.dut.wrong(f"ports.{key}", rule)
+        return element
+
+    def _result(self, name: str, place: PortPlace, fmt: Format) -> None:
+        key = "ports.result" if name == "result" else f"ports.result.{name}"
+        (lane,) = self._lanes(key, place, 1, "out")
+        element = _in_order(lane, place)
+        self.places[name] = (element,)
+        self.shift[name] = _shift(self.dut, name, fmt, len(element))
+
+    def _constant(self, name: str, value: int) -> None:
+        key = f"constants.{name}"
+        bits = self._bits(key, name, "in")
+        if not -(1 << len(bits) - 1) <= value < 1 << len(bits):
+            raise self.dut.wrong(key, f"must fit {len(bits)} {'bit' if len(bits) == 1 else 'bits'}, not {value}")
+        for place, bit in enumerate(bits):
+            if bit in self.held:
+                raise self.dut.wrong(key, f"drives bit {bit[2]} of {bit[0]}, which something else drives too")
+            self.held[bit] = value >> place & 1
+
+    def _lanes(self, key: str, place: PortPlace, count: int, direction: Direction) -> list[Element]:
+        """The bits that hold each element, in the order of the ports."""
+
+        def bits(name: str) -> Element:
+            return self._bits(key, name, direction)
+
+        if place.port is not None or place.pieces is not None:
+            names = place.pieces if place.port is None else (place.port,)
+            every = [bit for name in names or () for bit in bits(name)]
+            if len(every) % count or len(every) < count:
+                rule = f"must hold {count} elements of the same width, not {len(every)} bits ({place.named})"
+                raise self.dut.wrong(key, rule)
+            width = len(every) // count
+            lanes = [tuple(every[first : first + width]) for first in range(0, len(every), width)]
+        else:
+            lanes = self._each(key, place, count, bits)
+        return lanes[::-1] if place.lane0 == "high" else lanes
+
+    def _each(self, key: str, place: PortPlace, count: int, bits: Callable[[str], Element]) -> list[Element]:
         named = place.ports or tuple((place.each or "").replace("{}", str(index)) for index in range(count))
         if len(named) != count:
-            raise dut.wrong(key, f"must name {count} ports, one for each element, not {len(named)}")
-        elements = [tuple(_bits(dut, module, key, one, direction)) for one in named]
-        if len({len(element) for element in elements}) > 1:
-            raise dut.wrong(key, "must have elements of the same width")
-        if place.lane0 == "high":
-            elements.reverse()
-    return tuple(element[::-1] if place.bits == "reversed" else element for element in elements)
+            raise self.dut.wrong(key, f"must name {count} ports, one for each element, not {len(named)}")
+        lanes = [bits(one) for one in named]
+        if len({len(lane) for lane in lanes}) > 1:
+            raise self.dut.wrong(key, "must have elements of the same width")
+        return lanes
+
+    def _bits(self, key: str, text: str, direction: Direction) -> Element:
+        return bits_of(self.dut, self.module, key, text, direction)
 
 
-def _bits(dut: Dut, module: Module, key: str, text: str, direction: str) -> Iterator[PortBit]:
-    """The bits that `name`, `name[3]` or `name[7:0]` means, the least significant first."""
-    found = SLICE.match(text)
-    port = module.by_name.get(found["name"]) if found else None
-    if found is None or port is None:
-        raise dut.wrong(key, f"must name a port of {module.name} ({', '.join(module.by_name)}), not {text}")
-    if port.direction != direction:
-        raise dut.wrong(key, f"must be an {direction}put of {module.name}, not {text} ({port.direction})")
-    left, right = found["left"], found["right"] or found["left"]
-    if port.elements:
-        yield from _words(dut, key, port, text, left, right)
-        return
-    if left is None:
-        low, high = 0, port.width - 1
-    else:
-        try:
-            high, low = port.place(int(left)), port.place(int(right))
-        except ValueError as error:
-            raise dut.wrong(key, f"{text}: {port.name} {error}") from None
-        if high < low:
-            raise dut.wrong(key, f"{text} must run as {port.name}[{port.left}:{port.right}] does")
-    for bit in range(low, high + 1):
-        yield port.name, PLAIN, bit
+def bits_of(dut: Dut, module: Module, key: str, text: str, direction: Direction) -> Element:
+    """The bits that a name means, the least significant first. Raises SpecError, naming the key."""
+    try:
+        return named_bits(module, text, direction)
+    except InputError as error:
+        raise dut.wrong(key, str(error)) from None
 
 
-def _words(dut: Dut, key: str, port: Port, text: str, left: str | None, right: str | None) -> Iterator[PortBit]:
-    """The bits of an array of words, the first word as declared in the low bits; of one word where an index is."""
-    if left != right:
-        raise dut.wrong(key, f"must name one word of the array {port.name}, or all of it, not {text}")
-    if left is not None and int(left) not in port.elements:
-        raise dut.wrong(key, f"{text}: {port.name} has words {port.elements[0]} to {port.elements[-1]}")
-    chosen = port.elements if left is None else (int(left),)
-    for index in chosen:
-        for bit in range(port.width):
-            yield port.name, index, bit
-
-
-def bits_of(dut: Dut, module: Module, key: str, text: str, direction: str) -> list[PortBit]:
-    """The bits that a port or a slice means, the least significant first. Raises SpecError, naming the key."""
-    return list(_bits(dut, module, key, text, direction))
-
-
-def bit_of(dut: Dut, module: Module, key: str, text: str, direction: str) -> PortBit:
-    """The bit that `name`, of one bit, or `name[3]` means. Raises SpecError, naming the key, for any other."""
+def bit_of(dut: Dut, module: Module, key: str, text: str, direction: Direction) -> PortBit:
+    """The bit that a name means. Raises SpecError, naming the key, for one of several bits."""
     bits = bits_of(dut, module, key, text, direction)
     if len(bits) != 1:
         raise dut.wrong(key, f"must name one bit, not {text} ({len(bits)} bits)")
@@ -195,6 +245,47 @@ def bit_of(dut: Dut, module: Module, key: str, text: str, direction: str) -> Por
 
 def port_bit(bit: PortBit, module: Module) -> str:
     """A bit of a port as an expression of the adapter's Verilog, which has a wire for each port."""
-    name, element, index = bit
-    wire = f"port_{name}" if element == PLAIN else f"port_{name}[{element}]"
+    name, word, index = bit
+    wire = f"port_{name}{''.join(f'[{place}]' for place in word)}"
     return wire if module.by_name[name].width == 1 else f"{wire}[{index}]"
+
+
+def _laid(fields: Sequence[tuple[str, int, int]]) -> tuple[PortField, ...]:
+    """Fields one after another in a payload: name, bits of an element, elements."""
+    made, offset = list[PortField](), 0
+    for name, bits, count in fields:
+        made.append(PortField(name, offset, bits, count))
+        offset += bits * count
+    return tuple(made)
+
+
+def _in_order(bits: Element, place: PortPlace) -> Element:
+    return bits[::-1] if place.bits == "reversed" else bits
+
+
+def _filling(rest: Rest, element: Element) -> int | PortBit:
+    """What the bits of a lane beside its code are driven with."""
+    match rest:
+        case "zeros":
+            return 0
+        case "ones":
+            return 1
+        case "sign":
+            return element[-1]
+        case _:
+            assert_never(rest)
+
+
+def _shift(dut: Dut, name: str, fmt: Format, width: int) -> int:
+    """The first bit of a container that an element of the design stands for: above the padding, or 0."""
+    if width == fmt.container_bits:
+        return 0
+    result = name == "result" or name.startswith(COPIES)
+    if width == fmt.bits and not (fmt.padding and result):
+        return fmt.padding
+    widths = {fmt.container_bits} if result and fmt.padding else {fmt.bits, fmt.container_bits}
+    wider = "" if result or width < fmt.bits else "; of a wider lane say bits_at"
+    raise dut.wrong(
+        f"ports.{f'result.{name}' if name.startswith(COPIES) else name}",
+        f"must have {' or '.join(map(str, sorted(widths)))} bits for each element ({fmt.name}), not {width}{wider}",
+    )

@@ -38,7 +38,7 @@ ERROR = re.compile(r"^(?:(?P<where>.*): )?ERROR: (?P<what>.*)$", re.MULTILINE)
 
 def check_language(dut: Dut) -> None:
     """Raise InputError for a source in another language than Verilog."""
-    for source in dut.sources:
+    for source in dut.sources.files:
         if source.suffix.lower() in (".vhd", ".vhdl"):
             raise InputError(f"{dut.path}: {source.name} is VHDL: proofs take what Yosys reads, Verilog")
 
@@ -85,19 +85,18 @@ class YosysSources:
 def yosys_sources(design: DutDesign) -> YosysSources:
     """The sources, and what they include."""
     dut = design.dut
-    names = [f"source{at}/{source.name}" for at, source in enumerate(dut.sources)]
-    texts = {name: _text(source) for name, source in zip(names, dut.sources, strict=True)}
+    sources = design.module.ordered
+    names = [f"source{at}/{source.name}" for at, source in enumerate(sources)]
+    texts = {name: _text(source) for name, source in zip(names, sources, strict=True)}
     folders = list[str]()
-    for at, place in enumerate(dict.fromkeys([*dut.include, *(source.parent for source in dut.sources)])):
+    for at, place in enumerate(dict.fromkeys([*dut.sources.searched, *(source.parent for source in sources)])):
         inside = [file for file in design.module.files if file.is_relative_to(place.resolve())]
         found = {
-            f"include{at}/{file.relative_to(place.resolve())}": _text(file)
-            for file in inside
-            if file not in dut.sources
+            f"include{at}/{file.relative_to(place.resolve())}": _text(file) for file in inside if file not in sources
         }
         texts |= found
         folders += [f"include{at}"] if found else []
-    options = [*(f"-I{place}" for place in folders), *(f"-D{key}={value}" for key, value in dut.file.defines.items())]
+    options = [*(f"-I{place}" for place in folders), *(f"-D{define}" for define in dut.sources.defines)]
     return YosysSources(texts, names, options)
 
 

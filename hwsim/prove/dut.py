@@ -75,7 +75,8 @@ class _DutProof:
         self.begun = time.monotonic()
         self.followed: BeatResult = beat_result(design)
         self.rows: list[ClaimRow] = []
-        self.notes: list[str] = []
+        beside = ", ".join(field.name for field in design.ports.beside)
+        self.notes: list[str] = [f"not compared: what stands beside the result ({beside})"] if beside else []
         self.proved = self.zeros = 0  # products other than zero; those beside which any zeros stand
         self.plain_zeros = False  # whether any zeros are as +0 times +0
         self.refuted: RefutedChoice | None = None

@@ -9,7 +9,7 @@ import numpy as np
 from hwsim.cases.batch import Batch, batches, expected
 from hwsim.cases.case import Case
 from hwsim.cosim.dutdesign import DutDesign
-from hwsim.cosim.wiring import PortBit
+from hwsim.cosim.portbits import PLAIN, PortBit
 from hwsim.qualify.aig import Joined, read_aiger
 from hwsim.qualify.machine import TOGETHER, BeatWords, CaseGroup, MutantMachine, Words, is_nan, words_of
 from hwsim.qualify.mutants import Mutant
@@ -50,12 +50,10 @@ def _inputs(design: DutDesign, batch: Batch) -> dict[str, Words]:
             shift = design.wiring.shift[name]
             of_bits = words_of(codes if name == "c" else codes[:, at], shift + len(bits))
             words |= dict(zip(bits, of_bits[shift:], strict=True))
-    found = {}
-    for port in design.module.ports:
-        if port.direction == "in":
-            held = design.dut.file.constants.get(port.name, 0)
-            held_words = [
-                words.get((port.name, -1, at), every if held >> at & 1 else np.uint64(0)) for at in range(port.width)
-            ]
-            found[port.name] = np.array(held_words, np.uint64)
-    return found
+    for bit, held in design.wiring.held.items():
+        words[bit] = words[held] if isinstance(held, tuple) else every if held else np.uint64(0)
+    return {
+        port.name: np.array([words.get((port.name, PLAIN, at), np.uint64(0)) for at in range(port.width)], np.uint64)
+        for port in design.module.ports
+        if port.direction == "in"
+    }

@@ -12,9 +12,10 @@ from typing import NamedTuple
 from hwsim import processes
 from hwsim.cases.case import Case
 from hwsim.cases.drawing import Stream
+from hwsim.cosim.adapter import adapter
 from hwsim.cosim.design import Play, Played, Suite
-from hwsim.cosim.dutdesign import DutDesign, dut_design
-from hwsim.cosim.dutfile import Dut
+from hwsim.cosim.designsources import DesignSources
+from hwsim.cosim.dutdesign import DutDesign
 from hwsim.cosim.elaborate import Port
 from hwsim.cosim.play import play_simulated
 from hwsim.cosim.simulate import command
@@ -135,7 +136,7 @@ class DutQualifier:
     """
 
     def __init__(self, design: DutDesign, seed: int, tell: Callable[[int, int, str], None]):
-        if any(port.elements for port in design.module.ports):
+        if any(port.arrays for port in design.module.ports):
             raise InputError(f"{design.dut.path}: arrays as ports are not mutated: Yosys writes none")
         self.design, self.seed, self.tell = design, seed, tell
         tell(0, 0, "Yosys reads the design")
@@ -152,7 +153,7 @@ class DutQualifier:
         if count is not None and count < len(every):
             places = Stream(self.seed, self.design.name, "qualify").sample(range(len(every)), count)
             chosen = [every[place] for place in sorted(places)]
-        if self.design.dut.file.protocol.kind == "combinational":
+        if self.design.dut.file.protocol.kind == "combinational" and not self.design.ports.beside:
             rows = self._played(chosen, cases)
         else:
             with scratch_folder() as folder:
@@ -230,7 +231,7 @@ def _noticed(played: Played) -> str:
     owners = played.play.owners
     if first.kind == "result" and first.index < len(owners):
         return str(played.suite.cases[owners[first.index]].id)
-    return str(first.kind)
+    return f"{first.kind} {first.name}".strip()
 
 
 def dut_netlist(design: DutDesign, seed: int) -> Netlist:
@@ -253,11 +254,11 @@ def mutated_design(design: DutDesign, netlist: Netlist, mutants: Sequence[Mutant
     )  # fmt: skip
     source = folder / "mutated.v"
     source.write_text(text + wrapper, encoding="utf-8")
-    dut: Dut = design.dut
-    file = dut.file.model_copy(update={"parameters": {}, "defines": {}})
-    return dut_design(replace(dut, file=file, sources=(source,), include=()))
+    file = design.dut.file.model_copy(update={"parameters": {}})
+    dut = replace(design.dut, file=file, sources=DesignSources(files=(source,)))
+    module = replace(design.module, ordered=(source,), files=(source,), inner_arrays={})
+    return replace(design, dut=dut, module=module, adapter=adapter(dut, module, design.wiring))
 
 
 def _declared(port: Port) -> str:
-    width = f"[{port.left}:{port.right}] " if port.width > 1 else ""
-    return f"{port.direction}put {width}{port.name}"
+    return f"{port.direction}put {f'[{port.width - 1}:0] ' if port.width > 1 else ''}{port.name}"

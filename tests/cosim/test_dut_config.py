@@ -20,7 +20,7 @@ PORTS = {"a": "a", "b": "b", "c": "c", "result": "d"}
 @pytest.mark.parametrize("name", ["latency", "stream", "comb", "faulty"])
 def test_the_designs_of_the_tests_load(name: str) -> None:
     dut = load_dut(DESIGNS / f"{name}.yaml")
-    assert dut_design(dut).sources("icarus").files == dut.sources
+    assert dut_design(dut).sources("icarus").files == dut.sources.files
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,10 @@ def test_the_designs_of_the_tests_load(name: str) -> None:
         ({"contexts": 2}, r"contexts above 1 needs ports\.context"),
         ({"ports": {**PORTS, "first": "clk"}}, r"ports\.first needs ports\.last"),
         ({"ports": {**PORTS, "scale_a": "a"}}, r"ports\.scale_a must not be given: dot4 has scale none"),
-        ({"ports": {**PORTS, "a": {"port": "a", "each": "a{}"}}}, r"ports\.a must have one of port, ports and each"),
+        (
+            {"ports": {**PORTS, "a": {"port": "a", "each": "a{}"}}},
+            r"ports\.a must have one of port, ports, each and pieces",
+        ),
     ],
 )
 def test_a_wrong_file_is_refused(tmp_path: Path, changes: dict[str, Any], said: str) -> None:
@@ -113,10 +116,39 @@ def test_a_wrong_file_is_refused(tmp_path: Path, changes: dict[str, Any], said: 
         ({"ports": {**PORTS, "a": "d"}}, r"ports\.a must be an input of dot4_latency, not d \(out\)"),
         ({"ports": {**PORTS, "a": "b"}}, r"ports\.b drives bit 0 of b, which something else drives too"),
         ({"ports": {**PORTS, "a": "a[35:0]"}}, r"ports\.a a\[35:0\]: a has bits 31 to 0, not 35"),
-        ({"ports": {**PORTS, "a": "a[0:31]"}}, r"ports\.a a\[0:31\] must run as a\[31:0\] does"),
+        (
+            {"ports": {**PORTS, "a": "a[0:31]"}},
+            r"ports\.a a\[0:31\]: a is declared \[31:0\]; \[0:31\] must run that way",
+        ),
         ({"ports": {**PORTS, "a": "a[23:0]"}}, r"ports\.a must have 8 bits for each element \(e4m3\), not 6"),
         ({"ports": {**PORTS, "a": ["a[7:0]"]}}, r"ports\.a must name 4 ports, one for each element, not 1"),
         ({"ports": {key: PORTS[key] for key in ("a", "b", "result")}}, r"ports leave bit 0 of input c undriven"),
+        ({"constants": {"a[3:0]": 16}}, r"dut\.yaml:\d+: constants\.a\[3:0\] must fit 4 bits, not 16"),
+        ({"constants": {"a[3:0]": 1}}, r"constants drives bit 0 of a, which something else drives too"),
+        ({"constants": {"d": 1}}, r"constants\.d must be an input of dot4_latency, not d \(out\)"),
+        (
+            {"ports": {**PORTS, "a": {"port": "a", "bits_at": "low"}}},
+            r"ports\.a\.bits_at must not be given: lanes of 8",
+        ),
+        ({"ports": {**PORTS, "a": {"port": "a", "rest": "ones"}}}, r"ports\.a must not have rest without bits_at"),
+        (
+            {"ports": {**PORTS, "result": {"port": "d", "bits_at": "low"}}},
+            r"ports\.result\.bits_at must not be given: name the bits, as in y\[21:0\]",
+        ),
+        (
+            {"ports": {**PORTS, "a": {"port": "a", "copies": ["b"]}}},
+            r"ports\.a\.copies must not be given: only a result",
+        ),
+        (
+            {"ports": {**PORTS, "result": {"port": "d", "copies": ["d[7:0]"]}}},
+            r"ports\.result\.copies\.0 must have 32 bits for each element \(e8m13\), not 8",
+        ),
+        ({"flags": {"tininess": "after"}}, r"flags must name a flag \(invalid, divide_by_zero, overflow, "),
+        ({"flags": {"nan": "d[1:0]"}}, r"flags\.nan must have 1 bit, not 2"),
+        (
+            {"flags": {"inexact": "d[0]"}},
+            r"dut\.yaml:\d+: flags\.inexact must not be given: IEEE 754 defines it for one rounding, and dot4 ",
+        ),
         ({"ports": {**PORTS, "result": "d[21:0]"}}, r"ports\.result must have 32 bits for each element \(e8m13\)"),
     ],
 )

@@ -40,6 +40,30 @@ def test_what_is_guessed_is_what_was_written_by_hand(name: str, tmp_path: Path) 
     assert marked == (["protocol"] if name == "latency" else [])
 
 
+STRUCTS = """package p;
+  typedef struct packed { logic [7:0] x, w; logic spare; } lane_t;
+  typedef struct packed { logic [1:0] mode; lane_t [1:0] lanes; logic [15:0] acc; } req_t;
+  typedef struct packed { logic nv, nx; logic [15:0] sum; } resp_t;
+endpackage
+module structs(input clk, input p::req_t req_i, output p::resp_t resp_o, output of); endmodule
+"""
+
+
+def test_fields_of_structs_are_guessed_by_their_names(tmp_path: Path) -> None:
+    (tmp_path / "m.sv").write_text(STRUCTS)
+    unit = str(DESIGNS / "sdotp-unit.yaml")
+    assert main(["dut-init", str(tmp_path / "m.sv"), "--unit", unit, "-o", str(tmp_path / "first.yaml")]) == 0
+    data = yaml.safe_load((tmp_path / "first.yaml").read_text())
+    ports = {"a": "req_i.lanes[{}].x", "b": "req_i.lanes[{}].w", "c": "req_i.acc", "result": "resp_o.sum"}
+    assert data["ports"] == ports
+    assert data["flags"] == {"invalid": "resp_o.nv", "overflow": "of", "inexact": "resp_o.nx"}
+    assert data["constants"] == {"req_i.mode": 0, "req_i.lanes[0].spare": 0, "req_i.lanes[1].spare": 0}
+    assert dut_design(load_dut(tmp_path / "first.yaml")).ports.beside_width == 3
+    # Of a unit that rounds more than once they are not.
+    assert main(["dut-init", str(tmp_path / "m.sv"), "--unit", "hopper-wgmma-e4m3-f16", "-o", str(tmp_path / "x")]) == 0
+    assert "flags" not in yaml.safe_load((tmp_path / "x").read_text())
+
+
 def test_what_no_name_explains_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "odd.v").write_text("module odd(input [7:0] p, input [7:0] mode, output [31:0] far); endmodule\n")
     assert main(["dut-init", str(tmp_path / "odd.v")]) == 0

@@ -88,7 +88,7 @@ def own_format(folder: Path) -> None:
 
 def designs(folder: Path) -> None:
     """Designs of users, with their Verilog; and a case of one."""
-    for name in ("stream", "latency", "comb", "faulty", "steps", "mac", "pulsed", "serial-mul"):
+    for name in ("stream", "latency", "comb", "faulty", "steps", "mac", "pulsed", "serial-mul", "sdotp"):
         at = folder / name
         shutil.copytree(DESIGNS, at)
         unit = yaml.safe_load((at / f"{name}.yaml").read_text())["unit"]
@@ -101,10 +101,46 @@ def designs(folder: Path) -> None:
         (at / "dut.yaml").write_text((at / "dut.yaml").read_text().replace(top, "top.v"))
 
 
+FILE_LIST = "// sources\n+incdir+.\n+define+LANES=4\n-y .\n+libext+.v\ntop.v\n"
+CORE = """CAPI=2:
+name: ::dot4:0
+filesets:
+  rtl:
+    files: [top.v, dot4_core.v: {file_type: verilogSource}]
+    file_type: verilogSource
+targets: {default: {filesets: [rtl]}}
+"""
+RESOLVED = """files:
+- {name: top.v, file_type: verilogSource}
+- {name: dot4_core.v, file_type: verilogSource}
+parameters: {LANES: {paramtype: vlogdefine, default: 4}}
+"""
+
+
+def listed(folder: Path) -> None:
+    """A design whose sources a file list names."""
+    _found_by(folder / "list", "rtl.f", "filelists: [rtl.f]", FILE_LIST)
+
+
+def cores(folder: Path) -> None:
+    """Designs whose sources files of FuseSoC's name."""
+    _found_by(folder / "core", "rtl.core", "core: {file: rtl.core, target: default}", CORE)
+    _found_by(folder / "resolved", "rtl.eda.yml", "core: rtl.eda.yml", RESOLVED)
+
+
+def _found_by(at: Path, file: str, key: str, text: str) -> None:
+    designs(at / "all")
+    shutil.copytree(at / "all" / "comb", at, dirs_exist_ok=True)
+    shutil.rmtree(at / "all")
+    _write(at, file, text)
+    lines = (at / "dut.yaml").read_text().splitlines()
+    _write(at, "dut.yaml", "\n".join(key if line.startswith("sources:") else line for line in lines) + "\n")
+
+
 def case(folder: Path) -> None:
     """A design and a case of it."""
     designs(folder)
-    for name in ("latency", "comb", "faulty", "steps"):
+    for name in ("latency", "comb", "faulty", "steps", "sdotp"):
         shutil.rmtree(folder / name)
     _write(folder / "stream", "case.yaml", "unit: dot4\nid: x\na: [0x38, 1, 2, 3]\nb: [1, 2, 0x38, 4]\nc: 0x3f800000\n")
 

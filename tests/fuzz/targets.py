@@ -99,6 +99,17 @@ TARGETS = (
         "dut.yaml"),
     ),
     Target(
+        name="filelist", make=bases.listed, subjects=("rtl.f",), hidden=True, written=("d.yaml",),
+        commands=("dut-init -f rtl.f -I . -D X=1 -o d.yaml", "cosim --dut dut.yaml --sim icarus -o out"),
+        reads=("dut-init filelist", "dut-init include"),
+        names=("icarus", "vvp", "iverilog", "dut.yaml", "top.v", "dot4_core.v", "dut-init must have a source"),
+    ),
+    Target(
+        name="core", make=bases.cores, subjects=("rtl.core", "rtl.eda.yml"), hidden=True,
+        commands=("cosim --dut dut.yaml --sim icarus -o out",),
+        names=("icarus", "vvp", "iverilog", "dut.yaml", "top.v", "dot4_core.v"),
+    ),
+    Target(
         name="case", make=bases.case, subjects=("case.yaml",), weight=1, dear=True, differs=True, written=("out",),
         commands=("cosim --dut dut.yaml --case case.yaml --sim icarus -o out",), reads=("cosim case",),
     ),

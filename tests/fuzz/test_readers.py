@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[2]
 WORDS = {
     "capture cases instruction", "converter cuts", "converter missing", "converter overflow", "converter rounding",
     "cosim cuts", "decode codes", "docs name",
-    "dut-init top", "encode missing", "encode overflow",
+    "dut-init define", "dut-init top", "encode missing", "encode overflow",
     "encode rounding", "encode values", "explain a", "explain a_values", "explain b", "explain b_values", "explain c",
     "explain c_value", "explain scale_a", "explain scale_b", "gemm quantize", "gemm quantize_b", "prove cuts",
     "prove only", "quantizer change", "quantizer cuts", "quantizer rules",
@@ -56,7 +56,9 @@ MODULES = {
     "hwsim/cli/check.py": "results pipe",
     "hwsim/cli/export.py": "export",
     "hwsim/cosim/casefile.py": "case",
+    "hwsim/cosim/corefile.py": "core",
     "hwsim/cosim/dutfile.py": "design",
+    "hwsim/cosim/filelist.py": "filelist",
     "hwsim/fuzz/findingfile.py": "unit",
     "hwsim/files.py": "unit",
     "hwsim/formats/catalog.py": "format",
