@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import deque
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import numpy as np
 from hwsim.cosim.bench import fitting
 from hwsim.cosim.bulk import BulkUnit, compare
 from hwsim.cosim.design import Design, Play, Played
+from hwsim.cosim.logs import assertions_in
 from hwsim.cosim.ports import PortMap, words_of
 from hwsim.cosim.simulate import SimulatorStuck, simulate
 from hwsim.cosim.waves import WAVEFORM, write_save_file
@@ -32,12 +34,16 @@ def play_simulated(
 
     program: what simulates the design. folder: of the first simulation; the others' stand beside it. stuck_after:
     seconds without the end of a cycle after which a simulator is ended; suites that it did not finish, and those that
-    it had not begun, are `stuck`.
+    it had not begun, are `stuck`. What a failed assertion leaves unplayed is played in another simulation.
     """
     played, stuck = list[Played](), ""
     top, width = design.sources(simulator).top, design.width
-    for number, part in enumerate(fitting(plays, lambda play: len(play.beats), len(plays))):
+    waiting = deque(fitting(plays, lambda play: len(play.beats), len(plays)))
+    number = 0
+    while waiting:
+        part = waiting.popleft()
         job = folder.with_name(f"{folder.name}-{number}") if number else folder
+        number += 1
         arguments = write_job(job, [play.script for play in part], width)
         try:
             if not stuck:
@@ -47,8 +53,18 @@ def play_simulated(
         (job / "payloads.hex").unlink()
         if (job / WAVEFORM).exists():
             write_save_file(job / WAVEFORM, design.steps)
-        played += [_played(play, simulator, job, index, stuck) for index, play in enumerate(part)]
+        done = [_played(play, simulator, job, index, stuck) for index, play in enumerate(part)]
+        ended = _ended_by_assertion(job, len(part))
+        played += done[:ended]
+        if part[ended:]:
+            waiting.appendleft(part[ended:])
     return played
+
+
+def _ended_by_assertion(job: Path, count: int) -> int:
+    """How many of a simulation's suites are over: fewer than `count` where a failed assertion ended it in one."""
+    unfinished = next((index for index in range(count) if read_outcome(job, index) is None), count)
+    return unfinished + 1 if unfinished < count and assertions_in(job) else count
 
 
 def _played(play: Play, simulator: str, job: Path, index: int, stuck: str) -> Played:

@@ -8,9 +8,19 @@ if TYPE_CHECKING:
     from hwsim.report.explanation_json import ExplanationJson, explanation
     from hwsim.report.junit import write_junit
     from hwsim.report.page import write_html
-    from hwsim.report.record import CodeReading, File, KnownCause, LeftOut, Mismatch, Operand, Row, RunReport
+    from hwsim.report.record import (
+        CodeReading,
+        FaultGroup,
+        File,
+        KnownCause,
+        LeftOut,
+        Mismatch,
+        Operand,
+        Row,
+        RunReport,
+    )
     from hwsim.report.results import json_schema, read_json, write_json
-    from hwsim.report.text import cause_lines, failure_lines, mismatch_lines
+    from hwsim.report.text import all_fault_lines, cause_lines, failure_lines, mismatch_lines
     from hwsim.report.writing import NAMES, write_reports
 
 # Where the names are that this package has. They are imported when they are asked for: `import hwsim`, which has
@@ -20,9 +30,9 @@ _MODULES = {
     "explanation_json": ("ExplanationJson", "explanation"),
     "junit": ("write_junit",),
     "page": ("write_html",),
-    "record": ("CodeReading", "File", "KnownCause", "LeftOut", "Mismatch", "Operand", "Row", "RunReport"),
+    "record": ("CodeReading", "FaultGroup", "File", "KnownCause", "LeftOut", "Mismatch", "Operand", "Row", "RunReport"),
     "results": ("json_schema", "read_json", "write_json"),
-    "text": ("cause_lines", "failure_lines", "mismatch_lines"),
+    "text": ("all_fault_lines", "cause_lines", "failure_lines", "mismatch_lines"),
     "writing": ("NAMES", "write_reports"),
 }
 
@@ -41,6 +51,7 @@ __all__ = [
     "CountedBin",
     "CoverageGroup",
     "ExplanationJson",
+    "FaultGroup",
     "File",
     "KnownCause",
     "LeftOut",
@@ -48,6 +59,7 @@ __all__ = [
     "Operand",
     "Row",
     "RunReport",
+    "all_fault_lines",
     "cause_lines",
     "coverage_groups",
     "explanation",

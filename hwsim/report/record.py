@@ -20,7 +20,7 @@ from hwsim.report.fit import Text, fit
 from hwsim.report.frozen import Count, Record, named_once
 from hwsim.words import counted
 
-SCHEMA = "hwsim-report/2"
+SCHEMA = "hwsim-report/3"
 
 Specification = Annotated[dict[str, Any], BeforeValidator(fit)]
 Seconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
@@ -194,13 +194,34 @@ class Mismatch(Record):
         return "" if self.ulp is None else f"{self.ulp:+d} ulp of {self.format}"
 
 
+class FaultGroup(Record):
+    """Wrong results of one kind.
+
+    wrong: how many of them, of `of` that were looked at. causes: names that explain all of them, the likeliest first;
+    none where nothing known does. facts: what they have in common, where nothing is named. minimal: the simplest case
+    that fails in this way, which was looked for after the suites, and is none of them.
+    """
+
+    wrong: Annotated[int, Field(ge=1)]
+    of: Count
+    causes: tuple[KnownCause, ...] = ()
+    facts: tuple[Text, ...] = ()
+    minimal: Mismatch | None = None
+
+    @model_validator(mode="after")
+    def _no_more_than_looked_at(self) -> Self:
+        if self.wrong > self.of:
+            raise InputError(f"a group has {self.wrong} wrong results of {self.of}")
+        return self
+
+
 class RunReport(Record):
     """A run.
 
     command: what runs it again. units: the full specifications. seed: None where nothing is random. seconds: from its
     start to its report; 0 where nobody looked at the clock. left_out: what drivers were not given, and why.
-    mismatches: of every row that has some, at least the first. minimal: the simplest case that fails, which was looked
-    for after the suites, and is none of them. causes: what would explain the results, all of them or, best first, some.
+    mismatches: of every row that has some, at least the first. groups: kinds of wrong results, what would explain each
+    and the simplest case of each, the largest first, and last the one that nothing explains.
     """
 
     title: Text
@@ -213,8 +234,7 @@ class RunReport(Record):
     left_out: tuple[LeftOut, ...] = ()
     coverage: tuple[CoverageGroup, ...] = ()
     mismatches: tuple[Mismatch, ...] = ()
-    minimal: Mismatch | None = None
-    causes: tuple[KnownCause, ...] = ()
+    groups: tuple[FaultGroup, ...] = ()
     notes: tuple[Text, ...] = ()
 
     @model_validator(mode="after")
@@ -227,16 +247,21 @@ class RunReport(Record):
             if (one.key in rows) != (one.cases > 0):
                 rule = "ran, so that so many of its cases must be left out" if one.key in rows else "did not run at all"
                 raise InputError(f"{' / '.join(one.key)} {rule}, not {one.cases}")
-        failed = {(row.unit, row.driver) for row in self.failed}
-        if self.minimal is not None and (self.minimal.unit, self.minimal.driver) not in failed:
-            raise InputError(
-                f"the minimal case is of {self.minimal.unit} on {self.minimal.driver}, where nothing failed"
-            )
-        compared = sum(row.compared for row in self.rows)
-        for cause in self.causes:
-            if self.passed or cause.of > compared:
-                raise InputError(f"{cause.name} explains some of {cause.of} results, but {compared} were compared")
+        self._groups_are_of_what_failed()
         return self
+
+    def _groups_are_of_what_failed(self) -> None:
+        failed = {(row.unit, row.driver) for row in self.failed}
+        planned, compared = sum(row.planned for row in self.rows), sum(row.compared for row in self.rows)
+        for group in self.groups:
+            one = group.minimal
+            if one is not None and (one.unit, one.driver) not in failed:
+                raise InputError(f"the minimal case is of {one.unit} on {one.driver}, where nothing failed")
+            if self.passed or group.of > planned:
+                raise InputError(f"a group is of {group.of} wrong results, but {planned} were planned")
+            for cause in group.causes:
+                if cause.of > compared:
+                    raise InputError(f"{cause.name} explains some of {cause.of} results, but {compared} were compared")
 
     def _mismatches_are_of_rows(self) -> None:
         shown: dict[tuple[str, str, str], int] = {}
@@ -293,6 +318,11 @@ class RunReport(Record):
             "bins_reachable": bins.reachable,
             **{f"bins_{state}": count for state, count in zip(STATES, bins, strict=True)},
         }
+
+    @property
+    def minimal(self) -> tuple[Mismatch, ...]:
+        """The simplest case of each group that has one."""
+        return tuple(group.minimal for group in self.groups if group.minimal is not None)
 
     def of(self, row: Row) -> tuple[Mismatch, ...]:
         """The mismatches of a row that are told."""
