@@ -54,17 +54,22 @@ def play_simulated(
         if (job / WAVEFORM).exists():
             write_save_file(job / WAVEFORM, design.steps)
         done = [_played(play, simulator, job, index, stuck) for index, play in enumerate(part)]
-        ended = _ended_by_assertion(job, len(part))
+        ended = _over(job, part)
         played += done[:ended]
         if part[ended:]:
             waiting.appendleft(part[ended:])
     return played
 
 
-def _ended_by_assertion(job: Path, count: int) -> int:
-    """How many of a simulation's suites are over: fewer than `count` where a failed assertion ended it in one."""
-    unfinished = next((index for index in range(count) if read_outcome(job, index) is None), count)
-    return unfinished + 1 if unfinished < count and assertions_in(job) else count
+def _over(job: Path, part: Sequence[Play]) -> int:
+    """How many of a simulation's suites are over, at least one: not those after the one that an assertion ended."""
+    outcomes = [read_outcome(job, index) for index in range(len(part))]
+    if None not in outcomes or not assertions_in(job):
+        return len(part)
+    begun = outcomes.index(None)
+    last = outcomes[begun - 1] if begun else None
+    ended = last is not None and last.results < part[begun - 1].script.planned
+    return begun if ended else begun + 1
 
 
 def _played(play: Play, simulator: str, job: Path, index: int, stuck: str) -> Played:

@@ -22,7 +22,7 @@ from hwsim.readings.mistakes.catalogue import catalogue
 from hwsim.readings.mistakes.flaw import NO_FLAW, Both
 from hwsim.readings.mistakes.mistake import Mistake
 from hwsim.readings.mistakes.wiring import NotCleared
-from hwsim.readings.shape import Wrong, facts, special_operands
+from hwsim.readings.shape import WrongResult, facts, special_operands
 from hwsim.spec import Unit
 
 FIRST, TELLING, SAMPLE = 8, 40, 120  # results that candidates are tried on, one after the other: wrong, wrong, right
@@ -167,8 +167,8 @@ class _Examination:
             named.append(WrongGroup((), shape, tuple(rest)))
         return Diagnosis(tuple(named), len(self.wrong), len(self.right))
 
-    def _as_wrong(self, at: int) -> Wrong:
-        return Wrong(self.seen[at].case, self.expected[at], self.seen[at].code)
+    def _as_wrong(self, at: int) -> WrongResult:
+        return WrongResult(self.seen[at].case, self.expected[at], self.seen[at].code)
 
     def _ask(self, one: _Tried, places: Sequence[int]) -> None:
         """Make a candidate say what it returns at some places."""

@@ -15,7 +15,7 @@ RARE = 0.5  # a condition that so many right cases meet too says little
 ENOUGH = 2  # wrong results of which something can be said
 
 
-class Wrong(NamedTuple):
+class WrongResult(NamedTuple):
     """A wrong result. expected, got: codes."""
 
     case: Case
@@ -23,7 +23,7 @@ class Wrong(NamedTuple):
     got: int
 
 
-def facts(unit: Unit, wrong: Sequence[Wrong], right: Sequence[Case]) -> tuple[str, ...]:
+def facts(unit: Unit, wrong: Sequence[WrongResult], right: Sequence[Case]) -> tuple[str, ...]:
     """What all wrong results have in common, in a few sentences; none of fewer than two results.
 
     right: cases with right results. What most of them have too is not said.
@@ -33,7 +33,7 @@ def facts(unit: Unit, wrong: Sequence[Wrong], right: Sequence[Case]) -> tuple[st
     return (*_differences(unit.output, wrong), *_conditions(unit, wrong, right))[:MOST_FACTS]
 
 
-def _differences(fmt: Format, wrong: Sequence[Wrong]) -> Iterator[str]:
+def _differences(fmt: Format, wrong: Sequence[WrongResult]) -> Iterator[str]:
     """How results differ from what is expected."""
     codes = {one.got for one in wrong}
     if len(codes) == 1:
@@ -47,7 +47,7 @@ def _differences(fmt: Format, wrong: Sequence[Wrong]) -> Iterator[str]:
         yield f"only bit {changed.bit_length() - 1} of the result differs"
 
 
-def _float_differences(fmt: FloatFormat, wrong: Sequence[Wrong]) -> Iterator[str]:
+def _float_differences(fmt: FloatFormat, wrong: Sequence[WrongResult]) -> Iterator[str]:
     sign = fmt.sign_bit << fmt.padding if fmt.signed else 0
     if all((one.expected ^ one.got) == sign for one in wrong):
         zero = all(one.expected & ~sign == 0 for one in wrong)
@@ -74,7 +74,7 @@ def _float_differences(fmt: FloatFormat, wrong: Sequence[Wrong]) -> Iterator[str
         yield f"the magnitude is always {'above' if min(steps) > 0 else 'below'}"
 
 
-def _places(fmt: FloatFormat, one: Wrong) -> int | None:
+def _places(fmt: FloatFormat, one: WrongResult) -> int | None:
     """By how many ulp the result's magnitude is above the expected one; None for other kinds, and other signs."""
     if _kind(fmt, one.expected) not in FINITE or _kind(fmt, one.got) not in FINITE:
         return None
@@ -99,7 +99,7 @@ def _kind(fmt: FloatFormat, code: int) -> str:
     return words[fmt.fields(bare).cls]
 
 
-def _conditions(unit: Unit, wrong: Sequence[Wrong], right: Sequence[Case]) -> Iterator[str]:
+def _conditions(unit: Unit, wrong: Sequence[WrongResult], right: Sequence[Case]) -> Iterator[str]:
     """When results are wrong: what all their cases meet, and most cases with right results do not."""
     fmt = unit.output
     if isinstance(fmt, FloatFormat):

@@ -14,7 +14,7 @@ from hwsim.model import Definition
 from hwsim.readings.diagnosis import Diagnosis, Observation, candidates, diagnose
 from hwsim.readings.mistakes.flaw import Both, Flaw
 from hwsim.readings.mistakes.machine import FlawedDefinition
-from hwsim.readings.shape import Wrong, facts
+from hwsim.readings.shape import WrongResult, facts
 from hwsim.spec import Unit
 
 
@@ -115,14 +115,14 @@ def test_what_nothing_explains_is_described() -> None:
 )
 def test_facts_of_results(expected: tuple[int, int], got: tuple[int, int], said: str) -> None:
     case = Case("case", (0x38, 0, 0, 0), (0x38, 0, 0, 0))
-    wrong = [Wrong(case, *codes) for codes in zip(expected, got, strict=True)]
+    wrong = [WrongResult(case, *codes) for codes in zip(expected, got, strict=True)]
     assert said in facts(WINDOW, wrong, [])
 
 
 def test_facts_of_operands() -> None:
     lane = Case("case", (0, 0, 0x38, 0), (0, 0, 0x38, 0))
     other = Case("case", (0x38, 0, 0, 0), (0x38, 0, 0, 0))
-    wrong = [Wrong(lane, 0x3C00, 0x3C05), Wrong(lane, 0x3C00, 0x3C02)]
+    wrong = [WrongResult(lane, 0x3C00, 0x3C05), WrongResult(lane, 0x3C00, 0x3C02)]
     assert "only where lane 2 is not zero" in facts(WINDOW, wrong, [other] * 9)
     # What most right cases meet as well is no news, and a single result shows nothing.
     assert "only where lane 2 is not zero" not in facts(WINDOW, wrong, [lane] * 9)

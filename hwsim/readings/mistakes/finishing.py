@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, assert_never
 
-from hwsim.readings.mistakes.flaw import Flaw, LastPlace, LastPlaceRule, RoundedNumber
+from hwsim.readings.mistakes.flaw import Flaw, LastPlace, LastPlaceRule, UnpackedResult
 
 OverflowMistake = Literal["exponent wraps", "zero", "largest number", "infinity code", "all ones"]
 UnderflowMistake = Literal["exponent wraps", "zero of its sign", "+0", "infinity", "least number"]
@@ -83,7 +83,7 @@ class TinyShifted(Flaw):
 class CarryLost(Flaw):
     """Where rounding carries out of the significand, the exponent stays."""
 
-    def number(self, number: RoundedNumber) -> int | None:
+    def number(self, number: UnpackedResult) -> int | None:
         """As in `Flaw`."""
         fmt = number.format
         if number.kept != 2 << fmt.fraction_bits:
@@ -95,7 +95,7 @@ class CarryLost(Flaw):
 class CarryKept(Flaw):
     """Where rounding carries out of the significand, the result is the largest of its binade."""
 
-    def number(self, number: RoundedNumber) -> int | None:
+    def number(self, number: UnpackedResult) -> int | None:
         """As in `Flaw`."""
         if number.kept != 2 << number.format.fraction_bits:
             return None
@@ -108,7 +108,7 @@ class OverflowWrong(Flaw):
 
     mistake: OverflowMistake
 
-    def number(self, number: RoundedNumber) -> int | None:
+    def number(self, number: UnpackedResult) -> int | None:
         """As in `Flaw`."""
         if not number.overflows:
             return None
@@ -135,7 +135,7 @@ class UnderflowWrong(Flaw):
 
     mistake: UnderflowMistake
 
-    def number(self, number: RoundedNumber) -> int | None:
+    def number(self, number: UnpackedResult) -> int | None:
         """As in `Flaw`."""
         fmt = number.format
         if number.bexp > 0:
@@ -157,7 +157,7 @@ class UnderflowWrong(Flaw):
                 assert_never(self.mistake)
 
 
-def _fraction(number: RoundedNumber) -> int:
+def _fraction(number: UnpackedResult) -> int:
     """The fraction of a number, normalised, its other bits cut off."""
     bits = number.format.fraction_bits
     length = number.sig.bit_length() - 1
@@ -171,7 +171,7 @@ class VanishedSign(Flaw):
 
     negative: bool
 
-    def number(self, number: RoundedNumber) -> int | None:
+    def number(self, number: UnpackedResult) -> int | None:
         """As in `Flaw`."""
         if number.magnitude:
             return None
@@ -182,7 +182,7 @@ class VanishedSign(Flaw):
 class VanishedSignKept(Flaw):
     """A result that rounds to zero keeps its sign."""
 
-    def number(self, number: RoundedNumber) -> int | None:
+    def number(self, number: UnpackedResult) -> int | None:
         """As in `Flaw`."""
         return None if number.magnitude else number.sign * number.format.sign_bit
 

@@ -30,7 +30,7 @@ class LastPlace(NamedTuple):
     tiny: bool
 
 
-class RoundedNumber(NamedTuple):
+class UnpackedResult(NamedTuple):
     """A rounded float before it becomes a code.
 
     magnitude: the code without its sign, with as many exponent bits as it takes. bexp: the biased exponent that it
@@ -56,7 +56,7 @@ class RoundedNumber(NamedTuple):
         return 0 < self.magnitude < 1 << self.format.fraction_bits
 
 
-class Cut(NamedTuple):
+class TermCut(NamedTuple):
     """How the smaller term of an addition is cut. bits: of its fraction below the leading one of the larger."""
 
     bits: int
@@ -103,7 +103,7 @@ class Flaw:
         """The terms of a window, in units of its last place: of `lanes` lanes, and of the addend where there is one."""
         return aligned
 
-    def cut(self, precision: int, fused: bool) -> Cut | None:
+    def cut(self, precision: int, fused: bool) -> TermCut | None:
         """How the smaller term of an addition of two is cut before it; None where it is not.
 
         precision: bits of the sum's significand. fused: whether a product enters exactly.
@@ -122,7 +122,7 @@ class Flaw:
         """What is rounded, and how."""
         return place
 
-    def number(self, number: RoundedNumber) -> int | None:
+    def number(self, number: UnpackedResult) -> int | None:
         """The code of a rounded float, without padding; None where it is made as specified."""
         return None
 
@@ -202,7 +202,7 @@ class Both(Flaw):
         """As in `Flaw`."""
         return self.second.aligned(self.first.aligned(aligned, lanes), lanes)
 
-    def cut(self, precision: int, fused: bool) -> Cut | None:
+    def cut(self, precision: int, fused: bool) -> TermCut | None:
         """As in `Flaw`."""
         return self.first.cut(precision, fused) or self.second.cut(precision, fused)
 
@@ -218,7 +218,7 @@ class Both(Flaw):
         """As in `Flaw`."""
         return self.second.last_place(self.first.last_place(place))
 
-    def number(self, number: RoundedNumber) -> int | None:
+    def number(self, number: UnpackedResult) -> int | None:
         """As in `Flaw`."""
         first = self.first.number(number)
         return self.second.number(number) if first is None else first

@@ -8,7 +8,7 @@ from hwsim.formats import FixedFormat, FloatFormat
 from hwsim.model.result import ResultRounding
 from hwsim.model.rounding import Rounded, TinySign, flush, overflow_code, pack, round_fixed, round_to
 from hwsim.model.window import round_magnitude
-from hwsim.readings.mistakes.flaw import Flaw, LastPlace, RoundedNumber
+from hwsim.readings.mistakes.flaw import Flaw, LastPlace, UnpackedResult
 from hwsim.spec.keys import Overflow, Rounding
 from hwsim.spec.parts import ResultRule
 
@@ -54,7 +54,7 @@ def flawed_float(
     place = LastPlace(sig, binade - fmt.fraction_bits - unit_exp, sign, rounding, exp < fmt.emin)
     kept = rounded_magnitude(flaw.last_place(place))
     magnitude = ((binade - fmt.emin) << fmt.fraction_bits) + kept
-    made = flaw.number(RoundedNumber(fmt, sign, magnitude, exp + fmt.bias, kept, sig, unit_exp))
+    made = flaw.number(UnpackedResult(fmt, sign, magnitude, exp + fmt.bias, kept, sig, unit_exp))
     if made is not None:
         return Rounded(made << fmt.padding, exp)
     if magnitude > fmt.max_magnitude:

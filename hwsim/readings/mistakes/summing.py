@@ -7,7 +7,7 @@ from typing import Literal, assert_never
 
 from hwsim.formats import Class
 from hwsim.model.terms import Term
-from hwsim.readings.mistakes.flaw import Cut, Flaw
+from hwsim.readings.mistakes.flaw import Flaw, TermCut
 from hwsim.spec.keys import Lost
 
 MaximumMistake = Literal["without the addend", "of the addend and lane 0", "of lane 0 alone"]
@@ -110,9 +110,9 @@ class OperandCut(Flaw):
     extra: int
     lost: Lost
 
-    def cut(self, precision: int, fused: bool) -> Cut | None:
+    def cut(self, precision: int, fused: bool) -> TermCut | None:
         """As in `Flaw`."""
-        return Cut(precision - 1 + self.extra, self.lost)
+        return TermCut(precision - 1 + self.extra, self.lost)
 
 
 @dataclass(frozen=True)
