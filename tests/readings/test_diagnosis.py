@@ -67,10 +67,10 @@ def test_two_mistakes_are_told_apart() -> None:
 
 def test_two_mistakes_that_meet_are_named_together() -> None:
     # Each result passes both: hardly any is explained by one of them.
-    both = Both(flaw(WINDOW, "sign of the addend flipped"), flaw(WINDOW, "exponent of products 1 too large"))
+    both = Both(flaw(WINDOW, "sign of the addend flipped"), flaw(WINDOW, "exponent of products one too large"))
     found = of_a_flaw(WINDOW, both)
     named = {part for group in names(found) for name in group for part in name.split(" and ")}
-    assert {"sign of the addend flipped", "exponent of products 1 too large"} <= named
+    assert {"sign of the addend flipped", "exponent of products one too large"} <= named
 
 
 def test_no_name_contradicts_a_right_result() -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from fractions import Fraction
+from pathlib import Path
 
 import pytest
 from odd_units import odd_unit, window
@@ -15,9 +17,11 @@ from hwsim.readings.mistakes import finishing, summing
 from hwsim.readings.mistakes.catalogue import catalogue
 from hwsim.readings.mistakes.flaw import Both, Flaw, LastPlace
 from hwsim.readings.mistakes.machine import FlawedDefinition, code_of
+from hwsim.readings.mistakes.of_sums import RULE_WORDS
 from hwsim.readings.mistakes.rounding import rounded_magnitude
 from hwsim.spec import Unit, load_unit
 
+ROOT = Path(__file__).parents[2]
 E4M3 = get_format("e4m3")
 WINDOW = odd_unit("window4", "e4m3", "f16", window(14), "f16", 4)
 ROUNDED = {"format": "f16", "rounding": "rne"}
@@ -76,7 +80,7 @@ def test_a_distance_that_wraps_brings_a_small_term_back() -> None:
         ("lane 0 replaced by lane 3", [1.0, 2.0, 4.0, 8.0], 0.5, 22.5),
         ("sign of the addend flipped", [1.0, 2.0, 4.0, 8.0], 0.5, 14.5),
         ("sign of the result flipped", [1.0, 2.0, 4.0, 8.0], 0.5, -15.5),
-        ("exponent of products 1 too large", [1.0, 2.0, 4.0, 8.0], 0.5, 30.5),
+        ("exponent of products one too large", [1.0, 2.0, 4.0, 8.0], 0.5, 30.5),
         ("subnormals of both factors at half their value", [2.0**-9, 0.0, 0.0, 0.0], 0.0, 2.0**-10),
         ("subnormals of a at twice their value", [2.0**-9, 0.0, 0.0, 0.0], 0.0, 2.0**-8),
         ("hidden bit of subnormals of a", [2.0**-9, 0.0, 0.0, 0.0], 0.0, 2.0**-6 + 2.0**-9),
@@ -108,6 +112,10 @@ def test_lanes_in_another_order_count_where_sums_are_rounded() -> None:
 def test_guard_bits_are_lost_in_subtraction() -> None:
     # 1024 - 0.9375: binary16's last place below 1024 is 1/2. Without guard bits 0.9375 is cut to 0 in units of 1.
     assert answer(CHAIN, "no guard bits in additions", [0.9375, 0.0], [-1.0, 1.0], 1024.0) == 1024.0
+    # Where signs differ alone: the same, and 1024 + 0.9375 has a guard bit, so that it is rounded to 1025.
+    assert answer(CHAIN, "no guard bits in subtractions", [0.9375, 0.0], [-1.0, 1.0], 1024.0) == 1024.0
+    assert answer(CHAIN, "no guard bits in subtractions", [0.9375, 0.0], [1.0, 1.0], 1024.0) == 1025.0
+    assert answer(CHAIN, "no guard bits in additions", [0.9375, 0.0], [1.0, 1.0], 1024.0) == 1024.0
     # With one, to 1/2.
     name = "a guard bit and nothing below it in additions"
     assert answer(CHAIN, name, [0.9375, 0.0], [-1.0, 1.0], 1024.0) == 1023.5
@@ -127,6 +135,26 @@ def test_roundings_that_are_mistakes_agree_with_rationals(sign: int, sig: int) -
     }
     for rule, wanted in expected.items():
         assert rounded_magnitude(LastPlace(sig, 2, sign, rule, False)) == wanted  # type: ignore[arg-type]
+
+
+def in_the_page(name: str) -> str:
+    """A name as docs/mistakes.md has it."""
+    name = re.sub(r", of products (alone|too)$", "", name)
+    name = re.sub(r"of (both factors|a|b|the addend|operands|the result)\b(?! negative| and)", "of X", name)
+    rule = "|".join(sorted((words for words, _ in RULE_WORDS.values()), key=len, reverse=True))
+    return re.sub(r"(?<![+-])\b\d+(?!\^)", "N", re.sub(rf"rounded ({rule})$", "rounded R", name))
+
+
+@pytest.mark.parametrize("unit", [WINDOW, CHAIN, TREE, EXACT, load_unit("mxfp8-e4m3-f32")], ids=lambda unit: unit.name)
+def test_every_name_is_in_the_documents(unit: Unit) -> None:
+    page = " ".join((ROOT / "docs/mistakes.md").read_text().split())
+    for mistake in catalogue(unit):
+        assert f"`{in_the_page(mistake.name)}`" in page
+
+
+def test_a_subnormal_that_passes_two_adders_is_halved_twice() -> None:
+    a, b = [2.0**-9, 0.0, 0.0, 0.0], [2.0**-6, 0.0, 0.0, 0.0]
+    assert answer(TREE, "subnormal results at half their value", a, b) == 2.0**-17
 
 
 def test_two_flaws_in_one_design_are_both_there() -> None:

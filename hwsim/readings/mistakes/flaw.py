@@ -103,10 +103,10 @@ class Flaw:
         """The terms of a window, in units of its last place: of `lanes` lanes, and of the addend where there is one."""
         return aligned
 
-    def cut(self, precision: int, fused: bool) -> TermCut | None:
+    def cut(self, precision: int, opposite: bool) -> TermCut | None:
         """How the smaller term of an addition of two is cut before it; None where it is not.
 
-        precision: bits of the sum's significand. fused: whether a product enters exactly.
+        precision: bits of the sum's significand. opposite: whether the terms' signs differ.
         """
         return None
 
@@ -202,9 +202,9 @@ class Both(Flaw):
         """As in `Flaw`."""
         return self.second.aligned(self.first.aligned(aligned, lanes), lanes)
 
-    def cut(self, precision: int, fused: bool) -> TermCut | None:
+    def cut(self, precision: int, opposite: bool) -> TermCut | None:
         """As in `Flaw`."""
-        return self.first.cut(precision, fused) or self.second.cut(precision, fused)
+        return self.first.cut(precision, opposite) or self.second.cut(precision, opposite)
 
     def total(self, total: int, unit_exp: int) -> int:
         """As in `Flaw`."""

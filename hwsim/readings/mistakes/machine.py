@@ -52,7 +52,8 @@ class FlawedDefinition(Definition):
             lru_cache(MOST_FACTORS)(partial(self._decoded, side, fmt))
             for side, fmt in zip(SIDES, (operands.a, operands.b), strict=True)
         )
-        self.rounding = FlawedRounding(unit.result, flaw)
+        if not isinstance(unit.sum, RoundedSum):  # there the last adder has rounded, with the flaw
+            self.rounding = FlawedRounding(unit.result, flaw)
         self._method = _method(unit, flaw)
 
     def _decoded(self, side: Side, fmt: Format, code: int) -> Fields:
@@ -190,7 +191,7 @@ def _aligned_pair(terms: tuple[Term, ...], flaw: Flaw, fmt: FloatFormat, fused: 
     small = int(leading[0] >= leading[1])
     term, top, distance = terms[small], leading[1 - small], leading[1 - small] - leading[small]
     shifted = term._replace(exp=term.exp + distance - flaw.distance(distance))
-    cut = flaw.cut(fmt.fraction_bits + 1, fused)
+    cut = flaw.cut(fmt.fraction_bits + 1, terms[0].sign != terms[1].sign)
     if cut is not None:
         unit_exp = top - cut.bits
         shift = unit_exp - (shifted.exp - shifted.fraction_bits)

@@ -27,7 +27,7 @@ SUBNORMAL_WORDS: dict[decoding.SubnormalMistake, tuple[str, str]] = {
         "subnormals {} have a hidden bit and the exponent of code 0",
     ),
     "normal, zeros too": (
-        "exponent 0 {} taken for normal numbers",
+        "zeros and subnormals {} taken for normal numbers",
         "subnormals and zeros {} have a hidden bit and the exponent of code 0",
     ),
     "zero": ("subnormals {} taken for zero", "subnormals {} count as zeros"),
@@ -95,7 +95,7 @@ def _products(unit: Unit) -> Iterator[Mistake]:
     yield Mistake("top bit of products lost", text, decoding.ProductTopLost())
     for by, word in ((1, "large"), (-1, "small")):
         text = f"the exponent of every product is 1 too {word}, as with a wrong bias"
-        yield Mistake(f"exponent of products 1 too {word}", text, decoding.ProductExponent(by))
+        yield Mistake(f"exponent of products one too {word}", text, decoding.ProductExponent(by))
     yield Mistake("signs of products or-ed", "a product is negative where a factor is", decoding.SignsOred())
     if any(isinstance(fmt, FloatFormat) and fmt.infinities for fmt in unit.operands.multiplied):
         for infinite, word in ((True, "infinity"), (False, "zero")):

@@ -51,9 +51,9 @@ def _maxima(unit: Unit) -> Iterator[Mistake]:
         text = f"the product of lane {lane} takes part in max_exp, and is left out of the sum"
         yield Mistake(f"lane {lane} left out of the sum", text, summing.TermLeftOut(lane))
     yield Mistake("max_exp of zeros", "products of zero take part in max_exp", summing.ZerosCount())
-    mistakes: tuple[summing.MaximumMistake, ...] = ("of lane 0 alone",)
+    mistakes: tuple[summing.MaximumMistake, ...] = ("of the first lane alone",)
     if unit.operands.addend is not None:
-        mistakes = ("without the addend", "of the addend and lane 0", *mistakes)
+        mistakes = ("without the addend", "of the addend and the first lane", *mistakes)
     for mistake in mistakes:
         text = f"max_exp is taken {mistake}"
         yield Mistake(f"max_exp {mistake}", text, summing.MaximumWrong(mistake))
@@ -73,6 +73,11 @@ def _additions(unit: Unit) -> Iterator[Mistake]:
         yield Mistake(name, f"{text}, and no sticky bit", summing.OperandCut(extra, "truncate"))
         floored = summing.OperandCut(extra, "floor")
         yield Mistake(f"{below}, floored, in additions", f"{text}, and the rest is floored", floored)
+        if extra <= 2:
+            apart = summing.OperandCut(extra, "truncate", subtractions=True)
+            few = {0: "no guard bits in subtractions", 1: "a guard bit and nothing below it in subtractions"}
+            words = f"where signs differ, {text}, and no sticky bit"
+            yield Mistake(few.get(extra, f"{below} and no sticky bit in subtractions"), words, apart)
         name, text = f"{below} and the sticky bit in additions", f"{text}, and a lost 1 sets the last of them"
         yield Mistake(name, text, summing.OperandCut(extra, "jam"))
 
@@ -119,7 +124,7 @@ def _sticky(unit: Unit) -> Iterator[Mistake]:
         name = names.get(bits, f"sticky bit of {bits - 1} places alone in the rounding")
         yield Mistake(name, f"rounding sees {seen} below the last place", finishing.StickySees(bits))
     yield Mistake(
-        "guard bit taken for 0", "rounding takes the bit below the last place for 0", finishing.GuardDropped()
+        "guard bit taken for zero", "rounding takes the bit below the last place for 0", finishing.GuardDropped()
     )
     text = "where rounding carries out of the significand, the exponent stays"
     yield Mistake("carry of the rounding lost", text, finishing.CarryLost())

@@ -10,7 +10,7 @@ from hwsim.model.terms import Term
 from hwsim.readings.mistakes.flaw import Flaw, TermCut
 from hwsim.spec.keys import Lost
 
-MaximumMistake = Literal["without the addend", "of the addend and lane 0", "of lane 0 alone"]
+MaximumMistake = Literal["without the addend", "of the addend and the first lane", "of the first lane alone"]
 ZeroSignMistake = Literal["+", "-", "first term", "last term", "and", "or"]
 
 
@@ -69,9 +69,9 @@ class MaximumWrong(Flaw):
         match self.mistake:
             case "without the addend":
                 among: tuple[Term | None, ...] = products
-            case "of the addend and lane 0":
+            case "of the addend and the first lane":
                 among = (products[0], addend)
-            case "of lane 0 alone":
+            case "of the first lane alone":
                 among = products[:1]
             case _:
                 assert_never(self.mistake)
@@ -81,7 +81,7 @@ class MaximumWrong(Flaw):
 
 @dataclass(frozen=True)
 class ZerosCount(Flaw):
-    """A product of zero takes part in max_exp. all: of zeros alone, the addend's too."""
+    """A product of zero takes part in max_exp, with the exponent that it has."""
 
     def max_exp(self, max_exp: int, products: tuple[Term, ...], addend: Term | None) -> int:
         """As in `Flaw`."""
@@ -104,15 +104,16 @@ class TermLeftOut(Flaw):
 class OperandCut(Flaw):
     """The smaller term of an addition keeps some bits below the larger one's last place, and loses the others.
 
-    extra: bits that it keeps, beside those of the sum's significand.
+    extra: bits that it keeps, beside those of the sum's significand. subtractions: only where signs differ.
     """
 
     extra: int
     lost: Lost
+    subtractions: bool = False
 
-    def cut(self, precision: int, fused: bool) -> TermCut | None:
+    def cut(self, precision: int, opposite: bool) -> TermCut | None:
         """As in `Flaw`."""
-        return TermCut(precision - 1 + self.extra, self.lost)
+        return TermCut(precision - 1 + self.extra, self.lost) if opposite or not self.subtractions else None
 
 
 @dataclass(frozen=True)
