@@ -20,7 +20,7 @@ if TYPE_CHECKING:
         RunReport,
     )
     from hwsim.report.results import json_schema, read_json, write_json
-    from hwsim.report.text import all_fault_lines, cause_lines, failure_lines, mismatch_lines
+    from hwsim.report.text import all_fault_lines, failure_lines, mismatch_lines
     from hwsim.report.writing import NAMES, write_reports
 
 # Where the names are that this package has. They are imported when they are asked for: `import hwsim`, which has
@@ -32,7 +32,7 @@ _MODULES = {
     "page": ("write_html",),
     "record": ("CodeReading", "FaultGroup", "File", "KnownCause", "LeftOut", "Mismatch", "Operand", "Row", "RunReport"),
     "results": ("json_schema", "read_json", "write_json"),
-    "text": ("all_fault_lines", "cause_lines", "failure_lines", "mismatch_lines"),
+    "text": ("all_fault_lines", "failure_lines", "mismatch_lines"),
     "writing": ("NAMES", "write_reports"),
 }
 
@@ -60,7 +60,6 @@ __all__ = [
     "Row",
     "RunReport",
     "all_fault_lines",
-    "cause_lines",
     "coverage_groups",
     "explanation",
     "failure_lines",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hwsim.cases.bins.meanings import case_meaning
-from hwsim.report.record import FaultGroup, KnownCause, Mismatch, Operand, Row
+from hwsim.report.record import FaultGroup, Mismatch, Operand, Row
 from hwsim.words import counted
 
 MOST_LINES = 15
@@ -90,21 +90,6 @@ def fault_lines(group: FaultGroup) -> list[str]:
 def all_fault_lines(groups: Sequence[FaultGroup]) -> list[str]:
     """What would explain each kind of wrong results."""
     return [line for group in groups for line in fault_lines(group)]
-
-
-def cause_head(causes: Sequence[KnownCause]) -> str:
-    """What the list of known causes is: explanations of everything, or the nearest; empty where there are none."""
-    if not causes:
-        return ""
-    tried = f"({causes[0].of:,} were tried)"
-    if all(cause.everything for cause in causes):
-        return f"every result is explained by {tried}:"
-    return f"nothing known explains every result {tried}; the nearest:"
-
-
-def cause_lines(causes: Sequence[KnownCause]) -> list[str]:
-    """What would explain the results, the best first; no lines where nothing known was looked for."""
-    return [*([cause_head(causes)] if causes else []), *(f"  {cause}" for cause in causes)]
 
 
 def failure_lines(row: Row, mismatches: Sequence[Mismatch]) -> list[str]:

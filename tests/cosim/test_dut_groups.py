@@ -20,7 +20,7 @@ TWO = "overflow gives the largest", "subnormal results flushed"
 @pytest.fixture
 def two(tmp_path: Path) -> Path:
     """A chain of FMAs with two mistakes."""
-    first, second = (one for one in FAULTS if one.design == "chain" and one.causes[0] in TWO)
+    first, second = (one for one in FAULTS if one.design == "chain" and one.cause in TWO)
     path = first.written(tmp_path)
     source = tmp_path / "chain.v"
     text = source.read_text()

@@ -39,11 +39,14 @@ class Judgement:
 
     @property
     def verdict(self) -> str:
-        """Where the true cause stands, `first` or `second`; `missed`, `unnamed`, or `wrong`: others are offered."""
+        """Where the true cause stands, `first` or `second`; `missed`, `unnamed`, or `wrong`: others are offered.
+
+        `unnamed` is right where the catalogue has no name.
+        """
         if not self.wrong:
             return "missed"
         for place, name in zip(("first", "second"), self.offered, strict=False):
-            if name in self.fault.causes:
+            if name in self.fault.names:
                 return place
         return "wrong" if self.offered or self.others else "unnamed"
 

@@ -16,17 +16,21 @@ DESIGNS = Path(__file__).with_name("designs")
 
 @dataclass(frozen=True)
 class Fault:
-    """A change of a design's text. old: what stands there once. causes: names of the true cause."""
+    """A change of a design's text. cause: the true one. names: of it; none where the catalogue has none.
+
+    old: what stands there once. new: what takes its place.
+    """
 
     design: str
-    causes: tuple[str, ...]
+    cause: str
+    names: tuple[str, ...]
     old: str
     new: str
 
     @property
     def id(self) -> str:
         """For a test."""
-        return f"{self.design}: {self.causes[0]}"
+        return f"{self.design}: {self.cause}"
 
     def written(self, folder: Path) -> Path:
         """The design with the fault, in a folder; its file."""
@@ -41,11 +45,14 @@ class Fault:
         return path
 
 
-def _read() -> list[Fault]:
-    data = yaml.safe_load(Path(__file__).with_name("seeded.yaml").read_text())
+def _read(name: str) -> list[Fault]:
+    data = yaml.safe_load(Path(__file__).with_name(name).read_text())
     return [
-        Fault(design, tuple(one["causes"]), one["old"], one["new"]) for design, faults in data.items() for one in faults
+        Fault(design, one.get("cause") or one["causes"][0], tuple(one["causes"]), one["old"], one["new"])
+        for design, faults in data.items()
+        for one in faults
     ]
 
 
-FAULTS = _read()
+FAULTS = _read("seeded.yaml")
+UNSEEN = _read("unseen.yaml")  # written after the catalogue

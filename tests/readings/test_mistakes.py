@@ -157,6 +157,24 @@ def test_a_subnormal_that_passes_two_adders_is_halved_twice() -> None:
     assert answer(TREE, "subnormal results at half their value", a, b) == 2.0**-17
 
 
+@pytest.mark.parametrize(
+    ("name", "scales"),
+    [
+        ("scale of a of the next block", (128, 127, 130, 129)),
+        ("scale of a of the first block", (127, 127, 129, 129)),
+        ("scale of a ignored", (127, 127, 127, 127)),
+        ("scale of a subtracted", (127, 126, 125, 124)),
+        ("scale of a counted twice", (127, 129, 131, 133)),
+    ],
+)
+def test_scales_that_enter_wrongly_are_other_scales(name: str, scales: tuple[int, ...]) -> None:
+    # Two blocks of two lanes in a beat, two beats; 127 is 2^0.
+    scale = {"a": {"format": "e8m0", "block": [1, 2]}, "b": {"format": "e8m0", "block": [2, 1]}, "at": "product"}
+    unit = odd_unit("blocks4", "e2m1", "none", window(12), "f32", 4, scale=scale)
+    case = Case("case", (2,) * 8, (2,) * 8, 0, (127, 128, 129, 130), (127,) * 4)
+    assert flaw(unit, name).case(unit, case, None).scale_a == scales
+
+
 def test_two_flaws_in_one_design_are_both_there() -> None:
     both = Both(summing.TermLeftOut(0), finishing.OverflowWrong("zero"))
     one = int(E4M3.encode(448.0))

@@ -178,7 +178,10 @@ class SignIgnored(Flaw):
 
 @dataclass(frozen=True)
 class ScaleWrong(Flaw):
-    """The scales of one side enter in a way that is a mistake. side: whose."""
+    """The scales of one side enter in a way that is a mistake. side: whose.
+
+    Blocks are mixed up within a group, or, where a group has a single one, within the whole dot product.
+    """
 
     side: Side
     mistake: ScaleMistake
@@ -189,7 +192,10 @@ class ScaleWrong(Flaw):
             return case
         fmt = unit.scale.of(self.side).format
         codes = case.scale_a if self.side == "a" else case.scale_b
-        made = self._made(fmt, codes)
+        together = unit.instruction.lanes // block_lengths(unit)[0 if self.side == "a" else 1]
+        size = together if together > 1 else len(codes)
+        parts = (codes[first : first + size] for first in range(0, len(codes), size))
+        made = tuple(code for part in parts for code in self._made(fmt, part))
         return replace(case, scale_a=made) if self.side == "a" else replace(case, scale_b=made)
 
     def _made(self, fmt: Format, codes: tuple[int, ...]) -> tuple[int, ...]:
