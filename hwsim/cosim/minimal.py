@@ -16,7 +16,7 @@ from hwsim.cosim.bench import DEPTH
 from hwsim.cosim.casefile import write_case
 from hwsim.cosim.design import Played, Suite
 from hwsim.cosim.dutdesign import DutDesign
-from hwsim.cosim.observed import alike, observed
+from hwsim.cosim.observed import alike, looked_closer, observed
 from hwsim.cosim.play import play_simulated
 from hwsim.cosim.shrink import Shrinker, Shrunk
 from hwsim.cosim.simulate import SimulatorStuck, command
@@ -68,17 +68,16 @@ class Minimizer:
         if not failing:
             return Minimized()
         seen = observed(self.design, played)
-        diagnosis = diagnose(self.design.unit, seen)
         try:
-            if not diagnosis.groups:
-                return self._unnamed(failing)
-            return self._of_groups(diagnosis, seen, failing)
+            seen += looked_closer(self.design, seen, self.answers)
+            diagnosis = diagnose(self.design.unit, seen)
+            return self._of_groups(diagnosis, seen, failing) if diagnosis.groups else self._unnamed(failing)
         except SimulatorStuck as error:
-            return Minimized(fault_groups(diagnosis), (f"no minimal case: {error}",))
+            return Minimized(fault_groups(diagnose(self.design.unit, seen)), (f"no minimal case: {error}",))
 
     def _unnamed(self, failing: Sequence[Case]) -> Minimized:
         """The simplest failing case where no result is a wrong code: where results are unknown, or do not come."""
-        shrunk = Shrinker(self.design, self._answers).shrink(failing)
+        shrunk = Shrinker(self.design, self.answers).shrink(failing)
         if shrunk is None:
             return Minimized(notes=(NO_MINIMAL.format(count=counted(len(failing), "failing case")),))
         count = len(dict.fromkeys(failing))
@@ -93,7 +92,7 @@ class Minimizer:
         minimal: list[Mismatch | None] = []
         for index, group in enumerate(diagnosis.groups):
             cases = [seen[at].case for at in group.members]
-            shrunk = Shrinker(self.design, self._answers, alike(diagnosis.groups, index)).shrink(cases)
+            shrunk = Shrinker(self.design, self.answers, alike(diagnosis.groups, index)).shrink(cases)
             minimal.append(None if shrunk is None else self._kept_mismatch(shrunk, index))
         groups = self._told(fault_groups(diagnosis, minimal))
         none = NO_MINIMAL.format(count=counted(len(failing), "failing case"))
@@ -122,7 +121,7 @@ class Minimizer:
             raise SimulatorStuck(played.stuck)
         return played
 
-    def _answers(self, cases: Sequence[Case]) -> np.ndarray:
+    def answers(self, cases: Sequence[Case]) -> np.ndarray:
         """The design's results of some cases, each alone after a reset: integers[cases].
 
         A design without a reset is left to become empty in between.

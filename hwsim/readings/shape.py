@@ -59,7 +59,8 @@ def _float_differences(fmt: FloatFormat, wrong: Sequence[WrongResult]) -> Iterat
         kinds = {(_kind(fmt, one.expected), _kind(fmt, one.got)) for one in wrong}
         if len(kinds) == 1:
             (expected, got) = kinds.pop()
-            yield f"the result is {got} where {expected} is expected"
+            if expected != got:
+                yield f"the result is {got} where {expected} is expected"
         return
     steps = set(apart)
     if len(steps) == 1:

@@ -9,7 +9,8 @@ from faults.seeded import Fault
 
 from hwsim.cosim.dutdesign import dut_design
 from hwsim.cosim.dutfile import load_dut
-from hwsim.cosim.observed import observed
+from hwsim.cosim.minimal import Minimizer
+from hwsim.cosim.observed import looked_closer, observed
 from hwsim.cosim.play import play_simulated
 from hwsim.cosim.simulate import command
 from hwsim.cosim.suites import Planner
@@ -58,4 +59,6 @@ def judged(fault: Fault, folder: Path, cases: int = CASES) -> Judgement:
     plays, _ = Planner(design, SEED).plan("icarus", cases, lambda: None)
     played = play_simulated("icarus", program, design, plays, folder / "job", SEED, STUCK_AFTER)
     wrong = sum(one.outcome.count for one in played)
-    return Judgement(fault, wrong, diagnose(design.unit, observed(design, played)))
+    minimizer = Minimizer(design, "icarus", "icarus", SEED, folder, folder, STUCK_AFTER)
+    seen = observed(design, played)
+    return Judgement(fault, wrong, diagnose(design.unit, [*seen, *looked_closer(design, seen, minimizer.answers)]))

@@ -99,12 +99,7 @@ def test_a_report_passes_only_where_every_row_does() -> None:
         ),
         ({"left_out": (WHOLE.changed(suite="dot directed"),)}, "dot directed ran, so that .* must be left out, not 0"),
         ({"left_out": (PART.changed(suite="GEMM"),)}, "GEMM did not run at all, not 1"),
-        (
-            {"groups": (NAMED.changed(causes=(CAUSE.changed(of=5000),)),)},
-            "explains some of 5000 results, but 3102 were compared",
-        ),
-        ({"groups": (NAMED.changed(of=5000),)}, "a group is of 5000 wrong results, but 3146 were planned"),
-        ({"rows": (PASSED,), "mismatches": (), "groups": (NAMED,), "left_out": ()}, "a group is of 341 wrong results"),
+        ({"rows": (PASSED,), "mismatches": (), "groups": (NAMED,), "left_out": ()}, "has 300 wrong results, but every"),
     ],
 )
 def test_a_report_that_contradicts_itself_is_refused(changes: dict[str, Any], rule: str) -> None:
