@@ -173,14 +173,22 @@ class SuitesJob(CampaignJob):
         check(options)
         with scratch_folder() as folder:
             report = carried_out(options, folder, Silence(), time.monotonic())
-            return _without_files(report), _texts(folder / "minimal")
+            kept = {
+                f"{place.name}-{name}": text
+                for place in sorted(folder.glob("minimal*"))
+                for name, text in _texts(place).items()
+            }
+            return _without_files(report), kept
 
 
 def _without_files(report: RunReport) -> RunReport:
     """The same, without paths of files that went with the folder of the run."""
     told = tuple(one.changed(files=()) for one in report.mismatches)
-    minimal = None if report.minimal is None else report.minimal.changed(files=())
-    return report.changed(mismatches=told, minimal=minimal)
+    groups = tuple(
+        group.changed(minimal=None if group.minimal is None else group.minimal.changed(files=()))
+        for group in report.groups
+    )
+    return report.changed(mismatches=told, groups=groups)
 
 
 def _texts(folder: Path) -> dict[str, str]:

@@ -111,7 +111,7 @@ def _opened(results: str) -> Iterator[Iterator[str]]:
 def _show(report: RunReport) -> None:
     """Print what a check found, as its record has it."""
     from hwsim.cases.bins.meanings import case_meaning
-    from hwsim.report import cause_lines, mismatch_lines
+    from hwsim.report import all_fault_lines, mismatch_lines
 
     (row,) = report.rows
     compared = f"{row.compared:,} of {counted(row.planned, 'result')} compared, {row.suite} of {row.unit}"
@@ -119,7 +119,7 @@ def _show(report: RunReport) -> None:
         say(f"all equal: {compared}")
         return
     say(f"{row.mismatches:,} wrong: {compared}", style="red")
-    for line in (*(f"  {hint}" for hint in row.notes), *cause_lines(report.causes)):
+    for line in (*(f"  {hint}" for hint in row.notes), *all_fault_lines(report.groups)):
         say(line)
     for mismatch in report.mismatches[:SHOWN]:
         say()

@@ -1,4 +1,4 @@
-"""The simplest failing case of a user's design: found, explained, named and kept as files."""
+"""The simplest failing cases of a user's design, one of each kind: found, explained, named and kept as files."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from hwsim.cosim.bench import DEPTH
 from hwsim.cosim.casefile import write_case
 from hwsim.cosim.design import Played, Suite
 from hwsim.cosim.dutdesign import DutDesign
+from hwsim.cosim.observed import alike, looked_closer, observed
 from hwsim.cosim.play import play_simulated
 from hwsim.cosim.shrink import Shrinker, Shrunk
 from hwsim.cosim.simulate import SimulatorStuck, command
-from hwsim.cosim.story import MINIMAL, minimal_mismatch
-from hwsim.cosim.suites import PAIRS, expected_codes
-from hwsim.cosim.waived import AppliedWaivers, WrongResult
+from hwsim.cosim.story import minimal_folder, minimal_mismatch, no_code
+from hwsim.cosim.suites import expected_codes
+from hwsim.cosim.waived import AppliedWaivers, WaivableResult
 from hwsim.cosim.waves import SAVED, WAVEFORM
-from hwsim.readings import Consistent, consistent
-from hwsim.report import KnownCause, Mismatch
-from hwsim.report.text import minimal_lines
+from hwsim.readings.diagnosis import Diagnosis, Observation, diagnose
+from hwsim.report import FaultGroup, Mismatch
+from hwsim.report.faults import fault_groups
+from hwsim.report.text import group_lines
 from hwsim.tb.job import COPY, FLAG
 from hwsim.words import counted
 
-MOST_NAMED = 2000  # right results, and wrong ones, that a reading must explain
-MOST_NAMES = 3
 NO_MINIMAL = (
     "no minimal case: none of {count} fails alone, after a reset and without back-pressure; see "
     "registers, contexts and handshake"
@@ -39,20 +39,19 @@ NO_MINIMAL = (
 
 @dataclass(frozen=True)
 class Minimized:
-    """What came of looking for the simplest failing case.
+    """What came of looking for the simplest failing cases.
 
-    mismatch: it, as a report has it; None where no failing case fails alone, as a note says, or where none was looked
-    for. causes: what would explain the results.
+    groups: the kinds of wrong results, as a report has them, with the simplest case of each that fails alone; a note
+    says where none does.
     """
 
-    mismatch: Mismatch | None = None
-    causes: tuple[KnownCause, ...] = ()
+    groups: tuple[FaultGroup, ...] = ()
     notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Minimizer:
-    """Finds the simplest failing case on one simulator.
+    """Finds the simplest failing cases on one simulator.
 
     folder: where results are made; final: where they will be. traced: the simulator that records its waveform.
     stuck_after: seconds without the end of a cycle after which a simulator is ended. waivers: of known differences,
@@ -69,28 +68,53 @@ class Minimizer:
     waivers: AppliedWaivers
 
     def minimize(self, played: Sequence[Played]) -> Minimized:
-        """The simplest failing case, and what would explain the results."""
+        """The kinds of wrong results, what would explain each, and the simplest failing case of each."""
         failing = [case for one in played for case in _failing(one)]
         if not failing:
             return Minimized()
+        seen = observed(self.design, played)
         try:
-            return self._minimized(failing, played)
+            seen += looked_closer(self.design, seen, self.answers)
+            diagnosis = diagnose(self.design.unit, seen)
+            return self._of_groups(diagnosis, seen, failing) if diagnosis.groups else self._unnamed(failing)
         except SimulatorStuck as error:
-            return Minimized(notes=(f"no minimal case: {error}",))
+            return Minimized(fault_groups(diagnose(self.design.unit, seen)), (f"no minimal case: {error}",))
 
-    def _minimized(self, failing: Sequence[Case], played: Sequence[Played]) -> Minimized:
-        shrunk = Shrinker(self.design, self._answers).shrink(failing)
+    def _unnamed(self, failing: Sequence[Case]) -> Minimized:
+        """The simplest failing case where no result is a wrong code: where results are unknown, or do not come."""
+        shrunk = Shrinker(self.design, self.answers).shrink(failing)
         if shrunk is None:
             return Minimized(notes=(NO_MINIMAL.format(count=counted(len(failing), "failing case")),))
-        causes = tuple(
-            KnownCause(name=one.name, description=one.description, right=one.right, of=one.of)
-            for one in self._named(played)
+        count = len(dict.fromkeys(failing))
+        fact = f"there is {no_code(shrunk.got)}" if shrunk.got < 0 else ""
+        mismatch = self._kept_mismatch(shrunk, 0)
+        return Minimized(
+            self._told((FaultGroup(wrong=count, of=count, facts=(fact,) if fact else (), minimal=mismatch),))
         )
-        files, again = self._kept(shrunk)
-        mismatch = minimal_mismatch(self.design, self.simulator, shrunk, files, again)
-        text = "\n".join(minimal_lines(mismatch, causes))
-        (self.folder / MINIMAL / "story.txt").write_text(f"{text}\n", encoding="utf-8")
-        return Minimized(mismatch, causes)
+
+    def _of_groups(self, diagnosis: Diagnosis, seen: Sequence[Observation], failing: Sequence[Case]) -> Minimized:
+        """The simplest failing case of each group."""
+        minimal: list[Mismatch | None] = []
+        for index, group in enumerate(diagnosis.groups):
+            cases = [seen[at].case for at in group.members]
+            shrunk = Shrinker(self.design, self.answers, alike(diagnosis.groups, index)).shrink(cases)
+            minimal.append(None if shrunk is None else self._kept_mismatch(shrunk, index))
+        groups = self._told(fault_groups(diagnosis, minimal))
+        none = NO_MINIMAL.format(count=counted(len(failing), "failing case"))
+        return Minimized(groups, () if any(minimal) else (none,))
+
+    def _kept_mismatch(self, shrunk: Shrunk, index: int) -> Mismatch:
+        """A simplest case, as a report has it, and its files. index: of its group."""
+        files, again = self._kept(shrunk, index)
+        return minimal_mismatch(self.design, self.simulator, shrunk, files, again)
+
+    def _told(self, groups: tuple[FaultGroup, ...]) -> tuple[FaultGroup, ...]:
+        """The groups, whose story is written beside the case of each."""
+        for index, group in enumerate(groups):
+            if group.minimal is not None:
+                text = "\n".join(group_lines(group, index + 1, len(groups)))
+                (self.folder / minimal_folder(index) / "story.txt").write_text(f"{text}\n", encoding="utf-8")
+        return groups
 
     def _play(self, simulator: str, suite: Suite, job: Path, *, trace: bool) -> Played:
         # Without assertions: one that fails would end the simulation of all candidates.
@@ -102,7 +126,7 @@ class Minimizer:
             raise SimulatorStuck(played.stuck)
         return played
 
-    def _answers(self, cases: Sequence[Case]) -> np.ndarray:
+    def answers(self, cases: Sequence[Case]) -> np.ndarray:
         """The design's results of some cases, each alone after a reset: integers[cases].
 
         A design without a reset is left to become empty in between.
@@ -126,31 +150,15 @@ class Minimizer:
             return codes
         expected = expected_codes(self.design.unit, cases)
         rows = enumerate(zip(cases, expected, codes.tolist(), strict=True))
-        wrong = [WrongResult(at, at, case, want, got) for at, (case, want, got) in rows if want != got >= 0]
+        wrong = [WaivableResult(at, at, case, want, got) for at, (case, want, got) in rows if want != got >= 0]
         waived = list(self.waivers.explained(wrong))
         codes = codes.copy()
         codes[waived] = [expected[at] for at in waived]
         return codes
 
-    def _named(self, played: Sequence[Played]) -> list[Consistent]:
-        """The readings by how many of the results they explain, the best first; of many results some of every part."""
-        wrong: list[tuple[Case, int]] = []
-        right: list[tuple[Case, int]] = []
-        for one in played:
-            if one.suite.resets or one.suite.name.startswith(PAIRS):
-                continue
-            expected = one.suite.expected or expected_codes(self.design.unit, one.suite.cases)
-            for case, code, want in zip(one.suite.cases, one.codes.tolist(), expected, strict=True):
-                if code >= 0:
-                    (right if code == want else wrong).append((case, code))
-        if not wrong:
-            return []
-        asked = [item for part in (wrong, right) for item in part[:: max(1, -(-len(part) // MOST_NAMED))]]
-        return consistent(self.design.unit, [case for case, _ in asked], [code for _, code in asked])[:MOST_NAMES]
-
-    def _kept(self, shrunk: Shrunk) -> tuple[dict[str, str], str]:
+    def _kept(self, shrunk: Shrunk, index: int) -> tuple[dict[str, str], str]:
         """The case as files, with a waveform: what they are and where, and the command that plays it again."""
-        folder, final = self.folder / MINIMAL, self.final / MINIMAL
+        folder, final = self.folder / minimal_folder(index), self.final / minimal_folder(index)
         path = write_case(folder, self.design, shrunk.case, shrunk.got if shrunk.got >= 0 else None)
         job = self.folder / ".tracing"
         try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import deque
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import numpy as np
 from hwsim.cosim.bench import fitting
 from hwsim.cosim.bulk import BulkUnit, compare
 from hwsim.cosim.design import Design, Play, Played
+from hwsim.cosim.logs import assertions_in
 from hwsim.cosim.ports import PortMap, words_of
 from hwsim.cosim.simulate import SimulatorStuck, simulate
 from hwsim.cosim.waves import WAVEFORM, write_save_file
@@ -42,12 +44,16 @@ def play_simulated(
 
     program: what simulates the design. folder: of the first simulation; the others' stand beside it. stuck_after:
     seconds without the end of a cycle after which a simulator is ended; suites that it did not finish, and those that
-    it had not begun, are `stuck`.
+    it had not begun, are `stuck`. What a failed assertion leaves unplayed is played in another simulation.
     """
     played, stuck = list[Played](), ""
     top, width = design.sources(simulator).top, design.width
-    for number, part in enumerate(fitting(plays, lambda play: len(play.beats), len(plays))):
+    waiting = deque(fitting(plays, lambda play: len(play.beats), len(plays)))
+    number = 0
+    while waiting:
+        part = waiting.popleft()
         job = folder.with_name(f"{folder.name}-{number}") if number else folder
+        number += 1
         arguments = write_job(job, [play.script for play in part], width)
         try:
             if not stuck:
@@ -57,8 +63,23 @@ def play_simulated(
         (job / "payloads.hex").unlink()
         if (job / WAVEFORM).exists():
             write_save_file(job / WAVEFORM, design.steps)
-        played += [_played(play, simulator, job, index, stuck) for index, play in enumerate(part)]
+        done = [_played(play, simulator, job, index, stuck) for index, play in enumerate(part)]
+        ended = _over(job, part)
+        played += done[:ended]
+        if part[ended:]:
+            waiting.appendleft(part[ended:])
     return played
+
+
+def _over(job: Path, part: Sequence[Play]) -> int:
+    """How many of a simulation's suites are over, at least one: not those after the one that an assertion ended."""
+    outcomes = [read_outcome(job, index) for index in range(len(part))]
+    if None not in outcomes or not assertions_in(job):
+        return len(part)
+    begun = outcomes.index(None)
+    last = outcomes[begun - 1] if begun else None
+    ended = last is not None and last.results < part[begun - 1].script.planned
+    return begun if ended else begun + 1
 
 
 def _played(play: Play, simulator: str, job: Path, index: int, stuck: str) -> Played:

@@ -8,6 +8,7 @@ from pathlib import Path
 from hwsim.cosim.advice import remedy, waited
 from hwsim.cosim.design import Design, DotDesign, Played
 from hwsim.cosim.dutdesign import DutDesign
+from hwsim.cosim.logs import assertions_in, errors_in, log_end
 from hwsim.cosim.waves import SAVED
 from hwsim.formats import Format
 from hwsim.report import CodeReading, File, Mismatch, Row
@@ -122,7 +123,8 @@ def _where(mismatch: PortMismatch, row: Row) -> str:
 
 def _said(output: Format, mismatch: PortMismatch, value: int) -> CodeReading:
     """A result, or another signal's value."""
-    return reading(output, value) if mismatch.kind in CODES else CodeReading(code=str(value), value="")
+    of_result = mismatch.kind in (*CODES, "changed") and value >= 0
+    return reading(output, value) if of_result else CodeReading(code=str(value), value="")
 
 
 def code_mismatch(row: Row, mismatch: PortMismatch) -> Mismatch:
@@ -143,28 +145,3 @@ def _of_several_cases(mismatches: Sequence[PortMismatch]) -> list[PortMismatch]:
     others = {mismatch.index: mismatch for mismatch in reversed(mismatches[1:]) if mismatch.kind in (*CODES, FLAG)}
     rest = sorted(others.values(), key=lambda mismatch: mismatch.index)
     return [*mismatches[:1], *(one for one in rest if one.index != mismatches[0].index)][:MOST_TOLD]
-
-
-def _log(folder: Path) -> list[str]:
-    log = folder / "simulation.log"
-    return log.read_text(errors="replace").splitlines() if log.exists() else []
-
-
-def log_end(folder: Path) -> list[str]:
-    """The end of a simulation's log."""
-    return _log(folder)[-8:]
-
-
-def errors_in(folder: Path) -> list[str]:
-    """What a simulator called an error, and what may be done."""
-    errors = [f"  {line}" for line in _log(folder) if line.startswith(("%Error", "ERROR"))]
-    unsettled = any("did not converge" in line for line in errors)
-    return [
-        *errors[:6],
-        *(["signals of the design never settle: a loop of them needs a register"] if unsettled else []),
-    ]
-
-
-def assertions_in(folder: Path) -> list[str]:
-    """The assertions that failed in a simulation, a line each."""
-    return [f"  {line}" for line in _log(folder) if "Assertion failed" in line]

@@ -181,8 +181,7 @@ def _report(options: CosimOptions, found: _Found, seconds: float) -> RunReport:
         waivers=tuple(found.waivers),
         coverage=tuple(group for one in found.coverage for group in one.groups),
         mismatches=tuple(found.mismatches),
-        minimal=found.minimal.mismatch,
-        causes=found.minimal.causes,
+        groups=found.minimal.groups,
         notes=(*found.notes, *found.minimal.notes, *(note for one in found.coverage for note in one.notes)),
     )
 

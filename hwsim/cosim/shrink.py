@@ -13,11 +13,18 @@ from hwsim.cosim.suites import expected_codes
 from hwsim.formats import FloatFormat, Format
 from hwsim.tb.job import LOST, MISSING, UNKNOWN
 
-MOST_ROUNDS = 20
+MOST_ROUNDS = 80
 MOST_CANDIDATES = 1500  # of a round
 MOST_SEEDS = 64  # failing cases of a run that are tried alone
 
 Ask = Callable[[Sequence[Case]], np.ndarray]
+# Of failing cases and the codes that came: which are of the kind that is looked for.
+Like = Callable[[Sequence[Case], Sequence[int]], Sequence[bool]]
+
+
+def of_any_kind(cases: Sequence[Case], codes: Sequence[int]) -> Sequence[bool]:
+    """True of every case."""
+    return [True] * len(cases)
 
 
 @dataclass(frozen=True)
@@ -44,15 +51,18 @@ def kind(fmt: Format, code: int) -> str:
 
 
 class Shrinker:
-    """Makes failing cases simpler. ask: what the design returns for some cases."""
+    """Makes failing cases simpler. ask: what the design returns for some cases. like: which failing cases count."""
 
-    def __init__(self, design: CaseTaker, ask: Ask):
-        self.design, self.ask = design, ask
+    def __init__(self, design: CaseTaker, ask: Ask, like: Like = of_any_kind):
+        self.design, self.ask, self.like = design, ask, like
         self.simplifier = Simplifier(design)
         self.rounds = self.tried = 0
 
     def shrink(self, failing: Sequence[Case]) -> Shrunk | None:
-        """The simplest failing case; None where none of these fails alone, after a reset."""
+        """The simplest failing case; None where none of these fails alone, after a reset.
+
+        No single step makes it simpler and still fails, unless it took `MOST_ROUNDS` simulations to come so far.
+        """
         cost = self.simplifier.cost
         seeds = sorted(dict.fromkeys(failing), key=cost)[:MOST_SEEDS]
         found = self._round([*seeds, *self._shortened(seeds)])
@@ -62,13 +72,21 @@ class Shrinker:
         how, steps = self._how(best), list[Edits]()
         while self.rounds < MOST_ROUNDS:
             made = self._candidates(best.case, steps)
-            failed = {one.case: one for one in self._round(list(made)) if self._how(one) == how}
-            better = [one for one in failed.values() if cost(one.case) < cost(best.case)]
-            if not better:
+            failed = self._failed(list(made), how)
+            if not failed:
                 break
             steps = [made[case] for case in sorted(failed, key=cost) if made[case]]
-            best = min(better, key=lambda one: cost(one.case))
+            best = min(failed.values(), key=lambda one: cost(one.case))
         return replace(best, rounds=self.rounds, tried=self.tried)
+
+    def _failed(self, cases: Sequence[Case], how: tuple[str, str]) -> dict[Case, Shrunk]:
+        """Those of the cases that fail in that way; the cheapest are tried first, and all before there are none."""
+        for first in range(0, len(cases), MOST_CANDIDATES):
+            some = self._round(cases[first : first + MOST_CANDIDATES])
+            failed = {one.case: one for one in some if self._how(one) == how}
+            if failed:
+                return failed
+        return {}
 
     def _shortened(self, seeds: Sequence[Case]) -> Iterator[Case]:
         for case in seeds[:4]:
@@ -94,7 +112,7 @@ class Shrinker:
         singles = [(simplifier.edited(case, edits), edits) for edits in simplifier.edits(case)]
         singles.sort(key=lambda one: cost(one[0]))
         add(singles)
-        return dict(list(found.items())[:MOST_CANDIDATES])
+        return found
 
     def _together(self, case: Case, steps: Sequence[Edits]) -> Iterator[tuple[Case, Edits]]:
         """The first steps together: one, two, three and so on, each on codes that none before it changed."""
@@ -115,11 +133,13 @@ class Shrinker:
         self.tried += len(cases)
         expected = expected_codes(self.design.unit, cases)
         got = self.ask(cases).tolist()
-        return [
+        failing = [
             Shrunk(case, want, code, 0, 0)
             for case, want, code in zip(cases, expected, got, strict=True)
             if code not in (want, MISSING) and not self._any_nan(want, code)
         ]
+        counts = self.like([one.case for one in failing], [one.got for one in failing])
+        return [one for one, wanted in zip(failing, counts, strict=True) if wanted]
 
     def _any_nan(self, want: int, code: int) -> bool:
         fmt = self.design.unit.output

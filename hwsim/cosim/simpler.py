@@ -9,6 +9,7 @@ from typing import Protocol
 
 from hwsim.cases.case import Case, block_lengths
 from hwsim.formats import ExponentFormat, FixedFormat, FloatFormat, Format
+from hwsim.formats.blocks import one_code
 from hwsim.spec import Unit
 
 NARROW_BITS = 8  # of formats up to so wide every simpler code is tried
@@ -44,9 +45,15 @@ def code_cost(fmt: Format, code: int) -> int:
         case ExponentFormat():
             return SPECIAL if fmt.is_nan(bare) else abs(bare - fmt.bias)
         case FixedFormat():
-            return 1 + bare.bit_count()
+            return _fixed_cost(fmt, bare)
         case FloatFormat():
             return _float_cost(fmt, bare)
+
+
+def _fixed_cost(fmt: FixedFormat, bare: int) -> int:
+    value = bare - (1 << fmt.bits) if bare >> fmt.bits - 1 else bare
+    places = abs(abs(value).bit_length() - 1 - min(fmt.fraction_bits, fmt.bits - 2))
+    return 1 + int(value < 0) + 4 * (abs(value).bit_count() - 1) + places
 
 
 def _float_cost(fmt: FloatFormat, bare: int) -> int:
@@ -128,6 +135,7 @@ class Simplifier:
     def edits(self, case: Case) -> Iterator[Edits]:
         """Single steps: parts to zero, scales to one, a code to a simpler one, everything nearer to one."""
         lanes = self._lanes(case)
+        yield from self._ones(lanes)
         size = max(1, len(lanes) // 2)
         while lanes:
             for first in range(0, len(lanes), size):
@@ -147,6 +155,14 @@ class Simplifier:
         for name, index in places:
             for code in simpler_codes(self.formats[name], self._codes(case, name)[index]):
                 yield {(name, index): code}
+
+    def _ones(self, lanes: list[int]) -> Iterator[Edits]:
+        """Factors of one: in all lanes, and in each."""
+        ones = {side: one_code(self.formats[side]) for side in "ab"}
+        if lanes:
+            yield {(side, lane): ones[side] for lane in lanes for side in "ab"}
+        for lane in lanes:
+            yield {(side, lane): ones[side] for side in "ab"}
 
     def _shifted(self, case: Case, lanes: list[int]) -> Iterator[Edits]:
         """All products and the addend, by a power of two; and all signs the other way."""
@@ -200,6 +216,11 @@ class Simplifier:
                     if lane >= 0:
                         a[to], b[to] = case.a[lane], case.b[lane]
                 yield replace(case, a=tuple(a), b=tuple(b))
+        for lane in lanes:
+            for to in sorted(set(range(lane)) - set(lanes)):
+                yield self.edited(
+                    case, {("a", to): case.a[lane], ("b", to): case.b[lane], ("a", lane): 0, ("b", lane): 0}
+                )
 
     def _pulled(self, lanes: list[int]) -> list[int]:
         """The lanes, all as far to the front as the first one allows."""

@@ -16,7 +16,11 @@ from hwsim.tb.job import UNKNOWN
 from hwsim.words import counted
 
 SUITE = "minimal case"
-MINIMAL = "minimal"  # the folder of its files
+
+
+def minimal_folder(index: int) -> str:
+    """The folder of a minimal case's files. index: of its group, from 0."""
+    return "minimal" if index == 0 else f"minimal-{index + 1}"
 
 
 def minimal_mismatch(design: DutDesign, simulator: str, shrunk: Shrunk, files: dict[str, str], again: str) -> Mismatch:

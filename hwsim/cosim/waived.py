@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
+from difflib import get_close_matches
 
 from hwsim.cases.case import Case
 from hwsim.cosim.design import Played
 from hwsim.cosim.waivers import Waiver
 from hwsim.errors import InputError
 from hwsim.formats import FloatFormat
-from hwsim.readings.known import Semantic, semantics
+from hwsim.readings.diagnosis import candidates
+from hwsim.readings.known import Semantic
 from hwsim.report import WaivedDifference
 from hwsim.spec import Unit
 from hwsim.tb.job import LOST, BeatOrder, PortMismatch
@@ -19,7 +21,7 @@ from hwsim.words import counted
 
 
 @dataclass(frozen=True)
-class WrongResult:
+class WaivableResult:
     """A result that is not the expected one. at: which of a suite's. owner: its case's number."""
 
     at: int
@@ -39,7 +41,7 @@ class AppliedWaivers:
         self.unit, self.today = unit, today
         self.counts: dict[int, int] = dict.fromkeys(range(len(waivers)), 0)
         self.waivers = tuple(waivers)
-        known = {semantic.name: semantic for semantic in semantics(unit)} if waivers else {}
+        known = {semantic.name: semantic for semantic in candidates(unit)} if waivers else {}
         self._readings: list[Semantic | None] = [_named(unit, known, waiver) for waiver in waivers]
 
     def judged(self, played: Played) -> tuple[Played, int]:
@@ -59,7 +61,7 @@ class AppliedWaivers:
         outcome = replace(played.outcome, count=count, mismatches=told)
         return replace(played, outcome=outcome, codes=codes), len(waived)
 
-    def explained(self, wrong: Sequence[WrongResult]) -> dict[int, int]:
+    def explained(self, wrong: Sequence[WaivableResult]) -> dict[int, int]:
         """Which wrong results are waived, by their `at`, and by which waiver: the first that explains them."""
         done = dict[int, int]()
         for number, waiver in enumerate(self.waivers):
@@ -69,7 +71,7 @@ class AppliedWaivers:
             done |= dict.fromkeys((result.at for result in self._explained(number, left)), number)
         return done
 
-    def _explained(self, number: int, wrong: Sequence[WrongResult]) -> Iterator[WrongResult]:
+    def _explained(self, number: int, wrong: Sequence[WaivableResult]) -> Iterator[WaivableResult]:
         reading, when = self._readings[number], self.waivers[number].when
         if reading is not None:
             said = reading.many([result.case for result in wrong])
@@ -104,16 +106,16 @@ def _named(unit: Unit, known: dict[str, Semantic], waiver: Waiver) -> Semantic |
     """The reading that a waiver names. Raises InputError where the unit has none of that name."""
     if waiver.reading is None:
         return None
-    if waiver.reading == "as specified" or waiver.reading not in known:
-        near = ", ".join(sorted(name for name in known if name != "as specified")[:8])
+    if waiver.reading not in known:
+        near = get_close_matches(waiver.reading, known, 3, 0.5)
+        meant = f", did you mean {' or '.join(near)}?" if near else ""
         raise InputError(
-            f"{unit.name} has {counted(len(known) - 1, 'reading')} ({near}, ...), as reports name them, "
-            f"not {waiver.reading}"
+            f"{unit.name} has {counted(len(known), 'name')} for what results may be, not {waiver.reading}{meant}"
         )
     return known[waiver.reading]
 
 
-def wrong_results(unit: Unit, played: Played) -> Iterator[WrongResult]:
+def wrong_results(unit: Unit, played: Played) -> Iterator[WaivableResult]:
     """The results of a suite that came and are not as expected, by the unit's rule for NaNs."""
     play, output = played.play, unit.output
     if not isinstance(play.script.promise, BeatOrder):
@@ -122,9 +124,9 @@ def wrong_results(unit: Unit, played: Played) -> Iterator[WrongResult]:
         got = played.codes[owner]
         nan = any_nan and isinstance(output, FloatFormat) and got >= 0 and output.is_nan(got >> output.padding)
         if got >= 0 and got != expected and not nan:
-            yield WrongResult(at, owner, played.suite.cases[owner], expected, int(got))
+            yield WaivableResult(at, owner, played.suite.cases[owner], expected, int(got))
 
 
-def _untold(result: WrongResult) -> PortMismatch:
+def _untold(result: WaivableResult) -> PortMismatch:
     """A wrong result that is not among the first of a suite."""
     return PortMismatch("result", -1, result.at, result.got, result.expected)

@@ -28,13 +28,14 @@ from hwsim.formats.blocks import one_code
 from hwsim.prove.evaluated import Evaluated
 from hwsim.prove.placed import RefutedChoice
 from hwsim.prove.unrolled import BeatResult
-from hwsim.readings import consistent
-from hwsim.report import KnownCause, Mismatch
+from hwsim.readings.diagnosis import Observation, diagnose
+from hwsim.report import FaultGroup, Mismatch
 from hwsim.report.cases import explain_command, explained_case, wrong_result
-from hwsim.report.text import cause_lines
+from hwsim.report.faults import fault_groups
+from hwsim.report.text import all_fault_lines
 from hwsim.words import counted
 
-SEED, NAMED, MOST_NAMES = 1, 400, 3  # of cases that a reading must explain
+SEED, NAMED = 1, 400  # of cases that a name must explain
 SIMULATORS = ("icarus", "verilator")
 
 
@@ -103,7 +104,7 @@ def counterexample(
         write_unit_case(path, unit, case, shrunk.expected, shrunk.got)
         again = shlex.join(["hwsim", "cosim", *design.words, "--case", str(path)])
         notes.append(_played(design, shrunk, path))
-    notes += cause_lines(_causes(design, read, case))
+    notes += all_fault_lines(_groups(design, read, case))
     mismatch = wrong_result(
         unit, case, shrunk.expected, shrunk.got, suite=claim, driver="proof",
         meaning=interpretation(explained_case(unit, case), shrunk.got),
@@ -112,12 +113,12 @@ def counterexample(
     return mismatch, tuple(notes)
 
 
-def _causes(design: DutDesign, read: DesignAsRead, case: Case) -> list[KnownCause]:
-    """Readings of the specification that explain what the design returns."""
+def _groups(design: DutDesign, read: DesignAsRead, case: Case) -> tuple[FaultGroup, ...]:
+    """The kinds of wrong results of the design, with the names that explain them."""
     drawn = random_cases(design.drawn_for, NAMED, SEED)
     cases = [case, *(one for _, one in Filter(design).take(drawn) if len(one.a) == design.products)]
-    found = consistent(design.unit, cases, read.codes(cases).tolist())[:MOST_NAMES]
-    return [KnownCause(name=one.name, description=one.description, right=one.right, of=one.of) for one in found]
+    seen = [Observation(*one) for one in zip(cases, read.codes(cases).tolist(), strict=True)]
+    return fault_groups(diagnose(design.unit, seen))
 
 
 def _played(design: DutDesign, shrunk: Shrunk, path: Path) -> str:

@@ -30,8 +30,8 @@ from hwsim.prove.promotion import PromotionClaims
 from hwsim.prove.readback import readback_claims
 from hwsim.prove.second import second_opinion
 from hwsim.report.cases import explain_command, wrong_result
+from hwsim.report.differences import Mismatch
 from hwsim.report.proof import ClaimRow, ProofReport
-from hwsim.report.record import Mismatch
 from hwsim.rtl import supports
 from hwsim.spec import Pipeline, Specified, Unit, modes_of
 

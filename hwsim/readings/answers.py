@@ -14,20 +14,29 @@ from hwsim.kernels.tiles import multiply_pairs
 from hwsim.model.arrays import definition_of
 from hwsim.products import kernel_for
 from hwsim.readings.changes import Candidate
+from hwsim.readings.mistakes.flaw import NO_FLAW
+from hwsim.readings.mistakes.machine import flawed_definition
 from hwsim.spec import Unit, WindowSum
 
 # At most so many cases are left to the model: kernels of windows are compiled once for all, others for each rounding.
 FEW, FEW_OF_OTHERS = 8, 2000
 
 
-def results(candidate: Candidate, cases: Sequence[Case], whole: bool = False) -> list[int]:
+def results(
+    candidate: Candidate, cases: Sequence[Case], whole: bool = False, before: Sequence[int | None] = ()
+) -> list[int]:
     """The result codes of a candidate for cases, filled up with zeros to whole groups or instructions.
 
-    whole: to whole instructions, even where whole groups would do.
+    whole: to whole instructions, even where whole groups would do. before: the device's result before each case, None
+    where nobody knows it, or empty.
     """
     unit, edit = candidate.unit, candidate.edit
     multiple = unit.instruction.k if whole else unit.instruction.fill
     asked = [edit.case(unit, filled(unit, case, multiple)) for case in cases]
+    if candidate.flaw != NO_FLAW:
+        definition = flawed_definition(unit, candidate.flaw)
+        earlier = before or [None] * len(asked)
+        return [edit.code(definition.code_of(case, one)) for case, one in zip(asked, earlier, strict=True)]
     if len(cases) <= (FEW if isinstance(unit.sum, WindowSum) else FEW_OF_OTHERS):
         return [edit.code(code) for code in by_model(unit, asked)]
     codes, order = [0] * len(asked), sorted(range(len(asked)), key=lambda i: len(asked[i].a))

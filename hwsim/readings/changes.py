@@ -10,6 +10,7 @@ from pydantic import ValidationError
 
 from hwsim.formats import FloatFormat, get_format
 from hwsim.readings.edits import NO_EDIT, AddendRounded, Edit
+from hwsim.readings.mistakes.flaw import NO_FLAW, Flaw
 from hwsim.spec import Unit
 
 Changes = Mapping[str, Any]
@@ -22,11 +23,12 @@ IN_ONE_SUM = "instructions that make one sum"
 
 @dataclass(frozen=True)
 class Candidate:
-    """Something that a device may compute: a unit's results, with operands or results edited."""
+    """Something that a device may compute: a unit's results, with operands or results edited, or with a flaw."""
 
     name: str
     unit: Unit
     edit: Edit = NO_EDIT
+    flaw: Flaw = NO_FLAW
 
 
 def changed(unit: Unit, changes: Changes) -> Unit:

@@ -31,7 +31,7 @@ class Evidence:
     def __init__(self, unit: Unit, cases: Sequence[Case], codes: Sequence[int], whole: bool = False):
         if len(cases) != len(codes):
             raise InputError(f"results must be as many as cases ({len(cases)}), not {len(codes)}")
-        self.cases, self.codes, self.whole, self._same = cases, codes, whole, _same(unit)
+        self.cases, self.codes, self.whole, self._same = cases, codes, whole, same_codes(unit)
 
     def mismatches(self, candidate: Candidate, at: Sequence[int]) -> list[Example]:
         """The results at these indices that a candidate does not explain."""
@@ -52,7 +52,7 @@ class Evidence:
         return not self.mismatches(candidate, at[:2]) and not self.mismatches(candidate, at[2:])
 
 
-def _same(unit: Unit) -> Callable[[int], int]:
+def same_codes(unit: Unit) -> Callable[[int], int]:
     """A function that maps equal results to equal codes: all NaNs to -1 where no NaN's bits are promised."""
     fmt = unit.output
     if unit.result.nan != "any" or not isinstance(fmt, FloatFormat):

@@ -198,7 +198,7 @@ def _plain(fmt: Any) -> Any:
 
 def chain(unit: Unit) -> Proposals:
     """How instructions of a longer K are joined."""
-    if unit.instruction.order != "sequential":
+    if unit.instruction.order != "sequential" or unit.instruction.chain is None:
         return {}
     return {
         "each instruction's result is the next one's addend": {IN_ONE_SUM: 1},

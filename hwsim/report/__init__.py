@@ -5,22 +5,13 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from hwsim.report.bins import BinCounts, CountedBin, CoverageGroup, coverage_groups
+    from hwsim.report.differences import CodeReading, FaultGroup, File, KnownCause, Mismatch, Operand, WaivedDifference
     from hwsim.report.explanation_json import ExplanationJson, explanation
     from hwsim.report.junit import write_junit
     from hwsim.report.page import write_html
-    from hwsim.report.record import (
-        CodeReading,
-        File,
-        KnownCause,
-        LeftOut,
-        Mismatch,
-        Operand,
-        Row,
-        RunReport,
-        WaivedDifference,
-    )
+    from hwsim.report.record import LeftOut, Row, RunReport
     from hwsim.report.results import json_schema, read_json, write_json
-    from hwsim.report.text import cause_lines, failure_lines, mismatch_lines
+    from hwsim.report.text import all_fault_lines, failure_lines, mismatch_lines
     from hwsim.report.writing import NAMES, write_reports
 
 # Where the names are that this package has. They are imported when they are asked for: `import hwsim`, which has
@@ -30,19 +21,10 @@ _MODULES = {
     "explanation_json": ("ExplanationJson", "explanation"),
     "junit": ("write_junit",),
     "page": ("write_html",),
-    "record": (
-        "CodeReading",
-        "File",
-        "KnownCause",
-        "LeftOut",
-        "Mismatch",
-        "Operand",
-        "Row",
-        "RunReport",
-        "WaivedDifference",
-    ),
+    "differences": ("CodeReading", "FaultGroup", "File", "KnownCause", "Mismatch", "Operand", "WaivedDifference"),
+    "record": ("LeftOut", "Row", "RunReport"),
     "results": ("json_schema", "read_json", "write_json"),
-    "text": ("cause_lines", "failure_lines", "mismatch_lines"),
+    "text": ("all_fault_lines", "failure_lines", "mismatch_lines"),
     "writing": ("NAMES", "write_reports"),
 }
 
@@ -61,6 +43,7 @@ __all__ = [
     "CountedBin",
     "CoverageGroup",
     "ExplanationJson",
+    "FaultGroup",
     "File",
     "KnownCause",
     "LeftOut",
@@ -69,7 +52,7 @@ __all__ = [
     "Row",
     "RunReport",
     "WaivedDifference",
-    "cause_lines",
+    "all_fault_lines",
     "coverage_groups",
     "explanation",
     "failure_lines",

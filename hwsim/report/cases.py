@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from hwsim.cases.case import Case
+from hwsim.report.differences import CodeReading, Mismatch, Operand
 from hwsim.report.explained import Explained, explain
 from hwsim.report.explanation_json import ExplanationJson, explanation
 from hwsim.report.reading import operand, reading, scalar, ulps
-from hwsim.report.record import CodeReading, Mismatch, Operand
 from hwsim.spec import Unit
 
 

@@ -12,7 +12,7 @@ from xml.etree.ElementTree import Element, SubElement
 
 from hwsim.files import replaced
 from hwsim.report.record import LeftOut, Row, RunReport
-from hwsim.report.text import cause_lines, failure_lines, minimal_lines
+from hwsim.report.text import all_fault_lines, failure_lines, groups_lines
 from hwsim.words import counted
 
 
@@ -20,7 +20,7 @@ def write_junit(path: Path, report: RunReport) -> None:
     """Every suite of a run as JUnit XML, a `testsuite` for each unit and driver.
 
     A failure's text is the report of the first mismatch, and what would explain it; the model's explanation of it is
-    the test case's output. The minimal case is the output of the testsuite that it is of.
+    the test case's output. The minimal cases are the output of the testsuite that they are of.
     """
     groups: dict[tuple[str, str], tuple[list[Row], list[LeftOut]]] = {}
     for row in report.rows:
@@ -44,8 +44,8 @@ def write_junit(path: Path, report: RunReport) -> None:
                 SubElement(case, "failure", message=one.what, type="incomplete").text = str(one)
             else:
                 SubElement(case, "skipped", message=one.what)
-        if report.minimal is not None and (report.minimal.unit, report.minimal.driver) == (unit, driver):
-            SubElement(suite, "system-out").text = "\n".join(minimal_lines(report.minimal, report.causes))
+        if any((one.unit, one.driver) == (unit, driver) for one in report.minimal):
+            SubElement(suite, "system-out").text = "\n".join(groups_lines(report.groups))
     ElementTree.indent(root)
     with replaced(path) as file:
         ElementTree.ElementTree(root).write(file, encoding="utf-8", xml_declaration=True)
@@ -75,7 +75,7 @@ def _case(suite: Element, report: RunReport, row: Row) -> None:
     out += [f"{counted(row.waived, 'result')} waived"] if row.waived else []
     if not row.passed:
         kind = "mismatch" if row.mismatches else "incomplete"
-        lines = [*failure_lines(row, mismatches), *(cause_lines(report.causes) if row.mismatches else [])]
+        lines = [*failure_lines(row, mismatches), *(all_fault_lines(report.groups) if row.mismatches else [])]
         SubElement(case, "failure", message=row.verdict, type=kind).text = "\n".join(lines)
         shown = mismatches[0].explanation if mismatches else None
         out += shown.lines if shown is not None else []

@@ -18,7 +18,7 @@ from hwsim.report.bins import STATES, CountedBin, CoverageGroup
 from hwsim.report.drawing import coverage_bar, pair_table, window_drawing
 from hwsim.report.html import TEMPLATES, environment, page_style, policy, read
 from hwsim.report.record import RunReport
-from hwsim.report.text import cause_head, failure_lines
+from hwsim.report.text import failure_lines, fault_head
 from hwsim.words import counted
 
 FEW = 60  # names that are listed without being folded
@@ -63,7 +63,7 @@ def page_environment() -> Environment:
         "pairs": pair_table,
         "window": window_drawing,
         "failure": failure_lines,
-        "cause_head": cause_head,
+        "fault_head": fault_head,
         "case_meaning": case_meaning,
         "by_reason": _by_reason,
         "has_details": _has_details,

@@ -12,11 +12,12 @@ from markupsafe import Markup
 from pydantic import Field
 
 from hwsim.files import replaced
+from hwsim.report.differences import Mismatch
 from hwsim.report.fit import Text
 from hwsim.report.frozen import Count, Record
 from hwsim.report.html import page_style, policy, read
 from hwsim.report.page import page_environment
-from hwsim.report.record import Mismatch, Seconds
+from hwsim.report.record import Seconds
 
 SCHEMA = "hwsim-proof/1"
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from hwsim.formats import FloatFormat, Format
-from hwsim.report.record import CodeReading, Element, Operand
+from hwsim.report.differences import CodeReading, Element, Operand
 
 
 def number(fmt: Format, code: int) -> tuple[str, str]:

@@ -3,8 +3,8 @@
 It is the one record of a run: the terminal, the page, JSON and JUnit XML show what is here, and count nothing of their
 own. Every text is made fit for XML, HTML and JSON where it enters, and what contradicts itself is refused there: a row
 that compared more than was planned, or that counts mismatches of which none is told; a mismatch of no row, a minimal
-case of what passed, a suite that ran and was left out, explanations of more results than were compared, a bin that was
-hit though it cannot be.
+case of what passed, a suite that ran and was left out, explanations where nothing failed, a bin that was hit though it
+cannot be.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from hwsim.errors import InputError
 from hwsim.report.bins import STATES, BinCounts, CoverageGroup, bin_counts
-from hwsim.report.explanation_json import ExplanationJson
+from hwsim.report.differences import FaultGroup, Mismatch, WaivedDifference
 from hwsim.report.fit import Text, fit
 from hwsim.report.frozen import Count, Record, named_once
 from hwsim.words import counted
@@ -109,129 +109,14 @@ class LeftOut(Record):
         return f"{self.unit}: {self.suite} on {self.driver}: {self.what}"
 
 
-class WaivedDifference(Record):
-    """A known difference that is accepted. date, until: days; until is empty where it has no end. results: waived."""
-
-    name: Text
-    reason: Text
-    date: Text
-    until: Text = ""
-    results: Count
-
-    def __str__(self) -> str:
-        until = f" until {self.until}" if self.until else ""
-        return f"{counted(self.results, 'result')} waived: {self.name} (since {self.date}{until}: {self.reason})"
-
-
-class KnownCause(Record):
-    """Something known that explains results. right: how many it explains, of those that it was tried on."""
-
-    name: Text
-    description: Text
-    right: Count
-    of: Annotated[int, Field(ge=1)]
-
-    @model_validator(mode="after")
-    def _no_more_than_tried(self) -> Self:
-        if self.right > self.of:
-            raise InputError(f"{self.name} explains {self.right} results of {self.of}")
-        return self
-
-    @property
-    def everything(self) -> bool:
-        """Whether it explains all of them."""
-        return self.right == self.of
-
-    def __str__(self) -> str:
-        return f"{self.name}: {self.description if self.everything else f'{self.right:,} of {self.of:,}'}"
-
-
-class Element(Record):
-    """One element of an operand that is not zero: its index, its code and its value."""
-
-    index: Count
-    code: Text
-    value: Text
-
-
-class Operand(Record):
-    """An operand, decoded, without its zeros. length: elements with zeros; 0 for one that is a single number."""
-
-    name: Text
-    format: Text
-    length: Count
-    elements: tuple[Element, ...]
-
-
-class CodeReading(Record):
-    """A code and its value. fields: the bits of sign, exponent, fraction and padding, or of the whole code."""
-
-    code: Text
-    value: Text
-    fields: tuple[Text, ...] = ()
-
-    def __str__(self) -> str:
-        return f"{self.code} ({self.value})" if self.value else self.code
-
-
-class File(Record):
-    """A file that a run left: what it is, and its path, relative to the report or absolute."""
-
-    what: Text
-    path: Text
-
-
-class Mismatch(Record):
-    """One difference.
-
-    what: `result`, or which signal. expected, got: of `result`, in format. ulp: got less expected, in numbers of the
-    format; None where that has no meaning. stage: the first that differs, in words; group: the sum in which it does.
-    meaning: what sum the result stands for. remedy: what to look at, or to do. where: when it was. explanation: the
-    model's, of the case.
-    again, explain: the commands that run it again and that show every stage.
-    """
-
-    unit: Text
-    suite: Text
-    driver: Text
-    case: Text
-    operands: tuple[Operand, ...] = ()
-    what: Text = "result"
-    format: Text = ""
-    expected: CodeReading
-    got: CodeReading
-    ulp: int | None = None
-    context: Text = ""
-    stage: Text = ""
-    group: Count | None = None
-    meaning: Text = ""
-    remedy: Text = ""
-    where: Text = ""
-    explanation: ExplanationJson | None = None
-    files: tuple[File, ...] = ()
-    notes: tuple[Text, ...] = ()
-    again: Text = ""
-    explain: Text = ""
-
-    @property
-    def key(self) -> tuple[str, str, str]:
-        """The row that it belongs to."""
-        return self.unit, self.driver, self.suite
-
-    @property
-    def distance(self) -> str:
-        """`+160 ulp of e8m13`, or empty."""
-        return "" if self.ulp is None else f"{self.ulp:+d} ulp of {self.format}"
-
-
 class RunReport(Record):
     """A run.
 
     command: what runs it again. units: the full specifications. seed: None where nothing is random. seconds: from its
     start to its report; 0 where nobody looked at the clock. left_out: what drivers were not given, and why.
     waivers: the known differences that the run was to accept.
-    mismatches: of every row that has some, at least the first. minimal: the simplest case that fails, which was looked
-    for after the suites, and is none of them. causes: what would explain the results, all of them or, best first, some.
+    mismatches: of every row that has some, at least the first. groups: kinds of wrong results, what would explain each
+    and the simplest case of each, the largest first, and last the one that nothing explains.
     """
 
     title: Text
@@ -245,8 +130,7 @@ class RunReport(Record):
     waivers: tuple[WaivedDifference, ...] = ()
     coverage: tuple[CoverageGroup, ...] = ()
     mismatches: tuple[Mismatch, ...] = ()
-    minimal: Mismatch | None = None
-    causes: tuple[KnownCause, ...] = ()
+    groups: tuple[FaultGroup, ...] = ()
     notes: tuple[Text, ...] = ()
 
     @model_validator(mode="after")
@@ -259,19 +143,19 @@ class RunReport(Record):
             if (one.key in rows) != (one.cases > 0):
                 rule = "ran, so that so many of its cases must be left out" if one.key in rows else "did not run at all"
                 raise InputError(f"{' / '.join(one.key)} {rule}, not {one.cases}")
-        failed = {(row.unit, row.driver) for row in self.failed}
-        if self.minimal is not None and (self.minimal.unit, self.minimal.driver) not in failed:
-            raise InputError(
-                f"the minimal case is of {self.minimal.unit} on {self.minimal.driver}, where nothing failed"
-            )
+        self._groups_are_of_what_failed()
         waived, explained = sum(row.waived for row in self.rows), sum(waiver.results for waiver in self.waivers)
         if waived != explained:
             raise InputError(f"waivers must explain the {waived} results that are waived, not {explained}")
-        compared = sum(row.compared for row in self.rows)
-        for cause in self.causes:
-            if self.passed or cause.of > compared:
-                raise InputError(f"{cause.name} explains some of {cause.of} results, but {compared} were compared")
         return self
+
+    def _groups_are_of_what_failed(self) -> None:
+        failed = {(row.unit, row.driver) for row in self.failed}
+        if self.groups and not failed:
+            raise InputError(f"a group has {self.groups[0].wrong} wrong results, but every suite passed")
+        for one in self.minimal:
+            if (one.unit, one.driver) not in failed:
+                raise InputError(f"the minimal case is of {one.unit} on {one.driver}, where nothing failed")
 
     def _mismatches_are_of_rows(self) -> None:
         shown: dict[tuple[str, str, str], int] = {}
@@ -349,6 +233,11 @@ class RunReport(Record):
             "bins_reachable": bins.reachable,
             **{f"bins_{state}": count for state, count in zip(STATES, bins, strict=True)},
         }
+
+    @property
+    def minimal(self) -> tuple[Mismatch, ...]:
+        """The simplest case of each group that has one."""
+        return tuple(group.minimal for group in self.groups if group.minimal is not None)
 
     def of(self, row: Row) -> tuple[Mismatch, ...]:
         """The mismatches of a row that are told."""

@@ -63,12 +63,16 @@ def _window_header(group: Group) -> list[str]:
 
 
 def operand_rows(group: Group) -> Iterator[list[str]]:
-    """A row for every lane in use, and for the addend: codes, values, the product, its distance and what is left."""
+    """A row for every lane in use, and for the addend: codes, values, the product, its distance and what is left.
+
+    Neighbouring lanes whose factors are all of code 0, with rows that are the same, are one row.
+    """
     operands = group.unit.operands
-    for lane in range(group.used):
+    for lanes in _alike(group):
+        lane = lanes[0]
         scale = group.scale_exp[lane]
         yield [
-            str(group.indices[lane]),
+            _indices([group.indices[lane] for lane in lanes]),
             *_factor_cells(operands.a, operands.convert, group.codes_a[lane], group.a[lane]),
             *_factor_cells(operands.b, operands.convert, group.codes_b[lane], group.b[lane]),
             *(["NaN" if scale is None else f"2^{scale}"] if _scaled(group) else []),
@@ -82,6 +86,30 @@ def operand_rows(group: Group) -> Iterator[list[str]]:
         else:
             fmt, code = group.addend_format, group.addend_code
             yield ["addend", code_text(fmt, code), value_text(fmt, code), *blank, *cells]
+
+
+def _alike(group: Group) -> Iterator[list[int]]:
+    """The lanes of each row."""
+    lanes: list[int] = []
+    for lane in range(group.used):
+        zero = group.codes_a[lane] == group.codes_b[lane] == 0
+        same = bool(lanes) and zero and group.codes_a[lanes[0]] == group.codes_b[lanes[0]] == 0
+        same = same and group.indices[lane] == group.indices[lanes[-1]] + 1
+        same = same and (group.products[lane], group.scale_exp[lane]) == (
+            group.products[lanes[0]],
+            group.scale_exp[lanes[0]],
+        )
+        if lanes and not same:
+            yield lanes
+            lanes = []
+        lanes = [*lanes, lane]
+    if lanes:
+        yield lanes
+
+
+def _indices(indices: list[int]) -> str:
+    """`3`, or of several `3-7`."""
+    return str(indices[0]) if len(indices) == 1 else f"{indices[0]}-{indices[-1]}"
 
 
 def part_tables(group: Group) -> Iterator[tuple[list[str], list[list[str]]]]:

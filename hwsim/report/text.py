@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hwsim.cases.bins.meanings import case_meaning
-from hwsim.report.record import KnownCause, Mismatch, Operand, Row
+from hwsim.report.differences import FaultGroup, Mismatch, Operand
+from hwsim.report.record import Row
 from hwsim.words import counted
 
 MOST_LINES = 15
@@ -43,31 +44,53 @@ def explained_lines(mismatch: Mismatch) -> list[str]:
     return [*stages, *([f"the design's result: {mismatch.meaning}"] if mismatch.meaning else [])]
 
 
-def minimal_lines(minimal: Mismatch, causes: Sequence[KnownCause]) -> list[str]:
-    """The simplest case that fails, whole: operands, stages, what would explain it, its files and its command."""
+def group_lines(group: FaultGroup, number: int, count: int) -> list[str]:
+    """A kind of wrong results, whole: the simplest case, its stages, what would explain them, files and command.
+
+    number: of the group, from 1, of `count`.
+    """
+    minimal = group.minimal
+    of_many = f" OF KIND {number} OF {count}" if count > 1 else ""
+    if minimal is None:
+        return [f"NO MINIMAL CASE{of_many}", *fault_lines(group)]
     lines = [
-        f"MINIMAL CASE, {minimal.where}",
+        f"MINIMAL CASE{of_many}, {minimal.where}",
         *mismatch_lines(minimal),
         *explained_lines(minimal),
-        *cause_lines(causes),
+        *fault_lines(group),
     ]
     files = [f"{file.what}: {file.path}" for file in minimal.files]
     return [*lines, *files, *([f"again: {minimal.again}"] if minimal.again else [])]
 
 
-def cause_head(causes: Sequence[KnownCause]) -> str:
-    """What the list of known causes is: explanations of everything, or the nearest; empty where there are none."""
-    if not causes:
-        return ""
-    tried = f"({causes[0].of:,} were tried)"
-    if all(cause.everything for cause in causes):
-        return f"every result is explained by {tried}:"
-    return f"nothing known explains every result {tried}; the nearest:"
+def groups_lines(groups: Sequence[FaultGroup]) -> list[str]:
+    """All kinds of wrong results, an empty line between two."""
+    lines: list[str] = []
+    for number, group in enumerate(groups, 1):
+        lines += [*([""] if lines else []), *group_lines(group, number, len(groups))]
+    return lines
 
 
-def cause_lines(causes: Sequence[KnownCause]) -> list[str]:
-    """What would explain the results, the best first; no lines where nothing known was looked for."""
-    return [*([cause_head(causes)] if causes else []), *(f"  {cause}" for cause in causes)]
+def fault_head(group: FaultGroup) -> str:
+    """What explains a kind of wrong results, or that nothing does."""
+    part = f"{group.wrong:,} of {counted(group.of, 'wrong result')}"
+    if group.causes and group.wrong == group.of:
+        return f"every result is explained by ({group.causes[0].of:,} were tried):"
+    if group.causes:
+        return f"{part} are explained, and no right one is contradicted, by ({group.causes[0].of:,} were tried):"
+    if group.facts:
+        return f"nothing known explains {part}; what they have in common:"
+    return f"nothing known explains {part}, and they have nothing simple in common"
+
+
+def fault_lines(group: FaultGroup) -> list[str]:
+    """What would explain a kind of wrong results, the likeliest first, or what they have in common."""
+    return [fault_head(group), *(f"  {cause}" for cause in group.causes), *(f"  {fact}" for fact in group.facts)]
+
+
+def all_fault_lines(groups: Sequence[FaultGroup]) -> list[str]:
+    """What would explain each kind of wrong results."""
+    return [line for group in groups for line in fault_lines(group)]
 
 
 def failure_lines(row: Row, mismatches: Sequence[Mismatch]) -> list[str]:

@@ -7,14 +7,14 @@ from importlib.metadata import version
 from typing import NamedTuple
 
 from hwsim.cases.case import Case
-from hwsim.readings import Consistent, consistent
-from hwsim.report import CodeReading, CoverageGroup, KnownCause, Mismatch, Row, RunReport
+from hwsim.readings.diagnosis import Observation, diagnose
+from hwsim.report import CodeReading, CoverageGroup, FaultGroup, Mismatch, Row, RunReport
 from hwsim.report.cases import explain_command, wrong_result
+from hwsim.report.faults import fault_groups
 from hwsim.spec import Unit
 
 EXPLAINED = 400  # wrong results that are kept, for explanations to be tried on; as many right ones beside them
 TOLD = 10  # wrong results that are reported
-CAUSES = 4  # explanations that are reported
 
 
 class Wrong(NamedTuple):
@@ -65,13 +65,11 @@ class Findings:
             notes=tuple(self.hints),
         )
 
-    def explanations(self) -> list[Consistent]:
-        """The known semantics that explain the results, or the best few; none where nothing is wrong."""
-        known = [(one.case, one.got) for one in self.first if one.got is not None]
-        if not known:
-            return []
-        pairs = [*known, *self.right[:: max(1, len(self.right) // EXPLAINED)][:EXPLAINED]]
-        return consistent(self.unit, [case for case, _ in pairs], [code for _, code in pairs], range(len(known)))
+    def groups(self) -> tuple[FaultGroup, ...]:
+        """The kinds of wrong results, with what explains each; none where nothing is wrong."""
+        known = [Observation(one.case, one.got) for one in self.first if one.got is not None]
+        right = self.right[:: max(1, len(self.right) // EXPLAINED)][:EXPLAINED]
+        return fault_groups(diagnose(self.unit, [*known, *(Observation(*one) for one in right)]))
 
     def mismatches(self, again: str, called: str) -> list[Mismatch]:
         """The first wrong results. again: the command that compares again. called: what names the unit in a command."""
@@ -101,8 +99,5 @@ class Findings:
             rows=(self.row,),
             coverage=self.coverage,
             mismatches=tuple(self.mismatches(again, called)),
-            causes=tuple(
-                KnownCause(name=one.name, description=one.description, right=one.right, of=one.of)
-                for one in self.explanations()[:CAUSES]
-            ),
+            groups=self.groups(),
         )

@@ -61,7 +61,7 @@ def test_a_right_design_passes_on_icarus(
         request.getfixturevalue("few")
     report = play(tmp_path, name)
     assert report.passed
-    assert report.minimal is None and not report.causes
+    assert not report.groups
     assert suites(report) == ALWAYS | {"GEMM"} | ({"handshake and reset"} if name == "stream" else set())
     assert [str(one) for one in report.left_out if not one.cases] == (
         [] if name == "stream" else [f"dot4_{name}: handshake and reset on icarus: left out: the design has no reset"]
@@ -157,6 +157,8 @@ def test_a_broken_handshake_is_found(icarus: None, few: None, tmp_path: Path, fa
     found = {mismatch.what for mismatch in report.mismatches}
     assert report.passed == (kind is None)
     assert kind is None or KINDS.get(kind, kind) in found
+    changed = [mismatch for mismatch in report.mismatches if mismatch.what == KINDS["changed"]]
+    assert all(code.code.startswith("0x") for one in changed for code in (one.expected, one.got))
 
 
 @pytest.mark.parametrize(
@@ -167,6 +169,11 @@ def test_an_assertion_catches_it_too(verilator: None, few: None, tmp_path: Path,
     assert not report.passed
     logs = "".join(log.read_text() for log in (tmp_path / "run").rglob("simulation.log"))
     assert f"checks.{label}: {label}" in logs
+    # The suite that it ended is not compared whole; the others are played all the same.
+    ended = [row for row in report.rows if row.compared < row.planned]
+    assert ended and all(row.compared or row.mismatches for row in report.rows)
+    after = report.rows[report.rows.index(ended[0]) + 1 :]
+    assert after
 
 
 def test_what_a_design_does_not_take_is_counted(icarus: None, few: None, tmp_path: Path) -> None:

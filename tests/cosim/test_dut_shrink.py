@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
 
 import numpy as np
 import pytest
 from cosim.dut_files import design
+from odd_units import exact_sum, odd_unit, window
 
 from hwsim.cases.case import Case
 from hwsim.cases.random_cases import random_cases
@@ -17,6 +19,9 @@ from hwsim.cosim.shrink import Shrinker
 from hwsim.cosim.simpler import Simplifier, code_cost
 from hwsim.cosim.suites import expected_codes
 from hwsim.formats import get_format
+from hwsim.formats.codes import all_codes
+from hwsim.readings.mistakes.catalogue import catalogue
+from hwsim.readings.mistakes.machine import FlawedDefinition
 from hwsim.spec import Unit
 
 
@@ -47,7 +52,7 @@ def test_a_shrunk_case_fails_and_no_smaller_step_of_it_does(tmp_path: Path, sums
     cases = failing(dut, ask)
     found = Shrinker(dut, ask).shrink(cases)
     assert found is not None
-    assert found.rounds <= 20
+    assert found.rounds <= 80
     (want,), (got,) = expected_codes(dut.unit, [found.case]), ask([found.case]).tolist()
     assert (found.expected, found.got) == (want, got)
     assert want != got
@@ -75,6 +80,97 @@ def test_a_single_bad_code_is_found_out(tmp_path: Path) -> None:
     assert sorted((*found.case.a, *found.case.b)) == [0] * 7 + [0x7E]
     assert found.case.c == 0
     assert found.got == 0x7FFFFFFF
+
+
+@dataclass(frozen=True)
+class Small:
+    """Something that takes cases of a small unit: two lanes of FP4, or of small integers, in a beat."""
+
+    unit: Unit
+    products: int = 2
+    addend: bool = False
+
+
+FP4 = odd_unit("fp4", "e2m1", "none", window(2), "f16", 2)
+INT4 = {"name": "int4", "kind": "fixed", "integer_bits": 3, "fraction_bits": 0}
+INTEGERS = odd_unit("int4", (INT4, INT4), "none", exact_sum(), "i32", 2, rounding="rz", overflow="wrap")
+BROKEN = {
+    "window": (FP4, "low bit of products lost"),
+    "lane": (FP4, "sign of lane 1 flipped"),
+    "order": (FP4, "lanes of b reversed"),
+    "bits": (INTEGERS, "bits of a reversed"),
+    "sign": (INTEGERS, "sign of lane 0 flipped"),
+}  # fmt: skip
+
+
+def neighbours(small: Small, case: Case) -> Iterator[Case]:
+    """Every case with one code changed, with a lane moved to another that is empty, and with a beat less."""
+    for side, fmt in (("a", small.unit.operands.a), ("b", small.unit.operands.b)):
+        codes = getattr(case, side)
+        for at, code in product(range(len(codes)), all_codes(fmt)):
+            yield replace(case, **{side: (*codes[:at], code, *codes[at + 1 :])})
+    for beat in range(0, len(case.a) if len(case.a) > small.products else 0, small.products):
+        yield replace(
+            case,
+            a=case.a[:beat] + case.a[beat + small.products :],
+            b=case.b[:beat] + case.b[beat + small.products :],
+        )
+    lanes = range(len(case.a))
+    for lane, to in product(lanes, lanes):
+        if not (case.a[to] or case.b[to]):
+            moved = [[*side] for side in (case.a, case.b)]
+            for side in moved:
+                side[to], side[lane] = side[lane], 0
+            yield replace(case, a=tuple(moved[0]), b=tuple(moved[1]))
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_no_neighbour_of_a_shrunk_case_is_simpler_and_fails(name: str) -> None:
+    unit, mistake = BROKEN[name]
+    (wrong,) = [one.flaw for one in catalogue(unit) if one.name == mistake]
+    small, machine = Small(unit), FlawedDefinition(unit, wrong)
+
+    def ask(cases: Sequence[Case]) -> np.ndarray:
+        return np.array([machine.code_of(case) for case in cases])
+
+    def fails(case: Case) -> bool:
+        return expected_codes(unit, [case])[0] != machine.code_of(case)
+
+    cost = Simplifier(small).cost
+    starts = [case for case in random_cases(unit, 60, 2) if fails(case)]
+    assert starts
+    found = Shrinker(small, ask).shrink(starts[-3:])
+    assert found is not None and fails(found.case)
+    simpler = [one for one in neighbours(small, found.case) if cost(one) < cost(found.case) and fails(one)]
+    assert simpler == []
+
+
+def test_an_integer_is_simpler_the_nearer_it_is_to_one() -> None:
+    # 1 x 64 was shown where 1 x 1 fails as well: both have a single bit.
+    fmt = get_format("int8")
+    costs = {value: code_cost(fmt, value % 256) for value in (1, 2, 64, -1, 3, -64, 127, -128)}
+    assert min(costs, key=lambda value: costs[value]) == 1
+    assert costs[1] < costs[2] < costs[64] < costs[-64] and costs[1] < costs[-1] and costs[2] < costs[3]
+    assert len({code_cost(fmt, code) for code in (1, 2, 4, 8, 16, 32, 64)}) == 7
+
+
+def test_only_cases_of_the_wanted_kind_count(tmp_path: Path) -> None:
+    # Two mistakes: codes above 0x70 of a are wrong, and any addend. A case of the first kind stays one.
+    dut = design(tmp_path, "comb")
+
+    def ask(cases: Sequence[Case]) -> np.ndarray:
+        right = expected_codes(dut.unit, cases)
+        wrong = [1 << 13 if case.c else 1 << 14 if max(case.a) > 0x70 else 0 for case in cases]
+        return np.array([code ^ bits for code, bits in zip(right, wrong, strict=True)])
+
+    def like(cases: Sequence[Case], codes: Sequence[int]) -> list[bool]:
+        right = expected_codes(dut.unit, cases)
+        return [code ^ want == 1 << 14 for code, want in zip(codes, right, strict=True)]
+
+    starts = [Case("both", (0x72, 0x31, 0, 0), (0x38, 0x38, 0, 0), 0), Case("addend", (0,) * 4, (0,) * 4, 0x3F800000)]
+    first, second = Shrinker(dut, ask).shrink(starts), Shrinker(dut, ask, like).shrink(starts)
+    assert first is not None and first.case.c
+    assert second is not None and not second.case.c and max(second.case.a) > 0x70
 
 
 def test_what_does_not_fail_again_is_not_shrunk(tmp_path: Path) -> None:

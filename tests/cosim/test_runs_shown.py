@@ -178,15 +178,30 @@ def test_every_number_is_the_same_in_every_output(name: str, icarus: None) -> No
     assert page_results(page, "mismatch") == told
     texts = "\n".join(case.result[0].text for suite in tree for case in suite if case.result and case.result[0].text)
     assert set(results(texts)) <= set(told) and bool(results(texts)) == bool(told)
-    minimal = [data["minimal"]] if data["minimal"] else []
-    assert page_results(page, "mismatch minimal") == json_results(minimal)
-    for cause in data["causes"]:
-        assert cause["right"] <= cause["of"] <= compared
-        count = "" if cause["right"] == cause["of"] else f"{cause['right']:,} of {cause['of']:,} results"
-        assert f"{cause['name']}: {count}" in said and said.count(cause["description"][1:]) == 1
-        assert f"({cause['of']:,} were tried)" in said and f"({cause['of']:,} were tried)" in texts
+    assert page_results(page, "mismatch minimal") == json_results(minimal_cases(data))
+    for group in data["groups"]:
+        assert 0 < group["wrong"] <= group["of"] <= wrong
+        for cause in group["causes"]:
+            assert cause["right"] == cause["of"] <= compared
+            assert f"{cause['name']}: " in said and said.count(cause["description"][1:]) == 1
+            assert f"({cause['of']:,} were tried)" in said and f"({cause['of']:,} were tried)" in texts
+        assert all(fact in said and fact in texts for fact in group["facts"])
     check = check_terminal if name.startswith("check") else run_terminal
     check(run, data, rows)
+
+
+def minimal_cases(data: Any) -> list[Any]:
+    """The simplest cases of all kinds of wrong results."""
+    return [group["minimal"] for group in data["groups"] if group["minimal"]]
+
+
+def causes_and_facts(data: Any, out: str) -> bool:
+    """Whether a terminal shows what would explain each kind of wrong results, or what they have in common."""
+    causes = [cause for group in data["groups"] for cause in group["causes"]]
+    facts = [fact for group in data["groups"] for fact in group["facts"]]
+    return all(f"({one['of']:,} were tried)" in out and f"  {one['name']}: " in out for one in causes) and all(
+        f"  {fact}" in out for fact in facts
+    )
 
 
 def run_terminal(run: Shown, data: Any, rows: list[Line]) -> None:
@@ -201,12 +216,11 @@ def run_terminal(run: Shown, data: Any, rows: list[Line]) -> None:
     assert [hit, reachable] == [summary["bins_hit"], summary["bins_reachable"]]
     assert f", {summary['bins_open']:,} open" in out or not summary["bins_open"]
     minimal = out.partition("MINIMAL CASE")[2]
-    assert results(minimal) == json_results([data["minimal"]] if data["minimal"] else [])
+    assert results(minimal) == json_results(minimal_cases(data))
     assert set(results(out.partition("MINIMAL CASE")[0])) <= set(json_results(data["mismatches"]))
     for one in data["left_out"]:
         assert f"{one['unit']}: {one['suite']} on {one['driver']}: " in out and one["reason"] in out
-    for cause in data["causes"]:
-        assert f"({cause['of']:,} were tried)" in out and f"  {cause['name']}: " in out
+    assert causes_and_facts(data, out)
     for row in [row for row in rows if not row.passed][:3]:
         assert re.search(rf"; {row.mismatches:,} mismatch(es)? in this suite", out)
 
@@ -219,14 +233,14 @@ def check_terminal(run: Shown, data: Any, rows: list[Line]) -> None:
     assert run.terminal.splitlines()[0] == head
     assert results(run.terminal) == json_results(data["mismatches"])[: len(results(run.terminal))]
     assert len(results(run.terminal)) == min(3, len(data["mismatches"]))
-    for cause in data["causes"]:
-        assert f"({cause['of']:,} were tried)" in run.terminal and f"  {cause['name']}: " in run.terminal
+    assert causes_and_facts(data, run.terminal)
 
 
 def test_the_minimal_case_is_no_suite(icarus: None) -> None:
     # It was counted on the page and not on the terminal: "4 of 5 suites failed" beside "5 of 6".
     data = json.loads(shown("dut-wrong").files["dut-wrong/results.json"])
-    assert data["minimal"]["suite"] == "minimal case" not in {row["suite"] for row in data["rows"]}
+    (minimal,) = minimal_cases(data)
+    assert minimal["suite"] == "minimal case" not in {row["suite"] for row in data["rows"]}
     assert f"{data['summary']['verdict']}: " in shown("dut-wrong").terminal
 
 
@@ -272,7 +286,7 @@ def test_the_commands_of_a_page_can_be_copied_and_run(
     few_pairs(monkeypatch)
     monkeypatch.chdir(run.put(tmp_path))
     data = json.loads(run.files[f"{name}/results.json"])
-    told = [*data["mismatches"], *([data["minimal"]] if data["minimal"] else [])]
+    told = [*data["mismatches"], *minimal_cases(data)]
     # One of each kind.
     kinds = {(typed[1], "--case" in typed): typed for command in commands if (typed := shlex.split(command))}
     assert len(kinds) == (3 if name == "dut-wrong" else 2)

@@ -60,7 +60,7 @@ def test_a_browser_opens_it_without_a_complaint_or_a_request(name: str, seen: Ca
     assert re.search(r"<title>(Passed|Failed): ", page.dom)
     assert ('type="search"' in page.dom) == (len(told.rows) > 1)
     assert f"{len(told.rows)} of {len(told.rows)} suites" in page.dom or len(told.rows) < 2
-    assert page.dom.count('class="picture"') == len(told.mismatches) + (told.minimal is not None)
+    assert page.dom.count('class="picture"') == len(told.mismatches) + len(told.minimal)
 
 
 def test_what_slips_into_the_page_is_stopped_by_its_policy(chromium: str, page: Path) -> None:

@@ -15,10 +15,10 @@ from junitparser import JUnitXml, Skipped
 from report.report_samples import FAILED, NASTY, good, mismatch, nasty, report
 
 import hwsim.report as reports
-from hwsim.report import RunReport, cause_lines, failure_lines, junit, read_json, write_json, write_junit, write_reports
+from hwsim.report import RunReport, failure_lines, junit, read_json, write_json, write_junit, write_reports
 from hwsim.report.fit import fit
 from hwsim.report.record import SCHEMA
-from hwsim.report.text import minimal_lines
+from hwsim.report.text import all_fault_lines, groups_lines
 
 REPORTS = {"good": good, "failed": report, "nasty": nasty}
 
@@ -42,9 +42,9 @@ def check_junit(path: Path, told: RunReport) -> None:
         skipped = sum(f"{one.unit}.{one.driver}" == suite.name for one in whole)
         assert (suite.tests - skipped, suite.skipped) == (len(members), skipped)
         assert suite.failures == sum(not row.passed for row in members)
-        of_minimal = told.minimal is not None and suite.name == f"{told.minimal.unit}.{told.minimal.driver}"
+        of_minimal = any(suite.name == f"{one.unit}.{one.driver}" for one in told.minimal)
         out = suite._elem.findtext("system-out") or ""
-        assert out == ("\n".join(minimal_lines(told.minimal, told.causes)) if of_minimal and told.minimal else "")
+        assert out == ("\n".join(groups_lines(told.groups)) if of_minimal else "")
         properties = {one.name: one.value for one in suite.properties()}
         assert properties == {"hwsim": told.version, "again": told.command} | (
             {} if told.seed is None else {"seed": str(told.seed)}
@@ -55,7 +55,7 @@ def check_junit(path: Path, told: RunReport) -> None:
         for failure in case.result:
             assert failure.message == f"{row.mismatches:,} mismatches; {row.compared:,} of {row.planned:,} compared"
             assert failure.type == ("mismatch" if row.mismatches else "incomplete")
-            causes = cause_lines(told.causes) if row.mismatches else []
+            causes = all_fault_lines(told.groups) if row.mismatches else []
             assert failure.text == "\n".join([*failure_lines(row, told.of(row)), *causes])
         of = told.of(row)
         out = [
@@ -153,7 +153,7 @@ def changed(change: Callable[[Any], Any], path: Path) -> None:
         (lambda data: data.pop("summary"), r"summary\.passed must be False, as the rows say, not None"),
         (lambda data: data["coverage"][0]["bins"][0].update(state="missed"), r"summary\.bins_reachable"),
         (lambda data: data["coverage"][0]["bins"][8].update(hits=0), "was hit 0 times, so that it must not be hit"),
-        (lambda data: data.update(schema="hwsim-report/1"), "schema must be hwsim-report/3, not 'hwsim-report/1'"),
+        (lambda data: data.update(schema="hwsim-report/2"), "schema must be hwsim-report/3, not 'hwsim-report/2'"),
         (lambda data: data.update(extra=1), "extra is not a key here"),
         (lambda data: data["rows"][0].pop("planned"), r"rows\.0\.planned is missing"),
     ],
@@ -185,7 +185,7 @@ def test_all_three_are_written_whole_or_not_at_all(tmp_path: Path) -> None:
 
 def test_a_name_stays_what_it_is_in_xml(tmp_path: Path) -> None:
     write_junit(
-        tmp_path / "results.xml", report(rows=(FAILED,), mismatches=(mismatch(case=NASTY),), minimal=None, left_out=())
+        tmp_path / "results.xml", report(rows=(FAILED,), mismatches=(mismatch(case=NASTY),), groups=(), left_out=())
     )
     (suite,) = JUnitXml.fromfile(str(tmp_path / "results.xml"))
     (case,) = suite

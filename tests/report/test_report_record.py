@@ -7,7 +7,20 @@ from typing import Any
 
 import pytest
 from pydantic import ValidationError
-from report.report_samples import CAUSE, FAILED, NASTY, PART, PASSED, SHORT, WHOLE, explained, good, mismatch, report
+from report.report_samples import (
+    CAUSE,
+    FAILED,
+    NAMED,
+    NASTY,
+    PART,
+    PASSED,
+    SHORT,
+    WHOLE,
+    explained,
+    good,
+    mismatch,
+    report,
+)
 
 import hwsim
 from hwsim.formats import get_format
@@ -76,12 +89,17 @@ def test_a_report_passes_only_where_every_row_does() -> None:
         ({"rows": ({**PASSED.model_dump(), "seconds": float("nan")},)}, "finite"),
         ({"rows": ({**PASSED.model_dump(), "compared": -1},)}, "greater than or equal to 0"),
         ({"verdict": "all equal"}, "Extra inputs"),
-        ({"minimal": mismatch(driver="verilator")}, "the minimal case is of .* on verilator, where nothing failed"),
-        ({"minimal": mismatch(unit=PASSED.unit)}, "the minimal case is of all formats on icarus, where nothing failed"),
+        (
+            {"groups": (NAMED.changed(minimal=mismatch(driver="verilator")),)},
+            "the minimal case is of .* on verilator, where nothing failed",
+        ),
+        (
+            {"groups": (NAMED.changed(minimal=mismatch(unit=PASSED.unit)),)},
+            "the minimal case is of all formats on icarus, where nothing failed",
+        ),
         ({"left_out": (WHOLE.changed(suite="dot directed"),)}, "dot directed ran, so that .* must be left out, not 0"),
         ({"left_out": (PART.changed(suite="GEMM"),)}, "GEMM did not run at all, not 1"),
-        ({"causes": (CAUSE.changed(of=5000),)}, "explains some of 5000 results, but 3102 were compared"),
-        ({"rows": (PASSED,), "mismatches": (), "minimal": None, "left_out": ()}, "lost bits floored explains some"),
+        ({"rows": (PASSED,), "mismatches": (), "groups": (NAMED,), "left_out": ()}, "has 300 wrong results, but every"),
     ],
 )
 def test_a_report_that_contradicts_itself_is_refused(changes: dict[str, Any], rule: str) -> None:
@@ -92,6 +110,11 @@ def test_a_report_that_contradicts_itself_is_refused(changes: dict[str, Any], ru
 def test_a_cause_that_explains_more_than_it_was_tried_on_is_refused() -> None:
     with pytest.raises(ValidationError, match="lost bits floored explains 901 results of 900"):
         CAUSE.changed(right=901)
+
+
+def test_a_group_of_more_than_was_wrong_is_refused() -> None:
+    with pytest.raises(ValidationError, match="a group has 342 wrong results of 341"):
+        NAMED.changed(wrong=342)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,251 @@
+"""Mistakes of what is wired to what: lanes, bits, scales, the addend, and what goes from one sum to the next."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Literal, assert_never
+
+from hwsim.cases.case import Case, block_lengths
+from hwsim.formats import ExponentFormat, FixedFormat, FloatFormat, Format
+from hwsim.model.terms import Term
+from hwsim.readings.mistakes.flaw import Flaw, Side
+from hwsim.spec import Unit
+
+Port = Literal["a", "b", "c", "result"]
+ScaleMistake = Literal["ignored", "subtracted", "doubled", "next block", "first block"]
+
+
+def reversed_bits(fmt: Format, code: int) -> int:
+    """A code with its bits in the other order; its padding stays."""
+    bare = code >> fmt.padding
+    return int(f"{bare:0{fmt.bits}b}"[::-1], 2) << fmt.padding
+
+
+def negated(fmt: Format, code: int) -> int:
+    """The code of the number with the other sign, as a design makes it: a flipped bit, or a two's complement."""
+    match fmt:
+        case FloatFormat():
+            return code ^ (fmt.sign_bit << fmt.padding if fmt.signed else 0)
+        case FixedFormat():
+            return -code % (1 << fmt.bits)
+        case ExponentFormat():
+            return code
+        case _:
+            assert_never(fmt)
+
+
+def port_format(unit: Unit, port: Port) -> Format | None:
+    """The format of what passes a port; None where the unit has none such."""
+    match port:
+        case "a":
+            return unit.operands.a
+        case "b":
+            return unit.operands.b
+        case "c":
+            return unit.operands.addend
+        case "result":
+            return unit.output
+        case _:
+            assert_never(port)
+
+
+@dataclass(frozen=True)
+class BitsReversed(Flaw):
+    """The bits of every code of a port are in the other order."""
+
+    port: Port
+
+    def case(self, unit: Unit, case: Case, before: int | None) -> Case:
+        """As in `Flaw`."""
+        match self.port:
+            case "a":
+                return replace(case, a=tuple(reversed_bits(unit.operands.a, code) for code in case.a))
+            case "b":
+                return replace(case, b=tuple(reversed_bits(unit.operands.b, code) for code in case.b))
+            case "c":
+                fmt = unit.operands.addend
+                return case if fmt is None else replace(case, c=reversed_bits(fmt, case.c))
+            case "result":
+                return case
+            case _:
+                assert_never(self.port)
+
+    def code(self, unit: Unit, code: int) -> int:
+        """As in `Flaw`."""
+        return reversed_bits(unit.output, code) if self.port == "result" else code
+
+
+@dataclass(frozen=True)
+class LanesMoved(Flaw):
+    """The lanes of one side of each beat come from others. source: the lane that each lane takes its factor from."""
+
+    side: Side
+    source: tuple[int, ...]
+
+    def case(self, unit: Unit, case: Case, before: int | None) -> Case:
+        """As in `Flaw`."""
+        count = len(self.source)
+        codes = case.a if self.side == "a" else case.b
+        moved = tuple(codes[i - i % count + self.source[i % count]] for i in range(len(codes)))
+        return replace(case, a=moved) if self.side == "a" else replace(case, b=moved)
+
+
+@dataclass(frozen=True)
+class ProductsMoved(Flaw):
+    """Products stand in other lanes' places, which counts where sums are rounded. source: of each lane."""
+
+    source: tuple[int, ...]
+
+    def products(self, products: tuple[Term, ...]) -> tuple[Term, ...]:
+        """As in `Flaw`."""
+        return tuple(products[at] for at in self.source)
+
+
+@dataclass(frozen=True)
+class LaneRepeated(Flaw):
+    """A lane's product stands in another lane's place too."""
+
+    lane: int
+    source: int
+
+    def case(self, unit: Unit, case: Case, before: int | None) -> Case:
+        """As in `Flaw`."""
+        lanes = unit.instruction.lanes
+
+        def taken(codes: tuple[int, ...]) -> tuple[int, ...]:
+            return tuple(
+                codes[i - self.lane + self.source] if i % lanes == self.lane else code for i, code in enumerate(codes)
+            )
+
+        return replace(case, a=taken(case.a), b=taken(case.b))
+
+
+@dataclass(frozen=True)
+class LaneNegated(Flaw):
+    """A lane's product is subtracted."""
+
+    lane: int
+
+    def case(self, unit: Unit, case: Case, before: int | None) -> Case:
+        """As in `Flaw`."""
+        fmt, lanes = unit.operands.a, unit.instruction.lanes
+        return replace(
+            case, a=tuple(negated(fmt, code) if i % lanes == self.lane else code for i, code in enumerate(case.a))
+        )
+
+
+@dataclass(frozen=True)
+class Negated(Flaw):
+    """The sign of what passes a port is flipped."""
+
+    port: Port
+
+    def case(self, unit: Unit, case: Case, before: int | None) -> Case:
+        """As in `Flaw`."""
+        fmt = unit.operands.addend
+        return replace(case, c=negated(fmt, case.c)) if self.port == "c" and fmt is not None else case
+
+    def code(self, unit: Unit, code: int) -> int:
+        """As in `Flaw`."""
+        return negated(unit.output, code) if self.port == "result" else code
+
+
+@dataclass(frozen=True)
+class SignIgnored(Flaw):
+    """The sign bit of a port is taken for 0."""
+
+    port: Port
+
+    def case(self, unit: Unit, case: Case, before: int | None) -> Case:
+        """As in `Flaw`."""
+        fmt = port_format(unit, self.port)
+        if not isinstance(fmt, FloatFormat) or not fmt.signed:
+            return case
+        mask = (fmt.sign_bit - 1) << fmt.padding
+        match self.port:
+            case "a":
+                return replace(case, a=tuple(code & mask for code in case.a))
+            case "b":
+                return replace(case, b=tuple(code & mask for code in case.b))
+            case "c":
+                return replace(case, c=case.c & mask)
+            case "result":
+                return case
+            case _:
+                assert_never(self.port)
+
+
+@dataclass(frozen=True)
+class ScaleWrong(Flaw):
+    """The scales of one side enter in a way that is a mistake. side: whose.
+
+    Blocks are mixed up within a group, or, where a group has a single one, within the whole dot product.
+    """
+
+    side: Side
+    mistake: ScaleMistake
+
+    def case(self, unit: Unit, case: Case, before: int | None) -> Case:
+        """As in `Flaw`."""
+        if unit.scale is None:
+            return case
+        fmt = unit.scale.of(self.side).format
+        codes = case.scale_a if self.side == "a" else case.scale_b
+        together = unit.instruction.lanes // block_lengths(unit)[0 if self.side == "a" else 1]
+        size = together if together > 1 else len(codes)
+        parts = (codes[first : first + size] for first in range(0, len(codes), size))
+        made = tuple(code for part in parts for code in self._made(fmt, part))
+        return replace(case, scale_a=made) if self.side == "a" else replace(case, scale_b=made)
+
+    def _made(self, fmt: Format, codes: tuple[int, ...]) -> tuple[int, ...]:
+        if not isinstance(fmt, ExponentFormat):
+            return codes
+        match self.mistake:
+            case "ignored":
+                return tuple(code if fmt.is_nan(code) else fmt.bias for code in codes)
+            case "subtracted":
+                return self._each(fmt, codes, lambda code: 2 * fmt.bias - code)
+            case "doubled":
+                return self._each(fmt, codes, lambda code: 2 * code - fmt.bias)
+            case "next block":
+                return (*codes[1:], *codes[:1])
+            case "first block":
+                return codes[:1] * len(codes)
+            case _:
+                assert_never(self.mistake)
+
+    def _each(self, fmt: ExponentFormat, codes: tuple[int, ...], made: Callable[[int], int]) -> tuple[int, ...]:
+        """The codes by a rule, as far as it stays inside the format; NaNs stay."""
+        return tuple(code if fmt.is_nan(code) else min(max(made(code), fmt.min_code), fmt.max_code) for code in codes)
+
+
+@dataclass(frozen=True)
+class SumForgotten(Flaw):
+    """Only the last group of a dot product counts. keeps_addend: whether the addend is still added."""
+
+    keeps_addend: bool
+
+    def case(self, unit: Unit, case: Case, before: int | None) -> Case:
+        """As in `Flaw`."""
+        lanes = unit.instruction.fill
+        if len(case.a) <= lanes:
+            return case
+        made = replace(case, a=case.a[-lanes:], b=case.b[-lanes:], c=case.c if self.keeps_addend else 0)
+        if unit.scale is None:
+            return made
+        length_a, length_b = block_lengths(unit)
+        return replace(
+            made,
+            scale_a=case.scale_a[-max(1, lanes // length_a) :],
+            scale_b=case.scale_b[-max(1, lanes // length_b) :],
+        )
+
+
+@dataclass(frozen=True)
+class NotCleared(Flaw):
+    """A sum goes on from the result before it, in the place of its addend."""
+
+    def case(self, unit: Unit, case: Case, before: int | None) -> Case:
+        """As in `Flaw`."""
+        return case if before is None else replace(case, c=before)

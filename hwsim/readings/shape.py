@@ -1,0 +1,161 @@
+"""What wrong results have in common, where no name explains them: how they differ, and when they come."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+from hwsim.cases.case import Case
+from hwsim.formats import Class, FloatFormat, Format
+from hwsim.formats.codes import unpack
+from hwsim.spec import Unit
+
+MOST_FACTS = 4
+RARE = 0.5  # a condition that so many right cases meet too says little
+ENOUGH = 2  # wrong results of which something can be said
+
+
+class WrongResult(NamedTuple):
+    """A wrong result. expected, got: codes."""
+
+    case: Case
+    expected: int
+    got: int
+
+
+def facts(unit: Unit, wrong: Sequence[WrongResult], right: Sequence[Case]) -> tuple[str, ...]:
+    """What all wrong results have in common, in a few sentences; none of fewer than two results.
+
+    right: cases with right results. What most of them have too is not said.
+    """
+    if len(wrong) < ENOUGH:
+        return ()
+    return (*_differences(unit.output, wrong), *_conditions(unit, wrong, right))[:MOST_FACTS]
+
+
+def _differences(fmt: Format, wrong: Sequence[WrongResult]) -> Iterator[str]:
+    """How results differ from what is expected."""
+    codes = {one.got for one in wrong}
+    if len(codes) == 1:
+        yield f"the result is always {next(iter(codes)):#x}"
+    if isinstance(fmt, FloatFormat):
+        yield from _float_differences(fmt, wrong)
+    changed = 0
+    for one in wrong:
+        changed |= one.expected ^ one.got
+    if changed.bit_count() == 1:
+        yield f"only bit {changed.bit_length() - 1} of the result differs"
+
+
+def _float_differences(fmt: FloatFormat, wrong: Sequence[WrongResult]) -> Iterator[str]:
+    sign = fmt.sign_bit << fmt.padding if fmt.signed else 0
+    if all((one.expected ^ one.got) == sign for one in wrong):
+        zero = all(one.expected & ~sign == 0 for one in wrong)
+        yield "only signs of zero differ" if zero else "only the sign differs"
+        return
+    finite = [_places(fmt, one) for one in wrong]
+    apart = [one for one in finite if one is not None]
+    if len(apart) < len(wrong):
+        kinds = {(_kind(fmt, one.expected), _kind(fmt, one.got)) for one in wrong}
+        if len(kinds) == 1:
+            (expected, got) = kinds.pop()
+            if expected != got:
+                yield f"the result is {got} where {expected} is expected"
+        return
+    steps = set(apart)
+    if len(steps) == 1:
+        (by,) = steps
+        amount = "one ulp" if abs(by) == 1 else f"{abs(by)} ulp"
+        yield f"the magnitude is always {amount} {'above' if by > 0 else 'below'}"
+    elif steps <= {-1, 1}:
+        yield "the magnitude is always one ulp above or below"
+    elif all(step % (1 << fmt.fraction_bits) == 0 for step in steps):
+        yield "only the exponent differs"
+    elif all(step > 0 for step in steps) or all(step < 0 for step in steps):
+        yield f"the magnitude is always {'above' if min(steps) > 0 else 'below'}"
+
+
+def _places(fmt: FloatFormat, one: WrongResult) -> int | None:
+    """By how many ulp the result's magnitude is above the expected one; None for other kinds, and other signs."""
+    if _kind(fmt, one.expected) not in FINITE or _kind(fmt, one.got) not in FINITE:
+        return None
+    expected, got = one.expected >> fmt.padding, one.got >> fmt.padding
+    if (expected ^ got) & fmt.sign_bit:
+        return None
+    return (got & (fmt.sign_bit - 1)) - (expected & (fmt.sign_bit - 1))
+
+
+FINITE = ("zero", "a subnormal", "a number")
+
+
+def _kind(fmt: FloatFormat, code: int) -> str:
+    """What a code is, in words."""
+    bare = code >> fmt.padding
+    if code & ((1 << fmt.padding) - 1) or fmt.is_nan(bare):
+        return "NaN"
+    words = {
+        Class.ZERO: "zero", Class.SUBNORMAL: "a subnormal", Class.NORMAL: "a number", Class.INFINITY: "infinity",
+        Class.NAN: "NaN",
+    }  # fmt: skip
+    return words[fmt.fields(bare).cls]
+
+
+def _conditions(unit: Unit, wrong: Sequence[WrongResult], right: Sequence[Case]) -> Iterator[str]:
+    """When results are wrong: what all their cases meet, and most cases with right results do not."""
+    fmt = unit.output
+    if isinstance(fmt, FloatFormat):
+        kinds = {_kind(fmt, one.expected) for one in wrong}
+        negative = {bool(one.expected >> fmt.padding & fmt.sign_bit) for one in wrong}
+        if len(kinds) == 1 and kinds != {"a number"}:
+            yield f"only where {next(iter(kinds))} is expected"
+        if negative == {True}:
+            yield "only where the result is negative"
+    for words, holds in _input_conditions(unit):
+        if all(holds(one.case) for one in wrong) and sum(map(holds, right)) <= RARE * len(right):
+            yield words
+
+
+def _input_conditions(unit: Unit) -> Iterator[tuple[str, Callable[[Case], bool]]]:
+    """Conditions of operands, in words."""
+    lanes = unit.instruction.lanes
+
+    def lane_in_use(lane: int) -> Callable[[Case], bool]:
+        return lambda case: any(case.a[i] and case.b[i] for i in range(lane, len(case.a), lanes))
+
+    def lane_alone(lane: int) -> Callable[[Case], bool]:
+        return lambda case: {i % lanes for i in range(len(case.a)) if case.a[i] and case.b[i]} == {lane}
+
+    for lane in range(lanes if lanes > 1 else 0):
+        yield f"only where lane {lane} alone is not zero", lane_alone(lane)
+        yield f"only where lane {lane} is not zero", lane_in_use(lane)
+    if unit.operands.addend is not None:
+        yield "only with an addend other than zero", lambda case: case.c != 0
+    yield "only with more than one beat", lambda case: len(case.a) > lanes
+    yield "only with special operands", lambda case: special_operands(unit, case)
+    yield "only with subnormal operands", lambda case: _any_class(unit, case, (Class.SUBNORMAL,))
+    yield (
+        "only with operands of zero in every lane",
+        lambda case: not any(x and y for x, y in zip(case.a, case.b, strict=True)),
+    )
+
+
+def special_operands(unit: Unit, case: Case) -> bool:
+    """Whether an operand, or a scale, is NaN or infinite."""
+    scales: tuple[tuple[Format, tuple[int, ...]], ...] = ()
+    if unit.scale is not None:
+        scales = (unit.scale.a.format, case.scale_a), (unit.scale.b.format, case.scale_b)
+    special = (Class.NAN, Class.INFINITY)
+    return _any_class(unit, case, special) or any(
+        unpack(fmt, code).cls in special for fmt, codes in scales for code in set(codes)
+    )
+
+
+def _any_class(unit: Unit, case: Case, classes: tuple[Class, ...]) -> bool:
+    """Whether an operand is of one of some classes."""
+    operands = unit.operands
+    factors = any(
+        unpack(fmt, code).cls in classes
+        for fmt, codes in ((operands.a, case.a), (operands.b, case.b))
+        for code in set(codes)
+    )
+    return factors or (operands.addend is not None and unpack(operands.addend, case.c).cls in classes)

@@ -1,0 +1,35 @@
+"""Prints the table of all faults and what is said of each: cd tests; python -m faults.measure [--unseen] [WORD ...]
+
+--unseen: of the faults that were written after the catalogue. Only those whose names have one of the words, where there
+are some.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from collections import Counter
+from pathlib import Path
+
+from faults.judged import judged
+from faults.seeded import FAULTS, UNSEEN
+
+
+def main(words: list[str], *, unseen: bool) -> None:
+    """Judge the faults, one after the other."""
+    counts: Counter[str] = Counter()
+    print("| design | true cause | wrong results | named | offered |\n|---|---|---|---|---|")
+    for fault in UNSEEN if unseen else FAULTS:
+        if words and not any(word in fault.id for word in words):
+            continue
+        with tempfile.TemporaryDirectory() as folder:
+            found = judged(fault, Path(folder))
+        counts[found.verdict] += 1
+        facts = [f"({'; '.join(group.facts)})" for group in found.diagnosis.groups if not group.causes]
+        offered = "; ".join([*found.offered, *(f"also {name}" for name in found.others), *facts])
+        print(f"| {fault.design} | {fault.cause} | {found.wrong:,} | {found.verdict} | {offered} |", flush=True)
+    print(f"\n{sum(counts.values())} faults: " + ", ".join(f"{count} {word}" for word, count in counts.most_common()))
+
+
+if __name__ == "__main__":
+    main([word for word in sys.argv[1:] if word != "--unseen"], unseen="--unseen" in sys.argv)

@@ -1,0 +1,48 @@
+"""Faults in designs of six styles are found by the suites, and named by their true causes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from cosim.small_runs import small_suites
+from faults.judged import judged
+from faults.seeded import DESIGNS, FAULTS, Fault
+
+from hwsim.cosim import suites as planning
+from hwsim.cosim.dutdesign import dut_design
+from hwsim.cosim.dutfile import load_dut
+from hwsim.cosim.run import CosimOptions, run
+
+pytestmark = pytest.mark.simulator
+STYLES = sorted({fault.design for fault in FAULTS})
+
+
+@pytest.fixture
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fewer directed cases and pairs of codes."""
+    small_suites(monkeypatch)
+    monkeypatch.setattr(planning, "PAIR_STEP", dict.fromkeys(planning.PAIR_STEP, 64))
+
+
+SAMPLE = [next(fault for fault in FAULTS if fault.design == style) for style in STYLES]
+
+
+@pytest.mark.parametrize("fault", SAMPLE, ids=lambda fault: fault.id)
+def test_a_fault_of_each_style_is_named(icarus: None, small: None, tmp_path: Path, fault: Fault) -> None:
+    found = judged(fault, tmp_path, cases=400)
+    assert found.verdict in ("first", "second"), found.diagnosis
+    assert not found.others
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.id)
+def test_every_fault_is_found_and_none_is_called_something_else(icarus: None, tmp_path: Path, fault: Fault) -> None:
+    found = judged(fault, tmp_path)
+    assert found.verdict in ("first", "second"), found.diagnosis
+
+
+@pytest.mark.parametrize("style", [pytest.param(style, marks=pytest.mark.soak) for style in STYLES])
+def test_a_design_without_a_fault_passes(icarus: None, tmp_path: Path, style: str) -> None:
+    design = dut_design(load_dut(DESIGNS / f"{style}.yaml"))
+    assert run(CosimOptions((design,), ("icarus",), 1, 1000, folder=tmp_path / "run")).passed

@@ -1,0 +1,192 @@
+"""The catalogue of mistakes: without a flaw the machine is the definition, and each flaw means what its name says."""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+from odd_units import odd_unit, window
+
+from hwsim.cases.case import Case, dot
+from hwsim.cases.random_cases import random_cases
+from hwsim.formats import get_format
+from hwsim.model import Definition
+from hwsim.readings.mistakes import finishing, summing
+from hwsim.readings.mistakes.catalogue import catalogue
+from hwsim.readings.mistakes.flaw import Both, Flaw, LastPlace
+from hwsim.readings.mistakes.machine import FlawedDefinition, code_of
+from hwsim.readings.mistakes.of_sums import RULE_WORDS
+from hwsim.readings.mistakes.rounding import rounded_magnitude
+from hwsim.spec import Unit, load_unit
+
+ROOT = Path(__file__).parents[2]
+E4M3 = get_format("e4m3")
+WINDOW = odd_unit("window4", "e4m3", "f16", window(14), "f16", 4)
+ROUNDED = {"format": "f16", "rounding": "rne"}
+CHAIN = odd_unit("chain2", "e4m3", "f16", {"method": "sequential", "product": "fused", **ROUNDED}, "f16", 2)
+PAIRS = {"method": "pairwise", "product": "rounded", **ROUNDED}
+TREE = odd_unit("tree4", "e4m3", "none", PAIRS, "f16", 4, chain="none")
+EXACT = odd_unit("exact4", "e4m3", "none", {"method": "exact"}, "bf16", 4)
+ONE, TWO, HALF = (int(E4M3.encode(x)) for x in (1.0, 2.0, 0.5))
+
+
+def flaw(unit: Unit, name: str) -> Flaw:
+    (found,) = [mistake.flaw for mistake in catalogue(unit) if mistake.name == name]
+    return found
+
+
+def answer(unit: Unit, name: str, a: list[float], b: list[float], c: float = 0.0) -> float:
+    """The value that a design with a mistake returns."""
+    addend = 0 if unit.operands.addend is None else int(unit.operands.addend.encode(c))
+    sides = [tuple(int(fmt.encode(x)) for x in side) for fmt, side in ((E4M3, a), (E4M3, b))]
+    return float(unit.output.decode(code_of(unit, flaw(unit, name), Case("case", *sides, addend))))
+
+
+@pytest.mark.parametrize(
+    "name", ["mxfp8-e4m3-f32", "int8-i32", "sequential-e4m3-f16", "cdna3-mfma-e4m3fnuz-f32", "cdna2-mfma-bf16-f32"]
+)
+def test_without_a_flaw_a_preset_is_computed_as_specified(name: str) -> None:
+    unit = load_unit(name)
+    own, machine = Definition(unit), FlawedDefinition(unit, Both(Flaw(), Flaw()))
+    for case in random_cases(unit, 24, 5):
+        assert machine.code_of(case) == dot(own, case).code
+
+
+@pytest.mark.parametrize("unit", [WINDOW, TREE, EXACT], ids=lambda unit: unit.name)
+def test_every_mistake_has_a_name_of_its_own_and_most_change_a_result(unit: Unit) -> None:
+    own, cases = Definition(unit), random_cases(unit, 40, 7)
+    expected, mistakes = [dot(own, case).code for case in cases], catalogue(unit)
+    assert len({mistake.name for mistake in mistakes}) == len(mistakes)
+    changed = [mistake for mistake in mistakes if [code_of(unit, mistake.flaw, case) for case in cases] != expected]
+    assert len(changed) > len(mistakes) / 2
+
+
+def test_a_distance_that_wraps_brings_a_small_term_back() -> None:
+    # Exponents 8 + 1 and -1 - 6, for a subnormal counts as 2^-6: 16 places apart, which is 0 modulo 16.
+    a, b = [256.0, 0.5, 0.0, 0.0], [2.0, 2.0**-9, 0.0, 0.0]
+    assert answer(WINDOW, "shift distance modulo 16", a, b) == 512 + 2.0**-10 * 2**16
+    # Without its stage of 16 places the shifter does the same.
+    assert answer(WINDOW, "shift by 16 left out", a, b) == 512 + 2.0**-10 * 2**16
+
+
+@pytest.mark.parametrize(
+    ("name", "a", "c", "result"),
+    [
+        ("lane 1 left out of the sum", [1.0, 2.0, 4.0, 8.0], 0.5, 13.5),
+        ("addend left out of the sum", [1.0, 2.0, 4.0, 8.0], 0.5, 15.0),
+        ("sign of lane 2 flipped", [1.0, 2.0, 4.0, 8.0], 0.5, 7.5),
+        ("lane 0 replaced by lane 3", [1.0, 2.0, 4.0, 8.0], 0.5, 22.5),
+        ("sign of the addend flipped", [1.0, 2.0, 4.0, 8.0], 0.5, 14.5),
+        ("sign of the result flipped", [1.0, 2.0, 4.0, 8.0], 0.5, -15.5),
+        ("exponent of products one too large", [1.0, 2.0, 4.0, 8.0], 0.5, 30.5),
+        ("subnormals of both factors at half their value", [2.0**-9, 0.0, 0.0, 0.0], 0.0, 2.0**-10),
+        ("subnormals of a at twice their value", [2.0**-9, 0.0, 0.0, 0.0], 0.0, 2.0**-8),
+        ("hidden bit of subnormals of a", [2.0**-9, 0.0, 0.0, 0.0], 0.0, 2.0**-6 + 2.0**-9),
+        ("subnormals of a taken for normal numbers", [2.0**-9, 0.0, 0.0, 0.0], 0.0, 2.0**-7 + 2.0**-10),
+        ("top binade of a taken for NaN", [256.0, 0.0, 0.0, 0.0], 0.0, float("nan")),
+        ("overflow taken for underflow", [448.0] * 4, 65504.0, 0.0),
+        ("overflow gives the largest", [448.0] * 4, 65504.0, 65504.0),
+    ],
+)
+def test_a_mistake_returns_what_its_name_says(name: str, a: list[float], c: float, result: float) -> None:
+    b = [448.0] * 4 if a == [448.0] * 4 else [1.0] * 4
+    got = answer(WINDOW, name, a, b, c)
+    assert got == result or (got != got and result != result)
+
+
+def test_products_of_zero_that_count_move_the_window() -> None:
+    # 0 * 256: exponent 8 - 6 with the exponent of code 0, against 2^-9 * 2^-9: the window ends at 2^(2 - 14).
+    assert answer(WINDOW, "max_exp of zeros", [0.0, 2.0**-7, 0.0, 0.0], [256.0, 2.0**-7, 0.0, 0.0]) == 0.0
+    assert answer(WINDOW, "max_exp of zeros", [0.0, 2.0**-6, 0.0, 0.0], [256.0, 2.0**-6, 0.0, 0.0]) == 2.0**-12
+
+
+def test_lanes_in_another_order_count_where_sums_are_rounded() -> None:
+    # 2048 + 1 is a tie in binary16, which goes to 2048; -2048 first leaves 1.
+    a, b = [1.0, -32.0], [1.0, 64.0]
+    assert answer(CHAIN, "lanes in the other order", a, b, 2048.0) == 1.0
+    assert answer(CHAIN, "subnormals of a at twice their value", a, b, 2048.0) == 0.0
+
+
+def test_guard_bits_are_lost_in_subtraction() -> None:
+    # 1024 - 0.9375: binary16's last place below 1024 is 1/2. Without guard bits 0.9375 is cut to 0 in units of 1.
+    assert answer(CHAIN, "no guard bits in additions", [0.9375, 0.0], [-1.0, 1.0], 1024.0) == 1024.0
+    # Where signs differ alone: the same, and 1024 + 0.9375 has a guard bit, so that it is rounded to 1025.
+    assert answer(CHAIN, "no guard bits in subtractions", [0.9375, 0.0], [-1.0, 1.0], 1024.0) == 1024.0
+    assert answer(CHAIN, "no guard bits in subtractions", [0.9375, 0.0], [1.0, 1.0], 1024.0) == 1025.0
+    assert answer(CHAIN, "no guard bits in additions", [0.9375, 0.0], [1.0, 1.0], 1024.0) == 1024.0
+    # With one, to 1/2.
+    name = "a guard bit and nothing below it in additions"
+    assert answer(CHAIN, name, [0.9375, 0.0], [-1.0, 1.0], 1024.0) == 1023.5
+
+
+@pytest.mark.parametrize("sign", [0, 1])
+@pytest.mark.parametrize("sig", range(33))
+def test_roundings_that_are_mistakes_agree_with_rationals(sign: int, sig: int) -> None:
+    value = Fraction(sig, 4)
+    below, above = sig // 4, -(-sig // 4)
+    nearest = below if value - below < Fraction(1, 2) else above
+    tie = value - below == Fraction(1, 2)
+    expected = {
+        "ties-odd": (below if below % 2 else above) if tie else nearest,
+        "ties-up": (below if sign else above) if tie else nearest,
+        "ties-down": below if tie else nearest,
+    }
+    for rule, wanted in expected.items():
+        assert rounded_magnitude(LastPlace(sig, 2, sign, rule, False)) == wanted  # type: ignore[arg-type]
+
+
+def in_the_page(name: str) -> str:
+    """A name as docs/mistakes.md has it."""
+    name = re.sub(r", of products (alone|too)$", "", name)
+    name = re.sub(r"of (both factors|a|b|the addend|operands|the result)\b(?! negative| and)", "of X", name)
+    rule = "|".join(sorted((words for words, _ in RULE_WORDS.values()), key=len, reverse=True))
+    return re.sub(r"(?<![+-])\b\d+(?!\^)", "N", re.sub(rf"rounded ({rule})$", "rounded R", name))
+
+
+@pytest.mark.parametrize("unit", [WINDOW, CHAIN, TREE, EXACT, load_unit("mxfp8-e4m3-f32")], ids=lambda unit: unit.name)
+def test_every_name_is_in_the_documents(unit: Unit) -> None:
+    page = " ".join((ROOT / "docs/mistakes.md").read_text().split())
+    for mistake in catalogue(unit):
+        assert f"`{in_the_page(mistake.name)}`" in page
+
+
+def test_a_subnormal_that_passes_two_adders_is_halved_twice() -> None:
+    a, b = [2.0**-9, 0.0, 0.0, 0.0], [2.0**-6, 0.0, 0.0, 0.0]
+    assert answer(TREE, "subnormal results at half their value", a, b) == 2.0**-17
+
+
+@pytest.mark.parametrize(
+    ("name", "scales"),
+    [
+        ("scale of a of the next block", (128, 127, 130, 129)),
+        ("scale of a of the first block", (127, 127, 129, 129)),
+        ("scale of a ignored", (127, 127, 127, 127)),
+        ("scale of a subtracted", (127, 126, 125, 124)),
+        ("scale of a counted twice", (127, 129, 131, 133)),
+    ],
+)
+def test_scales_that_enter_wrongly_are_other_scales(name: str, scales: tuple[int, ...]) -> None:
+    # Two blocks of two lanes in a beat, two beats; 127 is 2^0.
+    scale = {"a": {"format": "e8m0", "block": [1, 2]}, "b": {"format": "e8m0", "block": [2, 1]}, "at": "product"}
+    unit = odd_unit("blocks4", "e2m1", "none", window(12), "f32", 4, scale=scale)
+    case = Case("case", (2,) * 8, (2,) * 8, 0, (127, 128, 129, 130), (127,) * 4)
+    assert flaw(unit, name).case(unit, case, None).scale_a == scales
+
+
+def test_two_flaws_in_one_design_are_both_there() -> None:
+    both = Both(summing.TermLeftOut(0), finishing.OverflowWrong("zero"))
+    one = int(E4M3.encode(448.0))
+    case = Case("case", (one,) * 4, (one,) * 4, 0)
+    assert code_of(WINDOW, both, case) == 0
+    small = Case("case", (ONE,) * 4, (TWO,) * 4, 0)
+    assert float(WINDOW.output.decode(code_of(WINDOW, both, small))) == 6.0
+
+
+def test_a_sum_that_is_not_cleared_goes_on_from_the_result_before() -> None:
+    f16 = get_format("f16")
+    case = Case("case", (ONE,) * 4, (ONE,) * 4, int(f16.encode(100.0)))
+    not_cleared = flaw(WINDOW, "sum not cleared")
+    assert float(f16.decode(code_of(WINDOW, not_cleared, case, int(f16.encode(10.0))))) == 14.0
+    assert float(f16.decode(code_of(WINDOW, not_cleared, case))) == 104.0
