@@ -26,7 +26,7 @@ def lost_bits(lost: Lost) -> LostBits:
     match lost:
         case "truncate":
             return LostBits(truncates=True)
-        case "floor" | "jam":
+        case "floor" | "ceil" | "jam":
             return LostBits()
         case "rne" | "rna":
             return LostBits(guard_bits=1)
@@ -55,6 +55,8 @@ def shifted(
             return truncated(window, sign, shift, drop)
         case "floor":
             return complement(kept, sign), sign & ~(guard | sticky)
+        case "ceil":
+            return complement(kept, sign), sign | guard | sticky
         case "jam":
             return complement(kept | guard | sticky, sign), sign
         case "rne":

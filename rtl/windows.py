@@ -118,6 +118,8 @@ def cut(m: Module, total: Value, places: Value, lost: Lost) -> Value:
             up: Value = Const(0)
         case "floor":
             up = sign & any_lost
+        case "ceil":
+            up = ~sign & any_lost
         case "jam":
             up = any_lost & ~kept[0]
         case "rne":

@@ -124,6 +124,12 @@ ODD: dict[str, Mapping] = {
     "ones-complement-late": odd(
         "e5m2", "f32", window(9, "ones-complement"), "f32", 8, **late("f16", "rto"),
     ),
+    "ceil-f16-rd": odd(("e5m2", "e4m3"), "f16", window(7, "ceil"), "f16", 5, k=10, rounding="rd"),
+    "ceil-late": odd("e4m3", "f32", window(9, "ceil"), "f16", 3, **windowed(8, 10, "ceil", total_bits=6)),
+    "ceil-halves": odd(
+        "e4m3", "f32", even_odd(lost="ceil", combine={"fraction_bits": 5, "lost": "ceil"}), "f32", 6,
+        **late("f32", "rna"),
+    ),
     "floor-f16-rne": odd(("e5m2", "e4m3"), "f16", window(7, "floor"), "f16", 5, k=10),
     "jam-rto": odd(
         "e4m3", "none", window(27, "jam"), "f32", 16, rounding="rto", nan=0x7FC00000, overflow="infinity", chain="none",
@@ -414,6 +420,9 @@ FOR_VECTORS: dict[str, Mapping] = {
     "floor-narrow": odd("e4m3", "bf16", window(2, "floor"), "bf16", 5, rounding="rd", **promoted(10, "f32", "rna")),
     "floor-late": odd("e5m2", "f32", window(9, "floor"), "f32", 8, rounding="rd", **late("f16", "rto")),
     "floor-scaled": odd("e2m1", "f32", window(22, "floor", max_exp_floor=-30), "f32", 8, rounding="rd", **mx(8, 8)),
+    # 32-bit lanes, rounded up.
+    "ceil": odd("e4m3", "f32", window(20, "ceil"), "f16", 8, rounding="ru"),
+    "ceil-narrow": odd("e5m2", "bf16", window(2, "ceil"), "bf16", 5, rounding="rd", **promoted(10, "f32", "rna")),
     # 32-bit lanes, jam.
     "jam": odd("e4m3", "f32", window(20, "jam"), "f16", 8, rounding="ru"),
     "jam-narrow": odd("e5m2", "bf16", window(1, "jam"), "f32", 8, rounding="ru", tiny="positive"),
@@ -464,6 +473,7 @@ FOR_SCALARS: dict[str, Mapping] = {
 # Every rule of the RTL that presets do not have.
 IN_RTL: dict[str, Mapping] = {
     "ones-complement-in-rtl": odd(("e4m3", "e5m2"), "f16", window(6, "ones-complement"), "f16", 3),
+    "ceil-in-rtl": odd(("e4m3", "e5m2"), "f32", window(6, "ceil"), "f16", 3),
     "floor-to-f16": odd(("e4m3", "e5m2"), "f32", window(13, "floor"), "f16", 8),
     "jam-5-lanes-f16": odd(("e4m3", "e5m2"), "f32", window(4, "jam"), "f16", 5, rounding="ru", overflow="saturate"),
     "half-factors": odd(("f16", "bf16"), "f16", window(10, "rne"), "bf16", 3, rounding="rd"),

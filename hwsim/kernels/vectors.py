@@ -61,7 +61,7 @@ def vectors_of_lanes(unit: Unit, rule: WindowSum, lanes: int) -> Vectors | None:
     shift_b = up - shift_a
     if lost == TRUNCATE and most < 1 << 15 and most * lanes < 1 << 31 and not shift_b:
         return Vectors(VectorLayout(quads, 16, exp_bits), lost, shift_a, 0, down, most * lanes)
-    # A floor adds one to every magnitude. What one sum does not hold is summed in two halves.
+    # Rounding down or up adds one to every magnitude. What one sum does not hold is summed in two halves.
     parts = 1 if (most + 1) * lanes < 1 << 32 else 2
     of_a_sum = lanes if parts == 1 else 2 * quads
     sums_fit = quads % parts == 0 and most < 1 << 31 and (most + 1) * of_a_sum < 1 << 32

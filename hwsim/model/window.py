@@ -70,6 +70,8 @@ def cut_magnitude(sig: int, shift: int, sign: int, lost: Lost) -> int:
             return sig >> shift if shift > 0 else sig << -shift
         case "floor":
             return round_magnitude(sig, shift, sign, "rd")
+        case "ceil":
+            return round_magnitude(sig, shift, sign, "ru")
         case "jam":
             return round_magnitude(sig, shift, sign, "rto")
         case "rne" | "rna":

@@ -13,7 +13,7 @@ from hwsim.formats.yamlfile import RuleError
 Rounding = Literal["rne", "rna", "rz", "ru", "rd", "rto"]
 # `hwsim.formats.Overflow`, and what a fixed format alone does: wrap.
 Overflow = Literal["infinity", "ieee", "nan", "propagate", "saturate", "wrap"]
-Lost = Literal["truncate", "floor", "jam", "rne", "rna", "ones-complement"]
+Lost = Literal["truncate", "floor", "ceil", "jam", "rne", "rna", "ones-complement"]
 LOST: tuple[Lost, ...] = get_args(Lost)
 ZeroSigns = Literal["signed", "positive"]
 # Far more than any unit has, and few enough for every vector set, study and export.
@@ -45,6 +45,8 @@ def lost_words(lost: Lost) -> LostWords:
             return LostWords("bits below are cut off each term's magnitude", "truncated")
         case "floor":
             return LostWords("terms are rounded down to it", "floored")
+        case "ceil":
+            return LostWords("terms are rounded up to it", "rounded up")
         case "jam":
             return LostWords("lost ones are OR-ed into each term's last bit", "jammed")
         case "rne":

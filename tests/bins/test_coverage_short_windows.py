@@ -11,6 +11,7 @@ from hwsim.cases.bins.plan import plan
 from hwsim.cases.case import Case
 from hwsim.cases.landmarks import is_finite
 from hwsim.spec import Unit
+from hwsim.spec.keys import LOST
 
 
 def unit_of(
@@ -66,7 +67,7 @@ def test_no_bit_of_window_floors_a_negative_product_to_a_power_of_two():
     assert "leading one 2 above max_exp, +" not in counter.counts
 
 
-@pytest.mark.parametrize("lost", ["truncate", "floor", "jam", "rne", "rna", "ones-complement"])
+@pytest.mark.parametrize("lost", LOST)
 @pytest.mark.parametrize("seed", range(4))
 def test_any_case_has_its_bins_in_a_short_window(lost, seed):
     """Random codes of random units with windows of 0 to 5 bits: each case is counted, and no proof is wrong."""

@@ -111,6 +111,7 @@ MUTANTS = [
         "ones.eq(0 if lane == n.lanes else ones)",
     ),
     Mutant("floor for truncate", HOPPER, (DIRECTED, RANDOM), spec=(("sum", "lost", "floor"),)),
+    Mutant("rounded up for truncate", HOPPER, (DIRECTED, RANDOM), spec=(("sum", "lost", "ceil"),)),
     Mutant(
         "one window bit less",
         HOPPER,

@@ -119,7 +119,7 @@ def _window_size(fraction_bits: int, lost: Lost) -> float:
     match lost:
         case "rne" | "rna":
             return 2.0 ** -(fraction_bits + 1)
-        case "truncate" | "floor" | "jam" | "ones-complement":
+        case "truncate" | "floor" | "ceil" | "jam" | "ones-complement":
             return 2.0**-fraction_bits
         case _:
             assert_never(lost)

@@ -134,7 +134,7 @@ def _below(term: Term, unit_exp: int, lost: LostBits, kept: int) -> bool:
     match lost:
         case "rne" | "rna":
             return kept == 0
-        case "truncate" | "floor" | "jam" | "ones-complement":
+        case "truncate" | "floor" | "ceil" | "jam" | "ones-complement":
             return term.sig.bit_length() + term.exp - term.fraction_bits <= unit_exp
         case _:
             assert_never(lost)
