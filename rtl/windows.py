@@ -13,7 +13,7 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from hwsim.spec.keys import Lost
 
 from .align import clamp
-from .lost import lost_bits, shifted
+from .lost import any_lost, lost_bits, shifted
 from .numbers import signed_shape
 from .shifter import Shifter
 from .zeros import leading_zeros
@@ -77,6 +77,13 @@ def aligned(m: Module, name: str, term: WindowTerm, max_exp: Value, most: int, f
     result = Signal(signed_shape(-(1 << len(ones) - 1), 1 << len(ones) - 1), name=f"{name}_aligned")
     m.d.comb += [kept.eq(ones), result.eq(kept + carry)]
     return result
+
+
+def loses(m: Module, name: str, term: WindowTerm, max_exp: Value, most: int, fraction_bits: int) -> Value:
+    """Whether a 1 of a term is below 2^(max_exp - fraction_bits). Arguments as of `aligned`."""
+    place = shifter_of(len(term.sig), term.fraction_bits, fraction_bits, "truncate")
+    magnitude, _, distance = unshifted(m, f"{name}_lost", term, place, max_exp, most)
+    return any_lost(m, name, magnitude, distance, place.drop)
 
 
 def shifter_of(sig_bits: int, term_fraction_bits: int, fraction_bits: int, lost: Lost) -> Shifter:

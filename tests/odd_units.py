@@ -130,6 +130,16 @@ ODD: dict[str, Mapping] = {
         "e4m3", "f32", even_odd(lost="ceil", combine={"fraction_bits": 5, "lost": "ceil"}), "f32", 6,
         **late("f32", "rna"),
     ),
+    "sticky-f16": odd(("e4m3", "e5m2"), "f32", window(9, "sticky"), "f16", 5, k=10),
+    "sticky-short": odd("e5m2", "f16", window(3, "sticky"), "bf16", 3, rounding="rd", overflow="ieee"),
+    "sticky-bare": odd("e5m2", DL, window(7, "sticky"), DL, 4, rounding="rto", overflow="nan"),
+    "sticky-counted": odd(
+        ("e5m2", "e2m1"), "bf16", window(6, "sticky", zero_terms="count", zero="ieee"), "e5m2", rounding="ru",
+    ),
+    "sticky-subgroups": odd(
+        ("e2m1", "e4m3"), "f32", subgroups(2, 6, "sticky"), "f16", 6, **scaled("subgroup", ("e4m3", 2), ("e8m0", 2)),
+    ),
+    "sticky-late": odd("e4m3", "f32", window(5, "sticky"), "e5m2", 3, k=6, **late("f16", "rd")),
     "floor-f16-rne": odd(("e5m2", "e4m3"), "f16", window(7, "floor"), "f16", 5, k=10),
     "jam-rto": odd(
         "e4m3", "none", window(27, "jam"), "f32", 16, rounding="rto", nan=0x7FC00000, overflow="infinity", chain="none",
@@ -453,6 +463,7 @@ FOR_VECTORS: dict[str, Mapping] = {
 # 62 bits of a sum, and what only the kernel without vectors has.
 FOR_SCALARS: dict[str, Mapping] = {
     "brim-jam": odd("e4m3", "f32", window(55, "jam"), "f32", 5, rounding="rz"),
+    "brim-sticky": odd("e4m3", "f32", window(55, "sticky"), "f32", 5, rounding="ru"),
     "brim-rne": odd("f16", "f32", window(55, "rne", zero="ieee"), "f32", rounding="ru"),
     "brim-64": odd("e5m2", "f32", window(51, "rna"), "f32", 64),
     "brim-integers": odd((INT8, INT8), "f32", window(42), "f32", 8),
@@ -474,6 +485,7 @@ FOR_SCALARS: dict[str, Mapping] = {
 IN_RTL: dict[str, Mapping] = {
     "ones-complement-in-rtl": odd(("e4m3", "e5m2"), "f16", window(6, "ones-complement"), "f16", 3),
     "ceil-in-rtl": odd(("e4m3", "e5m2"), "f32", window(6, "ceil"), "f16", 3),
+    "sticky-in-rtl": odd(("e4m3", "e5m2"), "f16", window(6, "sticky"), "f16", 3, rounding="ru"),
     "floor-to-f16": odd(("e4m3", "e5m2"), "f32", window(13, "floor"), "f16", 8),
     "jam-5-lanes-f16": odd(("e4m3", "e5m2"), "f32", window(4, "jam"), "f16", 5, rounding="ru", overflow="saturate"),
     "half-factors": odd(("f16", "bf16"), "f16", window(10, "rne"), "bf16", 3, rounding="rd"),

@@ -36,6 +36,13 @@ IN_VECTORS = (TRUNCATE, FLOOR, CEIL, JAM)
 
 
 @compiled
+def loses(sig: int, shift: int) -> bool:
+    """Whether a 1 of a magnitude is below its last `shift` places. sig below 2^62."""
+    down = min(max(shift, 0), 63)
+    return sig != (sig >> down) << down
+
+
+@compiled
 def cut(sig: int, shift: int, negative: bool, lost: int) -> int:
     """A magnitude, sig * 2^-shift, as an integer with its sign: its lost bits by that rule. sig below 2^62."""
     # Without branches, which a processor would mispredict. What is shifted by 63 is as far away as what is farther.

@@ -64,6 +64,8 @@ class StepsOf:
     def _demand_one_group(self) -> None:
         if self.unit.promotion is not None:
             raise self.design.dut.wrong("steps", f"must not be given: {self.unit.name} has a promotion")
+        if isinstance(self.unit.sum, AlignedSum) and self.unit.sum.sticky:
+            raise self.design.dut.wrong("steps", "must not be given: sum.lost is sticky, which no step's signals tell")
         lanes = self.unit.instruction.lanes
         if self.design.products != lanes:
             rule = f"need beats of one group: {lanes} products, not {self.design.products}"

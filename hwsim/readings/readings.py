@@ -30,7 +30,7 @@ from hwsim.spec import (
     wide_codes,
 )
 from hwsim.spec.keys import LOST as SPEC_LOST
-from hwsim.spec.keys import Lost
+from hwsim.spec.keys import AlignedLost
 
 LostRule = Literal["truncate", "floor", "nearest", "jam", "exact"]
 
@@ -44,14 +44,14 @@ LOST_WORDS = {
 }
 
 
-def lost_rule(lost: Lost) -> LostRule | None:
+def lost_rule(lost: AlignedLost) -> LostRule | None:
     """What the readings call a rule for lost bits; None for a rule that none of them has."""
     match lost:
         case "truncate" | "floor" | "jam":
             return lost
         case "rne":
             return "nearest"
-        case "ceil" | "rna" | "ones-complement":
+        case "ceil" | "rna" | "ones-complement" | "sticky":
             return None
         case _:
             assert_never(lost)
@@ -107,8 +107,8 @@ def aligned_rule(unit: Unit) -> AlignedSum:
 def own_reading(unit: Unit) -> Reading | None:
     """The reading that a unit's specification asks for; None where it is none of the 40.
 
-    The 40 have the method `aligned`, no lost bits `ceil`, `rna` or `ones-complement`, and no late addend in a window of
-    its own.
+    The 40 have the method `aligned`, no lost bits `ceil`, `rna`, `ones-complement` or `sticky`, and no late addend in a
+    window of its own.
     """
     lost = lost_rule(unit.sum.lost) if isinstance(unit.sum, AlignedSum) else None
     if lost is None:

@@ -15,6 +15,9 @@ Rounding = Literal["rne", "rna", "rz", "ru", "rd", "rto"]
 Overflow = Literal["infinity", "ieee", "nan", "propagate", "saturate", "wrap"]
 Lost = Literal["truncate", "floor", "ceil", "jam", "rne", "rna", "ones-complement"]
 LOST: tuple[Lost, ...] = get_args(Lost)
+# Of the terms of one window, whose lost bits may also be told to the rounding of their sum.
+AlignedLost = Literal[Lost, "sticky"]
+ALIGNED_LOST: tuple[AlignedLost, ...] = get_args(AlignedLost)
 ZeroSigns = Literal["signed", "positive"]
 # Far more than any unit has, and few enough for every vector set, study and export.
 Positive = Annotated[int, Strict(), Field(ge=1, le=1 << 16)]
@@ -38,7 +41,18 @@ class LostWords(NamedTuple):
     after: str
 
 
-def lost_words(lost: Lost) -> LostWords:
+def term_lost(lost: AlignedLost) -> Lost:
+    """What a rule makes of each term by itself: `sticky` cuts off its magnitude, as `truncate` does."""
+    match lost:
+        case "sticky":
+            return "truncate"
+        case "truncate" | "floor" | "ceil" | "jam" | "rne" | "rna" | "ones-complement":
+            return lost
+        case _:
+            assert_never(lost)
+
+
+def lost_words(lost: AlignedLost) -> LostWords:
     """A rule for the bits of a term below its window, in words."""
     match lost:
         case "truncate":
@@ -56,6 +70,9 @@ def lost_words(lost: Lost) -> LostWords:
         case "ones-complement":
             complemented = "bits below are cut off each term's magnitude, and negative terms are one's complements"
             return LostWords(complemented, "ones-complemented")
+        case "sticky":
+            ored = "bits below are cut off each term's magnitude, and OR-ed into one bit below the sum's magnitude"
+            return LostWords(ored, "OR-ed into one sticky bit")
         case _:
             assert_never(lost)
 

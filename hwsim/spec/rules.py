@@ -261,6 +261,9 @@ def _check_late(unit: UnitKeys, late: LateAdd | LateInWindow) -> None:
         if not isinstance(unit.sum, WindowSum):
             raise RuleError("late.operation", f"must be add for method {unit.sum.method}, which has no window")
         _one_group(unit, "late.operation is window")
+        if unit.sum.sticky:
+            rule = "must not be sticky, because late.operation is window, which takes the sum before it is rounded"
+            raise RuleError("sum.lost", rule)
     elif late.flush:
         _check_flush("late.flush", late.format)
 

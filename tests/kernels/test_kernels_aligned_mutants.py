@@ -66,6 +66,7 @@ DECIDED = {
         ([0x82A6, 0x87DE], [0x2087, 0xDCFC], 0x40800001),
     ),
     "late-window-cut": (([1] * 3, [1] * 3, 0),),
+    "brim-sticky": (([1], [1], 0x5D800000),),
 }
 
 
@@ -218,6 +219,8 @@ MUTANTS: dict[str, tuple[str, bool, Mutate]] = {
     "another emin of addends, without vectors": ("bits-1", False, chain(emin_c=-15)),
     "an addend in vectors floored": (AMPERE, False, rule(lost=FLOOR)),
     "floor as truncation": ("floor", False, rule(lost=TRUNCATE)),
+    "sticky as truncation": ("sticky-short", False, rule(sticky=0)),
+    "sticky as truncation, of long sums": ("brim-sticky", False, rule(sticky=0)),
     "rounded up as truncation": ("ceil", False, rule(lost=TRUNCATE)),
     "max_exp without its floor": ("single-floored", True, rule(floor=NO_EXP)),
     "max_exp without its floor, without vectors": ("floored", False, rule(floor=NO_EXP)),

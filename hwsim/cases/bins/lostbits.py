@@ -129,7 +129,7 @@ def _shows(sampled: SampledGroup, one: SignedTerm, facts: UnitFacts) -> bool:
     lane, term, below, _ = one
     kept = -(term.sig >> below) if term.sign else term.sig >> below
     total = sampled.group.total - sampled.group.aligned[lane] + kept
-    return facts.bench.definition.round(total, sampled.top).code != sampled.group.code
+    return facts.bench.definition.round(total, sampled.top, False).code != sampled.group.code
 
 
 def _never_single(facts: UnitFacts, depth: int) -> str | None:
