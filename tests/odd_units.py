@@ -517,6 +517,7 @@ SMALL: dict[str, Mapping] = {
     "tiny-promoted": odd("e2m1", "f16", window(6), "f16", 2, rounding="rz", **promoted(6, "f16")),
     "small-scaled": odd(("e4m3", "e5m2"), "f32", window(20, "jam"), "f16", **mx(4, 4)),
     "tiny-e2m1-f16": odd("e2m1", "f16", window(3), "f16", rounding="rz"),
+    "tiny-any-zero": odd("e2m1", "f16", window(3), "f16", zero_sign="any"),
     "tiny-any-nan": odd("e2m1", "f16", window(3), "f16", rounding="rz", nan="any"),
     # Two products and no addend, in a window that cuts off most of the smaller one.
     "tiny-pair": odd("e2m1", "none", window(1), "e3m2", 2, overflow="saturate", chain="none"),

@@ -226,7 +226,7 @@ class _Run:
             planner = ModalPlanner(design, seed) if isinstance(design, ModalDesign) else Planner(design, seed)
             plays, left_out = planner.plan(driver, options.cases, tick)
             self.found.left_out.extend(left_out)
-            self.found.notes.extend(design.notes(driver))
+            self.found.notes.extend(note for note in design.notes(driver) if note not in self.found.notes)
             return plays
         return design.plays if isinstance(design, TablesDesign) else []
 

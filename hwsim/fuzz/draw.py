@@ -161,6 +161,7 @@ class _UnitDrawer:
         keys: Keys = {"format": fmt, "rounding": stream.choice(ROUNDINGS)}
         keys["overflow"] = stream.choice(("saturate", "wrap") if fixed else OVERFLOWS)
         keys |= self._some(0.25, tiny="positive") | self._some(0.2, subnormals="flush")
+        keys |= self._some(0.1, zero_sign="any")
         if stream.random() < 0.2:
             keys["nan"] = "any" if stream.random() < 0.5 else self._nan(fmt)
         return keys

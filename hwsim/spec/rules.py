@@ -80,6 +80,8 @@ def _check_start(unit: UnitKeys) -> None:
 
 def _check_result(unit: UnitKeys) -> None:
     result = unit.result.format
+    if unit.result.zero_sign == "any" and not unit.output.signed_zero:
+        raise RuleError("result.zero_sign", f"must be promised, not any: {unit.output.name} has no -0")
     if isinstance(result, FixedFormat):
         _check_fixed_result(unit, result)
         return

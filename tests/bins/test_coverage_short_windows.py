@@ -10,6 +10,7 @@ from hwsim.cases.bins.counter import Counter
 from hwsim.cases.bins.plan import plan
 from hwsim.cases.case import Case
 from hwsim.cases.landmarks import is_finite
+from hwsim.cases.random_cases import random_cases
 from hwsim.spec import Unit
 from hwsim.spec.keys import LOST
 
@@ -65,6 +66,12 @@ def test_no_bit_of_window_floors_a_negative_product_to_a_power_of_two():
     counter = counted(unit, Case("", (a,), (b,)), Case("", (a | 1 << 5,), (b,)))
     assert counter.counts["leading one 2 above max_exp, -"] == 1
     assert "leading one 2 above max_exp, +" not in counter.counts
+
+
+def test_a_partial_sum_has_more_bits_than_c():
+    unit = unit_of("e2m1", "e2m1", 1, 2, "truncate", addend="e5m2", result="f16", overflow="infinity")
+    cases = list(random_cases(unit, 200, 1))
+    assert counted(unit, *cases).cases == len(cases)
 
 
 @pytest.mark.parametrize("lost", LOST)
