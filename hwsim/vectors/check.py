@@ -38,6 +38,7 @@ def check(known: Stored, lines: Iterable[str], where: str) -> Findings:
             f"{known.name(answers.seen.index(0))}; the last one that came is at line {line}"
         )
     found.hints += order.hints()
+    found.hints += [f"not compared: {one}" for one in unpromised(known.unit).left_out()]
     found.coverage = _coverage(known)
     return found
 
