@@ -8,7 +8,7 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib.wiring import PureInterface
 
 from .layouts import max_exp_layout, near_bits, near_layout, products_layout, shifts_layout, window_layout
-from .lost import shifted
+from .lost import any_lost, shifted
 from .numbers import WindowRanges
 from .step import DatapathStep, fields
 
@@ -177,7 +177,7 @@ class Align(DatapathStep):
 
     def __init__(self, n: WindowRanges):
         self.n = n
-        super().__init__("align", shifts_layout(n), window_layout(n), {"aligned"})
+        super().__init__("align", shifts_layout(n), window_layout(n), {"aligned"} | ({"lost"} if n.sticky else set()))
 
     @property
     def purpose(self) -> str:
@@ -196,5 +196,8 @@ class Align(DatapathStep):
             place = max(n.fraction_bits, fraction_bits)
             window = Cat(Const(0, place - fraction_bits), term.sig)
             drop = place - n.fraction_bits
-            ones, carry = shifted(m, f"term{lane}", window, term.sign, self.i.shifts[lane], drop, n.rule.lost)
+            shift, name = self.i.shifts[lane], f"term{lane}"
+            ones, carry = shifted(m, name, window, term.sign, shift, drop, n.rule.term_lost)
             m.d.comb += [self.o.aligned[lane].ones.eq(ones), self.o.aligned[lane].carry.eq(carry)]
+            if n.sticky:
+                m.d.comb += self.o.lost[lane].eq(any_lost(m, name, window, shift, drop))

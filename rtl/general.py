@@ -24,7 +24,7 @@ from .multiply import LaneProduct
 from .numbers import FieldRange, as_float, signed_shape
 from .step import DatapathStep, assign
 from .sum import balanced
-from .windows import WindowTerm, aligned, candidates, largest, maximum
+from .windows import WindowTerm, aligned, candidates, largest, loses, maximum
 
 
 def _addends(n: GeneralRanges) -> dict[str, StructLayout]:
@@ -273,10 +273,16 @@ class GeneralMaximum(DatapathStep):
 
 
 def aligned_layout(n: GeneralRanges) -> StructLayout:
-    """After align: the terms in their windows, the addend last."""
+    """After align: the terms in their windows, the addend last. lost: whether each lost a 1."""
     kept = {name: shape for name, shape in maxima_layout(n).members.items() if name not in ("terms", "inner")}
     shape = signed_shape(-(1 << n.aligned_bits - 1), (1 << n.aligned_bits - 1) - 1)
-    return StructLayout({**kept, "aligned": ArrayLayout(shape, n.terms + n.inner)})
+    lost = {"lost": ArrayLayout(unsigned(1), n.terms + n.inner)} if n.sticky else {}
+    return StructLayout({**kept, "aligned": ArrayLayout(shape, n.terms + n.inner), **lost})
+
+
+def made_by_align(n: GeneralRanges) -> set[str]:
+    """The fields that alignment makes."""
+    return {"aligned", "lost"} if n.sticky else {"aligned"}
 
 
 class GeneralAlign(DatapathStep):
@@ -284,22 +290,23 @@ class GeneralAlign(DatapathStep):
 
     def __init__(self, n: GeneralRanges):
         self.n = n
-        super().__init__("align", maxima_layout(n), aligned_layout(n), {"aligned"})
+        super().__init__("align", maxima_layout(n), aligned_layout(n), made_by_align(n))
 
     def compute(self, m: Module) -> None:
         """Drive the aligned terms."""
         n, rule = self.n, self.n.rule
         for at, term in enumerate(window_terms(n, self.i)):
             top = self.i.max_exp[at % n.windows]
-            value = aligned(m, f"term{at}", term, top, n.max_exp[1], rule.fraction_bits, rule.lost)
-            m.d.comb += self.o.aligned[at].eq(value)
+            name, most, bits = f"term{at}", n.max_exp[1], rule.fraction_bits
+            m.d.comb += self.o.aligned[at].eq(aligned(m, name, term, top, most, bits, rule.term_lost))
+            if n.sticky:
+                m.d.comb += self.o.lost[at].eq(loses(m, name, term, top, most, bits))
 
 
 def sums_layout(n: GeneralRanges) -> StructLayout:
     """After sum: `window0`, and `window1` of two."""
-    kept = {
-        name: shape for name, shape in aligned_layout(n).members.items() if name in ("outer", "special", "zero_sign")
-    }
+    beside = ("outer", "special", "zero_sign", "lost")
+    kept = {name: shape for name, shape in aligned_layout(n).members.items() if name in beside}
     return StructLayout({**kept, **{f"window{at}": n.sums() for at in range(n.windows)}})
 
 

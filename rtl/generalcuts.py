@@ -13,6 +13,7 @@ from .general import (
     GeneralSum,
     aligned_layout,
     exponents_left,
+    made_by_align,
     maxima_layout,
     window_terms,
 )
@@ -48,7 +49,7 @@ def _shifters(n: GeneralRanges) -> list[Shifter]:
     if n.inner:
         sig = max(fmt.fraction_bits for fmt in n.inner_formats) + 1
         sizes.append((sig, sig - 1))
-    return [shifter_of(*size, n.rule.fraction_bits, n.rule.lost) for size in sizes]
+    return [shifter_of(*size, n.rule.fraction_bits, n.rule.term_lost) for size in sizes]
 
 
 class GeneralDistance(DatapathStep):
@@ -89,13 +90,17 @@ class GeneralEnd(DatapathStep):
 
     def __init__(self, n: GeneralRanges, before: GeneralBegin):
         self.shifters = before.shifters
-        super().__init__("align", before.gives, aligned_layout(n), {"aligned"})
+        self.sticky = n.sticky
+        super().__init__("align", before.gives, aligned_layout(n), made_by_align(n))
 
     def compute(self, m: Module) -> None:
         """Drive the aligned terms."""
         for at, place in enumerate(self.shifters):
-            ones, carry = place.end(m, f"term{at}", getattr(self.i, f"term{at}"))
+            name, term = f"term{at}", getattr(self.i, f"term{at}")
+            ones, carry = place.end(m, name, term)
             m.d.comb += self.o.aligned[at].eq(ones + carry)
+            if self.sticky:
+                m.d.comb += self.o.lost[at].eq(place.loses(m, name, term))
 
 
 def general_window(n: GeneralRanges, cuts: Sequence[str], before: StructLayout) -> list[DatapathStep]:

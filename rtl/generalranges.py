@@ -67,6 +67,11 @@ class GeneralRanges(ProductRanges):
         self.term_most = self.sum_most * most_sig(a) * most_sig(b)
 
     @property
+    def sticky(self) -> bool:
+        """Whether the rounding of a sum knows that a term lost a 1."""
+        return self.rule.sticky
+
+    @property
     def term_bits(self) -> int:
         """Bits of a term's significand."""
         return self.term_most.bit_length()

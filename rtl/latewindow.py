@@ -177,6 +177,8 @@ class Settle(DatapathStep):
             *assign(own.i.special, self.i.special),
             *assign(self.o, own.o),
         ]
+        if own.target.lost:
+            m.d.comb += [to.eq(lost) for to, lost in zip(own.i.lost, self.i.lost, strict=True)]
 
 
 def general_datapath(unit: Specified, cuts: Sequence[str]) -> Datapath:
@@ -204,6 +206,7 @@ def general_datapath(unit: Specified, cuts: Sequence[str]) -> Datapath:
         nan=n.nan,
         zero_sign=True,
         flush=rule.subnormals == "flush",
+        lost=n.terms + n.inner if n.sticky else 0,
     )
     settle = Settle(target, "magnitude", path[-1].gives)
     return Datapath([*path, settle, *normalizing(target, cuts).values(), Round(target)], cuts, carried)

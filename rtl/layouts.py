@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from amaranth.hdl import signed, unsigned
+from amaranth.hdl import Shape, signed, unsigned
 from amaranth.lib.data import ArrayLayout, Layout, StructLayout
 
 from hwsim.formats import Format
@@ -110,10 +110,15 @@ def aligned_layout(n: WindowRanges) -> StructLayout:
     return StructLayout({"ones": signed(n.term_bits), "carry": 1})
 
 
+def beside_terms(n: WindowRanges) -> dict[str, Layout | Shape]:
+    """What goes with terms, and with their sum, from align on. lost: whether each term, the addend last, lost a 1."""
+    lost = {"lost": ArrayLayout(unsigned(1), n.lanes + 1)} if n.sticky else {}
+    return {"max_exp": signed_shape(*n.max_exp), "special": SPECIAL, **lost}
+
+
 def window_layout(n: WindowRanges) -> StructLayout:
     """After align. The addend is the last of the terms."""
-    terms = ArrayLayout(aligned_layout(n), n.lanes + 1)
-    return StructLayout({"aligned": terms, "max_exp": signed_shape(*n.max_exp), "special": SPECIAL})
+    return StructLayout({"aligned": ArrayLayout(aligned_layout(n), n.lanes + 1), **beside_terms(n)})
 
 
 def halves_layout(n: WindowRanges) -> StructLayout:
@@ -125,13 +130,13 @@ def halves_layout(n: WindowRanges) -> StructLayout:
     terms = n.lanes + 1
     left = {"aligned": ArrayLayout(aligned_layout(n), terms % 3)} if terms % 3 else {}
     fields: dict[str, Layout] = {"halves": ArrayLayout(StructLayout(word), terms // 3), **left}
-    return StructLayout({**fields, "max_exp": signed_shape(*n.max_exp), "special": SPECIAL})
+    return StructLayout({**fields, **beside_terms(n)})
 
 
 def sums_layout(n: WindowRanges, sums: int, terms: int) -> StructLayout:
     """Inside the tree that sums, of which `sums` partial sums of up to `terms` terms are left; the last is `total`."""
     last = {"total": n.total} if sums == 1 else {"sums": ArrayLayout(n.sum_of(terms), sums)}
-    return StructLayout({**last, "max_exp": signed_shape(*n.max_exp), "special": SPECIAL})
+    return StructLayout({**last, **beside_terms(n)})
 
 
 def result_layout(fmt: Number) -> StructLayout:

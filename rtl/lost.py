@@ -6,14 +6,15 @@ from typing import NamedTuple, assert_never
 
 from amaranth.hdl import Cat, Const, Module, Signal, Value
 
-from hwsim.spec.keys import Lost
+from hwsim.spec.keys import AlignedLost, Lost
 
 
 class LostBits(NamedTuple):
     """What a rule for lost bits asks of the widths of a window.
 
-    guard_bits: places below the last one that shift amounts must reach. truncates: magnitudes are cut off, which allows
-    for less hardware in several places. adds_one: a magnitude grows by one though nothing is lost.
+    guard_bits: places below the last one that shift amounts must reach.
+    truncates: magnitudes are cut off, and nothing knows of what was lost: less hardware will do in several places.
+    adds_one: a magnitude grows by one though nothing is lost.
     """
 
     guard_bits: int = 0
@@ -21,12 +22,12 @@ class LostBits(NamedTuple):
     adds_one: bool = False
 
 
-def lost_bits(lost: Lost) -> LostBits:
+def lost_bits(lost: AlignedLost) -> LostBits:
     """What a rule asks of the widths of a window."""
     match lost:
         case "truncate":
             return LostBits(truncates=True)
-        case "floor" | "jam":
+        case "floor" | "ceil" | "jam" | "sticky":
             return LostBits()
         case "rne" | "rna":
             return LostBits(guard_bits=1)
@@ -55,6 +56,8 @@ def shifted(
             return truncated(window, sign, shift, drop)
         case "floor":
             return complement(kept, sign), sign & ~(guard | sticky)
+        case "ceil":
+            return complement(kept, sign), sign | guard | sticky
         case "jam":
             return complement(kept | guard | sticky, sign), sign
         case "rne":
@@ -66,6 +69,15 @@ def shifted(
             return truncated(window, sign & window.any(), shift, drop)[0], Const(0)
         case _:
             assert_never(lost)
+
+
+def any_lost(m: Module, name: str, window: Value, shift: Value, drop: int) -> Value:
+    """Whether a 1 falls out of a magnitude, shifted right by `shift` and `drop`. name: of the signal that it needs."""
+    below = drop + (1 << len(shift)) - 1
+    moved = Cat(Const(0, below - drop), window) >> shift
+    wide = Signal(len(moved), name=f"{name}_moved")
+    m.d.comb += wide.eq(moved)
+    return wide[:below].any() if below else Const(0)
 
 
 def truncated(window: Value, sign: Value, shift: Value, drop: int) -> tuple[Value, Value]:

@@ -23,7 +23,8 @@ class Magnitude(DatapathStep):
 
     def __init__(self, target: SumTarget, name: str = "magnitude"):
         self.target = target
-        super().__init__(name, target.before(), target.magnitude(), {"sign", "magnitude", "top_bexp"})
+        made = {"sign", "magnitude", "top_bexp"} | ({"more"} if target.lost else set())
+        super().__init__(name, target.before(), target.magnitude(), made)
 
     def compute(self, m: Module) -> None:
         """Drive sign, magnitude and exponent."""
@@ -37,6 +38,9 @@ class Magnitude(DatapathStep):
             self.o.magnitude.eq(flipped + negative),
             self.o.top_bexp.eq(self.i.max_exp + self.target.offset),
         ]
+        if self.target.lost:
+            # A sum of zero stays zero: a lost 1 has no sign of its own.
+            m.d.comb += self.o.more.eq(Cat(self.i.lost).any() & total.any())
 
 
 class Normalize(DatapathStep):
@@ -54,8 +58,14 @@ class Normalize(DatapathStep):
         else:
             self._moved(m, *self._counted(m, whole))
 
+    @property
+    def more(self) -> Value:
+        """Whether the number is more than its magnitude, by less than its last place."""
+        return self.i.more if self.target.lost else Const(0)
+
     def _counted(self, m: Module, magnitude: Value) -> tuple[Value, Value]:
         """The magnitude, and how far its leading one is to move; drive what is lost before."""
+        m.d.comb += self.o.sticky.eq(self.more)
         _, count = leading_zeros(m, magnitude)
         shift = Signal(len(count), name="zeros")
         m.d.comb += shift.eq(Cat(count))
@@ -77,7 +87,9 @@ class Normalize(DatapathStep):
             room = Signal(signed_shape(self.target.top_bexp[0] - 1, self.target.top_bexp[1]), name="room")
             m.d.comb += room.eq(self.i.top_bexp - 1)
             magnitude, sticky = self._denormalize(m, magnitude, room)
-            m.d.comb += self.o.sticky.eq(sticky)
+            m.d.comb += self.o.sticky.eq(sticky | self.more)
+        else:
+            m.d.comb += self.o.sticky.eq(self.more)
         m.d.comb += [self.o.sig.eq(magnitude), self.o.bexp.eq(Mux(magnitude[-1], self.i.top_bexp, 0))]
 
     def _limit(self, m: Module, magnitude: Value, zeros: Value) -> tuple[Value, Value]:
@@ -94,7 +106,7 @@ class Normalize(DatapathStep):
         ]
         if least < 1:
             magnitude, sticky = self._denormalize(m, magnitude, room)
-            m.d.comb += [below.eq(room < 0), self.o.sticky.eq(sticky)]
+            m.d.comb += [below.eq(room < 0), self.o.sticky.eq(sticky | self.more)]
             with m.If(below):
                 m.d.comb += shift.eq(0)
         return magnitude, shift
@@ -273,7 +285,7 @@ class Round(Encode):
             return Const(0)
         # Twice the number against the least one, (2^fraction_bits + 1) * 2^(emin - fraction_bits).
         lowest = target.bits - fmt.precision
-        binade, below = self.i.bexp == 0, self.i.sig[:lowest].any()
+        binade, below = self.i.bexp == 0, self.i.sig[:lowest].any() | self.i.sticky
         fraction = self.i.sig[lowest:-1]
         least: Value = fraction == 1
         more = (self.i.bexp > 0) | (binade & ((fraction > 1) | (least & below)))

@@ -18,9 +18,10 @@ class CountZeros(Normalize):
     def __init__(self, target: SumTarget, name: str):
         self.target = target
         zeros = unsigned((target.bits - 1).bit_length())
-        kept = {field: shape for field, shape in target.magnitude().members.items() if field != "magnitude"}
+        i, gone = target.magnitude(), ("magnitude", "more")
+        kept = {field: shape for field, shape in i.members.items() if field not in gone}
         made = {"magnitude": unsigned(target.bits), "zeros": zeros, "sticky": 1}
-        DatapathStep.__init__(self, name, target.magnitude(), StructLayout({**kept, **made}), set(made))
+        DatapathStep.__init__(self, name, i, StructLayout({**kept, **made}), set(made))
 
     def compute(self, m: Module) -> None:
         """Drive the magnitude, and by how much it is to be shifted to the left."""

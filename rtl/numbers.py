@@ -285,6 +285,11 @@ class WindowRanges(ProductRanges):
         """Whether bits that fall out of the window are truncated: what allows for less hardware in several places."""
         return lost_bits(self.rule.lost).truncates
 
+    @property
+    def sticky(self) -> bool:
+        """Whether the rounding of a sum knows that a term lost a 1."""
+        return self.rule.sticky
+
     def _has_subnormal_sums(self) -> bool:
         """Whether a sum can be subnormal in the result's format, other than an addend that nothing was added to.
 

@@ -11,7 +11,7 @@ from amaranth.lib.wiring import PureInterface
 
 from hwsim.spec.keys import Lost
 
-from .lost import shifted
+from .lost import any_lost, shifted
 
 
 @dataclass(frozen=True)
@@ -54,3 +54,7 @@ class Shifter:
     def end(self, m: Module, name: str, i: PureInterface) -> tuple[Value, Value]:
         """Ones' complement and carry of what is left, shifted by the rest. name: of what the signals begin with."""
         return shifted(m, name, i.magnitude, i.sign, i.distance, self.drop + 2, self.lost)
+
+    def loses(self, m: Module, name: str, i: PureInterface) -> Value:
+        """Whether a 1 fell out. name: as in `end`."""
+        return any_lost(m, name, i.magnitude, i.distance, self.drop + 2)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from amaranth.hdl import Cat, Const, Module, Signal, Value
 
-from .layouts import halves_layout, sums_layout, window_layout
+from .layouts import beside_terms, halves_layout, sums_layout, window_layout
 from .numbers import WindowRanges
 from .step import DatapathStep, assign, fields
 
@@ -112,7 +112,7 @@ class HalfAdders(DatapathStep):
     def __init__(self, n: WindowRanges):
         self.n = n
         o = halves_layout(n)
-        super().__init__("sum.0", window_layout(n), o, {"halves", *o.members} - {"max_exp", "special"})
+        super().__init__("sum.0", window_layout(n), o, {"halves", *o.members} - beside_terms(n).keys())
 
     def compute(self, m: Module) -> None:
         """Drive what each three terms leave, and the terms that are left over."""

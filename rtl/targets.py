@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from amaranth.hdl import Shape, unsigned
-from amaranth.lib.data import StructLayout
+from amaranth.lib.data import ArrayLayout, StructLayout
 
 from hwsim.formats import FloatFormat
 from hwsim.spec.keys import Overflow, Rounding
@@ -24,6 +24,7 @@ class SumTarget:
     subnormals, overflows, vanishes: whether sums can be subnormal, be too large, and round to zero (not being zero).
     leads: whether every sum that is not zero, and above the least exponent, has its leading one on top.
     flush: whether a subnormal result becomes zero.
+    lost: terms of the sum of which its rounding knows whether they lost a 1; 0 where it knows of none.
     """
 
     fmt: FloatFormat
@@ -39,6 +40,7 @@ class SumTarget:
     vanishes: bool = True
     leads: bool = False
     flush: bool = False
+    lost: int = 0
 
     @property
     def bare(self) -> bool:
@@ -71,16 +73,19 @@ class SumTarget:
     def before(self) -> StructLayout:
         """The sum."""
         zero = {"zero_sign": 1} if self.zero_sign else {}
-        return StructLayout({"total": self.total, "max_exp": signed_shape(*self.max_exp), "special": SPECIAL, **zero})
+        lost = {"lost": ArrayLayout(unsigned(1), self.lost)} if self.lost else {}
+        span = signed_shape(*self.max_exp)
+        return StructLayout({"total": self.total, "max_exp": span, "special": SPECIAL, **zero, **lost})
 
     def magnitude(self) -> StructLayout:
-        """After magnitude."""
+        """After magnitude. more: the number is more than the magnitude, by less than its last place."""
         return StructLayout(
             {
                 "sign": 1,
                 "magnitude": unsigned(self.magnitude_bits),
                 "top_bexp": signed_shape(*self.top_bexp),
                 "special": SPECIAL,
+                **({"more": 1} if self.lost else {}),
             }
         )
 
@@ -115,6 +120,7 @@ class ResultTarget(SumTarget):
             offset=top - n.product_bias + FieldRange.of(n.result).bias,
             nan=n.nan,
             flush=rule.subnormals == "flush",
+            lost=n.lanes + 1 if n.sticky else 0,
             subnormals=n.subnormal_sums,
             overflows=n.overflows,
             vanishes=n.vanishes,

@@ -13,7 +13,7 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from hwsim.spec.keys import Lost
 
 from .align import clamp
-from .lost import lost_bits, shifted
+from .lost import any_lost, lost_bits, shifted
 from .numbers import signed_shape
 from .shifter import Shifter
 from .zeros import leading_zeros
@@ -79,6 +79,13 @@ def aligned(m: Module, name: str, term: WindowTerm, max_exp: Value, most: int, f
     return result
 
 
+def loses(m: Module, name: str, term: WindowTerm, max_exp: Value, most: int, fraction_bits: int) -> Value:
+    """Whether a 1 of a term is below 2^(max_exp - fraction_bits). Arguments as of `aligned`."""
+    place = shifter_of(len(term.sig), term.fraction_bits, fraction_bits, "truncate")
+    magnitude, _, distance = unshifted(m, f"{name}_lost", term, place, max_exp, most)
+    return any_lost(m, name, magnitude, distance, place.drop)
+
+
 def shifter_of(sig_bits: int, term_fraction_bits: int, fraction_bits: int, lost: Lost) -> Shifter:
     """What shifts terms of significands of so many bits into a window of so many fraction bits."""
     place = max(fraction_bits, term_fraction_bits)
@@ -118,6 +125,8 @@ def cut(m: Module, total: Value, places: Value, lost: Lost) -> Value:
             up: Value = Const(0)
         case "floor":
             up = sign & any_lost
+        case "ceil":
+            up = ~sign & any_lost
         case "jam":
             up = any_lost & ~kept[0]
         case "rne":

@@ -29,6 +29,8 @@ CONTEXT = 5
 # In the place of codes: of results with an unknown bit, of those that were not asked for or never came, and of those
 # of a device that lost step before they could come.
 UNKNOWN, MISSING, LOST = -1, -2, -3
+# Which codes beside the expected one will do for a result: none, any NaN, zero of either sign.
+NO_OTHER, ANY_NAN, ANY_ZERO = range(3)
 
 FLAG, COPY = "flag", "copy"
 BESIDE = "beside_"  # before the names of what is kept of signals beside the results
@@ -69,7 +71,8 @@ class BeatOrder:
     last: uint8[beats], whether a beat closes a sum. offer, take: uint8[cycles], whether the input may offer and the
     output takes in a cycle; again from the start where they end. segments: int64[segments, 2], the beat before which
     one ends, and so many cycles until a reset; -1 where all its results are awaited instead.
-    nan_above: a code is NaN whose bits under nan_mask are more than that. latency: cycles from a beat to its result,
+    nan_above: a code is NaN whose bits under nan_mask are more than that. minus_zero: the other code of zero.
+    latency: cycles from a beat to its result,
     counted while the output takes; -1 where nothing is promised. reset_cycles: how long a reset stays.
     patience: cycles without anything that happens, after which the device hangs. settle: cycles after a segment's last
     result in which nothing may follow. isolated: a device that loses step is reset and goes on with the next segment,
@@ -82,6 +85,7 @@ class BeatOrder:
     segments: np.ndarray
     nan_mask: int = 0
     nan_above: int = 0
+    minus_zero: int = 0
     latency: int = -1
     reset_cycles: int = 2
     patience: int = 1000
@@ -140,9 +144,9 @@ PROMISES: dict[str, type[Promise]] = {kind.__name__: kind for kind in (Trace, Be
 class Script:
     """One suite.
 
-    payloads: what stands at the input, beat by beat. results: uint64[results, 3], in order: context, code, and whether
-    any NaN will do. beside: what stands beside them; None for a device that has nothing there. first: where the suite's
-    payloads begin in the bench's memory.
+    payloads: what stands at the input, beat by beat. results: uint64[results, 3], in order: context, code, and which
+    other codes will do: NO_OTHER, ANY_NAN or ANY_ZERO. beside: what stands beside them; None for a device that has
+    nothing there. first: where the suite's payloads begin in the bench's memory.
     """
 
     name: str

@@ -18,6 +18,8 @@ from cocotb.triggers import ReadOnly, RisingEdge
 from hwsim.tb.cycles import PERIOD_NS
 from hwsim.tb.heartbeat import Heartbeat
 from hwsim.tb.job import (
+    ANY_NAN,
+    ANY_ZERO,
     CONTEXT,
     COPY,
     INDEX,
@@ -47,10 +49,10 @@ class LostStep(Exception):
 
 
 class BesideBoard:
-    """Holds what stands beside a result against what is promised. any_nan: whether a result's copy may be that NaN."""
+    """Holds what stands beside a result against what is promised. will_do: whether a result's copy may be that code."""
 
-    def __init__(self, beside: Beside, any_nan: Callable[[int, int], bool]):
-        self.any_nan = any_nan
+    def __init__(self, beside: Beside, will_do: Callable[[int, int], bool]):
+        self.will_do = will_do
         bits: list[int] = beside.bits.tolist()
         lows = list(accumulate(bits, initial=0))[:-1]
         names, kinds = beside.names.tolist(), beside.kinds.tolist()
@@ -65,7 +67,7 @@ class BesideBoard:
         differ = (seen ^ self.wanted[index]) & self.masks[index]
         for kind, name, low, ones in self.signals if differ else ():
             got, want = seen >> low & ones, self.wanted[index] >> low & ones
-            if differ >> low & ones and not (kind == COPY and self.any_nan(index, got)):
+            if differ >> low & ones and not (kind == COPY and self.will_do(index, got)):
                 yield kind, name, got, want
 
 
@@ -89,11 +91,11 @@ class Player:
         self.held: tuple[int, int, int] | None = None
         self.standing = self.counts = self.late = False
         self.edge, self.quiet = RisingEdge(dut.clk), ReadOnly()
-        self.beside = None if script.beside is None else BesideBoard(script.beside, self.any_nan)
+        self.beside = None if script.beside is None else BesideBoard(script.beside, self.will_do)
 
-    def any_nan(self, index: int, code: int) -> bool:
-        """Whether a code is a NaN where any NaN will do for the result of that number."""
-        return bool(self.results[index][2]) and code >= 0 and code & self.order.nan_mask > self.order.nan_above
+    def will_do(self, index: int, code: int) -> bool:
+        """Whether a code will do for the result of that number, though another one is expected."""
+        return self._will_do(self.results[index][2], code)
 
     def note(self, kind: str, got: int, expected: int) -> None:
         """Note a mismatch of the result that is due next."""
@@ -198,10 +200,16 @@ class Player:
         raise LostStep
 
     def _compare(self, index: int, got: tuple[int, int]) -> None:
-        context, code, _ = self.results[index]
-        if got != (context, code) and not (got[0] == context and self.any_nan(index, got[1])):
+        context, code, others = self.results[index]
+        if got != (context, code) and not (got[0] == context and self._will_do(others, got[1])):
             kind = "unknown" if got[1] == UNKNOWN else "result"
             self.outcome.note(PortMismatch(kind, self.cycle, index, got[1], code, got[0], context))
+
+    def _will_do(self, others: int, code: int) -> bool:
+        """Whether a code is one of those that will do for the expected one."""
+        if others == ANY_NAN:
+            return code >= 0 and code & self.order.nan_mask > self.order.nan_above
+        return others == ANY_ZERO and code in (0, self.order.minus_zero)
 
     async def play(self) -> None:
         """Every segment, until the device loses step."""

@@ -124,6 +124,22 @@ ODD: dict[str, Mapping] = {
     "ones-complement-late": odd(
         "e5m2", "f32", window(9, "ones-complement"), "f32", 8, **late("f16", "rto"),
     ),
+    "ceil-f16-rd": odd(("e5m2", "e4m3"), "f16", window(7, "ceil"), "f16", 5, k=10, rounding="rd"),
+    "ceil-late": odd("e4m3", "f32", window(9, "ceil"), "f16", 3, **windowed(8, 10, "ceil", total_bits=6)),
+    "ceil-halves": odd(
+        "e4m3", "f32", even_odd(lost="ceil", combine={"fraction_bits": 5, "lost": "ceil"}), "f32", 6,
+        **late("f32", "rna"),
+    ),
+    "sticky-f16": odd(("e4m3", "e5m2"), "f32", window(9, "sticky"), "f16", 5, k=10),
+    "sticky-short": odd("e5m2", "f16", window(3, "sticky"), "bf16", 3, rounding="rd", overflow="ieee"),
+    "sticky-bare": odd("e5m2", DL, window(7, "sticky"), DL, 4, rounding="rto", overflow="nan"),
+    "sticky-counted": odd(
+        ("e5m2", "e2m1"), "bf16", window(6, "sticky", zero_terms="count", zero="ieee"), "e5m2", rounding="ru",
+    ),
+    "sticky-subgroups": odd(
+        ("e2m1", "e4m3"), "f32", subgroups(2, 6, "sticky"), "f16", 6, **scaled("subgroup", ("e4m3", 2), ("e8m0", 2)),
+    ),
+    "sticky-late": odd("e4m3", "f32", window(5, "sticky"), "e5m2", 3, k=6, **late("f16", "rd")),
     "floor-f16-rne": odd(("e5m2", "e4m3"), "f16", window(7, "floor"), "f16", 5, k=10),
     "jam-rto": odd(
         "e4m3", "none", window(27, "jam"), "f32", 16, rounding="rto", nan=0x7FC00000, overflow="infinity", chain="none",
@@ -414,6 +430,9 @@ FOR_VECTORS: dict[str, Mapping] = {
     "floor-narrow": odd("e4m3", "bf16", window(2, "floor"), "bf16", 5, rounding="rd", **promoted(10, "f32", "rna")),
     "floor-late": odd("e5m2", "f32", window(9, "floor"), "f32", 8, rounding="rd", **late("f16", "rto")),
     "floor-scaled": odd("e2m1", "f32", window(22, "floor", max_exp_floor=-30), "f32", 8, rounding="rd", **mx(8, 8)),
+    # 32-bit lanes, rounded up.
+    "ceil": odd("e4m3", "f32", window(20, "ceil"), "f16", 8, rounding="ru"),
+    "ceil-narrow": odd("e5m2", "bf16", window(2, "ceil"), "bf16", 5, rounding="rd", **promoted(10, "f32", "rna")),
     # 32-bit lanes, jam.
     "jam": odd("e4m3", "f32", window(20, "jam"), "f16", 8, rounding="ru"),
     "jam-narrow": odd("e5m2", "bf16", window(1, "jam"), "f32", 8, rounding="ru", tiny="positive"),
@@ -444,6 +463,7 @@ FOR_VECTORS: dict[str, Mapping] = {
 # 62 bits of a sum, and what only the kernel without vectors has.
 FOR_SCALARS: dict[str, Mapping] = {
     "brim-jam": odd("e4m3", "f32", window(55, "jam"), "f32", 5, rounding="rz"),
+    "brim-sticky": odd("e4m3", "f32", window(55, "sticky"), "f32", 5, rounding="ru"),
     "brim-rne": odd("f16", "f32", window(55, "rne", zero="ieee"), "f32", rounding="ru"),
     "brim-64": odd("e5m2", "f32", window(51, "rna"), "f32", 64),
     "brim-integers": odd((INT8, INT8), "f32", window(42), "f32", 8),
@@ -464,6 +484,8 @@ FOR_SCALARS: dict[str, Mapping] = {
 # Every rule of the RTL that presets do not have.
 IN_RTL: dict[str, Mapping] = {
     "ones-complement-in-rtl": odd(("e4m3", "e5m2"), "f16", window(6, "ones-complement"), "f16", 3),
+    "ceil-in-rtl": odd(("e4m3", "e5m2"), "f32", window(6, "ceil"), "f16", 3),
+    "sticky-in-rtl": odd(("e4m3", "e5m2"), "f16", window(6, "sticky"), "f16", 3, rounding="ru"),
     "floor-to-f16": odd(("e4m3", "e5m2"), "f32", window(13, "floor"), "f16", 8),
     "jam-5-lanes-f16": odd(("e4m3", "e5m2"), "f32", window(4, "jam"), "f16", 5, rounding="ru", overflow="saturate"),
     "half-factors": odd(("f16", "bf16"), "f16", window(10, "rne"), "bf16", 3, rounding="rd"),
@@ -495,6 +517,7 @@ SMALL: dict[str, Mapping] = {
     "tiny-promoted": odd("e2m1", "f16", window(6), "f16", 2, rounding="rz", **promoted(6, "f16")),
     "small-scaled": odd(("e4m3", "e5m2"), "f32", window(20, "jam"), "f16", **mx(4, 4)),
     "tiny-e2m1-f16": odd("e2m1", "f16", window(3), "f16", rounding="rz"),
+    "tiny-any-zero": odd("e2m1", "f16", window(3), "f16", zero_sign="any"),
     "tiny-any-nan": odd("e2m1", "f16", window(3), "f16", rounding="rz", nan="any"),
     # Two products and no addend, in a window that cuts off most of the smaller one.
     "tiny-pair": odd("e2m1", "none", window(1), "e3m2", 2, overflow="saturate", chain="none"),

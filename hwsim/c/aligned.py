@@ -24,7 +24,8 @@ def group_sum(unit: Unit, rule: AlignedSum, sizes: Sizes) -> GroupSum:
     sizes.totals.append(count * term.kept + max(beside))
     return GroupSum(
         template="aligned",
-        lost=(rule.lost,),
+        lost=(rule.term_lost,),
+        sticky=rule.sticky,
         window_bits=rule.fraction_bits,
         total_bits=rule.fraction_bits,
         terms=count + adds(unit),

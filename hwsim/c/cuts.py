@@ -55,6 +55,8 @@ def mode_of(lost: Lost) -> Mode:
             return "rz"
         case "floor":
             return "rd"
+        case "ceil":
+            return "ru"
         case "jam":
             return "rto"
         case "rne" | "rna":

@@ -42,7 +42,7 @@ class Sizes:
 class GroupSum:
     """One method's sum of a group. Fields of other methods keep their defaults.
 
-    template: its template's name. lost: the rules for lost bits.
+    template: its template's name. lost: the rules for lost bits. sticky: whether the rounding knows of lost ones.
     window_bits: fraction bits of the window; total_bits: of the total's window; None without a window.
     terms: terms in the window. parts: scaled sums of a group; part_exp: the exponent of the unit of such a sum, before
     its scales; part_bits: its fraction bits with them. zeros_count, max_exp_floor: as in the specification.
@@ -53,6 +53,7 @@ class GroupSum:
 
     template: str
     lost: tuple[Lost, ...] = ()
+    sticky: bool = False
     window_bits: int | None = None
     total_bits: int | None = None
     terms: int = 0

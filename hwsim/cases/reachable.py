@@ -17,7 +17,7 @@ from hwsim.cases.palette import Product
 from hwsim.cases.solver import Addend, Filling, Solution
 from hwsim.formats import Class, FloatFormat
 from hwsim.model.terms import Term, addend_term
-from hwsim.model.window import align
+from hwsim.model.window import align, lost_part
 from hwsim.spec import Unit
 from hwsim.spec.registers import embeds
 from hwsim.words import counted
@@ -165,8 +165,9 @@ def _of_top(bench: Bench, sign: int, top: int, addend: Addend | None) -> Iterato
             first = at_top[-1]
         products = (first, *[largest] * (bench.lanes - 1)) if first and largest else ()
         terms = [_term(bench, one, shift) for one in products] + ([addend.term] if addend else [])
-        total = sum(align(term, top, bench.window, bench.rule.lost) for term in terms)
-        rounded = bench.definition.round(total, top)
+        total = sum([align(term, top, bench.window, bench.rule.term_lost) for term in terms])
+        sticky = bench.rule.sticky and any(lost_part(term, top, bench.window) for term in terms)
+        rounded = bench.definition.round(total, top, sticky)
         magnitude = rounded.code >> bench.result.padding & (bench.result.sign_bit - 1)
         yield _Largest(magnitude, Solution(products, addend, shift), rounded.overflow)
 
@@ -204,7 +205,7 @@ def granule(bench: Bench) -> tuple[int, str]:
     term = product if fmt is None else min(product, fmt.emin - fmt.fraction_bits)
     floor = bench.rule.max_exp_floor
     window = (least if floor is None else max(least, floor)) - bench.window
-    if window >= term or not keeps_what_fits(bench.rule.lost):
+    if window >= term or not keeps_what_fits(bench.rule.term_lost):
         lowest = "a product's" if window == least - bench.window else f"its floor, {floor}"
         return window, f"because max_exp is at least {lowest}"
     return term, "because every term is"

@@ -300,7 +300,7 @@ class Solver:
             total = value << shift if shift >= 0 else value >> -shift
             if shift < 0 and total << -shift != value:
                 continue
-            for found in self._at(total, top):
+            for found in self.alone(total, top):
                 if self.measure(found).code == code:
                     return self.filling(found.products, shift=found.shift)
         return None
@@ -332,7 +332,7 @@ class Solver:
         addend: whether an addend should be one of them, as far as can be.
         """
         for top in tops:
-            found = self._with_addend(total, top) if addend else next(self._at(total, top), None)
+            found = self._with_addend(total, top) if addend else next(self.alone(total, top), None)
             if found is not None and self._is(found, total, top):
                 return found
         return None
@@ -359,7 +359,7 @@ class Solver:
         group = self.measure(solution)
         return (group.total, group.max_exp) == (total, top)
 
-    def _at(self, total: int, top: int) -> Iterator[Solution]:
+    def alone(self, total: int, top: int) -> Iterator[Solution]:
         """Products alone; of a scaled unit of several exponents, which the scales bring to `top`."""
         for exp in self._sources(top):
             shift = top - exp
@@ -388,6 +388,6 @@ class Solver:
             high = size - low
             if not high:
                 return Solution((), addend) if addend.term.exp == top else None
-            for found in self._at(-high if sign else high, top):
+            for found in self.alone(-high if sign else high, top):
                 return found._replace(addend=addend)
         return None

@@ -30,6 +30,7 @@ from hwsim.spec import (
     matching,
     pipeline,
     steps,
+    unpromised,
 )
 from hwsim.spec.keys import Overflow, lost_words
 from hwsim.spec.parts import Instruction
@@ -128,6 +129,7 @@ def reading(unit: Unit) -> Iterator[str]:
     yield f"The sum is rounded once, {result.rounding}, to {result.format.name}; {_overflow(result.overflow)}."
     if result.subnormals == "flush":
         yield "A subnormal result becomes zero."
+    yield from (f"Not promised: {one}." for one in unpromised(unit).left_out())
     yield from _late(unit)
     longer = (
         "is refused" if instruction.chain is None else "takes the result of one instruction as the next one's addend"

@@ -22,6 +22,7 @@ from hwsim.model.clock import Beat
 from hwsim.model.definition import Definition
 from hwsim.model.record import Explanation, Group
 from hwsim.model.terms import Term
+from hwsim.model.window import lost_part
 from hwsim.rtl import datapath, promotion
 from hwsim.rtl.accumulate import accumulation
 from hwsim.rtl.exact import ExactRanges
@@ -263,4 +264,8 @@ def _terms(n: ProductRanges, group: Group, values: dict[str, Any]) -> Iterator[C
             got = values["align"]["aligned"][lane]
             where = "addend" if lane == len(group.products) else f"lane {lane}"
             yield "align", where, expected_term, got["ones"] + got["carry"]
+            if "lost" in values["align"]:
+                one = group.terms[lane]
+                lost = lost_part(one, group.max_exp, group.fraction_bits) != 0
+                yield "align", f"{where}, whether a 1 is lost", int(lost), values["align"]["lost"][lane]
         yield "sum", "total", group.total, values["sum"]["total"]

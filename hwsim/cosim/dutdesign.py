@@ -32,8 +32,8 @@ from hwsim.errors import InputError
 from hwsim.formats import FloatFormat, codes_of
 from hwsim.formats.catalog import looks_like_path
 from hwsim.products import dot
-from hwsim.spec import Unit
-from hwsim.tb.job import BeatOrder, Beside, Script
+from hwsim.spec import Unit, Unpromised, unpromised
+from hwsim.tb.job import ANY_NAN, ANY_ZERO, NO_OTHER, BeatOrder, Beside, Script
 
 PATTERN = 4093  # a prime, so that patterns of both ports and of beats do not beat together
 PATIENCE, SHORT_PATIENCE = 1000, 300  # cycles in which nothing happens
@@ -87,7 +87,8 @@ class DutDesign(DotDesign):
     def notes(self, driver: str) -> list[str]:
         """What this design is not asked, and why."""
         unchecked = self.assertions and driver == "icarus"
-        return ["assertions: not checked on icarus, which has none"] if unchecked else []
+        left_out = [f"not compared: {one}" for one in self.unpromised.left_out()]
+        return [*left_out, *(["assertions: not checked on icarus, which has none"] if unchecked else [])]
 
     def play(self, suite: Suite, stream: Stream, tick: Tick) -> Play:
         """A suite in the order in which its beats are offered, with what the definition returns."""
@@ -126,18 +127,22 @@ class DutDesign(DotDesign):
         return self.unit.model_copy(update={"instruction": instruction})
 
     @property
-    def any_nan(self) -> FloatFormat | None:
-        """The result's format, where any NaN will do for another."""
-        output = self.unit.output
-        return output if self.unit.result.nan == "any" and isinstance(output, FloatFormat) else None
+    def unpromised(self) -> Unpromised:
+        """What of its results is not compared."""
+        return unpromised(self.unit)
 
     def _results(self, suite: Suite, closing: Sequence[Tagged]) -> np.ndarray:
-        """Context, code, and whether any NaN will do: uint64[results, 3]."""
+        """Context, code, and which other codes will do: uint64[results, 3]."""
         expected = suite.expected or ()
         codes = [expected[item.case] for item in closing]
-        nans = [self.any_nan is not None and self.any_nan.is_nan(code) for code in codes]
+        nans, minus_zero = self.unpromised.nans, self.unpromised.minus_zero
+        others = [
+            ANY_NAN if nans is not None and nans.is_nan(code >> nans.padding)
+            else ANY_ZERO if minus_zero is not None and code in (0, minus_zero) else NO_OTHER
+            for code in codes
+        ]  # fmt: skip
         contexts = [item.beat.context for item in closing]
-        return np.array([contexts, codes, nans], np.uint64).T
+        return np.array([contexts, codes, others], np.uint64).T
 
     def _beside(self, suite: Suite, closing: Sequence[Tagged]) -> Beside | None:
         """What must stand beside each result: flags, and copies of it; None for a design without either."""
@@ -150,7 +155,7 @@ class DutDesign(DotDesign):
     def _order(
         self, suite: Suite, tagged: Sequence[Tagged], segments: Sequence[tuple[int, int]], stream: Stream
     ) -> BeatOrder:
-        protocol, traffic, any_nan = self.dut.file.protocol, suite.traffic, self.any_nan
+        protocol, traffic, any_nan = self.dut.file.protocol, suite.traffic, self.unpromised.nans
         held = bool(protocol.holding)
         return BeatOrder(
             last=np.array([item.beat.last for item in tagged], np.uint8),
@@ -159,6 +164,7 @@ class DutDesign(DotDesign):
             segments=np.array(segments, np.int64).reshape(-1, 2),
             nan_mask=(any_nan.sign_bit - 1) << any_nan.padding if any_nan else 0,
             nan_above=largest_number(any_nan) if any_nan else 0,
+            minus_zero=self.unpromised.minus_zero or 0,
             latency=-1 if protocol.promised is None else protocol.promised,
             reset_cycles=self.reset_cycles,
             patience=(SHORT_PATIENCE if suite.isolated else PATIENCE) + protocol.beat_cycles - 1,

@@ -26,7 +26,7 @@ from hwsim.cosim.schedule import Serialized
 from hwsim.cosim.serialprotocol import SerialProtocol
 from hwsim.cosim.suites import Filter, expected_codes
 from hwsim.cosim.traffic import interleave
-from hwsim.formats import FloatFormat
+from hwsim.spec import Unpromised
 from hwsim.tb.job import READY, SEEN, SEEN_READY, UNKNOWN, VALID, Recording, Script
 
 FURTHEST = 64  # cycles by which a promise may be wrong, and the right one is found
@@ -71,7 +71,7 @@ def measured_shift(design: DutDesign, seed: int, ask: Ask) -> int | None:
     if len(begins) < len(play.owners):
         return None
     expected = [codes[owner] for owner in play.owners]
-    record = _Record(tuple(_words(design)), played.codes.tolist(), begins, expected, design.any_nan)
+    record = _Record(tuple(_words(design)), played.codes.tolist(), begins, expected, design.unpromised)
     return next(filter(record.fits, sorted(range(-FURTHEST, FURTHEST + 1), key=abs)), None)
 
 
@@ -142,14 +142,14 @@ def _taken(play: Play, played: Played) -> list[int]:
 class _Record:
     """What stood at a result's ports, and what was due.
 
-    begins: cycles in which closing beats were taken. any_nan: the format, where any NaN will do for another.
+    begins: cycles in which closing beats were taken. good: which codes are as good as one another.
     """
 
     words: tuple[ResultWord, ...]
     codes: Sequence[int]
     begins: Sequence[int]
     expected: Sequence[int]
-    any_nan: FloatFormat | None
+    good: Unpromised
 
     def fits(self, shift: int) -> bool:
         """Whether every result is right so many cycles after the promised one."""
@@ -166,6 +166,4 @@ class _Record:
         return UNKNOWN if min(recorded) < 0 else sum(map(ResultWord.of, self.words, recorded))
 
     def _right(self, got: int, code: int) -> bool:
-        if got == code or got < 0 or self.any_nan is None:
-            return got == code
-        return bool(self.any_nan.is_nan(got) and self.any_nan.is_nan(code))
+        return got >= 0 and self.good.same(code, got)

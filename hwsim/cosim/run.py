@@ -286,7 +286,7 @@ class _Run:
         if isinstance(design, DotDesign):
             plays, left_out = self._planner(design).plan(driver, options.cases, tick)
             self.found.left_out.extend(left_out)
-            self.found.notes.extend(design.notes(driver))
+            self.found.notes.extend(note for note in design.notes(driver) if note not in self.found.notes)
             return plays
         return design.plays if isinstance(design, TablesDesign) else []
 

@@ -11,11 +11,10 @@ from hwsim.cases.case import Case
 from hwsim.cosim.design import Played
 from hwsim.cosim.waivers import Waiver
 from hwsim.errors import InputError
-from hwsim.formats import FloatFormat
 from hwsim.readings.diagnosis import candidates
 from hwsim.readings.known import Semantic
 from hwsim.report import WaivedDifference
-from hwsim.spec import Unit
+from hwsim.spec import Unit, unpromised
 from hwsim.tb.job import LOST, BeatOrder, PortMismatch
 from hwsim.words import counted
 
@@ -116,14 +115,13 @@ def _named(unit: Unit, known: dict[str, Semantic], waiver: Waiver) -> Semantic |
 
 
 def wrong_results(unit: Unit, played: Played) -> Iterator[WaivableResult]:
-    """The results of a suite that came and are not as expected, by the unit's rule for NaNs."""
-    play, output = played.play, unit.output
+    """The results of a suite that came and are not as expected, but for what the unit does not promise."""
+    play, good = played.play, unpromised(unit)
     if not isinstance(play.script.promise, BeatOrder):
         return
-    for at, (owner, (_, expected, any_nan)) in enumerate(zip(play.owners, play.script.results.tolist(), strict=True)):
+    for at, (owner, (_, expected, _)) in enumerate(zip(play.owners, play.script.results.tolist(), strict=True)):
         got = played.codes[owner]
-        nan = any_nan and isinstance(output, FloatFormat) and got >= 0 and output.is_nan(got >> output.padding)
-        if got >= 0 and got != expected and not nan:
+        if got >= 0 and not good.same(expected, got):
             yield WaivableResult(at, owner, played.suite.cases[owner], expected, int(got))
 
 

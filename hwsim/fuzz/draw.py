@@ -15,7 +15,7 @@ from hwsim.formats import FloatFormat
 from hwsim.formats.blocks import reference
 from hwsim.fuzz.formats import FormatDrawer
 from hwsim.spec import Pipeline, Unit, described, pipeline, steps
-from hwsim.spec.keys import LOST, Overflow, Rounding
+from hwsim.spec.keys import ALIGNED_LOST, LOST, Overflow, Rounding
 
 Keys = dict[str, Any]
 ROUNDINGS: tuple[Rounding, ...] = get_args(Rounding)
@@ -136,7 +136,8 @@ class _UnitDrawer:
         stream, some = self.stream, self._some
         rule: Keys = {"method": method, **some(0.1, product_limit=stream.randint(-6, 20))}
         if method in ("aligned", "even-odd"):
-            rule |= {"fraction_bits": self._bits()} | some(0.85, lost=stream.choice(LOST))
+            lost = stream.choice(ALIGNED_LOST if method == "aligned" else LOST)
+            rule |= {"fraction_bits": self._bits()} | some(0.85, lost=lost)
             rule |= some(0.25, zero_terms="count") | some(0.2, max_exp_floor=stream.randint(-30, 20))
             rule |= some(0.25, zero="ieee")
             if method == "even-odd":
@@ -160,6 +161,7 @@ class _UnitDrawer:
         keys: Keys = {"format": fmt, "rounding": stream.choice(ROUNDINGS)}
         keys["overflow"] = stream.choice(("saturate", "wrap") if fixed else OVERFLOWS)
         keys |= self._some(0.25, tiny="positive") | self._some(0.2, subnormals="flush")
+        keys |= self._some(0.1, zero_sign="any")
         if stream.random() < 0.2:
             keys["nan"] = "any" if stream.random() < 0.5 else self._nan(fmt)
         return keys

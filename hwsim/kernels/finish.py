@@ -17,7 +17,7 @@ from hwsim.kernels.floats import RoundingTarget, add_odd, fma_odd, round_in, set
 from hwsim.kernels.group import power
 from hwsim.kernels.integers import Int32s, Int64s, int32, int64
 from hwsim.kernels.lanes import NO_EXP
-from hwsim.kernels.lost import FLOOR, JAM
+from hwsim.kernels.lost import CEIL, FLOOR, JAM
 from hwsim.kernels.single import LEAST_PLACE, MASKED, ODD, SMALL
 from hwsim.kernels.vector_code import COLUMNS
 
@@ -87,6 +87,8 @@ def _finish(
             kept = np.trunc(scaled)
             if lost == FLOOR:
                 kept = np.floor(scaled)
+            elif lost == CEIL:
+                kept = np.ceil(scaled)
             elif lost == JAM and kept != scaled:
                 # The last bit of a magnitude, unless it is set.
                 kept += np.copysign(1.0, scaled) if kept * 0.5 == np.trunc(kept * 0.5) else 0.0

@@ -16,7 +16,7 @@ import numpy as np
 from hwsim.compiled import compiled, inlined
 from hwsim.kernels.integers import Int64s, int64
 from hwsim.kernels.lanes import NO_EXP
-from hwsim.kernels.lost import cut
+from hwsim.kernels.lost import cut, loses
 from hwsim.kernels.windows import NO_LIMIT, UNCUT, WindowNumbers
 from hwsim.kernels.words import (
     CLASS_SHIFT,
@@ -89,17 +89,30 @@ def cut_number(x: float, shift: int, lost: int) -> int:
 
 
 @compiled
-def wide_number(total: int, exp: int) -> float:
+def number_loses(x: float, shift: int) -> bool:
+    """Whether `cut_number` cuts a 1 off the magnitude of x * 2^shift."""
+    if x == 0:
+        return False
+    fraction, exp = math.frexp(abs(x))
+    return loses(int(fraction * 2.0**53), 53 - exp - shift)
+
+
+@compiled
+def wide_number(total: int, exp: int, sticky: bool) -> float:
     """total * 2^exp as a float64, rounded to odd. |total| below 2^62.
 
     One more rounding, to 51 bits or fewer, is then as if it were the only one.
+    sticky: the magnitude is more than that, by less than any place that such a rounding looks at.
     """
-    size = abs(total)
+    size, up = abs(total), int64(0)
     if size >= 1 << 53:
         low = size & 1023
-        size = (size >> 10 | int(low != 0)) << 10
+        size = (size >> 10 | int(low != 0 or sticky)) << 10
+    elif sticky:
+        up = int64(52 - leading(size))
+        size = size << up | 1
     # So far away, nothing but the sign tells in a result: all formats end long before.
-    value = math.ldexp(float(size), min(max(exp, -FAR), FAR))
+    value = math.ldexp(float(size), min(max(exp, -FAR), FAR) - up)
     return -value if total < 0 else value
 
 
@@ -264,6 +277,15 @@ def window_sum(rule: WindowNumbers, terms: GroupTerms, first: int, count: int, s
 
 
 @compiled
+def any_lost(rule: WindowNumbers, terms: GroupTerms, count: int, top: int, fine: int, c: float, with_c: bool) -> bool:
+    """Whether a term, or c where it is aligned, has a 1 below the window. Arguments as of `window_sum`."""
+    for i in range(count):
+        if loses(terms.sigs[i], top - terms.exps[i] + fine - rule.fraction_bits):
+            return True
+    return with_c and number_loses(c, rule.fraction_bits - top)
+
+
+@compiled
 def zero_of(rule: WindowNumbers, terms: GroupTerms, count: int, c: float, with_c: bool) -> float:
     """The zero that a sum of exactly zero is."""
     if not rule.ieee_zero:
@@ -306,7 +328,7 @@ def late_sum(rule: WindowNumbers, total: int, top: int, bits: int, c: float, emi
         lost = max(leading(abs(kept)) + unit_exp, int64(rule.late_emin)) - rule.late_total_bits - unit_exp
         if lost > 0:
             kept, unit_exp = cut(abs(kept), lost, kept < 0, rule.late_lost), unit_exp + lost
-    return zero if kept == 0 else wide_number(kept, unit_exp)
+    return zero if kept == 0 else wide_number(kept, unit_exp, False)
 
 
 @inlined
@@ -340,7 +362,10 @@ def group_sum(rule: WindowNumbers, lanes: Lanes, terms: GroupTerms, c: float, em
                 total += cut_number(c, bits - top, rule.lost)
     if rule.late:
         return late_sum(rule, total, top, bits, c, emin, zero)
-    return zero if total == 0 else wide_number(total, top - bits)
+    if total == 0:
+        return zero
+    sticky = rule.sticky == 1 and any_lost(rule, terms, count, top, fine, c, with_c)
+    return wide_number(total, top - bits, sticky)
 
 
 @compiled

@@ -4,7 +4,8 @@ For each column it does what a unit does:
 
 1. A product's exponent is the sum of its factors' exponents. max_exp is the largest of these and of the addend's.
 2. A product of significands is shifted down by its distance from max_exp. That truncates its magnitude; where
-   `sum.lost` is floor or jam, one is added to it, or its last bit is set, if a bit was lost and the rule asks for it.
+   `sum.lost` is floor, ceil or jam, one is added to it, or its last bit is set, if a bit was lost and the rule asks
+   for it.
 3. The product takes its sign, and all are summed.
 
 It is written in LLVM's own language because widths decide its speed: exponents stand in lanes of 8 or 16 bits,
@@ -32,7 +33,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from hwsim.kernels.lost import FLOOR, TRUNCATE
+from hwsim.kernels.lost import CEIL, FLOOR, JAM, TRUNCATE
 from hwsim.kernels.vector_code import I16, I32, V8, V16, V32, VECTOR, Builder, Kind, Value, VectorCode
 
 # Bytes from a sum to that of the next part: those of the sums of four tiles of columns.
@@ -178,13 +179,17 @@ class _GroupCode(VectorCode):
             shifted = b.lshr(product, distance)
             if self.lost != TRUNCATE:
                 inexact = b.icmp_unsigned("!=", b.shl(shifted, distance), product)
-                if self.lost == FLOOR:
-                    inexact = b.and_(inexact, negative)
-                    shifted = b.add(shifted, b.zext(inexact, V32))
-                else:
-                    shifted = b.or_(shifted, b.zext(inexact, V32))
+                shifted = self.with_lost(shifted, inexact, negative)
             self.add(sums, "all", shifted)
             self.add(sums, "negative", b.select(negative, shifted, self.splat(V32, 0)))
+
+    def with_lost(self, shifted: Value, inexact: Value, negative: Value) -> Value:
+        """Magnitudes that were shifted down, with what their lost bits add."""
+        b = self.b
+        if self.lost == JAM:
+            return b.or_(shifted, b.zext(inexact, V32))
+        grows = {FLOOR: negative, CEIL: b.not_(negative)}[self.lost]
+        return b.add(shifted, b.zext(b.and_(inexact, grows), V32))
 
     def distance16(self, exps: list[Value], top: Value, quad: int, half: int) -> Value:
         """How far two products of each column are below max_exp, in lanes of 16 bits."""

@@ -7,7 +7,7 @@ from typing import assert_never
 from hwsim.compiled import compiled
 from hwsim.spec.keys import Lost
 
-TRUNCATE, FLOOR, JAM, NEAREST_EVEN, NEAREST_AWAY, ONES_COMPLEMENT = range(6)
+TRUNCATE, FLOOR, CEIL, JAM, NEAREST_EVEN, NEAREST_AWAY, ONES_COMPLEMENT = range(7)
 
 
 def lost_number(lost: Lost) -> int:
@@ -17,6 +17,8 @@ def lost_number(lost: Lost) -> int:
             return TRUNCATE
         case "floor":
             return FLOOR
+        case "ceil":
+            return CEIL
         case "jam":
             return JAM
         case "rne":
@@ -30,7 +32,14 @@ def lost_number(lost: Lost) -> int:
 
 
 # The rules that `lanes` and `strips` have too.
-IN_VECTORS = (TRUNCATE, FLOOR, JAM)
+IN_VECTORS = (TRUNCATE, FLOOR, CEIL, JAM)
+
+
+@compiled
+def loses(sig: int, shift: int) -> bool:
+    """Whether a 1 of a magnitude is below its last `shift` places. sig below 2^62."""
+    down = min(max(shift, 0), 63)
+    return sig != (sig >> down) << down
 
 
 @compiled
@@ -45,6 +54,8 @@ def cut(sig: int, shift: int, negative: bool, lost: int) -> int:
         kept |= int(rest != 0)
     elif lost == FLOOR:
         kept += int(rest != 0 and negative)
+    elif lost == CEIL:
+        kept += int(rest != 0 and not negative)
     elif lost == NEAREST_EVEN:
         kept += int(rest > half or (rest == half and (kept & 1) == 1))
     elif lost == NEAREST_AWAY:

@@ -48,7 +48,9 @@ def dots_layout(unit: Unit, rule: AlignedSum) -> DotsLayout | None:
     size = rule.subgroup.lanes
     if size % 2 or size > MOST_IN_PART or lanes > MOST_LANES or isinstance(unit.result.format, FixedFormat):
         return None
-    if lost_number(rule.lost) not in (TRUNCATE, FLOOR) or any(scale.length(side) % size for side in ("a", "b")):
+    if rule.sticky or lost_number(rule.term_lost) not in (TRUNCATE, FLOOR):
+        return None
+    if any(scale.length(side) % size for side in ("a", "b")):
         return None
     if max(extent(fmt).span for fmt in unit.operands.multiplied) > FACTOR_BITS:
         return None

@@ -46,7 +46,7 @@ def vectors_of(unit: Unit, rule: AlignedSum) -> Vectors | None:
 
 def vectors_of_lanes(unit: Unit, rule: WindowSum, lanes: int) -> Vectors | None:
     """The narrowest lanes that hold a unit's window of so many products; None where none do."""
-    lost = lost_number(rule.lost)
+    lost = lost_number(rule.term_lost)
     quads = next((q for q in (1, 2, 4, MOST_QUADS) if lanes <= 4 * q), None)
     if quads is None or lost not in IN_VECTORS or _reaches(unit, rule) > FARTHEST:
         return None
@@ -61,7 +61,7 @@ def vectors_of_lanes(unit: Unit, rule: WindowSum, lanes: int) -> Vectors | None:
     shift_b = up - shift_a
     if lost == TRUNCATE and most < 1 << 15 and most * lanes < 1 << 31 and not shift_b:
         return Vectors(VectorLayout(quads, 16, exp_bits), lost, shift_a, 0, down, most * lanes)
-    # A floor adds one to every magnitude. What one sum does not hold is summed in two halves.
+    # Rounding down or up adds one to every magnitude. What one sum does not hold is summed in two halves.
     parts = 1 if (most + 1) * lanes < 1 << 32 else 2
     of_a_sum = lanes if parts == 1 else 2 * quads
     sums_fit = quads % parts == 0 and most < 1 << 31 and (most + 1) * of_a_sum < 1 << 32
@@ -75,7 +75,7 @@ def _one_plain_window(unit: Unit, rule: AlignedSum) -> bool:
     """Whether products go into one window by rules that vectors have."""
     if rule.subgroup is not None or rule.product_limit is not None or isinstance(unit.late, LateInWindow):
         return False
-    return rule.zero_terms == "skip" and rule.zero == "positive"
+    return rule.zero_terms == "skip" and rule.zero == "positive" and not rule.sticky
 
 
 def _one_scale_a_group(unit: Unit, scale: Scale) -> bool:

@@ -27,6 +27,7 @@ UNCUT = -1
 class WindowNumbers(NamedTuple):
     """How the terms of a group become one integer. Flags are 0 or 1, and what a unit has not is 0.
 
+    sticky: whether a sum knows that its terms lost a 1, whatever `lost` made of it.
     zero_exp: the exponent of the +0 that a group starts from where its addend is late, in a window of its own; NO_EXP
     where there is no such term.
     """
@@ -57,6 +58,7 @@ class WindowNumbers(NamedTuple):
     late_total_bits: int = UNCUT
     late_emin: int = 0
     zero_exp: int = NO_EXP
+    sticky: int = 0
 
 
 def window_numbers(unit: Unit, rule: WindowSum) -> WindowNumbers:
@@ -65,7 +67,7 @@ def window_numbers(unit: Unit, rule: WindowSum) -> WindowNumbers:
     numbers = WindowNumbers(
         lanes=unit.instruction.lanes,
         fraction_bits=rule.fraction_bits,
-        lost=lost_number(rule.lost),
+        lost=lost_number(rule.term_lost),
         product_fraction=a.fraction_bits + b.fraction_bits,
         count_zeros=int(rule.zero_terms == "count"),
         floor=NO_EXP if rule.max_exp_floor is None else clipped(rule.max_exp_floor),
@@ -73,6 +75,7 @@ def window_numbers(unit: Unit, rule: WindowSum) -> WindowNumbers:
         ieee_zero=int(rule.zero == "ieee"),
         rounds_down=int(unit.result.rounding == "rd"),
         addend=_addend(unit),
+        sticky=int(rule.sticky),
     )
     match unit.late:
         case LateInWindow() as late:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from hwsim.model.method import Summed, SumMethod, total_term
 from hwsim.model.terms import Term
-from hwsim.model.window import max_exponent, window
+from hwsim.model.window import any_lost, max_exponent, window
 from hwsim.spec import AlignedSum
 from hwsim.spec.keys import Rounding
 
@@ -27,6 +27,7 @@ class Aligned(SumMethod):
         if special is not None:
             max_exp = max_exponent(every, rule.zero_terms, rule.max_exp_floor)
             return Summed(special, max_exp=max_exp, aligned=(0,) * len(every), bits=bits)
-        kept = window(every, bits, rule.lost, rule.zero_terms, rule.max_exp_floor)
+        kept = window(every, bits, rule.term_lost, rule.zero_terms, rule.max_exp_floor)
         outcome = total_term(kept.total, kept.unit_exp, every, rule.zero, self.rounding)
-        return Summed(outcome, kept.total, kept.unit_exp, kept.max_exp, kept.aligned, bits)
+        sticky = rule.sticky and any_lost(every, kept)
+        return Summed(outcome, kept.total, kept.unit_exp, kept.max_exp, kept.aligned, bits, sticky=sticky)

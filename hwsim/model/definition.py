@@ -155,14 +155,14 @@ class Definition:
         """A group's result as the next group's addend."""
         return addend_term(self.unit.result.format, code)
 
-    def round(self, total: int, max_exp: int | None) -> Rounded:
-        """The sum of a window, rounded to the result format; max_exp None is a sum of zero.
+    def round(self, total: int, max_exp: int | None, sticky: bool) -> Rounded:
+        """The sum of a window, rounded to the result format; max_exp None is a sum of zero. sticky: as `Summed` has it.
 
         Raises ValueError for a unit without a window.
         """
         if not isinstance(self.unit.sum, WindowSum):
             raise InputError(f"{self.unit.name} has no window: its method is {self.unit.sum.method}")
-        return self.rounding.total(total, None if max_exp is None else max_exp - self.unit.sum.fraction_bits)
+        return self.rounding.total(total, None if max_exp is None else max_exp - self.unit.sum.fraction_bits, 0, sticky)
 
     def multiply(self, lanes: GroupOperands) -> tuple[list[int | None], tuple[Term, ...], tuple[Subgroup, ...]]:
         """What shared scales add to each product's exponent, the products, and their scaled sums, as far as there are.
@@ -203,7 +203,7 @@ class Definition:
         terms = tuple(part.term for part in subgroups) if subgroups else products
         special = combine_specials(terms if addend is None else (*terms, addend))
         summed = self._method.sum(terms, addend, special)
-        rounded = self.rounding.term(summed.outcome)
+        rounded = self.rounding.term(summed.outcome, summed.sticky)
         group = Group(
             unit=self.unit,
             index=lanes.group,
@@ -226,6 +226,7 @@ class Definition:
             halves=summed.halves,
             subgroups=subgroups,
             steps=summed.additions,
+            sticky=summed.sticky,
         )
         return group, self._method.carried(summed, rounded.code)
 

@@ -40,6 +40,8 @@ class Summed(NamedTuple):
 
     outcome: the sum as a term, which may be NaN, infinite or a zero with a sign: what is rounded to the result.
     total * 2^unit_exp is the sum in integers; unit_exp is None where every term is zero, or one is special.
+    sticky: whether the sum is also more than `total` in magnitude, by less than any place that a rounding looks at:
+    whether a window's terms lost a 1 that its rule keeps for the rounding.
     max_exp, aligned, bits: of a window. halves: of `even-odd`. additions: of `sequential` and `pairwise`, in order.
     """
 
@@ -51,6 +53,7 @@ class Summed(NamedTuple):
     bits: int = 0
     halves: Halves | None = None
     additions: tuple[Addition, ...] = ()
+    sticky: bool = False
 
 
 class SumMethod(ABC):

@@ -53,7 +53,7 @@ class ReadAligned(SumMethod):
         if self.rule.unrounded:
             total, unit_exp = exact_sum((products, start))
             return total_term(total, unit_exp, (*terms, start), self.rule.zero, rounding)
-        partial = addend_term(self.result.rule.format, self.result.term(products).code)
+        partial = addend_term(self.result.rule.format, self.result.term(products, False).code)
         special = combine_specials((start, partial))
         if special is not None:
             return special

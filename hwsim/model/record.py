@@ -30,6 +30,7 @@ class Group:
     max_exp: the largest exponent of the terms that count; None when all are zero, or without a window.
     fraction_bits: of the window of `total`, below 2^max_exp. aligned: the terms in units of
     2^(max_exp - fraction_bits), the addend last. total: their sum.
+    sticky: whether terms lost bits of which the rounding of `total` is told, by a 1 below its magnitude.
     rounded: the result, in the result format's container, with its flags: overflow, inexact, tiny.
     Of `even-odd`, `aligned` is in units of each half's window, and max_exp and total are those of both together; of
     `exact`, total is the exact sum so far in units of 2^unit_exp, and there is neither max_exp nor alignment; of
@@ -58,6 +59,7 @@ class Group:
     halves: Halves | None
     subgroups: tuple[Subgroup, ...]
     steps: tuple[Addition, ...]
+    sticky: bool
 
     @property
     def indices(self) -> tuple[int, ...]:

@@ -6,7 +6,7 @@ from functools import cached_property
 
 from hwsim.errors import InputError
 from hwsim.formats import Class, FixedFormat
-from hwsim.model.rounding import Rounded, flush, infinity_code, pack, round_fixed, round_to
+from hwsim.model.rounding import Rounded, flush, infinity_code, pack, round_fixed, round_to, with_sticky
 from hwsim.model.terms import Term
 from hwsim.spec.parts import ResultRule
 
@@ -17,9 +17,14 @@ class ResultRounding:
     def __init__(self, rule: ResultRule):
         self.rule = rule
 
-    def total(self, total: int, unit_exp: int | None, sign: int = 0) -> Rounded:
-        """total * 2^unit_exp, rounded. sign: of a sum of zero; unit_exp None is one too."""
+    def total(self, total: int, unit_exp: int | None, sign: int = 0, sticky: bool = False) -> Rounded:
+        """total * 2^unit_exp, rounded. sign: of a sum of zero; unit_exp None is one too.
+
+        sticky: its magnitude is more than that by less than any place that the rounding looks at; not of a sum of zero.
+        """
         rule, fmt = self.rule, self.rule.format
+        if sticky and total != 0 and unit_exp is not None:
+            total, unit_exp = with_sticky(total, unit_exp, fmt)
         negative = int(total < 0)
         if isinstance(fmt, FixedFormat):
             if total == 0 or unit_exp is None:
@@ -31,11 +36,11 @@ class ResultRounding:
         rounded = rounded._replace(code=self._own(rounded.code))
         return flush(fmt, rounded, rule.tiny) if rule.subnormals == "flush" else rounded
 
-    def term(self, term: Term) -> Rounded:
-        """A sum as a term, rounded."""
+    def term(self, term: Term, sticky: bool) -> Rounded:
+        """A sum as a term, rounded. sticky: as in `total`."""
         if term.cls in (Class.NAN, Class.INFINITY):
             return self.special(term)
-        return self.total(-term.sig if term.sign else term.sig, term.exp - term.fraction_bits, term.sign)
+        return self.total(-term.sig if term.sign else term.sig, term.exp - term.fraction_bits, term.sign, sticky)
 
     def special(self, term: Term) -> Rounded:
         """The result of a sum that is NaN or infinite. Raises ValueError for a fixed format, which has neither."""

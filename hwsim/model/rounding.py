@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple, assert_never
 from hwsim.errors import InputError
 from hwsim.formats import FixedFormat, FloatFormat
 from hwsim.model.window import round_magnitude
-from hwsim.spec.keys import Overflow, Rounding
+from hwsim.spec.keys import Number, Overflow, Rounding
 
 TinySign = Literal["signed", "positive"]
 
@@ -24,6 +24,20 @@ class Rounded(NamedTuple):
     overflow: bool = False
     inexact: bool = False
     tiny: bool = False
+
+
+def with_sticky(total: int, unit_exp: int, fmt: Number) -> tuple[int, int]:
+    """total * 2^unit_exp and a 1 farther below than any rounding to `fmt` tells from an infinitely small one.
+
+    total: other than zero; the 1 adds to its magnitude. Returns the integer, and the exponent of its unit.
+    A float's last place is at most `fraction_bits` below the total's, and half of it one more; a fixed format's stands
+    where it stands.
+    """
+    places = fmt.fraction_bits + 2
+    if isinstance(fmt, FixedFormat):
+        places = max(2, places + unit_exp)
+    magnitude = (abs(total) << places) | 1
+    return (-magnitude if total < 0 else magnitude), unit_exp - places
 
 
 def round_to(

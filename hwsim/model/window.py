@@ -70,6 +70,8 @@ def cut_magnitude(sig: int, shift: int, sign: int, lost: Lost) -> int:
             return sig >> shift if shift > 0 else sig << -shift
         case "floor":
             return round_magnitude(sig, shift, sign, "rd")
+        case "ceil":
+            return round_magnitude(sig, shift, sign, "ru")
         case "jam":
             return round_magnitude(sig, shift, sign, "rto")
         case "rne" | "rna":
@@ -90,6 +92,16 @@ def align(term: Term, max_exp: int, fraction_bits: int, lost: Lost) -> int:
     return -magnitude if term.sign else magnitude
 
 
+def lost_part(term: Term, max_exp: int, fraction_bits: int) -> int:
+    """The bits of a term's magnitude below the window, in units of its own last place: 0 where none of them is set."""
+    return low_bits(term.sig, (max_exp - term.exp) + term.fraction_bits - fraction_bits)
+
+
+def low_bits(sig: int, places: int) -> int:
+    """The lowest places of a magnitude; 0 where there are none. places: may be negative."""
+    return 0 if places <= 0 else sig & ((1 << places) - 1)
+
+
 class AlignedTerms(NamedTuple):
     """Terms in units of 2^(max_exp - fraction_bits), and their sum. max_exp: None where every term is zero."""
 
@@ -108,6 +120,13 @@ class AlignedTerms(NamedTuple):
     def unit_exp(self) -> int | None:
         """The exponent of the unit of the sum; None where every term is zero."""
         return None if self.max_exp is None else self.max_exp - self.fraction_bits
+
+
+def any_lost(terms: Sequence[Term], kept: AlignedTerms) -> bool:
+    """Whether any bit of the magnitudes of `kept`'s terms is set below its window."""
+    if kept.max_exp is None:
+        return False
+    return sum(lost_part(term, kept.max_exp, kept.fraction_bits) for term in terms) != 0
 
 
 def window(

@@ -19,7 +19,7 @@ from hwsim.formats import Class, FloatFormat
 from hwsim.model.addition import combine_specials
 from hwsim.model.terms import Term as ModelTerm
 from hwsim.model.terms import addend_term
-from hwsim.model.window import align
+from hwsim.model.window import align, lost_part
 from hwsim.prove.btor import Circuit
 from hwsim.prove.circuits import connected, fixed
 from hwsim.prove.claims import AnyClaim, Claim, FormClaim
@@ -32,6 +32,7 @@ from hwsim.prove.logic import (
     implies,
     is_one,
     negated,
+    same,
     substituted,
     true,
     value,
@@ -120,7 +121,8 @@ class AlignedClaims(WindowClaims):
 
     def _without_products(self, addend: ModelTerm) -> int:
         zero = ModelTerm(0, 0, 0, self.n.product_fraction_bits, Class.ZERO)
-        return self.model.rounding.term(self.model._method.sum([zero], addend, None).outcome).code
+        summed = self.model._method.sum([zero], addend, None)
+        return self.model.rounding.term(summed.outcome, summed.sticky).code
 
     def _no_product_signs(self) -> AnyClaim:
         """What is shown of products of +0 is so of all that are zero."""
@@ -231,9 +233,11 @@ class AlignedClaims(WindowClaims):
                 least = n.floor - n.product_bias
                 top = ite(as_integer(top) >= least, top, least)
             every = [term for term in (*products, terms[2]) if term.cls is Class.NORMAL]
-            total = sum(align(term, summed.max_exp, n.fraction_bits, self.rule.lost) for term in every)  # type: ignore[arg-type, misc]
+            total = sum(align(term, summed.max_exp, n.fraction_bits, self.rule.term_lost) for term in every)  # type: ignore[arg-type, misc]
             unit = top - n.fraction_bits
+            lost = sum(lost_part(term, summed.max_exp, n.fraction_bits) for term in every) if n.sticky else 0  # type: ignore[arg-type, misc]
             return both(
+                same(holds(summed.sticky), holds(as_integer(lost) != 0)),
                 holds(as_integer(summed.total) == total), holds(as_integer(summed.max_exp) == top),
                 holds(as_integer(summed.unit_exp) == unit),
             )  # fmt: skip

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Literal
 
+from hwsim.cosim.dutdesign import largest_number
 from hwsim.formats import Class, FloatFormat, Format
 from hwsim.model.scales import scale_exponent
 from hwsim.model.terms import Term as ModelTerm
@@ -42,7 +43,7 @@ from hwsim.prove.maxima import without_maxima
 from hwsim.prove.relations import SPECIAL, StepCircuits, each, exactly, holds
 from hwsim.prove.symbolic import Integer, as_integer, ite
 from hwsim.rtl.numbers import WindowRanges
-from hwsim.spec import Unit
+from hwsim.spec import Unit, Unpromised, unpromised
 
 
 class DesignRanges(WindowRanges):
@@ -319,18 +320,29 @@ class DesignClaims(AlignedClaims):
         )  # fmt: skip
 
 
-def with_code(circuit: Circuit, unit: Unit, model_nan: int, any_nan: FloatFormat | None, above: int) -> Circuit:
+def with_plain_zeros(unit: Unit) -> Unit:
+    """A unit; where the signs of its zeros are not promised, that of one plain window whose zeros are all +0."""
+    if unpromised(unit).zeros is None:
+        return unit
+    return unit.model_copy(update={"result": unit.result.model_copy(update={"tiny": "positive"})})
+
+
+def with_code(circuit: Circuit, unit: Unit, model_nan: int, good: Unpromised) -> Circuit:
     """The last step, with code and NaN of its container `o__result`, as our own has them.
 
-    any_nan: the format, where any NaN will do for another; above: the magnitude above which are all NaN.
+    good: what of the result is not promised: any NaN is the model's then, and -0 is +0.
     """
     fmt = unit.result.format
     assert isinstance(fmt, FloatFormat)
     whole = circuit.outputs["o__result"]
     canonical = value(model_nan, width(whole))
-    if any_nan is not None:
+    if (any_nan := good.nans) is not None:
         magnitude = op(Kind.BV_AND, whole, value((any_nan.sign_bit - 1) << any_nan.padding, width(whole)))
+        above = largest_number(any_nan)
         whole = choose(op(Kind.BV_UGT, magnitude, value(above, width(whole))), canonical, whole)
+    if good.minus_zero is not None:
+        zero = value(0, width(whole))
+        whole = choose(same(whole, value(good.minus_zero, width(whole))), zero, whole)
     nan = as_bit(same(whole, canonical)) if fmt.is_nan(model_nan >> fmt.padding) else value(0, 1)
     code = part(whole, fmt.padding, fmt.bits)
     return replace(circuit, outputs={"o__result": whole, "o__nan": nan, "o__code": code})

@@ -102,6 +102,7 @@ class _DutProof:
             self.notes += notes
         else:
             self.notes += [f"not shown: {one}" for one in self._left_out()]
+        self.notes += [f"not compared: {one}" for one in self.design.unpromised.left_out()]
         return ProofReport(
             unit=self.design.name,
             title=f"Proof of {self.design.name} as {self.design.unit.name}",

@@ -10,13 +10,13 @@ from typing import Any, Literal
 
 from hwsim.cases.case import Case
 from hwsim.cases.random_cases import random_cases
-from hwsim.cosim.dutdesign import DutDesign, largest_number
+from hwsim.cosim.dutdesign import DutDesign
 from hwsim.cosim.suites import Filter, expected_codes
 from hwsim.formats import Format
 from hwsim.model.definition import Definition
 from hwsim.prove.boundaries import Boundaries
 from hwsim.prove.claims import AnyClaim, Claim
-from hwsim.prove.designclaims import DesignClaims, DesignRanges, constant_ports, with_code
+from hwsim.prove.designclaims import DesignClaims, DesignRanges, constant_ports, with_code, with_plain_zeros
 from hwsim.prove.dutcase import DesignAsRead
 from hwsim.prove.example import Examples
 from hwsim.prove.logic import Term, both, same, substituted
@@ -54,7 +54,8 @@ class StepsOf:
 
     def __init__(self, design: DutDesign, followed: BeatResult, seconds: float):
         plain_window(design.unit, "is proved step by step of our own RTL alone").demand()
-        self.design, self.followed, self.unit, self.seconds = design, followed, design.unit, seconds
+        # Where no sign of a zero is promised, all zeros are +0: the model's here, and the design's in `with_code`.
+        self.design, self.followed, self.unit, self.seconds = design, followed, with_plain_zeros(design.unit), seconds
         self._demand_one_group()
         self.own = WindowRanges(self.unit)
         plain = Boundaries(design, followed, self.own)
@@ -64,6 +65,8 @@ class StepsOf:
     def _demand_one_group(self) -> None:
         if self.unit.promotion is not None:
             raise self.design.dut.wrong("steps", f"must not be given: {self.unit.name} has a promotion")
+        if isinstance(self.unit.sum, AlignedSum) and self.unit.sum.sticky:
+            raise self.design.dut.wrong("steps", "must not be given: sum.lost is sticky, which no step's signals tell")
         lanes = self.unit.instruction.lanes
         if self.design.products != lanes:
             rule = f"need beats of one group: {lanes} products, not {self.design.products}"
@@ -118,9 +121,7 @@ class StepsOf:
         fields = {one.name: one.field(one.bits) for one in b.signals()}
         by = {term: fields[name[3:]] for step in circuits.values() for name, term in step.inputs.items()}
         wiring = self._wiring(boundaries, circuits, fields, by)
-        any_nan = self.design.any_nan
-        above = 0 if any_nan is None else largest_number(any_nan)
-        circuits["round"] = with_code(circuits["round"], self.unit, self.model_nan, any_nan, above)
+        circuits["round"] = with_code(circuits["round"], self.unit, self.model_nan, self.design.unpromised)
         parts = StepCircuits(front, front, front, *circuits.values())
         constants = {one.name: one.field(None) for one in b.signals() if one.bits is None}
         carries = b.file.align.aligned.carry is not None
@@ -191,9 +192,7 @@ class DesignExamples(Examples):
         return next((case for case, *codes in zip(cases, expected, got, strict=True) if not self._equal(*codes)), None)
 
     def _equal(self, expected: int, got: int) -> bool:
-        fmt = self.design.any_nan
-        both_nan = fmt is not None and all(fmt.is_nan(code >> fmt.padding) for code in (expected, got))
-        return expected == got or both_nan
+        return self.design.unpromised.same(expected, got)
 
     def _cases(self, claim: AnyClaim) -> Iterator[Case]:
         for case in super()._cases(claim):

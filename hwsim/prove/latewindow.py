@@ -272,8 +272,9 @@ class LateWindowClaims(WindowsClaims):
 class Recorded(ResultRounding):
     """A rounding that returns what it is given."""
 
-    def total(self, total: int, unit_exp: int | None, sign: int = 0) -> Rounded:
-        """What is rounded, in the place of the code."""
+    def total(self, total: int, unit_exp: int | None, sign: int = 0, sticky: bool = False) -> Rounded:
+        """What is rounded, in the place of the code; of no sum that a late addend's window takes bits are kept."""
+        assert sticky is False
         return Rounded((total, unit_exp, sign), None)  # type: ignore[arg-type]
 
     def special(self, term: ModelTerm) -> Rounded:

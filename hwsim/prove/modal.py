@@ -102,7 +102,7 @@ class ModalClaims(DatapathClaims):
             negative = 1 if sign else 0
             short = ModelTerm(negative, exp, sig, n.product_fraction_bits - zeros, Class.NORMAL)
             long = short._replace(sig=sig << zeros, fraction_bits=n.product_fraction_bits)
-            one, other = (align(term, top, n.fraction_bits, n.rule.lost) for term in (short, long))
+            one, other = (align(term, top, n.fraction_bits, n.rule.term_lost) for term in (short, long))
             return holds(as_integer(one) == other)
 
         return Claim(

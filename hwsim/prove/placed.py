@@ -188,7 +188,7 @@ class Placing:
         show += tuple(self.followed.undefined)
         points = MeetingPoints(result, self._samples(terms), known)
         questions = tuple(
-            PlacedQuestion(is_right(result, case.code, self.design.any_nan), (case.condition,), case.met, show)
+            PlacedQuestion(is_right(result, case.code, self.design.unpromised), (case.condition,), case.met, show)
             for case in self._cases(lanes)
         )
         return PlacedProducts(lanes, points, questions)

@@ -265,7 +265,7 @@ class RoundedSumClaims(RoundedProductClaims):
         said, can_be_nan = is_one(circuit.outputs["o__nan"]), n.result.is_nan(own >> padding)
 
         def right() -> Term:
-            result = self.model.rounding.term(addend_term(self.fmt, sum_code)).code
+            result = self.model.rounding.term(addend_term(self.fmt, sum_code), False).code
             number = both(negated(said), holds(found << padding == result))
             if not can_be_nan:
                 return number

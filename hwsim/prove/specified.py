@@ -16,7 +16,7 @@ import hwsim.model.rounded
 import hwsim.model.scales
 import hwsim.model.window
 from hwsim.cosim.dutdesign import largest_number
-from hwsim.formats import Fields, FloatFormat, Format
+from hwsim.formats import Fields, Format
 from hwsim.model.definition import Definition
 from hwsim.model.result import ResultRounding
 from hwsim.prove.explore import given, paths
@@ -24,7 +24,7 @@ from hwsim.prove.logic import Kind, Term, both, either, op, value
 from hwsim.prove.relations import holds
 from hwsim.prove.summaries import Called, Place, Summaries
 from hwsim.prove.symbolic import Integer, as_integer
-from hwsim.spec import Unit
+from hwsim.spec import Unit, Unpromised
 
 Codes = Sequence[Any]
 
@@ -150,11 +150,14 @@ def _complemented(call: Called, number: Integer, sign: Integer) -> Iterator[Met]
         yield Met(call.name, number, call.given, (number - less).between(0, (1 << bits) - 1), less)
 
 
-def is_right(got: Term, code: Any, any_nan: FloatFormat | None) -> Term:
-    """Whether a result's container is a code. any_nan: the format, where any NaN will do for another."""
+def is_right(got: Term, code: Any, good: Unpromised) -> Term:
+    """Whether a result's container is a code, as far as that is promised."""
     found = Integer.unsigned(got)
-    equal = holds(found == code)
-    if any_nan is None:
-        return equal
-    mask, above = (any_nan.sign_bit - 1) << any_nan.padding, largest_number(any_nan)
-    return either(equal, both(*(holds((as_integer(one) & mask) > above) for one in (code, found))))
+    right, any_nan, minus_zero = [holds(found == code)], good.nans, good.minus_zero
+    if any_nan is not None:
+        mask, above = (any_nan.sign_bit - 1) << any_nan.padding, largest_number(any_nan)
+        right.append(both(*(holds((as_integer(one) & mask) > above) for one in (code, found))))
+    if minus_zero is not None:
+        zeros = (either(*(holds(as_integer(one) == zero) for zero in (0, minus_zero))) for one in (code, found))
+        right.append(both(*zeros))
+    return either(*right)

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from hwsim.formats import Class
 from hwsim.model.terms import Term as ModelTerm
-from hwsim.model.window import align
+from hwsim.model.window import align, lost_part
 from hwsim.prove.btor import Circuit
 from hwsim.prove.claims import AnyClaim, Claim, FormClaim
 from hwsim.prove.explore import Path, paths
@@ -30,7 +30,7 @@ from hwsim.prove.maxima import without_maxima
 from hwsim.prove.operands import OperandClaims
 from hwsim.prove.relations import SPECIAL, each, exactly, holds
 from hwsim.prove.results import is_result, of_every_total
-from hwsim.prove.symbolic import Integer, as_integer, ite
+from hwsim.prove.symbolic import Integer, Truth, as_integer, ite
 
 AT_ONCE = 128  # bits of sums of which rounding is decided at once
 
@@ -134,7 +134,9 @@ class WindowClaims(OperandClaims):
         return Claim(
             "lane: zero aligned", "a product of zero leaves nothing in the window", "both signs, every max_exp",
             (*self._is_zero(*ports[1:]), exactly(self._max_exp(circuit.inputs, "i__max_exp"), *self.n.max_exp)),
-            holds(Integer.signed(ones) + Integer.unsigned(carry) == 0), (*ports, circuit.inputs["i__max_exp"]),
+            both(holds(Integer.signed(ones) + Integer.unsigned(carry) == 0),
+                 *([negated(self._lost_bit(0))] if self.n.sticky else [])),
+            (*ports, circuit.inputs["i__max_exp"]),
         )  # fmt: skip
 
     def _is_zero(self, exp: Term, sig: Term) -> tuple[Term, ...]:
@@ -164,10 +166,10 @@ class WindowClaims(OperandClaims):
         def aligned() -> object:
             if not term.sig:
                 return 0
-            return align(term, max_exp, self.n.fraction_bits, self.rule.lost)
+            return align(term, max_exp, self.n.fraction_bits, self.rule.term_lost)
 
         right = each([Path(path.condition, holds(found == path.result)) for path in paths(aligned, known)])
-        more = [right, holds(abs(found) <= bound)]
+        more = [right, holds(abs(found) <= bound), *self._says_lost(lane, term, max_exp, known)]
         if self._carries == "sign":
             more.append(same(carry, op(Kind.BV_EXTRACT, ones, indices=[width(ones) - 1] * 2)))
         place = "addend" if lane == self.n.lanes else f"terms__{lane}"
@@ -176,6 +178,22 @@ class WindowClaims(OperandClaims):
             name, "it is what the model aligns, and within its bound", "a term at or below max_exp", tuple(known),
             both(*more), tuple(show),
         )  # fmt: skip
+
+    def _says_lost(self, lane: int, term: ModelTerm, max_exp: Any, known: Sequence[Term]) -> list[Term]:
+        """That the bit of a term says whether it lost a 1, where there are such bits."""
+        if not self.n.sticky:
+            return []
+        said = self._lost_bit(lane)
+
+        def right(lost: Any) -> Term:
+            return same(said, holds(as_integer(lost) != 0))
+
+        found = paths(lambda: lost_part(term, max_exp, self.n.fraction_bits) if term.sig else 0, known)
+        return [each([Path(path.condition, right(path.result)) for path in found])]
+
+    def _lost_bit(self, lane: int) -> Term:
+        """Whether a term lost a 1, as alignment says it."""
+        return is_one(self.parts.align.outputs[f"o__lost__{lane}"])
 
     @property
     def _carries(self) -> Literal["sign", "bit", "none"]:
@@ -211,10 +229,12 @@ class WindowClaims(OperandClaims):
         fields = ("sign", "exp", "sig")
         for lane in range(1, self.n.lanes):
             by = {circuit.inputs[f"i__terms__0__{one}"]: circuit.inputs[f"i__terms__{lane}__{one}"] for one in fields}
-            for part in ("ones", "carry"):
-                term = substituted(circuit.outputs[f"o__aligned__0__{part}"], by)
-                if term != circuit.outputs[f"o__aligned__{lane}__{part}"]:
+            for field in ("ones", "carry"):
+                term = substituted(circuit.outputs[f"o__aligned__0__{field}"], by)
+                if term != circuit.outputs[f"o__aligned__{lane}__{field}"]:
                     return False
+            if self.n.sticky and substituted(self._lost_bit(0), by) != self._lost_bit(lane):
+                return False
         return True
 
     def _lifted(self, top: object, known: Sequence[Term]) -> Claim:
@@ -233,10 +253,11 @@ class WindowClaims(OperandClaims):
             max_exp = as_integer(top) - n.product_bias
 
             def aligned(term: ModelTerm = term, max_exp: object = max_exp) -> object:
-                return align(term, max_exp, n.fraction_bits, self.rule.lost) if term.sig else 0  # type: ignore[arg-type]
+                return align(term, max_exp, n.fraction_bits, self.rule.term_lost) if term.sig else 0  # type: ignore[arg-type]
 
             found_paths = paths(aligned, [*known, here])
             claims.append(implies(here, each([Path(one.condition, holds(found == one.result)) for one in found_paths])))
+            claims += [implies(here, one) for one in self._says_lost(n.lanes, term, max_exp, [*known, here])]
         return Claim(
             "addend: lifted", "beside a product a subnormal with a hidden bit leaves what it leaves without",
             "subnormal addends", tuple(known), both(*claims),
@@ -249,6 +270,9 @@ class WindowClaims(OperandClaims):
         yield FormClaim(
             "sum", "the total is the sum of all aligned terms, exactly", f"{self.n.lanes + 1} terms", self._is_sum
         )
+        if self.n.sticky:
+            bits = [f"o__lost__{lane}" for lane in range(self.n.lanes + 1)]
+            yield self._passed("sum, of lost bits", self.parts.sum, bits)
 
     def _is_sum(self) -> bool:
         circuit, n = self.parts.sum, self.n
@@ -289,11 +313,13 @@ class WindowClaims(OperandClaims):
             *(negated(is_one(circuit.inputs[f"i__special__{flag}"])) for flag in SPECIAL),
         ]  # fmt: skip
         is_code = is_result(circuit, n.result, self.model.nan)
+        lost = [circuit.inputs[f"i__lost__{lane}"] for lane in range(n.lanes + 1)] if n.sticky else []
+        sticky: Any = Truth(either(*map(is_one, lost))) if lost else False
 
         def right(total: Any, assumed: Sequence[Term]) -> Term:
-            found = paths(lambda: self.model.round(total, top - n.product_bias).code, assumed)
+            found = paths(lambda: self.model.round(total, top - n.product_bias, sticky).code, assumed)
             return each([Path(path.condition, is_code(path.result)) for path in found])
 
         yield from of_every_total(
-            right, port, n.sum_most, known, (circuit.inputs["i__max_exp"],), over="every max_exp", at_once=AT_ONCE
+            right, port, n.sum_most, known, (circuit.inputs["i__max_exp"], *lost), over="every max_exp", at_once=AT_ONCE
         )

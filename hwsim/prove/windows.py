@@ -17,7 +17,7 @@ from hwsim.model import window as window_module
 from hwsim.model.even_odd import combine
 from hwsim.model.method import sum_zero_sign
 from hwsim.model.terms import Term as ModelTerm
-from hwsim.model.window import AlignedTerms, align, cut_magnitude
+from hwsim.model.window import AlignedTerms, align, any_lost, cut_magnitude, low_bits
 from hwsim.prove.anyalignment import any_alignment
 from hwsim.prove.btor import Circuit
 from hwsim.prove.claims import AnyClaim, Claim, FormClaim
@@ -29,6 +29,7 @@ from hwsim.prove.logic import (
     either,
     implies,
     negated,
+    same,
     true,
     width,
 )
@@ -162,7 +163,7 @@ class WindowsClaims(WindowStepClaims):
 
     def _trailing_term(self) -> Claim:
         """A term leaves in a window what twice its significand does with one more fraction bit."""
-        n, bits, lost = self.n, self.rule.fraction_bits, self.rule.lost
+        n, bits, lost = self.n, self.rule.fraction_bits, self.rule.term_lost
         spans = [
             (n.term_exp[0], n.term_fraction_bits),
             *([(self._span("inner")[0], self._fraction_bits("inner"))] if n.inner else []),
@@ -176,7 +177,8 @@ class WindowsClaims(WindowStepClaims):
 
         def same_left() -> Term:
             left = [[cut_magnitude(inside << one, places + one, sign, lost) for one in (0, 1)] for sign in (0, 1)]
-            return both(*(holds(as_integer(first) == second) for first, second in left))
+            below = [holds(as_integer(low_bits(inside << one, places + one)) != 0) for one in (0, 1)]
+            return both(*(holds(as_integer(first) == second) for first, second in left), same(*below))
 
         return Claim(
             "composition: trailing zeros", "a term leaves what twice as much of half its unit does", "every term",
@@ -191,7 +193,7 @@ class WindowsClaims(WindowStepClaims):
         wanted = []
         for sign in (0, 1):
             term = ModelTerm(sign, exp, 0, self.n.term_fraction_bits, Class.ZERO)
-            found = paths(lambda term=term: align(term, top, self.rule.fraction_bits, self.rule.lost), known)  # type: ignore[misc]
+            found = paths(lambda term=term: align(term, top, self.rule.fraction_bits, self.rule.term_lost), known)  # type: ignore[misc]
             wanted.append(each([Path(path.condition, holds(as_integer(path.result) == 0)) for path in found]))
         return Claim(
             "composition: zero", "a term of zero leaves nothing in a window", "both signs, every exponent and max_exp",
@@ -213,6 +215,8 @@ class WindowsClaims(WindowStepClaims):
             right.append(self._same_number(again.max_exp, summed.max_exp))
         right += [self._is_window(window, every[at :: len(windows)]) for at, window in enumerate(windows)]
         right.append(self._same_number(whole.unit_exp, summed.unit_exp))
+        if self.n.sticky:
+            right.append(same(holds(summed.sticky), holds(any_lost(every, whole))))
         outcome = summed.outcome
         if outcome.cls is Class.NORMAL:
             signed = ite(as_integer(outcome.sign) == 1, -as_integer(outcome.sig), outcome.sig)
@@ -243,7 +247,7 @@ class WindowsClaims(WindowStepClaims):
             top = ite(as_integer(top) >= least, top, least)
         if found.max_exp is None:
             return negated(true())
-        left = [align(term, found.max_exp, rule.fraction_bits, rule.lost) for term in terms]
+        left = [align(term, found.max_exp, rule.fraction_bits, rule.term_lost) for term in terms]
         return both(
             holds(as_integer(found.max_exp) == top), holds(as_integer(found.total) == sum(left)),
             holds(found.fraction_bits == (rule.fraction_bits)),

@@ -9,7 +9,7 @@ from typing import Any
 from hwsim.formats import Class
 from hwsim.model.even_odd import combine
 from hwsim.model.terms import Term as ModelTerm
-from hwsim.model.window import AlignedTerms, align
+from hwsim.model.window import AlignedTerms, align, lost_part
 from hwsim.prove.btor import Circuit
 from hwsim.prove.claims import AnyClaim, Claim, FormClaim
 from hwsim.prove.explore import Path, paths
@@ -28,7 +28,7 @@ from hwsim.prove.logic import (
 )
 from hwsim.prove.relations import SPECIAL, each, exactly, holds
 from hwsim.prove.results import is_result
-from hwsim.prove.symbolic import Integer, Truth
+from hwsim.prove.symbolic import Integer, Truth, as_integer
 from hwsim.prove.windowterms import WindowTermClaims
 from hwsim.rtl.lost import lost_bits
 from hwsim.spec.keys import Lost
@@ -139,10 +139,10 @@ class WindowStepClaims(WindowTermClaims):
         def aligned() -> object:
             if not term.sig:
                 return 0
-            return align(term, top, self.rule.fraction_bits, self.rule.lost)
+            return align(term, top, self.rule.fraction_bits, self.rule.term_lost)
 
         right = each([Path(path.condition, holds(found == path.result)) for path in paths(aligned, known)])
-        within = holds(abs(found) <= self._bound(at))
+        within = both(holds(abs(found) <= self._bound(at)), *self._says_lost(at, term, top, known))
         place = self._ports_of(at)
         show = [term for name, term in circuit.inputs.items() if place in name or "max_exp" in name]
         return Claim(
@@ -150,9 +150,17 @@ class WindowStepClaims(WindowTermClaims):
             tuple(known), both(right, within), tuple(show),
         )  # fmt: skip
 
+    def _says_lost(self, at: int, term: ModelTerm, top: Any, known: Sequence[Term]) -> list[Term]:
+        """That the bit of a term says whether it lost a 1, where there are such bits."""
+        if not self.n.sticky:
+            return []
+        said = is_one(self.parts.align.outputs[f"o__lost__{at}"])
+        found = paths(lambda: lost_part(term, top, self.rule.fraction_bits) if term.sig else 0, known)
+        return [each([Path(path.condition, same(said, holds(as_integer(path.result) != 0))) for path in found])]
+
     def _bound(self, at: int) -> int:
         """The most that a term leaves in its window."""
-        n, bits, lost = self.n, self.rule.fraction_bits, self.rule.lost
+        n, bits, lost = self.n, self.rule.fraction_bits, self.rule.term_lost
         if at < n.terms:
             return most_in_window(n.term_most, n.term_fraction_bits, bits, lost)
         own = self._fraction_bits("inner")
@@ -164,8 +172,9 @@ class WindowStepClaims(WindowTermClaims):
             by = {circuit.inputs[f"i__terms__0__{one}"]: circuit.inputs[f"i__terms__{at}__{one}"]
                   for one in ("sign", "exp", "sig", "nonzero")}  # fmt: skip
             by[circuit.inputs["i__max_exp__0"]] = circuit.inputs[f"i__max_exp__{at % n.windows}"]
-            if substituted(circuit.outputs["o__aligned__0"], by) != circuit.outputs[f"o__aligned__{at}"]:
-                return False
+            for made in ("aligned", "lost") if self.n.sticky else ("aligned",):
+                if substituted(circuit.outputs[f"o__{made}__0"], by) != circuit.outputs[f"o__{made}__{at}"]:
+                    return False
         return True
 
     # The sum.
@@ -273,11 +282,13 @@ class WindowStepClaims(WindowTermClaims):
             *(negated(is_one(circuit.inputs[f"i__special__{flag}"])) for flag in SPECIAL),
         ]
         inside, top = total.between(-what.most, what.most), exp.between(*what.max_exp) - n.bias
+        lost = [circuit.inputs[f"i__lost__{at}"] for at in range(n.terms + n.inner)] if n.sticky else []
+        sticky: Any = Truth(either(*map(is_one, lost))) if lost else False
 
         def rounded() -> object:
             if not inside:
                 return self.model.rounding.total(0, None, 1 if sign else 0).code
-            return self.model.rounding.total(inside, top - what.bits).code
+            return self.model.rounding.total(inside, top - what.bits, 0, sticky).code
 
         is_code = is_result(circuit, n.result, self.model.nan)
         right = each([Path(path.condition, is_code(path.result)) for path in paths(rounded, known)])

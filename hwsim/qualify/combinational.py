@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hwsim.cases.batch import Batch, batches, expected
 from hwsim.cases.case import Case
 from hwsim.cosim.dutdesign import DutDesign
 from hwsim.cosim.portbits import PLAIN, PortBit
 from hwsim.qualify.aig import Joined, read_aiger
-from hwsim.qualify.machine import TOGETHER, BeatWords, CaseGroup, MutantMachine, Words, is_nan, words_of
+from hwsim.qualify.machine import TOGETHER, BeatWords, CaseGroup, MutantMachine, Words, is_nan, plain_zero, words_of
 from hwsim.qualify.mutants import Mutant
 from hwsim.qualify.netlist import AIGER, SELECT, Netlist, written
 
@@ -27,8 +28,9 @@ def dut_machine(design: DutDesign, netlist: Netlist, mutants: Sequence[Mutant]) 
     outputs = joined.put(graph, joined.inputs)
     (bits,) = design.wiring.places["result"]
     result = (*[0] * design.wiring.shift["result"], *(outputs[name][bit] for name, _, bit in bits))
-    fmt = design.any_nan
-    return MutantMachine(joined, (), result, None if fmt is None else is_nan(joined, fmt, result))
+    fmt, zeros = design.unpromised.nans, design.unpromised.zeros
+    nan = None if fmt is None else is_nan(joined, fmt, result)
+    return MutantMachine(joined, (), result if zeros is None else plain_zero(joined, zeros, result), nan)
 
 
 def dut_groups(design: DutDesign, cases: Sequence[Case]) -> Iterator[CaseGroup]:
@@ -38,7 +40,12 @@ def dut_groups(design: DutDesign, cases: Sequence[Case]) -> Iterator[CaseGroup]:
         numbers = np.arange(number, number + len(batch))
         number += len(batch)
         beat = BeatWords(_inputs(design, batch), frozenset(), frozenset())
-        yield CaseGroup([beat], expected(design.unit, batch).astype(np.uint64), numbers)
+        yield CaseGroup([beat], _expected(design, batch), numbers)
+
+
+def _expected(design: DutDesign, batch: Batch) -> NDArray[np.uint64]:
+    """What the model returns, -0 as +0 where that is as good."""
+    return design.unpromised.plain_zeros(expected(design.unit, batch)).astype(np.uint64)
 
 
 def _inputs(design: DutDesign, batch: Batch) -> dict[str, Words]:

@@ -9,13 +9,13 @@ from amaranth.back import rtlil
 from hwsim.qualify.absorbed import absorbed
 from hwsim.qualify.aig import Joined, read_aiger
 from hwsim.qualify.lanes import of_one_lane
-from hwsim.qualify.machine import Held, MutantMachine, is_nan
+from hwsim.qualify.machine import Held, MutantMachine, is_nan, plain_zero
 from hwsim.qualify.mutants import Mutant
 from hwsim.qualify.netlist import AIGER, SELECT, Netlist, netlists, written
 from hwsim.rtl.datapath import datapath, promotion
 from hwsim.rtl.numbers import as_float
 from hwsim.rtl.step import DatapathStep
-from hwsim.spec import Unit
+from hwsim.spec import Unit, unpromised
 
 READ = """read_rtlil {name}.il
 hierarchy -top top
@@ -103,4 +103,6 @@ def _result(joined: Joined, unit: Unit, last: Mapping[str, tuple[int, ...]]) -> 
         joined.choose(says_nan, unit.nan >> place & 1, literal) if says_nan else literal
         for place, literal in enumerate(padded)
     )
-    return result, is_nan(joined, fmt, padded) if unit.result.nan == "any" else None
+    good = unpromised(unit)
+    nan = None if good.nans is None else is_nan(joined, fmt, padded)
+    return result if good.zeros is None else plain_zero(joined, fmt, result), nan

@@ -151,6 +151,14 @@ def words_of(codes: NDArray[np.unsignedinteger], bits: int) -> Words:
     return words
 
 
+def plain_zero(joined: Joined, fmt: FloatFormat, padded: Sequence[int]) -> tuple[int, ...]:
+    """A code with -0 as +0: its sign counts where another bit is set."""
+    some, sign = 0, fmt.padding + fmt.bits - 1
+    for place, literal in enumerate(padded):
+        some = some if place == sign else joined.either(some, literal)
+    return tuple(joined.both(literal, some) if place == sign else literal for place, literal in enumerate(padded))
+
+
 def is_nan(joined: Joined, fmt: FloatFormat, padded: Sequence[int]) -> int:
     """Whether a code is one of a format's NaNs."""
     code = padded[fmt.padding :]

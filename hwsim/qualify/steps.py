@@ -34,7 +34,7 @@ from hwsim.qualify.netlist import BTOR, SELECT, Netlist, written
 from hwsim.qualify.relations import ADDER_PARTS, PARTS, Relation
 from hwsim.qualify.unsaid import nan_handed_on
 from hwsim.rtl.numbers import as_float
-from hwsim.spec import Unit
+from hwsim.spec import Unit, unpromised
 
 FLAGS = ("__nan", "__inf")  # what the adder's decoding says of a code that is no number
 
@@ -266,7 +266,10 @@ class MutatedSteps:
         if "o__nan" not in plain:
             return both_same
         both_nan = both(_is_nan(fmt, code), _is_nan(fmt, other)) if fmt.nan == "ieee" else negated(both())
-        taken_over = either(both_same, both_nan)
+        good = unpromised(self.unit)
+        # As an operand, the sign of a zero changes nothing but signs of zeros.
+        both_zero = both(_is_zero(fmt, code), _is_zero(fmt, other)) if good.zeros is not None else negated(both())
+        taken_over = either(both_same, both_nan, both_zero)
         if part == "round" and promotion is not None:
             return taken_over
         # The result of what is said to be NaN is the unit's own, or any.
@@ -277,9 +280,16 @@ class MutatedSteps:
             implies(both(negated(nan), other_nan), same(code, own)),
             implies(negated(either(nan, other_nan)), both_same),
         )
-        if self.unit.result.nan == "any":
+        if good.nans is not None:
             as_result = either(both_nan, as_result)
+        if good.zeros is not None:
+            as_result = either(both_zero, as_result)
         return both(taken_over, as_result)
+
+
+def _is_zero(fmt: FloatFormat, code: Term) -> Term:
+    """Whether a code is that of a zero."""
+    return holds(Integer.unsigned(code) & (fmt.sign_bit - 1) == 0)
 
 
 def _is_nan(fmt: FloatFormat, code: Term) -> Term:

@@ -16,14 +16,13 @@ from hwsim.cases.case import Case
 from hwsim.readings.answers import results
 from hwsim.readings.changes import Candidate, changed
 from hwsim.readings.consistent import spread
-from hwsim.readings.evidence import same_codes
 from hwsim.readings.known import Semantic, semantics
 from hwsim.readings.mistakes.catalogue import catalogue
 from hwsim.readings.mistakes.flaw import NO_FLAW, Both
 from hwsim.readings.mistakes.mistake import Mistake
 from hwsim.readings.mistakes.wiring import NotCleared
 from hwsim.readings.shape import WrongResult, facts, special_operands
-from hwsim.spec import Unit
+from hwsim.spec import Unit, unpromised
 
 FIRST, TELLING, SAMPLE = 8, 40, 120  # results that candidates are tried on, one after the other: wrong, wrong, right
 HOPEFUL, CLOSE = 40, 6  # candidates that are tried on more, and on all
@@ -137,7 +136,7 @@ class _Examination:
 
     def __init__(self, unit: Unit, observations: Sequence[Observation]):
         self.unit, self.seen = unit, observations
-        self.same = same_codes(unit)
+        self.same = unpromised(unit).plain
         cases = [one.case for one in observations]
         self.expected = results(Candidate("as specified", unit), cases)
         every = range(len(observations))

@@ -19,7 +19,7 @@ from hwsim.readings.answers import batch_results, by_model
 from hwsim.readings.proofs import normal_forms, why_equal
 from hwsim.readings.readings import READINGS, Reading, read_unit
 from hwsim.readings.search import PairSearch
-from hwsim.spec import Unit
+from hwsim.spec import Unit, unpromised
 
 # Kinds of cases around the rules in which readings differ.
 KINDS = ("edge", "ladder", "rounding", "opposite", "below", "few", "subnormal", "growth")
@@ -91,7 +91,7 @@ def discrimination(
     finder = _Finder(unit, readings, seed, [pair for pair, reason in reasons.items() if reason is None])
     finder.run(limit, progress or (lambda tried: None))
     # Differences are counted on the definition's results, not on those of compiled code.
-    codes = np.array([by_model(reading, finder.cases) for reading in readings])
+    codes = unpromised(unit).plain_zeros(np.array([by_model(reading, finder.cases) for reading in readings]))
     pairs = tuple(
         PairOfReadings(READINGS[i], READINGS[j], int((codes[i] != codes[j]).sum()), reason or "", finder.tried)
         for (i, j), reason in reasons.items()
@@ -116,6 +116,7 @@ class _Finder:
         parts = (block_lengths(unit) if unit.scale else ()) + ((subgroup.lanes,) if subgroup else ())
         self._turns = gcd(unit.instruction.lanes, *parts) if unit.instruction.order == "sequential" else 1
         self._fast = all(map(supports, readings))
+        self._plain = unpromised(unit).plain_zeros
 
     def run(self, limit: int, progress: Callable[[int], None]) -> None:
         """Search until every pair is told apart by enough cases, or `limit` cases were tried."""
@@ -125,7 +126,7 @@ class _Finder:
             batch = stimuli(self.unit, self.seed, first, size, length)
             codes = np.zeros((size, len(self.readings)), np.int64)
             for index in self.search.asked:
-                codes[:, index] = batch_results(self.readings[index], batch)
+                codes[:, index] = self._plain(batch_results(self.readings[index], batch))
             for index in self.search.keep(codes):
                 case = batch.case(index)
                 self.cases.append(case)

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from hwsim.cases.case import Case
 from hwsim.errors import InputError
-from hwsim.formats import FloatFormat
 from hwsim.readings.answers import results
 from hwsim.readings.changes import Candidate
-from hwsim.spec import Unit
+from hwsim.spec import Unit, unpromised
 
 
 class Example(NamedTuple):
@@ -31,7 +30,7 @@ class Evidence:
     def __init__(self, unit: Unit, cases: Sequence[Case], codes: Sequence[int], whole: bool = False):
         if len(cases) != len(codes):
             raise InputError(f"results must be as many as cases ({len(cases)}), not {len(codes)}")
-        self.cases, self.codes, self.whole, self._same = cases, codes, whole, same_codes(unit)
+        self.cases, self.codes, self.whole, self._plain = cases, codes, whole, unpromised(unit).plain
 
     def mismatches(self, candidate: Candidate, at: Sequence[int]) -> list[Example]:
         """The results at these indices that a candidate does not explain."""
@@ -40,7 +39,7 @@ class Evidence:
         return [
             Example(index, self.codes[index], code)
             for index, code in rows
-            if self._same(code) != self._same(self.codes[index])
+            if self._plain(code) != self._plain(self.codes[index])
         ]
 
     def right(self, candidate: Candidate, at: Sequence[int]) -> int:
@@ -50,11 +49,3 @@ class Evidence:
     def explained(self, candidate: Candidate, at: Sequence[int]) -> bool:
         """Whether a candidate explains all results at these indices; the first two are tried first."""
         return not self.mismatches(candidate, at[:2]) and not self.mismatches(candidate, at[2:])
-
-
-def same_codes(unit: Unit) -> Callable[[int], int]:
-    """A function that maps equal results to equal codes: all NaNs to -1 where no NaN's bits are promised."""
-    fmt = unit.output
-    if unit.result.nan != "any" or not isinstance(fmt, FloatFormat):
-        return lambda code: code
-    return lambda code: -1 if fmt.is_nan(code >> fmt.padding) else code

@@ -20,6 +20,7 @@ from hwsim.readings.proofs import normal_forms
 from hwsim.readings.questions import QUESTIONS
 from hwsim.readings.readings import READINGS, Reading, described, own_reading, read_unit, short_name
 from hwsim.spec import AlignedSum, Unit
+from hwsim.spec.keys import lost_words
 
 
 @dataclass(frozen=True)
@@ -95,6 +96,10 @@ def _changes(unit: Unit) -> Iterator[Semantic]:
             if semantic is not None and (nameless := replace(semantic.candidate, name="")) not in listed:
                 listed.append(nameless)
                 yield semantic
+    if isinstance(unit.sum, AlignedSum):
+        # No question for GPUs, of which none is known to do it.
+        sticky = _changed(unit, f"lost bits {lost_words('sticky').after}", {"sum": {"lost": "sticky"}})
+        yield from () if sticky is None else (sticky,)
 
 
 def _changed(unit: Unit, name: str, changes: Changes) -> Semantic | None:

@@ -29,6 +29,8 @@ from hwsim.spec import (
     implemented,
     wide_codes,
 )
+from hwsim.spec.keys import LOST as SPEC_LOST
+from hwsim.spec.keys import AlignedLost
 
 LostRule = Literal["truncate", "floor", "nearest", "jam", "exact"]
 
@@ -40,9 +42,23 @@ LOST_WORDS = {
     "jam": "lost bits jammed",
     "exact": "no bits lost",
 }
-# What `sum.lost` calls the rules.
-OF_SPEC: dict[str, LostRule] = {"truncate": "truncate", "floor": "floor", "rne": "nearest", "jam": "jam"}
-TO_SPEC = {reading: key for key, reading in OF_SPEC.items()}
+
+
+def lost_rule(lost: AlignedLost) -> LostRule | None:
+    """What the readings call a rule for lost bits; None for a rule that none of them has."""
+    match lost:
+        case "truncate" | "floor" | "jam":
+            return lost
+        case "rne":
+            return "nearest"
+        case "ceil" | "rna" | "ones-complement" | "sticky":
+            return None
+        case _:
+            assert_never(lost)
+
+
+# What `sum.lost` calls the readings' rules.
+TO_SPEC = {rule: key for key in SPEC_LOST if (rule := lost_rule(key)) is not None}
 
 
 class Reading(NamedTuple):
@@ -91,9 +107,10 @@ def aligned_rule(unit: Unit) -> AlignedSum:
 def own_reading(unit: Unit) -> Reading | None:
     """The reading that a unit's specification asks for; None where it is none of the 40.
 
-    The 40 have the method `aligned`, no lost bits `rna`, and no late addend in a window of its own.
+    The 40 have the method `aligned`, no lost bits `ceil`, `rna`, `ones-complement` or `sticky`, and no late addend in a
+    window of its own.
     """
-    lost = OF_SPEC.get(unit.sum.lost) if isinstance(unit.sum, AlignedSum) else None
+    lost = lost_rule(unit.sum.lost) if isinstance(unit.sum, AlignedSum) else None
     if lost is None:
         return None
     match unit.late:

@@ -86,6 +86,11 @@ class Explained(Explanation):
         return self.last.total
 
     @property
+    def sticky(self) -> bool:
+        """Whether terms of the last group lost bits of which its rounding is told."""
+        return self.last.sticky
+
+    @property
     def growth(self) -> int | None:
         """The last group's growth."""
         return self.last.growth

@@ -74,7 +74,8 @@ def picture(group: Group) -> Picture | None:
     depth = min(last - least, LOST_SHOWN)
     rows = [_term_row(*row, (top, last, depth)) for row in shown]
     kept, _, _ = _places(abs(group.total), last, top, last, 0)
-    growth = "" if group.growth is None else f"growth {group.growth:+d}"
+    notes = [] if group.growth is None else [f"growth {group.growth:+d}"]
+    growth = ", ".join([*notes, "sticky 1"] if group.sticky else notes)
     rows.append(BitRow("sum", "-" if group.total < 0 else "+", kept, " " * depth, str(group.total), growth))
     if result:
         rows.append(_result_row(group, result, result_unit, (top, last, depth)))

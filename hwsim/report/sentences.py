@@ -48,7 +48,9 @@ def outcome(group: Group) -> str:
         return f"exact sum {group.total} * 2^{group.unit_exp}; {result}, {rounding}"
     if group.max_exp is None:
         return f"{result}: every term is zero"
-    return f"max_exp {group.max_exp}, sum {group.total} * 2^{group.max_exp - group.fraction_bits}; {result}, {rounding}"
+    lost = " and a sticky 1" if group.sticky else ""
+    total = f"sum {group.total} * 2^{group.max_exp - group.fraction_bits}{lost}"
+    return f"max_exp {group.max_exp}, {total}; {result}, {rounding}"
 
 
 def _reason(group: Group) -> str:

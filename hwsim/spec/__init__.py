@@ -29,6 +29,7 @@ from hwsim.spec.sums import (
 )
 from hwsim.spec.support import NotImplementedYet, Support, described, implemented, of_modes, wide_codes
 from hwsim.spec.unit import Unit
+from hwsim.spec.unpromised import Unpromised, unpromised
 
 __all__ = [
     "AlignedSum",
@@ -52,6 +53,7 @@ __all__ = [
     "Support",
     "Unit",
     "UnitLike",
+    "Unpromised",
     "WindowSum",
     "as_yaml",
     "described",
@@ -66,5 +68,6 @@ __all__ = [
     "pipeline",
     "presets",
     "steps",
+    "unpromised",
     "wide_codes",
 ]

@@ -13,8 +13,11 @@ from hwsim.formats.yamlfile import RuleError
 Rounding = Literal["rne", "rna", "rz", "ru", "rd", "rto"]
 # `hwsim.formats.Overflow`, and what a fixed format alone does: wrap.
 Overflow = Literal["infinity", "ieee", "nan", "propagate", "saturate", "wrap"]
-Lost = Literal["truncate", "floor", "jam", "rne", "rna", "ones-complement"]
+Lost = Literal["truncate", "floor", "ceil", "jam", "rne", "rna", "ones-complement"]
 LOST: tuple[Lost, ...] = get_args(Lost)
+# Of the terms of one window, whose lost bits may also be told to the rounding of their sum.
+AlignedLost = Literal[Lost, "sticky"]
+ALIGNED_LOST: tuple[AlignedLost, ...] = get_args(AlignedLost)
 ZeroSigns = Literal["signed", "positive"]
 # Far more than any unit has, and few enough for every vector set, study and export.
 Positive = Annotated[int, Strict(), Field(ge=1, le=1 << 16)]
@@ -38,13 +41,26 @@ class LostWords(NamedTuple):
     after: str
 
 
-def lost_words(lost: Lost) -> LostWords:
+def term_lost(lost: AlignedLost) -> Lost:
+    """What a rule makes of each term by itself: `sticky` cuts off its magnitude, as `truncate` does."""
+    match lost:
+        case "sticky":
+            return "truncate"
+        case "truncate" | "floor" | "ceil" | "jam" | "rne" | "rna" | "ones-complement":
+            return lost
+        case _:
+            assert_never(lost)
+
+
+def lost_words(lost: AlignedLost) -> LostWords:
     """A rule for the bits of a term below its window, in words."""
     match lost:
         case "truncate":
             return LostWords("bits below are cut off each term's magnitude", "truncated")
         case "floor":
             return LostWords("terms are rounded down to it", "floored")
+        case "ceil":
+            return LostWords("terms are rounded up to it", "rounded up")
         case "jam":
             return LostWords("lost ones are OR-ed into each term's last bit", "jammed")
         case "rne":
@@ -54,6 +70,9 @@ def lost_words(lost: Lost) -> LostWords:
         case "ones-complement":
             complemented = "bits below are cut off each term's magnitude, and negative terms are one's complements"
             return LostWords(complemented, "ones-complemented")
+        case "sticky":
+            ored = "bits below are cut off each term's magnitude, and OR-ed into one bit below the sum's magnitude"
+            return LostWords(ored, "OR-ed into one sticky bit")
         case _:
             assert_never(lost)
 

@@ -170,6 +170,8 @@ class ResultRule(SpecPart):
     """The sign of a sum other than zero that rounds to zero."""
     subnormals: Literal["keep", "flush"] = "keep"
     """Whether subnormal results are kept or become zero."""
+    zero_sign: Literal["promised", "any"] = "promised"
+    """Whether the signs of what the unit returns as zero are promised, as other keys have them, or none is."""
 
 
 class Promotion(SpecPart):

@@ -80,6 +80,8 @@ def _check_start(unit: UnitKeys) -> None:
 
 def _check_result(unit: UnitKeys) -> None:
     result = unit.result.format
+    if unit.result.zero_sign == "any" and not unit.output.signed_zero:
+        raise RuleError("result.zero_sign", f"must be promised, not any: {unit.output.name} has no -0")
     if isinstance(result, FixedFormat):
         _check_fixed_result(unit, result)
         return
@@ -261,6 +263,9 @@ def _check_late(unit: UnitKeys, late: LateAdd | LateInWindow) -> None:
         if not isinstance(unit.sum, WindowSum):
             raise RuleError("late.operation", f"must be add for method {unit.sum.method}, which has no window")
         _one_group(unit, "late.operation is window")
+        if unit.sum.sticky:
+            rule = "must not be sticky, because late.operation is window, which takes the sum before it is rounded"
+            raise RuleError("sum.lost", rule)
     elif late.flush:
         _check_flush("late.flush", late.format)
 

@@ -11,7 +11,19 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field
 
 from hwsim.formats.yamlfile import RuleError
-from hwsim.spec.keys import Bits, Flag, Lost, NoneWord, Positive, RegisterFormat, Rounding, SpecPart, Whole
+from hwsim.spec.keys import (
+    AlignedLost,
+    Bits,
+    Flag,
+    Lost,
+    NoneWord,
+    Positive,
+    RegisterFormat,
+    Rounding,
+    SpecPart,
+    Whole,
+    term_lost,
+)
 
 AddendRule = Annotated[Literal["aligned", "late"] | None, NoneWord]
 ProductLimit = Annotated[Whole | None, NoneWord]
@@ -46,8 +58,8 @@ class WindowSum(SpecPart):
     method: str
     fraction_bits: Bits
     """Bits of the window below 2^max_exp."""
-    lost: Lost = "truncate"
-    """What happens, to each term, to its bits below the window."""
+    lost: AlignedLost = "truncate"
+    """What happens, to each term, to its bits below the window; sticky, of aligned: the rounding knows of them."""
     addend: AddendRule = "aligned"
     """The addend is aligned with the terms, or added after an instruction's last group as `late` says, or none."""
     zero_terms: Literal["skip", "count"] = "skip"
@@ -58,6 +70,16 @@ class WindowSum(SpecPart):
     """The sign of a sum that is exactly zero: positive, or that of IEEE 754."""
     product_limit: ProductLimit = None
     """A product whose magnitude is 2^product_limit or more is infinite."""
+
+    @property
+    def term_lost(self) -> Lost:
+        """What happens to each term's bits below the window, as far as the term alone is concerned."""
+        return term_lost(self.lost)
+
+    @property
+    def sticky(self) -> bool:
+        """Whether the rounding of the sum knows that a term lost a 1."""
+        return self.lost == "sticky"
 
 
 class AlignedSum(WindowSum):
@@ -74,6 +96,7 @@ class ReadAlignedSum(AlignedSum):
     No file can say it: `SUMS` has no such class. The model and the kernels compute it, and nothing else does.
     """
 
+    lost: Lost = "truncate"
     leading: Flag = False
     """Products stand at the exponents of their leading ones, not at those of their factors."""
     lossless: Flag = False
@@ -90,6 +113,7 @@ class EvenOddSum(WindowSum):
     """A window for the even lanes and one for the odd lanes; `combine` adds the two."""
 
     method: Literal["even-odd"]
+    lost: Lost = "truncate"
     combine: Combine
     """The window of both sums."""
 

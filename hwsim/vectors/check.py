@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from hwsim.cases.bins.plan import GROUPS, labels
-from hwsim.formats import Class, unpack
 from hwsim.report import CoverageGroup, coverage_groups
-from hwsim.spec import Unit
+from hwsim.spec import Unit, unpromised
 from hwsim.vectors.answers import Answer, Answers
 from hwsim.vectors.findings import Findings, Wrong
 from hwsim.vectors.stored import Stored
@@ -39,20 +38,14 @@ def check(known: Stored, lines: Iterable[str], where: str) -> Findings:
             f"{known.name(answers.seen.index(0))}; the last one that came is at line {line}"
         )
     found.hints += order.hints()
+    found.hints += [f"not compared: {one}" for one in unpromised(known.unit).left_out()]
     found.coverage = _coverage(known)
     return found
 
 
 def same(unit: Unit, expected: int, got: int) -> bool:
-    """Whether a result is the expected one, by the unit's rule for NaN."""
-    return expected == got or (unit.result.nan == "any" and _is_nan(unit, expected) and _is_nan(unit, got))
-
-
-def _is_nan(unit: Unit, code: int) -> bool:
-    try:
-        return unpack(unit.output, code).cls is Class.NAN
-    except ValueError:
-        return False
+    """Whether a result is the expected one, as far as the unit promises it."""
+    return unpromised(unit).same(expected, got)
 
 
 class _Order:

@@ -32,7 +32,7 @@ class Findings:
     """What was compared, by whom it was answered, and what came of it.
 
     wrong: of `compared` results. first: the first of those. right: some right results, by case and code. hints: what
-    they have in common beyond the arithmetic.
+    they have in common beyond the arithmetic, and what was not compared.
     """
 
     unit: Unit

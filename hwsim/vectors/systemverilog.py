@@ -8,8 +8,7 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from hwsim.formats import FloatFormat
-from hwsim.spec import Unit, pipeline
+from hwsim.spec import Unit, pipeline, unpromised
 from hwsim.vectors.lines import layouts
 
 FILES = ("vectors_pkg.sv", "replay_dut.sv", "replay_tb.sv")
@@ -29,6 +28,7 @@ def bench_texts(unit: Unit, cases: int, lines: int, files: Iterable[str]) -> dic
         "prefix": lambda name: name.partition(".")[0].upper(),
         "result_bits": unit.output.container_bits,
         **_any_nan(unit),
+        "minus_zero": unpromised(unit).minus_zero,
         **_design(unit),
     }
     return {name: _environment().get_template(f"{name}.jinja").render(values) for name in FILES}
@@ -47,8 +47,8 @@ def _environment() -> Environment:
 
 def _any_nan(unit: Unit) -> dict[str, Any]:
     """Whether any NaN is as good as another, and where a result's exponent and fraction are."""
-    output = unit.output
-    if unit.result.nan != "any" or not isinstance(output, FloatFormat) or output.nan != "ieee":
+    output = unpromised(unit).nans
+    if output is None or output.nan != "ieee":
         return {"any_nan": False}
     exponent = (output.top_bexp << output.fraction_bits) << output.padding
     fraction = (1 << output.fraction_bits + output.padding) - 1

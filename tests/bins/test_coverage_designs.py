@@ -51,7 +51,7 @@ Design = Callable[[Definition, SampledGroup], tuple[int, int | None]]
 def caught(design: Design, jam: bool = False) -> int:
     """On how many cases a design's result differs. design: the window's sum and its max_exp."""
     definition, groups = last_groups(jam)
-    return sum(definition.round(*design(definition, seen)).code != seen.group.code for seen in groups)
+    return sum(definition.round(*design(definition, seen), sticky=False).code != seen.group.code for seen in groups)
 
 
 def summed(

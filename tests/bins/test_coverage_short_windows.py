@@ -10,7 +10,9 @@ from hwsim.cases.bins.counter import Counter
 from hwsim.cases.bins.plan import plan
 from hwsim.cases.case import Case
 from hwsim.cases.landmarks import is_finite
+from hwsim.cases.random_cases import random_cases
 from hwsim.spec import Unit
+from hwsim.spec.keys import LOST
 
 
 def unit_of(
@@ -66,7 +68,13 @@ def test_no_bit_of_window_floors_a_negative_product_to_a_power_of_two():
     assert "leading one 2 above max_exp, +" not in counter.counts
 
 
-@pytest.mark.parametrize("lost", ["truncate", "floor", "jam", "rne", "rna", "ones-complement"])
+def test_a_partial_sum_has_more_bits_than_c():
+    unit = unit_of("e2m1", "e2m1", 1, 2, "truncate", addend="e5m2", result="f16", overflow="infinity")
+    cases = list(random_cases(unit, 200, 1))
+    assert counted(unit, *cases).cases == len(cases)
+
+
+@pytest.mark.parametrize("lost", LOST)
 @pytest.mark.parametrize("seed", range(4))
 def test_any_case_has_its_bins_in_a_short_window(lost, seed):
     """Random codes of random units with windows of 0 to 5 bits: each case is counted, and no proof is wrong."""

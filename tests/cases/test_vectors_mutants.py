@@ -30,6 +30,7 @@ def differences(definition, cases=None, change=lambda case: case):
     "unit",
     [
         changed("sum", lost="floor"),
+        changed("sum", lost="ceil"),
         changed("sum", lost="jam"),
         changed("sum", lost="rne"),
         changed("sum", fraction_bits=12),
@@ -40,7 +41,7 @@ def differences(definition, cases=None, change=lambda case: case):
         changed("result", rounding="rd"),
         changed("result", rounding="rto"),
     ],
-    ids=["floor", "jam", "nearest", "F12", "F14", "rne", "rna", "ru", "rd", "rto"],
+    ids=["floor", "ceil", "jam", "nearest", "F12", "F14", "rne", "rna", "ru", "rd", "rto"],
 )
 def test_other_arithmetic_differs_on_sixteen_cases_at_least(unit):
     assert differences(Definition(unit)) >= 16

@@ -15,12 +15,15 @@ from dataclasses import dataclass
 from typing import Any
 from unittest import mock
 
+from odd_units import odd_unit, window
+
 from hwsim.rtl import align, decode, dot_unit, lost, multiply, normalize
 from hwsim.rtl import sum as sums
 from hwsim.spec import Unit, load_unit
 
 HOPPER, DEEPSEEK, MXFP8 = "hopper-wgmma-e4m3-f32", "deepseek-v3-e4m3-f32", "mxfp8-e4m3-f32"
 FLOORED = "hopper-mma-bf16-f32"
+STICKY = "sticky"
 DIRECTED, RANDOM, BUSY = "dot directed", "dot random", "dot random, gaps and back-pressure"
 HANDSHAKE = "handshake and reset"
 LANES = 4  # enough for every fault but one
@@ -28,6 +31,8 @@ LANES = 4  # enough for every fault but one
 
 def of_lanes(name: str, lanes: int) -> Unit:
     """A preset whose instruction has so many lanes, under a name of its own: captured results are not of it."""
+    if name == STICKY:
+        return odd_unit(f"{name}-{lanes}-lanes", "e4m3", "f32", window(13, "sticky"), "f16", lanes)
     data = load_unit(name).model_dump(mode="json", exclude_unset=True)
     own = {"unit": f"{name}-{lanes}-lanes", "instruction": data["instruction"] | {"k": lanes, "lanes": lanes}}
     return Unit.model_validate(data | own)
@@ -111,6 +116,7 @@ MUTANTS = [
         "ones.eq(0 if lane == n.lanes else ones)",
     ),
     Mutant("floor for truncate", HOPPER, (DIRECTED, RANDOM), spec=(("sum", "lost", "floor"),)),
+    Mutant("rounded up for truncate", HOPPER, (DIRECTED, RANDOM), spec=(("sum", "lost", "ceil"),)),
     Mutant(
         "one window bit less",
         HOPPER,
@@ -135,6 +141,33 @@ MUTANTS = [
         align.Maximum.compute,
         "wins = counts & ",
         "wins = Const(0) & ",
+    ),
+    Mutant(
+        "lost bits that the rounding does not know", STICKY, (DIRECTED, RANDOM), spec=(("sum", "lost", "truncate"),)
+    ),
+    Mutant(
+        "a lane whose lost bits the rounding does not know",
+        STICKY,
+        (DIRECTED,),
+        align.Align.compute,
+        "any_lost(m, name, window, shift, drop)",
+        "any_lost(m, name, window, shift, drop) & int(lane != 2)",
+    ),
+    Mutant(
+        "an addend whose lost bits the rounding does not know",
+        STICKY,
+        (DIRECTED,),
+        align.Align.compute,
+        "any_lost(m, name, window, shift, drop)",
+        "any_lost(m, name, window, shift, drop) & int(lane != n.lanes)",
+    ),
+    Mutant(
+        "lost bits of the other sign alone",
+        STICKY,
+        (DIRECTED,),
+        align.Align.compute,
+        "any_lost(m, name, window, shift, drop)",
+        "any_lost(m, name, window, shift, drop) & term.sign",
     ),
     Mutant("no floor", FLOORED, (DIRECTED,), spec=(("sum", "max_exp_floor", None),)),
     Mutant("floor one higher", FLOORED, (DIRECTED,), spec=(("sum", "max_exp_floor", -132),)),

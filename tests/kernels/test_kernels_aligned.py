@@ -137,7 +137,7 @@ def test_every_pair_of_codes_is_the_models() -> None:
 # Units whose addends are tried in every binade.
 SWEPT = {
     "hopper-wgmma-e5m2-f32", "volta-mma-f16-f16", "cdna3-mfma-e4m3fnuz-f32", "single", "bits-2-subnormal", "floor",
-    "jam", "late-signed", "count-late",
+    "ceil", "jam", "late-signed", "count-late",
 }  # fmt: skip
 
 

@@ -32,7 +32,7 @@ ALWAYS = [
     "hopper-wgmma-e4m3-f32", "mxfp4-e2m1-f32", "mxfp8-e5m2-f32", "mxint8-f32", "rvbna-e4m3-f32-n8",
     "rvbna-e5m2-f32-n16",
 ]  # fmt: skip
-ODD_ALWAYS = ["single-promoted", "floor", "far", "bits-0", "jam-promoted", "bare"]
+ODD_ALWAYS = ["single-promoted", "floor", "ceil", "far", "bits-0", "jam-promoted", "bare"]
 BLOCK = 48
 
 

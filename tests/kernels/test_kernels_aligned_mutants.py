@@ -66,6 +66,7 @@ DECIDED = {
         ([0x82A6, 0x87DE], [0x2087, 0xDCFC], 0x40800001),
     ),
     "late-window-cut": (([1] * 3, [1] * 3, 0),),
+    "brim-sticky": (([1], [1], 0x5D800000),),
 }
 
 
@@ -115,6 +116,7 @@ OTHERS: dict[str, tuple[str, bool, Callable[[Unit], Unit]]] = {
     "one bit less without vectors": (HOPPER, False, one_bit_less),
     "one bit more": (AMPERE, True, one_bit_more),
     "floor for truncate, without vectors": (HOPPER, False, changed("sum", lost="floor")),
+    "rounded down for up": ("ceil", True, changed("sum", lost="floor")),
     "nearest for truncate": (AMPERE, False, changed("sum", lost="rne")),
     "jam for truncate": (AMPERE, False, changed("sum", lost="jam")),
     "truncate for jam, without vectors": ("jam", False, changed("sum", lost="truncate")),
@@ -217,6 +219,9 @@ MUTANTS: dict[str, tuple[str, bool, Mutate]] = {
     "another emin of addends, without vectors": ("bits-1", False, chain(emin_c=-15)),
     "an addend in vectors floored": (AMPERE, False, rule(lost=FLOOR)),
     "floor as truncation": ("floor", False, rule(lost=TRUNCATE)),
+    "sticky as truncation": ("sticky-short", False, rule(sticky=0)),
+    "sticky as truncation, of long sums": ("brim-sticky", False, rule(sticky=0)),
+    "rounded up as truncation": ("ceil", False, rule(lost=TRUNCATE)),
     "max_exp without its floor": ("single-floored", True, rule(floor=NO_EXP)),
     "max_exp without its floor, without vectors": ("floored", False, rule(floor=NO_EXP)),
     "promoted once more": (DEEPSEEK, True, chain(every=3, restart=3)),

@@ -9,8 +9,10 @@ import numpy as np
 from odd_units import DL, INT8, mx, odd, order, promoted, scaled, window, windowed
 from pydantic import ValidationError
 
+from hwsim.kernels.lost import IN_VECTORS, lost_number
 from hwsim.kernels.window_kernel import WindowKernel
 from hwsim.spec import NotImplementedYet, Unit, implemented
+from hwsim.spec.keys import LOST
 
 
 class Variant(NamedTuple):
@@ -40,8 +42,8 @@ FACTORS = [
 ]  # fmt: skip
 RESULTS = ["f32", "e8m13", "f16", "bf16", "tf32", "e4m3", "e5m2", DL, "e4m3fnuz", "e5m2fnuz"]
 ADDENDS = ["f32", "f16", "bf16", "tf32", "e5m2", "e4m3", DL, "e8m13", "none", "none"]
+LOST_IN_VECTORS = [rule for rule in LOST if lost_number(rule) in IN_VECTORS]
 MODES = ["rne", "rna", "rz", "ru", "rd", "rto"]
-LOST = ["truncate", "floor", "jam", "rne", "rna", "ones-complement"]
 
 
 class Random:
@@ -81,7 +83,7 @@ class Random:
 
     def window(self, for_vectors: bool) -> dict[str, Any]:
         """`sum`."""
-        lost = self.one(LOST[:3] if for_vectors else LOST)
+        lost = self.one(list(LOST_IN_VECTORS if for_vectors else LOST))
         rule = window(
             self.below(0, 28 if for_vectors else 56), lost, **self.some(0.15, max_exp_floor=self.below(-60, 60))
         )
@@ -90,7 +92,10 @@ class Random:
         rule |= {**self.some(0.2, zero_terms="count"), **self.some(0.2, zero="ieee")}
         rule |= self.some(0.15, product_limit=self.below(-5, 20))
         if self.maybe(0.2):
-            rule |= {"method": "even-odd", "combine": {"fraction_bits": self.below(0, 30), "lost": self.one(LOST)}}
+            rule |= {
+                "method": "even-odd",
+                "combine": {"fraction_bits": self.below(0, 30), "lost": self.one(list(LOST))},
+            }
         return rule
 
     def rest(self, lanes: int, groups: int, addend: Any, rule: dict[str, Any], for_vectors: bool) -> dict[str, Any]:
@@ -105,7 +110,7 @@ class Random:
             if not for_vectors and self.maybe(0.5):
                 drop = self.some(0.5, drop_below=self.below(-3, 30)) | self.some(0.4, total_bits=self.below(0, 40))
                 drop |= self.some(0.4, zero_addend="count")
-                more |= windowed(self.below(0, 40), self.below(0, 40), self.one(LOST), **drop)
+                more |= windowed(self.below(0, 40), self.below(0, 40), self.one(list(LOST)), **drop)
         elif self.maybe(0.4):
             more = promoted(lanes * self.one([1, 2, 3]), self.one(RESULTS), self.one(MODES))
         if addend == "none" and self.maybe(0.5):

@@ -15,6 +15,7 @@ from odd_units import odd, unit, window
 import hwsim
 import hwsim.model
 from hwsim.spec import Unit
+from hwsim.spec.keys import ALIGNED_LOST
 
 SEED = int(os.environ.get("HWSIM_SEED", "1"))
 COUNT = 105  # every profile with every kind of addend, three times
@@ -68,7 +69,7 @@ def test_every_pair_of_fp4_products(which: str, swapped: bool) -> None:
 
 
 @pytest.mark.quick(cases=9)
-@pytest.mark.parametrize("lost", ["truncate", "floor", "jam", "rne", "rna", "ones-complement"])
+@pytest.mark.parametrize("lost", ALIGNED_LOST)
 @pytest.mark.parametrize("rounding", ["rne", "rna", "rz", "ru", "rd", "rto"])
 @pytest.mark.parametrize(("result", "overflow"), [("e5m2", "infinity"), ("e4m3", "nan"), ("e4m3", "saturate")])
 def test_every_lost_rounding_and_overflow(lost: str, rounding: str, result: str, overflow: str) -> None:

@@ -254,8 +254,10 @@ def keep(ratio: Fraction, lost: str) -> int:
     """What is left of a term in whole window bits."""
     if lost == "floor":
         return math.floor(ratio)
+    if lost == "ceil":
+        return math.ceil(ratio)
     if lost == "ones-complement":
         return math.floor(ratio) if ratio >= 0 else -math.floor(-ratio) - 1
-    mode = {"truncate": "rz", "jam": "rto"}.get(lost, lost)
+    mode = {"truncate": "rz", "sticky": "rz", "jam": "rto"}.get(lost, lost)
     magnitude = choose(math.floor(abs(ratio)), abs(ratio), ratio < 0, mode)
     return -magnitude if ratio < 0 else magnitude

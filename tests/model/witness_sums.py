@@ -8,6 +8,9 @@ from typing import Any, NamedTuple
 
 from model.witness_numbers import Number, add, floor_log2, keep, read, scaled, specials, two
 
+# Far less than any part of a quantum that a rounding to a format can tell from nothing.
+LITTLE = two(-4000)
+
 
 class Sum(NamedTuple):
     """A sum that is not rounded yet. top: its window's largest exponent, None where every term is zero."""
@@ -29,7 +32,11 @@ def window(terms: Sequence[Number], bits: int, rule: dict[str, Any], also: Seque
     top = top if floor == "none" else max(top, floor)
     quantum = two(top - bits)
     lost = rule.get("lost", "truncate")
-    return Sum(Fraction(sum(keep(term.value / quantum, lost) for term in live)) * quantum, top)
+    kept = [keep(term.value / quantum, lost) for term in live]
+    total = Fraction(sum(kept)) * quantum
+    if lost == "sticky" and total and any(one * quantum != term.value for one, term in zip(kept, live, strict=True)):
+        total += quantum * (LITTLE if total > 0 else -LITTLE)
+    return Sum(total, top)
 
 
 def even_odd(terms: Sequence[Number], rule: dict[str, Any]) -> Sum:

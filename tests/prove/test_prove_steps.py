@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import pytest
+from amaranth.hdl import Const
 from built_presets import others_soaked
 from odd_units import odd_unit, window
 from prove.step_mutants import DEEPSEEK, F16, HOPPER, MUTANTS, MX, Patch, never_up
 
 from hwsim.prove import window as window_claims
 from hwsim.prove.aligned import AlignedClaims
-from hwsim.rtl import normalize
+from hwsim.prove.methods import method_claims
+from hwsim.rtl import align, normalize, windows
 from hwsim.spec import load_unit
 
 
@@ -53,3 +55,29 @@ def test_sums_in_a_wide_window_are_rounded_place_by_place(broken: bool, monkeypa
     found = {claim.name: claim.decide(60).word for claim in AlignedClaims(one).claims() if "result" in claim.name}
     result = "refuted" if broken else "proved"
     assert found == {"result": result, "result: cases": "proved", "composition: result": "proved"}
+
+
+def known_lost(general: bool, only: str = "") -> dict[str, str]:
+    """What becomes of claims about a window whose lost bits the rounding knows. general: of one that is not plain."""
+    rule = window(4, "sticky", **({"zero": "ieee"} if general else {}))
+    one = odd_unit("own", "e2m1", "e5m2", rule, "e5m2", 2)
+    claims = method_claims(one, ()).claims()
+    return {claim.name: claim.decide(60).word for claim in claims if only in ("", claim.name)}
+
+
+@pytest.mark.parametrize("general", [False, pytest.param(True, marks=pytest.mark.soak)])
+def test_lost_bits_that_the_rounding_knows_are_proved(general: bool) -> None:
+    found = known_lost(general)
+    assert set(found.values()) == {"proved"}, found
+
+
+@pytest.mark.parametrize(("general", "broken"), [(False, "lane: aligned"), (True, "term: aligned")])
+def test_lost_bits_that_are_told_wrong_are_refuted(general: bool, broken: str, monkeypatch: Patch) -> None:
+    module = windows if general else align
+    monkeypatch.setattr(module, "any_lost", lambda m, name, window, shift, drop: window[0])
+    assert known_lost(general, broken)[broken] == "refuted"
+
+
+def test_a_rounding_that_knows_nothing_of_lost_bits_is_refuted(monkeypatch: Patch) -> None:
+    monkeypatch.setattr(normalize.Normalize, "more", property(lambda step: Const(0)))
+    assert known_lost(False, "result")["result"] == "refuted"

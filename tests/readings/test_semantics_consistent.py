@@ -54,6 +54,16 @@ def test_a_mistake_is_named(name: str) -> None:
     assert "as specified" not in [one.name for one in found]
 
 
+def test_a_sticky_bit_is_named() -> None:
+    """Of f16 results to nearest even: where e8m13 is rounded towards zero, no result shows it."""
+    unit, name = load_unit("hopper-wgmma-e4m3-f16"), "lost bits OR-ed into one sticky bit"
+    cases = [case for case in directed(unit, 1) if case.id.startswith(("tie", "lost", "edge"))]
+    codes = named(unit, name).many(cases)
+    assert codes != named(unit, "as specified").many(cases)
+    assert name in [one.name for one in consistent(unit, cases, codes)]
+    assert name in [one.name for one in semantics(load_unit(HOPPER))]
+
+
 @pytest.mark.parametrize("name", ["promotion left out", "promotion every 64 products", "lane 3 dropped"])
 def test_a_mistake_of_a_promotion_is_named(name: str) -> None:
     unit = load_unit(DEEPSEEK)

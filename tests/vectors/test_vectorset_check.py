@@ -125,6 +125,20 @@ def test_any_nan_is_as_good_where_the_unit_says_so(tmp_path):
     assert verdict(folder, codes).wrong == 1
 
 
+def test_either_zero_is_as_good_where_the_unit_says_so(tmp_path):
+    folder = made(tmp_path / "any", "tiny-any-zero", cases=300).folder
+    codes = expected_of(folder)
+    zeros = [at for at, code in enumerate(codes) if int(code, 16) & 0x7FFF == 0]
+    assert zeros
+    for at in zeros:
+        codes[at] = f"{int(codes[at], 16) ^ 0x8000:04x}"
+    found = verdict(folder, codes)
+    assert found.row.passed
+    assert found.hints == ["not compared: the signs of results that are zero (result.zero_sign: any)"]
+    codes[zeros[0]] = "8001"
+    assert verdict(folder, codes).wrong == 1
+
+
 def test_cases_come_back_from_their_lines(tmp_path):
     for name in ("deepseek-v3-e4m3-f32-scaled", "mxfp8-e5m2-f32", "blackwell-mma-e4m3-f32"):
         known = stored(made(tmp_path / name, name, cases=60).folder)

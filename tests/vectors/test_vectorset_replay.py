@@ -47,6 +47,23 @@ def test_our_rtl_passes_on_icarus(icarus_bench, tmp_path):
 
 
 @pytest.mark.simulator
+def test_either_zero_passes_where_its_sign_is_not_promised(icarus, tmp_path):
+    """A design whose sums of zero have IEEE 754's signs, against results that are +0."""
+    unit = unit_of("tiny-any-zero")
+    folder = made(tmp_path / "set", "tiny-any-zero", suite="smoke", cases=200).folder
+    design = design_of(changed(unit, "sum", zero="ieee"), tmp_path, unit.name)
+    done = bench.replay(bench.icarus(folder, design, tmp_path), folder, f"+results={tmp_path}/results.txt")
+    assert (done.returncode, "PASS: 200 results equal" in done.stdout) == (0, True), done.stdout
+    results = (tmp_path / "results.txt").read_text().split()
+    lines = (folder / "expected.hex").read_text().split()
+    assert any(got != code for got, code in zip(results, lines, strict=True)), "the design has zeros of other signs"
+    zero = next(at for at, code in enumerate(lines) if code == "0000")
+    lines[zero] = "0001"
+    (folder / "expected.hex").write_text("\n".join(lines) + "\n")
+    assert bench.replay(bench.icarus(folder, design, tmp_path), folder).returncode != 0
+
+
+@pytest.mark.simulator
 @pytest.mark.parametrize(
     "name", others_soaked([*SMALL, "hopper-mma-f64-f64", "deepseek-v3-e4m3-f32", "mxfp4-e2m1-f32"], SMALL)
 )

@@ -25,7 +25,8 @@ class UnitFacts:
     """A unit's numbers.
 
     bits: fraction bits of a product (p_a + p_b - 2). width: bits of a product (p_a + p_b). window: fraction bits of
-    the window. lost: its rule for lost bits. lanes: products in a group.
+    the window. lost: what its rule for lost bits makes of a term. sticky: whether rounding is told of them.
+    lanes: products in a group.
     exps: every reference exponent of a product other than zero, without scales.
     floor: the least max_exp; None where there is none.
     exact_products: whether every product is enumerated; of formats above 8 bits only exponents are.
@@ -36,7 +37,8 @@ class UnitFacts:
     def __init__(self, unit: Unit):
         self.unit = unit
         self.bench = bench = Bench(unit, 0)
-        self.lanes, self.window, self.lost = bench.lanes, bench.window, bench.rule.lost
+        self.lanes, self.window, self.lost = bench.lanes, bench.window, bench.rule.term_lost
+        self.sticky = bench.rule.sticky
         self.bits = bench.palette.fraction_bits
         self.width = self.bits + 2
         self.factors: tuple[Number, Number] = (unit.operands.a, unit.operands.b)

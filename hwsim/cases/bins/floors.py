@@ -10,7 +10,7 @@ from hwsim.cases.bins.declare import Declared, Family, Hits
 from hwsim.cases.bins.facts import UnitFacts
 from hwsim.cases.bins.sampled import SampledGroup
 from hwsim.cases.solver import Solution, Solutions
-from hwsim.model.window import window
+from hwsim.model.window import any_lost, window
 
 STEPS = {1: "one more", -1: "one less"}
 MOST_PLACES = 8  # below a sum's leading one, of products that make it
@@ -60,8 +60,9 @@ def _shown(facts: UnitFacts, floor: int, out: Declared) -> None:
             return
         terms = group.products if group.addend is None else (*group.products, group.addend)
         for step, index in at.items():
-            other = window(terms, rule.fraction_bits, rule.lost, rule.zero_terms, floor + step)
-            if facts.bench.definition.round(other.total, other.max_exp).code != group.code:
+            other = window(terms, rule.fraction_bits, rule.term_lost, rule.zero_terms, floor + step)
+            sticky = rule.sticky and any_lost(terms, other)
+            if facts.bench.definition.round(other.total, other.max_exp, sticky).code != group.code:
                 hits.add(index)
 
 

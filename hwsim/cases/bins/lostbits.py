@@ -63,9 +63,11 @@ def _fields(facts: UnitFacts, out: Declared) -> None:
             for sign in (0, 1):
                 name = f"d={d}, {ends} of a {MARKS[sign]} product lost: {word}"
                 at[places, word, sign] = out.bin("G4", name, why)
+    # A partial sum may have more bits than c.
+    most = max(facts.bench.addend_bits - 1, facts.result.fraction_bits if facts.bench.partials else 0, 1)
     addend = {
         (word, sign): out.bin("G4", f"bits of a {MARKS[sign]} addend lost: {word}")
-        for word in kinds(max(facts.bench.addend_bits - 1, 1))
+        for word in kinds(most)
         for sign in ((0, 1) if facts.addends else ())
     }
     width = facts.width
@@ -129,7 +131,7 @@ def _shows(sampled: SampledGroup, one: SignedTerm, facts: UnitFacts) -> bool:
     lane, term, below, _ = one
     kept = -(term.sig >> below) if term.sign else term.sig >> below
     total = sampled.group.total - sampled.group.aligned[lane] + kept
-    return facts.bench.definition.round(total, sampled.top).code != sampled.group.code
+    return facts.bench.definition.round(total, sampled.top, False).code != sampled.group.code
 
 
 def _never_single(facts: UnitFacts, depth: int) -> str | None:

@@ -15,7 +15,7 @@ def changes_what_is_kept(lost: Lost) -> bool:
     match lost:
         case "truncate" | "ones-complement":
             return False
-        case "floor" | "jam" | "rne" | "rna":
+        case "floor" | "ceil" | "jam" | "rne" | "rna":
             return True
         case _:
             assert_never(lost)
@@ -24,7 +24,7 @@ def changes_what_is_kept(lost: Lost) -> bool:
 def keeps_what_fits(lost: Lost) -> bool:
     """Whether a term without bits below the window is in it as it is."""
     match lost:
-        case "truncate" | "floor" | "jam" | "rne" | "rna":
+        case "truncate" | "floor" | "ceil" | "jam" | "rne" | "rna":
             return True
         case "ones-complement":
             return False
@@ -37,7 +37,7 @@ def drops_what_is_far_below(lost: Lost) -> bool:
     match lost:
         case "truncate" | "rne" | "rna":
             return True
-        case "floor" | "jam" | "ones-complement":
+        case "floor" | "ceil" | "jam" | "ones-complement":
             return False
         case _:
             assert_never(lost)

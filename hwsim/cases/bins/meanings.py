@@ -60,6 +60,7 @@ DIRECTED = {
     "carry": "a carry or a borrow through every place above the given one",
     "cancel": "terms that cancel exactly",
     "residue": "sums that vanish in the window and not exactly",
+    "sticky": "sums that a term's lost 1 alone rounds otherwise",
     "tie": "results at, just below and just above half of their last place",
     "range": "results at the ends of the range",
     "scale": "scales at the ends of their range",

@@ -22,6 +22,7 @@ from hwsim.cases.bins import (
     roundings,
     scales,
     specials,
+    sticky,
     sums,
 )
 from hwsim.cases.bins.declare import CaseSampler, CoverageBin, Declared, GroupSampler, PartSampler
@@ -39,6 +40,7 @@ MODULES = (
     lostbits,
     sums,
     roundings,
+    sticky,
     ranges,
     scales,
     specials,

@@ -37,7 +37,8 @@ def _pushed(facts: UnitFacts, out: Declared) -> None:
 
     @out.groups.append
     def sample(sampled: SampledGroup, hits: Hits) -> None:
-        if sampled.addend is None or not sampled.group.aligned[-1]:
+        # A partial sum in another format than c's has other ends.
+        if sampled.addend is None or not sampled.group.aligned[-1] or sampled.group.addend_format != fmt:
             return
         pushed = sum(sampled.group.aligned[:-1])
         if not pushed:

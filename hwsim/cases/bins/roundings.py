@@ -41,8 +41,7 @@ def _rounding(facts: UnitFacts, out: Declared) -> None:
         for last in (0, 1):
             for guard in (0, 1):
                 for sticky in (0, 1):
-                    cut = guard or sticky  # nothing else needs a place that is cut off
-                    why = (_exact(facts) or _uncut(facts, 2 if sticky else 1)) if cut else None
+                    why = _no_bits(facts, guard, sticky)
                     name = f"{MARKS[sign]}, last {last}, guard {guard}, sticky {sticky}"
                     tables[sign, last, guard, sticky] = out.bin("G7", name, why)
     fraction = facts.result.fraction_bits
@@ -78,7 +77,7 @@ def _rounding(facts: UnitFacts, out: Declared) -> None:
             kept, guard, low = size << -cut, 0, 0
         else:
             kept, guard, low = size >> cut, size >> cut - 1 & 1, size & ((1 << cut - 1) - 1)
-        hits.add(tables[sign, kept & 1, guard, 1 if low else 0])
+        hits.add(tables[sign, kept & 1, guard, 1 if low or sampled.group.sticky else 0])
         if rounded.exp < emin:
             return
         if kept == all_ones:
@@ -86,6 +85,13 @@ def _rounding(facts: UnitFacts, out: Declared) -> None:
         hits.add(runs[(kept & -kept).bit_length() - 1])
         if low and not low & (low - 1) and (cut, low.bit_length() - 1, guard) in single:
             hits.add(single[cut, low.bit_length() - 1, guard])
+
+
+def _no_bits(facts: UnitFacts, guard: int, sticky: int) -> str | None:
+    """Why rounding never sees these bits, or None: each needs a place that is cut off, or sticky a 1 that is lost."""
+    told = facts.sticky and facts.loses is None
+    places = 2 if sticky and not told else 1 if guard else 0
+    return (_exact(facts) or _uncut(facts, places)) if places else None
 
 
 def _exact(facts: UnitFacts) -> str | None:

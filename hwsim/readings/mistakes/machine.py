@@ -18,7 +18,7 @@ from hwsim.model.rounding import infinity_code, nan_code, pack
 from hwsim.model.scales import Subgroup
 from hwsim.model.sequential import Sequential
 from hwsim.model.terms import Term, factor
-from hwsim.model.window import align, cut_magnitude, max_exponent
+from hwsim.model.window import AlignedTerms, align, any_lost, cut_magnitude, max_exponent
 from hwsim.readings.mistakes.flaw import NO_FLAW, Flaw, Side
 from hwsim.readings.mistakes.rounding import FlawedRounding, flawed_float
 from hwsim.spec import (
@@ -137,17 +137,14 @@ class _FlawedWindow(SumMethod):
         if max_exp is None:
             return Summed(_with_sign(flaw, 0, 0, every, sum_zero_sign(every, rule.zero, self.rounding)))
         max_exp = flaw.max_exp(max_exp, tuple(terms), addend)
-        aligned = tuple(
-            align(
-                term._replace(exp=max_exp - flaw.distance(max_exp - term.exp)), max_exp, rule.fraction_bits, rule.lost
-            )
-            for term in every
-        )
+        shifted = [term._replace(exp=max_exp - flaw.distance(max_exp - term.exp)) for term in every]
+        aligned = tuple(align(term, max_exp, rule.fraction_bits, rule.term_lost) for term in shifted)
+        sticky = rule.sticky and any_lost(shifted, AlignedTerms(max_exp, rule.fraction_bits, aligned, 0))
         aligned = flaw.aligned(aligned, len(terms))
         unit_exp = max_exp - rule.fraction_bits
         total = flaw.total(sum(aligned), unit_exp)
         outcome = _with_sign(flaw, total, unit_exp, every, sum_zero_sign(every, rule.zero, self.rounding))
-        return Summed(outcome, total, unit_exp, max_exp, aligned, rule.fraction_bits)
+        return Summed(outcome, total, unit_exp, max_exp, aligned, rule.fraction_bits, sticky=sticky)
 
 
 class _FlawedExact(Exact):

@@ -6,7 +6,7 @@ from typing import assert_never
 
 from hwsim.formats import FixedFormat, FloatFormat
 from hwsim.model.result import ResultRounding
-from hwsim.model.rounding import Rounded, TinySign, flush, overflow_code, pack, round_fixed, round_to
+from hwsim.model.rounding import Rounded, TinySign, flush, overflow_code, pack, round_fixed, round_to, with_sticky
 from hwsim.model.window import round_magnitude
 from hwsim.readings.mistakes.flaw import Flaw, LastPlace, UnpackedResult
 from hwsim.spec.keys import Overflow, Rounding
@@ -83,11 +83,13 @@ class FlawedRounding(ResultRounding):
         super().__init__(rule)
         self.flaw = flaw
 
-    def total(self, total: int, unit_exp: int | None, sign: int = 0) -> Rounded:
+    def total(self, total: int, unit_exp: int | None, sign: int = 0, sticky: bool = False) -> Rounded:
         """As in `ResultRounding`."""
         rule, fmt = self.rule, self.rule.format
         if total == 0 or unit_exp is None:
             return super().total(total, unit_exp, sign)
+        if sticky:
+            total, unit_exp = with_sticky(total, unit_exp, fmt)
         number = int(total < 0), abs(total), unit_exp
         if isinstance(fmt, FixedFormat):
             return flawed_fixed(self.flaw, fmt, number, rule)

@@ -119,7 +119,7 @@ def _window_size(fraction_bits: int, lost: Lost) -> float:
     match lost:
         case "rne" | "rna":
             return 2.0 ** -(fraction_bits + 1)
-        case "truncate" | "floor" | "jam" | "ones-complement":
+        case "truncate" | "floor" | "ceil" | "jam" | "ones-complement":
             return 2.0**-fraction_bits
         case _:
             assert_never(lost)
@@ -133,12 +133,12 @@ def _keeps(lost: Lost) -> bool:
 def _aligned(unit: Unit, rule: AlignedSum, parts: Lengths) -> list[Loss]:
     """Each term loses less than a unit of the window; the largest nothing, where the window holds all of its bits."""
     bits, result = rule.fraction_bits, unit.result.format
-    size, held = _window_size(bits, rule.lost), product_bits(unit)
+    size, held = _window_size(bits, rule.term_lost), product_bits(unit)
     terms = parts.lanes
     if rule.subgroup is not None and unit.scale is not None:
         terms = -(-parts.lanes // rule.subgroup.lanes)
         held += unit.scale.a.format.fraction_bits + unit.scale.b.format.fraction_bits
-    whole = _keeps(rule.lost) and held <= bits
+    whole = _keeps(rule.term_lost) and held <= bits
     first = terms - whole
     rest = terms + 1 - (whole and result.fraction_bits <= bits)
     count = first + rest * (parts.groups - 1)

@@ -122,8 +122,8 @@ def _of_window(rule: AlignedSum, group: Group) -> Lost:
         return Lost(set())
     unit_exp, size = group.max_exp - rule.fraction_bits, rule.subgroup.lanes if rule.subgroup else 1
     terms = [part.term for part in group.subgroups] or group.products
-    below = [n for n, term in enumerate(terms) if _below(term, unit_exp, rule.lost, group.aligned[n])]
-    before = group.addend is not None and _below(group.addend, unit_exp, rule.lost, group.aligned[-1])
+    below = [n for n, term in enumerate(terms) if _below(term, unit_exp, rule.term_lost, group.aligned[n])]
+    before = group.addend is not None and _below(group.addend, unit_exp, rule.term_lost, group.aligned[-1])
     return Lost({lane for n in below for lane in range(n * size, (n + 1) * size)}, before)
 
 
@@ -134,7 +134,7 @@ def _below(term: Term, unit_exp: int, lost: LostBits, kept: int) -> bool:
     match lost:
         case "rne" | "rna":
             return kept == 0
-        case "truncate" | "floor" | "jam" | "ones-complement":
+        case "truncate" | "floor" | "ceil" | "jam" | "ones-complement":
             return term.sig.bit_length() + term.exp - term.fraction_bits <= unit_exp
         case _:
             assert_never(lost)
