@@ -7,7 +7,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pyslang.ast import Compilation, InterfacePortSymbol, TypeParameterSymbol, VisitAction
+from pyslang.ast import (
+    Compilation,
+    GenerateBlockArraySymbol,
+    GenerateBlockSymbol,
+    InstanceArraySymbol,
+    InstanceBodySymbol,
+    InstanceSymbol,
+    InterfacePortSymbol,
+    TypeParameterSymbol,
+    VisitAction,
+)
 
 from hwsim.cosim.designsources import DesignSources
 from hwsim.cosim.shapes import BitVector, Member, Packed, Range, Shape, Struct, words
@@ -135,21 +145,22 @@ def _inner_arrays(body: Any) -> Iterator[tuple[str, tuple[str, ...]]]:
     found = dict[str, tuple[str, ...]]()
 
     def visit(symbol: Any) -> VisitAction:
-        inner = getattr(symbol, "body", None)
-        if inner is not None and hasattr(inner, "portList"):
-            name = str(inner.definition.name)
+        if isinstance(symbol, InstanceSymbol):
+            inner, name = symbol.body, str(symbol.definition.name)
             if name not in seen:
                 seen.add(name)
                 ports = [port for port in inner.portList if not isinstance(port, InterfacePortSymbol)]
                 arrays = tuple(str(port.name) for port in ports if port.type.canonicalType.isUnpackedArray)
                 if arrays:
                     found[name] = arrays
-        return VisitAction.Advance
+        return VisitAction.Advance if isinstance(symbol, HIERARCHY) else VisitAction.Skip
 
     body.visit(visit)
     yield from found.items()
 
 
+# What instances may stand in.
+HIERARCHY = (InstanceSymbol, InstanceBodySymbol, InstanceArraySymbol, GenerateBlockSymbol, GenerateBlockArraySymbol)
 DIRECTIONS = {"In": "in", "Out": "out"}
 
 

@@ -19,6 +19,12 @@ INNER = "module inner(input logic [7:0] w [2], output logic [7:0] y); assign y =
         ("module m(input [7:0] a, output [7:0] y); assign y = a; endmodule", ""),
         ("module m(input [7:0] a [2], output [7:0] y); assign y = a[0]; endmodule", "a"),
         (INNER + "module m(input [7:0] a, output [7:0] y); logic [7:0] w [2]; inner i(.w, .y); endmodule", "inner.w"),
+        (
+            INNER
+            + "module m(input [7:0] a, output [7:0] y); if (1) begin : g for (genvar k = 0; k < 2; k++) begin : h\n"
+            "logic [7:0] w [2]; logic [7:0] z; inner i [0:0] (.w(w), .y(z)); end end endmodule",
+            "inner.w",
+        ),
         # A module that nothing instantiates is none of the design's.
         (INNER + "module m(input [7:0] a, output [7:0] y); assign y = a; endmodule", ""),
     ],

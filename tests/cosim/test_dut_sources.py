@@ -28,7 +28,7 @@ module top import types_pkg::*; (input four_t a, b, input logic [31:0] c, output
   dot4_core core (.a(a), .b(b), .c(c), .d(d));
 endmodule
 """,
-    "rtl/types_pkg.sv": "package types_pkg; typedef logic [sizes_pkg::BITS-1:0] four_t; endpackage\n",
+    "rtl/types_pkg.sv": "package types_pkg; typedef logic [/* as */ sizes_pkg::BITS-1:0] four_t; endpackage\n",
     "rtl/sizes_pkg.sv": "package sizes_pkg; localparam int BITS = 32; endpackage\n",
     "rtl/inc/ports.svh": "`ifndef WIDTH\n`error_no_width\n`endif\n",
     "rtl/lib/dot4_core.v": (DESIGNS / "dot4_core.v").read_text(),
