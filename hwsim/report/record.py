@@ -199,7 +199,7 @@ class FaultGroup(Record):
 
     wrong: how many of them, of `of` that were looked at, in suites and in cases near them. causes: names that explain
     all of them, the likeliest first; none where nothing known does. facts: what they have in common, where nothing is
-    named. minimal: the simplest case that fails in this way, which was looked for after the suites, and is none of them.
+    named. minimal: the simplest case that fails so, which was looked for after the suites, and is none of them.
     """
 
     wrong: Annotated[int, Field(ge=1)]
