@@ -15,12 +15,12 @@ from hwsim.readings.diagnosis import Diagnosis, Observation, candidates, diagnos
 from hwsim.readings.mistakes.flaw import Both, Flaw
 from hwsim.readings.mistakes.machine import FlawedDefinition
 from hwsim.readings.shape import WrongResult, facts
-from hwsim.spec import Unit
+from hwsim.spec import Unit, load_unit
 
 
 @cache
 def cases_of(unit: Unit) -> list[Case]:
-    return [*directed(unit, 1)[::4], *random_cases(unit, 300, 3)]
+    return [*directed(unit, 1)[::8], *random_cases(unit, 160, 3)]
 
 
 def of_a_flaw(unit: Unit, wrong: Flaw) -> Diagnosis:
@@ -127,3 +127,16 @@ def test_facts_of_operands() -> None:
     # What most right cases meet as well is no news, and a single result shows nothing.
     assert "only where lane 2 is not zero" not in facts(WINDOW, wrong, [lane] * 9)
     assert facts(WINDOW, wrong[:1], [other]) == ()
+
+
+@pytest.mark.parametrize("name", ["ampere-mma-f64-f64", "cdna3-mfma-xf32-f32", "rvbna-e4m3-f32-n4", "int8-i32"])
+def test_results_of_every_family_are_put_into_groups(name: str) -> None:
+    unit = load_unit(name)
+    own, padding = Definition(unit), getattr(unit.output, "padding", 0)
+    seen = [
+        Observation(case, dot(own, case).code ^ 1 << number % 3 + padding)
+        for number, case in enumerate(random_cases(unit, 4, 3))
+    ]
+    found = diagnose(unit, seen)
+    members = sorted(at for group in found.groups for at in group.members)
+    assert (members, found.wrong, found.right) == ([0, 1, 2, 3], 4, 0)

@@ -137,6 +137,14 @@ def test_roundings_that_are_mistakes_agree_with_rationals(sign: int, sig: int) -
         assert rounded_magnitude(LastPlace(sig, 2, sign, rule, False)) == wanted  # type: ignore[arg-type]
 
 
+def test_a_mistake_of_lanes_goes_with_a_unit_of_other_groups() -> None:
+    # As two changes at once are tried: groups of two, and a lane that there is none of.
+    halves = odd_unit("halves", "e4m3", "f16", window(14), "f16", 2, k=4)
+    case = Case("case", (ONE,) * 2, (TWO,) * 2, 0)
+    for mistake in catalogue(WINDOW):
+        assert code_of(halves, mistake.flaw, case) >= 0
+
+
 def in_the_page(name: str) -> str:
     """A name as docs/mistakes.md has it."""
     name = re.sub(r", of products (alone|too)$", "", name)
