@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from hwsim.report.page import write_html
     from hwsim.report.record import (
         CodeReading,
-        FaultGroup,
+        FaultKind,
         File,
         KnownCause,
         LeftOut,
@@ -30,7 +30,7 @@ _MODULES = {
     "explanation_json": ("ExplanationJson", "explanation"),
     "junit": ("write_junit",),
     "page": ("write_html",),
-    "record": ("CodeReading", "FaultGroup", "File", "KnownCause", "LeftOut", "Mismatch", "Operand", "Row", "RunReport"),
+    "record": ("CodeReading", "FaultKind", "File", "KnownCause", "LeftOut", "Mismatch", "Operand", "Row", "RunReport"),
     "results": ("json_schema", "read_json", "write_json"),
     "text": ("all_fault_lines", "failure_lines", "mismatch_lines"),
     "writing": ("NAMES", "write_reports"),
@@ -51,7 +51,7 @@ __all__ = [
     "CountedBin",
     "CoverageGroup",
     "ExplanationJson",
-    "FaultGroup",
+    "FaultKind",
     "File",
     "KnownCause",
     "LeftOut",

@@ -9,7 +9,7 @@ from xml.etree.ElementTree import Element, SubElement
 
 from hwsim.files import replaced
 from hwsim.report.record import LeftOut, Row, RunReport
-from hwsim.report.text import all_fault_lines, failure_lines, groups_lines
+from hwsim.report.text import all_fault_lines, failure_lines, kinds_lines
 
 
 def write_junit(path: Path, report: RunReport) -> None:
@@ -38,7 +38,7 @@ def write_junit(path: Path, report: RunReport) -> None:
             case = SubElement(suite, "testcase", classname=name, name=one.suite, time="0.000")
             SubElement(case, "skipped", message=one.what)
         if any((one.unit, one.driver) == (unit, driver) for one in report.minimal):
-            SubElement(suite, "system-out").text = "\n".join(groups_lines(report.groups))
+            SubElement(suite, "system-out").text = "\n".join(kinds_lines(report.kinds))
     ElementTree.indent(root)
     with replaced(path) as file:
         ElementTree.ElementTree(root).write(file, encoding="utf-8", xml_declaration=True)
@@ -67,7 +67,7 @@ def _case(suite: Element, report: RunReport, row: Row) -> None:
     mismatches, out = report.of(row), [one.what for one in report.not_given(row)]
     if not row.passed:
         kind = "mismatch" if row.mismatches else "incomplete"
-        lines = [*failure_lines(row, mismatches), *(all_fault_lines(report.groups) if row.mismatches else [])]
+        lines = [*failure_lines(row, mismatches), *(all_fault_lines(report.kinds) if row.mismatches else [])]
         SubElement(case, "failure", message=row.verdict, type=kind).text = "\n".join(lines)
         shown = mismatches[0].explanation if mismatches else None
         out += shown.lines if shown is not None else []
