@@ -102,6 +102,12 @@ def test_products_of_zero_that_count_move_the_window() -> None:
     assert answer(WINDOW, "max_exp of zeros", [0.0, 2.0**-6, 0.0, 0.0], [256.0, 2.0**-6, 0.0, 0.0]) == 2.0**-12
 
 
+def test_terms_above_a_wrong_max_exp_stay_or_are_lost() -> None:
+    a, b = [1.0, 64.0, 0.0, 0.0], [1.0, 2.0, 0.0, 0.0]
+    assert answer(WINDOW, "max_exp of the first lane alone", a, b) == 129.0
+    assert answer(WINDOW, "max_exp of the first lane alone, larger terms lost", a, b) == 1.0
+
+
 def test_lanes_in_another_order_count_where_sums_are_rounded() -> None:
     # 2048 + 1 is a tie in binary16, which goes to 2048; -2048 first leaves 1.
     a, b = [1.0, -32.0], [1.0, 64.0]
