@@ -181,7 +181,7 @@ def _report(options: CosimOptions, found: _Found, seconds: float) -> RunReport:
         waivers=tuple(found.waivers),
         coverage=tuple(group for one in found.coverage for group in one.groups),
         mismatches=tuple(found.mismatches),
-        groups=found.minimal.groups,
+        kinds=found.minimal.kinds,
         notes=(*found.notes, *found.minimal.notes, *(note for one in found.coverage for note in one.notes)),
     )
 

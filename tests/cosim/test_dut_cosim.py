@@ -61,7 +61,7 @@ def test_a_right_design_passes_on_icarus(
         request.getfixturevalue("few")
     report = play(tmp_path, name)
     assert report.passed
-    assert not report.groups
+    assert not report.kinds
     assert suites(report) == ALWAYS | {"GEMM"} | ({"handshake and reset"} if name == "stream" else set())
     assert [str(one) for one in report.left_out if not one.cases] == (
         [] if name == "stream" else [f"dot4_{name}: handshake and reset on icarus: left out: the design has no reset"]
