@@ -100,6 +100,13 @@ class TestPulses:
         places = {"a": "a", "b": "b", "first": first, "last": last, "result": "sum"}
         assert not play(tmp_path, "pulsed", ports=places).passed
 
+    @pytest.mark.parametrize(("fault", "latency"), [(0, 1), (1, 1), (2, 1), (0, 0)])
+    def test_a_ready_may_be_that_of_a_later_cycle(self, icarus: None, tmp_path: Path, fault: int, latency: int) -> None:
+        keys = {"input_valid": "in_valid", "input_ready": "in_ready", "ready_latency": latency}
+        protocol = {"kind": "stream", **keys, "output_valid": "out_valid", "output_ready": "out_ready"}
+        report = play(tmp_path, "late-ready", parameters={"FAULT": fault}, protocol=protocol)
+        assert report.passed == (fault == 0 and latency == 1)
+
 
 class TestSerial:
     """Operands and results in several cycles."""
