@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from cosim.dut_files import play
-from cosim.runs_shown import few_cases
+from cosim.runs_shown import busy_suite, few_cases
 from cosim.test_dut_protocols import E3M2, scaled
 
 from hwsim.cosim import run as running
@@ -18,8 +18,9 @@ pytestmark = pytest.mark.simulator
 
 @pytest.fixture(autouse=True)
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Small suites, whose coverage is not counted, and no minimal case, which other tests have."""
+    """A small suite, whose coverage is not counted, and no minimal case, which other tests have."""
     few_cases(monkeypatch)
+    busy_suite(monkeypatch)
     monkeypatch.setattr(running.Minimizer, "minimize", lambda self, played: Minimized())
 
 

@@ -7,9 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from built_presets import others_soaked
 from cosim.dut_files import play
-from cosim.runs_shown import few_cases
+from cosim.runs_shown import busy_suite, few_cases
 
+from hwsim.cosim import suites as planning
 from hwsim.cosim.report import KINDS
 from hwsim.report import RunReport
 
@@ -20,6 +22,8 @@ WITH = {"clear": {"port": "clear_n", "active": "low", "when": "first"}, "load": 
 LEVEL = {"clear": {"port": "clear_n", "active": "low", "when": "between"}, "load": "load"}
 
 
+DESIGNS_OF_PROTOCOLS = ("mac", "pulsed", "late-ready", "serial-mul", "by-tag")
+WHOLE = planning.Planner.simulated
 E3M2 = "serial-e3m2.yaml"
 
 
@@ -34,9 +38,10 @@ def scaled(**keys: Any) -> dict[str, Any]:
 
 
 @pytest.fixture(autouse=True)
-def few(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Small suites, whose coverage is not counted."""
+def busy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A single suite, of gaps and back-pressure, whose coverage is not counted."""
     few_cases(monkeypatch)
+    busy_suite(monkeypatch)
 
 
 def wrong(report: RunReport) -> set[str]:
@@ -131,9 +136,10 @@ class TestSerial:
     def test_a_result_is_read_when_it_is_done(self, icarus: None, tmp_path: Path, fault: int) -> None:
         report = play(tmp_path, "serial-mul", parameters={"FAULT": fault})
         assert report.passed == (fault == 0)
-        expected = {1: "hang", 2: "unasked", 3: "unasked", 4: "refused"}
+        # What comes again may meet a dot product that is under way by then.
+        expected = {1: {"hang"}, 2: {"unasked", "result"}, 3: {"unasked", "result"}, 4: {"refused"}}
         if fault in expected:
-            assert report.mismatches[0].what == KINDS[expected[fault]]
+            assert report.mismatches[0].what in {KINDS.get(kind, kind) for kind in expected[fault]}
         if fault == 4:
             assert report.mismatches[0].remedy.startswith("busy (protocol.busy) never fell")
 
@@ -145,10 +151,23 @@ class TestTags:
     def test_a_result_is_that_of_its_tag(self, icarus: None, tmp_path: Path, fault: int) -> None:
         report = play(tmp_path, "by-tag", parameters={"FAULT": fault})
         assert report.passed == (fault == 0)
-        kinds = {1: {"tag", "unasked"}, 2: {"tag"}, 3: {"tag"}, 4: {"hang"}, 6: {"result"}}
+        kinds = {1: {"tag", "unasked"}, 2: {"tag", "result"}, 3: {"tag"}, 4: {"hang"}, 6: {"result"}}
         if fault in kinds:
             assert wrong(report) & {KINDS.get(kind, kind) for kind in kinds[fault]}
         if fault == 3:
             first = next(one for one in report.mismatches if one.what == "a result's tag")
             assert re.fullmatch(r"a tag of \d dot products? under way", first.expected.code)
             assert first.got.code == "tag 4, which is of none"
+
+
+NAMES = [(name, sim) for sim in ("icarus", "verilator") for name in DESIGNS_OF_PROTOCOLS]
+
+
+@pytest.mark.parametrize(("name", "simulator"), others_soaked(NAMES, NAMES[: len(DESIGNS_OF_PROTOCOLS)]))
+def test_a_right_design_passes_all_suites(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str, simulator: str
+) -> None:
+    request.getfixturevalue(simulator)
+    monkeypatch.setattr(planning.Planner, "simulated", WHOLE)
+    report = play(tmp_path, name, simulator)
+    assert report.passed and len(report.rows) > 4
