@@ -22,7 +22,7 @@ WITH = {"clear": {"port": "clear_n", "active": "low", "when": "first"}, "load": 
 LEVEL = {"clear": {"port": "clear_n", "active": "low", "when": "between"}, "load": "load"}
 
 
-DESIGNS_OF_PROTOCOLS = ("mac", "pulsed", "late-ready", "serial-mul", "by-tag")
+DESIGNS_OF_PROTOCOLS = ("mac", "pulsed", "late-ready", "serial-mul", "overlapped", "by-tag")
 WHOLE = planning.Planner.simulated
 E3M2 = "serial-e3m2.yaml"
 
@@ -131,6 +131,10 @@ class TestSerial:
         keys = {"between": "repeats", "cycles": cycles}
         report = play(tmp_path, "serial", parameters={"FREE": 1}, unit=E3M2, protocol=scaled(**keys))
         assert report.passed == (cycles == 41)
+
+    @pytest.mark.parametrize("fault", range(4))
+    def test_a_result_may_come_while_the_next_operands_do(self, icarus: None, tmp_path: Path, fault: int) -> None:
+        assert play(tmp_path, "overlapped", parameters={"FAULT": fault}).passed == (fault == 0)
 
     @pytest.mark.parametrize("fault", range(7))
     def test_a_result_is_read_when_it_is_done(self, icarus: None, tmp_path: Path, fault: int) -> None:
