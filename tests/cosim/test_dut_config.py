@@ -37,6 +37,7 @@ def test_the_designs_of_the_tests_load(name: str) -> None:
             {"protocol": {"kind": "latency", "cycles": -1}},
             r"protocol\.cycles must be greater than or equal to 0, not -1",
         ),
+        ({"protocol": {**STREAM, "ready_latency": 1}}, r"protocol\.ready_latency needs input_ready"),
         ({"protocol": {**STREAM, "cycles": 3}}, r"protocol of kind stream has no cycles"),
         ({"protocol": {"kind": "axi"}}, r"protocol\.kind must be 'stream', .* or '\w+', not 'axi'"),
         (
