@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-# As docs/cosim.md names them. A suite's own name may go on: `GEMM 6 x 6 x 512`, `dot random, many, part 2`.
+# As `hwsim docs cosim` names them. A suite's own name may go on: `GEMM 6 x 6 x 512`, `dot random, many, part 2`.
 SUITES = (
     "dot directed", "dot random", "dot random, gaps and back-pressure", "handshake and reset", "GEMM", "captured",
     "code pairs through every lane", "dot random, many",
