@@ -118,7 +118,9 @@ def test_known_failures_are_told_from_new_ones_and_runs_are_compared(tmp_path: P
     assert first.verdict.unused == (entries[1],)
     assert (first.summary.failed, first.summary.known, first.summary.new) == (1, 1, 1)
     # Another kind of failure, or of another suite, is not what is known.
-    assert run(tmp_path, jobs, known=[known("job1", "stuck")]).verdict.known == []
+    second = run(tmp_path, jobs, known=[known("job1", "stuck")])
+    assert second.verdict.known == second.verdict.new == [] and len(second.verdict.unknown) == 2
+    assert (second.summary.new, second.summary.again, second.summary.failed) == (0, 2, 2)
     assert run(tmp_path, jobs, known=[known("job1", "mismatch", "GEMM*")]).verdict.known == []
     fourth = run(tmp_path, fakes(tmp_path, "fails", "fails", "passes"), known=[known("job?", "mismatch")])
     assert [(one.job, one.since) for one in fourth.verdict.known] == [
