@@ -21,9 +21,8 @@ class RunSummary(Record):
     """A run in figures.
 
     number, began: which one, and when. jobs: how many. failed: jobs with a failure that is not known; known: jobs whose
-    failures are all known. new, again, known_failures, mended: failures; of those that are not known new ones, and those
-    that the run before had too. taken: jobs that an earlier run had done. cases: results compared. seconds: of all jobs
-    together.
+    failures are all known. new, again, known_failures, mended: failures; `again` are not known, and the run before had
+    them too. taken: jobs that an earlier run had done. cases: results compared. seconds: of all jobs together.
     """
 
     number: Annotated[int, Field(ge=1)]
