@@ -6,6 +6,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
+import html5lib
 import pytest
 from campaign.fake_jobs import FakeJob, Told, begun, campaign, fakes, run
 from junitparser import Error, Failure, JUnitXml, Skipped
@@ -163,6 +164,7 @@ def test_reports_say_what_came_of_it(tmp_path: Path) -> None:
         "job0": [], "job1": [Skipped], "job2": [Failure], "job3": [Error], "job4": [Error], "job5": [],
     }  # fmt: skip
     page = (folder / "report.html").read_text()
+    html5lib.HTMLParser(strict=True).parse(page)
     assert "3 new failures" in page and 'href="failed/job3/why.txt"' in page and "a ticket (2026-11-26)" in page
     assert page.count("<rect") == len(trend_bars(summaries(tmp_path / "runs"))) == 3
     for link in ("failed/job2/report.html", "failed/job3/why.txt"):
