@@ -171,10 +171,12 @@ def test_what_raises_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     def raises(*_: object) -> None:
         raise IndexError("slice")
 
-    monkeypatch.setattr(trial.Trial, "_of_c", raises)
-    (found,) = wrong(0)
+    monkeypatch.setattr(trial.Trial, "_of_c", property(raises))
+    result = Trial(drawn_unit(1, 0, SMALL), Depth(60, FAST)).run()
+    (found,) = result.found
     assert (found.side, found.raised) == ("C", True)
     assert found.said.startswith("IndexError: slice")
+    assert "C" not in result.cases and result.cases["gemm"] > 0
 
 
 def test_a_run_goes_on_where_it_was_interrupted(tmp_path: Path) -> None:
