@@ -70,6 +70,7 @@ def test_each_failure_is_told_by_its_kind_and_tables_have_every_job_once(tmp_pat
     assert "IndexError: as it is" in (failed / "job4" / "why.txt").read_text()
 
 
+@pytest.mark.quick
 def test_a_bin_counts_once_however_many_jobs_meet_it(tmp_path: Path) -> None:
     run(tmp_path, fakes(tmp_path, "passes", "passes", "breaks"))
     bins = {row["name"]: (row["state"], row["hits"], row["jobs"]) for row in rows(tmp_path, 1, "bins")}
