@@ -160,7 +160,7 @@ jobs:
       simulator: icarus
       exclude: [{unit: u.yaml, seed: 7}]
       include: [{unit: u.yaml, cases: 9, suites: [GEMM], stuck_after: 5, coverage: false}]
-    suites: [dot random, handshake and reset]
+    suites: [random, reset]
     tables: true
   random:
     fuzz: {seed: 3, from: 10, to: 29, cases: 100, block: 7, every: {RTL: 0, Icarus: 4, own kernel: 0}}
