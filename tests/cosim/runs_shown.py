@@ -23,6 +23,7 @@ from hwsim.cli import main
 from hwsim.cosim import run as running
 from hwsim.cosim import suites as planning
 from hwsim.cosim.design import Suite
+from hwsim.cosim.suitekinds import SuiteKind
 from hwsim.cosim.suites import Planner
 from hwsim.cosim.traffic import BUSY
 from hwsim.spec import as_yaml
@@ -129,6 +130,6 @@ def busy_suite(patch: pytest.MonkeyPatch) -> None:
 
     def simulated(planner: Planner, simulator: str, count: int | None) -> Iterator[Suite]:
         cases = random_cases(planner.design.drawn_for, 40, planner.seed)
-        yield from planner._taken(f"{planning.DRAWN}, gaps and back-pressure", lambda: cases, BUSY, shuffled=True)
+        yield from planner._taken(SuiteKind.GAPS, lambda: cases, BUSY, shuffled=True)
 
     patch.setattr(Planner, "simulated", simulated)

@@ -112,7 +112,7 @@ OWN = {  # no user's files
     "hwsim/cosim/assertions.py": "the package's own Verilog",
     "hwsim/cosim/build.py": "the cache of simulators and their sources; tests/cosim/test_cosim_build.py damages it",
     "hwsim/cosim/refusals.py": "a source that a simulator refused, after slang read it",
-    "hwsim/cosim/report.py": "a simulator's log",
+    "hwsim/cosim/logs.py": "a simulator's log",
     "hwsim/cosim/streams.py": "a simulator's log",
     "hwsim/processes.py": "locks and logs of its own",
     "hwsim/report/html.py": "the package's own templates",
