@@ -14,6 +14,8 @@ from pathlib import Path
 
 import numpy as np
 
+from hwsim.codewords import code_array, from_words, to_words
+
 FOLDER = "HWSIM_JOB"
 PROGRESS = "progress"  # the file that says how far a simulation is
 MOST_MISMATCHES = 64
@@ -108,8 +110,8 @@ PROMISES: dict[str, type[Promise]] = {kind.__name__: kind for kind in (Trace, Be
 class Script:
     """One suite.
 
-    payloads: what stands at the input, beat by beat. results: uint64[results, 3], in order: context, code, and whether
-    any NaN will do. first: where the suite's payloads begin in the bench's memory.
+    payloads: what stands at the input, beat by beat. results: what `result_rows` makes, in order: context, code, and
+    whether any NaN will do. first: where the suite's payloads begin in the bench's memory.
     """
 
     name: str
@@ -169,6 +171,16 @@ class SuiteOutcome:
             self.mismatches.append(mismatch)
 
 
+def result_rows(
+    contexts: Sequence[int] | np.ndarray, codes: Sequence[int] | np.ndarray, any_nan: Sequence[int] | None = None
+) -> np.ndarray:
+    """Rows of a context, a code, and whether any NaN will do: uint64[results, 3]; objects where a code is longer."""
+    code = code_array([int(code) for code in codes])
+    owner = np.array(contexts, np.uint64), np.array(any_nan or [0] * len(codes), np.uint64)
+    context, nan = (column.astype(code.dtype) for column in owner)
+    return np.stack([context, code, nan], axis=1)
+
+
 def write_job(folder: Path, scripts: Sequence[Script], width: int) -> list[str]:
     """Write a job for a bench whose payloads are `width` bits wide; the simulator's arguments."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -178,7 +190,9 @@ def write_job(folder: Path, scripts: Sequence[Script], width: int) -> list[str]:
         for index, script in enumerate(scripts):
             payloads.writelines(f"{payload:0{digits}x}\n" for payload in script.payloads)
             kind = type(script.promise).__name__
-            arrays = {"results": script.results, "first": first, **vars(script.promise)}
+            code = to_words(script.results[:, 1])
+            owner = script.results[:, ::2].astype(np.uint64)
+            arrays = {"owner": owner, "code": code, "first": first, **vars(script.promise)}
             np.savez(folder / f"suite{index}.npz", kind=kind, **arrays)
             first += len(script.payloads)
     return [f"+last={max(first - 1, 0)}"]
@@ -193,7 +207,9 @@ def read_script(folder: Path, index: int, name: str) -> Script:
     """One suite of a job, without its payloads, which the bench has."""
     with np.load(folder / f"suite{index}.npz") as saved:
         data = {key: saved[key] if saved[key].ndim else saved[key].item() for key in saved.files}
-    kind, first, results = data.pop("kind"), data.pop("first"), data.pop("results")
+    kind, first, owner = data.pop("kind"), data.pop("first"), data.pop("owner")
+    code = from_words(data.pop("code"))
+    results = np.stack([column.astype(code.dtype) for column in (owner[:, 0], code, owner[:, 1])], axis=1)
     return Script(name, PROMISES[kind](**data), results=results, first=first)
 
 
@@ -225,7 +241,7 @@ def write_answers(folder: Path, index: int, codes: list[int], traffic: bytes) ->
     """Keep every result of a suite, in the order of the beats that closed the sums, and what the ports did."""
     np.savez(
         folder / f"answers{index}.npz",
-        codes=np.array([max(code, 0) for code in codes], np.uint64),
+        codes=to_words(code_array([max(code, 0) for code in codes])),
         instead=np.array([min(code, 0) for code in codes], np.int8),
         traffic=np.frombuffer(traffic, np.uint8),
     )
@@ -240,5 +256,5 @@ def read_answers(folder: Path, index: int) -> tuple[np.ndarray, np.ndarray]:
     if not path.exists():
         return np.zeros(0, object), np.zeros(0, np.uint8)
     with np.load(path) as saved:
-        codes, instead = saved["codes"].astype(object), saved["instead"]
+        codes, instead = from_words(saved["codes"]).astype(object), saved["instead"]
         return np.where(instead < 0, instead.astype(object), codes), saved["traffic"]

@@ -28,7 +28,7 @@ from hwsim.formats import FloatFormat, codes_of
 from hwsim.formats.catalog import looks_like_path
 from hwsim.products import dot
 from hwsim.spec import Unit
-from hwsim.tb.job import BeatOrder, Script
+from hwsim.tb.job import BeatOrder, Script, result_rows
 
 PATTERN = 4093  # a prime, so that patterns of both ports and of beats do not beat together
 PATIENCE, SHORT_PATIENCE = 1000, 300  # cycles in which nothing happens
@@ -114,12 +114,12 @@ class DutDesign(DotDesign):
         return output if self.unit.result.nan == "any" and isinstance(output, FloatFormat) else None
 
     def _results(self, suite: Suite, closing: Sequence[Tagged]) -> np.ndarray:
-        """Context, code, and whether any NaN will do: uint64[results, 3]."""
+        """Context, code, and whether any NaN will do."""
         expected = suite.expected or ()
         codes = [expected[item.case] for item in closing]
         nans = [self.any_nan is not None and self.any_nan.is_nan(code) for code in codes]
         contexts = [item.beat.context for item in closing]
-        return np.array([contexts, codes, nans], np.uint64).T
+        return result_rows(contexts, codes, nans)
 
     def _order(
         self, suite: Suite, tagged: Sequence[Tagged], segments: Sequence[tuple[int, int]], stream: Stream

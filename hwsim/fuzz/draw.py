@@ -126,7 +126,9 @@ class _UnitDrawer:
         b = a if stream.random() < 0.4 else formats.factor()
         addends = (formats.result_fixed(),) if fixed else (formats.float(), formats.register(), formats.register())
         if fixed:
-            a, b = (stream.choice(("mxint8", formats.own_fixed(), "e2m1", "e3m2")) for _ in "ab")
+            a, b = (
+                stream.choice(("mxint8", formats.own_fixed(), "e2m1", "e3m2", formats.finite_float())) for _ in "ab"
+            )
         return {
             "a": a, "b": b, "addend": stream.choice(("none", *addends)), **self._some(0.15, daz=True),
             **self._some(0.2, zeros="positive"), **self._some(0.15, convert=formats.register()),

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from hwsim.cases.case import Case, beats
 from hwsim.cases.drawing import Stream
+from hwsim.codewords import objects
 from hwsim.cosim.bulk import BulkUnit, compare
 from hwsim.cosim.design import Play, Suite
 from hwsim.cosim.play import play_simulated
@@ -22,9 +23,9 @@ from hwsim.cosim.traffic import BUSY, Tagged, interleave
 from hwsim.cosim.unitdesign import UnitDesign
 from hwsim.fuzz.draw import DrawnUnit
 from hwsim.fuzz.operands import TiledCases
-from hwsim.tb.job import Script, SuiteOutcome, Trace
+from hwsim.tb.job import Script, SuiteOutcome, Trace, result_rows
 
-Codes = NDArray[np.int64]
+Codes = NDArray[np.object_]  # of any length; below 0 what is no code
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,7 @@ class RecordedTile:
     @property
     def codes(self) -> Codes:
         """The cycle-level model's result of every case: (cases,)."""
-        found = np.full(len(self.cases), -1, np.int64)
+        found = np.full(len(self.cases), -1, object)
         found[list(self.play.owners)] = self.play.script.results[:, 1]
         return found
 
@@ -72,7 +73,7 @@ def tiled_script(recorded: RecordedTile, tiles: Sequence[Sequence[Case]], expect
         payloads += [
             ports.pack(replace(brought[item.case][item.index], context=item.beat.context)) for item in recorded.order
         ]
-        results.append(np.stack([contexts, codes[owners], np.zeros(len(owners), np.int64)], axis=1))
+        results.append(result_rows(contexts, codes[owners]))
     firsts = rows * np.arange(len(tiles), dtype=np.int32)[:, None]
     offered = np.where(trace.offered >= 0, trace.offered + firsts, -1).astype(np.int32).ravel()
     drive, seen = np.tile(trace.drive, len(tiles)), np.tile(trace.expect, len(tiles))
@@ -112,4 +113,4 @@ def alone_in_bulk(drawn: DrawnUnit, design: UnitDesign, cases: Sequence[Case]) -
             answers = device.run(script.promise.drive, script.promise.offered, words)
         got = design.ports.results(answers.results)
         found.append(int(got[0, 1]) if len(got) else -2)
-    return np.array(found, np.int64)
+    return objects(found)

@@ -244,11 +244,11 @@ def simplest_case(drawn: DrawnUnit, found: SideMismatch) -> SideMismatch:
 
 
 def _asked(drawn: DrawnUnit, side: Side) -> Callable[[Sequence[Case]], np.ndarray] | None:
-    """What a side returns for cases, int64 (cases,); None for one that is not asked for cases alone."""
+    """What a side returns for cases, (cases,); None for one that is not asked for cases alone."""
     unit = drawn.unit
 
     def of_batches(codes: Callable[[Batch], np.ndarray]) -> Callable[[Sequence[Case]], np.ndarray]:
-        return lambda cases: np.concatenate([codes(one).astype(np.int64) for one in batches(unit, cases)])
+        return lambda cases: np.concatenate([codes(one).astype(object) for one in batches(unit, cases)])
 
     match side:
         case "kernels":

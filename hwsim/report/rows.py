@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from fractions import Fraction
 from typing import assert_never
 
 from hwsim.formats import Class, Fields, FloatFormat, Format
@@ -21,11 +22,17 @@ def code_text(fmt: Format, code: int) -> str:
 
 def value_text(fmt: Format, code: int) -> str:
     """A code's value, in decimal."""
-    return number_text(float(fmt.decode(code)))
+    return number_text(fmt.decode(code).item())
 
 
-def number_text(value: float) -> str:
-    """A number as short as it can be, 3 rather than 3.0."""
+def number_text(value: float | Fraction) -> str:
+    """A number as short as it can be, 3 rather than 3.0; what is no float64 as `5 * 2^-60`."""
+    if isinstance(value, Fraction):
+        near = float(value)
+        if value != Fraction(near):
+            places = value.denominator.bit_length() - 1
+            return f"{value.numerator} * 2^-{places}" if places else str(value.numerator)
+        value = near
     short = abs(value) < 1e15 and value.is_integer() and (value != 0 or math.copysign(1, value) > 0)
     return str(int(value)) if short else repr(value)
 

@@ -6,6 +6,7 @@ from math import lcm
 from typing import assert_never
 
 from hwsim.formats import FixedFormat, FloatFormat, Format
+from hwsim.formats.blocks import OF_OPERANDS
 from hwsim.formats.yamlfile import RuleError
 from hwsim.spec.parts import Scale, UnitKeys
 from hwsim.spec.registers import embeds, holds
@@ -38,6 +39,9 @@ def _check_operands(unit: UnitKeys) -> None:
     operands = unit.operands
     if isinstance(operands.addend, FixedFormat) and not isinstance(unit.result.format, FixedFormat):
         raise RuleError("operands.addend", f"must be a float format or none, not {operands.addend.name}")
+    for key, factor in (("a", operands.a), ("b", operands.b)):
+        if not factor.of_operands:
+            raise RuleError(f"operands.{key}", f"{OF_OPERANDS}; {factor.name} has others")
     convert = operands.convert
     if convert is None:
         return
