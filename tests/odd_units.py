@@ -74,6 +74,20 @@ def subgroups(lanes: int, bits: int, lost: str = "truncate", **more: Any) -> Map
     return window(bits, lost, subgroup=rule, **more)
 
 
+def own_windows(
+    lanes: int, own: int, bits: int, lost: str = "truncate", inner: str = "truncate", **more: Any
+) -> Mapping:
+    """`sum` of a window of sums of so many products, each in a window of its own with `own` bits. inner: its `lost`."""
+    rule = {"lanes": lanes, "method": "aligned", "fraction_bits": own, "lost": inner}
+    rule |= {"cancelled": more.pop("cancelled")} if "cancelled" in more else {}
+    return window(bits, lost, subgroup=rule, **more)
+
+
+def exact_blocks(lanes: int, **more: Any) -> Mapping:
+    """`sum` of exact sums of so many products, each scaled, without an error."""
+    return exact_sum(subgroup={"lanes": lanes, "method": "exact"}, **more)
+
+
 def chained(method: str, fmt: Any, rounding: str = "rne", product: str = "fused", **more: Any) -> Mapping:
     """`sum` of a chain or a tree."""
     return {"method": method, "product": product, "format": fmt, "rounding": rounding, **more}
@@ -248,6 +262,24 @@ ODD: dict[str, Mapping] = {
     "integers": odd((INT8, INT8), I32, exact_sum(), I32, overflow="wrap"),
     "integers-saturate": odd(
         (INT8, "mxint8"), INT8, exact_sum(rounded="group"), INT8, 2, rounding="rd", overflow="saturate",
+    ),
+    # Neighbours in windows of their own, before the window of the group.
+    "pairs": odd("e4m3", "f32", own_windows(2, 6, 25), "f32", 8),
+    "pairs-floor": odd(("e5m2", "e4m3"), "f16", own_windows(2, 3, 10, "floor", inner="jam", cancelled="count"), "f16"),
+    "pairs-zeros": odd(
+        "e4m3", "bf16", own_windows(3, 5, 9, zero_terms="count", zero="ieee", inner="rne"), "bf16", 6, k=12,
+        rounding="rd", order=order(12, [0, 1, 2, 9, 10, 11], [3, 4, 5, 6, 7, 8]),
+    ),
+    "pairs-scaled": odd(
+        ("e2m1", "e3m2"), "f32", own_windows(2, 2, 14, "rna", inner="ones-complement", cancelled="count"), "f32",
+        **scaled("subgroup", ("ue4m3", 2), ("f16", 4)),
+    ),
+    "pairs-mx": odd("e4m3", "f32", own_windows(4, 7, 16), "f32", 8, rounding="rz", **mx(2, 8)),
+    # Blocks that are summed exactly, and scaled by any number, before the only rounding.
+    "exact-blocks": odd("e4m3", "f32", exact_blocks(4), "f32", 8, **scaled("subgroup", ("ue4m3", 4), ("f32", 8))),
+    "exact-blocks-group": odd(
+        (INT8, INT8), "none", exact_blocks(2, rounded="group", zero="ieee"), "bf16", 6, rounding="ru",
+        **scaled("subgroup", ("bf16", 2), ("e8m0", 6)),
     ),
     # Fixed results of more bits than a word, and with their point outside of them.
     "long-43": odd((E4M3_FINITE, E4M3_FINITE), "none", exact_sum(), FIXED43, overflow="saturate"),

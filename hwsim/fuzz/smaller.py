@@ -32,6 +32,7 @@ MOST_SECONDS = 60.0  # that shrinking a unit may take
 # Keys that a unit can do without, each with those that go with it.
 OPTIONAL: tuple[tuple[Path, ...], ...] = (
     (("promotion",),), (("late",), ("sum", "addend"), ("instruction", "start")), (("scale",), ("sum", "subgroup")),
+    (("sum", "subgroup"),), (("sum", "subgroup", "lost"),),
     (("scale",), ("promotion",)), (("operands", "addend"),), (("instruction", "order"),), (("instruction", "start"),),
     (("instruction", "chain"),), (("operands", "convert"),), (("operands", "daz"),), (("operands", "zeros"),),
     (("scale", "at"), ("sum", "subgroup")), (("sum", "lost"),), (("sum", "zero_terms"),), (("sum", "max_exp_floor"),),

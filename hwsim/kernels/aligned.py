@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import assert_never
 
-from hwsim.kernels.extents import exponent_range
+from hwsim.kernels.extents import exponent_range, extent
 from hwsim.kernels.late_kernel import LateKernel, late_vectors_of
+from hwsim.kernels.lost import lost_number
 from hwsim.kernels.read_aligned import ReadingKernel, lacks_reading
 from hwsim.kernels.scaled_kernel import ScaledKernel, dots_layout
 from hwsim.kernels.vectors import vectors_of
@@ -13,6 +15,7 @@ from hwsim.kernels.window_kernel import WindowKernel
 from hwsim.kernels.windows import (
     MOST_BITS,
     WindowNumbers,
+    growth_of,
     places_before,
     scale_fraction,
     window_lacks,
@@ -20,6 +23,7 @@ from hwsim.kernels.windows import (
 )
 from hwsim.kernels.words import words_lack
 from hwsim.spec import AlignedSum, LateInWindow, ReadAlignedSum, Unit
+from hwsim.spec.sums import ExactSubgroup, WindowSubgroup
 
 
 def lacks(unit: Unit, rule: AlignedSum) -> Iterator[str]:
@@ -32,8 +36,15 @@ def lacks(unit: Unit, rule: AlignedSum) -> Iterator[str]:
         yield from lacks_reading(unit, rule)
     if rule.subgroup is None:
         return
-    if _subgroup_bits(unit, rule, rule.subgroup.lanes) > MOST_BITS:
-        yield f"sum.subgroup.lanes: {rule.subgroup.lanes} (exact sums that do not fit 64 bits)"
+    match rule.subgroup:
+        case ExactSubgroup(lanes=lanes):
+            if _subgroup_bits(unit, rule, lanes) > MOST_BITS:
+                yield f"sum.subgroup.lanes: {lanes} (exact sums that do not fit 64 bits)"
+        case WindowSubgroup(fraction_bits=bits):
+            if max(bits + _scale_widths(unit), rule.fraction_bits) + 2 + growth_of(unit) > MOST_BITS:
+                yield f"sum.subgroup.fraction_bits: {bits} (a window that does not fit 64 bits)"
+        case _:
+            assert_never(rule.subgroup)
 
 
 def kernel(unit: Unit, rule: AlignedSum) -> WindowKernel:
@@ -55,8 +66,11 @@ def aligned_numbers(unit: Unit, rule: AlignedSum) -> WindowNumbers:
             subgroup=rule.subgroup.lanes,
             subgroup_fraction=_scale_bits(unit),
             subgroup_least=_least_product(unit),
+            subgroup_scaled=int(unit.scale is not None and unit.scale.at == "subgroup"),
             count_cancelled=int(rule.subgroup.cancelled == "count"),
         )
+    if isinstance(rule.subgroup, WindowSubgroup):
+        numbers = numbers._replace(own_bits=rule.subgroup.fraction_bits, own_lost=lost_number(rule.subgroup.lost))
     if isinstance(unit.late, LateInWindow):
         numbers = numbers._replace(zero_exp=exponent_range(unit.result.format)[0])
     return numbers
@@ -67,8 +81,17 @@ def _least_product(unit: Unit) -> int:
 
 
 def _scale_bits(unit: Unit) -> int:
-    """Fraction bits of both scales' product."""
-    return 0 if unit.scale is None else sum(scale_fraction(side.format) for side in (unit.scale.a, unit.scale.b))
+    """Fraction bits of the product of both scales of subgroups."""
+    if unit.scale is None or unit.scale.at != "subgroup":
+        return 0
+    return sum(scale_fraction(side.format) for side in (unit.scale.a, unit.scale.b))
+
+
+def _scale_widths(unit: Unit) -> int:
+    """Bits of the product of both scales of subgroups."""
+    if unit.scale is None or unit.scale.at != "subgroup":
+        return 0
+    return sum(extent(side.format).bits for side in (unit.scale.a, unit.scale.b))
 
 
 def _subgroup_bits(unit: Unit, rule: AlignedSum, lanes: int) -> int:

@@ -83,6 +83,8 @@ def as_integers(unit: Unit) -> bool:
 
 
 def _float_sums_lack(unit: Unit, rule: ExactSum) -> Iterator[str]:
+    if rule.subgroup is not None:
+        yield "sum.subgroup"
     if rule.product_limit is not None:
         yield f"sum.product_limit: {rule.product_limit}"
     yield from float_lacks(unit)

@@ -41,6 +41,8 @@ def lacks(unit: Unit) -> Iterator[str]:
     for key, there in (("scale", unit.scale), ("promotion", unit.promotion), ("late", unit.late)):
         if there is not None:
             yield key
+    if unit.subgroup is not None:
+        yield "sum.subgroup"
     if unit.sum.product_limit is not None:
         yield f"sum.product_limit: {unit.sum.product_limit}"
     if addend is not None and not (isinstance(addend, FixedFormat) and addend.bits <= WORD_BITS):

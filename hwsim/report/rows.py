@@ -12,6 +12,7 @@ from hwsim.model.method import Halves
 from hwsim.model.record import Group
 from hwsim.model.rounding import infinity_code, nan_code, pack
 from hwsim.model.terms import Term
+from hwsim.model.window import AlignedTerms
 from hwsim.spec import AlignedSum, EvenOddSum, ExactSum, PairwiseSum, RoundedSum, SequentialSum, WindowSum
 
 
@@ -94,7 +95,7 @@ def operand_rows(group: Group) -> Iterator[list[str]]:
 def part_tables(group: Group) -> Iterator[tuple[list[str], list[list[str]]]]:
     """Tables of what a method makes beside terms: scaled subgroups, the windows of `even-odd`, rounded additions."""
     if group.subgroups:
-        yield ["subgroup", "sum", "scale a", "scale b", "term", "exp", "distance", "aligned"], _subgroup_rows(group)
+        yield _subgroup_header(group), _subgroup_rows(group)
     if group.halves is not None:
         yield ["lanes", "max_exp", "sum", "at both's", "aligned"], _half_rows(group.halves)
     if isinstance(group.unit.sum, RoundedSum):
@@ -106,16 +107,35 @@ def part_tables(group: Group) -> Iterator[tuple[list[str], list[list[str]]]]:
         yield ["addition", "", "", fmt.name, ""], rows
 
 
+def _subgroup_header(group: Group) -> list[str]:
+    scales = [] if group.subgroups[0].scale_a is None else ["scale a", "scale b"]
+    own = [] if group.subgroups[0].kept is None else ["in its window", "max_exp"]
+    window = ["exp", "distance", "aligned"] if isinstance(group.unit.sum, WindowSum) else []
+    return ["subgroup", *own, "sum", *scales, "term", *window]
+
+
 def _subgroup_rows(group: Group) -> list[list[str]]:
     size = len(group.products) // len(group.subgroups)
     rows = []
     for index, part in enumerate(group.subgroups):
         first = group.indices[index * size]
         total = Term(int(part.total < 0), part.unit_exp, abs(part.total), 0, Class.NORMAL if part.total else Class.ZERO)
-        scales = [f"{scale.sig} * 2^{scale.exp}" if scale.cls is not Class.NAN else "NaN" for scale in part[2:4]]
-        cells = _term_cells(group, part.term, index)
-        rows.append([f"{first}-{first + size - 1}", term_text(total), *scales, *cells])
+        scales = [
+            f"{scale.sig} * 2^{scale.exp}" if scale.cls is not Class.NAN else "NaN"
+            for scale in (part.scale_a, part.scale_b)
+            if scale is not None
+        ]
+        windowed = isinstance(group.unit.sum, WindowSum)
+        cells = _term_cells(group, part.term, index) if windowed else [term_text(part.term)]
+        rows.append([f"{first}-{first + size - 1}", *_own_window(part.kept), term_text(total), *scales, *cells])
     return rows
+
+
+def _own_window(kept: AlignedTerms | None) -> list[str]:
+    """What a subgroup's own window keeps of its products, and that window's max_exp."""
+    if kept is None:
+        return []
+    return [", ".join(map(str, kept.aligned)), "" if kept.max_exp is None else str(kept.max_exp)]
 
 
 def _half_rows(halves: Halves) -> list[list[str]]:
