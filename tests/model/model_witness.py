@@ -28,7 +28,7 @@ from model.witness_numbers import (
     two,
     write,
 )
-from model.witness_sums import Sum, cancelled, chain, even_odd, late, subgroups, window
+from model.witness_sums import Sum, cancelled, chain, even_odd, late, own_windows, subgroups, window
 
 __all__ = ["FORMS", "Witness"]
 
@@ -200,11 +200,14 @@ class Witness:
             code = self.special(last) if last.kind != "finite" else self.finite(last.value, [last], True)
             return code, self.back(code)
         terms, also = products, []
-        if self.scaled_at == "subgroup":
-            sides = [[pair[side] for pair in scales[: len(products)]] for side in (0, 1)]
-            sides = [
-                [*side, *[Number("finite", False, Fraction(1), 0)] * (len(products) - len(side))] for side in sides
-            ]
+        one = Number("finite", False, Fraction(1), 0)
+        sides = [[pair[side] for pair in scales[: len(products)]] for side in (0, 1)]
+        sides = [[*side, *[one] * (len(products) - len(side))] for side in sides]
+        part = self.rule.get("subgroup", {})
+        if part.get("method") == "aligned":
+            sides = sides if self.scaled_at == "subgroup" else [[one] * len(products)] * 2
+            terms, also = own_windows(products, part, *sides)
+        elif self.scaled_at == "subgroup":
             terms = subgroups(products, self.rule["subgroup"]["lanes"], *sides)
             if self.rule["subgroup"].get("cancelled") == "count":
                 also = cancelled(products, self.rule["subgroup"]["lanes"], *sides)
