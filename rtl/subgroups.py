@@ -7,12 +7,14 @@ from collections.abc import Sequence
 from typing import assert_never
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
+from amaranth.lib import wiring
 from amaranth.lib.data import StructLayout
-from amaranth.lib.wiring import PureInterface
+from amaranth.lib.wiring import In, Out, PureInterface
 
-from hwsim.formats import Format
+from hwsim.formats import FloatFormat, Format
 from hwsim.spec.sums import ExactSubgroup, SubgroupRule, WindowSubgroup
 
+from .addition import NumberRange, normalized
 from .decode import decoder
 from .layouts import SPECIAL
 from .multiply import LaneProduct
@@ -40,7 +42,7 @@ class PartRanges:
         self.fraction_bits = sum(fmt.fraction_bits for fmt in self.scales)
         match rule:
             case ExactSubgroup():
-                self.exp = PRODUCT, tops
+                self.exp = (PRODUCT, tops) if self.scales else (0, 0)
                 # The sum is an integer in units of 2^(PRODUCT - bias - fraction bits) of its products.
                 self.fraction_bits -= PRODUCT - n.product_bias - n.product_fraction_bits
                 self.sum_most = rule.lanes * (n.most_product << n.product_most - PRODUCT)
@@ -59,10 +61,43 @@ class PartRanges:
         sides = [getattr(i, f"scale_{side}") for side in "ab"] if self.scales else []
         return [side[at * len(side) // self.count] for side in sides]
 
+    def move(self, to: FloatFormat) -> int:
+        """What turns a term's exponent into the exponent field of `to` of its top bit."""
+        return FieldRange.of(to).bias - self.bias - self.fraction_bits + self.most.bit_length() - 1
+
+    def number_range(self, to: FloatFormat) -> NumberRange:
+        """The range of a sum as a number in the exponent fields of `to`."""
+        bits, (low, high) = self.most.bit_length(), (end + self.move(to) for end in self.exp)
+        return NumberRange(bits, min(1, low - bits + 1), max(1, high))
+
     @property
     def layout(self) -> StructLayout:
         """A sum as a term. nonzero: whether it counts as other than zero."""
         return StructLayout({"sign": 1, "exp": signed_shape(*self.exp), "sig": self.most.bit_length(), "nonzero": 1})
+
+
+class PartNumber(wiring.Component):
+    """The sum of a part as a number in the exponent fields of `to`."""
+
+    def __init__(self, p: PartRanges, to: FloatFormat):
+        self.move, self.range = p.move(to), p.number_range(to)
+        super().__init__({"part": In(p.layout), "special": In(SPECIAL), "o": Out(self.range.layout)})
+
+    @property
+    def purpose(self) -> str:
+        """What the module computes."""
+        return "The sum of a part, normalised, as a number."
+
+    def elaborate(self, platform: object) -> Module:
+        """The logic."""
+        m = Module()
+        normalized(m, self.part.sig, self.part.exp + self.move, self.o, self.range.low)
+        m.d.comb += [
+            self.o.sign.eq(self.part.sign),
+            self.o.nan.eq(self.special.nan | (self.special.positive & self.special.negative)),
+            self.o.inf.eq(self.special.positive | self.special.negative),
+        ]
+        return m
 
 
 def decode_scales(m: Module, n: ProductRanges, i: PureInterface, o: PureInterface) -> None:

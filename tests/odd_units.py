@@ -36,6 +36,9 @@ E4M3_FINITE, E5M2_FINITE = _float("e4m3-finite", 4, 3, 7), _float("e5m2-finite",
 FIXED43, FIXED73, FIXED100 = _integers("fixed43", 24, 18), _integers("fixed73", 40, 32), _integers("fixed100", 15, 84)
 COARSE, FINE = _integers("coarse", 23, -5), _integers("fine", -6, 40)
 
+# Pairs of products, summed exactly.
+BLOCKS = {"lanes": 2, "method": "exact"}
+
 
 def odd(
     factors: str | tuple[Any, Any], addend: Any, rule: Mapping, result: Any, lanes: int = 4, **more: Any
@@ -296,6 +299,15 @@ ODD: dict[str, Mapping] = {
     "exact-blocks-group": odd(
         (INT8, INT8), "none", exact_blocks(2, rounded="group", zero="ieee"), "bf16", 6, rounding="ru",
         **scaled("subgroup", ("bf16", 2), ("e8m0", 6)),
+    ),
+    # Blocks that are summed exactly, scaled or not, and added by rounded additions.
+    "tree-blocks": odd("e4m3", "f32", chained("pairwise", "f16", subgroup=BLOCKS), "f32", 8),
+    "tree-blocks-scaled": odd(
+        ("e4m3", "e2m1"), "none", chained("pairwise", "bf16", "ru", product="rounded", subgroup=BLOCKS), "bf16", 6,
+        **scaled("subgroup", ("ue4m3", 2), ("e8m0", 6)),
+    ),
+    "chain-blocks": odd(
+        ("e5m2", INT8), "bf16", chained("sequential", "e8m13", "rz", flush=True, subgroup=BLOCKS), "bf16", 4, **mx(2, 4)
     ),
     # Fixed results of more bits than a word, and with their point outside of them.
     "long-43": odd((E4M3_FINITE, E4M3_FINITE), "none", exact_sum(), FIXED43, overflow="saturate"),

@@ -102,6 +102,8 @@ class _UnitDrawer:
             self._scale(keys, lanes, after)
         if method == "aligned" and "subgroup" not in keys["sum"] and stream.random() < 0.2:
             keys["sum"]["subgroup"] = self._subgroup(lanes, own=True)
+        if method in ("sequential", "pairwise") and "subgroup" not in keys["sum"] and stream.random() < 0.15:
+            keys["sum"]["subgroup"] = self._subgroup(lanes, own=False)
         scaled = keys.get("scale", {}).get("at") == "promotion"
         match after:
             case "promotion":
@@ -193,7 +195,7 @@ class _UnitDrawer:
     def _scale(self, keys: Keys, lanes: int, after: str) -> None:
         stream, formats = self.stream, self.formats
         places = ["product", "product"]
-        places += ["subgroup", "subgroup"] if keys["sum"]["method"] in ("aligned", "exact") else []
+        places += ["subgroup", "subgroup"] if keys["sum"]["method"] != "even-odd" else []
         at = stream.choice([*places, *(["promotion", "promotion"] if after == "promotion" else [])])
         lengths = [count for count in range(1, lanes + 1) if lanes % count == 0] + [lanes * 2, lanes * 3, lanes * 6]
         fmt = formats.power if at == "product" else stream.choice((formats.any, lambda: "f32", lambda: "ue4m3"))

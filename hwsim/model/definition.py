@@ -31,7 +31,7 @@ from hwsim.model.record import Explanation, Group
 from hwsim.model.result import ResultRounding
 from hwsim.model.rounding import Rounded
 from hwsim.model.scales import ProductScales, Subgroup, SubgroupScales, group_scales
-from hwsim.model.subwindows import SubgroupWindows, subgroup_windows
+from hwsim.model.subwindows import SubgroupWindows, UnscaledSums, subgroup_sums
 from hwsim.model.support import supports
 from hwsim.model.terms import Term, addend_term, factor, limited, positive_zero, product
 from hwsim.spec import Unit, WindowSum
@@ -87,7 +87,7 @@ class Definition:
         self._products: dict[tuple[int, int], Term] = {}
         self._keeps = keep and operands.a.bits + operands.b.bits <= MOST_PRODUCT_BITS
         self._limit = unit.sum.product_limit
-        self._scales, self._windows = group_scales(unit), subgroup_windows(unit)
+        self._scales, self._sums = group_scales(unit), subgroup_sums(unit)
         self._method = method_of(unit)
         self.rounding = ResultRounding(unit.result)
         self._promoter = promoter_of(unit)
@@ -175,7 +175,7 @@ class Definition:
         The terms that are summed are those of the parts; without any, the products.
         """
         scale_exp: list[int | None] = [0] * len(lanes.a)
-        parts: SubgroupScales | SubgroupWindows | None = self._windows
+        parts: SubgroupScales | SubgroupWindows | UnscaledSums | None = self._sums
         match self._scales:
             case ProductScales() as scales:
                 scale_exp = scales.exponents(lanes.scale_a, lanes.scale_b)

@@ -1,4 +1,4 @@
-"""Sums of neighbouring products in windows of their own, before the window of their group."""
+"""Sums of neighbouring products before the sum of their group: in windows of their own, or exact without scales."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from typing import NamedTuple, assert_never
 
 from hwsim.formats import Class, Fields, Format, unpack
-from hwsim.model.addition import combine_specials, zero_sign
+from hwsim.model.addition import combine_specials, exact_sum, zero_sign
 from hwsim.model.scales import Subgroup
 from hwsim.model.terms import Term, product
 from hwsim.model.window import AlignedTerms, window
 from hwsim.spec import Unit
-from hwsim.spec.sums import WindowSubgroup
+from hwsim.spec.sums import ExactSubgroup, WindowSubgroup
 
 
 class SubgroupWindows(NamedTuple):
@@ -70,13 +70,43 @@ class SubgroupWindows(NamedTuple):
         return part._replace(scale_a=scale_a, scale_b=scale_b, term=term)
 
 
+class UnscaledSums(NamedTuple):
+    """Exact sums of a group's parts, which no scales multiply."""
+
+    rule: ExactSubgroup
+
+    def subgroups(
+        self, products: Sequence[Term], scale_a: Sequence[int], scale_b: Sequence[int]
+    ) -> tuple[Subgroup, ...]:
+        """The sums of a group's parts."""
+        lanes = self.rule.lanes
+        return tuple(self.subgroup(products[first : first + lanes]) for first in range(0, len(products), lanes))
+
+    def subgroup(self, products: Sequence[Term]) -> Subgroup:
+        """One exact sum as a term of exponent 0."""
+        special = combine_specials(products)
+        if special is not None:
+            return Subgroup(0, 0, None, None, special)
+        total, unit_exp = exact_sum(products)
+        sign = zero_sign(products, "rne") if total == 0 else int(total < 0)
+        term = Term(sign, 0, abs(total), -unit_exp, Class.NORMAL if total else Class.ZERO)
+        return Subgroup(total, unit_exp, None, None, term)
+
+
 def _special(term: Term) -> bool:
     return term.cls in (Class.NAN, Class.INFINITY)
 
 
-def subgroup_windows(unit: Unit) -> SubgroupWindows | None:
-    """The windows of parts of a unit's groups; None for a unit without them."""
+def subgroup_sums(unit: Unit) -> SubgroupWindows | UnscaledSums | None:
+    """How parts of a unit's groups are summed; None without parts, and where they are those of `group_scales`."""
     rule, scale = unit.subgroup, unit.scale
-    if not isinstance(rule, WindowSubgroup):
-        return None
-    return SubgroupWindows(rule, (scale.a.format, scale.b.format) if scale and scale.at == "subgroup" else None)
+    scales = (scale.a.format, scale.b.format) if scale is not None and scale.at == "subgroup" else None
+    match rule:
+        case WindowSubgroup():
+            return SubgroupWindows(rule, scales)
+        case ExactSubgroup():
+            return UnscaledSums(rule) if scales is None else None
+        case None:
+            return None
+        case _:
+            assert_never(rule)

@@ -95,8 +95,8 @@ def _lacks(unit: Unit) -> Iterator[str]:
         yield "sum.subgroup.lanes: 1"
     if isinstance(unit.subgroup, WindowSubgroup):
         yield "sum.subgroup.method: aligned"
-    if unit.subgroup is not None and isinstance(unit.sum, ExactSum):
-        yield "sum.subgroup of sum.method: exact"
+    if unit.subgroup is not None and isinstance(unit.sum, ExactSum | RoundedSum):
+        yield f"sum.subgroup of sum.method: {unit.sum.method}"
 
 
 def _modes_lack(unit: ModalUnit) -> Iterator[str]:

@@ -231,7 +231,7 @@ class SharedKeys(SpecPart):
     @property
     def subgroup(self) -> SubgroupRule | None:
         """The rule of sums inside a group; None for a unit without them."""
-        return self.sum.subgroup if isinstance(self.sum, AlignedSum | ExactSum) else None
+        return self.sum.subgroup if isinstance(self.sum, AlignedSum | ExactSum | RoundedSum) else None
 
     @property
     def flushes_addends(self) -> bool:

@@ -251,7 +251,8 @@ def _check_subgroup(unit: UnitKeys, subgroup: SubgroupRule) -> None:
         raise RuleError("sum.subgroup.lanes", rule)
     match subgroup:
         case ExactSubgroup():
-            if unit.scale is None or unit.scale.at != "subgroup":
+            scaled = unit.scale is not None and unit.scale.at == "subgroup"
+            if not scaled and not isinstance(unit.sum, RoundedSum):
                 rule = "must be aligned unless scale.at is subgroup: exact sums enter at the exponent of their scales"
                 raise RuleError("sum.subgroup.method", rule)
         case WindowSubgroup():

@@ -213,6 +213,8 @@ class RoundedSum(SpecPart):
     """How."""
     flush: Flag = False
     """Whether subnormals of `format` become zeros."""
+    subgroup: ExactSubgroup | None = None
+    """Exact sums of parts of the group, scaled or not, are added in the place of products."""
 
 
 class SequentialSum(RoundedSum):

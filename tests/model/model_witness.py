@@ -195,17 +195,19 @@ class Witness:
         self, products: list[Number], addend: Number | None, scales: Sequence[tuple[Number, Number]]
     ) -> tuple[int, Number]:
         """One group's sum, rounded; and what the next group starts from."""
+        one = Number("finite", False, Fraction(1), 0)
+        sides = [[pair[side] for pair in scales[: len(products)]] for side in (0, 1)]
+        sides = [[*side, *[one] * (len(products) - len(side))] for side in sides]
+        sides = sides if self.scaled_at == "subgroup" else [[one] * len(products)] * 2
+        part = self.rule.get("subgroup", {})
         if self.method in ("sequential", "pairwise"):
+            if part:
+                products = subgroups(products, part["lanes"], *sides)
             last = chain(products, addend, self.rule)
             code = self.special(last) if last.kind != "finite" else self.finite(last.value, [last], True)
             return code, self.back(code)
         terms, also = products, []
-        one = Number("finite", False, Fraction(1), 0)
-        sides = [[pair[side] for pair in scales[: len(products)]] for side in (0, 1)]
-        sides = [[*side, *[one] * (len(products) - len(side))] for side in sides]
-        part = self.rule.get("subgroup", {})
         if part.get("method") == "aligned":
-            sides = sides if self.scaled_at == "subgroup" else [[one] * len(products)] * 2
             terms, also = own_windows(products, part, *sides)
         elif self.scaled_at == "subgroup":
             terms = subgroups(products, self.rule["subgroup"]["lanes"], *sides)

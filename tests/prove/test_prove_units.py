@@ -108,7 +108,12 @@ def test_what_no_claim_covers_is_refused_by_name(key: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "lack"), [("pairs", "sum.subgroup.method: aligned"), ("exact-blocks", "sum.subgroup of sum.method: exact")]
+    ("name", "lack"),
+    [
+        ("pairs", "sum.subgroup.method: aligned"),
+        ("exact-blocks", "sum.subgroup of sum.method: exact"),
+        ("tree-blocks", "sum.subgroup of sum.method: pairwise"),
+    ],
 )
 def test_other_sums_of_parts_are_refused_by_name(name: str, lack: str) -> None:
     assert provable(unit(name)).lacks == (lack,)

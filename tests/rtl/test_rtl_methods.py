@@ -156,7 +156,7 @@ FAULTS: dict[str, tuple[str, Any, str, str]] = {
     "lost bits of an addition": ("chain-f16-rz", addition.FloatAdder.align, '0, "jam")', '0, "truncate")'),
     "sign of a zero sum": ("chain-rd", addition.pair_specials, 'int(rounding == "rd")', "0"),
     "infinities that meet": ("chain-f16-mul-add", addition.pair_specials, "(x.inf & x.sign)", "(x.inf & 0)"),
-    "products are not normalised": ("chain-f32", addition._normalized, "(sig << zeros)[: len(sig)]", "sig"),
+    "products are not normalised": ("chain-f32", addition.normalized, "(sig << zeros)[: len(sig)]", "sig"),
     "exponent of a product": ("chain-converted", addition.product_move, "n.sig_bits - 1", "n.sig_bits"),
     "a NaN scale": ("chain-scaled", rounded.RoundedMultiply.compute, "| self.i.scale_nan", "| 0"),
     "flushed addends": ("chain-flush-fused", rounded.RoundedDecode._rounded, "flush=n.rule.flush", "flush=False"),
@@ -267,6 +267,13 @@ FAULTS: dict[str, tuple[str, Any, str, str]] = {
     "a pair at another exponent": ("pairs", subgroups.drive_part, "*tops, *(", "*[top - 1 for top in tops], *("),
     "zero products count in a pair": ("pairs", subgroups._in_window, "some | none, some", "1, some"),
     "pairs that cancel": ("pairs-floor", subgroups.drive_part, "to.sig.any() | cancels", "to.sig.any()"),
+    "a block's exponent in a tree": (
+        "tree-blocks",
+        subgroups.PartNumber.elaborate,
+        "exp + self.move",
+        "exp + self.move + 1",
+    ),
+    "a NaN in a block": ("tree-blocks", subgroups.PartNumber.elaborate, "self.special.nan |", "0 |"),
     "a block elsewhere": ("exact-blocks", exact.ExactMultiply._parts, "part.exp - PRODUCT", "part.exp - PRODUCT + 1"),
     "a dropped late addend": (
         "late-window-jam",
@@ -289,7 +296,7 @@ FAULTS: dict[str, tuple[str, Any, str, str]] = {
     ),
     "products of 64 bits lose a bit": (
         "chain-f64-mixed",
-        addition._normalized,
+        addition.normalized,
         "(sig << zeros)[: len(sig)]",
         "(sig << zeros)[: len(sig)] & ~1",
     ),
