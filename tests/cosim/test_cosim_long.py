@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +17,22 @@ from hwsim.cases.random_cases import random_cases
 from hwsim.cosim.design import Suite
 from hwsim.cosim.ports import PortField, port_map, words_of
 from hwsim.spec import pipeline
-from hwsim.tb.job import LOST, UNKNOWN, SuiteOutcome, read_answers, read_script, result_rows, write_answers, write_job
+from hwsim.tb.job import (
+    ANY_ZERO,
+    COPY,
+    FLAG,
+    LOST,
+    NO_OTHER,
+    UNKNOWN,
+    Beside,
+    SuiteOutcome,
+    read_answers,
+    read_script,
+    result_rows,
+    write_answers,
+    write_job,
+)
+from hwsim.tb.order import BesideBoard
 
 UNIT = unit("long-73")
 RESULT = Form(0, 32, 0, "fixed", 73)
@@ -77,8 +93,24 @@ def test_the_files_of_a_job_keep_every_bit(tmp_path: Path) -> None:
     assert read_answers(tmp_path, 0)[0].tolist() == codes
 
 
+def test_copies_of_long_results_are_compared_in_every_bit(tmp_path: Path) -> None:
+    bits, codes = 73, [(1 << 72) + 5, 3]
+    whole = np.array([[(1 << bits) - 1, 1]] * 2, object)
+    flags = np.array([[code, 1] for code in codes], object)
+    beside = Beside(np.array(["copy", "inexact"]), np.array([COPY, FLAG]), np.array([bits, 1]), flags, whole)
+    play = recorded(UNIT, pipeline(UNIT), random_cases(UNIT, 40, 1))
+    write_job(tmp_path, [replace(play.script, beside=beside)], 100)
+    again = read_script(tmp_path, 0, play.script.name).beside
+    assert again is not None
+    assert (again.expected.tolist(), again.mask.tolist()) == (flags.tolist(), whole.tolist())
+    board = BesideBoard(again, lambda index, code: False)
+    assert not list(board.wrong(0, 1 << bits | codes[0]))
+    assert list(board.wrong(0, 1 << bits | 5)) == [(COPY, "copy", 5, codes[0])]
+    assert list(board.wrong(1, 3)) == [(FLAG, "inexact", 0, 1)]
+
+
 def test_short_results_are_arrays_of_words() -> None:
-    rows = result_rows([1, 2], [3, (1 << 64) - 1], [0, 1])
+    rows = result_rows([1, 2], [3, (1 << 64) - 1], [NO_OTHER, ANY_ZERO])
     assert rows.dtype == np.uint64
-    assert rows.tolist() == [[1, 3, 0], [2, (1 << 64) - 1, 1]]
+    assert rows.tolist() == [[1, 3, NO_OTHER], [2, (1 << 64) - 1, ANY_ZERO]]
     assert result_rows([1], [1 << 64]).tolist() == [[1, 1 << 64, 0]]
