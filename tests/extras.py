@@ -15,6 +15,8 @@ NEEDED = {
     "training": [TORCH, ("sklearn", "scikit-learn is the extra `models`")],
     "test_tensors.py": [TORCH],
     "test_study_dask.py": [("distributed", "Dask is the extra `distributed`")],
+    "test_campaign_dask.py": [("distributed", "Dask is the extra `distributed`")],
+    "test_campaign_queries.py": [("duckdb", "DuckDB is the extra `campaign`")],
 }
 
 

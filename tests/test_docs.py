@@ -10,7 +10,8 @@ show the same with another place for the output. Not executed as they stand:
   themselves are in tests/cosim.
 - `hwsim verilator ...`, `yowasp-...`: run on small units, with the options that are shown.
 - `gcc ...` and what it builds: in order, with the `c` block that follows.
-- what docs/silicon-teams.md, docs/study.md and docs/vectors.md show: in order, each page in a folder of its own.
+- what docs/campaign.md, silicon-teams.md, study.md and vectors.md show: in order, each page in a folder of its own.
+- `sql` blocks: in tests/campaign.
 - `hwsim study --preset ...`, `--pareto ...`: in test_docs_studies.py.
 - `pip ...`: asks an index. The extras must be hwsim's, other packages known here; a wheel is built in test_wheel.py.
 - `podman ...`: there may be none. The files that it builds from are looked at in test_wheel.py.
@@ -59,7 +60,7 @@ result: {format: f16, rounding: rz}
 
 
 # Pages whose commands go on with what those before have left.
-TOURS = ("silicon-teams.md", "study.md", "vectors.md")
+TOURS = ("campaign.md", "silicon-teams.md", "study.md", "vectors.md")
 
 
 def on_tour(command: Command) -> bool:

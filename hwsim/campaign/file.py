@@ -10,7 +10,7 @@ from pydantic import Discriminator, Field, Strict, Tag, ValidationError, model_v
 
 from hwsim.campaign.known import KnownFailure, load_known
 from hwsim.campaign.matrix import CampaignModel, Cases, JobMatrix, Seconds, Suites
-from hwsim.formats.invalid import explain_invalid
+from hwsim.formats.invalid import explain_invalid, shown
 from hwsim.formats.yamlfile import Document, Location, RuleError, SpecError, read
 from hwsim.fuzz.trial import SIDES, Side
 from hwsim.report.fit import Text
@@ -118,5 +118,8 @@ def load_campaign(path: str | Path) -> Campaign:
         file = CampaignFile.model_validate(document.data)
     except ValidationError as error:
         raise explain_invalid(error, document) from None
-    known = () if file.known is None else load_known(path.parent / file.known)
+    try:
+        known = () if file.known is None else load_known(path.parent / file.known)
+    except SpecError as error:
+        raise SpecError(f"{document.where(('known',))}: known names {shown(file.known)}: {error}") from None
     return Campaign(path, file, known, document)

@@ -184,11 +184,10 @@ class SuitesJob(CampaignJob):
 def _without_files(report: RunReport) -> RunReport:
     """The same, without paths of files that went with the folder of the run."""
     told = tuple(one.changed(files=()) for one in report.mismatches)
-    groups = tuple(
-        group.changed(minimal=None if group.minimal is None else group.minimal.changed(files=()))
-        for group in report.groups
+    kinds = tuple(
+        kind.changed(minimal=None if kind.minimal is None else kind.minimal.changed(files=())) for kind in report.kinds
     )
-    return report.changed(mismatches=told, groups=groups)
+    return report.changed(mismatches=told, kinds=kinds)
 
 
 def _texts(folder: Path) -> dict[str, str]:

@@ -61,6 +61,9 @@ def _suites(value: Any) -> Any:
 
 
 def _steps(value: Any) -> Any:
+    """Steps by their names; of `none`, none."""
+    if value == "none":
+        return []
     return [step.strip() for step in value.split(",") if step.strip()] if isinstance(value, str) else value
 
 

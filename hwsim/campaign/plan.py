@@ -12,6 +12,7 @@ from hwsim.campaign.job import CampaignJob, ChosenSuites, DesignJob, FuzzJob, Ta
 from hwsim.campaign.matrix import Combination, PipelineKeys, Simulator
 from hwsim.errors import InputError
 from hwsim.formats.catalog import looks_like_path
+from hwsim.formats.invalid import shown
 from hwsim.formats.yamlfile import Location
 from hwsim.fuzz.campaign import EVERY
 from hwsim.fuzz.trial import SIDES, Side
@@ -164,7 +165,7 @@ class MatrixPlanner:
                 self.units[called] = load_specified(called)
             return called, self.units[called]
         except InputError as error:
-            raise self.campaign.wrong((*self.place, "unit"), f"names {one.unit!r}: {error}") from None
+            raise self.campaign.wrong((*self.place, "unit"), f"names {shown(one.unit)}: {error}") from None
 
     def _built(self, unit: Specified, one: Combination) -> PipelineKeys:
         """The pipeline's keys, after it was tried that the unit takes them."""
@@ -182,4 +183,4 @@ class MatrixPlanner:
                 self.contents[path] = content_of(path)
             return path, self.contents[path]
         except InputError as error:
-            raise self.campaign.wrong((*self.place, "design"), f"names {design!r}: {error}") from None
+            raise self.campaign.wrong((*self.place, "design"), f"names {shown(design)}: {error}") from None

@@ -147,7 +147,7 @@ def _broken(key: str, name: str, why: str) -> JobOutcome:
 
 
 def _summary(run: CampaignRun, tables: RunTables, verdict: RunVerdict) -> RunSummary:
-    failed, known = {one.job for one in verdict.new}, {one.job for one in verdict.known}
+    failed, known = {one.job for one in verdict.unknown}, {one.job for one in verdict.known}
     bins = list(tables.coverage.units.values())
     return RunSummary(
         number=run.number,
@@ -156,6 +156,7 @@ def _summary(run: CampaignRun, tables: RunTables, verdict: RunVerdict) -> RunSum
         failed=len(failed),
         known=len(known - failed),
         new=len(verdict.new),
+        again=len(verdict.unknown) - len(verdict.new),
         known_failures=len(verdict.known),
         mended=len(verdict.mended),
         taken=sum(row["taken_from"] is not None for row in tables.jobs),

@@ -21,8 +21,8 @@ class RunSummary(Record):
     """A run in figures.
 
     number, began: which one, and when. jobs: how many. failed: jobs with a failure that is not known; known: jobs whose
-    failures are all known. new, known_failures, mended: failures. taken: jobs that an earlier run had done. cases:
-    results compared. seconds: of all jobs together.
+    failures are all known. new, again, known_failures, mended: failures; `again` are not known, and the run before had
+    them too. taken: jobs that an earlier run had done. cases: results compared. seconds: of all jobs together.
     """
 
     number: Annotated[int, Field(ge=1)]
@@ -31,6 +31,7 @@ class RunSummary(Record):
     failed: Count
     known: Count
     new: Count
+    again: Count
     known_failures: Count
     mended: Count
     taken: Count

@@ -33,6 +33,10 @@ class JudgedFailure:
         """By which it is found again."""
         return FailurePlace(self.job, self.failure.suite, self.failure.driver, self.failure.kind)
 
+    def word(self, number: int) -> str:
+        """`known`, `new` or `again`, in that run."""
+        return "known" if self.reason else "new" if self.since == number else "again"
+
     def __str__(self) -> str:
         one = self.failure
         where = "" if one.suite == WHOLE else f" · {one.driver} · {one.suite}"
@@ -47,20 +51,26 @@ def first_line(text: str) -> str:
 
 @dataclass(frozen=True)
 class RunVerdict:
-    """What is to be said of a run.
+    """What is to be said of a run. number: which one it is.
 
     failures: in the order of jobs' names. mended: failures of the run before that this one has not, though their jobs
     ran. unused: entries of the known failures that cover a job that ran, and nothing that failed.
     """
 
+    number: int
     failures: tuple[JudgedFailure, ...] = ()
     mended: tuple[FailurePlace, ...] = ()
     unused: tuple[KnownFailure, ...] = ()
 
     @property
-    def new(self) -> list[JudgedFailure]:
-        """Failures that nobody has called known."""
+    def unknown(self) -> list[JudgedFailure]:
+        """Failures that nobody has called known: new ones, and those that the run before had too."""
         return [one for one in self.failures if not one.reason]
+
+    @property
+    def new(self) -> list[JudgedFailure]:
+        """Those of them that the run before had not."""
+        return [one for one in self.unknown if one.since == self.number]
 
     @property
     def known(self) -> list[JudgedFailure]:
@@ -99,7 +109,7 @@ class VerdictMaker:
         places = {one.place for one in self.found}
         mended = sorted(place for place in self.before if place.job in self.ran and place not in places)
         failures = tuple(sorted(self.found, key=lambda one: one.place))
-        return RunVerdict(failures, tuple(mended), tuple(self._unused()))
+        return RunVerdict(self.number, failures, tuple(mended), tuple(self._unused()))
 
     def _unused(self) -> Iterator[KnownFailure]:
         for entry in self.known:

@@ -63,7 +63,7 @@ def campaign(
     The file has a matrix of units, modes, pipelines, designs, seeds and simulators, and ranges of random units.
     A job is known by all that it says, its sources and the code of hwsim: what is done is not done again in a run.
     DIR/runs/N has report.html, results.xml (JUnit), and jobs, suites, mismatches and bins as Parquet tables.
-    Exit status: 0 all passed, or failed in known ways; 1 new failures; 2 bad input; 3 a tool or an extra is missing.
+    Exit status: 0 all passed, or failed in known ways; 1 other failures; 2 bad input; 3 a tool or an extra is missing.
     """
     if (file is None) == (show is None):
         raise InputError("give one of CAMPAIGN.yaml and --show DIR")
@@ -175,7 +175,9 @@ def _finish(loaded: Campaign, folder: Path, result: CampaignResult) -> None:
     run, verdict = result.summary, result.verdict
     if verdict.failures:
         heads = ["verdict", "job", "suite", "driver", "kind", "since"]
-        print_table(heads, map(_cells, [*verdict.new, *verdict.known][:MOST_LINES]), right=[5])
+        print_table(
+            heads, [_cells(one, run.number) for one in [*verdict.unknown, *verdict.known][:MOST_LINES]], right=[5]
+        )
     for place in verdict.mended:
         say(f"mended since the run before: {place.job} {place.driver} {place.suite}: {place.kind}")
     for entry in verdict.unused:
@@ -191,11 +193,11 @@ def _finish(loaded: Campaign, folder: Path, result: CampaignResult) -> None:
     say(f"{loaded.name}, run {run.number}: {counted(run.jobs, 'job')}{taken}: {failed}{known}; {figures}")
     say(f"report: {result.run.folder / 'report.html'}; JUnit XML and Parquet tables beside it")
     say(f"again: {campaign_command(loaded, folder)}")
-    if verdict.new:
+    if verdict.unknown:
         raise typer.Exit(FAILED)
 
 
-def _cells(one: JudgedFailure) -> list[str]:
+def _cells(one: JudgedFailure, run: int) -> list[str]:
     failure = one.failure
     return [(one.reason and "known") or "new", one.job, failure.suite, failure.driver, failure.kind, f"{one.since}"]
 
@@ -206,10 +208,10 @@ def _show(folder: Path) -> None:
     from hwsim.campaign.timeleft import worded_seconds
 
     found = shown_runs(folder)
-    heads = ["run", "began (UTC)", "jobs", "failed", "new", "known", "mended", "compared", "bins hit", "took"]
+    heads = ["run", "began (UTC)", "jobs", "failed", "new", "again", "known", "mended", "compared", "bins hit", "took"]
     cells = [
         [f"{one.number}", one.began, *(f"{count:,}" for count in (
-            one.jobs, one.failed, one.new, one.known_failures, one.mended, one.cases, one.bins_hit)),
+            one.jobs, one.failed, one.new, one.again, one.known_failures, one.mended, one.cases, one.bins_hit)),
          worded_seconds(one.seconds)]
         for one in found.runs[-MOST_LINES:]
     ]  # fmt: skip

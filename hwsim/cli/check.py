@@ -119,7 +119,7 @@ def _show(report: RunReport) -> None:
         say(f"all equal: {compared}")
         return
     say(f"{row.mismatches:,} wrong: {compared}", style="red")
-    for line in (*(f"  {hint}" for hint in row.notes), *all_fault_lines(report.groups)):
+    for line in (*(f"  {hint}" for hint in row.notes), *all_fault_lines(report.kinds)):
         say(line)
     for mismatch in report.mismatches[:SHOWN]:
         say()

@@ -182,7 +182,7 @@ def theirs(path: Path, assertions: bool) -> tuple[Design, ...]:
 def show(options: CosimOptions, report: RunReport) -> None:
     """Print a run's record."""
     from hwsim.report import failure_lines
-    from hwsim.report.text import explained_lines, groups_lines
+    from hwsim.report.text import explained_lines, kinds_lines
 
     heads = ["unit", "suite", "simulator", "cases", "mismatches", "cycles", "cases/s", ""]
     print_table(heads, [_cells(row) for row in report.rows], right=[3, 4, 5, 6])
@@ -191,9 +191,9 @@ def show(options: CosimOptions, report: RunReport) -> None:
         say("MISMATCH " + "\n".join(failure_lines(row, report.of(row))), style="red")
     if options.case is not None and report.mismatches:
         say("\n".join(explained_lines(report.mismatches[0])))
-    if report.groups:
+    if report.kinds:
         say()
-        say("\n".join(groups_lines(report.groups)))
+        say("\n".join(kinds_lines(report.kinds)))
     say()
     for line in [*_left_out(report), *map(str, report.waivers), *report.notes, *_covered(options, report)]:
         say(line)

@@ -67,11 +67,14 @@ def adapter(dut: Dut, module: Module, fields: Wiring, *, recorded: bool = False)
 
 
 def _declared(port: Port) -> str:
-    """What stands at a port. An array must be of the port's own kind of words; any other port is so many bits."""
-    if not port.arrays:
-        return f"wire [{port.width - 1}:0] port_{port.name}"
-    kind = f"{'bit' if port.two_state else 'logic'}{' signed' if port.signed else ''}"
-    return f"{kind} [{port.width - 1}:0] port_{port.name} {''.join(map(str, port.arrays))}"
+    """What stands at a port. An array must be of the port's own kind of words; any other port is so many bits.
+
+    Nets, because Icarus does not connect arrays that are variables; words of two states are none.
+    """
+    signed = " signed" if port.arrays and port.signed else ""
+    kind = "bit" if port.arrays and port.two_state else "wire"
+    arrays = f" {''.join(map(str, port.arrays))}" if port.arrays else ""
+    return f"{kind}{signed} [{port.width - 1}:0] port_{port.name}{arrays}"
 
 
 def _word(name: str, word: tuple[int, ...]) -> str:

@@ -98,12 +98,12 @@ def public(ports: PortMap) -> tuple[str, ...]:
     return (*PUBLIC, "beside") if ports.beside else PUBLIC
 
 
-def fitting(items: Iterable[T], beats: Callable[[T], int], most: int) -> Iterator[list[T]]:
-    """Items in parts of at most `most`, and of no more beats than the bench can hold."""
+def fitting(items: Iterable[T], beats: Callable[[T], int], most: int, depth: int = DEPTH) -> Iterator[list[T]]:
+    """Items in parts of at most `most`, and of at most `depth` beats, by default as many as the bench can hold."""
     part: list[T] = []
     held = 0
     for item in items:
-        if part and (len(part) == most or held + beats(item) > DEPTH):
+        if part and (len(part) == most or held + beats(item) > depth):
             yield part
             part, held = [], 0
         part.append(item)

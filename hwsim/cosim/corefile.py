@@ -61,6 +61,11 @@ class _FileSet(_Described):
 
 class _Target(_Described):
     filesets: tuple[str, ...] = ()
+    filesets_append: tuple[str, ...] = ()
+
+    @property
+    def every(self) -> tuple[str, ...]:
+        return (*self.filesets, *self.filesets_append)
 
 
 class _Core(_Described):
@@ -99,7 +104,7 @@ def _of_core(document: Document, core: _Core, target: str | None) -> DesignSourc
     if target is not None and target not in core.targets:
         known = ", ".join(core.targets) or "none"
         raise InputError(f"{document.where(('targets',))}: targets are {known}, not {target}")
-    names = core.targets[chosen].filesets if chosen in core.targets else tuple(core.filesets)
+    names = core.targets[chosen].every if chosen in core.targets else tuple(core.filesets)
     gathered = _Gathered(document)
     for name in names:
         if name not in core.filesets:
@@ -140,6 +145,8 @@ class _Gathered:
 
     def take(self, file: _File, kind: str, key: Location) -> None:
         """One file; what is neither Verilog nor another language of circuits is no source."""
+        if "?" in file.name:
+            raise _wrong(self.document, key, f"must name files, not {file.name}: {LET_IT}")
         if kind.startswith(OTHER_HDL):
             raise _wrong(self.document, key, f"must be Verilog or SystemVerilog, not {file.name} ({kind})")
         if not kind.startswith(VERILOG):

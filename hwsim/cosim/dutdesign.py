@@ -68,7 +68,7 @@ class DutDesign(DotDesign):
     def unfit_for(self, simulator: str) -> str:
         """Why a simulator cannot run the design, though it may not say so; empty where it can."""
         why = unfit(self.module, simulator)
-        return f"{self.dut.path}: {why}: --sim verilator" if why else ""
+        return f"{self.dut.path}: {why}; or --sim verilator" if why else ""
 
     def sources(self, simulator: str) -> HdlSources:
         """Bench, adapter and the user's files; Icarus has no assertions."""
@@ -224,14 +224,21 @@ def dut_design(dut: Dut, assertions: bool = False, called: str = "") -> DutDesig
 
 
 def unfit(module: Module, simulator: str) -> str:
-    """Why a simulator cannot simulate a module; empty where it may."""
+    """Why a simulator cannot simulate a module, by what Icarus 11 does with arrays as ports; empty where it may."""
     if simulator != "icarus":
         return ""
-    arrays = [port.name for port in module.ports if port.arrays]
-    arrays += [f"{name}.{port}" for name, ports in module.inner_arrays.items() for port in ports]
-    more = ", ..." if len(arrays) > MOST_NAMES else ""
-    # It takes none as ports of the top module, and connects those of other modules so that all bits are unknown.
-    return f"Icarus takes no arrays as ports ({', '.join(arrays[:MOST_NAMES])}{more})" if arrays else ""
+    if two_state := [array.name for array in module.arrays if array.two_state]:
+        return f"Icarus takes no arrays of two-state words as ports ({_some(two_state)})"
+    if single := [array.name for array in module.arrays if array.words == 1]:
+        return f"Icarus takes no arrays of one word as ports ({_some(single)})"
+    if unknown := [array.name for array in module.arrays if array.at_variable]:
+        rule = "leaves all bits unknown of arrays that are outputs of modules inside and stand at variables"
+        return f"Icarus {rule} ({_some(unknown)}): declare what they stand at as wire"
+    return ""
+
+
+def _some(names: Sequence[str]) -> str:
+    return ", ".join(names[:MOST_NAMES]) + (", ..." if len(names) > MOST_NAMES else "")
 
 
 def drawn_for(dut: Dut) -> Unit:

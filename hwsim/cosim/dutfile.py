@@ -214,6 +214,8 @@ def _check_unit(dut: Dut) -> None:
     result = dut.file.ports.result
     if result is not None and result.copies and unit.output.container_bits > MOST_COPIED:
         raise dut.wrong("ports.result.copies", f"must not be given: results have more than {MOST_COPIED} bits")
+    if dut.file.flags is not None and result is None:
+        raise dut.wrong("flags", "must not be given: protocol has the result in its schedule, and not the flags")
     for name, _ in flagged(dut.file.flags):
         if reason := undefined(unit, name, None if dut.chains else dut.products):
             raise dut.wrong(f"flags.{name}", f"must not be given: {reason}")

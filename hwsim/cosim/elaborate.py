@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pyslang.ast import Compilation, InterfacePortSymbol, TypeParameterSymbol, VisitAction
+from pyslang.ast import (
+    Compilation,
+    GenerateBlockArraySymbol,
+    GenerateBlockSymbol,
+    InstanceArraySymbol,
+    InstanceBodySymbol,
+    InstanceSymbol,
+    InterfacePortSymbol,
+    TypeParameterSymbol,
+    VariableSymbol,
+    VisitAction,
+)
 
 from hwsim.cosim.designsources import DesignSources
 from hwsim.cosim.shapes import BitVector, Member, Packed, Range, Shape, Struct, words
@@ -44,11 +55,25 @@ class Port:
 
 
 @dataclass(frozen=True)
+class ArrayPort:
+    """An array of words as a port, as far as simulators differ in it.
+
+    name: of the port; with its module's before it, `inner.w`, of one inside. at_variable: whether it is an output that
+    stands at a variable and not at a net.
+    """
+
+    name: str
+    words: int
+    two_state: bool
+    at_variable: bool = False
+
+
+@dataclass(frozen=True)
 class Module:
     """The top module as it is elaborated.
 
     ordered: sources in an order that simulators take, with those that libraries have. files: every file that was read,
-    included ones too. inner_arrays: modules inside of it that have arrays as ports, by the ports' names.
+    included ones too. inner_arrays: arrays as ports of modules inside.
     """
 
     name: str
@@ -56,7 +81,13 @@ class Module:
     parameters: tuple[tuple[str, str], ...]
     ordered: tuple[Path, ...]
     files: tuple[Path, ...]
-    inner_arrays: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    inner_arrays: tuple[ArrayPort, ...] = ()
+
+    @property
+    def arrays(self) -> tuple[ArrayPort, ...]:
+        """Arrays as ports, its own and those of modules inside."""
+        own = (ArrayPort(port.name, len(port.words), port.two_state) for port in self.ports if port.arrays)
+        return (*own, *self.inner_arrays)
 
     @property
     def by_name(self) -> dict[str, Port]:
@@ -104,7 +135,7 @@ def _module(body: Any, made: Compiled) -> Module:
         parameters=tuple((str(one.name), _value(one)) for one in body.parameters if not one.isLocalParam),
         ordered=made.ordered,
         files=made.read,
-        inner_arrays=dict(_inner_arrays(body)),
+        inner_arrays=tuple(_inner_arrays(body)),
     )
 
 
@@ -129,27 +160,32 @@ def _of_interface(top: str, port: Any) -> str:
     return f"{top}: port {port.name} must be bits, not {kind}: write a module around {top} with its signals{named}"
 
 
-def _inner_arrays(body: Any) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Modules below the top one with arrays as ports, and these."""
-    seen = set[str]()
-    found = dict[str, tuple[str, ...]]()
+def _inner_arrays(body: Any) -> Iterator[ArrayPort]:
+    """Arrays as ports of modules below the top one, each once."""
+    found = dict[ArrayPort, None]()
 
     def visit(symbol: Any) -> VisitAction:
-        inner = getattr(symbol, "body", None)
-        if inner is not None and hasattr(inner, "portList"):
-            name = str(inner.definition.name)
-            if name not in seen:
-                seen.add(name)
-                ports = [port for port in inner.portList if not isinstance(port, InterfacePortSymbol)]
-                arrays = tuple(str(port.name) for port in ports if port.type.canonicalType.isUnpackedArray)
-                if arrays:
-                    found[name] = arrays
-        return VisitAction.Advance
+        if isinstance(symbol, InstanceSymbol):
+            for connection in symbol.portConnections:
+                port = connection.port
+                if not isinstance(port, InterfacePortSymbol) and port.type.canonicalType.isUnpackedArray:
+                    made = _port(port)
+                    name = f"{symbol.definition.name}.{made.name}"
+                    found[ArrayPort(name, len(made.words), made.two_state, _drives_variable(connection))] = None
+        return VisitAction.Advance if isinstance(symbol, HIERARCHY) else VisitAction.Skip
 
     body.visit(visit)
-    yield from found.items()
+    yield from found
 
 
+def _drives_variable(connection: Any) -> bool:
+    """Whether a port is an output that stands at a variable: slang has it as an assignment to that."""
+    target = getattr(getattr(connection.expression, "left", None), "symbol", None)
+    return isinstance(target, VariableSymbol)
+
+
+# What instances may stand in.
+HIERARCHY = (InstanceSymbol, InstanceBodySymbol, InstanceArraySymbol, GenerateBlockSymbol, GenerateBlockArraySymbol)
 DIRECTIONS = {"In": "in", "Out": "out"}
 
 

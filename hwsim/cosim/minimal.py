@@ -25,9 +25,9 @@ from hwsim.cosim.suites import expected_codes
 from hwsim.cosim.waived import AppliedWaivers, WaivableResult
 from hwsim.cosim.waves import SAVED, WAVEFORM
 from hwsim.readings.diagnosis import Diagnosis, Observation, diagnose
-from hwsim.report import FaultGroup, Mismatch
-from hwsim.report.faults import fault_groups
-from hwsim.report.text import group_lines
+from hwsim.report import FaultKind, Mismatch
+from hwsim.report.faults import fault_kinds
+from hwsim.report.text import kind_lines
 from hwsim.spec import unpromised
 from hwsim.tb.job import COPY, FLAG
 from hwsim.words import counted
@@ -42,11 +42,11 @@ NO_MINIMAL = (
 class Minimized:
     """What came of looking for the simplest failing cases.
 
-    groups: the kinds of wrong results, as a report has them, with the simplest case of each that fails alone; a note
+    kinds: those of wrong results, as a report has them, with the simplest case of each that fails alone; a note
     says where none does.
     """
 
-    groups: tuple[FaultGroup, ...] = ()
+    kinds: tuple[FaultKind, ...] = ()
     notes: tuple[str, ...] = ()
 
 
@@ -77,9 +77,9 @@ class Minimizer:
         try:
             seen += looked_closer(self.design, seen, self.answers)
             diagnosis = diagnose(self.design.unit, seen)
-            return self._of_groups(diagnosis, seen, failing) if diagnosis.groups else self._unnamed(failing)
+            return self._of_kinds(diagnosis, seen, failing) if diagnosis.kinds else self._unnamed(failing)
         except SimulatorStuck as error:
-            return Minimized(fault_groups(diagnose(self.design.unit, seen)), (f"no minimal case: {error}",))
+            return Minimized(fault_kinds(diagnose(self.design.unit, seen)), (f"no minimal case: {error}",))
 
     def _unnamed(self, failing: Sequence[Case]) -> Minimized:
         """The simplest failing case where no result is a wrong code: where results are unknown, or do not come."""
@@ -90,32 +90,32 @@ class Minimizer:
         fact = f"there is {no_code(shrunk.got)}" if shrunk.got < 0 else ""
         mismatch = self._kept_mismatch(shrunk, 0)
         return Minimized(
-            self._told((FaultGroup(wrong=count, of=count, facts=(fact,) if fact else (), minimal=mismatch),))
+            self._told((FaultKind(wrong=count, of=count, facts=(fact,) if fact else (), minimal=mismatch),))
         )
 
-    def _of_groups(self, diagnosis: Diagnosis, seen: Sequence[Observation], failing: Sequence[Case]) -> Minimized:
-        """The simplest failing case of each group."""
+    def _of_kinds(self, diagnosis: Diagnosis, seen: Sequence[Observation], failing: Sequence[Case]) -> Minimized:
+        """The simplest failing case of each kind."""
         minimal: list[Mismatch | None] = []
-        for index, group in enumerate(diagnosis.groups):
-            cases = [seen[at].case for at in group.members]
-            shrunk = Shrinker(self.design, self.answers, alike(diagnosis.groups, index)).shrink(cases)
+        for index, kind in enumerate(diagnosis.kinds):
+            cases = [seen[at].case for at in kind.members]
+            shrunk = Shrinker(self.design, self.answers, alike(diagnosis.kinds, index)).shrink(cases)
             minimal.append(None if shrunk is None else self._kept_mismatch(shrunk, index))
-        groups = self._told(fault_groups(diagnosis, minimal))
+        kinds = self._told(fault_kinds(diagnosis, minimal))
         none = NO_MINIMAL.format(count=counted(len(failing), "failing case"))
-        return Minimized(groups, () if any(minimal) else (none,))
+        return Minimized(kinds, () if any(minimal) else (none,))
 
     def _kept_mismatch(self, shrunk: Shrunk, index: int) -> Mismatch:
-        """A simplest case, as a report has it, and its files. index: of its group."""
+        """A simplest case, as a report has it, and its files. index: of its kind."""
         files, again = self._kept(shrunk, index)
         return minimal_mismatch(self.design, self.simulator, shrunk, files, again)
 
-    def _told(self, groups: tuple[FaultGroup, ...]) -> tuple[FaultGroup, ...]:
-        """The groups, whose story is written beside the case of each."""
-        for index, group in enumerate(groups):
-            if group.minimal is not None:
-                text = "\n".join(group_lines(group, index + 1, len(groups)))
+    def _told(self, kinds: tuple[FaultKind, ...]) -> tuple[FaultKind, ...]:
+        """The kinds, whose story is written beside the case of each."""
+        for index, kind in enumerate(kinds):
+            if kind.minimal is not None:
+                text = "\n".join(kind_lines(kind, index + 1, len(kinds)))
                 (self.folder / minimal_folder(index) / "story.txt").write_text(f"{text}\n", encoding="utf-8")
-        return groups
+        return kinds
 
     def _play(self, simulator: str, suite: Suite, job: Path, *, trace: bool) -> Played:
         # Without assertions: one that fails would end the simulation of all candidates.

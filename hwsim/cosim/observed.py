@@ -11,7 +11,7 @@ from hwsim.cosim.dutdesign import DutDesign, paired_codes
 from hwsim.cosim.shrink import Ask, Like
 from hwsim.cosim.simpler import Simplifier
 from hwsim.cosim.suites import PAIRS, expected_codes
-from hwsim.readings.diagnosis import Observation, WrongGroup
+from hwsim.readings.diagnosis import Observation, WrongKind
 from hwsim.readings.known import Semantic
 
 MOST_WRONG = MOST_RIGHT = 600  # results that names are judged by
@@ -69,10 +69,10 @@ def _near(simplifier: Simplifier, case: Case) -> Iterator[Case]:
     yield from every[:: max(1, -(-len(every) // NEAR))]
 
 
-def alike(groups: Sequence[WrongGroup], index: int) -> Like:
-    """Which failing cases are of a group: those that its name explains, or that no group's name does."""
-    own = groups[index].semantic
-    others = tuple(group.semantic for group in groups if group.semantic is not None)
+def alike(kinds: Sequence[WrongKind], index: int) -> Like:
+    """Which failing cases are of a kind: those that its name explains, or that no name does."""
+    own = kinds[index].semantic
+    others = tuple(kind.semantic for kind in kinds if kind.semantic is not None)
     return partial(_explained, own) if own is not None else partial(_unexplained, others)
 
 

@@ -71,18 +71,21 @@ class _Maker:
 
     def stream(self, protocol: StreamProtocol | TaggedProtocol) -> ProtocolLogic:
         stalled = stalls(self.controls, protocol.clock_enables, waits=protocol.output_ready is not None)
-        around = self._phases(all_of(self._seen(protocol.taking), stalled.step), stalled)
+        late = protocol.ready_latency
+        ready = "may_come" if late else self._seen(protocol.taking)
+        before = delayed("may_come", self._seen(protocol.taking), 1, late, stalled.step) if late else ()
+        around = self._phases(all_of(ready, stalled.step), stalled)
         return ProtocolLogic(
             around.ready,
             self._seen(protocol.giving),
             f"{self._context_bits}'d0",
             driven=(
                 *stalled.driven,
-                *self._driven("input_valid", protocol.input_valid, around.beat),
+                *self._driven("input_valid", protocol.input_valid, all_of(around.beat, ready if late else ALWAYS)),
                 *self._driven("output_ready", protocol.output_ready, "o__ready"),
             ),
             fields=self._pulses(around),
-            lines=(*stalled.lines, *around.lines),
+            lines=(*stalled.lines, *before, *around.lines),
         )
 
     def latency(self, protocol: LatencyProtocol) -> ProtocolLogic:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import BeforeValidator, Field, Strict, model_validator
 
-from hwsim.cosim.dutpart import MOST_CYCLES
+from hwsim.cosim.dutpart import MOST_CYCLES, Whole
 from hwsim.cosim.protocolkind import (
     UNTIL_EMPTY,
     Control,
@@ -26,19 +26,28 @@ from hwsim.formats.invalid import shown
 from hwsim.formats.yamlfile import RuleError
 
 MOST_TAGS = 256
+MOST_READY_LATENCY = 64
 
 
 class Handshakes(KindOfProtocol):
     """Valid and ready, in cycles that nobody promised; without a ready, that side never waits.
 
+    ready_latency: cycles from one in which `input_ready` is active to that in which a beat may come, and is taken.
     enables: clock enables.
     """
 
     input_valid: Control
     input_ready: Control | None = None
+    ready_latency: Annotated[Whole, Field(le=MOST_READY_LATENCY)] = 0
     output_valid: Control
     output_ready: Control | None = None
     enables: Enables = ()
+
+    @model_validator(mode="after")
+    def _is_ready(self) -> Self:
+        if self.ready_latency and self.input_ready is None:
+            raise RuleError("ready_latency", "needs input_ready")
+        return self
 
     @property
     def taking(self) -> NamedControl | None:

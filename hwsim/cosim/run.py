@@ -53,13 +53,11 @@ FOLDER = Path("build/cosim")  # where results go unless said
 class CosimOptions:
     """What to run.
 
-    cases: random cases of a suite, or None for the usual number. folder: where results are written. suites: which of
-    them are asked for.
-    bulk: whether our own RTL is put through the bulk driver too, on Verilator. case: a case file, which a user's
-    design is put through instead of its suites. minimize: whether a case on which a user's design fails is made
-    simpler, explained and named. stuck_after: seconds without the end of a cycle after which a simulator is ended; as
-    the design says unless given. suites: entries of `hwsim.cosim.chosen.SUITES`, or None for all. coverage: whether
-    bins are counted.
+    cases: random cases of a suite, or None for the usual number. folder: where results are written. bulk: whether our
+    own RTL is put through the bulk driver too, on Verilator. case: a case file, which a user's design is put through
+    instead of its suites. minimize: whether a case on which a user's design fails is made simpler, explained and named.
+    stuck_after: seconds without the end of a cycle after which a simulator is ended; as the design says unless given.
+    suites: which of them are asked for. coverage: whether bins are counted.
     """
 
     designs: tuple[Design, ...]
@@ -181,7 +179,7 @@ def _report(options: CosimOptions, found: _Found, seconds: float) -> RunReport:
         waivers=tuple(found.waivers),
         coverage=tuple(group for one in found.coverage for group in one.groups),
         mismatches=tuple(found.mismatches),
-        groups=found.minimal.groups,
+        kinds=found.minimal.kinds,
         notes=(*found.notes, *found.minimal.notes, *(note for one in found.coverage for note in one.notes)),
     )
 

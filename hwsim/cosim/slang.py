@@ -140,7 +140,8 @@ class _Compilation:
             return
         order = [*given, *libraries]
         packages = {name: path for path, tree in self.trees.items() for name in _defined(tree, packages=True)}
-        needs = {path: {packages[name] for name in _named(tree) & set(packages)} for path, tree in self.trees.items()}
+        named = {path: _named(tree) if packages else set[str]() for path, tree in self.trees.items()}
+        needs = {path: {packages[name] for name in names & set(packages)} for path, names in named.items()}
         done, begun = dict[Path, None](), set[Path]()
 
         def place(path: Path) -> None:
@@ -246,8 +247,8 @@ def _named(tree: SyntaxTree) -> set[str]:
         kind = getattr(node, "kind", None)
         if kind == SyntaxKind.PackageImportItem:
             names.add(str(node.package.valueText))
-        elif kind == SyntaxKind.ScopedName:
-            names.add(str(node.left).strip())
+        elif kind == SyntaxKind.ScopedName and hasattr(node.left, "identifier"):
+            names.add(str(node.left.identifier.valueText))
 
     tree.root.visit(visit)
     return names

@@ -19,7 +19,7 @@ SUITE = "minimal case"
 
 
 def minimal_folder(index: int) -> str:
-    """The folder of a minimal case's files. index: of its group, from 0."""
+    """The folder of a minimal case's files. index: of its kind, from 0."""
     return "minimal" if index == 0 else f"minimal-{index + 1}"
 
 

@@ -127,10 +127,11 @@ class Trial:
         return self.result
 
     def _ask(self, side: Side, ask: Callable[[], Iterator[SideDifference]]) -> None:
-        self.result.cases[side] = self._count(side)
+        count = self._count(side)
         for one in ask():
             self.result.found.append(SideMismatch(side, *self._judged(one)))
-            return
+            break
+        self.result.cases[side] = count  # nothing of a side that raises was compared
 
     def _judged(self, one: SideDifference) -> SideDifference:
         """The same with the model's word on it: what a side is compared with comes from kernels, mostly."""

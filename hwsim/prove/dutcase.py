@@ -30,9 +30,9 @@ from hwsim.prove.evaluated import Evaluated
 from hwsim.prove.placed import RefutedChoice
 from hwsim.prove.unrolled import BeatResult
 from hwsim.readings.diagnosis import Observation, diagnose
-from hwsim.report import FaultGroup, Mismatch
+from hwsim.report import FaultKind, Mismatch
 from hwsim.report.cases import explain_command, explained_case, wrong_result
-from hwsim.report.faults import fault_groups
+from hwsim.report.faults import fault_kinds
 from hwsim.report.text import all_fault_lines
 from hwsim.words import counted
 
@@ -105,7 +105,7 @@ def counterexample(
         write_unit_case(path, unit, case, shrunk.expected, shrunk.got)
         again = shlex.join(["hwsim", "cosim", *design.words, "--case", str(path)])
         notes.append(_played(design, shrunk, path))
-    notes += all_fault_lines(_groups(design, read, case))
+    notes += all_fault_lines(_kinds(design, read, case))
     mismatch = wrong_result(
         unit, case, shrunk.expected, shrunk.got, suite=claim, driver="proof",
         meaning=interpretation(explained_case(unit, case), shrunk.got),
@@ -114,12 +114,12 @@ def counterexample(
     return mismatch, tuple(notes)
 
 
-def _groups(design: DutDesign, read: DesignAsRead, case: Case) -> tuple[FaultGroup, ...]:
+def _kinds(design: DutDesign, read: DesignAsRead, case: Case) -> tuple[FaultKind, ...]:
     """The kinds of wrong results of the design, with the names that explain them."""
     drawn = random_cases(design.drawn_for, NAMED, SEED)
     cases = [case, *(one for _, one in Filter(design).take(drawn) if len(one.a) == design.products)]
     seen = [Observation(*one) for one in zip(cases, read.codes(cases).tolist(), strict=True)]
-    return fault_groups(diagnose(design.unit, seen))
+    return fault_kinds(diagnose(design.unit, seen))
 
 
 def _played(design: DutDesign, shrunk: Shrunk, path: Path) -> str:

@@ -256,7 +256,7 @@ def mutated_design(design: DutDesign, netlist: Netlist, mutants: Sequence[Mutant
     source.write_text(text + wrapper, encoding="utf-8")
     file = design.dut.file.model_copy(update={"parameters": {}})
     dut = replace(design.dut, file=file, sources=DesignSources(files=(source,)))
-    module = replace(design.module, ordered=(source,), files=(source,), inner_arrays={})
+    module = replace(design.module, ordered=(source,), files=(source,), inner_arrays=())
     return replace(design, dut=dut, module=module, adapter=adapter(dut, module, design.wiring))
 
 

@@ -1,7 +1,7 @@
-"""What is wrong with a design: its wrong results in groups, each with the names that explain them.
+"""What is wrong with a design: its wrong results by kinds, each with the names that explain them.
 
 A name is offered where it explains wrong results, contradicts no right one, and where nearly everything that it would
-change has come out as it says. Wrong results that no name explains are a group too, with what they have in common.
+change has come out as it says. Wrong results that no name explains are a kind too, with what they have in common.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ FIRST, TELLING, SAMPLE = 8, 40, 120  # results that candidates are tried on, one
 HOPEFUL, CLOSE = 40, 6  # candidates that are tried on more, and on all
 PRECISE = 0.9  # of what a name would change, how much must have come out as it says
 BASES = 6  # changes to which a second one is made
-MOST_GROUPS, MOST_NAMES = 4, 3
+MOST_KINDS, MOST_NAMES = 4, 3
 
 
 class Observation(NamedTuple):
@@ -41,7 +41,7 @@ class Observation(NamedTuple):
 
 @dataclass(frozen=True)
 class Cause:
-    """A name for a mistake. right: wrong results of the group that it explains, of `of`."""
+    """A name for a mistake. right: wrong results of the kind that it explains, of `of`."""
 
     name: str
     description: str
@@ -50,7 +50,7 @@ class Cause:
 
 
 @dataclass(frozen=True)
-class WrongGroup:
+class WrongKind:
     """Wrong results of one kind.
 
     causes: the names that explain all of them, the likeliest first; none where nothing known does. facts: what they
@@ -66,9 +66,9 @@ class WrongGroup:
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """The groups, the largest first, the unexplained last. wrong, right: how many results there were of each."""
+    """The kinds, the largest first, the unexplained last. wrong, right: how many results there were of each."""
 
-    groups: tuple[WrongGroup, ...]
+    kinds: tuple[WrongKind, ...]
     wrong: int
     right: int
 
@@ -147,23 +147,23 @@ class _Examination:
         self.tried = [_Tried(one, rank) for rank, one in enumerate(candidates(unit))] if self.wrong else []
 
     def diagnosis(self) -> Diagnosis:
-        """The groups."""
-        rest, named = list(self.wrong), list[WrongGroup]()
-        while rest and len(named) < MOST_GROUPS:
+        """The kinds of wrong results."""
+        rest, named = list(self.wrong), list[WrongKind]()
+        while rest and len(named) < MOST_KINDS:
             chosen = self._best(self.tried, rest) or self._best(self._pairs(rest, named), rest)
             if not chosen:
                 break
             members = [at for at in rest if self._fits(chosen[0], at)]
             causes = tuple(Cause(one.semantic.name, one.description, len(members), len(members)) for one in chosen)
-            named.append(WrongGroup(causes, (), tuple(members), chosen[0].semantic))
+            named.append(WrongKind(causes, (), tuple(members), chosen[0].semantic))
             rest = [at for at in rest if not self._fits(chosen[0], at)]
-        named.sort(key=lambda group: -len(group.members))
-        if sum(len(group.members) for group in named) < len(rest):
+        named.sort(key=lambda kind: -len(kind.members))
+        if sum(len(kind.members) for kind in named) < len(rest):
             # A name for the smaller part of what is wrong is likely to be another mistake's shadow.
             named, rest = [], list(self.wrong)
         if rest:
             shape = facts(self.unit, [self._as_wrong(at) for at in rest], [self.seen[at].case for at in self.right])
-            named.append(WrongGroup((), shape, tuple(rest)))
+            named.append(WrongKind((), shape, tuple(rest)))
         return Diagnosis(tuple(named), len(self.wrong), len(self.right))
 
     def _as_wrong(self, at: int) -> WrongResult:
@@ -237,10 +237,10 @@ class _Examination:
             return []
         return [one for one in whole if self._hits(one, rest) == most][:MOST_NAMES]
 
-    def _pairs(self, rest: Sequence[int], named: Sequence[WrongGroup]) -> list[_Tried]:
+    def _pairs(self, rest: Sequence[int], named: Sequence[WrongKind]) -> list[_Tried]:
         """Two changes at once that explain some of the rest: what is named already, and what explains some of it."""
         first = spread(rest, FIRST)
-        names = {cause.name for group in named for cause in group.causes[:1]}
+        names = {cause.name for kind in named for cause in kind.causes[:1]}
         scored = sorted(self.tried, key=lambda one: (-self._hits(one, first), one.rank))
         bases = [one for one in self.tried if one.semantic.name in names]
         bases += [one for one in scored[:BASES] if self._hits(one, first)]

@@ -16,6 +16,7 @@ from hwsim.cases.drawing import key_of
 from hwsim.cases.random_cases import draw
 from hwsim.kernels import supports
 from hwsim.readings.answers import batch_results, by_model
+from hwsim.readings.known import Semantic
 from hwsim.readings.proofs import normal_forms, why_equal
 from hwsim.readings.readings import READINGS, Reading, read_unit
 from hwsim.readings.search import PairSearch
@@ -32,15 +33,15 @@ PATIENCE = 16  # chunks after which pairs with too few cases are given those cas
 
 
 @dataclass(frozen=True)
-class PairOfReadings:
-    """Two readings, and whether they are told apart.
+class ToldPair:
+    """Two of what a design may compute, readings or others by name, and whether they are told apart.
 
     differ: the number of the discrimination's cases on which they differ. reason: why they are equal, or empty.
     tried: the number of cases tried.
     """
 
-    first: Reading
-    second: Reading
+    first: Reading | Semantic
+    second: Reading | Semantic
     differ: int
     reason: str
     tried: int
@@ -64,11 +65,11 @@ class PairOfReadings:
 
 @dataclass(frozen=True)
 class Discrimination:
-    """The cases that tell a unit's readings apart, and every pair of readings. tried: the number of cases tried."""
+    """Cases that tell a unit's readings apart, or it from mistakes, and every pair. tried: how many were tried."""
 
     unit: Unit
     cases: list[Case]
-    pairs: tuple[PairOfReadings, ...]
+    pairs: tuple[ToldPair, ...]
     tried: int
 
     def count(self, word: str) -> int:
@@ -93,7 +94,7 @@ def discrimination(
     # Differences are counted on the definition's results, not on those of compiled code.
     codes = unpromised(unit).plain_zeros(np.array([by_model(reading, finder.cases) for reading in readings]))
     pairs = tuple(
-        PairOfReadings(READINGS[i], READINGS[j], int((codes[i] != codes[j]).sum()), reason or "", finder.tried)
+        ToldPair(READINGS[i], READINGS[j], int((codes[i] != codes[j]).sum()), reason or "", finder.tried)
         for (i, j), reason in reasons.items()
     )
     for pair in pairs:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from hwsim.report.bins import BinCounts, CountedBin, CoverageGroup, coverage_groups
-    from hwsim.report.differences import CodeReading, FaultGroup, File, KnownCause, Mismatch, Operand, WaivedDifference
+    from hwsim.report.differences import CodeReading, FaultKind, File, KnownCause, Mismatch, Operand, WaivedDifference
     from hwsim.report.explanation_json import ExplanationJson, explanation
     from hwsim.report.junit import write_junit
     from hwsim.report.page import write_html
@@ -21,7 +21,7 @@ _MODULES = {
     "explanation_json": ("ExplanationJson", "explanation"),
     "junit": ("write_junit",),
     "page": ("write_html",),
-    "differences": ("CodeReading", "FaultGroup", "File", "KnownCause", "Mismatch", "Operand", "WaivedDifference"),
+    "differences": ("CodeReading", "FaultKind", "File", "KnownCause", "Mismatch", "Operand", "WaivedDifference"),
     "record": ("LeftOut", "Row", "RunReport"),
     "results": ("json_schema", "read_json", "write_json"),
     "text": ("all_fault_lines", "failure_lines", "mismatch_lines"),
@@ -43,7 +43,7 @@ __all__ = [
     "CountedBin",
     "CoverageGroup",
     "ExplanationJson",
-    "FaultGroup",
+    "FaultKind",
     "File",
     "KnownCause",
     "LeftOut",

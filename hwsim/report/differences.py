@@ -128,7 +128,7 @@ class Mismatch(Record):
         return "" if self.ulp is None else f"{self.ulp:+d} ulp of {self.format}"
 
 
-class FaultGroup(Record):
+class FaultKind(Record):
     """Wrong results of one kind.
 
     wrong: how many of them, of `of` that were looked at, in suites and in cases near them. causes: names that explain
@@ -146,5 +146,5 @@ class FaultGroup(Record):
     @model_validator(mode="after")
     def _no_more_than_looked_at(self) -> Self:
         if self.wrong > self.of:
-            raise InputError(f"a group has {self.wrong} wrong results of {self.of}")
+            raise InputError(f"a kind has {self.wrong} wrong results of {self.of}")
         return self

@@ -5,23 +5,26 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hwsim.readings.diagnosis import Diagnosis
-from hwsim.report.differences import FaultGroup, KnownCause, Mismatch
+from hwsim.report.differences import FaultKind, KnownCause, Mismatch
 
 
-def fault_groups(diagnosis: Diagnosis, minimal: Sequence[Mismatch | None] = ()) -> tuple[FaultGroup, ...]:
-    """The groups of a diagnosis. minimal: the simplest case of each, in the same order; empty for none of any."""
-    cases = minimal or [None] * len(diagnosis.groups)
+def fault_kinds(diagnosis: Diagnosis, minimal: Sequence[Mismatch | None] = ()) -> tuple[FaultKind, ...]:
+    """The kinds of wrong results of a diagnosis.
+
+    minimal: the simplest case of each, in the same order; empty where there is none of any.
+    """
+    cases = minimal or [None] * len(diagnosis.kinds)
     return tuple(
-        FaultGroup(
-            wrong=len(group.members),
+        FaultKind(
+            wrong=len(kind.members),
             of=diagnosis.wrong,
-            # A cause explains the group, and all right results are as it says.
+            # A cause explains the kind, and all right results are as it says.
             causes=tuple(
-                KnownCause(name=one.name, description=one.description, right=tried, of=tried) for one in group.causes
+                KnownCause(name=one.name, description=one.description, right=tried, of=tried) for one in kind.causes
             ),
-            facts=group.facts,
+            facts=kind.facts,
             minimal=case,
         )
-        for group, case in zip(diagnosis.groups, cases, strict=True)
-        for tried in [len(group.members) + diagnosis.right]
+        for kind, case in zip(diagnosis.kinds, cases, strict=True)
+        for tried in [len(kind.members) + diagnosis.right]
     )

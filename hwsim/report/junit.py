@@ -12,7 +12,7 @@ from xml.etree.ElementTree import Element, SubElement
 
 from hwsim.files import replaced
 from hwsim.report.record import LeftOut, Row, RunReport
-from hwsim.report.text import all_fault_lines, failure_lines, groups_lines
+from hwsim.report.text import all_fault_lines, failure_lines, kinds_lines
 from hwsim.words import counted
 
 
@@ -45,7 +45,7 @@ def write_junit(path: Path, report: RunReport) -> None:
             else:
                 SubElement(case, "skipped", message=one.what)
         if any((one.unit, one.driver) == (unit, driver) for one in report.minimal):
-            SubElement(suite, "system-out").text = "\n".join(groups_lines(report.groups))
+            SubElement(suite, "system-out").text = "\n".join(kinds_lines(report.kinds))
     ElementTree.indent(root)
     with replaced(path) as file:
         ElementTree.ElementTree(root).write(file, encoding="utf-8", xml_declaration=True)
@@ -75,7 +75,7 @@ def _case(suite: Element, report: RunReport, row: Row) -> None:
     out += [f"{counted(row.waived, 'result')} waived"] if row.waived else []
     if not row.passed:
         kind = "mismatch" if row.mismatches else "incomplete"
-        lines = [*failure_lines(row, mismatches), *(all_fault_lines(report.groups) if row.mismatches else [])]
+        lines = [*failure_lines(row, mismatches), *(all_fault_lines(report.kinds) if row.mismatches else [])]
         SubElement(case, "failure", message=row.verdict, type=kind).text = "\n".join(lines)
         shown = mismatches[0].explanation if mismatches else None
         out += shown.lines if shown is not None else []

@@ -15,7 +15,7 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from hwsim.errors import InputError
 from hwsim.report.bins import STATES, BinCounts, CoverageGroup, bin_counts
-from hwsim.report.differences import FaultGroup, Mismatch, WaivedDifference
+from hwsim.report.differences import FaultKind, Mismatch, WaivedDifference
 from hwsim.report.fit import Text, fit
 from hwsim.report.frozen import Count, Record, named_once
 from hwsim.words import counted
@@ -115,7 +115,7 @@ class RunReport(Record):
     command: what runs it again. units: the full specifications. seed: None where nothing is random. seconds: from its
     start to its report; 0 where nobody looked at the clock. left_out: what drivers were not given, and why.
     waivers: the known differences that the run was to accept.
-    mismatches: of every row that has some, at least the first. groups: kinds of wrong results, what would explain each
+    mismatches: of every row that has some, at least the first. kinds: of wrong results, what would explain each
     and the simplest case of each, the largest first, and last the one that nothing explains.
     """
 
@@ -130,7 +130,7 @@ class RunReport(Record):
     waivers: tuple[WaivedDifference, ...] = ()
     coverage: tuple[CoverageGroup, ...] = ()
     mismatches: tuple[Mismatch, ...] = ()
-    groups: tuple[FaultGroup, ...] = ()
+    kinds: tuple[FaultKind, ...] = ()
     notes: tuple[Text, ...] = ()
 
     @model_validator(mode="after")
@@ -143,16 +143,16 @@ class RunReport(Record):
             if (one.key in rows) != (one.cases > 0):
                 rule = "ran, so that so many of its cases must be left out" if one.key in rows else "did not run at all"
                 raise InputError(f"{' / '.join(one.key)} {rule}, not {one.cases}")
-        self._groups_are_of_what_failed()
+        self._kinds_are_of_what_failed()
         waived, explained = sum(row.waived for row in self.rows), sum(waiver.results for waiver in self.waivers)
         if waived != explained:
             raise InputError(f"waivers must explain the {waived} results that are waived, not {explained}")
         return self
 
-    def _groups_are_of_what_failed(self) -> None:
+    def _kinds_are_of_what_failed(self) -> None:
         failed = {(row.unit, row.driver) for row in self.failed}
-        if self.groups and not failed:
-            raise InputError(f"a group has {self.groups[0].wrong} wrong results, but every suite passed")
+        if self.kinds and not failed:
+            raise InputError(f"a kind has {self.kinds[0].wrong} wrong results, but every suite passed")
         for one in self.minimal:
             if (one.unit, one.driver) not in failed:
                 raise InputError(f"the minimal case is of {one.unit} on {one.driver}, where nothing failed")
@@ -236,8 +236,8 @@ class RunReport(Record):
 
     @property
     def minimal(self) -> tuple[Mismatch, ...]:
-        """The simplest case of each group that has one."""
-        return tuple(group.minimal for group in self.groups if group.minimal is not None)
+        """The simplest case of each kind that has one."""
+        return tuple(kind.minimal for kind in self.kinds if kind.minimal is not None)
 
     def of(self, row: Row) -> tuple[Mismatch, ...]:
         """The mismatches of a row that are told."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hwsim.cases.bins.meanings import case_meaning
-from hwsim.report.differences import FaultGroup, Mismatch, Operand
+from hwsim.report.differences import FaultKind, Mismatch, Operand
 from hwsim.report.record import Row
 from hwsim.words import counted
 
@@ -44,53 +44,53 @@ def explained_lines(mismatch: Mismatch) -> list[str]:
     return [*stages, *([f"the design's result: {mismatch.meaning}"] if mismatch.meaning else [])]
 
 
-def group_lines(group: FaultGroup, number: int, count: int) -> list[str]:
+def kind_lines(kind: FaultKind, number: int, count: int) -> list[str]:
     """A kind of wrong results, whole: the simplest case, its stages, what would explain them, files and command.
 
-    number: of the group, from 1, of `count`.
+    number: of the kind, from 1, of `count`.
     """
-    minimal = group.minimal
+    minimal = kind.minimal
     of_many = f" OF KIND {number} OF {count}" if count > 1 else ""
     if minimal is None:
-        return [f"NO MINIMAL CASE{of_many}", *fault_lines(group)]
+        return [f"NO MINIMAL CASE{of_many}", *fault_lines(kind)]
     lines = [
         f"MINIMAL CASE{of_many}, {minimal.where}",
         *mismatch_lines(minimal),
         *explained_lines(minimal),
-        *fault_lines(group),
+        *fault_lines(kind),
     ]
     files = [f"{file.what}: {file.path}" for file in minimal.files]
     return [*lines, *files, *([f"again: {minimal.again}"] if minimal.again else [])]
 
 
-def groups_lines(groups: Sequence[FaultGroup]) -> list[str]:
+def kinds_lines(kinds: Sequence[FaultKind]) -> list[str]:
     """All kinds of wrong results, an empty line between two."""
     lines: list[str] = []
-    for number, group in enumerate(groups, 1):
-        lines += [*([""] if lines else []), *group_lines(group, number, len(groups))]
+    for number, kind in enumerate(kinds, 1):
+        lines += [*([""] if lines else []), *kind_lines(kind, number, len(kinds))]
     return lines
 
 
-def fault_head(group: FaultGroup) -> str:
+def fault_head(kind: FaultKind) -> str:
     """What explains a kind of wrong results, or that nothing does."""
-    part = f"{group.wrong:,} of {counted(group.of, 'wrong result')}"
-    if group.causes and group.wrong == group.of:
-        return f"every result is explained by ({group.causes[0].of:,} were tried):"
-    if group.causes:
-        return f"{part} are explained, and no right one is contradicted, by ({group.causes[0].of:,} were tried):"
-    if group.facts:
+    part = f"{kind.wrong:,} of {counted(kind.of, 'wrong result')}"
+    if kind.causes and kind.wrong == kind.of:
+        return f"every result is explained by ({kind.causes[0].of:,} were tried):"
+    if kind.causes:
+        return f"{part} are explained, and no right one is contradicted, by ({kind.causes[0].of:,} were tried):"
+    if kind.facts:
         return f"nothing known explains {part}; what they have in common:"
     return f"nothing known explains {part}, and they have nothing simple in common"
 
 
-def fault_lines(group: FaultGroup) -> list[str]:
+def fault_lines(kind: FaultKind) -> list[str]:
     """What would explain a kind of wrong results, the likeliest first, or what they have in common."""
-    return [fault_head(group), *(f"  {cause}" for cause in group.causes), *(f"  {fact}" for fact in group.facts)]
+    return [fault_head(kind), *(f"  {cause}" for cause in kind.causes), *(f"  {fact}" for fact in kind.facts)]
 
 
-def all_fault_lines(groups: Sequence[FaultGroup]) -> list[str]:
+def all_fault_lines(kinds: Sequence[FaultKind]) -> list[str]:
     """What would explain each kind of wrong results."""
-    return [line for group in groups for line in fault_lines(group)]
+    return [line for kind in kinds for line in fault_lines(kind)]
 
 
 def failure_lines(row: Row, mismatches: Sequence[Mismatch]) -> list[str]:

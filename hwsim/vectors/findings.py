@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 from hwsim.cases.case import Case
 from hwsim.readings.diagnosis import Observation, diagnose
-from hwsim.report import CodeReading, CoverageGroup, FaultGroup, Mismatch, Row, RunReport
+from hwsim.report import CodeReading, CoverageGroup, FaultKind, Mismatch, Row, RunReport
 from hwsim.report.cases import explain_command, wrong_result
-from hwsim.report.faults import fault_groups
+from hwsim.report.faults import fault_kinds
 from hwsim.spec import Unit
 
 EXPLAINED = 400  # wrong results that are kept, for explanations to be tried on; as many right ones beside them
@@ -65,11 +65,11 @@ class Findings:
             notes=tuple(self.hints),
         )
 
-    def groups(self) -> tuple[FaultGroup, ...]:
+    def kinds(self) -> tuple[FaultKind, ...]:
         """The kinds of wrong results, with what explains each; none where nothing is wrong."""
         known = [Observation(one.case, one.got) for one in self.first if one.got is not None]
         right = self.right[:: max(1, len(self.right) // EXPLAINED)][:EXPLAINED]
-        return fault_groups(diagnose(self.unit, [*known, *(Observation(*one) for one in right)]))
+        return fault_kinds(diagnose(self.unit, [*known, *(Observation(*one) for one in right)]))
 
     def mismatches(self, again: str, called: str) -> list[Mismatch]:
         """The first wrong results. again: the command that compares again. called: what names the unit in a command."""
@@ -99,5 +99,5 @@ class Findings:
             rows=(self.row,),
             coverage=self.coverage,
             mismatches=tuple(self.mismatches(again, called)),
-            groups=self.groups(),
+            kinds=self.kinds(),
         )

@@ -13,7 +13,7 @@ from hwsim.cases.pairs import product_cases
 from hwsim.cases.sensitive import sensitive
 from hwsim.cases.support import draws
 from hwsim.errors import InputError
-from hwsim.readings import Discrimination, discrimination
+from hwsim.readings import Discrimination, discrimination, supports, told_from_mistakes
 from hwsim.readings.silicon.store import known_cases
 from hwsim.resources import KIB, MIB, Cost
 from hwsim.spec import NotImplementedYet, Unit
@@ -156,9 +156,10 @@ def _sensitive(unit: Unit, seed: int) -> SetPart:
 
 
 def _discrimination(unit: Unit, seed: int, progress: Progress) -> tuple[SetPart, Discrimination | None]:
-    """Cases that tell the readings of a unit apart, and how these stand to each other; nothing where there are none."""
+    """Cases that tell a unit's readings apart, or where it has none the unit from mistakes; and how these stand."""
+    tell = discrimination if supports(unit) else told_from_mistakes
     try:
-        told = discrimination(unit, seed, lambda tried: progress(f"discrimination, {tried:,} tried,"))
+        told = tell(unit, seed, lambda tried: progress(f"discrimination, {tried:,} tried,"))
     except ValueError as error:
         return SetPart("discrimination", why=str(error)), None
     return SetPart("discrimination", told.cases), told

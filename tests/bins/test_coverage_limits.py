@@ -33,13 +33,13 @@ def contradicted(some: Unit, random: int = 300) -> list[str]:
     return [bin_.name for bin_ in counter.contradicted()]
 
 
-@pytest.mark.sample(12)
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("name", OTHERS)
 def test_no_case_of_an_odd_unit_contradicts_a_proof(name: str) -> None:
     assert contradicted(unit(name)) == []
 
 
-@pytest.mark.sample(10)
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("number", range(200))
 def test_no_case_of_a_drawn_unit_contradicts_a_proof(number: int) -> None:
     assert contradicted(drawn_unit(41, number, SMALL).unit, 60) == []

@@ -68,17 +68,15 @@ MUTANTS = {
     ),
     "a sticky bit of the addend alone": Mutant(
         "sticky-short",
-        "s->sticky |= u_(loses)(u_(uint_of)(s->products.sig[i])",
-        "s->sticky |= 0 & u_(loses)(u_(uint_of)(s->products.sig[i])",
+        "s->sticky |= (uint8_t)u_(loses)(u_(uint_of)(s->products.sig[i])",
+        "s->sticky &= (uint8_t)u_(loses)(u_(uint_of)(s->products.sig[i])",
     ),
     "a sticky bit of products alone": Mutant(
         "sticky-short",
-        "s->sticky |= u_(loses)(u_(uint_of)(addend.sig)",
-        "s->sticky |= 0 & u_(loses)(u_(uint_of)(addend.sig)",
+        "s->sticky |= (uint8_t)u_(loses)(u_(uint_of)(addend.sig)",
+        "s->sticky &= (uint8_t)u_(loses)(u_(uint_of)(addend.sig)",
     ),
-    "a sticky bit as the last place": Mutant(
-        "sticky-short", "top = top << up | 1;", "top = top | 1 << 0; unit_exp += up;"
-    ),
+    "a sticky bit as the last place": Mutant("sticky-short", "top = top << up | 1;", "top |= 1; unit_exp += up;"),
     "another NaN of an overflow": Mutant("own-nan", "r.code = u_(GROUP_NAN);", ";"),
     "no tail": Mutant(HOPPER, "(k + 31) / 32", "k / 32 + (k < 32)"),
     "promotion a group early": Mutant(DEEPSEEK, "s->groups % 4 == 0", "s->groups % 4 == 3"),

@@ -6,7 +6,7 @@ import hashlib
 import os
 import signal
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -25,7 +25,8 @@ from hwsim.errors import ToolMissing
 from hwsim.formats.yamlfile import Document
 from hwsim.report import CodeReading, Mismatch, Row, RunReport, coverage_groups
 from hwsim.runners.apart import apart
-from hwsim.runners.local import Lost, Runner
+from hwsim.runners.local import Lost, Runner, W
+from hwsim.runners.part import Rows
 
 Deed = Literal["passes", "fails", "is short", "breaks", "raises", "dies", "misses a tool", "waits"]
 PATIENCE = 120  # seconds that a job waits to be ended
@@ -144,14 +145,19 @@ def run(
     folder: Path, jobs: Sequence[CampaignJob], *, known: Sequence[KnownFailure] = (), told: Told | None = None,
     changed: bool = False, workers: int = 2,
 ) -> CampaignResult:  # fmt: skip
-    """A run of some jobs in `runs` of a folder."""
+    """A run of some jobs in `runs` of a folder. workers: processes; 0 for none but this one."""
 
     def make(lost: Lost) -> Runner:
-        return apart(workers, lost)
+        return apart(workers, lost) if workers else _here
 
     plan = JobPlan({job.key: job for job in jobs})
     place = CampaignFolder(folder / "runs", "fake")
     return CampaignRunner(campaign(folder, known), plan, place, make, told or Told(), changed).run()
+
+
+def _here(tasks: Sequence[W], done: Callable[[W, Rows], None]) -> None:
+    for task in tasks:
+        done(task, task.execute())
 
 
 def begun(folder: Path) -> dict[str, int]:

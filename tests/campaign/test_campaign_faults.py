@@ -72,6 +72,7 @@ def test_a_kill_of_everything_at_any_point_loses_nothing_that_was_done(points: t
     assert len(MANY) <= count_of_begun(tmp_path) <= len(MANY) + 2 * len(points)
 
 
+@pytest.mark.soak
 def test_a_worker_that_somebody_kills_costs_what_it_did(tmp_path: Path) -> None:
     running = driver(tmp_path, "0", "waits", "passes")
     try:
@@ -141,24 +142,19 @@ def test_a_small_file_system_that_is_full_keeps_what_was_written(tmp_path: Path)
         subprocess.run(["umount", str(small)], check=True)
 
 
-def test_a_second_campaign_in_one_folder_is_refused_and_a_kill_lets_go(tmp_path: Path) -> None:
-    running = driver(tmp_path, "0", "waits")
+def test_a_second_campaign_in_one_folder_is_refused_and_an_interrupted_one_leaves_no_process(tmp_path: Path) -> None:
+    running = driver(tmp_path, "0", "waits", "waits")
     try:
-        wait_until(lambda: count_of_begun(tmp_path) == 1)
+        wait_until(lambda: count_of_begun(tmp_path) == 2)
         with pytest.raises(InputError, match="another campaign runs in this folder; wait for its end"):
-            run(tmp_path, fakes(tmp_path, "passes"))
+            run(tmp_path, fakes(tmp_path, "passes"), workers=0)
+        running.send_signal(signal.SIGINT)
+        running.communicate(timeout=LIMIT)
+        wait_until(lambda: not _session(running.pid))
     finally:
         running.kill()
         running.communicate()
-    assert run(tmp_path, fakes(tmp_path, "passes")).summary.passed == 1
-
-
-def test_an_interrupted_run_leaves_no_process(tmp_path: Path) -> None:
-    running = driver(tmp_path, "0", "waits", "waits")
-    wait_until(lambda: count_of_begun(tmp_path) == 2)
-    running.send_signal(signal.SIGINT)
-    running.communicate(timeout=LIMIT)
-    wait_until(lambda: not _session(running.pid))
+    assert run(tmp_path, fakes(tmp_path, "passes"), workers=0).summary.passed == 1
 
 
 def _session(leader: int) -> list[int]:

@@ -69,6 +69,7 @@ def test_a_matrix_is_every_combination_less_what_is_excluded_with_what_is_includ
         combined(**axes, exclude=[{"unit": "u"}, {"unit": "u", "seed": 2}])
 
 
+@pytest.mark.quick
 def test_include_is_as_github_has_it() -> None:
     # The example of GitHub's documentation, with axes of ours.
     found = combined(

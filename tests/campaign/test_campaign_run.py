@@ -6,6 +6,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
+import html5lib
 import pytest
 from campaign.fake_jobs import FakeJob, Told, begun, campaign, fakes, run
 from junitparser import Error, Failure, JUnitXml, Skipped
@@ -69,6 +70,7 @@ def test_each_failure_is_told_by_its_kind_and_tables_have_every_job_once(tmp_pat
     assert "IndexError: as it is" in (failed / "job4" / "why.txt").read_text()
 
 
+@pytest.mark.quick
 def test_a_bin_counts_once_however_many_jobs_meet_it(tmp_path: Path) -> None:
     run(tmp_path, fakes(tmp_path, "passes", "passes", "breaks"))
     bins = {row["name"]: (row["state"], row["hits"], row["jobs"]) for row in rows(tmp_path, 1, "bins")}
@@ -118,7 +120,9 @@ def test_known_failures_are_told_from_new_ones_and_runs_are_compared(tmp_path: P
     assert first.verdict.unused == (entries[1],)
     assert (first.summary.failed, first.summary.known, first.summary.new) == (1, 1, 1)
     # Another kind of failure, or of another suite, is not what is known.
-    assert run(tmp_path, jobs, known=[known("job1", "stuck")]).verdict.known == []
+    second = run(tmp_path, jobs, known=[known("job1", "stuck")])
+    assert second.verdict.known == second.verdict.new == [] and len(second.verdict.unknown) == 2
+    assert (second.summary.new, second.summary.again, second.summary.failed) == (0, 2, 2)
     assert run(tmp_path, jobs, known=[known("job1", "mismatch", "GEMM*")]).verdict.known == []
     fourth = run(tmp_path, fakes(tmp_path, "fails", "fails", "passes"), known=[known("job?", "mismatch")])
     assert [(one.job, one.since) for one in fourth.verdict.known] == [
@@ -161,6 +165,7 @@ def test_reports_say_what_came_of_it(tmp_path: Path) -> None:
         "job0": [], "job1": [Skipped], "job2": [Failure], "job3": [Error], "job4": [Error], "job5": [],
     }  # fmt: skip
     page = (folder / "report.html").read_text()
+    html5lib.HTMLParser(strict=True).parse(page)
     assert "3 new failures" in page and 'href="failed/job3/why.txt"' in page and "a ticket (2026-11-26)" in page
     assert page.count("<rect") == len(trend_bars(summaries(tmp_path / "runs"))) == 3
     for link in ("failed/job2/report.html", "failed/job3/why.txt"):

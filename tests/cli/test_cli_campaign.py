@@ -36,7 +36,7 @@ jobs:
       design: [right.yaml, wrong.yaml, broken.yaml, hangs.yaml]
       simulator: icarus
       include: [{design: hangs.yaml, stuck_after: 1}]
-    suites: dot random
+    suites: random
     cases: 20
     coverage: false
     minimize: false

@@ -76,7 +76,7 @@ def test_a_wrong_reading_is_named(run, unit, changes, named):
     assert run(*explain.split()[3:]).status == 0
     report = json.loads(Path("found/results.json").read_text())
     assert report["summary"]["mismatches"] == int(first.split()[0])
-    assert report["groups"][0]["causes"][0]["name"] == named
+    assert report["kinds"][0]["causes"][0]["name"] == named
     assert report["summary"]["bins_hit"] > 100
     assert "<html" in Path("found/report.html").read_text()
 

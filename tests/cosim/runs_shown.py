@@ -7,6 +7,7 @@ import hashlib
 import io
 import signal
 import tempfile
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,9 +18,13 @@ from cosim.small_runs import mutant, shrink, small_suites
 from odd_units import unit
 
 from hwsim.cases.bins.covering import directed
+from hwsim.cases.random_cases import random_cases
 from hwsim.cli import main
 from hwsim.cosim import run as running
 from hwsim.cosim import suites as planning
+from hwsim.cosim.design import Suite
+from hwsim.cosim.suites import Planner
+from hwsim.cosim.traffic import BUSY
 from hwsim.spec import as_yaml
 
 FAULT = "zeroed output"
@@ -117,3 +122,13 @@ def few_cases(patch: pytest.MonkeyPatch) -> None:
     for name in ("directed", "covering_or_directed"):
         patch.setattr(planning, name, lambda unit, seed: directed(unit, seed)[::40])
     patch.setattr(running, "design_coverage", lambda *given: [])
+
+
+def busy_suite(patch: pytest.MonkeyPatch) -> None:
+    """A single suite: random cases under gaps and back-pressure, which most faults of a protocol fail."""
+
+    def simulated(planner: Planner, simulator: str, count: int | None) -> Iterator[Suite]:
+        cases = random_cases(planner.design.drawn_for, 40, planner.seed)
+        yield from planner._taken(f"{planning.DRAWN}, gaps and back-pressure", lambda: cases, BUSY, shuffled=True)
+
+    patch.setattr(Planner, "simulated", simulated)

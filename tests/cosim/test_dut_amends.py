@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from cosim.dut_files import play
-from cosim.runs_shown import few_cases
+from cosim.runs_shown import busy_suite, few_cases
 from cosim.test_dut_protocols import E3M2, scaled
 
 from hwsim.cosim import run as running
@@ -18,8 +18,9 @@ pytestmark = pytest.mark.simulator
 
 @pytest.fixture(autouse=True)
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Small suites, whose coverage is not counted, and no minimal case, which other tests have."""
+    """A small suite, whose coverage is not counted, and no minimal case, which other tests have."""
     few_cases(monkeypatch)
+    busy_suite(monkeypatch)
     monkeypatch.setattr(running.Minimizer, "minimize", lambda self, played: Minimized())
 
 
@@ -66,6 +67,35 @@ def test_the_cycle_in_which_results_are_right_is_said(
     (note,) = said(tmp_path, name, **changes)
     where = "where that is meant, let protocol." if name == "serial" else "where that is meant, write protocol."
     assert note.endswith(f": results are right, {right.format(where)}")
+
+
+VALID = """module m (input clk, go, input [7:0] a, b, output [31:0] y, output valid);
+  reg signed [31:0] product, second, third;
+  reg [2:0] went = 0;
+  always @(posedge clk) begin
+    product <= $signed(a) * $signed(b);
+    {third, second} <= {second, product};
+    went <= {went[1:0], go};
+  end
+  assign y = third;
+  assign valid = went[PLACE];
+endmodule
+"""
+
+
+@pytest.mark.parametrize(
+    ("place", "cycles", "right"),
+    [
+        (2, 1, "results are right, 2 cycles later than promised: where that is meant, write protocol.cycles: 3"),
+        (1, 3, "results are right in the promised cycle, but valid (protocol.output_valid) says another"),
+    ],
+)
+def test_a_valid_is_not_believed(icarus: None, tmp_path: Path, place: int, cycles: int, right: str) -> None:
+    (tmp_path / "m.v").write_text(VALID.replace("PLACE", str(place)))
+    protocol = {"kind": "latency", "cycles": cycles, "input_valid": "go", "output_valid": "valid"}
+    keys = {"sources": [str(tmp_path / "m.v")], "top": "m", "reset": None, "protocol": protocol}
+    (note,) = said(tmp_path, "faulty", ports={"a": "a", "b": "b", "result": "y"}, **keys)
+    assert note == f"m: {right}"
 
 
 @pytest.mark.parametrize("name", ["stream", "pulsed", "serial", "faulty"])

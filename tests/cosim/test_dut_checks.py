@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 from pathlib import Path
 
 import pytest
+from cosim.dut_files import DESIGNS
 from cosim.small_runs import shrink, small_run
 from odd_units import unit
+from patience import LIMIT
 
 from hwsim.cli import main
+from hwsim.cosim.adapter import ADAPTER
 from hwsim.cosim.assertions import checks
 from hwsim.cosim.bench import PUBLIC, TOP, bench
 from hwsim.cosim.build import HdlSources
+from hwsim.cosim.dutdesign import dut_design
+from hwsim.cosim.dutfile import load_dut
 from hwsim.cosim.ports import port_map
+from hwsim.cosim.tools import find_verilator
 from hwsim.cosim.unitdesign import UnitDesign
 from hwsim.spec import as_yaml, pipeline
 
@@ -52,3 +60,22 @@ def test_the_command_writes_them_beside_the_rtl(tmp_path: Path, capsys: pytest.C
 def test_options_that_do_not_go_together_are_refused(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["cosim", *arguments]) == 2
     assert "--dut" in capsys.readouterr().err
+
+
+ADAPTED = sorted(path.stem for path in DESIGNS.glob("*.yaml") if "sources" in path.read_text())
+
+
+@pytest.mark.parametrize("name", ADAPTED)
+def test_lint_says_nothing_of_an_adapter(verilator: None, tmp_path: Path, name: str) -> None:
+    made = dut_design(load_dut(DESIGNS / f"{name}.yaml"))
+    adapter = tmp_path / f"{ADAPTER}.v"
+    adapter.write_text(made.adapter)
+    found = find_verilator()
+    words = [found.program, "--lint-only", "-Wall", "--top-module", ADAPTER, *map(str, (adapter, *made.dut.sources))]
+    environment = {**os.environ, **found.environment}
+    done = subprocess.run(words, env=environment, capture_output=True, text=True, timeout=LIMIT, check=False)
+    assert [line for line in done.stderr.splitlines() if str(adapter) in line] == []
+    # What it says of the design, or of a net that is taken away, shows that it looked.
+    adapter.write_text(made.adapter.replace("assign i__ready =", "assign i__ready = no_such_net &", 1))
+    done = subprocess.run(words, env=environment, capture_output=True, text=True, timeout=LIMIT, check=False)
+    assert "no_such_net" in done.stderr

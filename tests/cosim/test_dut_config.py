@@ -37,6 +37,7 @@ def test_the_designs_of_the_tests_load(name: str) -> None:
             {"protocol": {"kind": "latency", "cycles": -1}},
             r"protocol\.cycles must be greater than or equal to 0, not -1",
         ),
+        ({"protocol": {**STREAM, "ready_latency": 1}}, r"protocol\.ready_latency needs input_ready"),
         ({"protocol": {**STREAM, "cycles": 3}}, r"protocol of kind stream has no cycles"),
         ({"protocol": {"kind": "axi"}}, r"protocol\.kind must be 'stream', .* or '\w+', not 'axi'"),
         (
@@ -162,3 +163,8 @@ def test_an_error_in_the_sources_names_file_and_line(tmp_path: Path) -> None:
     path = variant(tmp_path, "latency", sources=["bad.v"])
     with pytest.raises(ValueError, match=r"bad\.v:2: expected expression"):
         dut_design(load_dut(path))
+
+
+def test_flags_beside_a_result_in_a_schedule_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(SpecError, match=r"flags must not be given: protocol has the result in its schedule"):
+        load_dut(variant(tmp_path, "serial-mul", flags={"invalid": "done"}))

@@ -15,7 +15,7 @@ from odd_units import exact_sum, odd_unit, window
 from hwsim.cases.case import Case
 from hwsim.cases.random_cases import random_cases
 from hwsim.cosim.dutdesign import DutDesign
-from hwsim.cosim.shrink import Shrinker
+from hwsim.cosim.shrink import MOST_BEATS, Shrinker
 from hwsim.cosim.simpler import Simplifier, code_cost
 from hwsim.cosim.suites import expected_codes
 from hwsim.formats import get_format
@@ -178,6 +178,21 @@ def test_what_does_not_fail_again_is_not_shrunk(tmp_path: Path) -> None:
     right = Software(dut)
     assert Shrinker(dut, right).shrink(random_cases(dut.unit, 6, 1)[:1]) is None
     assert right.asked == 1
+
+
+def test_a_round_of_long_sums_is_cut_short(tmp_path: Path) -> None:
+    # One of three beats fails, and many of 512: without a bound the first round is of a million beats.
+    dut, asked = design(tmp_path, "mac"), list[int]()
+
+    def ask(cases: Sequence[Case]) -> np.ndarray:
+        asked.append(sum(len(case.a) for case in cases))
+        right = expected_codes(dut.unit, cases)
+        return np.array([code ^ (case.a[-1] != 0) for code, case in zip(right, cases, strict=True)])
+
+    long = [Case(f"long {number}", (number + 1,) * 512, (1,) * 512) for number in range(8)]
+    found = Shrinker(dut, ask).shrink([*long, Case("short", (5, 6, 7), (1, 2, 3))])
+    assert found is not None and len(found.case.a) == 1
+    assert max(asked) <= MOST_BEATS
 
 
 def test_one_is_the_simplest_code_but_zero() -> None:

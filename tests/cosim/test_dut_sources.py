@@ -28,7 +28,7 @@ module top import types_pkg::*; (input four_t a, b, input logic [31:0] c, output
   dot4_core core (.a(a), .b(b), .c(c), .d(d));
 endmodule
 """,
-    "rtl/types_pkg.sv": "package types_pkg; typedef logic [sizes_pkg::BITS-1:0] four_t; endpackage\n",
+    "rtl/types_pkg.sv": "package types_pkg; typedef logic [/* as */ sizes_pkg::BITS-1:0] four_t; endpackage\n",
     "rtl/sizes_pkg.sv": "package sizes_pkg; localparam int BITS = 32; endpackage\n",
     "rtl/inc/ports.svh": "`ifndef WIDTH\n`error_no_width\n`endif\n",
     "rtl/lib/dot4_core.v": (DESIGNS / "dot4_core.v").read_text(),
@@ -92,7 +92,7 @@ LISTS = {
                 },
                 "notes": {"files": ["notes.txt"], "file_type": "user"},
             },
-            "targets": {"default": {"filesets": ["rtl", "notes"]}},
+            "targets": {"default": {"filesets": ["rtl"], "filesets_append": ["notes"]}},
         }
     ),
     "rtl/four.eda.yml": yaml.safe_dump(
@@ -179,6 +179,7 @@ def test_a_list_that_is_wrong_is_refused(project: Path, text: str, said: str) ->
         ({"core": {"file": "rtl/four.core", "target": "sim"}}, r"four\.core:\d+: targets are default, not sim"),
         ({"core": "needs.core"}, r"needs\.core:2: filesets\.rtl\.depend must be empty, not ::other:0: `fusesoc run"),
         ({"core": "asks.core"}, r"asks\.core:2: targets\.default\.filesets must name file sets \(rtl\), not tool_"),
+        ({"core": "maybe.core"}, r"maybe\.core:1: filesets\.rtl\.files must name files, not tool_icarus\? \(a\.v\)"),
         ({"core": "vhdl.core"}, r"vhdl\.core:1: .* must be Verilog or SystemVerilog, not x\.vhd \(vhdlSource-2008\)"),
     ],
 )
@@ -186,6 +187,7 @@ def test_keys_that_are_wrong_are_refused(project: Path, lists: None, keys: dict[
     (project / "needs.core").write_text("filesets: {rtl: {files: [rtl/top.sv],\n  depend: ['::other:0']}}\n")
     asks = "filesets: {rtl: {files: [rtl/top.sv]}}\ntargets: {default: {filesets: ['tool_icarus? (rtl)']}}\n"
     (project / "asks.core").write_text(asks)
+    (project / "maybe.core").write_text("filesets: {rtl: {files: ['tool_icarus? (a.v)'], file_type: verilogSource}}\n")
     (project / "vhdl.core").write_text("filesets: {rtl: {files: [x.vhd: {file_type: vhdlSource-2008}]}}\n")
     with pytest.raises(InputError, match=said):
         design(project, **{"sources": ["rtl/top.sv"], **keys})

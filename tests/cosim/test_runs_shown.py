@@ -179,26 +179,26 @@ def test_every_number_is_the_same_in_every_output(name: str, icarus: None) -> No
     texts = "\n".join(case.result[0].text for suite in tree for case in suite if case.result and case.result[0].text)
     assert set(results(texts)) <= set(told) and bool(results(texts)) == bool(told)
     assert page_results(page, "mismatch minimal") == json_results(minimal_cases(data))
-    for group in data["groups"]:
-        assert 0 < group["wrong"] <= group["of"] <= wrong
-        for cause in group["causes"]:
+    for kind in data["kinds"]:
+        assert 0 < kind["wrong"] <= kind["of"] <= wrong
+        for cause in kind["causes"]:
             assert cause["right"] == cause["of"] <= compared
             assert f"{cause['name']}: " in said and said.count(cause["description"][1:]) == 1
             assert f"({cause['of']:,} were tried)" in said and f"({cause['of']:,} were tried)" in texts
-        assert all(fact in said and fact in texts for fact in group["facts"])
+        assert all(fact in said and fact in texts for fact in kind["facts"])
     check = check_terminal if name.startswith("check") else run_terminal
     check(run, data, rows)
 
 
 def minimal_cases(data: Any) -> list[Any]:
     """The simplest cases of all kinds of wrong results."""
-    return [group["minimal"] for group in data["groups"] if group["minimal"]]
+    return [kind["minimal"] for kind in data["kinds"] if kind["minimal"]]
 
 
 def causes_and_facts(data: Any, out: str) -> bool:
     """Whether a terminal shows what would explain each kind of wrong results, or what they have in common."""
-    causes = [cause for group in data["groups"] for cause in group["causes"]]
-    facts = [fact for group in data["groups"] for fact in group["facts"]]
+    causes = [cause for kind in data["kinds"] for cause in kind["causes"]]
+    facts = [fact for kind in data["kinds"] for fact in kind["facts"]]
     return all(f"({one['of']:,} were tried)" in out and f"  {one['name']}: " in out for one in causes) and all(
         f"  {fact}" in out for fact in facts
     )

@@ -30,13 +30,13 @@ class Judgement:
 
     @property
     def offered(self) -> tuple[str, ...]:
-        """The names that explain the largest group."""
-        return tuple(cause.name for group in self.diagnosis.groups[:1] for cause in group.causes)
+        """The names that explain the largest kind."""
+        return tuple(cause.name for kind in self.diagnosis.kinds[:1] for cause in kind.causes)
 
     @property
     def others(self) -> tuple[str, ...]:
-        """Names of other groups, which one fault should not have."""
-        return tuple(cause.name for group in self.diagnosis.groups[1:] for cause in group.causes[:1])
+        """Names of other kinds, which one fault should not have."""
+        return tuple(cause.name for kind in self.diagnosis.kinds[1:] for cause in kind.causes[:1])
 
     @property
     def verdict(self) -> str:

@@ -25,7 +25,7 @@ def main(words: list[str], *, unseen: bool) -> None:
         with tempfile.TemporaryDirectory() as folder:
             found = judged(fault, Path(folder))
         counts[found.verdict] += 1
-        facts = [f"({'; '.join(group.facts)})" for group in found.diagnosis.groups if not group.causes]
+        facts = [f"({'; '.join(kind.facts)})" for kind in found.diagnosis.kinds if not kind.causes]
         offered = "; ".join([*found.offered, *(f"also {name}" for name in found.others), *facts])
         print(f"| {fault.design} | {fault.cause} | {found.wrong:,} | {found.verdict} | {offered} |", flush=True)
     print(f"\n{sum(counts.values())} faults: " + ", ".join(f"{count} {word}" for word, count in counts.most_common()))

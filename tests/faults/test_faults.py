@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from cosim.small_runs import small_suites
 from faults.judged import judged
-from faults.seeded import DESIGNS, FAULTS, Fault
+from faults.seeded import DESIGNS, FAULTS, UNSEEN, Fault
 
 from hwsim.cosim import suites as planning
 from hwsim.cosim.dutdesign import dut_design
@@ -40,6 +40,13 @@ def test_a_fault_of_each_style_is_named(icarus: None, small: None, tmp_path: Pat
 def test_every_fault_is_found_and_none_is_called_something_else(icarus: None, tmp_path: Path, fault: Fault) -> None:
     found = judged(fault, tmp_path)
     assert found.verdict in ("first", "second"), found.diagnosis
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("fault", UNSEEN, ids=lambda fault: fault.id)
+def test_a_fault_without_a_name_is_not_called_something_else(icarus: None, tmp_path: Path, fault: Fault) -> None:
+    found = judged(fault, tmp_path)
+    assert found.verdict in (("first", "second") if fault.names else ("unnamed",)), found.diagnosis
 
 
 @pytest.mark.parametrize("style", [pytest.param(style, marks=pytest.mark.soak) for style in STYLES])

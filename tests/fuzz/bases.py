@@ -13,6 +13,8 @@ from unittest import mock
 
 import numpy as np
 import yaml
+from campaign.fake_jobs import Told, fakes
+from campaign.fake_jobs import run as run_campaign
 from cli.small_files import UNIT
 from silicon.capture_samples import machine, results_file, section, written
 
@@ -143,6 +145,44 @@ def case(folder: Path) -> None:
     for name in ("latency", "comb", "faulty", "steps", "sdotp"):
         shutil.rmtree(folder / name)
     _write(folder / "stream", "case.yaml", "unit: dot4\nid: x\na: [0x38, 1, 2, 3]\nb: [1, 2, 0x38, 4]\nc: 0x3f800000\n")
+
+
+CAMPAIGN = """campaign: mine
+title: "What runs every night"
+known: known.yaml
+jobs:
+  ours:
+    matrix:
+      unit: [mxfp4-e2m1-f32, u.yaml]
+      mode: all
+      pipeline: [usual, {cuts: "sum", contexts: 2, register_ready: true}]
+      seed: [7, 1..2]
+      simulator: icarus
+      exclude: [{unit: u.yaml, seed: 7}]
+      include: [{unit: u.yaml, cases: 9, suites: [GEMM], stuck_after: 5, coverage: false}]
+    suites: [random, reset]
+    tables: true
+  random:
+    fuzz: {seed: 3, from: 10, to: 29, cases: 100, block: 7, every: {RTL: 0, Icarus: 4, own kernel: 0}}
+"""
+KNOWN = "known:\n  - {job: 'ours/*', suite: GEMM*, kind: mismatch, reason: known since long, date: 2026-11-26}\n"
+
+
+def campaigns(folder: Path) -> None:
+    """A campaign in a file, with its known failures."""
+    small(folder)
+    _write(folder, "c.yaml", CAMPAIGN)
+    _write(folder, "known.yaml", KNOWN)
+
+
+def campaign_runs(folder: Path) -> None:
+    """The folder of a campaign: two runs that ended, and one that was interrupted."""
+    folder.mkdir(parents=True, exist_ok=True)
+    jobs = fakes(folder, "passes", "fails", "breaks")
+    for told in (Told(), Told(), Told(stop_after=1)):
+        with contextlib.suppress(KeyboardInterrupt):
+            run_campaign(folder, jobs, told=told, workers=0)
+    shutil.rmtree(folder / "begun")
 
 
 def vector_set(folder: Path) -> None:

@@ -93,6 +93,14 @@ TARGETS = (
         reads=("cosim dut",), names=("icarus", "vvp", "iverilog"),
     ),
     Target(
+        name="campaign", make=bases.one(bases.campaigns), subjects=("c.yaml", "c.yaml", "c.yaml", "known.yaml"),
+        commands=("campaign c.yaml --plan",), reads=("campaign file",), names=("c.yaml", "known.yaml", "u.yaml"),
+    ),
+    Target(
+        name="campaign-runs", make=bases.one(bases.campaign_runs), commands=("campaign --show runs",),
+        subjects=("summary.json", "suites.parquet", "began", "campaign"), reads=("campaign show",), names=("runs",),
+    ),
+    Target(
         name="verilog", make=bases.designs, subjects=("top.v", "top.v", "dot4_core.v"), hidden=True,
         commands=("dut-init top.v dot4_core.v -o d.yaml", "cosim --dut dut.yaml --sim icarus -o out"),
         reads=("dut-init source", "dut-init more"), written=("d.yaml",), names=("icarus", "vvp", "iverilog",

@@ -18,6 +18,7 @@ from hwsim.cli.app import app
 ROOT = Path(__file__).parents[2]
 # Arguments that are words, and name no file.
 WORDS = {
+    "campaign scheduler",
     "capture cases instruction", "converter cuts", "converter missing", "converter overflow", "converter rounding",
     "cosim cuts", "decode codes", "docs name",
     "dut-init define", "dut-init top", "encode missing", "encode overflow",
@@ -39,7 +40,11 @@ WRITTEN = {
 }  # fmt: skip
 PASSED_ON = {"verilator arguments"}
 # Read as `rtl unit` is: Yosys, as WebAssembly, does not start in the memory that fuzzing leaves a command.
-AS_ANOTHER = {"synth names", "prove unit", "prove dut", "qualify unit", "qualify dut", "qualify vectors", "fuzz again"}
+# A campaign's folder is read as `campaign show` is, but runs jobs, which takes processes.
+AS_ANOTHER = {
+    "synth names", "prove unit", "prove dut", "qualify unit", "qualify dut", "qualify vectors", "fuzz again",
+    "campaign output",
+}  # fmt: skip
 
 # What opens a file to read it, as sources write it.
 OPENS = re.compile(
@@ -52,6 +57,11 @@ OPENS_A_SUM = re.compile(
 )
 # Modules that open files: the targets that reach them, or why none does.
 MODULES = {
+    "hwsim/campaign/file.py": "campaign",
+    "hwsim/campaign/known.py": "campaign",
+    "hwsim/campaign/store.py": "campaign-runs",
+    "hwsim/campaign/summary.py": "campaign-runs",
+    "hwsim/campaign/tables.py": "campaign-runs",
     "hwsim/cli/capture.py": "kit",
     "hwsim/cli/check.py": "results pipe",
     "hwsim/cli/export.py": "export",
@@ -83,6 +93,9 @@ OWN = {  # no user's files
     "hwsim/training/corpus.py": "the text that ships with hwsim",
     "hwsim/training/learners.py": "what the process that began them just wrote, and what they did",
     "hwsim/training/part.py": "the recipes that ship with hwsim",
+    "hwsim/campaign/job.py": "sources that were elaborated, for their digest, and what a run just left",
+    "hwsim/campaign/page.py": "the package's own style",
+    "hwsim/campaign/reports.py": "the campaign's file, which was read before",
     "hwsim/prove/circuits.py": "what Yosys just wrote",
     "hwsim/prove/designs.py": "what Yosys just wrote",
     "hwsim/qualify/netlist.py": "what Yosys just wrote",

@@ -11,13 +11,15 @@ from amaranth.hdl import Mux
 from random_units.random_unit_files import FAST, FOUND, SMALL
 
 from hwsim.cases.batch import batches
-from hwsim.cases.case import dot
+from hwsim.cases.case import beats, dot
 from hwsim.cosim.diagnose import first_difference
+from hwsim.cosim.ports import words_of
 from hwsim.fuzz import campaign, clanguage, trial
 from hwsim.fuzz.campaign import FuzzPlan
 from hwsim.fuzz.draw import drawn_unit
 from hwsim.fuzz.findingfile import load_finding, write_finding
 from hwsim.fuzz.operands import TiledCases, tiled_cases
+from hwsim.fuzz.payloads import payload_words
 from hwsim.fuzz.smaller import UnitShrinker, failing_again
 from hwsim.fuzz.trial import SIDES, Depth, Side, SideMismatch, Trial, codes_of_kernel
 from hwsim.kernels import kernel_of
@@ -121,6 +123,43 @@ def test_a_kernel_that_is_wrong_where_the_model_is_not_asked_is_named(monkeypatc
     assert found.side == "C" and found.said.endswith("so that kernels are wrong")
 
 
+@pytest.mark.sample(6)
+@pytest.mark.parametrize("number", range(40))
+def test_payloads_of_all_tiles_are_those_of_their_cases(number: int) -> None:
+    drawn = drawn_unit(5, number)
+    one = Trial(drawn, Depth(60))
+    recorded, ports, payloads = one.recorded, one.recorded.design.ports, []
+    for tile in range(one.cases.tiles):
+        brought = [tuple(beats(drawn.unit, case)) for case in one.cases.tile(tile)]
+        payloads += [
+            ports.pack(replace(brought[item.case][item.index], context=item.beat.context)) for item in recorded.order
+        ]
+    assert one.cases.tiles > 2
+    made = payload_words(drawn.unit, ports, recorded.order, one.cases)
+    assert (made == words_of(payloads, ports.input.words)).all()
+
+
+def test_c_says_what_is_expected_of_many_cases_without_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Of a unit that kernels lack the model checks a part of what C returns, and a mistake in that part is found.
+    drawn, depth = drawn_unit(7, 0), Depth(3000, frozenset[Side]({"C"}))
+    few, many = (Trial(drawn, replace(depth, cases=cases)).run() for cases in (500, 3000))
+    assert few.cases["C"] == 500 and many.cases["C"] == 40 * 25 and not many.found + few.found
+    assert "kernels" not in many.cases and not in_kernels(drawn.unit)
+    right = clanguage.dots_source
+    monkeypatch.setattr(clanguage, "dots_source", lambda plan: right(plan).replace(", k);", ", k) ^ (i == 39);"))
+    (found,) = Trial(drawn, depth).run().found
+    assert (found.side, found.said) == ("C", "another result")
+
+
+def test_units_are_numbered_from_the_first(tmp_path: Path) -> None:
+    sides = frozenset[Side]({"kernels", "gemm"})
+    every: dict[Side, int] = {"gemm": 2, "kernels": 0}
+    plan = FuzzPlan(2, 30, 3, None, sides, SMALL, every=every, first=5)
+    told: list[int] = []
+    done = campaign.run(plan, lambda unit: told.append(unit.number))
+    assert told == [5, 6] and [set(unit.cases) | set(unit.lacks) for unit in done] == [set(), {"gemm"}]
+
+
 def test_a_nan_that_is_read_as_zero_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     finding = load_finding(next(path for path in FOUND if path.stem == "nan-in-the-place-of-minus-zero"))
     assert finding.case is not None
@@ -132,10 +171,12 @@ def test_what_raises_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     def raises(*_: object) -> None:
         raise IndexError("slice")
 
-    monkeypatch.setattr(trial.Trial, "_of_c", raises)
-    (found,) = wrong(0)
+    monkeypatch.setattr(trial.Trial, "_of_c", property(raises))
+    result = Trial(drawn_unit(1, 0, SMALL), Depth(60, FAST)).run()
+    (found,) = result.found
     assert (found.side, found.raised) == ("C", True)
     assert found.said.startswith("IndexError: slice")
+    assert "C" not in result.cases and result.cases["gemm"] > 0
 
 
 def test_a_run_goes_on_where_it_was_interrupted(tmp_path: Path) -> None:

@@ -26,5 +26,5 @@ def test_a_wrong_bit_above_the_first_word_is_seen() -> None:
     made = unit("long-73")
     own = Definition(made)
     seen = [Observation(case, dot(own, case).code ^ 1 << 70) for case in random_cases(made, 60, 3)]
-    (group,) = diagnose(made, seen).groups
-    assert [cause.name for cause in group.causes] == ["result bit 70 inverted"]
+    (kind,) = diagnose(made, seen).kinds
+    assert [cause.name for cause in kind.causes] == ["result bit 70 inverted"]

@@ -1,4 +1,4 @@
-"""Wrong results in groups: mistakes are told apart and named, and what nothing explains is described."""
+"""Wrong results by kinds: mistakes are told apart and named, and what nothing explains is described."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from hwsim.readings.diagnosis import Diagnosis, Observation, candidates, diagnos
 from hwsim.readings.mistakes.flaw import Both, Flaw
 from hwsim.readings.mistakes.machine import FlawedDefinition
 from hwsim.readings.shape import WrongResult, facts
-from hwsim.spec import Unit
+from hwsim.spec import Unit, load_unit
 
 
 @cache
 def cases_of(unit: Unit) -> list[Case]:
-    return [*directed(unit, 1)[::4], *random_cases(unit, 300, 3)]
+    return [*directed(unit, 1)[::8], *random_cases(unit, 160, 3)]
 
 
 def of_a_flaw(unit: Unit, wrong: Flaw) -> Diagnosis:
@@ -29,12 +29,12 @@ def of_a_flaw(unit: Unit, wrong: Flaw) -> Diagnosis:
 
 
 def names(diagnosis: Diagnosis) -> list[list[str]]:
-    return [[cause.name for cause in group.causes] for group in diagnosis.groups]
+    return [[cause.name for cause in kind.causes] for kind in diagnosis.kinds]
 
 
 def test_right_results_need_no_name() -> None:
     found = of_a_flaw(WINDOW, Flaw())
-    assert (found.groups, found.wrong, found.right) == ((), 0, len(cases_of(WINDOW)))
+    assert (found.kinds, found.wrong, found.right) == ((), 0, len(cases_of(WINDOW)))
 
 
 @pytest.mark.parametrize(
@@ -50,10 +50,10 @@ def test_right_results_need_no_name() -> None:
 )
 def test_a_mistake_is_named_and_explains_every_wrong_result(unit: Unit, name: str) -> None:
     found = of_a_flaw(unit, flaw(unit, name))
-    (group,) = found.groups
-    assert name in [cause.name for cause in group.causes][:2]
-    assert len(group.members) == found.wrong > 0
-    assert group.facts == ()
+    (kind,) = found.kinds
+    assert name in [cause.name for cause in kind.causes][:2]
+    assert len(kind.members) == found.wrong > 0
+    assert kind.facts == ()
 
 
 def test_two_mistakes_are_told_apart() -> None:
@@ -61,8 +61,8 @@ def test_two_mistakes_are_told_apart() -> None:
     found = of_a_flaw(CHAIN, Both(*(flaw(CHAIN, name) for name in apart)))
     named = [name for group in names(found) for name in group]
     assert set(apart) <= set(named)
-    assert len(found.groups) == 2
-    assert sum(len(group.members) for group in found.groups) == found.wrong
+    assert len(found.kinds) == 2
+    assert sum(len(kind.members) for kind in found.kinds) == found.wrong
 
 
 def test_two_mistakes_that_meet_are_named_together() -> None:
@@ -94,9 +94,9 @@ def test_what_nothing_explains_is_described() -> None:
             Observation(case, code + (number and case.a[1] != 0 and bin(case.a[1] * 0x9E35).count("1") % 3 == 0))
         )
     found = diagnose(WINDOW, seen)
-    (group,) = found.groups
-    assert group.causes == ()
-    assert "the magnitude is always one ulp above" in group.facts
+    (kind,) = found.kinds
+    assert kind.causes == ()
+    assert "the magnitude is always one ulp above" in kind.facts
 
 
 @pytest.mark.parametrize(
@@ -127,3 +127,16 @@ def test_facts_of_operands() -> None:
     # What most right cases meet as well is no news, and a single result shows nothing.
     assert "only where lane 2 is not zero" not in facts(WINDOW, wrong, [lane] * 9)
     assert facts(WINDOW, wrong[:1], [other]) == ()
+
+
+@pytest.mark.parametrize("name", ["ampere-mma-f64-f64", "cdna3-mfma-xf32-f32", "rvbna-e4m3-f32-n4", "int8-i32"])
+def test_results_of_every_family_are_put_into_kinds(name: str) -> None:
+    unit = load_unit(name)
+    own, padding = Definition(unit), getattr(unit.output, "padding", 0)
+    seen = [
+        Observation(case, dot(own, case).code ^ 1 << number % 3 + padding)
+        for number, case in enumerate(random_cases(unit, 4, 3))
+    ]
+    found = diagnose(unit, seen)
+    members = sorted(at for kind in found.kinds for at in kind.members)
+    assert (members, found.wrong, found.right) == ([0, 1, 2, 3], 4, 0)

@@ -103,6 +103,12 @@ def test_products_of_zero_that_count_move_the_window() -> None:
     assert answer(WINDOW, "max_exp of zeros", [0.0, 2.0**-6, 0.0, 0.0], [256.0, 2.0**-6, 0.0, 0.0]) == 2.0**-12
 
 
+def test_terms_above_a_wrong_max_exp_stay_or_are_lost() -> None:
+    a, b = [1.0, 64.0, 0.0, 0.0], [1.0, 2.0, 0.0, 0.0]
+    assert answer(WINDOW, "max_exp of the first lane alone", a, b) == 129.0
+    assert answer(WINDOW, "max_exp of the first lane alone, larger terms lost", a, b) == 1.0
+
+
 def test_lanes_in_another_order_count_where_sums_are_rounded() -> None:
     # 2048 + 1 is a tie in binary16, which goes to 2048; -2048 first leaves 1.
     a, b = [1.0, -32.0], [1.0, 64.0]
@@ -136,6 +142,14 @@ def test_roundings_that_are_mistakes_agree_with_rationals(sign: int, sig: int) -
     }
     for rule, wanted in expected.items():
         assert rounded_magnitude(LastPlace(sig, 2, sign, rule, False)) == wanted  # type: ignore[arg-type]
+
+
+def test_a_mistake_of_lanes_goes_with_a_unit_of_other_groups() -> None:
+    # As two changes at once are tried: groups of two, and a lane that there is none of.
+    halves = odd_unit("halves", "e4m3", "f16", window(14), "f16", 2, k=4)
+    case = Case("case", (ONE,) * 2, (TWO,) * 2, 0)
+    for mistake in catalogue(WINDOW):
+        assert code_of(halves, mistake.flaw, case) >= 0
 
 
 def in_the_page(name: str) -> str:

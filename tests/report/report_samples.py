@@ -11,7 +11,7 @@ import hwsim
 from hwsim.report import (
     CountedBin,
     CoverageGroup,
-    FaultGroup,
+    FaultKind,
     File,
     KnownCause,
     LeftOut,
@@ -111,8 +111,8 @@ def coverage() -> tuple[CoverageGroup, ...]:
 
 CAUSE = KnownCause(name="lost bits floored", description="bits below the window are rounded down", right=900, of=900)
 FACT = "only signs of zero differ"
-NAMED = FaultGroup(wrong=300, of=341, causes=(CAUSE,))
-UNNAMED = FaultGroup(wrong=41, of=341, facts=(FACT,))
+NAMED = FaultKind(wrong=300, of=341, causes=(CAUSE,))
+UNNAMED = FaultKind(wrong=41, of=341, facts=(FACT,))
 WHOLE = LeftOut(unit=HOPPER.name, suite="GEMM 4 x 4 x 64", driver="icarus", reason="there is no time for it")
 PART = LeftOut(unit=HOPPER.name, suite="dot directed", driver="icarus", cases=1, reason="it takes more than one beat")
 
@@ -134,7 +134,7 @@ def report(**changes: Any) -> RunReport:
         "coverage": coverage(),
         "mismatches": (mismatch(),),
         "notes": ("a note",),
-        "groups": (NAMED.changed(minimal=minimal()), UNNAMED),
+        "kinds": (NAMED.changed(minimal=minimal()), UNNAMED),
         "left_out": (PART, WHOLE),
         "seconds": 12.5,
     }
@@ -143,7 +143,7 @@ def report(**changes: Any) -> RunReport:
 
 def good() -> RunReport:
     """A run that is all equal."""
-    return report(rows=(PASSED,), mismatches=(), coverage=(), units=(), notes=(), groups=(), left_out=())
+    return report(rows=(PASSED,), mismatches=(), coverage=(), units=(), notes=(), kinds=(), left_out=())
 
 
 def nasty() -> RunReport:
@@ -170,7 +170,7 @@ def nasty() -> RunReport:
     return RunReport(
         title=NASTY, command=NASTY, version=NASTY, units=({"unit": NASTY, "summary": NASTY, NASTY: NASTY},),
         rows=(Row(**row.model_dump()), ended), mismatches=(told,), coverage=(group,), notes=(NASTY,),
-        groups=(FaultGroup(wrong=1, of=2, causes=(KnownCause(name=NASTY, description=NASTY, right=2, of=2),),
+        kinds=(FaultKind(wrong=1, of=2, causes=(KnownCause(name=NASTY, description=NASTY, right=2, of=2),),
                            facts=(NASTY,), minimal=told.changed(suite=NASTY + "m")),),
         left_out=(LeftOut(unit=NASTY, suite=NASTY + "w", driver=NASTY, reason=NASTY),),
     )  # fmt: skip

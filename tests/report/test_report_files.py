@@ -18,7 +18,7 @@ import hwsim.report as reports
 from hwsim.report import RunReport, failure_lines, junit, read_json, write_json, write_junit, write_reports
 from hwsim.report.fit import fit
 from hwsim.report.record import SCHEMA
-from hwsim.report.text import all_fault_lines, groups_lines
+from hwsim.report.text import all_fault_lines, kinds_lines
 
 REPORTS = {"good": good, "failed": report, "nasty": nasty}
 
@@ -44,7 +44,7 @@ def check_junit(path: Path, told: RunReport) -> None:
         assert suite.failures == sum(not row.passed for row in members)
         of_minimal = any(suite.name == f"{one.unit}.{one.driver}" for one in told.minimal)
         out = suite._elem.findtext("system-out") or ""
-        assert out == ("\n".join(groups_lines(told.groups)) if of_minimal else "")
+        assert out == ("\n".join(kinds_lines(told.kinds)) if of_minimal else "")
         properties = {one.name: one.value for one in suite.properties()}
         assert properties == {"hwsim": told.version, "again": told.command} | (
             {} if told.seed is None else {"seed": str(told.seed)}
@@ -55,7 +55,7 @@ def check_junit(path: Path, told: RunReport) -> None:
         for failure in case.result:
             assert failure.message == f"{row.mismatches:,} mismatches; {row.compared:,} of {row.planned:,} compared"
             assert failure.type == ("mismatch" if row.mismatches else "incomplete")
-            causes = all_fault_lines(told.groups) if row.mismatches else []
+            causes = all_fault_lines(told.kinds) if row.mismatches else []
             assert failure.text == "\n".join([*failure_lines(row, told.of(row)), *causes])
         of = told.of(row)
         out = [
@@ -185,7 +185,7 @@ def test_all_three_are_written_whole_or_not_at_all(tmp_path: Path) -> None:
 
 def test_a_name_stays_what_it_is_in_xml(tmp_path: Path) -> None:
     write_junit(
-        tmp_path / "results.xml", report(rows=(FAILED,), mismatches=(mismatch(case=NASTY),), groups=(), left_out=())
+        tmp_path / "results.xml", report(rows=(FAILED,), mismatches=(mismatch(case=NASTY),), kinds=(), left_out=())
     )
     (suite,) = JUnitXml.fromfile(str(tmp_path / "results.xml"))
     (case,) = suite

@@ -52,9 +52,9 @@ def check_page(text: str, told: Any) -> None:
         drawn = [svg for svg in article.iter(f"{SVG}svg") if svg.get("class") == "picture"]
         assert len(drawn) == sum(group.window is not None for group in one.explanation.groups)
         assert " ".join(one.explanation.groups[0].lines[-1].split()) in inside
-    for fact in [fact for group in told.groups for fact in group.facts]:
+    for fact in [fact for kind in told.kinds for fact in kind.facts]:
         assert " ".join(fact.split()) in said
-    for cause in [cause for group in told.groups for cause in group.causes]:
+    for cause in [cause for kind in told.kinds for cause in kind.causes]:
         assert " ".join(cause.description.split()) in said and f"{cause.of:,}" in said
         assert said.count(" ".join(cause.description.split())) == 1 or cause.description == cause.name
     for group in told.coverage:
@@ -193,6 +193,6 @@ def test_a_long_list_is_folded_and_a_short_one_is_not() -> None:
 
 def test_a_mismatch_without_a_case_or_a_picture_is_told_too() -> None:
     bare = mismatch(explanation=None, operands=(), case="", format="", ulp=None, files=(), notes=())
-    text = html(report(mismatches=(bare,), groups=()))
+    text = html(report(mismatches=(bare,), kinds=()))
     assert "no case" in text and '<svg class="picture"' not in text
     parsed(text)

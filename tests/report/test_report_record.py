@@ -90,16 +90,16 @@ def test_a_report_passes_only_where_every_row_does() -> None:
         ({"rows": ({**PASSED.model_dump(), "compared": -1},)}, "greater than or equal to 0"),
         ({"verdict": "all equal"}, "Extra inputs"),
         (
-            {"groups": (NAMED.changed(minimal=mismatch(driver="verilator")),)},
+            {"kinds": (NAMED.changed(minimal=mismatch(driver="verilator")),)},
             "the minimal case is of .* on verilator, where nothing failed",
         ),
         (
-            {"groups": (NAMED.changed(minimal=mismatch(unit=PASSED.unit)),)},
+            {"kinds": (NAMED.changed(minimal=mismatch(unit=PASSED.unit)),)},
             "the minimal case is of all formats on icarus, where nothing failed",
         ),
         ({"left_out": (WHOLE.changed(suite="dot directed"),)}, "dot directed ran, so that .* must be left out, not 0"),
         ({"left_out": (PART.changed(suite="GEMM"),)}, "GEMM did not run at all, not 1"),
-        ({"rows": (PASSED,), "mismatches": (), "groups": (NAMED,), "left_out": ()}, "has 300 wrong results, but every"),
+        ({"rows": (PASSED,), "mismatches": (), "kinds": (NAMED,), "left_out": ()}, "has 300 wrong results, but every"),
     ],
 )
 def test_a_report_that_contradicts_itself_is_refused(changes: dict[str, Any], rule: str) -> None:
@@ -112,8 +112,8 @@ def test_a_cause_that_explains_more_than_it_was_tried_on_is_refused() -> None:
         CAUSE.changed(right=901)
 
 
-def test_a_group_of_more_than_was_wrong_is_refused() -> None:
-    with pytest.raises(ValidationError, match="a group has 342 wrong results of 341"):
+def test_a_kind_of_more_than_was_wrong_is_refused() -> None:
+    with pytest.raises(ValidationError, match="a kind has 342 wrong results of 341"):
         NAMED.changed(wrong=342)
 
 

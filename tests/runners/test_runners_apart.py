@@ -89,6 +89,7 @@ def test_a_part_that_ends_its_process_again_and_again_is_lost_and_the_others_are
     assert begun(tmp_path) == {0: 1, 1: 3, 2: 1, 3: 2, 4: 1}
 
 
+@pytest.mark.quick
 def test_what_a_part_raises_ends_the_run(tmp_path: Path) -> None:
     with pytest.raises(ToolMissing, match="none here"):
         run(tmp_path, "misses a tool", "works")

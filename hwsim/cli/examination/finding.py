@@ -30,6 +30,7 @@ class Use(StrEnum):
     SCRIPT = "verilator's script"
     BINARY = "verilator --binary"
     STUDY = "study"
+    CAMPAIGN = "campaign"
     DISTRIBUTED = "study --scheduler"
     MODELS = "study of real models"
     PYTORCH = "hwsim.torch"

@@ -16,6 +16,7 @@ from hwsim.errors import ToolMissing
 
 EXTRAS = {
     "study": Use.STUDY,
+    "campaign": Use.CAMPAIGN,
     "distributed": Use.DISTRIBUTED,
     "models": Use.MODELS,
     "torch": Use.PYTORCH,

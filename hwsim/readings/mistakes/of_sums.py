@@ -57,6 +57,8 @@ def _maxima(unit: Unit) -> Iterator[Mistake]:
     for mistake in mistakes:
         text = f"max_exp is taken {mistake}"
         yield Mistake(f"max_exp {mistake}", text, summing.MaximumWrong(mistake))
+        lost = summing.MaximumWrong(mistake, vanishing=True)
+        yield Mistake(f"max_exp {mistake}, larger terms lost", f"{text}, and terms above it are lost", lost)
 
 
 def _additions(unit: Unit) -> Iterator[Mistake]:

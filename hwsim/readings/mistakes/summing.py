@@ -14,6 +14,9 @@ MaximumMistake = Literal["without the addend", "of the addend and the first lane
 ZeroSignMistake = Literal["+", "-", "first term", "last term", "and", "or"]
 
 
+VANISHED = 1 << 12  # a distance at which nothing is left of a term
+
+
 @dataclass(frozen=True)
 class DistanceWraps(Flaw):
     """The shift distance is taken modulo 2^bits."""
@@ -60,9 +63,14 @@ class DistanceOff(Flaw):
 
 @dataclass(frozen=True)
 class MaximumWrong(Flaw):
-    """max_exp is that of other terms."""
+    """max_exp is that of other terms. vanishing: whether terms above it are lost, as a distance below zero wraps."""
 
     mistake: MaximumMistake
+    vanishing: bool = False
+
+    def distance(self, distance: int) -> int:
+        """As in `Flaw`."""
+        return VANISHED if self.vanishing and distance < 0 else distance
 
     def max_exp(self, max_exp: int, products: tuple[Term, ...], addend: Term | None) -> int:
         """As in `Flaw`."""

@@ -87,6 +87,8 @@ class LanesMoved(Flaw):
         """As in `Flaw`."""
         count = len(self.source)
         codes = case.a if self.side == "a" else case.b
+        if len(codes) % count:  # of a unit with other groups
+            return case
         moved = tuple(codes[i - i % count + self.source[i % count]] for i in range(len(codes)))
         return replace(case, a=moved) if self.side == "a" else replace(case, b=moved)
 
@@ -98,8 +100,8 @@ class ProductsMoved(Flaw):
     source: tuple[int, ...]
 
     def products(self, products: tuple[Term, ...]) -> tuple[Term, ...]:
-        """As in `Flaw`."""
-        return tuple(products[at] for at in self.source)
+        """As in `Flaw`; of a unit with other groups, as specified."""
+        return tuple(products[at] for at in self.source) if len(products) == len(self.source) else products
 
 
 @dataclass(frozen=True)
@@ -110,8 +112,10 @@ class LaneRepeated(Flaw):
     source: int
 
     def case(self, unit: Unit, case: Case, before: int | None) -> Case:
-        """As in `Flaw`."""
+        """As in `Flaw`; of a unit with fewer lanes, as specified."""
         lanes = unit.instruction.lanes
+        if max(self.lane, self.source) >= lanes:
+            return case
 
         def taken(codes: tuple[int, ...]) -> tuple[int, ...]:
             return tuple(

@@ -14,7 +14,7 @@ module dot_fp #(
   output logic signed [WIDTH - 1:0] sum
 );
   localparam SIZE = EXP == 0 ? MAN : (1 << EXP) - 2 + MAN + 1;  // bits of a magnitude
-  logic signed [2 * SIZE + 1:0] products [K];
+  wire signed [2 * SIZE + 1:0] products [K];
 
   dot_fp_products #(.K(K), .EXP(EXP), .MAN(MAN), .SIZE(SIZE), .WRONG(WRONG)) multiply (.a, .b, .products);
 

@@ -29,22 +29,22 @@ def two(tmp_path: Path) -> Path:
     return path
 
 
-def test_two_mistakes_have_a_group_and_a_minimal_case_each(
+def test_two_mistakes_have_a_kind_and_a_minimal_case_each(
     icarus: None, two: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     small_suites(monkeypatch)
     monkeypatch.setattr(planning, "PAIR_STEP", dict.fromkeys(planning.PAIR_STEP, 256))
     out = tmp_path / "run"
     assert main(["cosim", "--dut", str(two), "--sim", "icarus", "--seed", "1", "--cases", "200", "-o", str(out)]) == 1
-    groups = json.loads((out / "results.json").read_text())["groups"]
-    assert {group["causes"][0]["name"] for group in groups} == set(TWO)
-    assert sum(group["wrong"] for group in groups) == groups[0]["of"]
+    kinds = json.loads((out / "results.json").read_text())["kinds"]
+    assert {kind["causes"][0]["name"] for kind in kinds} == set(TWO)
+    assert sum(kind["wrong"] for kind in kinds) == kinds[0]["of"]
     printed = capsys.readouterr().out
-    for number, group in enumerate(groups, 1):
-        (name,) = [cause["name"] for cause in group["causes"]]
-        minimal = group["minimal"]
+    for number, kind in enumerate(kinds, 1):
+        (name,) = [cause["name"] for cause in kind["causes"]]
+        minimal = kind["minimal"]
         assert f"MINIMAL CASE OF KIND {number} OF 2" in printed
-        assert re.search(rf"{group['wrong']} of {group['of']} wrong results are explained, .*:\n  {name}: ", printed)
+        assert re.search(rf"{kind['wrong']} of {kind['of']} wrong results are explained, .*:\n  {name}: ", printed)
         # Of each kind the case is one of its own: an overflow, or a subnormal result.
         expected, got = int(minimal["expected"]["code"], 16), int(minimal["got"]["code"], 16)
         assert (expected & 0x7C00, got & 0x7FFF) == ((0x7C00, 0x7BFF) if name == TWO[0] else (0, 0))

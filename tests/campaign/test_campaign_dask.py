@@ -1,0 +1,48 @@
+"""Campaigns on Dask: the same tables as here, and a job that ends its worker is lost alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from campaign.fake_jobs import Deed, Told, begun, campaign, fakes, run
+
+from hwsim.campaign.plan import JobPlan
+from hwsim.campaign.run import CampaignRunner
+from hwsim.campaign.store import CampaignFolder
+from hwsim.parquet import read_table
+from hwsim.runners import distributed as on_many
+from hwsim.runners.distributed import on_dask
+from hwsim.runners.local import Lost, Runner
+
+DEEDS: tuple[Deed, ...] = ("passes", "dies", "fails", "passes", "breaks")
+
+
+def tables(folder: Path) -> list[list[dict[str, Any]]]:
+    """What does not hang on when and where jobs ran; a worker's end has other words there."""
+    found = []
+    for name in ("jobs", "suites", "mismatches", "bins"):
+        rows = read_table(folder / "runs" / "runs" / "0001" / f"{name}.parquet").to_pylist()
+        found.append(
+            [{key: one for key, one in row.items() if key not in ("began", "seconds", "said")} for row in rows]
+        )
+    return found
+
+
+@pytest.mark.soak
+def test_tables_are_those_of_this_machine_and_a_lost_worker_costs_its_job_alone(tmp_path: Path) -> None:
+    (here := tmp_path / "here").mkdir()
+    (there := tmp_path / "there").mkdir()
+    run(here, fakes(here, *DEEDS))
+    with on_many._cluster("local", 2) as cluster:
+
+        def make(lost: Lost) -> Runner:
+            return on_dask(cluster.scheduler_address, None, lost)
+
+        plan = JobPlan({job.key: job for job in fakes(there, *DEEDS)})
+        folder = CampaignFolder(there / "runs", "fake")
+        CampaignRunner(campaign(there), plan, folder, make, told := Told()).run()
+    assert sorted(told.names) == [f"job{at}" for at in range(len(DEEDS))]
+    assert tables(there) == tables(here)
+    assert begun(there)["job1"] >= 3

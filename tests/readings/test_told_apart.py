@@ -1,0 +1,45 @@
+"""Cases that tell units of every method from mistakes: they do, and a set of them fails a design that makes one."""
+
+from __future__ import annotations
+
+import pytest
+from odd_units import unit
+
+from hwsim.cases.case import dot
+from hwsim.model.arrays import definition_of
+from hwsim.readings import told_from_mistakes
+from hwsim.readings.discriminate import QUOTA
+from hwsim.readings.known import Semantic
+from hwsim.spec import Unit, unpromised
+from hwsim.vectors.plan import plan
+
+UNITS = ["chain-rd", "tree-f16-7", "exact-f16-group", "even-odd"]
+
+
+def differing(some: Unit, one: Semantic, found: list[int], answers: list[int]) -> int:
+    good = unpromised(some)
+    return sum(not good.same(want, got) for want, got in zip(found, answers, strict=True))
+
+
+@pytest.mark.sample(2)
+@pytest.mark.parametrize("name", UNITS)
+def test_every_mistake_that_is_told_apart_is_told_by_the_cases(name: str) -> None:
+    some = unit(name)
+    found = told_from_mistakes(some, 1)
+    right = [dot(definition_of(some), case).code for case in found.cases]
+    told = [pair for pair in found.pairs if pair.word == "told apart"]
+    assert len(told) > 60 and len(found.cases) < 2000
+    # Counted again, on the definition's results.
+    for pair in told[::7]:
+        assert isinstance(pair.second, Semantic)
+        assert differing(some, pair.second, right, pair.second.many(found.cases)) >= QUOTA
+    names = {pair.second.name for pair in told}
+    assert any("lane 0" in name for name in names)
+    assert ("addend dropped" in names) == (some.operands.addend is not None)
+
+
+def test_a_set_of_vectors_has_them() -> None:
+    made = plan(unit("chain-rd"), "discrimination", 1)
+    assert made.told is not None and made.told.count("told apart") > 60
+    # The same unit and seed make the same cases.
+    assert [case for part in made.parts for case in part.cases] == told_from_mistakes(unit("chain-rd"), 1).cases
