@@ -40,8 +40,6 @@ FEW = 1 << 19
 # Up to this number of a unit's products, code that is compiled once for all units takes about a second; code that is
 # compiled for the unit is quicker by far, and takes seconds to compile.
 SOME = 1 << 26
-# Holds the codes of every addend.
-WIDEST = np.dtype(np.uint64)
 # The products of each unit that kernels have been asked for.
 _asked: Counter[Unit] = Counter()
 
@@ -77,7 +75,8 @@ def dot(unit: UnitLike, a: Any, b: Any, c: Any = None, scale_a: Any = None, scal
     c: (n,) codes, or floats, of `operands.addend`; None is +0.
     scale_a, scale_b: (n, K / block) codes of the shared scales, block being that along K; None for an unscaled unit.
     Returns (n,) float64, float32 or float16 with exact bits, where the result stands in a container of binary64,
-    binary32 or binary16 (NaNs with their payloads), else codes: uint8, uint16 or uint32.
+    binary32 or binary16 (NaNs with their payloads), else codes: uint8, uint16, uint32 or uint64, and of more than 64
+    bits Python's integers, in an array of objects.
     Raises TypeError for any other dtype; ValueError for a code out of range, a shape that does not fit and for what
     the unit does not take; NotImplementedYet for a unit that asks for what hwsim does not have.
     """
@@ -232,12 +231,13 @@ def _dots_by_definition(unit: Unit, a: Codes, b: Codes, c: Codes, scales: tuple[
 def _matrix_by_definition(operands: ProductOperands, out: Codes, progress: Progress) -> None:
     """Write a matrix product by the model, row by row, in Python's integers."""
     unit, n = operands.unit, operands.b.shape[1]
+    word = container_dtype(unit.operands.addend) if unit.operands.addend else np.dtype(np.uint8)
     columns, scale_b = operands.panel(slice(0, n))
     for i in range(len(operands.a)):
         rows, scale_a = operands.rows(slice(i, i + 1))
         scales = None
         if scale_a is not None and scale_b is not None:
             scales = np.repeat(scale_a, n, axis=0), scale_b.T
-        c = operands.addends(slice(i, i + 1), slice(0, n), WIDEST)[0]
+        c = operands.addends(slice(i, i + 1), slice(0, n), word)[0]
         out[i] = _dots_by_definition(unit, np.repeat(rows, n, axis=0), columns.T, c, scales)
         progress(n * operands.a.shape[1])

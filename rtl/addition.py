@@ -75,7 +75,7 @@ def product_move(n: PairRanges, to: FloatFormat) -> int:
     return FieldRange.of(to).bias - n.product_bias + n.sig_bits - 1 - n.product_fraction_bits
 
 
-def _normalized(m: Module, sig: Value, exp: Value, to: PureInterface, low: int) -> None:
+def normalized(m: Module, sig: Value, exp: Value, to: PureInterface, low: int) -> None:
     """Drive a number's significand and exponent with the leading one on top; a zero's exponent is `low`."""
     is_zero, count = leading_zeros(m, sig)
     zeros = Signal(max(1, len(count)), name="zeros")
@@ -112,7 +112,7 @@ class NumberDecode(wiring.Component):
         if self.fmt == self.to:
             m.d.comb += [o.sig.eq(decode.o.sig), o.exp.eq(decode.o.bexp)]
         else:
-            _normalized(m, decode.o.sig, decode.o.bexp + code_move(self.fmt, self.to), o, self.range.low)
+            normalized(m, decode.o.sig, decode.o.bexp + code_move(self.fmt, self.to), o, self.range.low)
         return m
 
 
@@ -131,7 +131,7 @@ class ProductNumber(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         """The logic."""
         m = Module()
-        _normalized(m, self.term.sig, self.term.exp + product_move(self.n, self.to), self.o, self.range.low)
+        normalized(m, self.term.sig, self.term.exp + product_move(self.n, self.to), self.o, self.range.low)
         m.d.comb += [
             self.o.sign.eq(self.term.sign),
             self.o.nan.eq(self.special.nan),

@@ -22,13 +22,13 @@ from .normalizing import normalizing
 from .numbers import FieldRange, ProductRanges, most_sig, signed_shape
 from .rounded import Each
 from .step import Datapath, DatapathStep, assign, connect, flat
+from .subgroups import PRODUCT, PartRanges, decode_scales, drive_part
 from .sum import balanced
 from .targets import ResultTarget
 from .tree import TreeSums, levels_before, neighbours
 
 # Groups of a sum without end are at most 2^40: at a billion a second, 18 minutes of nothing else.
 ENDLESS = 40
-PRODUCT = 2  # the least exponent of a product other than zero, of factors that count from 1
 
 
 def lacks(rule: ExactSum) -> Iterator[str]:
@@ -50,8 +50,12 @@ class ExactRanges(ProductRanges):
         self.rule, self.result = unit.sum, unit.result.format
         self.carries = unit.sum.rounded == "end"
         self.addend = self.group_addend
-        self.length = gcd(*(-(-self.lanes // blocks) for blocks in self.scale_blocks)) if self.scales else self.lanes
+        self.parts = None if unit.subgroup is None else PartRanges(self, unit.subgroup)
+        self.terms = self.lanes if self.parts is None else self.parts.count
+        self.length = gcd(*(-(-self.lanes // blocks) for blocks in self.scale_blocks)) if self.scales else self.terms
         self.product_unit = PRODUCT - self.product_fraction_bits - self.product_bias
+        if self.parts is not None:
+            self.product_unit = PRODUCT - self.parts.fraction_bits - self.parts.bias
         units = [self.product_unit, *(_quantum(fmt) for fmt in self.addends)]
         self.unit_exp = min(units)
         self.most = self._most()
@@ -64,8 +68,16 @@ class ExactRanges(ProductRanges):
 
     @property
     def local_most(self) -> int:
-        """The largest product, in units of 2^product_unit, not scaled."""
+        """The largest term, a product that is not scaled or the sum of a part, in units of 2^product_unit."""
+        if self.parts is not None:
+            return self.parts.most << self.places_most
         return self.most_product << self.product_most - self.scale_most - PRODUCT
+
+    @property
+    def places_most(self) -> int:
+        """Places by which a term is shifted up, at most."""
+        most = self.product_most - self.scale_most if self.parts is None else self.parts.exp[1]
+        return most - PRODUCT
 
     @property
     def groups_bits(self) -> int:
@@ -77,7 +89,7 @@ class ExactRanges(ProductRanges):
         return ENDLESS if most is None else most.bit_length()
 
     def _most(self) -> int:
-        group = self.lanes * self.local_most << self.scale_most + self.product_unit - self.unit_exp
+        group = self.terms * self.local_most << self.scale_most + self.product_unit - self.unit_exp
         return (group << self.groups_bits) + sum(_largest(fmt, self.unit_exp) for fmt in self.addends)
 
     @property
@@ -111,6 +123,8 @@ class ExactDecode(DatapathStep):
         n, start, c = self.n, self.o.start, self.n.addend
         decode_factors(m, n, self.i, self.o)
         scale_nan = scale_exponents(m, n, self.i, self.o)
+        if n.parts is not None:
+            decode_scales(m, n, self.i, self.o)
         if c is not None:
             self._begin(m, "c", c, addend_code(self.n.unit, c, self.i.c[c.padding :]))
         with m.If(self.i.chain):
@@ -160,6 +174,9 @@ def _decoded_layout(n: ExactRanges) -> StructLayout:
     }
     if n.scales:
         fields["scale_exp"] = ArrayLayout(unsigned(n.scale_most.bit_length()), n.lanes)
+    if n.parts is not None:
+        for side, fmt, blocks in zip("ab", n.scale_formats, n.scale_blocks, strict=True):
+            fields[f"scale_{side}"] = ArrayLayout(factor_layout(fmt), blocks)
     return StructLayout({**fields, "scale_nan": 1, "nothing": 1, "start": n.total})
 
 
@@ -176,16 +193,13 @@ class ExactMultiply(DatapathStep):
 
     def __init__(self, n: ExactRanges):
         self.n = n
-        term = StructLayout({"sign": 1, "sig": n.sig_bits, "places": self._places(n)})
-        fields: dict[str, Layout] = {"terms": ArrayLayout(term, n.lanes)}
+        sig_bits = n.sig_bits if n.parts is None else n.parts.most.bit_length()
+        term = StructLayout({"sign": 1, "sig": sig_bits, "places": max(1, n.places_most.bit_length())})
+        fields: dict[str, Layout] = {"terms": ArrayLayout(term, n.terms)}
         if n.scales:
             fields["scale_exp"] = ArrayLayout(unsigned(n.scale_most.bit_length()), n.lanes // n.length)
         o = StructLayout({**fields, "start": n.total})
         super().__init__("multiply", _decoded_layout(n), o, o.members)
-
-    @staticmethod
-    def _places(n: ExactRanges) -> int:
-        return max(1, (n.product_most - n.scale_most - PRODUCT).bit_length())
 
     def compute(self, m: Module) -> None:
         """Drive the products."""
@@ -198,14 +212,16 @@ class ExactMultiply(DatapathStep):
             if n.scales:
                 m.d.comb += product.scale_exp.eq(i.scale_exp[lane])
                 exp = exp - i.scale_exp[lane]
-            to = self.o.terms[lane]
-            m.d.comb += [to.sign.eq(product.term.sign), to.sig.eq(product.term.sig), to.places.eq(exp)]
+            if n.parts is None:
+                to = self.o.terms[lane]
+                m.d.comb += [to.sign.eq(product.term.sign), to.sig.eq(product.term.sig), to.places.eq(exp)]
         if n.scales:
             for segment, scale_exp in enumerate(self.o.scale_exp):
                 m.d.comb += scale_exp.eq(i.scale_exp[segment * n.length])
-        signs = Cat(product.term.sign for product in products)
+        every = [product.special for product in products] if n.parts is None else self._parts(m, n.parts, products)
+        signs = Cat(term.sign for term in self.o.terms)
         special = {
-            field: Cat(getattr(i.start.special, field), *(product.special[field] for product in products)).any()
+            field: Cat(getattr(i.start.special, field), *(one[field] for one in every)).any()
             for field in SPECIAL.members
         }
         m.d.comb += [
@@ -215,6 +231,16 @@ class ExactMultiply(DatapathStep):
             start.special.positive.eq(special["positive"]),
             start.special.negative.eq(special["negative"]),
         ]
+
+    def _parts(self, m: Module, p: PartRanges, products: Sequence[LaneProduct]) -> list[Value]:
+        """Drive the sums of parts; what is special about each."""
+        lanes, found = [(product, product.term.exp) for product in products], list[Value]()
+        for at, to in enumerate(self.o.terms):
+            part = Signal(p.layout, name=f"part{at}")
+            found.append(drive_part(m, p, at, lanes, p.scales_of(self.i, at), part))
+            places = Mux(part.sig.any(), part.exp - PRODUCT, 0)
+            m.d.comb += [to.sign.eq(part.sign), to.sig.eq(part.sig), to.places.eq(places)]
+        return found
 
     def _zero_sign(self, signs: Value) -> Value:
         """The sign of a sum of exactly zero."""
@@ -231,7 +257,7 @@ class ExactAlign(DatapathStep):
     """Each product as an integer."""
 
     def __init__(self, n: ExactRanges, before: StructLayout):
-        super().__init__("align", before, _segments_layout(n, n.local_most, n.lanes, "aligned"), {"aligned"})
+        super().__init__("align", before, _segments_layout(n, n.local_most, n.terms, "aligned"), {"aligned"})
 
     def compute(self, m: Module) -> None:
         """Drive the integers."""
@@ -263,7 +289,7 @@ class ExactTotal(DatapathStep):
 
 def _scaled(m: Module, n: ExactRanges, i: Any) -> list[Value]:
     """The sum of each segment's products, scaled where they are."""
-    segments = n.lanes // n.length
+    segments = n.terms // n.length
     length = len(i.aligned) // segments
     own = [list(i.aligned[at * length : (at + 1) * length]) for at in range(segments)]
     sums = [balanced(m, each, f"segment{at}_level" if n.scales else "sum") for at, each in enumerate(own)]
@@ -305,7 +331,7 @@ def _levels(n: ExactRanges, cuts: Sequence[str], before: StructLayout) -> Iterat
             step = ExactScaled(name, n, before, levels - inner)
         else:
             count = before.members["aligned"].length
-            step = TreeSums(name, before, "aligned", neighbours(count, count * n.length // n.lanes, levels))
+            step = TreeSums(name, before, "aligned", neighbours(count, count * n.length // n.terms, levels))
         inner, before = max(0, inner - levels), step.gives
         yield step
 

@@ -1,6 +1,6 @@
 """Sums in windows of other kinds than one plain one: their ranges, and the steps up to the windows' sums.
 
-One window or two (even and odd lanes); of products, or of exact sums of some of them that are scaled; zero terms may
+One window or two (even and odd lanes); of products, or of sums of some of them (rtl/subgroups.py); zero terms may
 count; the addend may come late, in a window of its own (rtl/latewindow.py).
 """
 
@@ -15,14 +15,14 @@ from amaranth.lib.wiring import PureInterface
 
 from hwsim.formats import Format
 from hwsim.spec import Specified
-from hwsim.spec.sums import SubgroupRule
 
-from .decode import FloatDecode, decode_factors, decoder, scale_exponents
-from .generalranges import PRODUCT, GeneralRanges
+from .decode import FloatDecode, decode_factors, scale_exponents
+from .generalranges import GeneralRanges
 from .layouts import SPECIAL, factor_layout, factors_layout
 from .multiply import LaneProduct
 from .numbers import FieldRange, as_float, signed_shape
 from .step import DatapathStep, assign
+from .subgroups import decode_scales, drive_part
 from .sum import balanced
 from .windows import WindowTerm, aligned, candidates, largest, loses, maximum
 
@@ -49,8 +49,8 @@ class GeneralDecode(DatapathStep):
         decode_factors(m, n, self.i, self.o)
         nan = scale_exponents(m, n, self.i, self.o)
         found: list[dict[str, Value]] = []
-        if n.subgroup is not None:
-            self._scales(m)
+        if n.parts is not None and n.parts.scales:
+            decode_scales(m, n, self.i, self.o)
         if n.inner and n.late is None:
             found.append(self._addend(m, "inner", n.addend, _begins_with_nothing(n.unit)))
         elif n.inner:
@@ -63,13 +63,6 @@ class GeneralDecode(DatapathStep):
             special.positive.eq(Cat(one["inf"] & ~one["sign"] for one in found).any()),
             special.negative.eq(Cat(one["inf"] & one["sign"] for one in found).any()),
         ]
-
-    def _scales(self, m: Module) -> None:
-        for side, fmt, blocks in zip("ab", self.n.scale_formats, self.n.scale_blocks, strict=True):
-            for block in range(blocks):
-                m.submodules[f"scale_{side}{block}"] = decode = decoder(fmt)
-                m.d.comb += decode.code.eq(getattr(self.i, f"scale_{side}")[block])
-                m.d.comb += assign(getattr(self.o, f"scale_{side}")[block], decode.o)
 
     def _addend(self, m: Module, name: str, fmt: Format | None, nothing: bool) -> dict[str, Value]:
         """Drive an addend: the result so far, or c; its sign and class. nothing: whether without c there is none."""
@@ -113,7 +106,7 @@ def decoded_layout(n: GeneralRanges) -> StructLayout:
     }
     if n.scales:
         fields["scale_exp"] = ArrayLayout(unsigned(n.scale_most.bit_length()), n.lanes)
-    if n.subgroup is not None:
+    if n.parts is not None and n.parts.scales:
         for side, fmt, blocks in zip("ab", n.scale_formats, n.scale_blocks, strict=True):
             fields[f"scale_{side}"] = ArrayLayout(factor_layout(fmt), blocks)
     return StructLayout({**fields, **_addends(n), "special": SPECIAL})
@@ -122,6 +115,7 @@ def decoded_layout(n: GeneralRanges) -> StructLayout:
 def terms_layout(n: GeneralRanges) -> StructLayout:
     """After multiply. zero_sign: of a sum of zero."""
     term = StructLayout({"sign": 1, "exp": signed_shape(*n.term_exp), "sig": n.term_bits, "nonzero": 1})
+    term = term if n.parts is None else n.parts.layout
     return StructLayout({"terms": ArrayLayout(term, n.terms), **_addends(n), "special": SPECIAL, "zero_sign": 1})
 
 
@@ -145,13 +139,16 @@ class GeneralMultiply(DatapathStep):
                 m.d.comb += product.scale_exp.eq(i.scale_exp[lane])
                 exp = exp + i.scale_exp[lane]
             exps.append(exp)
-        if n.subgroup is None:
+        if n.parts is None:
             for to, product, exp in zip(self.o.terms, products, exps, strict=True):
                 m.d.comb += [to.sign.eq(product.term.sign), to.exp.eq(exp), to.sig.eq(product.term.sig)]
                 m.d.comb += to.nonzero.eq(product.term.sig.any())
             every = [product.special for product in products]
         else:
-            every = [self._subgroup(m, at, n.subgroup, products) for at in range(n.terms)]
+            lanes = list(zip(products, exps, strict=True))
+            every = [
+                drive_part(m, n.parts, at, lanes, n.parts.scales_of(i, at), self.o.terms[at]) for at in range(n.terms)
+            ]
         m.d.comb += [
             special.nan.eq(i.special.nan | Cat(one.nan for one in every).any()),
             special.positive.eq(i.special.positive | Cat(one.positive for one in every).any()),
@@ -167,54 +164,6 @@ class GeneralMultiply(DatapathStep):
         every = Cat(sign | ~there for sign, there in signs).all()
         some = Cat(sign & there for sign, there in signs).any()
         return Mux(every, 1, some & int(self.n.unit.result.rounding == "rd"))
-
-    def _subgroup(self, m: Module, at: int, rule: SubgroupRule, products: Sequence[LaneProduct]) -> Value:
-        """Drive one scaled sum; what is special about it."""
-        n, to = self.n, self.o.terms[at]
-        own = products[at * rule.lanes : (at + 1) * rule.lanes]
-        blocks = [getattr(self.i, f"scale_{side}") for side in "ab"]
-        scales = [side[at * len(side) // n.terms] for side in blocks]
-        total = Signal(signed_shape(-n.sum_most, n.sum_most), name=f"total{at}")
-        placed: list[Value] = []
-        for product in own:
-            places = Signal(range(n.products.product_most - PRODUCT + 1), name=f"places{at}_{len(placed)}")
-            m.d.comb += places.eq(product.term.exp - PRODUCT)
-            magnitude = Signal(len(total), name=f"magnitude{at}_{len(placed)}")
-            term = Signal(total.shape(), name=f"term{at}_{len(placed)}")
-            m.d.comb += [
-                magnitude.eq((product.term.sig << places)[: len(total)]),
-                term.eq(Mux(product.term.sign, -magnitude, magnitude)),
-            ]
-            placed.append(term)
-        m.d.comb += total.eq(balanced(m, placed, f"subgroup{at}_level"))
-        inner = {field: Cat(product.special[field] for product in own).any() for field in SPECIAL.members}
-        nan = inner["nan"] | (inner["positive"] & inner["negative"])
-        infinite = inner["positive"] | inner["negative"]
-        signs = Cat(product.term.sign for product in own)
-        sign = Mux(infinite, inner["negative"], Mux(total.any(), total[-1], signs.all()))
-        sign = sign ^ scales[0].sign ^ scales[1].sign
-        magnitude = (total ^ total[-1].replicate(len(total)))[: len(total) - 1] + total[-1]
-        sigs = [scale.sig for scale in scales]
-        zeros = [
-            Mux(infinite, 0, ~total.any()),
-            *(~(sig.any() | scale.inf) for sig, scale in zip(sigs, scales, strict=True)),
-        ]
-        infinities = [infinite, *(scale.inf for scale in scales)]
-        # From left to right: what an infinity meets decides, as does every product after it.
-        nan = nan | scales[0].nan | scales[1].nan | (Cat(infinities).any() & Cat(zeros).any())
-        some = Cat(product.term.sig.any() for product in own).any()
-        cancels = some & sigs[0].any() & sigs[1].any() if rule.cancelled == "count" else Const(0)
-        special = Signal(SPECIAL, name=f"special{at}")
-        m.d.comb += [
-            to.sign.eq(sign),
-            to.exp.eq(scales[0].bexp + scales[1].bexp),
-            to.sig.eq(magnitude * sigs[0] * sigs[1]),
-            to.nonzero.eq(to.sig.any() | cancels),
-            special.nan.eq(nan),
-            special.positive.eq(Cat(infinities).any() & ~sign),
-            special.negative.eq(Cat(infinities).any() & sign),
-        ]
-        return special
 
 
 def window_terms(n: GeneralRanges, i: PureInterface) -> list[WindowTerm]:

@@ -8,19 +8,18 @@ from amaranth.lib.data import StructLayout
 
 from hwsim.formats import Format
 from hwsim.spec import AlignedSum, EvenOddSum, LateInWindow, Specified, WindowSum
-from hwsim.spec.sums import SubgroupRule
 
-from .numbers import FieldRange, PairRanges, ProductRanges, as_float, most_sig, signed_shape
+from .numbers import FieldRange, PairRanges, ProductRanges, as_float, signed_shape
+from .subgroups import PRODUCT, PartRanges
 from .windows import aligned_bits
-
-PRODUCT = 2  # the least exponent of a product, of factors that count from 1
 
 
 class GeneralRanges(ProductRanges):
     """The ranges of a unit's windows. Exponents are counted so that `bias` taken off gives the real one.
 
-    subgroup: the rule of scaled sums, or None. terms: how many there are beside the addend. windows: one or two.
-    inner: whether an addend, or +0 in its place, is a term of the window. late: the window of a late addend, or None.
+    subgroup: the rule of sums of parts, or None; parts: their ranges. terms: how many there are beside the addend.
+    windows: one or two. inner: whether an addend, or +0 in its place, is a term of the window. late: the window of a
+    late addend, or None.
     Raises TypeError for a unit of another method.
     """
 
@@ -29,13 +28,14 @@ class GeneralRanges(ProductRanges):
         if not isinstance(unit.sum, WindowSum):
             raise TypeError(f"{unit.name} must sum in a window, not by method {unit.sum.method}")
         self.rule, self.result = unit.sum, as_float(unit.result.format)
-        self.subgroup: SubgroupRule | None = unit.subgroup
+        self.subgroup = unit.subgroup
+        self.parts = None if self.subgroup is None else PartRanges(self, self.subgroup)
         self.halves = unit.sum if isinstance(unit.sum, EvenOddSum) else None
         self.late = unit.late if isinstance(unit.late, LateInWindow) else None
         self.inner = isinstance(unit.sum, AlignedSum)
         self.addend = None if self.group_addend is None else as_float(self.group_addend)
         self.windows = 1 if self.halves is None else 2
-        self.products = PairRanges(*self.multiplied, (), self.limit) if self.subgroup else self
+        self.products: PairRanges = self
         self._terms()
         self._exponents()
 
@@ -51,20 +51,14 @@ class GeneralRanges(ProductRanges):
         return [] if self.late is None or self.addend is None else [self.addend, self.result]
 
     def _terms(self) -> None:
-        if self.subgroup is None:
+        if self.parts is None:
             self.terms, self.bias = self.lanes, self.product_bias
             self.term_exp = (PRODUCT, self.product_most)
             self.term_fraction_bits, self.term_most = self.product_fraction_bits, self.most_product
             return
-        a, b = self.scale_formats
-        fields = [FieldRange.of(fmt) for fmt in (a, b)]
-        self.terms, self.bias = self.lanes // self.subgroup.lanes, sum(field.bias for field in fields)
-        self.term_exp = (PRODUCT, sum(field.most for field in fields))
-        # The sum is an integer in units of 2^(PRODUCT - bias - fraction bits) of its products.
-        unit_exp = PRODUCT - self.products.product_bias - self.products.product_fraction_bits
-        self.term_fraction_bits = a.fraction_bits + b.fraction_bits - unit_exp
-        self.sum_most = self.subgroup.lanes * (self.most_product << self.products.product_most - PRODUCT)
-        self.term_most = self.sum_most * most_sig(a) * most_sig(b)
+        self.terms, self.bias, self.term_exp = self.parts.count, self.parts.bias, self.parts.exp
+        self.term_fraction_bits, self.term_most = self.parts.fraction_bits, self.parts.most
+        self.sum_most = self.parts.sum_most
 
     @property
     def sticky(self) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from hwsim.spec import PairwiseSum, Specified
+from hwsim.spec.implementation import parts_of_group
 
 from .rounded import AdditionPlace, rounded_datapath
 from .step import Datapath
@@ -17,7 +18,7 @@ def lacks(rule: PairwiseSum) -> Iterator[str]:
 
 def datapath(unit: Specified, cuts: Sequence[str]) -> Datapath:
     """A group's sum: a level for each of the tree's, and one for the addend."""
-    return rounded_datapath(unit, cuts, _levels(unit.instruction.lanes), _absent(unit))
+    return rounded_datapath(unit, cuts, _levels(parts_of_group(unit)), _absent(unit))
 
 
 def _levels(lanes: int) -> Iterator[list[AdditionPlace]]:

@@ -14,6 +14,7 @@ from amaranth.lib.data import ArrayLayout, Layout, StructLayout
 
 from hwsim.formats import FloatFormat
 from hwsim.spec import RoundedSum, Specified
+from hwsim.spec.implementation import parts_of_group
 
 from .addition import FloatAdder, NumberDecode, NumberRange, ProductNumber, RoundedNumber
 from .decode import addend_code, decode_factors, scale_exponents
@@ -23,6 +24,7 @@ from .normalize import Magnitude, Round
 from .normalizing import normalizing
 from .numbers import ProductRanges, as_float
 from .step import Datapath, DatapathStep, assign, connect, flat, purpose_of
+from .subgroups import PartNumber, PartRanges, decode_scales, drive_part
 
 # What stands between levels: a code of the format of sums, or a product that is still exact.
 State = dict[str, FloatFormat | NumberRange]
@@ -52,12 +54,14 @@ class RoundedRanges(ProductRanges):
         self.fmt = unit.sum.format
         self.result = as_float(unit.result.format)
         self.addend = None if self.group_addend is None else as_float(self.group_addend)
-        self.product = self.fmt if unit.sum.product == "rounded" else NumberRange.of_product(self, self.fmt)
+        self.parts = None if unit.subgroup is None else PartRanges(self, unit.subgroup)
+        exact = NumberRange.of_product(self, self.fmt) if self.parts is None else self.parts.number_range(self.fmt)
+        self.product = self.fmt if unit.sum.product == "rounded" else exact
 
     @property
     def products(self) -> State:
-        """What the products are, by name."""
-        return {f"product{lane}": self.product for lane in range(self.lanes)}
+        """What the products are, or the sums of parts in their place, by name."""
+        return {f"product{at}": self.product for at in range(parts_of_group(self.unit))}
 
 
 class RoundedDecode(DatapathStep):
@@ -76,6 +80,8 @@ class RoundedDecode(DatapathStep):
         """Drive the decoded operands."""
         n, c = self.n, self.n.addend
         decode_factors(m, n, self.i, self.o)
+        if n.parts is not None and n.parts.scales:
+            decode_scales(m, n, self.i, self.o)
         start: Value = Const(self.absent, n.fmt.bits)
         if c is not None:
             start = self._rounded(
@@ -108,6 +114,9 @@ def decoded_layout(n: RoundedRanges) -> StructLayout:
     }
     if n.scales:
         fields["scale_exp"] = ArrayLayout(unsigned(n.scale_most.bit_length()), n.lanes)
+    if n.parts is not None and n.parts.scales:
+        for side, fmt, blocks in zip("ab", n.scale_formats, n.scale_blocks, strict=True):
+            fields[f"scale_{side}"] = ArrayLayout(factor_layout(fmt), blocks)
     return StructLayout({**fields, "scale_nan": 1, "sum": unsigned(n.fmt.bits)})
 
 
@@ -127,27 +136,45 @@ class RoundedMultiply(DatapathStep):
     def compute(self, m: Module) -> None:
         """Drive the products."""
         n = self.n
-        for lane, name in enumerate(n.products):
-            m.submodules[f"lane{lane}"] = product = LaneProduct(n)
-            m.submodules[f"number{lane}"] = number = ProductNumber(n, n.fmt)
-            m.d.comb += [
-                *assign(product.a, self.i.a[lane]),
-                *assign(product.b, self.i.b[lane]),
-                *assign(number.term, product.term),
-                *assign(number.special, product.special),
-            ]
+        products = [LaneProduct(n) for _ in range(n.lanes)]
+        for lane, product in enumerate(products):
+            m.submodules[f"lane{lane}"] = product
+            m.d.comb += [*assign(product.a, self.i.a[lane]), *assign(product.b, self.i.b[lane])]
             if n.scales:
                 m.d.comb += product.scale_exp.eq(self.i.scale_exp[lane])
-            if lane == 0:  # a NaN in any product is one in the sum
-                m.d.comb += number.special.nan.eq(product.special.nan | self.i.scale_nan)
+        numbers = self._numbers(m, products) if n.parts is None else self._parts(m, n.parts, products)
+        for at, (name, number) in enumerate(zip(n.products, numbers, strict=True)):
             to = getattr(self.o, name)
             if n.product == n.fmt:
-                m.submodules[f"rounded{lane}"] = rounded = RoundedNumber(
+                m.submodules[f"rounded{at}"] = rounded = RoundedNumber(
                     n.fmt, number.range, n.rule.rounding, "ieee", flush=n.rule.flush
                 )
                 m.d.comb += [*assign(rounded.i, number.o), to.eq(rounded.o.code)]
             else:
                 m.d.comb += assign(to, number.o)
+
+    def _numbers(self, m: Module, products: Sequence[LaneProduct]) -> list[ProductNumber | PartNumber]:
+        """The products as numbers."""
+        found: list[ProductNumber | PartNumber] = []
+        for lane, product in enumerate(products):
+            m.submodules[f"number{lane}"] = number = ProductNumber(self.n, self.n.fmt)
+            m.d.comb += [*assign(number.term, product.term), *assign(number.special, product.special)]
+            if lane == 0:  # a NaN in any product is one in the sum
+                m.d.comb += number.special.nan.eq(product.special.nan | self.i.scale_nan)
+            found.append(number)
+        return found
+
+    def _parts(self, m: Module, p: PartRanges, products: Sequence[LaneProduct]) -> list[ProductNumber | PartNumber]:
+        """The sums of parts as numbers."""
+        found: list[ProductNumber | PartNumber] = []
+        lanes = [(product, product.term.exp) for product in products]
+        for at in range(p.count):
+            m.submodules[f"number{at}"] = number = PartNumber(p, self.n.fmt)
+            special = drive_part(m, p, at, lanes, p.scales_of(self.i, at), number.part)
+            nan = special.nan | self.i.scale_nan if at == 0 else special.nan
+            m.d.comb += [*assign(number.special, special), number.special.nan.eq(nan)]
+            found.append(number)
+        return found
 
 
 class AlignPairs(DatapathStep):

@@ -11,8 +11,11 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+
+from hwsim.codewords import code_array, from_words, to_words
 
 FOLDER = "HWSIM_JOB"
 PROGRESS = "progress"  # the file that says how far a simulation is
@@ -111,8 +114,8 @@ class Beside:
     """What is promised of signals beside the results, one after another in the bench's `beside`, the first lowest.
 
     names: str[signals]. kinds: str[signals]: `flag`, or `copy` of the result, in which any NaN will do where it does in
-    the result. bits: int64[signals]. expected, mask: uint64[results, signals]; what a signal says counts where its mask
-    has ones.
+    the result. bits: int64[signals]. expected, mask: uint64[results, signals], or objects where the result is longer;
+    what a signal says counts where its mask has ones.
     """
 
     names: np.ndarray
@@ -144,9 +147,9 @@ PROMISES: dict[str, type[Promise]] = {kind.__name__: kind for kind in (Trace, Be
 class Script:
     """One suite.
 
-    payloads: what stands at the input, beat by beat. results: uint64[results, 3], in order: context, code, and which
-    other codes will do: NO_OTHER, ANY_NAN or ANY_ZERO. beside: what stands beside them; None for a device that has
-    nothing there. first: where the suite's payloads begin in the bench's memory.
+    payloads: what stands at the input, beat by beat. results: what `result_rows` makes, in order: context, code, and
+    which other codes will do: NO_OTHER, ANY_NAN or ANY_ZERO. beside: what stands beside them; None for a device that
+    has nothing there. first: where the suite's payloads begin in the bench's memory.
     """
 
     name: str
@@ -214,6 +217,19 @@ class SuiteOutcome:
             self.mismatches.append(mismatch)
 
 
+def result_rows(
+    contexts: Sequence[int] | np.ndarray, codes: Sequence[int] | np.ndarray, others: Sequence[int] | None = None
+) -> np.ndarray:
+    """Rows of a context, a code, and which other codes will do: uint64[results, 3]; objects where a code is longer.
+
+    others: NO_OTHER for all unless given.
+    """
+    code = code_array([int(code) for code in codes])
+    owner = np.array(contexts, np.uint64), np.array(others or [NO_OTHER] * len(codes), np.uint64)
+    context, other = (column.astype(code.dtype) for column in owner)
+    return np.stack([context, code, other], axis=1)
+
+
 def write_job(folder: Path, scripts: Sequence[Script], width: int) -> list[str]:
     """Write a job for a bench whose payloads are `width` bits wide; the simulator's arguments."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -223,12 +239,28 @@ def write_job(folder: Path, scripts: Sequence[Script], width: int) -> list[str]:
         for index, script in enumerate(scripts):
             payloads.writelines(f"{payload:0{digits}x}\n" for payload in script.payloads)
             kind = type(script.promise).__name__
-            arrays = {"results": script.results, "first": first, **vars(script.promise)}
+            code = to_words(script.results[:, 1])
+            owner = script.results[:, ::2].astype(np.uint64)
+            arrays = {"owner": owner, "code": code, "first": first, **vars(script.promise)}
             if script.beside is not None:
-                arrays |= {f"{BESIDE}{key}": value for key, value in vars(script.beside).items()}
+                arrays |= _beside_arrays(script.beside)
             np.savez(folder / f"suite{index}.npz", kind=kind, **arrays)
             first += len(script.payloads)
     return [f"+last={max(first - 1, 0)}"]
+
+
+def _beside_arrays(beside: Beside) -> dict[str, np.ndarray]:
+    """As arrays of a file, by their names there."""
+    arrays = vars(beside) | {"expected": to_words(beside.expected), "mask": to_words(beside.mask)}
+    return {f"{BESIDE}{key}": array for key, array in arrays.items()}
+
+
+def _read_beside(data: dict[str, Any]) -> Beside | None:
+    """What `_beside_arrays` made, taken out of what a file has; None where it has none."""
+    arrays = {key.removeprefix(BESIDE): data.pop(key) for key in list(data) if key.startswith(BESIDE)}
+    if not arrays:
+        return None
+    return Beside(**arrays | {key: from_words(arrays[key]) for key in ("expected", "mask")})
 
 
 def suite_names(folder: Path) -> list[str]:
@@ -240,9 +272,10 @@ def read_script(folder: Path, index: int, name: str) -> Script:
     """One suite of a job, without its payloads, which the bench has."""
     with np.load(folder / f"suite{index}.npz") as saved:
         data = {key: saved[key] if saved[key].ndim else saved[key].item() for key in saved.files}
-    kind, first, results = data.pop("kind"), data.pop("first"), data.pop("results")
-    signals = {key.removeprefix(BESIDE): data.pop(key) for key in list(data) if key.startswith(BESIDE)}
-    beside = Beside(**signals) if signals else None
+    kind, first, owner = data.pop("kind"), data.pop("first"), data.pop("owner")
+    code = from_words(data.pop("code"))
+    results = np.stack([column.astype(code.dtype) for column in (owner[:, 0], code, owner[:, 1])], axis=1)
+    beside = _read_beside(data)
     return Script(name, PROMISES[kind](**data), results=results, beside=beside, first=first)
 
 
@@ -277,7 +310,7 @@ def write_answers(folder: Path, index: int, codes: list[int], traffic: bytes) ->
     """
     np.savez(
         folder / f"answers{index}.npz",
-        codes=np.array([max(code, 0) for code in codes], np.uint64),
+        codes=to_words(code_array([max(code, 0) for code in codes])),
         instead=np.array([min(code, 0) for code in codes], np.int8),
         traffic=np.frombuffer(traffic, np.uint8),
     )
@@ -292,5 +325,5 @@ def read_answers(folder: Path, index: int) -> tuple[np.ndarray, np.ndarray]:
     if not path.exists():
         return np.zeros(0, object), np.zeros(0, np.uint8)
     with np.load(path) as saved:
-        codes, instead = saved["codes"].astype(object), saved["instead"]
+        codes, instead = from_words(saved["codes"]).astype(object), saved["instead"]
         return np.where(instead < 0, instead.astype(object), codes), saved["traffic"]

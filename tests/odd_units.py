@@ -30,6 +30,14 @@ NEARBY = _float("bare-nearby", 6, 9, 31, subnormals=False, nan=[0x7FFF, 0xFFFF])
 E6M2 = _float("e6m2", 6, 2, 31, infinities=True, nan="ieee")
 E6M9 = _float("e6m9", 6, 9, 31, infinities=True, nan="ieee")
 INT8, INT16, I32, I12 = _integers("int8", 7), _integers("int16", 15), _integers("i32", 31), _integers("i12", 7, 4)
+# E4M3 and E5M2 without infinity and NaN, and what their exact sums are rounded to: all bits of a sum of 32 products;
+# bits that stand above and below the point alone.
+E4M3_FINITE, E5M2_FINITE = _float("e4m3-finite", 4, 3, 7), _float("e5m2-finite", 5, 2, 15)
+FIXED43, FIXED73, FIXED100 = _integers("fixed43", 24, 18), _integers("fixed73", 40, 32), _integers("fixed100", 15, 84)
+COARSE, FINE = _integers("coarse", 23, -5), _integers("fine", -6, 40)
+
+# Pairs of products, summed exactly.
+BLOCKS = {"lanes": 2, "method": "exact"}
 
 
 def odd(
@@ -67,6 +75,20 @@ def subgroups(lanes: int, bits: int, lost: str = "truncate", **more: Any) -> Map
     rule = {"lanes": lanes, "method": "exact", "exponent": "scales"}
     rule |= {"cancelled": more.pop("cancelled")} if "cancelled" in more else {}
     return window(bits, lost, subgroup=rule, **more)
+
+
+def own_windows(
+    lanes: int, own: int, bits: int, lost: str = "truncate", inner: str = "truncate", **more: Any
+) -> Mapping:
+    """`sum` of a window of sums of so many products, each in a window of its own with `own` bits. inner: its `lost`."""
+    rule = {"lanes": lanes, "method": "aligned", "fraction_bits": own, "lost": inner}
+    rule |= {"cancelled": more.pop("cancelled")} if "cancelled" in more else {}
+    return window(bits, lost, subgroup=rule, **more)
+
+
+def exact_blocks(lanes: int, **more: Any) -> Mapping:
+    """`sum` of exact sums of so many products, each scaled, without an error."""
+    return exact_sum(subgroup={"lanes": lanes, "method": "exact"}, **more)
 
 
 def chained(method: str, fmt: Any, rounding: str = "rne", product: str = "fused", **more: Any) -> Mapping:
@@ -259,6 +281,43 @@ ODD: dict[str, Mapping] = {
     "integers": odd((INT8, INT8), I32, exact_sum(), I32, overflow="wrap"),
     "integers-saturate": odd(
         (INT8, "mxint8"), INT8, exact_sum(rounded="group"), INT8, 2, rounding="rd", overflow="saturate",
+    ),
+    # Neighbours in windows of their own, before the window of the group.
+    "pairs": odd("e4m3", "f32", own_windows(2, 6, 25), "f32", 8),
+    "pairs-floor": odd(("e5m2", "e4m3"), "f16", own_windows(2, 3, 10, "floor", inner="jam", cancelled="count"), "f16"),
+    "pairs-zeros": odd(
+        "e4m3", "bf16", own_windows(3, 5, 9, zero_terms="count", zero="ieee", inner="rne"), "bf16", 6, k=12,
+        rounding="rd", order=order(12, [0, 1, 2, 9, 10, 11], [3, 4, 5, 6, 7, 8]),
+    ),
+    "pairs-scaled": odd(
+        ("e2m1", "e3m2"), "f32", own_windows(2, 2, 14, "rna", inner="ones-complement", cancelled="count"), "f32",
+        **scaled("subgroup", ("ue4m3", 2), ("f16", 4)),
+    ),
+    "pairs-mx": odd("e4m3", "f32", own_windows(4, 7, 16), "f32", 8, rounding="rz", **mx(2, 8)),
+    # Blocks that are summed exactly, and scaled by any number, before the only rounding.
+    "exact-blocks": odd("e4m3", "f32", exact_blocks(4), "f32", 8, **scaled("subgroup", ("ue4m3", 4), ("f32", 8))),
+    "exact-blocks-group": odd(
+        (INT8, INT8), "none", exact_blocks(2, rounded="group", zero="ieee"), "bf16", 6, rounding="ru",
+        **scaled("subgroup", ("bf16", 2), ("e8m0", 6)),
+    ),
+    # Blocks that are summed exactly, scaled or not, and added by rounded additions.
+    "tree-blocks": odd("e4m3", "f32", chained("pairwise", "f16", subgroup=BLOCKS), "f32", 8),
+    "tree-blocks-scaled": odd(
+        ("e4m3", "e2m1"), "none", chained("pairwise", "bf16", "ru", product="rounded", subgroup=BLOCKS), "bf16", 6,
+        **scaled("subgroup", ("ue4m3", 2), ("e8m0", 6)),
+    ),
+    "chain-blocks": odd(
+        ("e5m2", INT8), "bf16", chained("sequential", "e8m13", "rz", flush=True, subgroup=BLOCKS), "bf16", 4, **mx(2, 4)
+    ),
+    # Fixed results of more bits than a word, and with their point outside of them.
+    "long-43": odd((E4M3_FINITE, E4M3_FINITE), "none", exact_sum(), FIXED43, overflow="saturate"),
+    "long-73": odd((E5M2_FINITE, E5M2_FINITE), FIXED73, exact_sum(), FIXED73, 2, overflow="wrap"),
+    "long-100": odd(
+        ("e3m2", INT8), FIXED73, exact_sum(rounded="group"), FIXED100, 2, k=4, order=order(4, [3, 0], [1, 2]),
+        rounding="rd", overflow="saturate",
+    ),
+    "long-coarse": odd(
+        (E5M2_FINITE, E4M3_FINITE), FINE, exact_sum(rounded="group"), COARSE, 3, rounding="rna", overflow="wrap",
     ),
     "even-odd": odd("e4m3fnuz", "f32", even_odd(), "f32", 6, **windowed(11, 8, "floor", drop_below=6)),
     "even-odd-wide": odd(

@@ -81,7 +81,7 @@ class Arithmetic(UnitFormats):
     @property
     def exact_sums(self) -> bool:
         """Whether the unit has exact sums."""
-        return self.group.unit_exp is not None or self.group.parts > 0
+        return self.group.part_exp is not None or (self.group.unit_exp is not None and not self.group.parts)
 
     @property
     def late_window(self) -> LateInWindow | None:

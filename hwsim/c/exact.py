@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hwsim.c.group import GroupSum, Sizes, addends, adds
+from hwsim.c.parts import part_fields, part_sums
 from hwsim.formats import FixedFormat
 from hwsim.spec import ExactSum, Unit
 
@@ -11,17 +12,21 @@ LONGEST = 40  # 2^LONGEST products make the longest exact sum: a terabyte of cod
 
 def group_sum(unit: Unit, rule: ExactSum, sizes: Sizes) -> GroupSum:
     """The sum of a group. Adds the integers that it needs to `sizes`."""
-    spans = (sizes.product, *addends(unit))
+    parts = part_sums(unit, sizes)
+    spans = (sizes.product if parts is None else parts, *addends(unit))
     unit_exp = min(span.least_exp for span in spans)
     most, *others = (span.most << span.high - span.fraction_bits - unit_exp for span in spans)
     products = _longest(unit, rule)
-    total = products * most + max(others)
+    count = products if rule.subgroup is None else -(-products // rule.subgroup.lanes)
+    total = count * most + max(others)
     sizes.totals.append(total)
     result, fixed = unit.result.format, None
     if isinstance(result, FixedFormat):
         fixed = sizes.cut(total, -unit_exp, result.fraction_bits)
     return GroupSum(
         template="exact",
+        lost=("truncate",) if parts is not None else (),
+        **part_fields(unit, parts),
         zero_signs=rule.zero == "ieee",
         unit_exp=unit_exp,
         exact_products=products,

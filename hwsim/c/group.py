@@ -44,8 +44,9 @@ class GroupSum:
 
     template: its template's name. lost: the rules for lost bits. sticky: whether the rounding knows of lost ones.
     window_bits: fraction bits of the window; total_bits: of the total's window; None without a window.
-    terms: terms in the window. parts: scaled sums of a group; part_exp: the exponent of the unit of such a sum, before
-    its scales; part_bits: its fraction bits with them. zeros_count, max_exp_floor: as in the specification.
+    terms: terms in the window. parts: sums of parts of a group; part_window: the fraction bits of each one's window;
+    part_exp: the exponent of the unit of an exact one, before its scales; part_bits: its fraction bits with them.
+    zeros_count, max_exp_floor: as in the specification.
     unit_exp: the exponent of the unit of an exact sum; exact_products: products of the longest; carries: whether an
     exact sum goes to the next group unrounded. fixed: how an exact sum is shifted to a result in a fixed format.
     steps: rounded additions of a group; format: of these additions.
@@ -59,6 +60,7 @@ class GroupSum:
     terms: int = 0
     parts: int = 0
     part_lanes: int = 0
+    part_window: int | None = None
     part_exp: int | None = None
     part_bits: int | None = None
     zeros_count: bool = False

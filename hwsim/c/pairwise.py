@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from hwsim.c.group import GroupSum, Sizes, adds
+from hwsim.c.parts import part_fields, part_sums
 from hwsim.spec import PairwiseSum, Unit
+from hwsim.spec.implementation import parts_of_group
 
 
 def group_sum(unit: Unit, rule: PairwiseSum, sizes: Sizes) -> GroupSum:
     """The sum of a group."""
-    lanes = unit.instruction.lanes
-    steps = lanes * (rule.product == "rounded") + lanes + adds(unit)
-    return GroupSum(template="pairwise", steps=steps, format=rule.format)
+    count = parts_of_group(unit)
+    steps = count * (rule.product == "rounded") + count + adds(unit)
+    fields = part_fields(unit, part_sums(unit, sizes))
+    return GroupSum(template="pairwise", steps=steps, format=rule.format, **fields)

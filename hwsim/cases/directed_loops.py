@@ -59,9 +59,9 @@ def _rules(unit: Unit) -> Rules:
     return Rules(
         lanes=unit.instruction.lanes,
         subgroup=unit.subgroup.lanes if unit.subgroup else 0,
-        window=unit.sum.fraction_bits if isinstance(unit.sum, WindowSum) else result.fraction_bits,
+        window=unit.sum.fraction_bits if isinstance(unit.sum, WindowSum) else max(result.fraction_bits, 0),
         bits=sum(fmt.fraction_bits for fmt in factors),
-        precision=result.fraction_bits,
+        precision=max(result.fraction_bits, 0),
         least=int(a.exps[0] + b.exps[0]),
         most=most if limit is None else min(most, limit - 1),  # above, every product is an infinity
         end=int(side_of(result).exps[0]),

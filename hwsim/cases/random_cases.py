@@ -11,6 +11,7 @@ from hwsim.cases.batch import Batch
 from hwsim.cases.case import Case
 from hwsim.cases.drawing import Ints, key_of
 from hwsim.cases.kinds import DIRECTED, KINDS
+from hwsim.cases.long_codes import drawn_codes
 from hwsim.cases.support import draws
 from hwsim.formats import container_dtype
 from hwsim.spec import Unit
@@ -111,7 +112,7 @@ def draw(
         Names(range(first, first + count), kinds, label),
         whole.a.astype(container_dtype(operands.a)),
         whole.b.astype(container_dtype(operands.b)),
-        np.zeros(count, np.uint8) if operands.addend is None else whole.c.astype(container_dtype(operands.addend)),
+        np.zeros(count, np.uint8) if operands.addend is None else drawn_codes(operands.addend, whole.c),
         None if scale is None else whole.scale_a.astype(container_dtype(scale.a.format)),
         None if scale is None else whole.scale_b.astype(container_dtype(scale.b.format)),
     )

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from hwsim.cases.case import block_lengths
 from hwsim.cases.landmarks import infinities, nans
+from hwsim.cases.long_codes import KEPT, SIGN, is_long, short_places
 from hwsim.compiled import compiled, inlined
 from hwsim.formats import ExponentFormat, FixedFormat, FloatFormat, Format
 from hwsim.formats.rounding import Ints
@@ -134,7 +135,7 @@ def _spread(unit: Unit) -> int:
         case AlignedSum(fraction_bits=bits) | EvenOddSum(fraction_bits=bits):
             return min(bits, 2 * AROUND)
         case _:
-            return unit.result.format.fraction_bits
+            return max(unit.result.format.fraction_bits, 0)
 
 
 @lru_cache(maxsize=64)
@@ -143,7 +144,11 @@ def side_of(fmt: Format) -> Side:
     if isinstance(fmt, ExponentFormat):
         codes = np.arange(fmt.min_code, fmt.max_code + 1)
         return Side(0, 0, 0, 0, 0, codes, codes, codes - fmt.bias, 0, len(codes) - 1, np.array(fmt.nan, np.int64))
-    if isinstance(fmt, FixedFormat):
+    if is_long(fmt):
+        sign, zero, padding, fraction_bits, specials = SIGN, 0, 0, KEPT, [SIGN]
+        first, last_code = short_places(fmt), (fmt.bits << KEPT) - 1
+        exps = [place - 1 - fmt.fraction_bits for place in range(fmt.bits)]
+    elif isinstance(fmt, FixedFormat):
         sign = 1 << fmt.bits - 1
         first = [0, *(1 << k for k in range(fmt.bits - 1))]
         exps = [k - 1 - fmt.fraction_bits for k in range(fmt.bits)]
@@ -161,7 +166,7 @@ def side_of(fmt: Format) -> Side:
     one = min(range(len(exps)), key=lambda at: (abs(exps[at]), -at))
     ends = max(0, one - AROUND), min(len(exps) - 1, one + AROUND)
     firsts, lasts, exponents, codes = (signed_words(each) for each in (first, last, exps, specials))
-    fixed = int(isinstance(fmt, FixedFormat))
+    fixed = int(isinstance(fmt, FixedFormat) and not is_long(fmt))
     return Side(fixed, sign, zero, padding, fraction_bits, firsts, lasts, exponents, *ends, codes)
 
 

@@ -38,10 +38,11 @@ def decode(
     for code, value in zip(array.tolist(), fmt.decode(array).tolist(), strict=True):
         fields = unpack(fmt, code)
         finite = math.isfinite(value)
-        sig = f"{fields.sig} * 2^-{fmt.fraction_bits}" if finite else ""
+        sign = "" if fmt.fraction_bits < 0 else "-"
+        sig = f"{fields.sig} * 2^{sign}{abs(fmt.fraction_bits)}" if finite else ""
         exp = str(fields.exp) if finite else ""
         rows.append(
-            [code_text(fmt, code), fields.cls.value, str(fields.sign), exp, sig, number_text(value), value.hex()]
+            [code_text(fmt, code), fields.cls.value, str(fields.sign), exp, sig, number_text(value), _hex(value)]
         )
     print_table(["code", "class", "sign", "exp", "sig", "value", "hex"], rows, right=(3, 4, 5))
 
@@ -87,7 +88,14 @@ def encode(
     print_table(["given", "code", "value", ""], rows, right=(0, 2))
 
 
-def _exactness(number: parse.Number, value: float) -> str:
+def _hex(value: float | Fraction) -> str:
+    """A float64 in hexadecimal; empty for what is none."""
+    if not isinstance(value, Fraction):
+        return value.hex()
+    return float(value).hex() if value == Fraction(float(value)) else ""
+
+
+def _exactness(number: parse.Number, value: float | Fraction) -> str:
     """`exact` where the code's value is the number, else the direction in which it was rounded."""
     if not isinstance(number, Fraction) and not math.isfinite(number):
         return "exact" if number == value or (math.isnan(number) and math.isnan(value)) else "replaced"

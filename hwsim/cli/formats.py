@@ -88,9 +88,9 @@ def facts(fmt: Format) -> list[list[str]]:
     if isinstance(fmt, FloatFormat):
         rows += _float_facts(fmt)
     elif isinstance(fmt, FixedFormat):
-        least, end = float(fmt.decode(-(1 << fmt.bits - 1))), largest(fmt)
+        least, end = (fmt.decode(code).item() for code in (-(1 << fmt.bits - 1), fmt.max_code))
         rows.append(["fields", f"two's complement, {fmt.integer_bits} integer and {fmt.fraction_bits} fraction bits"])
-        step = f"2^-{fmt.fraction_bits}" if fmt.fraction_bits else "1"
+        step = f"2^{-fmt.fraction_bits}" if fmt.fraction_bits else "1"
         rows.append(["range", f"{number_text(least)} to {number_text(end)}, in steps of {step}"])
         rows.append(["NaN", "none"])
     else:

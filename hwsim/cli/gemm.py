@@ -92,7 +92,7 @@ def gemm(
         ready = product(given, allow_nan)
         by = "the model, element by element" if ready.by_model else "compiled code"
         bar.plan(ready.products, "multiplying")
-        demand_disk(output, math.prod(ready.shape) * ready.dtype.itemsize)
+        demand_disk(output, math.prod(ready.shape) * ready.dtype.itemsize * max(ready.long_words, 1))
         started = time.monotonic()
         try:
             with replaced(output) as file:
@@ -104,7 +104,8 @@ def gemm(
     _say_rules(given)
     shape, rate = " x ".join(map(str, ready.shape)), float(f"{ready.products / max(seconds, 1e-9):.3g}")
     speed = f"{ready.products:,} products in {seconds:,.2f} s, {rate:,.0f} a second"
-    say(f"{output}: {shape} {ready.dtype.name}, {speed}, by {by}")
+    kind = f"codes of {specified.output.container_bits} bits" if ready.dtype == object else ready.dtype.name
+    say(f"{output}: {shape} {kind}, {speed}, by {by}")
 
 
 def _rules(

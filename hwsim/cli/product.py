@@ -9,6 +9,7 @@ from typing import Any, BinaryIO, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hwsim.codewords import to_words, words_of
 from hwsim.errors import InputError, InputTypeError
 from hwsim.formats.blocks import scale_shape
 from hwsim.formats.codes import Codes
@@ -16,7 +17,7 @@ from hwsim.kernels import supports
 from hwsim.kernels.tiles import threads
 from hwsim.products import chosen, gemm
 from hwsim.quantize import get_rule
-from hwsim.quantize.arrayfiles import NUMBERS, StoredArray, are_codes, codes
+from hwsim.quantize.arrayfiles import NUMBERS, StoredArray, are_codes, codes, codes_shape
 from hwsim.quantize.tensors import MatrixOperand, multiplies, quantized, refusal, suited, suits
 from hwsim.resources import Cost
 from hwsim.spec import Unit
@@ -83,6 +84,11 @@ class MatrixProduct(NamedTuple):
         return (slice(first, min(first + height, m)) for first in range(0, m, max(height, 1)))
 
     @property
+    def long_words(self) -> int:
+        """Words of 64 bits of a result that has more bits than one, as a file has it; else 0."""
+        return words_of(self.unit.output.container_bits) if self.dtype == object else 0
+
+    @property
     def dtype(self) -> np.dtype[Any]:
         """The result's dtype: that of `hwsim.gemm`, or float32 where it is multiplied by scales."""
         if self.a.factor is not None or self.b.factor is not None:
@@ -100,7 +106,7 @@ def check(given: Given) -> None:
         return
     if unit.operands.addend is None:
         raise InputError(f"{given.c.name}: C must be left out, because {unit.name} has operands.addend none")
-    check_broadcast(f"{given.c.name}: C", given.c.shape, shape)
+    check_broadcast(f"{given.c.name}: C", codes_shape(unit.operands.addend, given.c), shape)
     for factor in (given.a, given.b):
         if factor.rule is not None and multiplies(unit, get_rule(factor.rule)):
             raise InputError(
@@ -175,8 +181,13 @@ def _operand(unit: Unit, factor: GivenFactor, allow_nan: bool) -> MatrixOperand:
 
 
 def write(product: MatrixProduct, file: BinaryIO, progress: Callable[[int], None]) -> None:
-    """Compute a product, and write it as a .npy file, part by part."""
-    header = {"descr": np.lib.format.dtype_to_descr(product.dtype), "fortran_order": False, "shape": product.shape}
+    """Compute a product, and write it as a .npy file, part by part.
+
+    Codes of more than 64 bits are written as words of 64, the low one first, in a last axis.
+    """
+    long, dtype = product.long_words, np.dtype(np.uint64) if product.long_words else product.dtype
+    shape = (*product.shape, long) if long else product.shape
+    header = {"descr": np.lib.format.dtype_to_descr(dtype), "fortran_order": False, "shape": shape}
     np.lib.format.write_array_header_1_0(file, header)
     batch = product.shape[:-2]
     a, b = (_batched(side, batch) for side in (product.a, product.b))
@@ -188,7 +199,7 @@ def write(product: MatrixProduct, file: BinaryIO, progress: Callable[[int], None
             of_c = None if of_c is None else of_c[rows]
             results = gemm(product.unit, of_a.codes, b.codes[at], of_c, of_a.scales, of_b, progress=progress)
             scaled = _multiplied(product.unit, results, of_a.factor, None if b.factor is None else b.factor[at])
-            file.write(np.ascontiguousarray(scaled).data)
+            file.write(np.ascontiguousarray(to_words(scaled, long) if long else scaled).data)
 
 
 def _batched(operand: MatrixOperand, batch: Sequence[int]) -> MatrixOperand:

@@ -27,6 +27,8 @@ BASES = (
     "int8-i32",
     "rvbna-e4m3-f32-n8",
 )
+# Parts that no preset has.
+PARTS = {"sum.subgroup": {"lanes": 2, "method": "aligned", "fraction_bits": 6}}
 # Values for keys whose values are no words to choose from.
 EXAMPLES: dict[str, Any] = {
     "operands.convert": "f16",
@@ -91,6 +93,7 @@ def examples(path: str, choice: str | bool | None) -> tuple[Unit, ...]:
     """Units that have a setting. choice: the key's value; None for any value other than its default."""
     value = EXAMPLES.get(path) if choice is None else choice
     units = [load_unit(name) for name in BASES]
+    units += [units[0].replace({part: keys}) for part, keys in PARTS.items()]
     having = [unit for unit in units if value_at(unit, path) == value]
     changed = [with_value(unit, path, value) for unit in units]
     return (*having, *(unit for unit in changed if unit is not None))

@@ -34,6 +34,7 @@ from hwsim.spec import (
 )
 from hwsim.spec.keys import Overflow, lost_words
 from hwsim.spec.parts import Instruction
+from hwsim.spec.sums import ExactSubgroup, WindowSubgroup
 
 
 @app.command()
@@ -204,6 +205,8 @@ def _sum(unit: Unit) -> Iterator[str]:
             yield f"Both sums keep {both.fraction_bits} bits below the larger one; {lost_words(both.lost).sentence}."
         case ExactSum():
             where = "after each group" if rule.rounded == "group" else "only where the sum leaves its register"
+            if rule.subgroup is not None:
+                yield f"Each {rule.subgroup.lanes} products are summed exactly, times both scales."
             yield f"All is summed exactly, and rounded {where}."
         case SequentialSum():
             yield from _additions(rule, "Products are added one after the other to the addend")
@@ -221,11 +224,21 @@ def _sum(unit: Unit) -> Iterator[str]:
 
 
 def _aligned(rule: AlignedSum) -> Iterator[str]:
-    if rule.subgroup is not None:
-        yield (
-            f"Each {rule.subgroup.lanes} products are summed exactly, times both scales' significands, and stand in "
-            "the window at their scales' exponents."
-        )
+    match rule.subgroup:
+        case ExactSubgroup(lanes=lanes):
+            yield (
+                f"Each {lanes} products are summed exactly, times both scales' significands, and stand in "
+                "the window at their scales' exponents."
+            )
+        case WindowSubgroup(lanes=lanes, fraction_bits=bits, lost=lost):
+            yield (
+                f"Each {lanes} products are aligned and summed in a window of their own, with {bits} bits; "
+                f"{lost_words(lost).sentence}; the sum stands in the group's window at the largest exponent of its own."
+            )
+        case None:
+            pass
+        case _:
+            assert_never(rule.subgroup)
     yield (
         f"A group keeps {rule.fraction_bits} bits below its largest exponent; {lost_words(rule.lost).sentence}; "
         "it is summed exactly."

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from hwsim.cases.case import Case, dot
+from hwsim.codewords import code_array
 from hwsim.cosim.dutfile import Dut
 from hwsim.cosim.flagkeys import flagged
 from hwsim.model.definition import Definition
@@ -21,14 +22,16 @@ def beside(dut: Dut, cases: Sequence[Case], codes: Sequence[int]) -> Beside:
     ports = dut.file.flags
     names: list[FlagName] = [name for name, _ in flagged(ports)]
     said = said_of(dut, cases, names, ports.rules) if ports is not None else np.zeros((len(cases), 0, 2), np.uint64)
-    of_copies = np.repeat(np.array(codes, np.uint64)[:, None], len(copies), axis=1)
-    whole = (1 << dut.unit.output.container_bits) - 1
+    bits = dut.unit.output.container_bits
+    of_copies = np.repeat(code_array(codes, bits)[:, None], len(copies), axis=1)
+    whole = np.full(of_copies.shape, (1 << bits) - 1, of_copies.dtype)
+    said = said.astype(of_copies.dtype)
     return Beside(
         names=np.array([*copies, *names], str),
         kinds=np.array([COPY] * len(copies) + [FLAG] * len(names), str),
-        bits=np.array([dut.unit.output.container_bits] * len(copies) + [1] * len(names), np.int64),
+        bits=np.array([bits] * len(copies) + [1] * len(names), np.int64),
         expected=np.concatenate([of_copies, said[:, :, 0]], axis=1),
-        mask=np.concatenate([np.full(of_copies.shape, whole, np.uint64), said[:, :, 1]], axis=1),
+        mask=np.concatenate([whole, said[:, :, 1]], axis=1),
     )
 
 

@@ -33,7 +33,7 @@ from hwsim.formats import FloatFormat, codes_of
 from hwsim.formats.catalog import looks_like_path
 from hwsim.products import dot
 from hwsim.spec import Unit, Unpromised, unpromised
-from hwsim.tb.job import ANY_NAN, ANY_ZERO, NO_OTHER, BeatOrder, Beside, Script
+from hwsim.tb.job import ANY_NAN, ANY_ZERO, NO_OTHER, BeatOrder, Beside, Script, result_rows
 
 PATTERN = 4093  # a prime, so that patterns of both ports and of beats do not beat together
 PATIENCE, SHORT_PATIENCE = 1000, 300  # cycles in which nothing happens
@@ -132,7 +132,7 @@ class DutDesign(DotDesign):
         return unpromised(self.unit)
 
     def _results(self, suite: Suite, closing: Sequence[Tagged]) -> np.ndarray:
-        """Context, code, and which other codes will do: uint64[results, 3]."""
+        """Context, code, and which other codes will do, as `result_rows` has them."""
         expected = suite.expected or ()
         codes = [expected[item.case] for item in closing]
         nans, minus_zero = self.unpromised.nans, self.unpromised.minus_zero
@@ -142,7 +142,7 @@ class DutDesign(DotDesign):
             for code in codes
         ]  # fmt: skip
         contexts = [item.beat.context for item in closing]
-        return np.array([contexts, codes, others], np.uint64).T
+        return result_rows(contexts, codes, others)
 
     def _beside(self, suite: Suite, closing: Sequence[Tagged]) -> Beside | None:
         """What must stand beside each result: flags, and copies of it; None for a design without either."""

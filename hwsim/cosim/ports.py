@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from hwsim.codewords import WORD, code_array
 from hwsim.model.clock import Beat
 from hwsim.rtl import StreamedDatapath, beat_layout, result_port_layout, top_name
 from hwsim.spec import Pipeline, Specified
@@ -29,7 +30,10 @@ class PortField:
         return word
 
     def take(self, words: np.ndarray) -> np.ndarray:
-        """The only element of the field, of up to 64 bits: of ports, uint32[ports, words], as uint64[ports]."""
+        """The only element of the field: of ports, uint32[ports, words], as uint64[ports]; objects if it is longer."""
+        if self.bits > WORD:
+            rows = [int.from_bytes(row.astype("<u4").tobytes(), "little") for row in words]
+            return code_array([row >> self.offset & (1 << self.bits) - 1 for row in rows], self.bits)
         first, shift = divmod(self.offset, 32)
         found = words[:, first].astype(np.uint64) >> np.uint64(shift)
         for place in range(1, -(-(shift + self.bits) // 32)):
@@ -83,9 +87,10 @@ class PortMap:
         return word
 
     def results(self, words: np.ndarray) -> np.ndarray:
-        """Payloads of the output, uint32[results, words], as uint64[results, 2]: context and code."""
+        """Payloads of the output, uint32[results, words], as `result_rows` has them: context and code."""
         fields = {field.name: field for field in self.output.fields}
-        return np.stack([fields[name].take(words) for name in ("context", "result")], axis=1)
+        context, code = (fields[name].take(words) for name in ("context", "result"))
+        return np.stack([context.astype(code.dtype), code], axis=1)
 
 
 def port_map(unit: Specified, pipeline: Pipeline) -> PortMap:

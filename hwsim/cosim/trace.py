@@ -19,7 +19,7 @@ from hwsim.cosim.traffic import BURST, FULL, Tagged, Traffic, tag
 from hwsim.formats.blocks import one_code
 from hwsim.model.clock import PipelinedUnit
 from hwsim.spec import Pipeline, Specified
-from hwsim.tb.job import READY, RESET, SEEN_MISUSE, SEEN_READY, SEEN_VALID, VALID, Script, Trace
+from hwsim.tb.job import READY, RESET, SEEN_MISUSE, SEEN_READY, SEEN_VALID, VALID, Script, Trace, result_rows
 
 RESET_CYCLES = 2
 
@@ -225,10 +225,10 @@ class _Recorder:
 
     def play(self, suite: Suite, ports: PortMap) -> Play:
         """What was noted; a suite's own expected codes take the place of the model's."""
-        results = np.zeros((len(self.results), 3), np.uint64)
-        results[:, :2] = np.array(self.results, np.uint64).reshape(-1, 2)
+        codes = [code for _, code in self.results]
         if suite.expected is not None:
-            results[:, 1] = np.array(suite.expected, np.uint64)[self.owners]
+            codes = [suite.expected[owner] for owner in self.owners]
+        results = result_rows([context for context, _ in self.results], codes)
         trace = Trace(np.array(self.drive, np.uint8), np.array(self.offered, np.int32), np.array(self.expect, np.uint8))
         beats_offered = tuple(item.beat for item in self.order)
         payloads = [ports.pack(beat) for beat in beats_offered]

@@ -18,7 +18,7 @@ from hwsim.markup import facts, titled
 
 # Every value must be a float64, because that is what `decode` returns.
 FLOAT64_LEAST, FLOAT64_MOST = -1074, 1023
-MOST_BITS = 32  # of a code, but for binary64's
+MOST_BITS = 32  # of a code, but for binary64's and those of fixed formats
 
 
 def nan_codes(value: Any) -> Any:
@@ -147,11 +147,21 @@ class FormatBase(BaseModel):
 
     @property
     def is_binary64(self) -> bool:
-        """Whether it is binary64, the one format with more than 32 bits."""
+        """Whether it is binary64, the one float format with more than 32 bits."""
         return False
 
+    @property
+    def in_float64(self) -> bool:
+        """Whether float64 has every value."""
+        return True
+
+    @property
+    def of_operands(self) -> bool:
+        """Whether factors, scales, elements and conversions can have the format, and not results and addends alone."""
+        return True
+
     @model_validator(mode="after")
-    def _at_most_32_bits(self) -> FormatBase:
-        if self.bits > MOST_BITS and not self.is_binary64:
+    def _short_enough(self) -> FormatBase:
+        if self.bits > MOST_BITS and not (self.is_binary64 or self.twos_complement):
             raise RuleError("fraction_bits", f"makes a code of {self.bits} bits; at most {MOST_BITS}")
         return self

@@ -20,6 +20,10 @@ from hwsim.formats.yamlfile import RuleError
 Scalar = TypeVar("Scalar", bound=np.generic)
 
 
+# What a format that is none of `Kind.of_operands` breaks.
+OF_OPERANDS = "must have at most 32 bits, and no negative number of integer or fraction bits"
+
+
 def reference(value: Any) -> Format:
     """The format that a name, a path, a mapping of keys or a format itself refers to."""
     if isinstance(value, str):
@@ -50,7 +54,14 @@ def as_written(fmt: Format) -> Any:
     return {"name": keys.pop("name"), "kind": fmt.kind, **keys}
 
 
-FormatField = Annotated[Format, PlainValidator(reference), PlainSerializer(as_written)]
+def _operand_format(value: Any) -> Format:
+    fmt = reference(value)
+    if not fmt.of_operands:
+        raise RuleError("", f"{OF_OPERANDS}; {fmt.name} has others")
+    return fmt
+
+
+FormatField = Annotated[Format, PlainValidator(_operand_format), PlainSerializer(as_written)]
 
 
 Size = Annotated[int, Strict(), Field(ge=1, le=1 << 20)]

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hwsim.errors import InputError, InputTypeError
-from hwsim.formats import fast
+from hwsim.formats import fast, wide
 from hwsim.formats.codes import Codes, codes_of, container_dtype, fits_single
 from hwsim.formats.kind import Kind
 from hwsim.formats.parts import worth
@@ -20,7 +20,7 @@ def decode(fmt: Kind, codes: Any, dtype: Any = np.float64) -> NDArray[Any]:
     """The exact value of every code, in the argument's shape (0-d for a scalar). NaNs and infinities are the dtype's.
 
     codes: as `codes_of` takes them; its errors. dtype: float64, or float32, half as long, for a format whose values
-    are binary32 numbers.
+    are binary32 numbers. Of a fixed format of more than 53 bits, values are Fractions, in an array of objects.
     Raises TypeError for another dtype, ValueError for float32 where values do not fit.
     """
     kind = np.dtype(dtype)
@@ -29,6 +29,8 @@ def decode(fmt: Kind, codes: Any, dtype: Any = np.float64) -> NDArray[Any]:
     if kind.itemsize == 4 and not fits_single(fmt):
         raise InputError(f"dtype must be float64 for {fmt.name}, which has values that float32 does not hold")
     checked = codes_of(fmt, codes)
+    if not fmt.in_float64:
+        return wide.decode(fmt, checked)
     if fmt.container_bits > 16:
         return np.asarray(_wide(fmt, checked).astype(kind, copy=False))
     table = _table(fmt, kind)
@@ -81,10 +83,10 @@ def encode(
 
     A NaN gives the canonical NaN, without its sign. A zero, or what rounds to zero, keeps its sign where the format
     has a signed zero. In a format without subnormals the numbers next to zero are +-(1 + 2^-fraction_bits) * 2^-bias;
-    `underflow` of the format says what lies between.
+    `underflow` of the format says what lies between. Fixed formats of more than 53 bits are not rounded to at random.
     Raises ValueError for a policy that does not exist or that asks the format for an infinity, a NaN or a zero that
     it lacks, whatever x is; for a missing number under `error`. TypeError for what is no real number.
     """
     how = choices(fmt, rounding, overflow, missing, random_bits, seed, counter)
-    codes = fast.encode(fmt, x, how) if fast.takes(x) else None
+    codes = fast.encode(fmt, x, how) if fmt.in_float64 and fast.takes(x) else None
     return codes_by(fmt, x, how) if codes is None else codes

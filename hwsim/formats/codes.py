@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hwsim.codewords import WORD
 from hwsim.errors import InputError, InputTypeError
 from hwsim.formats.kind import Fields, Kind
 from hwsim.formats.rounding import Ints
@@ -15,8 +16,10 @@ from hwsim.tensors import as_bits, as_numbers, is_tensor
 Codes = NDArray[np.unsignedinteger[Any]]
 
 
-def container_dtype(fmt: Kind) -> np.dtype[np.unsignedinteger[Any]]:
-    """The dtype that codes are stored in: uint8, uint16, uint32, or of binary64 uint64."""
+def container_dtype(fmt: Kind) -> np.dtype[Any]:
+    """The dtype that codes are stored in: uint8, uint16, uint32, uint64; objects, Python's integers, of more bits."""
+    if fmt.container_bits > WORD:
+        return np.dtype(object)
     if fmt.container_bits > 32:
         return np.dtype(np.uint64)
     if fmt.container_bits > 16:
@@ -42,7 +45,8 @@ def codes_of(fmt: Kind, array: Any, what: str = "codes") -> Codes:
     """Codes as the container's unsigned dtype (`container_dtype`), in the argument's shape.
 
     array: integers (any dtype, Python ints, nested sequences of ints) are codes as stored in the container; those of
-    a fixed format may be negative, as two's complement. Floats of the format's own dtype (`own_dtype`), PyTorch's too,
+    a fixed format may be negative, as two's complement. Of more than 64 bits they are Python's integers, in an array of
+    objects. Floats of the format's own dtype (`own_dtype`), PyTorch's too,
     are taken by their bits. The result may share the argument's memory.
     what: the argument's name in messages.
     Raises TypeError for any other dtype; ValueError for a code out of range or with bits in its padding (tf32 and
@@ -109,7 +113,8 @@ def order_key(fmt: Kind, codes: Any) -> Ints:
     and below for a NaN that has the code of negative zero, or of an exponent format's low end.
     codes: as `codes_of` takes them; its errors.
     """
-    return fmt.order(codes_of(fmt, codes).astype(np.int64) >> fmt.padding)
+    kind = np.int64 if fmt.in_float64 else object
+    return fmt.order(np.asarray(codes_of(fmt, codes).astype(kind) >> fmt.padding))
 
 
 def element(what: str, array: NDArray[Any], wrong: NDArray[np.bool_], show: Any = str) -> str:
@@ -150,7 +155,11 @@ def _from_integers(fmt: Kind, given: NDArray[Any], what: str) -> Codes:
     """Integers, checked against the format's range, in the container's dtype."""
     dtype = container_dtype(fmt)
     full = fmt.container_bits == 8 * dtype.itemsize
-    if given.dtype == dtype and (full or int(given.max(initial=0)) < 1 << fmt.container_bits):
+    if (
+        fmt.container_bits <= WORD
+        and given.dtype == dtype
+        and (full or int(given.max(initial=0)) < 1 << fmt.container_bits)
+    ):
         return given
     low = -(1 << fmt.bits - 1) if fmt.twos_complement else 0
     end = 1 << fmt.container_bits
@@ -158,4 +167,6 @@ def _from_integers(fmt: Kind, given: NDArray[Any], what: str) -> Codes:
     if wrong.any():
         raise InputError(f"{element(what, given, wrong)}: {fmt.name} codes are {low} to {end - 1}")
     # Of what is negative the low bits are the code.
+    if not fmt.in_float64:
+        return np.asarray(given.astype(object) & end - 1, dtype)
     return given.astype(np.int64).astype(dtype) & dtype.type(end - 1) if low else given.astype(dtype)

@@ -105,6 +105,14 @@ class Kind(Protocol):
         """Whether codes are two's complement; of other signed formats they are a sign and a magnitude."""
 
     @property
+    def in_float64(self) -> bool:
+        """Whether float64 has every value; otherwise values are Fractions."""
+
+    @property
+    def of_operands(self) -> bool:
+        """Whether factors, scales, elements and conversions can have the format, and not results and addends alone."""
+
+    @property
     def powers_of_two(self) -> bool:
         """Whether every code is a biased exponent: all values are powers of two, and none is zero."""
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hwsim.errors import InputError
+from hwsim.formats import wide
 from hwsim.formats.codes import Codes, codes_of, container_dtype, element
 from hwsim.formats.exact import exact, numbers_of
 from hwsim.formats.kind import Kind
@@ -66,13 +67,15 @@ def _policies(fmt: Kind, overflow: str, missing: str) -> tuple[Overflow, Missing
     return beyond, _choice("missing", Missing, missing, _missings(fmt), fmt)
 
 
-def decode_reference(fmt: Kind, codes: Any) -> NDArray[np.float64]:
-    """`decode` to float64 by arithmetic on every code, without tables."""
+def decode_reference(fmt: Kind, codes: Any) -> NDArray[Any]:
+    """`decode` to float64, or Fractions, by arithmetic on every code, without tables."""
     return values_of(fmt, codes_of(fmt, codes))
 
 
-def values_of(fmt: Kind, codes: Codes) -> NDArray[np.float64]:
-    """`decode_reference` for an array from `codes_of`. Every step is exact: a format's values are float64s."""
+def values_of(fmt: Kind, codes: Codes) -> NDArray[Any]:
+    """`decode_reference` for an array from `codes_of`. Every step is exact: values are float64s, or Fractions."""
+    if not fmt.in_float64:
+        return wide.decode(fmt, codes)
     return np.asarray(fmt.values(codes.astype(np.int64) >> fmt.padding))
 
 
@@ -94,6 +97,8 @@ def encode_reference(
 def codes_by(fmt: Kind, x: Any, how: Choices) -> Codes:
     """`encode_reference` with its arguments checked."""
     given = numbers_of(x)
+    if not fmt.in_float64:
+        return wide.encode(fmt, given, how.rounding, how.missing)
     rounding = how.rounding.draw(given.size) if isinstance(how.rounding, Stochastic) else how.rounding
     return codes_drawn(fmt, given, rounding, how.overflow, how.missing)
 

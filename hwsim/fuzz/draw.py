@@ -100,6 +100,10 @@ class _UnitDrawer:
             keys["instruction"]["order"] = self._order(groups, lanes)
         if stream.random() < 0.35:
             self._scale(keys, lanes, after)
+        if method == "aligned" and "subgroup" not in keys["sum"] and stream.random() < 0.2:
+            keys["sum"]["subgroup"] = self._subgroup(lanes, own=True)
+        if method in ("sequential", "pairwise") and "subgroup" not in keys["sum"] and stream.random() < 0.15:
+            keys["sum"]["subgroup"] = self._subgroup(lanes, own=False)
         scaled = keys.get("scale", {}).get("at") == "promotion"
         match after:
             case "promotion":
@@ -126,7 +130,9 @@ class _UnitDrawer:
         b = a if stream.random() < 0.4 else formats.factor()
         addends = (formats.result_fixed(),) if fixed else (formats.float(), formats.register(), formats.register())
         if fixed:
-            a, b = (stream.choice(("mxint8", formats.own_fixed(), "e2m1", "e3m2")) for _ in "ab")
+            a, b = (
+                stream.choice(("mxint8", formats.own_fixed(), "e2m1", "e3m2", formats.finite_float())) for _ in "ab"
+            )
         return {
             "a": a, "b": b, "addend": stream.choice(("none", *addends)), **self._some(0.15, daz=True),
             **self._some(0.2, zeros="positive"), **self._some(0.15, convert=formats.register()),
@@ -189,7 +195,7 @@ class _UnitDrawer:
     def _scale(self, keys: Keys, lanes: int, after: str) -> None:
         stream, formats = self.stream, self.formats
         places = ["product", "product"]
-        places += ["subgroup", "subgroup"] if keys["sum"]["method"] == "aligned" else []
+        places += ["subgroup", "subgroup"] if keys["sum"]["method"] != "even-odd" else []
         at = stream.choice([*places, *(["promotion", "promotion"] if after == "promotion" else [])])
         lengths = [count for count in range(1, lanes + 1) if lanes % count == 0] + [lanes * 2, lanes * 3, lanes * 6]
         fmt = formats.power if at == "product" else stream.choice((formats.any, lambda: "f32", lambda: "ue4m3"))
@@ -200,9 +206,17 @@ class _UnitDrawer:
             **({} if at == "product" and stream.random() < 0.5 else {"at": at}),
         }
         if at == "subgroup":
-            each = stream.choice([count for count in range(1, lanes + 1) if lanes % count == 0])
-            subgroup = {"lanes": each, "method": "exact", "exponent": "scales"}
-            keys["sum"]["subgroup"] = subgroup | self._some(0.4, cancelled="count")
+            own = keys["sum"]["method"] == "aligned" and stream.random() < 0.4
+            keys["sum"]["subgroup"] = self._subgroup(lanes, own=own)
+
+    def _subgroup(self, lanes: int, *, own: bool) -> Keys:
+        """Sums of parts of a group. own: in windows of their own, or exact."""
+        stream = self.stream
+        keys: Keys = {"lanes": stream.choice([count for count in range(1, lanes + 1) if lanes % count == 0])}
+        keys |= self._some(0.4, cancelled="count")
+        if not own:
+            return keys | {"method": "exact", "exponent": "scales"}
+        return keys | {"method": "aligned", "fraction_bits": self._bits(), **self._some(0.8, lost=stream.choice(LOST))}
 
     def _late(self, keys: Keys) -> None:
         stream, some = self.stream, self._some

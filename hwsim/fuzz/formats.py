@@ -88,7 +88,23 @@ class FormatDrawer:
     def result_fixed(self) -> Any:
         """A fixed format that exact sums are rounded to."""
         bits = self.stream.randint(3, 24)
-        return self.stream.choice(("i32", _fixed(bits, 2), self.own_fixed()))
+        return self.stream.choice(("i32", _fixed(bits, 2), self.own_fixed(), self.placed_fixed(), self.placed_fixed()))
+
+    def placed_fixed(self) -> Keys:
+        """A fixed format of up to 140 bits, whose point may stand outside of them."""
+        stream = self.stream
+        bits = stream.choice((stream.randint(1, 31), stream.randint(31, 66), stream.randint(66, 139)))
+        fraction = stream.choice((stream.randint(-8, 12), stream.randint(-8, 12), stream.randint(-40, 150)))
+        return _fixed(bits - fraction, fraction)
+
+    def finite_float(self) -> Keys:
+        """A float of a user's own with neither NaN nor infinity."""
+        exponent_bits = self.stream.randint(1, 5)
+        fraction_bits = self.stream.randint(1, 3)
+        return {
+            "name": f"finite-e{exponent_bits}m{fraction_bits}", "kind": "float", "exponent_bits": exponent_bits,
+            "fraction_bits": fraction_bits, "bias": (1 << exponent_bits - 1) - 1, "nan": [], "infinities": False,
+        }  # fmt: skip
 
     def own_power(self) -> Keys:
         """A power of two of a user's own."""
@@ -101,7 +117,7 @@ class FormatDrawer:
 
 
 def _fixed(integers: int, fraction: int) -> Keys:
-    name = f"own-i{integers}f{fraction}"
+    name = f"own-i{integers}f{fraction}".replace("-i-", "-im").replace("f-", "fm")
     return {"name": name, "kind": "fixed", "integer_bits": integers, "fraction_bits": fraction}
 
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from hwsim.cases.case import Case
 from hwsim.cases.drawing import Stream
+from hwsim.codewords import objects
 from hwsim.cosim.bulk import BulkUnit, compare
 from hwsim.cosim.design import Play, Suite
 from hwsim.cosim.play import play_simulated
@@ -23,9 +24,9 @@ from hwsim.cosim.unitdesign import UnitDesign
 from hwsim.fuzz.draw import DrawnUnit
 from hwsim.fuzz.operands import TiledCases
 from hwsim.fuzz.payloads import payload_words
-from hwsim.tb.job import Script, SuiteOutcome, Trace
+from hwsim.tb.job import Script, SuiteOutcome, Trace, result_rows
 
-Codes = NDArray[np.int64]
+Codes = NDArray[np.object_]  # of any length; below 0 what is no code
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,7 @@ class RecordedTile:
     @property
     def codes(self) -> Codes:
         """The cycle-level model's result of every case: (cases,)."""
-        found = np.full(len(self.cases), -1, np.int64)
+        found = np.full(len(self.cases), -1, object)
         found[list(self.play.owners)] = self.play.script.results[:, 1]
         return found
 
@@ -68,7 +69,7 @@ def tiled_script(recorded: RecordedTile, tiles: int, expected: Sequence[Codes]) 
     rows, owners = len(recorded.order), recorded.play.owners
     contexts = np.broadcast_to(recorded.play.script.results[:, 0], (tiles, len(owners)))
     codes = np.stack([expected[owner] for owner in owners], axis=1)
-    results = np.stack([contexts, codes, np.zeros_like(codes)], axis=2).reshape(-1, 3)
+    results = result_rows(contexts.ravel(), codes.ravel())
     firsts = rows * np.arange(tiles, dtype=np.int32)[:, None]
     offered = np.where(trace.offered >= 0, trace.offered + firsts, -1).astype(np.int32).ravel()
     drive, seen = np.tile(trace.drive, tiles), np.tile(trace.expect, tiles)
@@ -113,4 +114,4 @@ def alone_in_bulk(drawn: DrawnUnit, design: UnitDesign, cases: Sequence[Case]) -
             answers = device.run(script.promise.drive, script.promise.offered, words)
         got = design.ports.results(answers.results)
         found.append(int(got[0, 1]) if len(got) else -2)
-    return np.array(found, np.int64)
+    return objects(found)

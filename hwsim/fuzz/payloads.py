@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,8 +15,8 @@ from hwsim.cosim.traffic import Tagged
 from hwsim.fuzz.operands import TiledCases
 from hwsim.spec import Unit
 
-Elements = NDArray[np.uint64]  # of one field of a beat: (tiles, elements)
-WORD = np.uint64(0xFFFF_FFFF)
+Elements = NDArray[Any]  # of one field of a beat: (tiles, elements), uint64, or objects of codes that are longer
+WORD = 0xFFFF_FFFF
 
 
 def payload_words(unit: Unit, ports: PortMap, order: Sequence[Tagged], cases: TiledCases) -> NDArray[np.uint32]:
@@ -37,7 +38,7 @@ def _elements(unit: Unit, batch: Batch, item: Tagged) -> Iterator[tuple[str, Ele
     yield "a", _unsigned(batch.a[:, here])
     yield "b", _unsigned(batch.b[:, here])
     c = _unsigned(batch.c[:, None])
-    yield "c", c if item.beat.first else ~c & np.uint64(addend_mask(unit))
+    yield "c", c if item.beat.first else ~c & addend_mask(unit)
     if unit.scale is not None and batch.scale_a is not None and batch.scale_b is not None:
         sides = (("a", batch.scale_a), ("b", batch.scale_b))
         for (side, codes), length in zip(sides, block_lengths(unit), strict=True):
@@ -47,16 +48,20 @@ def _elements(unit: Unit, batch: Batch, item: Tagged) -> Iterator[tuple[str, Ele
         yield name, np.full((len(batch), 1), int(getattr(item.beat, name)), np.uint64)
 
 
-def _unsigned(codes: NDArray[np.integer]) -> Elements:
-    return codes.astype(np.uint64)
+def _unsigned(codes: NDArray[Any]) -> Elements:
+    return codes if codes.dtype == object else codes.astype(np.uint64)
 
 
 def _place(words: NDArray[np.uint64], field: PortField, elements: Elements) -> None:
     """Put a field's elements into payloads, uint64[tiles, words] of 32 bits each."""
-    mask = np.uint64((1 << field.bits) - 1)
+    mask = (1 << field.bits) - 1
     for index in range(field.count):
         first, shift = divmod(field.offset + index * field.bits, 32)
         value = elements[:, index] & mask
-        words[:, first] |= value << np.uint64(shift) & WORD
+        words[:, first] |= _low_word(value << shift)
         for place in range(1, -(-(shift + field.bits) // 32)):
-            words[:, first + place] |= value >> np.uint64(32 * place - shift) & WORD
+            words[:, first + place] |= _low_word(value >> 32 * place - shift)
+
+
+def _low_word(values: NDArray[Any]) -> NDArray[np.uint64]:
+    return (values & WORD).astype(np.uint64)

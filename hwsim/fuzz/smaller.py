@@ -32,6 +32,7 @@ MOST_SECONDS = 60.0  # that shrinking a unit may take
 # Keys that a unit can do without, each with those that go with it.
 OPTIONAL: tuple[tuple[Path, ...], ...] = (
     (("promotion",),), (("late",), ("sum", "addend"), ("instruction", "start")), (("scale",), ("sum", "subgroup")),
+    (("sum", "subgroup"),), (("sum", "subgroup", "lost"),),
     (("scale",), ("promotion",)), (("operands", "addend"),), (("instruction", "order"),), (("instruction", "start"),),
     (("instruction", "chain"),), (("operands", "convert"),), (("operands", "daz"),), (("operands", "zeros"),),
     (("scale", "at"), ("sum", "subgroup")), (("sum", "lost"),), (("sum", "zero_terms"),), (("sum", "max_exp_floor"),),
@@ -244,11 +245,11 @@ def simplest_case(drawn: DrawnUnit, found: SideMismatch) -> SideMismatch:
 
 
 def _asked(drawn: DrawnUnit, side: Side) -> Callable[[Sequence[Case]], np.ndarray] | None:
-    """What a side returns for cases, int64 (cases,); None for one that is not asked for cases alone."""
+    """What a side returns for cases, (cases,); None for one that is not asked for cases alone."""
     unit = drawn.unit
 
     def of_batches(codes: Callable[[Batch], np.ndarray]) -> Callable[[Sequence[Case]], np.ndarray]:
-        return lambda cases: np.concatenate([codes(one).astype(np.int64) for one in batches(unit, cases)])
+        return lambda cases: np.concatenate([codes(one).astype(object) for one in batches(unit, cases)])
 
     match side:
         case "kernels":

@@ -14,6 +14,7 @@ import numpy as np
 from hwsim.c import supports as in_c
 from hwsim.cases.batch import Batch
 from hwsim.cases.case import Case, dot
+from hwsim.codewords import objects
 from hwsim.cosim.unitdesign import UnitDesign, unit_design
 from hwsim.errors import ToolMissing
 from hwsim.formats import container_dtype
@@ -223,7 +224,7 @@ class Trial:
     @cached_property
     def _of_c(self) -> list[Codes]:
         library = UnitInMachineCode(self.unit)
-        return [library.codes(batch).astype(np.int64) for batch in self.cases.slots]
+        return [library.codes(batch).astype(object) for batch in self.cases.slots]
 
     def _kernels(self) -> Iterator[SideDifference]:
         """Kernels against the model: the first tiles."""
@@ -267,7 +268,7 @@ class Trial:
         got = np.empty((m, n), container_dtype(unit.output))
         operands = ProductOperands(unit, batch.a[:m], batch.b[:n].T, c, *sides)
         multiply(self.kernel.general, operands, got, lambda _: None, 1)
-        yield from _differing(cases, want, got.ravel().astype(np.int64))
+        yield from _differing(cases, want, got.ravel().astype(object))
 
     @cached_property
     def design(self) -> UnitDesign:
@@ -307,7 +308,7 @@ class Trial:
 def codes_of_model(unit: Unit, batch: Batch) -> Codes:
     """The model's results: (cases,)."""
     definition = Definition(unit)
-    return np.array([dot(definition, case).code for case in batch.cases()], np.int64)
+    return objects([dot(definition, case).code for case in batch.cases()])
 
 
 def codes_of_kernel(unit: Unit, kernel: AnyKernel, batch: Batch) -> Codes:
@@ -315,7 +316,7 @@ def codes_of_kernel(unit: Unit, kernel: AnyKernel, batch: Batch) -> Codes:
     if batch.a.shape[1] > kernel.longest:
         return codes_of_model(unit, batch)
     scales = None if batch.scale_a is None or batch.scale_b is None else (batch.scale_a, batch.scale_b)
-    return multiply_pairs(kernel, batch.a, batch.b, batch.c, scales).astype(np.int64)
+    return multiply_pairs(kernel, batch.a, batch.b, batch.c, scales).astype(object)
 
 
 def _differing(batch: Batch, want: Codes, got: Codes) -> Iterator[SideDifference]:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import assert_never
 
-from hwsim.kernels.extents import exponent_range
+from hwsim.kernels.extents import exponent_range, extent
 from hwsim.kernels.late_kernel import LateKernel, late_vectors_of
+from hwsim.kernels.lost import lost_number
 from hwsim.kernels.read_aligned import ReadingKernel, lacks_reading
 from hwsim.kernels.scaled_kernel import ScaledKernel, dots_layout
 from hwsim.kernels.vectors import vectors_of
@@ -13,6 +15,7 @@ from hwsim.kernels.window_kernel import WindowKernel
 from hwsim.kernels.windows import (
     MOST_BITS,
     WindowNumbers,
+    growth_of,
     places_before,
     places_of,
     scale_fraction,
@@ -21,6 +24,7 @@ from hwsim.kernels.windows import (
 )
 from hwsim.kernels.words import words_lack
 from hwsim.spec import AlignedSum, LateInWindow, ReadAlignedSum, Unit
+from hwsim.spec.sums import ExactSubgroup, WindowSubgroup
 
 
 def lacks(unit: Unit, rule: AlignedSum) -> Iterator[str]:
@@ -33,8 +37,16 @@ def lacks(unit: Unit, rule: AlignedSum) -> Iterator[str]:
         yield from lacks_reading(unit, rule)
     if rule.subgroup is None:
         return
-    if _subgroup_bits(unit, rule, rule.subgroup.lanes) > MOST_BITS:
-        yield f"sum.subgroup.lanes: {rule.subgroup.lanes} (exact sums that do not fit 64 bits)"
+    match rule.subgroup:
+        case ExactSubgroup(lanes=lanes):
+            if _subgroup_bits(unit, rule, lanes) > MOST_BITS:
+                yield f"sum.subgroup.lanes: {lanes} (exact sums that do not fit 64 bits)"
+        case WindowSubgroup(fraction_bits=bits):
+            wide = max(bits + _scale_widths(unit), rule.fraction_bits + _scale_places(unit))
+            if wide + 2 + growth_of(unit) > MOST_BITS:
+                yield f"sum.subgroup.fraction_bits: {bits} (a window that does not fit 64 bits)"
+        case _:
+            assert_never(rule.subgroup)
 
 
 def kernel(unit: Unit, rule: AlignedSum) -> WindowKernel:
@@ -56,8 +68,11 @@ def aligned_numbers(unit: Unit, rule: AlignedSum) -> WindowNumbers:
             subgroup=rule.subgroup.lanes,
             subgroup_fraction=_scale_bits(unit),
             subgroup_least=_least_product(unit),
+            subgroup_scaled=int(unit.scale is not None and unit.scale.at == "subgroup"),
             count_cancelled=int(rule.subgroup.cancelled == "count"),
         )
+    if isinstance(rule.subgroup, WindowSubgroup):
+        numbers = numbers._replace(own_bits=rule.subgroup.fraction_bits, own_lost=lost_number(rule.subgroup.lost))
     if isinstance(unit.late, LateInWindow):
         numbers = numbers._replace(zero_exp=exponent_range(unit.result.format)[0])
     return numbers
@@ -68,13 +83,24 @@ def _least_product(unit: Unit) -> int:
 
 
 def _scale_bits(unit: Unit) -> int:
-    """Fraction bits of both scales' product."""
-    return 0 if unit.scale is None else sum(scale_fraction(side.format) for side in (unit.scale.a, unit.scale.b))
+    """Fraction bits of the product of both scales of subgroups."""
+    if unit.scale is None or unit.scale.at != "subgroup":
+        return 0
+    return sum(scale_fraction(side.format) for side in (unit.scale.a, unit.scale.b))
+
+
+def _scale_widths(unit: Unit) -> int:
+    """Bits of the product of both scales of subgroups."""
+    if unit.scale is None or unit.scale.at != "subgroup":
+        return 0
+    return sum(extent(side.format).bits for side in (unit.scale.a, unit.scale.b))
 
 
 def _scale_places(unit: Unit) -> int:
-    """How many places the significands of both scales have before their point."""
-    return 0 if unit.scale is None else sum(places_of(side.format) for side in (unit.scale.a, unit.scale.b))
+    """How many places the significands of both scales of subgroups have before their point."""
+    if unit.scale is None or unit.scale.at != "subgroup":
+        return 0
+    return sum(places_of(side.format) for side in (unit.scale.a, unit.scale.b))
 
 
 def _subgroup_bits(unit: Unit, rule: AlignedSum, lanes: int) -> int:

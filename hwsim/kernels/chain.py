@@ -13,7 +13,8 @@ from hwsim.compiled import compiled, inlined
 from hwsim.kernels.codes import Floats
 from hwsim.kernels.extents import exponent_range
 from hwsim.kernels.floats import RoundingTarget, round_to, sum_in
-from hwsim.kernels.group import NAN_EXP, GroupTerms, Lanes, group_sum
+from hwsim.kernels.group import group_sum
+from hwsim.kernels.groupterms import NAN_EXP, GroupTerms, Lanes
 from hwsim.kernels.integers import Int64s
 from hwsim.kernels.packed import WindowOperand
 from hwsim.kernels.windows import ALIGNED, LATER, WindowNumbers

@@ -15,9 +15,11 @@ from typing import NamedTuple
 import numpy as np
 
 from hwsim.formats import FixedFormat
+from hwsim.kernels import fixed_kernel
 from hwsim.kernels.codes import Floats
 from hwsim.kernels.exact_sums import Reach, Segments, SumKind, narrow_sums, wide_sums
 from hwsim.kernels.extents import Extent, extent, products_of, scaled_products
+from hwsim.kernels.fixed_kernel import FixedKernel
 from hwsim.kernels.float_kernel import FloatKernel, Partial, float_lacks
 from hwsim.kernels.floats import ANY_RANGE, FIXED_BITS, fixed_range
 from hwsim.kernels.levels import levels_for
@@ -68,7 +70,21 @@ def plan_of(span: int, products: int, shared: int | None = None) -> SumPlan:
 
 
 def lacks(unit: Unit, rule: ExactSum) -> Iterator[str]:
-    """What this kernel does not hold, as keys with their values."""
+    """What neither of the kernels holds, as keys with their values."""
+    if not as_integers(unit):
+        yield from _float_sums_lack(unit, rule)
+
+
+def as_integers(unit: Unit) -> bool:
+    """Whether a unit's sums are integers: where floats do not hold them, and two words do."""
+    if isinstance(unit.sum, ExactSum) and not any(_float_sums_lack(unit, unit.sum)):
+        return False
+    return not any(fixed_kernel.lacks(unit))
+
+
+def _float_sums_lack(unit: Unit, rule: ExactSum) -> Iterator[str]:
+    if rule.subgroup is not None:
+        yield "sum.subgroup"
     if rule.product_limit is not None:
         yield f"sum.product_limit: {rule.product_limit}"
     yield from float_lacks(unit)
@@ -78,8 +94,10 @@ def lacks(unit: Unit, rule: ExactSum) -> Iterator[str]:
         yield f"result.overflow: wrap (of sums of {LONG} products, which do not fit {FIXED_BITS} bits)"
 
 
-def kernel(unit: Unit, rule: ExactSum) -> ExactKernel:
+def kernel(unit: Unit, rule: ExactSum) -> ExactKernel | FixedKernel:
     """The kernel of a unit of this method that lacks nothing."""
+    if isinstance(unit.result.format, FixedFormat) and as_integers(unit):
+        return FixedKernel(unit, unit.result.format)
     return ExactKernel(unit, rule)
 
 

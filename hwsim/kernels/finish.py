@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from hwsim.compiled import Callback, inlined, row_at
 from hwsim.kernels.floats import RoundingTarget, add_odd, fma_odd, round_in, settled, sum_in
-from hwsim.kernels.group import power
+from hwsim.kernels.groupterms import power
 from hwsim.kernels.integers import Int32s, Int64s, int32, int64
 from hwsim.kernels.lanes import NO_EXP
 from hwsim.kernels.lost import CEIL, FLOOR, JAM

@@ -9,158 +9,30 @@ What every group calls is inlined: a call hands over some fifty numbers, which t
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
-
-import numpy as np
 
 from hwsim.compiled import compiled, inlined
-from hwsim.kernels.integers import Int64s, int64
+from hwsim.kernels.groupterms import (
+    NAN_EXP,
+    GroupTerms,
+    Lanes,
+    as_number,
+    beyond_limit,
+    cut_number,
+    leading,
+    merged,
+    number_exp,
+    number_loses,
+    product_exp,
+    special,
+    special_number,
+    wide_number,
+)
+from hwsim.kernels.integers import int64
 from hwsim.kernels.lanes import NO_EXP
 from hwsim.kernels.lost import cut, loses
+from hwsim.kernels.partsums import parts_of
 from hwsim.kernels.windows import NO_LIMIT, UNCUT, WindowNumbers
-from hwsim.kernels.words import (
-    CLASS_SHIFT,
-    EXP_MASK,
-    EXP_OFFSET,
-    EXP_SHIFT,
-    FINITE,
-    NAN,
-    NEGATIVE_SHIFT,
-    SIG_MASK,
-    Words,
-)
-
-# The exponent of a scale that is NaN.
-NAN_EXP = 1 << 20
-# Exponents of float64 that a power of two is made of.
-F64_BIAS, F64_FRACTION = 1023, 52
-# A float64 holds a sum at that exponent, and at its negative; results are within MOST_EXPONENT of `floats`.
-FAR = 900
-
-
-class GroupTerms(NamedTuple):
-    """A group's products, or scaled sums: significands, exponents, and signs, 1 of negative ones. int64 of lanes."""
-
-    sigs: Int64s
-    exps: Int64s
-    signs: Int64s
-
-
-class Lanes(NamedTuple):
-    """A group's factors and scales. a, b: words. scales: exponents of products' scales, NAN_EXP for NaN.
-
-    scale_a, scale_b: words of the scales, for subgroups.
-    """
-
-    a: Words
-    b: Words
-    scales: Int64s
-    scale_a: Words
-    scale_b: Words
-
-
-@inlined
-def power(exp: int) -> float:
-    """2^exp as a float64, exp within -1022 and 1023."""
-    return np.int64((exp + F64_BIAS) << F64_FRACTION).view(np.float64)
-
-
-@compiled
-def leading(sig: int) -> int:
-    """Where the leading one of a number above 0 stands. sig below 2^62."""
-    exp = math.frexp(float(sig))[1] - 1
-    # The conversion may have rounded up to the next power of two.
-    return exp - 1 if sig >> exp == 0 else exp
-
-
-@compiled
-def number_exp(x: float, emin: int) -> int:
-    """The exponent of a finite number other than zero, at least emin."""
-    return max(math.frexp(x)[1] - 1, emin)
-
-
-@compiled
-def cut_number(x: float, shift: int, lost: int) -> int:
-    """x * 2^shift as an integer, its lost bits as `sum.lost` says, with its sign. Below 2^62; x is a float64."""
-    if x == 0:
-        return 0
-    fraction, exp = math.frexp(abs(x))
-    return cut(int(fraction * 2.0**53), 53 - exp - shift, x < 0, lost)
-
-
-@compiled
-def number_loses(x: float, shift: int) -> bool:
-    """Whether `cut_number` cuts a 1 off the magnitude of x * 2^shift."""
-    if x == 0:
-        return False
-    fraction, exp = math.frexp(abs(x))
-    return loses(int(fraction * 2.0**53), 53 - exp - shift)
-
-
-@compiled
-def wide_number(total: int, exp: int, sticky: bool) -> float:
-    """total * 2^exp as a float64, rounded to odd. |total| below 2^62.
-
-    One more rounding, to 51 bits or fewer, is then as if it were the only one.
-    sticky: the magnitude is more than that, by less than any place that such a rounding looks at.
-    """
-    size, up = abs(total), int64(0)
-    if size >= 1 << 53:
-        low = size & 1023
-        size = (size >> 10 | int(low != 0 or sticky)) << 10
-    elif sticky:
-        up = int64(52 - leading(size))
-        size = size << up | 1
-    # So far away, nothing but the sign tells in a result: all formats end long before.
-    value = math.ldexp(float(size), min(max(exp, -FAR), FAR) - up)
-    return -value if total < 0 else value
-
-
-@compiled
-def special(a: int, b: int) -> int:
-    """What a product with an infinite or NaN factor is: 2 for NaN, 1 or -1 for an infinity, 0 for a number."""
-    kind_a, kind_b = a >> CLASS_SHIFT, b >> CLASS_SHIFT
-    if kind_a == FINITE and kind_b == FINITE:
-        return 0
-    if kind_a == NAN or kind_b == NAN:
-        return 2
-    if (kind_a == FINITE and a & SIG_MASK == 0) or (kind_b == FINITE and b & SIG_MASK == 0):
-        return 2
-    return -1 if ((a ^ b) >> NEGATIVE_SHIFT) & 1 else 1
-
-
-@compiled
-def merged(before: int, new: int) -> int:
-    """Two special terms together; 0 is none."""
-    if before == 0 or new == 0:
-        return before + new
-    return before if before == new else 2
-
-
-@inlined
-def special_number(x: float) -> int:
-    """What a float64 is, as `special` has it."""
-    return 2 if x != x else 0 if not math.isinf(x) else 1 if x > 0 else -1
-
-
-@compiled
-def as_number(kind: int) -> float:
-    """A special term as a float64."""
-    return np.nan if kind == 2 else np.inf if kind == 1 else -np.inf
-
-
-@inlined
-def beyond_limit(rule: WindowNumbers, sig: int, exp: int, minus: bool) -> int:
-    """What a product of numbers is: an infinity from `sum.product_limit` on, as `special` has it; 0 for a number."""
-    if rule.limit == NO_LIMIT or sig == 0 or leading(sig) + exp - rule.product_fraction < rule.limit:
-        return 0
-    return -1 if minus else 1
-
-
-@inlined
-def product_exp(x: int, y: int) -> int:
-    """The exponent of a product, of words."""
-    return ((x >> EXP_SHIFT) & EXP_MASK) + ((y >> EXP_SHIFT) & EXP_MASK) - 2 * EXP_OFFSET
+from hwsim.kernels.words import CLASS_SHIFT, NEGATIVE_SHIFT, SIG_MASK
 
 
 @inlined
@@ -186,51 +58,6 @@ def special_products(rule: WindowNumbers, lanes: Lanes, terms: GroupTerms) -> in
             kind = beyond_limit(rule, terms.sigs[lane], terms.exps[lane], terms.signs[lane] == 1)
         specials = merged(specials, kind)
     return specials
-
-
-@compiled
-def subgroups(rule: WindowNumbers, lanes: Lanes, terms: GroupTerms) -> tuple[int, int]:
-    """The scaled sums of a group's parts become its terms.
-
-    Returns what is special among them, and the largest exponent of sums that cancel and count, or NO_EXP.
-    """
-    specials, cancelled = 0, int64(NO_EXP)
-    for part in range(rule.lanes // rule.subgroup):
-        first = part * rule.subgroup
-        total, negatives, kind, ones = int64(0), int64(0), 0, int64(0)
-        for lane in range(first, first + rule.subgroup):
-            x, y = int64(lanes.a[lane]), int64(lanes.b[lane])
-            exp, sig = product_exp(x, y), (x & SIG_MASK) * (y & SIG_MASK)
-            size = sig << (exp - rule.subgroup_least)
-            minus = ((x ^ y) >> NEGATIVE_SHIFT) & 1
-            mine = special(x, y)
-            kind = merged(kind, mine if mine != 0 else beyond_limit(rule, sig, exp, minus == 1))
-            negatives += minus
-            ones |= sig
-            total += -size if minus else size
-        x, y = int64(lanes.scale_a[first]), int64(lanes.scale_b[first])
-        sign = int64(total < 0) if total != 0 else int64(negatives == rule.subgroup)
-        sig = abs(total)
-        if kind != 0:
-            sign = int64(kind == -1)
-        # A number, an infinity or a NaN, times one scale and then the other.
-        for scale in (x, y):
-            scale_kind, scale_sig = scale >> CLASS_SHIFT, scale & SIG_MASK
-            sign ^= (scale >> NEGATIVE_SHIFT) & 1
-            if kind == 2 or scale_kind == NAN:
-                kind = 2
-            elif kind != 0 or scale_kind != FINITE:
-                mine_is_zero = kind == 0 and sig == 0
-                its_is_zero = scale_kind == FINITE and scale_sig == 0
-                kind = 2 if mine_is_zero or its_is_zero else 1
-            sig *= scale_sig
-        if kind == 1 and sign:
-            kind = -1
-        terms.sigs[part], terms.signs[part], terms.exps[part] = sig, sign, product_exp(x, y)
-        if rule.count_cancelled and total == 0 and ones != 0 and x & SIG_MASK and y & SIG_MASK:
-            cancelled = max(cancelled, terms.exps[part])
-        specials = merged(specials, kind)
-    return specials, cancelled
 
 
 @inlined
@@ -341,8 +168,7 @@ def group_sum(rule: WindowNumbers, lanes: Lanes, terms: GroupTerms, c: float, em
     count, fine, cancelled = rule.lanes, rule.product_fraction, int64(NO_EXP)
     if rule.subgroup:
         count = rule.lanes // rule.subgroup
-        kind, cancelled = subgroups(rule, lanes, terms)
-        fine = rule.subgroup_fraction - rule.subgroup_least + rule.product_fraction
+        kind, cancelled, fine = parts_of(rule, lanes, terms)
     else:
         kind = products(rule, lanes, terms)
     if with_c or rule.late:

@@ -17,7 +17,7 @@ from hwsim.kernels.chain import GroupRules
 from hwsim.kernels.codes import Floats
 from hwsim.kernels.finish import TARGET_NUMBERS, WIDE, target_at
 from hwsim.kernels.floats import round_in, settled
-from hwsim.kernels.group import GroupTerms, Lanes, power
+from hwsim.kernels.groupterms import GroupTerms, Lanes, power
 from hwsim.kernels.integers import Int32s, Int64s, int32, int64
 from hwsim.kernels.lanes import NO_EXP
 from hwsim.kernels.packed import WindowOperand

@@ -16,6 +16,8 @@ from hwsim.spec import PairwiseSum, Unit
 
 def lacks(unit: Unit, rule: PairwiseSum) -> Iterator[str]:
     """What this kernel does not hold, as keys with their values."""
+    if rule.subgroup is not None:
+        yield "sum.subgroup"
     yield from additions_lack(unit, rule)
 
 

@@ -26,26 +26,23 @@ from hwsim.kernels.chain import (
 from hwsim.kernels.codes import Floats
 from hwsim.kernels.extents import exponent_range
 from hwsim.kernels.floats import RD, RNE, add_odd, round_to, sum_in
-from hwsim.kernels.group import (
+from hwsim.kernels.group import largest, products, window_sum, zero_of
+from hwsim.kernels.groupterms import (
     FAR,
     GroupTerms,
     Lanes,
     as_number,
     cut_number,
-    largest,
     leading,
     merged,
     number_exp,
     power,
-    products,
     special_number,
-    subgroups,
-    window_sum,
-    zero_of,
 )
 from hwsim.kernels.integers import Int64s, int64
 from hwsim.kernels.lanes import NO_EXP
 from hwsim.kernels.packed import WindowOperand
+from hwsim.kernels.partsums import parts_of
 from hwsim.kernels.window_kernel import WindowKernel
 from hwsim.kernels.windows import ALIGNED, WindowNumbers
 from hwsim.spec import ReadAlignedSum, Unit
@@ -142,8 +139,7 @@ def reading_sum(
     count, fine, cancelled = rule.lanes, rule.product_fraction, int64(NO_EXP)
     if rule.subgroup:
         count = rule.lanes // rule.subgroup
-        kind, cancelled = subgroups(rule, lanes, terms)
-        fine = rule.subgroup_fraction - rule.subgroup_least + rule.product_fraction
+        kind, cancelled, fine = parts_of(rule, lanes, terms)
     else:
         kind = products(rule, lanes, terms)
     if with_c:

@@ -28,6 +28,7 @@ from hwsim.kernels.window_kernel import WindowKernel
 from hwsim.kernels.windows import WindowNumbers, scale_fraction
 from hwsim.kernels.words import words_of
 from hwsim.spec import AlignedSum, Unit
+from hwsim.spec.sums import ExactSubgroup
 
 # Of integers of 16 bits with signs, of an exact sum, and of a float64.
 FACTOR_BITS, SUM_BITS, FLOAT64_BITS = 15, 31, 53
@@ -41,7 +42,12 @@ FARTHEST = 200
 def dots_layout(unit: Unit, rule: AlignedSum) -> DotsLayout | None:
     """The vectors that hold the scaled sums of a unit; None where none do."""
     scale, lanes = unit.scale, unit.instruction.lanes
-    if rule.subgroup is None or scale is None or unit.late is not None or unit.promotion is not None:
+    if (
+        not isinstance(rule.subgroup, ExactSubgroup)
+        or scale is None
+        or unit.late is not None
+        or unit.promotion is not None
+    ):
         return None
     if rule.zero_terms != "skip" or rule.zero != "positive" or rule.product_limit is not None:
         return None

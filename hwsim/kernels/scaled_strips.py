@@ -17,7 +17,8 @@ from hwsim.kernels.codes import Floats
 from hwsim.kernels.dots import DotsLayout, dots
 from hwsim.kernels.finish import TARGET_NUMBERS, WIDE, target_at
 from hwsim.kernels.floats import round_in, round_to, settled
-from hwsim.kernels.group import GroupTerms, Lanes, group_sum, power
+from hwsim.kernels.group import group_sum
+from hwsim.kernels.groupterms import GroupTerms, Lanes, power
 from hwsim.kernels.integers import Int32s, Int64s, int32, int64
 from hwsim.kernels.lanes import NO_EXP
 from hwsim.kernels.packed import Bytes, Flags, WindowOperand, aligned_bytes

@@ -15,6 +15,8 @@ from hwsim.spec import SequentialSum, Unit
 
 def lacks(unit: Unit, rule: SequentialSum) -> Iterator[str]:
     """What this kernel does not hold, as keys with their values."""
+    if rule.subgroup is not None:
+        yield "sum.subgroup"
     if carrier_of(unit, rule) is None:
         yield from additions_lack(unit, rule)
 

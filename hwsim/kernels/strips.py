@@ -21,7 +21,8 @@ from hwsim.kernels.chain import ADDED_LATE, PLAIN, ChainNumbers, GroupRules
 from hwsim.kernels.codes import Floats
 from hwsim.kernels.finish import WIDE, Row, addend_exps, all_usual, single_exps
 from hwsim.kernels.floats import RoundingTarget, round_to
-from hwsim.kernels.group import NAN_EXP, GroupTerms, Lanes, group_sum
+from hwsim.kernels.group import group_sum
+from hwsim.kernels.groupterms import NAN_EXP, GroupTerms, Lanes
 from hwsim.kernels.integers import Int32s, Int64s
 from hwsim.kernels.lanes import NO_EXP, group
 from hwsim.kernels.packed import WindowOperand

@@ -22,7 +22,7 @@ from hwsim.kernels.chain import (
 from hwsim.kernels.codes import Floats, codes_of, values_of
 from hwsim.kernels.extents import exponent_range
 from hwsim.kernels.finish import WIDE, commit_of, finish_of, finish_single_of
-from hwsim.kernels.group import NAN_EXP
+from hwsim.kernels.groupterms import NAN_EXP
 from hwsim.kernels.integers import Int64s
 from hwsim.kernels.kernel import WORD, Rows
 from hwsim.kernels.order import lane_indices

@@ -20,6 +20,8 @@ MOST_BITS = 62
 NO_LIMIT = 1 << 20
 # Of `addend`: there is none; it is aligned; there is none at first, and later the result of the group before.
 WITHOUT, ALIGNED, LATER = range(3)
+# Of `own_bits`: a subgroup has no window of its own.
+NO_WINDOW = -1
 # Of `late_total_bits`: the total is not cut.
 UNCUT = -1
 
@@ -27,9 +29,9 @@ UNCUT = -1
 class WindowNumbers(NamedTuple):
     """How the terms of a group become one integer. Flags are 0 or 1, and what a unit has not is 0.
 
-    sticky: whether a sum knows that its terms lost a 1, whatever `lost` made of it.
-    zero_exp: the exponent of the +0 that a group starts from where its addend is late, in a window of its own; NO_EXP
-    where there is no such term.
+    sticky: whether a sum knows that its terms lost a 1, whatever `lost` made of it. own_bits: of each subgroup's own
+    window; NO_WINDOW where its sum is exact. subgroup_scaled: whether scales multiply it. zero_exp: the exponent of the
+    +0 that a group starts from where its addend is late, in a window of its own; NO_EXP where there is no such term.
     """
 
     lanes: int
@@ -48,6 +50,9 @@ class WindowNumbers(NamedTuple):
     subgroup: int = 0
     subgroup_fraction: int = 0
     subgroup_least: int = 0
+    own_bits: int = NO_WINDOW
+    own_lost: int = 0
+    subgroup_scaled: int = 0
     count_cancelled: int = 0
     late: int = 0
     late_sum_bits: int = 0

@@ -31,6 +31,7 @@ from hwsim.model.record import Explanation, Group
 from hwsim.model.result import ResultRounding
 from hwsim.model.rounding import Rounded
 from hwsim.model.scales import ProductScales, Subgroup, SubgroupScales, group_scales
+from hwsim.model.subwindows import SubgroupWindows, UnscaledSums, subgroup_sums
 from hwsim.model.support import supports
 from hwsim.model.terms import Term, addend_term, factor, limited, positive_zero, product
 from hwsim.spec import Unit, WindowSum
@@ -86,7 +87,7 @@ class Definition:
         self._products: dict[tuple[int, int], Term] = {}
         self._keeps = keep and operands.a.bits + operands.b.bits <= MOST_PRODUCT_BITS
         self._limit = unit.sum.product_limit
-        self._scales = group_scales(unit)
+        self._scales, self._sums = group_scales(unit), subgroup_sums(unit)
         self._method = method_of(unit)
         self.rounding = ResultRounding(unit.result)
         self._promoter = promoter_of(unit)
@@ -128,6 +129,10 @@ class Definition:
                 self._products[a, b] = term
         return self.scaled(term, scale_exp)
 
+    def products(self, lanes: GroupOperands, scale_exp: Sequence[int | None]) -> tuple[Term, ...]:
+        """The terms of a group's products. scale_exp: as `product` takes it, of each lane."""
+        return tuple(map(self.product, lanes.a, lanes.b, scale_exp))
+
     def scaled(self, term: Term, scale_exp: int | None) -> Term:
         """A product with what its scales add to its exponent; None is a NaN scale."""
         if scale_exp is None:
@@ -165,21 +170,23 @@ class Definition:
         return self.rounding.total(total, None if max_exp is None else max_exp - self.unit.sum.fraction_bits, 0, sticky)
 
     def multiply(self, lanes: GroupOperands) -> tuple[list[int | None], tuple[Term, ...], tuple[Subgroup, ...]]:
-        """What shared scales add to each product's exponent, the products, and their scaled sums, as far as there are.
+        """What shared scales add to each product's exponent, the products, and the sums of parts, as far as there are.
 
-        The terms that are summed are those of the scaled sums; without any, the products.
+        The terms that are summed are those of the parts; without any, the products.
         """
+        scale_exp: list[int | None] = [0] * len(lanes.a)
+        parts: SubgroupScales | SubgroupWindows | UnscaledSums | None = self._sums
         match self._scales:
             case ProductScales() as scales:
                 scale_exp = scales.exponents(lanes.scale_a, lanes.scale_b)
-                return scale_exp, tuple(map(self.product, lanes.a, lanes.b, scale_exp)), ()
             case SubgroupScales() as scales:
-                products = tuple(map(self.product, lanes.a, lanes.b))
-                return [0] * len(lanes.a), products, scales.subgroups(products, lanes.scale_a, lanes.scale_b)
+                parts = scales
             case None:
-                return [0] * len(lanes.a), tuple(map(self.product, lanes.a, lanes.b)), ()
+                pass
             case _:
                 assert_never(self._scales)
+        products = self.products(lanes, scale_exp)
+        return scale_exp, products, () if parts is None else parts.subgroups(products, lanes.scale_a, lanes.scale_b)
 
     def group(
         self,

@@ -40,6 +40,8 @@ def undefined(unit: Unit, name: FlagName, products: int | None) -> str:
         return "" if isinstance(fmt, FloatFormat) and fmt.has_nan else f"{fmt.name} has no NaN"
     if reason := _rounded_more(unit, products):
         return f"IEEE 754 defines it for one rounding, and {unit.name} {reason}"
+    if name == "invalid" and unit.subgroup is not None:
+        return f"{unit.name} sums parts of a group first, of which IEEE 754 says nothing"
     if isinstance(fmt, FixedFormat):
         return "" if name in ("overflow", "inexact", "divide_by_zero") else f"the result is a fixed number, {fmt.name}"
     if unit.result.subnormals == "flush" or unit.operands.daz:

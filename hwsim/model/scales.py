@@ -9,8 +9,9 @@ from hwsim.errors import InputError
 from hwsim.formats import Class, ExponentFormat, Fields, Format, unpack
 from hwsim.model.addition import combine_specials, exact_sum, zero_sign
 from hwsim.model.terms import Term, product
-from hwsim.spec import AlignedSum, Unit
-from hwsim.spec.sums import SubgroupRule
+from hwsim.model.window import AlignedTerms
+from hwsim.spec import Unit
+from hwsim.spec.sums import ExactSubgroup, WindowSubgroup
 
 
 class ProductScales(NamedTuple):
@@ -32,19 +33,24 @@ def scale_exponent(a: ExponentFormat, x: int, b: ExponentFormat, y: int) -> int 
 
 
 class Subgroup(NamedTuple):
-    """One exact sum and its scales. total, unit_exp: the sum, 0 where it is not finite. term: scaled, to be aligned."""
+    """The sum of a part of a group, and its scales, if it has any.
+
+    total, unit_exp: the sum, 0 where it is not finite. term: scaled, to be summed with others. kept: its window, if it
+    has one of its own.
+    """
 
     total: int
     unit_exp: int
-    scale_a: Fields
-    scale_b: Fields
+    scale_a: Fields | None
+    scale_b: Fields | None
     term: Term
+    kept: AlignedTerms | None = None
 
 
 class SubgroupScales(NamedTuple):
     """Scales that multiply exact sums of products, as `rule` has them. a, b: the formats of both sides' scales."""
 
-    rule: SubgroupRule
+    rule: ExactSubgroup
     a: Format
     b: Format
 
@@ -95,7 +101,7 @@ def subgroup(products: Sequence[Term], scale_a: Fields, scale_b: Fields, scale_f
 
 
 def group_scales(unit: Unit) -> ProductScales | SubgroupScales | None:
-    """The scales that enter a group's sum; None without scales, and where they enter at the promotion.
+    """The scales of products and of exact sums of a group; None without them.
 
     Raises ValueError for what the specification's rules and `supports` refuse.
     """
@@ -108,11 +114,15 @@ def group_scales(unit: Unit) -> ProductScales | SubgroupScales | None:
                 return ProductScales(a, b)
             raise InputError(f"scales of products must be powers of two, not {a.name} and {b.name}")
         case "subgroup":
-            match unit.sum:
-                case AlignedSum(subgroup=SubgroupRule() as rule):
+            match unit.subgroup:
+                case ExactSubgroup() as rule:
                     return SubgroupScales(rule, a, b)
-                case _:
+                case WindowSubgroup():
+                    return None
+                case None:
                     raise InputError(f"scales of subgroups need sum.subgroup, which {unit.name} has not")
+                case _:
+                    assert_never(unit.subgroup)
         case "promotion":
             return None
         case _:

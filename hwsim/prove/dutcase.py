@@ -15,6 +15,7 @@ import numpy as np
 
 from hwsim.cases.case import Case, block_lengths
 from hwsim.cases.random_cases import random_cases
+from hwsim.codewords import objects
 from hwsim.cosim.build import BuildFailed
 from hwsim.cosim.casefile import write_unit_case
 from hwsim.cosim.dutdesign import DutDesign
@@ -48,14 +49,14 @@ class DesignAsRead:
     refuted: RefutedChoice
 
     def codes(self, cases: Sequence[Case]) -> np.ndarray:
-        """The results of some cases of one beat: int64[cases]."""
+        """The results of some cases of one beat: integers[cases]."""
         known: dict[str, list[int]] = {}
         for name, terms in self.followed.beat.items():
             for at, term in enumerate(terms):
                 known[term.symbol()] = [case.c if name == "c" else getattr(case, name)[at] for case in cases]
         for term in self.followed.undefined:
             known[term.symbol()] = [self.refuted.model.get(term.symbol(), 0)] * len(cases)
-        return np.array(Evaluated(known).of(self.followed.result), np.int64)
+        return objects(Evaluated(known).of(self.followed.result))
 
     @property
     def named(self) -> dict[str, int]:

@@ -34,7 +34,7 @@ from hwsim.prove.relations import SPECIAL, each, exactly, holds
 from hwsim.prove.results import by_leading_one, is_result, leading_ones, special_result
 from hwsim.prove.symbolic import Integer, as_integer, bits_for, ite
 from hwsim.prove.unitexp import unit_exp_claims
-from hwsim.rtl.exact import PRODUCT
+from hwsim.rtl.subgroups import PRODUCT
 
 NEAR = 12  # how far the exponents lie apart of which the model's own sum is followed
 

@@ -37,7 +37,8 @@ from hwsim.prove.maxima import children_first
 from hwsim.prove.reach import constants_of
 from hwsim.prove.relations import SPECIAL, ExactCircuits, each, exactly, holds
 from hwsim.prove.symbolic import Integer, as_integer, ite
-from hwsim.rtl.exact import PRODUCT, ExactRanges
+from hwsim.rtl.exact import ExactRanges
+from hwsim.rtl.subgroups import PRODUCT
 from hwsim.spec import Unit
 
 START = "start__special"

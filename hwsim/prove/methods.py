@@ -31,6 +31,7 @@ from hwsim.spec import (
     Unit,
 )
 from hwsim.spec.implementation import one_plain_window
+from hwsim.spec.sums import WindowSubgroup
 
 Claims = Callable[[Unit, Sequence[str], Mapping[str, Circuit]], DatapathClaims]
 
@@ -92,6 +93,10 @@ def _lacks(unit: Unit) -> Iterator[str]:
         yield "sum.subgroup beside late.operation: window"
     if unit.subgroup is not None and unit.subgroup.lanes == 1:
         yield "sum.subgroup.lanes: 1"
+    if isinstance(unit.subgroup, WindowSubgroup):
+        yield "sum.subgroup.method: aligned"
+    if unit.subgroup is not None and isinstance(unit.sum, ExactSum | RoundedSum):
+        yield f"sum.subgroup of sum.method: {unit.sum.method}"
 
 
 def _modes_lack(unit: ModalUnit) -> Iterator[str]:

@@ -21,8 +21,8 @@ from hwsim.prove.maxima import children_first
 from hwsim.prove.relations import SPECIAL, each, exactly, holds
 from hwsim.prove.symbolic import Integer, Truth, as_integer, bits_for, ite
 from hwsim.prove.windows import WindowsClaims
-from hwsim.rtl.generalranges import PRODUCT
 from hwsim.rtl.numbers import FactorShape
+from hwsim.rtl.subgroups import PRODUCT
 
 FIELDS = ("sign", "bexp", "sig", "nan", "inf")
 ADDED = (Kind.BV_ADD, Kind.BV_SIGN_EXTEND, Kind.BV_ZERO_EXTEND, Kind.BV_EXTRACT, Kind.BV_CONCAT)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hwsim.cases.batch import Batch, batches, expected
 from hwsim.cases.case import Case
+from hwsim.codewords import code_array
 from hwsim.cosim.dutdesign import DutDesign
 from hwsim.cosim.portbits import PLAIN, PortBit
 from hwsim.qualify.aig import Joined, read_aiger
@@ -43,9 +45,9 @@ def dut_groups(design: DutDesign, cases: Sequence[Case]) -> Iterator[CaseGroup]:
         yield CaseGroup([beat], _expected(design, batch), numbers)
 
 
-def _expected(design: DutDesign, batch: Batch) -> NDArray[np.uint64]:
+def _expected(design: DutDesign, batch: Batch) -> NDArray[Any]:
     """What the model returns, -0 as +0 where that is as good."""
-    return design.unpromised.plain_zeros(expected(design.unit, batch)).astype(np.uint64)
+    return code_array(design.unpromised.plain_zeros(expected(design.unit, batch)).tolist())
 
 
 def _inputs(design: DutDesign, batch: Batch) -> dict[str, Words]:

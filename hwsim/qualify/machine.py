@@ -6,10 +6,12 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hwsim.codewords import WORD, from_words, to_words
 from hwsim.formats import FloatFormat
 from hwsim.kernels.tiles import threads
 from hwsim.qualify.aig import Joined
@@ -41,10 +43,10 @@ class BeatWords:
 
 @dataclass(frozen=True)
 class CaseGroup:
-    """Up to 64 cases of one length. expected: codes (cases,). numbers: of the cases."""
+    """Up to 64 cases of one length. expected: codes (cases,), as `code_array` has them. numbers: of the cases."""
 
     beats: Sequence[BeatWords]
-    expected: NDArray[np.uint64]
+    expected: NDArray[Any]
     numbers: NDArray[np.int64]
 
 
@@ -96,7 +98,7 @@ class MutantMachine:
         found: NDArray[np.int64] = np.flatnonzero(~seen[self.selects])
         return found
 
-    def play(self, group: CaseGroup, alive: NDArray[np.int64], pool: ThreadPoolExecutor) -> tuple[Words, Words]:
+    def play(self, group: CaseGroup, alive: NDArray[np.int64], pool: ThreadPoolExecutor) -> tuple[NDArray[Any], Words]:
         """What the circuit returns for each case, and for each mutant which cases tell: bit n is the group's nth.
 
         alive: the numbers of the mutants that are played.
@@ -137,16 +139,19 @@ def _of(values: Words, literals: NDArray[np.int64]) -> Words:
     return found
 
 
-def _codes(words: Words, cases: int) -> Words:
-    """A word for each bit as a number for each case."""
+def _codes(words: Words, cases: int) -> NDArray[Any]:
+    """A word for each bit as a number for each case, as `from_words` has it."""
     bits = words[:, None] >> np.arange(cases, dtype=np.uint64) & np.uint64(1)
-    codes: Words = (bits << np.arange(len(words), dtype=np.uint64)[:, None]).sum(axis=0, dtype=np.uint64)
-    return codes
+    parts = [bits[first : first + WORD] for first in range(0, len(words), WORD)]
+    places = np.arange(WORD, dtype=np.uint64)[:, None]
+    return from_words(np.stack([(part << places[: len(part)]).sum(axis=0, dtype=np.uint64) for part in parts], axis=-1))
 
 
-def words_of(codes: NDArray[np.unsignedinteger], bits: int) -> Words:
+def words_of(codes: NDArray[Any], bits: int) -> Words:
     """Up to 64 codes as a word for each of their bits, the first code in the lowest bit."""
-    found = codes.astype(np.uint64)[None, :] >> np.arange(bits, dtype=np.uint64)[:, None] & np.uint64(1)
+    places = np.arange(bits)
+    parts = to_words(codes, -(-bits // WORD)).T
+    found = parts[places // WORD] >> (places % WORD).astype(np.uint64)[:, None] & np.uint64(1)
     words: Words = (found << np.arange(codes.shape[0], dtype=np.uint64)[None, :]).sum(axis=1, dtype=np.uint64)
     return words
 

@@ -17,6 +17,7 @@ from typing import IO, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hwsim.codewords import WORD, from_words, words_of
 from hwsim.errors import InputError, InputTypeError
 from hwsim.files import named
 from hwsim.formats import Format, codes_of, container_dtype, get_format, own_dtype
@@ -251,6 +252,8 @@ def codes(fmt: Format, stored: StoredArray, what: str) -> Codes:
     Raises TypeError for floats of another dtype than the format's own; ValueError as `codes_of`; both name the file.
     """
     label, array = f"{stored.name}: {what}", stored.array
+    if fmt.container_bits > WORD:
+        return _long_codes(fmt, stored, label)
     if not are_codes(fmt, stored):
         own = own_dtype(fmt)
         raise InputTypeError(
@@ -269,6 +272,20 @@ def codes(fmt: Format, stored: StoredArray, what: str) -> Codes:
         codes_of(fmt, array, label)  # its message has the index in the whole array
         raise
     return result
+
+
+def codes_shape(fmt: Format, stored: StoredArray) -> tuple[int, ...]:
+    """The shape of an array's codes: its own, without the last axis of words where codes have more than 64 bits."""
+    return stored.shape[:-1] if fmt.container_bits > WORD else stored.shape
+
+
+def _long_codes(fmt: Format, stored: StoredArray, label: str) -> Codes:
+    """Codes of more than 64 bits, which files have as words of 64, the low one first, in a last axis."""
+    array, words = stored.array, words_of(fmt.container_bits)
+    if array.dtype.kind != "u" or array.dtype.itemsize != WORD // 8 or array.ndim == 0 or array.shape[-1] != words:
+        held = f"{stored.kind} of shape {array.shape}"
+        raise InputTypeError(f"{label} must be uint64 (..., {words}), words of {fmt.name} codes, not {held}")
+    return codes_of(fmt, from_words(array), label)
 
 
 def numbers(kind: str, array: NDArray[Any]) -> NDArray[Any]:

@@ -7,6 +7,7 @@ from typing import Any
 
 from hwsim.errors import InputError
 from hwsim.formats import FloatFormat, Format, get_format
+from hwsim.formats.blocks import OF_OPERANDS
 from hwsim.formats.codes import fits_single
 from hwsim.formats.reference import choices
 from hwsim.quantize.presets import get_rule
@@ -85,6 +86,8 @@ class BlockDequantization:
     def __post_init__(self) -> None:
         for key in ("element", "scale_format", "target"):
             object.__setattr__(self, key, get_format(getattr(self, key)))
+        if not self.element.of_operands:
+            raise InputError(f"element {OF_OPERANDS}; {self.element.name} has others")
         if not isinstance(self.target, FloatFormat) or not self.target.has_nan or not self.target.signed:
             raise InputError(f"target must be a signed float format with a NaN, not {self.target.name}")
         if self.scale_format.twos_complement:

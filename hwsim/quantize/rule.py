@@ -10,6 +10,7 @@ from enum import StrEnum
 from typing import Any
 
 from hwsim.formats import Format, get_format
+from hwsim.formats.blocks import OF_OPERANDS
 from hwsim.formats.catalog import nearest
 from hwsim.formats.yamlfile import SpecError
 
@@ -115,6 +116,8 @@ class Rule:
             left_out = {Special.SATURATE, Special.AMAX} if key == "nan" else set()
             object.__setattr__(self, key, _member(key, kind, getattr(self, key), left_out))
         _check_block(self.block)
+        if not self.element.of_operands:
+            raise SpecError(f"element {OF_OPERANDS}; {self.element.name} has others")
         if not (self.element.signed and self.element.has_zero):
             raise SpecError(f"element must be a signed format with a zero, not {self.element.name}")
         if self.scale_format.twos_complement:

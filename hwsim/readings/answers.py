@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-import numpy as np
-
 from hwsim.cases.batch import Batch, batches
 from hwsim.cases.case import Case, block_lengths, term_scales
+from hwsim.codewords import code_array
 from hwsim.formats.codes import Codes
 from hwsim.kernels.tiles import multiply_pairs
 from hwsim.model.arrays import definition_of
@@ -51,7 +50,7 @@ def batch_results(unit: Unit, batch: Batch) -> Codes:
     """The result codes (n,) of a unit: by its kernel, or by the model where it has none."""
     kernel = kernel_for(unit)
     if kernel is None or batch.a.shape[1] > kernel.longest:
-        return np.array(by_model(unit, batch.cases()), np.uint32)
+        return code_array(by_model(unit, batch.cases()), unit.output.container_bits)
     scales = None if batch.scale_a is None or batch.scale_b is None else (batch.scale_a, batch.scale_b)
     return multiply_pairs(kernel, batch.a, batch.b, batch.c, scales)
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from hwsim.formats import FloatFormat
 from hwsim.readings.changes import ADDEND_FIRST, IN_ONE_SUM, Candidate, Changes, Proposals, among
-from hwsim.spec import LateInWindow, RoundedSum, Unit, WindowSum
+from hwsim.spec import AlignedSum, LateInWindow, RoundedSum, Unit, WindowSum
 from hwsim.spec.keys import LOST, lost_words
 from hwsim.spec.rules import is_nan_code
 
@@ -96,10 +96,10 @@ def zeros(unit: Unit) -> Proposals:
 
 def cancelled(unit: Unit) -> Proposals:
     """Whether scaled sums that cancel take part in max_exp."""
-    if unit.subgroup is None:
+    if unit.subgroup is None or not isinstance(unit.sum, AlignedSum):
         return {}
     rule = unit.subgroup.model_dump(mode="json")
-    names = {"skip": "have no part in max_exp", "count": "count at their scales' exponent"}
+    names = {"skip": "have no part in max_exp", "count": "count at the exponent that they have"}
     return {name: {"sum": {"subgroup": {**rule, "cancelled": setting}}} for setting, name in names.items()}
 
 

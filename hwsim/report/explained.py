@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -31,9 +32,10 @@ class Explained(Explanation):
         return self.code
 
     @property
-    def value(self) -> float:
-        """The result's value."""
-        return float(self.unit.output.decode(self.code))
+    def value(self) -> float | Fraction:
+        """The result's value; a Fraction of a format that float64 does not hold."""
+        value: float | Fraction = self.unit.output.decode(self.code).item()
+        return value
 
     @property
     def overflow(self) -> bool:

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from fractions import Fraction
 from itertools import pairwise
 
 from hwsim.formats import FloatFormat, Format
 from hwsim.report.differences import CodeReading, Element, Operand
+from hwsim.report.rows import number_text
 
 
 def number(fmt: Format, code: int) -> tuple[str, str]:
     """A code in all its digits, and its value; a negative code is one that nobody knows."""
     digits = f"{code:#0{2 + -(-fmt.container_bits // 4)}x}" if code >= 0 else "unknown"
     try:
-        value = float(fmt.decode([code])[0])
+        value = fmt.decode(code).item()
     except ValueError:
         return digits, f"no code of {fmt.name}"
-    return digits, f"{value:.9g}"
+    return digits, number_text(value) if isinstance(value, Fraction) else f"{value:.9g}"
 
 
 def reading(fmt: Format, code: int) -> CodeReading:

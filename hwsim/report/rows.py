@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from fractions import Fraction
 from typing import assert_never
 
 from hwsim.formats import Class, Fields, FloatFormat, Format
@@ -11,6 +12,7 @@ from hwsim.model.method import Halves
 from hwsim.model.record import Group
 from hwsim.model.rounding import infinity_code, nan_code, pack
 from hwsim.model.terms import Term
+from hwsim.model.window import AlignedTerms
 from hwsim.spec import AlignedSum, EvenOddSum, ExactSum, PairwiseSum, RoundedSum, SequentialSum, WindowSum
 
 
@@ -21,11 +23,17 @@ def code_text(fmt: Format, code: int) -> str:
 
 def value_text(fmt: Format, code: int) -> str:
     """A code's value, in decimal."""
-    return number_text(float(fmt.decode(code)))
+    return number_text(fmt.decode(code).item())
 
 
-def number_text(value: float) -> str:
-    """A number as short as it can be, 3 rather than 3.0."""
+def number_text(value: float | Fraction) -> str:
+    """A number as short as it can be, 3 rather than 3.0; what is no float64 as `5 * 2^-60`."""
+    if isinstance(value, Fraction):
+        near = float(value)
+        if value != Fraction(near):
+            places = value.denominator.bit_length() - 1
+            return f"{value.numerator} * 2^-{places}" if places else str(value.numerator)
+        value = near
     short = abs(value) < 1e15 and value.is_integer() and (value != 0 or math.copysign(1, value) > 0)
     return str(int(value)) if short else repr(value)
 
@@ -115,7 +123,7 @@ def _indices(indices: list[int]) -> str:
 def part_tables(group: Group) -> Iterator[tuple[list[str], list[list[str]]]]:
     """Tables of what a method makes beside terms: scaled subgroups, the windows of `even-odd`, rounded additions."""
     if group.subgroups:
-        yield ["subgroup", "sum", "scale a", "scale b", "term", "exp", "distance", "aligned"], _subgroup_rows(group)
+        yield _subgroup_header(group), _subgroup_rows(group)
     if group.halves is not None:
         yield ["lanes", "max_exp", "sum", "at both's", "aligned"], _half_rows(group.halves)
     if isinstance(group.unit.sum, RoundedSum):
@@ -127,16 +135,35 @@ def part_tables(group: Group) -> Iterator[tuple[list[str], list[list[str]]]]:
         yield ["addition", "", "", fmt.name, ""], rows
 
 
+def _subgroup_header(group: Group) -> list[str]:
+    scales = [] if group.subgroups[0].scale_a is None else ["scale a", "scale b"]
+    own = [] if group.subgroups[0].kept is None else ["in its window", "max_exp"]
+    window = ["exp", "distance", "aligned"] if isinstance(group.unit.sum, WindowSum) else []
+    return ["subgroup", *own, "sum", *scales, "term", *window]
+
+
 def _subgroup_rows(group: Group) -> list[list[str]]:
     size = len(group.products) // len(group.subgroups)
     rows = []
     for index, part in enumerate(group.subgroups):
         first = group.indices[index * size]
         total = Term(int(part.total < 0), part.unit_exp, abs(part.total), 0, Class.NORMAL if part.total else Class.ZERO)
-        scales = [f"{scale.sig} * 2^{scale.exp}" if scale.cls is not Class.NAN else "NaN" for scale in part[2:4]]
-        cells = _term_cells(group, part.term, index)
-        rows.append([f"{first}-{first + size - 1}", term_text(total), *scales, *cells])
+        scales = [
+            f"{scale.sig} * 2^{scale.exp}" if scale.cls is not Class.NAN else "NaN"
+            for scale in (part.scale_a, part.scale_b)
+            if scale is not None
+        ]
+        windowed = isinstance(group.unit.sum, WindowSum)
+        cells = _term_cells(group, part.term, index) if windowed else [term_text(part.term)]
+        rows.append([f"{first}-{first + size - 1}", *_own_window(part.kept), term_text(total), *scales, *cells])
     return rows
+
+
+def _own_window(kept: AlignedTerms | None) -> list[str]:
+    """What a subgroup's own window keeps of its products, and that window's max_exp."""
+    if kept is None:
+        return []
+    return [", ".join(map(str, kept.aligned)), "" if kept.max_exp is None else str(kept.max_exp)]
 
 
 def _half_rows(halves: Halves) -> list[list[str]]:

@@ -8,6 +8,7 @@ from typing import Any, Literal, get_args
 
 from hwsim.errors import InputError
 from hwsim.formats import Format, get_format
+from hwsim.formats.blocks import OF_OPERANDS
 from hwsim.formats.reference import choices
 from hwsim.spec.keys import Overflow, Rounding
 
@@ -38,6 +39,8 @@ class Conversion:
     def __post_init__(self) -> None:
         for key in ("source", "target"):
             object.__setattr__(self, key, get_format(getattr(self, key)))
+            if not getattr(self, key).of_operands:
+                raise InputError(f"{key} {OF_OPERANDS}; {getattr(self, key).name} has others")
         target = self.target
         if self.missing is not None and self.missing not in get_args(Missing):
             raise InputError(f"missing must be nan, zero or saturate, not {self.missing!r}")

@@ -22,12 +22,12 @@ def _levels(name: str, count: int) -> list[str]:
 
 def additions(unit: Specified) -> int:
     """The number of rounded additions on the longest way from a product to a group's result; 0 for other methods."""
-    lanes = unit.instruction.lanes
+    count = parts_of_group(unit)
     match unit.sum:
         case SequentialSum():
-            return lanes
+            return count
         case PairwiseSum():
-            return (lanes - 1).bit_length() + 1
+            return (count - 1).bit_length() + 1
         case AlignedSum() | EvenOddSum() | ExactSum():
             return 0
         case _:
@@ -69,7 +69,13 @@ def _window_terms(unit: Specified) -> int:
     lanes = unit.instruction.lanes
     if isinstance(unit.sum, EvenOddSum):
         return -(-lanes // 2)
-    return (lanes if unit.subgroup is None else lanes // unit.subgroup.lanes) + 1
+    return parts_of_group(unit) + 1
+
+
+def parts_of_group(unit: Specified) -> int:
+    """The terms of a group beside its addend: its products, or the sums of its parts."""
+    lanes = unit.instruction.lanes
+    return lanes if unit.subgroup is None else lanes // unit.subgroup.lanes
 
 
 def _arithmetic(unit: Specified) -> list[str]:
@@ -79,7 +85,7 @@ def _arithmetic(unit: Specified) -> list[str]:
         return ["decode", "multiply", *steps, "round"]
     if isinstance(unit.sum, ExactSum):
         rounds = [] if isinstance(unit.result.format, FixedFormat) else ["magnitude", *NORMALIZE]
-        return ["decode", "multiply", "align", *_levels("sum", unit.instruction.lanes), *rounds, "round"]
+        return ["decode", "multiply", "align", *_levels("sum", parts_of_group(unit)), *rounds, "round"]
     if not one_plain_window(unit):
         combine = ["combine"] if isinstance(unit.sum, EvenOddSum) else []
         late = ["late"] if isinstance(unit.late, LateInWindow) else []

@@ -28,7 +28,7 @@ from hwsim.spec.keys import (
     Whole,
     ZeroSigns,
 )
-from hwsim.spec.sums import AlignedSum, Late, LateAdd, RoundedSum, SubgroupRule, Sum
+from hwsim.spec.sums import AlignedSum, ExactSum, Late, LateAdd, RoundedSum, SubgroupRule, Sum
 
 
 class Factors(SpecPart):
@@ -230,8 +230,8 @@ class SharedKeys(SpecPart):
 
     @property
     def subgroup(self) -> SubgroupRule | None:
-        """The rule of scaled sums inside a group; None for a unit without them."""
-        return self.sum.subgroup if isinstance(self.sum, AlignedSum) else None
+        """The rule of sums inside a group; None for a unit without them."""
+        return self.sum.subgroup if isinstance(self.sum, AlignedSum | ExactSum | RoundedSum) else None
 
     @property
     def flushes_addends(self) -> bool:

@@ -6,12 +6,14 @@ from math import lcm
 from typing import assert_never
 
 from hwsim.formats import FixedFormat, FloatFormat, Format
+from hwsim.formats.blocks import OF_OPERANDS
 from hwsim.formats.yamlfile import RuleError
 from hwsim.spec.parts import Scale, UnitKeys
 from hwsim.spec.registers import embeds, holds
 from hwsim.spec.sums import (
     AlignedSum,
     EvenOddSum,
+    ExactSubgroup,
     ExactSum,
     LateAdd,
     LateInWindow,
@@ -19,6 +21,7 @@ from hwsim.spec.sums import (
     RoundedSum,
     SequentialSum,
     SubgroupRule,
+    WindowSubgroup,
     WindowSum,
 )
 
@@ -38,6 +41,9 @@ def _check_operands(unit: UnitKeys) -> None:
     operands = unit.operands
     if isinstance(operands.addend, FixedFormat) and not isinstance(unit.result.format, FixedFormat):
         raise RuleError("operands.addend", f"must be a float format or none, not {operands.addend.name}")
+    for key, factor in (("a", operands.a), ("b", operands.b)):
+        if not factor.of_operands:
+            raise RuleError(f"operands.{key}", f"{OF_OPERANDS}; {factor.name} has others")
     convert = operands.convert
     if convert is None:
         return
@@ -152,7 +158,7 @@ def _check_scale(unit: UnitKeys) -> None:
             raise RuleError("scale.at", "must not be promotion: there is none")
         _check_blocks(unit, unit.scale, unit.promotion.interval, "promotion.interval")
     if unit.scale.at == "subgroup":
-        subgroup = unit.sum.subgroup if isinstance(unit.sum, AlignedSum) else None
+        subgroup = unit.subgroup
         if subgroup is None:
             raise RuleError("scale.at", "must not be subgroup: there is no sum.subgroup")
         _check_blocks(unit, unit.scale, subgroup.lanes, "sum.subgroup.lanes")
@@ -195,14 +201,14 @@ def _check_sum(unit: UnitKeys) -> None:
     match unit.sum:
         case EvenOddSum():
             _check_even_odd(unit)
-        case AlignedSum(subgroup=SubgroupRule() as subgroup):
-            _check_subgroup(unit, subgroup)
         case SequentialSum() | PairwiseSum():
             _check_rounded(unit, unit.sum)
         case AlignedSum() | ExactSum():
             pass
         case _:
             assert_never(unit.sum)
+    if unit.subgroup is not None:
+        _check_subgroup(unit, unit.subgroup)
     _check_addend(unit)
     if unit.late is not None:
         _check_late(unit, unit.late)
@@ -243,8 +249,16 @@ def _check_subgroup(unit: UnitKeys, subgroup: SubgroupRule) -> None:
     if unit.instruction.lanes % subgroup.lanes:
         rule = f"must divide instruction.lanes ({unit.instruction.lanes}), not {subgroup.lanes}"
         raise RuleError("sum.subgroup.lanes", rule)
-    if unit.scale is None or unit.scale.at != "subgroup":
-        raise RuleError("sum.subgroup", "has no meaning unless scale.at is subgroup: it is scaled sums that it aligns")
+    match subgroup:
+        case ExactSubgroup():
+            scaled = unit.scale is not None and unit.scale.at == "subgroup"
+            if not scaled and not isinstance(unit.sum, RoundedSum):
+                rule = "must be aligned unless scale.at is subgroup: exact sums enter at the exponent of their scales"
+                raise RuleError("sum.subgroup.method", rule)
+        case WindowSubgroup():
+            pass
+        case _:
+            assert_never(subgroup)
 
 
 def _check_addend(unit: UnitKeys) -> None:

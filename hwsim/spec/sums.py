@@ -39,17 +39,80 @@ class Combine(SpecPart):
     """What happens to the bits below."""
 
 
-class SubgroupRule(SpecPart):
-    """Sums inside a group that are scaled before they are aligned."""
+Cancelled = Literal["skip", "count"]
+
+
+class ExactSubgroup(SpecPart):
+    """Products are summed exactly, and their sum is scaled."""
 
     lanes: Positive
     """Products of one subgroup."""
     method: Literal["exact"]
-    """How they are summed."""
-    exponent: Literal["scales"]
+    exponent: Literal["scales"] = "scales"
     """The exponent at which a subgroup's sum is aligned: that of its scales alone."""
-    cancelled: Literal["skip", "count"] = "skip"
-    """Whether products other than zero that cancel take part in max_exp, at the exponent of their scales."""
+    cancelled: Cancelled = "skip"
+    """Whether products other than zero whose sum is zero take part in max_exp, at the exponent that their sum has."""
+
+
+class WindowSubgroup(SpecPart):
+    """Products are aligned and summed in a window of their own, and their sum goes on at that window's max_exp."""
+
+    lanes: Positive
+    """Products of one subgroup."""
+    method: Literal["aligned"]
+    fraction_bits: Bits
+    """Bits of that window below its max_exp."""
+    lost: Lost = "truncate"
+    """What happens, to each product, to its bits below that window."""
+    cancelled: Cancelled = "skip"
+    """Whether products other than zero whose sum is zero take part in max_exp, at the exponent that their sum has."""
+
+
+def _chosen(classes: Sequence[type[SpecPart]], tag: str, value: Any) -> type[SpecPart] | None:
+    """The class that a mapping's tag names; None for an unknown tag, and for a value that is no mapping."""
+    if not isinstance(value, dict):
+        return None
+    return next((each for each in classes if value.get(tag) in _tags(each, tag)), None)
+
+
+def _tags(chosen: type[SpecPart], tag: str) -> tuple[str, ...]:
+    return getattr(chosen.model_fields[tag].annotation, "__args__", ())
+
+
+# Values that a file may give for keys of other methods.
+SAYS_NOTHING = {"lost": "truncate", "zero_terms": "skip", "zero": "positive", "flush": False}
+
+
+def _says_nothing(name: str, value: Any) -> bool:
+    return value is None or value == "none" or (name in SAYS_NOTHING and value == SAYS_NOTHING[name])
+
+
+def _own_keys(classes: Sequence[type[SpecPart]], tag: str, value: Any) -> Any:
+    """The mapping with only the keys of its class. Raises RuleError for a key of another class, or a missing key."""
+    chosen = _chosen(classes, tag, value)
+    if chosen is None:
+        return value
+    kept = dict(value)
+    for name in {name: None for each in classes for name in each.model_fields}:
+        if name not in kept or name == tag:
+            continue
+        own = chosen.model_fields.get(name)
+        if own is None and not _says_nothing(name, kept[name]):
+            raise RuleError(name, f"has no meaning for {tag} {value[tag]}")
+        if own is None or (kept[name] is None and own.default is not None):
+            del kept[name]
+    for name, field in chosen.model_fields.items():
+        if field.is_required() and name not in kept:
+            raise RuleError(name, f"is missing: {tag} {value[tag]} needs it")
+    return kept
+
+
+SUBGROUPS: tuple[type[SpecPart], ...] = (ExactSubgroup, WindowSubgroup)
+SubgroupRule = ExactSubgroup | WindowSubgroup
+Subgroups = Annotated[
+    Annotated[SubgroupRule, Field(discriminator="method")],
+    BeforeValidator(lambda value: _own_keys(SUBGROUPS, "method", value)),
+]
 
 
 class WindowSum(SpecPart):
@@ -86,8 +149,8 @@ class AlignedSum(WindowSum):
     """One window for all terms."""
 
     method: Literal["aligned"]
-    subgroup: SubgroupRule | None = None
-    """Exact sums of parts of the group, scaled, are aligned in the place of products."""
+    subgroup: Subgroups | None = None
+    """Sums of parts of the group are aligned in the place of products."""
 
 
 class ReadAlignedSum(AlignedSum):
@@ -128,6 +191,8 @@ class ExactSum(SpecPart):
     """The sign of a sum that is exactly zero: positive, or that of IEEE 754."""
     product_limit: ProductLimit = None
     """A product whose magnitude is 2^product_limit or more is infinite."""
+    subgroup: ExactSubgroup | None = None
+    """Exact sums of parts of the group, each times its scales, are summed in the place of products."""
     rounded: Literal["end", "group"] = "end"
     """Where the sum is rounded: only where it leaves its register, or after each group."""
 
@@ -148,6 +213,8 @@ class RoundedSum(SpecPart):
     """How."""
     flush: Flag = False
     """Whether subnormals of `format` become zeros."""
+    subgroup: ExactSubgroup | None = None
+    """Exact sums of parts of the group, scaled or not, are added in the place of products."""
 
 
 class SequentialSum(RoundedSum):
@@ -197,45 +264,6 @@ class LateInWindow(SpecPart):
 
 SUMS: tuple[type[SpecPart], ...] = (AlignedSum, SequentialSum, PairwiseSum, EvenOddSum, ExactSum)
 LATE: tuple[type[SpecPart], ...] = (LateAdd, LateInWindow)
-
-
-def _chosen(classes: Sequence[type[SpecPart]], tag: str, value: Any) -> type[SpecPart] | None:
-    """The class that a mapping's tag names; None for an unknown tag, and for a value that is no mapping."""
-    if not isinstance(value, dict):
-        return None
-    return next((each for each in classes if value.get(tag) in _tags(each, tag)), None)
-
-
-def _tags(chosen: type[SpecPart], tag: str) -> tuple[str, ...]:
-    return getattr(chosen.model_fields[tag].annotation, "__args__", ())
-
-
-# Values that a file may give for keys of other methods.
-SAYS_NOTHING = {"lost": "truncate", "zero_terms": "skip", "zero": "positive", "flush": False}
-
-
-def _says_nothing(name: str, value: Any) -> bool:
-    return value is None or value == "none" or (name in SAYS_NOTHING and value == SAYS_NOTHING[name])
-
-
-def _own_keys(classes: Sequence[type[SpecPart]], tag: str, value: Any) -> Any:
-    """The mapping with only the keys of its class. Raises RuleError for a key of another class, or a missing key."""
-    chosen = _chosen(classes, tag, value)
-    if chosen is None:
-        return value
-    kept = dict(value)
-    for name in {name: None for each in classes for name in each.model_fields}:
-        if name not in kept or name == tag:
-            continue
-        own = chosen.model_fields.get(name)
-        if own is None and not _says_nothing(name, kept[name]):
-            raise RuleError(name, f"has no meaning for {tag} {value[tag]}")
-        if own is None or (kept[name] is None and own.default is not None):
-            del kept[name]
-    for name, field in chosen.model_fields.items():
-        if field.is_required() and name not in kept:
-            raise RuleError(name, f"is missing: {tag} {value[tag]} needs it")
-    return kept
 
 
 Sum = Annotated[

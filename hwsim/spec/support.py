@@ -62,7 +62,7 @@ def implemented(unit: Unit) -> Support:
 
 
 def wide_codes(unit: Unit) -> Iterator[str]:
-    """What of a unit has codes of 64 bits, as keys with their values: what takes words of 32 bits lacks it."""
+    """What of a unit has codes of more than 32 bits, as keys with their values: what takes such words lacks it."""
     operands, promotion, scale = unit.operands, unit.promotion, unit.scale
     formats: dict[str, Kind | None] = {
         "operands.a": operands.a,

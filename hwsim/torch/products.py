@@ -10,6 +10,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hwsim.errors import InputError
 from hwsim.products import no_progress
 from hwsim.products import product as multiplied
 from hwsim.quantize import Rule
@@ -159,6 +160,8 @@ def as_singles(unit: Unit, results: NDArray[Any]) -> Singles:
     if results.dtype == np.float32:
         return results
     if results.dtype.kind != "f":
+        if not unit.output.in_float64:
+            raise InputError(f"{unit.name} has results in {unit.output.name}, which float64 does not hold")
         results = unit.output.decode(results)
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         return results.astype(np.float32)

@@ -77,7 +77,10 @@ def layout(fields: Iterable[tuple[str, int, int, bool]]) -> Layout:
 
 
 def _put(field: Field, values: NDArray[Any], words: NDArray[np.uint64]) -> None:
-    """Put values (lines, count) of at most 64 bits into their places; of signed ones the low bits."""
+    """Put values (lines, count) into their places; of signed ones, which have at most 64 bits, the low bits."""
+    if field.bits > WORD:
+        _put_long(field, values, words)
+        return
     if values.shape != (len(words), field.count):
         raise InputError(f"{field.name} takes {(len(words), field.count)} values, not {values.shape}")
     values = np.ascontiguousarray(values)
@@ -86,6 +89,15 @@ def _put(field: Field, values: NDArray[Any], words: NDArray[np.uint64]) -> None:
         words.view(np.uint8)[:, first : first + size] = values.view(np.uint8).reshape(len(words), size)
         return
     _place(values, field.offset, field.bits, words)
+
+
+def _put_long(field: Field, values: NDArray[Any], words: NDArray[np.uint64]) -> None:
+    """Put values of more than 64 bits, Python's integers, into their places, a word of each after the other."""
+    for first in range(0, field.bits, WORD):
+        bits = min(WORD, field.bits - first)
+        part = (values >> first & (1 << bits) - 1).astype(np.uint64)
+        for element in range(field.count):
+            _place(part[:, element : element + 1], field.offset + element * field.bits + first, bits, words)
 
 
 @compiled

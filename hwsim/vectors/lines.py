@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from hwsim.cases.batch import Batch
 from hwsim.cases.case import Case, addend_mask, block_lengths
 from hwsim.errors import InputError
-from hwsim.formats import Class, Format
+from hwsim.formats import Class, Format, container_dtype
 from hwsim.formats.codes import Codes
 from hwsim.model.definition import Definition
 from hwsim.model.record import Explanation, Group
@@ -90,7 +90,7 @@ def operand_fields(unit: Unit, batch: Batch) -> Fields:
         fields[name] = codes[:, at].reshape(-1, count)
     if "c" in fields:
         c = np.repeat(fields["c"], per_case, axis=1)
-        c[:, 1:] = ~c[:, 1:] & c.dtype.type(addend_mask(unit))
+        c[:, 1:] ^= np.asarray(addend_mask(unit), c.dtype)
         fields["c"] = c.reshape(-1, 1)
     place_in_case = np.tile(np.arange(per_case), len(batch))[:, None]
     fields["first"] = (place_in_case == 0).astype(np.uint8)
@@ -131,7 +131,7 @@ def partial_fields(unit: Unit, definition: Definition, cs: Sequence[int], explai
     """The partial results of some cases, (lines, count) each. cs: the cases' addends."""
     per_line = line_groups(unit)
     codes = [group.code for one in explained for group in one.groups]
-    found: Fields = {"partial": np.array(codes, np.uint64).reshape(-1, per_line)}
+    found: Fields = {"partial": np.array(codes, container_dtype(unit.result.format)).reshape(-1, per_line)}
     if unit.promotion is not None or unit.late is not None:
         registers = []
         for c, one in zip(cs, explained, strict=True):
@@ -142,7 +142,7 @@ def partial_fields(unit: Unit, definition: Definition, cs: Sequence[int], explai
                 held = added.get(group, held)
                 if group % per_line == per_line - 1:
                     registers.append(held)
-        found["register"] = np.array(registers, np.uint64)[:, None]
+        found["register"] = np.array(registers, container_dtype(unit.output))[:, None]
     return found
 
 

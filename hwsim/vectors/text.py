@@ -38,7 +38,10 @@ def text_lines(unit: Unit, batch: Batch, results: Codes | None) -> str:
 
 def _words(fmt: Format, codes: Codes) -> list[str]:
     """Each row (n, count) of codes as one word."""
-    size, wanted = codes.dtype.itemsize, _digits(fmt)
+    wanted = _digits(fmt)
+    if codes.dtype == object:
+        return ["".join(f"{code:0{wanted}x}" for code in row) for row in codes.tolist()]
+    size = codes.dtype.itemsize
     text = codes.astype(codes.dtype.newbyteorder(">")).tobytes().hex()
     rows = [text[at : at + 2 * size * codes.shape[1]] for at in range(0, len(text), 2 * size * codes.shape[1])]
     if wanted == 2 * size:

@@ -109,7 +109,7 @@ def _group(plan: UnitInC) -> list[str]:
     lines += ["*at++ = s->special;", "*at++ = s->special_sign;"]
     if plan.group.terms:
         lines += ["*at++ = s->max_exp;", f"for (int i = 0; i < {name}_TERMS; ++i)", "    at = put(at, s->aligned[i]);"]
-    if plan.integer_bits:
+    if plan.integer_bits and not plan.group.steps:
         lines.append("at = put(at, s->total);")
     if plan.group.template == "even_odd":
         for half in ("even", "odd"):

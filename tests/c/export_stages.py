@@ -63,9 +63,9 @@ def _group(plan: UnitInC, group: Group, rows: Rows) -> list[str]:
         )
     for index, part in enumerate(group.subgroups):
         cls, sign, exp, sig, total = rows.take(), rows.take(), rows.take(), rows.wide(), rows.wide()
-        fraction_bits = plan.scale_fraction_bits - (plan.group.part_exp or 0)
-        same(f"subgroup {index}", _seen(part.term, cls, sign, exp, sig, fraction_bits), _term(part.term))
-        same(f"subgroup {index}: total", total, _shifted(part.total, part.unit_exp - (plan.group.part_exp or 0)))
+        same(f"subgroup {index}", _seen(part.term, cls, sign, exp, sig, plan.group.part_bits or 0), _term(part.term))
+        places = 0 if plan.group.part_exp is None else part.unit_exp - plan.group.part_exp
+        same(f"subgroup {index}: total", total, _shifted(part.total, places))
     special = 0 if group.special is None else CLASSES.index(group.special.cls)
     same("special", rows.take(), special)
     sign = rows.take()
@@ -75,7 +75,7 @@ def _group(plan: UnitInC, group: Group, rows: Rows) -> list[str]:
         same("max_exp", rows.take(), _exp(group.max_exp))
         aligned = [rows.wide() for _ in range(plan.group.terms)]
         same("aligned", aligned, [*group.aligned, *[0] * (len(aligned) - len(group.aligned))])
-    if plan.integer_bits:
+    if plan.integer_bits and not plan.group.steps:
         total = group.total
         if plan.group.template == "exact" and group.unit_exp is not None:
             total = _shifted(total, group.unit_exp - (plan.group.unit_exp or 0))

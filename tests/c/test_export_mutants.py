@@ -98,6 +98,13 @@ MUTANTS = {
     "a total that is not cut": Mutant("late-window-total", "if (below > 0) {", "if (below > 99) {"),
     "an addend of zero skipped": Mutant("late-window-cut", "addend.cls == u_(ZERO) && addend.exp", "0 && addend.exp"),
     "cancelled sums skipped": Mutant("subgroups-cancelled", "cls = !any ||", "cls = u_(is_zero)(total) ||"),
+    "a pair's window": Mutant("pairs-floor", " 3, u_(RTO)", " 4, u_(RTO)"),
+    "zeros in a pair's maximum": Mutant("pairs", "top = live ? top : largest;", "top = largest;"),
+    "pairs that cancel": Mutant("pairs-floor", "cls = any ? ", "cls = !u_(is_zero)(total) ? "),
+    "a block's last bit": Mutant(
+        "tree-blocks", "t.fraction_bits = u_(PART_BITS);", "t.fraction_bits = u_(PART_BITS) + 1;"
+    ),
+    "a block's scale": Mutant("exact-blocks", "(int16_t)(x.exp + y.exp)", "(int16_t)(x.exp + x.exp)"),
     "a factor of -0": Mutant("window-positive", "        x.sign = 0;\n", ""),
     "an addend of -0": Mutant("exact-positive", "            c = 0;\n", "            c = c;\n"),
     "dropped addend too soon": Mutant(CDNA3, "w->max_exp - 25", "w->max_exp - 20"),

@@ -1,4 +1,4 @@
-"""An exact dot product as a fixed number, with arrays of words as ports: right in four formats, and with two faults."""
+"""An exact dot product as a fixed number, with arrays of words as ports: right in five formats, and with two faults."""
 
 from __future__ import annotations
 
@@ -35,13 +35,15 @@ class Exact(NamedTuple):
 
 # Without a NaN, as a unit must be whose sum is a fixed number.
 E4M3 = {"name": "e4m3-finite", "kind": "float", "exponent_bits": 4, "fraction_bits": 3, "bias": 7}
-# Of four products: 6 * 6 in quarters; 28 * 28 in units of 2^-8; -128 * -128; and 480 * 480 in units of 2^-18, of which
-# the low 32 bits of 39 are compared.
+E5M2 = {"name": "e5m2-finite", "kind": "float", "exponent_bits": 5, "fraction_bits": 2, "bias": 15}
+# Of four products: 6 * 6 in quarters; 28 * 28 in units of 2^-8; -128 * -128; 480 * 480 in units of 2^-18; and
+# 114688 * 114688 in units of 2^-32.
 FORMATS = {
     "e2m1": Exact("e2m1", 2, 1, 11, 8, 2),
     "e3m2": Exact("e3m2", 3, 2, 21, 12, 8),
     "int8": Exact("int8", 0, 7, 18, 17, 0),
-    "e4m3": Exact(E4M3, 4, 3, 39, 13, 18),
+    "e4m3": Exact(E4M3, 4, 3, 39, 20, 18),
+    "e5m2": Exact(E5M2, 5, 2, 69, 36, 32),
 }
 
 

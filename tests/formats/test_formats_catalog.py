@@ -165,7 +165,10 @@ BROKEN = [  # text, what follows `FILE:`
     ("kind: float\nexponent_bits: 1\nfraction_bits: 0\nbias: 0\nnan: [1, 3]\n", "5: nan leaves no finite number other"),
     ("kind: float\nexponent_bits: 1\nfraction_bits: 0\nbias: 0\ninfinities: true\n", "5: infinities leaves no finite "),
     ("kind: fixed\ninteger_bits: 1\nfraction_bits: 6\ncontainer: 16\n", "4: container is not a key here"),
-    ("kind: fixed\ninteger_bits: 16\nfraction_bits: 16\n", "3: fraction_bits makes a code of 33 bits; at most 32"),
+    (
+        "kind: fixed\ninteger_bits: 900\nfraction_bits: 900\n",
+        "3: fraction_bits must make a code of 1 to 1024 bits, not of 1801",
+    ),
     ("kind: fixed\ninteger_bits: 1\n", "1: fraction_bits is missing"),
     ("kind: exponent\nexponent_bits: 1\nbias: 1\nnan: [0, 1]\n", "4: nan leaves no number: [0x0, 0x1]"),
     ("kind: exponent\nexponent_bits: 3\nbias: 1\nnan: [3]\n", "4: nan must be codes at an end of the range, not [0x3]"),

@@ -75,10 +75,10 @@ def _draw_bits(rng: np.random.Generator, fmt: Format, shape: tuple[int, ...], pr
     codes = rng.integers(0, 1 << fmt.bits, shape, np.uint64 if fmt.bits == 64 else np.int64)
     if isinstance(fmt, FixedFormat):
         if profile == "small":
-            codes = rng.integers(-2, 3, shape) & ((1 << fmt.bits) - 1)
+            codes = rng.integers(-2, 3, shape).astype(np.uint64) & np.uint64((1 << fmt.bits) - 1)
         elif profile in ("large", "any"):
-            ends = [1 << fmt.bits - 1, (1 << fmt.bits - 1) - 1, (1 << fmt.bits - 1) + 1]
-            codes = np.where(rng.random(shape) < 0.7, rng.choice(ends, shape), codes)
+            ends = np.array([1 << fmt.bits - 1, (1 << fmt.bits - 1) - 1, (1 << fmt.bits - 1) + 1], np.uint64)
+            codes = np.where(rng.random(shape) < 0.7, rng.choice(ends, shape), codes.astype(np.uint64))
         codes = np.where(rng.random(shape) < ZEROS.get(profile, 0), 0, codes)
     elif isinstance(fmt, FloatFormat) and not fmt.signed:
         codes = rng.integers(0, fmt.max_magnitude + 1, shape)

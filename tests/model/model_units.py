@@ -79,6 +79,8 @@ def codes(random: np.random.Generator, name: str, count: int, profile: str) -> l
     sign = 1 << used - 1
     if form.top == "power" or not form.signed:
         return random.integers(0, 1 << used, count).tolist()  # type: ignore[no-any-return]
+    if used > 63 and form.top == "fixed":
+        return [long_code(random, used) for _ in range(count)]
     if used == 64:
         return [of_64_bits(random, form, profile) for _ in range(count)]
     if profile == "any" or form.top == "fixed":
@@ -91,6 +93,12 @@ def codes(random: np.random.Generator, name: str, count: int, profile: str) -> l
     if profile == "sparse":
         drawn = np.where(random.random(count) < 0.7, drawn & sign, drawn)
     return [int(code) << padding for code in drawn]
+
+
+def long_code(random: np.random.Generator, bits: int) -> int:
+    """A code of two's complement: a number of either sign and any length."""
+    size = int.from_bytes(random.bytes(bits // 8 + 1), "little") >> int(random.integers(8, bits + 8))
+    return (-size if random.integers(0, 2) else size) % (1 << bits)
 
 
 def of_64_bits(random: np.random.Generator, form: Form, profile: str) -> int:
@@ -138,7 +146,8 @@ def addend(random: np.random.Generator, witness: Witness, index: int) -> int:
     form = FORMS[witness.c]
     sign = 1 << form.container - 1
     if form.top == "fixed":
-        return int(random.integers(0, 2 * sign)) if index % 3 else int(random.choice([0, sign - 1, sign, 2 * sign - 1]))
+        ends = [0, sign - 1, sign, 2 * sign - 1]
+        return codes(random, witness.c, 1, "any")[0] if index % 3 else ends[int(random.integers(0, len(ends)))]
     kind = index // len(PROFILES) % 5
     if kind == 0:
         return int(random.choice([0, sign]))
@@ -190,7 +199,7 @@ def run(name: str | Unit, given: list[Case]) -> list[int]:
     for k in {len(case.a) for case in given}:
         chosen = [index for index, case in enumerate(given) if len(case.a) == k]
         a, b = (np.array([given[index][side] for index in chosen], np.uint64) for side in (0, 1))
-        c = None if used.operands.addend is None else np.array([given[index].c for index in chosen], np.uint64)
+        c = None if used.operands.addend is None else np.array([given[index].c for index in chosen], object)
         shared = [np.array([given[index][side] for index in chosen]) for side in (3, 4)] if used.scale else [None, None]
         out = hwsim.model.dot(used, a, b, c, *shared)
         bits = out.view(f"u{out.itemsize}") if out.dtype.kind == "f" else out

@@ -28,7 +28,7 @@ from model.witness_numbers import (
     two,
     write,
 )
-from model.witness_sums import Sum, cancelled, chain, even_odd, late, subgroups, window
+from model.witness_sums import Sum, cancelled, chain, even_odd, late, own_windows, subgroups, window
 
 __all__ = ["FORMS", "Witness"]
 
@@ -195,16 +195,21 @@ class Witness:
         self, products: list[Number], addend: Number | None, scales: Sequence[tuple[Number, Number]]
     ) -> tuple[int, Number]:
         """One group's sum, rounded; and what the next group starts from."""
+        one = Number("finite", False, Fraction(1), 0)
+        sides = [[pair[side] for pair in scales[: len(products)]] for side in (0, 1)]
+        sides = [[*side, *[one] * (len(products) - len(side))] for side in sides]
+        sides = sides if self.scaled_at == "subgroup" else [[one] * len(products)] * 2
+        part = self.rule.get("subgroup", {})
         if self.method in ("sequential", "pairwise"):
+            if part:
+                products = subgroups(products, part["lanes"], *sides)
             last = chain(products, addend, self.rule)
             code = self.special(last) if last.kind != "finite" else self.finite(last.value, [last], True)
             return code, self.back(code)
         terms, also = products, []
-        if self.scaled_at == "subgroup":
-            sides = [[pair[side] for pair in scales[: len(products)]] for side in (0, 1)]
-            sides = [
-                [*side, *[Number("finite", False, Fraction(1), 0)] * (len(products) - len(side))] for side in sides
-            ]
+        if part.get("method") == "aligned":
+            terms, also = own_windows(products, part, *sides)
+        elif self.scaled_at == "subgroup":
             terms = subgroups(products, self.rule["subgroup"]["lanes"], *sides)
             if self.rule["subgroup"].get("cancelled") == "count":
                 also = cancelled(products, self.rule["subgroup"]["lanes"], *sides)

@@ -9,6 +9,7 @@ from typing import Any, Literal, NamedTuple
 
 import pytest
 from odd_units import chained, exact_sum, odd_unit, promoted, window
+from odd_units import unit as known
 
 from hwsim.cases.case import Case, dot
 from hwsim.cases.drawing import Stream
@@ -233,6 +234,7 @@ FUSED = odd_unit("fused", "e5m2", "f32", chained("sequential", "f32"), "f32", 1,
         (odd_unit("e", "e5m2", "f32", exact_sum(), "f32", 2, **promoted(2, "f32")), 2, "overflow", "promotes"),
         (odd_unit("e", "e5m2", "f32", exact_sum(), "f32", 2, daz=True), 2, "inexact", "takes subnormals for zeros"),
         (odd_unit("e", "e5m2", "none", exact_sum(), "e4m3", 2, overflow="nan"), 2, "invalid", "e4m3 has no infinity"),
+        (known("exact-blocks"), 2, "invalid", "sums parts of a group first"),
         (odd_unit("e", "int8", "none", exact_sum(), "i32", 2, overflow="wrap"), 2, "overflow", ""),
         (odd_unit("e", "int8", "none", exact_sum(), "i32", 2, overflow="wrap"), 2, "underflow", "a fixed number, i32"),
         (odd_unit("e", "int8", "none", exact_sum(), "i32", 2, overflow="wrap"), 2, "nan", "i32 has no NaN"),

@@ -23,6 +23,7 @@ from hwsim.model.promotion import Promoted, Promoter
 from hwsim.model.rounded import RoundedAdditions
 from hwsim.model.scales import SubgroupScales
 from hwsim.model.sequential import Sequential
+from hwsim.model.subwindows import SubgroupWindows, UnscaledSums
 from hwsim.model.terms import Term, addend_term, limited
 from hwsim.model.window import align
 from hwsim.spec import LateInWindow, RoundedSum, Unit
@@ -45,6 +46,7 @@ DIRECTED = {
 }
 real_pairwise, real_sequential, real_combine = Pairwise.additions, Sequential.additions, even_odd.combine
 real_subgroup, real_halves, real_window = scales.subgroup, EvenOdd.sum, late.late_window
+real_scaled, real_unscaled = SubgroupWindows.scaled, UnscaledSums.subgroup
 real_promote, real_scale, real_promoter = Promoter.promote, Promoter.scale, definition.promoter_of
 
 
@@ -198,6 +200,48 @@ def late_add_keeps(fmt: FloatFormat, terms: Any, mode: Any, flushed: bool = Fals
 
 
 DROP, DL, CANCELLED = "even-odd", "chain-dl-chunks", "subgroups-cancelled"
+
+
+def own_keys(**keys: Any) -> Callable[[Patch], None]:
+    """Other keys of windows of parts."""
+
+    def mutate(monkeypatch: Patch) -> None:
+        right = definition.subgroup_sums
+
+        def wrong(of: Unit) -> Any:
+            windows = right(of)
+            return windows._replace(rule=windows.rule.model_copy(update=keys)) if windows is not None else None
+
+        monkeypatch.setattr(definition, "subgroup_sums", wrong)
+
+    return mutate
+
+
+def own_rule(fraction_bits: int) -> Callable[[Patch], None]:
+    """Windows of parts with more or fewer bits."""
+
+    def mutate(monkeypatch: Patch) -> None:
+        right = definition.subgroup_sums
+
+        def wrong(of: Unit) -> Any:
+            windows = right(of)
+            assert windows is not None
+            bits = windows.rule.fraction_bits + fraction_bits
+            return windows._replace(rule=windows.rule.model_copy(update={"fraction_bits": bits}))
+
+        monkeypatch.setattr(definition, "subgroup_sums", wrong)
+
+    return mutate
+
+
+def first_product(sums: Any, products: Any) -> Any:
+    return real_unscaled(sums, products[:1])
+
+
+def scaled_by_one(windows: Any, part: Any, scale_a: Any, scale_b: Any) -> Any:
+    return real_scaled(windows, part, scale_a, scale_a)
+
+
 MUTANTS: dict[str, tuple[str, Callable[[Patch], None]]] = {
     "products are not rounded": ("chain-f16-mul-add", additions(product="fused")),
     "mul and add for FMA": ("chain-bf16-chunks", additions(product="rounded")),
@@ -245,6 +289,14 @@ MUTANTS: dict[str, tuple[str, Callable[[Patch], None]]] = {
     ),
     "scales applied before the alignment": ("subgroups", on(scales, "subgroup", normalised_subgroup)),
     "scales of powers of two": ("subgroups", on(scales, "subgroup", scales_of_one_side)),
+    "a window bit less of pairs": ("pairs", own_rule(fraction_bits=-1)),
+    "a window bit more of pairs": ("pairs", own_rule(fraction_bits=1)),
+    "pairs lost by the group's rule": ("pairs-floor", own_keys(lost="floor")),
+    "pairs that cancel do not count": ("pairs-floor", own_keys(cancelled="skip")),
+    "threes for pairs": ("pairs-zeros", own_keys(lanes=2)),
+    "pairs with a scale alone": ("pairs-scaled", on(SubgroupWindows, "scaled", scaled_by_one)),
+    "a scale of the wrong block": ("exact-blocks", on(scales, "subgroup", scales_of_one_side)),
+    "products for blocks": ("tree-blocks", on(UnscaledSums, "subgroup", first_product)),
     "a window bit less of scaled sums": ("subgroups-e8m0", on(window, "align", narrow)),
     "scaled, rounded and then added": ("scaled-promotion", on(Promoter, "promote", scaled_first)),
     "scales multiplied towards zero": ("scaled-promotion", on(Promoter, "scale", truncated_scale)),

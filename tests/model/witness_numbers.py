@@ -55,6 +55,13 @@ FORMS = {
     "mxint8": Form(0, 6, 0, "fixed", 8),
     "int8": Form(0, 0, 0, "fixed", 8),
     "i32": Form(0, 0, 0, "fixed", 32),
+    "fixed43": Form(0, 18, 0, "fixed", 43),
+    "fixed73": Form(0, 32, 0, "fixed", 73),
+    "fixed100": Form(0, 84, 0, "fixed", 100),
+    "coarse": Form(0, -5, 0, "fixed", 19),
+    "fine": Form(0, 40, 0, "fixed", 35),
+    "e4m3-finite": Form(4, 3, 7, "finite", 8),
+    "e5m2-finite": Form(5, 2, 15, "finite", 8),
     "e4m3fnuz": Form(4, 3, 8, "fnuz", 8, 0x80),
     "e5m2fnuz": Form(5, 2, 16, "fnuz", 8, 0x80),
     "hfp8-e4m3": Form(4, 3, 11, "finite", 8, -1, "zero"),
@@ -91,7 +98,7 @@ def read(name: str, code: int) -> Number:
     form = FORMS[name]
     if form.top == "fixed":
         half = 1 << form.container - 1
-        value = Fraction(code - 2 * half if code >= half else code, 1 << form.fraction_bits)
+        value = (code - 2 * half if code >= half else code) * two(-form.fraction_bits)
         return Number("finite", value < 0, value, 0)
     if form.top == "power":
         return NAN if code == 255 else Number("finite", False, two(code - 127), code - 127)
@@ -189,7 +196,7 @@ def rounded(name: str, value: Fraction, mode: str, overflow: str, tiny: str = "s
 
 def fixed(form: Form, value: Fraction, mode: str, overflow: str) -> int:
     """The code of a fixed format's neighbour of a value; too large, it saturates, or wraps round."""
-    scaled = abs(value) * (1 << form.fraction_bits)
+    scaled = abs(value) * two(form.fraction_bits)
     whole = choose(math.floor(scaled), scaled, value < 0, mode) * (-1 if value < 0 else 1)
     half = 1 << form.container - 1
     if overflow == "saturate":

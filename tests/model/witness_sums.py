@@ -88,6 +88,26 @@ def subgroups(products: Sequence[Number], lanes: int, scale_a: list[Number], sca
     return terms
 
 
+def own_windows(
+    products: Sequence[Number], rule: dict[str, Any], scale_a: list[Number], scale_b: list[Number]
+) -> tuple[list[Number], list[int]]:
+    """Sums of neighbouring products in windows of their own, times both their scales; exponents of zeros that count."""
+    terms, also, lanes = [], [], rule["lanes"]
+    for i in range(0, len(products), lanes):
+        part, scales = products[i : i + lanes], [scale_a[i], scale_b[i]]
+        total = specials(part)
+        if total is None:
+            kept = window(part, rule["fraction_bits"], {"lost": rule.get("lost", "truncate")})
+            exp = max(product.exp for product in part) if kept.top is None else kept.top
+            negative = all(product.negative for product in part) if kept.value == 0 else kept.value < 0
+            total = Number("finite", negative, kept.value, exp)
+            counts = rule.get("cancelled") == "count" and kept.top is not None and kept.value == 0
+            if counts and all(scale.kind == "finite" and scale.value != 0 for scale in scales):
+                also.append(exp + sum(scale.exp for scale in scales))
+        terms.append(scaled([total, *scales]))
+    return terms, also
+
+
 def cancelled(products: Sequence[Number], lanes: int, scale_a: list[Number], scale_b: list[Number]) -> list[int]:
     """The exponents of sums of `lanes` products that are zero though a product is not, and no scale is."""
     exps = []

@@ -72,7 +72,7 @@ def test_what_was_found_stays_right(path: Path) -> None:
 def test_a_wrong_kernel_is_found_and_made_simple(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     right = trial.multiply_pairs
     monkeypatch.setattr(trial, "multiply_pairs", lambda *given: right(*given) ^ 1)
-    drawn, depth = drawn_unit(1, 4, SMALL), Depth(30, frozenset({"kernels"}))
+    drawn, depth = drawn_unit(1, 5, SMALL), Depth(30, frozenset({"kernels"}))
     (found,) = Trial(drawn, depth).run().found
     shrinker = UnitShrinker(failing_again("kernels", 30), seconds=2.0)
     simpler = shrinker.shrink(drawn, found)

@@ -20,7 +20,7 @@ def test_a_unit_depends_on_seed_and_number_alone() -> None:
 
 
 def test_every_word_of_the_language_is_drawn() -> None:
-    drawn = [drawn_unit(3, number) for number in range(400)]
+    drawn = [drawn_unit(6, number) for number in range(400)]
     assert all(supports(one.unit) for one in drawn)
     counts = counted_settings(map(settings, drawn))
     assert {(path, value) for path, values in counts.items() for value, count in values.items() if not count} == set()

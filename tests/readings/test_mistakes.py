@@ -28,6 +28,7 @@ ROUNDED = {"format": "f16", "rounding": "rne"}
 CHAIN = odd_unit("chain2", "e4m3", "f16", {"method": "sequential", "product": "fused", **ROUNDED}, "f16", 2)
 PAIRS = {"method": "pairwise", "product": "rounded", **ROUNDED}
 TREE = odd_unit("tree4", "e4m3", "none", PAIRS, "f16", 4, chain="none")
+TREE_OF_PAIRS = {**PAIRS, "subgroup": {"lanes": 2, "method": "exact"}}
 EXACT = odd_unit("exact4", "e4m3", "none", {"method": "exact"}, "bf16", 4)
 ONE, TWO, HALF = (int(E4M3.encode(x)) for x in (1.0, 2.0, 0.5))
 
@@ -187,6 +188,14 @@ def test_scales_that_enter_wrongly_are_other_scales(name: str, scales: tuple[int
     unit = odd_unit("blocks4", "e2m1", "none", window(12), "f32", 4, scale=scale)
     case = Case("case", (2,) * 8, (2,) * 8, 0, (127, 128, 129, 130), (127,) * 4)
     assert flaw(unit, name).case(unit, case, None).scale_a == scales
+
+
+def test_products_of_parts_go_wrong_before_they_are_summed() -> None:
+    # 1 - 1 in the first pair instead of 1 + 1, and 1 + 2 in the second.
+    a, b = [1.0, 1.0, 1.0, 2.0], [1.0] * 4
+    for rule in (window(14, subgroup={"lanes": 2, "method": "aligned", "fraction_bits": 8}), TREE_OF_PAIRS):
+        pairs = odd_unit("pairs", "e4m3", "none", rule, "f16", 4, chain="none")
+        assert answer(pairs, "sign of lane 1 flipped", a, b) == 3.0
 
 
 def test_two_flaws_in_one_design_are_both_there() -> None:

@@ -157,7 +157,7 @@ BROKEN = [
     (
         "  addend: aligned",
         "  subgroup: {lanes: 8, method: exact, exponent: scales}",
-        "20: sum.subgroup has no meaning unless scale.at is subgroup",
+        "20: sum.subgroup.method must be aligned unless scale.at is subgroup",
     ),
     (
         "  operation: add",

@@ -84,7 +84,7 @@ class Flaw:
         return term
 
     def products(self, products: tuple[Term, ...]) -> tuple[Term, ...]:
-        """The terms of a group beside its addend."""
+        """The products of a group."""
         return products
 
     def special(self, special: Term | None, terms: tuple[Term, ...]) -> Term | None:

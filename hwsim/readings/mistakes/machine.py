@@ -15,7 +15,6 @@ from hwsim.model.method import Addition, Summed, SumMethod, sum_zero_sign
 from hwsim.model.methods import method_of
 from hwsim.model.pairwise import Pairwise
 from hwsim.model.rounding import infinity_code, nan_code, pack
-from hwsim.model.scales import Subgroup
 from hwsim.model.sequential import Sequential
 from hwsim.model.terms import Term, factor
 from hwsim.model.window import AlignedTerms, align, any_lost, cut_magnitude, max_exponent
@@ -78,10 +77,9 @@ class FlawedDefinition(Definition):
         term = self.flaw.product(self._factor_a(a), self._factor_b(b), super().product(a, b, 0))
         return self.scaled(term, scale_exp)
 
-    def multiply(self, lanes: GroupOperands) -> tuple[list[int | None], tuple[Term, ...], tuple[Subgroup, ...]]:
+    def products(self, lanes: GroupOperands, scale_exp: Sequence[int | None]) -> tuple[Term, ...]:
         """As in `Definition`."""
-        scale_exp, products, subgroups = super().multiply(lanes)
-        return scale_exp, self.flaw.products(products), subgroups
+        return self.flaw.products(super().products(lanes, scale_exp))
 
     def code_of(self, case: Case, before: int | None = None) -> int:
         """The result's code for a case. before: the design's result before, None where nobody knows it."""

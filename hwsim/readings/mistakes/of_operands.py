@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from hwsim.formats import ExponentFormat, FloatFormat
+from hwsim.formats import ExponentFormat, FixedFormat, FloatFormat
 from hwsim.readings.mistakes import decoding, wiring
 from hwsim.readings.mistakes.flaw import Side
 from hwsim.readings.mistakes.mistake import Mistake
@@ -65,7 +65,8 @@ def _decoders(unit: Unit) -> Iterator[Mistake]:
         of = OF[where]
         for mistake, (name, text) in SUBNORMAL_WORDS.items() if fmt.subnormals else ():
             yield Mistake(name.format(of), text.format(of), decoding.SubnormalWrong(where, mistake))
-        yield from _special_codes(where, fmt)
+        if not isinstance(unit.result.format, FixedFormat):  # which has no code for what they would make
+            yield from _special_codes(where, fmt)
 
 
 def _special_codes(where: decoding.Where, fmt: FloatFormat) -> Iterator[Mistake]:

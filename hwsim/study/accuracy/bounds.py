@@ -14,6 +14,7 @@ import numpy as np
 from hwsim.errors import InputError
 from hwsim.formats import ExponentFormat, Format
 from hwsim.spec import AlignedSum, EvenOddSum, Unit, implemented
+from hwsim.spec.sums import ExactSubgroup
 from hwsim.study.accuracy.exact import Array
 from hwsim.study.accuracy.roundings import Loss, least_exponent, lengths, of_group_sums, of_late, of_promotion
 
@@ -110,7 +111,7 @@ def counted_magnitude(
     if unit.scale is not None and (scales_a is None or scales_b is None):
         raise InputError(f"{unit.name}: scales must be given: the unit has scales")
     counts_zeros = isinstance(unit.sum, AlignedSum | EvenOddSum) and unit.sum.zero_terms == "count"
-    exponents = unit.scale is not None and unit.scale.at == "subgroup"
+    exponents = isinstance(unit.sum, AlignedSum) and isinstance(unit.sum.subgroup, ExactSubgroup)
     sides = []
     for fmt, values, side, scales in zip(
         unit.operands.multiplied, (values_a, values_b), ("a", "b"), (scales_a, scales_b), strict=True

@@ -21,6 +21,7 @@ from hwsim.spec import (
 )
 from hwsim.spec.keys import Lost
 from hwsim.spec.parts import Promotion
+from hwsim.spec.sums import WindowSubgroup
 
 NEAREST = ("rne", "rna")
 
@@ -134,9 +135,14 @@ def _aligned(unit: Unit, rule: AlignedSum, parts: Lengths) -> list[Loss]:
     """Each term loses less than a unit of the window; the largest nothing, where the window holds all of its bits."""
     bits, result = rule.fraction_bits, unit.result.format
     size, held = _window_size(bits, rule.term_lost), product_bits(unit)
-    terms = parts.lanes
-    if rule.subgroup is not None and unit.scale is not None:
+    terms, own = parts.lanes, list[Loss]()
+    if rule.subgroup is not None:
         terms = -(-parts.lanes // rule.subgroup.lanes)
+    if isinstance(rule.subgroup, WindowSubgroup):
+        # Each product of a part loses less than a unit of its part's window, whatever the number of parts.
+        own = [Loss(rule.subgroup.lanes, _window_size(rule.subgroup.fraction_bits, rule.subgroup.lost))]
+        held = rule.subgroup.fraction_bits
+    if unit.scale is not None and unit.scale.at == "subgroup":
         held += unit.scale.a.format.fraction_bits + unit.scale.b.format.fraction_bits
     whole = _keeps(rule.term_lost) and held <= bits
     first = terms - whole
@@ -149,7 +155,7 @@ def _aligned(unit: Unit, rule: AlignedSum, parts: Lengths) -> list[Loss]:
     if rule.max_exp_floor is not None:
         least.append(rule.max_exp_floor)
     floor = size * 2.0 ** max(least) if least else 0.0
-    return [Loss(count, size, floor), *_rounded(unit, parts.groups)]
+    return [*own, Loss(count, size, floor), *_rounded(unit, parts.groups)]
 
 
 def _even_odd(unit: Unit, rule: EvenOddSum, parts: Lengths) -> list[Loss]:

@@ -31,7 +31,7 @@ from hwsim.spec import (
 )
 from hwsim.spec.keys import Lost as LostBits
 from hwsim.spec.parts import Promotion
-from hwsim.spec.sums import Sum
+from hwsim.spec.sums import Sum, WindowSubgroup
 
 
 class Lost(NamedTuple):
@@ -124,7 +124,21 @@ def _of_window(rule: AlignedSum, group: Group) -> Lost:
     terms = [part.term for part in group.subgroups] or group.products
     below = [n for n, term in enumerate(terms) if _below(term, unit_exp, rule.term_lost, group.aligned[n])]
     before = group.addend is not None and _below(group.addend, unit_exp, rule.term_lost, group.aligned[-1])
-    return Lost({lane for n in below for lane in range(n * size, (n + 1) * size)}, before)
+    lanes = {lane for n in below for lane in range(n * size, (n + 1) * size)}
+    return Lost(lanes | _in_own_windows(rule, group, size), before)
+
+
+def _in_own_windows(rule: AlignedSum, group: Group, size: int) -> set[int]:
+    """The lanes whose products have every bit below the window of their part."""
+    if not isinstance(rule.subgroup, WindowSubgroup):
+        return set()
+    lanes, lost = set[int](), rule.subgroup.lost
+    for n, part in enumerate(group.subgroups):
+        if part.kept is None or part.kept.unit_exp is None:
+            continue
+        own = enumerate(part.kept.aligned, n * size)
+        lanes |= {lane for lane, kept in own if _below(group.products[lane], part.kept.unit_exp, lost, kept)}
+    return lanes
 
 
 def _below(term: Term, unit_exp: int, lost: LostBits, kept: int) -> bool:

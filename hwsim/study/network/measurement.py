@@ -14,8 +14,9 @@ import numpy as np
 
 from hwsim.files import replaced
 from hwsim.sources import identity
-from hwsim.spec import Unit, as_yaml, implemented, load_unit
+from hwsim.spec import Unit, as_yaml, load_unit
 from hwsim.spec.fields import vary
+from hwsim.study.accuracy.measurable import measurable
 from hwsim.study.network.product import Array, Matmul, Where, exact
 from hwsim.study.network.unit_products import Accumulated, ProductErrors, UnitProducts
 from hwsim.study.plan.scaling import scaling_name
@@ -42,7 +43,7 @@ class Entry:
     def specified(self) -> Unit:
         """The unit, with its changes. Raises SpecError for unknown names and for changes that do not go together."""
         unit = vary(load_unit(self.unit), self.changes)
-        implemented(unit).demand()
+        measurable(unit).demand()
         return unit
 
     @property

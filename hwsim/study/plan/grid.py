@@ -10,9 +10,10 @@ from typing import Any
 
 from hwsim.formats.yamlfile import SpecError
 from hwsim.resources import Cost
-from hwsim.spec import Unit, implemented
+from hwsim.spec import Unit
 from hwsim.spec.arguments import check_length
 from hwsim.spec.fields import text, vary
+from hwsim.study.accuracy.measurable import measurable
 from hwsim.study.data import Data
 from hwsim.study.plan.scaling import Scaling, resolve, scaling_name
 from hwsim.study.plan.study import Study, UnitEntry
@@ -98,7 +99,7 @@ def _units(study: Study, at: int, entry: UnitEntry) -> Iterator[tuple[str, Unit,
         combination = " ".join([entry.label, *(f"{field}={value}" for field, value in said.items())])
         try:
             unit = vary(entry.unit, changes)
-            implemented(unit).demand()
+            measurable(unit).demand()
         except ValueError as error:
             if entry.invalid == "skip":
                 continue
