@@ -139,9 +139,7 @@ def test_a_fault_between_inner_registers_is_caught(name: str) -> None:
     assert built.latency > 1
     known = directed(odd, 3)
     beside = [case for case in known if "-odd-" in case.id]  # numbers with a last bit, at every distance
-    play = recorded(
-        odd, built, [*random_cases(odd, 40, 3), *known[:: len(known) // 40], *beside[:: len(beside) // 60 or 1]]
-    )
+    play = recorded(odd, built, [*random_cases(odd, 40, 3), *known[:: len(known) // 40], *beside])
     with fault(name, function, old, new).applied():
         (outcome,) = amaranth_play(odd, built, play)
     assert outcome.count > 0
