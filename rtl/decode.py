@@ -187,7 +187,7 @@ class Converted(wiring.Component):
         sig = Cat(Const(0, bits - fmt.sig_bits), i.sig)
         _, count = leading_zeros(m, sig)
         zeros = Signal(len(count), name="zeros")
-        room = Signal.like(top, name="room")
+        room = Signal(signed_shape(min(low - 1, 0), max(high - 1, 1)), name="room")
         left, right = Signal(len(count), name="left"), Signal(range(max(2, 2 - low)), name="right")
         m.d.comb += [top.eq(i.bexp + move), zeros.eq(Cat(count)), room.eq(top - 1)]
         if to.subnormals:
