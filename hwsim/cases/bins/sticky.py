@@ -13,8 +13,10 @@ from hwsim.cases.bins.sampled import SampledGroup, SignedTerm
 from hwsim.cases.palette import Product
 from hwsim.cases.solver import Solution
 from hwsim.spec.keys import Rounding
+from hwsim.words import counted
 
 MOST_LOW = 12  # products that are tried as the one that loses a 1, of each sign
+MOST_DEPTH = 64  # places below the window in which a single lost 1 is asked for
 
 
 def tells(rounding: Rounding, sign: int) -> bool:
@@ -57,16 +59,43 @@ def declare(facts: UnitFacts, out: Declared) -> None:
         lane: out.bin("G7", f"a 1 that lane {lane} lost alone decides the rounding", _never(facts, False))
         for lane in range(facts.lanes if signs else 0)
     }
+    deep = {
+        depth: out.bin("G7", f"a 1 that is lost {counted(depth, 'place')} below the window alone decides the rounding")
+        for depth in (depths(facts.bench) if signs else ())
+    }
 
     @out.groups.append
     def sample(sampled: SampledGroup, hits: Hits) -> None:
         lost = losing(sampled)
         if not sampled.group.sticky or len(lost) != 1 or not signs or not decides(facts, sampled):
             return
-        lane, term, _, _ = lost[0]
+        lane, term, places, bits = lost[0]
         hits.add(at["the addend" if lane < 0 else "a product", term.sign, int(sampled.group.total < 0)])
         if lane >= 0:
             hits.add(lanes[lane])
+        depth = places - bits.bit_length() + 1
+        if bits & (bits - 1) == 0 and depth in deep:
+            hits.add(deep[depth])
+
+
+def depths(bench: Bench) -> list[int]:
+    """How far below the window a product can lose a single 1, beside another that has the window's exponent."""
+    if bench.lanes < 2 or bench.unit.scale is not None:
+        return []
+    least, most = bench.result_exps
+    tops = [exp for exp in bench.palette.exps if least + bench.window <= exp < most - 2]
+    found = {
+        bench.lost_place(top - exp) - one.sig.bit_length() + 1
+        for exp in bench.palette.exps
+        for one in _powers(bench, 0, exp)
+        for top in tops
+    }
+    return sorted(depth for depth in found if 0 < depth <= MOST_DEPTH)
+
+
+def _powers(bench: Bench, sign: int, exp: int) -> list[Product]:
+    """The products of a sign and an exponent whose significands are powers of two."""
+    return [one for one in bench.palette.of(sign, exp) if one.sig & (one.sig - 1) == 0]
 
 
 def losing(sampled: SampledGroup) -> list[SignedTerm]:
@@ -100,6 +129,10 @@ def deciding(bench: Bench) -> None:
         bench.add_first(f"sticky/addend-{name}", _with_addend(bench, sign, low))
         for lane in range(bench.lanes):
             bench.add_first(f"sticky/lane{lane:02}-{name}", _with_product(bench, sign, low), lane)
+    for depth, low in cross(depths(bench), SIGNS):
+        sign = next(sign for sign in (low, 1 - low) if tells(rounding, sign))
+        solutions = _at_depth(bench, sign, low, depth)
+        bench.add_first(f"sticky/depth{depth:02}-{SIGN[low]}", solutions, depth % bench.lanes)
 
 
 def _totals(bench: Bench, sign: int) -> Iterator[tuple[int, list[int]]]:
@@ -123,6 +156,16 @@ def _with_product(bench: Bench, sign: int, low: int) -> Iterator[Solution]:
     """The product that loses a 1 comes first."""
     for total, tops in _totals(bench, sign):
         for top, one in cross(tops, _lowest(bench, low)):
+            yield from _beside(bench, total, top, one)
+
+
+def _at_depth(bench: Bench, sign: int, low: int, depth: int) -> Iterator[Solution]:
+    """The product that loses a single 1, so far below the window, comes first; then those of least exponent."""
+    exps = {*bench.palette.exps}
+    powers = [one for exp in bench.palette.exps for one in _powers(bench, low, exp)]
+    for one, (total, _) in cross(powers, _totals(bench, sign)):
+        top = one.exp + depth + one.sig.bit_length() - 1 - bench.palette.fraction_bits + bench.window
+        if top in exps and bench.lost_place(top - one.exp) - one.sig.bit_length() + 1 == depth:
             yield from _beside(bench, total, top, one)
 
 
