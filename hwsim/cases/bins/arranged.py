@@ -7,6 +7,7 @@ from itertools import cycle
 from itertools import product as cross
 
 from hwsim.cases.bins.operands import classes
+from hwsim.cases.bins.stickyrows import sticky_rows
 from hwsim.cases.landmarks import exact_code, infinities, nans, negate, numbers, zeros
 from hwsim.cases.palette import Palette, Product
 from hwsim.cases.rows import Pair, Rows
@@ -26,6 +27,7 @@ def arranged(rows: Rows) -> None:
     addends = _addends(rows.unit.operands.addend)
     for solve in (_pairs, _lanes, _zeros, _special, _distances, _chains, _scales, _cancelled):
         solve(rows, addends)
+    sticky_rows(rows)
 
 
 def _addends(fmt: Number | None) -> dict[str, int]:
