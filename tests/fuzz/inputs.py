@@ -86,8 +86,11 @@ def make(key: Key, prepared: Path, into: Path, pool: Pool) -> FuzzInput:
 
 
 def _subject(target: Target, folder: Path, rng: Random) -> Path:
+    every = {subject: sorted(path for path in folder.rglob(subject) if path.is_file()) for subject in target.subjects}
+    if not any(every.values()):
+        raise ValueError(f"{target.name}: {folder.name} has none of {', '.join(target.subjects)}")
     while True:
-        if there := sorted(path for path in folder.rglob(rng.choice(target.subjects)) if path.is_file()):
+        if there := every[rng.choice(target.subjects)]:
             return rng.choice(there)
 
 
