@@ -98,8 +98,9 @@ def public(ports: PortMap) -> tuple[str, ...]:
     return (*PUBLIC, "beside") if ports.beside else PUBLIC
 
 
-def fitting(items: Iterable[T], beats: Callable[[T], int], most: int, depth: int = DEPTH) -> Iterator[list[T]]:
+def fitting(items: Iterable[T], beats: Callable[[T], int], most: int, depth: int | None = None) -> Iterator[list[T]]:
     """Items in parts of at most `most`, and of at most `depth` beats, by default as many as the bench can hold."""
+    depth = DEPTH if depth is None else depth
     part: list[T] = []
     held = 0
     for item in items:

@@ -416,4 +416,4 @@ def test_a_simulator_s_process_imports_the_testbench_alone() -> None:
     # Each simulation starts a Python: what it need not import, it need not wait for.
     script = "import sys, hwsim.tb.job; print(*sorted(name for name in sys.modules if name.startswith('hwsim')))"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["hwsim", "hwsim.tb", "hwsim.tb.job"]
+    assert done.stdout.split() == ["hwsim", "hwsim.codewords", "hwsim.tb", "hwsim.tb.job"]

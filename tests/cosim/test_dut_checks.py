@@ -71,7 +71,14 @@ def test_lint_says_nothing_of_an_adapter(verilator: None, tmp_path: Path, name: 
     adapter = tmp_path / f"{ADAPTER}.v"
     adapter.write_text(made.adapter)
     found = find_verilator()
-    words = [found.program, "--lint-only", "-Wall", "--top-module", ADAPTER, *map(str, (adapter, *made.dut.sources))]
+    words = [
+        found.program,
+        "--lint-only",
+        "-Wall",
+        "--top-module",
+        ADAPTER,
+        *map(str, (adapter, *made.sources("verilator").files)),
+    ]
     environment = {**os.environ, **found.environment}
     done = subprocess.run(words, env=environment, capture_output=True, text=True, timeout=LIMIT, check=False)
     assert [line for line in done.stderr.splitlines() if str(adapter) in line] == []

@@ -28,6 +28,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
 SAMPLE = [next(fault for fault in FAULTS if fault.design == style) for style in STYLES]
 
 
+@pytest.mark.quick(cases=1)
 @pytest.mark.parametrize("fault", SAMPLE, ids=lambda fault: fault.id)
 def test_a_fault_of_each_style_is_named(icarus: None, small: None, tmp_path: Path, fault: Fault) -> None:
     found = judged(fault, tmp_path, cases=400)
