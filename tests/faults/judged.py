@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import date
 from pathlib import Path
 
 from faults.seeded import Fault
@@ -59,6 +60,7 @@ def judged(fault: Fault, folder: Path, cases: int = CASES) -> Judgement:
     plays, _ = Planner(design, SEED).plan("icarus", cases, lambda: None)
     played = play_simulated("icarus", program, design, plays, folder / "job", SEED, STUCK_AFTER)
     wrong = sum(one.outcome.count for one in played)
-    minimizer = Minimizer(design, "icarus", "icarus", SEED, folder, folder, STUCK_AFTER)
+    waivers = design.waivers(date.today())
+    minimizer = Minimizer(design, "icarus", "icarus", SEED, folder, folder, STUCK_AFTER, waivers)
     seen = observed(design, played)
     return Judgement(fault, wrong, diagnose(design.unit, [*seen, *looked_closer(design, seen, minimizer.answers)]))
