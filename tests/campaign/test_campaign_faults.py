@@ -67,8 +67,8 @@ def test_a_kill_of_everything_at_any_point_loses_nothing_that_was_done(points: t
     result = run(tmp_path, jobs)
     assert result.summary.passed == len(MANY) and result.run.number == 1
     assert names(tmp_path) == sorted(job.name for job in jobs)
-    # Only what was in flight is done again: two jobs at a time.
-    assert count_of_begun(tmp_path) == tried + len(MANY) - done
+    # Only what was in flight is done again: two jobs at a time, which may begin while they are killed.
+    assert 0 <= count_of_begun(tmp_path) - (tried + len(MANY) - done) <= 2
     assert len(MANY) <= count_of_begun(tmp_path) <= len(MANY) + 2 * len(points)
 
 
