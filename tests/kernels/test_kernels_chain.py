@@ -27,7 +27,7 @@ from hwsim.kernels.fma import FmaKernel
 from hwsim.spec import NotImplementedYet, PairwiseSum, RoundedSum, Unit, implemented, load_unit
 
 # But for those of the processor's own FMAs: test_kernels_fma.py.
-UNITS = [unit for unit in units("sequential", "pairwise") if not isinstance(kernel_of(unit), FmaKernel)]
+UNITS = [one for one in units("sequential", "pairwise") if supports(one) and not isinstance(kernel_of(one), FmaKernel)]
 
 
 def additions_kernel(unit: Unit) -> AdditionsKernel:
