@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import fcntl
 import hashlib
 import json
 import os
@@ -176,6 +177,20 @@ def takes_files(folder: Path) -> bool:
     """Whether files can be written into a folder, which need not be there yet: its disk has room, and it may be."""
     there = next(one for one in (folder, *folder.absolute().parents) if one.exists())
     return there.is_dir() and os.access(there, os.W_OK | os.X_OK) and shutil.disk_usage(there).free > LEAST_FREE
+
+
+@contextlib.contextmanager
+def held_alone(lock: Path, taken: str) -> Iterator[None]:
+    """Hold a lock file for this process alone; where it is killed, the lock goes with it.
+
+    Raises InputError, with `taken` as its words, where another process holds it.
+    """
+    with lock.open("a") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise InputError(taken) from None
+        yield
 
 
 def cache_folder() -> Path:

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import Discriminator, Field, Strict, Tag, ValidationError, model_validator
+from pydantic import Discriminator, Field, Strict, Tag, model_validator
 
 from hwsim.campaign.known import KnownFailure, load_known
 from hwsim.campaign.matrix import CampaignModel, Cases, JobMatrix, Seconds, Suites
-from hwsim.formats.invalid import explain_invalid, shown
+from hwsim.formats.invalid import shown, validated
 from hwsim.formats.yamlfile import Document, Location, RuleError, SpecError, read
 from hwsim.fuzz.trial import SIDES, Side
 from hwsim.report.fit import Text
@@ -114,10 +114,7 @@ def load_campaign(path: str | Path) -> Campaign:
     """
     path = Path(path)
     document = read(path)
-    try:
-        file = CampaignFile.model_validate(document.data)
-    except ValidationError as error:
-        raise explain_invalid(error, document) from None
+    file = validated(CampaignFile, document)
     try:
         known = () if file.known is None else load_known(path.parent / file.known)
     except SpecError as error:

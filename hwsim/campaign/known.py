@@ -8,10 +8,10 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, ValidationError
+from pydantic import BeforeValidator, Field
 
 from hwsim.campaign.matrix import CampaignModel
-from hwsim.formats.invalid import explain_invalid
+from hwsim.formats.invalid import validated
 from hwsim.formats.yamlfile import RuleError, read
 from hwsim.report.fit import Text
 
@@ -57,10 +57,7 @@ def load_known(path: Path) -> tuple[KnownFailure, ...]:
     Raises SpecError for a file that breaks a rule, naming file, line, key, rule and value.
     """
     document = read(path)
-    try:
-        return KnownFile.model_validate(document.data).known
-    except ValidationError as error:
-        raise explain_invalid(error, document) from None
+    return validated(KnownFile, document).known
 
 
 def known_reason(known: Sequence[KnownFailure], job: str, suite: str, kind: FailureKind) -> str:

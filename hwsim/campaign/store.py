@@ -7,7 +7,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import gzip
 import shutil
 import zlib
@@ -19,7 +18,7 @@ from pathlib import Path
 
 from hwsim.campaign.outcome import JobOutcome
 from hwsim.errors import InputError
-from hwsim.files import contents, replaced
+from hwsim.files import contents, held_alone, replaced
 
 MARK, LOCK, RUNS, FAILED = "campaign", "lock", "runs", "failed"
 OUTCOMES, BEGAN, SUFFIX = "outcomes", "began", ".json.gz"
@@ -43,11 +42,7 @@ class CampaignFolder:
         """
         self._check()
         self.folder.mkdir(parents=True, exist_ok=True)
-        with (self.folder / LOCK).open("a") as lock:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
-                raise InputError(f"{self.folder}: another campaign runs in this folder; wait for its end") from None
+        with held_alone(self.folder / LOCK, f"{self.folder}: another campaign runs in this folder; wait for its end"):
             with replaced(self.folder / MARK) as file:
                 file.write(f"{WORDS}{self.name}\n".encode())
             yield

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, Strict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, Strict
 
 from hwsim.cases.case import Case, block_lengths
 from hwsim.cosim.design import DotDesign
@@ -15,7 +15,7 @@ from hwsim.cosim.suites import expected_codes, fill
 from hwsim.cosim.traffic import tag
 from hwsim.files import replaced
 from hwsim.formats import Format
-from hwsim.formats.invalid import explain_invalid
+from hwsim.formats.invalid import validated
 from hwsim.formats.yamlfile import SpecError, read
 from hwsim.spec import Unit
 
@@ -45,10 +45,7 @@ def load_case(path: Path, design: DotDesign) -> Case:
     Raises SpecError, naming file, line and key, for a file that breaks a rule, and for a case of another unit.
     """
     unit, dut, document = design.unit, design.dut if isinstance(design, DutDesign) else None, read(path)
-    try:
-        file = DutCase.model_validate(document.data)
-    except ValidationError as error:
-        raise explain_invalid(error, document) from None
+    file = validated(DutCase, document)
 
     def wrong(key: str, rule: str) -> SpecError:
         return SpecError(f"{document.where((key,))}: {key} {rule}")

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, assert_never
 
-from pydantic import BeforeValidator, Field, Strict, ValidationError, model_validator
+from pydantic import BeforeValidator, Field, Strict, model_validator
 
 from hwsim.cosim.designsources import DesignSources
 from hwsim.cosim.dutpart import DutPart, Name, Parameter, Positive, Slice
@@ -26,7 +26,7 @@ from hwsim.cosim.stepsfile import DesignBoundaries
 from hwsim.cosim.suitekinds import SuiteKind
 from hwsim.cosim.waivers import Waiver
 from hwsim.formats.catalog import looks_like_path
-from hwsim.formats.invalid import explain_invalid
+from hwsim.formats.invalid import validated
 from hwsim.formats.yamlfile import Document, RuleError, SpecError, read
 from hwsim.model.flags import undefined
 from hwsim.spec import Unit, load_unit
@@ -186,10 +186,7 @@ def load_dut(path: str | Path) -> Dut:
     """
     path = Path(path)
     document = read(path)
-    try:
-        file = DutFile.model_validate(document.data)
-    except ValidationError as error:
-        raise explain_invalid(error, document) from None
+    file = validated(DutFile, document)
     dut = Dut(path, file, _unit(file.unit, document), sources_of(file, document), document)
     _check_unit(dut)
     return dut

@@ -25,6 +25,7 @@ from hwsim.cosim.suites import (
     MOST_CASES,
     SIZES,
     Planner,
+    SkippedSuite,
     covering_or_directed,
 )
 from hwsim.cosim.traffic import BUSY
@@ -45,7 +46,7 @@ class ModalPlanner:
 
     def __init__(self, design: ModalDesign, seed: int, asked: AskedSuites = EVERY_SUITE):
         self.design, self.seed, self.asked = design, seed, asked
-        self.skipped: list[tuple[str, str]] = []
+        self.skipped: list[SkippedSuite] = []
 
     def plan(self, driver: str, count: int | None, tick: Tick) -> tuple[list[Play], list[LeftOut]]:
         """The suites of a driver, as the testbench plays them, and what is left out. As `Planner.plan`."""
@@ -58,13 +59,10 @@ class ModalPlanner:
             for suite in suites
             for why, cases in suite.left_out
         ]
-        left_out += [
-            LeftOut(unit=self.design.name, suite=name, driver=driver, reason=why) for name, why in self.skipped
-        ]
         if driver == BULK and not self.design.solved:
             why = f"each of the {len(self.design.modes)} modes has its directed cases, and no coverage is counted"
-            left_out.append(LeftOut(unit=self.design.name, suite=SOLVED, driver=driver, reason=why))
-        return plays, left_out
+            self.skipped.append(SkippedSuite(SOLVED, why, required=False))
+        return plays, [*left_out, *(one.of(self.design.name, driver) for one in self.skipped)]
 
     def _stream(self, name: str) -> Stream:
         return Stream(self.seed, self.design.name, "cosim", name)
@@ -95,7 +93,7 @@ class ModalPlanner:
     def _wanted(self, kind: SuiteKind, make: Callable[[], Suite]) -> Iterator[Suite]:
         """A suite, if the user wants its kind."""
         if why := self.asked.left_out(kind):
-            self.skipped.append((kind.suite, why))
+            self.skipped.append(SkippedSuite(kind.suite, why, required=False))
         else:
             yield make()
 

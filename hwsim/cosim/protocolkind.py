@@ -117,6 +117,17 @@ class KindOfProtocol(DutPart):
         return self.promised or 0
 
 
+class ClockedProtocol(KindOfProtocol):
+    """A protocol with a clock. enables: clock enables, without any of which the whole design stands still."""
+
+    enables: Enables = ()
+
+    @property
+    def clock_enables(self) -> tuple[NamedControl, ...]:
+        """`enables`."""
+        return numbered(self.enables)
+
+
 def numbered(enables: tuple[ControlPort, ...]) -> tuple[NamedControl, ...]:
     """The ports of `enables`, with their keys."""
     return tuple(NamedControl(f"enables.{number}", port) for number, port in enumerate(enables))

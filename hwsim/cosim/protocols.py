@@ -10,10 +10,10 @@ from pydantic import BeforeValidator, Field, Strict, model_validator
 from hwsim.cosim.dutpart import MOST_CYCLES, Whole
 from hwsim.cosim.protocolkind import (
     UNTIL_EMPTY,
+    ClockedProtocol,
     Control,
     ControlPort,
     Cycles,
-    Enables,
     KindOfProtocol,
     NamedControl,
     as_control,
@@ -29,7 +29,7 @@ MOST_TAGS = 256
 MOST_READY_LATENCY = 64
 
 
-class Handshakes(KindOfProtocol):
+class Handshakes(ClockedProtocol):
     """Valid and ready, in cycles that nobody promised; without a ready, that side never waits.
 
     ready_latency: cycles from one in which `input_ready` is active to that in which a beat may come, and is taken.
@@ -41,7 +41,6 @@ class Handshakes(KindOfProtocol):
     ready_latency: Annotated[Whole, Field(le=MOST_READY_LATENCY)] = 0
     output_valid: Control
     output_ready: Control | None = None
-    enables: Enables = ()
 
     @model_validator(mode="after")
     def _is_ready(self) -> Self:
@@ -58,11 +57,6 @@ class Handshakes(KindOfProtocol):
     def giving(self) -> NamedControl | None:
         """`output_valid`."""
         return named("output_valid", self.output_valid)
-
-    @property
-    def clock_enables(self) -> tuple[NamedControl, ...]:
-        """`enables`."""
-        return numbered(self.enables)
 
     @property
     def holding(self) -> tuple[ControlPort, ...]:
@@ -91,7 +85,7 @@ class TaggedProtocol(Handshakes):
     tags: Annotated[int, Strict(), Field(ge=2, le=MOST_TAGS)]
 
 
-class LatencyProtocol(KindOfProtocol):
+class LatencyProtocol(ClockedProtocol):
     """A beat in every cycle, its result exactly `cycles` later, counted while the clock enables are active."""
 
     kind: Literal["latency"]
@@ -99,7 +93,6 @@ class LatencyProtocol(KindOfProtocol):
     input_valid: Control | None = None
     output_valid: Control | None = None
     enable: Control | None = None
-    enables: Enables = ()
 
     @property
     def giving(self) -> NamedControl | None:
@@ -133,7 +126,7 @@ class LoadPort(ControlPort):
     when: Literal["before", "first"] = "before"
 
 
-class AccumulateProtocol(KindOfProtocol):
+class AccumulateProtocol(ClockedProtocol):
     """A register that adds a beat in every cycle in which `enable` is active, without a word of the last one.
 
     The sum is read `cycles` after its last beat; the next sum's pulses of `before` and `between` come after that.
@@ -147,7 +140,6 @@ class AccumulateProtocol(KindOfProtocol):
     load: Annotated[LoadPort, BeforeValidator(as_control)] | None = None
     enable: Control | None = None
     output_valid: Control | None = None
-    enables: Enables = ()
 
     @model_validator(mode="after")
     def _begins(self) -> AccumulateProtocol:
@@ -164,11 +156,6 @@ class AccumulateProtocol(KindOfProtocol):
     def giving(self) -> NamedControl | None:
         """`output_valid`."""
         return named("output_valid", self.output_valid)
-
-    @property
-    def clock_enables(self) -> tuple[NamedControl, ...]:
-        """`enables`."""
-        return numbered(self.enables)
 
     @property
     def pauses(self) -> bool:

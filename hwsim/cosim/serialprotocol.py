@@ -8,13 +8,11 @@ from pydantic import model_validator
 
 from hwsim.cosim.protocolkind import (
     UNTIL_EMPTY,
+    ClockedProtocol,
     Control,
     ControlPort,
-    Enables,
-    KindOfProtocol,
     NamedControl,
     named,
-    numbered,
 )
 from hwsim.cosim.serialfile import Schedule, ScheduleCycle, cycles_of, fields_of
 from hwsim.formats.yamlfile import RuleError
@@ -22,7 +20,7 @@ from hwsim.formats.yamlfile import RuleError
 OPERANDS = ("a", "b", "c", "scale_a", "scale_b")
 
 
-class SerialProtocol(KindOfProtocol):
+class SerialProtocol(ClockedProtocol):
     """A dot product in so many cycles, its fields on ports by a schedule, and then its result.
 
     cycles: from the first cycle of a dot product to the first of the next. inputs, results: for each port or slice what
@@ -42,7 +40,6 @@ class SerialProtocol(KindOfProtocol):
     busy: Control | None = None
     done: Control | None = None
     between: Literal["waits", "repeats"] = "waits"
-    enables: Enables = ()
 
     @model_validator(mode="after")
     def _fits(self) -> SerialProtocol:
@@ -89,11 +86,6 @@ class SerialProtocol(KindOfProtocol):
     def giving(self) -> NamedControl | None:
         """`done`."""
         return named("done", self.done)
-
-    @property
-    def clock_enables(self) -> tuple[NamedControl, ...]:
-        """`enables`."""
-        return numbered(self.enables)
 
     @property
     def given(self) -> int:

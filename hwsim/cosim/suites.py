@@ -116,6 +116,10 @@ class SkippedSuite:
     reason: str
     required: bool
 
+    def of(self, unit: str, driver: str) -> LeftOut:
+        """What a report says of it."""
+        return LeftOut(unit=unit, suite=self.name, driver=driver, reason=self.reason, required=self.required)
+
 
 class Planner:
     """Makes one design's suites.
@@ -143,11 +147,7 @@ class Planner:
             for suite in suites
             for reason, some in suite.left_out
         ]
-        whole = [
-            LeftOut(unit=design.name, suite=one.name, driver=driver, reason=one.reason, required=one.required)
-            for one in self.skipped
-        ]
-        return plays, part + whole
+        return plays, [*part, *(one.of(design.name, driver) for one in self.skipped)]
 
     def suites(self, driver: str, count: int | None) -> list[Suite]:
         """The suites of a driver; `skipped` says which of them are not made."""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import reprlib
-from typing import Any
+from typing import Any, TypeVar
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from hwsim.formats.yamlfile import Document, Location, RuleError, SpecError
 
+M = TypeVar("M", bound=BaseModel)
 KINDS = ("float", "fixed", "exponent")
 SILENT = {"missing", "extra_forbidden"}  # the value says nothing
 TAGS = {"union_tag_not_found", "union_tag_invalid"}
@@ -33,6 +34,14 @@ _short.maxstring = _short.maxlong = _short.maxother = 200
 def shown(value: Any) -> str:
     """A value as Python writes it, or the beginning and the end of a long one."""
     return _short.repr(value)
+
+
+def validated(kind: type[M], document: Document) -> M:
+    """A file's keys as a model. Raises SpecError for a file that breaks a rule, as `explain_invalid` says it."""
+    try:
+        return kind.model_validate(document.data)
+    except ValidationError as error:
+        raise explain_invalid(error, document) from None
 
 
 def explain_invalid(error: ValidationError, document: Document, prefix: Location = ()) -> SpecError:

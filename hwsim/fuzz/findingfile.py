@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, Strict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, Strict
 
 from hwsim.cases.case import Case, block_lengths
 from hwsim.cosim.casefile import Codes, HexDumper
@@ -14,7 +14,7 @@ from hwsim.errors import InputError
 from hwsim.files import replaced
 from hwsim.formats import Format
 from hwsim.formats.codes import codes_of
-from hwsim.formats.invalid import explain_invalid
+from hwsim.formats.invalid import validated
 from hwsim.formats.yamlfile import Document, SpecError, read
 from hwsim.fuzz.draw import DrawnUnit
 from hwsim.fuzz.operands import least_terms
@@ -77,10 +77,7 @@ def write_finding(path: Path, drawn: DrawnUnit, found: SideMismatch, cases: int)
 def load_finding(path: Path) -> KeptFinding:
     """A finding from its file. Raises SpecError, naming file, line and key, for a file that breaks a rule."""
     document = read(path)
-    try:
-        file = FindingFile.model_validate(document.data)
-    except ValidationError as error:
-        raise explain_invalid(error, document) from None
+    file = validated(FindingFile, document)
     described(file.unit).demand()
     try:
         built = pipeline(file.unit, file.cuts, file.contexts)

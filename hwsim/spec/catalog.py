@@ -15,7 +15,7 @@ from pydantic import ValidationError
 
 from hwsim.errors import InputTypeError
 from hwsim.formats.catalog import looks_like_path, nearest
-from hwsim.formats.invalid import explain_invalid
+from hwsim.formats.invalid import explain_invalid, validated
 from hwsim.formats.yamlfile import Document, Location, SpecError, read
 from hwsim.spec.fields import checked
 from hwsim.spec.modes import ANY, ModalUnit, Specified
@@ -187,10 +187,7 @@ def _from(path: Path) -> Specified:
     if "modes" not in document.data:
         return written_out(document.data, document)
     _resolve_paths(document.data, document.path.parent)
-    try:
-        return ModalUnit.model_validate(document.data)
-    except ValidationError as error:
-        raise explain_invalid(error, document) from None
+    return validated(ModalUnit, document)
 
 
 def written_out(data: dict[str, Any], document: Document, prefix: Location = ()) -> Unit:

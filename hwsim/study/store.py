@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from hwsim.errors import InputError
-from hwsim.files import replaced
+from hwsim.files import held_alone, replaced
 from hwsim.parquet import arrow, read_table, write_table
 
 PARTS, IDENTITY, LOCK = ".parts", "study", "lock"
@@ -49,11 +48,7 @@ class Store:
         """
         self._check(overwrite)
         self.parts.mkdir(parents=True, exist_ok=True)
-        with (self.parts / LOCK).open("a") as lock:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
-                raise InputError(f"{self.folder}: another process is writing a study's results here") from None
+        with held_alone(self.parts / LOCK, f"{self.folder}: another process is writing a study's results here"):
             if self._held() not in (None, self.identity):
                 self.clear()
             with replaced(self.parts / IDENTITY) as file:

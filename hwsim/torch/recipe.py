@@ -9,11 +9,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
 from hwsim.errors import InputTypeError
 from hwsim.formats.catalog import looks_like_path, nearest
-from hwsim.formats.invalid import explain_invalid
+from hwsim.formats.invalid import validated
 from hwsim.formats.yamlfile import Document, Location, SpecError, read
 from hwsim.quantize import Rule, get_rule
 from hwsim.spec import load_unit
@@ -166,10 +166,7 @@ def _shipped(name: str) -> Recipe:
 
 
 def _read(document: Document) -> Recipe:
-    try:
-        keys = RecipeKeys.model_validate(document.data)
-    except ValidationError as error:
-        raise explain_invalid(error, document) from None
+    keys = validated(RecipeKeys, document)
     products = _products(keys, document)
     layers = []
     for at, layer in enumerate(keys.layers):

@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
 from hwsim.cases.case import Case
 from hwsim.errors import InputError
 from hwsim.files import ascii_lines, bounded_lines
-from hwsim.formats.invalid import explain_invalid, shown
+from hwsim.formats.invalid import shown, validated
 from hwsim.formats.yamlfile import read
 from hwsim.spec import Unit
 from hwsim.spec.catalog import written_out
@@ -174,10 +174,7 @@ def stored(folder: str | Path) -> Stored:
         raise InputError(f"{path / MANIFEST} is not a manifest that `hwsim vectors` wrote")
     if (version := document.data.get("version")) != VERSION:
         raise InputError(f"{path / MANIFEST}: version must be {VERSION}, not {shown(version)}; make the set again")
-    try:
-        manifest = StoredManifest.model_validate(document.data)
-    except ValidationError as error:
-        raise explain_invalid(error, document) from None
+    manifest = validated(StoredManifest, document)
     unit = written_out(manifest.unit, document, ("unit",))
     for name in (OPERANDS, EXPECTED):
         if name not in manifest.files:

@@ -14,6 +14,7 @@ from hwsim.model.exact import Exact
 from hwsim.model.method import Addition, Summed, SumMethod, sum_zero_sign
 from hwsim.model.methods import method_of
 from hwsim.model.pairwise import Pairwise
+from hwsim.model.rounded import RoundedAdditions
 from hwsim.model.rounding import infinity_code, nan_code, pack
 from hwsim.model.sequential import Sequential
 from hwsim.model.terms import Term, factor
@@ -196,34 +197,27 @@ def _aligned_pair(terms: tuple[Term, ...], flaw: Flaw, fmt: FloatFormat, fused: 
     return (terms[0], shifted) if small else (shifted, terms[1])
 
 
-class _FlawedChain(Sequential):
+class _FlawedAdditions(RoundedAdditions):
+    """Additions of a design with a flaw."""
+
+    def __init__(self, rule: RoundedSum, flaw: Flaw):
+        super().__init__(rule)
+        self.flaw = flaw
+
+    def add(self, name: str, *terms: Term) -> Addition:
+        """As in `RoundedAdditions`; an addend, and a sum that is no addition's, pass no adder."""
+        if name in PASSED:
+            return super().add(name, *terms)
+        flaw = self.flaw.of_products if name.startswith("rounded ") else self.flaw
+        return Addition(name, terms, _flawed_add(self.rule, flaw, terms, self.fused))
+
+
+class _FlawedChain(_FlawedAdditions, Sequential):
     """The method `sequential`."""
 
-    def __init__(self, rule: SequentialSum, flaw: Flaw):
-        super().__init__(rule)
-        self.flaw = flaw
 
-    def add(self, name: str, *terms: Term) -> Addition:
-        """As in `RoundedAdditions`; an addend, and a sum that is no addition's, pass no adder."""
-        if name in PASSED:
-            return super().add(name, *terms)
-        flaw = self.flaw.of_products if name.startswith("rounded ") else self.flaw
-        return Addition(name, terms, _flawed_add(self.rule, flaw, terms, self.fused))
-
-
-class _FlawedTree(Pairwise):
+class _FlawedTree(_FlawedAdditions, Pairwise):
     """The method `pairwise`."""
-
-    def __init__(self, rule: PairwiseSum, flaw: Flaw):
-        super().__init__(rule)
-        self.flaw = flaw
-
-    def add(self, name: str, *terms: Term) -> Addition:
-        """As in `RoundedAdditions`; an addend, and a sum that is no addition's, pass no adder."""
-        if name in PASSED:
-            return super().add(name, *terms)
-        flaw = self.flaw.of_products if name.startswith("rounded ") else self.flaw
-        return Addition(name, terms, _flawed_add(self.rule, flaw, terms, self.fused))
 
 
 def code_of(unit: Unit, flaw: Flaw, case: Case, before: int | None = None) -> int:

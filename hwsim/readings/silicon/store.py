@@ -14,14 +14,14 @@ from typing import Any
 import numpy as np
 import yaml
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict
 
 from hwsim.cases.captured import captured_cases
 from hwsim.cases.capturedfile import folders
 from hwsim.cases.case import Case
 from hwsim.errors import InputError
 from hwsim.files import contents, replaced
-from hwsim.formats.invalid import explain_invalid
+from hwsim.formats.invalid import validated
 from hwsim.formats.yamlfile import read
 from hwsim.quantize.arrayfiles import members
 from hwsim.readings.silicon.case import CaptureCase, CaseFile, as_case
@@ -140,10 +140,7 @@ def _manifest(path: Path) -> tuple[dict[str, Any], dict[str, _Entry]]:
     if not file.is_file():
         raise InputError(f"{path} holds no captured results: there is no {MANIFEST}")
     document = read(file)
-    try:
-        entries = _Captures.model_validate(document.data).instructions
-    except ValidationError as error:
-        raise explain_invalid(error, document) from None
+    entries = validated(_Captures, document).instructions
     for name in entries:
         if name not in INSTRUCTIONS:
             where = document.where(("instructions", name))
