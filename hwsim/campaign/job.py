@@ -21,8 +21,8 @@ from hwsim.campaign.versions import simulator_version
 from hwsim.cosim.build import BuildFailed
 from hwsim.cosim.design import Design
 from hwsim.cosim.designs import design_of
+from hwsim.cosim.dut.dutfile import load_dut
 from hwsim.cosim.dutdesign import dut_design
-from hwsim.cosim.dutfile import load_dut
 from hwsim.cosim.run import CosimOptions, Silence, carried_out, check
 from hwsim.cosim.suitekinds import AskedSuites, SuiteKind
 from hwsim.cosim.tables import tables_design

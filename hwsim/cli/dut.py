@@ -45,8 +45,8 @@ def dut_init(
     hwsim dut-init rtl/dot4.v rtl/adder.v --unit hopper-wgmma-e4m3-f32 -o dot4.yaml
     hwsim dut-init -f rtl/files.f --top dot4 --include rtl/include --define LANES=4
     """
-    from hwsim.cosim.filelist import defined
     from hwsim.cosim.guess import FirstFile, first_file
+    from hwsim.cosim.sources.filelist import defined
 
     beside = [*([source] if source is not None else []), *(filelist or [])]
     if not beside:

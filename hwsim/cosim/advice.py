@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from hwsim.cosim.dut.protocolkind import NamedControl
 from hwsim.cosim.dutdesign import DutDesign
-from hwsim.cosim.protocolkind import NamedControl
 from hwsim.report import CodeReading
 from hwsim.tb.job import BeatOrder, PortMismatch
 from hwsim.words import counted

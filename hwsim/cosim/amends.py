@@ -10,10 +10,10 @@ from typing import Literal
 
 from hwsim.cases.drawing import Stream
 from hwsim.cosim.design import Play, Played, Suite
+from hwsim.cosim.dut.serialprotocol import SerialProtocol
 from hwsim.cosim.dutdesign import DutDesign, dut_design
 from hwsim.cosim.measure import drawn_cases, measured_shift
 from hwsim.cosim.play import play_simulated
-from hwsim.cosim.serialprotocol import SerialProtocol
 from hwsim.cosim.simulate import command
 from hwsim.cosim.suitekinds import SuiteKind
 from hwsim.words import counted

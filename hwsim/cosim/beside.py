@@ -8,8 +8,8 @@ import numpy as np
 
 from hwsim.cases.case import Case, dot
 from hwsim.codewords import code_array
-from hwsim.cosim.dutfile import Dut
-from hwsim.cosim.flagkeys import flagged
+from hwsim.cosim.dut.dutfile import Dut
+from hwsim.cosim.dut.flagkeys import flagged
 from hwsim.model.definition import Definition
 from hwsim.model.flags import FlagName, FlagRules, flag
 from hwsim.tb.job import COPY, FLAG, Beside

@@ -13,21 +13,21 @@ from hwsim.cases.bins import interface as bins
 from hwsim.cases.bins.declare import CoverageBin
 from hwsim.cases.case import Case
 from hwsim.cases.drawing import Stream
-from hwsim.cosim.adapter import ADAPTER, adapter
+from hwsim.cosim.adapters.adapter import ADAPTER, adapter
+from hwsim.cosim.adapters.wiring import Wiring, wiring
 from hwsim.cosim.assertions import checks
 from hwsim.cosim.bench import TOP, bench, public
 from hwsim.cosim.beside import beside
 from hwsim.cosim.build import HdlSources
 from hwsim.cosim.design import STUCK_AFTER, DotDesign, Play, Suite, Tick
-from hwsim.cosim.dutfile import Dut
-from hwsim.cosim.elaborate import MOST_NAMES, Module, read_module
+from hwsim.cosim.dut.dutfile import Dut
+from hwsim.cosim.dut.protocols import TaggedProtocol
 from hwsim.cosim.ports import PortMap, StreamPort
-from hwsim.cosim.protocols import TaggedProtocol
+from hwsim.cosim.sources.elaborate import MOST_NAMES, Module, read_module
 from hwsim.cosim.suitekinds import SuiteKind
 from hwsim.cosim.suites import PAIRS, expected_codes
 from hwsim.cosim.traffic import BURST, Tagged, Traffic, draws, interleave, with_tags
 from hwsim.cosim.waived import AppliedWaivers
-from hwsim.cosim.wiring import Wiring, wiring
 from hwsim.errors import InputError
 from hwsim.formats import FloatFormat, codes_of
 from hwsim.formats.catalog import looks_like_path

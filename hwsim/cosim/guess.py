@@ -10,10 +10,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple, assert_never
 
-from hwsim.cosim.designsources import SUFFIXES, DesignSources
-from hwsim.cosim.elaborate import Module, Port, read_module
-from hwsim.cosim.filelist import read_list
-from hwsim.cosim.shapes import BitVector, Packed, Struct
+from hwsim.cosim.sources.designsources import SUFFIXES, DesignSources
+from hwsim.cosim.sources.elaborate import Module, Port, read_module
+from hwsim.cosim.sources.filelist import read_list
+from hwsim.cosim.sources.shapes import BitVector, Packed, Struct
 from hwsim.errors import InputError
 from hwsim.model.flags import FlagName, undefined
 from hwsim.spec import Unit, load_unit

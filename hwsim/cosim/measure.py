@@ -10,11 +10,11 @@ import numpy as np
 
 from hwsim.cases.case import Case
 from hwsim.cases.random_cases import random_cases
-from hwsim.cosim.adapter import adapter
+from hwsim.cosim.adapters.adapter import adapter
+from hwsim.cosim.adapters.schedule import Serialized
 from hwsim.cosim.design import Play, Played, Suite
-from hwsim.cosim.dutdesign import DutDesign
-from hwsim.cosim.dutfile import Dut
-from hwsim.cosim.protocols import (
+from hwsim.cosim.dut.dutfile import Dut
+from hwsim.cosim.dut.protocols import (
     AccumulateProtocol,
     AnyProtocol,
     CombinationalProtocol,
@@ -22,8 +22,8 @@ from hwsim.cosim.protocols import (
     StreamProtocol,
     TaggedProtocol,
 )
-from hwsim.cosim.schedule import Serialized
-from hwsim.cosim.serialprotocol import SerialProtocol
+from hwsim.cosim.dut.serialprotocol import SerialProtocol
+from hwsim.cosim.dutdesign import DutDesign
 from hwsim.cosim.suites import Filter, expected_codes
 from hwsim.cosim.traffic import interleave
 from hwsim.spec import Unpromised

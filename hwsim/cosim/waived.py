@@ -9,7 +9,7 @@ from difflib import get_close_matches
 
 from hwsim.cases.case import Case
 from hwsim.cosim.design import Played
-from hwsim.cosim.waivers import Waiver
+from hwsim.cosim.dut.waivers import Waiver
 from hwsim.errors import InputError
 from hwsim.readings.diagnosis import candidates
 from hwsim.readings.known import Semantic

@@ -12,13 +12,13 @@ from typing import NamedTuple
 from hwsim import processes
 from hwsim.cases.case import Case
 from hwsim.cases.drawing import Stream
-from hwsim.cosim.adapter import adapter
+from hwsim.cosim.adapters.adapter import adapter
 from hwsim.cosim.design import Play, Played, Suite
-from hwsim.cosim.designsources import DesignSources
 from hwsim.cosim.dutdesign import DutDesign
-from hwsim.cosim.elaborate import Port
 from hwsim.cosim.play import play_simulated
 from hwsim.cosim.simulate import command
+from hwsim.cosim.sources.designsources import DesignSources
+from hwsim.cosim.sources.elaborate import Port
 from hwsim.cosim.suites import Filter
 from hwsim.cosim.traffic import BUSY
 from hwsim.errors import InputError

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from hwsim.cosim.beatphases import when
-from hwsim.cosim.controls import ALWAYS, NEVER, all_of, inverted
-from hwsim.cosim.serialprotocol import SerialProtocol
+from hwsim.cosim.adapters.beatphases import when
+from hwsim.cosim.adapters.controls import ALWAYS, NEVER, all_of, inverted
+from hwsim.cosim.dut.serialprotocol import SerialProtocol
 
 
 @dataclass(frozen=True)

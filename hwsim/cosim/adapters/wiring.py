@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from typing import Literal, assert_never
 
 from hwsim.cases.case import block_lengths
-from hwsim.cosim.dutfile import Dut
-from hwsim.cosim.elaborate import Module
-from hwsim.cosim.flagkeys import flagged
-from hwsim.cosim.places import PortPlace, Rest
-from hwsim.cosim.portbits import PortBit, named_bits
+from hwsim.cosim.dut.dutfile import Dut
+from hwsim.cosim.dut.flagkeys import flagged
+from hwsim.cosim.dut.places import PortPlace, Rest
 from hwsim.cosim.ports import PortField
+from hwsim.cosim.sources.elaborate import Module
+from hwsim.cosim.sources.portbits import PortBit, named_bits
 from hwsim.errors import InputError
 from hwsim.formats import Format
 

@@ -7,11 +7,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import groupby
 
-from hwsim.cosim.dutfile import Dut
-from hwsim.cosim.elaborate import Module
-from hwsim.cosim.portbits import NAME, PortBit
-from hwsim.cosim.protocolkind import ControlPort, NamedControl
-from hwsim.cosim.wiring import Direction, bit_of, port_bit
+from hwsim.cosim.adapters.wiring import Direction, bit_of, port_bit
+from hwsim.cosim.dut.dutfile import Dut
+from hwsim.cosim.dut.protocolkind import ControlPort, NamedControl
+from hwsim.cosim.sources.elaborate import Module
+from hwsim.cosim.sources.portbits import NAME, PortBit
 
 INDEXED = re.compile(r"(\w+)\[\d+\]")
 PLAIN_NAME = re.compile(r"\w+(\[\d+\])?")

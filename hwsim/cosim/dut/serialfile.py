@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, Strict, model_validator
 
-from hwsim.cosim.dutpart import MOST_CYCLES, DutPart, Slice, Whole
+from hwsim.cosim.dut.dutpart import MOST_CYCLES, DutPart, Slice, Whole
 from hwsim.errors import InputError
 
 OTHERWISE = "otherwise"

@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import model_validator
 
-from hwsim.cosim.protocolkind import (
+from hwsim.cosim.dut.protocolkind import (
     UNTIL_EMPTY,
     ClockedProtocol,
     Control,
@@ -14,7 +14,7 @@ from hwsim.cosim.protocolkind import (
     NamedControl,
     named,
 )
-from hwsim.cosim.serialfile import Schedule, ScheduleCycle, cycles_of, fields_of
+from hwsim.cosim.dut.serialfile import Schedule, ScheduleCycle, cycles_of, fields_of
 from hwsim.formats.yamlfile import RuleError
 
 OPERANDS = ("a", "b", "c", "scale_a", "scale_b")

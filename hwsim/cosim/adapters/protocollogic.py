@@ -6,23 +6,23 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import assert_never
 
-from hwsim.cosim.beatphases import Phases, Stalls, delayed, phases, stalls
-from hwsim.cosim.controls import ALWAYS, NEVER, Controls, Driven, all_of, inverted
-from hwsim.cosim.dutfile import Dut
-from hwsim.cosim.places import ControlPlace
-from hwsim.cosim.ports import PortField
-from hwsim.cosim.protocolkind import ControlPort, NamedControl
-from hwsim.cosim.protocols import (
+from hwsim.cosim.adapters.beatphases import Phases, Stalls, delayed, phases, stalls
+from hwsim.cosim.adapters.controls import ALWAYS, NEVER, Controls, Driven, all_of, inverted
+from hwsim.cosim.adapters.schedule import Serialized
+from hwsim.cosim.adapters.serial import schedule_logic
+from hwsim.cosim.adapters.wiring import Wiring
+from hwsim.cosim.dut.dutfile import Dut
+from hwsim.cosim.dut.places import ControlPlace
+from hwsim.cosim.dut.protocolkind import ControlPort, NamedControl
+from hwsim.cosim.dut.protocols import (
     AccumulateProtocol,
     CombinationalProtocol,
     LatencyProtocol,
     StreamProtocol,
     TaggedProtocol,
 )
-from hwsim.cosim.schedule import Serialized
-from hwsim.cosim.serial import schedule_logic
-from hwsim.cosim.serialprotocol import SerialProtocol
-from hwsim.cosim.wiring import Wiring
+from hwsim.cosim.dut.serialprotocol import SerialProtocol
+from hwsim.cosim.ports import PortField
 
 
 @dataclass(frozen=True)

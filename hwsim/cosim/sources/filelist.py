@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from hwsim.cosim.designsources import DesignSources
+from hwsim.cosim.sources.designsources import DesignSources
 from hwsim.errors import InputError
 from hwsim.files import contents
 

@@ -20,9 +20,9 @@ from pyslang.ast import (
     VisitAction,
 )
 
-from hwsim.cosim.designsources import DesignSources
-from hwsim.cosim.shapes import BitVector, Member, Packed, Range, Shape, Struct, words
-from hwsim.cosim.slang import AROUND, Compiled, compiled
+from hwsim.cosim.sources.designsources import DesignSources
+from hwsim.cosim.sources.shapes import BitVector, Member, Packed, Range, Shape, Struct, words
+from hwsim.cosim.sources.slang import AROUND, Compiled, compiled
 from hwsim.errors import InputError
 
 MOST_NAMES = 12  # that an error lists

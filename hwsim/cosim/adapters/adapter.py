@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from hwsim.cosim.controls import ALWAYS, Controls, Driven, joined
-from hwsim.cosim.dutfile import Dut
-from hwsim.cosim.elaborate import Module, Port
-from hwsim.cosim.portbits import PortBit
+from hwsim.cosim.adapters.controls import ALWAYS, Controls, Driven, joined
+from hwsim.cosim.adapters.protocollogic import ProtocolLogic, protocol_logic
+from hwsim.cosim.adapters.schedule import Serialized
+from hwsim.cosim.adapters.wiring import Wiring, port_bit
+from hwsim.cosim.dut.dutfile import Dut
+from hwsim.cosim.dut.protocolkind import ControlPort
+from hwsim.cosim.dut.serialprotocol import SerialProtocol
 from hwsim.cosim.ports import PortField
-from hwsim.cosim.protocolkind import ControlPort
-from hwsim.cosim.protocollogic import ProtocolLogic, protocol_logic
-from hwsim.cosim.schedule import Serialized
-from hwsim.cosim.serialprotocol import SerialProtocol
-from hwsim.cosim.slang import overrides
-from hwsim.cosim.wiring import Wiring, port_bit
+from hwsim.cosim.sources.elaborate import Module, Port
+from hwsim.cosim.sources.portbits import PortBit
+from hwsim.cosim.sources.slang import overrides
 
 ADAPTER = "hwsim_adapter"
 NAMED = ("first", "last", "context")  # the fields of a beat that the logic may name

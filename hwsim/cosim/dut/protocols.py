@@ -7,8 +7,8 @@ from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import BeforeValidator, Field, Strict, model_validator
 
-from hwsim.cosim.dutpart import MOST_CYCLES, Whole
-from hwsim.cosim.protocolkind import (
+from hwsim.cosim.dut.dutpart import MOST_CYCLES, Whole
+from hwsim.cosim.dut.protocolkind import (
     UNTIL_EMPTY,
     ClockedProtocol,
     Control,
@@ -20,7 +20,7 @@ from hwsim.cosim.protocolkind import (
     named,
     numbered,
 )
-from hwsim.cosim.serialprotocol import SerialProtocol
+from hwsim.cosim.dut.serialprotocol import SerialProtocol
 from hwsim.errors import InputError
 from hwsim.formats.invalid import shown
 from hwsim.formats.yamlfile import RuleError

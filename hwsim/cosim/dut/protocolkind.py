@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from hwsim.cosim.dutpart import MOST_CYCLES, Bit, DutPart, Whole
+from hwsim.cosim.dut.dutpart import MOST_CYCLES, Bit, DutPart, Whole
 from hwsim.errors import InputError
 
 MOST_ENABLES = 8

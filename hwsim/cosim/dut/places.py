@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, Strict, model_validator
 
-from hwsim.cosim.dutpart import DutPart, Slice
+from hwsim.cosim.dut.dutpart import DutPart, Slice
 from hwsim.errors import InputError
 from hwsim.formats.yamlfile import RuleError
 

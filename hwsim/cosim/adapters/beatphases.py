@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from hwsim.cosim.controls import ALWAYS, Controls, Driven, all_of, inverted
-from hwsim.cosim.protocolkind import NamedControl
+from hwsim.cosim.adapters.controls import ALWAYS, Controls, Driven, all_of, inverted
+from hwsim.cosim.dut.protocolkind import NamedControl
 
 
 @dataclass(frozen=True)

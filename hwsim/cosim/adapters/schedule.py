@@ -6,16 +6,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from hwsim.cosim.beatphases import when
-from hwsim.cosim.controls import Driven, joined
-from hwsim.cosim.dutfile import Dut
-from hwsim.cosim.elaborate import Module
-from hwsim.cosim.portbits import PortBit
+from hwsim.cosim.adapters.beatphases import when
+from hwsim.cosim.adapters.controls import Driven, joined
+from hwsim.cosim.adapters.serial import ScheduleLogic
+from hwsim.cosim.adapters.wiring import Direction, Wiring, bits_of, port_bit
+from hwsim.cosim.dut.dutfile import Dut
+from hwsim.cosim.dut.serialfile import OTHERWISE, SerialEntry, cycles_of
+from hwsim.cosim.dut.serialprotocol import SerialProtocol
 from hwsim.cosim.ports import PortField
-from hwsim.cosim.serial import ScheduleLogic
-from hwsim.cosim.serialfile import OTHERWISE, SerialEntry, cycles_of
-from hwsim.cosim.serialprotocol import SerialProtocol
-from hwsim.cosim.wiring import Direction, Wiring, bits_of, port_bit
+from hwsim.cosim.sources.elaborate import Module
+from hwsim.cosim.sources.portbits import PortBit
 from hwsim.words import counted
 
 ZERO = "1'd0"

@@ -18,7 +18,7 @@ class DesignSources:
 
     files: in the order given. include: folders of `include`. defines: `NAME=value`. libraries: folders and files in
     which modules, interfaces and packages are looked for that no file has. suffixes: of files in library folders.
-    easing: options of slang that make it less strict, keys of `hwsim.cosim.slang.EASING` or `-W` options.
+    easing: options of slang that make it less strict, keys of `hwsim.cosim.sources.slang.EASING` or `-W` options.
     """
 
     files: tuple[Path, ...]

@@ -8,11 +8,10 @@ from typing import Annotated, Any, Literal, assert_never
 
 from pydantic import BeforeValidator, Field, Strict, model_validator
 
-from hwsim.cosim.designsources import DesignSources
-from hwsim.cosim.dutpart import DutPart, Name, Parameter, Positive, Slice
-from hwsim.cosim.flagkeys import FlagPorts, flagged
-from hwsim.cosim.places import Constant, Ports
-from hwsim.cosim.protocols import (
+from hwsim.cosim.dut.dutpart import DutPart, Name, Parameter, Positive, Slice
+from hwsim.cosim.dut.flagkeys import FlagPorts, flagged
+from hwsim.cosim.dut.places import Constant, Ports
+from hwsim.cosim.dut.protocols import (
     AccumulateProtocol,
     CombinationalProtocol,
     LatencyProtocol,
@@ -20,11 +19,12 @@ from hwsim.cosim.protocols import (
     StreamProtocol,
     TaggedProtocol,
 )
-from hwsim.cosim.serialprotocol import SerialProtocol
-from hwsim.cosim.sourcekeys import SourceKeys, sources_of
-from hwsim.cosim.stepsfile import DesignBoundaries
+from hwsim.cosim.dut.serialprotocol import SerialProtocol
+from hwsim.cosim.dut.sourcekeys import SourceKeys, sources_of
+from hwsim.cosim.dut.stepsfile import DesignBoundaries
+from hwsim.cosim.dut.waivers import Waiver
+from hwsim.cosim.sources.designsources import DesignSources
 from hwsim.cosim.suitekinds import SuiteKind
-from hwsim.cosim.waivers import Waiver
 from hwsim.formats.catalog import looks_like_path
 from hwsim.formats.invalid import validated
 from hwsim.formats.yamlfile import Document, RuleError, SpecError, read

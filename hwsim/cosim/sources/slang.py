@@ -11,7 +11,7 @@ import pyslang
 from pyslang.ast import Compilation, CompilationFlags, CompilationOptions
 from pyslang.syntax import SyntaxKind, SyntaxTree
 
-from hwsim.cosim.designsources import DesignSources
+from hwsim.cosim.sources.designsources import DesignSources
 from hwsim.errors import InputError
 
 AROUND = "hwsim_around"

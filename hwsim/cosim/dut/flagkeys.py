@@ -7,7 +7,7 @@ from typing import Literal
 
 from pydantic import model_validator
 
-from hwsim.cosim.dutpart import DutPart, Slice
+from hwsim.cosim.dut.dutpart import DutPart, Slice
 from hwsim.errors import InputError
 from hwsim.model.flags import FLAG_NAMES, FlagName, FlagRules
 

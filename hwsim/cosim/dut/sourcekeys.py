@@ -8,11 +8,11 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from hwsim.cosim.corefile import read_core
-from hwsim.cosim.designsources import SUFFIXES, DesignSources
-from hwsim.cosim.dutpart import DutPart, Name, Parameter
-from hwsim.cosim.filelist import read_list
-from hwsim.cosim.slang import EASING, is_option
+from hwsim.cosim.dut.dutpart import DutPart, Name, Parameter
+from hwsim.cosim.sources.corefile import read_core
+from hwsim.cosim.sources.designsources import SUFFIXES, DesignSources
+from hwsim.cosim.sources.filelist import read_list
+from hwsim.cosim.sources.slang import EASING, is_option
 from hwsim.formats.yamlfile import Document, Location, RuleError, SpecError
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import Literal
 
-from hwsim.cosim.elaborate import Module, Port
-from hwsim.cosim.shapes import STEP, selected
+from hwsim.cosim.sources.elaborate import Module, Port
+from hwsim.cosim.sources.shapes import STEP, selected
 from hwsim.errors import InputError
 
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_$]*")

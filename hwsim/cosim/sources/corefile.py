@@ -13,7 +13,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
 
-from hwsim.cosim.designsources import DesignSources
+from hwsim.cosim.sources.designsources import DesignSources
 from hwsim.errors import InputError
 from hwsim.formats.invalid import explain_invalid
 from hwsim.formats.yamlfile import Document, Location, SpecError, read
