@@ -111,7 +111,8 @@ def _report(error: Exception, arguments: Sequence[str]) -> int:
     if hasattr(error, "format_message"):
         context = getattr(error, "ctx", None)
         hint = f" (see {context.command_path} --help)" if context else ""
-        print_error(f"{error.format_message().rstrip('.')}{hint}")
+        said = error.format_message().replace("Value error, ", "")  # pydantic's words, in newer versions of typer
+        print_error(f"{said.rstrip('.')}{hint}")
         return BAD_INPUT
     if isinstance(error, OSError) and (error.filename is not None or error.errno in OF_THE_MACHINE):
         where = "" if error.filename is None else f"{error.filename or repr('')}: "

@@ -46,7 +46,7 @@ def validated(kind: type[M], document: Document) -> M:
 
 def explain_invalid(error: ValidationError, document: Document, prefix: Location = ()) -> SpecError:
     """The first thing wrong in a file: `FILE:LINE: KEY RULE, not VALUE`."""
-    first = error.errors()[0]
+    first = _likeliest(error.errors())
     mapping, last = _in_file(first["loc"], document, prefix)
     inside, rule = broken_rule(first)
     whole = (*mapping, *last)
@@ -55,6 +55,15 @@ def explain_invalid(error: ValidationError, document: Document, prefix: Location
     location = (*(whole if known else mapping), *inside)
     key = ".".join(map(str, location)) or "the file"
     return SpecError(f"{document.where(location)}: {key} {rule}")
+
+
+def _likeliest(errors: list[ErrorDetails]) -> ErrorDetails:
+    """The first error; where that is a missing key, a key beside it that is unknown: likely the same one misspelt."""
+    first = errors[0]
+    if first["type"] != "missing":
+        return first
+    beside = (e for e in errors if e["type"] == "extra_forbidden" and e["loc"][:-1] == first["loc"][:-1])
+    return next(beside, first)
 
 
 def broken_rule(error: ErrorDetails) -> tuple[Location, str]:

@@ -54,6 +54,7 @@ def test_no_command_is_bad_usage(run: Run) -> None:
         (["units", "a", "b"], r"unexpected extra argument"),
         (["decode"], r"Missing argument 'FORMAT'"),
         (["explain", HOPPER, "--seed", "x"], r"Invalid value for '--seed'"),
+        (["cosim", HOPPER, "--sim", "x"], r"Invalid value for '--sim': 'x' is not one of 'verilator', 'icarus'"),
         (["rtl", HOPPER], r"Missing option '--output' / '-o'"),
         (["decode", "e4m4", "1"], r"unknown format 'e4m4': did you mean e4m3"),
         (["formats", "e4m"], r"unknown format 'e4m': did you mean e4m3"),

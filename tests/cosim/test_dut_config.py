@@ -27,6 +27,7 @@ def test_the_designs_of_the_tests_load(name: str) -> None:
     ("changes", "said"),
     [
         ({"topp": "x"}, r"dut\.yaml:\d+: topp is not a key here"),
+        ({"protocol": None, "protocl": {"kind": "combinational"}}, r"dut\.yaml:\d+: protocl is not a key here"),
         ({"top": None}, r"dut\.yaml:\d+: top is missing"),
         ({"sources": ["nowhere.v"]}, r"dut\.yaml:\d+: sources\.0 is no file: .*nowhere\.v"),
         ({"unit": "no-such-unit"}, r"unknown unit 'no-such-unit'"),
