@@ -153,7 +153,8 @@ class DutQualifier:
         if count is not None and count < len(every):
             places = Stream(self.seed, self.design.name, "qualify").sample(range(len(every)), count)
             chosen = [every[place] for place in sorted(places)]
-        if self.design.dut.file.protocol.kind == "combinational" and not self.design.ports.beside:
+        without_clock = self.design.dut.file.protocol.kind == "combinational"
+        if without_clock and not self.design.ports.beside and not self.design.wiring.scaled:
             rows = self._played(chosen, cases)
         else:
             with scratch_folder() as folder:

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from hwsim.cosim.adapters.controls import ALWAYS, Controls, Driven, joined
 from hwsim.cosim.adapters.protocollogic import ProtocolLogic, protocol_logic
+from hwsim.cosim.adapters.scaledresult import ScaledResult
 from hwsim.cosim.adapters.schedule import Serialized
 from hwsim.cosim.adapters.wiring import Wiring, port_bit
 from hwsim.cosim.dut.dutfile import Dut
@@ -57,13 +58,31 @@ def adapter(dut: Dut, module: Module, fields: Wiring, *, recorded: bool = False)
             for word in port.words
             if (port.name, word) in driven
         ]
+    lines += [line for name, scaled in fields.scaled.items() for line in _number(module, fields, name, scaled)]
     lines += [*(f"  {line}\n" for line in _streams(module, logic, fields)), *assigned]
     parameters = overrides(dut.file.parameters)
     lines.append(f"  {module.name} {f'#({parameters}) ' if parameters else ''}dut (\n")
     lines += [",\n".join(connections), "\n  );\n"]
     outputs = (f", port_{port.name}" for port in module.ports if port.direction == "out" and not port.arrays)
     lines += [f"  wire unused = &{{1'b0, clk, rst, i__payload, i__valid, o__ready{''.join(outputs)}}};\nendmodule\n"]
+    lines += [scaled.module(_number_module(name)) for name, scaled in fields.scaled.items()]
     return "".join(lines)
+
+
+def _number(module: Module, fields: Wiring, name: str, scaled: ScaledResult) -> Iterator[str]:
+    """The code of a result that is an integer and a scale."""
+    ((integer,), number) = fields.places[name], f"number_{_called(name)}"
+    parts = [joined(port_bit(bit, module) for bit in bits) for bits in (integer, scaled.scale)]
+    yield f"  wire [{scaled.fmt.container_bits - 1}:0] {number};\n"
+    yield f"  {_number_module(name)} made_{number} ({{{parts[0]}}}, {{{parts[1]}}}, {number});\n"
+
+
+def _number_module(name: str) -> str:
+    return f"hwsim_number_{_called(name)}"
+
+
+def _called(name: str) -> str:
+    return name.replace(".", "_")
 
 
 def _declared(port: Port) -> str:
@@ -158,6 +177,8 @@ def _streams(module: Module, logic: ProtocolLogic, fields: Wiring) -> Iterator[s
 
 def _result(module: Module, fields: Wiring, field: PortField) -> str:
     """A field of the output as its container: the design's bits above its padding, zeros elsewhere."""
+    if field.name in fields.scaled:
+        return f"number_{_called(field.name)}"
     (bits,), shift = fields.places[field.name], fields.shift.get(field.name, 0)
     above = field.bits - shift - len(bits)
     made = joined(port_bit(bit, module) for bit in bits)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal, assert_never
 
 from hwsim.cases.case import block_lengths
+from hwsim.cosim.adapters.scaledresult import ScaledResult, scaled_result
 from hwsim.cosim.dut.dutfile import Dut
 from hwsim.cosim.dut.flagkeys import flagged
 from hwsim.cosim.dut.places import PortPlace, Rest
@@ -28,7 +29,7 @@ class Wiring:
 
     places: for each field that the design has, the bits of its ports, by element, the least significant first; they
     stand for the element's bits from `shift` on. held: bits of inputs that are no field's: what each of them is, a
-    constant or another bit of an input.
+    constant or another bit of an input. scaled: results whose places are an integer, with the scale of each.
     """
 
     input: tuple[PortField, ...]
@@ -36,6 +37,7 @@ class Wiring:
     places: dict[str, tuple[Element, ...]]
     shift: dict[str, int]
     held: dict[PortBit, int | PortBit] = field(default_factory=dict)
+    scaled: dict[str, ScaledResult] = field(default_factory=dict)
 
     @property
     def beside(self) -> tuple[PortField, ...]:
@@ -85,6 +87,7 @@ class _Wirer:
         self.places: dict[str, tuple[Element, ...]] = {}
         self.shift: dict[str, int] = {}
         self.held: dict[PortBit, int | PortBit] = {}
+        self.scaled: dict[str, ScaledResult] = {}
 
     def wired(self) -> Wiring:
         """All fields, and the constants."""
@@ -117,6 +120,7 @@ class _Wirer:
             self.places,
             self.shift,
             self.held,
+            self.scaled,
         )
 
     def _flag(self, name: str, port: str) -> None:
@@ -184,7 +188,11 @@ class _Wirer:
         (lane,) = self._lanes(key, place, 1, "out")
         element = _in_order(lane, place)
         self.places[name] = (element,)
-        self.shift[name] = _shift(self.dut, name, fmt, len(element))
+        if place.scale is None:
+            self.shift[name] = _shift(self.dut, name, fmt, len(element))
+        else:
+            scale = self._bits(f"{key}.scale.port", place.scale.port, "out")
+            self.scaled[name] = scaled_result(self.dut, key, place.scale, len(element), scale, fmt)
 
     def _constant(self, name: str, value: int) -> None:
         key = f"constants.{name}"

@@ -12,7 +12,9 @@ from hwsim.formats.yamlfile import RuleError
 
 Constant = Annotated[int, Strict()]
 Rest = Literal["zeros", "ones", "sign"]
+MOST_BIAS = 1 << 20
 MOST_APART = 64  # cycles of `first` and `last` from their beats
+RESULTS_HAVE = {"copies": "copies", "scale": "an integer and a scale"}
 INPUTS = ("a", "b", "c", "scale_a", "scale_b")  # fields whose codes may stand in wider lanes
 
 
@@ -23,6 +25,17 @@ def _placed(value: Any) -> Any:
     return {"ports": value} if isinstance(value, list) else value
 
 
+class ScalePlace(DutPart):
+    """The scale of a result that is an integer, which stands for integer * 2^(scale - bias).
+
+    port: where the scale is. signed: whether it is in two's complement.
+    """
+
+    port: Slice
+    bias: Annotated[int, Strict(), Field(ge=-MOST_BIAS, le=MOST_BIAS)]
+    signed: Annotated[bool, Strict()] = False
+
+
 class PortPlace(DutPart):
     """Where a field of a beat or of a result is.
 
@@ -31,7 +44,8 @@ class PortPlace(DutPart):
     up all elements together, the low bits first.
     lane0: whether element 0 stands in the low or in the high bits of `port`. bits: `reversed`: the least significant
     bit of an element is in the highest place. bits_at: in which bits of a lane that is wider than its code the code
-    stands; rest: what the others are driven with. copies: where the same result is once more.
+    stands; rest: what the others are driven with. scale: of a result that is an integer and a scale. copies: where the
+    same result is once more.
     """
 
     port: Slice | None = None
@@ -42,6 +56,7 @@ class PortPlace(DutPart):
     bits: Literal["normal", "reversed"] = "normal"
     bits_at: Literal["low", "high"] | None = None
     rest: Rest | None = None
+    scale: ScalePlace | None = None
     copies: tuple[PlacedField, ...] = ()
 
     @model_validator(mode="after")
@@ -112,6 +127,7 @@ class Ports(DutPart):
             place: PortPlace | None = getattr(self, name)
             if place is not None and place.bits_at is not None and name not in INPUTS:
                 raise RuleError(f"{name}.bits_at", "must not be given: name the bits, as in y[21:0]")
-            if place is not None and place.copies and name != "result":
-                raise RuleError(f"{name}.copies", "must not be given: only a result has copies")
+            for key in ("copies", "scale") if place is not None and name != "result" else ():
+                if getattr(place, key):
+                    raise RuleError(f"{name}.{key}", f"must not be given: only a result has {RESULTS_HAVE[key]}")
         return self

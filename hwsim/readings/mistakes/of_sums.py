@@ -22,6 +22,7 @@ RULE_WORDS: dict[LastPlaceRule, tuple[str, str]] = {
     "ru": ("up", "towards plus infinity"),
     "rd": ("down", "towards minus infinity"),
 }
+WIDTHS = 12  # of a sum, of which one is a design's
 
 
 def _alignment(unit: Unit) -> Iterator[Mistake]:
@@ -93,7 +94,7 @@ def _carries(unit: Unit) -> Iterator[Mistake]:
         text = f"infinities of both signs make an infinity, the one{word or ' that comes first'}"
         yield Mistake(f"opposite infinities give infinity{word}", text, summing.OppositeInfinities(which))
     if last is not None:
-        widest = sum(fmt.emax + 1 for fmt in unit.operands.multiplied) - last + unit.instruction.lanes.bit_length() + 4
+        widest = _widest_sum(unit)
         for bits in range(widest - 8, widest + 1):
             text = f"the sum keeps {bits} bits above 2^{last}, two's complement, and loses those above"
             yield Mistake(f"sum modulo 2^{bits}", text, summing.SumWraps(bits, last))
@@ -102,6 +103,32 @@ def _carries(unit: Unit) -> Iterator[Mistake]:
         for bits in range(low, low + 9):
             text = f"the sum keeps {bits} bits, two's complement, and loses those above"
             yield Mistake(f"sum modulo 2^{bits}", text, summing.SumWraps(bits))
+
+
+def _normalization(unit: Unit) -> Iterator[Mistake]:
+    """What becomes of the exponent where a sum of some width, which is no float yet, is normalised."""
+    if isinstance(unit.output, FixedFormat):
+        return
+    fixed = isinstance(unit.sum, ExactSum) and unit.scale is None
+    if not (fixed or isinstance(unit.sum, AlignedSum)):
+        return
+    last = sum(fmt.quantum_exp for fmt in unit.operands.multiplied) if fixed else None
+    low = _widest_sum(unit) - WIDTHS if isinstance(unit.sum, ExactSum) else unit.sum.fraction_bits
+    for top in range(low, low + WIDTHS):
+        text = "its exponent grows by the places that it is shifted, instead of being smaller by them"
+        words = f"a sum is normalised to a leading 1 {top} places above its last, and {text}"
+        name = f"distance of normalisation added, from place {top}"
+        yield Mistake(name, words, summing.NormalizedUpwards(top, last))
+        yield Mistake(
+            f"{name}, in two's complement", f"{words}; of a negative sum the first 0 leads",
+            summing.NormalizedUpwards(top, last, complement=True),
+        )  # fmt: skip
+
+
+def _widest_sum(unit: Unit) -> int:
+    """Bits of an exact sum of a group's products, with some more for those of several groups and the addend."""
+    quantum = sum(fmt.quantum_exp for fmt in unit.operands.multiplied)
+    return sum(fmt.emax + 1 for fmt in unit.operands.multiplied) - quantum + unit.instruction.lanes.bit_length() + 4
 
 
 def _roundings(unit: Unit) -> Iterator[Mistake]:
@@ -206,6 +233,6 @@ def _of_multipliers(unit: Unit) -> Iterator[Mistake]:
 
 
 OF_SUMS: tuple[Callable[[Unit], Iterator[Mistake]], ...] = (
-    _alignment, _maxima, _additions, _carries, _roundings, _sticky, _overflow, _underflow, _zeros,
+    _alignment, _maxima, _additions, _carries, _normalization, _roundings, _sticky, _overflow, _underflow, _zeros,
     _of_multipliers,
 )  # fmt: skip

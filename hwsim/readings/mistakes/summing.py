@@ -158,6 +158,27 @@ class NoCarryOfNegation(Flaw):
 
 
 @dataclass(frozen=True)
+class NormalizedUpwards(Flaw):
+    """The exponent grows by the places that the sum is shifted to be normalised, instead of being smaller by them.
+
+    top: the place of the leading 1 of a sum that is not shifted, counted from the window's last place, or from 2^last.
+    complement: whether a negative sum is normalised in two's complement, in which its first 0 leads.
+    """
+
+    top: int
+    last: int | None = None
+    complement: bool = False
+
+    def magnitude(self, sign: int, sig: int, unit_exp: int) -> tuple[int, int]:
+        """As in `Flaw`."""
+        if not sig:
+            return sig, unit_exp
+        above = 0 if self.last is None else unit_exp - self.last
+        leading = (sig - (sign and self.complement)).bit_length() - 1 + above
+        return sig, unit_exp + 2 * (self.top - leading)
+
+
+@dataclass(frozen=True)
 class OppositeInfinities(Flaw):
     """Infinities of both signs are not NaN. last: the last one is the sum; else the first."""
 
