@@ -111,8 +111,8 @@ def _addends(unit: Unit, one: RoundingPlace) -> Addends | None:
         case "product":
             return Addends(quantum, top, None, sums.removeprefix("sums of "))
         case "late addition":
-            number = _with_results(addend, unit)
-            return Addends(quantum, several, number, f"{sums} and addends", not one.flushes)
+            number, rounded = _with_results(addend, unit), max(quantum, unit.result.format.quantum_exp)
+            return Addends(rounded, several, number, f"{sums}, rounded, and addends", not one.flushes)
         case "promotion":
             if unit.scale is not None and unit.scale.at == "promotion":
                 return None
