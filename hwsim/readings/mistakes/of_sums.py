@@ -109,11 +109,13 @@ def _normalization(unit: Unit) -> Iterator[Mistake]:
     """What becomes of the exponent where a sum of some width, which is no float yet, is normalised."""
     if isinstance(unit.output, FixedFormat):
         return
-    fixed = isinstance(unit.sum, ExactSum) and unit.scale is None
-    if not (fixed or isinstance(unit.sum, AlignedSum)):
+    last: int | None = None
+    if isinstance(unit.sum, AlignedSum):
+        low = unit.sum.fraction_bits
+    elif isinstance(unit.sum, ExactSum) and unit.scale is None:
+        low, last = _widest_sum(unit) - WIDTHS, sum(fmt.quantum_exp for fmt in unit.operands.multiplied)
+    else:
         return
-    last = sum(fmt.quantum_exp for fmt in unit.operands.multiplied) if fixed else None
-    low = _widest_sum(unit) - WIDTHS if isinstance(unit.sum, ExactSum) else unit.sum.fraction_bits
     for top in range(low, low + WIDTHS):
         text = "its exponent grows by the places that it is shifted, instead of being smaller by them"
         words = f"a sum is normalised to a leading 1 {top} places above its last, and {text}"
