@@ -18,7 +18,7 @@ from hwsim.rtl.verilog import top_name, unit_rtlil
 from hwsim.spec import load_unit, pipeline
 
 pytestmark = [pytest.mark.soak, pytest.mark.simulator]
-SEEDS = (101, 202)
+SEED = 101
 FEW = 250
 EACH = one_of_each(BUILDABLE)
 
@@ -43,14 +43,13 @@ def agrees(result: RunReport) -> None:
     assert result.passed, "\n".join(line for row in failed for line in failure_lines(row, result.of(row)))
 
 
-@pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("name", DISTINCT)
-def test_every_arithmetic_agrees_on_many_cases(verilator: None, tmp_path: Path, name: str, seed: int) -> None:
+def test_every_arithmetic_agrees_on_many_cases(verilator: None, tmp_path: Path, name: str) -> None:
     unit = load_unit(name)
     options = CosimOptions(
         (unit_design(unit, pipeline(unit)),),
         simulators=("verilator",),
-        seed=seed,
+        seed=SEED,
         cases=40_000,
         folder=tmp_path / "out",
     )
