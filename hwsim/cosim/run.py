@@ -352,7 +352,7 @@ class _Run:
         if options.case is not None:
             self.found.mismatches = [meant(design.unit, there[0], one) for one in self.found.mismatches]
         elif options.minimize:
-            traced = "icarus" if "icarus" in options.simulators else failed
+            traced = "icarus" if any(one.driver == "icarus" for one in played) else failed  # which may refuse it
             limit = design.stuck_after if options.stuck_after is None else options.stuck_after
             amends = Amends(design, traced, options.seed, self.folder, limit)
             if said := amends.said(there):

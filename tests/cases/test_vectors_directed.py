@@ -90,6 +90,9 @@ FNUZ = {"kind": "float", "name": "fnuz", "exponent_bits": 4, "fraction_bits": 3,
 FLAT = {"kind": "float", "name": "flat", "exponent_bits": 6, "fraction_bits": 9, "bias": 31, "subnormals": False}
 INT4 = {"kind": "fixed", "name": "int4", "integer_bits": 3, "fraction_bits": 0}
 NARROW = {"kind": "exponent", "name": "e4m0", "exponent_bits": 4, "bias": 7}
+BELOW_ONE = {"kind": "exponent", "name": "below", "exponent_bits": 4, "bias": 40}  # the last is 2^-25
+UP_TO_ONE = {"kind": "exponent", "name": "up-to-one", "exponent_bits": 4, "bias": 15}
+FROM_ONE = {"kind": "exponent", "name": "from-one", "exponent_bits": 4, "bias": 0}
 
 
 def formats(a, b=None, addend="f32"):
@@ -114,6 +117,9 @@ UNITS = [
     odd_unit(instruction={"k": 32, "lanes": 32}, **scale(8, 16)),
     odd_unit(instruction={"k": 8, "lanes": 8}, **scale(32, 64)),
     odd_unit(**scale(4, 4, parse(NARROW))),
+    odd_unit(**scale(4, 4, parse(BELOW_ONE))),
+    odd_unit(**scale(4, 4, parse(UP_TO_ONE))),
+    odd_unit(**scale(4, 4, parse(FROM_ONE))),
     odd_unit(promotion={"interval": 4, "format": "f32"}),
     odd_unit(promotion={"interval": 8, "format": "f32"}, **scale(8, 8)),
     odd_unit(promotion={"interval": 16, "format": "f32"}, **formats("e5m2", addend="f16")),
@@ -121,10 +127,14 @@ UNITS = [
 ]
 
 
+def _scales(unit, case):
+    return [] if unit.scale is None else [(unit.scale.a, case.scale_a), (unit.scale.b, case.scale_b)]
+
+
 @pytest.mark.sample(3)
 @pytest.mark.parametrize(
     "unit",
-    others_soaked(UNITS, UNITS[::2]),
+    others_soaked(UNITS, [*UNITS[::2], *(unit for unit in UNITS if unit.scale is not None)]),
     ids=lambda unit: "-".join(
         (unit.operands.a.name, unit.operands.b.name, str(unit.instruction.lanes), unit.result.rounding)
     ),
@@ -136,6 +146,8 @@ def test_any_unit_that_the_model_has_gets_a_suite(unit):
     assert len({case.id for case in cases}) == len(cases)
     most = unit.instruction.k // unit.instruction.lanes if unit.instruction.chain is None else 10**9
     assert all(len(case.a) // unit.instruction.lanes <= most for case in cases)
+    for fmt, codes in ((side.format, codes) for case in cases for side, codes in _scales(unit, case)):
+        assert all(0 <= code <= max((fmt.max_code, *fmt.nan)) for code in codes)
     for case in cases[::27]:
         device.reset()
         assert all(device.tick(beat, True) for beat in beats(unit, case))

@@ -114,6 +114,18 @@ def test_a_simulator_that_refuses_ends_its_own_part_only(
     assert cosim(asserted, tmp_path, "--suite", "random", "--sim", "icarus") == 2
 
 
+def test_a_wrong_design_that_one_simulator_refuses_has_its_minimal_case(
+    verilator: None, icarus: None, asserted: Path, tmp_path: Path
+) -> None:
+    """The waveform is then of the simulator that takes it."""
+    source = tmp_path / "asserted.sv"
+    source.write_text(ASSERTED.replace(".addend(addend)", ".addend(addend ^ 32'h80000000)"))
+    assert cosim(asserted, tmp_path, "--suite", "random") == 1
+    report = read_json(tmp_path / "run" / "results.json")
+    assert {row.driver for row in report.rows} == {"verilator"} and report.kinds[0].minimal is not None
+    assert (tmp_path / "run" / "minimal" / "dump.vcd").stat().st_size > 0
+
+
 @pytest.mark.parametrize(
     ("source", "words"),
     [

@@ -89,6 +89,11 @@ def test_a_distance_that_wraps_brings_a_small_term_back() -> None:
         ("top binade of a taken for NaN", [256.0, 0.0, 0.0, 0.0], 0.0, float("nan")),
         ("overflow taken for underflow", [448.0] * 4, 65504.0, 0.0),
         ("overflow gives the largest", [448.0] * 4, 65504.0, 65504.0),
+        # Sums whose leading 1 is at place 14, and of -8 in two's complement the leading 0 at 13.
+        ("distance of normalisation added, from place 16", [1.0, 2.0, 4.0, 8.0], 0.5, 15.5 * 2.0**4),
+        ("distance of normalisation added, from place 16", [-8.0, 0.0, 0.0, 0.0], 0.0, -8.0 * 2.0**4),
+        ("distance of normalisation added, from place 16, in two's complement", [-8.0, 0.0, 0.0, 0.0], 0.0, -512.0),
+        ("distance of normalisation added, from place 16, in two's complement", [-9.0, 0.0, 0.0, 0.0], 0.0, -144.0),
     ],
 )
 def test_a_mistake_returns_what_its_name_says(name: str, a: list[float], c: float, result: float) -> None:
@@ -188,6 +193,16 @@ def test_scales_that_enter_wrongly_are_other_scales(name: str, scales: tuple[int
     unit = odd_unit("blocks4", "e2m1", "none", window(12), "f32", 4, scale=scale)
     case = Case("case", (2,) * 8, (2,) * 8, 0, (127, 128, 129, 130), (127,) * 4)
     assert flaw(unit, name).case(unit, case, None).scale_a == scales
+
+
+def test_a_scale_without_a_1_is_not_said_to_be_ignored() -> None:
+    below = {"name": "below", "kind": "exponent", "exponent_bits": 4, "bias": 40}
+    scale = {side: {"format": below, "block": block} for side, block in (("a", [1, 4]), ("b", [4, 1]))}
+    unit = odd_unit("below4", "e2m1", "none", window(12), "f32", 4, scale=scale)
+    names = {mistake.name for mistake in catalogue(unit)}
+    assert "scale of a subtracted" in names and "scale of a ignored" not in names
+    for case, mistake in zip(random_cases(unit, 40, 3) * 40, catalogue(unit), strict=False):
+        assert code_of(unit, mistake.flaw, case) >= 0
 
 
 def test_products_of_parts_go_wrong_before_they_are_summed() -> None:

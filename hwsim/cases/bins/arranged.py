@@ -235,10 +235,12 @@ def _cancelled(rows: Rows, addends: dict[str, int]) -> None:
 def _scale_codes(fmt: FloatFormat | FixedFormat | ExponentFormat, result: Number) -> list[int]:
     if isinstance(fmt, ExponentFormat):
         one = one_code(fmt)
-        found = [fmt.min_code, one - 1, one, one + 1, fmt.max_code, *fmt.nan]
-        # Two of them take products to below the least result, and not further than a window may hold them.
-        found.append(max(fmt.min_code, one + result.quantum_exp // 2 - 2))
-        return list(dict.fromkeys(found))
+        # Two of the last take products to below the least result, and not further than a window may hold them.
+        found = [fmt.min_code, one - 1, one, one + 1, fmt.max_code, one + result.quantum_exp // 2 - 2]
+        inside = (
+            min(max(code, fmt.min_code), fmt.max_code) for code in found
+        )  # where there is no 1, or it is the last
+        return list(dict.fromkeys([*inside, *fmt.nan]))
     plus = [0, *numbers(fmt).values()]
     minus = [code for code in (negate(fmt, one) for one in plus) if code is not None]
     return list(dict.fromkeys([*plus, *minus, *infinities(fmt), *nans(fmt)[:1]]))

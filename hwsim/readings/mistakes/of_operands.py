@@ -178,8 +178,12 @@ def _scales(unit: Unit) -> Iterator[Mistake]:
         "first block": ("scale of {} of the first block", "every block has the scale of {} of the first one"),
     }
     for side in SIDES:
-        if isinstance(unit.scale.of(side).format, ExponentFormat):
-            for mistake, (name, text) in words.items():
+        fmt = unit.scale.of(side).format
+        if not isinstance(fmt, ExponentFormat):
+            continue
+        has_one = fmt.min_code <= fmt.bias <= fmt.max_code
+        for mistake, (name, text) in words.items():
+            if has_one or mistake != "ignored":
                 yield Mistake(name.format(side), text.format(side), wiring.ScaleWrong(side, mistake))
 
 

@@ -207,7 +207,7 @@ class ScaleWrong(Flaw):
             return codes
         match self.mistake:
             case "ignored":
-                return tuple(code if fmt.is_nan(code) else fmt.bias for code in codes)
+                return self._each(fmt, codes, lambda code: fmt.bias)
             case "subtracted":
                 return self._each(fmt, codes, lambda code: 2 * fmt.bias - code)
             case "doubled":
