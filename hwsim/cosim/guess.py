@@ -36,6 +36,7 @@ ROLES: tuple[tuple[str, str, re.Pattern[str]], ...] = (
     ("result_context", "out", re.compile(r"^(context|ctx|id|tag|tid)$")),
     ("result", "out", re.compile(r"^(result|res|d|z|q|y|r|sum|dot|out|data|acc|o)$")),
 )
+RESULT_SCALE = re.compile(r"^(\w+_)?(scale|shared_exp|exp|exponent)$")
 HANDSHAKE: tuple[tuple[str, str, re.Pattern[str]], ...] = (
     ("input_valid", "in", re.compile(r"valid|vld")),
     ("input_ready", "out", re.compile(r"ready|rdy")),
@@ -62,7 +63,7 @@ NUMBERED = re.compile(r"^(.*?)_?(\d+)(_[io])?$")
 class Guess:
     """What is guessed. clear: begins a sum whose end no port says. places: of fields, as YAML.
 
-    unknown: keys that the user must answer.
+    scale: stands beside a result, which is then an integer. unknown: keys that the user must answer.
     """
 
     module: Module
@@ -71,6 +72,7 @@ class Guess:
     reset: tuple[str, bool] | None = None
     handshake: dict[str, str] = field(default_factory=dict)
     places: dict[str, str] = field(default_factory=dict)
+    scale: str = ""
     flags: dict[FlagName, str] = field(default_factory=dict)
     constants: list[str] = field(default_factory=list)
     unknown: list[str] = field(default_factory=list)
@@ -143,6 +145,11 @@ def guess(module: Module) -> Guess:
             del groups[key]
     if made.clock and "last" not in made.places and re.fullmatch(NAME, made.places.get("first", "")):
         made.clear = made.places.pop("first")
+    for key, ports in groups.items():
+        if len(ports) == 1 and ports[0].direction == "out" and RESULT_SCALE.match(bare(key)):
+            made.scale = ports[0].name
+            del groups[key]
+            break
     for name, pattern in FLAGS.items():
         for key, ports in groups.items():
             if ports[0].direction == "out" and len(ports) == ports[0].width == 1 and pattern.match(bare(key)):
@@ -331,6 +338,9 @@ def _ports(made: Guess, specified: Unit | None, asked: Callable[[str, str], str]
             doubt = asked(f"ports.{role}", f"{specified.name} has no scales")
         elif specified is not None and specified.operands.addend is None and role == "c":
             doubt = asked("ports.c", f"{specified.name} has no addend")
+        elif role == "result" and made.scale:
+            place = f"{{port: {place}, scale: {{port: {_quoted(made.scale)}, bias: 0}}}}"
+            doubt = asked("ports.result.scale.bias", "the integer times 2^(scale - bias)")
         yield f"  {role}: {place}{doubt}"
     for role in needed:
         if role not in made.places:

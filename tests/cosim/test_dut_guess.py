@@ -64,6 +64,14 @@ def test_fields_of_structs_are_guessed_by_their_names(tmp_path: Path) -> None:
     assert "flags" not in yaml.safe_load((tmp_path / "x").read_text())
 
 
+def test_a_scale_beside_a_result_makes_it_an_integer(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    made = tmp_path / "first.yaml"
+    unit = str(DESIGNS / "mx-pair-unit.yaml")
+    assert main(["dut-init", str(DESIGNS / "mx_pair.v"), "--unit", unit, "-o", str(made)]) == 0
+    assert yaml.safe_load(made.read_text())["ports"]["result"] == {"port": "dp", "scale": {"port": "scale", "bias": 0}}
+    assert "ports.result.scale.bias" in capsys.readouterr().err
+
+
 def test_what_no_name_explains_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "odd.v").write_text("module odd(input [7:0] p, input [7:0] mode, output [31:0] far); endmodule\n")
     assert main(["dut-init", str(tmp_path / "odd.v")]) == 0
