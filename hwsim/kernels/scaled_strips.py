@@ -168,7 +168,8 @@ def finish_scaled_of(parts: int, cancelled: bool, floor: bool, mode: int) -> Cal
                 top = max(top, int32(exp_a[p] + exp_b[at]) if counts else none)
             c = state[j] if addend else 0.0
             field = int32((np.float64(c).view(np.int64) >> 52) & 2047)
-            top = max(top, max(int32(field - int32(1023)), least) if c != 0 else none)
+            # An infinity or a NaN stays one in any window, and has no exponent that a power of two could have.
+            top = max(top, max(int32(field - int32(1023)), least) if c != 0 and field != int32(2047) else none)
             top = max(top, below) if top != none else int32(0)
             up = power(int64(int32(fine + int32(unit)) - top))
             total = 0.0

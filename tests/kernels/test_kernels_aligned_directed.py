@@ -122,6 +122,24 @@ def test_every_units_directed_cases_are_the_models(unit: Unit) -> None:
     assert check_directed(unit, 2) > 500
 
 
+@pytest.mark.parametrize("name", ["scaled-saturate", "blackwell-mxf4nvf4-e2m1-f32"])
+def test_special_addends_of_scaled_parts_are_the_models(name: str) -> None:
+    """In strips, though no power of two is as large as the exponent of an infinity says."""
+    unit = UNITS[name] if name in UNITS else load_unit(name)
+    fmt, scale, k = unit.operands.addend, unit.scale, unit.instruction.k
+    assert fmt is not None and scale is not None
+    numbers = np.array([np.inf, -np.inf, np.nan, 1.0, fmt.largest, 0.0, -3.0] * 4)
+    c = fmt.encode(numbers, overflow="infinity").astype(np.uint32)
+    a, b = (np.full((len(c), k), int(side.encode(1.0)), np.uint8) for side in (unit.operands.a, unit.operands.b))
+    b[: len(c) // 2, 1:] = 0
+    scales = (
+        np.full((len(c), k // length), int(side.format.encode(1.0)), np.uint8)
+        for side, length in ((scale.a, scale.a.block[1]), (scale.b, scale.b.block[0]))
+    )
+    rows = Rows(a, b, c, *scales)
+    np.testing.assert_array_equal(by_gemm(unit, rows), codes_in(dot(unit, *rows)))
+
+
 def test_the_units_that_are_always_tried_have_all_that_ways_of_finishing_differ_in() -> None:
     def way(unit: Unit) -> tuple[Any, ...] | None:
         kind: Variant | None = variant(kernels(unit)[-1])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from itertools import product
+from math import isfinite
 
 import numpy as np
 import pytest
@@ -40,9 +41,9 @@ def test_the_random_operands_reach_what_they_are_meant_to() -> None:
     # A suite of zeros and NaNs would agree with anything.
     for name in NAMES:
         results = run(name, list(cases(name, 4 * COUNT, SEED)))  # a share of so many is not of chance
-        finite = np.isfinite(unit(name).output.decode(np.array(results)))
+        numbers = unit(name).output.decode(np.array(results)).tolist()  # of long codes fractions
         assert len(set(results[:COUNT])) > COUNT // 5, name
-        assert finite.mean() > 0.3, name
+        assert sum(map(isfinite, numbers)) > 0.3 * len(numbers), name
 
 
 FP4 = {
