@@ -36,6 +36,7 @@ from hwsim.tb.job import SuiteOutcome
 Side = Literal["cases", "kernels", "own kernel", "gemm", "C", "clock", "RTL", "Icarus"]
 SIDES: tuple[Side, ...] = ("kernels", "own kernel", "gemm", "C", "clock", "RTL", "Icarus")
 ROWS, COLUMNS = 9, 7  # of a matrix product
+STRIP_ROWS, STRIP_COLUMNS = 24, 150  # of one in strips, the last of them narrower
 LAST_LINES = 3  # of a traceback
 # The model, which is slow, is asked for every so many-th tile, and where there are no kernels for so many at least.
 SAMPLE, FEWEST = 40, 40
@@ -108,7 +109,7 @@ class Trial:
             return self.result
         steps: dict[Side, tuple[Support | None, Callable[[], Iterator[SideDifference]]]] = {
             "kernels": (in_kernels(self.unit), self._kernels),
-            "own kernel": (in_kernels(self.unit), partial(self._all_cases, lambda: self._of_kernel(self.kernel))),
+            "own kernel": (in_kernels(self.unit), self._own_kernel),
             "gemm": (in_kernels(self.unit), self._gemm),
             "C": (in_c(self.unit), self._c),
             # The ports that it is recorded at are the RTL's.
@@ -248,10 +249,18 @@ class Trial:
         for batch, want, have in zip(self.cases.slots, self.expected, got, strict=True):
             yield from _differing(batch, want, have)
 
+    def _own_kernel(self) -> Iterator[SideDifference]:
+        """All cases one by one, and a matrix product of several strips of columns, for which there is other code."""
+        yield from self._all_cases(lambda: self._of_kernel(self.kernel))
+        yield from self._product(self.kernel, STRIP_ROWS, STRIP_COLUMNS)
+
     def _gemm(self) -> Iterator[SideDifference]:
+        return self._product(self.kernel.general, ROWS, COLUMNS)
+
+    def _product(self, kernel: AnyKernel, rows_most: int, columns_most: int) -> Iterator[SideDifference]:
         """A matrix product of the first slot's rows and columns, against dot products of each pair."""
         unit, batch = self.unit, self.cases.slots[0]
-        m, n = min(len(batch), ROWS), min(len(batch), COLUMNS)
+        m, n = min(len(batch), rows_most), min(len(batch), columns_most)
         pairs = [(row, column) for row in range(m) for column in range(n)]
         rows, columns = (np.array(side) for side in zip(*pairs, strict=True))
         c = np.resize(batch.c, (m, n))
@@ -267,7 +276,7 @@ class Trial:
         want = codes_of_kernel(unit, self.kernel.general, cases)
         got = np.empty((m, n), container_dtype(unit.output))
         operands = ProductOperands(unit, batch.a[:m], batch.b[:n].T, c, *sides)
-        multiply(self.kernel.general, operands, got, lambda _: None, 1)
+        multiply(kernel, operands, got, lambda _: None, 1)
         yield from _differing(cases, want, got.ravel().astype(object))
 
     @cached_property

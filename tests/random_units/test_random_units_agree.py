@@ -86,6 +86,21 @@ def test_a_wrong_kernel_is_found_and_made_simple(monkeypatch: pytest.MonkeyPatch
     assert Trial(read.drawn, depth).run().found == []
 
 
+def test_a_wrong_strip_of_a_matrix_product_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Kernels have code for many columns that their dot products one by one never run."""
+    right = trial.multiply
+
+    def wrong(kernel: Any, operands: Any, out: Any, *given: Any) -> None:
+        right(kernel, operands, out, *given)
+        out[:, 64:] ^= 1
+
+    monkeypatch.setattr(trial, "multiply", wrong)
+    drawn = drawn_unit(1, 5, SMALL)
+    assert Trial(drawn, Depth(400, frozenset({"gemm"}))).run().found == []
+    (found,) = Trial(drawn, Depth(4000, frozenset({"own kernel"}))).run().found
+    assert found.case is not None and found.case.id.startswith("gemm/")
+
+
 def test_wrong_c_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     right = clanguage.dots_source
     monkeypatch.setattr(clanguage, "dots_source", lambda plan: right(plan).replace(", k);", ", k) ^ (i == 1);"))
