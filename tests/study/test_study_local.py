@@ -20,12 +20,14 @@ class Deadly:
     def __reduce__(self) -> tuple[Any, ...]:
         return os._exit, (1,)
 
+    def execute(self) -> None:
+        raise AssertionError("no worker reads it")
+
 
 def never(*_: Any) -> None:
     raise AssertionError("no such task ends")
 
 
-@pytest.mark.soak
 def test_workers_that_end_again_and_again_end_the_study() -> None:
     with pytest.raises(WorkersLost, match=r"ended 3 times without a result.*--workers 1 takes fewer"):
         local(2)([Deadly(), Deadly()], never)  # type: ignore[list-item]
