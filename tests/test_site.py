@@ -114,7 +114,9 @@ def test_notebooks_are_pages_with_their_outputs(site: Path) -> None:
         assert len(re.findall(r'class="[^"]*\boutput\b', text)) > 4 and "%%" not in re.sub(
             r"<code>%%\w+</code>", "", text
         )
-    assert "lost bits floored: bits of a term below the window" in (site / "examples" / "rtl.html").read_text(encoding="utf-8")
+    assert "lost bits floored: bits of a term below the window" in (site / "examples" / "rtl.html").read_text(
+        encoding="utf-8"
+    )
 
 
 def test_the_page_of_python_has_every_public_name(site: Path) -> None:

@@ -29,9 +29,9 @@ NORMAL = FloatFormat(name="normal", kind="float", exponent_bits=5, fraction_bits
 BENCH = """
 module bench;
   reg signed [{integer}:0] number; reg [{scale}:0] scale;
-  wire [{code}:0] code;
+{function}
+  wire [{code}:0] code = made(number, scale);
   integer i, j;
-  made dut (number, scale, code);
   initial begin
     for (i = 0; i < {numbers}; i = i + 1) for (j = 0; j < {scales}; j = j + 1) begin
       number = i; scale = j; #1 $display("%0d", code);
@@ -58,9 +58,9 @@ def test_every_integer_at_every_scale_is_the_code_of_their_number(
 ) -> None:
     places = tuple(("scale", (), place) for place in range(scale_bits))
     sizes = {"numbers": 1 << integer_bits, "scales": 1 << scale_bits}
-    bench = BENCH.format(integer=integer_bits - 1, scale=scale_bits - 1, code=fmt.container_bits - 1, **sizes)
-    made = ScaledResult(fmt, integer_bits, places, bias, signed).module("made")
-    (tmp_path / "bench.v").write_text(made + bench)
+    made = ScaledResult(fmt, integer_bits, places, bias, signed).function("made")
+    widths = {"integer": integer_bits - 1, "scale": scale_bits - 1, "code": fmt.container_bits - 1}
+    (tmp_path / "bench.v").write_text(BENCH.format(function=made, **widths, **sizes))
     subprocess.run([find_icarus(), "-o", tmp_path / "bench", tmp_path / "bench.v"], check=True)
     said = subprocess.run([tmp_path / "bench"], check=True, capture_output=True, text=True).stdout.split()
     *codes, no_integer, no_scale = said

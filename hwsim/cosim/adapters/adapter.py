@@ -65,20 +65,16 @@ def adapter(dut: Dut, module: Module, fields: Wiring, *, recorded: bool = False)
     lines += [",\n".join(connections), "\n  );\n"]
     outputs = (f", port_{port.name}" for port in module.ports if port.direction == "out" and not port.arrays)
     lines += [f"  wire unused = &{{1'b0, clk, rst, i__payload, i__valid, o__ready{''.join(outputs)}}};\nendmodule\n"]
-    lines += [scaled.module(_number_module(name)) for name, scaled in fields.scaled.items()]
     return "".join(lines)
 
 
 def _number(module: Module, fields: Wiring, name: str, scaled: ScaledResult) -> Iterator[str]:
     """The code of a result that is an integer and a scale."""
-    ((integer,), number) = fields.places[name], f"number_{_called(name)}"
+    ((integer,), called) = fields.places[name], _called(name)
     parts = [joined(port_bit(bit, module) for bit in bits) for bits in (integer, scaled.scale)]
-    yield f"  wire [{scaled.fmt.container_bits - 1}:0] {number};\n"
-    yield f"  {_number_module(name)} made_{number} ({{{parts[0]}}}, {{{parts[1]}}}, {number});\n"
-
-
-def _number_module(name: str) -> str:
-    return f"hwsim_number_{_called(name)}"
+    yield scaled.function(f"number_of_{called}")
+    high = scaled.fmt.container_bits - 1
+    yield f"  wire [{high}:0] number_{called} = number_of_{called}({{{parts[0]}}}, {{{parts[1]}}});\n"
 
 
 def _called(name: str) -> str:

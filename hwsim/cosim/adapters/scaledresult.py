@@ -1,4 +1,4 @@
-"""A result that is an integer and a scale: Verilog that makes the code of the same number of them."""
+"""A result that is an integer and a scale: Verilog that makes of them the code of the same number."""
 
 from __future__ import annotations
 
@@ -11,35 +11,34 @@ from hwsim.formats import FloatFormat, Format
 
 MOST_SCALE_BITS = 16
 
-MODULE = """// integer_part * 2^(scale - ({bias})) as a code of {fmt}.
-module {name} (
-  input signed [{integer_high}:0] integer_part,
-  input {signed}[{scale_high}:0] scale,
-  output [{code_high}:0] code
-);
-  wire negative = integer_part[{integer_high}];
-  wire [{magnitude_high}:0] magnitude = {{{zeros}'d0, negative ? -integer_part : integer_part}};
-  wire signed [31:0] unit = $signed({{{above}, scale}}) - ({bias});
-  integer place, lead, exponent;
-  reg [{sign_place}:0] made;
-  always @* begin
-    lead = 0;
-    for (place = 0; place < {integer_bits}; place = place + 1)
-      if (magnitude[place]) lead = place;
-    exponent = lead + unit;
-    if (magnitude == 0)
-      made = 0;
-    else if (exponent < {emin})
-      made = {subnormal};
-    else
-      made = ((exponent + {exponent_bias}) << {fraction_bits})
-           | (((magnitude << ({leading} - lead)) >> {cut}) & {fraction});
-    made[{sign_place}] = negative;
-  end
-  // What is unknown of either makes all of the code unknown.
-  wire known = ^{{integer_part, scale}};
-  assign code = {{made ^ {{{bits}{{known ^ known}}}}{padding}}};
-endmodule
+FUNCTION = """  // integer_part * 2^(scale - ({bias})) as a code of {fmt}.
+  function [{code_high}:0] {name};
+    input signed [{integer_high}:0] integer_part;
+    input [{scale_high}:0] scale;
+    reg negative, known;
+    reg [{wide_high}:0] magnitude, moved;
+    reg [{sign_place}:0] made;
+    integer place, lead, unit, bexp;
+    begin
+      negative = integer_part[{integer_high}];
+      magnitude = {{{zeros}'d0, negative ? -integer_part : integer_part}};
+      lead = 0;
+      for (place = 0; place < {integer_bits}; place = place + 1)
+        if (magnitude[place]) lead = place;
+      unit = $signed({{{{{above_bits}{{{above}}}}}, scale}}) - ({bias});
+      bexp = lead + unit + ({exponent_bias});
+      if (magnitude == 0 || lead + unit < {emin}) begin
+        moved = {subnormal};
+        made = {{negative, moved[{sign_place}-1:0]}};
+      end else begin
+        moved = (magnitude << ({leading} - lead)) >> {cut};
+        made = {{negative, bexp[{exponent_high}:0]{fraction}}};
+      end
+      // What is unknown of either makes all of the code unknown.
+      known = ^{{integer_part, scale, moved, bexp}};
+      {name} = {{made ^ {{{bits}{{known ^ known}}}}{padding}}};
+    end
+  endfunction
 """
 
 
@@ -57,32 +56,32 @@ class ScaledResult:
     bias: int
     signed: bool
 
-    def module(self, name: str) -> str:
-        """A module of ports integer_part, scale and code."""
+    def function(self, name: str) -> str:
+        """A function of the integer and the scale."""
         fmt = self.fmt
         top = len(self.scale) - 1
         leading = max(self.integer_bits, fmt.precision) - 1  # where the first 1 is shifted to
-        return MODULE.format(
+        return FUNCTION.format(
             name=name,
             fmt=fmt.name,
             bias=self.bias,
-            signed="signed " if self.signed else "",
             above=f"scale[{top}]" if self.signed else "1'd0",
+            above_bits=31 - top,
             integer_high=self.integer_bits - 1,
             integer_bits=self.integer_bits,
             scale_high=top,
             code_high=fmt.container_bits - 1,
             zeros=leading + 1 + fmt.bits - self.integer_bits,
-            magnitude_high=leading + fmt.bits,
+            wide_high=leading + fmt.bits,
             bits=fmt.bits,
             sign_place=fmt.bits - 1,
             emin=fmt.emin,
             subnormal=f"magnitude << (unit - ({fmt.quantum_exp}))" if fmt.subnormals else "0",
             exponent_bias=fmt.bias,
-            fraction_bits=fmt.fraction_bits,
+            exponent_high=fmt.exponent_bits - 1,
             leading=leading,
             cut=leading - fmt.fraction_bits,
-            fraction=(1 << fmt.fraction_bits) - 1,
+            fraction=f", moved[{fmt.fraction_bits - 1}:0]" if fmt.fraction_bits else "",
             padding=f", {fmt.padding}'d0" if fmt.padding else "",
         )
 
