@@ -40,7 +40,8 @@ def numbers(fmt: Number) -> dict[str, int]:
     """Positive codes by name: the ends of the subnormals and of the normal numbers, and what lies between."""
     if isinstance(fmt, FixedFormat):
         largest = (1 << fmt.bits - 1) - 1
-        named = {"least": 1, "one": 1 << fmt.fraction_bits, "mixed": largest * 5 // 7, "largest": largest}
+        one = min(1 << max(fmt.fraction_bits, 0), largest)  # or the number nearest to it
+        named = {"least": 1, "one": one, "mixed": largest * 5 // 7, "largest": largest}
     else:
         hidden, most = 1 << fmt.fraction_bits, fmt.max_magnitude
         first = hidden if fmt.subnormals else 1

@@ -71,11 +71,25 @@ def negative_zero(unit: Unit, zeros_make_one: bool) -> str | None:
     if zeros_make_one or last is None or last.rounding == "rd":
         return None
     added = _addends(unit, last)
+    if (unit.promotion is not None or isinstance(unit.late, LateAdd)) and _partial_vanishes(unit):
+        return None  # into a -0, to which another is added
     if unit.result.tiny == "positive" and unit.late is None and unit.promotion is None:
         return "negative zeros add up to +0, and so does what rounds to zero"
     if added is None or (why := _vanishes(last, added)) is None:
         return None
     return f"negative zeros add up to +0; no other sum rounds to zero, as {why}"
+
+
+def _partial_vanishes(unit: Unit) -> bool:
+    """Whether a partial sum that is negative may round to -0, before it is promoted or added to a late addend."""
+    result = unit.result
+    if result.tiny == "positive":
+        return False
+    if isinstance(unit.sum, RoundedSum):
+        return True
+    one = RoundingPlace("result", result.format, result.rounding, False, result.subnormals == "flush")
+    added = _addends(unit, one)
+    return added is None or _vanishes(one, added) is None
 
 
 def _last(unit: Unit) -> RoundingPlace | None:
@@ -91,6 +105,8 @@ def _last(unit: Unit) -> RoundingPlace | None:
     if unit.promotion is not None:
         return RoundingPlace("promotion", unit.promotion.format, unit.promotion.rounding)
     if isinstance(unit.sum, RoundedSum):
+        if result.format != unit.sum.format:  # a result may then vanish that no addition makes vanish
+            return None
         return RoundingPlace("addition", unit.sum.format, unit.sum.rounding, flushes=unit.sum.flush)
     return RoundingPlace("result", result.format, result.rounding, False, result.subnormals == "flush")
 

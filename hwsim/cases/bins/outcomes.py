@@ -101,7 +101,7 @@ def outcome(one: RoundingPlace, terms: Sequence[Term], code: int, overflow: bool
     way = "larger" if abs(got) > abs(total) else "smaller"
     # Between a power of two and what is below it, places are half as long.
     ulp = 1 << max(after.exp - after.fraction_bits - low, 0)
-    if way == "larger" and after.sig == 1 << after.fraction_bits and after.exp > one.format.emin:
+    if way == "larger" and after.exp > one.format.emin and after.sig == 1 << after.fraction_bits:
         ulp >>= 1
     if 2 * abs(got - total) == ulp:
         return [*found, f"ties, to the {way}"]

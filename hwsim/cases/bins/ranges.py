@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from fractions import Fraction
 from itertools import product as cross
 
 from hwsim.cases.bench import SIGN, SIGN_PAIRS, SIGNS, Bench
@@ -81,7 +82,7 @@ def _swamped(facts: UnitFacts, fmt: FloatFormat, zone: int) -> str | None:
 
 def _no_partial(facts: UnitFacts, zone: int) -> str | None:
     fmt, most = facts.result, facts.largest_sum
-    if zone == 0 and most is not None and most < 1 << fmt.emax:
+    if zone == 0 and most is not None and most < Fraction(2) ** fmt.emax:
         return f"an addend is a partial sum, which is below {float(most):.3g}"
     unit_exp, why = facts.unit_of_sums
     if zone and unit_exp > fmt.emin:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from itertools import product as cross
 
 from hwsim.cases.bench import SIGN, SIGNS, Bench
@@ -156,7 +157,7 @@ def _never(facts: UnitFacts, magnitude: int) -> str | None:
     if magnitude <= (1 << fmt.fraction_bits) + 1 and unit_exp > fmt.emin:
         return f"every sum is 0 or a multiple of 2^{unit_exp}, {why}, and the least normal is 2^{fmt.emin}"
     most = facts.largest_sum
-    if magnitude >= fmt.max_magnitude - 1 and most is not None and most < 1 << fmt.emax:
+    if magnitude >= fmt.max_magnitude - 1 and most is not None and most < Fraction(2) ** fmt.emax:
         exact = most.numerator.bit_length() - most.denominator.bit_length() + 1
         return f"no sum of products that the unit can be given reaches 2^{exact}, far below the largest number"
     return None
