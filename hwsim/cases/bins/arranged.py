@@ -237,9 +237,8 @@ def _scale_codes(fmt: FloatFormat | FixedFormat | ExponentFormat, result: Number
         one = one_code(fmt)
         # Two of the last take products to below the least result, and not further than a window may hold them.
         found = [fmt.min_code, one - 1, one, one + 1, fmt.max_code, one + result.quantum_exp // 2 - 2]
-        inside = (
-            min(max(code, fmt.min_code), fmt.max_code) for code in found
-        )  # where there is no 1, or it is the last
+        # Not all of them are codes where there is no 1, or where it is the last.
+        inside = (min(max(code, fmt.min_code), fmt.max_code) for code in found)
         return list(dict.fromkeys([*inside, *fmt.nan]))
     plus = [0, *numbers(fmt).values()]
     minus = [code for code in (negate(fmt, one) for one in plus) if code is not None]

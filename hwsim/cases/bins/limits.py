@@ -82,14 +82,21 @@ def negative_zero(unit: Unit, zeros_make_one: bool) -> str | None:
 
 def _partial_vanishes(unit: Unit) -> bool:
     """Whether a partial sum that is negative may round to -0, before it is promoted or added to a late addend."""
-    result = unit.result
-    if result.tiny == "positive":
+    if unit.result.tiny == "positive":
         return False
-    if isinstance(unit.sum, RoundedSum):
-        return True
-    one = RoundingPlace("result", result.format, result.rounding, False, result.subnormals == "flush")
-    added = _addends(unit, one)
-    return added is None or _vanishes(one, added) is None
+    one = _of_groups(unit)
+    added = None if one is None else _addends(unit, one)
+    return one is None or added is None or _vanishes(one, added) is None
+
+
+def _of_groups(unit: Unit) -> RoundingPlace | None:
+    """The rounding that makes a group's result; None where two do."""
+    result = unit.result
+    if not isinstance(unit.sum, RoundedSum):
+        return RoundingPlace("result", result.format, result.rounding, False, result.subnormals == "flush")
+    if result.format != unit.sum.format:  # a result may then vanish that no addition makes vanish
+        return None
+    return RoundingPlace("addition", unit.sum.format, unit.sum.rounding, flushes=unit.sum.flush)
 
 
 def _last(unit: Unit) -> RoundingPlace | None:
@@ -104,11 +111,7 @@ def _last(unit: Unit) -> RoundingPlace | None:
             pass
     if unit.promotion is not None:
         return RoundingPlace("promotion", unit.promotion.format, unit.promotion.rounding)
-    if isinstance(unit.sum, RoundedSum):
-        if result.format != unit.sum.format:  # a result may then vanish that no addition makes vanish
-            return None
-        return RoundingPlace("addition", unit.sum.format, unit.sum.rounding, flushes=unit.sum.flush)
-    return RoundingPlace("result", result.format, result.rounding, False, result.subnormals == "flush")
+    return _of_groups(unit)
 
 
 def _addends(unit: Unit, one: RoundingPlace) -> Addends | None:

@@ -66,9 +66,9 @@ def _codes(fmt: Number) -> list[int]:
         return list(all_codes(fmt))
     plain = [code >> fmt.padding for code in (*zeros(fmt), *numbers(fmt).values(), *infinities(fmt))]
     if isinstance(fmt, FloatFormat):
-        some = [(1 << fmt.fraction_bits) + 1, fmt.max_magnitude - 1]
         if all(classify(fmt, code << fmt.padding) != "+normal" for code in plain):
-            plain += some  # whatever the bias is, there are numbers that are none of the others
+            # Whatever the bias is, there are numbers that are none of the others.
+            plain += [(1 << fmt.fraction_bits) + 1, fmt.max_magnitude - 1]
         plain += [code | fmt.sign_bit for code in plain]
     else:
         plain += [-code & ((1 << fmt.bits) - 1) for code in plain] + [1 << fmt.bits - 1]
