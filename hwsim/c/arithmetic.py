@@ -50,8 +50,8 @@ class Arithmetic(UnitFormats):
 
     @property
     def shift_most(self) -> int:
-        """The largest shift distance."""
-        return max(cut.shifted for cut in self.sizes.cuts) + 1
+        """The largest shift distance. Scaled sums of parts of an exact sum are shifted up alone."""
+        return max((cut.shifted for cut in self.sizes.cuts), default=0) + 1
 
     @cached_property
     def cuts(self) -> tuple[CutMode, ...]:

@@ -83,14 +83,15 @@ class UnscaledSums(NamedTuple):
         return tuple(self.subgroup(products[first : first + lanes]) for first in range(0, len(products), lanes))
 
     def subgroup(self, products: Sequence[Term]) -> Subgroup:
-        """One exact sum as a term of exponent 0."""
+        """One exact sum as a term of exponent 0; one of zero is of class zero, or not, as the rule says."""
         special = combine_specials(products)
         if special is not None:
             return Subgroup(0, 0, None, None, special)
         total, unit_exp = exact_sum(products)
         sign = zero_sign(products, "rne") if total == 0 else int(total < 0)
-        term = Term(sign, 0, abs(total), -unit_exp, Class.NORMAL if total else Class.ZERO)
-        return Subgroup(total, unit_exp, None, None, term)
+        counts = self.rule.cancelled == "count" and any(term.cls is Class.NORMAL for term in products)
+        cls = Class.NORMAL if total or counts else Class.ZERO
+        return Subgroup(total, unit_exp, None, None, Term(sign, 0, abs(total), -unit_exp, cls))
 
 
 def _special(term: Term) -> bool:

@@ -11,12 +11,12 @@ from built_presets import one_of_each
 from c.export_library import C99, CPP17, Library, syntax
 from c.export_stages import differences
 from model.model_units import NAMES, Case, cases, run
-from odd_units import ODD, unit
+from odd_units import ODD, chained, exact_blocks, late, odd_unit, scaled, unit
 
 from hwsim.c import HEADER, UnitInC, render, supports
 from hwsim.fuzz.draw import drawn_unit
 from hwsim.fuzz.operands import tiled_cases
-from hwsim.spec import as_yaml, load_unit, presets
+from hwsim.spec import Unit, as_yaml, load_unit, presets
 
 PROFILES = 7  # of random operands
 # One unit of each method, each kind of scale and of late addend, and each width of integer.
@@ -79,14 +79,35 @@ def test_clang_makes_the_same_of_it(name: str, clang: None, tmp_path: Path) -> N
     syntax(library.header, "clang++", *CPP17, "-Wconversion", "-Wshadow")
 
 
+def assert_stages_are_equal(one: Unit, seed: int, folder: Path) -> None:
+    library = Library(one, folder, flags=("-O0", *C99))
+    for case in tiled_cases(one, 1, seed).tile(0):
+        given = Case(*map(list, (case.a, case.b)), case.c, *map(list, (case.scale_a, case.scale_b)))
+        assert differences(library, given) == [], f"{as_yaml(one)}\n{case}"
+
+
+CANCELLED = {"lanes": 2, "method": "exact", "cancelled": "count"}
+DRAWN = {
+    "nothing-is-cut": odd_unit(
+        "nothing-is-cut", "e2m1", "f16", exact_blocks(1), "e5m2", **late("f16", "rne"),
+        **scaled("subgroup", ("ue4m3", 1), ("ue4m3", 8)),
+    ),
+    "no-exponent-to-count": odd_unit(
+        "no-exponent-to-count", "e2m1", "f16", chained("sequential", "f16", subgroup=CANCELLED), "f16",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("one", DRAWN.values(), ids=DRAWN)
+def test_stages_of_what_drawn_units_found(one: Unit, tmp_path: Path) -> None:
+    assert_stages_are_equal(one, 1, tmp_path)
+
+
 def assert_drawn_units_are_equal(count: int, seed: int, folder: Path) -> None:
     """All stages; `hwsim fuzz` compares results."""
     drawn = (drawn_unit(seed, number).unit for number in itertools.count())
     for index, one in enumerate(itertools.islice((one for one in drawn if supports(one)), count)):
-        library = Library(one, folder / str(index), flags=("-O0", *C99))
-        for case in tiled_cases(one, 1, seed).tile(0):
-            given = Case(*map(list, (case.a, case.b)), case.c, *map(list, (case.scale_a, case.scale_b)))
-            assert differences(library, given) == [], f"{as_yaml(one)}\n{case}"
+        assert_stages_are_equal(one, seed, folder / str(index))
 
 
 def test_units_drawn_from_the_whole_schema(tmp_path: Path) -> None:
