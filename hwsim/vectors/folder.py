@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import hashlib
 import json
 import shutil
@@ -13,10 +12,11 @@ from types import TracebackType
 from typing import Any, BinaryIO
 
 from hwsim.errors import InputError
-from hwsim.files import naming, replaced
+from hwsim.files import held_alone, naming, replaced
 
 MANIFEST = "manifest.yaml"
 PROGRESS = "progress.json"
+LOCK = ".lock"
 STEP = 1 << 22  # bytes that are read at a time
 
 
@@ -38,16 +38,12 @@ class Growing:
         self.state: dict[str, Any] | None = None
         self._files: dict[str, BinaryIO] = {}
         self._hashes: dict[str, Any] = {}
+        self._held = contextlib.ExitStack()
 
     def __enter__(self) -> Growing:
         with naming(self.target, self.folder):
             self.folder.mkdir(exist_ok=True)
-            self._lock = open(self.folder / ".lock", "w")
-        try:
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            self._lock.close()
-            raise InputError(f"another run is writing {self.target}") from None
+            self._held.enter_context(held_alone(self.folder / LOCK, f"another run is writing {self.target}"))
         self.state = self._noted()
         return self
 
@@ -57,7 +53,7 @@ class Growing:
         for file in self._files.values():
             with contextlib.suppress(OSError):  # what finds no room has been said
                 file.close()
-        self._lock.close()
+        self._held.close()
 
     def _noted(self) -> dict[str, Any] | None:
         """What an interrupted run of the same noted, if its files are as it left them; else an empty folder."""
@@ -70,7 +66,7 @@ class Growing:
                     self._resume(name, size)
                 return found
         for path in self.folder.iterdir():
-            if path.name != ".lock":
+            if path.name != LOCK:
                 shutil.rmtree(path) if path.is_dir() else path.unlink()
         return None
 
@@ -119,7 +115,7 @@ class Growing:
                 file.close()
         with naming(self.target / MANIFEST):
             (self.folder / MANIFEST).write_bytes(manifest)
-        for name in (PROGRESS, ".lock"):
+        for name in (PROGRESS, LOCK):
             (self.folder / name).unlink(missing_ok=True)
         if self.target.exists():
             old = self.target.with_name(f".{self.target.name}.old")
