@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import xml.etree.ElementTree as ElementTree
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -90,3 +91,23 @@ def processes_in(folder: Path) -> list[str]:
             ):
                 found.append(f"{process.name} {command}")
     return found
+
+
+def junit(folder: Path) -> dict[str, Any]:
+    """Every testcase of a run's JUnit XML; by suite and name, its failure or None."""
+    root = ElementTree.parse(folder / "results.xml").getroot()
+    assert root.tag == "testsuites"
+    cases: dict[str, Any] = {}
+    for suite in root:
+        members = suite.findall("testcase")
+        failures = [case.find("failure") for case in members]
+        assert suite.get("tests") == str(len(members))
+        assert suite.get("failures") == str(sum(failure is not None for failure in failures))
+        for case, failure in zip(members, failures, strict=True):
+            assert case.get("classname") == suite.get("name")
+            cases[f"{suite.get('name')}/{case.get('name')}"] = failure
+    return cases
+
+
+def one_row(planned: int = 1, compared: int = 1, mismatches: int = 0, suite: str = "suite") -> Row:
+    return Row(unit="tiny", suite=suite, driver="none", planned=planned, compared=compared, mismatches=mismatches)

@@ -10,22 +10,33 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cosim.small_runs import BULK_SUITES, CASES, SEED, SUITES, figures, lines, mutant, options, shrink, small_run
+from cosim.small_runs import (
+    BULK_SUITES,
+    CASES,
+    SEED,
+    SUITES,
+    TINY,
+    figures,
+    junit,
+    lines,
+    mutant,
+    one_row,
+    options,
+    shrink,
+    small_run,
+)
 from cosim.wave_checks import check
 from odd_units import odd_unit, unit, window
 
 from hwsim.cosim import bench, play, run, simulate, unitdesign
 from hwsim.cosim.build import BuildFailed
 from hwsim.cosim.report import MOST_TOLD
-from hwsim.errors import ToolMissing
 from hwsim.report import NAMES, CodeReading, Mismatch, Row, RunReport, read_json
 from hwsim.report.text import MOST_LINES
 from hwsim.rtl import verilog
-from hwsim.spec import NotImplementedYet, pipeline
+from hwsim.spec import pipeline
 from hwsim.tb.job import SuiteOutcome, read_outcome
 from hwsim.words import counted
-
-TINY = unit("tiny")
 
 simulators = [pytest.mark.simulator, pytest.mark.usefixtures("verilator", "icarus")]
 SCALED = unit("blocks-in-a-beat")
@@ -40,22 +51,6 @@ def simulated(test: Any) -> Any:
     for mark in simulators:
         test = mark(test)
     return test
-
-
-def junit(folder: Path) -> dict[str, Any]:
-    """Every testcase of a run's JUnit XML; by suite and name, its failure or None."""
-    root = ElementTree.parse(folder / "results.xml").getroot()
-    assert root.tag == "testsuites"
-    cases: dict[str, Any] = {}
-    for suite in root:
-        members = suite.findall("testcase")
-        failures = [case.find("failure") for case in members]
-        assert suite.get("tests") == str(len(members))
-        assert suite.get("failures") == str(sum(failure is not None for failure in failures))
-        for case, failure in zip(members, failures, strict=True):
-            assert case.get("classname") == suite.get("name")
-            cases[f"{suite.get('name')}/{case.get('name')}"] = failure
-    return cases
 
 
 @simulated
@@ -220,10 +215,6 @@ def test_a_simulator_that_dies_is_a_failure(icarus: None, tmp_path: Path, monkey
     assert all("  out of luck" in lines(report, row) for row in report.rows)
 
 
-def row(planned: int = 1, compared: int = 1, mismatches: int = 0, suite: str = "suite") -> Row:
-    return Row(unit="tiny", suite=suite, driver="none", planned=planned, compared=compared, mismatches=mismatches)
-
-
 def reported(*rows: Row) -> RunReport:
     told = [
         Mismatch(
@@ -240,9 +231,9 @@ def reported(*rows: Row) -> RunReport:
 
 def test_no_rows_are_no_success() -> None:
     assert not reported().passed
-    assert reported(row()).passed
-    for failed in (row(0, 0), row(2, 1), row(2, 2, 1)):
-        assert not reported(row(), failed.changed(suite="other")).passed
+    assert reported(one_row()).passed
+    for failed in (one_row(0, 0), one_row(2, 1), one_row(2, 2, 1)):
+        assert not reported(one_row(), failed.changed(suite="other")).passed
 
 
 @pytest.mark.simulator
@@ -263,112 +254,6 @@ def test_codes_in_wider_containers_and_a_window_of_70_bits(icarus: None, tmp_pat
     report = small_run(tmp_path / "out", (wide, pipeline(wide)), simulators=("icarus",), tables=True)
     assert report.passed
     assert {row.suite for row in report.rows} >= {"codec tables", "products", "dot directed", "dot random"}
-
-
-# What is refused before anything is built.
-
-
-@pytest.fixture
-def nothing_is_built(monkeypatch: pytest.MonkeyPatch) -> None:
-    def built(*_: Any) -> None:
-        raise AssertionError("something was built")
-
-    monkeypatch.setattr(run, "_Run", built)
-
-
-@pytest.mark.usefixtures("nothing_is_built", "icarus")
-def test_what_is_no_run_is_refused(tmp_path: Path) -> None:
-    folder = tmp_path / "out"
-    usual = (TINY, pipeline(TINY))
-    unsigned = odd_unit("unsigned", ("ue4m3", "e4m3"), "f32", window(13), "f32", 2)
-    with pytest.raises(NotImplementedYet, match="unit unsigned: unsigned factors is not implemented yet"):
-        small_run(folder, usual, (unsigned, pipeline(unsigned)), simulators=("icarus",))
-    with pytest.raises(ValueError, match="cases must be at least 1, not 0: a run of none proves nothing"):
-        small_run(folder, simulators=("icarus",), cases=0)
-    other = (TINY, pipeline(TINY, contexts=1))
-    with pytest.raises(ValueError, match="units must have names of their own, not tiny more than once"):
-        small_run(folder, usual, other, simulators=("icarus",))
-    # No build is left, and no results; kernels that were compiled on the way stay.
-    assert {path.name for path in tmp_path.iterdir()} <= {"cache"}
-    assert {path.name for path in (tmp_path / "cache").glob("*")} <= {"kernels"}
-
-
-@pytest.mark.usefixtures("nothing_is_built", "icarus")
-@pytest.mark.parametrize("kind", ["a file in it", "a folder in it", "a file"])
-def test_a_folder_that_holds_something_else_is_left_alone(kind: str, tmp_path: Path) -> None:
-    folder = tmp_path / "thesis"
-    if kind == "a file":
-        folder.write_text("mine")
-    else:
-        folder.mkdir()
-        (folder / "results.xml").write_text("mine") if kind == "a file in it" else (folder / "sub").mkdir()
-    before = sorted(tmp_path.rglob("*"))
-    with pytest.raises(ValueError, match="thesis holds something else than a run's results; name another folder"):
-        small_run(folder, simulators=("icarus",))
-    assert sorted(tmp_path.rglob("*")) == before
-
-
-@pytest.mark.usefixtures("nothing_is_built")
-@pytest.mark.parametrize("simulator", ["verilator", "icarus"])
-def test_a_missing_simulator_is_named(simulator: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(ToolMissing, match="is missing; install it with: "):
-        small_run(tmp_path / "out", simulators=(simulator,))
-    # No build is left, and no results; kernels that were compiled on the way stay.
-    assert {path.name for path in tmp_path.iterdir()} <= {"cache"}
-    assert {path.name for path in (tmp_path / "cache").glob("*")} <= {"kernels"}
-
-
-# Results take their place whole, or not at all.
-
-
-def quick(folder: Path, monkeypatch: pytest.MonkeyPatch, name: str = "suite") -> None:
-    """A run that is over at once."""
-    with monkeypatch.context() as patched:
-        patched.setattr(run, "require", lambda _: None)
-        patched.setattr(run._Run, "all", lambda self: run._Found([row(suite=name)]))
-        assert run.run(options(folder)).passed
-
-
-def test_results_replace_those_of_an_earlier_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder = tmp_path / "deep" / "out"
-    quick(folder, monkeypatch)
-    (folder / "left over").write_text("")
-    quick(folder, monkeypatch, "another")
-    assert {path.name for path in folder.iterdir()} == {"hwsim-cosim", *NAMES}
-    assert list(junit(folder)) == ["tiny.none/another"]
-    assert [path.name for path in folder.parent.iterdir()] == ["out"]
-    assert folder.stat().st_mode & 0o777 == 0o755
-
-
-def test_an_empty_folder_or_the_one_we_are_in_may_be_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "empty").mkdir()
-    quick(tmp_path / "empty", monkeypatch)
-    (tmp_path / "here").mkdir()
-    monkeypatch.chdir(tmp_path / "here")
-    quick(Path(), monkeypatch)
-    monkeypatch.chdir(tmp_path)
-    quick(Path("there"), monkeypatch)
-    for name in ("empty", "here", "there"):
-        assert (tmp_path / name / "results.xml").exists()
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["empty", "here", "there"]
-
-
-@pytest.mark.parametrize("error", [KeyboardInterrupt, RuntimeError])
-def test_a_run_that_fails_leaves_the_earlier_results(
-    error: type[BaseException], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    quick(tmp_path / "out", monkeypatch)
-
-    def fails(_: Any) -> None:
-        raise error
-
-    monkeypatch.setattr(run, "require", lambda _: None)
-    monkeypatch.setattr(run._Run, "all", fails)
-    with pytest.raises(error):
-        run.run(options(tmp_path / "out"))
-    assert list(junit(tmp_path / "out")) == ["tiny.none/suite"]
-    assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
 
 @pytest.mark.simulator
