@@ -45,8 +45,9 @@ def many() -> Chart:
 
 
 def points() -> Chart:
-    front = Series(label="Front", x=(100, 300, 900), y=(0.1, 0.01, 0.001), names=("a", "b", "c"), front=True)
-    rest = Series(label="Others", x=(400, 800), y=(0.2, 0.02), names=("d", "e"), notes=("of d", "of e"))
+    front = Series(label="Front", x=(100, 300, 900), y=(0.1, 0.01, 0.001), front=True)
+    rest = Series(label="Others", x=(100, 300, 400, 800, 900), y=(0.1, 0.01, 0.2, 0.02, 0.001), names=tuple("abdec"),
+                  notes=("of a", "", "of d", "of e", ""))  # fmt: skip
     return Chart(
         name="points", title="Accuracy against area", kind="points", command=COMMAND, x=Axis(title="Area (gates)"),
         y=Axis(title="Relative error", log=10), series=(front, rest),

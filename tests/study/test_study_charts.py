@@ -23,6 +23,7 @@ from hwsim.errors import ToolMissing
 from hwsim.study.report import Axis, Chart, Reference, Series, specification, svg, write_charts
 from hwsim.study.report.charts import note, of_widths, rendered
 from hwsim.study.report.labels import Box, label_positions, width
+from hwsim.study.report.palette import looks
 from hwsim.study.report.scales import scale
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -69,7 +70,7 @@ def drawn(name: str, framed: bool = True) -> dict[str, Any]:
     return spec
 
 
-MARKS = {"lines": ("line",), "points": ("point",), "heatmap": ("rect",)}
+MARKS = {"lines": ("line",), "points": ("point", "line"), "heatmap": ("rect",)}
 
 
 def check(chart: Chart, spec: dict[str, Any]) -> None:
@@ -285,14 +286,14 @@ def test_names_beside_points_cover_nothing() -> None:
         assert not any(box.meets(Box(x - 4, y - 4, x + 4, y + 4)) for x, y in at)
 
 
-def test_a_front_is_a_step_line_through_its_points() -> None:
+def test_a_front_is_a_step_line_through_points_of_others() -> None:
     spec = drawn("points")
     (front,) = [(encoding, rows) for _, mark, encoding, rows in layers(spec) if mark == "line"]
     assert [row["series"] for row in front[1]] == ["Front"] * 3
-    # Its markers are below those of the points that it goes through, and smaller.
+    # Its points are those of other series, which have the markers.
     (dots,) = [rows for _, mark, _, rows in layers(spec) if mark == "point"]
-    assert [row["series"] for row in dots] == ["Front"] * 3 + ["Others"] * 2
-    assert max(row["large"] for row in dots[:3]) < min(row["large"] for row in dots[3:])
+    assert [row["series"] for row in dots] == ["Others"] * 5
+    assert looks(CHARTS["points"]())["Front"].shape == "stroke"
     assert [layer["mark"]["interpolate"] for layer in spec["vconcat"][0]["hconcat"][0]["layer"]
             if layer["mark"]["type"] == "line"] == ["step-after"]  # fmt: skip
 

@@ -53,7 +53,7 @@ class Series:
     panel : charts of the same panel are drawn together; panels stand side by side and share their axes.
     notes : what a tooltip says of each point, besides its numbers.
     names : words printed beside each point ("" for none; points).
-    front : joined by a step line, as a Pareto front: x is to be small (points).
+    front : a step line without markers, as a Pareto front through points of other series: x is to be small (points).
     like : the label of the series whose colour it takes: theory beside what was measured.
     """
 

@@ -117,9 +117,8 @@ def _points(panel: Panel) -> list[Spec]:
         parts.append(_layer(intervals, "rule", rule, strokeWidth=1.3, clip=True))
     dots = at | {"shape": panel.shape(), "opacity": panel.opacity(1), "tooltip": panel.tooltip(rows)}
     if measured or not theory:
-        # A front's points are points of others: small, and below them.
-        large = [row | {"large": row["large"] * (0.4 if row["series"] in fronts else 1.5)} for row in measured]
-        large.sort(key=lambda row: row["series"] not in fronts)
+        # A front's points are points of others: it is its line alone.
+        large = [row | {"large": row["large"] * 1.5} for row in measured if row["series"] not in fronts]
         parts.append(_layer(large, "point", dots | {"size": _own("large")}, filled=True, opacity=1))
     if theory:
         parts.append(_layer(theory, "point", dots, filled=False, size=500, opacity=1))

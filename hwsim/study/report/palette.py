@@ -66,6 +66,9 @@ def looks(chart: Chart) -> dict[str, Look]:
         own = like.colour if like else COLOURS[colour]
         before = sum(found[other].colour == own for other in theory[:at])
         found[label] = Look(own, DASHES[before % len(DASHES)], "stroke")
+    for one in chart.series:
+        if one.front:
+            found[one.label] = found[one.label]._replace(shape="stroke")
     # What was measured may share a colour too: it keeps a shape of its own.
     for one in chart.series:
         if one.like and not one.dashed:
