@@ -27,7 +27,8 @@ def on_dask(scheduler: str, workers: int | None = None, lost: Lost | None = None
     `slurm` or `lsf`, jobs as Dask's own configuration describes them (jobqueue.slurm, jobqueue.lsf).
     workers: how many processes or jobs are asked for; None is one for each core, or one job. Not for an address.
     A worker that is lost costs what it was doing, which others do again. Rows are those of any other runner.
-    lost: called for a part with which three workers were lost; the others go on. Without it WorkersLost is raised.
+    lost: called for a part with which workers were lost while it was the only one; the others go on. Without it
+    WorkersLost is raised.
     Raises ToolMissing; ValueError for a scheduler that is neither, and for one that cannot be reached.
     """
     _check(scheduler, workers)
@@ -97,17 +98,21 @@ def _cluster(scheduler: str, workers: int | None) -> Any:
 
 
 def _run(client: Any, tasks: list[W], done: Callable[[W, Rows], None], lost: Lost | None) -> None:
-    """Hand over tasks, some at a time, and take rows as they come."""
+    """Hand over tasks, some at a time, and take rows as they come.
+
+    Dask counts a worker that is lost against all that it was given, which another task may have ended. So what it
+    gives up is done again at the end, alone.
+    """
     from distributed import KilledWorker, as_completed
 
     client.wait_for_workers(1, timeout=None)
     waiting, left = {}, iter(tasks)
+    suspects: list[W] = []
     ended = as_completed(loop=client.loop)
 
     def hand_over(count: int) -> None:
         for _, task in zip(range(count), left, strict=False):
-            # Keys of our own: two tasks are never one, and no worker's memory answers for another run.
-            future = client.submit(_execute, task, identity(task.code), pure=False)
+            future = _submitted(client, task)
             waiting[future.key] = task
             ended.add(future)
 
@@ -116,19 +121,27 @@ def _run(client: Any, tasks: list[W], done: Callable[[W, Rows], None], lost: Los
         for future in ended:
             task = waiting.pop(future.key)
             try:
-                rows = future.result()
+                done(task, future.result())
+            except KilledWorker:
+                suspects.append(task)
+            future.release()
+            hand_over(1)
+        for task in suspects:
+            try:
+                done(task, _submitted(client, task).result())
             except KilledWorker as error:
-                said = f"{DEATHS} Dask workers were lost with one task: {error}"
+                said = f"{DEATHS} Dask workers were lost with one task alone: {error}"
                 if lost is None:
                     raise WorkersLost(said) from None
                 lost(task, said)
-            else:
-                done(task, rows)
-            future.release()
-            hand_over(1)
     except BaseException:
         client.cancel(list(ended.futures))
         raise
+
+
+def _submitted(client: Any, task: WorkPart) -> Any:
+    """A task's future. Keys are our own: two tasks are never one, and no worker's memory answers for another run."""
+    return client.submit(_execute, task, identity(task.code), pure=False)
 
 
 def _execute(task: WorkPart, wanted: str) -> Rows:

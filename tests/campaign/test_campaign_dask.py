@@ -30,19 +30,23 @@ def tables(folder: Path) -> list[list[dict[str, Any]]]:
     return found
 
 
+def on_workers(folder: Path, workers: int, *deeds: Deed) -> list[str]:
+    """A campaign of jobs that do this, on a cluster of so many workers. Returns the jobs that it told of."""
+    with on_many._cluster("local", workers) as cluster:
+
+        def make(lost: Lost) -> Runner:
+            return on_dask(cluster.scheduler_address, None, lost)
+
+        plan = JobPlan({job.key: job for job in fakes(folder, *deeds)})
+        CampaignRunner(campaign(folder), plan, CampaignFolder(folder / "runs", "fake"), make, told := Told()).run()
+    return told.names
+
+
 @pytest.mark.soak
 def test_tables_are_those_of_this_machine_and_a_lost_worker_costs_its_job_alone(tmp_path: Path) -> None:
     (here := tmp_path / "here").mkdir()
     (there := tmp_path / "there").mkdir()
     run(here, fakes(here, *DEEDS))
-    with on_many._cluster("local", 2) as cluster:
-
-        def make(lost: Lost) -> Runner:
-            return on_dask(cluster.scheduler_address, None, lost)
-
-        plan = JobPlan({job.key: job for job in fakes(there, *DEEDS)})
-        folder = CampaignFolder(there / "runs", "fake")
-        CampaignRunner(campaign(there), plan, folder, make, told := Told()).run()
-    assert sorted(told.names) == [f"job{at}" for at in range(len(DEEDS))]
+    assert sorted(on_workers(there, 2, *DEEDS)) == [f"job{at}" for at in range(len(DEEDS))]
     assert tables(there) == tables(here)
     assert begun(there)["job1"] >= 3

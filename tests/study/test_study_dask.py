@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import signal
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -98,6 +100,32 @@ def test_a_task_that_kills_every_worker_is_given_up(cluster: Any, small: list[Ta
 
 def _die(task: Task, wanted: str) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_what_dask_gives_up_is_done_again_alone(
+    times: int, cluster: Any, small: list[Task], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Workers that were lost are counted against all that waited there: only a task alone is sure to have ended them.
+    submitted, given, kept, gone = on_many._submitted, Counter[str](), list[Task](), list[Task]()
+
+    def counted(client: Any, task: Task) -> Any:
+        given[task.key] += 1
+        at_fault = task is small[1] and given[task.key] <= times
+        assert given[task.key] == 1 or len(kept) == len(small) - 1
+        return client.submit(_give_up, pure=False) if at_fault else submitted(client, task)
+
+    monkeypatch.setattr(on_many, "_submitted", counted)
+    runner = on_dask(cluster.scheduler_address, None, lambda task, _: gone.append(task))
+    runner(small, lambda task, _: kept.append(task))
+    assert gone == small[1:2] * (times == 2) and len(kept) == len(small) - len(gone)
+    assert given == Counter({task.key: 1 + (task is small[1]) for task in small})
+
+
+def _give_up() -> None:
+    from distributed import KilledWorker
+
+    raise KilledWorker("task", SimpleNamespace(address="worker"), 3)  # type: ignore[arg-type]
 
 
 def test_an_error_of_a_task_is_raised_here(cluster: Any, small: list[Task], monkeypatch: Any) -> None:
