@@ -83,13 +83,15 @@ def _gap(rows: Rows, of_baseline: Rows) -> dict[str, Any]:
         return {
             **dict.fromkeys(("gap", "gap_low", "gap_high"), math.nan),
             "gap_said": f"diverged, {lost} of {len(gaps)}",
+            "share_said": "-",
         }
     of = interval(gaps, CONFIDENCE)
     if rows == of_baseline:
-        return {"gap": 0.0, "gap_low": 0.0, "gap_high": 0.0, "gap_said": "-", "gap_share": 0.0}
-    share = of.mean / interval([one["validation"] for one in of_baseline], CONFIDENCE).mean
-    made = {"gap": of.mean, "gap_low": of.low, "gap_high": of.high, "gap_share": share}
-    return {**made, "gap_said": _said(of.mean, of.high, "+")}
+        return {"gap": 0.0, "gap_low": 0.0, "gap_high": 0.0, "gap_said": "-", "gap_share": 0.0, "share_said": "-"}
+    baseline = interval([one["validation"] for one in of_baseline], CONFIDENCE).mean
+    made = {"gap": of.mean, "gap_low": of.low, "gap_high": of.high, "gap_share": of.mean / baseline}
+    percent = _said(100 * of.mean / baseline, 100 * of.high / baseline, "+", digits=2)
+    return {**made, "gap_said": _said(of.mean, of.high, "+"), "share_said": percent}
 
 
 def _said(mean: float, high: float, sign: str = "", digits: int = 3) -> str:
