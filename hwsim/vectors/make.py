@@ -16,6 +16,7 @@ from hwsim.errors import InputError
 from hwsim.formats import tables
 from hwsim.kernels import AnyKernel
 from hwsim.kernels.tiles import threads
+from hwsim.npz import npz
 from hwsim.products import kernel_for
 from hwsim.resources import demand_disk
 from hwsim.sources import identity
@@ -24,7 +25,7 @@ from hwsim.vectors.block import JSON, TEXT, Block, computed_block, explained_blo
 from hwsim.vectors.folder import Growing
 from hwsim.vectors.lines import EXPECTED, OPERANDS, PARTIAL, STAGES, operand_layout, result_layout, stage_layout
 from hwsim.vectors.manifest import Counts, manifest, used_formats
-from hwsim.vectors.npzfiles import ARRAYS, MOST_ARRAYS, case_arrays, npz, problem_arrays
+from hwsim.vectors.npzfiles import ARRAYS, MOST_ARRAYS, case_arrays, problem_arrays
 from hwsim.vectors.plan import SUITES, SetPlan, Wanted, cost, plan
 from hwsim.vectors.systemverilog import bench_texts
 from hwsim.vectors.text import header

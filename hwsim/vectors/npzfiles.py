@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import io
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -22,13 +21,6 @@ ARRAYS = "cases.npz"
 MOST_ARRAYS = 1_000_000
 
 Arrays = dict[str, NDArray[Any]]
-
-
-def npz(arrays: Mapping[str, NDArray[Any]]) -> bytes:
-    """NumPy gives every member of an archive the same date, so that the bytes depend on the arrays alone."""
-    file = io.BytesIO()
-    np.savez(file, **arrays)  # type: ignore[arg-type]
-    return file.getvalue()
 
 
 def stored(fmt: Format | None, codes: NDArray[Any]) -> NDArray[Any]:

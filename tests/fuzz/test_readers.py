@@ -99,7 +99,7 @@ OWN = {  # no user's files
     "hwsim/prove/circuits.py": "what Yosys just wrote",
     "hwsim/prove/designs.py": "what Yosys just wrote",
     "hwsim/qualify/netlist.py": "what Yosys just wrote",
-    "hwsim/cases/matrices.py": "files that it just wrote, for their digests",
+    "hwsim/npz.py": "an archive in memory, which it writes",
     "hwsim/cli/docs.py": "the package's own pages",
     "hwsim/cli/dut.py": "opens what it writes",
     "hwsim/pages.py": "the package's own pages and program",

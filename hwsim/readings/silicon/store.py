@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import io
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -23,6 +22,7 @@ from hwsim.errors import InputError
 from hwsim.files import contents, replaced
 from hwsim.formats.invalid import validated
 from hwsim.formats.yamlfile import read
+from hwsim.npz import npz
 from hwsim.quantize.arrayfiles import members
 from hwsim.readings.silicon.case import CaptureCase, CaseFile, as_case
 from hwsim.readings.silicon.instructions import INSTRUCTIONS, GpuInstruction
@@ -111,10 +111,7 @@ def _packed(one: SectionResults) -> bytes:
         "d": np.array(one.codes, dtype=wide),
         "unstable": np.array(one.unstable, dtype=np.uint32),
     }
-    buffer = io.BytesIO()
-    # NumPy gives every member of an archive the same date, so that the bytes depend on the arrays alone.
-    np.savez_compressed(buffer, **arrays)
-    return buffer.getvalue()
+    return npz(arrays, compressed=True)
 
 
 class _Entry(BaseModel):
