@@ -152,8 +152,11 @@ class ExactKernel(FloatKernel):
             segments = k // plan.segment
             scale_a = each(a.scales, a.block // plan.segment, segments, 1)
             scale_b = each(b.scales, b.block // plan.segment, segments, 0)
-        segments_of = Segments(a.values, b.values, scale_a, scale_b)
-        return self._wide(segments_of, plan, count) if plan.wide else self._narrow(segments_of, plan, count)
+        factors = Segments(a.values, b.values, scale_a, scale_b)
+        if not plan.wide:
+            return self._narrow(factors, plan, count)
+        single = (a.bits, b.bits) if plan.segment == 1 else None
+        return self._wide(factors, plan, count, self._reach(factors, plan.segment, single))
 
     def _kind(self, plan: SumPlan) -> SumKind:
         """What the compiled sums are made for."""
@@ -184,13 +187,13 @@ class ExactKernel(FloatKernel):
 
         return partial
 
-    def _wide(self, factors: Segments, plan: SumPlan, count: int) -> Partial:
-        """Sums in levels. count: products that are rounded together."""
+    def _wide(self, factors: Segments, plan: SumPlan, count: int, reaches: tuple[Reach, Reach]) -> Partial:
+        """Sums in levels. count: products that are rounded together. reaches: of the rows' segments, the columns'."""
         compiled = wide_sums(self._kind(plan))
         growth = plan.segment.bit_length()
         levels = levels_for(self.numbers._replace(high=self.numbers.high + growth), 2 * -(-count // plan.segment) + 1)
-        reach_a, reach_b = self._reach(factors, plan.segment)
-        reach_a += np.array([growth, 0]).reshape(2, 1, 1)
+        reach_b = reaches[1]
+        reach_a = reaches[0] + np.array([growth, 0]).reshape(2, 1, 1)
         reach_c = self.addends.high, self.addends.low
 
         def partial(values: Floats, first: int, last: int) -> None:
@@ -200,14 +203,13 @@ class ExactKernel(FloatKernel):
 
         return partial
 
-    def _reach(self, factors: Segments, segment: int) -> tuple[Reach, Reach]:
+    def _reach(self, factors: Segments, segment: int, single: tuple[int, int] | None) -> tuple[Reach, Reach]:
         """How high and how low the products of a segment reach: the sum of a row's (2, m, ...) and a column's (2, ...).
 
-        Of single products the factors tell, of others the scales.
+        single: where a segment is one product, the bits of its factors, which then tell; else the scales do.
         """
-        a, b = (extent(fmt).bits for fmt in self.unit.operands.multiplied)
-        if segment == 1:
-            return reach_of(factors.a, a), over_columns(reach_of(factors.b, b))
+        if single is not None:
+            return reach_of(factors.a, single[0]), over_columns(reach_of(factors.b, single[1]))
         if self.shared is not None:
             own = np.array([self.products.high, self.products.low]).reshape(2, 1, 1)
             return reach_of(factors.scale_a, 1) + own, over_columns(reach_of(factors.scale_b, 1))

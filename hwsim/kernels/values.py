@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from hwsim.formats import FloatFormat, Format
 from hwsim.formats.codes import Codes
 from hwsim.kernels.codes import TABLE_BITS, Floats, decode_table, values_of
+from hwsim.kernels.extents import extent
 from hwsim.kernels.floats import CarrierType
 from hwsim.kernels.order import lane_indices
 from hwsim.spec import Unit
@@ -23,11 +24,15 @@ Carried = NDArray[np.float32] | NDArray[np.float64]
 
 
 class FloatOperand(NamedTuple):
-    """Rows of A (m, K) or columns of B (K, n). scales: values, one for each `block` products along K, or None."""
+    """Rows of A (m, K) or columns of B (K, n). scales: values, one for each `block` products along K, or None.
+
+    bits: significant bits of a value, at most.
+    """
 
     values: Carried
     scales: Floats | None
     block: int
+    bits: int
 
 
 def factor_values(unit: Unit, side: OperandName, codes: Codes) -> Floats:
@@ -104,7 +109,8 @@ def pack(
         values, given = values * each(given, block, k, axis), None
     if unit.instruction.order != "sequential":
         values = np.take(values, lane_indices(unit, k).reshape(-1), axis=axis)
-    return FloatOperand(carried(np.ascontiguousarray(values), kind), given, block)
+    bits = extent(unit.operands.multiplied[axis == 0]).bits  # scales are powers of two
+    return FloatOperand(carried(np.ascontiguousarray(values), kind), given, block, bits)
 
 
 def paired(a: FloatOperand, b: FloatOperand) -> tuple[FloatOperand, FloatOperand]:
@@ -115,11 +121,12 @@ def paired(a: FloatOperand, b: FloatOperand) -> tuple[FloatOperand, FloatOperand
     products = np.empty_like(b.values)
     with np.errstate(all="ignore"):
         np.multiply(a.values.T, b.values, out=products)
-    one = FloatOperand(np.ones((1, len(products)), products.dtype), None, 1)
+    one = FloatOperand(np.ones((1, len(products)), products.dtype), None, 1, 1)
+    both = FloatOperand(products, None, 1, a.bits + b.bits)
     if a.scales is None or b.scales is None:
-        return one, FloatOperand(products, None, 1)
+        return one, both
     block = gcd(a.block, b.block)
     blocks = max(a.scales.shape[1] * a.block, len(b.scales) * b.block) // block
     scales = each(b.scales, b.block // block, blocks, 0)
     scales *= each(a.scales, a.block // block, blocks, 1).T
-    return one._replace(scales=np.ones((1, blocks)), block=block), FloatOperand(products, scales, block)
+    return one._replace(scales=np.ones((1, blocks)), block=block), both._replace(scales=scales, block=block)

@@ -19,11 +19,13 @@ from model.witness_numbers import read, rounded
 from odd_units import I12, I32, INT8, exact_sum, mx, odd, promoted
 from pydantic import ValidationError
 
+from hwsim.formats import container_dtype
 from hwsim.kernels import exact, kernel_of, supports
 from hwsim.kernels.exact import LONG, ExactKernel, SumPlan, as_integers, plan_of
 from hwsim.kernels.extents import Extent
 from hwsim.kernels.fixed_kernel import FixedKernel
 from hwsim.kernels.levels import collect, levels_for, spread
+from hwsim.kernels.tiles import multiply_pairs
 from hwsim.spec import NotImplementedYet, Unit, implemented, load_unit
 
 UNITS = [unit for unit in units("exact") if supports(unit) and not as_integers(unit)]
@@ -113,6 +115,36 @@ def test_sums_are_those_of_exact_rationals(name: str) -> None:
                 total = read(fmt, code).value
             else:
                 assert int(got[i, j]) == code
+
+
+ALONE = {
+    "factors": odd("bf16", "f32", exact_sum(), "f32", 1),
+    "scales": odd("e4m3", "f32", exact_sum(), "f32", 2, k=2, **mx(1, 1)),
+}
+
+
+@pytest.mark.parametrize("name", ALONE)
+def test_the_last_bit_of_a_product_is_kept_wherever_levels_begin(name: str) -> None:
+    # Products of the largest significands, at as many exponents as two levels have; the sum of each is its product.
+    unit = Unit.model_validate(ALONE[name])
+    kernel, k, places = exact_kernel(unit), 4, np.arange(100)
+    assert plan_of(kernel.products.span, k, kernel.shared) == SumPlan(1, False, True)
+    a, b, scales = np.zeros((len(places), k), np.uint16), np.zeros((len(places), k), np.uint16), None
+    if name == "factors":
+        a[:, 1], b[:, 1], bits, least = (places + 77) << 7 | 127, 127 << 7 | 127, 8, -50
+    else:
+        of_a = np.full((len(places), k), 127)
+        of_a[:, 1] += places - 50
+        scales, bits, least = (of_a.astype(np.uint8), np.full_like(of_a, 127, np.uint8)), 4, -50
+        a[:, 1], b[:, 1] = 7 << 3 | 7, 7 << 3 | 7
+    a, b = (side.astype(container_dtype(unit.operands.a)) for side in (a, b))
+    none, got = np.zeros(1, np.uint32), np.zeros(len(places), np.uint32)
+    for at in range(len(places)):  # columns that are multiplied at once share their levels
+        one = slice(at, at + 1)
+        given = None if scales is None else (scales[0][one], scales[1][one])
+        got[one] = multiply_pairs(kernel, a[one], b[one], none, given)
+    want = np.float32(((1 << bits) - 1) ** 2 * 2.0 ** (places + least - 2 * (bits - 1)))
+    np.testing.assert_array_equal(got.view(np.float32), want)
 
 
 def test_integers_are_numpys() -> None:
