@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,7 +14,9 @@ from hwsim.prove.logic import Decided, Kind, Term, ask, width
 from hwsim.prove.merging import Merging
 from hwsim.prove.reach import constants_of, nodes_of, parts_of
 
-AS_IT_IS = 0.1  # of the time given: what is decided at all without help is decided soon
+# Seconds that the solver has for a claim as it is, and for one whose parts are put together: either may be by far the
+# sooner, so each has a little, then more, then half of what is left.
+TURNS = ((1.0, 3.0), (10.0, 10.0), (math.inf, math.inf))
 SAMPLES, SEED = 256, 1
 # One sample of so many repeats a few bits, by turns so many: lanes then hold the same codes, and sums become as large
 # as they can be. Where no sample sets a sum's high bits, the solver is asked whether any operands do, which is hard.
@@ -33,19 +36,28 @@ class Alike(Claim):
     def decide(self, seconds: float) -> Decided:
         """What the solver says."""
         begun = time.monotonic()
-        answer = super().decide(AS_IT_IS * seconds)
-        if answer.word != "undecided":
-            return answer
+        answer = Decided("undecided", 0.0)
+        for as_it_is, in_parts in TURNS:
+            half = (begun + seconds - time.monotonic()) / 2
+            answer = super().decide(min(as_it_is, half))
+            left = begun + seconds - time.monotonic()
+            if answer.word == "undecided" and left > 0:
+                answer = self._part_by_part(min(in_parts, left))
+            if answer.word != "undecided" or begun + seconds < time.monotonic():
+                break
+        return Decided(answer.word, time.monotonic() - begun, answer.model)
+
+    def _part_by_part(self, seconds: float) -> Decided:
+        until = time.monotonic() + seconds
         terms = [*self.assumptions, self.claim]
         stream = Stream(SEED, "alike")
         samples = {
             term.symbol(): [_drawn(stream, width(term), at) for at in range(SAMPLES)] for term in constants_of(terms)
         }
-        merging = Merging(Evaluated(samples), begun + seconds, _sides(self.claim))
+        merging = Merging(Evaluated(samples), until, _sides(self.claim))
         *assumed, claim = [merging.merged(term) for term in terms]
-        left = begun + seconds - time.monotonic()
-        answer = ask(claim, assumed, left, self.show) if left > 0 else Decided("undecided", 0.0)
-        return Decided(answer.word, time.monotonic() - begun, answer.model)
+        left = until - time.monotonic()
+        return ask(claim, assumed, left, self.show) if left > 0 else Decided("undecided", 0.0)
 
 
 def _sides(claim: Term) -> Mapping[int, int]:

@@ -27,13 +27,13 @@ def claim(kind: type[Claim], two: int) -> Claim:
 
 
 def test_factors_are_shown_to_be_equal_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(alike, "AS_IT_IS", 0.01)
+    monkeypatch.setattr(alike, "TURNS", ((0.5, 50.0),))
     assert claim(Claim, 2).decide(0.5).word == "undecided"
     assert claim(Alike, 2).decide(50).word == "proved"
 
 
 def test_what_differs_is_refuted_by_values_of_the_claims_own_constants(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(alike, "AS_IT_IS", 1e-9)  # the solver has no time to see it at once
+    monkeypatch.setattr(alike, "TURNS", ((1e-9, 50.0),))  # the solver has no time to see it at once
     answer = claim(Alike, 3).decide(50)
     assert answer.word == "refuted" and answer.model is not None
     a, b, c = (answer.model[term.symbol()] for term in (A, B, C))

@@ -31,8 +31,14 @@ def demand_proof(one: Unit, cuts: tuple[str, ...] | None = None, contexts: int |
 
 
 @pytest.mark.quick(cases=1)
-@pytest.mark.parametrize("name", others_soaked(EACH, ["mxfp8-e4m3-f32"]))
-def test_a_preset_is_proved(name: str) -> None:
+@pytest.mark.parametrize("name", ["tiny", "tiny-pair"])
+def test_a_small_unit_is_proved(name: str) -> None:
+    demand_proof(unit(name))
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("name", EACH)
+def test_a_preset_is_proved(name: str) -> None:  # one always is, where the documents' commands are run
     demand_proof(load_unit(name))
 
 
@@ -61,8 +67,8 @@ def test_only_flags_that_no_operand_sets_are_left_out(name: str, never: list[str
 SHARED = "promotion: jammed"
 
 
-@pytest.mark.parametrize("name", ["deepseek-v3-e4m3-f32", "f16-in-f32"])  # whose adder moves exponents
-def test_a_promoting_unit_is_proved(name: str) -> None:
+@pytest.mark.parametrize("name", others_soaked(["deepseek-v3-e4m3-f32", "f16-in-f32"], ["f16-in-f32"]))
+def test_a_promoting_unit_is_proved(name: str) -> None:  # f16-in-f32's adder moves exponents
     one, found = unit(name), dict[str, str]()
     for claim in claims_of(one, pipeline(one)):
         if claim.name != SHARED:
