@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from hwsim.files import cache_folder
+
 ROOT = Path(__file__).parents[1]
 
 
@@ -50,7 +52,7 @@ def test_mypy_finds_nothing(tree: Path) -> None:
         "--config-file",
         str(ROOT / "pyproject.toml"),
         "--cache-dir",
-        str(ROOT / ".mypy_cache"),
+        str(cache_folder() / "mypy"),  # which a clean checkout shares
         "-p",
         "hwsim",
         cwd=tree,

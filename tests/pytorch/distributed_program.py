@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import multiprocessing
 import sys
 from pathlib import Path
 
@@ -63,4 +64,12 @@ def main(folder: Path, rank: int, world: int) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]))
+    # Forked, because each import of PyTorch takes seconds.
+    of_rank = multiprocessing.get_context("fork").Process
+    count = int(sys.argv[2])
+    learners = [of_rank(target=main, args=(Path(sys.argv[1]), rank, count)) for rank in range(count)]
+    for one in learners:
+        one.start()
+    for one in learners:
+        one.join()
+    sys.exit(any(one.exitcode for one in learners))

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -24,15 +27,13 @@ LEARNERS = 4
 def found(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
     folder = tmp_path_factory.mktemp("learners")
     script = Path(__file__).with_name("distributed_program.py")
-    running = [
-        subprocess.Popen([sys.executable, str(script), str(folder), str(rank), str(LEARNERS)])
-        for rank in range(LEARNERS)
-    ]
-    try:
-        assert [one.wait(300) for one in running] == [0] * LEARNERS
-    finally:
-        for one in running:
-            one.kill()
+    command = [sys.executable, str(script), str(folder), str(LEARNERS)]
+    with subprocess.Popen(command, start_new_session=True) as running:
+        try:
+            assert running.wait(300) == 0
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(running.pid, signal.SIGKILL)
     return [json.loads((folder / f"{rank}.json").read_text()) for rank in range(LEARNERS)]
 
 
