@@ -209,8 +209,10 @@ def run_terminal(run: Shown, data: Any, rows: list[Line]) -> None:
     out, summary = run.terminal, data["summary"]
     assert terminal_lines(out) == rows
     verdict = re.escape(summary["verdict"])
-    (said,) = re.findall(rf"^{verdict}: ([\d,]+) comparisons? in (\d+) s, seed (\d+)$", out, re.MULTILINE)
+    last = rf"^{verdict}: ([\d,]+) comparisons? in (\d+) s, seed (\d+)(?:; not compared: (.*))?$"
+    ((*said, without),) = re.findall(last, out, re.MULTILINE)
     assert [number(one) for one in said] == [summary["compared"], round(data["seconds"]), data["seed"]]
+    assert without == ", ".join(f"{one['suite']} on {one['driver']}" for one in data["left_out"])
     unit = data["coverage"][0]["unit"]
     hit, reachable = found(rf"(?m)^{unit}: coverage: ([\d,]+) of ([\d,]+) reachable bins hit", out)
     assert [hit, reachable] == [summary["bins_hit"], summary["bins_reachable"]]
