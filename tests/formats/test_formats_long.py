@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from model.witness_numbers import Form, fixed
 from pydantic import ValidationError
@@ -43,6 +43,7 @@ def numbers(fmt: FixedFormat) -> st.SearchStrategy[Fraction]:
 
 
 @pytest.mark.parametrize("fmt", FORMATS, ids=lambda fmt: f"{fmt.bits}-{fmt.fraction_bits}")
+@settings(max_examples=40)  # of each of 55 formats
 @given(data=st.data())
 def test_codes_are_those_of_exact_rationals(fmt: FixedFormat, data: st.DataObject) -> None:
     number, rounding = data.draw(numbers(fmt)), data.draw(st.sampled_from(ROUNDINGS))
