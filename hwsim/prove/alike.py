@@ -15,8 +15,8 @@ from hwsim.prove.merging import Merging
 from hwsim.prove.reach import constants_of, nodes_of, parts_of
 
 # Seconds that the solver has for a claim as it is, and for one whose parts are put together: either may be by far the
-# sooner, so each has a little, then more, then half of what is left.
-TURNS = ((1.0, 3.0), (10.0, 10.0), (math.inf, math.inf))
+# sooner, so each has a little, then more. At last it has a tenth of all the time as it is, and then the rest in parts.
+TURNS, AT_LAST = ((1.0, 3.0), (10.0, 10.0)), 0.1
 SAMPLES, SEED = 256, 1
 # One sample of so many repeats a few bits, by turns so many: lanes then hold the same codes, and sums become as large
 # as they can be. Where no sample sets a sum's high bits, the solver is asked whether any operands do, which is hard.
@@ -37,9 +37,9 @@ class Alike(Claim):
         """What the solver says."""
         begun = time.monotonic()
         answer = Decided("undecided", 0.0)
-        for as_it_is, in_parts in TURNS:
-            half = (begun + seconds - time.monotonic()) / 2
-            answer = super().decide(min(as_it_is, half))
+        for as_it_is, in_parts in (*TURNS, (AT_LAST * seconds, math.inf)):
+            left = begun + seconds - time.monotonic()
+            answer = super().decide(min(as_it_is, left / 2))
             left = begun + seconds - time.monotonic()
             if answer.word == "undecided" and left > 0:
                 answer = self._part_by_part(min(in_parts, left))

@@ -156,7 +156,7 @@ def test_modules_with_a_register_of_promotion_are_proved() -> None:
 
 
 def demand_proof(unit: Unit, built: Pipeline) -> None:
-    found = words(unit, built, modular_verilog(unit, built), seconds=300.0)
+    found = words(unit, built, modular_verilog(unit, built), seconds=600.0)
     assert len(found) >= 13 and set(found.values()) == {"proved"}
 
 
