@@ -168,13 +168,11 @@ class DesignExamples(Examples):
 
     def __init__(self, design: DutDesign, followed: BeatResult, steps: DesignSteps, seconds: float):
         claims = steps.claims
-        self.unit, self.parts, self.neutral = claims.unit, claims.parts, claims.neutral
-        self.definition = claims.model
+        dropped = {"i__chain", "i__carried__code", *([] if design.addend else ["i__c"])}
+        inputs = {name: term for name, term in claims.parts.products.inputs.items() if name not in dropped}
+        super().__init__(claims.unit, claims.model, claims.neutral, inputs, dict(steps.by))
         self.design, self.end = design, time.monotonic() + seconds
         self.read = DesignAsRead(design, followed, RefutedChoice((), {}))
-        self.by = dict(steps.by)
-        dropped = {"i__chain", "i__carried__code", *([] if design.addend else ["i__c"])}
-        self.inputs = {name: term for name, term in self.parts.products.inputs.items() if name not in dropped}
 
     def wrong(self, claim: AnyClaim) -> Case | None:
         """A case whose result is not the model's; None where none is found."""

@@ -7,6 +7,7 @@ through the model. A find whose results are equal is no case: the next step may 
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -17,12 +18,14 @@ from hwsim.formats.codes import is_padded
 from hwsim.model.clock import Beat
 from hwsim.model.definition import Definition
 from hwsim.prove.accumulation import AccumulationClaims
+from hwsim.prove.btor import Circuit
 from hwsim.prove.claims import AnyClaim, OfSolver
 from hwsim.prove.datapathclaims import DatapathClaims
 from hwsim.prove.entering import entering
 from hwsim.prove.factors import code_of_one
 from hwsim.prove.logic import Term, all_substituted, ask, constant, evaluated, negated, same, true, value, width
 from hwsim.prove.promotion import PromotionClaims
+from hwsim.spec import Unit
 
 TRIES = 6  # finds of a choice of lanes before the next choice
 SECONDS = 20.0  # for each find
@@ -49,46 +52,23 @@ class WrongCase:
         return f"{self.claim}: shown by {operands}: expected {self.expected:#x}, got {self.got:#x}"
 
 
-class Examples:
-    """Looks for operands of one group that show what is wrong with a datapath, and the promotion behind it."""
+class Examples(ABC):
+    """Looks for operands of one group that show what is wrong with some RTL.
 
-    def __init__(self, claims: DatapathClaims, after: PromotionClaims | AccumulationClaims | None = None):
-        self.unit, self.chain, self.neutral = claims.unit, claims.chain, claims.neutral
-        self.definition = Definition(self.unit, keep=False)
-        self.inputs = dict(self.chain[0].inputs)
-        self.ones = dict[str, Term]()  # scales of 1 that are not the datapath's
-        self.by, self.code = self._as_terms_of_codes()
-        if after is not None:
-            self._added(after)
+    neutral: by the names of inputs, codes of nothing. inputs: the operands' codes. by: what each signal between steps
+    is, of these. ones: scales of 1 that `neutral` has not.
+    """
 
-    def _as_terms_of_codes(self) -> tuple[dict[Term, Term], Term]:
-        """What each signal between steps is, of the codes that enter; and the code that leaves."""
-        first, *others = self.chain
-        by, outputs = dict[Term, Term](), first.outputs
-        for step in others:
-            here = {term: outputs[f"o{name[1:]}"] for name, term in step.inputs.items()}
-            by |= here
-            names = list(step.outputs)
-            outputs = dict(zip(names, all_substituted((step.outputs[name] for name in names), here), strict=True))
-        return by, outputs["o__code"]
+    def __init__(
+        self, unit: Unit, definition: Definition, neutral: Mapping[str, Term], inputs: dict[str, Term],
+        by: dict[Term, Term],
+    ):  # fmt: skip
+        self.unit, self.definition, self.neutral, self.inputs, self.by = unit, definition, neutral, inputs, by
+        self.ones = dict[str, Term]()
 
-    def _added(self, claims: PromotionClaims | AccumulationClaims) -> None:
-        """The addend is what is kept, and the group's sum is added to it."""
-        addend = self.unit.operands.addend
-        if addend is not None:
-            self.inputs["i__c"] = constant("example.c", addend.container_bits)
-        kept = entering(claims.what, self.inputs.get("i__c"))
-        outputs = {"o__register": kept, "o__partial": self.code, "o__starts": value(1, 1)}
-        for name, fmt in claims.what.scales.items():
-            port = f"i__{name}__0"
-            self.inputs[port] = outputs[f"o__{name}"] = constant(f"example.{name}", fmt.container_bits)
-            self.ones[port] = value(code_of_one(fmt), fmt.container_bits)
-        for step in claims.chain:
-            here = {term: outputs[f"o{name[1:]}"] for name, term in step.inputs.items()}
-            self.by |= here
-            names = list(step.outputs)
-            outputs = dict(zip(names, all_substituted((step.outputs[name] for name in names), here), strict=True))
-        self.code = outputs["o__code"]
+    @abstractmethod
+    def _computed(self, case: Case) -> int:
+        """What the RTL makes of a case."""
 
     def of(self, claim: AnyClaim) -> WrongCase | None:
         """A case that shows a claim to be wrong, or the first that shows anything to be."""
@@ -200,6 +180,36 @@ class Examples:
         fmt = self.unit.operands.a if side == "a" else self.unit.operands.b
         return int(fmt.max_code) if hasattr(fmt, "max_code") else 1
 
+
+class DatapathExamples(Examples):
+    """Looks for operands of one group that show what is wrong with a datapath, and the promotion behind it."""
+
+    def __init__(self, claims: DatapathClaims, after: PromotionClaims | AccumulationClaims | None = None):
+        first, *others = claims.chain
+        by, self.code = _as_terms_of_codes(first, others)
+        definition = Definition(claims.unit, keep=False)
+        super().__init__(claims.unit, definition, claims.neutral, dict(first.inputs), by)
+        if after is not None:
+            self._added(after)
+
+    def _added(self, claims: PromotionClaims | AccumulationClaims) -> None:
+        """The addend is what is kept, and the group's sum is added to it."""
+        addend = self.unit.operands.addend
+        if addend is not None:
+            self.inputs["i__c"] = constant("example.c", addend.container_bits)
+        kept = entering(claims.what, self.inputs.get("i__c"))
+        outputs = {"o__register": kept, "o__partial": self.code, "o__starts": value(1, 1)}
+        for name, fmt in claims.what.scales.items():
+            port = f"i__{name}__0"
+            self.inputs[port] = outputs[f"o__{name}"] = constant(f"example.{name}", fmt.container_bits)
+            self.ones[port] = value(code_of_one(fmt), fmt.container_bits)
+        for step in claims.chain:
+            here = {term: outputs[f"o{name[1:]}"] for name, term in step.inputs.items()}
+            self.by |= here
+            names = list(step.outputs)
+            outputs = dict(zip(names, all_substituted((step.outputs[name] for name in names), here), strict=True))
+        self.code = outputs["o__code"]
+
     def _computed(self, case: Case) -> int:
         """What the RTL's steps make of a case's first group."""
         beat = next(iter(beats(self.unit, case)))
@@ -214,3 +224,14 @@ class Examples:
         sides = {"a": beat.a, "b": beat.b, "scale_a": beat.scale_a, "scale_b": beat.scale_b}
         codes = {f"i__{side}__{at}": code for side, each in sides.items() for at, code in enumerate(each)}
         return {**codes, "i__c": beat.c}
+
+
+def _as_terms_of_codes(first: Circuit, others: Sequence[Circuit]) -> tuple[dict[Term, Term], Term]:
+    """What each signal between steps is, of the codes that enter; and the code that leaves."""
+    by, outputs = dict[Term, Term](), first.outputs
+    for step in others:
+        here = {term: outputs[f"o{name[1:]}"] for name, term in step.inputs.items()}
+        by |= here
+        names = list(step.outputs)
+        outputs = dict(zip(names, all_substituted((step.outputs[name] for name in names), here), strict=True))
+    return by, outputs["o__code"]

@@ -22,7 +22,7 @@ from hwsim.prove.control import broken_promise, control_claims
 from hwsim.prove.datapathclaims import DatapathClaims
 from hwsim.prove.elaborated import Elaborated
 from hwsim.prove.entering import entering_claim
-from hwsim.prove.example import Examples, WrongCase
+from hwsim.prove.example import DatapathExamples, WrongCase
 from hwsim.prove.followed import Control
 from hwsim.prove.methods import method_claims, provable
 from hwsim.prove.modal import ModalClaims
@@ -186,7 +186,7 @@ def _found(claims: UnitClaims, wrong: Sequence[AnyClaim]) -> WrongCase | None:
     modes = claims.datapath.modes if isinstance(claims.datapath, ModalClaims) else {"": claims.datapath}
     for name, mode in modes.items():
         mine = [claim for claim in wrong if claim.name.startswith(f"{name}: " if name else "")]
-        examples = Examples(mode, claims.after) if mine else None
+        examples = DatapathExamples(mode, claims.after) if mine else None
         for claim in mine:
             if examples is not None and (found := examples.of(claim)):
                 return found

@@ -14,7 +14,7 @@ from hwsim.cosim.casefile import load_case
 from hwsim.cosim.diagnose import first_difference
 from hwsim.cosim.unitdesign import unit_design
 from hwsim.prove.aligned import AlignedClaims
-from hwsim.prove.example import Examples
+from hwsim.prove.example import DatapathExamples
 from hwsim.prove.run import Asked, UnitClaims, claims_of, prove
 from hwsim.rtl import align, promote
 from hwsim.spec import load_unit, pipeline
@@ -34,7 +34,7 @@ def test_a_refuted_claim_becomes_a_case_of_few_lanes(mutant: str, monkeypatch: p
     claims = AlignedClaims(unit)
     claim = next(claim for claim in claims.claims() if claim.name == broken)
     assert claim.decide(60).word != "proved"
-    found = Examples(claims).of(claim)
+    found = DatapathExamples(claims).of(claim)
     if mutant in HIDDEN:
         assert found is None
         return
@@ -52,7 +52,7 @@ def test_a_refuted_claim_of_a_promotion_becomes_a_case(monkeypatch: pytest.Monke
     assert claims.after is not None
     claim = next(claim for claim in claims.after.claims() if claim.name == "promotion: register aligned")
     assert claim.decide(60).word == "refuted"
-    found = Examples(claims.datapath, claims.after).of(claim)
+    found = DatapathExamples(claims.datapath, claims.after).of(claim)
     assert found is not None
     difference = first_difference(unit, found.case)
     assert difference is not None
