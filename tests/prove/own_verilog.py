@@ -47,8 +47,14 @@ def wrapped(name: str, folder: Path, mistake: tuple[str, str] | None = None) -> 
     (folder / "unit.v").write_text(text)
     (folder / "wrapped.v").write_text(module)
     lanes, inside = unit.instruction.lanes, "unit.datapath_"
-    of_lane = f"{inside}multiply_lane{{}}_term."
-    signs = [f"{of_lane.format(lane)}sign" for lane in range(lanes)]
+    # A term's significand has no wire of its own: it is the high end of the term's.
+    of_lane = f"{inside}multiply_lane{{}}_term"
+    term, exp = (
+        int(re.search(rf"wire \[(\d+):0\] \\?datapath_multiply_lane0_term{part};", text)[1])  # type: ignore[index]
+        for part in ("", r"\.exp ")
+    )
+    terms = {"sign": f"{of_lane}.sign", "exp": f"{of_lane}.exp", "sig": f"{of_lane}[{term}:{exp + 2}]"}
+    signs = [terms["sign"].format(lane) for lane in range(lanes)]
     kept = WindowRanges(unit).addend_fraction_bits
     sign_of_c = f"{inside}decode_addend_code[31]"
     data = {
@@ -61,7 +67,7 @@ def wrapped(name: str, folder: Path, mistake: tuple[str, str] | None = None) -> 
         "ports": {**{name: name for name in operands}, "result": "y"},
         "steps": {
             "multiply": {
-                "terms": {field: f"{of_lane}{field}" for field in ("sign", "exp", "sig")},
+                "terms": terms,
                 "addend": {
                     "sign": sign_of_c,
                     "exp": f"{inside}decode_addend_exp",

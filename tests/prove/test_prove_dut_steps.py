@@ -234,13 +234,13 @@ def test_our_own_verilog_is_a_design_that_is_proved(
 
 # Text of our Verilog of 32 lanes, what stands there instead, and the claim that it breaks.
 IN_OUR_OWN = {
-    "the smaller of two": (
-        "larger1_2 < datapath_maximum_larger1_3",
-        "larger1_2 > datapath_maximum_larger1_3",
+    "what does not lead stays": (
+        "? datapath_maximum_leads3 : datapath_maximum_left4",
+        "? datapath_maximum_left4 : datapath_maximum_leads3",
         "maximum",
     ),
     "another lane's distance": (">> datapath_align_i__shifts__7;", ">> datapath_align_i__shifts__6;", "lanes: aligned"),
-    "a bit too few": ("aligned2_ones[14:0] }", "aligned2_ones[14:1], 1'h0 }", "sum"),
+    "a bit too few": ("aligned__2__ones[14:0] }", "aligned__2__ones[14:1], 1'h0 }", "sum"),
     "another place": ("datapath_i__sig[18:6]", "datapath_i__sig[17:5]", "result"),
 }
 
