@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from odd_units import odd_unit, window
+from unit_keys import odd_unit, window
 
 from hwsim.cases.bins import sticky
 from hwsim.cases.bins.covering import covered

@@ -11,7 +11,8 @@ from built_presets import one_of_each
 from c.export_library import C99, CPP17, Library, syntax
 from c.export_stages import differences
 from model.model_units import NAMES, Case, cases, run
-from odd_units import ODD, chained, exact_blocks, late, odd_unit, scaled, unit
+from odd_units import ODD, unit
+from unit_keys import chained, exact_blocks, late, odd_unit, scaled
 
 from hwsim.c import HEADER, UnitInC, render, supports
 from hwsim.fuzz.draw import drawn_unit

@@ -1,7 +1,7 @@
 """Which units have the bins of one plain window; of others, which have bins of outcomes, the setting is named."""
 
 import pytest
-from odd_units import odd_unit, window
+from unit_keys import odd_unit, window
 
 from hwsim.cases.matrices import gemm_problem
 from hwsim.cases.random_cases import random_cases

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import numpy as np
 from cli.cli_run import Run, fails
-from odd_units import FIXED73, ODD, unit
+from odd_units import ODD, unit
+from unit_keys import FIXED73
 
 import hwsim
 from hwsim.cases.matrices import gemm_problem

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 from unittest import mock
 
-from odd_units import odd_unit, window
+from unit_keys import odd_unit, window
 
 from hwsim.rtl import align, decode, dot_unit, lost, multiply, normalize
 from hwsim.rtl import sum as sums

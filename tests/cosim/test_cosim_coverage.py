@@ -12,7 +12,8 @@ import pytest
 from cosim.odd_pipelines import odd_pipelines
 from cosim.plays import design_of, planned, planner, recorded, trace_of, with_trace
 from cosim.small_runs import CASES, SEED, shrink, small_run
-from odd_units import IN_RTL, odd_unit, unit, units_of, window
+from odd_units import IN_RTL, unit, units_of
+from unit_keys import odd_unit, window
 
 from hwsim.cases.bins import counter as functional
 from hwsim.cases.bins.covering import covered, covering, directed

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from cosim.small_runs import TINY, junit, one_row, options, shrink, small_run
-from odd_units import odd_unit, window
+from unit_keys import odd_unit, window
 
 from hwsim.cosim import run
 from hwsim.errors import ToolMissing

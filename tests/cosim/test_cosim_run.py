@@ -26,7 +26,8 @@ from cosim.small_runs import (
     small_run,
 )
 from cosim.wave_checks import check
-from odd_units import odd_unit, unit, window
+from odd_units import unit
+from unit_keys import odd_unit, window
 
 from hwsim.cosim import bench, play, run, simulate, unitdesign
 from hwsim.cosim.build import BuildFailed

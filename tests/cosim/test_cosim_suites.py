@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from cosim.plays import codes_of, planned, planner, trace_of
 from cosim.small_runs import BULK_SUITES, SUITES, shrink
-from odd_units import IN_RTL, odd_unit, promoted, unit, units_of, window
+from odd_units import IN_RTL, unit, units_of
+from unit_keys import odd_unit, promoted, window
 
 from hwsim.cases.case import term_scales
 from hwsim.cases.random_cases import random_cases

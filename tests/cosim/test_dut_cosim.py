@@ -11,7 +11,7 @@ import yaml
 from built_presets import others_soaked
 from cosim.dut_files import DESIGNS, SEED, own_file, play, variant
 from cosim.small_runs import small_suites
-from odd_units import exact_sum, odd_unit, order
+from unit_keys import exact_sum, odd_unit, order
 
 from hwsim.cli import main
 from hwsim.cosim import dutdesign

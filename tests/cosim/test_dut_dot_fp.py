@@ -10,7 +10,7 @@ import yaml
 from built_presets import others_soaked
 from cosim.dut_files import DESIGNS, SEED
 from cosim.small_runs import small_suites
-from odd_units import exact_sum, odd_unit
+from unit_keys import exact_sum, odd_unit
 
 from hwsim.cosim import suites as planning
 from hwsim.cosim.dut.dutfile import load_dut

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from cosim.dut_files import design
-from odd_units import exact_sum, odd_unit, window
+from unit_keys import exact_sum, odd_unit, window
 
 from hwsim.cases.case import Case
 from hwsim.cases.random_cases import random_cases

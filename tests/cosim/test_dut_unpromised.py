@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from cosim.dut_files import SEED, own_file
 from cosim.small_runs import small_suites
-from odd_units import odd_unit, window
+from unit_keys import odd_unit, window
 
 from hwsim.cases.case import Case
 from hwsim.cosim.dut.dutfile import load_dut

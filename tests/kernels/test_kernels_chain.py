@@ -16,8 +16,8 @@ from kernels.kernel_cases import PROFILES, Product, by_kernel, compare, compare_
 from kernels.kernel_loops import loop
 from kernels.kernel_units import units
 from numpy.typing import NDArray
-from odd_units import E6M9, NEARBY, chained, odd, promoted
 from pydantic import ValidationError
+from unit_keys import E6M9, NEARBY, chained, odd, promoted
 
 from hwsim.formats import FloatFormat
 from hwsim.kernels import additions, kernel_of, pairwise, sequential, supports

@@ -16,8 +16,8 @@ from kernels.kernel_cases import PROFILES, Product, by_kernel, compare, compare_
 from kernels.kernel_loops import loop
 from kernels.kernel_units import units
 from model.witness_numbers import read, rounded
-from odd_units import I12, I32, INT8, exact_sum, mx, odd, promoted
 from pydantic import ValidationError
+from unit_keys import I12, I32, INT8, exact_sum, mx, odd, promoted
 
 from hwsim.formats import container_dtype
 from hwsim.kernels import exact, kernel_of, supports

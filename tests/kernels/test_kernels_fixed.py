@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 from kernels.kernel_cases import compare_all
-from odd_units import COARSE, E4M3_FINITE, E5M2_FINITE, FINE, FIXED43, INT8, INT16, exact_sum, odd_unit, order, unit
+from odd_units import unit
+from unit_keys import COARSE, E4M3_FINITE, E5M2_FINITE, FINE, FIXED43, INT8, INT16, exact_sum, odd_unit, order
 
 from hwsim.formats import FixedFormat
 from hwsim.kernels import fixed_kernel, kernel_of, supports

@@ -12,7 +12,7 @@ import pytest
 from kernels.kernel_loops import loop
 from model.witness_numbers import add, read, rounded, write
 from numpy.typing import NDArray
-from odd_units import NEARBY
+from unit_keys import NEARBY
 
 from hwsim.formats import FixedFormat, FloatFormat, formats, get_format, parse
 from hwsim.kernels.codes import codes_of, values_of

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from kernels.kernel_cases import by_kernel, by_pairs, compare, compare_all, product
 from kernels.kernel_units import units
-from odd_units import chained, late, mx, odd, promoted
+from unit_keys import chained, late, mx, odd, promoted
 
 import hwsim
 from hwsim.kernels import fma, kernel_of, supports

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
-from odd_units import DL, INT8, mx, odd, order, promoted, scaled, window, windowed
 from pydantic import ValidationError
+from unit_keys import DL, INT8, mx, odd, order, promoted, scaled, window, windowed
 
 from hwsim.kernels.lost import IN_VECTORS, lost_number
 from hwsim.kernels.window_kernel import WindowKernel

@@ -8,7 +8,8 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
-from odd_units import ODD, late, odd_unit, promoted, unit, window
+from odd_units import ODD, unit
+from unit_keys import late, odd_unit, promoted, window
 
 import hwsim
 from hwsim.model import Definition

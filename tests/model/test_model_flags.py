@@ -8,8 +8,8 @@ from math import floor
 from typing import Any, Literal, NamedTuple
 
 import pytest
-from odd_units import chained, exact_sum, odd_unit, promoted, window
 from odd_units import unit as known
+from unit_keys import chained, exact_sum, odd_unit, promoted, window
 
 from hwsim.cases.case import Case, dot
 from hwsim.cases.drawing import Stream

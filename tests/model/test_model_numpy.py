@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from built_presets import others_soaked
 from numpy.typing import NDArray
-from odd_units import odd_unit, window
+from unit_keys import odd_unit, window
 
 import hwsim
 import hwsim.model

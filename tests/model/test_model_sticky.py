@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 from model.model_units import assert_right, cases, run
-from odd_units import odd_unit, window
 from pydantic import ValidationError
+from unit_keys import odd_unit, window
 
 import hwsim
 from hwsim.model import aligned, result

@@ -8,7 +8,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from odd_units import chained, odd, promoted
+from unit_keys import chained, odd, promoted
 
 import hwsim
 import hwsim.model

@@ -11,7 +11,8 @@ import pytest
 from built_presets import others_soaked
 from model.model_units import ALWAYS, NAMES, Case, cases, expected, run
 from model.model_witness import FORMS, Witness
-from odd_units import odd, unit, window
+from odd_units import unit
+from unit_keys import odd, window
 
 import hwsim
 import hwsim.model

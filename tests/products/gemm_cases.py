@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from odd_units import odd_unit, window
+from unit_keys import odd_unit, window
 
 from hwsim.model import dot as by_model
 from hwsim.spec import Unit

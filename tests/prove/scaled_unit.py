@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from odd_units import odd_unit, promoted, scaled, window
+from unit_keys import odd_unit, promoted, scaled, window
 
 SCALED = odd_unit(
     "small-scaled", "e2m1", "none", window(4), "e5m2", 2,

@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 from built_presets import others_soaked
-from odd_units import chained, late, odd_unit, promoted, unit, window
+from odd_units import unit
 from prove.scaled_unit import SCALED
 from prove.step_mutants import Patch, elaborated, floored, never_up, on, unclamped
+from unit_keys import chained, late, odd_unit, promoted, window
 
 from hwsim.formats import FloatFormat, get_format
 from hwsim.model.window import align

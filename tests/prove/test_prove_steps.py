@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from amaranth.hdl import Const
 from built_presets import others_soaked
-from odd_units import odd_unit, window
 from prove.step_mutants import DEEPSEEK, F16, HOPPER, MUTANTS, MX, Patch, never_up
+from unit_keys import odd_unit, window
 
 from hwsim.prove import window as window_claims
 from hwsim.prove.aligned import AlignedClaims

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 from built_presets import buildable, one_of_each, one_of_each_family, others_soaked
-from odd_units import NAMED, odd_unit, scaled, subgroups, unit, windowed
+from odd_units import NAMED, unit
+from unit_keys import odd_unit, scaled, subgroups, windowed
 
 from hwsim.prove.aligned import AlignedClaims
 from hwsim.prove.methods import method_claims, provable

@@ -7,7 +7,7 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
-from odd_units import odd_unit, window
+from unit_keys import odd_unit, window
 
 from hwsim.cases.case import Case, dot
 from hwsim.cases.random_cases import random_cases

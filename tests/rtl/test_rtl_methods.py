@@ -9,7 +9,8 @@ from built_presets import others_soaked
 from cosim.amaranth_play import amaranth_play
 from cosim.mutants import Mutant
 from cosim.plays import recorded
-from odd_units import NAMED, chained, exact_sum, odd_unit, scaled, unit, window
+from odd_units import NAMED, unit
+from unit_keys import chained, exact_sum, odd_unit, scaled, window
 
 from hwsim.cases.bins.covering import directed
 from hwsim.cases.case import Case

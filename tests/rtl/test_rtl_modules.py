@@ -11,9 +11,9 @@ from amaranth.lib.wiring import Component, In, Out
 from built_presets import BUILDABLE, DISTINCT, one_of_each_family, others_soaked
 from cosim.mutants import DEEPSEEK, HOPPER, of_lanes
 from cosim.plays import played, recorded
-from odd_units import odd_unit, promoted, window
 from odd_units import unit as odd
 from said_of_verilog import said_of
+from unit_keys import odd_unit, promoted, window
 
 from hwsim.cases.random_cases import random_cases
 from hwsim.cosim.build import bulk_build

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from amaranth.sim import Simulator
 from numpy.typing import NDArray
-from odd_units import odd_unit, promoted, window
+from unit_keys import odd_unit, promoted, window
 
 from hwsim.formats import FloatFormat
 from hwsim.model.addition import add as model_add

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 from built_presets import DISTINCT, others_soaked
-from odd_units import IN_RTL, odd_unit, unit, units_of, window
+from odd_units import IN_RTL, unit, units_of
+from unit_keys import odd_unit, window
 
 import hwsim
 from hwsim.cosim.ports import port_map

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from odd_units import exact_sum, odd_unit, promoted, window
 from pydantic import ValidationError
+from unit_keys import exact_sum, odd_unit, promoted, window
 
 from hwsim.formats import FloatFormat, get_format
 from hwsim.spec import Unit, Unpromised, load_unit, unpromised
