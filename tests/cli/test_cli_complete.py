@@ -105,7 +105,7 @@ def shell(name: str, script: str, options: tuple[str, ...] = ()) -> subprocess.C
     """A script in a shell that knows the `hwsim` of this Python."""
     program = shutil.which(name)
     if program is None:
-        pytest.skip(f"{name} is not installed")
+        missing(f"{name} is not installed")
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     return subprocess.run(
         [program, *options, "-c", script],
