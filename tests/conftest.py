@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import hypothesis
+import parts
 import pytest
+import turns
 from documents import files  # noqa: F401  a fixture
 from extras import LeftOut, lacking
-from parts import add_option, keep_part
 from quick import choose, left_out, sample
 
 from hwsim.cosim.tools import find_icarus, find_verilator
@@ -111,7 +112,8 @@ for ending, handler in ((signal.SIGINT, signal.default_int_handler), (signal.SIG
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    add_option(parser)
+    parts.add_option(parser)
+    turns.add_option(parser)
 
 
 def _is_quick(config: pytest.Config) -> bool:
@@ -125,7 +127,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         chosen = choose(items)
         config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
         items[:] = chosen
-    keep_part(config, items)
+    parts.keep_part(config, items)
+    turns.keep_turn(config, items, turns.long_functions())
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
@@ -146,3 +149,5 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
         terminalreporter.section("what this run left out")
         for line in left_out(nodes):
             terminalreporter.write_line(line)
+    if (turn := turns.turn_of(config)) is not None:
+        terminalreporter.write_line(turns.said_of(turn))
