@@ -165,6 +165,17 @@ def test_a_design_that_fails_is_listed_with_what_the_tool_said(monkeypatch: pyte
     assert areas([unit, unit], SynthesisOptions(), fmax=False) == {unit: "synthesis failed: no gates today"}
 
 
+def test_a_folder_of_another_study_is_refused_before_anything_is_synthesised(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(areas_module, "require", lambda *_: None)
+    monkeypatch.setattr(areas_module, "unit_parts", lambda *_: pytest.fail("synthesised"))
+    other = load_study({**STUDY, "data": ["normal"], "units": STUDY["units"][:1], "lengths": [8]})
+    run(other, tmp_path / "study")
+    with pytest.raises(ValueError, match="holds the results of another study"):
+        report(load_study(STUDY), tmp_path, lambda one, place: run(one, place))
+
+
 def test_bad_options_are_told() -> None:
     with pytest.raises(ValueError, match="stages must be one of 4, 10, all, not '5'"):
         SynthesisOptions(stages="5")

@@ -37,13 +37,18 @@ class SynthesisOptions:
             raise InputError(f"fmax must be none, front or all, not {self.fmax!r}")
 
 
+def require_tools(fmax: bool) -> None:
+    """Raise ToolMissing unless what synthesises, and with `fmax` what places and routes, is there."""
+    require(YOSYS, *([NEXTPNR] if fmax else []))
+
+
 def areas(units: Sequence[Unit], options: SynthesisOptions, fmax: bool, progress: Progress = nothing) -> Areas:
     """The area of each unit, or the reason why it has none: the RTL does not have it, or a tool failed.
 
     fmax: on an ECP5 too. Designs are told apart by their Verilog, whatever units are called. What is done is kept
     (`hwsim.rtl.synthesis`): after Ctrl-C, the same call goes on where it stopped. Raises ToolMissing.
     """
-    require(YOSYS, *([NEXTPNR] if fmax else []))
+    require_tools(fmax)
     wanted = list(dict.fromkeys(units))
     found: Areas = {}
     designs: dict[Unit, tuple[FlatModule, ...]] = {}

@@ -12,7 +12,7 @@ import yaml
 
 from hwsim.errors import InputError
 from hwsim.files import replaced
-from hwsim.study.area.areas import SynthesisOptions, areas
+from hwsim.study.area.areas import SynthesisOptions, areas, require_tools
 from hwsim.study.area.report import pareto_report
 from hwsim.study.area.sized_points import error_kind, sized_points
 from hwsim.study.parts import Progress, nothing
@@ -48,8 +48,9 @@ def report(
     made = default_study() if study is None else study
     planned = points(made)
     units = [point.unit for point in planned]
+    require_tools(chosen.fmax != "none")
+    results = run(made, folder / "study")  # first, because it refuses a folder that holds something else
     sized = areas(units, chosen, chosen.fmax == "all", progress)
-    results = run(made, folder / "study")
     measure = error_kind(planned)
     placed = sized_points(planned, results.points, sized, measure)
     if chosen.fmax == "front":
