@@ -132,6 +132,11 @@ def part(term: Term, low: int, bits: int) -> Term:
     return op(Kind.BV_EXTRACT, term, indices=[low + bits - 1, low])
 
 
+# Of the seconds that it was given a question has had enough with this share. One that had less is asked again, so many
+# times in all, and for as much longer as it lacked, but no more than so many times.
+ENOUGH, MOST_PATIENCE, MOST_LONGER = 0.7, 4, 8.0
+
+
 @dataclass(frozen=True)
 class Decided:
     """What the solver said of a question, and after how many seconds. model: values of constants that refute it."""
@@ -159,6 +164,22 @@ def ask(claim: Term, assumptions: Iterable[Term] = (), seconds: float = 60.0, sh
         return Decided("undecided", spent)
     model = {term.symbol(): int(solver.get_value(term).value(10)) for term in show}
     return Decided("refuted", spent, model)
+
+
+def ask_briefly(claim: Term, assumptions: Iterable[Term], seconds: float, show: Iterable[Term] = ()) -> Decided:
+    """`ask` for so many seconds of a processor: where others keep it busy, they take longer by the clock.
+
+    What many short questions find would else depend on what the machine does beside them.
+    """
+    limit, known = seconds, tuple(assumptions)
+    for _ in range(MOST_PATIENCE):
+        before = time.thread_time()
+        answer = ask(claim, known, limit, show)
+        used = time.thread_time() - before
+        if answer.word != "undecided" or used > ENOUGH * seconds:
+            break
+        limit *= min(MOST_LONGER, seconds / max(used, seconds / MOST_LONGER))
+    return answer
 
 
 def possible(terms: Iterable[Term], seconds: float = 60.0) -> bool:

@@ -14,11 +14,11 @@ from collections.abc import Callable, Mapping, Sequence
 from hwsim.errors import InputError
 from hwsim.prove.evaluated import Evaluated
 from hwsim.prove.linear import Forms
-from hwsim.prove.logic import Kind, Term, ask, constant, is_bits, rebuilt, same, substituted, value, width
+from hwsim.prove.logic import Kind, Term, ask_briefly, constant, is_bits, rebuilt, same, substituted, value, width
 from hwsim.prove.maxima import children_first
 from hwsim.prove.reach import constants_of, nodes_of
 
-NEAR, FAR = 0.05, 0.3  # seconds for a question about what two terms do not share, and about all of them
+NEAR, FAR = 0.05, 0.3  # seconds of a processor for a question about what two terms do not share, and about all of them
 BOTH = 3  # of two circuits
 MOST_ALIKE = 4  # terms that another is compared with
 MOST_UNDECIDED = 12  # questions about all of two terms, before no more are asked
@@ -71,11 +71,11 @@ class Merging:
     def _equal(self, term: Term, other: Term, of_both: bool) -> bool:
         if time.monotonic() > self.until or any(sample.of(term) != sample.of(other) for sample in self.refuting):
             return False
-        if is_one_sum(term, other) or ask(same(*_apart(term, other)), (), NEAR).word == "proved":
+        if is_one_sum(term, other) or ask_briefly(same(*_apart(term, other)), (), NEAR).word == "proved":
             return True
         if not of_both or self.undecided >= MOST_UNDECIDED:
             return False
-        answer = ask(same(term, other), (), FAR, constants_of([term, other]))
+        answer = ask_briefly(same(term, other), (), FAR, constants_of([term, other]))
         self.undecided += answer.word == "undecided"
         if answer.model is not None:
             self._sampled(answer.model)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from hwsim.prove.logic import (
     Kind,
     Term,
-    ask,
+    ask_briefly,
     constant,
     evaluated,
     is_bits,
@@ -30,7 +30,7 @@ from hwsim.prove.maxima import children_first
 from hwsim.prove.merging import ADDING, is_one_sum
 from hwsim.prove.reach import constants_of
 
-AT_ONCE = 0.2  # seconds for a question
+AT_ONCE = 0.2  # seconds of a processor for a question
 MOST_APART = 200  # terms that are different, after which no more are looked at
 
 
@@ -95,18 +95,18 @@ class Replaced:
     def _same(self, first: Term, second: Term) -> bool:
         if is_bits(first) and is_one_sum(first, second):
             return True
-        return ask(same(first, second), self.known, AT_ONCE).word == "proved"
+        return ask_briefly(same(first, second), self.known, AT_ONCE).word == "proved"
 
     def _by_a_bit(self, first: Term, number: Term) -> Term:
         """A side as bits that all are one bit or its complement, which sums are made of; itself where it is not so."""
-        found = ask(same(first, number), self.known, AT_ONCE, constants_of([first])).model
+        found = ask_briefly(same(first, number), self.known, AT_ONCE, constants_of([first])).model
         if found is None:
             return first
         by = {term: value(found[term.symbol()], width(term)) for term in constants_of([first])}
         other = evaluated(first, by)
         for bit in self.bits[-1:]:
             made = _chosen(bit, other, int(number.value(10)), width(first))
-            if ask(same(first, made), self.known, AT_ONCE).word == "proved":
+            if ask_briefly(same(first, made), self.known, AT_ONCE).word == "proved":
                 return made
         return first
 
