@@ -1,4 +1,4 @@
-"""`make test` runs every short test, and of the long ones a quarter: by the commit, so that four in a row run all.
+"""`make test` runs every short test, and of the long ones a sixth: by the commit, so that six in a row run all.
 
 `tests/turns.txt` names the test functions that have a parameter of seconds. A test's turn depends on its name and on
 its function's place there alone: it is the same on every machine, and the turns together are all tests, each in one.
@@ -19,7 +19,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 LONG = Path(__file__).with_name("turns.txt")
-TURNS = 4
+TURNS = 6
 SECONDS = 0.7  # a function of which a test takes as long is a long one
 ALWAYS = "tests/test_quality.py"  # what ruff and mypy say of any file
 

@@ -162,12 +162,17 @@ def demand_proof(unit: Unit, built: Pipeline) -> None:
 
 MUTANTS = {
     "lane": (".a_sign(a_sign[i])", ".a_sign(b_sign[i])"),
-    "product": ("{4'd0, a_sig} * ", "{4'd0, a_sig} + "),
+    "product": ("a_sig & {4{b_sig[i]}}", "a_sig | {4{b_sig[i]}}"),
     "shift": (" >> ", " << "),
     "enable": ("if (enable)", "if (~enable)"),
-    "context": ("carried[1] <= ", "carried[1] <= ~"),
+    "context": ("carried[flight3_context] <= ", "carried[~flight3_context] <= "),
     "reset": ("valid1 <= 1'b0", "valid1 <= 1'b1"),
 }
+
+
+def test_every_change_of_a_module_changes_it() -> None:
+    text = modular_verilog(FEW, pipeline(FEW))
+    assert [kind for kind, (old, _) in MUTANTS.items() if old not in text] == []
 
 
 @pytest.mark.parametrize("kind", others_soaked(list(MUTANTS), ["lane", "enable"]))
