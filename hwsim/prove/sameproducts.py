@@ -16,8 +16,9 @@ from hwsim.prove.reach import parts_of
 class SameProducts(Claim):
     """A claim of two circuits that multiply alike.
 
-    Products whose factors are equal, which is asked first, are one number; nothing else is known of a product. What
-    does not hold of any number is asked again as it is.
+    Products whose factors are equal, which is asked first, are one number; nothing else is known of a product, but of
+    one by a constant, as where an element of an array is found, all is. What does not hold of any number is asked again
+    as it is.
     """
 
     def decide(self, seconds: float) -> Decided:
@@ -49,7 +50,7 @@ def _holds_of_any_products(claim: Term, conditions: Sequence[Term], seconds: flo
             if node.id() in made:
                 continue
             factors = [made[child.id()] for child in node.children()]
-            if node.kind() != Kind.BV_MUL:
+            if node.kind() != Kind.BV_MUL or any(factor.is_value() for factor in factors):
                 made[node.id()] = rebuilt(node, factors)
                 continue
             bits = width(node)

@@ -11,6 +11,7 @@ from hwsim.prove.claims import Claim
 from hwsim.prove.evaluated import Evaluated
 from hwsim.prove.logic import Decided, Kind, Term, constant, op, same, value, width
 from hwsim.prove.merging import Merging
+from hwsim.prove.sameproducts import _holds_of_any_products
 
 A, B, C = (constant(f"alike.{name}", 24) for name in "abc")
 
@@ -71,6 +72,16 @@ def test_terms_of_one_circuit_are_asked_for_a_short_time_alone(monkeypatch: pyte
         one.alike[width(plain), tuple(one.samples.of(plain))] = [(plain, sides.get(plain.id(), merging.BOTH))]
         one._standing(other, sides.get(other.id(), merging.BOTH))
         assert set(asked) == wanted
+
+
+def test_products_of_equal_factors_are_any_number_and_those_by_a_constant_what_they_are() -> None:
+    factor = op(Kind.BV_ADD, A, B)
+    other = op(Kind.BV_ADD, op(Kind.BV_XOR, A, B), op(Kind.BV_MUL, value(2, 24), op(Kind.BV_AND, A, B)))
+    product, again = op(Kind.BV_MUL, factor, C), op(Kind.BV_MUL, other, C)
+    thrice, added = op(Kind.BV_MUL, C, value(3, 24)), op(Kind.BV_ADD, C, op(Kind.BV_ADD, C, C))
+    assert _holds_of_any_products(same(product, again), (), 60.0)
+    assert _holds_of_any_products(same(op(Kind.BV_ADD, product, thrice), op(Kind.BV_ADD, again, added)), (), 60.0)
+    assert not _holds_of_any_products(same(product, op(Kind.BV_MUL, factor, B)), (), 60.0)
 
 
 @pytest.mark.parametrize(
