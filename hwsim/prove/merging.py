@@ -18,7 +18,8 @@ from hwsim.prove.logic import Kind, Term, ask_briefly, constant, is_bits, rebuil
 from hwsim.prove.maxima import children_first
 from hwsim.prove.reach import constants_of, nodes_of
 
-NEAR, FAR = 0.05, 0.3  # seconds of a processor for a question about what two terms do not share, and about all of them
+# Seconds of a processor for a question about what two terms do not share; and about all of them, at least.
+NEAR, FAR = 0.05, 0.3
 BOTH = 3  # of two circuits
 MOST_ALIKE = 4  # terms that another is compared with
 MOST_UNDECIDED = 12  # questions about all of two terms, before no more are asked
@@ -33,11 +34,18 @@ class Merging:
 
     samples: of the constants. until: when, by the monotonic clock, no more is asked. sides: of terms by their numbers,
     which of two circuits they are in, as bits; what both do not have to do with is asked for a short time alone.
-    Terms are kept: only as long as they are, no other has their numbers.
+    far: seconds of a processor for a question about all of two terms. Terms are kept: only as long as they are, no
+    other has their numbers.
     """
 
-    def __init__(self, samples: Evaluated, until: float = math.inf, sides: Mapping[int, int] | None = None):
-        self.samples, self.until, self.sides = samples, until, sides or {}
+    def __init__(
+        self,
+        samples: Evaluated,
+        until: float = math.inf,
+        sides: Mapping[int, int] | None = None,
+        far: float = FAR,
+    ):
+        self.samples, self.until, self.sides, self.far = samples, until, sides or {}, far
         self.stands: dict[int, tuple[Term, Term]] = {}
         self.alike: dict[tuple[int, tuple[int, ...]], list[tuple[Term, int]]] = {}
         self.refuting: list[Evaluated] = []
@@ -75,7 +83,7 @@ class Merging:
             return True
         if not of_both or self.undecided >= MOST_UNDECIDED:
             return False
-        answer = ask_briefly(same(term, other), (), FAR, constants_of([term, other]))
+        answer = ask_briefly(same(term, other), (), self.far, constants_of([term, other]))
         self.undecided += answer.word == "undecided"
         if answer.model is not None:
             self._sampled(answer.model)

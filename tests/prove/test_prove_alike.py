@@ -74,6 +74,23 @@ def test_terms_of_one_circuit_are_asked_for_a_short_time_alone(monkeypatch: pyte
         assert set(asked) == wanted
 
 
+@pytest.mark.parametrize(("seconds", "wanted"), [(10.0, merging.FAR), (500.0, 5.0)])
+def test_questions_have_more_time_where_a_claim_has(
+    seconds: float, wanted: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    had = list[float]()
+
+    class Recorded(Merging):
+        def merged(self, term: Term) -> Term:
+            had.append(self.far)
+            return super().merged(term)
+
+    monkeypatch.setattr(alike, "Merging", Recorded)
+    made = claim(Alike, 2)
+    assert isinstance(made, Alike) and made._part_by_part(seconds).word == "proved"
+    assert set(had) == {wanted}
+
+
 def test_products_of_equal_factors_are_any_number_and_those_by_a_constant_what_they_are() -> None:
     factor = op(Kind.BV_ADD, A, B)
     other = op(Kind.BV_ADD, op(Kind.BV_XOR, A, B), op(Kind.BV_MUL, value(2, 24), op(Kind.BV_AND, A, B)))
