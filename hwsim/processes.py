@@ -13,6 +13,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TextIO
 
@@ -168,3 +169,20 @@ def _end(child: subprocess.Popen[bytes]) -> None:
 def start() -> None:
     """Forget an earlier `stop`."""
     _stopped.clear()
+
+
+@contextlib.contextmanager
+def threads(count: int) -> Iterator[ThreadPoolExecutor]:
+    """Threads whose child processes end where the block ends in an exception; later ones may start all the same, unless
+    the whole run was stopped."""
+    pool = ThreadPoolExecutor(count)
+    try:
+        yield pool
+    except BaseException:
+        only_these = not _stopped.is_set()
+        stop()
+        pool.shutdown(cancel_futures=True)
+        if only_these:
+            start()
+        raise
+    pool.shutdown()

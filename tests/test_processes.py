@@ -6,12 +6,14 @@ import os
 import subprocess
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from hwsim import processes
+from hwsim.cli.runs import terminated
+from hwsim.errors import InputError
 
 DEADLINE = 60  # seconds; what takes milliseconds, on a machine where much else runs
 
@@ -64,6 +66,37 @@ def test_nothing_starts_after_a_stop(scratch: Callable[..., int], tmp_path: Path
     with pytest.raises(processes.Stopped):
         scratch("touch", str(tmp_path / "touched"))
     assert not (tmp_path / "touched").exists()
+
+
+def test_an_exception_ends_the_processes_of_its_threads_and_no_later_ones(
+    scratch: Callable[..., int], tmp_path: Path
+) -> None:
+    script, pids = family(tmp_path)
+    begun = list[Future[int]]()
+
+    def fails() -> None:
+        with processes.threads(1) as pool:
+            begun.extend([pool.submit(scratch, "sh", "-c", script), pool.submit(scratch, "true")])
+            assert within_deadline(pids.exists)
+            raise InputError("wrong")
+
+    with pytest.raises(InputError):
+        fails()
+    running, waiting = begun
+    assert isinstance(running.exception(), processes.Stopped)
+    assert waiting.cancelled() or isinstance(waiting.exception(), processes.Stopped)
+    assert scratch("true") == 0
+
+
+def test_a_run_that_was_stopped_stays_so(scratch: Callable[..., int]) -> None:
+    def told_to_end() -> None:
+        with processes.threads(1):
+            terminated()
+
+    with pytest.raises(KeyboardInterrupt):
+        told_to_end()
+    with pytest.raises(processes.Stopped):
+        scratch("true")
 
 
 def within_deadline(happened: Callable[[], bool]) -> bool:

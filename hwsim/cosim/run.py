@@ -198,9 +198,7 @@ class _Run:
 
     def all(self) -> _Found:
         """Every design on every simulator; of a user's design that fails, the simplest case."""
-        processes.start()
-        pool = ThreadPoolExecutor(WORKERS)
-        try:
+        with processes.threads(WORKERS) as pool:
             for design, pending in list(self._submit(pool)):
                 played = self._judge(design, [one for future in pending for one in future.result()])
                 # Meanwhile the simulators are at work on the next design.
@@ -208,11 +206,6 @@ class _Run:
                     self.found.coverage += design_coverage(design, self.options.seed, played, self.watcher.tick)
                 if isinstance(design, DutDesign):
                     self._minimize(design, played)
-        except BaseException:
-            processes.stop()
-            raise
-        finally:
-            pool.shutdown(cancel_futures=True)
         return self.found
 
     def _submit(self, pool: ThreadPoolExecutor) -> Iterator[tuple[Design, list[Future[list[Played]]]]]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from importlib.metadata import version
 
@@ -38,10 +37,8 @@ def run_streams(
         require(simulator)
     started, watching = time.monotonic(), watcher or Silence()
     watching.plan(len(jobs) * len(simulators))
-    processes.start()
     rows, mismatches, names = list[Row](), list[Mismatch](), list[str]()
-    pool = ThreadPoolExecutor(WORKERS)
-    try:
+    with processes.threads(WORKERS) as pool:
         for job in jobs:
             design, suites = job.design(), list(job.suites())
             names.append(design.name)
@@ -52,11 +49,6 @@ def run_streams(
                     rows.append(row)
                     mismatches += told
                 watching.step(f"{design.name}: suites on {simulator}")
-    except BaseException:
-        processes.stop()
-        raise
-    finally:
-        pool.shutdown(cancel_futures=True)
     return RunReport(
         title=f"Co-simulation of {', '.join(names)}",
         command=command,

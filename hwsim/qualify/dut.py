@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
@@ -201,17 +200,10 @@ class DutQualifier:
             self.tell(done, len(chosen), "simulating mutants")
             return next((said for one in played if (said := _noticed(one))), "")
 
-        processes.start()
-        pool = ThreadPoolExecutor(WORKERS)
-        try:
+        with processes.threads(WORKERS) as pool:
             if said := play(0):
                 raise self._fails(said)
             how = list(pool.map(play, range(1, len(chosen) + 1)))
-        except BaseException:
-            processes.stop()
-            raise
-        finally:
-            pool.shutdown(cancel_futures=True)
         return [DutRow(mutant, bool(said), said) for mutant, said in zip(chosen, how, strict=True)]
 
     def _plays(self, cases: Sequence[Case]) -> list[Play]:

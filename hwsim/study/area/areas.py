@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from concurrent.futures import Future, as_completed
 from dataclasses import dataclass
 from typing import Literal
 
@@ -53,8 +53,7 @@ def areas(units: Sequence[Unit], options: SynthesisOptions, fmax: bool, progress
     found: Areas = {}
     designs: dict[Unit, tuple[FlatModule, ...]] = {}
     running: dict[tuple[FlatModule, ...], Future[Area]] = {}
-    pool = ThreadPoolExecutor(options.workers or cores())  # each waits for a process
-    try:
+    with processes.threads(options.workers or cores()) as pool:  # each waits for a process
         # The generator of Verilog is one at a time, while tools are at work on what it has written.
         for unit in wanted:
             progress(sum(one.done() for one in running.values()), len(wanted), f"Verilog of {unit.name}")
@@ -72,12 +71,6 @@ def areas(units: Sequence[Unit], options: SynthesisOptions, fmax: bool, progress
             progress(done, len(running), told)
         for unit, parts in designs.items():
             found[unit] = _outcome(running[parts])
-    except BaseException:
-        processes.stop()
-        pool.shutdown(cancel_futures=True)
-        processes.start()
-        raise
-    pool.shutdown()
     return {unit: found[unit] for unit in wanted}
 
 
