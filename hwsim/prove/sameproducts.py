@@ -16,17 +16,20 @@ from hwsim.prove.reach import parts_of
 class SameProducts(Claim):
     """A claim of two circuits that multiply alike.
 
-    Products whose factors are equal, which is asked first, are one number; nothing else is known of a product, but of
-    one by a constant, as where an element of an array is found, all is. What does not hold of any number is asked again
-    as it is.
+    Products whose factors are equal, which is asked first, are one number; nothing else is known of a product. What
+    does not hold so is asked again with all that is known of products by a constant, as where an element of an array
+    is found, and then as it is.
     """
 
     def decide(self, seconds: float) -> Decided:
         """What the solver says."""
         begun = time.monotonic()
         for claim, conditions in parts_of(self.claim):
-            left = begun + seconds - time.monotonic()
-            if left <= 0 or not _holds_of_any_products(claim, (*self.assumptions, *conditions), left):
+            if not any(
+                _holds_of_any_products(claim, (*self.assumptions, *conditions), share * left, constants=constants)
+                for constants, share in ((True, 0.5), (False, 1.0))
+                if (left := begun + seconds - time.monotonic()) > 0
+            ):
                 break
         else:
             return Decided("proved", time.monotonic() - begun)
@@ -34,8 +37,8 @@ class SameProducts(Claim):
         return super().decide(left) if left > 0 else Decided("undecided", seconds)
 
 
-def _holds_of_any_products(claim: Term, conditions: Sequence[Term], seconds: float) -> bool:
-    """Whether a claim is shown to hold, whatever numbers products are."""
+def _holds_of_any_products(claim: Term, conditions: Sequence[Term], seconds: float, *, constants: bool) -> bool:
+    """Whether a claim is shown to hold, whatever numbers products are. constants: those by a constant too."""
     end = time.monotonic() + seconds
     made: dict[int, Term] = {}
     products: list[tuple[Sequence[Term], Term]] = []
@@ -50,7 +53,7 @@ def _holds_of_any_products(claim: Term, conditions: Sequence[Term], seconds: flo
             if node.id() in made:
                 continue
             factors = [made[child.id()] for child in node.children()]
-            if node.kind() != Kind.BV_MUL or any(factor.is_value() for factor in factors):
+            if node.kind() != Kind.BV_MUL or (not constants and any(factor.is_value() for factor in factors)):
                 made[node.id()] = rebuilt(node, factors)
                 continue
             bits = width(node)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from hwsim.cases.drawing import Stream
-from hwsim.prove import alike, logic, merging
+from hwsim.prove import alike, logic, merging, sameproducts
 from hwsim.prove.alike import Alike
 from hwsim.prove.claims import Claim
 from hwsim.prove.evaluated import Evaluated
 from hwsim.prove.logic import Decided, Kind, Term, constant, op, same, value, width
 from hwsim.prove.merging import Merging
-from hwsim.prove.sameproducts import _holds_of_any_products
+from hwsim.prove.sameproducts import SameProducts, _holds_of_any_products
 
 A, B, C = (constant(f"alike.{name}", 24) for name in "abc")
 
@@ -96,9 +96,31 @@ def test_products_of_equal_factors_are_any_number_and_those_by_a_constant_what_t
     other = op(Kind.BV_ADD, op(Kind.BV_XOR, A, B), op(Kind.BV_MUL, value(2, 24), op(Kind.BV_AND, A, B)))
     product, again = op(Kind.BV_MUL, factor, C), op(Kind.BV_MUL, other, C)
     thrice, added = op(Kind.BV_MUL, C, value(3, 24)), op(Kind.BV_ADD, C, op(Kind.BV_ADD, C, C))
-    assert _holds_of_any_products(same(product, again), (), 60.0)
-    assert _holds_of_any_products(same(op(Kind.BV_ADD, product, thrice), op(Kind.BV_ADD, again, added)), (), 60.0)
-    assert not _holds_of_any_products(same(product, op(Kind.BV_MUL, factor, B)), (), 60.0)
+    assert of_any(same(product, again), constants=False) and not of_any(same(product, again), constants=True)
+    assert of_any(same(op(Kind.BV_MUL, op(Kind.BV_ADD, B, A), C), product), constants=True)
+    sums = same(op(Kind.BV_ADD, product, thrice), op(Kind.BV_ADD, again, added))
+    assert of_any(sums, constants=False) and not of_any(sums, constants=True)
+    assert not of_any(same(product, op(Kind.BV_MUL, factor, B)), constants=False)
+    claims = (SameProducts("", "", "", (), one, (A, B, C)) for one in (same(product, again), sums))
+    assert [claim.decide(60).word for claim in claims] == ["proved", "proved"]
+
+
+def test_long_products_by_a_constant_are_any_number_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where factors are equal it does not matter that they are constants, and the solver need not multiply."""
+    asked = list[bool]()
+
+    def holds(claim: Term, conditions: object, seconds: float, *, constants: bool) -> bool:
+        asked.append(constants)
+        return constants
+
+    monkeypatch.setattr(sameproducts, "_holds_of_any_products", holds)
+    assert SameProducts("", "", "", (), same(A, B), (A, B)).decide(1).word == "proved"
+    assert asked == [True]
+
+
+def of_any(claim: Term, *, constants: bool) -> bool:
+    """Whether a claim holds of any products."""
+    return _holds_of_any_products(claim, (), 60.0, constants=constants)
 
 
 @pytest.mark.parametrize(
