@@ -26,7 +26,9 @@ def pytest_collection_modifyitems(config, items):
 SUITE = """
 import pytest
 
-@pytest.mark.parametrize("number", [*range(12), *(pytest.param(one, marks=pytest.mark.soak) for one in range(12, 16))])
+SOAK = [pytest.param(number, marks=pytest.mark.soak) for number in range(16, 20)]
+
+@pytest.mark.parametrize("number", [*range(16), *SOAK])
 def test_of_a_number(number): pass
 
 def test_alone(): pass
@@ -52,7 +54,7 @@ def test_all_turns_together_are_all_tests(suite: pytest.Pytester) -> None:
     every = [names(suite, "--turn", str(turn), "-m", "not soak") for turn in range(1, turns.TURNS + 1)]
     ran = Counter(name for turn in every for name in turn)
     assert ran == {name: turns.TURNS if name == "test_short" else 1 for name in names(suite, "-m", "not soak")}
-    assert {len([name for name in turn if "number" in name]) for turn in every} == {12 // turns.TURNS}
+    assert {len([name for name in turn if "number" in name]) for turn in every} == {16 // turns.TURNS}
 
 
 def test_a_test_has_the_same_turn_whatever_else_is_run(suite: pytest.Pytester) -> None:
@@ -62,7 +64,7 @@ def test_a_test_has_the_same_turn_whatever_else_is_run(suite: pytest.Pytester) -
 
 def test_the_soak_and_what_is_run_by_name_know_no_turns(suite: pytest.Pytester) -> None:
     assert len(names(suite, "--turn", "1", "-m", "soak")) == 4
-    assert len(names(suite)) == 18
+    assert len(names(suite)) == 22
 
 
 @pytest.mark.parametrize("turn", ["0", str(turns.TURNS + 1), "-1", "one", ""])
@@ -101,6 +103,7 @@ def test_what_a_run_measured_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyP
         case("tests.cosim.test_dut_protocols.TestSerial", "test_bytes[0]", 2.5),
         case("tests.test_turns", "test_this", 0.75),
         case("tests.test_turns", "test_other", 0.1),
+        *(case("tests.test_turns", f"test_many[{number}]", 0.5) for number in range(4)),
         case("tests.test_quality", "test_mypy_finds_nothing", 20),
     ]
     (tmp_path / "run.xml").write_text(f"<testsuites><testsuite>{''.join(rows)}</testsuite></testsuites>")
@@ -108,5 +111,6 @@ def test_what_a_run_measured_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyP
     turns.main(str(tmp_path / "run.xml"))
     assert turns.long_functions() == [
         "tests/cosim/test_dut_protocols.py::TestSerial::test_bytes",
+        "tests/test_turns.py::test_many",
         "tests/test_turns.py::test_this",
     ]

@@ -1,8 +1,9 @@
-"""`make test` runs every short test, and of the long ones a sixth: by the commit, so that six in a row run all.
+"""`make test` runs every short test, and of the long ones an eighth: by the commit, so that eight in a row run all.
 
-`tests/turns.txt` names the test functions that have a parameter of seconds. A test's turn depends on its name and on
-its function's place there alone: it is the same on every machine, and the turns together are all tests, each in one.
-`python tests/turns.py RUN.xml` writes that file again from what `make test ARGS=--junitxml=RUN.xml` measured.
+`tests/turns.txt` names the test functions that take seconds, with one parameter or with all of them. A test's turn
+depends on its name and on its function's place there alone: it is the same on every machine, and the turns together are
+all tests, each in one. `python tests/turns.py RUN.xml` writes that file again from what `make test
+ARGS='tests --junitxml=RUN.xml'` measured.
 """
 
 from __future__ import annotations
@@ -19,14 +20,17 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 LONG = Path(__file__).with_name("turns.txt")
-TURNS = 6
-SECONDS = 0.7  # a function of which a test takes as long is a long one
-ALWAYS = "tests/test_quality.py"  # what ruff and mypy say of any file
+TURNS = 8
+SECONDS, TOGETHER = 0.7, 2.0  # a function of which a test takes as long, or all tests do, is a long one
+# What ruff and mypy say of any file; and every captured result.
+ALWAYS = ("tests/test_quality.py", "tests/model/test_model_silicon.py")
 
 
 def add_option(parser: pytest.Parser) -> None:
     parser.addoption(
-        "--turn", metavar="K", help=f"of the long tests, a {TURNS}th: 1 to {TURNS}, or `commit`: by their number"
+        "--turn",
+        metavar="K",
+        help=f"of the long tests, one of {TURNS} parts: 1 to {TURNS}, or `commit`: by their number",
     )
 
 
@@ -83,12 +87,15 @@ def said_of(turn: int) -> str:
 
 
 def measured(run: Path) -> list[tuple[float, str]]:
-    """What the longest test of each function took in a run that is told in a JUnit file: those that take long."""
-    longest: dict[str, float] = defaultdict(float)
+    """What all tests of each function took in a run that is told in a JUnit file: of those that take long."""
+    took: dict[str, list[float]] = defaultdict(list)
     for case in ElementTree.parse(run).iter("testcase"):
-        function = _function(case.attrib)
-        longest[function] = max(longest[function], float(case.attrib["time"]))
-    long = [(took, name) for name, took in longest.items() if took >= SECONDS and not name.startswith(ALWAYS)]
+        took[_function(case.attrib)].append(float(case.attrib["time"]))
+    long = [
+        (sum(times), name)
+        for name, times in took.items()
+        if (max(times) >= SECONDS or sum(times) >= TOGETHER) and not name.startswith(ALWAYS)
+    ]
     return sorted(long, reverse=True)
 
 
@@ -101,7 +108,7 @@ def _function(case: dict[str, Any]) -> str:
 
 def main(run: str) -> None:
     lines = [f"{took:5.1f} {name}" for took, name in measured(Path(run))]
-    head = ["# Test functions that take long, and the seconds of their longest test: tests/turns.py."]
+    head = ["# Test functions that take long, and the seconds of all their tests: tests/turns.py."]
     LONG.write_text("\n".join([*head, *lines, ""]))
 
 
