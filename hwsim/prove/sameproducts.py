@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from hwsim.prove.claims import Claim
 from hwsim.prove.logic import Decided, Kind, Term, ask, both, constant, rebuilt, same, width
 from hwsim.prove.maxima import children_first
-from hwsim.prove.reach import parts_of
+from hwsim.prove.reach import nodes_of, parts_of
 
 
 @dataclass(frozen=True)
@@ -25,16 +25,27 @@ class SameProducts(Claim):
         """What the solver says."""
         begun = time.monotonic()
         for claim, conditions in parts_of(self.claim):
-            if not any(
-                _holds_of_any_products(claim, (*self.assumptions, *conditions), share * left, constants=constants)
-                for constants, share in ((True, 0.5), (False, 1.0))
-                if (left := begun + seconds - time.monotonic()) > 0
-            ):
+            if not _shown(claim, (*self.assumptions, *conditions), begun + seconds):
                 break
         else:
             return Decided("proved", time.monotonic() - begun)
         left = begun + seconds - time.monotonic()
         return super().decide(left) if left > 0 else Decided("undecided", seconds)
+
+
+def _shown(claim: Term, conditions: Sequence[Term], end: float) -> bool:
+    """Whether a claim holds of any products, or else of any but those by a constant. end: by the monotonic clock."""
+    if (left := end - time.monotonic()) <= 0:
+        return False
+    if _holds_of_any_products(claim, conditions, left / 2, constants=True):
+        return True
+    return any(map(_by_a_constant, nodes_of([*conditions, claim]))) and _holds_of_any_products(
+        claim, conditions, end - time.monotonic(), constants=False
+    )
+
+
+def _by_a_constant(term: Term) -> bool:
+    return bool(term.kind() == Kind.BV_MUL and any(factor.is_value() for factor in term.children()))
 
 
 def _holds_of_any_products(claim: Term, conditions: Sequence[Term], seconds: float, *, constants: bool) -> bool:
@@ -53,7 +64,7 @@ def _holds_of_any_products(claim: Term, conditions: Sequence[Term], seconds: flo
             if node.id() in made:
                 continue
             factors = [made[child.id()] for child in node.children()]
-            if node.kind() != Kind.BV_MUL or (not constants and any(factor.is_value() for factor in factors)):
+            if node.kind() != Kind.BV_MUL or (not constants and _by_a_constant(node)):
                 made[node.id()] = rebuilt(node, factors)
                 continue
             bits = width(node)

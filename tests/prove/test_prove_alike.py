@@ -118,6 +118,21 @@ def test_long_products_by_a_constant_are_any_number_first(monkeypatch: pytest.Mo
     assert asked == [True]
 
 
+@pytest.mark.parametrize(("factor", "wanted"), [(B, [True]), (value(3, 24), [True, False])])
+def test_nothing_is_asked_twice_where_no_product_is_by_a_constant(
+    factor: Term, wanted: list[bool], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = list[bool]()
+
+    def holds(claim: Term, conditions: object, seconds: float, *, constants: bool) -> bool:
+        asked.append(constants)
+        return False
+
+    monkeypatch.setattr(sameproducts, "_holds_of_any_products", holds)
+    assert SameProducts("", "", "", (), same(op(Kind.BV_MUL, A, factor), B), (A, B)).decide(1).word == "refuted"
+    assert asked == wanted
+
+
 def of_any(claim: Term, *, constants: bool) -> bool:
     """Whether a claim holds of any products."""
     return _holds_of_any_products(claim, (), 60.0, constants=constants)
