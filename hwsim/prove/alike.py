@@ -17,7 +17,7 @@ from hwsim.prove.reach import constants_of, nodes_of, parts_of
 # Seconds that the solver has for a claim as it is, and for one whose parts are put together: either may be by far the
 # sooner, so each has a little, then more. At last it has a tenth of all the time as it is, and then the rest in parts.
 TURNS, AT_LAST = ((1.0, 3.0), (10.0, 10.0)), 0.1
-A_QUESTION = 0.01  # of that rest, for a question about all of two parts; a few may stay undecided
+A_QUESTION = 0.01  # of the seconds in parts, for a question about all of two; a few may stay undecided
 SAMPLES, SEED = 256, 1
 # One sample of so many repeats a few bits, by turns so many: lanes then hold the same codes, and sums become as large
 # as they can be. Where no sample sets a sum's high bits, the solver is asked whether any operands do, which is hard.
