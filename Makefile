@@ -37,7 +37,7 @@ cosim: $(READY)  ## the main job: model and RTL agree, on Verilator and Icarus
 quick: $(READY)  ## a few tests of every part, in under a minute
 	@$(BIN)/python -m pytest -n 2 --dist worksteal -q -m quick $(ARGS) $$(grep -rl --include='test_*.py' '^@pytest.mark.quick' tests)
 
-test: $(READY)   ## the tests; of the long ones an eighth, by the commit: all of them with ARGS=tests
+test: $(READY)   ## the tests; of the long ones a twelfth, by the commit: all of them with ARGS=tests
 	@$(BIN)/python -m pytest -n 2 --dist worksteal -q -m "not soak" $(or $(ARGS),--turn commit)
 
 soak: $(READY)   ## the long, exhaustive tests; in parts on several days or machines: make soak ARGS='--part 1/32'

@@ -23,12 +23,13 @@ def pytest_addoption(parser):
 def pytest_collection_modifyitems(config, items):
     turns.keep_turn(config, items, LONG)
 """
-SUITE = """
+SUITE = f"""
 import pytest
 
-SOAK = [pytest.param(number, marks=pytest.mark.soak) for number in range(16, 20)]
+EVER, MORE = range({2 * turns.TURNS}), range({2 * turns.TURNS}, {3 * turns.TURNS})
+SOAK = [pytest.param(number, marks=pytest.mark.soak) for number in MORE]
 
-@pytest.mark.parametrize("number", [*range(16), *SOAK])
+@pytest.mark.parametrize("number", [*EVER, *SOAK])
 def test_of_a_number(number): pass
 
 def test_alone(): pass
@@ -54,7 +55,7 @@ def test_all_turns_together_are_all_tests(suite: pytest.Pytester) -> None:
     every = [names(suite, "--turn", str(turn), "-m", "not soak") for turn in range(1, turns.TURNS + 1)]
     ran = Counter(name for turn in every for name in turn)
     assert ran == {name: turns.TURNS if name == "test_short" else 1 for name in names(suite, "-m", "not soak")}
-    assert {len([name for name in turn if "number" in name]) for turn in every} == {16 // turns.TURNS}
+    assert {len([name for name in turn if "number" in name]) for turn in every} == {2}
 
 
 def test_a_test_has_the_same_turn_whatever_else_is_run(suite: pytest.Pytester) -> None:
@@ -63,8 +64,8 @@ def test_a_test_has_the_same_turn_whatever_else_is_run(suite: pytest.Pytester) -
 
 
 def test_the_soak_and_what_is_run_by_name_know_no_turns(suite: pytest.Pytester) -> None:
-    assert len(names(suite, "--turn", "1", "-m", "soak")) == 4
-    assert len(names(suite)) == 22
+    assert len(names(suite, "--turn", "1", "-m", "soak")) == turns.TURNS
+    assert len(names(suite)) == 3 * turns.TURNS + 2
 
 
 @pytest.mark.parametrize("turn", ["0", str(turns.TURNS + 1), "-1", "one", ""])

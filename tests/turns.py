@@ -1,4 +1,4 @@
-"""`make test` runs every short test, and of the long ones an eighth: by the commit, so that eight in a row run all.
+"""`make test` runs every short test, and of the long ones a twelfth: by the commit, so that twelve in a row run all.
 
 `tests/turns.txt` names the test functions that take seconds, with one parameter or with all of them. A test's turn
 depends on its name and on its function's place there alone: it is the same on every machine, and the turns together are
@@ -20,8 +20,8 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 LONG = Path(__file__).with_name("turns.txt")
-TURNS = 8
-SECONDS, TOGETHER = 0.7, 2.0  # a function of which a test takes as long, or all tests do, is a long one
+TURNS = 12
+SECONDS, TOGETHER = 0.7, 1.0  # a function of which a test takes as long, or all tests do, is a long one
 # What ruff and mypy say of any file; and every captured result.
 ALWAYS = ("tests/test_quality.py", "tests/model/test_model_silicon.py")
 
