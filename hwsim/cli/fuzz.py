@@ -47,6 +47,7 @@ def fuzz(
 
     \b
     kernels: compiled code, against the model in Python for some cases; all others are compared with it.
+    Of a unit that neither kernels nor C have there are a fortieth of the cases, or 1,000: the model is slow.
     own kernel: what is compiled for this unit alone (some units). C: what `hwsim export-c` writes, compiled.
     clock: the cycle-level model. RTL: in Verilator, every cycle under gaps and back-pressure. Icarus: some units.
     What an implementation does not have it must refuse by name; anything that it raises later is a finding.

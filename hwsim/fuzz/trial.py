@@ -21,7 +21,7 @@ from hwsim.formats import container_dtype
 from hwsim.fuzz.clanguage import UnitInMachineCode
 from hwsim.fuzz.draw import DrawnUnit
 from hwsim.fuzz.hardware import Codes, RecordedTile, played_in_bulk, played_on_icarus
-from hwsim.fuzz.operands import TiledCases, tiled_cases
+from hwsim.fuzz.operands import TILE, TiledCases, tiled_cases
 from hwsim.kernels import AnyKernel, kernel_of
 from hwsim.kernels import supports as in_kernels
 from hwsim.kernels.tiles import ProductOperands, multiply, multiply_pairs
@@ -85,7 +85,8 @@ class TrialResult:
 class Depth:
     """How much is asked of a unit.
 
-    cases: at least so many. sides: those that are asked. kept: whether builds are kept in the cache, for another time.
+    cases: at least so many; of a unit that neither kernels nor C have a fortieth, or 1,000.
+    sides: those that are asked. kept: whether builds are kept in the cache, for another time.
     """
 
     cases: int = 1000
@@ -183,7 +184,14 @@ class Trial:
         """The operands."""
         if self._given is not None:
             return self._given
-        return tiled_cases(self.unit, self.depth.cases, self.drawn.seed)
+        return tiled_cases(self.unit, self._many, self.drawn.seed)
+
+    @property
+    def _many(self) -> int:
+        """How many cases are drawn: of a unit that neither kernels nor C have, those that the model is asked for."""
+        if in_kernels(self.unit) or (in_c(self.unit) and "C" in self.depth.sides):
+            return self.depth.cases
+        return min(self.depth.cases, max(self.depth.cases // SAMPLE, FEWEST * TILE))
 
     @cached_property
     def kernel(self) -> AnyKernel:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import cast
 
 import pytest
 
 from hwsim.campaign.job import FuzzJob
 from hwsim.campaign.merged import MergedCoverage
 from hwsim.campaign.outcome import JobOutcome
+from hwsim.campaign.randomunits import random_units_report
 from hwsim.fuzz import campaign, trial
+from hwsim.fuzz.campaign import FuzzedUnit, FuzzPlan
 from hwsim.fuzz.draw import DrawnUnit, drawn_unit
 from hwsim.fuzz.findingfile import load_finding
 from hwsim.fuzz.smaller import SimplerFinding
@@ -52,6 +55,18 @@ def test_blocks_are_what_one_run_over_all_units_is() -> None:
         assert part.report is not None
         twice.add(part.report.coverage)
     assert [{**row, "jobs": 0} for row in once.rows] == [{**row, "jobs": 0} for row in twice.rows]
+
+
+def test_cases_that_units_of_the_model_alone_lack_are_said() -> None:
+    def unit(number: int, results: int, **lacks: str) -> FuzzedUnit:
+        return FuzzedUnit(number, {}, cast("dict[Side, str]", lacks), {"RTL": results}, [], [])
+
+    units = [unit(0, 50_000), unit(1, 1250, kernels="wide", C="wide"), unit(2, 50_000, kernels="wide")]
+    for every, lacking in ((1, 48_750), (2, 48_750), (3, 48_750 + 40_000)):
+        plan = FuzzPlan(3, 50_000, 1, every={"C": every})
+        some = units if every < 3 else [*units[:2], unit(2, 10_000, kernels="wide")]
+        said = [one for one in random_units_report(plan, some, "1").left_out if one.suite == "RTL"]
+        assert [one.cases for one in said] == [lacking] and "the model computes a fortieth" in said[0].reason
 
 
 def test_a_finding_is_a_failure_with_a_file_that_is_tried_again(

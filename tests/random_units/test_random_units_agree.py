@@ -10,6 +10,7 @@ import pytest
 from amaranth.hdl import Mux
 from random_units.random_unit_files import FAST, FOUND, SMALL
 
+from hwsim.c import supports as in_c
 from hwsim.cases.batch import batches
 from hwsim.cases.case import beats, dot
 from hwsim.cosim.diagnose import first_difference
@@ -164,6 +165,15 @@ def test_c_says_what_is_expected_of_many_cases_without_kernels(monkeypatch: pyte
     monkeypatch.setattr(clanguage, "dots_source", lambda plan: right(plan).replace(", k);", ", k) ^ (i == 39);"))
     (found,) = Trial(drawn, depth).run().found
     assert (found.side, found.said) == ("C", "another result")
+
+
+def test_of_a_unit_that_the_model_alone_has_it_is_asked_for_few_cases() -> None:
+    drawn = drawn_unit(2026, 91)
+    assert not in_kernels(drawn.unit) and not in_c(drawn.unit)
+    assert [Trial(drawn, Depth(cases)).cases.tiles for cases in (500, 3000, 50_000)] == [20, 40, 50]
+    both = drawn_unit(7, 0)  # C has it
+    depths = Depth(3000), Depth(3000, frozenset[Side]({"RTL"}))
+    assert [Trial(both, depth).cases.tiles for depth in depths] == [120, 40]
 
 
 def test_units_are_numbered_from_the_first(tmp_path: Path) -> None:
