@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from hwsim.fuzz.campaign import FuzzedUnit, FuzzPlan, reasons
+from hwsim.fuzz.campaign import UNPLAYED, FuzzedUnit, FuzzPlan, reasons, unplayed
 from hwsim.fuzz.settings import counted_settings
 from hwsim.fuzz.trial import Side
 from hwsim.report import CodeReading, CoverageGroup, LeftOut, Mismatch, Row, RunReport, coverage_groups
@@ -69,13 +69,8 @@ def _left_out(name: str, units: Sequence[FuzzedUnit], ran: set[Side]) -> Iterato
 
 
 def _few(name: str, plan: FuzzPlan, units: Sequence[FuzzedUnit]) -> Iterator[LeftOut]:
-    """The cases that units lack because the model alone has them, of the RTL: it plays all that there are."""
-    alone = [
-        unit for unit in units if "kernels" in unit.lacks and ("C" in unit.lacks or not plan.has(unit.number, "C"))
-    ]
-    if lacking := sum(max(plan.cases - unit.cases["RTL"], 0) for unit in alone if "RTL" in unit.cases):
-        reason = "units that neither kernels nor C have: the model computes a fortieth of their cases, or 1,000"
-        yield LeftOut(unit=name, suite="RTL", driver=DRIVER, cases=lacking, reason=reason)
+    if cases := unplayed(plan.cases, units):
+        yield LeftOut(unit=name, suite="RTL", driver=DRIVER, cases=cases, reason=UNPLAYED)
 
 
 def _drawn(units: Sequence[FuzzedUnit]) -> tuple[CoverageGroup, ...]:

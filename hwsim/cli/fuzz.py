@@ -69,13 +69,13 @@ def fuzz(
         return run(FuzzPlan(units, cases, seed, output, first=first), tell, progress.advance)
 
     done = played("units", all_units, "a simulator did not accept the Verilog of a unit", 1)
-    _tell(done, seed)
+    _tell(done, cases, seed)
     if any(unit.found for unit in done):
         raise typer.Exit(1)
 
 
-def _tell(done: Sequence[FuzzedUnit], seed: int) -> None:
-    from hwsim.fuzz.campaign import reasons
+def _tell(done: Sequence[FuzzedUnit], cases: int, seed: int) -> None:
+    from hwsim.fuzz.campaign import UNPLAYED, reasons, unplayed
     from hwsim.fuzz.settings import counted_settings
 
     drawn = counted_settings(unit.settings for unit in done)
@@ -94,6 +94,8 @@ def _tell(done: Sequence[FuzzedUnit], seed: int) -> None:
     print_table(["side", "units", "results", "refused", "wrong"], rows, right=range(1, 5))
     for side, counts in reasons(done).items():
         say(f"refused by {side}: {_most(counts)}")
+    if fewer := unplayed(cases, done):
+        say(f"not played by RTL: {counted(fewer, 'case')} of {UNPLAYED}")
     findings = sum(len(unit.found) for unit in done)
     verdict = "all equal" if not findings else counted(findings, "finding")
     say(f"{verdict}: {counted(len(done), 'unit')}, {counted(sides.total(), 'result')} compared, seed {seed}")

@@ -22,6 +22,7 @@ from hwsim.fuzz.smaller import SimplerFinding, UnitShrinker, failing_again, simp
 from hwsim.fuzz.trial import SIDES, Depth, Side, SideMismatch, Trial
 
 PROGRESS = "progress.jsonl"
+UNPLAYED = "units that neither kernels nor C have: the model computes a fortieth of their cases, or 1,000"
 # Sides that take long: every so many-th unit is put through them.
 EVERY: dict[Side, int] = {"own kernel": 16, "Icarus": 16}
 
@@ -188,3 +189,8 @@ def reasons(units: Iterable[FuzzedUnit]) -> dict[str, Counter[str]]:
         for side, reason in unit.lacks.items():
             found.setdefault(side, Counter())[reason] += 1
     return {side: counts for side, counts in found.items() if counts}
+
+
+def unplayed(cases: int, units: Iterable[FuzzedUnit]) -> int:
+    """How many of so many cases for each unit the RTL did not play, because fewer were drawn (`UNPLAYED`)."""
+    return sum(max(cases - unit.cases["RTL"], 0) for unit in units if "RTL" in unit.cases)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import cast
 
 import pytest
 
@@ -58,15 +57,13 @@ def test_blocks_are_what_one_run_over_all_units_is() -> None:
 
 
 def test_cases_that_units_of_the_model_alone_lack_are_said() -> None:
-    def unit(number: int, results: int, **lacks: str) -> FuzzedUnit:
-        return FuzzedUnit(number, {}, cast("dict[Side, str]", lacks), {"RTL": results}, [], [])
-
-    units = [unit(0, 50_000), unit(1, 1250, kernels="wide", C="wide"), unit(2, 50_000, kernels="wide")]
-    for every, lacking in ((1, 48_750), (2, 48_750), (3, 48_750 + 40_000)):
-        plan = FuzzPlan(3, 50_000, 1, every={"C": every})
-        some = units if every < 3 else [*units[:2], unit(2, 10_000, kernels="wide")]
-        said = [one for one in random_units_report(plan, some, "1").left_out if one.suite == "RTL"]
+    plan = FuzzPlan(3, 50_000, 1)
+    for results, lacking in (((50_000, 1250, 50_000), 48_750), ((50_000, 1250, 10_000), 48_750 + 40_000)):
+        units = [FuzzedUnit(number, {}, {}, {"RTL": count}, [], []) for number, count in enumerate(results)]
+        said = [one for one in random_units_report(plan, units, "1").left_out if one.suite == "RTL"]
         assert [one.cases for one in said] == [lacking] and "the model computes a fortieth" in said[0].reason
+    units = [FuzzedUnit(0, {}, {}, {"RTL": 50_000}, [], []), FuzzedUnit(1, {}, {}, {"C": 9}, [], [])]
+    assert not random_units_report(plan, units, "1").left_out
 
 
 def test_a_finding_is_a_failure_with_a_file_that_is_tried_again(
