@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
-from amaranth.back import rtlil
 from amaranth.hdl import Shape
 from amaranth.lib.data import ArrayLayout, StructLayout
 from amaranth.lib.wiring import Component
@@ -18,6 +17,7 @@ from .dot_unit import DotUnit, beat_layout, result_port_layout
 from .hierarchy import PLAIN, Style, modules
 from .keywords import KEYWORDS
 from .package import package, package_name, port_type
+from .rtlil import rtlil_of
 from .support import supports
 from .widen import widen
 from .yosys import run_yosys
@@ -67,7 +67,7 @@ def module_name(called: str) -> str:
 
 def convert(component: Component, name: str) -> str:
     """A component as one flat Verilog module called `name`. Raises RuntimeError with what Yosys said."""
-    return _flat(rtlil.convert(component, name=name, emit_src=False), name)
+    return _flat(rtlil_of(component, name), name)
 
 
 def _flat(text: str, name: str) -> str:
@@ -98,7 +98,7 @@ def unit_rtlil(unit: Specified, pipeline: Pipeline) -> str:
     """
     # Amaranth warns of a component that nothing uses: none is built of a unit that the RTL lacks.
     supports(unit).demand()
-    return rtlil.convert(DotUnit(unit, pipeline), name=top_name(unit), emit_src=False)
+    return rtlil_of(DotUnit(unit, pipeline), top_name(unit))
 
 
 def verilog_of(text: str, unit: Specified, pipeline: Pipeline) -> str:

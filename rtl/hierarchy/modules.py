@@ -7,10 +7,10 @@ import textwrap
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from amaranth.back import rtlil
 from amaranth.hdl import Fragment
 from amaranth.lib.wiring import Component
 
+from ..rtlil import rtlil_of
 from ..step import purpose_of
 from .design import Hierarchy
 from .names import settle_nets
@@ -34,7 +34,7 @@ def modules(component: Component, top: str, style: Style = PLAIN) -> Modules:
     fragment = Fragment.get(component, None)
     components = _components(fragment, "top")
     # Ports are those of the component's signature, which a fragment no longer has.
-    design = reduced(read_netlists(rtlil.convert(_Elaborated(component, fragment), name="top", emit_src=False)), "top")
+    design = reduced(read_netlists(rtlil_of(_Elaborated(component, fragment), "top")), "top")
     apply_style(design, style)
     written: dict[str, Written] = {}
     unique: dict[str, Written] = {}
