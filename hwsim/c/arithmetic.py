@@ -79,9 +79,15 @@ class Arithmetic(UnitFormats):
         return self.u.sum if isinstance(self.u.sum, RoundedSum) else None
 
     @property
+    def wide_additions(self) -> bool:
+        """Whether rounded additions take sums of parts that are wider than terms."""
+        return self.rounded_sum is not None and self.group.unit_exp is not None
+
+    @property
     def exact_sums(self) -> bool:
-        """Whether the unit has exact sums."""
-        return self.group.part_exp is not None or (self.group.unit_exp is not None and not self.group.parts)
+        """Whether the unit has exact sums of terms."""
+        own = self.group.unit_exp is not None and (not self.group.parts or self.wide_additions)
+        return own or self.group.part_exp is not None
 
     @property
     def late_window(self) -> LateInWindow | None:

@@ -47,7 +47,8 @@ class GroupSum:
     terms: terms in the window. parts: sums of parts of a group; part_window: the fraction bits of each one's window;
     part_exp: the exponent of the unit of an exact one, before its scales; part_bits: its fraction bits with them.
     zeros_count, max_exp_floor: as in the specification.
-    unit_exp: the exponent of the unit of an exact sum; exact_products: products of the longest; carries: whether an
+    unit_exp: the exponent of the unit of exact sums, also of those that rounded additions of parts begin with;
+    exact_products: products of the longest; carries: whether an
     exact sum goes to the next group unrounded. fixed: how an exact sum is shifted to a result in a fixed format.
     steps: rounded additions of a group; format: of these additions.
     """

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import TypedDict, assert_never
 
-from hwsim.c.group import Sizes
+from hwsim.c.group import Sizes, addends
 from hwsim.c.ranges import Span, span_of
+from hwsim.formats import FloatFormat
 from hwsim.spec import Unit
 from hwsim.spec.sums import ExactSubgroup, WindowSubgroup
+
+MOST_TERM = 62  # bits of a term's significand, where two are added and rounded
 
 
 class PartFields(TypedDict):
@@ -42,6 +45,19 @@ def part_sums(unit: Unit, sizes: Sizes) -> Span | None:
         sums = sums.times(span_of(unit.scale.a.format)).times(span_of(unit.scale.b.format))
         sizes.totals.append(sums.most)
     return sums
+
+
+def wide_unit_exp(unit: Unit, sums: Span | None, fmt: FloatFormat, sizes: Sizes) -> int | None:
+    """The exponent of the unit of exact sums of a part and a number of `fmt`; None where a term of C holds every part.
+
+    sums: what `part_sums` returned. Adds the integers that these sums need to `sizes`.
+    """
+    if sums is None or sums.most.bit_length() <= MOST_TERM:
+        return None
+    spans = [sums, span_of(fmt), *addends(unit)]
+    unit_exp = min(span.least_exp for span in spans)
+    sizes.totals.append(2 * max(span.most << span.high - span.fraction_bits - unit_exp for span in spans))
+    return unit_exp
 
 
 def part_fields(unit: Unit, sums: Span | None) -> PartFields:

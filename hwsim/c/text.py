@@ -30,6 +30,7 @@ def _environment() -> Environment:
         variable_start_string="${",
         variable_end_string="}",
         line_statement_prefix="//%",
+        line_comment_prefix="//#",
         trim_blocks=True,
         keep_trailing_newline=True,
         undefined=StrictUndefined,

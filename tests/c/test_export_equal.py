@@ -87,6 +87,7 @@ def assert_stages_are_equal(one: Unit, seed: int, folder: Path) -> None:
         assert differences(library, given) == [], f"{as_yaml(one)}\n{case}"
 
 
+PAIRS = {"lanes": 2, "method": "exact"}
 CANCELLED = {"lanes": 2, "method": "exact", "cancelled": "count"}
 DRAWN = {
     "nothing-is-cut": odd_unit(
@@ -95,6 +96,17 @@ DRAWN = {
     ),
     "no-exponent-to-count": odd_unit(
         "no-exponent-to-count", "e2m1", "f16", chained("sequential", "f16", subgroup=CANCELLED), "f16",
+    ),
+    # Exact sums that no term of C holds, which rounded additions begin with.
+    "tree-of-wide-parts": odd_unit(
+        "tree-of-wide-parts", "bf16", "f32", chained("pairwise", "f32", "rne", subgroup=PAIRS), "f32", 6,
+    ),
+    "chain-of-wide-parts": odd_unit(
+        "chain-of-wide-parts", "f16", "f16", chained("sequential", "f16", "rd", subgroup=PAIRS), "f16", 4,
+    ),
+    "rounded-wide-parts": odd_unit(
+        "rounded-wide-parts", ("bf16", "e5m2"), "none", chained("pairwise", "bf16", "rne", "rounded", subgroup=PAIRS),
+        "bf16", 6,
     ),
 }  # fmt: skip
 

@@ -104,6 +104,12 @@ MUTANTS = {
     "a block's last bit": Mutant(
         "tree-blocks", "t.fraction_bits = u_(PART_BITS);", "t.fraction_bits = u_(PART_BITS) + 1;"
     ),
+    "a wide block's place": Mutant(
+        "chain-blocks", "- u_(PART_BITS) - u_(UNIT_EXP)", "- u_(PART_BITS) - u_(UNIT_EXP) + 1"
+    ),
+    "a wide block's sign": Mutant("chain-blocks", "t.total = u_(negative)(t.total);", ";"),
+    "infinite wide blocks": Mutant("chain-blocks", "if (!numbers || zeros)", "if (zeros)"),
+    "zeros of wide blocks": Mutant("chain-blocks", "if (!numbers || zeros)", "if (!numbers)"),
     "a block's scale": Mutant("exact-blocks", "(int16_t)(x.exp + y.exp)", "(int16_t)(x.exp + x.exp)"),
     "a factor of -0": Mutant("window-positive", "        x.sign = 0;\n", ""),
     "an addend of -0": Mutant("exact-positive", "            c = 0;\n", "            c = c;\n"),
@@ -115,6 +121,7 @@ DIRECTED = {
     "late-window-cut": [Case([1] * 3, [1] * 3, 0, [], [])],
     "subgroups-cancelled": [Case([2, 2] + [0] * 6, [2, 10] + [0] * 6, 4, [0x38, 0x38], [147])],
     "exact-positive": [Case([0] * 3, [0] * 3, 0x8000, [], [])],
+    "chain-blocks": [Case([0x80] * 4, [1] * 4, 0x8000, [127, 127], [127])],
     DOWN: [Case([0x81] + [0] * 4, [0x01] + [0] * 4, 0x5D800000, [], [])],  # 2^60 - 2^-18, rounded down
 }
 
