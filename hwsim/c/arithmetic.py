@@ -84,6 +84,11 @@ class Arithmetic(UnitFormats):
         return self.rounded_sum is not None and self.group.unit_exp is not None
 
     @property
+    def exact_terms(self) -> bool:
+        """Whether terms stand in the integer of exact sums."""
+        return self.group.carries or self.wide_additions
+
+    @property
     def exact_sums(self) -> bool:
         """Whether the unit has exact sums of terms."""
         own = self.group.unit_exp is not None and (not self.group.parts or self.wide_additions)
