@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import shutil
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from odd_units import unit
 
 from hwsim import processes
 from hwsim.cosim.bench import PUBLIC, TOP, bench
-from hwsim.cosim.build import BuildFailed, HdlSources, bulk_build, icarus_build, verilator_build
+from hwsim.cosim.build import BuildFailed, HdlSources, _looked_at_once, bulk_build, icarus_build, verilator_build
 from hwsim.cosim.ports import PortMap, port_map
 from hwsim.cosim.tools import find_icarus, find_verilator
 from hwsim.errors import ToolMissing
@@ -87,6 +88,20 @@ def test_verilators_builds_are_kept_too(verilator: None, text: str, commands: li
     assert {verilator_build(unit_design(text, PORTS))} == programs
     assert commands == []
     assert os.access(programs.pop(), os.X_OK)
+
+
+def test_what_builds_share_is_made_again_where_it_is_gone(cache: Path) -> None:
+    made = []
+
+    def make(into: Path, log: Path) -> None:
+        made.append(into)
+        (into / "header").write_text("")
+
+    shared = [_looked_at_once("shared", make) for _ in range(2)]
+    assert (shared[0], len(made)) == (shared[1], 1)
+    shutil.rmtree(cache)
+    assert (_looked_at_once("shared", make) / "header").is_file()
+    assert len(made) == 2
 
 
 def test_other_content_is_another_build(icarus: None, text: str, cache: Path) -> None:

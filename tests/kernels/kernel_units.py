@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import odd_units
 from built_presets import one_of_each
-from odd_units import FOR_KERNELS, ODD
+from odd_for_kernels import FOR_KERNELS
+from odd_units import ODD
 
 from hwsim.spec import Unit, load_unit, presets
 

@@ -26,7 +26,8 @@ from kernels.window_cases import (
     window_kernel,
 )
 from kernels.window_units import random_units
-from odd_units import FOR_SCALARS, FOR_VECTORS, ODD, units_of
+from odd_for_kernels import FOR_SCALARS, FOR_VECTORS
+from odd_units import ODD, units_of
 
 from hwsim.kernels import kernel_of, supports
 from hwsim.kernels.window_kernel import WindowKernel

@@ -14,7 +14,8 @@ from kernels.kernel_cases import Codes, Product
 from kernels.kernel_units import units
 from kernels.window_cases import Rows, by_run, codes_in, directed_rows, fill, kernels, window_kernel
 from kernels.window_units import Variant, variant
-from odd_units import FOR_SCALARS, FOR_VECTORS, ODD, units_of
+from odd_for_kernels import FOR_SCALARS, FOR_VECTORS
+from odd_units import ODD, units_of
 
 import hwsim
 from hwsim import products as facade

@@ -36,7 +36,8 @@ from kernels.window_mutations import (
     without_lane,
     zeros_have_exponents,
 )
-from odd_units import FOR_SCALARS, FOR_VECTORS, ODD, units_of
+from odd_for_kernels import FOR_SCALARS, FOR_VECTORS
+from odd_units import ODD, units_of
 
 from hwsim.formats import container_dtype
 from hwsim.kernels import single as forms

@@ -28,7 +28,8 @@ TESTS = Path(__file__).parents[1]
 # Units of 16-bit and of 32-bit lanes, with exponents of 8 and of 16 bits, and operands as other tests have them.
 PROGRAM = """
 import sys
-from odd_units import FOR_SCALARS, FOR_VECTORS, units_of
+from odd_for_kernels import FOR_SCALARS, FOR_VECTORS
+from odd_units import units_of
 from kernels.window_cases import check, kernels, operands
 from hwsim.kernels.strips import sums_of
 from hwsim.spec import load_unit

@@ -13,7 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import BroadcastableShapes, mutually_broadcastable_shapes
-from odd_units import FOR_SCALARS, FOR_VECTORS, units_of
+from odd_for_kernels import FOR_SCALARS, FOR_VECTORS
+from odd_units import units_of
 from products.gemm_cases import HOPPER, MX, VOLTA, Array, addends, bits, codes, expected, same
 
 import hwsim

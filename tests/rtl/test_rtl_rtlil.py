@@ -4,7 +4,7 @@ import random
 from collections.abc import Callable
 
 import pytest
-from amaranth.hdl import Cat, CombinationalCycle, Instance, Module, Mux, Print, Signal, _nir
+from amaranth.hdl import Cat, ClockDomain, CombinationalCycle, Instance, Module, Mux, Print, Signal, _nir
 from amaranth.lib.wiring import Component, Out
 
 from hwsim.rtl.rtlil import amaranths_search, has_order, rtlil_of, search_loops
@@ -84,6 +84,13 @@ def other_cells(m: Module, a: Signal, b: Signal) -> None:
     m.d.comb += Print(a)
 
 
+def own_clock(m: Module, a: Signal, b: Signal) -> None:
+    """A register's clock is a bit of it."""
+    m.domains.own = own = ClockDomain()
+    m.d.comb += own.clk.eq(a[0])
+    m.d.own += a.eq(b)
+
+
 def two_sums(m: Module, a: Signal, b: Signal) -> None:
     m.d.comb += [a.eq(b + 1), b.eq(a)]
 
@@ -111,6 +118,7 @@ def chosen_by_itself(m: Module, a: Signal, b: Signal) -> None:
         (chosen_bits, False, True, False),
         (above_a_sum, False, True, False),
         (other_cells, False, False, False),
+        (own_clock, False, False, True),
         (two_sums, False, False, True),
         (two_signals, False, False, True),
         (round_about, False, False, True),
