@@ -108,7 +108,7 @@ class _Watcher:
         self.bar.advance(progress.done)
         self.bar.steps = progress.done
         if taken:
-            note(f"run {run}: {counted(taken, 'job')} that passed before, and are the same, are taken from there")
+            note(f"run {run}: {counted(taken, 'job')} did not change since a run that passed: outcomes taken")
         if progress.done > taken:
             note(f"run {run}: goes on after {progress.done:,} of {counted(progress.jobs, 'job')}")
 

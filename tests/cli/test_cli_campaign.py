@@ -83,7 +83,7 @@ def test_designs_that_fail_fail_alone_and_each_in_its_way(designs: Path, run: Ru
         (designs / f"{name}.v").write_text(VERILOG)
     again = run("campaign", "c.yaml", "-o", "out", "--changed")
     assert again.status == 0, printed(again)
-    assert "1 job that passed before, and are the same, are taken from there" in printed(again)
+    assert "1 job did not change since a run that passed: outcomes taken" in printed(again)
     assert again.out.count("mended since the run before: ") == 2
     shown = run("campaign", "--show", "out")
     assert shown.status == 0 and "out: 2 runs of campaign mine" in shown.out
