@@ -69,7 +69,8 @@ def longest_of(unit: Unit) -> int:
     others = [] if unit.operands.addend is None else [extent(unit.operands.addend)]
     others += [extent(result)] if _by_group(unit) else []
     start = sum(1 << _span(numbers, at.sum) for numbers in others)
-    room = (1 << MOST - max(at.sum - at.result, 0)) - 1 - start
+    # A result whose unit is far below the sums' leaves no bit.
+    room = (1 << max(MOST - max(at.sum - at.result, 0), 0)) - 1 - start
     return max(room >> _span(products_of(unit, False), at.sum), 0)
 
 

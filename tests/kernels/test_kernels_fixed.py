@@ -113,3 +113,12 @@ def test_sums_that_two_words_do_not_hold_are_refused() -> None:
     far = {"name": "far", "kind": "fixed", "integer_bits": -20, "fraction_bits": 80}
     long = odd_unit("long", (INT16, INT16), far, exact_sum(), FIXED43, overflow="saturate")
     assert any("a sum of 1,048,576 products" in lack for lack in fixed_kernel.lacks(long))
+
+
+@pytest.mark.parametrize("fraction_bits", [127, 128, 129, 300])
+def test_sums_far_above_their_results_are_left_to_floats(fraction_bits: int) -> None:
+    below = {"name": "below", "kind": "fixed", "integer_bits": 31 - fraction_bits, "fraction_bits": fraction_bits}
+    small = odd_unit("small", ("e2m1", "e2m1"), "none", exact_sum(), below, 2, overflow="saturate", rounding="rz")
+    assert any("a sum of 1,048,576 products" in lack for lack in fixed_kernel.lacks(small))
+    assert supports(small)  # floats hold these sums
+    assert compare_all(kernel_of(small), small, seed=2, m=2) > 250
