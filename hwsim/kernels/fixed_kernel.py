@@ -69,8 +69,9 @@ def longest_of(unit: Unit) -> int:
     others = [] if unit.operands.addend is None else [extent(unit.operands.addend)]
     others += [extent(result)] if _by_group(unit) else []
     start = sum(1 << _span(numbers, at.sum) for numbers in others)
-    # A result whose unit is far below the sums' leaves no bit.
-    room = (1 << max(MOST - max(at.sum - at.result, 0), 0)) - 1 - start
+    # To a unit far below their own, sums are shifted by all bits that there are.
+    shift = min(max(at.sum - at.result, 0), MOST)
+    room = (1 << MOST - shift) - 1 - start
     return max(room >> _span(products_of(unit, False), at.sum), 0)
 
 
