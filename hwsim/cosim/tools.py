@@ -27,7 +27,12 @@ class Verilator:
     @property
     def environment(self) -> dict[str, str]:
         """What the program needs in its environment."""
-        return {"VERILATOR_ROOT": str(self.root)}
+        needed = {"VERILATOR_ROOT": str(self.root)}
+        if self.packaged:
+            # Its Makefile runs scripts with `python`, which Debian has under no such name and virtual environments do.
+            path = os.environ.get("PATH", os.defpath), str(Path(sys.executable).parent)
+            needed["PATH"] = os.pathsep.join(filter(None, path))
+        return needed
 
 
 def located_verilator() -> Verilator | None:

