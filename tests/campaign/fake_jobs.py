@@ -1,4 +1,4 @@
-"""Jobs that take milliseconds, and do what they are told: pass, fail, end their process, wait to be ended."""
+"""Jobs that take milliseconds, and do what they are told: pass, fail, end their process, wait to be ended or let go."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ from hwsim.runners.local import Lost, Runner, W
 from hwsim.runners.part import Rows
 
 Deed = Literal["passes", "fails", "is short", "breaks", "raises", "dies", "misses a tool", "waits"]
-PATIENCE = 120  # seconds that a job waits to be ended
+PATIENCE = 120  # seconds that a job waits to be ended, or let go
+LET_GO = "let-go"  # a file beside the folder of those that began: jobs wait no longer
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,7 +75,7 @@ class FakeJob(CampaignJob):
                 raise ToolMissing("a tool is missing; get it")
             case "waits":
                 until = time.monotonic() + PATIENCE
-                while time.monotonic() < until:
+                while time.monotonic() < until and not (self.folder.parent / LET_GO).exists():
                     time.sleep(0.02)
         return self.report(), {"case.yaml": "a: 1\n"}
 

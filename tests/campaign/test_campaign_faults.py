@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from campaign.fake_jobs import Deed, Told, begun, fakes, run
+from campaign.fake_jobs import LET_GO, Deed, Told, begun, fakes, run
 from patience import LIMIT, wait_until
 
 from hwsim.errors import InputError
@@ -56,21 +56,24 @@ def test_a_job_that_ends_its_worker_is_lost_alone(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("points", [(1, 3), pytest.param((0, 1, 0, 2, 3, 1, 0, 4), marks=pytest.mark.soak)])
 def test_a_kill_of_everything_at_any_point_loses_nothing_that_was_done(points: tuple[int, ...], tmp_path: Path) -> None:
-    jobs = fakes(tmp_path, *MANY)
+    deeds: tuple[Deed, ...] = (*MANY[1:], "waits")  # so that there is a run to kill, however fast the others are
+    jobs = fakes(tmp_path, *deeds)
     for after in points:
-        before, running = count_of_begun(tmp_path), driver(tmp_path, "0", *MANY)
+        before, running = count_of_begun(tmp_path), driver(tmp_path, "0", *deeds)
         wait_until(lambda before=before, after=after, running=running: (  # type: ignore[misc]
-            count_of_begun(tmp_path) >= before + after or running.poll() is not None
+            count_of_begun(tmp_path) >= before + after or kept(tmp_path) == len(deeds) - 1 or running.poll() is not None
         ))  # fmt: skip
+        assert running.poll() is None
         os.killpg(running.pid, signal.SIGKILL)
         running.communicate(timeout=LIMIT)
     done, tried = kept(tmp_path), count_of_begun(tmp_path)
+    (tmp_path / LET_GO).touch()
     result = run(tmp_path, jobs)
-    assert result.summary.passed == len(MANY) and result.run.number == 1
+    assert result.summary.passed == len(deeds) and result.run.number == 1
     assert names(tmp_path) == sorted(job.name for job in jobs)
     # Only what was in flight is done again: two jobs at a time, which may begin while they are killed.
-    assert 0 <= count_of_begun(tmp_path) - (tried + len(MANY) - done) <= 2
-    assert len(MANY) <= count_of_begun(tmp_path) <= len(MANY) + 2 * len(points)
+    assert 0 <= count_of_begun(tmp_path) - (tried + len(deeds) - done) <= 2
+    assert len(deeds) <= count_of_begun(tmp_path) <= len(deeds) + 2 * len(points)
 
 
 @pytest.mark.soak
