@@ -29,7 +29,7 @@ class Verilator:
         """What the program needs in its environment."""
         needed = {"VERILATOR_ROOT": str(self.root)}
         if self.packaged:
-            # Its Makefile runs scripts with `python`, which Debian has under no such name and virtual environments do.
+            # Its Makefile runs `python`, a name that Debian does not have and virtual environments do.
             path = os.environ.get("PATH", os.defpath), str(Path(sys.executable).parent)
             needed["PATH"] = os.pathsep.join(filter(None, path))
         return needed
