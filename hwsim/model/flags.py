@@ -23,11 +23,12 @@ class FlagRules(NamedTuple):
     """What IEEE 754 leaves open.
 
     tininess: whether a result is tiny by its exact value, or as it would be rounded with an unbounded exponent (section
-    7.5). signaling: whether a NaN whose first fraction bit is 0 counts as signaling (section 6.2.1), or as quiet.
+    7.5). signaling: which operands that are NaN raise invalid: those whose first fraction bit is 0, which signal
+    (section 6.2.1), none of them, or all, quiet ones too.
     """
 
     tininess: Literal["before", "after"] = "after"
-    signaling: Literal["invalid", "quiet"] = "invalid"
+    signaling: Literal["invalid", "quiet", "all"] = "invalid"
 
 
 def undefined(unit: Unit, name: FlagName, products: int | None) -> str:
@@ -139,11 +140,21 @@ def _tiny_after(fmt: FloatFormat, total: int, unit_exp: int, rounding: Rounding)
 
 
 def _invalid(explanation: Explanation, rules: FlagRules) -> bool | None:
-    """Whether a NaN was made of operands that are none, or an operand is a signaling NaN.
+    """Whether a NaN was made of operands that are none, or an operand is a NaN that raises invalid.
 
-    Open where both a quiet NaN and an invalid operation are in one sum: implementations differ (section 7.2).
+    Open where both a NaN that raises none and an invalid operation are in one sum: implementations differ (section
+    7.2).
     """
-    if rules.signaling == "invalid" and _signals(explanation):
+    match rules.signaling:
+        case "invalid":
+            raised = _signals(explanation)
+        case "all":
+            raised = _has_nan(explanation)
+        case "quiet":
+            raised = False
+        case _:
+            assert_never(rules.signaling)
+    if raised:
         return True
     terms = [term for group in explanation.groups for term in _made(group)]
     made = combine_specials(terms)

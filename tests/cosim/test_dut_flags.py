@@ -34,6 +34,7 @@ FAULTS: list[tuple[int, Rounding, set[tuple[str, str]]]] = [
     (3, "rne", {("flag", "inexact")}),
     (4, "rne", {("flag", "underflow")}),
     (5, "rne", {("flag", "invalid")}),
+    (6, "rne", {("flag", "invalid")}),
 ]
 
 
@@ -111,3 +112,9 @@ def test_a_tiny_result_may_be_one_before_rounding(icarus: None, tmp_path: Path) 
     assert not mismatches(made, tmp_path, "icarus", drawn(made))
     quiet = sdotp(tmp_path, "rne", 5, flags={"invalid": "resp_o.status.nv", "signaling": "quiet"})
     assert not mismatches(quiet, tmp_path, "icarus", drawn(quiet))
+
+
+@pytest.mark.parametrize(("wrong", "found"), [(6, set()), (0, {("flag", "invalid")})])
+def test_every_nan_may_raise_invalid(icarus: None, tmp_path: Path, wrong: int, found: set[tuple[str, str]]) -> None:
+    made = sdotp(tmp_path, "rne", wrong, flags={"invalid": "resp_o.status.nv", "signaling": "all"})
+    assert {(one.kind, one.name) for one in mismatches(made, tmp_path, "icarus", drawn(made))} == found

@@ -107,7 +107,7 @@ def expected(fmt: Small, exact: Fraction, rounding: Rounding, tininess: str) -> 
 def invalid(values: Sequence[tuple[Fraction | str, Fraction | str]], c: Fraction | str, rule: str) -> bool | None:
     """Section 7.2, of a sum of products and an addend."""
     operands = [c, *(one for pair in values for one in pair)]
-    if rule == "invalid" and "snan" in operands:
+    if (rule == "invalid" and "snan" in operands) or (rule == "all" and {"nan", "snan"} & set(operands)):
         return True
     infinities, made = set[str](), False
     terms = [pair for pair in values if not {"nan", "snan"} & set(pair)]
@@ -157,13 +157,14 @@ def differ(
 ) -> set[FlagName]:
     """The flags of which the model says something else than the rationals."""
     definition, wrong = Definition(made), set[FlagName]()
-    for signaling in ("invalid", "quiet"):
-        rules = FlagRules(tininess, signaling)
+    rule: Literal["invalid", "quiet", "all"]
+    for rule in ("invalid", "quiet", "all"):
+        rules = FlagRules(tininess, rule)
         for case in cases(count, made.instruction.lanes, specials):
             explanation = dot(definition, case)
             values = [(SMALL.value(a), SMALL.value(b)) for a, b in zip(case.a, case.b, strict=True)]
             c = SMALL.value(case.c)
-            want: dict[FlagName, bool | None] = {"invalid": invalid(values, c, signaling), "divide_by_zero": False}
+            want: dict[FlagName, bool | None] = {"invalid": invalid(values, c, rule), "divide_by_zero": False}
             numbers = [one for pair in values for one in pair] + [c]
             if all(isinstance(one, Fraction) for one in numbers):
                 exact = sum((a * b for a, b in values), c)  # type: ignore[operator, misc]

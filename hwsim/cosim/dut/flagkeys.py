@@ -15,8 +15,8 @@ from hwsim.model.flags import FLAG_NAMES, FlagName, FlagRules
 class FlagPorts(DutPart):
     """A bit of a port for each flag that is compared.
 
-    tininess: when a result counts as tiny: as it is before rounding, or after it. signaling: whether a signaling NaN
-    raises invalid, or is as quiet as others.
+    tininess: when a result counts as tiny: as it is before rounding, or after it. signaling: which NaN operands raise
+    invalid: those that signal (`invalid`), none (`quiet`), or `all`.
     """
 
     invalid: Slice | None = None
@@ -26,7 +26,7 @@ class FlagPorts(DutPart):
     inexact: Slice | None = None
     nan: Slice | None = None
     tininess: Literal["before", "after"] = "after"
-    signaling: Literal["invalid", "quiet"] = "invalid"
+    signaling: Literal["invalid", "quiet", "all"] = "invalid"
 
     @model_validator(mode="after")
     def _some(self) -> FlagPorts:

@@ -4,7 +4,7 @@
 // WRONG = 1: two products that cancel below the result's last place leave their bits lost, so that directed roundings
 // see a number a little smaller. WRONG = 2: a negative result that rounds to zero loses its sign.
 // WRONG = 3: inexact is silent on overflow. WRONG = 4: a result is tiny before it is rounded.
-// WRONG = 5: a signaling NaN is as quiet as others.
+// WRONG = 5: a signaling NaN is as quiet as others. WRONG = 6: every NaN raises invalid, a quiet one too.
 module sdotp
   import sdotp_pkg::*;
 #(
@@ -106,7 +106,7 @@ module sdotp
                      : positive_inf || negative_inf ? {negative_inf, 15'h7c00}
                      : overflow ? {negative, inward ? 15'h7bff : 15'h7c00}
                      : {negative && !(WRONG == 2 && code == 0 && !exact_zero), code[14:0]};
-  wire nv = made_nan || (signals && WRONG != 5), of = !special && overflow, uf = !special && tiny && inexact;
+  wire nv = made_nan || (WRONG == 6 ? any_nan : signals && WRONG != 5), of = !special && overflow, uf = !special && tiny && inexact;
   wire nx = !special && inexact && !(WRONG == 3 && overflow);
   response_t made;
   assign made = {nv, 1'b0, of, uf, nx, result};
