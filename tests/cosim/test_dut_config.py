@@ -60,9 +60,12 @@ def test_the_designs_of_the_tests_load(name: str) -> None:
             r"ports\.last\.at must be 0, or more where it comes af",
         ),
         (
-            {"ports": {**PORTS, "first": {"port": "a", "at": 1}, "last": "b"}},
-            r"ports\.first\.at must be 0, or less where it comes before, not 1",
+            {"protocol": STREAM, "ports": {**PORTS, "first": {"port": "a", "at": 1}, "last": "b"}},
+            r"ports\.first\.at must be 0, or less where it comes before; .* only for protocol\.kind latency, not 1",
         ),
+        ({"clock": []}, r"clock must have at least 1"),
+        ({"clock": ["clk", "clk"]}, r"clock drives bit 0 of clk, which something else drives too"),
+        ({"clock": ["clk", {"port": "a[0]", "divide": 2}]}, r"clock\.1\.divide is not a key here"),
         ({"ports": {**PORTS, "last": {"port": "a", "at": 2}}}, r"ports\.last\.at needs protocol\.input_valid"),
         ({"protocol": {**STREAM, "kind": "tagged"}}, r"protocol of kind tagged needs tags"),
         (

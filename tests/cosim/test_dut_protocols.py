@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from built_presets import others_soaked
-from cosim.dut_files import play
+from cosim.dut_files import design, play
 from cosim.runs_shown import busy_suite, few_cases
 
 from hwsim.cosim import suites as planning
@@ -22,7 +22,7 @@ WITH = {"clear": {"port": "clear_n", "active": "low", "when": "first"}, "load": 
 LEVEL = {"clear": {"port": "clear_n", "active": "low", "when": "between"}, "load": "load"}
 
 
-DESIGNS_OF_PROTOCOLS = ("mac", "pulsed", "late-ready", "serial-mul", "overlapped", "by-tag")
+DESIGNS_OF_PROTOCOLS = ("mac", "pulsed", "late-ready", "serial-mul", "overlapped", "by-tag", "staged")
 WHOLE = planning.Planner.simulated
 E3M2 = "serial-e3m2.yaml"
 
@@ -82,6 +82,34 @@ class TestAccumulate:
         protocol = self.protocol(enables=["run[0]", "run[1]"])
         report = play(tmp_path, "mac", parameters={"FAULT": fault}, protocol=protocol, constants=None)
         assert report.passed == (fault == 0)
+
+
+class TestStages:
+    """Controls of a later stage than the operands, and one clock at two ports."""
+
+    @pytest.mark.parametrize("fault", range(6))
+    def test_a_broken_promise_is_found(self, icarus: None, tmp_path: Path, fault: int) -> None:
+        assert play(tmp_path, "staged", parameters={"FAULT": fault}).passed == (fault == 0)
+
+    @pytest.mark.parametrize("at", [0, 1, 2, 3])
+    def test_a_clear_of_another_stage_is_another_sum(self, icarus: None, tmp_path: Path, at: int) -> None:
+        clear = {"port": "clear", "when": "first", "at": at}
+        protocol = {"kind": "accumulate", "cycles": 3, "clear": clear, "enable": {"port": "add", "at": 2}}
+        report = play(tmp_path, "staged", protocol=protocol, constants={"valid": 0, "last": 0, "run": 1})
+        assert report.passed == (at == 2)
+
+    @pytest.mark.parametrize("fault", [0, 1, 2, 3])
+    def test_so_may_first_be_of_a_latency(self, icarus: None, tmp_path: Path, fault: int) -> None:
+        protocol = {"kind": "latency", "cycles": 3, "input_valid": "valid", "enable": "run"}
+        places = {"a": "a", "b": "b", "first": {"port": "clear", "at": 2}, "last": "last", "result": "sum"}
+        keys = {"protocol": protocol, "ports": places, "constants": {"add": 0}}
+        report = play(tmp_path, "staged", parameters={"FAULT": fault, "PIPED": 1}, **keys)
+        assert report.passed == (fault == 0)
+
+    def test_a_clock_may_be_inverted(self, icarus: None, tmp_path: Path) -> None:
+        keys = {"parameters": {"INVERTED": 1}, "clock": ["clk", {"port": "clk_sum", "active": "low"}]}
+        assert "assign port_clk_sum = ~clk;" in design(tmp_path, "staged", **keys).adapter
+        assert play(tmp_path, "staged", **keys).passed
 
 
 class TestPulses:

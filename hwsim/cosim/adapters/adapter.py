@@ -123,8 +123,8 @@ def _driven(dut: Dut, module: Module, fields: Wiring, logic: ProtocolLogic) -> d
 def _controls(dut: Dut, module: Module) -> Iterator[Driven]:
     """Clock and reset."""
     file, controls = dut.file, Controls(dut, module)
-    if file.clock is not None:
-        yield controls.driven_as("clock", ControlPort(port=file.clock), "clk")
+    for clock in file.clock or ():
+        yield controls.driven_as("clock", clock, "clk")
     if file.reset is not None:
         yield controls.driven_as("reset.port", ControlPort(port=file.reset.port, active=file.reset.active), "rst")
 

@@ -17,6 +17,7 @@ from hwsim.cosim.dut.protocolkind import ControlPort, NamedControl
 from hwsim.cosim.dut.protocols import (
     AccumulateProtocol,
     CombinationalProtocol,
+    LateControl,
     LatencyProtocol,
     StreamProtocol,
     TaggedProtocol,
@@ -91,13 +92,16 @@ class _Maker:
     def latency(self, protocol: LatencyProtocol) -> ProtocolLogic:
         stalled = stalls(self.controls, protocol.clock_enables, waits=False)
         around = self._phases(stalled.step, stalled)
+        place = self.dut.file.ports.first
+        begins = all_of(around.taken, "i__payload_first")
+        later = delayed("first_late", begins, 1, place.at, stalled.step) if place and place.at > 0 else ()
         return ProtocolLogic(
             around.ready,
             "awaited" if protocol.giving is None else self._seen(protocol.giving),
             self._awaited_context,
             driven=(*stalled.driven, *self._driven("input_valid", protocol.input_valid, around.beat)),
             fields=self._pulses(around),
-            lines=(*stalled.lines, *around.lines, *self._delay(protocol.cycles, around, stalled)),
+            lines=(*stalled.lines, *around.lines, *later, *self._delay(protocol.cycles, around, stalled)),
         )
 
     def accumulate(self, protocol: AccumulateProtocol) -> ProtocolLogic:
@@ -110,17 +114,19 @@ class _Maker:
             lines += _open(around, stalled)
             pulses["clear"] = f"~open & {around.idle} & (~i__valid | {pulses['clear']})"
         first = all_of(around.beat, "i__payload_first")
+        clear, clearing = late("clear", protocol.clear, pulses.get("clear", first), stalled.step)
+        enable, enabling = late("enable", protocol.enable, around.beat, stalled.step)
         return ProtocolLogic(
             around.ready,
             "awaited" if protocol.giving is None else self._seen(protocol.giving),
             self._awaited_context,
             driven=(
                 *stalled.driven,
-                *self._driven("clear", protocol.clear, pulses.get("clear", first)),
+                *self._driven("clear", protocol.clear, clear),
                 *self._driven("load", protocol.load, pulses.get("load", first)),
-                *self._driven("enable", protocol.enable, around.beat),
+                *self._driven("enable", protocol.enable, enable),
             ),
-            lines=tuple(lines),
+            lines=(*lines, *clearing, *enabling),
         )
 
     def serial(self, protocol: SerialProtocol, serialized: Serialized) -> ProtocolLogic:
@@ -152,13 +158,14 @@ class _Maker:
 
     def _phases(self, ready: str, stalled: Stalls) -> Phases:
         first, last = self.dut.file.ports.first, self.dut.file.ports.last
-        return phases(-first.at if first else 0, last.at if last else 0, ready, stalled.step)
+        return phases(max(0, -first.at) if first else 0, last.at if last else 0, ready, stalled.step)
 
     def _pulses(self, around: Phases) -> dict[str, str]:
         """What drives `first` and `last`, where it is not their bit of the payload."""
         first, last, made = self.dut.file.ports.first, self.dut.file.ports.last, dict[str, str]()
         if first is not None and not first.plain:
-            made["first"] = _active(first, around.first_pulse if first.at else "i__payload_first")
+            high = "first_late" if first.at > 0 else around.first_pulse if first.at else "i__payload_first"
+            made["first"] = _active(first, high)
         if last is not None and not last.plain:
             made["last"] = _active(last, around.last_pulse if last.at else "i__payload_last")
         return made
@@ -169,6 +176,13 @@ class _Maker:
 
     def _driven(self, key: str, port: ControlPort | None, high: str) -> tuple[Driven, ...]:
         return () if port is None else (self.controls.driven(NamedControl(key, port), high),)
+
+
+def late(key: str, port: LateControl | None, high: str, step: str) -> tuple[str, tuple[str, ...]]:
+    """What drives a control of a later stage, and the Verilog that keeps it until then."""
+    if port is None or not port.at:
+        return high, ()
+    return f"{key}_late", tuple(delayed(f"{key}_late", high, 1, port.at, step))
 
 
 def _active(place: ControlPlace, high: str) -> str:

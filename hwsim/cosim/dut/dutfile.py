@@ -11,6 +11,7 @@ from pydantic import BeforeValidator, Field, Strict, model_validator
 from hwsim.cosim.dut.dutpart import DutPart, Name, Parameter, Positive, Slice
 from hwsim.cosim.dut.flagkeys import FlagPorts, flagged
 from hwsim.cosim.dut.places import Constant, Ports
+from hwsim.cosim.dut.protocolkind import Control
 from hwsim.cosim.dut.protocols import (
     AccumulateProtocol,
     CombinationalProtocol,
@@ -32,6 +33,7 @@ from hwsim.model.flags import undefined
 from hwsim.spec import Unit, load_unit
 
 MOST_COPIED = 64  # bits of a result that has copies
+MOST_CLOCKS = 16  # ports of one clock
 
 
 class Reset(DutPart):
@@ -46,9 +48,18 @@ def _reset(value: Any) -> Any:
     return {"port": value} if isinstance(value, str) else value
 
 
+def _several(value: Any) -> Any:
+    """The short form: one port."""
+    return value if value is None or isinstance(value, (list, tuple)) else (value,)
+
+
+Clocks = Annotated[tuple[Control, ...], Field(min_length=1, max_length=MOST_CLOCKS)]
+
+
 class DutFile(SourceKeys):
     """The file's keys, with those of its sources.
 
+    clock: the ports that the clock is at, each as it is or inverted; None of a combinational design.
     products: those of one beat; unless given, a group of the unit's (an instruction, where only
     those are whole). contexts: sums that can be open at once.
     constants: other inputs, or parts of them, and what they are held at. stuck_after: seconds; a simulator in which no
@@ -60,7 +71,7 @@ class DutFile(SourceKeys):
     unit: str
     top: Name
     parameters: dict[Name, Parameter] = Field(default_factory=dict)
-    clock: Name | None = None
+    clock: Annotated[Clocks | None, BeforeValidator(_several)] = None
     reset: Annotated[Reset | None, BeforeValidator(_reset)] = None
     protocol: Protocol
     products: Positive | None = None
@@ -99,8 +110,9 @@ class DutFile(SourceKeys):
             raise RuleError("reset", "must not be given without a clock")
         if ports.first is not None and ports.last is None:
             raise RuleError("ports.first", "needs ports.last: what closes a sum must be known")
-        if ports.first is not None and ports.first.at > 0:
-            raise RuleError("ports.first.at", f"must be 0, or less where it comes before, not {ports.first.at}")
+        if ports.first is not None and ports.first.at > 0 and not isinstance(self.protocol, LatencyProtocol):
+            rule = "must be 0, or less where it comes before; a later stage has it only for protocol.kind latency"
+            raise RuleError("ports.first.at", f"{rule}, not {ports.first.at}")
         if ports.last is not None and ports.last.at < 0:
             raise RuleError("ports.last.at", f"must be 0, or more where it comes after, not {ports.last.at}")
         self._pulses_fit()

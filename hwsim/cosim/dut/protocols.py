@@ -26,6 +26,7 @@ from hwsim.formats.invalid import shown
 from hwsim.formats.yamlfile import RuleError
 
 MOST_TAGS = 256
+MOST_STAGES = 64  # by which a control comes later than the operands
 MOST_READY_LATENCY = 64
 
 
@@ -110,8 +111,14 @@ class LatencyProtocol(ClockedProtocol):
         return self.cycles
 
 
-class ClearPort(ControlPort):
-    """A port that makes a new sum begin, and when it is active.
+class LateControl(ControlPort):
+    """A control port of a later pipeline stage than the operands. at: cycles by which it comes later than they do."""
+
+    at: Annotated[Whole, Field(le=MOST_STAGES)] = 0
+
+
+class ClearPort(LateControl):
+    """A port that makes a new sum begin, and when it is active; with `at`, so many cycles after that.
 
     when: `first`: while the first beat of a sum is added; `before`: for a cycle of its own before that; `between`: in
     every cycle from the reading of a result to the first beat of the next sum.
@@ -138,7 +145,7 @@ class AccumulateProtocol(ClockedProtocol):
     cycles: Annotated[int, Strict(), Field(ge=1, le=MOST_CYCLES)]
     clear: Annotated[ClearPort, BeforeValidator(as_control)] | None = None
     load: Annotated[LoadPort, BeforeValidator(as_control)] | None = None
-    enable: Control | None = None
+    enable: Annotated[LateControl, BeforeValidator(as_control)] | None = None
     output_valid: Control | None = None
 
     @model_validator(mode="after")
