@@ -29,6 +29,14 @@ def dut_init(
     define: Annotated[
         list[str] | None, typer.Option("--define", "-D", metavar="NAME=VALUE", help="A define; again for more.")
     ] = None,
+    library: Annotated[
+        list[Path] | None,
+        typer.Option("--library", "-y", help="A folder, or a file, with modules that no source has; again for more."),
+    ] = None,
+    slang: Annotated[
+        list[str] | None,
+        typer.Option(metavar="OPTION", help="What slang is told, as --single-unit; again for more."),
+    ] = None,
     top: Annotated[str | None, typer.Option(help="The top module, where the files have several.")] = None,
     unit: Annotated[
         str | None, typer.Option(help="The unit that it claims to be, to guess with.", autocompletion=complete.units)
@@ -44,9 +52,11 @@ def dut_init(
     hwsim dut-init rtl/dot4.v
     hwsim dut-init rtl/dot4.v rtl/adder.v --unit hopper-wgmma-e4m3-f32 -o dot4.yaml
     hwsim dut-init -f rtl/files.f --top dot4 --include rtl/include --define LANES=4
+    hwsim dut-init rtl/dot4.v -y rtl/cells --slang --allow-use-before-declare
     """
     from hwsim.cosim.guess import FirstFile, first_file
     from hwsim.cosim.sources.filelist import defined
+    from hwsim.cosim.sources.slang import EASING, is_option
 
     beside = [*([source] if source is not None else []), *(filelist or [])]
     if not beside:
@@ -57,12 +67,20 @@ def dut_init(
     for folder in include or []:
         if not folder.is_dir():
             raise InputError(f"--include must be a folder, not {folder}")
+    for place in library or []:
+        if not place.exists():
+            raise InputError(f"--library must be a folder or a file, not {place}")
+    for option in slang or []:
+        if not is_option(option):
+            raise InputError(f"--slang must be {', '.join(EASING)} or a -W option of slang's, not {option}")
     asked = FirstFile(
         sources=(*([source] if source is not None else []), *(more or [])),
         folder=target.parent,
         filelists=tuple(filelist or []),
         include=tuple(folder.resolve() for folder in include or []),
         defines=tuple(defined(one, "--define") for one in define or []),
+        libraries=tuple(place.resolve() for place in library or []),
+        easing=tuple(slang or []),
         top=top,
         unit=unit,
     )

@@ -18,6 +18,7 @@ import cocotb_tools.config
 
 from hwsim import processes
 from hwsim.cosim.ports import PortMap
+from hwsim.cosim.sources.designsources import TIMESCALE
 from hwsim.cosim.tools import Verilator, find_icarus, find_verilator
 from hwsim.files import cache_folder, is_sealed, replaced_folder, seal, takes_files
 from hwsim.leftovers import scratch_folder
@@ -27,7 +28,6 @@ RUNTIME = ("verilated", "verilated_vpi", "verilated_dpi", "verilated_threads", "
 # -O1 compiles the model three times faster than -O2, and what it makes runs as fast (benchmarks/).
 FLAGS = ["-std=gnu++17", "-fPIC", "-O1", "-DVM_COVERAGE=0", "-DVM_TRACE_FST=0"]
 LIBRARY = "bulk.so"
-TIMESCALE = "1ns/1ps"
 # What Verilator's C++ and the drivers include; a design's own part compiles in a third of the time without it.
 HEADERS = "".join(f'#include "{name}"\n' for name in ("verilated.h", "verilated_vpi.h", "svdpi.h"))
 

@@ -23,7 +23,8 @@ NAME = r"[A-Za-z_]\w*"
 
 # Names by what they are of, without a direction's affix (i_, _i, in_, s_axis_...) and in lower case.
 CLOCK = re.compile(r"^(a?clk|clock|ck)$")
-RESET = re.compile(r"^(a?re?se?t|a?reset|rst)(_?n)?$")
+OTHER_CLOCK = re.compile(r"^(\w+_)?(a?clk|clock)(?!_?(en|gate))\w*$")
+RESET = re.compile(r"^(n_?)?(a?re?se?t|a?reset|rst)(_?[nb])?$")
 ROLES: tuple[tuple[str, str, re.Pattern[str]], ...] = (
     ("scale_a", "in", re.compile(r"^(a_?(scales?|sf|exp)|(scales?|sf|sc|x)_?a)$")),
     ("scale_b", "in", re.compile(r"^(b_?(scales?|sf|exp)|(scales?|sf|sc|x)_?b)$")),
@@ -61,13 +62,15 @@ NUMBERED = re.compile(r"^(.*?)_?(\d+)(_[io])?$")
 
 @dataclass
 class Guess:
-    """What is guessed. clear: begins a sum whose end no port says. places: of fields, as YAML.
+    """What is guessed.
 
-    scale: stands beside a result, which is then an integer. unknown: keys that the user must answer.
+    more_clocks: ports that may be the same clock. clear: begins a sum whose end no port says. places: of fields, as
+    YAML. scale: stands beside a result, which is then an integer. unknown: keys that the user must answer.
     """
 
     module: Module
     clock: str = ""
+    more_clocks: list[str] = field(default_factory=list)
     clear: str = ""
     reset: tuple[str, bool] | None = None
     handshake: dict[str, str] = field(default_factory=dict)
@@ -82,7 +85,8 @@ class Guess:
 class FirstFile:
     """What a first file is made of.
 
-    sources, filelists, include: paths; paths in lists start in `base`. defines: `NAME=value`. top: where the sources
+    sources, filelists, include, libraries: paths; paths in lists start in `base`. defines: `NAME=value`. easing:
+    options of slang. top: where the sources
     have several. unit: the name or path of the unit that the design claims to be; without it that is a question too.
     folder: where the file is to stand.
     """
@@ -93,12 +97,17 @@ class FirstFile:
     base: Path = Path()
     include: tuple[Path, ...] = ()
     defines: tuple[str, ...] = ()
+    libraries: tuple[Path, ...] = ()
+    easing: tuple[str, ...] = ()
     top: str | None = None
     unit: str | None = None
 
     def all(self) -> DesignSources:
         """Every source. Raises InputError for a list that cannot be read."""
-        found = DesignSources(files=self.sources, include=self.include, defines=self.defines, suffixes=())
+        found = DesignSources(
+            files=self.sources, include=self.include, defines=self.defines, libraries=self.libraries, suffixes=(),
+            easing=self.easing,
+        )  # fmt: skip
         for path in self.filelists:
             found = found.then(read_list(path, self.base))
         if not found.files:
@@ -127,6 +136,9 @@ def bare(name: str) -> str:
 def guess(module: Module) -> Guess:
     """What the ports seem to be."""
     made = Guess(module)
+    bits = [port for port in module.ports if port.direction == "in" and port.width == 1 and not port.arrays]
+    found = [port.name for pattern in (CLOCK, OTHER_CLOCK) for port in bits if pattern.match(bare(port.name))]
+    made.clock, *made.more_clocks = dict.fromkeys(found) or [""]
     rest = [leaf for port in module.ports if not _is_control(made, port) for leaf in _leaves(port)]
     groups = _numbered(rest)
     for role, direction, pattern in ROLES:
@@ -186,10 +198,10 @@ def _is_control(made: Guess, port: Port) -> bool:
     if port.width != 1 or port.arrays:
         return False
     reset = RESET.match(name)
-    if port.direction == "in" and CLOCK.match(name) and not made.clock:
-        made.clock = port.name
-    elif port.direction == "in" and reset and made.reset is None:
-        made.reset = port.name, bool(reset[2]) or port.name.lower().endswith("_ni")
+    if port.name in (made.clock, *made.more_clocks):
+        return True
+    if port.direction == "in" and reset and made.reset is None:
+        made.reset = port.name, bool(reset[1] or reset[3]) or port.name.lower().endswith("_ni")
     else:
         for key, direction, pattern in HANDSHAKE:
             if port.direction == direction and pattern.search(name) and key not in made.handshake:
@@ -248,6 +260,11 @@ def _quoted(text: str) -> str:
     return text if PLAIN_WORD.fullmatch(text) else json.dumps(text)
 
 
+def _list(names: Sequence[str]) -> str:
+    """Names as YAML: one as it is, several as a list."""
+    return names[0] if len(names) == 1 else f"[{', '.join(names)}]"
+
+
 def _sources(made: Guess, asked: FirstFile) -> Iterator[str]:
     """Where the sources are; files in an order that simulators take."""
 
@@ -266,6 +283,10 @@ def _sources(made: Guess, asked: FirstFile) -> Iterator[str]:
         yield f"filelists: [{', '.join(f'{{file: {path}, base: {base}}}' for path in named)}]"
     if asked.include:
         yield f"include: {shown(asked.include)}"
+    if asked.libraries:
+        yield f"libraries: {shown(asked.libraries)}"
+    if asked.easing:
+        yield f"slang: [{', '.join(map(_quoted, asked.easing))}]"
     if asked.defines:
         pairs = (define.partition("=") for define in asked.defines)
         yield f"defines: {{{', '.join(f'{name}: {_quoted(value)}' for name, _, value in pairs)}}}"
@@ -285,7 +306,8 @@ def _lines(made: Guess, given: FirstFile, specified: Unit | None) -> Iterator[st
     if module.parameters:
         yield "# parameters: {" + ", ".join(f"{name}: {value}" for name, value in module.parameters) + "}"
     if made.clock:
-        yield f"clock: {made.clock}"
+        doubt = asked("clock", "one clock, or others too") if made.more_clocks else ""
+        yield f"clock: {_list([made.clock, *made.more_clocks])}{doubt}"
         if made.reset is not None:
             name, low = made.reset
             yield f"reset: {{port: {name}, active: {'low' if low else 'high'}}}"

@@ -64,6 +64,7 @@ def test_the_designs_of_the_tests_load(name: str) -> None:
             r"ports\.first\.at must be 0, or less where it comes before; .* only for protocol\.kind latency, not 1",
         ),
         ({"clock": []}, r"clock must have at least 1"),
+        ({"clock": ["clk", "clk2"]}, r"clock must name an input of dot4_latency \(clk, a, b, c\), not clk2"),
         ({"clock": ["clk", "clk"]}, r"clock drives bit 0 of clk, which something else drives too"),
         ({"clock": ["clk", {"port": "a[0]", "divide": 2}]}, r"clock\.1\.divide is not a key here"),
         ({"ports": {**PORTS, "last": {"port": "a", "at": 2}}}, r"ports\.last\.at needs protocol\.input_valid"),

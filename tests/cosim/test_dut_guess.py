@@ -95,6 +95,22 @@ def test_a_register_that_is_cleared_is_guessed(tmp_path: Path) -> None:
     assert dut_design(load_dut(tmp_path / "mac.yaml")).chains
 
 
+@pytest.mark.parametrize(
+    ("ports", "clock", "reset"),
+    [
+        ("clk_mac, core_clk_i, clk, clk_en, nrst", ["clk", "clk_mac", "core_clk_i"], "nrst"),
+        ("aclk_i, arst_n", "aclk_i", "arst_n"),
+        ("core_clk, resetn", "core_clk", "resetn"),
+        ("clock, reset_b", "clock", "reset_b"),
+    ],
+)
+def test_clocks_and_resets_are_guessed(tmp_path: Path, ports: str, clock: str | list[str], reset: str) -> None:
+    (tmp_path / "m.v").write_text(f"module m(input {ports}, input [7:0] a, b, output [31:0] y); endmodule\n")
+    assert main(["dut-init", str(tmp_path / "m.v"), "--unit", str(DESIGNS / "int8.yaml")]) == 0
+    data = yaml.safe_load((tmp_path / "m.yaml").read_text())
+    assert (data["clock"], data["reset"]) == (clock, {"port": reset, "active": "low"})
+
+
 def test_a_file_that_is_there_stays(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     target = tmp_path / "mine.yaml"
     target.write_text("mine\n")

@@ -74,13 +74,16 @@ KEYS = {
     },
     "list": {"sources": None, "filelists": ["rtl.f"]},
     "list of its own base": {"sources": None, "filelists": [{"file": "rtl/own.f", "base": "rtl"}]},
+    "list of slang's": {"sources": None, "filelists": ["slang.f"]},
     "core": {"sources": None, "core": "rtl/four.core", "defines": {"WIDTH": 32}},
     "resolved": {"sources": None, "core": "rtl/four.eda.yml"},
 }
 LISTS = {
     "rtl.f": "/* the sources\n of all */\n+incdir+rtl/inc +define+WIDTH=32 -y rtl/lib // behind\n-F rtl/nested.f\n",
     "rtl/nested.f": "# from here on\ntop.sv\n${FOLDER_OF_PACKAGES}/types_pkg.sv\nsizes_pkg.sv -Wno-WIDTH\n",
-    "rtl/own.f": '-f "nested.f"\n-I inc\n-D WIDTH=32\n-v lib/dot4_core.v\n',
+    "rtl/own.f": '-f "nested.f"\n-I inc\n-D WIDTH=32\n-v lib/dot4_core.v\n+timescale+1ns/1ps --timescale 1ns/1ns\n',
+    "slang.f": "rtl/top.sv rtl/types_pkg.sv rtl/sizes_pkg.sv --include-directory=rtl/inc --define-macro WIDTH=32\n"
+    "--libdir rtl/lib --libext .v,.sv --allow-use-before-declare\n",
     "rtl/four.core": yaml.safe_dump(
         {
             "CAPI=2": None,
@@ -147,7 +150,8 @@ def test_what_is_listed_is_built(project: Path, lists: None, icarus: None) -> No
         ("\n\n-y rtl/none", r"wrong\.f:3: is no folder: .*rtl/none"),
         ("+incdir+rtl/inc+rtl/none", r"wrong\.f:1: is no folder"),
         ("--top-module top", r"wrong\.f:1: must be a file, -f, .*, not --top-module"),
-        ("+timescale+1ns", r"wrong\.f:1: must be a file, .*, not \+timescale\+1ns"),
+        ("+librescan", r"wrong\.f:1: must be a file, .*, not \+librescan"),
+        ("--timescale", r"wrong\.f:1: --timescale must be followed by a name"),
         ("/* \n */ -f", r"wrong\.f:2: -f must be followed by a name"),
         ("-f wrong.f", r"wrong\.f:1: -f must not name a list that names this one"),
         ("-D 3=4", r"wrong\.f:1: a define must be NAME or NAME=value, not 3=4"),
@@ -209,6 +213,31 @@ def test_what_slang_alone_refuses_can_be_eased(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"uses\.v:1: .*BITS.*; where simulators take it, .* \[--single-unit\]"):
         read_module(DesignSources(files=both), "n")
     assert read_module(DesignSources(files=both, easing=("--single-unit",)), "n").by_name["a"].width == 5
+
+
+SCALED = {
+    "top.v": "`timescale 1ns/1ps\nmodule top(input clk, input [7:0] a, b, output reg [31:0] y);\n  wire [31:0] p;\n"
+    "  cell_mul u(.a(a), .b(b), .p(p));\n  always @(posedge clk) y <= p;\nendmodule\n",
+    "cells/cell_mul.v": "module cell_mul(input signed [7:0] a, b, output signed [31:0] p);\n"
+    "  assign p = late;\n  wire signed [31:0] late = a * b;\nendmodule\n",
+}
+
+
+def test_a_first_file_says_what_slang_was_told_and_scales_of_time_may_be_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "cells").mkdir()
+    for name, text in SCALED.items():
+        (tmp_path / name).write_text(text)
+    asked = ["dut-init", "top.v", "-y", "cells", "-o", "dut.yaml"]
+    assert main(asked) == 2 and "before its declaration" in capsys.readouterr().err
+    assert main([*asked, "--slang", "--allow-nothing"]) == 2
+    assert main([*asked, "--slang", "--allow-use-before-declare"]) == 0
+    data = yaml.safe_load((tmp_path / "dut.yaml").read_text())
+    assert (data["libraries"], data["slang"]) == (["cells"], ["--allow-use-before-declare"])
+    (tmp_path / "dut.yaml").write_text(yaml.safe_dump({**data, "unit": str(DESIGNS / "mac-int8.yaml")}))
+    assert names(dut_design(load_dut(tmp_path / "dut.yaml")).module.ordered) == ["top.v", "cell_mul.v"]
 
 
 def test_a_parameter_may_be_a_type(tmp_path: Path) -> None:

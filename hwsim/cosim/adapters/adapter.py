@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -19,6 +20,7 @@ from hwsim.cosim.sources.portbits import PortBit
 from hwsim.cosim.sources.slang import overrides
 
 ADAPTER = "hwsim_adapter"
+CLOCK = re.compile("clk|clock", re.IGNORECASE)
 NAMED = ("first", "last", "context")  # the fields of a beat that the logic may name
 
 HEAD = """// {top} as a stream of beats and a stream of results.
@@ -115,7 +117,8 @@ def _driven(dut: Dut, module: Module, fields: Wiring, logic: ProtocolLogic) -> d
             drivers = [sources.get((port.name, word, place)) for place in range(port.width)]
             if None in drivers:
                 missing = drivers.index(None)
-                raise dut.wrong("ports", f"leave bit {missing} of input {port.name} undriven; see constants")
+                also = "; a second port of its clock stands in clock, as [clk, clk2]" if CLOCK.search(port.name) else ""
+                raise dut.wrong("ports", f"leave bit {missing} of input {port.name} undriven; see constants{also}")
             made[port.name, word] = joined(driver for driver in drivers if driver is not None)
     return made
 

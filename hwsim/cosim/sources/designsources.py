@@ -10,6 +10,7 @@ from typing import TypeVar
 T = TypeVar("T")
 
 SUFFIXES = (".v", ".sv")
+TIMESCALE = "1ns/1ps"  # of files without one of their own, for slang and both simulators
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from hwsim.cosim.sources.designsources import DesignSources
+from hwsim.cosim.sources.slang import EASING
 from hwsim.errors import InputError
 from hwsim.files import contents
 
@@ -18,8 +19,18 @@ COMMENT = re.compile(r"/\*.*?\*/|(?<!\S)//[^\n]*|^[ \t]*#[^\n]*", re.DOTALL | re
 WORD = re.compile(r'(?:"[^"\n]*"|\\.|[^\s"])+')
 VARIABLE = re.compile(r"\$(?:\{(\w+)\}|\((\w+)\)|(\w+))")
 # Of the language, which hwsim has both simulators read as SystemVerilog, and of warnings.
-SAYS_NOTHING = re.compile(r"-(sv|sverilog|g20\d\d(-sv)?|W(all|error|fatal|no-.*|warn-.*))|\+systemverilogext\+.*")
-KNOWN = "a file, -f, -F, -v, -y, -I, -D, +incdir+, +define+, +libext+ or +libdir+"
+# and of the time scale of files without one of their own, which it says too.
+SAYS_NOTHING = re.compile(
+    r"-(sv|sverilog|g20\d\d(-sv)?|W(all|error|fatal|no-.*|warn-.*))|\+systemverilogext\+.*"
+    r"|--?timescale=.*|\+timescale\+.*"
+)
+WITH_VALUE = ("-timescale", "--timescale")  # that say nothing, and the word behind them neither
+# slang's longer names, and Verilator's.
+SHORT = {
+    "--include-directory": "-I", "--isystem": "-I", "--define-macro": "-D", "--libdir": "-y", "--libfile": "-v",
+    "--libext": "-Y",
+}  # fmt: skip
+KNOWN = "a file, -f, -F, -v, -y, -Y, -I, -D, +incdir+, +define+, +libext+, +libdir+ or an option of `slang`"
 
 
 def read_list(path: Path, base: Path) -> DesignSources:
@@ -38,6 +49,7 @@ def read_list(path: Path, base: Path) -> DesignSources:
         defines=tuple(reader.defines),
         libraries=tuple(reader.libraries),
         suffixes=tuple(reader.suffixes),
+        easing=tuple(reader.easing),
     )
 
 
@@ -50,6 +62,7 @@ class _ListReader:
     defines: list[str] = field(default_factory=list)
     libraries: list[Path] = field(default_factory=list)
     suffixes: list[str] = field(default_factory=list)
+    easing: list[str] = field(default_factory=list)
     count: int = 0
 
     def read(self, path: Path, base: Path, above: tuple[Path, ...]) -> None:
@@ -79,6 +92,11 @@ class _ListReader:
         self, word: str, following: Callable[[str], str], where: str, base: Path, inside: tuple[Path, ...]
     ) -> None:
         """Note what one word means, and the name after it where the word asks for one."""
+        name, given, value = word.partition("=")
+        if name in SHORT and given:
+            self._take(SHORT[name], lambda option: value, where, base, inside)
+            return
+        word = SHORT.get(word, word)
         if word in ("-f", "-F"):
             nested = base / following(word)
             if nested.resolve() in inside or len(inside) > MOST_NESTED:
@@ -93,6 +111,12 @@ class _ListReader:
             self.include.append(_check(base / (word[2:] or following(word)), Path.is_dir, "folder", where))
         elif word.startswith("-D"):
             self.defines.append(defined(word[2:] or following(word), where))
+        elif word == "-Y":
+            self.suffixes += [one for one in following(word).split(",") if one]
+        elif word in WITH_VALUE:
+            following(word)
+        elif word in EASING:
+            self.easing.append(word)
         elif word.startswith("+"):
             self._take_plus(word, where, base)
         elif word.startswith("-"):

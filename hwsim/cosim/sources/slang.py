@@ -11,7 +11,7 @@ import pyslang
 from pyslang.ast import Compilation, CompilationFlags, CompilationOptions
 from pyslang.syntax import SyntaxKind, SyntaxTree
 
-from hwsim.cosim.sources.designsources import DesignSources
+from hwsim.cosim.sources.designsources import TIMESCALE, DesignSources
 from hwsim.errors import InputError
 
 AROUND = "hwsim_around"
@@ -197,6 +197,7 @@ def _preprocessor(sources: DesignSources) -> pyslang.parsing.PreprocessorOptions
 def _options(sources: DesignSources, top: str | None, parameters: Mapping[str, int | str]) -> CompilationOptions:
     options = CompilationOptions()
     options.paramOverrides = [f"{name}={value}" for name, value in parameters.items()]
+    options.defaultTimeScale = pyslang.TimeScale.fromString(TIMESCALE)
     # An interface as a port is refused by hwsim, which says what is in it.
     options.flags |= CompilationFlags.AllowTopLevelIfacePorts
     for name in sources.easing:
