@@ -1,6 +1,6 @@
 """Beats a second on every driver, measured side by side in one run.
 
-    python benchmarks/simulation.py [UNIT] [--rounds N]
+    python benchmarks/simulation.py [UNIT] [--rounds N] [--cases N]
 
 Each driver plays full-rate traffic (a beat in every cycle, contexts interleaved); the fastest of some rounds counts,
 because other work on a machine only ever slows one down. cocotb compares every cycle; the bulk driver's answers are
@@ -21,7 +21,6 @@ from rich.table import Table
 
 from hwsim.cases.drawing import Stream
 from hwsim.cases.random_cases import random_cases
-from hwsim.cosim.bench import TOP
 from hwsim.cosim.bulk import BulkUnit, compare
 from hwsim.cosim.design import Play, Suite
 from hwsim.cosim.play import play_simulated
@@ -33,6 +32,7 @@ from hwsim.tb.job import Trace
 
 SEED = 1
 TARGETS = {"bulk": 2_000_000, "bulk, compared": 0, "cocotb on verilator": 40_000, "cocotb on icarus": 1_000}
+ICARUS_PART = 13  # of the cases, one in so many
 BULK_REPEATS = 40  # the same beats again, so that one call takes long enough to time
 
 
@@ -64,15 +64,17 @@ def bulk(play: Play, trace: Trace, design: UnitDesign, library: Path, *, compare
 def cocotb(simulator: str, play: Play, design: UnitDesign, program: list[str]) -> float:
     """Beats a second of a simulator under cocotb, every cycle compared; the simulator's start is not counted."""
     with tempfile.TemporaryDirectory() as folder:
-        (played,) = play_simulated(simulator, program, TOP, design.width, [play], Path(folder), SEED)
+        (played,) = play_simulated(
+            simulator, program, design, [play], Path(folder) / simulator, SEED, design.stuck_after
+        )
     assert (played.outcome.count, played.outcome.results) == (0, play.script.planned)
     return len(play.beats) / played.outcome.seconds
 
 
-def measured(design: UnitDesign, rounds: int) -> dict[str, float]:
+def measured(design: UnitDesign, rounds: int, cases: int) -> dict[str, float]:
     """The best rate of each driver; the drivers take turns, so that all meet the same noise."""
     library = design.library()
-    (long, trace), (short, _) = full_rate(design, 8000), full_rate(design, 600)
+    (long, trace), (short, _) = full_rate(design, cases), full_rate(design, max(cases // ICARUS_PART, 1))
     programs = {
         simulator: command(simulator, design.sources(simulator), trace=False) for simulator in ("verilator", "icarus")
     }
@@ -94,9 +96,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("unit", nargs="?", default="hopper-wgmma-e4m3-f32")
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--cases", type=int, default=8000)
     arguments = parser.parse_args()
     unit = load_unit(arguments.unit)
-    best = measured(unit_design(unit, pipeline(unit)), arguments.rounds)
+    best = measured(unit_design(unit, pipeline(unit)), arguments.rounds, arguments.cases)
     table = Table(
         "driver", "beats/s", "to cocotb on icarus", "aim", title=f"{unit.name}, {unit.instruction.lanes} lanes"
     )

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import fcntl
 import hashlib
+import logging
 import pickle
-from collections.abc import Callable
-from contextlib import ExitStack, suppress
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
@@ -26,6 +28,9 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 DIGEST_BYTES = hashlib.sha256().digest_size
 OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
+# Seconds of compiling after which a process says, once, why nothing else happens.
+NOTICE_AFTER = 3.0
+LOG = logging.getLogger(__name__)
 
 
 def compiled(function: Function) -> Function:
@@ -210,13 +215,38 @@ def _one_at_a_time(
     name = f"{function.__module__}.{function.__qualname__}.lock"
 
     def compile_alone(*signature: Any) -> Any:
-        with global_compiler_lock, ExitStack() as held:
+        with global_compiler_lock, _noticed(), ExitStack() as held:
             with suppress(OSError):  # where there is nowhere to lock, each compiles
                 folder.mkdir(parents=True, exist_ok=True)
                 fcntl.flock(held.enter_context((folder / name).open("a")), fcntl.LOCK_EX)
             return compile_or_load(*signature)
 
     return compile_alone
+
+
+_waiting = threading.Event()
+
+
+@contextmanager
+def _noticed() -> Iterator[None]:
+    """Say that code is compiled, if that takes long. Under Numba's lock: what is compiled within is part of it."""
+    if _waiting.is_set():
+        yield
+        return
+    timer = threading.Timer(NOTICE_AFTER, _notice)
+    timer.daemon = True
+    _waiting.set()
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        _waiting.clear()
+
+
+@cache
+def _notice() -> None:
+    LOG.warning("compiling code for units of this kind; it is kept in %s, and loaded from now on", cache_folder())
 
 
 @cache

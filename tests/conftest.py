@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import logging
 import os
 import shutil
 import signal
@@ -39,6 +40,9 @@ DEMANDED = "HWSIM_TESTS_DEMAND_ALL"
 if os.environ.pop("CI", None) == "true":
     os.environ[DEMANDED] = "1"
 os.environ.pop("BUILD_NUMBER", None)  # by which pytest knows CI too
+
+# How long compiling takes, and so whether it is said, is a matter of the machine.
+logging.getLogger("hwsim.compiled").setLevel(logging.ERROR)
 
 ROOT = Path(__file__).parents[1]
 SILICON = ROOT.parent / "shared" / "silicon"

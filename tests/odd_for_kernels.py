@@ -80,6 +80,14 @@ FOR_KERNELS: dict[str, Mapping] = {
 }  # fmt: skip
 # Windows, by the vectors of their kernels: what stands together is compiled once, or for presets already.
 FOR_VECTORS: dict[str, Mapping] = {
+    # More than 32 lanes; sums in four parts; scales of several blocks in a group, in their order and in another.
+    "lanes-64": odd("e4m3", "f32", window(13), "e8m13", 64, rounding="rz"),
+    "lanes-128-quarters": odd("f16", "f32", window(25), "f32", 128, rounding="rz"),
+    "lanes-100-floor": odd("e5m2", "f32", window(20, "floor"), "f32", 100),
+    "lanes-64-scaled": odd("e4m3", "f32", window(25), "f32", 64, rounding="rz", **mx(32, 16)),
+    "lanes-48-scaled": odd(
+        "e2m1", "f16", window(20), "f32", 24, k=48, order=order(4, [3, 0], [1, 2]), **mx(12, 8),
+    ),
     # 16-bit lanes, finished in binary32, as of ada-mma-e4m3-f32.
     "single": odd("e4m3", "f32", window(13), "e8m13", 16, rounding="rz"),
     "single-bf16": odd("e5m2", "bf16", window(12), "e8m13", 13, rounding="rz"),

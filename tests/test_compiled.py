@@ -16,6 +16,7 @@ from typing import Any, NoReturn
 import numba
 import pytest
 
+from hwsim import compiled
 from hwsim.compiled import _CheckedFiles, code_folder, keep
 from hwsim.sources import PACKAGE as ROOT
 from hwsim.sources import imported_modules, reachable_modules
@@ -163,6 +164,21 @@ def kept(function: Callable[[int], int], folder: Path) -> Any:
     keep(dispatcher, function, folder)
     assert dispatcher(7) == function(7)
     return sum(dispatcher.stats.cache_hits.values())
+
+
+def test_compiling_for_long_is_said_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(compiled, "NOTICE_AFTER", 1e6)
+    with caplog.at_level("WARNING", "hwsim.compiled"):
+        kept(twice, tmp_path / "short")
+        assert not caplog.messages
+        monkeypatch.setattr(compiled, "NOTICE_AFTER", 0)
+        compiled._notice.cache_clear()
+        for name in ("long", "again"):
+            kept(twice, tmp_path / name)
+    (said,) = caplog.messages
+    assert said.startswith("compiling code for units of this kind; it is kept in ")
 
 
 DAMAGES: dict[str, Callable[[bytes], bytes]] = {

@@ -79,9 +79,9 @@ def _finish(
         if lane_bits == 16:
             total = np.float64(sums[j])
         else:
-            total = np.float64(np.uint32(sums[j])) - 2.0 * np.float64(np.uint32(negatives[j]))
-            if parts == 2:
-                total += np.float64(np.uint32(sums[WIDE + j])) - 2.0 * np.float64(np.uint32(negatives[WIDE + j]))
+            total = 0.0
+            for i in range(j, parts * WIDE, WIDE):
+                total += np.float64(np.uint32(sums[i])) - 2.0 * np.float64(np.uint32(negatives[i]))
         if addend:
             scaled = partial[j] * power(-exp)
             kept = np.trunc(scaled)

@@ -52,7 +52,7 @@ TOP_EXP = {8: 100, 16: 16000}
 class VectorLayout(NamedTuple):
     """Bytes of a packed group.
 
-    quads: its products, by fours. parts: sums that it has, 1 or 2, each of as many quads.
+    quads: its products, by fours. parts: sums that it has, each of as many quads.
     """
 
     quads: int

@@ -182,7 +182,6 @@ def late_run(
     a_at, b_at, across = a.packed.ctypes.data, b.packed.ctypes.data, b.special.shape[1]
     exps[:] = np.int32(NO_EXP)
     partial, kept = np.zeros((m, WIDE), np.float64), np.zeros(WIDE, np.float64)
-    no_shifts = np.zeros(WIDE, np.int64)
     words, no_words = np.zeros((2, lanes), np.uint32), np.zeros(lanes, np.uint32)
     one = Lanes(words[0], words[1], np.zeros(lanes, np.int64), no_words, no_words)
     terms = GroupTerms(np.zeros(lanes, np.int64), np.zeros(lanes, np.int64), np.zeros(lanes, np.int64))
@@ -214,9 +213,7 @@ def late_run(
                     of = state.ctypes.data, sums_at, negatives_at, tops_at
                     call(code.finish, (*of, emin, code.numbers, code.target))
                     continue
-                for lane in range(lanes):
-                    one.a[lane] = a.words[i, places[g, lane]]
-                one_by_one(rules, one, terms, g, first, b, places, no_shifts, state, emin, kept[:width])
+                one_by_one(rules, one, terms, g, i, first, a, b, places, state, emin, kept[:width])
                 for j in range(width):
                     state[j] = kept[j]
         for i in range(m):

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from hwsim.compiled import compiled, inlined
 from hwsim.kernels.codes import Floats
+from hwsim.kernels.groupterms import NAN_EXP
 from hwsim.kernels.integers import Int64s, Integer, int32
 from hwsim.kernels.lanes import ZERO_EXP, VectorLayout
 from hwsim.kernels.vector_code import COLUMNS, VECTOR
@@ -34,6 +35,8 @@ class WindowOperand(NamedTuple):
 
 # Of an operand that is not packed.
 NOT_PACKED = np.zeros((0, 0, 0), np.uint8), np.zeros((0, 0), np.uint8)
+# To exponents of factors whose scales are not packed with them.
+NOTHING_ADDED = np.zeros((0, 0))
 
 
 def aligned_bytes(*shape: int) -> Bytes:
@@ -44,25 +47,35 @@ def aligned_bytes(*shape: int) -> Bytes:
     return room[first : first + size].reshape(shape)
 
 
-def pack_rows(words: Words, places: Int64s, layout: VectorLayout, emin: int, shift: int) -> tuple[Bytes, Flags]:
+def pack_rows(
+    words: Words, places: Int64s, layout: VectorLayout, shift: int, emin: int, added: Floats, block: int
+) -> tuple[Bytes, Flags]:
     """Rows of A, words (m, K): (groups, m, bytes), and which groups hold a NaN or an infinity (groups, m).
 
-    places: the index along K of each lane (groups, lanes). emin: what exponents count from. shift: what significands
-    are shifted up by.
+    places: the index along K of each lane (groups, lanes). shift: what significands are shifted up by. emin: what
+    exponents count from. added: exponents of scales, (m, blocks) of `block` products each, NAN_EXP for NaN; block 0:
+    none.
     """
     m, groups = words.shape[0], places.shape[0]
     packed, flags = aligned_bytes(groups, m, layout.a_bytes), np.zeros((groups, m), np.uint8)
     at = layout.a_sig, layout.a_sign
-    _pack_rows(words, places, layout.lane_bits, layout.exp_bits, at, emin, shift, packed, flags)
+    _pack_rows(words, places, layout.lane_bits, layout.exp_bits, at, shift, emin, added, block, packed, flags)
     return packed, flags
 
 
-def pack_columns(words: Words, places: Int64s, layout: VectorLayout, emin: int, shift: int) -> tuple[Bytes, Flags]:
-    """Columns of B, words (K, n): (groups, tiles, bytes), and which groups of columns are special (groups, tiles)."""
+def pack_columns(
+    words: Words, places: Int64s, layout: VectorLayout, shift: int, emin: int, added: Floats, block: int
+) -> tuple[Bytes, Flags]:
+    """Columns of B, words (K, n): (groups, tiles, bytes), and which groups of columns are special (groups, tiles).
+
+    added: (blocks, n).
+    """
     tiles, groups = -(-words.shape[1] // COLUMNS), places.shape[0]
     packed, flags = aligned_bytes(groups, tiles, layout.b_bytes), np.zeros((groups, tiles), np.uint8)
     at = layout.b_sig, layout.b_sign
-    _pack_columns(words, places, layout.quads, layout.lane_bits, layout.exp_bits, at, emin, shift, packed, flags)
+    _pack_columns(
+        words, places, layout.quads, layout.lane_bits, layout.exp_bits, at, shift, emin, added, block, packed, flags
+    )
     return packed, flags
 
 
@@ -81,8 +94,8 @@ ZERO_8, ZERO_16 = ZERO_EXP[8], ZERO_EXP[16]
 
 @compiled
 def _pack_rows(
-    words: Words, places: Int64s, lane_bits: int, exp_bits: int, at: tuple[int, int], emin: int, shift: int,
-    packed: Bytes, flags: Flags,
+    words: Words, places: Int64s, lane_bits: int, exp_bits: int, at: tuple[int, int], shift: int, emin: int,
+    added: Floats, block: int, packed: Bytes, flags: Flags,
 ) -> None:  # fmt: skip
     sig_at, sign_at = at
     lanes, lane_room = places.shape[1], sig_at * 8 // exp_bits
@@ -93,9 +106,11 @@ def _pack_rows(
             narrow, signs = out[sig_at:sign_at].view(np.int16), out[sign_at:].view(np.uint16)
             special = np.uint32(0)
             for lane in range(lane_room):
-                word = words[row, places[g, lane]] if lane < lanes else np.uint32(0)
-                special |= word >> CLASS_SHIFT
-                sig, exp, negative = _fields(word, emin, exp_bits)
+                k = places[g, lane] if lane < lanes else 0
+                word = words[row, k] if lane < lanes else np.uint32(0)
+                scale = int32(added[row, k // block]) if block else int32(0)
+                special |= (word >> CLASS_SHIFT) | np.uint32(scale == NAN_EXP)
+                sig, exp, negative = _fields(word, emin - scale, exp_bits)
                 quad, half, which = lane >> 2, lane & 1, (lane >> 1) & 1
                 if exp_bits == 8:
                     exps8[lane] = exp
@@ -112,8 +127,8 @@ def _pack_rows(
 
 @compiled
 def _pack_columns(
-    words: Words, places: Int64s, quads: int, lane_bits: int, exp_bits: int, at: tuple[int, int], emin: int,
-    shift: int, packed: Bytes, flags: Flags,
+    words: Words, places: Int64s, quads: int, lane_bits: int, exp_bits: int, at: tuple[int, int], shift: int,
+    emin: int, added: Floats, block: int, packed: Bytes, flags: Flags,
 ) -> None:  # fmt: skip
     sig_at, sign_at = at
     lanes, n = places.shape[1], words.shape[1]
@@ -131,8 +146,9 @@ def _pack_columns(
                 for column in range(COLUMNS):
                     j = tile * COLUMNS + column
                     word = words[k, j] if lane < lanes and j < n else np.uint32(0)
-                    special |= word >> CLASS_SHIFT
-                    sig, exp, negative = _fields(word, emin, exp_bits)
+                    scale = int32(added[k // block, j]) if block and j < n else int32(0)
+                    special |= (word >> CLASS_SHIFT) | np.uint32(scale == NAN_EXP)
+                    sig, exp, negative = _fields(word, emin - scale, exp_bits)
                     if exp_bits == 8:
                         exps8[quad * VECTOR + 4 * column + lane % 4] = exp
                     else:

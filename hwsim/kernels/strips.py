@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from hwsim.compiled import Callback, call, compiled
-from hwsim.kernels.chain import ADDED_LATE, PLAIN, ChainNumbers, GroupRules
+from hwsim.kernels.chain import ADDED_LATE, AT_PRODUCTS, PLAIN, ChainNumbers, GroupRules
 from hwsim.kernels.codes import Floats
 from hwsim.kernels.finish import WIDE, Row, addend_exps, all_usual, single_exps
 from hwsim.kernels.floats import RoundingTarget, round_to
@@ -34,7 +34,8 @@ from hwsim.kernels.windows import WITHOUT
 class Packing(NamedTuple):
     """a_bytes, b_bytes: of packed groups. deeper: of `lanes.group`. least: the exponent that packed ones count from.
 
-    mask: of `Single`, where sums are finished in binary32. bounded: no max_exp is beyond what that holds.
+    mask: of `Single`, where sums are finished in binary32. bounded: no max_exp is beyond what that holds. per_lane: as
+    in `Vectors`.
     """
 
     a_bytes: int
@@ -43,6 +44,7 @@ class Packing(NamedTuple):
     least: int
     mask: int
     bounded: bool = False
+    per_lane: bool = False
 
 
 class Addresses(NamedTuple):
@@ -66,17 +68,20 @@ VectorRun = Callable[[Addresses, Packing, GroupRules, Int64s, WindowOperand, Win
 
 @compiled
 def one_by_one(
-    rules: GroupRules, lanes: Lanes, terms: GroupTerms, g: int, first: int, b: WindowOperand, places: Int64s,
-    shifts: Int64s, partial: Row, emin: int, out: Floats,
+    rules: GroupRules, lanes: Lanes, terms: GroupTerms, g: int, i: int, first: int, a: WindowOperand, b: WindowOperand,
+    places: Int64s, partial: Row, emin: int, out: Floats,
 ) -> None:  # fmt: skip
-    """A group of one row, whose words lanes.a has, against columns from `first` on, for special values.
+    """A group of row i against columns from `first` on, for special values.
 
     Results go to `out`. lanes, terms: room.
     """
     for j in range(out.shape[0]):
         for lane in range(rules.window.lanes):
-            lanes.b[lane] = b.words[places[g, lane], first + j]
-            lanes.scales[lane] = NAN_EXP if shifts[j] > NAN_EXP // 2 else shifts[j]
+            k = places[g, lane]
+            lanes.a[lane], lanes.b[lane] = a.words[i, k], b.words[k, first + j]
+            if rules.scales == AT_PRODUCTS:
+                p, q = np.int64(a.scales[i, k // rules.blocks[0]]), np.int64(b.scales[k // rules.blocks[1], first + j])
+                lanes.scales[lane] = NAN_EXP if p == NAN_EXP or q == NAN_EXP else p + q
         odd = group_sum(rules.window, lanes, terms, np.float64(partial[j]), emin, rules.window.addend != WITHOUT)
         out[j] = round_to(odd, rules.result)
 
@@ -123,13 +128,15 @@ def vector_run(single: bool) -> VectorRun:
     ) -> None:  # fmt: skip
         """Every element of a part of a matrix product.
 
-        room: int32[6 * WIDE], where a vector may begin, scratch. Other arguments: as for `chain.run_scalar`; the words
-        of b are (K, n), its scales (blocks, n).
+        room: int32[2 * (parts + 1) * WIDE], where a vector may begin, scratch. Other arguments: as for
+        `chain.run_scalar`; the words of b are (K, n), its scales (blocks, n).
         """
         rule, chain, target = rules.window, rules.chain, rules.register
         scales, blocks = rules.scales, rules.blocks
+        shifted = scales == AT_PRODUCTS and not packing.per_lane
         m, n, count, lanes = values.shape[0], values.shape[1], places.shape[0], rule.lanes
-        exps, tops, sums, negatives = room[:WIDE], room[WIDE : 2 * WIDE], room[2 * WIDE : 4 * WIDE], room[4 * WIDE :]
+        exps, tops, half = room[:WIDE], room[WIDE : 2 * WIDE], WIDE + room.shape[0] // 2
+        sums, negatives = room[2 * WIDE : half], room[half:]
         exps_at, tops_at, sums_at = exps.ctypes.data, tops.ctypes.data, sums.ctypes.data
         negatives_at, a_at, b_at = negatives.ctypes.data, a.packed.ctypes.data, b.packed.ctypes.data
         partial, register = np.zeros((m, WIDE), carrier), np.zeros((0 if chain.kind == PLAIN else m, WIDE), np.float64)
@@ -152,7 +159,7 @@ def vector_run(single: bool) -> VectorRun:
                 finite = True
                 for tile in range(first // COLUMNS, first // COLUMNS + tiles):
                     finite = finite and b.special[g, tile] == 0
-                if scales == 1:
+                if shifted:
                     for j in range(width):
                         of_b[j] = np.int64(b.scales[g * lanes // blocks[1], first + j])
                         finite = finite and of_b[j] != NAN_EXP
@@ -161,7 +168,7 @@ def vector_run(single: bool) -> VectorRun:
                     if restarts:
                         state[:] = 0.0
                     usual = finite and a.special[g, i] == 0
-                    if scales == 1:
+                    if shifted:
                         shift = np.int64(a.scales[i, g * lanes // blocks[0]])
                         usual = usual and shift != NAN_EXP
                         for j in range(WIDE):
@@ -179,9 +186,7 @@ def vector_run(single: bool) -> VectorRun:
                     rows_at = b_group, a_group, exps_at, sums_at, negatives_at, tops_at
                     call(code.sums, (tiles, packing.b_bytes, *rows_at, packing.deeper))
                     if not usual:
-                        for lane in range(lanes):
-                            one.a[lane] = a.words[i, places[g, lane]]
-                        one_by_one(rules, one, terms, g, first, b, places, shifts, state, emin, kept[:width])
+                        one_by_one(rules, one, terms, g, i, first, a, b, places, state, emin, kept[:width])
                         for j in range(width):
                             state[j] = kept[j]
                     elif single and (packing.bounded or all_usual(tops, low, high)):

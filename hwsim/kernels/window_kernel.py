@@ -26,7 +26,7 @@ from hwsim.kernels.groupterms import NAN_EXP
 from hwsim.kernels.integers import Int64s
 from hwsim.kernels.kernel import WORD, Rows
 from hwsim.kernels.order import lane_indices
-from hwsim.kernels.packed import NOT_PACKED, WindowOperand, aligned_bytes, pack_columns, pack_rows
+from hwsim.kernels.packed import NOT_PACKED, NOTHING_ADDED, WindowOperand, aligned_bytes, pack_columns, pack_rows
 from hwsim.kernels.room import room
 from hwsim.kernels.single import NOT_SINGLE, single_of
 from hwsim.kernels.strips import Addresses, Packing, sums_of, vector_run
@@ -81,11 +81,11 @@ class WindowKernel:
     def pack_a(self, codes: Codes, scales: Codes | None) -> WindowOperand:
         """As in `Kernel`."""
         words = words_of(self.unit.operands.a, self.words_a, codes)
-        packed = NOT_PACKED
+        packed, given = NOT_PACKED, self._scales("a", scales, len(codes))
         if self.vectors is not None:
             indices = self.packed_lanes(codes.shape[1])
-            packed = pack_rows(words, indices, self.vectors.layout, self.least[0], self.vectors.shift_a)
-        return WindowOperand(words, *packed, self._scales("a", scales, len(codes)))
+            packed = pack_rows(words, indices, self.vectors.layout, self.vectors.shift_a, *self._exponents("a", given))
+        return WindowOperand(words, *packed, given)
 
     def pack_b(self, codes: Codes, scales: Codes | None) -> WindowOperand:
         """As in `Kernel`."""
@@ -94,8 +94,16 @@ class WindowKernel:
             given = self._scales("b", None if scales is None else scales.T, count)
             return WindowOperand(words_of(fmt, self.words_b, codes.T), *NOT_PACKED, given)
         words, indices = words_of(fmt, self.words_b, codes), self.packed_lanes(codes.shape[0])
-        packed = pack_columns(words, indices, self.vectors.layout, self.least[1], self.vectors.shift_b)
-        return WindowOperand(words, *packed, self._scales("b", scales, count))
+        given = self._scales("b", scales, count)
+        packed = pack_columns(words, indices, self.vectors.layout, self.vectors.shift_b, *self._exponents("b", given))
+        return WindowOperand(words, *packed, given)
+
+    def _exponents(self, side: OperandName, scales: Floats) -> tuple[int, Floats, int]:
+        """What packed exponents count from, and what is added to them for the products of each block of a length."""
+        least = self.least["ab".index(side)]
+        if self.vectors is None or not self.vectors.per_lane or self.unit.scale is None:
+            return least, NOTHING_ADDED, 0
+        return least + exponent_range(self.unit.scale.of(side).format)[0], scales, self.unit.scale.length(side)
 
     def _scales(self, side: OperandName, scales: Codes | None, count: int) -> Floats:
         """Codes as `WindowOperand` has them; ones, which are not looked at, where there are none."""
@@ -126,9 +134,10 @@ class WindowKernel:
     def strips(self, v: Vectors, places: Int64s, a: WindowOperand, b: WindowOperand, values: Floats) -> None:
         """Every element, in vectors; other arguments as of `run_scalar`."""
         single = NOT_SINGLE if self.single is None else self.single
-        packing = Packing(v.layout.a_bytes, v.layout.b_bytes, v.deeper, sum(self.least), single.mask, single.bounded)
-        scratch = aligned_bytes(4 * 6 * WIDE).view(np.int32)
+        least = self._exponents("a", NOTHING_ADDED)[0] + self._exponents("b", NOTHING_ADDED)[0]
+        packing = Packing(v.layout.a_bytes, v.layout.b_bytes, v.deeper, least, single.mask, single.bounded, v.per_lane)
         bits, parts, in_single = v.layout.lane_bits, v.layout.parts, self.single is not None
+        scratch = aligned_bytes(4 * 2 * (parts + 1) * WIDE).view(np.int32)
         sums = sums_of(*v.layout, v.lost)
         finish = finish_of(bits, parts, v.lost, self.rules.result.mode, in_single)
         usual = finish_single_of(bits, single.form, single.target.mode).address if in_single else 0

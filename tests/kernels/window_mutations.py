@@ -136,6 +136,12 @@ def first_scale(kernel: WindowKernel) -> None:
     kernel._scales = wrong  # type: ignore[method-assign]
 
 
+def one_scale_a_group(kernel: WindowKernel) -> None:
+    """The scales of a group's first products are those of all."""
+    assert kernel.vectors is not None and kernel.vectors.per_lane
+    kernel.vectors = kernel.vectors._replace(per_lane=False)
+
+
 def promoted_towards_zero(kernel: WindowKernel) -> None:
     assert kernel.unit.promotion is not None
     kernel.rules = kernel.rules._replace(register=target_of(kernel.unit.promotion.format, "rz"))
@@ -178,7 +184,7 @@ def single_towards_zero(kernel: WindowKernel) -> None:
 
 def one_sum(kernel: WindowKernel) -> None:
     """One sum of what does not fit one."""
-    assert kernel.vectors is not None and kernel.vectors.layout.parts == 2
+    assert kernel.vectors is not None and kernel.vectors.layout.parts > 1
     kernel.vectors = kernel.vectors._replace(layout=kernel.vectors.layout._replace(parts=1))
 
 
