@@ -79,7 +79,7 @@ def _finish(
         if lane_bits == 16:
             total = np.float64(sums[j])
         else:
-            total = 0.0
+            total = np.float64(0.0)
             for i in range(j, parts * WIDE, WIDE):
                 total += np.float64(np.uint32(sums[i])) - 2.0 * np.float64(np.uint32(negatives[i]))
         if addend:
