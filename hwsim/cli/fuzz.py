@@ -50,6 +50,8 @@ def fuzz(
     Of a unit that neither kernels nor C have there are a fortieth of the cases, or 1,000: the model is slow.
     own kernel: what is compiled for this unit alone (some units). C: what `hwsim export-c` writes, compiled.
     clock: the cycle-level model. RTL: in Verilator, every cycle under gaps and back-pressure. Icarus: some units.
+    Some units are put through commands, in small: vectors (made, checked, and checked with one result changed),
+    export-c (its example, compiled), study, qualify, and modes (a unit of two modes, in Verilator).
     What an implementation does not have it must refuse by name; anything that it raises later is a finding.
     Findings are made simpler, in the specification and in the operands, before they are written.
     Exit status 1: something differs.

@@ -24,7 +24,9 @@ from hwsim.fuzz.trial import SIDES, Depth, Side, SideMismatch, Trial
 PROGRESS = "progress.jsonl"
 UNPLAYED = "units that neither kernels nor C have: the model computes a fortieth of their cases, or 1,000"
 # Sides that take long: every so many-th unit is put through them.
-EVERY: dict[Side, int] = {"own kernel": 16, "Icarus": 16}
+EVERY: dict[Side, int] = {
+    "own kernel": 16, "Icarus": 16, "vectors": 16, "export-c": 8, "study": 16, "qualify": 64, "modes": 32,
+}  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,9 @@ from hwsim.formats import FloatFormat
 from hwsim.formats.blocks import reference
 from hwsim.fuzz.formats import FormatDrawer
 from hwsim.spec import Pipeline, Unit, described, pipeline, steps
+from hwsim.spec.fields import worded
 from hwsim.spec.keys import ALIGNED_LOST, LOST, Overflow, Rounding
+from hwsim.spec.modes import ModalUnit
 
 Keys = dict[str, Any]
 ROUNDINGS: tuple[Rounding, ...] = get_args(Rounding)
@@ -24,11 +26,18 @@ METHODS = ("aligned", "aligned", "aligned", "even-odd", "exact", "exact", "seque
 AFTER = ("none", "none", "late", "promotion")  # what comes after a group's sum
 MOST_CONTEXTS = 4
 TRIES = 300  # of a method, and of what comes after it, until a unit breaks no rule
+RARE = 0.2  # the share of units with something of `OUTSIZE`
+OUTSIZE = ("lanes", "groups", "window", "limits", "f64")
+MOST_OUTSIZE_CONTEXTS = 16
+MODE_TRIES = 40
 
 
 @dataclass(frozen=True)
 class Size:
-    """How large units are drawn: lanes, and groups of an instruction, at most. narrow: codes of 8 bits, mostly."""
+    """How large units are drawn: lanes, and groups of an instruction, at most, but for a few that are outsize.
+
+    narrow: codes of 8 bits, mostly, and none is outsize.
+    """
 
     lanes: int = 8
     groups: int = 3
@@ -51,19 +60,26 @@ class DrawnUnit:
 
 def drawn_unit(seed: int, number: int, size: Size | None = None) -> DrawnUnit:
     """Unit `number` of a seed: it depends on these and on the size alone."""
-    stream, refused = Stream(seed, "fuzz", number), Counter[str]()
-    drawer = _UnitDrawer(stream, size or Size())
+    stream, refused, size = Stream(seed, "fuzz", number), Counter[str](), size or Size()
+    drawer = _UnitDrawer(stream, size)
+    # Of a stream of their own, so that other units do not depend on them.
+    rare = Stream(seed, "fuzz outsize", number)
+    outsize = "" if size.narrow or rare.random() >= RARE else rare.choice(OUTSIZE)
     while True:
         # These first, so that each is as frequent as it is meant to be, however many rules go with it.
         method, after = stream.choice(METHODS), stream.choice(AFTER)
         for _ in range(TRIES):
             try:
-                unit = Unit.model_validate({**drawer.keys(method, after), "unit": f"fuzz-{seed}-{number}"})
+                keys = {**drawer.keys(method, after), "unit": f"fuzz-{seed}-{number}"}
+                unit = Unit.model_validate(_enlarged(keys, outsize, rare))
             except (ValidationError, InputError):
                 continue
             support = described(unit)
             if support:
-                return DrawnUnit(unit, drawn_pipeline(unit, stream), seed, number, refused)
+                built = drawn_pipeline(unit, stream)
+                if not size.narrow:
+                    built = _odd_pipeline(unit, built, rare)
+                return DrawnUnit(unit, built, seed, number, refused)
             refused.update(support.lacks[:1])
 
 
@@ -74,6 +90,66 @@ def drawn_pipeline(unit: Unit, stream: Stream) -> Pipeline:
     every, share = steps(unit), stream.random()
     cuts = tuple(step for step in every if stream.random() < share)
     return pipeline(unit, cuts, stream.randint(1, MOST_CONTEXTS))
+
+
+def _odd_pipeline(unit: Unit, built: Pipeline, rare: Stream) -> Pipeline:
+    """A pipeline with many contexts, or a buffer at its input, of some units."""
+    contexts = rare.randint(MOST_CONTEXTS + 1, MOST_OUTSIZE_CONTEXTS) if rare.random() < RARE / 2 else built.contexts
+    return pipeline(unit, built.cuts, contexts, register_ready=rare.random() < RARE)
+
+
+def _enlarged(keys: Keys, outsize: str, rare: Stream) -> Keys:
+    """Keys with something larger than they are usually drawn with. outsize: of `OUTSIZE`, or nothing."""
+    rule, instruction = keys["sum"], keys["instruction"]
+    match outsize:
+        case "lanes":
+            times = rare.choice((8, 16, 32))
+            instruction.pop("order", None)
+            instruction |= {"k": instruction["k"] * times, "lanes": instruction["lanes"] * times}
+            if "scale" in keys:
+                keys["scale"]["a"]["block"][1] *= times
+                keys["scale"]["b"]["block"][0] *= times
+            for part, key in ((keys.get("promotion"), "interval"), (rule.get("subgroup"), "lanes")):
+                if part is not None:
+                    part[key] *= times
+        case "groups":
+            instruction.pop("order", None)
+            instruction["k"] *= rare.randint(2, 16)
+        case "window":
+            for part in (rule, rule.get("combine"), rule.get("subgroup")):
+                if part is not None and "fraction_bits" in part:
+                    part["fraction_bits"] = rare.randint(71, 200)
+        case "limits":
+            wide = rule["method"] in ("aligned", "even-odd") and rare.random() < 0.5
+            rule["max_exp_floor" if wide else "product_limit"] = rare.choice((-1, 1)) * rare.randint(20, 500)
+            if "drop_below" in keys.get("late", {}):
+                keys["late"]["drop_below"] = rare.randint(20, 500)
+        case "f64":
+            parts = (
+                (rule, "format"),
+                (keys["result"], "format"),
+                (keys["operands"], "addend"),
+                (keys.get("late"), "format"),
+            )
+            for part, key in parts:
+                if part is not None and part.get(key, "none") != "none" and rare.random() < 0.7:
+                    part[key] = "f64"
+    return keys
+
+
+def modes_of(drawn: DrawnUnit) -> ModalUnit | None:
+    """A unit with two modes, the factors of a drawn one and others; None where none of some tries makes units."""
+    stream = Stream(drawn.seed, "fuzz modes", drawn.number)
+    formats = FormatDrawer(stream)
+    data = worded(drawn.unit.model_dump(mode="json", exclude_unset=True))
+    own = {side: data["operands"].pop(side) for side in ("a", "b")}
+    for _ in range(MODE_TRIES):
+        other = {side: formats.factor() for side in ("a", "b")}
+        try:
+            return ModalUnit.model_validate({**data, "modes": {"own": own, "other": other}})
+        except (ValidationError, InputError):
+            continue
+    return None
 
 
 class _UnitDrawer:

@@ -43,6 +43,7 @@ class FindingFile(BaseModel):
     unit: Unit
     cuts: tuple[str, ...]
     contexts: Annotated[int, Strict()]
+    register_ready: Annotated[bool, Strict()] = False
     seed: Annotated[int, Strict(), Field(ge=0)] = 1
     cases: Annotated[int, Strict(), Field(ge=1, le=MOST_CASES)] = 1000
     side: str = ""
@@ -63,7 +64,8 @@ def write_finding(path: Path, drawn: DrawnUnit, found: SideMismatch, cases: int)
     """Write what was found of a unit, to try it again with `hwsim fuzz --again FILE`. cases: of the trial."""
     head: dict[str, Any] = {
         "unit": worded(drawn.unit.model_dump(mode="json", exclude_unset=True)), "cuts": list(drawn.pipeline.cuts),
-        "contexts": drawn.pipeline.contexts, "seed": drawn.seed, "cases": cases, "side": found.side, "said": found.said,
+        "contexts": drawn.pipeline.contexts, "register_ready": drawn.pipeline.register_ready, "seed": drawn.seed,
+        "cases": cases, "side": found.side, "said": found.said,
     }  # fmt: skip
     text = str(yaml.safe_dump(head, sort_keys=False, default_flow_style=None, width=110))
     if found.case is not None:
@@ -80,7 +82,7 @@ def load_finding(path: Path) -> KeptFinding:
     file = validated(FindingFile, document)
     described(file.unit).demand()
     try:
-        built = pipeline(file.unit, file.cuts, file.contexts)
+        built = pipeline(file.unit, file.cuts, file.contexts, register_ready=file.register_ready)
     except ValueError as error:
         raise SpecError(f"{document.where(('cuts',))}: {error}") from None
     drawn = DrawnUnit(file.unit, built, file.seed)

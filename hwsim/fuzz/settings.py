@@ -18,6 +18,7 @@ def settings(drawn: DrawnUnit) -> list[Setting]:
     data = drawn.unit.model_dump(mode="json")
     keys = [(path, _label(path, value)) for path, value in _leaves(data) if path not in TEXTS]
     keys += [("pipeline.cuts", _binade(len(drawn.pipeline.cuts))), ("pipeline.contexts", str(drawn.pipeline.contexts))]
+    keys += [("pipeline.register_ready", str(drawn.pipeline.register_ready).lower())]
     return keys
 
 

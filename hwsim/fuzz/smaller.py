@@ -260,7 +260,7 @@ def _asked(drawn: DrawnUnit, side: Side) -> Callable[[Sequence[Case]], np.ndarra
             return of_batches(UnitInMachineCode(unit).codes)
         case "RTL":
             return partial(alone_in_bulk, drawn, Trial(drawn, Depth()).design)
-        case "cases" | "gemm" | "clock" | "Icarus":
+        case "cases" | "gemm" | "clock" | "Icarus" | "vectors" | "export-c" | "study" | "qualify" | "modes":
             return None
         case _:
             assert_never(side)

@@ -16,8 +16,9 @@ from hwsim.cases.batch import Batch
 from hwsim.cases.case import Case, dot
 from hwsim.codewords import objects
 from hwsim.cosim.unitdesign import UnitDesign, unit_design
-from hwsim.errors import ToolMissing
+from hwsim.errors import InputError, ToolMissing
 from hwsim.formats import container_dtype
+from hwsim.fuzz import commands
 from hwsim.fuzz.clanguage import UnitInMachineCode
 from hwsim.fuzz.draw import DrawnUnit
 from hwsim.fuzz.hardware import Codes, RecordedTile, played_in_bulk, played_on_icarus
@@ -32,9 +33,16 @@ from hwsim.rtl import supports as in_rtl
 from hwsim.spec import Support, Unit
 from hwsim.tb.job import SuiteOutcome
 
-# What is compared; `cases` draws the operands.
-Side = Literal["cases", "kernels", "own kernel", "gemm", "C", "clock", "RTL", "Icarus"]
-SIDES: tuple[Side, ...] = ("kernels", "own kernel", "gemm", "C", "clock", "RTL", "Icarus")
+# What is compared; `cases` draws the operands. The last five are what commands do with a unit.
+Side = Literal[
+    "cases", "kernels", "own kernel", "gemm", "C", "clock", "RTL", "Icarus", "vectors", "export-c", "study", "qualify",
+    "modes",
+]  # fmt: skip
+COMMANDS: dict[Side, commands.Ask] = {
+    "vectors": commands.vectors, "export-c": commands.exported, "study": commands.studied,
+    "qualify": commands.qualified, "modes": commands.modal,
+}  # fmt: skip
+SIDES: tuple[Side, ...] = ("kernels", "own kernel", "gemm", "C", "clock", "RTL", "Icarus", *COMMANDS)
 ROWS, COLUMNS = 9, 7  # of a matrix product
 STRIP_ROWS, STRIP_COLUMNS = 24, 150  # of one in strips, the last of them narrower
 LAST_LINES = 3  # of a traceback
@@ -126,7 +134,20 @@ class Trial:
             elif not self._tried(side, partial(self._ask, side, ask)) and self._is_reference(side):
                 # What others are compared with is not there.
                 break
+        for side, command in COMMANDS.items():
+            if side in self.depth.sides:
+                self._tried(side, partial(self._commanded, side, command))
         return self.result
+
+    def _commanded(self, side: Side, command: commands.Ask) -> None:
+        """Ask a command; what it refuses by name is no finding."""
+        try:
+            self.result.found += [SideMismatch(side, said) for said in command(self.drawn)]
+            self.result.cases[side] = 1
+        except ToolMissing:
+            raise
+        except InputError as error:
+            self.result.refused[side] = str(error)
 
     def _ask(self, side: Side, ask: Callable[[], Iterator[SideDifference]]) -> None:
         count = self._count(side)

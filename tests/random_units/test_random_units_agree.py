@@ -15,7 +15,8 @@ from hwsim.cases.batch import batches
 from hwsim.cases.case import beats, dot
 from hwsim.cosim.diagnose import first_difference
 from hwsim.cosim.ports import words_of
-from hwsim.fuzz import campaign, clanguage, trial
+from hwsim.errors import InputError
+from hwsim.fuzz import campaign, clanguage, commands, trial
 from hwsim.fuzz.campaign import FuzzPlan
 from hwsim.fuzz.draw import drawn_unit
 from hwsim.fuzz.findingfile import load_finding, write_finding
@@ -202,6 +203,48 @@ def test_what_raises_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (found.side, found.raised) == ("C", True)
     assert found.said.startswith("IndexError: slice")
     assert "C" not in result.cases and result.cases["gemm"] > 0
+
+
+def commanded(side: Side, number: int = 0) -> trial.TrialResult:
+    return Trial(drawn_unit(1, number, SMALL), Depth(30, frozenset[Side]({side}))).run()
+
+
+def test_what_a_command_gets_wrong_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert not commanded("vectors").found
+    monkeypatch.setattr("hwsim.vectors.check.same", lambda *_: True)
+    (found,) = commanded("vectors").found
+    assert found.said.startswith("with the last bit of result ")
+    right = commands.export_c
+    assert not commanded("export-c").found
+
+    def wrong(*given: Any) -> dict[str, str]:
+        return {name: text.replace("return 0;", "return 3;") for name, text in right(*given).items()}
+
+    monkeypatch.setattr(commands, "export_c", wrong)
+    (found,) = commanded("export-c").found
+    assert found.said.startswith("example, of example.c, ended with 3")
+
+
+def test_what_a_command_refuses_by_name_is_no_finding_and_what_it_raises_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    for error, refused in ((InputError("units.0: wrong"), {"study": "units.0: wrong"}), (KeyError("units"), {})):
+
+        def raises(*_: object, error: Exception = error) -> None:
+            raise error
+
+        monkeypatch.setattr(commands, "load_study", raises)
+        result = commanded("study")
+        assert result.refused == refused and [one.said.partition(" (")[0] for one in result.found] == (
+            [] if refused else ["KeyError: 'units'"]
+        )
+
+
+@pytest.mark.soak
+@pytest.mark.simulator
+@pytest.mark.parametrize("first", range(0, 200, 10))
+def test_every_command_takes_many_units_or_refuses_them_by_name(verilator: None, first: int) -> None:
+    every = dict.fromkeys(trial.COMMANDS, 1)
+    plan = FuzzPlan(10, 100, 2026, None, frozenset(trial.COMMANDS), every=every, first=first)
+    assert [(unit.number, unit.found) for unit in campaign.run(plan, lambda _: None) if unit.found] == []
 
 
 def test_a_run_goes_on_where_it_was_interrupted(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 from random_units.random_unit_files import SMALL
 
-from hwsim.fuzz.draw import drawn_unit
+from hwsim.fuzz.draw import drawn_unit, modes_of
 from hwsim.fuzz.operands import ALL_KINDS, tiled_cases
 from hwsim.fuzz.settings import counted_settings, settings
 from hwsim.model.support import supports
@@ -29,6 +29,18 @@ def test_every_word_of_the_language_is_drawn() -> None:
     assert "modulo" in counts["instruction.order"]
     reasons = sum((one.refused for one in drawn), Counter[str]())
     assert any("without a fraction" in reason for reason in reasons), "no specification was refused by all"
+
+
+def test_some_units_are_outsize_and_some_pipelines_odd() -> None:
+    drawn = [drawn_unit(9, number) for number in range(300)]
+    units, built = [one.unit for one in drawn], [one.pipeline for one in drawn]
+    assert max(unit.instruction.lanes for unit in units) >= 64
+    assert max(unit.instruction.k // unit.instruction.lanes for unit in units) >= 8
+    assert max(getattr(unit.sum, "fraction_bits", 0) for unit in units) > 120
+    assert max(abs(unit.sum.product_limit or 0) for unit in units) > 100
+    assert any("f64" in unit.model_dump_json() for unit in units)
+    assert any(one.register_ready for one in built) and max(one.contexts for one in built) > 8
+    assert sum(modes_of(one) is not None for one in drawn[:20]) > 10
 
 
 def test_small_units_are_small() -> None:

@@ -1,0 +1,105 @@
+"""What users ask of a unit beside its results: vectors and their check, C's example, mutants, a study, modes.
+
+Each is done as the command does it, in small. What is wrong is yielded in words; what a command refuses by name raises
+InputError, and what it raises else is a finding.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from math import lcm
+from pathlib import Path
+from typing import Any
+
+import hwsim
+from hwsim import processes
+from hwsim.c import export_c
+from hwsim.cosim.modaldesign import modal_design
+from hwsim.cosim.run import CosimOptions
+from hwsim.cosim.run import run as cosim
+from hwsim.errors import InputError
+from hwsim.fuzz.clanguage import c_compiler
+from hwsim.fuzz.draw import DrawnUnit, modes_of
+from hwsim.fuzz.operands import least_terms
+from hwsim.leftovers import scratch_folder
+from hwsim.qualify.run import Qualifier
+from hwsim.spec import as_yaml, pipeline
+from hwsim.study.plan import load_study
+from hwsim.study.results import run as study
+from hwsim.vectors.check import check, same
+from hwsim.vectors.make import make
+from hwsim.vectors.plan import Wanted
+from hwsim.vectors.stored import stored
+
+CASES, MUTANTS, MUTANT_SECONDS = 120, 4, 1.0
+Ask = Callable[[DrawnUnit], Iterator[str]]
+
+
+def vectors(drawn: DrawnUnit) -> Iterator[str]:
+    """A set of vectors: its own results pass its check, and with one of them changed it is that one that fails."""
+    with scratch_folder() as folder:
+        known = stored(make(Wanted(drawn.unit, "smoke", drawn.seed, CASES), folder / "set").folder)
+        lines = [known.expected[case].decode().strip() for case in range(known.cases)]
+        right = check(known, lines, "results.hex")
+        if (right.compared, right.wrong) != (known.cases, 0):
+            yield f"of its own {known.cases} results {right.compared} are compared and {right.wrong} wrong"
+        place = drawn.seed % known.cases
+        changed = int(lines[place], 16) ^ 1
+        if not same(drawn.unit, int(lines[place], 16), changed):
+            lines[place] = f"{changed:0{len(lines[place])}x}"
+            found = check(known, lines, "results.hex")
+            if found.wrong != 1 or found.report("hwsim check", str(folder / "set" / "unit.yaml")).passed:
+                yield f"with the last bit of result {place} changed {found.wrong} results are wrong, not 1"
+
+
+def exported(drawn: DrawnUnit) -> Iterator[str]:
+    """The files of `hwsim export-c`, whose example is compiled and returns what hwsim says."""
+    with scratch_folder() as folder:
+        for name, text in export_c(drawn.unit, hwsim.__version__).items():
+            (folder / name).write_text(text, encoding="utf-8")
+        program = str(folder / "example")
+        command = [c_compiler(), "-std=c99", "-O0", "-Wall", "-Wextra", "-Werror", "-o", program]
+        log = folder / "log"
+        for words in ([*command, str(folder / "example.c")], [program]):
+            if status := processes.run(words, log, os.environ, folder):
+                yield f"{Path(words[0]).name}, of example.c, ended with {status}: {log.read_text()[-400:]}"
+                return
+
+
+def qualified(drawn: DrawnUnit) -> Iterator[str]:
+    """What becomes of a few mutants of a unit's circuits."""
+    found = Qualifier(drawn.unit, drawn.pipeline.cuts, drawn.seed, MUTANT_SECONDS).qualify(MUTANTS)
+    if len(found.rows) != min(MUTANTS, found.of):
+        yield f"{len(found.rows)} of {found.of} mutants have a fate, not {MUTANTS}"
+
+
+def studied(drawn: DrawnUnit) -> Iterator[str]:
+    """A study of two lengths: compiled code and definition are compared by it, and every trial has its row."""
+    with scratch_folder() as folder:
+        (folder / "unit.yaml").write_text(as_yaml(drawn.unit), encoding="utf-8")
+        k = lcm(drawn.unit.instruction.k, least_terms(drawn.unit))
+        plan: dict[str, Any] = {
+            "study": "fuzz", "units": ["unit.yaml"], "data": ["normal"], "rows": 3, "columns": 2, "trials": 2,
+            "lengths": [k] if drawn.unit.instruction.chain is None else [k, 3 * k], "seed": drawn.seed,
+        }  # fmt: skip
+        made = load_study(plan, folder)
+        rows = study(made, folder / "results").rows.num_rows
+        if rows != 2 * len(plan["lengths"]):
+            yield f"{rows} rows of {2 * len(plan['lengths'])} trials"
+
+
+def modal(drawn: DrawnUnit) -> Iterator[str]:
+    """A unit of two modes, this unit's factors and others, which change with every beat, in Verilator."""
+    unit = modes_of(drawn)
+    if unit is None:
+        raise InputError("has no modes that make units")
+    built = pipeline(unit, None, drawn.pipeline.contexts, register_ready=drawn.pipeline.register_ready)
+    with scratch_folder() as folder:
+        options = CosimOptions(
+            (modal_design(unit, built),), ("verilator",), drawn.seed, CASES, folder=folder / "cosim", coverage=False
+        )
+        found = cosim(options)
+        if not found.passed:
+            said = [f"{one.suite}: {one.case}: expected {one.expected}, got {one.got}" for one in found.mismatches]
+            yield "; ".join(said[:2] or list(found.notes[:2]) or ["a suite did not pass"])
