@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from hwsim.errors import InputError, ToolMissing
-from hwsim.files import replaced
+from hwsim.files import written
 
 DIGEST = b"hwsim.digest"
 
@@ -26,10 +26,13 @@ def arrow(extra: str = "study") -> Any:
     return pyarrow
 
 
-def write_table(table: Any, path: Path) -> None:
-    """A table as a Parquet file, with a digest of what it holds: the same bytes from the same table."""
+def write_table(table: Any, path: Path, aside: bool = False) -> None:
+    """A table as a Parquet file, with a digest of what it holds: the same bytes from the same table.
+
+    aside: as of `hwsim.files.written`.
+    """
     metadata = {**(table.schema.metadata or {}), DIGEST: _digest(table).encode()}
-    with replaced(path) as file:
+    with written(path, aside) as file:
         arrow().parquet.write_table(
             table.replace_schema_metadata(metadata), file, compression="zstd", version="2.6", store_schema=True
         )

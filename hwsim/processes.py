@@ -7,17 +7,22 @@ import fcntl
 import hashlib
 import math
 import os
+import pickle
+import resource
+import select
 import signal
 import subprocess
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TextIO
+from typing import IO, Any, NoReturn, TextIO, TypeVar
 
 from hwsim.leftovers import ended_with_us
+
+T = TypeVar("T")
 
 
 class Stopped(Exception):
@@ -116,6 +121,79 @@ def _written(watched: Sequence[Path]) -> list[tuple[int, int]]:
     """When the files were written last, and how long they are."""
     states = [path.stat() if path.exists() else None for path in watched]
     return [(state.st_mtime_ns, state.st_size) if state else (0, 0) for state in states]
+
+
+class Spent(Exception):
+    """Raised where work in a process of its own took more than it has. The message says what of."""
+
+
+def bounded(work: Callable[[], T], seconds: int, memory: int, idle: float = 20.0) -> T:
+    """What a function returns or raises, from a fork of this process.
+
+    seconds: of processor time that it has. memory: bytes that it may take. idle: seconds that it may wait.
+    For libraries that no signal interrupts; the result must be what pickle takes. Raises Spent.
+    """
+    ours, theirs = os.pipe()
+    child = os.fork()
+    if child == 0:
+        _work_and_end(work, theirs, seconds, memory)
+    os.close(theirs)
+    try:
+        with ended_with_us(child), os.fdopen(ours, "rb") as answers:
+            answer = _answer(answers, child, idle)
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(child, signal.SIGKILL)
+        _, status = os.waitpid(child, 0)
+    if not answer:
+        if os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGXCPU:
+            raise Spent(f"more than {seconds} s of processor time")
+        raise Spent(f"more than {memory >> 20:,} MiB of memory")
+    returned, found = pickle.loads(answer)
+    if not returned:
+        raise found
+    made: T = found
+    return made
+
+
+def _work_and_end(work: Callable[[], Any], answers: int, seconds: int, memory: int) -> NoReturn:
+    """In the fork: do the work, send what came of it, and end without what this process does at its end."""
+    try:
+        os.setpgid(0, 0)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # what a library says of memory that is not there
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 5))
+        resource.setrlimit(resource.RLIMIT_DATA, (_data() + memory, resource.RLIM_INFINITY))
+        try:
+            answer = (True, work())
+        except MemoryError:
+            os._exit(1)
+        except Exception as error:
+            answer = (False, error)
+        with os.fdopen(answers, "wb") as file:
+            file.write(pickle.dumps(answer))
+    finally:
+        os._exit(0)
+
+
+def _data() -> int:
+    """Bytes of this process's data, as the system bounds them."""
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[5]) * resource.getpagesize()
+
+
+def _answer(answers: IO[bytes], child: int, idle: float) -> bytes:
+    """All that a fork sends; nothing where it ends before. Raises Spent where it waits for something in vain."""
+    before, waited = "", 0.0
+    while not select.select([answers], [], [], POLL)[0]:
+        with contextlib.suppress(OSError):
+            now = Path(f"/proc/{child}/stat").read_text().rpartition(")")[2].split()
+            state, used = now[0], " ".join(now[11:13])
+            waited = waited + POLL if used == before and state != "R" else 0.0
+            before = used
+        if waited > idle:
+            raise Spent(f"more than {idle:.0f} s, waiting for something")
+    return answers.read()
 
 
 def pause(seconds: float) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 from xml.etree.ElementTree import Element, SubElement
 
 from hwsim.campaign.tables import RunTables
-from hwsim.files import replaced
+from hwsim.files import written
 
 Rows = list[dict[str, Any]]
 
@@ -32,7 +32,7 @@ class CampaignJunit:
             for row in sorted(rows, key=lambda row: (row["unit"], row["driver"], row["suite"])):
                 _case(suite, row, told)
         ElementTree.indent(root)
-        with replaced(path) as file:
+        with written(path) as file:
             ElementTree.ElementTree(root).write(file, encoding="utf-8", xml_declaration=True)
 
     def _by_job(self) -> dict[str, Rows]:

@@ -15,7 +15,7 @@ from hwsim.campaign.summary import RunSummary
 from hwsim.campaign.tables import RunTables
 from hwsim.campaign.timeleft import worded_seconds
 from hwsim.campaign.verdict import RunVerdict
-from hwsim.files import replaced
+from hwsim.files import written
 from hwsim.report.html import environment, page_style, policy, read
 from hwsim.words import counted
 
@@ -72,7 +72,7 @@ def trend_bars(runs: Sequence[RunSummary]) -> list[TrendBar]:
 def write_campaign_page(path: Path, page: CampaignPage) -> None:
     """Write the page: one file, which asks nothing of a network."""
     text = campaign_html(page)
-    with replaced(path) as file:
+    with written(path) as file:
         file.write(text.encode())
 
 

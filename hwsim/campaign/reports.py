@@ -13,7 +13,7 @@ from hwsim.campaign.store import CampaignRun, failed_folder
 from hwsim.campaign.summary import RunSummary, summaries
 from hwsim.campaign.tables import RunTables
 from hwsim.campaign.verdict import RunVerdict
-from hwsim.files import replaced, write_texts
+from hwsim.files import written, written_texts
 from hwsim.report.page import write_html
 
 PAGE, JUNIT, COPY = "report.html", "results.xml", "campaign.yaml"
@@ -25,7 +25,7 @@ def write_failed(run: Path, outcome: JobOutcome) -> None:
     texts = {Path(name).name: text for name, text in outcome.files.items()}
     if outcome.breakage is not None:
         texts["why.txt"] = f"{outcome.name}: {outcome.breakage.kind}\n{outcome.breakage.said}\n"
-    write_texts(folder, texts)
+    written_texts(folder, texts)
     if outcome.report is not None:
         write_html(folder / PAGE, outcome.report)
 
@@ -40,7 +40,7 @@ def write_campaign_reports(
     )
     write_campaign_page(run.folder / PAGE, page)
     CampaignJunit(campaign.name, tables).write(run.folder / JUNIT)
-    with replaced(run.folder / COPY) as file:
+    with written(run.folder / COPY) as file:
         file.write(campaign.path.read_bytes())
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -18,6 +17,7 @@ from hwsim.campaign.summary import RunSummary, write_summary
 from hwsim.campaign.tables import EXTRA, RunTables, failures_of, seconds_of
 from hwsim.campaign.timeleft import TimeLeft, expected_costs
 from hwsim.campaign.verdict import JudgedFailure, RunVerdict, VerdictMaker
+from hwsim.files import remove_written
 from hwsim.parquet import arrow
 from hwsim.runners.local import Lost, Runner
 from hwsim.runners.part import Rows, WorkPart
@@ -127,7 +127,7 @@ class CampaignRunner:
     def _finished(self, run: CampaignRun, maker: VerdictMaker) -> CampaignResult:
         """What a run ends with: tables, pages, figures. Jobs are taken by name, whatever order they ended in."""
         tables = RunTables(run.number, run.began)
-        shutil.rmtree(run.folder / FAILED, ignore_errors=True)
+        remove_written(run.folder / FAILED)
         for key, job in sorted(self.plan.jobs.items(), key=lambda item: item[1].name):
             outcome = self.lost.get(key) or run.outcome(key) or _broken(key, job.name, "its outcome cannot be read")
             tables.add(outcome, maker.add(outcome))

@@ -8,7 +8,6 @@
 from __future__ import annotations
 
 import gzip
-import shutil
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,7 +17,7 @@ from pathlib import Path
 
 from hwsim.campaign.outcome import JobOutcome
 from hwsim.errors import InputError
-from hwsim.files import contents, held_alone, replaced
+from hwsim.files import LIST, contents, held_alone, remove_written, written
 
 MARK, LOCK, RUNS, FAILED = "campaign", "lock", "runs", "failed"
 OUTCOMES, BEGAN, SUFFIX = "outcomes", "began", ".json.gz"
@@ -43,7 +42,7 @@ class CampaignFolder:
         self._check()
         self.folder.mkdir(parents=True, exist_ok=True)
         with held_alone(self.folder / LOCK, f"{self.folder}: another campaign runs in this folder; wait for its end"):
-            with replaced(self.folder / MARK) as file:
+            with written(self.folder / MARK) as file:
                 file.write(f"{WORDS}{self.name}\n".encode())
             yield
 
@@ -52,8 +51,9 @@ class CampaignFolder:
             raise InputError(f"{self.folder}: must be a folder, which results are written to; it is a file")
         inside = {path.name for path in self.folder.iterdir()} if self.folder.exists() else set()
         held = held_campaign(self.folder)
-        if inside - {LOCK} and held is None:
-            raise InputError(f"{self.folder}: holds {min(inside)}, which is of no campaign; name a new folder")
+        if inside - {LOCK, LIST} and held is None:
+            other = min(inside - {LOCK, LIST})
+            raise InputError(f"{self.folder}: holds {other}, which is of no campaign; name a new folder")
         if held not in (None, self.name):
             raise InputError(f"{self.folder}: holds runs of campaign {held}, not of {self.name}; name another folder")
 
@@ -77,7 +77,7 @@ class CampaignFolder:
         last = self.last
         for one in runs_in(self.folder):
             if last is not None and one.number < last.number:
-                shutil.rmtree(one.folder / OUTCOMES, ignore_errors=True)
+                remove_written(one.folder / OUTCOMES)
 
 
 class CampaignRun:
@@ -107,12 +107,12 @@ class CampaignRun:
     def begin(self) -> None:
         """Make its folder."""
         (self.folder / OUTCOMES).mkdir(parents=True, exist_ok=True)
-        with replaced(self.folder / BEGAN) as file:
+        with written(self.folder / BEGAN) as file:
             file.write(f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S}\n".encode())
 
     def keep(self, outcome: JobOutcome) -> None:
         """Write what came of a job. Half a file is known by its check sum."""
-        with replaced(self._path(outcome.key)) as file:
+        with written(self._path(outcome.key), aside=True) as file:
             file.write(gzip.compress(outcome.model_dump_json().encode(), LEVEL, mtime=0))
 
     def outcome(self, key: str) -> JobOutcome | None:

@@ -9,7 +9,7 @@ from pydantic import Field, ValidationError
 
 from hwsim.campaign.store import CampaignRun, runs_in
 from hwsim.errors import InputError
-from hwsim.files import contents, replaced
+from hwsim.files import contents, written
 from hwsim.formats.invalid import broken_rule
 from hwsim.report.fit import Text
 from hwsim.report.frozen import Count, Record
@@ -49,7 +49,7 @@ class RunSummary(Record):
 
 def write_summary(folder: Path, summary: RunSummary) -> None:
     """Write the figures of a run into its folder."""
-    with replaced(folder / SUMMARY) as file:
+    with written(folder / SUMMARY) as file:
         file.write(summary.model_dump_json(indent=1).encode() + b"\n")
 
 

@@ -15,6 +15,7 @@ from hwsim.cli.app import app
 from hwsim.cli.output import note, print_table, say
 from hwsim.cli.progress import Progress
 from hwsim.errors import InputError
+from hwsim.files import refuse_strangers
 from hwsim.formats.invalid import shown
 from hwsim.spec import Unit, load_unit, presets
 
@@ -84,6 +85,7 @@ def cases(
     for name in names:
         if names.count(name) > 1:
             raise InputError(f"{name} is asked for by more than one unit; take one, or write a file for each")
+    refuse_strangers(output)
     seed = secrets.randbelow(2**32) if seed is None else seed
     sections = []
     with Progress("designing cases", len(QUESTIONS) * len(wanted)) as bar, ProcessPoolExecutor(WORKERS) as pool:
@@ -135,18 +137,11 @@ def kit(
 
     The GPU machine needs this folder and nvcc, not hwsim. DIR/README.md describes the program and its files.
     """
-    from hwsim.files import replaced
+    from hwsim.files import written_texts
     from hwsim.pages import kit as files
 
     content = files()
-    for name, data in content.items():
-        path = output / name
-        if path.exists() and (not path.is_file() or path.read_bytes() != data):
-            raise InputError(f"{path} is there already and is another; name another folder")
-    for name, data in content.items():
-        if not (output / name).exists():
-            with replaced(output / name) as file:
-                file.write(data)
+    written_texts(output, content)
     (output / "run").chmod(0o755)
     say(f"{output}: {len(content)} files; on the GPU machine: {output / 'run'} CASES RESULTS")
 

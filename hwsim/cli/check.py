@@ -55,8 +55,10 @@ def check(
     `G1/...` to `G11/...` those of coverage groups, `random/...` random ones (`hwsim docs coverage`).
     Exit status: 0 all equal; 1 a wrong result, or fewer than there are cases; 2 a file that cannot be read.
     """
-    from hwsim.report import write_reports
+    from hwsim.report import refuse_reports, write_reports
 
+    if report is not None:
+        refuse_reports(report)
     again = shlex.join(["hwsim", "check", folder, results, *(["--report", str(report)] if report is not None else [])])
     findings = _pipe(results) if folder == "-" else _file(folder, results)
     found = findings.report(again, _unit_argument(findings.unit, folder))
@@ -64,7 +66,6 @@ def check(
         found = found.changed(notes=(*found.notes, PIPED))
     _show(found)
     if report is not None:
-        report.mkdir(parents=True, exist_ok=True)
         write_reports(report, found)
         note(f"report: {report / 'report.html'}")
     if not found.passed:

@@ -12,7 +12,7 @@ from hwsim.cli.app import app
 from hwsim.cli.complete import UnitName
 from hwsim.cli.output import say
 from hwsim.errors import InputError
-from hwsim.files import replaced
+from hwsim.files import written_texts
 from hwsim.spec import load_unit
 
 
@@ -29,30 +29,16 @@ def export_c(
     gcc -std=c99 -O3 -o golden/example golden/example.c && golden/example
 
     One header (C99 and C++, stdint.h alone), a DPI-C wrapper with its SystemVerilog package, an example in each
-    language and a README with the commands. Files of an earlier export are replaced, no others.
+    language and a README with the commands. Files of an earlier export are replaced where
+    they are unchanged, no others.
     """
     # Its templates take a while to load, which the other commands need not wait for.
-    from hwsim.c import MARK, export_c
+    from hwsim.c import export_c
 
     files = export_c(load_unit(unit), hwsim.__version__)
     if output == Path("-"):
         raise InputError("--output must be a folder, not -, the output: there are several files")
-    for name in files:
-        _check_own(output / name, MARK)
-    for name, text in files.items():
-        content = text.encode()
-        # A file that does not change keeps its time, so that nothing is rebuilt for it.
-        if not (output / name).is_file() or (output / name).read_bytes() != content:
-            with replaced(output / name) as file:
-                file.write(content)
+    if output.exists() and not output.is_dir():
+        raise InputError(f"--output must be a folder, not the file {output}")
+    written_texts(output, files)
     say(f"{output}: {', '.join(files)}")
-
-
-def _check_own(path: Path, mark: str) -> None:
-    """Raise ValueError for a file that was not written by an export."""
-    if path.parent.exists() and not path.parent.is_dir():
-        raise InputError(f"--output must be a folder, not the file {path.parent}")
-    if not path.exists():
-        return
-    if not path.is_file() or mark not in path.read_text(encoding="utf-8", errors="replace").partition("\n")[0]:
-        raise InputError(f"{path} is no file of hwsim export-c and stays as it is: move it, or choose another folder")

@@ -17,7 +17,7 @@ from hwsim.cli.output import announce, say
 from hwsim.cli.product import Given, GivenFactor, check, cost, product, write
 from hwsim.cli.progress import Progress
 from hwsim.errors import InputError
-from hwsim.files import replaced
+from hwsim.files import refuse_strangers, written
 from hwsim.model.arrays import definition_of
 from hwsim.quantize import get_rule
 from hwsim.quantize.arrayfiles import StoredArray, are_codes, read
@@ -83,6 +83,7 @@ def gemm(
     for array in (*stored, c, *scales):
         if array is not None and output.exists() and output.samefile(array.path):
             raise InputError(f"--output {output} is where {array.name} is read from: name another file")
+    refuse_strangers(output)
     rules = _rules(specified, stored, quantize, quantize_b)
     of_a = GivenFactor("a", stored[0], scales[0], rules[0])
     given = Given(specified, of_a, GivenFactor("b", stored[1], scales[1], rules[1]), c)
@@ -95,7 +96,7 @@ def gemm(
         demand_disk(output, math.prod(ready.shape) * ready.dtype.itemsize * max(ready.long_words, 1))
         started = time.monotonic()
         try:
-            with replaced(output) as file:
+            with written(output) as file:
                 write(ready, file, bar.advance)
         except OSError as error:
             error.filename = str(output)  # not the scratch file beside it

@@ -6,13 +6,14 @@ import re
 from fractions import Fraction
 
 from hwsim.errors import InputError
+from hwsim.formats.yamlfile import MOST, MOST_DIGITS
 
 Number = Fraction | float
 
 MOST_CHARACTERS = 4_000  # of a number that is typed
 MAX_EXPONENT = 9999  # of a number that is typed: beyond every format, and still a small integer
 
-_DECIMAL = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:e([+-]?\d+))?", re.ASCII | re.IGNORECASE)
+_DECIMAL = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:e([+-]?\d+))?", re.ASCII | re.IGNORECASE)
 _HEX = re.compile(r"([+-]?)0x([0-9a-f]*)(?:\.([0-9a-f]*))?(?:p([+-]?\d+))?", re.ASCII | re.IGNORECASE)
 _RATIO = re.compile(r"[+-]?\d+/\d+", re.ASCII)
 _SPECIAL = re.compile(r"[+-]?(?:nan|inf(?:inity)?)", re.IGNORECASE)
@@ -20,12 +21,18 @@ _SPECIAL = re.compile(r"[+-]?(?:nan|inf(?:inity)?)", re.IGNORECASE)
 
 def code(text: str, what: str = "a code") -> int:
     """A code: decimal, 0x..., 0o... or 0b.... Raises ValueError."""
-    if len(text.strip()) > MOST_CHARACTERS:
-        raise InputError(f"{what} must have at most {MOST_CHARACTERS:,} digits, not {len(text.strip()):,}")
+    typed = text.strip()
+    if len(typed) > MOST_CHARACTERS:
+        raise InputError(f"{what} must have at most {MOST_CHARACTERS:,} digits, not {len(typed):,}")
     try:
-        return int(text.strip(), 0)
+        made = int(typed, 0)
     except ValueError:
-        raise InputError(f"{what} must be an integer such as 56, 0x38 or 0b111000, not {text.strip()!r}") from None
+        made = None
+    if made is None or "_" in typed:
+        raise InputError(f"{what} must be an integer such as 56, 0x38 or 0b111000, not {typed!r}")
+    if abs(made) >= MOST:
+        raise InputError(f"{what} must have at most {MOST_DIGITS:,} digits in decimal; it has more")
+    return made
 
 
 def codes(text: str, what: str) -> list[int]:

@@ -14,6 +14,7 @@ from hwsim.cli.options import Contexts, Cuts
 from hwsim.cli.output import say
 from hwsim.cli.prove_dut import demand_provers, proved_dut
 from hwsim.errors import InputError
+from hwsim.files import refuse_strangers
 from hwsim.spec import load_specified, pipeline
 
 if TYPE_CHECKING:
@@ -63,6 +64,8 @@ def prove(
     claimed, and what the proof takes for granted: `hwsim docs proof`. Exit status 1: a claim is refuted, was not run,
     could not be decided in time, or the solvers disagree.
     """
+    for path in filter(None, (html, report, case)):
+        refuse_strangers(path)
     if dut is not None:
         if unit or cuts is not None or contexts is not None or second or only:
             raise InputError("--dut goes without a unit, --cuts, --contexts, --second-opinion and --only")

@@ -16,7 +16,7 @@ from hwsim.cli.output import print_table, say
 from hwsim.cli.progress import Progress
 from hwsim.cli.qualify_dut import qualify_dut
 from hwsim.errors import InputError, ToolMissing
-from hwsim.files import replaced
+from hwsim.files import refuse_strangers, written
 from hwsim.spec import load_unit, pipeline
 
 if TYPE_CHECKING:
@@ -68,6 +68,8 @@ def qualify(
     """
     if (unit is None) == (dut is None):
         raise InputError("name a unit, or a design of your own with --dut")
+    if report is not None:
+        refuse_strangers(report)
     if dut is not None:
         refuse_of_unit = [name for name, given in (("--cuts", cuts),) if given is not None]
         if refuse_of_unit:
@@ -98,7 +100,7 @@ def _qualify_unit(
         raise InputError(f"{specified.name} could not be read as circuits: {error}") from None
     _tell(found)
     if report is not None:
-        with replaced(report) as file:
+        with written(report) as file:
             file.write(json.dumps(_as_data(found), indent=1).encode() + b"\n")
     if not found.decided:
         raise typer.Exit(1)

@@ -13,7 +13,7 @@ from hwsim.cli.output import say
 from hwsim.cli.progress import Progress
 from hwsim.cli.runs import played
 from hwsim.errors import InputError
-from hwsim.files import replaced
+from hwsim.files import written
 
 if TYPE_CHECKING:
     from hwsim.qualify.dut import DutQualification
@@ -43,7 +43,7 @@ def qualify_dut(
         raise InputError(f"Yosys does not read {design.name}: {error}") from None
     _tell(found)
     if report is not None:
-        with replaced(report) as file:
+        with written(report) as file:
             file.write(json.dumps(_as_data(found), indent=1).encode() + b"\n")
     if least is not None and 100 * found.killed.share < least:
         say(f"fewer than {least:g} % are killed", "red")

@@ -16,7 +16,7 @@ from hwsim.cli.complete import UnitName
 from hwsim.cli.options import Contexts, Cuts
 from hwsim.cli.output import announce, note
 from hwsim.errors import InputError, ToolMissing
-from hwsim.files import replaced
+from hwsim.files import written, written_texts
 from hwsim.spec import load_specified, pipeline
 
 MAX_PERIOD = 1_000_000  # ns
@@ -134,9 +134,11 @@ def rtl(
             beside = project_files(specified, built, style, 2.0 if period is None else period, __version__)
         else:
             beside = bound_checks(specified, built, style)
-    write_text(target, text)
-    for name, content in beside.items():
-        write_text(target.with_name(name), content)
+    if beside:
+        written_texts(target.parent, {target.name: text, **beside})
+    else:
+        with written(target) as file:
+            file.write(text.encode())
     if target.stem != top and not by_modules:
         note(f"the module is {top}; verilator --lint-only wants it in a file named {top}.v")
     also = f"; beside it {', '.join(beside)}" if beside else ""
@@ -160,9 +162,3 @@ def target_file(output: str, name: str, is_folder: bool = False) -> Path:
     if not path.parent.is_dir():
         raise InputError(f"--output must be in a folder that exists, not {output}")
     return path
-
-
-def write_text(target: Path, text: str) -> None:
-    """Write a file atomically: another process sees the old file or the new one."""
-    with replaced(target) as file:
-        file.write(text.encode())

@@ -16,9 +16,10 @@ import typer
 from hwsim.cli.cosim import Simulators
 from hwsim.cli.output import note, print_table, say
 from hwsim.cli.prove import claim_line, conclude
-from hwsim.cli.rtl import need_yosys, target_file, write_text
+from hwsim.cli.rtl import need_yosys, target_file
 from hwsim.cli.runs import played
 from hwsim.errors import InputError, ToolMissing
+from hwsim.files import written
 from hwsim.words import counted
 
 if TYPE_CHECKING:
@@ -77,7 +78,8 @@ def write(designs: Iterable[StreamDesign], output: str, by_modules: bool) -> Non
         if target is None:
             sys.stdout.write(design.verilog)
             continue
-        write_text(target, design.verilog)
+        with written(target) as file:
+            file.write(design.verilog.encode())
         note(f"wrote {target}: latency {design.latency}, a payload each cycle")
 
 
@@ -90,18 +92,18 @@ def cosimulate(
     jobs: Sequence[StreamJob], sim: Simulators, seed: int, words: Sequence[str], folder: Path | None
 ) -> None:
     """Play jobs, print a table, and exit with 1 where something differs. words: the command without its seed."""
-    from hwsim.cosim.folder import results_folder
     from hwsim.cosim.streamrun import run_streams
-    from hwsim.report import write_reports
+    from hwsim.report import refuse_reports, write_reports
 
     need_yosys()
+    if folder is not None:
+        refuse_reports(folder)
     command = shlex.join(["hwsim", *words, "--sim", sim.value, "--seed", str(seed)])
     refused = "a simulator refused the design: this is a defect of hwsim, please report it with the lines above"
     report = played("suites", partial(run_streams, jobs, sim.names, seed, command), refused, MISMATCH)
     show(report)
     if folder is not None:
-        with results_folder(folder) as scratch:
-            write_reports(scratch, report)
+        write_reports(folder, report)
         say(f"report: {folder / 'report.html'}; JSON: {folder / 'results.json'}; JUnit XML: {folder / 'results.xml'}")
     if not report.passed:
         raise typer.Exit(MISMATCH)

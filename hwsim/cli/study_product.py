@@ -11,7 +11,7 @@ import numpy as np
 from hwsim.cli.output import say
 from hwsim.cli.study_arguments import as_scaling
 from hwsim.errors import InputError, InputTypeError
-from hwsim.files import replaced
+from hwsim.files import written
 from hwsim.quantize.arrayfiles import NUMBERS, numbers, read
 
 PAGE = "error.html"
@@ -35,7 +35,7 @@ def write_product_errors(a: str, b: str, units: Sequence[str], scalings: Sequenc
         say(str(one))
     if folder is not None:
         body = "".join(one._repr_html_() for one in found)
-        with replaced(folder / PAGE) as file:
+        with written(folder / PAGE) as file:
             file.write(f"{HEAD}<title>Errors of a product</title>{STYLE}<h1>Errors of a product</h1>{body}".encode())
         say(f"{folder / PAGE}: the same, drawn")
 

@@ -19,7 +19,7 @@ from hwsim.cli.output import print_table, say
 from hwsim.cli.progress import Progress
 from hwsim.cli.rtl import need_yosys
 from hwsim.errors import InputError
-from hwsim.files import replaced
+from hwsim.files import refuse_strangers, written
 from hwsim.spec import Pipeline, Specified, load_specified, pipeline
 
 if TYPE_CHECKING:
@@ -93,6 +93,8 @@ def synth(
     _demand(flows, [unit for unit, _ in built])
     from hwsim.rtl.synthesis import CONDITIONS, FlowFailed
 
+    if report is not None:
+        refuse_strangers(report)
     rows: list[dict[str, Any]] = []
     with interruptible(), Progress("synthesis") as bar:
         for at, (unit, pipe) in enumerate(built):
@@ -105,7 +107,7 @@ def synth(
     if Flow.CELLS in flows:
         say(CONDITIONS)
     if report is not None:
-        with replaced(report) as file:
+        with written(report) as file:
             file.write(json.dumps({"conditions": CONDITIONS, "units": rows}, indent=1).encode())
 
 

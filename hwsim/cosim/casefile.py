@@ -13,7 +13,7 @@ from hwsim.cosim.design import DotDesign
 from hwsim.cosim.dutdesign import DutDesign
 from hwsim.cosim.suites import expected_codes, fill
 from hwsim.cosim.traffic import tag
-from hwsim.files import replaced
+from hwsim.files import written
 from hwsim.formats import Format
 from hwsim.formats.invalid import validated
 from hwsim.formats.yamlfile import SpecError, read
@@ -101,7 +101,7 @@ def write_case(folder: Path, design: DutDesign, case: Case, got: int | None) -> 
 
 def write_unit_case(path: Path, unit: Unit, case: Case, expected: int, got: int | None) -> None:
     """Write a case of a unit, to play again with `hwsim cosim UNIT --case FILE`. expected, got: codes of results."""
-    with replaced(path) as file:
+    with written(path) as file:
         file.write(HexDumper.dump(_data(unit, case, expected, got)).encode())
 
 

@@ -22,7 +22,6 @@ from hwsim.cosim.casefile import load_case
 from hwsim.cosim.coverage import UnitCoverage, design_coverage
 from hwsim.cosim.design import Design, DotDesign, Play, Played, Suite
 from hwsim.cosim.dutdesign import DutDesign
-from hwsim.cosim.folder import results_folder
 from hwsim.cosim.minimal import Minimized, Minimizer
 from hwsim.cosim.modaldesign import ModalDesign
 from hwsim.cosim.modalsuites import ModalPlanner
@@ -39,7 +38,8 @@ from hwsim.cosim.unitdesign import UnitDesign
 from hwsim.cosim.waived import AppliedWaivers
 from hwsim.cosim.waves import WAVEFORM
 from hwsim.errors import InputError
-from hwsim.report import LeftOut, Mismatch, Row, RunReport, WaivedDifference, write_reports
+from hwsim.files import written_folder
+from hwsim.report import NAMES, LeftOut, Mismatch, Row, RunReport, WaivedDifference, write_reports
 from hwsim.spec import Specified, as_yaml
 
 WORKERS = 2
@@ -140,7 +140,7 @@ def run(options: CosimOptions, watcher: Watcher | None = None) -> RunReport:
     """
     started = time.monotonic()
     check(options)
-    with results_folder(options.folder) as folder:
+    with written_folder(options.folder, "cosim", last=NAMES[-1]) as folder:
         report = carried_out(options, folder, watcher or Silence(), started)
         write_reports(folder, report)
     return report

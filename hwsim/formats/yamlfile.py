@@ -15,6 +15,7 @@ Location = tuple[str | int, ...]
 
 # Of files that people write; what is larger is a mistake, or made to do harm.
 MOST_BYTES, MOST_VALUES, MOST_DEPTH, MOST_DIGITS = 1 << 22, 100_000, 50, 4_000
+MOST = 10**MOST_DIGITS  # of an integer, however it is written: what is larger, Python itself does not print
 
 
 class SpecError(InputError):
@@ -22,6 +23,7 @@ class SpecError(InputError):
 
 
 SHALLOW = 4_000  # characters, which cannot be nested too deep for a processor's stack
+WORDED = 50_000  # characters that PyYAML itself reads in a second, for its words of an error
 UNWRITABLE = re.compile("[\0\ud800-\udfff]")  # what no file name and no UTF-8 text can hold
 
 
@@ -92,20 +94,27 @@ def _compose(text: str) -> yaml.Node | None:
     if yaml.__with_libyaml__:
         try:
             if len(text) > SHALLOW:
-                _check_depth(text)
+                _check_size(text)
             return yaml.compose(text, Loader=yaml.CSafeLoader)
         except (yaml.YAMLError, UnicodeError):
-            pass
+            if len(text) > WORDED:
+                raise
     return yaml.compose(text, Loader=yaml.SafeLoader)
 
 
-def _check_depth(text: str) -> None:
-    """Raise RecursionError where a document is too deep for libyaml, which composes it on the processor's stack."""
-    depth = 0
+def _check_size(text: str) -> None:
+    """Raise RecursionError where a document is too deep for libyaml, which composes it on the processor's stack.
+
+    Raises yaml.YAMLError for one with more keys and values than files may have.
+    """
+    depth = nodes = 0
     for event in yaml.parse(text, Loader=yaml.CSafeLoader):
         depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        nodes += isinstance(event, yaml.NodeEvent)
         if depth > MOST_DEPTH + 1:
             raise RecursionError
+        if nodes > 2 * MOST_VALUES + 2:
+            raise yaml.MarkedYAMLError(problem=f"more than {MOST_VALUES:,} values", problem_mark=event.start_mark)
 
 
 def _build(
@@ -143,9 +152,13 @@ def _build(
         made = constructor.construct_object(node)
         if isinstance(made, str) and UNWRITABLE.search(made):
             raise ValueError("must not hold NUL or half a surrogate pair")
+        if isinstance(made, int) and abs(made) >= MOST:
+            raise ValueError(f"must have at most {MOST_DIGITS:,} digits")
         return made
     except yaml.constructor.ConstructorError as error:
         problem = error.problem or "cannot be read"
+    except OverflowError:  # a float in pieces of sixty
+        problem = "must be a number that a float can hold"
     except (ValueError, LookupError, AttributeError) as error:  # a date that is none, !!bool and !!timestamp of a word
         problem = str(error) if isinstance(error, ValueError) else f"{node.value!r} is no {node.tag.rpartition(':')[2]}"
     raise SpecError(f"{path}:{line}: {_dotted(at)}: {problem}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import json
+import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
@@ -13,7 +14,7 @@ from typing import Any
 import hwsim
 from hwsim.cases.batch import batches
 from hwsim.errors import InputError
-from hwsim.files import bounded_lines, replaced
+from hwsim.files import bounded_lines
 from hwsim.fuzz.draw import DrawnUnit, Size, drawn_unit
 from hwsim.fuzz.findingfile import KeptFinding, write_finding
 from hwsim.fuzz.operands import TiledCases
@@ -155,20 +156,19 @@ def _done(plan: FuzzPlan, path: Path) -> dict[int, FuzzedUnit]:
         return {}
     with path.open(encoding="utf-8", errors="replace") as file:
         lines = list(bounded_lines(file, str(path)))
-    if lines and not lines[-1].endswith("\n"):  # the run ended while it wrote
-        lines.pop()
-        with replaced(path) as rewritten:
-            rewritten.write("".join(lines).encode())
-    if not lines:
-        path.unlink()
+    half = lines.pop() if lines and not lines[-1].endswith("\n") else ""  # the run ended while it wrote
+    if not lines and f"{json.dumps(plan.header)}\n".startswith(half):
+        os.truncate(path, 0)
         return {}
     try:
         header, *units = map(json.loads, lines)
         found = {one["number"]: FuzzedUnit(**one) for one in units}
-    except (ValueError, TypeError, KeyError):
+    except (ValueError, TypeError, KeyError, RecursionError):
         raise InputError(f"{path} is not the progress of hwsim fuzz; name another folder") from None
     if header != plan.header:
         raise InputError(f"{path} is of another seed, number of cases or version; name another folder")
+    if half:
+        os.truncate(path, path.read_bytes().rfind(b"\n") + 1)
     return found
 
 
@@ -178,7 +178,7 @@ def _keep(plan: FuzzPlan, unit: FuzzedUnit) -> None:
         return
     plan.folder.mkdir(parents=True, exist_ok=True)
     path = plan.folder / PROGRESS
-    text = "" if path.exists() else json.dumps(plan.header) + "\n"
+    text = "" if path.exists() and path.stat().st_size else json.dumps(plan.header) + "\n"
     with path.open("a", encoding="utf-8") as file:
         file.write(f"{text}{json.dumps(asdict(unit))}\n")
 

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, Strict
 from hwsim.cases.case import Case, block_lengths
 from hwsim.cosim.casefile import Codes, HexDumper
 from hwsim.errors import InputError
-from hwsim.files import replaced
+from hwsim.files import written
 from hwsim.formats import Format
 from hwsim.formats.codes import codes_of
 from hwsim.formats.invalid import validated
@@ -72,7 +72,7 @@ def write_finding(path: Path, drawn: DrawnUnit, found: SideMismatch, cases: int)
         case = found.case
         codes = {key: list(getattr(case, key)) for key in ("a", "b", "scale_a", "scale_b") if getattr(case, key)}
         text += HexDumper.dump({"case": {**codes, "c": case.c}, "expected": found.expected, "got": found.got})
-    with replaced(path) as file:
+    with written(path) as file:
         file.write(text.encode())
 
 

@@ -101,7 +101,6 @@ def counterexample(
     unit, case = design.unit, shrunk.case
     again, notes = "", [f"the case is the simplest of {counted(shrunk.tried, 'case')} tried"]
     if path is not None:
-        path.parent.mkdir(parents=True, exist_ok=True)
         write_unit_case(path, unit, case, shrunk.expected, shrunk.got)
         again = shlex.join(["hwsim", "cosim", *design.words, "--case", str(path)])
         notes.append(_played(design, shrunk, path))

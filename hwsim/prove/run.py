@@ -209,7 +209,6 @@ def _drawn(unit: Unit, found: WrongCase, called: str, path: Path | None) -> Mism
     with AMARANTH:
         difference = first_difference(unit, found.case)
     if path is not None:
-        path.parent.mkdir(parents=True, exist_ok=True)
         write_unit_case(path, unit, found.case, found.expected, found.got)
     return wrong_result(
         unit, found.case, found.expected, found.got, suite=found.claim, driver="proof",

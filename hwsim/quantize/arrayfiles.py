@@ -5,11 +5,14 @@ from __future__ import annotations
 import difflib
 import io
 import json
+import lzma
 import math
 import re
+import struct
 import tokenize
 import zipfile
 import zlib
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any, NamedTuple
@@ -35,6 +38,8 @@ UNREADABLE = (
     OSError,
     tokenize.TokenError,
     zlib.error,
+    lzma.LZMAError,
+    struct.error,
     zipfile.BadZipFile,
 )
 PART = 1 << 22  # bytes that are converted at a time
@@ -161,7 +166,13 @@ def _archive(path: Path, data: bytes | None = None) -> zipfile.ZipFile:
 
 def _array(archive: zipfile.ZipFile, path: Path, member: str | None) -> NDArray[Any]:
     """The array of that name, read whole; the only one of the file without a name."""
-    entries = {entry.removesuffix(".npy"): entry for entry in archive.namelist()}
+    listed = archive.namelist()
+    entries = {entry.removesuffix(".npy"): entry for entry in listed}
+    if len(entries) < len(listed):
+        twice = next(
+            name for name, count in Counter(entry.removesuffix(".npy") for entry in listed).items() if count > 1
+        )
+        raise InputError(f"{path}: holds {twice!r} more than once")
     chosen = _chosen(path, list(entries), member)
     try:
         entry = archive.getinfo(entries[chosen])

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from hwsim.report.record import LeftOut, Row, RunReport
     from hwsim.report.results import json_schema, read_json, write_json
     from hwsim.report.text import all_fault_lines, failure_lines, mismatch_lines
-    from hwsim.report.writing import NAMES, write_reports
+    from hwsim.report.writing import NAMES, refuse_reports, write_reports
 
 # Where the names are that this package has. They are imported when they are asked for: `import hwsim`, which has
 # `explain` from a module here, does not wait for what writes reports.
@@ -25,7 +25,7 @@ _MODULES = {
     "record": ("LeftOut", "Row", "RunReport"),
     "results": ("json_schema", "read_json", "write_json"),
     "text": ("all_fault_lines", "failure_lines", "mismatch_lines"),
-    "writing": ("NAMES", "write_reports"),
+    "writing": ("NAMES", "refuse_reports", "write_reports"),
 }
 
 
@@ -59,6 +59,7 @@ __all__ = [
     "json_schema",
     "mismatch_lines",
     "read_json",
+    "refuse_reports",
     "write_html",
     "write_json",
     "write_junit",

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from xml.etree.ElementTree import Element, SubElement
 
-from hwsim.files import replaced
+from hwsim.files import written
 from hwsim.report.record import LeftOut, Row, RunReport
 from hwsim.report.text import all_fault_lines, failure_lines, kinds_lines
 from hwsim.words import counted
@@ -47,7 +47,7 @@ def write_junit(path: Path, report: RunReport) -> None:
         if any((one.unit, one.driver) == (unit, driver) for one in report.minimal):
             SubElement(suite, "system-out").text = "\n".join(kinds_lines(report.kinds))
     ElementTree.indent(root)
-    with replaced(path) as file:
+    with written(path) as file:
         ElementTree.ElementTree(root).write(file, encoding="utf-8", xml_declaration=True)
 
 

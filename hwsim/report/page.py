@@ -13,7 +13,7 @@ from jinja2 import Environment, Template
 from markupsafe import Markup
 
 from hwsim.cases.bins.meanings import case_meaning
-from hwsim.files import replaced
+from hwsim.files import written
 from hwsim.report.bins import STATES, CountedBin, CoverageGroup
 from hwsim.report.drawing import coverage_bar, pair_table, window_drawing
 from hwsim.report.html import TEMPLATES, environment, page_style, policy, read
@@ -26,7 +26,7 @@ FEW = 60  # names that are listed without being folded
 
 def write_html(path: Path, report: RunReport) -> None:
     """A report as one HTML page."""
-    with replaced(path) as file:
+    with written(path) as file:
         file.write(html(report).encode())
 
 

@@ -11,7 +11,7 @@ from jinja2 import Template
 from markupsafe import Markup
 from pydantic import Field
 
-from hwsim.files import replaced
+from hwsim.files import written
 from hwsim.report.differences import Mismatch
 from hwsim.report.fit import Text
 from hwsim.report.frozen import Count, Record
@@ -98,7 +98,7 @@ class ProofReport(Record):
 
 def write_proof_json(path: Path, report: ProofReport) -> None:
     """A proof as JSON."""
-    with replaced(path) as file:
+    with written(path) as file:
         data = {"schema": SCHEMA, **report.model_dump(mode="json")}
         file.write(json.dumps(data, indent=1).encode() + b"\n")
 
@@ -107,7 +107,7 @@ def write_proof_html(path: Path, report: ProofReport) -> None:
     """A proof as one page, which asks nothing of a network."""
     style, script = page_style(), read("copy.js")
     page = _page().render(report=report, style=Markup(style), script=Markup(script), policy=policy(style, script))
-    with replaced(path) as file:
+    with written(path) as file:
         file.write(page.encode())
 
 

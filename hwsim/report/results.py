@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from hwsim.errors import InputError
-from hwsim.files import contents, replaced
+from hwsim.files import contents, written
 from hwsim.formats.invalid import broken_rule, shown
 from hwsim.report.record import SCHEMA, RunReport
 
@@ -17,7 +17,7 @@ from hwsim.report.record import SCHEMA, RunReport
 def write_json(path: Path, report: RunReport) -> None:
     """A report as JSON: `schema`, a `summary` of figures, and the report's own keys."""
     data = {"schema": SCHEMA, "summary": report.summary(), **report.model_dump(mode="json")}
-    with replaced(path) as file:
+    with written(path) as file:
         file.write(json.dumps(data, indent=1, allow_nan=False).encode() + b"\n")
 
 

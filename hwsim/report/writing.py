@@ -4,12 +4,19 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from hwsim.files import refuse_strangers
 from hwsim.report.junit import write_junit
 from hwsim.report.page import write_html
 from hwsim.report.record import RunReport
 from hwsim.report.results import write_json
 
 NAMES = ("results.xml", "results.json", "report.html")
+
+
+def refuse_reports(folder: Path) -> None:
+    """Raise InputError, before the work, where `write_reports` would find something else in the way."""
+    for name in NAMES:
+        refuse_strangers(folder / name)
 
 
 def write_reports(folder: Path, report: RunReport) -> None:

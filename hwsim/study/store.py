@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from hwsim.errors import InputError
-from hwsim.files import held_alone, replaced
+from hwsim.files import LIST, held_alone, refuse_changed, refuse_strangers, remove_if_written, remove_written, written
 from hwsim.parquet import arrow, read_table, write_table
 
 PARTS, IDENTITY, LOCK = ".parts", "study", "lock"
 RESULTS, SUMMARY, STUDY = "results.parquet", "summary.parquet", "study.yaml"
 # What a study's folder holds; `report.html` and `figures` are drawn from the results.
-OURS = {PARTS, RESULTS, SUMMARY, STUDY, "report.html", "figures"}
+MADE, FIGURES = (RESULTS, SUMMARY, STUDY, "report.html"), "figures"
+OURS = {PARTS, *MADE, FIGURES}
 METADATA = b"hwsim.study"
 BY = " by "  # between the identity of a study and that of the code
 
@@ -51,21 +51,28 @@ class Store:
         with held_alone(self.parts / LOCK, f"{self.folder}: another process is writing a study's results here"):
             if self._held() not in (None, self.identity):
                 self.clear()
-            with replaced(self.parts / IDENTITY) as file:
+            with written(self.parts / IDENTITY) as file:
                 file.write(self.identity.encode())
             try:
                 yield
             except InputError:
                 if not any(self.parts.glob("*.parquet")):  # nothing to go on from
-                    shutil.rmtree(self.parts)
+                    self._drop_parts()
                 raise
             if self.finished:
-                shutil.rmtree(self.parts)
+                self._drop_parts()
+
+    def _drop_parts(self) -> None:
+        """Remove what hwsim wrote among the parts, and their folder where nothing else is in it."""
+        lock = self.parts / LOCK
+        if lock.is_file() and not lock.stat().st_size:
+            lock.unlink()
+        remove_written(self.parts)
 
     def _check(self, overwrite: bool) -> None:
         if self.folder.exists() and not self.folder.is_dir():
             raise InputError(f"{self.folder}: must be a folder, which results are written to; it is a file")
-        inside = set(os.listdir(self.folder)) if self.folder.exists() else set()
+        inside = set(os.listdir(self.folder)) - {LIST} if self.folder.exists() else set()
         held, damaged = self._held(), not is_readable(self.folder / RESULTS)
         if inside - OURS or (inside and held is None and not damaged):
             other = sorted(inside - OURS) or sorted(inside)
@@ -73,13 +80,16 @@ class Store:
                 f"{self.folder}: holds {', '.join(other[:3])}{', ...' if len(other) > 3 else ''}, which are no study's "
                 "results; name a new folder"
             )
-        if (damaged or held not in (None, self.identity)) and not overwrite:
+        if damaged:
+            raise InputError(f"{self.folder / RESULTS}: is damaged, or was changed; move it, or name another folder")
+        if held not in (None, self.identity) and not overwrite:
             holds = "the results of another study, or of this one before it was changed"
-            if damaged:
-                holds = f"{RESULTS}, which is damaged"
-            elif held is not None and held.partition(BY)[0] == self.identity.partition(BY)[0]:
+            if held is not None and held.partition(BY)[0] == self.identity.partition(BY)[0]:
                 holds = "results of this study that other code of hwsim made"
             raise InputError(f"{self.folder}: holds {holds}; name another folder, or give --overwrite")
+        for name in MADE:
+            refuse_strangers(self.folder / name)
+        refuse_changed(self.folder / FIGURES)
 
     def _held(self) -> str | None:
         """The identity of what the folder holds; None where it holds nothing that says so."""
@@ -92,11 +102,11 @@ class Store:
 
     def clear(self) -> None:
         """Remove results, and what was made of them; figures too."""
-        for name in (RESULTS, SUMMARY, STUDY, "report.html"):
-            (self.folder / name).unlink(missing_ok=True)
-        shutil.rmtree(self.folder / "figures", ignore_errors=True)
+        for name in MADE:
+            remove_if_written(self.folder / name)
+        remove_written(self.folder / FIGURES)
         for part in self.parts.glob("*.parquet"):
-            part.unlink()
+            remove_if_written(part)
 
     @property
     def finished(self) -> bool:
@@ -112,7 +122,7 @@ class Store:
 
     def keep(self, key: str, rows: Sequence[Mapping[str, Any]]) -> None:
         """Write the rows of a task."""
-        write_table(table_of(rows), self.parts / f"{key}.parquet")
+        write_table(table_of(rows), self.parts / f"{key}.parquet", aside=True)
 
     def finish(self, results: Any, summary: Any, study: str) -> None:
         """Write what a study ends with, the results last: they say that the study has ended."""
@@ -121,7 +131,7 @@ class Store:
 
     def complete(self, summary: Any, study: str) -> None:
         """Write what follows from the results."""
-        with replaced(self.folder / STUDY) as file:
+        with written(self.folder / STUDY) as file:
             file.write(study.encode())
         write_table(summary, self.folder / SUMMARY)
 

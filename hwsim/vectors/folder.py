@@ -5,18 +5,18 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-import shutil
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO
 
 from hwsim.errors import InputError
-from hwsim.files import held_alone, naming, replaced
+from hwsim.files import WrittenFolder, held_alone, naming, replaced
 
 MANIFEST = "manifest.yaml"
 PROGRESS = "progress.json"
-LOCK = ".lock"
+LOCK = ".lock"  # held by the run that writes; the names of its files
+MARK = "Files of an interrupted `hwsim vectors`, which goes on or removes them:\n"
 STEP = 1 << 22  # bytes that are read at a time
 
 
@@ -30,8 +30,8 @@ class Growing:
     """
 
     def __init__(self, target: Path, key: Mapping[str, Any]):
-        self.target = target.resolve()
-        _refuse_strangers(self.target)
+        self._place = WrittenFolder(target, "vectors")
+        self.target = self._place.place
         self.target.parent.mkdir(parents=True, exist_ok=True)
         self.folder = self.target.with_name(f".{self.target.name}.part")
         self.key = json.loads(json.dumps(key))
@@ -42,7 +42,7 @@ class Growing:
 
     def __enter__(self) -> Growing:
         with naming(self.target, self.folder):
-            self.folder.mkdir(exist_ok=True)
+            self._begin()
             self._held.enter_context(held_alone(self.folder / LOCK, f"another run is writing {self.target}"))
         self.state = self._noted()
         return self
@@ -55,6 +55,16 @@ class Growing:
                 file.close()
         self._held.close()
 
+    def _begin(self) -> None:
+        """Make the folder in which files grow. Raises InputError for one that hwsim did not make."""
+        lock = self.folder / LOCK
+        try:
+            self.folder.mkdir()
+            lock.write_text(MARK, encoding="utf-8")
+        except FileExistsError:
+            if self.folder.is_symlink() or not lock.is_file() or not lock.read_bytes().startswith(MARK.encode()):
+                raise InputError(f"{self.folder} is there already, and hwsim did not write it; move it") from None
+
     def _noted(self) -> dict[str, Any] | None:
         """What an interrupted run of the same noted, if its files are as it left them; else an empty folder."""
         with contextlib.suppress(OSError, ValueError, KeyError, TypeError, RecursionError):
@@ -65,10 +75,28 @@ class Growing:
                 for name, size in sizes.items():
                     self._resume(name, size)
                 return found
-        for path in self.folder.iterdir():
-            if path.name != LOCK:
-                shutil.rmtree(path) if path.is_dir() else path.unlink()
+        self._clear()
         return None
+
+    def _clear(self) -> None:
+        """Remove what an interrupted run has written."""
+        for name in self._claimed():
+            (self.folder / name).unlink(missing_ok=True)
+            with contextlib.suppress(OSError):
+                (self.folder / name).parent.rmdir()
+
+    def _claimed(self) -> list[str]:
+        """The names of all files that were written here."""
+        return (self.folder / LOCK).read_text(encoding="utf-8").removeprefix(MARK).splitlines()
+
+    def _claim(self, name: str) -> None:
+        """Write down, before a file is written, that it is ours: what is not is never replaced or removed."""
+        if name in self._claimed():
+            return
+        if (self.folder / name).exists() or (self.folder / name).is_symlink():
+            raise InputError(f"{self.folder / name} is there already, and hwsim did not write it; move it")
+        with (self.folder / LOCK).open("a", encoding="utf-8") as lock:
+            lock.write(f"{name}\n")
 
     def _resume(self, name: str, size: int) -> None:
         path = self.folder / name
@@ -81,6 +109,7 @@ class Growing:
         """Append to files."""
         for name, data in files.items():
             if name not in self._files:
+                self._claim(name)
                 self._files[name], self._hashes[name] = (self.folder / name).open("wb"), hashlib.sha256()
             with naming(self.target / name):
                 self._files[name].write(data)
@@ -100,6 +129,7 @@ class Growing:
         """A file that is written at once. name: may hold folders."""
         path = self.folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
+        self._claim(name)
         with naming(self.target / name):
             path.write_bytes(data)
         self._hashes[name] = hashlib.sha256(data)
@@ -113,18 +143,13 @@ class Growing:
         for name, file in self._files.items():
             with naming(self.target / name):
                 file.close()
-        with naming(self.target / MANIFEST):
-            (self.folder / MANIFEST).write_bytes(manifest)
+        self.whole(MANIFEST, manifest)
         for name in (PROGRESS, LOCK):
             (self.folder / name).unlink(missing_ok=True)
-        if self.target.exists():
-            old = self.target.with_name(f".{self.target.name}.old")
-            shutil.rmtree(old, ignore_errors=True)
-            self.target.rename(old)
-            self.folder.rename(self.target)
-            shutil.rmtree(old)
-        else:
-            self.folder.rename(self.target)
+        with naming(self.target, self.folder):
+            self._place.put(self.folder, MANIFEST, self.digests())
+        with contextlib.suppress(OSError):
+            self.folder.rmdir()
 
 
 def _sealed(noted: Mapping[str, Any]) -> str:
@@ -143,15 +168,6 @@ def _unsealed(text: str) -> dict[str, Any]:
 
 def _digest(noted: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(noted).encode()).hexdigest()
-
-
-def _refuse_strangers(target: Path) -> None:
-    if not target.exists():
-        return
-    if not target.is_dir():
-        raise InputError(f"{target} is a file; a vector set is a folder")
-    if any(target.iterdir()) and not (target / MANIFEST).exists():
-        raise InputError(f"{target} holds something else than a vector set; name another folder")
 
 
 def hashed(path: Path) -> Any:

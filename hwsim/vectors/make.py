@@ -13,6 +13,7 @@ from typing import Any
 from hwsim.cases.batch import Batch, batches
 from hwsim.cases.random_cases import MANY, random_batch, runs
 from hwsim.errors import InputError
+from hwsim.files import WrittenFolder
 from hwsim.formats import tables
 from hwsim.kernels import AnyKernel
 from hwsim.kernels.tiles import threads
@@ -75,6 +76,7 @@ def make(wanted: Wanted, folder: Path, progress: Progress = silent) -> Made:
     if wanted.stages:
         stage_layout(unit)
     cost(wanted).demand()
+    WrittenFolder(folder, "vectors")  # refuses what is somebody else's before the work
     planned = plan(unit, wanted.suite, wanted.seed, lambda what: progress(0, 0, f"solving for {what} cases"))
     total = number_of_cases(wanted, planned)
     if total > MOST_CASES:

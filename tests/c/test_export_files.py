@@ -51,28 +51,28 @@ def test_the_same_bytes_from_the_same_unit(run: Run, tmp_path: Path) -> None:
     for folder in ("one", "two"):
         assert run("export-c", HOPPER, "-o", str(tmp_path / folder)).status == 0
     one, two = ({path.name: path.read_bytes() for path in (tmp_path / name).iterdir()} for name in ("one", "two"))
-    assert sorted(one) == sorted(NAMES)
+    assert sorted(one) == sorted([".hwsim-files", *NAMES])
     assert one == two
-    assert all(hwsim.__version__ in text.decode().partition("\n")[0] for text in one.values())
+    assert all(hwsim.__version__ in one[name].decode().partition("\n")[0] for name in NAMES)
 
 
 def test_a_file_that_stays_as_it_is_keeps_its_time(run: Run, tmp_path: Path) -> None:
     run("export-c", HOPPER, "-o", str(tmp_path))
     for path in tmp_path.iterdir():
         os.utime(path, (1, 1))
-    (tmp_path / "example.c").write_text((tmp_path / "example.c").read_text() + "// hwsim export-c\n")
+    (tmp_path / "example.c").unlink()
     assert run("export-c", HOPPER, "-o", str(tmp_path)).status == 0
-    assert {path.name for path in tmp_path.iterdir() if path.stat().st_mtime > 1} == {"example.c"}
+    assert {path.name for path in tmp_path.iterdir() if path.stat().st_mtime > 1} == {"example.c", ".hwsim-files"}
 
 
 def test_files_that_are_not_its_own_stay(run: Run, tmp_path: Path) -> None:
     (tmp_path / "README.md").write_text("mine\n")
-    fails(run("export-c", HOPPER, "-o", str(tmp_path)), r"README\.md is no file of hwsim export-c and stays as it is")
+    fails(run("export-c", HOPPER, "-o", str(tmp_path)), r"README\.md is there already, and hwsim did not write it")
     assert [path.name for path in tmp_path.iterdir()] == ["README.md"]
     assert (tmp_path / "README.md").read_text() == "mine\n"
     (tmp_path / "README.md").unlink()
     (tmp_path / "example.c").mkdir()
-    fails(run("export-c", HOPPER, "-o", str(tmp_path)), r"example\.c is no file")
+    fails(run("export-c", HOPPER, "-o", str(tmp_path)), r"example\.c is a folder, not a file")
 
 
 def test_another_unit_goes_beside_the_first(run: Run, tmp_path: Path) -> None:

@@ -95,7 +95,7 @@ def test_tables_are_the_same_in_any_order_and_after_any_interruption(tmp_path: P
 def test_an_outcome_that_was_damaged_is_made_again(damage: bytes, tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         run(tmp_path, fakes(tmp_path, "passes", "passes"), told=Told(stop_after=1), workers=1)
-    (kept,) = (tmp_path / "runs" / "runs" / "0001" / "outcomes").iterdir()
+    (kept,) = (tmp_path / "runs" / "runs" / "0001" / "outcomes").glob("*.json.gz")
     kept.write_bytes(damage)
     assert run(tmp_path, fakes(tmp_path, "passes", "passes")).summary.passed == 2
     assert begun(tmp_path) == {"job0": 2, "job1": 1}

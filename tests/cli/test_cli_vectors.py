@@ -50,7 +50,8 @@ def test_a_set_is_made_and_what_it_expects_passes(run, unit):
     assert "again: hwsim vectors tiny.yaml -o set --suite smoke --seed 1 --cases 700 --stages" in done.out
     files = {path.name for path in Path("set").iterdir()}
     assert files == {
-        "manifest.yaml", "operands.hex", "expected.hex", "partial.hex", "stages.hex", "cases.txt", "cases.jsonl",
+        ".hwsim-vectors", "manifest.yaml", "operands.hex", "expected.hex", "partial.hex", "stages.hex", "cases.txt",
+        "cases.jsonl",
         "cases.npz", "gemm", "codecs", "unit.yaml", "vectors_pkg.sv", "replay_dut.sv", "replay_tb.sv",
     }  # fmt: skip
     done = run("check", "set", "set/expected.hex")
@@ -112,8 +113,8 @@ def test_missing_results_are_a_failure(run, unit):
         (("vectors", "tiny.yaml", "-o", "set", "--cases", "0"), "Invalid value for '--cases'"),
         (("vectors", "tiny.yaml", "-o", "-", "--stages"), "--format and --stages go with a folder"),
         (("vectors", "no-such-unit", "-o", "set"), "unknown unit 'no-such-unit'"),
-        (("vectors", "tiny.yaml", "-o", "tiny.yaml"), "tiny.yaml is a file; a vector set is a folder"),
-        (("vectors", "tiny.yaml", "-o", "."), "holds something else than a vector set"),
+        (("vectors", "tiny.yaml", "-o", "tiny.yaml"), "tiny.yaml is a file, which stays as it is"),
+        (("vectors", "tiny.yaml", "-o", "."), "holds tiny.yaml, which `hwsim vectors` did not write"),
         (("vectors", "unsigned.yaml", "-o", "set"), "unit tiny-e2m1-f16: unsigned factors is not implemented yet"),
         (("check", ".", "tiny.yaml"), "holds no vector set: there is no manifest"),
         (("check", "-", "tiny.yaml"), "-:1: must be `# hwsim vectors 1`"),

@@ -70,7 +70,7 @@ CASES: list[tuple[str, dict[str, str | bytes], str, str]] = [
     ),
     ("no room", {"u.yaml": UNIT}, "rtl u.yaml -o /dev/full", r"/dev/full: No space left on device"),
     ("output over the unit", {"u.yaml": UNIT}, "rtl u.yaml -o u.yaml", r"u.yaml.*(read from|another file)"),
-    ("output is a file", {"u.yaml": UNIT, "f": ""}, "vectors u.yaml -o f", r"f is a file; a vector set is a folder"),
+    ("output is a file", {"u.yaml": UNIT, "f": ""}, "vectors u.yaml -o f", r"f is a file, which stays as it is"),
     ("name too long", {"u.yaml": UNIT}, f"rtl u.yaml -o {'n' * 300}", r"nnn: File name too long"),
     ("cases huge", {"u.yaml": UNIT}, f"vectors u.yaml -o v --cases {'9' * 30}", r"--cases|GiB"),
     ("seed too large", {"u.yaml": UNIT}, "vectors u.yaml -o v --seed 4294967296", r"--seed"),

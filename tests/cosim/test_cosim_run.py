@@ -82,7 +82,7 @@ def test_model_and_rtl_agree_on_both_simulators(tmp_path: Path) -> None:
     assert set(junit(folder).values()) == {None}
     jobs = {"formats", TINY.name, SCALED.name}
     assert {path.name for path in folder.iterdir()} == {
-        "hwsim-cosim", *NAMES, *(f"{job}-{simulator}" for job in jobs for simulator in ("verilator", "icarus"))
+        ".hwsim-cosim", *NAMES, *(f"{job}-{simulator}" for job in jobs for simulator in ("verilator", "icarus"))
     }  # fmt: skip
     for job in folder.glob("*-*/"):
         assert (job / "simulation.log").exists()

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from study.study_cases import SHORT, Done, alone, content, study
 
+from hwsim.files import written
 from hwsim.study.results import read_results, run
 from hwsim.study.task import Task
 
@@ -26,25 +27,29 @@ def test_results_that_other_code_made_are_not_taken(tmp_path: Path, monkeypatch:
 def test_what_follows_from_the_results_is_written_again(tmp_path: Path) -> None:
     run(study(**SHORT), tmp_path, alone)
     kept = {name: (tmp_path / name).read_bytes() for name in ("summary.parquet", "study.yaml")}
-    (tmp_path / "summary.parquet").write_bytes(b"")
-    (tmp_path / "study.yaml").unlink()
+    for name in kept:
+        (tmp_path / name).unlink()
     assert run(study(**SHORT), tmp_path, alone).finished_before
     assert kept == {name: (tmp_path / name).read_bytes() for name in kept}
 
 
-def test_damaged_results_are_named_and_replaced_when_asked(tmp_path: Path) -> None:
+def test_damaged_results_are_named_and_stay(tmp_path: Path) -> None:
     first = content(run(study(**SHORT), tmp_path, alone))
     results = tmp_path / "results.parquet"
     results.write_bytes(results.read_bytes()[:100])
-    with pytest.raises(ValueError, match=r"holds results.parquet, which is damaged; .*--overwrite"):
-        run(study(**SHORT), tmp_path, alone)
-    assert content(run(study(**SHORT), tmp_path, alone, overwrite=True)) == first
+    for overwrite in (False, True):
+        with pytest.raises(ValueError, match=r"results.parquet: is damaged, or was changed; move it"):
+            run(study(**SHORT), tmp_path, alone, overwrite=overwrite)
+    for name in ("results.parquet", "summary.parquet", "study.yaml"):
+        (tmp_path / name).unlink()
+    assert content(run(study(**SHORT), tmp_path, alone)) == first
 
 
 def test_another_studys_folder_is_refused_and_replaced_when_asked(tmp_path: Path) -> None:
     folder, small, other = tmp_path / "s", study(**SHORT), study(**SHORT, seed=8)
     first = content(run(small, folder, alone))
-    (folder / "report.html").write_text("of the first")
+    with written(folder / "report.html") as file:
+        file.write(b"of the first")
     with pytest.raises(ValueError, match=r"holds the results of another study.*--overwrite"):
         run(other, folder, alone)
     assert content(read_results(folder)) == first

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +25,10 @@ from hwsim.cosim.sources.designsources import DesignSources
 from hwsim.cosim.sources.shapes import BitVector, Member, Packed, Range, Shape, Struct, words
 from hwsim.cosim.sources.slang import AROUND, Compiled, compiled
 from hwsim.errors import InputError
+from hwsim.processes import Spent, bounded
 
 MOST_NAMES = 12  # that an error lists
+SECONDS, MEMORY = 60, 4 << 30  # that slang has for the sources of a design
 
 
 @dataclass(frozen=True)
@@ -102,9 +105,19 @@ def read_module(
 
     top: the module's name, or None for the only one that no other instantiates.
     Raises InputError for a file that cannot be read, for what slang calls an error, naming file and line, for a top
-    module that is not there or that is not the only candidate, and for a port that is not made of bits.
+    module that is not there or that is not the only candidate, for a port that is not made of bits, and for sources
+    that slang does not come to an end with: macros that double, an included device.
     """
-    given = parameters or {}
+    try:
+        return bounded(partial(_read_module, sources, top, parameters or {}), SECONDS, MEMORY)
+    except Spent as error:
+        raise InputError(
+            f"{sources.files[0]}: slang takes {error}, to read the sources: do macros grow without bound, or is an "
+            "included file a device or a pipe?"
+        ) from None
+
+
+def _read_module(sources: DesignSources, top: str | None, given: Mapping[str, int | str]) -> Module:
     made = compiled(sources, top, given)
     body = _top(sources, made.compilation)
     known = {str(one.name) for one in body.parameters if not one.isLocalParam}

@@ -15,7 +15,7 @@ from hwsim.files import contents
 
 MOST_BYTES, MOST_WORDS, MOST_NESTED = 1 << 22, 100_000, 20
 # A comment begins a line or follows a space: `//` inside a path is none.
-COMMENT = re.compile(r"/\*.*?\*/|(?<!\S)//[^\n]*|^[ \t]*#[^\n]*", re.DOTALL | re.MULTILINE)
+COMMENT = re.compile(r"/\*.*?(?:\*/|\Z)|(?<!\S)//[^\n]*|^[ \t]*#[^\n]*", re.DOTALL | re.MULTILINE)
 WORD = re.compile(r'(?:"[^"\n]*"|\\.|[^\s"])+')
 VARIABLE = re.compile(r"\$(?:\{(\w+)\}|\((\w+)\)|(\w+))")
 # Of the language, which hwsim has both simulators read as SystemVerilog, and of warnings.
@@ -73,7 +73,7 @@ class _ListReader:
             raise InputError(f"{path}: cannot be read: {error.strerror or error}") from None
         except UnicodeDecodeError as error:
             raise InputError(f"{path}: cannot be read: {error}") from None
-        words = _words(text)
+        words = _words(text, path)
         for line, word in words:
             where = f"{path}:{line}"
             self.count += 1
@@ -143,9 +143,19 @@ class _ListReader:
                     raise InputError(f"{where}: must be {KNOWN}, not {word}")
 
 
-def _words(text: str) -> Iterator[tuple[int, str]]:
-    """Lines, counted from 1, and words, without comments; in place of those stand as many ends of lines."""
-    bare = COMMENT.sub(lambda comment: " " + "\n" * comment[0].count("\n"), text)
+def _words(text: str, path: Path) -> Iterator[tuple[int, str]]:
+    """Lines, counted from 1, and words, without comments; in place of those stand as many ends of lines.
+
+    Raises InputError for a comment that does not end.
+    """
+
+    def ends(comment: re.Match[str]) -> str:
+        if comment[0].startswith("/*") and not (comment[0].endswith("*/") and len(comment[0]) > 3):
+            line = text.count("\n", 0, comment.start()) + 1
+            raise InputError(f"{path}:{line}: the comment that begins here has no end")
+        return " " + "\n" * comment[0].count("\n")
+
+    bare = COMMENT.sub(ends, text)
     for line, content in enumerate(bare.split("\n"), 1):
         for word in WORD.finditer(content):
             yield line, re.sub(r"\\(.)", r"\1", word[0].replace('"', ""))

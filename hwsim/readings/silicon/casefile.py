@@ -6,7 +6,7 @@ import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from hwsim.files import contents, replaced
+from hwsim.files import contents, written
 from hwsim.readings.silicon.case import CaptureCase, CaseFile, Section
 from hwsim.readings.silicon.instructions import INSTRUCTIONS, GpuInstruction
 from hwsim.readings.silicon.lines import CheckedLines
@@ -40,7 +40,7 @@ def _line(instruction: GpuInstruction, index: int, case: CaptureCase) -> str:
 def write_cases(path: Path, generator: str, seed: int, sections: Sequence[Section]) -> str:
     """Write a case file atomically. Returns its checksum."""
     crc = 0
-    with replaced(path) as file:
+    with written(path) as file:
         for text in text_of(generator, seed, sections):
             data = text.encode()
             crc = zlib.crc32(data, crc)

@@ -19,7 +19,7 @@ from hwsim.cases.captured import captured_cases
 from hwsim.cases.capturedfile import folders
 from hwsim.cases.case import Case
 from hwsim.errors import InputError
-from hwsim.files import contents, replaced
+from hwsim.files import contents, written_texts
 from hwsim.formats.invalid import validated
 from hwsim.formats.yamlfile import read
 from hwsim.npz import npz
@@ -74,11 +74,11 @@ def store(folder: Path, cases: CaseFile, results: ResultFile, replace: bool = Fa
     present = [name for name in names if name in manifest["instructions"]]
     if present and not replace:
         raise InputError(f"{path} holds results of {', '.join(present)} already; say --replace to take the new ones")
+    files: dict[str, bytes] = {}
     for section in sections:
         name = section.section.instruction.name
         data = _packed(section)
-        with replaced(path / f"{name}.npz") as file:
-            file.write(data)
+        files[f"{name}.npz"] = data
         manifest["instructions"][name] = {
             "unit": section.section.unit,
             "cases": len(section.codes),
@@ -90,8 +90,8 @@ def store(folder: Path, cases: CaseFile, results: ResultFile, replace: bool = Fa
             "sha256": hashlib.sha256(data).hexdigest(),
         }
     manifest["instructions"] = dict(sorted(manifest["instructions"].items()))
-    with replaced(path / MANIFEST) as file:
-        file.write((NOTE + yaml.safe_dump(manifest, sort_keys=False, width=110)).encode())
+    files[MANIFEST] = (NOTE + yaml.safe_dump(manifest, sort_keys=False, width=110)).encode()
+    written_texts(path, files)
     return path, names
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import yaml
 
 from hwsim.errors import InputError
-from hwsim.files import replaced
+from hwsim.files import written
 from hwsim.study.area.areas import SynthesisOptions, areas, require_tools
 from hwsim.study.area.report import pareto_report
 from hwsim.study.area.sized_points import error_kind, sized_points
@@ -58,6 +58,6 @@ def report(
         clocked = areas([unit for unit in units if unit in best], chosen, True, progress)
         placed = [replace(place, area=clocked.get(place.point.unit, place.area)) for place in placed]
     found = pareto_report(made, placed, measure, chosen.stages, command)
-    with replaced(folder / "pareto.md") as file:
+    with written(folder / "pareto.md") as file:
         file.write("\n".join(f"## {table.title}\n\n{markdown(table)}" for table in found.tables).encode())
     return found

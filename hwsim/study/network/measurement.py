@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from hwsim.files import replaced
+from hwsim.files import written
 from hwsim.sources import identity
 from hwsim.spec import Unit, as_yaml, load_unit
 from hwsim.spec.fields import vary
@@ -126,7 +126,7 @@ def kept(entry: Entry, network: Network, folder: Path) -> Measured:
     except (OSError, ValueError, KeyError, TypeError):
         pass
     found = measure(entry, network)
-    with replaced(path) as file:
+    with written(path, aside=True) as file:
         file.write(_written(found).encode())
     return found
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from hwsim.errors import ToolMissing
-from hwsim.files import replaced
+from hwsim.files import written
 from hwsim.study.report.channels import Panel, Spec
 from hwsim.study.report.coinciding import coinciding, told
 from hwsim.study.report.contents import Chart, StudyReport
@@ -206,11 +206,11 @@ def write_charts(report: StudyReport, folder: Path) -> list[Path]:
 
     Raises ToolMissing where vl-convert is not installed, OSError where the folder cannot be written.
     """
-    written = []
+    paths = []
     for chart in report.charts:
         picture = svg(chart)
         for ending, content in (("svg", picture.encode()), ("png", png(picture))):
-            written.append(folder / FOLDER / f"{chart.name}.{ending}")
-            with replaced(written[-1]) as file:
+            paths.append(folder / FOLDER / f"{chart.name}.{ending}")
+            with written(paths[-1]) as file:
                 file.write(content)
-    return written
+    return paths

@@ -14,7 +14,7 @@ from typing import Any
 from markupsafe import Markup
 
 import hwsim
-from hwsim.files import replaced
+from hwsim.files import written
 from hwsim.report.html import environment, page_style, policy, read
 from hwsim.study.report.charts import note, of_widths, rendered
 from hwsim.study.report.contents import Chart, StudyReport, TextTable
@@ -31,7 +31,7 @@ def write_page(report: StudyReport, path: Path) -> None:
     Raises ToolMissing where vl-convert is not installed, OSError where the file cannot be written.
     """
     text = html(report)
-    with replaced(path) as file:
+    with written(path) as file:
         file.write(text.encode())
 
 
