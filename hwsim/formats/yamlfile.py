@@ -114,7 +114,8 @@ def _check_size(text: str) -> None:
         if depth > MOST_DEPTH + 1:
             raise RecursionError
         if nodes > 2 * MOST_VALUES + 2:
-            raise yaml.MarkedYAMLError(problem=f"more than {MOST_VALUES:,} values", problem_mark=event.start_mark)
+            mark = yaml.Mark("", 0, event.start_mark.line if event.start_mark else 0, 0, None, 0)
+            raise yaml.MarkedYAMLError(problem=f"more than {MOST_VALUES:,} values", problem_mark=mark)
 
 
 def _build(
