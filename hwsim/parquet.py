@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from hwsim.errors import InputError, ToolMissing
-from hwsim.files import written
+from hwsim.outputs import written
 
 DIGEST = b"hwsim.digest"
 

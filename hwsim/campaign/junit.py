@@ -10,7 +10,7 @@ from typing import Any
 from xml.etree.ElementTree import Element, SubElement
 
 from hwsim.campaign.tables import RunTables
-from hwsim.files import written
+from hwsim.outputs import written
 
 Rows = list[dict[str, Any]]
 

@@ -13,7 +13,7 @@ from hwsim.campaign.store import CampaignRun, failed_folder
 from hwsim.campaign.summary import RunSummary, summaries
 from hwsim.campaign.tables import RunTables
 from hwsim.campaign.verdict import RunVerdict
-from hwsim.files import written, written_texts
+from hwsim.outputs import written, written_texts
 from hwsim.report.page import write_html
 
 PAGE, JUNIT, COPY = "report.html", "results.xml", "campaign.yaml"

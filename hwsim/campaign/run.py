@@ -17,7 +17,7 @@ from hwsim.campaign.summary import RunSummary, write_summary
 from hwsim.campaign.tables import EXTRA, RunTables, failures_of, seconds_of
 from hwsim.campaign.timeleft import TimeLeft, expected_costs
 from hwsim.campaign.verdict import JudgedFailure, RunVerdict, VerdictMaker
-from hwsim.files import remove_written
+from hwsim.outputs import remove_written
 from hwsim.parquet import arrow
 from hwsim.runners.local import Lost, Runner
 from hwsim.runners.part import Rows, WorkPart

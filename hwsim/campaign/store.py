@@ -17,7 +17,8 @@ from pathlib import Path
 
 from hwsim.campaign.outcome import JobOutcome
 from hwsim.errors import InputError
-from hwsim.files import LIST, contents, held_alone, remove_written, written
+from hwsim.files import contents, held_alone
+from hwsim.outputs import LIST, remove_written, written
 
 MARK, LOCK, RUNS, FAILED = "campaign", "lock", "runs", "failed"
 OUTCOMES, BEGAN, SUFFIX = "outcomes", "began", ".json.gz"

@@ -15,8 +15,8 @@ from hwsim.cli.app import app
 from hwsim.cli.output import note, print_table, say
 from hwsim.cli.progress import Progress
 from hwsim.errors import InputError
-from hwsim.files import refuse_strangers
 from hwsim.formats.invalid import shown
+from hwsim.outputs import refuse_strangers
 from hwsim.spec import Unit, load_unit, presets
 
 if TYPE_CHECKING:
@@ -137,7 +137,7 @@ def kit(
 
     The GPU machine needs this folder and nvcc, not hwsim. DIR/README.md describes the program and its files.
     """
-    from hwsim.files import written_texts
+    from hwsim.outputs import written_texts
     from hwsim.pages import kit as files
 
     content = files()

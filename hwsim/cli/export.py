@@ -12,7 +12,7 @@ from hwsim.cli.app import app
 from hwsim.cli.complete import UnitName
 from hwsim.cli.output import say
 from hwsim.errors import InputError
-from hwsim.files import written_texts
+from hwsim.outputs import written_texts
 from hwsim.spec import load_unit
 
 

@@ -17,8 +17,8 @@ from hwsim.cli.output import announce, say
 from hwsim.cli.product import Given, GivenFactor, check, cost, product, write
 from hwsim.cli.progress import Progress
 from hwsim.errors import InputError
-from hwsim.files import refuse_strangers, written
 from hwsim.model.arrays import definition_of
+from hwsim.outputs import refuse_strangers, written
 from hwsim.quantize import get_rule
 from hwsim.quantize.arrayfiles import StoredArray, are_codes, read
 from hwsim.quantize.tensors import multiplies

@@ -14,7 +14,7 @@ from hwsim.cli.options import Contexts, Cuts
 from hwsim.cli.output import say
 from hwsim.cli.prove_dut import demand_provers, proved_dut
 from hwsim.errors import InputError
-from hwsim.files import refuse_strangers
+from hwsim.outputs import refuse_strangers
 from hwsim.spec import load_specified, pipeline
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from hwsim.cli.output import print_table, say
 from hwsim.cli.progress import Progress
 from hwsim.cli.qualify_dut import qualify_dut
 from hwsim.errors import InputError, ToolMissing
-from hwsim.files import refuse_strangers, written
+from hwsim.outputs import refuse_strangers, written
 from hwsim.spec import load_unit, pipeline
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from hwsim.cli.output import say
 from hwsim.cli.progress import Progress
 from hwsim.cli.runs import played
 from hwsim.errors import InputError
-from hwsim.files import written
+from hwsim.outputs import written
 
 if TYPE_CHECKING:
     from hwsim.qualify.dut import DutQualification

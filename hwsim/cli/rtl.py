@@ -16,7 +16,7 @@ from hwsim.cli.complete import UnitName
 from hwsim.cli.options import Contexts, Cuts
 from hwsim.cli.output import announce, note
 from hwsim.errors import InputError, ToolMissing
-from hwsim.files import written, written_texts
+from hwsim.outputs import written, written_texts
 from hwsim.spec import load_specified, pipeline
 
 MAX_PERIOD = 1_000_000  # ns

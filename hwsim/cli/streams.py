@@ -19,7 +19,7 @@ from hwsim.cli.prove import claim_line, conclude
 from hwsim.cli.rtl import need_yosys, target_file
 from hwsim.cli.runs import played
 from hwsim.errors import InputError, ToolMissing
-from hwsim.files import written
+from hwsim.outputs import written
 from hwsim.words import counted
 
 if TYPE_CHECKING:

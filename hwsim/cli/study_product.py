@@ -11,7 +11,7 @@ import numpy as np
 from hwsim.cli.output import say
 from hwsim.cli.study_arguments import as_scaling
 from hwsim.errors import InputError, InputTypeError
-from hwsim.files import written
+from hwsim.outputs import written
 from hwsim.quantize.arrayfiles import NUMBERS, numbers, read
 
 PAGE = "error.html"

@@ -19,7 +19,7 @@ from hwsim.cli.output import print_table, say
 from hwsim.cli.progress import Progress
 from hwsim.cli.rtl import need_yosys
 from hwsim.errors import InputError
-from hwsim.files import refuse_strangers, written
+from hwsim.outputs import refuse_strangers, written
 from hwsim.spec import Pipeline, Specified, load_specified, pipeline
 
 if TYPE_CHECKING:

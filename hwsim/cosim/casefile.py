@@ -13,10 +13,10 @@ from hwsim.cosim.design import DotDesign
 from hwsim.cosim.dutdesign import DutDesign
 from hwsim.cosim.suites import expected_codes, fill
 from hwsim.cosim.traffic import tag
-from hwsim.files import written
 from hwsim.formats import Format
 from hwsim.formats.invalid import validated
 from hwsim.formats.yamlfile import SpecError, read
+from hwsim.outputs import written
 from hwsim.spec import Unit
 
 Codes = tuple[Annotated[int, Strict(), Field(ge=0)], ...]

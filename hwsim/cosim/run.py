@@ -38,7 +38,7 @@ from hwsim.cosim.unitdesign import UnitDesign
 from hwsim.cosim.waived import AppliedWaivers
 from hwsim.cosim.waves import WAVEFORM
 from hwsim.errors import InputError
-from hwsim.files import written_folder
+from hwsim.outputs import written_folder
 from hwsim.report import NAMES, LeftOut, Mismatch, Row, RunReport, WaivedDifference, write_reports
 from hwsim.spec import Specified, as_yaml
 

@@ -11,7 +11,6 @@ from pydantic import BaseModel, ConfigDict, Field, Strict
 from hwsim.cases.case import Case, block_lengths
 from hwsim.cosim.casefile import Codes, HexDumper
 from hwsim.errors import InputError
-from hwsim.files import written
 from hwsim.formats import Format
 from hwsim.formats.codes import codes_of
 from hwsim.formats.invalid import validated
@@ -19,6 +18,7 @@ from hwsim.formats.yamlfile import Document, SpecError, read
 from hwsim.fuzz.draw import DrawnUnit
 from hwsim.fuzz.operands import least_terms
 from hwsim.fuzz.trial import SideMismatch
+from hwsim.outputs import written
 from hwsim.spec import Unit, described, pipeline
 from hwsim.spec.fields import worded
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from xml.etree.ElementTree import Element, SubElement
 
-from hwsim.files import written
+from hwsim.outputs import written
 from hwsim.report.record import LeftOut, Row, RunReport
 from hwsim.report.text import all_fault_lines, failure_lines, kinds_lines
 from hwsim.words import counted

@@ -13,7 +13,7 @@ from jinja2 import Environment, Template
 from markupsafe import Markup
 
 from hwsim.cases.bins.meanings import case_meaning
-from hwsim.files import written
+from hwsim.outputs import written
 from hwsim.report.bins import STATES, CountedBin, CoverageGroup
 from hwsim.report.drawing import coverage_bar, pair_table, window_drawing
 from hwsim.report.html import TEMPLATES, environment, page_style, policy, read

@@ -11,7 +11,7 @@ from jinja2 import Template
 from markupsafe import Markup
 from pydantic import Field
 
-from hwsim.files import written
+from hwsim.outputs import written
 from hwsim.report.differences import Mismatch
 from hwsim.report.fit import Text
 from hwsim.report.frozen import Count, Record

@@ -9,8 +9,9 @@ from typing import Any
 from pydantic import ValidationError
 
 from hwsim.errors import InputError
-from hwsim.files import contents, written
+from hwsim.files import contents
 from hwsim.formats.invalid import broken_rule, shown
+from hwsim.outputs import written
 from hwsim.report.record import SCHEMA, RunReport
 
 

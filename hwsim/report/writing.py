@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from hwsim.files import refuse_strangers
+from hwsim.outputs import refuse_strangers
 from hwsim.report.junit import write_junit
 from hwsim.report.page import write_html
 from hwsim.report.record import RunReport

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from hwsim.errors import InputError
-from hwsim.files import LIST, held_alone, refuse_changed, refuse_strangers, remove_if_written, remove_written, written
+from hwsim.files import held_alone
+from hwsim.outputs import LIST, refuse_changed, refuse_strangers, remove_if_written, remove_written, written
 from hwsim.parquet import arrow, read_table, write_table
 
 PARTS, IDENTITY, LOCK = ".parts", "study", "lock"

@@ -11,7 +11,8 @@ from types import TracebackType
 from typing import Any, BinaryIO
 
 from hwsim.errors import InputError
-from hwsim.files import WrittenFolder, held_alone, naming, replaced
+from hwsim.files import held_alone, naming, replaced
+from hwsim.outputs import WrittenFolder
 
 MANIFEST = "manifest.yaml"
 PROGRESS = "progress.json"

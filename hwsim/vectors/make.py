@@ -13,11 +13,11 @@ from typing import Any
 from hwsim.cases.batch import Batch, batches
 from hwsim.cases.random_cases import MANY, random_batch, runs
 from hwsim.errors import InputError
-from hwsim.files import WrittenFolder
 from hwsim.formats import tables
 from hwsim.kernels import AnyKernel
 from hwsim.kernels.tiles import threads
 from hwsim.npz import npz
+from hwsim.outputs import WrittenFolder
 from hwsim.products import kernel_for
 from hwsim.resources import demand_disk
 from hwsim.sources import identity

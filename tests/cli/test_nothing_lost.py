@@ -219,10 +219,10 @@ def test_what_replaces_anything_is_used_for_caches_and_scratch_folders_alone() -
     package = Path(hwsim.__file__).parent
     sources = {str(path.relative_to(package)): path.read_text() for path in package.rglob("*.py")}
     assert {name for name, text in sources.items() if re.search(r"\breplaced(_folder)?\(", text)} == {
-        "files.py", "cosim/build.py", "cosim/waves.py", "prove/machine.py", "vectors/folder.py",
+        "files.py", "outputs.py", "cosim/build.py", "cosim/waves.py", "prove/machine.py", "vectors/folder.py",
     }  # fmt: skip
     assert {name for name, text in sources.items() if "rmtree(" in text} == {
-        "files.py", "cosim/amends.py", "cosim/build.py", "cosim/minimal.py",
+        "files.py", "outputs.py", "cosim/amends.py", "cosim/build.py", "cosim/minimal.py",
     }  # fmt: skip
 
 

@@ -6,7 +6,8 @@ import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from hwsim.files import contents, written
+from hwsim.files import contents
+from hwsim.outputs import written
 from hwsim.readings.silicon.case import CaptureCase, CaseFile, Section
 from hwsim.readings.silicon.instructions import INSTRUCTIONS, GpuInstruction
 from hwsim.readings.silicon.lines import CheckedLines

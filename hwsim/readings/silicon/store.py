@@ -19,10 +19,11 @@ from hwsim.cases.captured import captured_cases
 from hwsim.cases.capturedfile import folders
 from hwsim.cases.case import Case
 from hwsim.errors import InputError
-from hwsim.files import contents, written_texts
+from hwsim.files import contents
 from hwsim.formats.invalid import validated
 from hwsim.formats.yamlfile import read
 from hwsim.npz import npz
+from hwsim.outputs import written_texts
 from hwsim.quantize.arrayfiles import members
 from hwsim.readings.silicon.case import CaptureCase, CaseFile, as_case
 from hwsim.readings.silicon.instructions import INSTRUCTIONS, GpuInstruction

@@ -11,7 +11,7 @@ from typing import Any
 import yaml
 
 from hwsim.errors import InputError
-from hwsim.files import written
+from hwsim.outputs import written
 from hwsim.study.area.areas import SynthesisOptions, areas, require_tools
 from hwsim.study.area.report import pareto_report
 from hwsim.study.area.sized_points import error_kind, sized_points

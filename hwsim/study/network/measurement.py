@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from hwsim.files import written
+from hwsim.outputs import written
 from hwsim.sources import identity
 from hwsim.spec import Unit, as_yaml, load_unit
 from hwsim.spec.fields import vary

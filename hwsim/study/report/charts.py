@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from hwsim.errors import ToolMissing
-from hwsim.files import written
+from hwsim.outputs import written
 from hwsim.study.report.channels import Panel, Spec
 from hwsim.study.report.coinciding import coinciding, told
 from hwsim.study.report.contents import Chart, StudyReport

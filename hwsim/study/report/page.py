@@ -14,7 +14,7 @@ from typing import Any
 from markupsafe import Markup
 
 import hwsim
-from hwsim.files import written
+from hwsim.outputs import written
 from hwsim.report.html import environment, page_style, policy, read
 from hwsim.study.report.charts import note, of_widths, rendered
 from hwsim.study.report.contents import Chart, StudyReport, TextTable
