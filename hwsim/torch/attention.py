@@ -6,7 +6,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from hwsim.torch.functional import ProductLayer, matmul_at
+from hwsim.torch.functional import matmul_at
+from hwsim.torch.operators import ProductLayer
 
 
 def attention_at(

@@ -14,8 +14,8 @@ from torch import Tensor
 from torch.nn import functional
 
 from hwsim.errors import InputError
-from hwsim.torch.functional import ProductLayer, dtype_of
-from hwsim.torch.products import products_of
+from hwsim.torch.functional import dtype_of
+from hwsim.torch.operators import Once, ProductLayer, applied, gradient_of, kept, remember, restored, seed_of
 
 Sizes = tuple[int, ...]
 
@@ -39,7 +39,7 @@ def convolution_at(
     groups: int,
     layer: ProductLayer,
 ) -> Tensor:
-    """`torch.nn.functional.conv1d`, `conv2d` or `conv3d` at a place in a model, the bias added to the result.
+    """`torch.nn.functional.conv1d`, `conv2d` or `conv3d` at a place in a model, the bias added as in a linear layer.
 
     x: (..., channels, space), one example or a batch. weight: (outputs, channels / groups, taps).
     """
@@ -53,10 +53,8 @@ def convolution_at(
         around = _each(padding, axes)
     if x.dim() != axes + 2 or x.shape[1] != weight.shape[1] * groups or weight.shape[0] % groups:
         raise InputError(f"x {tuple(x.shape)} has no convolution with weight {tuple(weight.shape)} in {groups} groups")
-    found: Tensor = _Convolution.apply(x, weight, Geometry(steps, around, spread, groups), layer).to(
-        dtype_of(x, weight)
-    )
-    return found if bias is None else found + bias.to(found.dtype).reshape(-1, *[1] * axes)
+    geometry = Geometry(steps, around, spread, groups)
+    return applied(_Convolution, x, weight, bias, seed_of(layer), geometry, layer).to(dtype_of(x, weight))
 
 
 def transposed_at(
@@ -85,40 +83,51 @@ def transposed_at(
     return convolution_at(x, _turned(weight, groups), bias, 1, 0, spread, groups, layer)
 
 
-class _Convolution(torch.autograd.Function):
+class _Convolution(Once):
     """A convolution whose three products are those of a layer."""
 
     @staticmethod
-    def forward(ctx: Any, x: Tensor, weight: Tensor, geometry: Geometry, layer: ProductLayer) -> Tensor:
-        seed = torch.randint(0, 1 << 31, ()) if layer.random else torch.zeros((), dtype=torch.int64)
-        ctx.geometry, ctx.layer, ctx.shape, ctx.dtypes = geometry, layer, x.shape, (x.dtype, weight.dtype)
-        ctx.short = products_of(layer.key).keep is not None
-        kept = torch.ops.hwsim.keep(x.flatten(2), layer.key) if ctx.short else [x]
-        ctx.save_for_backward(*kept, weight, seed)
-        return _convolved(x, weight, geometry, layer, seed, "forward")
+    def forward(
+        x: Tensor, weight: Tensor, bias: Tensor | None, seed: Tensor, geometry: Geometry, layer: ProductLayer
+    ) -> Tensor:
+        rows, taps = _factors(x, weight, geometry)
+        addend = None if bias is None else bias.reshape(geometry.groups, 1, -1)
+        found = torch.ops.hwsim.product(rows, taps, addend, seed, 1.0, layer.key, "forward", layer.where, layer.owner)
+        return _placed(found, x, weight, geometry)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
+        x, weight, bias, seed, ctx.geometry, layer = inputs
+        ctx.shape, ctx.dtypes = x.shape, (x.dtype, weight.dtype, None if bias is None else bias.dtype)
+        remember(ctx, layer)
+        ctx.save_for_backward(*kept(x.flatten(2) if layer.keeps else x, layer), weight, seed)
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
-        *kept, weight, seed = ctx.saved_tensors
+        *first, weight, seed = ctx.saved_tensors
         geometry, layer, gradient = ctx.geometry, ctx.layer, gradients[0]
-        of_x = of_weight = None
+        of_x = of_weight = of_bias = None
         if ctx.needs_input_grad[0]:
-            of_x = _input_gradient(gradient, weight, ctx.shape, geometry, layer, seed + 1).to(ctx.dtypes[0])
+            of_x = _input_gradient(gradient, weight, ctx.shape, geometry, layer, seed).to(ctx.dtypes[0])
         if ctx.needs_input_grad[1]:
-            x = torch.ops.hwsim.restore(*kept, layer.key).reshape(ctx.shape) if ctx.short else kept[0]
-            rows = columns(x, weight.shape[2:], geometry)
+            rows = columns(restored(first, layer).reshape(ctx.shape), weight.shape[2:], geometry)
             apart = gradient.unflatten(1, (geometry.groups, -1)).flatten(3).movedim(0, 2).flatten(2)
-            found = _product(apart, rows, layer, seed + 1, "weight")
+            found = gradient_of(apart, rows, seed, layer, "weight")
             of_weight = found.reshape(weight.shape).to(ctx.dtypes[1])
-        return of_x, of_weight, None, None
+        if ctx.needs_input_grad[2]:
+            of_bias = gradient.sum([0, *range(2, gradient.dim())]).to(ctx.dtypes[2])
+        return of_x, of_weight, of_bias, None, None, None
 
 
-def _convolved(x: Tensor, weight: Tensor, geometry: Geometry, layer: ProductLayer, seed: Tensor, which: str) -> Tensor:
-    rows = columns(x, weight.shape[2:], geometry)
+def _factors(x: Tensor, weight: Tensor, geometry: Geometry) -> tuple[Tensor, Tensor]:
+    """A convolution's two matrices, one of each for a group."""
     taps = weight.reshape(geometry.groups, weight.shape[0] // geometry.groups, -1).mT
-    found = _product(rows, taps, layer, seed, which)
+    return columns(x, weight.shape[2:], geometry), taps
+
+
+def _placed(found: Tensor, x: Tensor, weight: Tensor, geometry: Geometry) -> Tensor:
+    """(groups, examples * places, outputs of a group) as (examples, outputs, places)."""
     space = _places(x.shape[2:], weight.shape[2:], geometry)
-    # (groups, examples * places, outputs of a group) to (examples, outputs, places).
     return (
         found.reshape(geometry.groups, x.shape[0], -1, found.shape[-1])
         .permute(1, 0, 3, 2)
@@ -138,12 +147,8 @@ def _input_gradient(
         before = (taps - 1) * step - around
         edges.append((before, size + (taps - 1) * step - before - length))
     plain = Geometry((1,) * len(edges), (0,) * len(edges), geometry.dilation, geometry.groups)
-    return _convolved(_cut(wide, edges), _turned(weight, geometry.groups), plain, layer, seed, "input")
-
-
-def _product(a: Tensor, b: Tensor, layer: ProductLayer, seed: Tensor, which: str) -> Tensor:
-    found: Tensor = torch.ops.hwsim.product(a, b, seed, layer.key, which, layer.where, layer.owner)
-    return found
+    x, turned = _cut(wide, edges), _turned(weight, geometry.groups)
+    return _placed(gradient_of(*_factors(x, turned, plain), seed, layer, "input"), x, turned, plain)
 
 
 def columns(x: Tensor, taps: Sequence[int], geometry: Geometry) -> Tensor:

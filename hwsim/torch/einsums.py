@@ -9,7 +9,8 @@ import torch
 from torch import Tensor
 
 from hwsim.errors import InputError
-from hwsim.torch.functional import ProductLayer, layer_by, matmul_at
+from hwsim.torch.functional import layer_by, matmul_at
+from hwsim.torch.operators import ProductLayer
 from hwsim.torch.recipe import RecipeLike
 
 

@@ -2,38 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-import hwsim.torch.operators  # noqa: F401  registers the operators
 from hwsim.errors import InputError
 from hwsim.formats import Format, get_format
 from hwsim.quantize import Rule
 from hwsim.quantize import quantize as quantize_numbers
-from hwsim.torch.operators import singles
+from hwsim.torch.operators import NOBODY, Once, ProductLayer, multiplied, singles
 from hwsim.torch.products import Products
 from hwsim.torch.recipe import RecipeLike, load_recipe
 
-NOTHING = 0
-
-
-@dataclass(frozen=True)
-class ProductLayer:
-    """A place in a model: the products that it has there, by their key, its name, and whose histories it keeps."""
-
-    key: str
-    random: bool
-    where: str = ""
-    owner: int = NOTHING
-
-
-def layer_of(products: Products, where: str = "", owner: int = NOTHING) -> ProductLayer:
+def layer_of(products: Products, where: str = "", owner: int = NOBODY) -> ProductLayer:
     """The layer of a name that has these products."""
-    return ProductLayer(products.key, products.random, where, owner)
+    return ProductLayer(products.key, products.random, products.keep is not None, where, owner)
 
 
 def layer_by(recipe: RecipeLike) -> ProductLayer:
@@ -41,17 +27,11 @@ def layer_by(recipe: RecipeLike) -> ProductLayer:
     return layer_of(load_recipe(recipe).products)
 
 
-def multiplied(a: Tensor, b: Tensor, layer: ProductLayer) -> Tensor:
-    """a @ b of matrices or batches of them, (..., M, K) and (..., K, N), in the dtype that PyTorch would return."""
-    seed = torch.randint(0, 1 << 31, ()) if layer.random else torch.zeros((), dtype=torch.int64)
-    found: Tensor = torch.ops.hwsim.product(a, b, seed, layer.key, "forward", layer.where, layer.owner)
-    return found.to(dtype_of(a, b))
-
-
 def dtype_of(a: Tensor, b: Tensor) -> torch.dtype:
     """The dtype of a product: what autocast says, or what the factors' dtypes promote to."""
-    if torch.is_autocast_enabled(a.device.type):
-        return torch.get_autocast_dtype(a.device.type)
+    device = a.device.type
+    if torch.amp.is_autocast_available(device) and torch.is_autocast_enabled(device):
+        return torch.get_autocast_dtype(device)
     return torch.promote_types(a.dtype, b.dtype)
 
 
@@ -65,50 +45,86 @@ def matmul(a: Tensor, b: Tensor, recipe: RecipeLike) -> Tensor:
     return matmul_at(a, b, layer_by(recipe))
 
 
-def matmul_at(a: Tensor, b: Tensor, layer: ProductLayer) -> Tensor:
-    """`matmul` at a place in a model."""
+def matmul_at(
+    a: Tensor, b: Tensor, layer: ProductLayer, addend: Tensor | None = None, factor: float = 1.0
+) -> Tensor:
+    """`matmul` at a place in a model; times a factor, and with an addend, as the operator `product` takes them.
+
+    addend: of the last axes of the result, broadcast to it. Raises ValueError for factors that have no product or are
+    not strided tensors of real floats.
+    """
     if a.dim() == 0 or b.dim() == 0 or a.shape[-1] != b.shape[-2 if b.dim() > 1 else 0]:
         raise InputError(f"a {tuple(a.shape)} and b {tuple(b.shape)} have no matrix product")
+    for one in (a, b):
+        if (reason := beyond_units(one)) is not None:
+            raise InputError(f"units multiply strided tensors of real floats, not {reason}")
     left, right = a.dim() == 1, b.dim() == 1
     if left:
         a = a.unsqueeze(0)
     if right:
         b = b.unsqueeze(1)
-    if b.dim() == 2 and a.dim() > 2:
+        addend = addend if addend is None or addend.dim() == 0 else addend.unsqueeze(-1)
+    dtype, shape = dtype_of(a, b), (*a.shape[:-1], b.shape[-1])
+    if b.dim() == 2 and a.dim() > 2 and (addend is None or addend.dim() < 2):
         # One matrix of many rows: the gradient of b is one long sum, as in a linear layer.
-        found = multiplied(a.reshape(-1, a.shape[-1]), b, layer).reshape(*a.shape[:-1], b.shape[-1])
-    else:
-        found = multiplied(a, b, layer)
+        a = a.reshape(-1, a.shape[-1])
+    found = multiplied(a, b, addend, float(factor), layer).to(dtype)
+    if b.dim() == 2:
+        found = found.reshape(shape)
     if left:
         found = found.squeeze(-2)
     return found.squeeze(-1) if right else found
 
 
-def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None, *, recipe: RecipeLike) -> Tensor:
-    """`torch.nn.functional.linear` by the units of a recipe: x @ weight^T + bias, the bias added in x's dtype.
+def beyond_units(x: Tensor) -> str | None:
+    """What of a tensor no unit multiplies, in words; None where units take it."""
+    if not x.dtype.is_floating_point:
+        return str(x.dtype).removeprefix("torch.")
+    return None if x.layout is torch.strided and not x.is_nested else "a sparse or nested tensor"
 
-    x: (..., in). weight: (out, in), or (in,). Raises as `load_recipe` does.
+
+def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None, *, recipe: RecipeLike) -> Tensor:
+    """`torch.nn.functional.linear` by the units of a recipe: x @ weight^T + bias.
+
+    x: (..., in). weight: (out, in), or (in,). The bias, rounded to the recipe's output, is added in float32, with a
+    rounding of its own, and the sum is rounded once to the output. Raises as `load_recipe` does.
     """
     return linear_at(x, weight, bias, layer_by(recipe))
 
 
 def linear_at(x: Tensor, weight: Tensor, bias: Tensor | None, layer: ProductLayer) -> Tensor:
     """`linear` at a place in a model."""
-    found = matmul_at(x, weight.mT if weight.dim() > 1 else weight, layer)
-    return found if bias is None else found + bias.to(found.dtype)
+    return matmul_at(x, weight.mT if weight.dim() > 1 else weight, layer, bias)
 
 
-class _Through(torch.autograd.Function):
-    """A function of NumPy's arrays whose gradient is the gradient of its result."""
+class _Through(Once):
+    """A function of NumPy's arrays whose derivative is that of its argument."""
 
     @staticmethod
-    def forward(ctx: Any, x: Tensor, function: Any) -> Tensor:
+    def forward(x: Tensor, function: Callable[[Any], Any]) -> Tensor:
+        if x.is_meta:
+            return torch.empty_like(x)
         found = function(singles(x)).astype(np.float32)
         return torch.from_numpy(np.ascontiguousarray(found)).to(device=x.device, dtype=x.dtype)
 
     @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
+        """Nothing is kept."""
+
+    @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None]:
         return gradients[0], None
+
+    @staticmethod
+    def jvp(ctx: Any, *tangents: Any) -> Tensor:
+        return tangents[0].clone()  # type: ignore[no-any-return]
+
+
+@torch.compiler.disable
+def _through(x: Tensor, function: Callable[[Any], Any]) -> Tensor:
+    if (reason := beyond_units(x)) is not None:
+        raise InputError(f"x must be a strided tensor of real floats, not {reason}")
+    return _Through.apply(x, function)  # type: ignore[no-any-return, no-untyped-call]
 
 
 def quantize(x: Tensor, rule: str | Rule, axis: int = -1, **options: Any) -> Tensor:
@@ -116,10 +132,7 @@ def quantize(x: Tensor, rule: str | Rule, axis: int = -1, **options: Any) -> Ten
 
     rule, axis, options: as `hwsim.quantize` takes them. The numbers are float32's before they are cast to x's dtype.
     """
-    found: Tensor = _Through.apply(
-        x, lambda array: quantize_numbers(array, rule, axis, **options).dequantize(np.float32)
-    )
-    return found
+    return _through(x, lambda array: quantize_numbers(array, rule, axis, **options).dequantize(np.float32))
 
 
 def cast(x: Tensor, fmt: str | Format, rounding: str = "rne", overflow: str = "saturate", **random: Any) -> Tensor:
@@ -133,5 +146,4 @@ def cast(x: Tensor, fmt: str | Format, rounding: str = "rne", overflow: str = "s
     def rounded(array: Any) -> Any:
         return to.decode(to.encode(array, rounding=rounding, overflow=overflow, **random))
 
-    found: Tensor = _Through.apply(x, rounded)
-    return found
+    return _through(x, rounded)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import types
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol
 
 import torch
@@ -14,7 +14,8 @@ from torch.overrides import TorchFunctionMode
 from hwsim.torch.attention import attention_at
 from hwsim.torch.convolution import convolution_at, transposed_at
 from hwsim.torch.einsums import einsum_at
-from hwsim.torch.functional import ProductLayer, linear_at, matmul_at
+from hwsim.torch.functional import beyond_units, linear_at, matmul_at
+from hwsim.torch.operators import ProductLayer
 from hwsim.torch.recipe import Kind
 
 
@@ -44,13 +45,25 @@ class Intercept(TorchFunctionMode):
         given = kwargs or {}
         handler = HANDLERS.get(func)
         if handler is not None:
-            return handler(self.places, func, *args, **given)
+            reason = next(filter(None, map(beyond_units, _tensors(args, given))), None)
+            if reason is None:
+                return handler(self.places, func, *args, **given)
+            self.places.left_out(f"{_name(func)} of {reason}")
         if func in COMPOSED:
             with self:
                 return COMPOSED[func](*args, **given)
-        if func in LEFT_OUT:
+        if func in LEFT_OUT or (isinstance(func, OPERATORS) and _name(func).partition(".")[0] in MULTIPLY):
             self.places.left_out(_name(func))
         return func(*args, **given)
+
+
+def _tensors(args: tuple[Any, ...], given: dict[str, Any]) -> Iterator[Tensor]:
+    """The factors of a call: its tensors, but for masks of attention."""
+    for one in (*args, *(value for name, value in given.items() if name != "attn_mask")):
+        if isinstance(one, Tensor) and one.dtype != torch.bool:
+            yield one
+        elif isinstance(one, (list, tuple)):
+            yield from (part for part in one if isinstance(part, Tensor))
 
 
 Handler = Callable[..., Any]
@@ -61,7 +74,10 @@ def _linear(places: CallPlaces, func: Any, input: Tensor, weight: Tensor, bias: 
     return func(input, weight, bias) if layer is None else linear_at(input, weight, bias, layer)
 
 
-def _matmul(places: CallPlaces, func: Any, input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Any:
+def _matmul(
+    places: CallPlaces, func: Any, *factors: Tensor, out: Tensor | None = None, **named: Tensor
+) -> Any:  # each function has a name of its own for its second factor
+    input, other = (*factors, *named.values())
     layer = places.layer("matmul", _name(func))
     if layer is None:
         return func(input, other) if out is None else func(input, other, out=out)
@@ -74,16 +90,16 @@ def _reversed(places: CallPlaces, func: Any, input: Tensor, other: Tensor) -> An
 
 
 def _added(
-    places: CallPlaces, func: Any, input: Tensor, first: Tensor, second: Tensor, *, beta: float = 1, alpha: float = 1,
-    out: Tensor | None = None,
+    places: CallPlaces, func: Any, *given: Tensor, beta: float = 1, alpha: float = 1, out: Tensor | None = None,
+    **named: Tensor,
 ) -> Any:  # fmt: skip
+    input, first, second = (*given, *named.values())
     layer = places.layer("matmul", _name(func))
     if layer is None:
         more = {} if out is None else {"out": out}
         return func(input, first, second, beta=beta, alpha=alpha, **more)
-    found = matmul_at(first, second, layer)
-    scaled = found if alpha == 1 else alpha * found
-    return _into(out, scaled if beta == 0 else scaled + (input if beta == 1 else beta * input))
+    addend = None if beta == 0 else input if beta == 1 else beta * input
+    return _into(out, matmul_at(first, second, layer, addend, alpha))
 
 
 def _einsum(places: CallPlaces, func: Any, equation: Any, *operands: Any) -> Any:
@@ -157,7 +173,7 @@ HANDLERS: dict[Any, Handler] = {
     **dict.fromkeys(
         (
             torch.matmul, torch.mm, torch.bmm, torch.mv, torch.linalg.matmul, Tensor.matmul, Tensor.mm, Tensor.bmm,
-            Tensor.mv, Tensor.__matmul__,
+            Tensor.mv, Tensor.__matmul__, torch.dot, torch.vdot, Tensor.dot, Tensor.vdot,
         ),
         _matmul,
     ),
@@ -195,17 +211,28 @@ def _inside(function: Any) -> Callable[..., Any]:
 COMPOSED: dict[Any, Callable[..., Any]] = {
     function: _inside(function) for function in (functional.multi_head_attention_forward,)
 }
-# Functions that multiply in code of their own, which no unit computes.
+# What else multiplies and adds, or calls what does, by its names: no unit computes it.
+MULTIPLY = frozenset(
+    """
+    inner addbmm addbmm_ addmm_ baddbmm_ addmv_ chain_matmul bilinear cdist pdist cosine_similarity cov corrcoef
+    matrix_power matrix_exp multi_dot vecdot tensorinv tensorsolve householder_product linear_cross_entropy
+    lstm gru rnn_tanh rnn_relu lstm_cell gru_cell rnn_tanh_cell rnn_relu_cell
+    mm bmm mv dot vdot matmul linear addmm addmv baddbmm einsum tensordot convolution _convolution conv_tbc
+    conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d
+    _addmm_activation _int_mm _scaled_mm _scaled_mm_v2 scaled_mm _grouped_mm grouped_mm _scaled_grouped_mm
+    scaled_grouped_mm _weight_int8pack_mm _weight_int4pack_mm _sparse_mm sspaddmm hspmm smm saddmm
+    scaled_dot_product_attention _scaled_dot_product_attention_math flex_attention
+    _native_multi_head_attention _transformer_encoder_layer_fwd
+    fft fft2 fftn ifft ifft2 ifftn rfft rfft2 rfftn irfft irfft2 irfftn hfft hfft2 hfftn ihfft ihfft2 ihfftn stft istft
+    cholesky cholesky_ex cholesky_inverse cholesky_solve inv inv_ex inverse pinv pinverse det slogdet logdet qr geqrf
+    ormqr orgqr lu lu_factor lu_factor_ex lu_solve ldl_factor ldl_factor_ex ldl_solve solve solve_ex solve_triangular
+    triangular_solve lstsq svd svdvals svd_lowrank pca_lowrank eig eigh eigvals eigvalsh matrix_rank cond lobpcg
+    """.split()
+)
 LEFT_OUT: frozenset[Any] = frozenset(
     getattr(home, name)
-    for home, names in (
-        (torch, "dot inner vdot addbmm chain_matmul bilinear cdist lstm gru rnn_tanh rnn_relu lstm_cell gru_cell"),
-        (torch, "rnn_tanh_cell rnn_relu_cell convolution"),
-        (functional, "bilinear"),
-        (torch.linalg, "multi_dot vecdot matrix_power"),
-        (Tensor, "dot inner vdot addbmm addmm_ addbmm_ baddbmm_ addmv_ matrix_power"),
-        (torch._VF, "lstm gru rnn_tanh rnn_relu lstm_cell gru_cell rnn_tanh_cell rnn_relu_cell"),
-    )
-    for name in names.split()
+    for home in (torch, functional, torch.linalg, Tensor, torch._VF, torch.fft, torch.sparse, torch._C._nn)
+    for name in MULTIPLY
     if hasattr(home, name)
-)
+) - {*HANDLERS, *COMPOSED}
+OPERATORS = (torch._ops.OpOverload, torch._ops.OpOverloadPacket)

@@ -14,6 +14,7 @@ from hwsim.quantize import DelayedScaling, Quantized, quantize
 from hwsim.quantize.tensors import MatrixOperand, suits
 from hwsim.spec import Unit
 from hwsim.study.plan.scaling import SideScaling, by_power, scales_of_one, side_scaling
+from hwsim.torch.again import scale_of_first, used
 
 Side = Literal["a", "b"]
 Singles = NDArray[np.float32]
@@ -98,13 +99,17 @@ class Histories:
     def codes(self, key: str, operand: FactorRule, numbers: Singles, again: bool = False) -> MatrixOperand:
         """Numbers under the scale that earlier ones left; the state is updated with these.
 
-        again: the last numbers are computed again, for the backward pass: they have the scale that they had.
+        again: numbers are computed again, for the backward pass: they have the scale that they had.
         """
-        state = self._state(key, operand)
-        if again and key in self._before:
-            state = self._before[key]
-        else:
-            self._before[key] = state
+        mine = id(self), key
+        state = scale_of_first(mine)
+        if state is None:  # the first time, or a compiled model's second, of which PyTorch tells only that it is that
+            state = self._state(key, operand)
+            if again and key in self._before:
+                state = self._before[key]
+            else:
+                self._before[key] = state
+        used(mine, state)
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
             scaled = numbers * np.float32(state.factor)
             amax = float(np.max(np.abs(numbers), initial=0.0))

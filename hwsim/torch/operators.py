@@ -1,15 +1,19 @@
-"""The products of units as operators of PyTorch: with gradients, for `torch.compile`, checkpoints and DDP."""
+"""The products of units as operators of PyTorch: with first derivatives, for `torch.compile`, checkpoints and DDP."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from typing import Any
+from dataclasses import dataclass
+from functools import cache, partial
+from typing import Any, NoReturn
+from weakref import WeakValueDictionary
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from hwsim.errors import InputError
 from hwsim.formats import container_dtype
 from hwsim.quantize import Quantized, dequantize, quantize
 from hwsim.quantize.rule import is_f32
@@ -17,23 +21,59 @@ from hwsim.quantize.tiles import block_lengths
 from hwsim.torch.operands import Histories
 from hwsim.torch.products import ComputedProduct, Output, Products, Which, computed, products_of
 
+
+
+@dataclass(frozen=True)
+class ProductLayer:
+    """A place in a model: the products that it has there, by their key, its name, and whose histories it keeps.
+
+    random: whether a product depends on a seed. keeps: whether the recipe has a rule for what the backward pass needs.
+    """
+
+    key: str
+    random: bool
+    keeps: bool
+    where: str = ""
+    owner: int = 0
+
+
 DTYPES = {"bf16": torch.bfloat16, "f16": torch.float16}
 # What is told of each product that is computed: `hwsim.torch.observe` adds to it, and takes away.
 observers: list[Callable[[ComputedProduct], None]] = []
-histories: dict[int, Histories] = {}
+NOBODY = 0
+_nobodys = Histories()
+# Of each owner: an emulation keeps its own, and so does what PyTorch keeps for a backward pass.
+histories: WeakValueDictionary[int, Histories] = WeakValueDictionary({NOBODY: _nobodys})
 _said_of_devices = False
 
 
 @torch.library.custom_op("hwsim::product", mutates_args=())
-def product(a: Tensor, b: Tensor, seed: Tensor, key: str, which: str, where: str, owner: int) -> Tensor:
-    """A @ B, (..., M, K) and (..., K, N) of any floats, in float32, as the unit of one product of a recipe returns it.
+def product(
+    a: Tensor,
+    b: Tensor,
+    addend: Tensor | None,
+    seed: Tensor,
+    factor: float,
+    key: str,
+    which: str,
+    where: str,
+    owner: int,
+) -> Tensor:
+    """factor * A @ B + addend, (..., M, K) and (..., K, N) of any floats, in float32, by one product of a recipe.
 
-    seed: one int64, of stochastic rounding. key: `Products.key`. which: forward, input or weight.
-    where: the layer, for histories of scales and for observers. owner: whose histories.
+    The factor, if it is not 1, and the addend, a number of the recipe's output, are each applied in float32, with a
+    rounding of their own; then the sum is rounded once to the output. seed: one int64, of stochastic rounding.
+    key: `Products.key`. which: forward, input or weight. where: the layer, for histories of scales and for observers.
+    owner: whose histories. It has no derivatives: `differentiable` does.
     """
     products = products_of(key)
     found = _multiplied(products, a, b, int(seed), which, where, owner)  # type: ignore[arg-type]
-    result = _rounded(torch.from_numpy(np.ascontiguousarray(found)), products.output)
+    result = torch.from_numpy(np.ascontiguousarray(found))
+    if factor != 1:
+        result = result * factor
+    if addend is not None:
+        result = result + _rounded(torch.from_numpy(singles(addend)), products.output)
+    result = _rounded(result, products.output)
     return result.to(a.device) if a.device.type != "cpu" else result
 
 
@@ -44,7 +84,14 @@ def _multiplied(
     chosen = products.of(which)
     if chosen is None or 0 in (*of_a.shape, *of_b.shape):
         return np.asarray(np.matmul(of_a, of_b))
-    state = histories.setdefault(owner, Histories())
+    state = histories.get(owner)
+    if state is None:
+        if chosen.delayed:
+            raise InputError(
+                f"the scales of {where or 'the model'} are gone with its emulation: keep what convert or emulate "
+                "returned for as long as the model computes"
+            )
+        state = Histories()
     again = which == "forward" and within_backward()
     call = computed(
         chosen, of_a, of_b, seed=seed, where=where, which=which, histories=state, threads=torch.get_num_threads(),
@@ -61,7 +108,10 @@ def within_backward() -> bool:
 
 
 @product.register_fake
-def _(a: Tensor, b: Tensor, seed: Tensor, key: str, which: str, where: str, owner: int) -> Tensor:
+def _(
+    a: Tensor, b: Tensor, addend: Tensor | None, seed: Tensor, factor: float, key: str, which: str, where: str,
+    owner: int,
+) -> Tensor:  # fmt: skip
     batch = torch.broadcast_shapes(a.shape[:-2], b.shape[:-2])
     return a.new_empty((*batch, a.shape[-2], b.shape[-1]), dtype=torch.float32)
 
@@ -132,31 +182,146 @@ def _signed(array: np.ndarray[Any, Any]) -> Tensor:
     return torch.from_numpy(np.ascontiguousarray(array if kind is None else array.view(kind)))
 
 
-def _kept(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
-    a, b, seed, key, which, where, owner = inputs
-    ctx.key, ctx.where, ctx.owner = key, where, owner
-    ctx.dtypes, ctx.shapes = (a.dtype, b.dtype), (a.shape, b.shape)
-    ctx.short = products_of(key).keep is not None and which == "forward"
-    first = torch.ops.hwsim.keep(a, key) if ctx.short else [a]
-    ctx.save_for_backward(*first, b, seed)
+FORWARD_MODE = (
+    "units compute no derivatives in forward mode (torch.func.jvp, jacfwd, hessian, torch.autograd.forward_ad): "
+    "take gradients in reverse mode (backward, torch.func.grad, vjp, jacrev), or leave the model to PyTorch"
+)
+SECOND = (
+    "units compute first derivatives only, and this is the derivative of a gradient (create_graph=True, "
+    "torch.autograd.functional.hessian and jvp): take it of the model without units"
+)
 
 
-def _gradients(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
-    *first, b, seed = ctx.saved_tensors
-    of_a = of_b = None
-    more = ctx.key, ctx.where, ctx.owner
+class Once(torch.autograd.Function):
+    """What is differentiated once, in reverse mode; others inherit `vmap`."""
 
-    def multiplied(left: Tensor, right: Tensor, which: str) -> Tensor:
-        key, where, owner = more
-        found: Tensor = torch.ops.hwsim.product(left, right, seed + 1, key, which, where, owner)
+    @staticmethod
+    def backward(ctx: Any, *gradients: Any) -> Any:
+        """As of a gradient, which is computed by `_Gradient`."""
+        raise InputError(SECOND)
+
+    @classmethod
+    def vmap(cls, info: Any, in_dims: tuple[Any, ...], *args: Any) -> tuple[Any, Any]:
+        """Each example by itself."""
+        return _each(cls.apply, info, in_dims, *args)
+
+
+def _each(function: Callable[..., Any], info: Any, in_dims: tuple[Any, ...], *args: Any) -> tuple[Any, Any]:
+    """The function of each example by itself, as a loop over them would compute it: a rule of `torch.vmap`."""
+    results = []
+    for at in range(info.batch_size):
+        pairs = zip(args, in_dims, strict=True)
+        results.append(function(*(one.select(axis, at) if isinstance(axis, int) else one for one, axis in pairs)))
+    if isinstance(results[0], Tensor):
+        return torch.stack(results), 0
+    return [torch.stack(parts) for parts in zip(*results, strict=True)], [0] * len(results[0])
+
+
+for _operator in (product, keep, restore):
+    _operator.register_vmap(partial(_each, _operator))
+
+
+def applied(function: type[Once], *args: Any) -> Tensor:
+    """A function of PyTorch's autograd, called: a derivative in forward mode raises InputError.
+
+    `torch.compile` takes no function that says a word of its own about forward mode.
+    """
+    if torch.compiler.is_compiling():
+        return function.apply(*args)  # type: ignore[no-any-return, no-untyped-call]
+    return _spoken(function).apply(*args)  # type: ignore[no-any-return, no-untyped-call]
+
+
+def _forward_mode(ctx: Any, *tangents: Any) -> NoReturn:
+    raise InputError(FORWARD_MODE)
+
+
+@cache
+def _spoken(function: type[Once]) -> type[Once]:
+    return type(function.__name__, (function,), {"jvp": staticmethod(_forward_mode)})
+
+
+class _Gradient(Once):
+    """A product of the backward pass."""
+
+    @staticmethod
+    def forward(a: Tensor, b: Tensor, seed: Tensor, key: str, which: str, where: str, owner: int) -> Tensor:
+        found: Tensor = torch.ops.hwsim.product(a, b, None, seed, 1.0, key, which, where, owner)
         return found
 
-    if ctx.needs_input_grad[0]:
-        of_a = _summed(multiplied(gradient, b.mT, "input"), ctx.shapes[0]).to(ctx.dtypes[0])
-    if ctx.needs_input_grad[1]:
-        a = torch.ops.hwsim.restore(*first, ctx.key) if ctx.short else first[0]
-        of_b = _summed(multiplied(gradient.mT, a, "weight").mT, ctx.shapes[1]).to(ctx.dtypes[1])
-    return of_a, of_b, None, None, None, None, None
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
+        """Nothing is kept."""
+
+
+def gradient_of(a: Tensor, b: Tensor, seed: Tensor, layer: ProductLayer, which: Which) -> Tensor:
+    """A product of the backward pass of a layer, in float32. It has no derivative."""
+    return applied(_Gradient, a, b, seed + 1, layer.key, which, layer.where, layer.owner)
+
+
+class _Product(Once):
+    """A product with an addend, whose gradients are the other two products of its layer."""
+
+    @staticmethod
+    def forward(
+        a: Tensor, b: Tensor, addend: Tensor | None, seed: Tensor, factor: float, layer: ProductLayer
+    ) -> Tensor:
+        found: Tensor = torch.ops.hwsim.product(
+            a, b, addend, seed, factor, layer.key, "forward", layer.where, layer.owner
+        )
+        return found
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
+        a, b, addend, seed, ctx.factor, layer = inputs
+        ctx.shapes = a.shape, b.shape, None if addend is None else addend.shape
+        ctx.dtypes = a.dtype, b.dtype, None if addend is None else addend.dtype
+        remember(ctx, layer)
+        ctx.save_for_backward(*kept(a, layer), b, seed)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
+        *first, b, seed = ctx.saved_tensors
+        of_a = of_b = of_addend = None
+        scaled = gradients[0] if ctx.factor == 1 else gradients[0] * ctx.factor
+        if ctx.needs_input_grad[0]:
+            found = gradient_of(scaled, b.mT, seed, ctx.layer, "input")
+            of_a = _summed(found, ctx.shapes[0]).to(ctx.dtypes[0])
+        if ctx.needs_input_grad[1]:
+            found = gradient_of(scaled.mT, restored(first, ctx.layer), seed, ctx.layer, "weight")
+            of_b = _summed(found.mT, ctx.shapes[1]).to(ctx.dtypes[1])
+        if ctx.needs_input_grad[2]:
+            of_addend = _summed(gradients[0], ctx.shapes[2]).to(ctx.dtypes[2])
+        return of_a, of_b, of_addend, None, None, None
+
+
+def multiplied(a: Tensor, b: Tensor, addend: Tensor | None, factor: float, layer: ProductLayer) -> Tensor:
+    """factor * A @ B + addend of matrices or batches of them, in float32, with its first derivatives; see `product`.
+
+    addend: broadcast to the result.
+    """
+    return applied(_Product, a, b, addend, seed_of(layer), factor, layer)
+
+
+def seed_of(layer: ProductLayer) -> Tensor:
+    """A seed of stochastic rounding from PyTorch's generator; 0 where nothing is random."""
+    return torch.randint(0, 1 << 31, ()) if layer.random else torch.zeros((), dtype=torch.int64)
+
+
+def remember(ctx: Any, layer: ProductLayer) -> None:
+    """Keep the layer for the backward pass, and its scales, which may then be nobody else's."""
+    ctx.layer = layer
+    if not torch.compiler.is_compiling():
+        ctx.histories = histories.get(layer.owner)
+
+
+def kept(x: Tensor, layer: ProductLayer) -> list[Tensor]:
+    """What of the first factor is kept for the backward pass."""
+    return list(torch.ops.hwsim.keep(x, layer.key)) if layer.keeps else [x]
+
+
+def restored(first: list[Tensor], layer: ProductLayer) -> Tensor:
+    """The first factor, as `kept` kept it."""
+    return torch.ops.hwsim.restore(*first, layer.key) if layer.keeps else first[0]
 
 
 def _summed(gradient: Tensor, shape: torch.Size) -> Tensor:
@@ -164,4 +329,8 @@ def _summed(gradient: Tensor, shape: torch.Size) -> Tensor:
     return gradient if gradient.shape == shape else gradient.sum_to_size(shape)
 
 
-torch.library.register_autograd("hwsim::product", _gradients, setup_context=_kept)
+def _no_second(ctx: Any, gradient: Tensor) -> NoReturn:
+    raise InputError(SECOND)
+
+
+torch.library.register_autograd("hwsim::product", _no_second)

@@ -45,6 +45,11 @@ class UnitProduct:
         """Whether the result depends on a seed."""
         return self.a.stochastic or self.b.stochastic
 
+    @property
+    def delayed(self) -> bool:
+        """Whether a scale follows from earlier calls."""
+        return self.a.history is not None or self.b.history is not None
+
 
 @dataclass(frozen=True)
 class Products:
@@ -73,6 +78,10 @@ class Products:
         object.__setattr__(self, "random", any(one is not None and one.random for one in every))
         _known[key] = self
 
+    def __reduce__(self) -> tuple[type[Products], tuple[Any, ...]]:
+        """Pickled as its own constructor call: a process that reads it knows its key."""
+        return Products, (self.forward, self.input, self.weight, self.output, self.keep)
+
     def of(self, which: Which) -> UnitProduct | None:
         """One of the products."""
         return {"forward": self.forward, "input": self.input, "weight": self.weight}[which]
@@ -82,7 +91,9 @@ _known: dict[str, Products] = {}
 
 
 def products_of(key: str) -> Products:
-    """The products of a key, which were made in this process."""
+    """The products of a key. Raises ValueError where no recipe of this process has them."""
+    if key not in _known:
+        raise InputError(f"no recipe of this process has the products {key}: call hwsim.torch.load_recipe first")
     return _known[key]
 
 

@@ -18,6 +18,11 @@ class CallPlace:
     function: str
     units: tuple[str, ...]
 
+    @property
+    def words(self) -> str:
+        """The function, and who calls it."""
+        return f"{self.function} of {self.module or 'the model'} ({self.cls})"
+
 
 @dataclass
 class Report:
@@ -40,9 +45,12 @@ class Report:
             units = tuple("float32" if one is None else one.unit.name for one in every)
         self.places[name, function] = CallPlace(name, cls, function, units)
 
-    def not_converted(self, name: str, cls: str, function: str) -> None:
-        """Note a call of a function that multiplies in code of its own."""
-        self.others[name, function] = CallPlace(name, cls, function, ())
+    def not_converted(self, name: str, cls: str, function: str) -> CallPlace | None:
+        """Note a call of a function that multiplies and that no unit computes. Returns the place if it is new."""
+        if (name, function) in self.others:
+            return None
+        self.others[name, function] = place = CallPlace(name, cls, function, ())
+        return place
 
     @property
     def converted(self) -> list[CallPlace]:
