@@ -229,10 +229,10 @@ MULTIPLY = frozenset(
     triangular_solve lstsq svd svdvals svd_lowrank pca_lowrank eig eigh eigvals eigvalsh matrix_rank cond lobpcg
     """.split()
 )
-LEFT_OUT: frozenset[Any] = frozenset(
-    getattr(home, name)
+LEFT_OUT: dict[Any, str] = {  # a dict, because `torch.compile` looks no function up in a set
+    function: name
     for home in (torch, functional, torch.linalg, Tensor, torch._VF, torch.fft, torch.sparse, torch._C._nn)
     for name in MULTIPLY
-    if hasattr(home, name)
-) - {*HANDLERS, *COMPOSED}
+    if (function := getattr(home, name, None)) is not None and function not in HANDLERS and function not in COMPOSED
+}
 OPERATORS = (torch._ops.OpOverload, torch._ops.OpOverloadPacket)

@@ -19,20 +19,28 @@ RUN = {"torchao": ("torchao",), "gfloat": ("gfloat",), "pychop, ml_dtypes, PyTor
 
 
 class Row(NamedTuple):
-    """A row of a table: what is called there, and here; and for an older version of torchao."""
+    """A row of a table: what is called there, and here; for an older version of torchao; and whether bits are the same."""
 
     section: str
     there: str
     here: str
     older: str
+    bits: str
+
+    @property
+    def least(self) -> float:
+        """The least amax from which the row says that bits are the same."""
+        said = re.search(r"same from amax (?:0|2\^(-\d+))", self.bits)
+        return 0.0 if said is None or said[1] is None else 2.0 ** int(said[1])
 
 
 def rows() -> Iterator[Row]:
     for section in PAGE.read_text().split("\n## ")[1:]:
         title, _, text = section.partition("\n")
-        for there, here, older in re.findall(r'^\| `(.+?)` \| `(.+?)`(?:; to 0\.16 `(".+?")`)? \|', text, re.MULTILINE):
+        pattern = r'^\| `(.+?)` \| `(.+?)`(?:; to 0\.16 `(".+?")`)? \| (.+) \|$'
+        for there, here, older, bits in re.findall(pattern, text, re.MULTILINE):
             if title in RUN:
-                yield Row(title, there, here, older)
+                yield Row(title, there, here, older, bits)
 
 
 def drawn() -> Any:
@@ -40,13 +48,30 @@ def drawn() -> Any:
     return blocks(64, 128, 8, -24, 8)
 
 
-def names(x: Any) -> dict[str, Any]:
+def whole_range() -> dict[str, Any]:
+    """float32[4, 128] by a name: amax of every power of two that binary32 has, and zeros, infinities, NaNs."""
+    found: dict[str, Any] = {}
+    for exp in range(-149, 128):
+        rng = np.random.default_rng([1, exp + 200])
+        sig = rng.integers(1 << 23, 1 << 24, (4, 128)).astype(np.float64)
+        exps = exp - 23 - rng.integers(0, 12, (4, 128)) * (np.arange(128) % 32 > 0)
+        x = np.ldexp(rng.choice([-1.0, 1.0], (4, 128)) * sig, exps).astype(np.float32)
+        x[:, 5] = 0
+        found[f"2^{exp}"] = x
+    found["zeros"] = np.zeros((4, 128), np.float32)
+    for name in ("inf", "-inf", "nan"):
+        found[name] = found["2^0"].copy()
+        found[name][0, 7] = float(name)
+    return found
+
+
+def names(x: Any, amax: float = 3.5) -> dict[str, Any]:
     """What a row may use, of the peers that are installed."""
     import torch
 
     known: dict[str, Any] = {
         "torch": torch, "np": np, "ml_dtypes": ml_dtypes, "quantize": hwsim.quantize, "get_format": hwsim.get_format,
-        "x": torch.from_numpy(x), "row": x[0, :32].astype(np.float64), "amax": 3.5,
+        "x": torch.from_numpy(x), "row": x[0, :32].astype(np.float64), "amax": amax,
     }  # fmt: skip
     return known
 

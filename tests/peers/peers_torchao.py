@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from computed_once import computed_once
 from peers.peers_draws import blocks, next_to_ties
-from peers.peers_rows import drawn, names, parts, rows
+from peers.peers_rows import drawn, names, parts, rows, whole_range
 
 ELEMENTS = ("mxfp8-e4m3", "mxfp8-e5m2", "mxfp6-e3m2", "mxfp6-e2m3", "mxfp4-e2m1")
 SELECTS = ("floor", "rceil", "ceil", "even")
@@ -93,6 +93,8 @@ def computed(version: tuple[int, ...], calls: tuple[str, ...]) -> dict[Any, Any]
         found["channel", name] = factor.numpy(), _bytes(ao, codes)
     for call in calls:
         found["row", call] = parts(eval(call, {**_known(ao), **names(drawn())}))
+        for name, x in whole_range().items():
+            found[name, call] = parts(eval(call, {**_known(ao), **names(x, float(np.abs(x).max()))}))
     return found
 
 

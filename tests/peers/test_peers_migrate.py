@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from peers.peers_draws import version_of
-from peers.peers_rows import RUN, Row, drawn, names, parts, rows
+from peers.peers_rows import RUN, Row, drawn, names, parts, rows, whole_range
 from peers.peers_torchao import torchaos
 
 import hwsim
@@ -50,6 +50,46 @@ def test_a_row_gives_the_same_bits(row: Row) -> None:
             amax = np.abs(drawn().reshape(-1, 32)).max(axis=1)
             same = same.reshape(-1, 32)[np.floor(np.log2(amax)) == np.frexp(amax)[1] - 1]
         assert codes.shape == own.shape and same.size and same.all()
+
+
+def unlike(there: list[Any], ours: list[Any], counted: Any) -> list[int]:
+    """How many scales, and how many codes or numbers that are counted, are not the same."""
+    found = []
+    for peer, own in zip(there, ours, strict=True):
+        codes = unpack_codes(peer, "e2m1") if peer.shape != own.shape and peer.shape[-1] * 2 == own.shape[-1] else peer
+        other = (codes != own) & ~((codes != codes) & (own != own))
+        found.append(int((other & counted if other.shape == counted.shape else other).sum()))
+    return found
+
+
+@pytest.mark.parametrize("row", list(rows()), ids=lambda row: row.there)
+def test_a_row_holds_over_the_whole_range_or_says_where_it_ends(row: Row) -> None:
+    versions = {package: version_of(package) for package in RUN[row.section]}
+    if versions.get("torchao", (0, 17)) < (0, 17):
+        pytest.skip("the page's bounds are of later versions")
+
+    def compared(name: str, x: Any) -> list[int]:
+        amax = float(np.abs(x).max())
+        there = (
+            torchaos(versions["torchao"])[name, row.there]
+            if row.section == "torchao"
+            else parts(eval(row.there, {**known(row.section), **names(x)}))
+        )
+        return unlike(there, parts(eval(row.here, names(x, amax))), np.abs(x) <= (464 if "up to 464" in row.bits else np.inf))
+
+    cases = whole_range()
+    for exp in range(-149, 128):
+        if 2.0**exp >= row.least:
+            assert not any(compared(f"2^{exp}", cases[f"2^{exp}"])), exp
+        elif 2.0 ** (exp + 1) == row.least:
+            assert any(compared(f"2^{exp}", cases[f"2^{exp}"])), "the row could say more"
+    one_level = "per_tensor" not in row.there
+    assert not one_level or not any(compared("zeros", cases["zeros"]))
+    if "no infinity" not in row.bits and "finite" not in row.bits and "up to" not in row.bits:
+        assert not any(compared("inf", cases["inf"]) + compared("-inf", cases["-inf"]))
+    if row.section == "torchao" and one_level and "no infinity" not in row.bits:
+        scales, codes = compared("nan", cases["nan"])
+        assert not scales and codes
 
 
 def test_the_page_has_rows_that_run() -> None:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from peers.peers_draws import blocks, next_to_ties, version_of
+from peers.peers_rows import whole_range
 from peers.peers_te import transformer_engine
 
 import hwsim
@@ -59,6 +60,25 @@ def test_nvfp4_is_that_of_the_reference(rows: int) -> None:
     assert compared > 30_000
 
 
+@pytest.mark.parametrize("rows", [1, 16])
+def test_nvfp4_is_that_of_the_reference_at_every_amax(rows: int) -> None:
+    import torch
+
+    reference = transformer_engine("custom_recipes.reference_nvfp4").NVFP4QuantizerRef
+    for name, x in whole_range().items():
+        if not np.isfinite(x).all():
+            continue
+        wide = np.tile(x, (4, 1))
+        given = torch.from_numpy(wide)
+        codes, scales = reference._quantize_blockwise_reference(
+            given, given.abs().max(), 16, rows, pow_2_scales=False, eps=0.0
+        )
+        ours = hwsim.quantize(wide, "nvfp4-transformer-engine", block=(rows, 16))
+        np.testing.assert_array_equal(ours.scales, scales.view(torch.uint8).numpy()[::rows], name)
+        unsigned = np.where(ours.codes == 8, 0, ours.codes)  # its reference has no -0
+        np.testing.assert_array_equal(unsigned, unpack_codes(codes.numpy(), "e2m1"), name)
+
+
 @pytest.mark.sample(3)
 @pytest.mark.parametrize("algorithm", ["max", "most_recent"])
 @pytest.mark.parametrize(("fmt", "margin", "length"), [("e4m3", 0, 4), ("e5m2", 2, 1), ("e4m3", -1, 16)])
@@ -88,7 +108,7 @@ def test_factors_of_current_scaling_are_theirs() -> None:
     import torch
 
     theirs = transformer_engine("custom_recipes.reference_current_scaling")._scale_from_amax_tensor
-    for x in tensors():
+    for x in (*tensors(), *(one for one in whole_range().values() if np.isfinite(one).all())):
         amax = torch.from_numpy(x).abs().max()
         scale, _, _ = theirs(torch.float32, amax, torch.float8_e4m3fn, eps=0.0, pow_2_scales=False)
         codes = (torch.from_numpy(x) * scale).to(torch.float8_e4m3fn).view(torch.uint8).numpy()

@@ -71,7 +71,9 @@ def test_scales_count_and_a_transform_is_undone_by_the_product() -> None:
         with ht.emulate(net, recipe), ht.measure() as measures:
             net(x).square().sum().backward()
         for one in measures.records:
-            assert one["accumulation"] < 1e-3 and 1e-4 < one["quantization"] < most, one
+            assert one["accumulation"] < 1e-3 and one["quantization"] < most, one
+            # The last layer of nvfp4 is in BF16, and so are what goes into it and, here, its gradient.
+            assert one["quantization"] > 1e-4 or one["unit"] == "hopper-wgmma-bf16-f32", one
 
 
 def test_records_are_a_parquet_file(tmp_path: Path) -> None:

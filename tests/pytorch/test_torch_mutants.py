@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from pytorch import test_torch_derivatives as derivatives
 from pytorch import test_torch_models as models
 from pytorch.test_torch_functions import EXACT
 from pytorch.test_torch_functions import drawn as random_numbers
 from torch import Tensor
 from torch.nn import functional
+from torch.utils.checkpoint import CheckpointError
 
 import hwsim.torch as ht
-from hwsim.torch import convolution, operators, products
+from hwsim.torch import again, convolution, operands, operators, products
 
 Wrong = Callable[[Callable[..., Any]], Callable[..., Any]]
 
@@ -75,9 +78,22 @@ def test_a_broadcast_factor_gets_a_gradient_that_is_not_summed(monkeypatch: pyte
     assert exact is not None and b.grad is not None and not torch.equal(exact, b.grad)
 
 
-@pytest.mark.parametrize("place", ["operators", "convert"])
-def test_what_is_computed_again_counts_twice(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_computed_again_is_counted_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     # By its name as a module: `hwsim.torch.convert` is a function.
-    monkeypatch.setattr(sys.modules[f"hwsim.torch.{place}"], "within_backward", lambda: False)
+    monkeypatch.setattr(sys.modules["hwsim.torch.convert"], "within_backward", lambda: False)
     with pytest.raises(AssertionError):
         models.test_what_a_recipe_computes_again_is_the_same_and_is_not_kept("fp8-tensorwise-delayed", "Small")
+
+
+@pytest.mark.parametrize("forgotten", ["scale_of_first", "called", "_here"])
+def test_what_a_checkpoint_forgets(forgotten: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The scales of the first time, the modules that are called, or the module that calls."""
+    whole, inner = (False, None) if forgotten == "called" else (None, True)
+    if forgotten == "scale_of_first":
+        monkeypatch.setattr(operands, forgotten, lambda key: None)
+    elif forgotten == "called":
+        monkeypatch.setattr(again, forgotten, lambda module, surrounding: None)
+    else:
+        monkeypatch.setattr(ht.Emulation, forgotten, lambda self: nullcontext)
+    with pytest.raises((AssertionError, CheckpointError)):
+        derivatives.test_a_checkpoint_changes_no_gradient("fp8-tensorwise-delayed", whole, inner)

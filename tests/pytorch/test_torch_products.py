@@ -162,7 +162,8 @@ def test_a_contiguous_tensor_is_not_copied() -> None:
 def test_the_operator_keeps_pytorchs_rules() -> None:
     products = ht.load_recipe("deepseek-v3").products  # which keeps activations in FP8
     seed = torch.zeros((), dtype=torch.int64)
-    arguments = (drawn(6, 128), drawn(128, 5, seed=2), seed, products.key, "forward", "layer", 0)
+    a, b, addend = (drawn(*shape, seed=at, grad=False) for at, shape in enumerate([(6, 128), (128, 5), (5,)]))
+    arguments = (a, b, addend, seed, 1.0, products.key, "forward", "layer", 0)
     torch.library.opcheck(torch.ops.hwsim.product, arguments)
     torch.library.opcheck(torch.ops.hwsim.keep, (drawn(6, 128, grad=False), products.key))
 
