@@ -40,6 +40,7 @@ def root(
     hwsim encode e4m3 1.3 0x1.8p3 1/3               numbers to codes
     hwsim explain hopper-wgmma-e4m3-f32             one dot product, stage by stage
     hwsim gemm int8-i32 a.npy b.npy -o d.npy        a matrix product of files
+    hwsim recipes mxfp8                             what a recipe of hwsim.torch computes, product by product
     hwsim study study.yaml -o study/                how many bits, which format: errors measured exactly
     hwsim rtl hopper-wgmma-e4m3-f32 -o build/       its Verilog
     hwsim synth hopper-wgmma-e4m3-f32               its gates, clock rate, area, delay and power

@@ -18,6 +18,7 @@ from hwsim.cli import (
     prove,
     qualify,
     quantizer,
+    recipes,
     rtl,
     study,
     synth,
@@ -29,6 +30,6 @@ from hwsim.cli.app import app
 
 __all__ = [
     "app", "campaign", "capture", "check", "codec", "converter", "cosim", "docs", "doctor", "dut", "explain", "export",
-    "formats", "fuzz", "gemm", "prove", "qualify", "quantizer", "rtl", "study", "synth", "units", "vectors",
+    "formats", "fuzz", "gemm", "prove", "qualify", "quantizer", "recipes", "rtl", "study", "synth", "units", "vectors",
     "verilator",
 ]  # fmt: skip

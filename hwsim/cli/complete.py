@@ -31,6 +31,17 @@ def formats(incomplete: str) -> list[str]:
     return _or_file(list(shipped()), incomplete)
 
 
+def recipes(incomplete: str) -> list[str]:
+    """Recipes, where PyTorch is installed, and files in this folder."""
+    from hwsim.errors import ToolMissing
+
+    try:
+        from hwsim.torch.recipe import recipes as shipped
+    except ToolMissing:
+        return _or_file([], incomplete)
+    return _or_file(list(shipped()), incomplete)
+
+
 def pages() -> list[str]:
     """Pages of the documentation."""
     from hwsim.pages import pages as shipped

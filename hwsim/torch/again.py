@@ -1,4 +1,4 @@
-"""Forward passes that PyTorch computes again in the backward pass: by the units, and with the scales, of the first time.
+"""Forward passes that PyTorch computes again in the backward pass: with the units and the scales of the first time.
 
 `torch.utils.checkpoint` calls a function a second time when gradients are asked for, which may be after `emulate` has
 ended, or outside of the module that called it. What was there at the first time is kept with the call, and put back

@@ -17,6 +17,7 @@ from hwsim.torch.operators import NOBODY, Once, ProductLayer, multiplied, single
 from hwsim.torch.products import Products
 from hwsim.torch.recipe import RecipeLike, load_recipe
 
+
 def layer_of(products: Products, where: str = "", owner: int = NOBODY) -> ProductLayer:
     """The layer of a name that has these products."""
     return ProductLayer(products.key, products.random, products.keep is not None, where, owner)
@@ -45,9 +46,7 @@ def matmul(a: Tensor, b: Tensor, recipe: RecipeLike) -> Tensor:
     return matmul_at(a, b, layer_by(recipe))
 
 
-def matmul_at(
-    a: Tensor, b: Tensor, layer: ProductLayer, addend: Tensor | None = None, factor: float = 1.0
-) -> Tensor:
+def matmul_at(a: Tensor, b: Tensor, layer: ProductLayer, addend: Tensor | None = None, factor: float = 1.0) -> Tensor:
     """`matmul` at a place in a model; times a factor, and with an addend, as the operator `product` takes them.
 
     addend: of the last axes of the result, broadcast to it. Raises ValueError for factors that have no product or are

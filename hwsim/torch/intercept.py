@@ -212,23 +212,22 @@ COMPOSED: dict[Any, Callable[..., Any]] = {
     function: _inside(function) for function in (functional.multi_head_attention_forward,)
 }
 # What else multiplies and adds, or calls what does, by its names: no unit computes it.
-MULTIPLY = frozenset(
-    """
-    inner addbmm addbmm_ addmm_ baddbmm_ addmv_ chain_matmul bilinear cdist pdist cosine_similarity cov corrcoef
-    matrix_power matrix_exp multi_dot vecdot tensorinv tensorsolve householder_product linear_cross_entropy
-    lstm gru rnn_tanh rnn_relu lstm_cell gru_cell rnn_tanh_cell rnn_relu_cell
-    mm bmm mv dot vdot matmul linear addmm addmv baddbmm einsum tensordot convolution _convolution conv_tbc
-    conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d
-    _addmm_activation _int_mm _scaled_mm _scaled_mm_v2 scaled_mm _grouped_mm grouped_mm _scaled_grouped_mm
-    scaled_grouped_mm _weight_int8pack_mm _weight_int4pack_mm _sparse_mm sspaddmm hspmm smm saddmm
-    scaled_dot_product_attention _scaled_dot_product_attention_math flex_attention
-    _native_multi_head_attention _transformer_encoder_layer_fwd
-    fft fft2 fftn ifft ifft2 ifftn rfft rfft2 rfftn irfft irfft2 irfftn hfft hfft2 hfftn ihfft ihfft2 ihfftn stft istft
-    cholesky cholesky_ex cholesky_inverse cholesky_solve inv inv_ex inverse pinv pinverse det slogdet logdet qr geqrf
-    ormqr orgqr lu lu_factor lu_factor_ex lu_solve ldl_factor ldl_factor_ex ldl_solve solve solve_ex solve_triangular
-    triangular_solve lstsq svd svdvals svd_lowrank pca_lowrank eig eigh eigvals eigvalsh matrix_rank cond lobpcg
-    """.split()
-)
+NAMES = """
+inner addbmm addbmm_ addmm_ baddbmm_ addmv_ chain_matmul bilinear cdist pdist cosine_similarity cov corrcoef
+matrix_power matrix_exp multi_dot vecdot tensorinv tensorsolve householder_product linear_cross_entropy
+lstm gru rnn_tanh rnn_relu lstm_cell gru_cell rnn_tanh_cell rnn_relu_cell
+mm bmm mv dot vdot matmul linear addmm addmv baddbmm einsum tensordot convolution _convolution conv_tbc
+conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d
+_addmm_activation _int_mm _scaled_mm _scaled_mm_v2 scaled_mm _grouped_mm grouped_mm _scaled_grouped_mm
+scaled_grouped_mm _weight_int8pack_mm _weight_int4pack_mm _sparse_mm sspaddmm hspmm smm saddmm
+scaled_dot_product_attention _scaled_dot_product_attention_math flex_attention
+_native_multi_head_attention _transformer_encoder_layer_fwd
+fft fft2 fftn ifft ifft2 ifftn rfft rfft2 rfftn irfft irfft2 irfftn hfft hfft2 hfftn ihfft ihfft2 ihfftn stft istft
+cholesky cholesky_ex cholesky_inverse cholesky_solve inv inv_ex inverse pinv pinverse det slogdet logdet qr geqrf
+ormqr orgqr lu lu_factor lu_factor_ex lu_solve ldl_factor ldl_factor_ex ldl_solve solve solve_ex solve_triangular
+triangular_solve lstsq svd svdvals svd_lowrank pca_lowrank eig eigh eigvals eigvalsh matrix_rank cond lobpcg
+"""
+MULTIPLY = frozenset(NAMES.split())
 LEFT_OUT: dict[Any, str] = {  # a dict, because `torch.compile` looks no function up in a set
     function: name
     for home in (torch, functional, torch.linalg, Tensor, torch._VF, torch.fft, torch.sparse, torch._C._nn)

@@ -22,7 +22,6 @@ from hwsim.torch.operands import Histories
 from hwsim.torch.products import ComputedProduct, Output, Products, Which, computed, products_of
 
 
-
 @dataclass(frozen=True)
 class ProductLayer:
     """A place in a model: the products that it has there, by their key, its name, and whose histories it keeps.

@@ -21,6 +21,7 @@ from hwsim.spec.fields import locations
 from hwsim.torch.hadamard import check_size
 from hwsim.torch.operands import operand_of
 from hwsim.torch.products import Output, Products, UnitProduct, Which
+from hwsim.words import counted
 
 SHIPPED = Path(__file__).with_name("recipes")
 Kind = Literal["linear", "convolution", "depthwise", "attention", "matmul"]
@@ -118,6 +119,15 @@ class Recipe:
     layers: tuple[LayerRule, ...] = ()
     recompute: tuple[str, ...] = ()
     written: str = ""
+
+    def __repr__(self) -> str:
+        """As what makes it, if it ships with hwsim; else what it is in short."""
+        if self.name in recipes() and self == _shipped(self.name):
+            return f"load_recipe({self.name!r})"
+        three = (self.products.forward, self.products.input, self.products.weight)
+        units = ", ".join("PyTorch" if one is None else one.unit.name for one in three)
+        rules = counted(len(self.layers), "rule") + " of layers"
+        return f"<Recipe {self.name}: {units}; output {self.products.output}; {rules}>"
 
     def with_products(self, **changes: Any) -> Recipe:
         """This recipe with other products, output or keep."""

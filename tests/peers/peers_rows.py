@@ -19,7 +19,7 @@ RUN = {"torchao": ("torchao",), "gfloat": ("gfloat",), "pychop, ml_dtypes, PyTor
 
 
 class Row(NamedTuple):
-    """A row of a table: what is called there, and here; for an older version of torchao; and whether bits are the same."""
+    """A row of a table: what is called there, and here; for an older torchao; and whether bits are the same."""
 
     section: str
     there: str

@@ -75,7 +75,9 @@ def test_a_row_holds_over_the_whole_range_or_says_where_it_ends(row: Row) -> Non
             if row.section == "torchao"
             else parts(eval(row.there, {**known(row.section), **names(x)}))
         )
-        return unlike(there, parts(eval(row.here, names(x, amax))), np.abs(x) <= (464 if "up to 464" in row.bits else np.inf))
+        return unlike(
+            there, parts(eval(row.here, names(x, amax))), np.abs(x) <= (464 if "up to 464" in row.bits else np.inf)
+        )
 
     cases = whole_range()
     for exp in range(-149, 128):

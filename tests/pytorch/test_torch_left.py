@@ -25,7 +25,9 @@ class Others(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         x = self.recurrent(x)[0]
-        near = torch.cdist(x, x).mean() + torch.inner(x[0, 0], x[0, 0]) + x[0, 0] @ x[0, 1] + torch.dot(x[0, 0], x[0, 1])
+        near = (
+            torch.cdist(x, x).mean() + torch.inner(x[0, 0], x[0, 0]) + x[0, 0] @ x[0, 1] + torch.dot(x[0, 0], x[0, 1])
+        )
         return self.last(self.pair(x, x)) + near  # type: ignore[no-any-return]
 
 
@@ -90,13 +92,48 @@ def test_numbers_that_units_do_not_multiply_are_pytorchs() -> None:
 
 
 MULTIPLY = {
-    "mm", "bmm", "addmm", "addmm_", "baddbmm", "addbmm", "addmv", "mv", "dot", "vdot", "convolution", "_cdist_forward",
-    "_pdist_forward", "_trilinear", "_fft_r2c", "_fft_c2c", "_fft_c2r", "linalg_matrix_exp", "_linalg_svd",
-    "_linalg_eigh", "linalg_eig", "linalg_qr", "_linalg_det", "_linalg_slogdet", "_linalg_solve_ex", "linalg_inv_ex",
-    "linalg_cholesky_ex", "linalg_lu_factor_ex", "linalg_lu", "linalg_lstsq", "linalg_pinv", "cholesky_inverse",
-    "linalg_ldl_factor_ex", "linalg_solve_triangular", "linalg_householder_product", "mkldnn_rnn_layer", "lstm", "gru",
-    "_scaled_dot_product_flash_attention_for_cpu", "_transformer_encoder_layer_fwd", "_native_multi_head_attention",
-}  # fmt: skip
+    "mm",
+    "bmm",
+    "addmm",
+    "addmm_",
+    "baddbmm",
+    "addbmm",
+    "addmv",
+    "mv",
+    "dot",
+    "vdot",
+    "convolution",
+    "_cdist_forward",
+    "_pdist_forward",
+    "_trilinear",
+    "_fft_r2c",
+    "_fft_c2c",
+    "_fft_c2r",
+    "linalg_matrix_exp",
+    "_linalg_svd",
+    "_linalg_eigh",
+    "linalg_eig",
+    "linalg_qr",
+    "_linalg_det",
+    "_linalg_slogdet",
+    "_linalg_solve_ex",
+    "linalg_inv_ex",
+    "linalg_cholesky_ex",
+    "linalg_lu_factor_ex",
+    "linalg_lu",
+    "linalg_lstsq",
+    "linalg_pinv",
+    "cholesky_inverse",
+    "linalg_ldl_factor_ex",
+    "linalg_solve_triangular",
+    "linalg_householder_product",
+    "mkldnn_rnn_layer",
+    "lstm",
+    "gru",
+    "_scaled_dot_product_flash_attention_for_cpu",
+    "_transformer_encoder_layer_fwd",
+    "_native_multi_head_attention",
+}
 
 
 class Kernels(TorchDispatchMode):
@@ -127,27 +164,49 @@ class Functions(TorchFunctionMode):
 SQUARE, CUBE, ROW = torch.eye(3) * 2 + 0.1, torch.eye(3).expand(2, 3, 3), torch.ones(3)
 # Of every function of PyTorch 2.13 that the samples of its own tests bring to such a kernel, a call.
 CALLS: dict[str, Callable[[], Any]] = {
-    "inner": lambda: torch.inner(ROW, ROW), "addbmm": lambda: torch.addbmm(SQUARE, CUBE, CUBE),
-    "addmm_": lambda: SQUARE.clone().addmm_(SQUARE, SQUARE), "cdist": lambda: torch.cdist(SQUARE, SQUARE),
-    "chain_matmul": lambda: torch.chain_matmul(SQUARE, SQUARE), "pdist": lambda: functional.pdist(SQUARE),
-    "bilinear": lambda: functional.bilinear(SQUARE, SQUARE, CUBE), "cov": lambda: torch.cov(SQUARE),
-    "corrcoef": lambda: torch.corrcoef(SQUARE), "matrix_power": lambda: torch.linalg.matrix_power(SQUARE, 3),
-    "multi_dot": lambda: torch.linalg.multi_dot([SQUARE, SQUARE]), "vecdot": lambda: torch.linalg.vecdot(ROW, ROW),
-    "matrix_exp": lambda: torch.matrix_exp(SQUARE), "fft": lambda: torch.fft.rfft(ROW), "svd": lambda: torch.svd(SQUARE),
+    "inner": lambda: torch.inner(ROW, ROW),
+    "addbmm": lambda: torch.addbmm(SQUARE, CUBE, CUBE),
+    "addmm_": lambda: SQUARE.clone().addmm_(SQUARE, SQUARE),
+    "cdist": lambda: torch.cdist(SQUARE, SQUARE),
+    "chain_matmul": lambda: torch.chain_matmul(SQUARE, SQUARE),
+    "pdist": lambda: functional.pdist(SQUARE),
+    "bilinear": lambda: functional.bilinear(SQUARE, SQUARE, CUBE),
+    "cov": lambda: torch.cov(SQUARE),
+    "corrcoef": lambda: torch.corrcoef(SQUARE),
+    "matrix_power": lambda: torch.linalg.matrix_power(SQUARE, 3),
+    "multi_dot": lambda: torch.linalg.multi_dot([SQUARE, SQUARE]),
+    "vecdot": lambda: torch.linalg.vecdot(ROW, ROW),
+    "matrix_exp": lambda: torch.matrix_exp(SQUARE),
+    "fft": lambda: torch.fft.rfft(ROW),
+    "svd": lambda: torch.svd(SQUARE),
     "stft": lambda: torch.stft(torch.ones(8), 4, window=torch.ones(4), return_complex=True),
-    "pca_lowrank": lambda: torch.pca_lowrank(SQUARE), "svd_lowrank": lambda: torch.svd_lowrank(SQUARE),
-    "cholesky": lambda: torch.linalg.cholesky(SQUARE), "inv": lambda: SQUARE.inverse(), "det": lambda: SQUARE.det(),
-    "solve": lambda: torch.linalg.solve(SQUARE, ROW), "lstsq": lambda: torch.linalg.lstsq(SQUARE, SQUARE),
-    "qr": lambda: torch.linalg.qr(SQUARE), "eigh": lambda: torch.linalg.eigh(SQUARE), "logdet": lambda: SQUARE.logdet(),
-    "lu": lambda: torch.linalg.lu(SQUARE), "pinv": lambda: torch.pinverse(SQUARE), "cond": lambda: torch.linalg.cond(SQUARE),
-    "matrix_rank": lambda: torch.linalg.matrix_rank(SQUARE), "ldl": lambda: torch.linalg.ldl_factor(SQUARE),
+    "pca_lowrank": lambda: torch.pca_lowrank(SQUARE),
+    "svd_lowrank": lambda: torch.svd_lowrank(SQUARE),
+    "cholesky": lambda: torch.linalg.cholesky(SQUARE),
+    "inv": lambda: SQUARE.inverse(),
+    "det": lambda: SQUARE.det(),
+    "solve": lambda: torch.linalg.solve(SQUARE, ROW),
+    "lstsq": lambda: torch.linalg.lstsq(SQUARE, SQUARE),
+    "qr": lambda: torch.linalg.qr(SQUARE),
+    "eigh": lambda: torch.linalg.eigh(SQUARE),
+    "logdet": lambda: SQUARE.logdet(),
+    "lu": lambda: torch.linalg.lu(SQUARE),
+    "pinv": lambda: torch.pinverse(SQUARE),
+    "cond": lambda: torch.linalg.cond(SQUARE),
+    "matrix_rank": lambda: torch.linalg.matrix_rank(SQUARE),
+    "ldl": lambda: torch.linalg.ldl_factor(SQUARE),
     "triangular": lambda: torch.linalg.solve_triangular(SQUARE, SQUARE, upper=True),
-    "tensorinv": lambda: torch.linalg.tensorinv(SQUARE, 1), "tensorsolve": lambda: torch.linalg.tensorsolve(SQUARE, ROW),
-    "eig": lambda: torch.linalg.eigvals(SQUARE), "gru": lambda: nn.GRU(3, 3)(CUBE), "lstm": lambda: nn.LSTM(3, 3)(CUBE),
-    "rnn": lambda: nn.RNN(3, 3)(CUBE), "cell": lambda: nn.GRUCell(3, 3)(SQUARE), "aten": lambda: torch.ops.aten.mm(SQUARE, SQUARE),
-    "overload": lambda: torch.ops.aten.mm.default(SQUARE, SQUARE), "convolution": lambda: torch.convolution(
-        CUBE, CUBE[:, :, :1], None, [1], [0], [1], False, [0], 1),
-}  # fmt: skip
+    "tensorinv": lambda: torch.linalg.tensorinv(SQUARE, 1),
+    "tensorsolve": lambda: torch.linalg.tensorsolve(SQUARE, ROW),
+    "eig": lambda: torch.linalg.eigvals(SQUARE),
+    "gru": lambda: nn.GRU(3, 3)(CUBE),
+    "lstm": lambda: nn.LSTM(3, 3)(CUBE),
+    "rnn": lambda: nn.RNN(3, 3)(CUBE),
+    "cell": lambda: nn.GRUCell(3, 3)(SQUARE),
+    "aten": lambda: torch.ops.aten.mm(SQUARE, SQUARE),
+    "overload": lambda: torch.ops.aten.mm.default(SQUARE, SQUARE),
+    "convolution": lambda: torch.convolution(CUBE, CUBE[:, :, :1], None, [1], [0], [1], False, [0], 1),
+}
 
 
 @pytest.mark.parametrize("name", list(CALLS))
