@@ -93,4 +93,4 @@ def watch() -> None:
             yield from others(call.again, *args, **kwargs)
 
     checkpoint.CheckpointFunction.forward = staticmethod(forward)  # type: ignore[method-assign]
-    checkpoint._checkpoint_without_reentrant_generator = generator
+    checkpoint._checkpoint_without_reentrant_generator = generator  # type: ignore[assignment]

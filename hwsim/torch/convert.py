@@ -103,8 +103,8 @@ class Emulation:
         if self.strict:
             place = CallPlace(name, cls, function, ())
             raise InputError(f"no unit computes {place.words}: {ALLOW}, and without strict PyTorch computes it")
-        if (place := self.report.not_converted(name, cls, function)) is not None:
-            self._unsaid.append(place)
+        if (new := self.report.not_converted(name, cls, function)) is not None:
+            self._unsaid.append(new)
 
     def _warn(self) -> None:
         """Name what no unit computes, all of a forward pass at once, and each once."""
@@ -292,7 +292,8 @@ def _emulated(cls: type[nn.Module]) -> type[nn.Module]:
             return run(*args, **kwargs)
 
         def reduced(self: Any, protocol: Any) -> tuple[Any, ...]:
-            function, args, *rest = cls.__reduce_ex__(self, protocol)
+            made: Any = cls.__reduce_ex__(self, protocol)
+            function, args, *rest = made
             plain = tuple(cls if one is type(self) else one for one in args)
             return _made_again, (function, plain, self._hwsim), *rest
 

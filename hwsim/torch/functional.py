@@ -119,11 +119,11 @@ class _Through(Once):
         return tangents[0].clone()  # type: ignore[no-any-return]
 
 
-@torch.compiler.disable
+@torch.compiler.disable  # type: ignore[untyped-decorator]
 def _through(x: Tensor, function: Callable[[Any], Any]) -> Tensor:
     if (reason := beyond_units(x)) is not None:
         raise InputError(f"x must be a strided tensor of real floats, not {reason}")
-    return _Through.apply(x, function)  # type: ignore[no-any-return, no-untyped-call]
+    return _Through.apply(x, function)  # type: ignore[no-any-return]
 
 
 def quantize(x: Tensor, rule: str | Rule, axis: int = -1, **options: Any) -> Tensor:
@@ -131,7 +131,8 @@ def quantize(x: Tensor, rule: str | Rule, axis: int = -1, **options: Any) -> Ten
 
     rule, axis, options: as `hwsim.quantize` takes them. The numbers are float32's before they are cast to x's dtype.
     """
-    return _through(x, lambda array: quantize_numbers(array, rule, axis, **options).dequantize(np.float32))
+    found: Tensor = _through(x, lambda array: quantize_numbers(array, rule, axis, **options).dequantize(np.float32))
+    return found
 
 
 def cast(x: Tensor, fmt: str | Format, rounding: str = "rne", overflow: str = "saturate", **random: Any) -> Tensor:
@@ -145,4 +146,5 @@ def cast(x: Tensor, fmt: str | Format, rounding: str = "rne", overflow: str = "s
     def rounded(array: Any) -> Any:
         return to.decode(to.encode(array, rounding=rounding, overflow=overflow, **random))
 
-    return _through(x, rounded)
+    found: Tensor = _through(x, rounded)
+    return found

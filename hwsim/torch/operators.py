@@ -226,8 +226,8 @@ def applied(function: type[Once], *args: Any) -> Tensor:
     `torch.compile` takes no function that says a word of its own about forward mode.
     """
     if torch.compiler.is_compiling():
-        return function.apply(*args)  # type: ignore[no-any-return, no-untyped-call]
-    return _spoken(function).apply(*args)  # type: ignore[no-any-return, no-untyped-call]
+        return function.apply(*args)  # type: ignore[no-any-return]
+    return _spoken(function).apply(*args)  # type: ignore[no-any-return]
 
 
 def _forward_mode(ctx: Any, *tangents: Any) -> NoReturn:
