@@ -8,7 +8,8 @@ from amaranth.hdl import Const, Module, Mux, Shape, Signal, Value, unsigned
 from amaranth.lib.data import StructLayout
 from amaranth.lib.wiring import PureInterface
 
-from hwsim.spec import Specified
+from hwsim.spec import AlignedSum, Specified
+from hwsim.spec.sums import SumCut
 
 from .general import GeneralDecode, GeneralMultiply, sums_layout
 from .generalcuts import general_window
@@ -75,6 +76,28 @@ class CombineHalves(DatapathStep):
             for name, term in zip(halves, terms, strict=True)
         ]
         m.d.comb += [to.total.eq(both[0] + both[1]), to.any.eq(terms[0].nonzero | terms[1].nonzero), to.max_exp.eq(top)]
+
+
+class CutSum(DatapathStep):
+    """The window's sum without its lowest places: zeros stand where they were."""
+
+    def __init__(self, n: GeneralRanges, rule: SumCut, before: WindowSumRange):
+        self.rule = rule
+        # What is rounded up may be a whole unit of the places that are left.
+        bits = max(before.bits, rule.bits + 1) + 1
+        self.after = WindowSumRange(bits, before.fraction_bits, before.max_exp)
+        i = sums_layout(n)
+        super().__init__("cut", i, StructLayout({**i.members, "window0": self.after.layout}), {"window0"})
+
+    def compute(self, m: Module) -> None:
+        """Drive what is left of the sum."""
+        whole = Signal(self.after.shape, name="whole_sum")
+        m.d.comb += [
+            whole.eq(self.i.window0.total),
+            self.o.window0.total.eq(cut(m, whole, self.rule.bits, self.rule.lost)),
+            self.o.window0.any.eq(self.i.window0.any),
+            self.o.window0.max_exp.eq(self.i.window0.max_exp),
+        ]
 
 
 class LateSum(DatapathStep):
@@ -191,6 +214,9 @@ def general_datapath(unit: Specified, cuts: Sequence[str]) -> Datapath:
     if n.halves is not None:
         combine = CombineHalves(n, span)
         path, span = [*path, combine], combine.after
+    if isinstance(n.rule, AlignedSum) and n.rule.cut is not None:
+        left = CutSum(n, n.rule.cut, span)
+        path, span = [*path, left], left.after
     if n.late is not None:
         late = LateSum(n, span, path[-1].gives)
         path, span = [*path, late], late.after

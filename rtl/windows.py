@@ -109,17 +109,23 @@ def aligned_bits(sig_bits: int, term_fraction_bits: int, fraction_bits: int) -> 
     return max(1, sig_bits - term_fraction_bits + fraction_bits) + 2
 
 
-def cut(m: Module, total: Value, places: Value, lost: Lost) -> Value:
-    """A sum with so many of its low places lost, as `lost` has it of magnitudes; unchanged where `places` is 0."""
+def cut(m: Module, total: Value, places: Value | int, lost: Lost) -> Value:
+    """A sum with so many of its low places lost, as `lost` has it of magnitudes; unchanged where `places` is 0.
+
+    places: a number is at least 1, and less than the sum's bits.
+    """
     sign = total[-1]
     magnitude = Signal(len(total), name="uncut")
     m.d.comb += magnitude.eq((total ^ sign.replicate(len(total))) + sign)
     kept, below = Signal(len(total), name="kept"), Signal(len(total), name="below")
-    m.d.comb += [kept.eq(magnitude >> places), below.eq(magnitude - (kept << places)[: len(total)])]
     # What is lost beside half of the last place that is kept.
     twice, whole = Cat(Const(0, 1), below), Signal(len(total) + 1, name="whole")
-    m.d.comb += whole.eq((Const(1, 1) << places)[: len(total) + 1])
-    any_lost, is_cut = below.any(), places.any()
+    if isinstance(places, int):
+        m.d.comb += [kept.eq(magnitude[places:]), below.eq(magnitude[:places]), whole.eq(1 << places)]
+    else:
+        m.d.comb += [kept.eq(magnitude >> places), below.eq(magnitude - (kept << places)[: len(total)])]
+        m.d.comb += whole.eq((Const(1, 1) << places)[: len(total) + 1])
+    any_lost, is_cut = below.any(), Const(1) if isinstance(places, int) else places.any()
     match lost:
         case "truncate":
             up: Value = Const(0)

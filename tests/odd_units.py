@@ -60,6 +60,15 @@ ODD: dict[str, Mapping] = {
         ("e2m1", "e4m3"), "f32", subgroups(2, 6, "sticky"), "f16", 6, **scaled("subgroup", ("e4m3", 2), ("e8m0", 2)),
     ),
     "sticky-late": odd("e4m3", "f32", window(5, "sticky"), "e5m2", 3, k=6, **late("f16", "rd")),
+    "cut": odd(("e4m3", "e5m2"), "f32", window(9, cut={"bits": 2}), "f16", 4, k=8),
+    "cut-counted": odd(
+        "e5m2", "bf16",
+        window(6, "sticky", zero_terms="count", zero="ieee", cut={"bits": 3, "lost": "floor"}), "e5m2", 3,
+        rounding="ru",
+    ),
+    "cut-late": odd(
+        "e4m3", "f32", window(9, "floor", cut={"bits": 4, "lost": "rna"}), "f16", **windowed(8, 10, "ceil"),
+    ),
     "floor-f16-rne": odd(("e5m2", "e4m3"), "f16", window(7, "floor"), "f16", 5, k=10),
     "jam-rto": odd(
         "e4m3", "none", window(27, "jam"), "f32", 16, rounding="rto", nan=0x7FC00000, overflow="infinity", chain="none",

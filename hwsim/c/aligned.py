@@ -17,10 +17,17 @@ def group_sum(unit: Unit, rule: AlignedSum, sizes: Sizes) -> GroupSum:
         count //= rule.subgroup.lanes
     term = sizes.cut(most, fraction_bits, rule.fraction_bits)
     beside = [sizes.cut(addend.most, addend.fraction_bits, rule.fraction_bits).kept for addend in addends(unit)]
-    sizes.totals.append(count * term.kept + max(beside))
+    total = count * term.kept + max(beside)
+    sizes.totals.append(total)
+    if rule.cut is not None:
+        sizes.totals.append(sizes.cut(total, rule.cut.bits, 0).kept << rule.cut.bits)
     return GroupSum(
         template="aligned",
-        lost=(rule.term_lost, *([rule.subgroup.lost] if isinstance(rule.subgroup, WindowSubgroup) else [])),
+        lost=(
+            rule.term_lost,
+            *([rule.subgroup.lost] if isinstance(rule.subgroup, WindowSubgroup) else []),
+            *([] if rule.cut is None else [rule.cut.lost]),
+        ),
         sticky=rule.sticky,
         window_bits=rule.fraction_bits,
         total_bits=rule.fraction_bits,

@@ -13,7 +13,7 @@ from hwsim.c.sizes import sized
 from hwsim.c.support import FARTHEST, supports
 from hwsim.c.unit_formats import UnitFormats
 from hwsim.formats import FixedFormat, FloatFormat, Format
-from hwsim.spec import LateAdd, LateInWindow, Lost, RoundedSum, Rounding, Unit, as_yaml
+from hwsim.spec import AlignedSum, LateAdd, LateInWindow, Lost, RoundedSum, Rounding, Unit, as_yaml
 
 ROUNDINGS: tuple[str, ...] = get_args(Rounding)
 
@@ -93,6 +93,11 @@ class Arithmetic(UnitFormats):
         """Whether the unit has exact sums of terms."""
         own = self.group.unit_exp is not None and (not self.group.parts or self.wide_additions)
         return own or self.group.part_exp is not None
+
+    @property
+    def cuts_sum(self) -> bool:
+        """Whether a window's sum loses places before it is rounded."""
+        return isinstance(self.u.sum, AlignedSum) and self.u.sum.cut is not None
 
     @property
     def late_window(self) -> LateInWindow | None:

@@ -61,6 +61,8 @@ def _of_sum(unit: Unit) -> Iterator[str]:
         case AlignedSum() as rule:
             if rule.subgroup is not None:
                 yield "sum.subgroup"
+            if rule.cut is not None:
+                yield "sum.cut"
             if rule.zero_terms != "skip":
                 yield f"sum.zero_terms: {rule.zero_terms}"
             if rule.max_exp_floor is not None and not _adds(unit):

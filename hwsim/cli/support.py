@@ -28,7 +28,7 @@ BASES = (
     "rvbna-e4m3-f32-n8",
 )
 # Parts that no preset has.
-PARTS = {"sum.subgroup": {"lanes": 2, "method": "aligned", "fraction_bits": 6}}
+PARTS = {"sum.subgroup": {"lanes": 2, "method": "aligned", "fraction_bits": 6}, "sum.cut": {"bits": 2}}
 # Values for keys whose values are no words to choose from.
 EXAMPLES: dict[str, Any] = {
     "operands.convert": "f16",

@@ -35,6 +35,7 @@ from hwsim.spec import (
 from hwsim.spec.keys import Overflow, lost_words
 from hwsim.spec.parts import Instruction
 from hwsim.spec.sums import ExactSubgroup, WindowSubgroup
+from hwsim.words import counted
 
 
 @app.command()
@@ -243,6 +244,9 @@ def _aligned(rule: AlignedSum) -> Iterator[str]:
         f"A group keeps {rule.fraction_bits} bits below its largest exponent; {lost_words(rule.lost).sentence}; "
         "it is summed exactly."
     )
+    if rule.cut is not None:
+        places = counted(rule.cut.bits, "lowest place")
+        yield f"Before it is rounded, the sum loses the {places} of the window, {lost_words(rule.cut.lost).after}."
 
 
 def _additions(rule: RoundedSum, how: str) -> Iterator[str]:

@@ -38,6 +38,7 @@ OPTIONAL: tuple[tuple[Path, ...], ...] = (
     (("scale", "at"), ("sum", "subgroup")), (("sum", "lost"),), (("sum", "zero_terms"),), (("sum", "max_exp_floor"),),
     (("sum", "zero"),), (("sum", "product_limit"),), (("sum", "flush"),), (("sum", "rounded"),),
     (("sum", "subgroup", "cancelled"),), (("late", "flush"),), (("late", "drop_below"),), (("late", "zero_addend"),),
+    (("sum", "cut"),), (("sum", "cut", "lost"),),
     (("late", "total_bits"),), (("result", "nan"),), (("result", "tiny"),), (("result", "subnormals"),),
     (("result", "overflow"),), (("promotion", "rounding"),),
 )  # fmt: skip
@@ -63,9 +64,9 @@ VALUES: dict[Path, tuple[Any, ...]] = {
     ("scale", "b", "format"): ("e8m0",),
 }
 NUMBERS: tuple[Path, ...] = (
-    ("sum", "fraction_bits"), ("sum", "combine", "fraction_bits"), ("late", "sum_bits"), ("late", "addend_bits"),
-    ("late", "total_bits"), ("late", "drop_below"), ("sum", "product_limit"), ("sum", "max_exp_floor"),
-    ("promotion", "interval"),
+    ("sum", "fraction_bits"), ("sum", "combine", "fraction_bits"), ("sum", "cut", "bits"), ("late", "sum_bits"),
+    ("late", "addend_bits"), ("late", "total_bits"), ("late", "drop_below"), ("sum", "product_limit"),
+    ("sum", "max_exp_floor"), ("promotion", "interval"),
 )  # fmt: skip
 
 

@@ -30,6 +30,8 @@ from hwsim.spec.sums import ExactSubgroup, WindowSubgroup
 def lacks(unit: Unit, rule: AlignedSum) -> Iterator[str]:
     """What this kernel does not hold, as keys with their values."""
     yield from window_lacks(unit, rule)
+    if rule.cut is not None and rule.cut.bits >= MOST_BITS:
+        yield f"sum.cut.bits: {rule.cut.bits} (a place that does not fit 64 bits)"
     if unit.scale is not None and unit.scale.at != "promotion":
         for side in (unit.scale.a, unit.scale.b):
             yield from words_lack("scale", side.format, side.format)
@@ -63,6 +65,8 @@ def kernel(unit: Unit, rule: AlignedSum) -> WindowKernel:
 def aligned_numbers(unit: Unit, rule: AlignedSum) -> WindowNumbers:
     """The window's numbers, with those that only this method has."""
     numbers = window_numbers(unit, rule)
+    if rule.cut is not None:
+        numbers = numbers._replace(cut_bits=rule.cut.bits, cut_lost=lost_number(rule.cut.lost))
     if rule.subgroup is not None:
         numbers = numbers._replace(
             subgroup=rule.subgroup.lanes,

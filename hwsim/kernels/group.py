@@ -103,6 +103,14 @@ def window_sum(rule: WindowNumbers, terms: GroupTerms, first: int, count: int, s
     return total
 
 
+@inlined
+def without_low(rule: WindowNumbers, total: int) -> int:
+    """A window's sum without the places that it loses, if any."""
+    if rule.cut_bits == 0:
+        return total
+    return cut(abs(total), rule.cut_bits, total < 0, rule.cut_lost) << rule.cut_bits
+
+
 @compiled
 def any_lost(rule: WindowNumbers, terms: GroupTerms, count: int, top: int, fine: int, c: float, with_c: bool) -> bool:
     """Whether a term, or c where it is aligned, has a 1 below the window. Arguments as of `window_sum`."""
@@ -186,6 +194,7 @@ def group_sum(rule: WindowNumbers, lanes: Lanes, terms: GroupTerms, c: float, em
             total = window_sum(rule, terms, 0, count, 1, top, fine)
             if with_c:
                 total += cut_number(c, bits - top, rule.lost)
+            total = without_low(rule, total)
     if rule.late:
         return late_sum(rule, total, top, bits, c, emin, zero)
     if total == 0:

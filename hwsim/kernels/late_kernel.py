@@ -15,7 +15,7 @@ from hwsim.kernels.strips import Packing, sums_of
 from hwsim.kernels.targets import binary32_target
 from hwsim.kernels.vectors import Vectors, vectors_of_lanes
 from hwsim.kernels.window_kernel import WindowKernel
-from hwsim.spec import EvenOddSum, LateInWindow, Unit, WindowSum
+from hwsim.spec import AlignedSum, EvenOddSum, LateInWindow, Unit, WindowSum
 
 # Sums and what they are shifted by stay exact in float64.
 MOST_BITS, MOST_FINE = 40, 60
@@ -26,7 +26,7 @@ def late_vectors_of(unit: Unit, rule: WindowSum) -> Vectors | None:
     late, lanes = unit.late, unit.instruction.lanes
     if not isinstance(late, LateInWindow) or unit.scale is not None or rule.max_exp_floor is not None:
         return None
-    if rule.zero_terms != "skip" or rule.zero != "positive":
+    if rule.zero_terms != "skip" or rule.zero != "positive" or (isinstance(rule, AlignedSum) and rule.cut is not None):
         return None
     lost, bits = [late.lost], [late.sum_bits, late.addend_bits, rule.fraction_bits]
     if isinstance(rule, EvenOddSum):

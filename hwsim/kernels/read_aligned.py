@@ -26,7 +26,7 @@ from hwsim.kernels.chain import (
 from hwsim.kernels.codes import Floats
 from hwsim.kernels.extents import exponent_range
 from hwsim.kernels.floats import RD, RNE, add_odd, round_to, sum_in
-from hwsim.kernels.group import largest, products, window_sum, zero_of
+from hwsim.kernels.group import largest, products, window_sum, without_low, zero_of
 from hwsim.kernels.groupterms import (
     FAR,
     GroupTerms,
@@ -55,8 +55,8 @@ FARTHEST = 800
 
 def lacks_reading(unit: Unit, rule: ReadAlignedSum) -> Iterator[str]:
     """What this kernel does not hold of a reading, as keys with their values."""
-    if rule.cut and rule.fraction_bits > MOST_CUT:
-        yield f"sum.cut: true (of more than {MOST_CUT} fraction bits)"
+    if rule.significant and rule.fraction_bits > MOST_CUT:
+        yield f"sum.significant: true (of more than {MOST_CUT} fraction bits)"
     if rule.zero == "ieee" and rule.subgroup is not None:
         yield "sum.zero: ieee of scaled sums, read otherwise"
     scales = (unit.scale.a.format, unit.scale.b.format) if unit.scale is not None else ()
@@ -70,7 +70,7 @@ class ReadNumbers(NamedTuple):
 
     leading: int
     lossless: int
-    cut: int
+    significant: int
     starts_late: int
     unrounded: int
 
@@ -162,6 +162,7 @@ def reading_sum(
             total = window_sum(rule, terms, 0, count, 1, top, fine)
             if with_c:
                 total += cut_number(c, rule.fraction_bits - top, rule.lost)
+            total = without_low(rule, total)
             used = add_integer(parts, used, total, top - rule.fraction_bits)
     if with_late:
         used = add_part(parts, used, late)
@@ -170,7 +171,7 @@ def reading_sum(
         value = add_odd(value, parts[i])
     if value == 0:
         return reading_zero(rule, terms, count, c, with_c, late, with_late)
-    if read.cut:
+    if read.significant:
         exp = number_exp(value, -FAR)
         value = math.ldexp(float(cut_number(value, rule.fraction_bits - exp, rule.lost)), exp - rule.fraction_bits)
     return value
@@ -236,7 +237,7 @@ class ReadingKernel(WindowKernel):
 
     def __init__(self, unit: Unit, numbers: WindowNumbers, rule: ReadAlignedSum):
         super().__init__(unit, numbers)
-        flags = (rule.leading, rule.lossless, rule.cut, rule.starts_late, rule.unrounded)
+        flags = (rule.leading, rule.lossless, rule.significant, rule.starts_late, rule.unrounded)
         self.read = ReadNumbers(*map(int, flags))
 
     def scalar(self, places: Int64s, a: WindowOperand, b: WindowOperand, values: Floats, columns: Int64s) -> None:

@@ -49,7 +49,7 @@ def dots_layout(unit: Unit, rule: AlignedSum) -> DotsLayout | None:
         or unit.promotion is not None
     ):
         return None
-    if rule.zero_terms != "skip" or rule.zero != "positive" or rule.product_limit is not None:
+    if rule.zero_terms != "skip" or rule.zero != "positive" or rule.product_limit is not None or rule.cut is not None:
         return None
     size = rule.subgroup.lanes
     if size % 2 or size > MOST_IN_PART or lanes > MOST_LANES or isinstance(unit.result.format, FixedFormat):

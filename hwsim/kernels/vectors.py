@@ -85,7 +85,7 @@ def _one_plain_window(unit: Unit, rule: AlignedSum) -> bool:
     """Whether products go into one window by rules that vectors have."""
     if rule.subgroup is not None or rule.product_limit is not None or isinstance(unit.late, LateInWindow):
         return False
-    return rule.zero_terms == "skip" and rule.zero == "positive" and not rule.sticky
+    return rule.zero_terms == "skip" and rule.zero == "positive" and not rule.sticky and rule.cut is None
 
 
 def _one_scale_a_group(unit: Unit, scale: Scale) -> bool:

@@ -29,7 +29,8 @@ UNCUT = -1
 class WindowNumbers(NamedTuple):
     """How the terms of a group become one integer. Flags are 0 or 1, and what a unit has not is 0.
 
-    sticky: whether a sum knows that its terms lost a 1, whatever `lost` made of it. own_bits: of each subgroup's own
+    sticky: whether a sum knows that its terms lost a 1, whatever `lost` made of it. cut_bits, cut_lost: places of the
+    sum that are lost, and how. own_bits: of each subgroup's own
     window; NO_WINDOW where its sum is exact. subgroup_scaled: whether scales multiply it. zero_exp: the exponent of the
     +0 that a group starts from where its addend is late, in a window of its own; NO_EXP where there is no such term.
     """
@@ -64,6 +65,8 @@ class WindowNumbers(NamedTuple):
     late_emin: int = 0
     zero_exp: int = NO_EXP
     sticky: int = 0
+    cut_bits: int = 0
+    cut_lost: int = 0
 
 
 def window_numbers(unit: Unit, rule: WindowSum) -> WindowNumbers:

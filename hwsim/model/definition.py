@@ -234,6 +234,7 @@ class Definition:
             subgroups=subgroups,
             steps=summed.additions,
             sticky=summed.sticky,
+            uncut=summed.uncut,
         )
         return group, self._method.carried(summed, rounded.code)
 

@@ -42,6 +42,7 @@ class Summed(NamedTuple):
     total * 2^unit_exp is the sum in integers; unit_exp is None where every term is zero, or one is special.
     sticky: whether the sum is also more than `total` in magnitude, by less than any place that a rounding looks at:
     whether a window's terms lost a 1 that its rule keeps for the rounding.
+    uncut: the sum of the aligned terms, where `total` is what `sum.cut` leaves of it; None where nothing is cut.
     max_exp, aligned, bits: of a window. halves: of `even-odd`. additions: of `sequential` and `pairwise`, in order.
     """
 
@@ -54,6 +55,7 @@ class Summed(NamedTuple):
     halves: Halves | None = None
     additions: tuple[Addition, ...] = ()
     sticky: bool = False
+    uncut: int | None = None
 
 
 class SumMethod(ABC):

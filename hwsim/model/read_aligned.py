@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from hwsim.formats import Class
 from hwsim.model.addition import combine_specials, exact_sum
+from hwsim.model.aligned import cut_sum
 from hwsim.model.method import Summed, SumMethod, total_term
 from hwsim.model.result import ResultRounding
 from hwsim.model.terms import Term, addend_term
@@ -32,8 +33,8 @@ class ReadAligned(SumMethod):
         if special is not None:
             return Summed(special, max_exp=max_exp, aligned=(0,) * len(inside), bits=rule.fraction_bits)
         bits = _all_bits(inside, max_exp) if rule.lossless else rule.fraction_bits
-        kept = window(inside, bits, rule.lost, rule.zero_terms, rule.max_exp_floor)
-        total, unit_exp = self._cut(kept.total, kept.unit_exp) if rule.cut else (kept.total, kept.unit_exp)
+        kept = cut_sum(window(inside, bits, rule.lost, rule.zero_terms, rule.max_exp_floor), rule.cut)
+        total, unit_exp = self._cut(kept.total, kept.unit_exp) if rule.significant else (kept.total, kept.unit_exp)
         outcome = total_term(total, unit_exp, inside, rule.zero, self.result.rule.rounding)
         if addend is not None and rule.starts_late:
             outcome = self._with_start(outcome, terms, addend)

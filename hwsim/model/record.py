@@ -29,7 +29,8 @@ class Group:
     special: the NaN or infinity that the terms make; None where they are finite.
     max_exp: the largest exponent of the terms that count; None when all are zero, or without a window.
     fraction_bits: of the window of `total`, below 2^max_exp. aligned: the terms in units of
-    2^(max_exp - fraction_bits), the addend last. total: their sum.
+    2^(max_exp - fraction_bits), the addend last. total: their sum, or what `sum.cut` leaves of it; uncut is then their
+    sum, and else None.
     sticky: whether terms lost bits of which the rounding of `total` is told, by a 1 below its magnitude.
     rounded: the result, in the result format's container, with its flags: overflow, inexact, tiny.
     Of `even-odd`, `aligned` is in units of each half's window, and max_exp and total are those of both together; of
@@ -60,6 +61,7 @@ class Group:
     subgroups: tuple[Subgroup, ...]
     steps: tuple[Addition, ...]
     sticky: bool
+    uncut: int | None
 
     @property
     def indices(self) -> tuple[int, ...]:

@@ -115,6 +115,8 @@ def _window(unit: Unit) -> Iterator[str]:
     if isinstance(rule, AlignedSum):
         if rule.subgroup is not None:
             yield "sum.subgroup"
+        if rule.cut is not None:
+            yield "sum.cut"
         if rule.zero_terms == "count":
             yield "sum.zero_terms: count"
         if rule.zero == "ieee":

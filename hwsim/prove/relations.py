@@ -81,12 +81,16 @@ class StepCircuits(FrontCircuits):
 
 @dataclass(frozen=True)
 class WindowsCircuits(FrontCircuits):
-    """The steps of a datapath with windows of other kinds; combine, late: of two windows, and of a late addend."""
+    """The steps of a datapath with windows of other kinds.
+
+    combine, cut, late: of two windows, of places of the sum that are lost, and of a late addend.
+    """
 
     maximum: Circuit
     align: Circuit
     sum: Circuit
     combine: Circuit | None
+    cut: Circuit | None
     late: Circuit | None
     round: Circuit
 
@@ -94,10 +98,10 @@ class WindowsCircuits(FrontCircuits):
     def joined(cls, steps: Mapping[str, Circuit]) -> WindowsCircuits:
         """Those of steps, by their names and in their order."""
         names = {name.split(".")[0] for name in steps}
-        combine, late = (joined(steps, name) if name in names else None for name in ("combine", "late"))
+        after = (joined(steps, name) if name in names else None for name in ("combine", "cut", "late"))
         return cls(
             joined(steps, "decode"), joined(steps, "multiply"), joined(steps, "decode", "multiply"),
-            joined(steps, "maximum"), joined(steps, "distance", "align"), joined(steps, "sum"), combine, late,
+            joined(steps, "maximum"), joined(steps, "distance", "align"), joined(steps, "sum"), *after,
             joined(steps, *ROUNDS),
         )  # fmt: skip
 

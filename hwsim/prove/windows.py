@@ -14,6 +14,7 @@ from typing import Any
 
 from hwsim.formats import Class
 from hwsim.model import window as window_module
+from hwsim.model.aligned import cut_sum
 from hwsim.model.even_odd import combine
 from hwsim.model.method import sum_zero_sign
 from hwsim.model.terms import Term as ModelTerm
@@ -46,7 +47,8 @@ class WindowsClaims(WindowStepClaims):
     def chain(self) -> Sequence[Circuit]:
         """The datapath, one circuit after another."""
         parts = self.parts
-        steps = (parts.decode, parts.multiply, parts.maximum, parts.align, parts.sum, parts.combine, parts.late)
+        steps = (parts.decode, parts.multiply, parts.maximum, parts.align, parts.sum, parts.combine)
+        steps += (parts.cut, parts.late)
         return *(step for step in steps if step is not None), parts.round
 
     def claims(self) -> Iterator[AnyClaim]:
@@ -71,6 +73,7 @@ class WindowsClaims(WindowStepClaims):
         """What a step does not make leaves as it came."""
         steps = {"maximum": self.parts.maximum, "align": self.parts.align, "sum": self.parts.sum}
         steps |= {} if self.parts.combine is None else {"combine": self.parts.combine}
+        steps |= {} if self.parts.cut is None else {"cut": self.parts.cut}
         steps |= {} if self.parts.late is None else {"late": self.parts.late}
         for name, circuit in steps.items():
             same_names = [one for one in circuit.outputs if f"i{one[1:]}" in circuit.inputs and "window" not in one]
@@ -204,10 +207,11 @@ class WindowsClaims(WindowStepClaims):
         """That the model's sum of a group is that of the steps."""
         summed = self.model._method.sum(terms, addend, None)
         every = terms if addend is None else (*terms, addend)
-        whole = AlignedTerms(summed.max_exp, summed.bits, summed.aligned, summed.total)
+        total = summed.total if summed.uncut is None else summed.uncut
+        whole = AlignedTerms(summed.max_exp, summed.bits, summed.aligned, total)
         rule, halves = self.n.halves, summed.halves
         windows: tuple[AlignedTerms, ...] = (whole,)
-        right = list[Term]()
+        right = [holds(as_integer(cut_sum(whole, self._sum_cut).total) == summed.total)]
         if rule is not None and halves is not None:
             windows = halves.even, halves.odd
             again = combine(halves.even, halves.odd, rule.combine.fraction_bits, rule.combine.lost).combined

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from hwsim.formats import Class
+from hwsim.model.aligned import cut_sum
 from hwsim.model.even_odd import combine
 from hwsim.model.terms import Term as ModelTerm
 from hwsim.model.window import AlignedTerms, align, lost_part
@@ -31,7 +32,9 @@ from hwsim.prove.results import is_result
 from hwsim.prove.symbolic import Integer, Truth, as_integer
 from hwsim.prove.windowterms import WindowTermClaims
 from hwsim.rtl.lost import lost_bits
+from hwsim.spec import AlignedSum
 from hwsim.spec.keys import Lost
+from hwsim.spec.sums import SumCut
 
 
 @dataclass(frozen=True)
@@ -211,11 +214,20 @@ class WindowStepClaims(WindowTermClaims):
     def _after_sum(self) -> Iterator[AnyClaim]:
         if self.parts.combine is not None:
             yield self._combined(self.parts.combine)
+        if self.parts.cut is not None:
+            yield self._cut(self.parts.cut)
+
+    @property
+    def _sum_cut(self) -> SumCut | None:
+        """The places that the unit's sum loses before it is rounded."""
+        return self.rule.cut if isinstance(self.rule, AlignedSum) else None
 
     @property
     def _summed(self) -> SumBounds:
         """The group's sum."""
-        first = self._total(0)
+        first, cut = self._total(0), self._sum_cut
+        if cut is not None:
+            return replace(first, most=most_in_window(first.most, cut.bits, 0, cut.lost) << cut.bits)
         if self.n.halves is None:
             return first
         rule = self.n.halves.combine
@@ -262,6 +274,26 @@ class WindowStepClaims(WindowTermClaims):
         claim = each([Path(path.condition, right(path.result)) for path in found])
         return Claim(
             "combine", "the sum of both halves is the model's, and within its bound", "both totals and max_exp",
+            tuple(known), both(claim, self._is_sum(circuit.outputs, "o__window0", self._summed)),
+            tuple(term for name, term in circuit.inputs.items() if "window" in name),
+        )  # fmt: skip
+
+    def _cut(self, circuit: Circuit) -> Claim:
+        """What is left of the sum is what the model leaves of it."""
+        whole = self._total(0)
+        known = [self._is_sum(circuit.inputs, "i__window0", whole)]
+        made = self._as_model(circuit.inputs, "i__window0", whole)
+        total, some, exp = self._sum_ports(circuit.outputs, "o__window0", self._summed)
+
+        def right(left: AlignedTerms) -> Term:
+            if left.max_exp is None:
+                return both(negated(some), holds(total == 0))
+            return both(some, holds(total == left.total), holds(exp == left.max_exp + self.n.bias))
+
+        found = paths(lambda: cut_sum(made(), self._sum_cut), known)
+        claim = each([Path(path.condition, right(path.result)) for path in found])
+        return Claim(
+            "cut", "what is left of the sum is the model's, and within its bound", "every total and max_exp",
             tuple(known), both(claim, self._is_sum(circuit.outputs, "o__window0", self._summed)),
             tuple(term for name, term in circuit.inputs.items() if "window" in name),
         )  # fmt: skip

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
+from itertools import product
 from typing import Any, get_args
 
 from hwsim.cases.case import Case
@@ -20,7 +21,9 @@ from hwsim.readings.proofs import normal_forms
 from hwsim.readings.questions import QUESTIONS
 from hwsim.readings.readings import READINGS, Reading, described, own_reading, read_unit, short_name
 from hwsim.spec import AlignedSum, Unit
-from hwsim.spec.keys import lost_words
+from hwsim.spec.keys import LOST, lost_words
+from hwsim.spec.sums import SumCut
+from hwsim.words import counted
 
 
 @dataclass(frozen=True)
@@ -97,9 +100,22 @@ def _changes(unit: Unit) -> Iterator[Semantic]:
                 listed.append(nameless)
                 yield semantic
     if isinstance(unit.sum, AlignedSum):
-        # No question for GPUs, of which none is known to do it.
-        sticky = _changed(unit, f"lost bits {lost_words('sticky').after}", {"sum": {"lost": "sticky"}})
-        yield from () if sticky is None else (sticky,)
+        # No questions for GPUs, of which none is known to do it.
+        others = {f"lost bits {lost_words('sticky').after}": {"sum": {"lost": "sticky"}}, **_cuts(unit.sum)}
+        for name, changes in others.items():
+            semantic = _changed(unit, name, changes)
+            yield from () if semantic is None else (semantic,)
+
+
+def _cuts(rule: AlignedSum) -> Iterator[tuple[str, Changes]]:
+    """Which of the window's lowest places its sum loses before it is rounded, and how."""
+    own = SumCut(bits=1) if rule.cut is None else rule.cut
+    yield "all places of the sum are rounded", {"sum": {"cut": None}}
+    near = [(own.bits + by, lost) for by in (0, 1, -1) for lost in LOST] if rule.cut is not None else []
+    for bits, lost in dict.fromkeys([*near, *product((1, 2, 3, 4), ("truncate", "floor"))]):
+        if bits > 0:
+            cut = {"cut": {"bits": bits, "lost": lost}}
+            yield f"the {counted(bits, 'lowest place')} of the sum lost, {lost_words(lost).after}", {"sum": cut}
 
 
 def _changed(unit: Unit, name: str, changes: Changes) -> Semantic | None:

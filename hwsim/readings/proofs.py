@@ -78,6 +78,7 @@ class Facts:
             or (unit.scale.at == "product" and min(unit.scale.a.block[1], unit.scale.b.block[0]) >= self.lanes)
         )
         self.plain = rule.zero_terms == "skip" and rule.max_exp_floor is None and rule.subgroup is None
+        self.plain = self.plain and rule.cut is None
 
     def products_alone(self, reading: Reading) -> bool:
         """Whether a group's window holds only products and zeros."""

@@ -134,7 +134,9 @@ def read_unit(unit: Unit, reading: Reading) -> Unit:
         return unit
     supports(unit).demand()
     by_instruction = late_of_instruction(unit)
-    unit = changed(unit, {"sum": {"lost": TO_SPEC.get(reading.lost, "truncate")}})
+    lost = {"lost": TO_SPEC.get(reading.lost, "truncate")}
+    # A window without an end has no lowest places.
+    unit = changed(unit, {"sum": lost | ({"cut": None} if reading.lost == "exact" else {})})
     if not (isinstance(unit.late, LateAdd) and reading.late and reading.two):
         if unit.late is not None:
             result = (
@@ -149,7 +151,7 @@ def read_unit(unit: Unit, reading: Reading) -> Unit:
     keys = {
         "leading": reading.leading,
         "lossless": reading.lost == "exact",
-        "cut": reading.two and not reading.late,
+        "significant": reading.two and not reading.late,
         "starts_late": reading.late and not by_instruction,
         "unrounded": reading.late and not reading.two,
     }

@@ -66,7 +66,7 @@ def picture(group: Group) -> Picture | None:
     result, result_unit = _result_bits(group)
     tops = [
         *(term.sig.bit_length() - 1 + term.exp - term.fraction_bits for _, term, _ in shown),
-        abs(group.total).bit_length() - 1 + last,
+        max(abs(group.total), abs(group.uncut or 0)).bit_length() - 1 + last,
         result.bit_length() - 1 + result_unit if result else last,
     ]
     top = max(group.max_exp, *tops)
@@ -76,7 +76,11 @@ def picture(group: Group) -> Picture | None:
     kept, _, _ = _places(abs(group.total), last, top, last, 0)
     notes = [] if group.growth is None else [f"growth {group.growth:+d}"]
     growth = ", ".join([*notes, "sticky 1"] if group.sticky else notes)
-    rows.append(BitRow("sum", "-" if group.total < 0 else "+", kept, " " * depth, str(group.total), growth))
+    if group.uncut is not None:
+        whole, _, _ = _places(abs(group.uncut), last, top, last, 0)
+        rows.append(BitRow("sum", "-" if group.uncut < 0 else "+", whole, " " * depth, str(group.uncut)))
+    name = "sum" if group.uncut is None else "cut"
+    rows.append(BitRow(name, "-" if group.total < 0 else "+", kept, " " * depth, str(group.total), growth))
     if result:
         rows.append(_result_row(group, result, result_unit, (top, last, depth)))
     return Picture(top, group.max_exp, last, tuple(rows))

@@ -49,7 +49,10 @@ def outcome(group: Group) -> str:
     if group.max_exp is None:
         return f"{result}: every term is zero"
     lost = " and a sticky 1" if group.sticky else ""
-    total = f"sum {group.total} * 2^{group.max_exp - group.fraction_bits}{lost}"
+    unit = f"2^{group.max_exp - group.fraction_bits}"
+    total = f"sum {group.total} * {unit}{lost}"
+    if group.uncut is not None:
+        total = f"sum {group.uncut} * {unit}, cut to {group.total} * {unit}{lost}"
     return f"max_exp {group.max_exp}, {total}; {result}, {rounding}"
 
 

@@ -227,7 +227,17 @@ def as_yaml(unit: Specified) -> str:
 
 
 # Keys for which a file may state `none`.
-MAY_BE_NONE = {"addend", "scale", "chain", "max_exp_floor", "product_limit", "drop_below", "total_bits", "promotion"}
+MAY_BE_NONE = {
+    "addend",
+    "scale",
+    "chain",
+    "max_exp_floor",
+    "product_limit",
+    "drop_below",
+    "total_bits",
+    "promotion",
+    "cut",
+}
 
 
 def _say_none(data: dict[str, Any]) -> dict[str, Any]:

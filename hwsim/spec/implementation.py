@@ -35,11 +35,14 @@ def additions(unit: Specified) -> int:
 
 
 def one_plain_window(unit: Specified) -> bool:
-    """Whether all terms of a group, c among them, are products and an addend in one window where zeros do not count."""
+    """Whether all terms of a group, c among them, are products and an addend in one window where zeros do not count.
+
+    And whether all of their sum is rounded.
+    """
     rule = unit.sum
     if not isinstance(rule, AlignedSum) or isinstance(unit.late, LateInWindow):
         return False
-    return rule.subgroup is None and rule.zero_terms == "skip" and rule.zero == "positive"
+    return rule.subgroup is None and rule.cut is None and rule.zero_terms == "skip" and rule.zero == "positive"
 
 
 def terms(unit: Specified) -> int:
@@ -88,10 +91,11 @@ def _arithmetic(unit: Specified) -> list[str]:
         return ["decode", "multiply", "align", *_levels("sum", parts_of_group(unit)), *rounds, "round"]
     if not one_plain_window(unit):
         combine = ["combine"] if isinstance(unit.sum, EvenOddSum) else []
+        cut = ["cut"] if isinstance(unit.sum, AlignedSum) and unit.sum.cut is not None else []
         late = ["late"] if isinstance(unit.late, LateInWindow) else []
         maxima, sums = (_levels(name, _window_terms(unit)) for name in ("maximum", "sum"))
         window = ["decode", "multiply", *maxima, "distance", "align.1", "align", *sums]
-        return [*window, *combine, *late, "magnitude", *NORMALIZE, "round"]
+        return [*window, *combine, *cut, *late, "magnitude", *NORMALIZE, "round"]
     return [
         "decode",
         "multiply",

@@ -22,6 +22,7 @@ ZeroSigns = Literal["signed", "positive"]
 # Far more than any unit has, and few enough for every vector set, study and export.
 Positive = Annotated[int, Strict(), Field(ge=1, le=1 << 16)]
 Bits = Annotated[int, Strict(), Field(ge=0, le=256)]
+CutBits = Annotated[int, Strict(), Field(ge=1, le=256)]
 Whole = Annotated[int, Strict()]
 Flag = Annotated[bool, Strict()]
 

@@ -14,6 +14,7 @@ from hwsim.formats.yamlfile import RuleError
 from hwsim.spec.keys import (
     AlignedLost,
     Bits,
+    CutBits,
     Flag,
     Lost,
     NoneWord,
@@ -115,6 +116,15 @@ Subgroups = Annotated[
 ]
 
 
+class SumCut(SpecPart):
+    """Places of a window's sum that are lost before it is rounded."""
+
+    bits: CutBits
+    """How many of the window's lowest places the sum loses before it is rounded, or goes on to a late addend."""
+    lost: Lost = "truncate"
+    """What becomes of them: truncate, for one, of the sum's magnitude, and floor of its two's complement."""
+
+
 class WindowSum(SpecPart):
     """Terms are aligned to the largest exponent and summed in a window."""
 
@@ -151,6 +161,8 @@ class AlignedSum(WindowSum):
     method: Literal["aligned"]
     subgroup: Subgroups | None = None
     """Sums of parts of the group are aligned in the place of products."""
+    cut: Annotated[SumCut | None, NoneWord] = None
+    """Places of the sum that are lost before it is rounded."""
 
 
 class ReadAlignedSum(AlignedSum):
@@ -164,7 +176,7 @@ class ReadAlignedSum(AlignedSum):
     """Products stand at the exponents of their leading ones, not at those of their factors."""
     lossless: Flag = False
     """The window has no end: no bits of a term are lost."""
-    cut: Flag = False
+    significant: Flag = False
     """The sum is cut to 1 + fraction_bits significant bits, as `lost` says, before it is rounded."""
     starts_late: Flag = False
     """What a group starts from is added to the sum of its products, and is not aligned with them."""

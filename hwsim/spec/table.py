@@ -17,7 +17,7 @@ from pydantic.fields import FieldInfo
 
 from hwsim.spec.keys import SpecPart, Values
 from hwsim.spec.parts import Instruction, Operands, Promotion, ResultRule, Scale, UnitKeys
-from hwsim.spec.sums import LATE, SUBGROUPS, SUMS, Combine
+from hwsim.spec.sums import LATE, SUBGROUPS, SUMS, Combine, SumCut
 
 
 @dataclass(frozen=True)
@@ -45,6 +45,7 @@ SECTIONS: tuple[tuple[str, str, Sequence[type[SpecPart]]], ...] = (
     ("instruction", "", (Instruction,)),
     ("sum", "method", SUMS),
     ("sum.combine", "", (Combine,)),
+    ("sum.cut", "", (SumCut,)),
     ("sum.subgroup", "method", SUBGROUPS),
     ("late", "operation", LATE),
     ("result", "", (ResultRule,)),

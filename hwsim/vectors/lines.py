@@ -151,7 +151,8 @@ def stage_layout(unit: Unit) -> Layout:
 
     special: 1 NaN, 2 +Inf, 3 -Inf, which is the group's result whatever the window holds; else 0. any: 0 where every
     term is zero, which leaves max_exp without a meaning. aligned: the terms in units of 2^(max_exp - fraction_bits),
-    the addend last where there is one. total: their sum. result: the sum, rounded.
+    the addend last where there is one. total: their sum, without the places that `sum.cut` has it lose. result: that,
+    rounded.
     Raises ValueError for a unit without such a window.
     """
     match unit.sum:
@@ -165,12 +166,13 @@ def stage_layout(unit: Unit) -> Layout:
     if bits > MOST_WINDOW:
         raise InputError(f"stage values hold windows of up to {MOST_WINDOW} fraction bits, not {bits}")
     terms = unit.instruction.lanes + (unit.sum.addend == "aligned")
+    cut = 0 if unit.sum.cut is None else unit.sum.cut.bits + 3  # a sum may be rounded up to the places that are left
     fields = [
         ("special", 2, 1, False),
         ("any", 1, 1, False),
         ("max_exp", EXPONENT_BITS, 1, True),
         ("aligned", bits + 4, terms, True),
-        ("total", bits + 4 + terms.bit_length(), 1, True),
+        ("total", max(bits + 4 + terms.bit_length(), cut), 1, True),
         ("result", unit.result.format.container_bits, 1, False),
     ]
     return layout(

@@ -26,7 +26,7 @@ FEW = (
     "blackwell-mxf4nvf4-e2m1-f32", "cdna3-mfma-e4m3fnuz-f32", "cdna2-mfma-bf16-f32", "hfp8-forward-e4m3-dlfloat16",
     "exact-e4m3-f32", "intel-amx-e5m2-f32", "int8-i32", "wide",
 )  # fmt: skip
-ALWAYS = {*FEW, "sticky-short", *list(ODD)[::8]}
+ALWAYS = {*FEW, "sticky-short", "cut-late", *list(ODD)[::8]}
 MARKED = [
     name if name in ALWAYS else pytest.param(name, marks=pytest.mark.soak) for name in NAMES if supports(unit(name))
 ]

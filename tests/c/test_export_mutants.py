@@ -77,6 +77,9 @@ MUTANTS = {
         "s->sticky &= (uint8_t)u_(loses)(u_(uint_of)(addend.sig)",
     ),
     "a sticky bit as the last place": Mutant("sticky-short", "top = top << up | 1;", "top |= 1; unit_exp += up;"),
+    "a sum that loses a place less": Mutant(
+        "cut", "u_(magnitude)(s->total), 2, 0, 0), 2)", "u_(magnitude)(s->total), 1, 0, 0), 1)"
+    ),
     "another NaN of an overflow": Mutant("own-nan", "r.code = u_(GROUP_NAN);", ";"),
     "no tail": Mutant(HOPPER, "(k + 31) / 32", "k / 32 + (k < 32)"),
     "promotion a group early": Mutant(DEEPSEEK, "s->groups % 4 == 0", "s->groups % 4 == 3"),

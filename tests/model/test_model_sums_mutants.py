@@ -11,7 +11,7 @@ from model.model_units import Case, assert_caught, assert_right, cases
 from odd_units import unit
 
 from hwsim.formats import Class, FixedFormat, FloatFormat
-from hwsim.model import definition, even_odd, late, result, rounding, scales, window
+from hwsim.model import aligned, definition, even_odd, late, result, rounding, scales, window
 from hwsim.model.addition import add
 from hwsim.model.arrays import definition_of
 from hwsim.model.carried import ExactSoFar
@@ -25,8 +25,9 @@ from hwsim.model.scales import SubgroupScales
 from hwsim.model.sequential import Sequential
 from hwsim.model.subwindows import SubgroupWindows, UnscaledSums
 from hwsim.model.terms import Term, addend_term, limited
-from hwsim.model.window import align
+from hwsim.model.window import AlignedTerms, align
 from hwsim.spec import LateInWindow, RoundedSum, Unit
+from hwsim.spec.sums import SumCut
 
 Patch = pytest.MonkeyPatch
 COUNT, SEED = 180, 4
@@ -47,6 +48,7 @@ DIRECTED = {
 real_pairwise, real_sequential, real_combine = Pairwise.additions, Sequential.additions, even_odd.combine
 real_subgroup, real_halves, real_window = scales.subgroup, EvenOdd.sum, late.late_window
 real_scaled, real_unscaled = SubgroupWindows.scaled, UnscaledSums.subgroup
+real_cut = aligned.cut_sum
 real_promote, real_scale, real_promoter = Promoter.promote, Promoter.scale, definition.promoter_of
 
 
@@ -242,6 +244,17 @@ def scaled_by_one(windows: Any, part: Any, scale_a: Any, scale_b: Any) -> Any:
     return real_scaled(windows, part, scale_a, scale_a)
 
 
+def cut_otherwise(rule: Callable[[SumCut], SumCut | None]) -> Callable[[Patch], None]:
+    """Another rule for the places that a sum loses."""
+    return on(aligned, "cut_sum", lambda kept, own: real_cut(kept, own and rule(own)))
+
+
+def cut_terms(kept: AlignedTerms, rule: SumCut | None) -> AlignedTerms:
+    """Terms without the places that their sum loses."""
+    terms = [real_cut(kept._replace(total=term), rule).total for term in kept.aligned]
+    return kept._replace(total=sum(terms))
+
+
 MUTANTS: dict[str, tuple[str, Callable[[Patch], None]]] = {
     "products are not rounded": ("chain-f16-mul-add", additions(product="fused")),
     "mul and add for FMA": ("chain-bf16-chunks", additions(product="rounded")),
@@ -278,6 +291,11 @@ MUTANTS: dict[str, tuple[str, Callable[[Patch], None]]] = {
     "a total cut by another rule": ("even-odd-total", late_keys(lost="truncate")),
     "a total cut below its leading one alone": ("late-window-total", late_keys(emin=-100)),
     "an addend of zero that does not count": ("late-window-cut", late_keys(zero_addend="skip")),
+    "a sum that loses nothing": ("cut", cut_otherwise(lambda rule: None)),
+    "a sum that loses a place more": ("cut", cut_otherwise(lambda rule: SumCut(bits=3))),
+    "a sum that loses a place less": ("cut-late", cut_otherwise(lambda rule: SumCut(bits=3, lost="rna"))),
+    "a sum cut by another rule": ("cut-counted", cut_otherwise(lambda rule: SumCut(bits=3))),
+    "terms cut for their sum": ("cut", on(aligned, "cut_sum", cut_terms)),
     "cancelled sums that do not count": (CANCELLED, on(SubgroupScales, "subgroup", cancelled_is_zero)),
     "scales of zero count": (CANCELLED, on(SubgroupScales, "subgroup", cancelled_by_zero_scales)),
     "products of zero count": (CANCELLED, on(SubgroupScales, "subgroup", cancelled_by_zeros)),

@@ -20,7 +20,7 @@ class Sum(NamedTuple):
 
 
 def window(terms: Sequence[Number], bits: int, rule: dict[str, Any], also: Sequence[int] = ()) -> Sum:
-    """Finite terms, each cut to a multiple of the window's quantum. rule: `lost`, `zero_terms`, `max_exp_floor`.
+    """Finite terms, each cut to a multiple of the window's quantum. rule: `lost`, `zero_terms`, `max_exp_floor`, `cut`.
 
     also: exponents of terms that are zero and count as if they were not.
     """
@@ -34,6 +34,10 @@ def window(terms: Sequence[Number], bits: int, rule: dict[str, Any], also: Seque
     lost = rule.get("lost", "truncate")
     kept = [keep(term.value / quantum, lost) for term in live]
     total = Fraction(sum(kept)) * quantum
+    cut = rule.get("cut", "none")
+    if cut != "none":
+        last = quantum * two(cut["bits"])
+        total = keep(total / last, cut.get("lost", "truncate")) * last
     if lost == "sticky" and total and any(one * quantum != term.value for one, term in zip(kept, live, strict=True)):
         total += quantum * (LITTLE if total > 0 else -LITTLE)
     return Sum(total, top)

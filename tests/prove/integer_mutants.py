@@ -120,6 +120,15 @@ def cut_one_more(m: Any, total: Any, places: Any, lost: Any) -> Any:
     return real_cut(m, total, places, "truncate" if lost != "truncate" else "floor")
 
 
+def loses_less(self: latewindow.CutSum, m: Any) -> None:
+    total = self.i.window0.total
+    m.d.comb += self.o.window0.total.eq(real_cut(m, total, self.rule.bits - 1, self.rule.lost))
+
+
+def loses_otherwise(kept: Any, rule: Any) -> Any:
+    return model_aligned.AlignedTerms(*kept[:3], total=kept.total - 1)
+
+
 def ones_complement_of_sum(self: Any, m: Any) -> None:
     total = self.i.total
     m.d.comb += self.o.magnitude.eq(total[:-1] ^ total[-1].replicate(len(total) - 1))
@@ -142,6 +151,12 @@ MUTANTS: dict[str, Mutant] = {
     "a zero that is never negative": ("ieee-zero", "sign of zero", elaborated(general.GeneralMultiply, never_negative)),
     "a half left out": ("even-odd-bare", "combine", elaborated(latewindow.CombineHalves, even_alone)),
     "a cut of another rule": ("late-window-total", "late: cut", on(latewindow, "cut", cut_one_more)),
+    "a place of the sum that is not lost": ("cut-counted", "cut", elaborated(latewindow.CutSum, loses_less)),
+    "a model that loses something else": (
+        "cut-counted",
+        "composition: model",
+        on(model_aligned, "cut_sum", loses_otherwise),
+    ),
     "truncated for floor": ("late-window", "late: kept addend", on(latewindow, "aligned", truncated)),
     "a scale that counts twice": (
         "subgroups",

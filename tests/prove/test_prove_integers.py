@@ -11,10 +11,12 @@ from prove.step_mutants import Patch
 from hwsim.prove.claims import FormClaim
 from hwsim.prove.methods import method_claims
 
-# One of each kind of datapath, of few bits: zeros that count, signs of zero, halves, a late window, an exact sum.
+# One of each kind of datapath, of few bits: zeros that count, signs of zero, halves, a late window, an exact
+# sum; a sum that loses places.
 SMALL = [
     "ieee-zero",
     "zeros-count",
+    "cut-counted",
     "even-odd-bare",
     "late-window",
     "late-window-total",

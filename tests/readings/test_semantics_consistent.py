@@ -64,6 +64,19 @@ def test_a_sticky_bit_is_named() -> None:
     assert name in [one.name for one in semantics(load_unit(HOPPER))]
 
 
+def test_places_that_a_sum_loses_are_named() -> None:
+    unit, cut = load_unit("hopper-wgmma-e4m3-f16"), "the 2 lowest places of the sum lost, floored"
+    other = "the 2 lowest places of the sum lost, truncated"
+    cases = [case for case in directed(unit, 1) if case.id.startswith(("tie", "lost", "edge"))]
+    codes = named(unit, cut).many(cases)
+    found = [one.name for one in consistent(unit, cases, codes)]
+    assert cut in found and not {other, "as specified"} & set(found)
+    # And the other way round: a unit that loses them, and a device that does not.
+    losing = named(unit, cut).candidate.unit
+    found = [one.name for one in consistent(losing, cases, named(unit, "as specified").many(cases))]
+    assert "all places of the sum are rounded" in found and cut not in found
+
+
 @pytest.mark.parametrize("name", ["promotion left out", "promotion every 64 products", "lane 3 dropped"])
 def test_a_mistake_of_a_promotion_is_named(name: str) -> None:
     unit = load_unit(DEEPSEEK)

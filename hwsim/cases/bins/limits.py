@@ -154,12 +154,16 @@ def _products(unit: Unit) -> tuple[int, int] | None:
     scales = [] if unit.scale is None or unit.scale.at == "promotion" else [unit.scale.a.format, unit.scale.b.format]
     rule = unit.sum
     window = rule.fraction_bits if isinstance(rule, AlignedSum | EvenOddSum) else 0
-    if window < 0:
+    cut = rule.cut if isinstance(rule, AlignedSum) else None
+    # Of a sum that loses nothing, ones' complement takes a unit of the places that are left.
+    if window < 0 or (cut is not None and cut.lost == "ones-complement"):
         return None
     ends = [_ends(fmt) for fmt in (unit.operands.a, unit.operands.b, *scales)]
     quantum, top = sum(least for least, _ in ends), sum(most for _, most in ends)
     if isinstance(rule, AlignedSum) and rule.max_exp_floor is not None:
         top = max(top, rule.max_exp_floor - window)
+    if cut is not None:
+        top += max(0, cut.bits - window)  # what is rounded up may be a unit of the places that are left
     return quantum, top
 
 
@@ -245,6 +249,8 @@ def _rounds_up(unit: Unit, bits: int) -> bool:
     elif isinstance(rule, AlignedSum | EvenOddSum):
         kept += [rule.fraction_bits] * (rule.lost != "truncate")
         kept += [rule.combine.fraction_bits] if isinstance(rule, EvenOddSum) else []
+        if isinstance(rule, AlignedSum) and rule.cut is not None and rule.cut.lost != "truncate":
+            kept.append(rule.fraction_bits - rule.cut.bits)
     return any(places < bits for places in kept)
 
 

@@ -121,6 +121,7 @@ def declare(unit: Unit, out: Declared) -> None:
     _specials(unit, out)
     _lengths(unit, out)
     _late_window(unit, out)
+    _cut(unit, out)
 
 
 def _operands(unit: Unit, out: Declared) -> None:
@@ -317,6 +318,20 @@ def _lengths(unit: Unit, out: Declared) -> None:
     def sample(sampled: SampledCase, hits: Hits) -> None:
         if (count := len(sampled.explanation.groups)) in at:
             hits.add(at[count])
+
+
+def _cut(unit: Unit, out: Declared) -> None:
+    """What a window's sum loses before it is rounded, by its sign."""
+    if not isinstance(unit.sum, AlignedSum) or unit.sum.cut is None:
+        return
+    at = [out.bin("G4", f"a {word} sum loses ones in its lowest places") for word in ("positive", "negative")]
+    below = (1 << unit.sum.cut.bits) - 1
+
+    @out.cases.append
+    def sample_cut(sampled: SampledCase, hits: Hits) -> None:
+        for group in sampled.explanation.groups:
+            if group.uncut is not None and abs(group.uncut) & below:
+                hits.add(at[group.uncut < 0])
 
 
 def _late_window(unit: Unit, out: Declared) -> None:

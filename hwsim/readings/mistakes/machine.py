@@ -9,6 +9,7 @@ from typing import assert_never
 from hwsim.cases.case import Case, term_scales
 from hwsim.formats import Class, Fields, FloatFormat, Format
 from hwsim.model.addition import combine_specials, exact_sum, flushed_code, zero_sign
+from hwsim.model.aligned import cut_sum
 from hwsim.model.definition import MOST_FACTORS, Definition, GroupOperands
 from hwsim.model.exact import Exact
 from hwsim.model.method import Addition, Summed, SumMethod, sum_zero_sign
@@ -30,7 +31,6 @@ from hwsim.spec import (
     RoundedSum,
     SequentialSum,
     Unit,
-    WindowSum,
 )
 from hwsim.spec.keys import Rounding
 
@@ -122,7 +122,7 @@ def _with_sign(flaw: Flaw, total: int, unit_exp: int, terms: Sequence[Term], sig
 class _FlawedWindow(SumMethod):
     """The method `aligned`."""
 
-    def __init__(self, rule: WindowSum, rounding: Rounding, flaw: Flaw):
+    def __init__(self, rule: AlignedSum, rounding: Rounding, flaw: Flaw):
         self.rule, self.rounding, self.flaw = rule, rounding, flaw
 
     def sum(self, terms: Sequence[Term], addend: Term | None, special: Term | None) -> Summed:
@@ -141,7 +141,8 @@ class _FlawedWindow(SumMethod):
         sticky = rule.sticky and any_lost(shifted, AlignedTerms(max_exp, rule.fraction_bits, aligned, 0))
         aligned = flaw.aligned(aligned, len(terms))
         unit_exp = max_exp - rule.fraction_bits
-        total = flaw.total(sum(aligned), unit_exp)
+        whole = flaw.total(sum(aligned), unit_exp)
+        total = cut_sum(AlignedTerms(max_exp, rule.fraction_bits, aligned, whole), rule.cut).total
         outcome = _with_sign(flaw, total, unit_exp, every, sum_zero_sign(every, rule.zero, self.rounding))
         return Summed(outcome, total, unit_exp, max_exp, aligned, rule.fraction_bits, sticky=sticky)
 

@@ -155,7 +155,12 @@ def _aligned(unit: Unit, rule: AlignedSum, parts: Lengths) -> list[Loss]:
     if rule.max_exp_floor is not None:
         least.append(rule.max_exp_floor)
     floor = size * 2.0 ** max(least) if least else 0.0
-    return [*own, Loss(count, size, floor), *_rounded(unit, parts.groups)]
+    losses = [*own, Loss(count, size, floor)]
+    if rule.cut is not None:
+        # What a sum loses is a part of 2^max_exp, as what a term loses.
+        cut = _window_size(bits - rule.cut.bits, rule.cut.lost)
+        losses.append(Loss(parts.groups, cut, cut * 2.0 ** max(least) if least else 0.0))
+    return [*losses, *_rounded(unit, parts.groups)]
 
 
 def _even_odd(unit: Unit, rule: EvenOddSum, parts: Lengths) -> list[Loss]:
@@ -227,8 +232,8 @@ def _window_bits(unit: Unit) -> int:
     match unit.sum:
         case EvenOddSum():
             return unit.sum.combine.fraction_bits
-        case AlignedSum():
-            return unit.sum.fraction_bits
+        case AlignedSum() as rule:
+            return rule.fraction_bits - (rule.cut.bits if rule.cut is not None else 0)
         case ExactSum() | SequentialSum() | PairwiseSum():
             return 0
         case _:
