@@ -36,6 +36,7 @@ T = TypeVar("T")
 Shown = Callable[[int, int, str], None]
 MISMATCH = 1
 MOST_LINES = 200  # of a table
+MOST_PRESET_SEED = 1_000_000  # so that PyTorch takes the seeds of networks, too
 # Of a study's table in a terminal, and their heads.
 MEASURES = {
     "accumulation_snr_db": "accumulation SNR dB",
@@ -173,11 +174,15 @@ def study(
     folder = output or Path()  # a dry run writes nothing
     runner = _runner(scheduler, workers)
     if preset is not None:
-        if words or changes or dry_run:
-            raise InputError("--preset goes without other options than --size, --workers, --scheduler and --overwrite")
+        if words or changes.keys() - {"seed"} or dry_run:
+            allowed = "--size, --seed, --workers, --scheduler and --overwrite"
+            raise InputError(f"--preset goes without other options than {allowed}")
+        if seed is not None and not 1 <= seed <= MOST_PRESET_SEED:
+            raise InputError(f"--seed of a preset must be 1 to {MOST_PRESET_SEED:,}, not {seed:,}")
         sized = [] if size is PresetSize.QUICK else ["--size", size.value]
+        sized += [] if seed is None else ["--seed", str(seed)]
         command = shlex.join(["hwsim", "study", "--preset", preset, *sized, "-o", str(folder)])
-        _run_preset(preset, size, folder, command, runner, overwrite)
+        _run_preset(preset, size, folder, command, runner, overwrite, seed or 1)
         return
     from hwsim.study.plan import load_study
 
@@ -274,7 +279,9 @@ def _report_of(name: str, given: Context) -> StudyReport:
     return report(name, given)
 
 
-def _run_preset(name: str, size: PresetSize, folder: Path, command: str, runner: Runner, overwrite: bool) -> None:
+def _run_preset(
+    name: str, size: PresetSize, folder: Path, command: str, runner: Runner, overwrite: bool, seed: int
+) -> None:
     from hwsim.study.parts import run_parts
     from hwsim.study.presets import Context
 
@@ -286,7 +293,9 @@ def _run_preset(name: str, size: PresetSize, folder: Path, command: str, runner:
             made.name, lambda shown: run_parts(made, folder / "studies" / made.name, runner, shown, overwrite)
         )
 
-    given = Context(folder=folder, size=size.value, command=command, run=carried_out, run_parts=in_parts, each=_each)
+    given = Context(
+        folder=folder, size=size.value, command=command, run=carried_out, run_parts=in_parts, each=_each, seed=seed
+    )
     try:
         with interruptible():
             report = _report_of(name, given)
@@ -295,6 +304,7 @@ def _run_preset(name: str, size: PresetSize, folder: Path, command: str, runner:
         raise
     show(report)
     draw(report, folder)
+    say(f"seed {seed}")
     say(f"again: {command}")
 
 

@@ -101,7 +101,7 @@ def _changes(unit: Unit) -> Iterator[Semantic]:
                 yield semantic
     if isinstance(unit.sum, AlignedSum):
         # No questions for GPUs, of which none is known to do it.
-        others = {f"lost bits {lost_words('sticky').after}": {"sum": {"lost": "sticky"}}, **_cuts(unit.sum)}
+        others = {f"lost bits {lost_words('sticky').after}": {"sum": {"lost": "sticky"}}, **dict(_cuts(unit.sum))}
         for name, changes in others.items():
             semantic = _changed(unit, name, changes)
             yield from () if semantic is None else (semantic,)

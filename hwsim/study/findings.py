@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +16,7 @@ TOTAL, ALONE, SUMMED = "total_snr_db", "quantization_snr_db", "accumulation_snr_
 WORDS = {TOTAL: "a total SNR", SUMMED: "an SNR of accumulation"}
 TELLING = 0.05  # dB: less is no difference that anyone sees
 MOST_ROWS = 12
+MOST_VERDICTS = 3  # one a kind of data
 # What tables call the measures, in their order.
 MEASURE_TITLES = {
     "total_snr_db": "Total SNR (dB)",
@@ -57,7 +58,7 @@ def said_once(points: Sequence[Point]) -> Callable[[Point], str]:
 class StudyFindings:
     """What a study found at its largest length.
 
-    verdict: a sentence or two. key: numbers. table: of the best points, best first.
+    verdict: a sentence or two of each kind of data. key: numbers. table: of the best points, best first, by data.
     """
 
     verdict: str
@@ -68,23 +69,28 @@ class StudyFindings:
 def findings(points: Sequence[Point]) -> StudyFindings:
     """The findings in the points of a study, of which there is at least one.
 
-    Points are compared at the largest length by their total SNR; by that of accumulation where quantisation hides what
-    tells them apart, or the numbers need none.
+    Points of the same data are compared at the largest length by their total SNR; by that of accumulation where
+    quantisation hides what tells them apart, or the numbers need none. SNRs of different data are not compared.
     """
     longest = max(point["length"] for point in points)
     compared = [point for point in points if point["length"] == longest]
-    named = _named(compared)
-    measure = _measure(compared)
-    order = sorted(compared, key=lambda point: _rank(point, measure), reverse=True)
-    return StudyFindings(
-        _verdict(order, named, measure), _key(order, named, len(points)), _table(order, named, longest)
-    )
+    label, by_data = said_once(compared), dict[Any, list[Point]]()
+    for point in compared:
+        by_data.setdefault(point["data"], []).append(point)
+    ranked = {data: _ranked(of) for data, of in by_data.items()}
+    verdicts = [
+        _verdict(order, label, measure, f" on {data}" * (len(ranked) > 1)) for data, (order, measure) in ranked.items()
+    ]
+    if len(verdicts) > MOST_VERDICTS:
+        verdicts[MOST_VERDICTS:] = [f"The table has {counted(len(verdicts) - MOST_VERDICTS, 'more kind', 'of data')}."]
+    orders = {data: order for data, (order, _) in ranked.items()}
+    return StudyFindings(" ".join(verdicts), _key(orders, label, len(points)), _table(orders, label, longest))
 
 
-def _named(points: Sequence[Point]) -> Callable[[Point], str]:
-    """The name of a point among those that it is compared with."""
-    label, many = said_once(points), len({point["data"] for point in points}) > 1
-    return lambda point: label(point) + (f" on {point['data']}" if many else "")
+def _ranked(points: Sequence[Point]) -> tuple[list[Point], str]:
+    """Points of the same data, the best first, and the measure that they are compared by."""
+    measure = _measure(points)
+    return sorted(points, key=lambda point: _rank(point, measure), reverse=True), measure
 
 
 def _measure(points: Sequence[Point]) -> str:
@@ -100,9 +106,10 @@ def _rank(point: Point, measure: str) -> float:
     return -math.inf if math.isnan(value) else value
 
 
-def _verdict(order: Sequence[Point], named: Callable[[Point], str], measure: str) -> str:
+def _verdict(order: Sequence[Point], named: Callable[[Point], str], measure: str, where: str) -> str:
+    """A sentence or two on points of the same data, the best first. where: words for that data, if there are others."""
     known = [point for point in order if not math.isnan(number(point, measure))]
-    at = f"At K = {order[0]['length']:,}"
+    at = f"At K = {order[0]['length']:,}{where}"
     if not known:
         return f"{at} nothing has an SNR: {_not_finite(order) or 'no result was measured'}."
     best, worst = known[0], known[-1]
@@ -112,8 +119,28 @@ def _verdict(order: Sequence[Point], named: Callable[[Point], str], measure: str
         if ends[0] == ends[1] or ends[0] - ends[1] < TELLING:
             told = f"{at} all {len(known)} have {WORDS[measure]} of {_decibels(best, measure)}"
         else:
-            told += f", the best of {len(known)}; {named(worst)} has the worst, {_decibels(worst, measure)}"
+            highest = "best" if _apart(best, known[1], measure) else "highest"
+            lowest = "worst" if _apart(known[-2], worst, measure) else "lowest"
+            told += f", the {highest} of {len(known)}; {named(worst)} has the {lowest}, {_decibels(worst, measure)}"
+            if highest == "highest":
+                told += f"; {_unsure(known, measure)}"
     return ". ".join(filter(None, [told, _cost(best, worst, named), _not_finite(order)])) + "."
+
+
+def _apart(above: Point, below: Point, measure: str) -> bool:
+    """Whether the intervals of two points do not overlap; what is exact has none, and is above all that is not."""
+    if number(above, measure) == math.inf:
+        return number(below, measure) < math.inf
+    return number(above, f"{measure}_low") > number(below, f"{measure}_high")
+
+
+def _unsure(known: Sequence[Point], measure: str) -> str:
+    """Why the highest is not called the best."""
+    best = known[0]
+    if math.isnan(number(best, f"{measure}_low")):
+        return "one trial has no interval" if best.get("trials") == 1 else "there are no intervals"
+    beside = sum(not _apart(best, one, measure) for one in known[1:])
+    return "their intervals overlap" if len(known) == 2 else f"the intervals of {beside} others overlap with it"
 
 
 def _cost(best: Point, worst: Point, named: Callable[[Point], str]) -> str:
@@ -147,18 +174,12 @@ def _not_finite(points: Sequence[Point]) -> str:
     return f"Some results of {counted(len(found), 'point')} are not finite" if found else ""
 
 
-def _key(order: Sequence[Point], named: Callable[[Point], str], points: int) -> tuple[KeyNumber, ...]:
-    made = []
+def _key(orders: Mapping[Any, Sequence[Point]], named: Callable[[Point], str], points: int) -> tuple[KeyNumber, ...]:
+    """Key numbers. orders: points by data."""
+    made, order = list[KeyNumber](), [point for of in orders.values() for point in of]
     for measure, what in ((TOTAL, "Total SNR"), (SUMMED, "Accumulation SNR")):
-        known = [point for point in order if not math.isnan(number(point, measure))]
-        if not known:
-            continue
-        best, worst = (choose(known, key=lambda one: number(one, measure)) for choose in (max, min))
-        if number(best, measure) == number(worst, measure):
-            made.append(KeyNumber(what=what, value=_short(best, measure), of=named(best) if len(known) == 1 else ""))
-        else:
-            made.append(KeyNumber(what=f"{what}, best", value=_short(best, measure), of=named(best)))
-            made.append(KeyNumber(what=f"{what}, worst", value=_short(worst, measure), of=named(worst)))
+        for data, of in list(orders.items())[:MOST_VERDICTS]:
+            made += _ends(of, named, measure, what + f" on {data}" * (len(orders) > 1))
     alone = [number(point, ALONE) for point in order if math.isfinite(number(point, ALONE))]
     if alone:
         ends = dict.fromkeys(f"{one:.1f}" for one in (min(alone), max(alone)))
@@ -172,21 +193,39 @@ def _key(order: Sequence[Point], named: Callable[[Point], str], points: int) -> 
     return tuple(made)
 
 
+def _ends(order: Sequence[Point], named: Callable[[Point], str], measure: str, what: str) -> Iterator[KeyNumber]:
+    """The highest and the lowest of points of the same data."""
+    known = [point for point in order if not math.isnan(number(point, measure))]
+    if not known:
+        return
+    highest, lowest = (choose(known, key=lambda one: number(one, measure)) for choose in (max, min))
+    if number(highest, measure) == number(lowest, measure):
+        yield KeyNumber(what=what, value=_short(highest, measure), of=named(highest) if len(known) == 1 else "")
+    else:
+        yield KeyNumber(what=f"{what}, highest", value=_short(highest, measure), of=named(highest))
+        yield KeyNumber(what=f"{what}, lowest", value=_short(lowest, measure), of=named(lowest))
+
+
 def _short(point: Point, measure: str) -> str:
     value = number(point, measure)
     return "exact" if value == math.inf else f"{value:.1f} dB"
 
 
-def _table(order: Sequence[Point], named: Callable[[Point], str], longest: int) -> TextTable:
-    shown = order[:MOST_ROWS]
+def _table(orders: Mapping[Any, Sequence[Point]], named: Callable[[Point], str], longest: int) -> TextTable:
+    """The table. orders: points by data, those of each ranked."""
+    many = len(orders) > 1
+    order = [point for of in orders.values() for point in of]
+    shown = [point for of in orders.values() for point in of[: max(1, MOST_ROWS // len(orders))]][:MOST_ROWS]
     heads = {key: MEASURE_TITLES[key] for key in FIRST if any(not math.isnan(number(one, key)) for one in shown)}
-    caption = "Means over trials, with half the width of their confidence intervals; the best first."
+    caption = "Means over trials, with half the width of their confidence intervals; the highest first."
+    if many:
+        caption += " SNRs of different data are not ranked together."
     if len(order) > len(shown):
-        caption += f" The best {len(shown)} of {len(order)}; the table at the end has all."
+        caption += f" {len(shown)} of {len(order)}; the table at the end has all."
     return TextTable(
         title=f"At K = {longest:,}",
         header=("Unit", *heads.values()),
-        rows=tuple((named(one), *(_cell(one, key) for key in heads)) for one in shown),
+        rows=tuple((named(one) + f" on {one['data']}" * many, *(_cell(one, key) for key in heads)) for one in shown),
         right=tuple(range(1, len(heads) + 1)),
         caption=caption,
     )

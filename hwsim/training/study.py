@@ -14,7 +14,7 @@ from hwsim.formats.catalog import nearest
 from hwsim.runners.part import Rows
 from hwsim.study.part import StudyPart
 from hwsim.study.parts import StudyInParts
-from hwsim.study.presets.preset import Context, Records, Size, load_page
+from hwsim.study.presets.preset import SEED, Context, Records, Size, load_page
 from hwsim.study.report.contents import StudyReport
 from hwsim.training.casts import DirectCast
 from hwsim.training.gradients import GradientErrors
@@ -24,6 +24,7 @@ from hwsim.training.runs import TrainingRun
 from hwsim.training.tables import by_length, compared, curves, final
 
 PAGES = "hwsim.training.pages"
+MOST_NETWORKS = 1000  # of one study
 
 
 def report(name: str, context: Context) -> StudyReport:
@@ -34,20 +35,20 @@ def report(name: str, context: Context) -> StudyReport:
     page = load_page(name, context.size, PAGES)
     tables: dict[str, Records] = {}
     words: dict[str, int] = {}
-    for planned in _studies(name, context.size):
+    for planned in _studies(name, context.size, context.seed):
         planned.problem.unseen()  # raises here, and not in every worker, where its package is missing
         tables |= planned.tables(context.run_parts(planned.parted))
         words |= planned.problem.words
     return page.report(context, tables, **words)
 
 
-def plan(name: str, size: Size) -> list[StudyInParts]:
+def plan(name: str, size: Size, seed: int = SEED) -> list[StudyInParts]:
     """What a study would train."""
-    return [planned.parted for planned in _studies(name, size)]
+    return [planned.parted for planned in _studies(name, size, seed)]
 
 
-def _studies(name: str, size: Size) -> list[_Planned]:
-    return [_Planned(study, keys, size) for study, keys in load_page(name, size, PAGES).data["studies"].items()]
+def _studies(name: str, size: Size, seed: int) -> list[_Planned]:
+    return [_Planned(study, keys, size, seed) for study, keys in load_page(name, size, PAGES).data["studies"].items()]
 
 
 def problem_of(kind: str, size: Size) -> Problem:
@@ -65,8 +66,10 @@ class _Planned:
     and maybe `layers`.
     """
 
-    def __init__(self, name: str, keys: dict[str, Any], size: Size):
+    def __init__(self, name: str, keys: dict[str, Any], size: Size, seed: int):
         self.name, self.keys = name, keys
+        # The seeds of networks: those of two studies of other seeds have none in common.
+        self._first_seed = 1 + (seed - 1) * MOST_NETWORKS
         self.problem = problem_of(keys["problem"], size)
         common = keys.get("all", {})
         self.methods = tuple(TrainingMethod(**{**common, **one}) for one in keys["methods"])
@@ -90,7 +93,7 @@ class _Planned:
                 made = [
                     TrainingRun(
                         point=point, trial=trial, problem=problem, method=method, steps=keys["steps"],
-                        every=keys["every"], seed=trial + 1,
+                        every=keys["every"], seed=self._first_seed + trial,
                     )
                     for trial in trials
                     for point, method in enumerate(self.methods)
@@ -98,7 +101,9 @@ class _Planned:
                 return sorted(made, key=lambda one: -one.work)
             case "casts":
                 return [
-                    DirectCast(point=0, trial=trial, problem=problem, methods=self.methods, seed=trial + 1)
+                    DirectCast(
+                        point=0, trial=trial, problem=problem, methods=self.methods, seed=self._first_seed + trial
+                    )
                     for trial in trials
                 ]
             case "gradients":
@@ -111,7 +116,7 @@ class _Planned:
                         methods=self.methods,
                         batches=batches,
                         layers=layers,
-                        seed=trial + 1,
+                        seed=self._first_seed + trial,
                     )
                     for trial in trials
                 ]

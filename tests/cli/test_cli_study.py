@@ -248,6 +248,8 @@ def test_a_preset_is_given_its_means_and_its_report_is_shown(
 ) -> None:
     assert main(["study", "--preset", "deepseek-2pct", "--trials", "3", "-o", "o"]) == 2
     assert "--preset goes without other options" in capsys.readouterr().err
+    assert main(["study", "--preset", "deepseek-2pct", "--seed", "0", "-o", "o"]) == 2
+    assert "--seed of a preset must be 1 to 1,000,000, not 0" in capsys.readouterr().err
     from hwsim.study.overview import default_report
     from hwsim.study.plan import load_study
     from hwsim.study.presets import PRESETS, Context
@@ -269,11 +271,11 @@ def test_a_preset_is_given_its_means_and_its_report_is_shown(
     assert capsys.readouterr().err == "error: unknown preset 'x': known: tiny-one\n"
     assert main(["study", "--preset", "tiny-on", "-o", "o"]) == 2
     assert "unknown preset 'tiny-on': did you mean tiny-one?; known: tiny-one" in capsys.readouterr().err
-    assert main(["study", "--preset", "tiny-one", "--size", "tiny", "-o", "o"]) == 0
+    assert main(["study", "--preset", "tiny-one", "--size", "tiny", "--seed", "5", "-o", "o"]) == 0
     printed = capsys.readouterr().out
-    assert [(one.size, one.folder) for one in seen] == [("tiny", Path("o"))]
+    assert [(one.size, one.folder, one.seed) for one in seen] == [("tiny", Path("o"), 5)]
     assert "All points" in printed and "o/report.html" in printed
-    assert printed.splitlines()[-1] == "again: hwsim study --preset tiny-one --size tiny -o o"
+    assert printed.splitlines()[-2:] == ["seed 5", "again: hwsim study --preset tiny-one --size tiny --seed 5 -o o"]
     assert Path("o/studies/tiny/results.parquet").is_file()
 
 

@@ -38,10 +38,10 @@ def test_the_best_and_the_worst_are_named_and_what_accumulation_costs() -> None:
         "Of what quantisation leaves, accumulation costs 0.5 dB (bits=10) and 4.0 dB (bits=9)."
     )
     assert [(one.what, one.value, one.of) for one in found.key] == [
-        ("Total SNR, best", "29.5 dB", "bits=10"),
-        ("Total SNR, worst", "26.0 dB", "bits=9"),
-        ("Accumulation SNR, best", "62.0 dB", "bits=10"),
-        ("Accumulation SNR, worst", "60.0 dB", "bits=9"),
+        ("Total SNR, highest", "29.5 dB", "bits=10"),
+        ("Total SNR, lowest", "26.0 dB", "bits=9"),
+        ("Accumulation SNR, highest", "62.0 dB", "bits=10"),
+        ("Accumulation SNR, lowest", "60.0 dB", "bits=9"),
         ("Quantisation alone", "30.0 dB", ""),
         ("Points", "3", "4 trials of each"),
     ]
@@ -55,6 +55,35 @@ def test_where_quantisation_hides_the_difference_accumulation_tells() -> None:
     )
     assert found.verdict.endswith("accumulation costs less than 0.05 dB.")
     assert found.table.rows[0][0] == "bits=13"
+
+
+def test_the_highest_of_intervals_that_overlap_is_not_called_the_best() -> None:
+    found = findings([point("u bits=9", 28.0), point("u bits=10", 29.5)])
+    assert found.verdict.startswith(
+        "At K = 512 bits=10 has a total SNR of 29.5 ± 1.0 dB, the highest of 2; bits=9 has the lowest, 28.0 ± 1.0 dB; "
+        "their intervals overlap. "
+    )
+    found = findings([point(f"u bits={bits}", total) for bits, total in ((8, 20.0), (9, 28.0), (10, 28.5), (11, 29.5))])
+    assert "the highest of 4; bits=8 has the worst, 20.0 ± 1.0 dB; the intervals of 2 others overlap with it" in (
+        found.verdict
+    )
+    once = [point(name, total) | {"trials": 1} for name, total in (("u a", 29.0), ("u b", 26.0))]
+    for one in once:
+        one |= {f"{name}_snr_db{end}": math.nan for name in ("total", "accumulation") for end in ("_low", "_high")}
+    assert "the highest of 2; b has the lowest, 26 dB; one trial has no interval" in findings(once).verdict
+
+
+def test_points_of_different_data_are_not_ranked_together() -> None:
+    points = [point(f"u {name}", total + by, data=data) for name, total in (("a", 20.0), ("b", 30.0))
+              for data, by in (("normal", 0.0), ("outliers", 20.0))]  # fmt: skip
+    found = findings(points)
+    assert found.verdict.startswith("At K = 512 on normal b has a total SNR of 30.0 ± 1.0 dB, the best of 2; a has")
+    assert " At K = 512 on outliers b has a total SNR of 50.0 ± 1.0 dB, the best of 2; a has" in found.verdict
+    assert "of 4" not in found.verdict
+    assert [row[0] for row in found.table.rows] == ["b on normal", "a on normal", "b on outliers", "a on outliers"]
+    assert ("Total SNR on outliers, lowest", "40.0 dB", "a") in [(one.what, one.value, one.of) for one in found.key]
+    several = findings([point("u", 30.0, data=f"d{number}") for number in range(5)])
+    assert several.verdict.count("total SNR") == 3 and several.verdict.endswith("The table has 2 more kinds of data.")
 
 
 def test_one_point_is_said_alone_and_alike_ones_together() -> None:

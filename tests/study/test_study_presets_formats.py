@@ -17,18 +17,42 @@ from study.preset_runs import preset_run, table
 from hwsim.errors import ToolMissing
 from hwsim.formats import get_format
 from hwsim.quantize import flexible_format, get_rule
+from hwsim.runners.part import Rows
 from hwsim.study.network.minilm import minilm
-from hwsim.study.presets import flexible_fp8, fp8_formats, fp8_tensors, fp8_values, hfp8, hfp8_sums
+from hwsim.study.plan import Study
+from hwsim.study.presets import flexible_fp8, fp8_formats, fp8_tensors, fp8_values, hfp8, hfp8_sums, mx
 from hwsim.study.presets.flexible_fp8 import Split, split
 from hwsim.study.presets.hfp8_sums import LongSum
-from hwsim.study.presets.preset import load_page
+from hwsim.study.presets.preset import Context, load_page
 from hwsim.study.presets.rounding import by_format, by_rule, lost, saturated, signal_to_noise
 from hwsim.study.presets.samples import drawn
 from hwsim.study.report import markdown
 from hwsim.study.report.contents import TextTable
+from hwsim.study.results import Results
 
 ROOT = Path(__file__).parents[2]
 NAMES = ("fp8-formats", "hfp8", "flexible-fp8", "mx")
+
+
+def test_a_seed_is_that_of_the_studies_of_a_preset_and_of_what_it_draws_itself(tmp_path: Path) -> None:
+    seen: list[Study] = []
+
+    def note(study: Study) -> Results:
+        seen.append(study)
+        raise LookupError
+
+    def never(_: object) -> Rows:
+        raise AssertionError("grids alone are run")
+
+    page = load_page("mx", "tiny")
+    for seed in (1, 7):
+        given = Context(folder=tmp_path, size="tiny", command="", run=note, run_parts=never, seed=seed)
+        with pytest.raises(LookupError):
+            mx.report(given)
+    assert [study.seed for study in seen] == [1, 7]
+    entry = page.given["data"][page.given["drawn"][0]]
+    first, again, other = (drawn(entry, 2, 32, seed=seed) for seed in (1, 1, 7))
+    assert np.array_equal(first, again) and not np.array_equal(first, other)
 
 
 def pairs(of: TextTable) -> dict[tuple[str, str], list[float]]:
@@ -90,7 +114,7 @@ def floor_scaled(block: list[float], fraction_bits: int, emax: int, emin: int, l
 def test_numbers_meet_a_block_scale_as_the_specification_has_it(
     rule: str, bits: int, emax: int, emin: int, largest: float
 ) -> None:
-    x = drawn({"distribution": "student-t", "freedom": 4}, 8, 96)
+    x = drawn({"distribution": "student-t", "freedom": 4}, 8, 96, seed=1)
     witness = [
         [float(v) for at in range(0, 96, 32) for v in floor_scaled(row[at : at + 32], bits, emax, emin, largest)]
         for row in x.astype(float).tolist()
@@ -145,7 +169,7 @@ def test_sums_of_mx_units_lose_far_less_than_quantisation_unless_the_window_is_n
 
 @cache
 def splits(name: str) -> Split:
-    return split(load_page("flexible-fp8", "tiny").given["data"][name], 1, 4, 2048)
+    return split(load_page("flexible-fp8", "tiny").given["data"][name], 1, 4, 2048, seed=1)
 
 
 def more_with_outliers(best: list[int]) -> bool:
@@ -205,8 +229,8 @@ def summed(values: list[float], chunk: int | None, bits: int, away: bool) -> Fra
 )
 def test_sums_in_chunks_are_those_of_fractions(kind: str, rounding: str, bits: int, chunk: int | None) -> None:
     way, fmt = LongSum(kind, rounding, chunk), get_format(kind)
-    values = fmt.decode(fmt.encode(drawn(hfp8_sums.UNIFORM, 4, 512))).tolist()
-    ratios = hfp8_sums.ratios(way, (512,), 4, kind)[:, 0]
+    values = fmt.decode(fmt.encode(drawn(hfp8_sums.UNIFORM, 4, 512, seed=1))).tolist()
+    ratios = hfp8_sums.ratios(way, (512,), 4, kind, seed=1)[:, 0]
     found = [round(float(ratio) * math.fsum(row), 9) for ratio, row in zip(ratios, values, strict=True)]
     away = rounding == "rna"
     assert found == [float(summed(row, chunk, bits, away)) for row in values]
@@ -269,7 +293,7 @@ def test_the_formats_are_those_of_the_paper_s_first_table() -> None:
 
 
 def test_one_bias_does_not_do_for_residual_sums() -> None:
-    kinds = fp8_formats.kinds_of(fp8_formats.tensors(tiny=True))
+    kinds = fp8_formats.kinds_of(fp8_formats.tensors(tiny=True, seed=1))
     scaled = {kind: np.mean(fp8_formats.by_scale(all_of).decibels) for kind, all_of in kinds.items()}
     for bias in fp8_formats.PAPER:
         for kind in ("weights", "GEMM inputs"):

@@ -90,6 +90,13 @@ def methods(part: Any) -> tuple[Any, ...]:
 
 
 @pytest.mark.parametrize("name", NAMES)
+def test_networks_of_another_seed_are_other_networks(name: str) -> None:
+    seeds = [{part.seed for study in plan(name, "quick", seed) for part in study.parts} for seed in (1, 2, 1_000_000)]
+    assert seeds[0] == {1, 2, 3}
+    assert all(len(one) == len(seeds[0]) for one in seeds) and not seeds[0] & seeds[1] | seeds[1] & seeds[2]
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_the_quick_form_has_three_seeds_and_batches_as_long_as_it_says(name: str) -> None:
     for size in ("quick", "full"):
         for study in plan(name, size):

@@ -21,7 +21,7 @@ def report(context: Context) -> StudyReport:
     plan = load_page(NAME, context.size)
     tables = {study: _described(plan.run(context, study)) for study in ("promotion", "lengths", "bits")}
     flat = [one for one in tables["promotion"] if one["interval"] == "none"]
-    _expect(plan, flat)
+    _expect(plan, flat, context.seed)
     low, high = NEARLY
     nearly = [one["data"] for one in flat if low <= one[LARGEST] <= high]
     tables["bounds"] = _bounds(plan, tables["promotion"])
@@ -37,11 +37,11 @@ def _described(points: Records) -> Records:
     return points
 
 
-def _expect(plan: Page, points: Records) -> None:
+def _expect(plan: Page, points: Records, seed: int) -> None:
     """Give points without promotion what their products let expect."""
     length = plan.given["length"]
     for point in points:
-        products = sampled_products(data(plan)[point["data"]], length, 1)
+        products = sampled_products(data(plan)[point["data"]], length, seed)
         point["expected"] = expected_shrink(products, length, plan.given["bits"])
         point["signs"] = share_of_signs(products)
 

@@ -55,11 +55,11 @@ class Split:
         return Counter((self.decibels.argmax(axis=1) + 1).tolist())[self.best]
 
 
-def split(entry: Entry, draws: int, rows: int, length: int) -> Split:
+def split(entry: Entry, draws: int, rows: int, length: int, *, seed: int) -> Split:
     """The search in so many draws of rows x length numbers."""
     found = []
     for trial in range(draws):
-        x = drawn(entry, rows, length, trial=trial)
+        x = drawn(entry, rows, length, seed=seed, trial=trial)
         search = search_format(x)
         errors = search.errors[::-1, :, 0]  # fewer exponent bits first
         power = float(np.square(x.astype(np.float64)).mean())
@@ -77,7 +77,10 @@ def report(context: Context) -> StudyReport:
     plan = load_page(NAME, context.size)
     given = plan.given
     sizes = given["draws"], given["rows"], given["length"]
-    splits = {name: split(given["data"][name], *sizes) for name in context.each(list(given["data"]), "search")}
+    splits = {
+        name: split(given["data"][name], *sizes, seed=context.seed)
+        for name in context.each(list(given["data"]), "search")
+    }
     tables = {
         "splits": [
             {"panel": panel, "numbers": label, "format": name, "snr": mean, "snr_low": low, "snr_high": high}

@@ -64,20 +64,20 @@ def _single(x: Array) -> Matrix:
     return np.ascontiguousarray(x, np.float32)
 
 
-def made_up(rows: int, features: int) -> Tensors:
+def made_up(rows: int, features: int, seed: int) -> Tensors:
     """Drawn tensors in a network's ranges: weights of deviation 0.05, activations with channels that are 20 times
     larger, and residual sums whose channels are 100 times larger.
     """  # fmt: skip
-    activation = drawn({"distribution": "outliers", "factor": 20}, rows, features)
-    residual = drawn({"distribution": "outliers", "factor": 100, "deviation": 4}, rows, features)
-    weight = drawn({"distribution": "normal", "deviation": 0.05}, features, features)
+    activation = drawn({"distribution": "outliers", "factor": 20}, rows, features, seed=seed)
+    residual = drawn({"distribution": "outliers", "factor": 100, "deviation": 4}, rows, features, seed=seed)
+    weight = drawn({"distribution": "normal", "deviation": 0.05}, features, features, seed=seed)
     return Tensors({"linear": [weight]}, {"linear": [activation]}, {"residual sums": [residual]}, DRAWN)
 
 
-def tensors(tiny: bool) -> Tensors:
+def tensors(tiny: bool, seed: int) -> Tensors:
     """The transformer's tensors, or drawn ones in the tiny size and where it is not installed."""
     if tiny:
-        return made_up(64, 128)
+        return made_up(64, 128, seed)
     try:
         return trained()
     except ToolMissing:

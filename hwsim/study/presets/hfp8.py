@@ -32,7 +32,9 @@ def report(context: Context) -> StudyReport:
     """The report: formats by distribution and bias, then sums by length and chunk."""
     plan = load_page(NAME, context.size)
     given = plan.given
-    numbers = {name: drawn(entry, given["rows"], given["length"]) for name, entry in given["data"].items()}
+    numbers = {
+        name: drawn(entry, given["rows"], given["length"], seed=context.seed) for name, entry in given["data"].items()
+    }
     tables = {
         "biases": [
             {"numbers": name, "bias": bias} | _errors(x, forward(bias))
@@ -45,7 +47,7 @@ def report(context: Context) -> StudyReport:
             for label, fmt in FORMATS.items()
         ],
         "formats": [_described(label, fmt) for label, fmt in FORMATS.items()],
-        "sums": _sums(plan),
+        "sums": _sums(plan, context.seed),
         "products": [one | _summed(one) for one in plan.run(context, "products")],
     }
     return plan.report(context, tables)
@@ -62,12 +64,12 @@ def _described(label: str, fmt: FloatFormat) -> dict[str, Any]:
     return {"format": label, "bias": fmt.bias, "largest": values[-1], "smallest": values[0] * 2**fmt.bias}
 
 
-def _sums(plan: Page) -> Records:
+def _sums(plan: Page, seed: int) -> Records:
     """What each way to sum returns over the exact sum, by length: the mean, the least and the most of the vectors."""
     lengths, made = plan.given["lengths"], []
     for way in (LongSum(*one) for one in plan.given["ways"]):
         shown = way.chunk in (None, 64) and (way.rounding, way.chunk) != ("rna", 64)
-        for length, found in zip(lengths, ratios(way, lengths, plan.given["vectors"]).T, strict=True):
+        for length, found in zip(lengths, ratios(way, lengths, plan.given["vectors"], seed=seed).T, strict=True):
             ends = {"ratio_low": found.min(), "ratio_high": found.max()}
             made.append({"way": way.label, "length": length, "drawn": shown, "ratio": found.mean(), **ends})
     return made

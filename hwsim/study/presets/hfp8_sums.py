@@ -52,13 +52,13 @@ def adder(way: LongSum, numbers: str) -> Unit:
     return Unit.model_validate(described)
 
 
-def ratios(way: LongSum, lengths: Sequence[int], rows: int, numbers: str = DLFLOAT) -> Floats:
+def ratios(way: LongSum, lengths: Sequence[int], rows: int, numbers: str = DLFLOAT, *, seed: int) -> Floats:
     """float64[rows, lengths]: the returned sum of uniform numbers of mean 1, over the exact sum of the same.
 
     The numbers are rounded to their format first, and are then what is summed; shorter sums are of the first ones.
     """
     unit, fmt = adder(way, numbers), hwsim.get_format(numbers)
-    codes = fmt.encode(drawn(UNIFORM, rows, max(lengths)))
+    codes = fmt.encode(drawn(UNIFORM, rows, max(lengths), seed=seed))
     values, ones = fmt.decode(codes), fmt.encode(np.ones((max(lengths), 1)))
     found = []
     for length in sorted(lengths, reverse=True):  # the longest is worth compiled code, which the others then have

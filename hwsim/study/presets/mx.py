@@ -17,7 +17,9 @@ def report(context: Context) -> StudyReport:
     """The report: errors of numbers by format, rule and block size, then those of whole dot products."""
     plan = load_page(NAME, context.size)
     given = plan.given
-    numbers = {name: drawn(entry, given["rows"], given["length"]) for name, entry in given["data"].items()}
+    numbers = {
+        name: drawn(entry, given["rows"], given["length"], seed=context.seed) for name, entry in given["data"].items()
+    }
 
     def errors(label: str, name: str, **changes: Any) -> dict[str, Any]:
         x = numbers[name]

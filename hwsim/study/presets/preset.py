@@ -17,6 +17,7 @@ from hwsim.study.report.contents import KeyNumber, StudyReport
 from hwsim.study.report.declared import Record, part, pick, said
 from hwsim.study.results import Results
 
+SEED = 1  # of every preset, and of a study that names none
 Size = Literal["tiny", "quick", "full"]
 Records = list[dict[str, Any]]
 
@@ -31,6 +32,7 @@ class Context:
     """The place, the size and the means of one run of a preset.
 
     folder: where its studies and files go. size: `tiny` takes seconds, `quick` minutes, `full` as long as it needs.
+    seed: of everything that it draws.
     command: what made the report, for its figures. run: carries a study out, in a folder of its own under `folder`.
     run_parts: carries out a study that is no grid of units, in the same way.
     each: gives the items of long work one by one, and shows how far it is, under that name.
@@ -42,6 +44,7 @@ class Context:
     run: Callable[[Study], Results]
     run_parts: Callable[[StudyInParts], Rows]
     each: Callable[[Sequence[str], str], Iterator[str]] = one_by_one
+    seed: int = SEED
 
 
 @dataclass(frozen=True)
@@ -63,7 +66,8 @@ class Page:
 
     def run(self, context: Context, study: str) -> Records:
         """The records of one of its studies: see `records`."""
-        return records(context.run(load_study(self.data["studies"][study], context.folder)))
+        made = load_study(self.data["studies"][study], context.folder, changes={"seed": context.seed})
+        return records(context.run(made))
 
     def report(self, context: Context, tables: Mapping[str, Sequence[Record]], **words: Any) -> StudyReport:
         """The report. words: what its texts say besides `given`."""

@@ -18,7 +18,6 @@ from hwsim.study.report.contents import StudyReport
 from hwsim.study.report.declared import said
 
 NAME = "real-model"
-SEED = 1
 PLAIN, PROMOTED = "Hopper", "Hopper promoted"
 CONFIDENCE = 0.95
 WORDS = {"quantization": "quantisation", "accumulation": "accumulation", "total": "both"}
@@ -44,7 +43,7 @@ def report(context: Context) -> StudyReport:
         words |= {"sentences": len(sentences), "tokens": sum(map(len, tokens(sentences)))}
         words |= {"plain": _mean(found[PLAIN], "accumulation"), "promoted": _mean(found[PROMOTED], "accumulation")}
         words |= {"quantized": _mean(found[PLAIN], "quantization")}
-    found = _measured(digits_network(SEED, plan.given["digits"]), units, context)
+    found = _measured(digits_network(context.seed, plan.given["digits"]), units, context)
     tables |= {"digits": _by_unit(units, found), "digits, by kind": _by_kind(units, found)}
     return plan.report(context, tables, **words)
 

@@ -12,12 +12,11 @@ from numpy.typing import NDArray
 from hwsim.study.data import draw, parse_data
 
 Entry = str | dict[str, Any]
-SEED = 1
 
 
-def drawn(entry: Entry, rows: int, length: int, *, trial: int = 0) -> NDArray[np.float32]:
+def drawn(entry: Entry, rows: int, length: int, *, seed: int, trial: int = 0) -> NDArray[np.float32]:
     """float32 (rows, length) of a distribution, in the words of a study's `data`. Outlier channels are columns."""
-    return draw(parse_data(entry, Path.cwd()), SEED, trial, length, rows, 1).a
+    return draw(parse_data(entry, Path.cwd()), seed, trial, length, rows, 1).a
 
 
 def page() -> list[str]:

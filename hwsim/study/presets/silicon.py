@@ -13,7 +13,6 @@ from hwsim.study.report.contents import StudyReport
 from hwsim.study.report.declared import said
 
 NAME = "silicon"
-SEED = 1
 EQUAL = 200.0  # dB: what a heatmap shows in the place of an infinite SNR
 
 
@@ -23,7 +22,7 @@ def report(context: Context) -> StudyReport:
     length, size, shown = (plan.given[key] for key in ("length", "size", "shown"))
 
     def compared(entry: Any) -> dict[str, Compared]:
-        drawn = draw(parse_data(entry, Path()), SEED, 0, length, size, size)
+        drawn = draw(parse_data(entry, Path()), context.seed, 0, length, size, size)
         return {group.name: compare(group, drawn) for group in groups()}
 
     normal, one_signed = compared(plan.given["normal"]), compared(plan.given["one_signed"])
