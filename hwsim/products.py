@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from dataclasses import replace
 from functools import lru_cache
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hwsim.errors import InputError, InputTypeError
-from hwsim.formats import codes_of, container_dtype
+from hwsim.formats import codes_of, container_dtype, own_dtype
 from hwsim.formats.blocks import per_term
 from hwsim.formats.codes import Codes
 from hwsim.kernels import AnyKernel, kernel_of, supports
 from hwsim.kernels.tiles import ProductOperands, Progress, multiply_all, multiply_pairs
 from hwsim.model.arrays import definition_of
 from hwsim.quantize import Quantized
+from hwsim.quantize.layouts import packed_factor
 from hwsim.spec import Unit, UnitLike, load_unit
 from hwsim.spec.arguments import (
     Shape,
@@ -28,13 +30,18 @@ from hwsim.spec.arguments import (
     check_broadcast,
     check_unscaled,
     factors,
+    filled,
     matrix_shape,
     pad,
     result_array,
     scale_codes,
     scale_shapes,
 )
+from hwsim.tensors import is_pairs, pairs_as_bytes
 
+SIDES: tuple[Side, Side] = ("a", "b")
+# The factors whose codes are packed.
+Packed = Literal["", "a", "b", "ab"]
 # Up to this number of products the model takes about a second, which is less than loading compiled code takes.
 FEW = 1 << 19
 # Up to this number of a unit's products, code that is compiled once for all units takes about a second; code that is
@@ -107,16 +114,23 @@ def gemm(
     scale_a: Any = None,
     scale_b: Any = None,
     *,
+    transposed: bool = False,
+    packed: Packed = "",
     progress: Progress | None = None,
 ) -> NDArray[Any]:
     """A @ B + C, every element as the unit returns it.
 
     unit: a unit, a preset's name, the path of a unit's file, or its keys.
     A: (M, K) and B: (K, N) codes of the unit's factors, or floats of the format's own dtype, taken by their bits; K
-    as for `hwsim.dot`; or what `hwsim.quantize` made of them, with their scales. C: (M, N) codes, or floats, of
+    as for `hwsim.dot`, or 0: then each element is what the unit returns for C and zero terms alone, one whole group
+    or instruction of them. Or what `hwsim.quantize` made of them, with their scales. C: (M, N) codes, or floats, of
     `operands.addend`; None is +0.
     scale_a: (M / block rows, K / block columns), scale_b: (K / block rows, N / block columns) codes of the shared
     scales, M and N divided upwards; None for an unscaled unit.
+    transposed: B is (N, K), as layers keep weights, and its scales (N / block columns, K / block rows).
+    packed: `a`, `b` or `ab`, the factors whose codes of less than 8 bits are packed along K, uint8, as
+    `hwsim.quantize.pack_codes` packs them: two of FP4 a byte, the first in the low bits. PyTorch's float4_e2m1fn_x2 is
+    packed without saying so.
     All may have more axes before these, which are broadcast as `numpy.matmul` does. Any strides; arrays of other
     libraries are taken through DLPack without a copy.
     progress: called now and then, from any thread, with the number of products computed since.
@@ -125,7 +139,44 @@ def gemm(
     """
     if not (progress is None or callable(progress)):
         raise InputTypeError(f"progress must be a function of a number of products, not {type(progress).__name__}")
-    return product(load_unit(unit), A, B, C, scale_a, scale_b, progress=progress or no_progress)
+    if packed not in get_args(Packed):
+        raise InputError(f"packed must be a, b or ab, the factors that are, or empty, not {packed!r}")
+    if not isinstance(transposed, bool):
+        raise InputTypeError(f"transposed must be True or False, not {transposed!r}")
+    unit = load_unit(unit)
+    A, B = (_unpacked(unit, side, given, side in packed, transposed) for side, given in (("a", A), ("b", B)))
+    if transposed:
+        B, scale_b = _transposed("B", B), _transposed("scale_b", scale_b)
+    return product(unit, A, B, C, scale_a, scale_b, progress=progress or no_progress)
+
+
+def _unpacked(unit: Unit, side: Side, given: Any, packed: bool, transposed: bool) -> Any:
+    """A factor with a code in each element, along K; as it is where it is not packed."""
+    what, fmt = side.upper(), unit.operands.factor(side)
+    pairs = is_pairs(given)
+    if pairs and own_dtype(fmt) != "float4_e2m1fn":
+        raise InputTypeError(f"{what} must be codes of {fmt.name}, not float4_e2m1fn_x2")
+    if not packed and not pairs:
+        return given
+    if isinstance(given, Quantized):
+        raise InputError(f"{what} must not be packed: it is quantised, with a code in each byte")
+    given = pairs_as_bytes(given, what) if pairs else given
+    return packed_factor(given, fmt, what, -2 if side == "b" and not transposed else -1)
+
+
+def _transposed(what: str, given: Any) -> Any:
+    """A matrix, or the last two axes of a batch of them, as (K, N); of what is no array yet, its array."""
+    if given is None:
+        return None
+    if isinstance(given, Quantized):
+        codes, scales = (array.swapaxes(-1, -2) for array in (given.codes, given.scales))
+        block, last = (*given.block[:-2], *given.block[:-3:-1]), len(given.block) - 1
+        axis = {last: last - 1, last - 1: last}.get(given.axis, given.axis)
+        return replace(given, codes=codes, scales=scales, block=block, axis=axis)
+    array = given if hasattr(given, "swapaxes") else np.asarray(given)
+    if array.ndim < 2:
+        raise InputError(f"{what} must have two axes or more, not {array.ndim}")
+    return array.swapaxes(-1, -2)
 
 
 def product(
@@ -152,6 +203,8 @@ def product(
     a, b = np.broadcast_to(a, (*batch, *a.shape[-2:])), np.broadcast_to(b, (*batch, *b.shape[-2:]))
     results = np.empty(shape, container_dtype(unit.output))
     kernel = chosen(unit, results.size * k, k, again)
+    if k == 0:
+        return result_array(unit, _of_no_products(unit, c, shape))
     matrices = []
     for at in np.ndindex(batch):
         of_c, of_a, of_b = (None if codes is None else codes[at] for codes in (c, side_a, side_b))
@@ -162,6 +215,22 @@ def product(
         for operands, out in matrices:
             _matrix_by_definition(operands, out, progress)
     return result_array(unit, results)
+
+
+def _of_no_products(unit: Unit, c: Codes | None, shape: Shape) -> Codes:
+    """The result codes of addends and zero terms alone, as many as a group or an instruction is filled up with."""
+    given, at = np.unique(addends(unit, None, (1,), "C") if c is None else c, return_inverse=True)
+    zeros, scales = np.zeros((len(given), unit.instruction.fill), np.uint8), None
+    if unit.scale is not None:
+        none, fill = np.zeros((len(given), 0), np.uint8), zeros.shape[1]
+        a, b = (
+            filled(none.astype(container_dtype(unit.scale.of(side).format)), unit.scale, side, fill) for side in SIDES
+        )
+        scales = a, b
+    found = dot_codes(
+        unit, *(zeros.astype(container_dtype(fmt)) for fmt in (unit.operands.a, unit.operands.b)), given, scales
+    )
+    return np.broadcast_to(found[at].reshape(shape if c is not None else (1,) * len(shape)), shape).copy()
 
 
 def _taken_apart(unit: Unit, side: Side, given: Any, scales: Any) -> tuple[Any, Any]:

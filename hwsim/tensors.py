@@ -25,6 +25,16 @@ def is_tensor(given: Any) -> TypeGuard[Any]:
     return torch is not None and isinstance(given, torch.Tensor)
 
 
+def is_pairs(given: Any) -> TypeGuard[Any]:
+    """Whether an argument is a tensor of PyTorch whose bytes hold two codes of FP4 each."""
+    return is_tensor(given) and _name(given) == "float4_e2m1fn_x2"
+
+
+def pairs_as_bytes(given: Any, what: str) -> NDArray[Any]:
+    """The bytes of such a tensor, whatever its strides."""
+    return _array(given.detach().view(sys.modules["torch"].uint8), what)
+
+
 def as_numbers(given: Any, what: str) -> Any:
     """An argument that NumPy can convert: a tensor as an array, bfloat16 and FP8 as binary32, which has their numbers.
 

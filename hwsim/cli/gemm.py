@@ -14,7 +14,7 @@ from hwsim.cli.app import app
 from hwsim.cli.complete import UnitName
 from hwsim.cli.interrupt import interruptible
 from hwsim.cli.output import announce, say
-from hwsim.cli.product import Given, GivenFactor, check, cost, product, write
+from hwsim.cli.product import Given, GivenFactor, check, cost, product, swapped, unpacked, write
 from hwsim.cli.progress import Progress
 from hwsim.errors import InputError
 from hwsim.model.arrays import definition_of
@@ -53,6 +53,12 @@ def gemm(
         str | None,
         typer.Option(metavar="RULE", help="The same of B, where it is another.", autocompletion=complete.rules),
     ] = None,
+    transposed: Annotated[
+        bool, typer.Option("--transposed", help="B is (..., N, K), as layers keep weights, and its scales lie so too.")
+    ] = False,
+    packed: Annotated[
+        str, typer.Option(metavar="a|b|ab", help="Factors of FP4 or FP6 codes without gaps, in bytes along K.")
+    ] = "",
     allow_nan: Annotated[
         bool, typer.Option("--allow-nan", help="Quantise NaNs and infinities as the rule says; else they are refused.")
     ] = False,
@@ -67,11 +73,14 @@ def gemm(
     hwsim gemm deepseek-v3-e4m3-f32-scaled x.npy w.npy -o d.npy --quantize deepseek-v3-1x128
         --quantize-b deepseek-v3-128x128
     hwsim gemm hopper-wgmma-e4m3-f32 x.npy w.npy -o d.npy --quantize tensor-e4m3
+    hwsim gemm blackwell-mxf4nvf4-e2m1-f32 x.npy layer.safetensors:weight -o d.npy --packed ab --transposed
+        --scale-a xs.npy --scale-b layer.safetensors:weight_scale
 
     \b
     Integers are codes, and floats of the format's own dtype (F8_E4M3, F8_E5M2, BF16, F16, F32) too, by their bits.
     Other floats are quantised along K by a rule, whose scales the unit takes. One scale of a matrix, a row of A or a
     column of B that it does not take multiplies the result: D = RNE(d * RNE(scale_a * scale_b)), in binary32.
+    Packed codes are two of FP4 a byte, the first in the low bits, or four of FP6 in three bytes.
     D is float32 or float16, or the codes of another result format. As many threads compute as NUMBA_NUM_THREADS says.
     """
     specified = load_unit(unit)
@@ -84,6 +93,13 @@ def gemm(
         if array is not None and output.exists() and output.samefile(array.path):
             raise InputError(f"--output {output} is where {array.name} is read from: name another file")
     refuse_strangers(output)
+    if packed not in ("", "a", "b", "ab"):
+        raise InputError(f"--packed must be a, b or ab, the factors that are, not {packed}")
+    stored = unpacked(specified, "a", stored[0], packed, -1), stored[1]
+    stored = stored[0], unpacked(specified, "b", stored[1], packed, -1 if transposed else -2)
+    if transposed:
+        stored = stored[0], swapped(stored[1], specified.operands.b)
+        scales[1] = None if scales[1] is None else swapped(scales[1], None)
     rules = _rules(specified, stored, quantize, quantize_b)
     of_a = GivenFactor("a", stored[0], scales[0], rules[0])
     given = Given(specified, of_a, GivenFactor("b", stored[1], scales[1], rules[1]), c)

@@ -9,8 +9,9 @@ from typing import Any, BinaryIO, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hwsim.codewords import to_words, words_of
+from hwsim.codewords import WORD, to_words, words_of
 from hwsim.errors import InputError, InputTypeError
+from hwsim.formats import Format
 from hwsim.formats.blocks import scale_shape
 from hwsim.formats.codes import Codes
 from hwsim.kernels import supports
@@ -18,6 +19,7 @@ from hwsim.kernels.tiles import threads
 from hwsim.products import chosen, gemm
 from hwsim.quantize import get_rule
 from hwsim.quantize.arrayfiles import NUMBERS, StoredArray, are_codes, codes, codes_shape
+from hwsim.quantize.layouts import packed_factor
 from hwsim.quantize.tensors import MatrixOperand, multiplies, quantized, refusal, suited, suits
 from hwsim.resources import Cost
 from hwsim.spec import Unit
@@ -94,6 +96,27 @@ class MatrixProduct(NamedTuple):
         if self.a.factor is not None or self.b.factor is not None:
             return np.dtype(np.float32)
         return result_dtype(self.unit)
+
+
+def unpacked(unit: Unit, key: Literal["a", "b"], stored: StoredArray, packed: str, axis: int) -> StoredArray:
+    """A factor's array with a code in each element, where `packed` names it; axis: that of K."""
+    if key not in packed:
+        return stored
+    fmt, label = unit.operands.factor(key), f"{stored.name}: {key.upper()}"
+    return stored._replace(array=packed_factor(stored.array, fmt, label, axis))
+
+
+def swapped(stored: StoredArray, fmt: Format | None) -> StoredArray:
+    """An array with its last two axes swapped, without a copy.
+
+    fmt: of codes, whose words may have an axis of their own; None for others. Raises ValueError, naming the file, for
+    one that has fewer axes.
+    """
+    words = fmt is not None and fmt.container_bits > WORD
+    if stored.array.ndim < 2 + words:
+        raise InputError(f"{stored.name}: must have two axes or more to be transposed, not {stored.array.ndim - words}")
+    array = stored.array.swapaxes(-2, -3) if words else stored.array.swapaxes(-1, -2)
+    return stored._replace(array=np.ascontiguousarray(array) if words else array)
 
 
 def check(given: Given) -> None:

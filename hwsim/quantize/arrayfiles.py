@@ -224,7 +224,7 @@ def _tensor(name: str, path: Path, member: str | None) -> StoredArray:
     except SafetensorError as error:
         raise InputError(f"{path}: cannot be read as a .safetensors file: {error}") from None
     if kind not in TENSORS:
-        packed = "; give one code a byte, in U8" if kind.startswith(("F4", "F6")) else ""
+        packed = "; give its bytes as U8, with --packed, or one code a byte" if kind.startswith(("F4", "F6")) else ""
         raise InputError(f"{name}: a tensor must be one of {', '.join(TENSORS)}, not {kind}{packed}")
     stored, known = TENSORS[kind]
     dtype = np.dtype(stored)

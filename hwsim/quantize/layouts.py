@@ -71,6 +71,22 @@ def unpack_codes(
     return np.ascontiguousarray(np.moveaxis(codes[..., :count], -1, axis))
 
 
+def packed_factor(packed: Any, fmt: Format, what: str, axis: int) -> Bytes:
+    """The codes of a factor of a matrix product that is packed along `axis`, low-first; what: its name in messages.
+
+    Raises TypeError for anything but bytes; ValueError for a format whose codes fill bytes, and for part of a group.
+    """
+    if fmt.container_bits >= 8 or _width(fmt) == 8:
+        raise InputError(f"{what} must not be packed: a code of {fmt.name} takes a byte or more")
+    given, size = _bytes(packed, what), _group(fmt) * _width(fmt) // 8
+    if given.ndim < 2:
+        raise InputError(f"{what} must have two axes or more, not {given.ndim}")
+    if given.shape[axis] % size:
+        held = f"{given.shape[axis]} bytes along K, which is no multiple of {size}"
+        raise InputError(f"{what} must hold whole groups of {_group(fmt)} codes of {fmt.name}, not {held}")
+    return unpack_codes(given, fmt, axis=axis)
+
+
 def swizzle_scales(scales: Any, axis: int = -1) -> Bytes:
     """Scales of a matrix in the tiles of cuBLAS' block-scaled products, as torchao's `to_blocked` gives them.
 

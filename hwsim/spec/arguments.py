@@ -127,19 +127,34 @@ def filled(codes: Codes, scale: Scale, side: Side, terms: int) -> Codes:
 def matrix_shape(unit: Unit, a: Shape, b: Shape, files: tuple[str, str] = ("", "")) -> Shape:
     """The shape of a matrix product, (..., M, N). files: beginnings of messages about a and about b.
 
-    Raises ValueError for shapes that do not fit one another or the unit.
+    K may be 0. Raises ValueError for shapes that do not fit one another or the unit.
     """
     if len(a) < 2:
         raise shape_error(f"{files[0]}A", "(..., M, K)", a)
     if len(b) < 2 or b[-2] != a[-1]:
-        raise shape_error(f"{files[1]}B", f"(..., {a[-1]}, N), because A has {a[-1]} columns", b)
-    check_length(unit, a[-1], files[0])
+        expected = f"(..., {a[-1]}, N), because A has {a[-1]} columns"
+        raise InputError(f"{shape_error(f'{files[1]}B', expected, b)}{_hint(unit, a, b)}")
+    if a[-1]:
+        check_length(unit, a[-1], files[0])
     try:
         batch = np.broadcast_shapes(a[:-2], b[:-2])
     except ValueError:
         rule = f"{a[:-2]}, A's axes, or what broadcasts with them, before its last two"
         raise shape_error(f"{files[1]}B", rule, b) from None
     return *batch, a[-2], b[-1]
+
+
+def _hint(unit: Unit, a: Shape, b: Shape) -> str:
+    """What shapes that do not fit may be: those of (N, K), or of packed codes."""
+    if len(b) < 2:
+        return ""
+    if b[-1] == a[-1]:
+        return "; if it is (N, K), say that it is transposed"
+    operands = unit.operands
+    for what, fmt, few, many in (("A", operands.a, a[-1], b[-2]), ("B", operands.b, b[-2], a[-1])):
+        if fmt.container_bits == 4 and 2 * few == many:
+            return f"; if each byte of {what} holds two codes, say that it is packed"
+    return ""
 
 
 def scale_shapes(scale: Scale, a: Shape, b: Shape) -> tuple[Shape, Shape]:

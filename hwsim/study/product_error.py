@@ -15,7 +15,7 @@ from hwsim.quantize.convert import real_numbers
 from hwsim.report.histogram import histogram
 from hwsim.report.notebook import drawing_html
 from hwsim.spec import Unit, UnitLike, load_unit
-from hwsim.spec.arguments import matrix_shape
+from hwsim.spec.arguments import check_length, matrix_shape
 from hwsim.study.accuracy.exact import exact_product
 from hwsim.study.accuracy.measures import KINDS, errors_by_kind
 from hwsim.study.plan.scaling import default_scaling, resolve
@@ -115,6 +115,7 @@ def error(unit: UnitLike, A: Any, B: Any, scaling: Any = None) -> ProductError:
         if not np.isfinite(given).all():
             raise InputError(f"{what} must hold finite numbers: {int((~np.isfinite(given)).sum()):,} are not")
     m, n = matrix_shape(unit, a.shape, b.shape)
+    check_length(unit, a.shape[-1])
     chosen = resolve(default_scaling(unit) if scaling is None else scaling, unit)
     made = quantized_product(unit, chosen, a, b)
     returned = gemm(unit, made.a.codes, made.b.codes, None, made.a.scales, made.b.scales)

@@ -14,15 +14,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import BroadcastableShapes, mutually_broadcastable_shapes
 from odd_for_kernels import FOR_SCALARS, FOR_VECTORS
-from odd_units import units_of
+from odd_units import NAMED, units_of
+from odd_units import unit as odd_unit
 from products.gemm_cases import HOPPER, MX, VOLTA, Array, addends, bits, codes, expected, same
 
 import hwsim
 from hwsim import products as facade
+from hwsim.formats import container_dtype
+from hwsim.formats.blocks import one_code
 from hwsim.model import dot as by_model
+from hwsim.model.arrays import definition_of
 from hwsim.products import products
 from hwsim.spec import as_yaml, load_unit
 
+FP4 = "blackwell-mxf4nvf4-e2m1-f32"
 UNITS = units_of({**FOR_VECTORS, **FOR_SCALARS})
 
 # Shapes
@@ -184,6 +189,87 @@ def test_results_are_floats_where_numpy_has_them(way: str, name: str, dtype: typ
     assert hwsim.dot(unit, a[:3], b.T[:3]).dtype == dtype
 
 
+# Packed and transposed factors, and none
+
+
+def test_packed_codes_and_transposed_weights_are_those_that_they_stand_for(way: str) -> None:
+    a, b = codes(1, 3, 64) % 16, codes(2, 64, 5) % 16
+    scale_a, scale_b = codes(3, 3, 4) % 0x70, codes(4, 4, 5) % 0x70
+    want = hwsim.gemm(FP4, a, b, None, scale_a, scale_b)
+    low_first = (a[:, 0::2] | a[:, 1::2] << 4, b[0::2] | b[1::2] << 4)
+    ways: dict[Any, tuple[Any, Any]] = {"": (a, b), "a": (low_first[0], b), "b": (a, low_first[1]), "ab": low_first}
+    for packed, (x, w) in ways.items():
+        assert np.array_equal(hwsim.gemm(FP4, x, w, None, scale_a, scale_b, packed=packed), want, equal_nan=True)
+        turned = hwsim.gemm(FP4, x, w.T, None, scale_a, scale_b.T, packed=packed, transposed=True)
+        assert np.array_equal(turned, want, equal_nan=True)
+    batch = np.stack([w.T, w.T])
+    assert hwsim.gemm(FP4, x, batch, None, scale_a, scale_b.T, packed="ab", transposed=True).shape == (2, 3, 5)
+    # Another order of nibbles, or of axes, is another product.
+    high_first = low_first[0] >> 4 | low_first[0] << 4
+    assert not np.array_equal(hwsim.gemm(FP4, high_first, b, None, scale_a, scale_b, packed="a"), want, equal_nan=True)
+
+
+def test_what_was_quantised_along_the_rows_of_weights_may_be_transposed() -> None:
+    x, w = np.linspace(-1, 1, 2 * 64).reshape(2, 64), np.linspace(0, 9, 64 * 3).reshape(64, 3)
+    a = hwsim.quantize(x, "mxfp8-e4m3")
+    by_rows, by_columns = hwsim.quantize(w.T, "mxfp8-e4m3"), hwsim.quantize(w, "mxfp8-e4m3", axis=-2)
+    want = hwsim.gemm(MX, a, by_columns)
+    assert np.array_equal(hwsim.gemm(MX, a, by_rows, transposed=True), want)
+    with pytest.raises(ValueError, match="B must not be packed: it is quantised"):
+        hwsim.gemm(FP4, np.zeros((2, 64), np.uint8), by_rows, packed="b")
+
+
+def test_pairs_of_pytorch_are_packed_without_saying_so() -> None:
+    torch = pytest.importorskip("torch")
+    a, b = codes(1, 3, 64) % 16, codes(2, 64, 5) % 16
+    scales = np.full((3, 4), 0x38, np.uint8), np.full((4, 5), 0x38, np.uint8)
+    x, w = (torch.from_numpy(hwsim.quantize.pack_codes(one, "e2m1")) for one in (a, b.T))
+    x, w = x.view(torch.float4_e2m1fn_x2), w.view(torch.float4_e2m1fn_x2)
+    want = hwsim.gemm(FP4, a, b, None, *scales)
+    assert np.array_equal(hwsim.gemm(FP4, x, w.t(), None, *scales), want)
+    assert np.array_equal(hwsim.gemm(FP4, x, w, None, scales[0], scales[1].T, transposed=True), want)
+    with pytest.raises(TypeError, match="A must be codes of e4m3, not float4_e2m1fn_x2"):
+        hwsim.gemm(HOPPER, x, b)
+
+
+@pytest.mark.parametrize(
+    ("name", "keys", "message"),
+    [
+        (HOPPER, {"packed": "a"}, "A must not be packed: a code of e4m3 takes a byte or more"),
+        (FP4, {"packed": "c"}, "packed must be a, b or ab, the factors that are, or empty, not 'c'"),
+        (FP4, {"transposed": 1}, "transposed must be True or False, not 1"),
+        ("blackwell-mxf8f6f4-e3m2-f32", {"packed": "b"}, "B must hold whole groups of 4 codes of e3m2, not 64 bytes"),
+    ],
+)
+def test_what_cannot_be_packed_is_refused(name: str, keys: dict[str, Any], message: str) -> None:
+    with pytest.raises((ValueError, TypeError), match=message):
+        hwsim.gemm(name, np.zeros((2, 64), np.uint8), np.zeros((64, 2), np.uint8), **keys)
+
+
+@pytest.mark.parametrize("name", [HOPPER, "hopper-wgmma-e4m3-f16", MX, "deepseek-v3-e4m3-f32-scaled", "cut-counted"])
+def test_no_products_leave_what_a_group_of_zeros_leaves(name: str) -> None:
+    unit = odd_unit(name) if name in NAMED else load_unit(name)
+    addend = unit.operands.addend
+    assert addend is not None
+    every = np.array([0, 1, addend.sign_bit << addend.padding, *addend.encode([1.0, -3.0, 1e30, np.inf]).tolist()])
+    c = every.astype(container_dtype(addend))[None, :]
+    a, b = np.zeros((1, 0), np.uint8), np.zeros((0, c.size), np.uint8)
+    scales: tuple[Any, ...] = ()
+    one: tuple[Any, ...] = ()
+    if unit.scale is not None:
+        scales = tuple(np.zeros((rows, columns), container_dtype(side.format).str) for side, rows, columns in (
+            (unit.scale.a, 1, 0), (unit.scale.b, 0, -(-c.size // unit.scale.b.block[1]))))  # fmt: skip
+        one = tuple([one_code(side.format)] * unit.instruction.fill for side in (unit.scale.a, unit.scale.b))
+    got = hwsim.gemm(unit, a, b, c, *scales)
+    zeros = [0] * unit.instruction.fill
+    want = [definition_of(unit).dot(zeros, zeros, code, *one).code for code in c[0].tolist()]
+    assert got.view(container_dtype(unit.output))[0].tolist() == want
+    assert not hwsim.gemm(unit, a, b, None, *scales).view(container_dtype(unit.output)).any()
+    if name == HOPPER:
+        assert got[0, 3:5].tolist() == [1.0, -3.0]
+        assert hwsim.gemm(unit, np.zeros((4, 1, 2, 0), np.uint8), np.zeros((0, 3), np.uint8)).shape == (4, 1, 2, 3)
+
+
 # Errors
 
 
@@ -193,7 +279,9 @@ BAD: list[tuple[str, tuple[Any, ...], str]] = [
     (HOPPER, ((3, 40), (40,)), r"^B must have shape \(\.\.\., 40, N\), because A has 40 columns, not \(40,\)"),
     (HOPPER, ((3, 40), (39, 3)), r"^B must have shape \(\.\.\., 40, N\), because A has 40 columns, not \(39, 3\)"),
     (HOPPER, ((2, 3, 40), (3, 40, 3)), r"^B must have shape \(2,\), A's axes, .*, not \(3, 40, 3\)"),
-    (HOPPER, ((3, 0), (0, 3)), r"^K, the number of products, must be at least 1, not 0"),
+    (HOPPER, ((3, 40), (4, 40)), r"^B must have .*, not \(4, 40\); if it is \(N, K\), say that it is transposed"),
+    (FP4, ((3, 64), (32, 4)), r"^B must have .*, ; if each byte of B holds two codes, say that it is packed"),
+    (FP4, ((3, 32), (64, 4)), r"^B must have .*, ; if each byte of A holds two codes, say that it is packed"),
     (HOPPER, ((3, 40), (40, 4), (3, 1)), r"^C must have shape \(3, 4\), not \(3, 1\)"),
     (HOPPER, ((3, 40), (40, 4), (4,)), r"^C must have shape \(3, 4\), not \(4,\)"),
     (HOPPER, ((3, 40), (40, 4), (2, 3, 4)), r"^C must have shape \(3, 4\), not \(2, 3, 4\)"),
