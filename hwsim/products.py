@@ -144,7 +144,8 @@ def gemm(
     if not isinstance(transposed, bool):
         raise InputTypeError(f"transposed must be True or False, not {transposed!r}")
     unit = load_unit(unit)
-    A, B = (_unpacked(unit, side, given, side in packed, transposed) for side, given in (("a", A), ("b", B)))
+    A = _unpacked(unit, "a", A, "a" in packed, transposed)
+    B = _unpacked(unit, "b", B, "b" in packed, transposed)
     if transposed:
         B, scale_b = _transposed("B", B), _transposed("scale_b", scale_b)
     return product(unit, A, B, C, scale_a, scale_b, progress=progress or no_progress)
@@ -220,16 +221,12 @@ def product(
 def _of_no_products(unit: Unit, c: Codes | None, shape: Shape) -> Codes:
     """The result codes of addends and zero terms alone, as many as a group or an instruction is filled up with."""
     given, at = np.unique(addends(unit, None, (1,), "C") if c is None else c, return_inverse=True)
-    zeros, scales = np.zeros((len(given), unit.instruction.fill), np.uint8), None
+    fill, scales = unit.instruction.fill, None
+    a, b = (np.zeros((len(given), fill), container_dtype(fmt)) for fmt in (unit.operands.a, unit.operands.b))
     if unit.scale is not None:
-        none, fill = np.zeros((len(given), 0), np.uint8), zeros.shape[1]
-        a, b = (
-            filled(none.astype(container_dtype(unit.scale.of(side).format)), unit.scale, side, fill) for side in SIDES
-        )
-        scales = a, b
-    found = dot_codes(
-        unit, *(zeros.astype(container_dtype(fmt)) for fmt in (unit.operands.a, unit.operands.b)), given, scales
-    )
+        none = {side: np.zeros((len(given), 0), container_dtype(unit.scale.of(side).format)) for side in SIDES}
+        scales = filled(none["a"], unit.scale, "a", fill), filled(none["b"], unit.scale, "b", fill)
+    found = dot_codes(unit, a, b, given, scales)
     return np.broadcast_to(found[at].reshape(shape if c is not None else (1,) * len(shape)), shape).copy()
 
 

@@ -98,10 +98,10 @@ class WindowsCircuits(FrontCircuits):
     def joined(cls, steps: Mapping[str, Circuit]) -> WindowsCircuits:
         """Those of steps, by their names and in their order."""
         names = {name.split(".")[0] for name in steps}
-        after = (joined(steps, name) if name in names else None for name in ("combine", "cut", "late"))
+        combine, cut, late = (joined(steps, name) if name in names else None for name in ("combine", "cut", "late"))
         return cls(
             joined(steps, "decode"), joined(steps, "multiply"), joined(steps, "decode", "multiply"),
-            joined(steps, "maximum"), joined(steps, "distance", "align"), joined(steps, "sum"), *after,
+            joined(steps, "maximum"), joined(steps, "distance", "align"), joined(steps, "sum"), combine, cut, late,
             joined(steps, *ROUNDS),
         )  # fmt: skip
 

@@ -47,9 +47,9 @@ class WindowsClaims(WindowStepClaims):
     def chain(self) -> Sequence[Circuit]:
         """The datapath, one circuit after another."""
         parts = self.parts
-        steps = (parts.decode, parts.multiply, parts.maximum, parts.align, parts.sum, parts.combine)
-        steps += (parts.cut, parts.late)
-        return *(step for step in steps if step is not None), parts.round
+        steps = (parts.decode, parts.multiply, parts.maximum, parts.align, parts.sum)
+        after = (parts.combine, parts.cut, parts.late)
+        return *steps, *(step for step in after if step is not None), parts.round
 
     def claims(self) -> Iterator[AnyClaim]:
         """In the order of the steps; then of the cases and of the whole."""

@@ -215,7 +215,7 @@ class WindowStepClaims(WindowTermClaims):
         if self.parts.combine is not None:
             yield self._combined(self.parts.combine)
         if self.parts.cut is not None:
-            yield self._cut(self.parts.cut)
+            yield self._places_cut(self.parts.cut)
 
     @property
     def _sum_cut(self) -> SumCut | None:
@@ -278,7 +278,7 @@ class WindowStepClaims(WindowTermClaims):
             tuple(term for name, term in circuit.inputs.items() if "window" in name),
         )  # fmt: skip
 
-    def _cut(self, circuit: Circuit) -> Claim:
+    def _places_cut(self, circuit: Circuit) -> Claim:
         """What is left of the sum is what the model leaves of it."""
         whole = self._total(0)
         known = [self._is_sum(circuit.inputs, "i__window0", whole)]

@@ -21,7 +21,7 @@ from hwsim.readings.proofs import normal_forms
 from hwsim.readings.questions import QUESTIONS
 from hwsim.readings.readings import READINGS, Reading, described, own_reading, read_unit, short_name
 from hwsim.spec import AlignedSum, Unit
-from hwsim.spec.keys import LOST, lost_words
+from hwsim.spec.keys import LOST, Lost, lost_words
 from hwsim.spec.sums import SumCut
 from hwsim.words import counted
 
@@ -111,8 +111,9 @@ def _cuts(rule: AlignedSum) -> Iterator[tuple[str, Changes]]:
     """Which of the window's lowest places its sum loses before it is rounded, and how."""
     own = SumCut(bits=1) if rule.cut is None else rule.cut
     yield "all places of the sum are rounded", {"sum": {"cut": None}}
-    near = [(own.bits + by, lost) for by in (0, 1, -1) for lost in LOST] if rule.cut is not None else []
-    for bits, lost in dict.fromkeys([*near, *product((1, 2, 3, 4), ("truncate", "floor"))]):
+    rules: tuple[Lost, ...] = ("truncate", "floor")
+    near = product((own.bits, own.bits + 1, own.bits - 1), LOST) if rule.cut is not None else ()
+    for bits, lost in dict.fromkeys([*near, *product((1, 2, 3, 4), rules)]):
         if bits > 0:
             cut = {"cut": {"bits": bits, "lost": lost}}
             yield f"the {counted(bits, 'lowest place')} of the sum lost, {lost_words(lost).after}", {"sum": cut}

@@ -188,8 +188,8 @@ def _key(orders: Mapping[Any, Sequence[Point]], named: Callable[[Point], str], p
     if finite:
         made.append(KeyNumber(what="Not finite", value=counted(finite, "point"), of="have such results"))
     trials = {point["trials"] for point in order if "trials" in point}
-    of = f"{counted(trials.pop(), 'trial')} of each" if len(trials) == 1 else ""
-    made.append(KeyNumber(what="Points", value=f"{points:,}", of=of))
+    each = f"{counted(trials.pop(), 'trial')} of each" if len(trials) == 1 else ""
+    made.append(KeyNumber(what="Points", value=f"{points:,}", of=each))
     return tuple(made)
 
 

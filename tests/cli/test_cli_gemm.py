@@ -108,6 +108,39 @@ def test_other_results_are_codes(run: Run, here: Path, rng: np.random.Generator,
     same_bits(got, hwsim.gemm(unit, a, b))
 
 
+def test_packed_and_transposed_weights_in_files(run: Run, here: Path, rng: np.random.Generator) -> None:
+    a, b = (rng.integers(0, 16, shape).astype(np.uint8) for shape in ((3, 64), (64, 5)))
+    of_a, of_b = (rng.integers(0x30, 0x40, shape).astype(np.uint8) for shape in ((3, 4), (4, 5)))
+    want = hwsim.gemm(NVFP4, a, b, None, of_a, of_b)
+    # As checkpoints keep them: two codes a byte, (N, K / 2), and scales (N, K / 16) in FP8.
+    weight, scale = hwsim.quantize.pack_codes(b.T, "e2m1"), of_b.T.copy()
+    save_file({"weight": weight, "scale": scale.view(ml_dtypes.float8_e4m3fn)}, "layer.safetensors")
+    for name, array in (("a", a), ("packed", hwsim.quantize.pack_codes(a, "e2m1")), ("of_a", of_a)):
+        np.save(f"{name}.npy", array)
+    scales = ("--scale-a", "of_a.npy", "--scale-b", "layer.safetensors:scale", "--transposed")
+    same_bits(product_of(run, NVFP4, "packed.npy", "layer.safetensors:weight", *scales, "--packed", "ab"), want)
+    same_bits(product_of(run, NVFP4, "a.npy", "layer.safetensors:weight", *scales, "--packed", "b"), want)
+    done = run("gemm", NVFP4, "a.npy", "layer.safetensors:weight", *scales, "-o", "d.npy")
+    fails(
+        done, r"weight: B must have shape \(\.\.\., 64, N\), .* not \(32, 5\); if each byte of B holds two codes, say"
+    )
+    done = run("gemm", NVFP4, "a.npy", "a.npy", *scales, "--packed", "x", "-o", "d.npy")
+    fails(done, "--packed must be a, b or ab, the factors that are, not x")
+    x, w = rng.standard_normal((3, 64)).astype(np.float32), rng.standard_normal((5, 64)).astype(np.float32)
+    np.save("x.npy", x)
+    np.save("w.npy", w)
+    np.save("wt.npy", w.T.copy())
+    quantized = product_of(run, MX, "x.npy", "wt.npy", "--quantize", "mxfp8-e4m3")
+    same_bits(product_of(run, MX, "x.npy", "w.npy", "--quantize", "mxfp8-e4m3", "--transposed"), quantized)
+
+
+def test_no_products_in_files(run: Run, here: Path) -> None:
+    np.save("a.npy", np.zeros((2, 0), np.uint8))
+    np.save("b.npy", np.zeros((0, 3), np.uint8))
+    np.save("c.npy", np.arange(6, dtype=np.float32).reshape(2, 3))
+    same_bits(product_of(run, HOPPER, "a.npy", "b.npy", "--addend", "c.npy"), np.load("c.npy"))
+
+
 def test_scales_in_files(run: Run, here: Path, rng: np.random.Generator) -> None:
     a, b = finite(rng, (6, 64)), finite(rng, (64, 5))
     of_a, of_b = (rng.integers(120, 134, shape).astype(np.uint8) for shape in ((6, 2), (2, 5)))

@@ -81,4 +81,4 @@ def tensors(tiny: bool, seed: int) -> Tensors:
     try:
         return trained()
     except ToolMissing:
-        return made_up(512, 384)
+        return made_up(512, 384, seed)
