@@ -19,6 +19,8 @@ from cli.gemm_arrays import HOPPER, MX, NVFP4, SCALED, WIDE, finite
 from patience import LIMIT, wait_until
 from safetensors.numpy import save_file
 
+from hwsim.outputs import written
+
 # Wrong input.
 
 
@@ -173,7 +175,8 @@ def long(here: Path, rng: np.random.Generator) -> list[str]:
     Path("wide.yaml").write_text(WIDE)
     np.save("a.npy", rng.standard_normal((3000, 64)).astype(np.float32))
     np.save("b.npy", rng.standard_normal((64, 64)).astype(np.float32))
-    np.save("d.npy", np.zeros(3))
+    with written(Path("d.npy")) as file:
+        np.save(file, np.zeros(3))
     return [sys.executable, "-m", "hwsim", "gemm", "wide.yaml", "a.npy", "b.npy", "-o", "d.npy"]
 
 
@@ -192,7 +195,7 @@ def test_an_interrupt_leaves_what_was_there(long: list[str], here: Path, number:
     out, err = process.communicate(timeout=LIMIT)
     assert (process.returncode, out) == (130, b"")
     assert err == b"note: a product of 3000 x 64 with K 64 takes about 41 seconds\nerror: interrupted\n"
-    assert sorted(path.name for path in here.iterdir()) == ["a.npy", "b.npy", "d.npy", "wide.yaml"]
+    assert sorted(path.name for path in here.iterdir()) == [".hwsim-files", "a.npy", "b.npy", "d.npy", "wide.yaml"]
     assert Path("d.npy").read_bytes() == before
 
 
