@@ -12,7 +12,8 @@ from hwsim.cli.app import app
 from hwsim.cli.complete import UnitName
 from hwsim.cli.options import Contexts, Cuts
 from hwsim.cli.output import say
-from hwsim.cli.prove_dut import demand_provers, proved_dut
+from hwsim.cli.prove_dut import COMPILING, demand_provers, proved_dut
+from hwsim.cli.stillat import StillAt
 from hwsim.errors import InputError
 from hwsim.outputs import refuse_strangers
 from hwsim.spec import load_specified, pipeline
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 
 SECONDS = 60.0
+CASE = Path("build/prove/case.yaml")
 
 
 @app.command()
@@ -43,14 +45,22 @@ def prove(
     only: Annotated[str, typer.Option(metavar="TEXT", help="Run only claims whose names contain this.")] = "",
     html: Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Write a page of HTML, too.")] = None,
     report: Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write the table as JSON, too.")] = None,
-    case: Annotated[Path, typer.Option(metavar="FILE", help="Where a case goes that shows a refuted claim.")] = Path(
-        "build/prove/case.yaml"
-    ),
+    case: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Where a case goes that shows a refuted claim: build/prove/case.yaml."),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output", "-o", metavar="DIR", help="Write proof.html, proof.json and case.yaml in this folder."
+        ),
+    ] = None,
 ) -> None:
     """Prove for every input that a unit's RTL returns what the model returns, claim by claim.
 
     \b
     hwsim prove hopper-wgmma-e4m3-f32
+    hwsim prove hopper-wgmma-e4m3-f32 -o build/proof
     hwsim prove deepseek-v3-e4m3-f32 --html proof.html --json proof.json
     hwsim prove mxfp8-e4m3-f32 --cuts multiply,maximum.3,maximum,align,sum.3,sum
     hwsim prove hopper-wgmma-e4m3-f32 --second-opinion --seconds 20
@@ -61,15 +71,24 @@ def prove(
     any lanes, and for every input where its file names the boundaries of our steps (`steps`); it must be Verilog that
     Yosys reads, and give its result a known number of cycles after a beat.
     Where a claim is refuted, a case that shows it is looked for: `hwsim cosim UNIT --case FILE` plays it. What is
-    claimed, and what the proof takes for granted: `hwsim docs proof`. Exit status 1: a claim is refuted, was not run,
-    could not be decided in time, or the solvers disagree.
+    claimed, what of the model is run, and what the proof takes for granted: `hwsim docs proof`. Exit status 1: a claim
+    is refuted or not proved, was not run, could not be decided in time, or the solvers disagree.
     """
+    if output is not None:
+        html, report, case = (
+            html or output / "proof.html",
+            report or output / "proof.json",
+            case or output / "case.yaml",
+        )
+    case = case or CASE
     for path in filter(None, (html, report, case)):
         refuse_strangers(path)
     if dut is not None:
         if unit or cuts is not None or contexts is not None or second or only:
             raise InputError("--dut goes without a unit, --cuts, --contexts, --second-opinion and --only")
-        _finish(proved_dut(dut, products, seconds, case, claim_line), report, html)
+        with StillAt() as heart:
+            proof = proved_dut(dut, products, seconds, case, claim_line, heart.at)
+        _finish(proof, report, html)
         return
     if not unit or products is not None:
         raise InputError("a unit, or --dut FILE, must be named" if not unit else "--products goes with --dut")
@@ -81,15 +100,18 @@ def prove(
     from hwsim.prove.run import prove as decide
     from hwsim.prove.second import demand_z3
     from hwsim.rtl.synthesis import FlowFailed
+    from hwsim.rtl.synthesis.tools import YOSYS, first_run
 
     if second:
         demand_z3()
     words = ["hwsim", "prove", unit, *(["--cuts", cuts] if cuts is not None else [])]
     words += ["--contexts", str(contexts)] if contexts is not None else []
     try:
-        proof = decide(
-            specified, built, Asked(seconds or SECONDS, second, only, case, claim_line), unit, shlex.join(words)
-        )
+        with StillAt() as heart:
+            heart.at(COMPILING)
+            first_run(YOSYS)
+            asked = Asked(seconds or SECONDS, second, only, case, claim_line, heart.at)
+            proof = decide(specified, built, asked, unit, shlex.join(words))
     except FlowFailed as error:  # what was typed has been checked: memory, or the tool itself
         raise InputError(f"{specified.name} could not be read as circuits: {error}") from None
     _finish(proof, report, html)
@@ -115,8 +137,11 @@ def claim_line(row: ClaimRow) -> None:
         return
     style = None if row.holds else "red"
     other = "" if row.second is None else f"  z3: {row.second}"
-    say(f"{row.word:9} {row.seconds:7.2f} s  {row.name:30} {row.words}; {row.over}{other}", style)
-    if row.word == "refuted":
+    say(
+        f"{row.word:10} {row.seconds:7.2f} s  {row.name:30} {'; '.join(filter(None, (row.words, row.over)))}{other}",
+        style,
+    )
+    if row.word == "refuted" and row.refuting:
         say(f"{'':20}where {row.shown}", style)
 
 
@@ -130,6 +155,5 @@ def conclude(proof: ProofReport) -> None:
         if example.stage:
             say(f"first differing stage: {example.stage}")
         say(f"again: {example.again}")
-    count = len(proof.rows) - len(proof.open)
-    say(f"{proof.unit}: {count} of {len(proof.rows)} claims proved, {proof.seconds:.1f} s, {proof.memory} MB")
+    say(f"{proof.unit}: {proof.counts}, {proof.seconds:.1f} s, {proof.memory} MB")
     say(proof.verdict, None if proof.proved else "red")

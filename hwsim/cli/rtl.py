@@ -143,6 +143,10 @@ def rtl(
         note(f"the module is {top}; verilator --lint-only wants it in a file named {top}.v")
     also = f"; beside it {', '.join(beside)}" if beside else ""
     note(f"wrote {target}: latency {built.latency}, contexts {built.contexts}{also}")
+    if by_modules or register_ready:
+        given = "--modules" if by_modules else "--register-ready"
+        played = "; nor does `hwsim cosim` play it" if by_modules else ""
+        note(f"`hwsim prove` proves the file that is written without {given}, not this one{played}")
 
 
 def need_yosys() -> None:

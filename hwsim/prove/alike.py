@@ -36,20 +36,20 @@ class Alike(Claim):
 
     def decide(self, seconds: float) -> Decided:
         """What the solver says."""
-        begun = time.monotonic()
+        begun = time.thread_time()
         answer = Decided("undecided", 0.0)
         for as_it_is, in_parts in (*TURNS, (AT_LAST * seconds, math.inf)):
-            left = begun + seconds - time.monotonic()
+            left = begun + seconds - time.thread_time()
             answer = super().decide(min(as_it_is, left / 2))
-            left = begun + seconds - time.monotonic()
+            left = begun + seconds - time.thread_time()
             if answer.word == "undecided" and left > 0:
                 answer = self._part_by_part(min(in_parts, left))
-            if answer.word != "undecided" or begun + seconds < time.monotonic():
+            if answer.word != "undecided" or begun + seconds < time.thread_time():
                 break
-        return Decided(answer.word, time.monotonic() - begun, answer.model)
+        return Decided(answer.word, time.thread_time() - begun, answer.model)
 
     def _part_by_part(self, seconds: float) -> Decided:
-        until = time.monotonic() + seconds
+        until = time.thread_time() + seconds
         terms = [*self.assumptions, self.claim]
         stream = Stream(SEED, "alike")
         samples = {
@@ -57,7 +57,7 @@ class Alike(Claim):
         }
         merging = Merging(Evaluated(samples), until, _sides(self.claim), max(FAR, A_QUESTION * seconds))
         *assumed, claim = [merging.merged(term) for term in terms]
-        left = until - time.monotonic()
+        left = until - time.thread_time()
         return ask(claim, assumed, left, self.show) if left > 0 else Decided("undecided", 0.0)
 
 

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Literal, Protocol
 
 from hwsim.errors import InputError
 from hwsim.prove.logic import Decided, Term, Word, all_substituted, ask, possible, value, width
@@ -78,7 +79,7 @@ class FormClaim:
 
     def decide(self, seconds: float) -> Decided:
         """Whether they are."""
-        start = time.monotonic()
+        start = time.thread_time()
         try:
             shown = self.holds()
         except InputError:  # what has no form
@@ -88,7 +89,7 @@ class FormClaim:
         if not shown and self.otherwise is not None:
             return self.otherwise().decide(seconds)
         word: Word = "proved" if shown else "undecided"
-        return Decided(word, time.monotonic() - start)
+        return Decided(word, time.thread_time() - start)
 
 
 @dataclass(frozen=True)
@@ -107,13 +108,13 @@ class CasesClaim:
 
     def decide(self, seconds: float) -> Decided:
         """What the solver says. seconds: for each case. Without a case the claim is refuted: it says nothing."""
-        start, some = time.monotonic(), False
+        start, some = time.thread_time(), False
         for case in self.cases():
             some = True
             answer = case.decide(seconds)
             if answer.word != "proved":
-                return Decided(answer.word, time.monotonic() - start, answer.model)
-        return Decided("proved" if some else "refuted", time.monotonic() - start, None if some else {})
+                return Decided(answer.word, time.thread_time() - start, answer.model)
+        return Decided("proved" if some else "refuted", time.thread_time() - start, None if some else {})
 
 
 def by_value(
@@ -125,6 +126,38 @@ def by_value(
         here, *assumed = all_substituted([claim, *assumptions], by)
         if possible(assumed):
             yield Claim(f"{number}", "", "", tuple(assumed), here, show)
+
+
+@dataclass(frozen=True)
+class ComparedCases:
+    """What comes of a claim some of whose cases were tried, and none of which was wrong: no proof."""
+
+    word: Literal["compared"] = "compared"
+    seconds: float = 0.0
+    model: None = None
+
+
+class Decidable(Protocol):
+    """What every claim has: how it is listed, and what becomes of it."""
+
+    @property
+    def name(self) -> str:
+        """As of `Claim`."""
+
+    @property
+    def words(self) -> str:
+        """As of `Claim`."""
+
+    @property
+    def over(self) -> str:
+        """As of `Claim`."""
+
+    @property
+    def solver(self) -> str:
+        """What decides it."""
+
+    def decide(self, seconds: float) -> Decided | ComparedCases:
+        """What becomes of it. seconds: of the processor, for each question."""
 
 
 OfSolver = Claim | LateClaim

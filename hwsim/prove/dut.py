@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import resource
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib.metadata import version
@@ -19,7 +19,7 @@ from pathlib import Path
 
 from hwsim.cosim.dutdesign import DutDesign
 from hwsim.prove.claims import AnyClaim
-from hwsim.prove.dutcase import DesignAsRead, counterexample
+from hwsim.prove.dutcase import Counterexample, DesignAsRead, counterexample
 from hwsim.prove.dutsteps import DesignExamples, StepsOf, choice_of
 from hwsim.prove.explore import OutOfTime, until
 from hwsim.prove.logic import Decided, Word
@@ -51,13 +51,15 @@ class DutAsked:
 
     products: how many at most that are not zero; None for the steps that the design's file names, and where it names
     none, for two, and more as far as the seconds of one claim go.
-    seconds: for each claim. case: where a case goes that shows a refuted claim. tell: called with each row.
+    seconds: for each claim. case: where a case goes that shows a refuted claim. tell: called with each row. at: called
+    with what is done next, in words.
     """
 
     products: int | None = None
     seconds: float = 300.0
     case: Path | None = None
     tell: Callable[[ClaimRow], None] = field(default=lambda row: None)
+    at: Callable[[str], None] = field(default=lambda what: None)
 
 
 def prove_dut(design: DutDesign, asked: DutAsked | None = None, command: str = "") -> ProofReport:
@@ -72,15 +74,15 @@ def prove_dut(design: DutDesign, asked: DutAsked | None = None, command: str = "
 class _DutProof:
     def __init__(self, design: DutDesign, asked: DutAsked, command: str):
         self.design, self.asked, self.command = design, asked, command
-        self.begun = time.monotonic()
+        self.begun, self.spent_before = time.monotonic(), time.thread_time()
+        asked.at("Yosys reads the design, and a beat is followed through it")
         self.followed: BeatResult = beat_result(design)
         self.rows: list[ClaimRow] = []
-        beside = ", ".join(field.name for field in design.ports.beside)
-        self.notes: list[str] = [f"not compared: what stands beside the result ({beside})"] if beside else []
+        self.notes: list[str] = []
         self.proved = self.zeros = 0  # products other than zero; those beside which any zeros stand
         self.plain_zeros = False  # whether any zeros are as +0 times +0
         self.refuted: RefutedChoice | None = None
-        self.refuted_by = ""  # a claim
+        self.shown: Counterexample | None = None  # of what is refuted
         self.by_steps = design.dut.file.steps is not None and asked.products is None
 
     def made(self) -> ProofReport:
@@ -94,14 +96,12 @@ class _DutProof:
                 self._steps()
             else:
                 self._products()
-        example = None
-        if self.refuted is not None:
-            example, notes = counterexample(
-                self.design, self.followed, self.refuted, self.refuted_by or self.rows[-1].name, self.asked.case
-            )
-            self.notes += notes
+        if self.shown is not None:
+            self.notes += self.shown.notes
         else:
-            self.notes += [f"not shown: {one}" for one in self._left_out()]
+            for one in self._left_out():
+                self._add(ClaimRow(name=one, words="nothing is shown of these", over="", solver="none", seconds=0.0,
+                                   word="not proved"))  # fmt: skip
         self.notes += [f"not compared: {one}" for one in self.design.unpromised.left_out()]
         return ProofReport(
             unit=self.design.name,
@@ -113,7 +113,7 @@ class _DutProof:
             memory=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
             conclusion=self._conclusion,
             trusted=(*TRUSTED[:-1], TRUSTED_STEPS) if self.by_steps else TRUSTED,
-            example=example,
+            example=None if self.shown is None else self.shown.mismatch,
             notes=tuple(self.notes),
         )
 
@@ -121,33 +121,57 @@ class _DutProof:
         self.rows.append(row)
         self.asked.tell(row)
 
+    def _add_refuted(self, rows: Sequence[ClaimRow], choice: RefutedChoice | None) -> None:
+        """Claims that the design's netlist refutes: refuted they are where a simulator shows it, too.
+
+        choice: a case, where one is found.
+        """
+        doubt = "no case was found whose result is wrong"
+        if choice is not None:
+            self.asked.at("making the case simpler, and playing it in a simulator")
+            self.shown = counterexample(self.design, self.followed, choice, rows[0].name, self.asked.case)
+            doubt = self.shown.doubt
+        for row in rows:
+            if doubt:
+                row = row.changed(word="not proved", words=f"{row.words}: the netlist refutes it; {doubt}")
+            self._add(row)
+
     @property
     def _conclusion(self) -> str:
         if self.by_steps and not any(self._left_out()):
             clocked = self.design.dut.file.protocol.kind != "combinational"
             return f"equal for every input{', under any traffic' if clocked else ''}"
+        where = ", alone, right after a reset" if self.followed.alone else ""
         if self.proved == self.design.products:
-            return "equal for every beat"
-        return f"equal for every beat with at most {counted(self.proved, 'product')} other than zero"
+            return f"equal for every beat{where}"
+        return f"equal for every beat with at most {counted(self.proved, 'product')} other than zero{where}"
 
     def _steps(self) -> None:
         """Every claim about the steps that the design's file names."""
         steps = StepsOf(self.design, self.followed, self.asked.seconds).found()
-        wrong, asked = list[AnyClaim](), Asked(self.asked.seconds)
+        wrong, refuted, asked = list[AnyClaim](), list[ClaimRow](), Asked(self.asked.seconds)
         for claim in steps.all():
+            self.asked.at(f"deciding {claim.name}")
             row = asked.decide(claim)
-            self._add(row)
-            if row.word == "refuted":
+            if row.word != "refuted":
+                self._add(row)
+                continue
+            refuted.append(row)
+            if isinstance(claim, AnyClaim):
                 wrong.append(claim)
-        if not wrong:
+        examples = DesignExamples(self.design, self.followed, steps, self.asked.seconds)
+        if not refuted and examples.drawn is None:
+            self._add(examples.row)
             self.proved = self.zeros = self.design.products if all(row.holds for row in self.rows) else 0
             return
-        examples = DesignExamples(self.design, self.followed, steps, self.asked.seconds)
+        refuted = refuted or [examples.row]
         for claim in wrong:
-            case = examples.wrong(claim)
-            if case is not None:
-                self.refuted, self.refuted_by = choice_of(self.design, case), claim.name
+            if (case := examples.wrong(claim)) is not None:
+                self._add_refuted(refuted, choice_of(self.design, case))
                 return
+        self._add_refuted(refuted, None if examples.drawn is None else choice_of(self.design, examples.drawn))
+        if examples.drawn is not None:
+            return
         self.notes.append(
             "no dot product was found whose result is wrong: perhaps a signal is not what `steps` in "
             f"{self.design.dut.path} says, or what refutes a step never comes to it"
@@ -160,12 +184,16 @@ class _DutProof:
         for count in range(1, last + 1):
             left = self.asked.seconds
             if count > wanted:
-                left -= time.monotonic() - self.begun
+                left -= time.thread_time() - self.spent_before
                 if left < 1:
                     return
+            self.asked.at(f"deciding {counted(count, 'product')} other than zero")
             row = self._row(count, left)
             if count > wanted and row.word == "undecided":
                 self.notes.append(f"{row.name}: undecided in {row.seconds:.0f} s: {row.over}")
+                return
+            if row.word == "refuted":
+                self._add_refuted([row], self.refuted)
                 return
             self._add(row)
             if row.word != "proved":
@@ -174,13 +202,13 @@ class _DutProof:
 
     def _zero_products(self) -> None:
         """That any codes whose product is zero are as +0 times +0; nothing is said where that is not seen."""
-        begun, lanes = time.monotonic(), range(self.design.products)
+        begun, lanes = time.thread_time(), range(self.design.products)
         if zeros_count(self.design.unit) or not all(self._placing.zero_is_plain(lane, ZERO_LANE) for lane in lanes):
             return
         self.plain_zeros = True
         row = ClaimRow(
             name="products of zero", words="are as +0 times +0", over="any codes of these, and all else in the beat",
-            solver="bitwuzla", seconds=time.monotonic() - begun, word="proved",
+            solver="bitwuzla", seconds=time.thread_time() - begun, word="proved",
         )  # fmt: skip
         self._add(row)
 
@@ -191,7 +219,7 @@ class _DutProof:
         be as +0 times +0, each of them. They are +0 times +0 where zeros may count, and where the first choice of lanes
         took so long that all of them would not be done in time.
         """
-        begun = time.monotonic()
+        begun = time.thread_time()
         self.refuted = refuted_by_a_case(self.design, self.followed, count)
         if self.refuted is not None:
             return self._of_choices(count, False, begun, "refuted", 0, solver="cases")
@@ -215,7 +243,7 @@ class _DutProof:
         share = FIRST_SHARE if zeros else 1.0
         proved = set[object]()
         for done, lanes in enumerate(combinations(range(self.design.products), count)):
-            left = begun + seconds * share - time.monotonic()
+            left = begun + seconds * share - time.thread_time()
             alike = self._placing.alike(lanes) if not zeros and left > 0 else None
             if alike in proved:
                 continue
@@ -226,7 +254,7 @@ class _DutProof:
                 return answer.word, done
             if alike is not None:
                 proved.add(alike)
-            if zeros and not done and (time.monotonic() - begun) * choices > seconds:
+            if zeros and not done and (time.thread_time() - begun) * choices > seconds:
                 return ("proved", 1) if choices == 1 else ("undecided", 1)
             share = 1.0
         return "proved", choices
@@ -243,7 +271,7 @@ class _DutProof:
             words="the result is the model's",
             over=f"any codes{self._beside} in {which} {'choice' if choices == 1 else 'choices'} of lanes{rest}",
             solver=solver,
-            seconds=time.monotonic() - begun,
+            seconds=time.thread_time() - begun,
             word=word,
             refuting={} if self.refuted is None else DesignAsRead(self.design, self.followed, self.refuted).named,
         )
@@ -253,14 +281,14 @@ class _DutProof:
         return Placing(self.design, self.followed)
 
     def _choice(self, lanes: Lanes, zeros: bool, seconds: float) -> Decided:
-        end = time.monotonic() + seconds
+        end = time.thread_time() + seconds
         try:
             with until(end):
                 placed = self._placing.placed(lanes, zeros)
         except OutOfTime:
             return Decided("undecided", seconds)
         for question in placed.questions:
-            left = end - time.monotonic()
+            left = end - time.thread_time()
             answer = placed.points.decide(question, left) if left > 0 else Decided("undecided", seconds)
             if answer.word != "proved":
                 return answer
@@ -274,6 +302,8 @@ class _DutProof:
     def _left_out(self) -> Iterator[str]:
         """What the proof says nothing of."""
         design, protocol = self.design, self.design.dut.file.protocol
+        if beside := ", ".join(field.name for field in design.ports.beside):
+            yield f"what stands beside the result ({beside})"
         if self.proved < design.products:
             yield f"beats with more than {counted(self.proved, 'product')} other than zero"
         if self.zeros < self.proved < design.products:
@@ -283,7 +313,7 @@ class _DutProof:
         if scaled and any(len(self.followed.beat[name]) > 1 for name in ("scale_a", "scale_b")):
             yield "scales other than 1 of blocks whose products are all zero"
         if self.followed.alone:
-            yield "beats that are not alone, after a reset"
+            yield "beats that follow others, or are not the first after a reset"
         if design.chains:
             yield "sums of more than one beat"
         for held in protocol.holding:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,6 +27,7 @@ from hwsim.cosim.suites import Filter, expected_codes
 from hwsim.errors import InputError, ToolMissing
 from hwsim.formats import Format
 from hwsim.formats.blocks import one_code
+from hwsim.leftovers import scratch_folder
 from hwsim.prove.evaluated import Evaluated
 from hwsim.prove.placed import RefutedChoice
 from hwsim.prove.unrolled import BeatResult
@@ -88,10 +90,19 @@ class DesignAsRead:
         return Case("counterexample", side("a", unit.operands.a), side("b", unit.operands.b), c, **scales)
 
 
+@dataclass(frozen=True)
+class Counterexample:
+    """A case as a report has it, what else is to be said of it, and why it refutes nothing; empty where it does."""
+
+    mismatch: Mismatch
+    notes: tuple[str, ...]
+    doubt: str
+
+
 def counterexample(
     design: DutDesign, followed: BeatResult, refuted: RefutedChoice, claim: str, path: Path | None
-) -> tuple[Mismatch, tuple[str, ...]]:
-    """The simplest case as a report has it, and what else is to be said of it. path: where the case is written."""
+) -> Counterexample:
+    """The simplest case, played in a simulator. path: where the case is written, if anywhere."""
     read = DesignAsRead(design, followed, refuted)
     first = read.case()
     shrunk = Shrinker(design, read.codes).shrink([first])
@@ -101,16 +112,19 @@ def counterexample(
     unit, case = design.unit, shrunk.case
     again, notes = "", [f"the case is the simplest of {counted(shrunk.tried, 'case')} tried"]
     if path is not None:
-        write_unit_case(path, unit, case, shrunk.expected, shrunk.got)
         again = shlex.join(["hwsim", "cosim", *design.words, "--case", str(path)])
-        notes.append(_played(design, shrunk, path))
+    with scratch_folder() if path is None else nullcontext(path.parent) as folder:
+        written = folder / "case.yaml" if path is None else path
+        write_unit_case(written, unit, case, shrunk.expected, shrunk.got)
+        said, doubt = _played(design, shrunk, written)
+    notes.append(said)
     notes += all_fault_lines(_kinds(design, read, case))
     mismatch = wrong_result(
         unit, case, shrunk.expected, shrunk.got, suite=claim, driver="proof",
         meaning=interpretation(explained_case(unit, case), shrunk.got),
         again=again, explain=explain_command(unit, design.called, case),
     )  # fmt: skip
-    return mismatch, tuple(notes)
+    return Counterexample(mismatch, tuple(notes), doubt)
 
 
 def _kinds(design: DutDesign, read: DesignAsRead, case: Case) -> tuple[FaultKind, ...]:
@@ -121,8 +135,11 @@ def _kinds(design: DutDesign, read: DesignAsRead, case: Case) -> tuple[FaultKind
     return fault_kinds(diagnose(design.unit, seen))
 
 
-def _played(design: DutDesign, shrunk: Shrunk, path: Path) -> str:
-    """What a simulator says of a case that was written."""
+DIFFER = "the netlist and the simulator differ"
+
+
+def _played(design: DutDesign, shrunk: Shrunk, path: Path) -> tuple[str, str]:
+    """What a simulator says of a case that was written, and why it refutes nothing; empty where it does."""
     said = []
     for simulator in SIMULATORS:
         try:
@@ -135,8 +152,8 @@ def _played(design: DutDesign, shrunk: Shrunk, path: Path) -> str:
         page = path.with_suffix("") / "report.html"
         if report.passed:
             other = "it returns what is expected, so that it does not read the design as Yosys does"
-            return f"played on {simulator}: {other}; {page}"
+            return f"played on {simulator}: {other}; {page}", DIFFER
         got = report.mismatches[0].got.code if report.mismatches else "no result"
         same = got == f"{shrunk.got:#0{len(got)}x}"
-        return f"played on {simulator}: {'it returns the same' if same else f'it returns {got}'}; {page}"
-    return f"not played: {'; '.join(said)}"
+        return f"played on {simulator}: {'it returns the same' if same else f'it returns {got}'}; {page}", ""
+    return f"not played: {'; '.join(said)}", "no simulator has played the case"

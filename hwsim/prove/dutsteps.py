@@ -15,17 +15,20 @@ from hwsim.cosim.suites import Filter, expected_codes
 from hwsim.formats import Format
 from hwsim.model.definition import Definition
 from hwsim.prove.boundaries import Boundaries
-from hwsim.prove.claims import AnyClaim, Claim
+from hwsim.prove.claims import AnyClaim, Claim, Decidable
 from hwsim.prove.designclaims import DesignClaims, DesignRanges, constant_ports, with_code, with_plain_zeros
 from hwsim.prove.dutcase import DesignAsRead
 from hwsim.prove.example import Examples
 from hwsim.prove.logic import Term, both, same, substituted
 from hwsim.prove.methods import plain_window
+from hwsim.prove.parameters import datapath_parameters
 from hwsim.prove.placed import RefutedChoice
 from hwsim.prove.relations import StepCircuits
 from hwsim.prove.unrolled import BeatResult
+from hwsim.report.proof import ClaimRow
 from hwsim.rtl.numbers import WindowRanges
 from hwsim.spec import AlignedSum
+from hwsim.words import counted
 
 RANDOM, SEED = 400, 1  # cases, among which one that is wrong is looked for first
 Zeros = Literal["exp", "sig"]
@@ -39,8 +42,9 @@ class DesignSteps:
     by: Mapping[Term, Term]
     wiring: Claim
 
-    def all(self) -> Iterator[AnyClaim]:
+    def all(self) -> Iterator[Decidable]:
         """In the order of the steps; that together they are the design comes last."""
+        yield from datapath_parameters(self.claims, [self.claims.unit])
         yield from self.claims.claims()
         yield self.wiring
 
@@ -171,7 +175,7 @@ class DesignExamples(Examples):
         dropped = {"i__chain", "i__carried__code", *([] if design.addend else ["i__c"])}
         inputs = {name: term for name, term in claims.parts.products.inputs.items() if name not in dropped}
         super().__init__(claims.unit, claims.model, claims.neutral, inputs, dict(steps.by))
-        self.design, self.end = design, time.monotonic() + seconds
+        self.design, self.end = design, time.thread_time() + seconds
         self.read = DesignAsRead(design, followed, RefutedChoice((), {}))
 
     def wrong(self, claim: AnyClaim) -> Case | None:
@@ -181,11 +185,25 @@ class DesignExamples(Examples):
         found = self.of(claim)
         return None if found is None else found.case
 
+    @property
+    def row(self) -> ClaimRow:
+        """What comes of the random cases."""
+        return ClaimRow(
+            name="whole dot products", words="the result is what the model's `dot` returns: compared, not proved",
+            over=f"{counted(len(self.cases), 'random case')} of one beat, seed {SEED}", solver="cases", seconds=0.0,
+            word="compared" if self.drawn is None else "refuted",
+        )  # fmt: skip
+
+    @cached_property
+    def cases(self) -> list[Case]:
+        """Some random cases of one beat."""
+        taken = Filter(self.design).take(random_cases(self.design.drawn_for, RANDOM, SEED))
+        return [case for _, case in taken if len(case.a) == self.design.products]
+
     @cached_property
     def drawn(self) -> Case | None:
-        """One of some random cases."""
-        taken = Filter(self.design).take(random_cases(self.design.drawn_for, RANDOM, SEED))
-        cases = [case for _, case in taken if len(case.a) == self.design.products]
+        """One of these whose result is wrong."""
+        cases = self.cases
         expected, got = expected_codes(self.unit, cases), self.read.codes(cases).tolist()
         return next((case for case, *codes in zip(cases, expected, got, strict=True) if not self._equal(*codes)), None)
 
@@ -194,7 +212,7 @@ class DesignExamples(Examples):
 
     def _cases(self, claim: AnyClaim) -> Iterator[Case]:
         for case in super()._cases(claim):
-            if time.monotonic() > self.end:
+            if time.thread_time() > self.end:
                 return
             yield case
 

@@ -51,7 +51,7 @@ class Explorer:
         """The answer to a question on this path."""
         if term.is_true() or term.is_false():
             return bool(term.is_true())
-        if _ends and time.monotonic() > _ends[-1]:
+        if _ends and time.thread_time() > _ends[-1]:
             raise OutOfTime
         if self.asked < len(self.given):
             answer = self.given[self.asked]
@@ -115,12 +115,12 @@ class Explorer:
 
 
 _running: list[Explorer] = []
-_ends: list[float] = []  # when, by time.monotonic, what is followed must be
+_ends: list[float] = []  # when, by time.thread_time, what is followed must be
 
 
 @contextmanager
 def until(end: float) -> Iterator[None]:
-    """Follow functions no longer than to a time of `time.monotonic`: then OutOfTime is raised."""
+    """Follow functions no longer than to a time of `time.thread_time`: then OutOfTime is raised."""
     _ends.append(end)
     try:
         yield

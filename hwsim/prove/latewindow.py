@@ -47,7 +47,8 @@ class LateWindowClaims(WindowsClaims):
 
     @property
     def _rule(self) -> LateInWindow:
-        return self._step.rule
+        assert isinstance(self.unit.late, LateInWindow)
+        return self.unit.late
 
     @property
     def _before_round(self) -> SumBounds:

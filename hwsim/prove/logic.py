@@ -132,11 +132,6 @@ def part(term: Term, low: int, bits: int) -> Term:
     return op(Kind.BV_EXTRACT, term, indices=[low + bits - 1, low])
 
 
-# Of the seconds that it was given a question has had enough with this share. One that had less is asked again, so many
-# times in all, and for as much longer as it lacked, but no more than so many times.
-ENOUGH, MOST_PATIENCE, MOST_LONGER = 0.7, 4, 8.0
-
-
 @dataclass(frozen=True)
 class Decided:
     """What the solver said of a question, and after how many seconds. model: values of constants that refute it."""
@@ -147,17 +142,14 @@ class Decided:
 
 
 def ask(claim: Term, assumptions: Iterable[Term] = (), seconds: float = 60.0, show: Iterable[Term] = ()) -> Decided:
-    """Whether a claim holds wherever the assumptions do. show: constants whose values refute it, if any do."""
-    start = time.monotonic()
-    options = bw.Options()
-    options.set(bw.Option.PRODUCE_MODELS, True)
-    options.set(bw.Option.TIME_LIMIT_PER, max(1, int(seconds * 1000)))
-    solver = bw.Bitwuzla(manager(), options)
-    for term in assumptions:
-        solver.assert_formula(term)
-    solver.assert_formula(negated(claim))
+    """Whether a claim holds wherever the assumptions do. show: constants whose values refute it, if any do.
+
+    seconds: of the processor, so that what is decided does not depend on what else the machine does.
+    """
+    start = time.thread_time()
+    solver = _solver([*assumptions, negated(claim)], seconds)
     result = solver.check_sat()
-    spent = time.monotonic() - start
+    spent = time.thread_time() - start
     if result == bw.Result.UNSAT:
         return Decided("proved", spent)
     if result != bw.Result.SAT:
@@ -166,30 +158,20 @@ def ask(claim: Term, assumptions: Iterable[Term] = (), seconds: float = 60.0, sh
     return Decided("refuted", spent, model)
 
 
-def ask_briefly(claim: Term, assumptions: Iterable[Term], seconds: float, show: Iterable[Term] = ()) -> Decided:
-    """`ask` for so many seconds of a processor: where others keep it busy, they take longer by the clock.
-
-    What many short questions find would else depend on what the machine does beside them.
-    """
-    limit, known = seconds, tuple(assumptions)
-    for _ in range(MOST_PATIENCE):
-        before = time.thread_time()
-        answer = ask(claim, known, limit, show)
-        used = time.thread_time() - before
-        if answer.word != "undecided" or used > ENOUGH * seconds:
-            break
-        limit *= min(MOST_LONGER, seconds / max(used, seconds / MOST_LONGER))
-    return answer
-
-
 def possible(terms: Iterable[Term], seconds: float = 60.0) -> bool:
-    """Whether terms can hold together; also where the solver does not know."""
+    """Whether terms can hold together; also where the solver does not know after so many seconds of the processor."""
+    return bool(_solver(terms, seconds).check_sat() != bw.Result.UNSAT)
+
+
+def _solver(terms: Iterable[Term], seconds: float) -> Any:
+    """A solver of which all these terms are asked, and which gives up after so many seconds of this thread's."""
     options = bw.Options()
-    options.set(bw.Option.TIME_LIMIT_PER, max(1, int(seconds * 1000)))
-    solver = bw.Bitwuzla(manager(), options)
+    options.set(bw.Option.PRODUCE_MODELS, True)
+    solver, end = bw.Bitwuzla(manager(), options), time.thread_time() + seconds
+    solver.configure_terminator(lambda: time.thread_time() > end)
     for term in terms:
         solver.assert_formula(term)
-    return bool(solver.check_sat() != bw.Result.UNSAT)
+    return solver
 
 
 def simplified(term: Term) -> Term:

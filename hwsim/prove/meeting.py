@@ -53,16 +53,16 @@ class MeetingPoints:
 
     def decide(self, question: PlacedQuestion, seconds: float) -> Decided:
         """What becomes of a question, in so many seconds."""
-        begun = time.monotonic()
+        begun = time.thread_time()
         known = (*self.always, *question.assumptions)
         answer = ask(question.claim, known, min(AT_ONCE, seconds), question.show)
         if answer.word != "undecided" or seconds <= AT_ONCE:
             return answer
         by = self._by_design(question, begun + seconds)
-        left = max(AT_ONCE, begun + seconds - time.monotonic())
+        left = max(AT_ONCE, begun + seconds - time.thread_time())
         claim, *assumptions = (substituted(term, by) for term in (question.claim, *known))
         answer = ask(claim, assumptions, left, question.show)
-        return Decided(answer.word, time.monotonic() - begun, answer.model)
+        return Decided(answer.word, time.thread_time() - begun, answer.model)
 
     @cached_property
     def _free(self) -> tuple[Term, ...]:
@@ -78,7 +78,7 @@ class MeetingPoints:
                 continue
             here = substituted(met.seen.term, by)
             for vector, apart in self._guesses(met):
-                left = end - time.monotonic()
+                left = end - time.thread_time()
                 if left <= 0:
                     return by
                 if not self._fits_again(met, vector, apart):

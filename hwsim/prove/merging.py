@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from hwsim.errors import InputError
 from hwsim.prove.evaluated import Evaluated
 from hwsim.prove.linear import Forms
-from hwsim.prove.logic import Kind, Term, ask_briefly, constant, is_bits, rebuilt, same, substituted, value, width
+from hwsim.prove.logic import Kind, Term, ask, constant, is_bits, rebuilt, same, substituted, value, width
 from hwsim.prove.maxima import children_first
 from hwsim.prove.reach import constants_of, nodes_of
 
@@ -32,7 +32,7 @@ ADDING = EXTENDING | {Kind.BV_ADD, Kind.BV_SUB, Kind.BV_NOT, Kind.BV_NEG}
 class Merging:
     """Terms over some constants, each as the one that stands for all that are equal to it as far as is known.
 
-    samples: of the constants. until: when, by the monotonic clock, no more is asked. sides: of terms by their numbers,
+    samples: of the constants. until: when, by this thread's time, no more is asked. sides: of terms by their numbers,
     which of two circuits they are in, as bits; what both do not have to do with is asked for a short time alone.
     far: seconds of a processor for a question about all of two terms. Terms are kept: only as long as they are, no
     other has their numbers.
@@ -77,13 +77,13 @@ class Merging:
         return term
 
     def _equal(self, term: Term, other: Term, of_both: bool) -> bool:
-        if time.monotonic() > self.until or any(sample.of(term) != sample.of(other) for sample in self.refuting):
+        if time.thread_time() > self.until or any(sample.of(term) != sample.of(other) for sample in self.refuting):
             return False
-        if is_one_sum(term, other) or ask_briefly(same(*_apart(term, other)), (), NEAR).word == "proved":
+        if is_one_sum(term, other) or ask(same(*_apart(term, other)), (), NEAR).word == "proved":
             return True
         if not of_both or self.undecided >= MOST_UNDECIDED:
             return False
-        answer = ask_briefly(same(term, other), (), self.far, constants_of([term, other]))
+        answer = ask(same(term, other), (), self.far, constants_of([term, other]))
         self.undecided += answer.word == "undecided"
         if answer.model is not None:
             self._sampled(answer.model)

@@ -65,7 +65,7 @@ def readback_claims(
     """
     rtl = Elaborated(unit, pipeline) if elaborated is None else elaborated
     file = ReadBack(rtl, rtl.file if text is None else text)
-    return [*file.control(), *file.stands_still(), *file.followed()]
+    return file.claims()
 
 
 def fields_of_header(text: str) -> dict[str, list[tuple[int, int]]]:
@@ -110,6 +110,10 @@ class ReadBack:
         self.circuit = as_elaborated(file, self.elaborated, flight_layout(unit, pipeline))
         self.machine = Machine.of(self.circuit)
         self._enter()
+
+    def claims(self) -> list[Claim]:
+        """All claims of the file."""
+        return [*self.control(), *self.stands_still(), *self.followed()]
 
     def _demand_ports(self) -> None:
         ports = {name: width(term) for name, term in self.circuit.inputs.items()}

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from hwsim.prove.logic import (
     Kind,
     Term,
-    ask_briefly,
+    ask,
     constant,
     evaluated,
     is_bits,
@@ -50,12 +50,12 @@ class Replaced:
 
     def leaves(self, term: Term, seconds: float) -> bool:
         """Whether a term is the same; False, too, where that is not seen in so many seconds."""
-        end = time.monotonic() + seconds
+        end = time.thread_time() + seconds
         for node in children_first(term):
             if node in self.by:
                 self.pairs[node.id()] = node, node, self.by[node]
             elif any(child.id() in self.pairs for child in node.children()):
-                if self.apart >= MOST_APART or time.monotonic() > end:
+                if self.apart >= MOST_APART or time.thread_time() > end:
                     return False
                 self._follow(node)
         first, second = self._sides(term)
@@ -95,18 +95,18 @@ class Replaced:
     def _same(self, first: Term, second: Term) -> bool:
         if is_bits(first) and is_one_sum(first, second):
             return True
-        return ask_briefly(same(first, second), self.known, AT_ONCE).word == "proved"
+        return ask(same(first, second), self.known, AT_ONCE).word == "proved"
 
     def _by_a_bit(self, first: Term, number: Term) -> Term:
         """A side as bits that all are one bit or its complement, which sums are made of; itself where it is not so."""
-        found = ask_briefly(same(first, number), self.known, AT_ONCE, constants_of([first])).model
+        found = ask(same(first, number), self.known, AT_ONCE, constants_of([first])).model
         if found is None:
             return first
         by = {term: value(found[term.symbol()], width(term)) for term in constants_of([first])}
         other = evaluated(first, by)
         for bit in self.bits[-1:]:
             made = _chosen(bit, other, int(number.value(10)), width(first))
-            if ask_briefly(same(first, made), self.known, AT_ONCE).word == "proved":
+            if ask(same(first, made), self.known, AT_ONCE).word == "proved":
                 return made
         return first
 

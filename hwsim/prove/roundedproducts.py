@@ -36,7 +36,7 @@ from hwsim.prove.symbolic import Integer, as_integer
 from hwsim.rtl.addition import NumberRange
 from hwsim.rtl.datapath import datapath
 from hwsim.rtl.rounded import RoundedRanges
-from hwsim.spec import ModalUnit, Unit
+from hwsim.spec import ModalUnit, RoundedSum, Unit
 
 WIDE = 10  # bits of products whose multiplication is left out of what the solver looks at
 
@@ -61,7 +61,8 @@ class RoundedProductClaims(FactorClaims[RoundedRanges]):
         super().__init__(
             unit, RoundedRanges(built), FrontCircuits(decode, multiply, connected([decode, multiply])), cuts
         )
-        self.fmt, self.rule = self.n.fmt, self.n.rule
+        assert isinstance(unit.sum, RoundedSum)
+        self.fmt, self.rule = unit.sum.format, unit.sum
 
     # Products.
 
@@ -103,7 +104,7 @@ class RoundedProductClaims(FactorClaims[RoundedRanges]):
     @property
     def model_fused(self) -> bool:
         """Whether products enter additions exactly."""
-        return isinstance(self.n.product, NumberRange)
+        return self.rule.product == "fused"
 
     def _of_any_product(
         self, words: str, known: Sequence[Term], sigs: Sequence[Term], claimed: Any, show: tuple[Term, ...]

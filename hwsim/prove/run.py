@@ -17,7 +17,7 @@ from hwsim.cosim.casefile import write_unit_case
 from hwsim.cosim.design import AMARANTH
 from hwsim.cosim.diagnose import first_difference
 from hwsim.prove.accumulation import AccumulationClaims, after_claims
-from hwsim.prove.claims import AnyClaim, Claim, OfSolver
+from hwsim.prove.claims import AnyClaim, Claim, Decidable, LateClaim
 from hwsim.prove.control import broken_promise, control_claims
 from hwsim.prove.datapathclaims import DatapathClaims
 from hwsim.prove.elaborated import Elaborated
@@ -26,8 +26,10 @@ from hwsim.prove.example import DatapathExamples, WrongCase
 from hwsim.prove.followed import Control
 from hwsim.prove.methods import method_claims, provable
 from hwsim.prove.modal import ModalClaims
+from hwsim.prove.parameters import Parameter, parameters
+from hwsim.prove.played import PlayedClaim
 from hwsim.prove.promotion import PromotionClaims
-from hwsim.prove.readback import readback_claims
+from hwsim.prove.readback import ReadBack
 from hwsim.prove.second import second_opinion
 from hwsim.report.cases import explain_command, wrong_result
 from hwsim.report.differences import Mismatch
@@ -37,12 +39,18 @@ from hwsim.spec import Pipeline, Specified, Unit, modes_of
 
 # What a proof takes for granted, in words.
 TRUSTED = (
+    "what of the model no proof runs: its `open`, `step`, `close` and `dot`, which are compared on cases, and the "
+    "order and padding of K; kernels and C; what `hwsim.formats` and `hwsim.spec` say of formats and specifications",
+    "that the file which `hwsim rtl` writes with --modules or --register-ready is equal to the one that is proved here",
     "Amaranth's elaboration of each step, and Yosys, which writes it as BTOR2",
     "hwsim's reader of BTOR2 and its integers that are not known (hwsim/prove)",
     "bitwuzla; linear forms (hwsim/prove/linear.py); two-valued logic",
     "that claims which name the same relation may be put together: `hwsim docs proof`",
 )
 CONCLUSION = "equal for every input, under any traffic"
+STEPS = "each step and the model's function for it, proved"
+READING = "Amaranth and Yosys make circuits of the unit's steps"
+NO_STEPS = "no claim about a step was asked: they rest on the parameters that are refuted"
 CYCLES = 4  # beyond a unit's latency: how far a run is looked for that breaks what control promises
 
 
@@ -76,18 +84,37 @@ class UnitClaims:
         """Of its control."""
         return control_claims(self.followed)
 
-    def all(self) -> Iterator[AnyClaim]:
-        """In the order of the datapath, then control, then the file."""
+    @cached_property
+    def file(self) -> ReadBack:
+        """Its Verilog, read back."""
+        return ReadBack(self.rtl, self.rtl.file)
+
+    @cached_property
+    def played(self) -> PlayedClaim:
+        """Of whole dot products."""
+        return PlayedClaim(self.file)
+
+    def all(self) -> Iterator[Decidable]:
+        """In the order of parameters, the datapath, control, the file, and what is compared alone.
+
+        Of an RTL that is made with other parameters no step is asked: the claims of steps rest on these.
+        """
+        made_with = list(parameters(self.one, self.datapath, self.after))
+        yield from made_with
+        if not all(one.is_equal for one in made_with):
+            yield self.played
+            return
         yield from self.datapath.claims()
         if self.after is not None:
             if (enters := entering_claim(self.one, self.after.what)) is not None:
                 yield enters
             yield from self.after.claims()
         yield from self.control
-        yield from readback_claims(self.unit, self.pipeline, elaborated=self.rtl)
+        yield from self.file.claims()
+        yield self.played
 
 
-def claims_of(unit: Specified, pipeline: Pipeline) -> Iterator[AnyClaim]:
+def claims_of(unit: Specified, pipeline: Pipeline) -> Iterator[Decidable]:
     """The claims about a unit. Raises NotImplementedYet for one that the RTL, or no proof, has."""
     yield from UnitClaims(unit, pipeline).all()
 
@@ -97,7 +124,8 @@ class Asked:
     """How claims are decided.
 
     seconds: for each. second: whether z3 is asked, too. only: what the name of a claim must contain to be run; every
-    other is listed. case: where a case goes that shows a refuted claim. tell: called with each row as it is made.
+    other is listed. case: where a case goes that shows a refuted claim. tell: called with each row as it is made. at:
+    called with what is done next, in words.
     """
 
     seconds: float = 60.0
@@ -105,18 +133,24 @@ class Asked:
     only: str = ""
     case: Path | None = None
     tell: Callable[[ClaimRow], None] = field(default=lambda row: None)
+    at: Callable[[str], None] = field(default=lambda what: None)
 
-    def decide(self, claim: AnyClaim) -> ClaimRow:
+    def decide(self, claim: Decidable) -> ClaimRow:
         """What becomes of one claim."""
-        said = {"name": claim.name, "words": claim.words, "over": claim.over, "solver": claim.solver}
+        said = {"name": claim.name, "words": claim.words, "solver": claim.solver}
         if self.only not in claim.name:
-            return ClaimRow(**said, seconds=0.0, word="not run")
+            return ClaimRow(**said, over="", seconds=0.0, word="not run")
         answer = claim.decide(self.seconds)
         other = None
-        if self.second and isinstance(claim, OfSolver):
+        if self.second and isinstance(claim, Claim | LateClaim):
             other = second_opinion(claim.claim, claim.assumptions, self.seconds)
         return ClaimRow(
-            **said, seconds=answer.seconds, word=answer.word, second=other, refuting=dict(answer.model or {})
+            **said,
+            over=claim.over,
+            seconds=answer.seconds,
+            word=answer.word,
+            second=other,
+            refuting=dict(answer.model or {}),
         )
 
 
@@ -128,13 +162,16 @@ def prove(
     called: what names the unit in a command. command: what asks the same again. Raises as `UnitClaims` does.
     """
     asked, begun = asked or Asked(), time.monotonic()
-    claims, rows, wrong = UnitClaims(unit, pipeline), list[ClaimRow](), list[AnyClaim]()
+    asked.at(READING)
+    claims, rows, wrong = UnitClaims(unit, pipeline), list[ClaimRow](), list[Decidable]()
     with seldom_collected():
         for claim in claims.all():
+            asked.at(f"deciding {claim.name}")
             row = asked.decide(claim)
             rows.append(row)
             asked.tell(row)
-            if row.word not in ("proved", "not run"):
+            asked.at(f"after {row.name}: writing the next claim down")
+            if row.word not in ("proved", "compared", "not run"):
                 wrong.append(claim)
     report = ProofReport(
         unit=unit.name,
@@ -146,9 +183,11 @@ def prove(
         rows=tuple(rows),
         seconds=time.monotonic() - begun,
         memory=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
-        conclusion=CONCLUSION,
+        conclusion=f"{CONCLUSION}: {STEPS}",
         trusted=TRUSTED,
     )
+    if wrong:
+        asked.at("looking for a case that shows what is refuted")
     return with_example(report, claims, wrong, called or unit.name, asked.case) if wrong else report
 
 
@@ -164,17 +203,22 @@ def seldom_collected() -> Iterator[None]:
 
 
 def with_example(
-    report: ProofReport, claims: UnitClaims, wrong: list[AnyClaim], called: str, path: Path | None
+    report: ProofReport, claims: UnitClaims, wrong: list[Decidable], called: str, path: Path | None
 ) -> ProofReport:
     """The report with a case, or a run of cycles, that shows a claim to be wrong."""
-    control = {claim.name for claim in claims.control}
-    notes = [_run_of_cycles(claims)] if any(claim.name in control for claim in wrong) else []
+    alone = any(isinstance(claim, Parameter) for claim in wrong)
+    control = set[str]() if alone else {claim.name for claim in claims.control}
+    notes = [NO_STEPS] if alone else []
+    if any(claim.name in control for claim in wrong):
+        notes.append(_run_of_cycles(claims))
     datapath = [claim for claim in wrong if claim.name not in control and not claim.name.startswith("file:")]
     if not datapath:
         return report.changed(notes=tuple(notes))
-    found = _found(claims, datapath)
+    found = _found(claims, [claim for claim in datapath if isinstance(claim, AnyClaim)])
+    if found is None and claims.played in wrong:
+        found = claims.played.wrong
     if found is None:
-        notes.append("no dot product of one group was found whose result shows what is refuted")
+        notes.append("no dot product was found whose result shows what is refuted")
         return report.changed(notes=tuple(notes))
     if isinstance(claims.unit, Unit):
         return report.changed(notes=tuple(notes), example=_drawn(claims.unit, found, called, path))

@@ -23,24 +23,24 @@ class SameProducts(Claim):
 
     def decide(self, seconds: float) -> Decided:
         """What the solver says."""
-        begun = time.monotonic()
+        begun = time.thread_time()
         for claim, conditions in parts_of(self.claim):
             if not _shown(claim, (*self.assumptions, *conditions), begun + seconds):
                 break
         else:
-            return Decided("proved", time.monotonic() - begun)
-        left = begun + seconds - time.monotonic()
+            return Decided("proved", time.thread_time() - begun)
+        left = begun + seconds - time.thread_time()
         return super().decide(left) if left > 0 else Decided("undecided", seconds)
 
 
 def _shown(claim: Term, conditions: Sequence[Term], end: float) -> bool:
-    """Whether a claim holds of any products, or else of any but those by a constant. end: by the monotonic clock."""
-    if (left := end - time.monotonic()) <= 0:
+    """Whether a claim holds of any products, or else of any but those by a constant. end: by this thread's time."""
+    if (left := end - time.thread_time()) <= 0:
         return False
     if _holds_of_any_products(claim, conditions, left / 2, constants=True):
         return True
     return any(map(_by_a_constant, nodes_of([*conditions, claim]))) and _holds_of_any_products(
-        claim, conditions, end - time.monotonic(), constants=False
+        claim, conditions, end - time.thread_time(), constants=False
     )
 
 
@@ -50,14 +50,14 @@ def _by_a_constant(term: Term) -> bool:
 
 def _holds_of_any_products(claim: Term, conditions: Sequence[Term], seconds: float, *, constants: bool) -> bool:
     """Whether a claim is shown to hold, whatever numbers products are. constants: those by a constant too."""
-    end = time.monotonic() + seconds
+    end = time.thread_time() + seconds
     made: dict[int, Term] = {}
     products: list[tuple[Sequence[Term], Term]] = []
     assumed = list[Term]()
 
     def same_as(factors: Sequence[Term], other: Sequence[Term]) -> bool:
         alike = [same(*pair) for pair in zip(factors, other, strict=True)]
-        return ask(both(*alike), assumed, max(0.001, end - time.monotonic())).word == "proved"
+        return ask(both(*alike), assumed, max(0.001, end - time.thread_time())).word == "proved"
 
     for term in (*conditions, claim):
         for node in children_first(term):
@@ -76,4 +76,4 @@ def _holds_of_any_products(claim: Term, conditions: Sequence[Term], seconds: flo
                 products.append((factors, found))
             made[node.id()] = found
         assumed.append(made[term.id()])
-    return ask(assumed.pop(), assumed, max(0.001, end - time.monotonic())).word == "proved"
+    return ask(assumed.pop(), assumed, max(0.001, end - time.thread_time())).word == "proved"

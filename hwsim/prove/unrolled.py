@@ -35,6 +35,7 @@ from hwsim.prove.reach import constants_of
 from hwsim.report.proof import ClaimRow
 from hwsim.words import counted
 
+BRIEFLY = 10.0  # seconds of the processor for what is nice to know
 MOST_CYCLES = 256  # that a design is followed for
 UNNAMED = "dut.input"  # what begins the names of bits that a design leaves undefined
 FIXED = {"first": 1, "last": 1, "context": 0}
@@ -110,10 +111,10 @@ class _Unrolled:
 
     def followed(self) -> BeatResult:
         """The result of a beat in any traffic where nothing else is left in it; else of one alone."""
-        begun = time.monotonic()
+        begun = time.thread_time()
         entered, left = self._alone()
         found = left - entered
-        spent = time.monotonic() - begun
+        spent = time.thread_time() - begun
         result = self._result(self.run[left])
         if not self._clocked:
             return BeatResult(self.beat, result, 0, False, (), self.circuit, (self.run[left],))
@@ -124,17 +125,18 @@ class _Unrolled:
         promises = self.protocol.taking is not None or self.protocol.giving is not None
         run = tuple(self.run[entered : left + 1])
         alone = BeatResult(self.beat, result, found, True, (row,) if promises else (), self.circuit, run)
-        begun = time.monotonic()
-        among = self._among(found)
-        spent = time.monotonic() - begun
+        begun = time.thread_time()
+        among = self._among(found, BRIEFLY)
+        spent = time.thread_time() - begun
         if among is not None:
             words = "the result depends on nothing but the beat"
             row = ClaimRow(
-                name="other beats", words=words, over="any state, any beats before and behind", solver="terms",
+                name="other beats", words=words, over="any state, any beats before and behind",
+                solver="terms, or bitwuzla",
                 seconds=spent, word="proved",
             )  # fmt: skip
             return BeatResult(self.beat, among[0], found, False, (*alone.rows, row), self.circuit, among[1])
-        return self._late(alone, spent) or alone
+        return self._late(alone, spent) or replace(alone, hint=self._after_another(entered, alone))
 
     # Alone.
 
@@ -197,19 +199,53 @@ class _Unrolled:
 
     # Among others.
 
-    def _among(self, latency: int) -> tuple[Term, tuple[Cycle, ...]] | None:
-        """The result of a beat from any state and among any others, and the cycles; None where it depends on these."""
+    def _among(self, latency: int, seconds: float = 0.0) -> tuple[Term, tuple[Cycle, ...]] | None:
+        """The result of a beat from any state and among any others, and the cycles; None where it depends on these.
+
+        seconds: in which the solver may show that what else is in the result makes no difference to it.
+        """
         taken = {"o__ready": value(1, 1)} | self._running
         run = cycles(self.machine, latency + 1, lambda at: taken if at else self._entering)
         result = self._result(run[latency])
-        if any(self._is_other(term) for term in constants_of([result])):
-            return None
+        if others := [term for term in constants_of([result]) if self._is_other(term)]:
+            again = substituted(result, {term: constant(f"{term.symbol()}'", width(term)) for term in others})
+            if not seconds or ask(same(result, again), (), seconds).word != "proved":
+                return None
+            result = simplified(substituted(result, {term: value(0, width(term)) for term in others}))
         if self.protocol.giving is not None:
             accepted = is_one(run[0].of(self.circuit.outputs["i__ready"]))
             valid = is_one(run[latency].of(self.circuit.outputs["o__valid"]))
             if ask(implies(accepted, valid), (), self.seconds).word != "proved":
                 return None
         return result, tuple(run)
+
+    def _after_another(self, entered: int, alone: BeatResult) -> str:
+        """Two beats, right after a reset, where the first changes the second's result, in words; empty for none found.
+
+        entered: the cycle in which the beat alone is taken.
+        """
+        mine = [term for terms in self.beat.values() for term in terms]
+        others = {term: constant(f"before.{term.symbol()}", width(term)) for term in mine}
+        first = self._entering | {"i__payload": substituted(self.payload, others)}
+        idle = {"i__valid": value(0, 1), "o__ready": value(1, 1)} | self._running
+        run = cycles(
+            self.machine,
+            alone.cycles + 2,
+            lambda at: first if at == 0 else self._entering if at == 1 else idle,
+            lambda at: self.run[entered].registers if at == 0 else {},
+        )
+        if ask(is_one(run[1].of(self.circuit.outputs["i__ready"])), (), BRIEFLY).word != "proved":
+            return ""
+        both_ways = same(self._result(run[-1]), alone.result)
+        found = ask(both_ways, (), BRIEFLY, [*mine, *others.values()]).model
+        if found is None:
+            return ""
+        said = [", ".join(f"{name} {number:#x}" for name, number in found.items() if name.startswith(prefix) and number)
+                for prefix in ("before.", "beat.")]  # fmt: skip
+        return (
+            f"in the netlist a beat changes the result of the one that follows it: {said[0] or 'all is zero'}; then "
+            f"{said[1] or 'all is zero'} (not played in a simulator)"
+        )
 
     def _is_other(self, term: Term) -> bool:
         return not term.symbol().startswith(("beat.", UNNAMED))
@@ -222,7 +258,7 @@ class _Unrolled:
             return None
         words = f"{counted(alone.cycles, 'cycle')} after a beat the result is that beat's, and no other's"
         row = ClaimRow(
-            name="latency", words=words, over="any beats behind", solver="bitwuzla", seconds=spent, word="refuted"
+            name="latency", words=words, over="any beats behind", solver="bitwuzla", seconds=spent, word="not proved"
         )
         hint = f"its latency seems to be {counted(fits, 'cycle')}, not {alone.cycles}: see protocol.cycles"
         return replace(alone, rows=(*alone.rows, row), hint=hint)

@@ -24,7 +24,7 @@ from hwsim.prove.logic import Term, both, implies, is_one, negated, same, true, 
 from hwsim.prove.relations import WindowsCircuits, each, exactly, holds
 from hwsim.prove.symbolic import Integer
 from hwsim.rtl.generalranges import GeneralRanges
-from hwsim.spec import Unit
+from hwsim.spec import Unit, WindowSum
 
 
 class WindowTermClaims(FactorClaims[GeneralRanges]):
@@ -35,7 +35,8 @@ class WindowTermClaims(FactorClaims[GeneralRanges]):
     def __init__(self, unit: Unit, cuts: Sequence[str] = (), steps: Mapping[str, Circuit] | None = None):
         self.parts = WindowsCircuits.joined(datapath_circuits(unit, cuts) if steps is None else steps)
         super().__init__(unit, GeneralRanges(unit), self.parts, cuts)
-        self.rule = self.n.rule
+        assert isinstance(unit.sum, WindowSum)
+        self.rule = unit.sum
 
     # Products.
 

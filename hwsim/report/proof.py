@@ -18,15 +18,17 @@ from hwsim.report.frozen import Count, Record
 from hwsim.report.html import page_style, policy, read
 from hwsim.report.page import page_environment
 from hwsim.report.record import Seconds
+from hwsim.words import counted
 
 SCHEMA = "hwsim-proof/1"
 
-Outcome = Literal["proved", "refuted", "undecided", "not run"]
+Outcome = Literal["proved", "compared", "refuted", "undecided", "not proved", "not run"]
 
 
 class ClaimRow(Record):
     """What became of one claim.
 
+    word: `compared` says that some cases are equal, which is no proof; `not proved`, that nothing is shown.
     second: what the second solver says, None where it was not asked. refuting: values of constants that refute it.
     """
 
@@ -46,8 +48,8 @@ class ClaimRow(Record):
 
     @property
     def holds(self) -> bool:
-        """Whether it is proved, and nobody refutes it."""
-        return self.word == "proved" and not self.disputed
+        """Whether it is proved, and nobody refutes it, or compared only, and so said to be."""
+        return self.word in ("proved", "compared") and not self.disputed
 
     @property
     def shown(self) -> str:
@@ -80,7 +82,15 @@ class ProofReport(Record):
     @property
     def proved(self) -> bool:
         """Whether there are claims, and every one holds."""
-        return bool(self.rows) and all(row.holds for row in self.rows)
+        return any(row.word == "proved" for row in self.rows) and all(row.holds for row in self.rows)
+
+    @property
+    def counts(self) -> str:
+        """How many claims are proved, of how many, and how many were compared only."""
+        compared = [row for row in self.rows if row.word == "compared"]
+        proved = len(self.rows) - len(self.open) - len(compared)
+        more = f", {len(compared)} compared" if compared else ""
+        return f"{proved} of {counted(len(self.rows) - len(compared), 'claim')} proved{more}"
 
     @property
     def open(self) -> tuple[ClaimRow, ...]:
@@ -91,7 +101,13 @@ class ProofReport(Record):
     def verdict(self) -> str:
         """What came of it, in some words."""
         if self.proved:
-            return self.conclusion
+            compared = (
+                f"; {row.name}: {row.over}: compared, not proved" for row in self.rows if row.word == "compared"
+            )
+            return self.conclusion + "".join(compared)
+        left = [row.name for row in self.open if row.word == "not proved"]
+        if len(left) == len(self.open) and left:
+            return f"{self.conclusion}; not proved: {'; '.join(left)}"
         words = [row.word if not row.disputed else "disputed" for row in self.open]
         return ", ".join(f"{words.count(word)} {word}" for word in dict.fromkeys(words)) or "nothing was claimed"
 

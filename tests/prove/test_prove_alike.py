@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hwsim.cases.drawing import Stream
-from hwsim.prove import alike, logic, merging, sameproducts
+from hwsim.prove import alike, merging, sameproducts
 from hwsim.prove.alike import Alike
 from hwsim.prove.claims import Claim
 from hwsim.prove.evaluated import Evaluated
@@ -63,7 +63,7 @@ def test_terms_of_one_circuit_are_asked_for_a_short_time_alone(monkeypatch: pyte
         asked.append(seconds)
         return Decided("undecided", seconds)
 
-    monkeypatch.setattr(merging, "ask_briefly", ask)
+    monkeypatch.setattr(merging, "ask", ask)
     plain, other = op(Kind.BV_MUL, op(Kind.BV_ADD, A, B), C), product_of_sum(2)
     samples = {"alike.a": [1, 2], "alike.b": [4, 8], "alike.c": [3, 5]}
     for sides, wanted in (({}, {merging.NEAR, merging.FAR}), ({plain.id(): 1, other.id(): 1}, {merging.NEAR})):
@@ -136,37 +136,6 @@ def test_nothing_is_asked_twice_where_no_product_is_by_a_constant(
 def of_any(claim: Term, *, constants: bool) -> bool:
     """Whether a claim holds of any products."""
     return _holds_of_any_products(claim, (), 60.0, constants=constants)
-
-
-@pytest.mark.parametrize(
-    ("share", "wanted"),
-    [
-        (1.0, [0.1]),  # a processor of its own: it has had its time
-        (0.25, [0.1, 0.4]),
-        (0.01, [0.1, 0.8, 6.4]),  # at most eight times as long, until it has had enough
-    ],
-)
-def test_a_short_question_has_its_seconds_of_a_processor(
-    share: float, wanted: list[float], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    asked, used = list[float](), [0.0]
-
-    def ask(claim: Term, assumptions: object, seconds: float, show: object = ()) -> Decided:
-        asked.append(seconds)
-        used[0] += seconds * share if len(asked) < 3 else 1.0
-        return Decided("undecided", seconds)
-
-    monkeypatch.setattr(logic, "ask", ask)
-    monkeypatch.setattr(logic.time, "thread_time", lambda: used[0])
-    assert logic.ask_briefly(same(A, B), (), 0.1).word == "undecided"
-    assert asked == pytest.approx(wanted)
-
-
-def test_what_is_decided_is_not_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    answers = iter([Decided("undecided", 0.1), Decided("refuted", 0.0, {"a": 1})])
-    monkeypatch.setattr(logic, "ask", lambda *_: next(answers))
-    monkeypatch.setattr(logic.time, "thread_time", lambda: 0.0)
-    assert logic.ask_briefly(same(A, B), (), 0.1).model == {"a": 1}
 
 
 def test_some_samples_repeat_a_few_bits() -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
+from itertools import count
 from random import Random
 from typing import Any
 
@@ -11,7 +13,7 @@ import pytest
 from hwsim.prove.claims import CasesClaim, by_value
 from hwsim.prove.explore import paths
 from hwsim.prove.linear import Form, Forms, Variable, form
-from hwsim.prove.logic import Kind, Term, both, constant, op, substituted, value, width
+from hwsim.prove.logic import Kind, Term, ask, both, constant, negated, op, same, substituted, value, width
 from hwsim.prove.relations import holds
 from hwsim.prove.symbolic import Integer, as_integer
 
@@ -122,3 +124,18 @@ def test_cases_are_every_value_and_a_claim_without_a_case_is_not_proved() -> Non
     assert [word(holds(one * other != number)) for number in (49, 30, 0, 11)] == ["refuted"] * 3 + ["proved"]
     assert word(holds(one * other != 30), holds(one < 5)) == "proved"  # 5 and 6 alone
     assert word(holds(one * other <= 49), holds(one > 7)) == "refuted"
+
+
+def hard() -> Term:
+    """That a number of 40 bits, the product of two primes, is no other product: some hundredths of a second."""
+    x, y = (op(Kind.BV_ZERO_EXTEND, constant(name, 20), indices=[20]) for name in "xy")
+    is_product = same(op(Kind.BV_MUL, x, y), value(1048573 * 1048571, 40))
+    return negated(both(is_product, op(Kind.BV_ULT, x, y), negated(same(x, value(1048571, 40)))))
+
+
+@pytest.mark.parametrize(("step", "word"), [(0.0, "proved"), (1.0, "undecided")])
+def test_a_question_has_seconds_of_the_processor(step: float, word: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However long it takes by the clock: here this thread has used none, and then a second at each look."""
+    used = count(0.0, step)
+    monkeypatch.setattr(time, "thread_time", lambda: next(used))
+    assert ask(hard(), seconds=1e-6 if not step else 3.0).word == word
