@@ -223,7 +223,7 @@ class _UnitDrawer:
             rule |= some(0.25, zero_terms="count") | some(0.2, max_exp_floor=stream.randint(-30, 20))
             rule |= some(0.25, zero="ieee")
             if method == "aligned" and stream.random() < 0.2:
-                rule["cut"] = {"bits": stream.randint(1, stream.choice((3, 3, 12)))} | some(
+                rule["cut"] = {"bits": stream.randint(1, stream.choice((3, 3, 12, 80)))} | some(
                     0.7, lost=stream.choice(LOST)
                 )
             if method == "even-odd":
