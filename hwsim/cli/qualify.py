@@ -40,7 +40,8 @@ def qualify(
         Path | None, typer.Option(metavar="DIR", help="Of --dut: a vector set; smoke vectors unless given.")
     ] = None,
     least: Annotated[
-        float | None, typer.Option(min=0, max=100, help="Of --dut: exit status 1 where fewer percent are killed.")
+        float | None,
+        typer.Option(min=0, max=100, help="Of --dut: exit status 1 unless so many percent are killed."),
     ] = None,
     mutants: Annotated[
         str | None, typer.Option(metavar="N|all", help="How many, drawn at random: 1,000 unless given; of --dut 100.")
@@ -63,8 +64,9 @@ def qualify(
     A mutant inverts one bit of one port of one cell, holds it at 0 or 1, or inverts it where another bit is 0 or 1.
     smoke, standard: vectors that kill it (`hwsim vectors`). proof: no vector does, but a claim of `hwsim prove` fails
     with it. equivalent: no result depends on it, by proof. open: none of these. `hwsim docs qualify` says how.
-    Mutants of your own design are of what Yosys makes of it, and are killed by vectors or survive.
-    Exit status 1: a mutant is open, or fewer are killed than --least asks for.
+    Mutants of your own design are of what Yosys makes of it, without what its constants switch off. They are killed by
+    vectors; shown to change nothing, and not counted; not killed, and shown to change a result; or none of these.
+    Exit status 1: a mutant is open, or --least is not shown: of drawn mutants by the lower end of the interval.
     """
     if (unit is None) == (dut is None):
         raise InputError("name a unit, or a design of your own with --dut")

@@ -16,7 +16,7 @@ from hwsim.errors import InputError
 from hwsim.outputs import written
 
 if TYPE_CHECKING:
-    from hwsim.qualify.dut import DutQualification
+    from hwsim.qualify.dut import DutQualification, Fate
 
 SHOWN = 40  # survivors that are named
 
@@ -24,7 +24,7 @@ SHOWN = 40  # survivors that are named
 def qualify_dut(
     dut: Path, vectors: Path | None, count: int | None, seed: int, least: float | None, report: Path | None
 ) -> None:
-    """Tell what vectors notice of a user's design. Exits with status 1 where they notice less than `least` percent."""
+    """Tell what vectors notice of a user's design. Exits with status 1 unless that is shown to be `least` percent."""
     from hwsim.cosim.dut.dutfile import load_dut
     from hwsim.cosim.dutdesign import dut_design
     from hwsim.qualify.dut import DutQualifier
@@ -45,27 +45,49 @@ def qualify_dut(
     if report is not None:
         with written(report) as file:
             file.write(json.dumps(_as_data(found), indent=1).encode() + b"\n")
-    if least is not None and 100 * found.killed.share < least:
-        say(f"fewer than {least:g} % are killed", "red")
+    enough = least is None or (100 * found.killed.low >= least and bool(len(found.rows) - found.count("equivalent")))
+    say(_conclusion(found, least), None if enough else "red")
+    if not enough:
         raise typer.Exit(1)
 
 
 def _tell(found: DutQualification) -> None:
     for row in found.survivors[:SHOWN]:
-        say(f"survives  {row.mutant.place}  {row.mutant.name}")
+        shown = f"; shown by {row.how}" if row.how else ""
+        say(f"{row.fate:9} {row.mutant.place}  {row.mutant.name}{shown}")
     if len(found.survivors) > SHOWN:
-        say(f"survives  and {len(found.survivors) - SHOWN:,} more, which --json names")
-    killed, unseen = sum(row.killed for row in found.rows), sum(row.unseen for row in found.rows)
+        say(f"{'':9} and {len(found.survivors) - SHOWN:,} more, which --json names")
+    drawn = f"{len(found.rows):,} of {found.of:,} mutants, drawn with seed {found.seed}"
+    asked = f"all {found.of:,} mutants" if len(found.rows) == found.of else drawn
+    say(f"{found.design}: {found.cases:,} cases, {found.vectors}; {asked}")
+    say(", ".join(f"{found.count(fate):,} {words}" for fate, words in FATES if found.count(fate)))
+
+
+FATES: tuple[tuple[Fate, str], ...] = (
+    ("killed", "killed by the vectors"),
+    ("equivalent", "shown to change nothing"),
+    ("survives", "not killed, and shown to change a result"),
+    ("undecided", "not killed, and not known to change anything"),
+)
+
+
+def _conclusion(found: DutQualification, least: float | None) -> str:
+    """The last line: what share is killed, and whether it is enough."""
+    total = len(found.rows) - found.count("equivalent")
+    if not total:
+        return "no mutant is left that may change anything: nothing is shown of the vectors"
     share, low, high = (100 * one for one in found.killed)
-    within = f", {low:.1f} to {high:.1f} % with 95 % confidence" if low < high else ""
-    beside = f"; {unseen:,} more change nothing that an output depends on" if unseen else ""
-    say(f"{found.design}: {found.cases:,} cases, {found.vectors}")
-    say(f"{killed:,} of {len(found.rows) - unseen:,} mutants killed, {share:.1f} %{within}{beside}")
-    say(f"drawn from {found.of:,} with seed {found.seed}; a survivor may change nothing that matters")
+    within = f"; of all mutants {low:.1f} to {high:.1f} %, with 95 % confidence" if low < high else ""
+    said = f"{share:.1f} % of {total:,} that may change something are killed{within}"
+    if least is None or low >= least:
+        return said if least is None else f"at least {least:g} %: {said}"
+    return f"{'fewer than' if high < least else 'not shown: at least'} {least:g} %: {said}"
 
 
 def _as_data(found: DutQualification) -> dict[str, object]:
-    rows = [asdict(row) | {"name": row.mutant.name, "place": row.mutant.place} for row in found.rows]
+    rows = [
+        asdict(row) | {"killed": row.killed, "name": row.mutant.name, "place": row.mutant.place} for row in found.rows
+    ]
     return {
         "design": found.design, "vectors": found.vectors, "cases": found.cases, "seed": found.seed, "of": found.of,
         "killed": found.killed._asdict(), "mutants": rows,

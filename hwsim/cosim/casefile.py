@@ -67,10 +67,13 @@ def load_case(path: Path, design: DotDesign) -> Case:
             if code >> fmt.container_bits:
                 raise wrong(key, f"must be codes of {fmt.name} ({fmt.container_bits} bits), not {code:#x}")
     addend = unit.operands.addend
-    no_port = dut is not None and not dut.file.has("c")
+    no_port = dut is not None and not dut.file.known("c")
     if file.c and (addend is None or no_port or file.c >> addend.container_bits):
         raise wrong("c", f"must be a code of the design's addend, not {file.c:#x}")
-    case = fill(unit, design.products, Case(file.id, file.a, file.b, file.c, file.scale_a, file.scale_b))
+    given = Case(file.id, file.a, file.b, file.c, file.scale_a, file.scale_b)
+    if other := design.held.differs(given):
+        raise SpecError(f"{path}: {design.name} does not take {other}")
+    case = design.held.put(fill(unit, design.products, given))
     if dut and len(case.a) > dut.products and not dut.chains:
         raise wrong("a", f"must be one beat ({dut.products} products), not {len(file.a)}")
     return case

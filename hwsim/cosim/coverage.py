@@ -11,6 +11,7 @@ from hwsim.cases.bins.covering import Covered, covered
 from hwsim.cases.bins.plan import labels, plan, planned
 from hwsim.cases.case import Case
 from hwsim.cosim.design import Compared, DotDesign, Played, Tick
+from hwsim.cosim.heldoperands import HeldOperands
 from hwsim.cosim.interface import port_counts
 from hwsim.cosim.modaldesign import ModalDesign
 from hwsim.cosim.suites import takes
@@ -24,13 +25,17 @@ MOST_BEATS = 3000  # of the other suites together: explaining one takes a few te
 
 @dataclass(frozen=True)
 class UnitCoverage:
-    """A unit's bins after a run. sampled: cases that were explained, of `compared` different ones."""
+    """A unit's bins after a run. sampled: cases that were explained, of `compared` different ones.
+
+    held: operands that were the same in all of them, in words.
+    """
 
     unit: str
     groups: tuple[CoverageGroup, ...]
     sampled: int
     compared: int
     contradicted: tuple[str, ...] = ()
+    held: str = ""
 
     @property
     def notes(self) -> list[str]:
@@ -41,6 +46,8 @@ class UnitCoverage:
             "suites dot directed and handshake and reset, and of each other suite some, evenly chosen"
         )
         lines = [f"coverage of {self.unit}: {whole if self.sampled == self.compared else some}"]
+        if self.held:
+            lines.append(f"{self.unit}: bins that {self.held} does not reach are not among the reachable ones")
         return lines + [f"{self.unit}: {name} was hit, and is said to be unreachable" for name in self.contradicted]
 
 
@@ -76,7 +83,7 @@ def unit_coverage(
     Raises NotImplementedYet for a unit without a coverage plan.
     """
     unit = design.drawn_for
-    first, others = _different(played)
+    first, others = _different(played, design.held)
     known = covered(unit, seed)
     tick()
     counter = functional.Counter(plan(unit))
@@ -98,6 +105,7 @@ def unit_coverage(
         counter.cases,
         len(first) + sum(map(len, others)),
         tuple(one.name for one in bins if not one.reachable and one.name in hits),
+        str(design.held),
     )
 
 
@@ -107,14 +115,21 @@ def reached(design: DotDesign, known: Covered) -> set[str]:
     Of its ports those that have no proof, where a suite of its own hits them all.
     """
     names = {one.name for one in design.interface if one.reachable} if design.cycles else set[str]()
-    if all(takes(design, case) for case in known.cases):
+    made = design.held.drawn(known.cases, solved=True)
+    if design.held:
+        counter = functional.Counter(plan(design.drawn_for))
+        for case in made:
+            if takes(design, case):
+                counter.sample(design.held.as_drawn(case))
+        names |= {name for name, count in counter.counts.items() if count}
+    elif all(takes(design, case) for case in made):
         names |= {name for name, count in known.counter.counts.items() if count}
     return names
 
 
-def _different(played: Iterable[Compared]) -> tuple[dict[Case, None], list[list[Case]]]:
-    """The cases of suites that are sampled whole, and those of each other suite, in order; each case once."""
-    suites = list(played)
+def _different(played: Iterable[Compared], held: HeldOperands) -> tuple[dict[Case, None], list[list[Case]]]:
+    """The cases of suites that are sampled whole, and those of each other suite, in order: as drawn, each case once."""
+    suites = [(name, [held.as_drawn(case) for case in cases] if held else cases) for name, cases in played]
     first = {case: None for name, cases in suites if name.startswith(WHOLE) for case in cases}
     seen, others = set(first), list[list[Case]]()
     for name, cases in suites:

@@ -21,6 +21,7 @@ from hwsim.cases.bins.declare import CoverageBin
 from hwsim.cases.case import Case
 from hwsim.cases.drawing import Stream
 from hwsim.cosim.build import HdlSources
+from hwsim.cosim.heldoperands import NONE_HELD, HeldOperands
 from hwsim.cosim.ports import PortMap
 from hwsim.cosim.suitekinds import SuiteKind
 from hwsim.cosim.traffic import FULL, Traffic
@@ -178,7 +179,8 @@ class DotDesign(Design):
     ports: of what stands in the bench. products: those of one beat. latency: stages in which its beats are counted.
     drawn_for: the unit that stimuli are drawn for, like `unit` with only what the design takes.
     interface: the bins of its ports. chains: whether a dot product may have more than one beat. addend: whether it
-    takes one other than +0. reset: whether it has one. cycles: whether it promises what it does in every cycle.
+    takes one other than +0. held: operands that are the same numbers
+    in every case. reset: whether it has one. cycles: whether it promises what it does in every cycle.
     """
 
     unit: Unit
@@ -191,6 +193,7 @@ class DotDesign(Design):
     interface: tuple[CoverageBin, ...]
     chains: bool = True
     addend: bool = True
+    held: HeldOperands = NONE_HELD
     reset: bool = True
     cycles: ClassVar[bool] = False
 

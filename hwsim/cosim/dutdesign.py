@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from datetime import date
 
@@ -13,8 +14,9 @@ from hwsim.cases.bins import interface as bins
 from hwsim.cases.bins.declare import CoverageBin
 from hwsim.cases.case import Case
 from hwsim.cases.drawing import Stream
+from hwsim.codewords import code_array
 from hwsim.cosim.adapters.adapter import ADAPTER, adapter
-from hwsim.cosim.adapters.wiring import Wiring, wiring
+from hwsim.cosim.adapters.wiring import Wiring, operands_of, wiring
 from hwsim.cosim.assertions import checks
 from hwsim.cosim.bench import TOP, bench, public
 from hwsim.cosim.beside import beside
@@ -22,6 +24,7 @@ from hwsim.cosim.build import HdlSources
 from hwsim.cosim.design import STUCK_AFTER, DotDesign, Play, Suite, Tick
 from hwsim.cosim.dut.dutfile import Dut
 from hwsim.cosim.dut.protocols import TaggedProtocol
+from hwsim.cosim.heldoperands import HeldOperand, HeldOperands, held_operand
 from hwsim.cosim.ports import PortMap, StreamPort
 from hwsim.cosim.sources.elaborate import MOST_NAMES, Module, read_module
 from hwsim.cosim.suitekinds import SuiteKind
@@ -88,6 +91,8 @@ class DutDesign(DotDesign):
         """What this design is not asked, and why."""
         unchecked = self.assertions and driver == "icarus"
         left_out = [f"not compared: {one}" for one in self.unpromised.left_out()]
+        if self.held:
+            left_out.append(f"in every case {self.held}: nothing is said of other operands")
         return [*left_out, *(["assertions: not checked on icarus, which has none"] if unchecked else [])]
 
     def play(self, suite: Suite, stream: Stream, tick: Tick) -> Play:
@@ -188,6 +193,7 @@ def dut_design(dut: Dut, assertions: bool = False, called: str = "") -> DutDesig
     Raises SpecError where its ports do not fit its file, and ValueError for sources that cannot be elaborated.
     """
     file = dut.file
+    drawn, held = drawn_for(dut)
     module = read_module(dut.sources, file.top, file.parameters)
     wired = wiring(dut, module)
     ports = PortMap(
@@ -210,10 +216,11 @@ def dut_design(dut: Dut, assertions: bool = False, called: str = "") -> DutDesig
         ports=ports,
         products=dut.products,
         latency=1,  # nobody knows its stages: of one, every count that needs none is right
-        drawn_for=drawn_for(dut),
+        drawn_for=drawn,
         interface=tuple(CoverageBin("G12", name, how="trace") for name in shown_bins(dut)),
         chains=dut.chains,
         addend=file.has("c"),
+        held=held,
         reset=file.reset is not None,
         dut=dut,
         module=module,
@@ -241,21 +248,47 @@ def _some(names: Sequence[str]) -> str:
     return ", ".join(names[:MOST_NAMES]) + (", ..." if len(names) > MOST_NAMES else "")
 
 
-def drawn_for(dut: Dut) -> Unit:
-    """The claimed unit, with dot products no longer than the design takes.
+def held_operands(dut: Dut) -> HeldOperands:
+    """The operands that are always the same. Raises SpecError for numbers that their formats do not have."""
+    known, held = operands_of(dut), dict[str, HeldOperand]()
+    for name, numbers in dut.file.constant_operands.items():
+        count, fmt = known[name]
+        if len(numbers) not in (1, count):
+            raise dut.wrong(
+                f"ports.{name}", f"must be one number, or {count}, one for each element, not {len(numbers)}"
+            )
+        made = held_operand(name, fmt, numbers)
+        if made is None:
+            shown = ", ".join(f"{number:g}" for number in numbers)
+            raise dut.wrong(f"ports.{name}", f"must be a number that {fmt.name} has, not {shown}")
+        held[name] = made
+    return HeldOperands(held, {name: fmt for name, (_, fmt) in known.items()})
+
+
+def drawn_for(dut: Dut) -> tuple[Unit, HeldOperands]:
+    """The claimed unit, with dot products no longer than the design takes, and the operands that are always the same.
 
     What it returns for these is what the claimed unit returns; where a specification of them breaks a rule, the
-    claimed unit itself, whose cases are then filtered.
+    claimed unit itself, whose cases are then filtered. Formats stand in for those of operands that are the same.
     """
+    held = held_operands(dut)
     data = dut.unit.model_dump(mode="json", exclude_unset=True)
     if not dut.chains:
         data["instruction"] = {**data["instruction"], "chain": "none", "k": dut.products}
-    if not dut.file.has("c"):
+    if not dut.file.has("c") and not any(dut.file.constant_operands.get("c", ())):
         data["operands"]["addend"] = "none"
-    try:
-        return Unit.model_validate(data)
-    except ValidationError:
-        return dut.unit
+    standing = deepcopy(data)
+    for name, one in held.by_name.items():
+        if one.stand_in is not None and name.startswith("scale_"):
+            standing["scale"][name.removeprefix("scale_")]["format"] = one.stand_in.keys
+        elif one.stand_in is not None:
+            standing["operands"]["addend" if name == "c" else name] = one.stand_in.keys
+    for keys, operands in ((standing, held), (data, held.without_stand_ins())):
+        try:
+            return Unit.model_validate(keys), operands
+        except ValidationError:
+            continue
+    return dut.unit, held.without_stand_ins()
 
 
 def shown_bins(dut: Dut) -> list[str]:
@@ -267,10 +300,11 @@ def shown_bins(dut: Dut) -> list[str]:
 
 
 def paired_codes(unit: Unit, cases: Sequence[Case]) -> tuple[int, ...]:
-    """What the kernels return for cases of the same length and the same scales, without an addend."""
+    """What the kernels return for cases of the same length and the same scales."""
     sides = ("a", "b") if unit.scale is None else ("a", "b", "scale_a", "scale_b")
     a, b, *scales = (np.array([getattr(case, side) for case in cases]) for side in sides)
-    return tuple(codes_of(unit.output, dot(unit, a, b, None, *scales)).ravel().tolist())
+    c = code_array([case.c for case in cases]) if any(case.c for case in cases) else None
+    return tuple(codes_of(unit.output, dot(unit, a, b, c, *scales)).ravel().tolist())
 
 
 def largest_number(fmt: FloatFormat) -> int:

@@ -113,7 +113,9 @@ def _words(design: DutDesign) -> Iterator[ResultWord]:
 
 def drawn_cases(design: DutDesign, seed: int) -> tuple[Case, ...]:
     """Random cases that a design takes."""
-    return tuple(case for _, case in Filter(design).take(random_cases(design.drawn_for, CASES, seed)))
+    return tuple(
+        case for _, case in Filter(design).take(design.held.drawn(random_cases(design.drawn_for, CASES, seed)))
+    )
 
 
 def _recording(design: DutDesign, seed: int) -> Play:

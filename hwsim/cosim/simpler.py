@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import Protocol
 
 from hwsim.cases.case import Case, block_lengths
+from hwsim.cosim.heldoperands import HeldOperands
 from hwsim.formats import ExponentFormat, FixedFormat, FloatFormat, Format
 from hwsim.formats.blocks import one_code
 from hwsim.spec import Unit
@@ -33,6 +34,10 @@ class CaseTaker(Protocol):
     @property
     def addend(self) -> bool:
         """Whether it takes an addend other than +0."""
+
+    @property
+    def held(self) -> HeldOperands:
+        """Operands that are the same in every case."""
 
 
 @lru_cache(maxsize=1 << 18)
@@ -101,12 +106,14 @@ class Simplifier:
     """Steps for the cases of what takes them."""
 
     def __init__(self, design: CaseTaker):
-        self.design, unit = design, design.unit
+        self.design, unit, held = design, design.unit, design.held
+        self.sides = "".join(side for side in "ab" if side not in held)
         self.formats: dict[str, Format] = {"a": unit.operands.a, "b": unit.operands.b}
         if unit.operands.addend is not None and design.addend:
             self.formats["c"] = unit.operands.addend
         if unit.scale is not None:
-            self.formats |= {"scale_a": unit.scale.a.format, "scale_b": unit.scale.b.format}
+            scales = {"scale_a": unit.scale.a.format, "scale_b": unit.scale.b.format}
+            self.formats |= {name: fmt for name, fmt in scales.items() if name not in held}
 
     def cost(self, case: Case) -> Cost:
         """What shrinking makes smaller: beats, lanes that are not zero, addend, scales, codes, and where lanes are."""
@@ -122,7 +129,7 @@ class Simplifier:
         return (case.c,) if name == "c" else getattr(case, name)
 
     def _lanes(self, case: Case) -> list[int]:
-        return [i for i, (a, b) in enumerate(zip(case.a, case.b, strict=True)) if a or b]
+        return [lane for lane in range(len(case.a)) if any(getattr(case, side)[lane] for side in self.sides)]
 
     def edited(self, case: Case, edits: Edits) -> Case:
         """The case with some codes changed."""
@@ -130,7 +137,7 @@ class Simplifier:
         for (name, index), code in edits.items():
             made[name][index] = code
         fields = {name: codes[0] if name == "c" else tuple(codes) for name, codes in made.items()}
-        return replace(case, **fields)  # type: ignore[arg-type]
+        return self.design.held.put(replace(case, **fields))  # type: ignore[arg-type]
 
     def edits(self, case: Case) -> Iterator[Edits]:
         """Single steps: parts to zero, scales to one, a code to a simpler one, everything nearer to one."""
@@ -149,7 +156,7 @@ class Simplifier:
         if case.c and "c" in self.formats:
             yield {("c", 0): 0}
         yield from self._shifted(case, lanes)
-        places = [(side, lane) for lane in lanes for side in "ab"]
+        places = [(side, lane) for lane in lanes for side in self.sides]
         places += [("c", 0)] if "c" in self.formats else []
         places += [(name, index) for name in self._scales() for index in range(len(getattr(case, name)))]
         for name, index in places:
@@ -215,7 +222,7 @@ class Simplifier:
                 for to, lane in enumerate(order):
                     if lane >= 0:
                         a[to], b[to] = case.a[lane], case.b[lane]
-                yield replace(case, a=tuple(a), b=tuple(b))
+                yield self.design.held.put(replace(case, a=tuple(a), b=tuple(b)))
         for lane in lanes:
             for to in sorted(set(range(lane)) - set(lanes)):
                 yield self.edited(
@@ -235,7 +242,7 @@ class Simplifier:
 
         made = replace(case, a=cut(case.a, products), b=cut(case.b, products))
         if self.design.unit.scale is None:
-            return made
+            return self.design.held.put(made)
         length_a, length_b = block_lengths(self.design.unit)
         return replace(
             made,

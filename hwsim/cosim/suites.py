@@ -66,12 +66,14 @@ class Filter:
         """The cases that the design takes, filled up to whole beats, and their places."""
         for index, case in enumerate(cases):
             filled = fill(self.design.unit, self.design.products, case)
-            if len(filled.a) > self.design.products and not self.design.chains:
+            if why := self.design.held.differs(case):
+                self.reasons[why] += 1
+            elif len(filled.a) > self.design.products and not self.design.chains:
                 self.reasons["more than one beat"] += 1
-            elif case.c and not self.design.addend:
+            elif case.c and not self.design.addend and "c" not in self.design.held:
                 self.reasons["an addend other than +0"] += 1
             else:
-                yield index, filled
+                yield index, self.design.held.put(filled)
 
 
 def takes(design: DotDesign, case: Case) -> bool:
@@ -218,7 +220,7 @@ class Planner:
         if not self.wants(kind):
             return
         try:
-            cases = make()
+            cases = self.design.held.drawn(make(), solved=kind == SuiteKind.DIRECTED)
         except NotImplementedYet as error:
             self.skip(kind, str(error))
             return
@@ -256,6 +258,7 @@ class Planner:
             self.skip(SuiteKind.GEMM, str(error))
             return
         problem = problem if self.design.addend else replace(problem, C=None)
+        problem = self.design.held.in_product(problem)
         product = gemm(unit, problem.A, problem.B, problem.C, problem.scale_a, problem.scale_b)
         codes = tuple(codes_of(unit.output, product).ravel().tolist())
         suite = Suite(f"{SuiteKind.GEMM.suite} {m} x {n} x {k}", tuple(gemm_cases(unit, problem)), codes)

@@ -14,6 +14,7 @@ from pydantic import ValidationError
 
 from hwsim.cases.batch import Batch, batches
 from hwsim.cases.case import Case
+from hwsim.cosim.heldoperands import NONE_HELD, HeldOperands
 from hwsim.cosim.shrink import Shrinker
 from hwsim.errors import InputError
 from hwsim.fuzz.clanguage import UnitInMachineCode
@@ -234,6 +235,7 @@ class _AnySide:
     unit: Unit
     products: int
     addend: bool = True
+    held: HeldOperands = NONE_HELD
 
 
 def simplest_case(drawn: DrawnUnit, found: SideMismatch) -> SideMismatch:

@@ -79,6 +79,8 @@ class _DutProof:
         self.followed: BeatResult = beat_result(design)
         self.rows: list[ClaimRow] = []
         self.notes: list[str] = []
+        if design.held:
+            self.notes.append(f"in every beat {design.held}: nothing is said of other operands")
         self.proved = self.zeros = 0  # products other than zero; those beside which any zeros stand
         self.plain_zeros = False  # whether any zeros are as +0 times +0
         self.refuted: RefutedChoice | None = None
@@ -111,7 +113,7 @@ class _DutProof:
             rows=tuple(self.rows),
             seconds=time.monotonic() - self.begun,
             memory=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
-            conclusion=self._conclusion,
+            conclusion=f"{self._conclusion}{f', where {self.design.held}' if self.design.held else ''}",
             trusted=(*TRUSTED[:-1], TRUSTED_STEPS) if self.by_steps else TRUSTED,
             example=None if self.shown is None else self.shown.mismatch,
             notes=tuple(self.notes),

@@ -87,7 +87,9 @@ class DesignAsRead:
                 blocks = range(max(1, products // length))
                 scales[name] = tuple(code(fmt, f"{name}.{at}", one_code(fmt)) for at in blocks)
         c = 0 if unit.operands.addend is None else code(unit.operands.addend, "c")
-        return Case("counterexample", side("a", unit.operands.a), side("b", unit.operands.b), c, **scales)
+        return self.design.held.put(
+            Case("counterexample", side("a", unit.operands.a), side("b", unit.operands.b), c, **scales)
+        )
 
 
 @dataclass(frozen=True)
@@ -129,7 +131,7 @@ def counterexample(
 
 def _kinds(design: DutDesign, read: DesignAsRead, case: Case) -> tuple[FaultKind, ...]:
     """The kinds of wrong results of the design, with the names that explain them."""
-    drawn = random_cases(design.drawn_for, NAMED, SEED)
+    drawn = design.held.drawn(random_cases(design.drawn_for, NAMED, SEED))
     cases = [case, *(one for _, one in Filter(design).take(drawn) if len(one.a) == design.products)]
     seen = [Observation(*one) for one in zip(cases, read.codes(cases).tolist(), strict=True)]
     return fault_kinds(diagnose(design.unit, seen))

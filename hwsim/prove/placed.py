@@ -81,6 +81,14 @@ class Placing:
 
     # Operands.
 
+    def _held(self, field: str, at: int) -> Term | None:
+        """The code of an operand that is always the same, in an element; None of others."""
+        held = self.design.held.by_name.get(field)
+        if held is None:
+            return None
+        fmt = self.formats[field]
+        return value(held.codes[at % len(held.codes)] >> fmt.padding, fmt.bits)
+
     def _any(self, name: str, field: str) -> Term:
         """A code of any value, without its padding: one of a name, whoever asks."""
         if name not in self.free:
@@ -89,6 +97,8 @@ class Placing:
 
     @property
     def _addend(self) -> Term:
+        if (held := self._held("c", 0)) is not None:
+            return held
         return self._any("c", "c") if self.design.addend else value(0, self.formats["c"].bits)
 
     def _scales(self, name: str, lanes: Lanes) -> list[Term]:
@@ -97,6 +107,9 @@ class Placing:
         length = block_lengths(self.unit)[name == "scale_b"]
         free = {lane // length for lane in lanes}
         one = one_code(fmt) >> fmt.padding
+        held = [self._held(name, at) for at in range(count)]
+        if held[0] is not None:
+            return [term for term in held if term is not None]
         return [self._any(f"{name}.{at}", name) if at in free else value(one, fmt.bits) for at in range(count)]
 
     def _terms(self, lanes: Lanes, zeros: bool) -> dict[str, list[Term]]:
@@ -105,7 +118,8 @@ class Placing:
         for side in ("a", "b"):
             bits = self.formats[side].bits
             found[side] = [
-                self._any(f"{side}.{lanes.index(lane)}", side) if lane in lanes
+                held if (held := self._held(side, lane)) is not None
+                else self._any(f"{side}.{lanes.index(lane)}", side) if lane in lanes
                 else self._any(f"zero.{side}.{lane}", side) if zeros else value(0, bits)
                 for lane in range(self.design.products)
             ]  # fmt: skip
@@ -121,6 +135,9 @@ class Placing:
     def _key(self, lanes: Lanes) -> object:
         """What two choices of lanes have in common of which the model returns the same."""
         if order_counts(self.unit):
+            return lanes
+        held = [self.design.held.by_name[name].codes for name in self.design.held.by_name]
+        if any(len(codes) > 1 for codes in held):  # the number of a lane counts
             return lanes
         lengths = block_lengths(self.unit) if self.unit.scale is not None else ()
         groups = {
@@ -165,13 +182,18 @@ class Placing:
         operands, code = self.unit.operands, code_of(self.formats[side], term)
         return paths(lambda: factor(operands.factor(side), operands.convert, operands.daz, operands.zeros, code))
 
+    def _zero(self, side: Literal["a", "b"], lane: int) -> Term:
+        """The code of a factor of a product of zero: any, unless it is always the same."""
+        held = self._held(side, lane)
+        return self._any(f"zero.{side}.{lane}", side) if held is None else held
+
     def _is_zero(self, lane: int) -> Term:
         """That a lane's product is zero, with any codes of which that is so."""
         zero, finite = [], []
         sides: tuple[Literal["a", "b"], ...] = ("a", "b")
         for side in sides:
             of_class: dict[Class, list[Term]] = {}
-            for path in self._decoded(side, self._any(f"zero.{side}.{lane}", side)):
+            for path in self._decoded(side, self._zero(side, lane)):
                 of_class.setdefault(path.result.cls, []).append(path.condition)
             zero.append(either(*of_class.get(Class.ZERO, [])))
             special = [condition for cls in (Class.NAN, Class.INFINITY) for condition in of_class.get(cls, [])]
@@ -207,8 +229,9 @@ class Placing:
         zeros: dict[Term, Term] = {}
         sides: tuple[Literal["a", "b"], ...] = ("a", "b")
         for side in sides:
-            term = self._any(f"zero.{side}.{lane}", side)
-            by[term] = value(0, width(term))
+            term = self._zero(side, lane)
+            if term.is_const():
+                by[term] = value(0, width(term))
             zeros[self.followed.beat[side][lane]] = self._contained(side, term)
         result = simplified(substituted(self.followed.result, zeros))
         return Replaced(by, [self._is_zero(lane)]).leaves(result, seconds)
@@ -217,7 +240,8 @@ class Placing:
 
     @cached_property
     def _drawn(self) -> list[Case]:
-        return random_cases(self.design.drawn_for, SAMPLES, SEED)
+        cases = self.design.held.drawn(random_cases(self.design.drawn_for, SAMPLES, SEED))
+        return [cases[at % len(cases)] for at in range(SAMPLES)]  # few are different where operands are constant
 
     def _samples(self, terms: Mapping[str, Sequence[Term]]) -> Evaluated:
         """All that the questions speak of, in some cases: each of drawn ones, and with some of its operands zero."""

@@ -21,7 +21,8 @@ def refuted_by_a_case(design: DutDesign, followed: BeatResult, count: int) -> Re
 
     count: products of a case that are not zero, at most.
     """
-    drawn = [case for _, case in Filter(design).take(random_cases(design.drawn_for, SAMPLES, SEED))]
+    every = design.held.drawn(random_cases(design.drawn_for, SAMPLES, SEED))
+    drawn = [case for _, case in Filter(design).take(every)]
     choices = list(_choices(design, count, drawn))
     cases = [DesignAsRead(design, followed, choice).case() for choice in choices]
     got = DesignAsRead(design, followed, RefutedChoice((), {})).codes(cases).tolist()

@@ -3,27 +3,33 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from hwsim import processes
 from hwsim.cases.case import Case
 from hwsim.cases.drawing import Stream
 from hwsim.cosim.adapters.adapter import adapter
+from hwsim.cosim.adapters.controls import joined
 from hwsim.cosim.design import Play, Played, Suite
 from hwsim.cosim.dutdesign import DutDesign
 from hwsim.cosim.play import play_simulated
 from hwsim.cosim.simulate import command
 from hwsim.cosim.sources.designsources import DesignSources
-from hwsim.cosim.sources.elaborate import Port
+from hwsim.cosim.sources.elaborate import Module, Port
+from hwsim.cosim.sources.portbits import PLAIN, PortBit
+from hwsim.cosim.sources.slang import overrides
 from hwsim.cosim.suites import Filter
 from hwsim.cosim.traffic import BUSY
 from hwsim.errors import InputError
 from hwsim.leftovers import scratch_folder
 from hwsim.prove.designs import yosys_sources
+from hwsim.qualify.absorbed import absorbed
 from hwsim.qualify.combinational import dut_groups, dut_machine
+from hwsim.qualify.dutequal import differences
 from hwsim.qualify.mutants import Mutant
 from hwsim.qualify.netlist import SELECT, VERILOG, Netlist, netlists, written
 from hwsim.qualify.played import WrongCircuit, played
@@ -31,15 +37,27 @@ from hwsim.vectors.make import made_batches
 from hwsim.vectors.plan import Wanted
 from hwsim.vectors.stored import Stored
 
+Fate = Literal["killed", "equivalent", "survives", "undecided"]
 WORKERS = 2
 HELD_CASES = 200  # of the vectors, those that are also played with gaps and back-pressure
 MUTATED = "hwsim_mutated"
+HELD = "hwsim_held"
+# The design with its inputs that are constant, or copies of others, as the adapter holds them, and without outputs that
+# nobody reads: what these leave without effect is gone before anything is changed.
+AROUND = """module {held} (
+{ports}
+);
+  {top} {parameters}dut ({connections});
+{unread}endmodule
+"""
 READ = """read_verilog -sv {options} {files}
-hierarchy -check -top {top}{parameters}
+hierarchy -check -top {top}
 proc -noopt -norom
 memory -nomap
 memory_map
 flatten -separator .
+opt -full
+opt_dff -sat
 opt -full
 wreduce
 opt_clean -purge
@@ -60,14 +78,19 @@ endmodule
 class DutRow:
     """What became of a mutant of a user's design.
 
-    how: the case or the rule of the ports that killed it. unseen: whether no output depends on what it changes, as far
-    as that was looked for.
+    fate: `killed` by vectors; `equivalent`, shown to change nothing; `survives`: no vector shows what it changes, and
+    inputs are known that do; `undecided`: neither is known. how: the case or the rule of the ports that killed it, or
+    inputs that show it.
     """
 
     mutant: Mutant
-    killed: bool
+    fate: Fate
     how: str = ""
-    unseen: bool = False
+
+    @property
+    def killed(self) -> bool:
+        """Whether vectors show it."""
+        return self.fate == "killed"
 
 
 class Share(NamedTuple):
@@ -91,15 +114,19 @@ class DutQualification:
 
     @property
     def killed(self) -> Share:
-        """The share of mutants that vectors kill, of those that an output depends on; with 95 % confidence if drawn."""
-        count, total = sum(row.killed for row in self.rows), sum(not row.unseen for row in self.rows)
+        """The share that vectors kill of mutants not shown to change nothing; with 95 % confidence if drawn."""
+        count, total = self.count("killed"), len(self.rows) - self.count("equivalent")
         share = count / total if total else 1.0
         return Share(share, share, share) if len(self.rows) == self.of or not total else wilson(count, total)
 
     @property
     def survivors(self) -> list[DutRow]:
-        """The mutants that no vector kills, and that an output depends on."""
-        return [row for row in self.rows if not row.killed and not row.unseen]
+        """The mutants that no vector kills, and that are not shown to change nothing."""
+        return [row for row in self.rows if row.fate in ("survives", "undecided")]
+
+    def count(self, fate: Fate) -> int:
+        """How many have that fate."""
+        return sum(row.fate == fate for row in self.rows)
 
 
 def wilson(count: int, total: int, z: float = 1.96) -> Share:
@@ -118,7 +145,8 @@ def cases_of(design: DutDesign, known: Stored | None) -> tuple[str, list[Case]]:
         )
     if known is None:
         where = f"smoke vectors of {design.unit.name}"
-        made = [case for batch in made_batches(Wanted(design.drawn_for)) for case in batch.cases()]
+        every = (case for batch in made_batches(Wanted(design.drawn_for)) for case in batch.cases())
+        made = design.held.drawn(every, solved=True)
     else:
         where, made = str(known.folder), [known.case(number) for number in range(known.cases)]
     taken = [case for _, case in Filter(design).take(made)]
@@ -158,7 +186,29 @@ class DutQualifier:
         else:
             with scratch_folder() as folder:
                 rows = self._simulated(folder, chosen, cases)
-        return DutQualification(self.design.name, where, len(cases), self.seed, len(every), tuple(rows))
+        return DutQualification(
+            self.design.name, where, len(cases), self.seed, len(every), tuple(self._looked_at(rows))
+        )
+
+    def _looked_at(self, rows: Sequence[DutRow]) -> list[DutRow]:
+        """The rows, with what those change that no vector kills."""
+        left = [row.mutant for row in rows if row.fate == "undecided" and not absorbed(self.netlist, row.mutant)]
+        self.tell(0, len(left), "asking what survivors change")
+        told = differences(self.netlist, left, lambda done: self.tell(done, len(left), "asking what survivors change"))
+        found, made = dict(zip(left, told, strict=True)), list[DutRow]()
+        for row in rows:
+            what = found.get(row.mutant)
+            if row.fate != "undecided":
+                made.append(row)
+            elif what is None or what.equal:
+                made.append(DutRow(row.mutant, "equivalent"))
+            elif what.equal is False and not any(self.design.unpromised.left_out()):
+                made.append(
+                    DutRow(row.mutant, "survives", ", ".join(f"{name} {code:#x}" for name, code in what.inputs))
+                )
+            else:
+                made.append(row)
+        return made
 
     def _played(self, chosen: Sequence[Mutant], cases: Sequence[Case]) -> list[DutRow]:
         """All at once, as a circuit without a clock can be."""
@@ -176,7 +226,9 @@ class DutQualifier:
             raise self._fails(str(error)) from None
         unseen = set(machine.unseen().tolist())
         return [
-            DutRow(mutant, at >= 0, str(cases[at].id) if at >= 0 else "", number in unseen)
+            DutRow(mutant, "killed", str(cases[at].id))
+            if at >= 0
+            else DutRow(mutant, "equivalent" if number in unseen else "undecided")
             for number, (mutant, at) in enumerate(zip(chosen, killer.tolist(), strict=True))
         ]
 
@@ -204,7 +256,9 @@ class DutQualifier:
             if said := play(0):
                 raise self._fails(said)
             how = list(pool.map(play, range(1, len(chosen) + 1)))
-        return [DutRow(mutant, bool(said), said) for mutant, said in zip(chosen, how, strict=True)]
+        return [
+            DutRow(mutant, "killed" if said else "undecided", said) for mutant, said in zip(chosen, how, strict=True)
+        ]
 
     def _plays(self, cases: Sequence[Case]) -> list[Play]:
         """All cases back to back; of a design that can be held some again, with gaps and back-pressure."""
@@ -229,12 +283,45 @@ def _noticed(played: Played) -> str:
 
 def dut_netlist(design: DutDesign, seed: int) -> Netlist:
     """A user's design as Yosys reads it, and every mutant of it."""
-    given = yosys_sources(design)
-    parameters = "".join(f" -chparam {name} {value}" for name, value in design.dut.file.parameters.items())
-    files = " ".join(f'"{path}"' for path in given.names)
-    read = READ.format(options=" ".join(given.options), files=files, top=design.module.name, parameters=parameters)
-    (netlist,) = netlists({design.name: read}, given.texts, seed)
+    given, around = yosys_sources(design), f"{HELD}.v"
+    files = " ".join(f'"{path}"' for path in [*given.names, around])
+    read = READ.format(options=" ".join(given.options), files=files, top=HELD)
+    (netlist,) = netlists({design.name: read}, {**given.texts, around: held_module(design)}, seed)
     return netlist
+
+
+def held_module(design: DutDesign) -> str:
+    """Verilog of the design with those of its inputs held that its file holds, and unread outputs at 0."""
+    module, held = design.module, design.wiring.held
+    named = overrides(design.dut.file.parameters)
+    connections, unread = [], ""
+    for port in module.ports:
+        if port.direction == "out" and not re.search(rf"\bport_{re.escape(port.name)}\b", _reading(design)):
+            connections.append(f".{port.name}()")
+            unread += f"  assign {port.name} = 0;\n"
+            continue
+        bits = list[str]()
+        for at in range(port.width) if port.direction == "in" else ():
+            kept = held.get((port.name, PLAIN, at), (port.name, PLAIN, at))
+            bits.append(f"1'd{kept}" if isinstance(kept, int) else _bit(module, kept))
+        connections.append(f".{port.name}({joined(bits) if bits else port.name})")
+    return AROUND.format(
+        held=HELD, ports=",\n".join(f"  {_declared(port)}" for port in module.ports), top=module.name,
+        parameters=f"#({named}) " if named else "", connections=", ".join(connections), unread=unread,
+    )  # fmt: skip
+
+
+NOT_READING = re.compile(r"^ *(?:(?:wire|bit)(?: signed)? \[\d+:0\] port_|\.|wire unused)")
+
+
+def _reading(design: DutDesign) -> str:
+    """The lines of the adapter that read the design's outputs."""
+    return "\n".join(line for line in design.adapter.splitlines() if not NOT_READING.match(line))
+
+
+def _bit(module: Module, bit: PortBit) -> str:
+    name, _, at = bit
+    return name if module.by_name[name].width == 1 else f"{name}[{at}]"
 
 
 def mutated_design(design: DutDesign, netlist: Netlist, mutants: Sequence[Mutant], folder: Path) -> DutDesign:

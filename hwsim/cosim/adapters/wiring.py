@@ -131,7 +131,7 @@ class _Wirer:
 
     def _operand(self, name: str, count: int, fmt: Format) -> None:
         place: PortPlace | None = getattr(self.ports, name)
-        if place is None:
+        if place is None or place.constant is not None:
             return
         key = f"ports.{name}"
         lanes = self._lanes(key, place, count, "in")

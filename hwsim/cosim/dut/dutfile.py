@@ -10,7 +10,7 @@ from pydantic import BeforeValidator, Field, Strict, model_validator
 
 from hwsim.cosim.dut.dutpart import DutPart, Name, Parameter, Positive, Slice
 from hwsim.cosim.dut.flagkeys import FlagPorts, flagged
-from hwsim.cosim.dut.places import Constant, Ports
+from hwsim.cosim.dut.places import INPUTS, Constant, Ports
 from hwsim.cosim.dut.protocolkind import Control
 from hwsim.cosim.dut.protocols import (
     AccumulateProtocol,
@@ -86,7 +86,17 @@ class DutFile(SourceKeys):
 
     def has(self, field: str) -> bool:
         """Whether the design has a field of a beat or of a result, at a port or in a schedule."""
+        return self.known(field) and field not in self.constant_operands
+
+    def known(self, field: str) -> bool:
+        """Whether the file says where a field is, or what it always is."""
         return getattr(self.ports, field) is not None or field in self.protocol.scheduled
+
+    @property
+    def constant_operands(self) -> dict[str, tuple[float, ...]]:
+        """Operands at no port, and the numbers that they always are: one for each element, or one for all."""
+        places = {name: getattr(self.ports, name) for name in INPUTS}
+        return {name: place.constant for name, place in places.items() if place is not None and place.constant}
 
     @property
     def labels(self) -> int:
@@ -102,8 +112,13 @@ class DutFile(SourceKeys):
     def _rules(self) -> DutFile:
         ports = self.ports
         for field in ("a", "b", "result"):
-            if not self.has(field):
+            if not self.known(field):
                 raise RuleError(f"ports.{field}", "is missing")
+        if not self.has("a") and not self.has("b"):
+            raise RuleError("ports.b", "must be at a port where a is constant")
+        for side in ("a", "b"):
+            if 0 in self.constant_operands.get(side, ()):
+                raise RuleError(f"ports.{side}", "must not be constant 0: a product would be nothing")
         if (self.clock is None) != (self.protocol.kind == "combinational"):
             raise RuleError("clock", f"must {'not ' if self.clock else ''}be given, for protocol.kind combinational")
         if self.reset is not None and self.clock is None:
@@ -115,6 +130,10 @@ class DutFile(SourceKeys):
             raise RuleError("ports.first.at", f"{rule}, not {ports.first.at}")
         if ports.last is not None and ports.last.at < 0:
             raise RuleError("ports.last.at", f"must be 0, or more where it comes after, not {ports.last.at}")
+        if self.steps is not None and self.constant_operands:
+            raise RuleError(
+                "steps", f"must not be given where operands are constant ({', '.join(self.constant_operands)})"
+            )
         self._pulses_fit()
         self._sums_fit()
         if self.contexts > 1 and (ports.context is None or ports.result_context is None or ports.last is None):
@@ -216,7 +235,7 @@ def _check_unit(dut: Dut) -> None:
     """What ports and unit ask of each other. Raises SpecError."""
     unit = dut.unit
     for side in ("scale_a", "scale_b"):
-        given = dut.file.has(side)
+        given = dut.file.known(side)
         if given != (unit.scale is not None):
             rule = "is missing" if unit.scale is not None else "must not be given"
             raise dut.wrong(f"ports.{side}", f"{rule}: {unit.name} has scale {'a, b' if unit.scale else 'none'}")
@@ -228,7 +247,7 @@ def _check_unit(dut: Dut) -> None:
     for name, _ in flagged(dut.file.flags):
         if reason := undefined(unit, name, None if dut.chains else dut.products):
             raise dut.wrong(f"flags.{name}", f"must not be given: {reason}")
-    if dut.file.has("c") and unit.operands.addend is None:
+    if dut.file.known("c") and unit.operands.addend is None:
         raise dut.wrong("ports.c", f"must not be given: {unit.name} has operands.addend none")
     if dut.products % unit.instruction.fill:
         raise dut.wrong("products", f"must be a multiple of {unit.instruction.fill}, not {dut.products}")

@@ -14,15 +14,27 @@ Constant = Annotated[int, Strict()]
 Rest = Literal["zeros", "ones", "sign"]
 MOST_BIAS = 1 << 20
 MOST_APART = 64  # cycles of `first` and `last` from their beats
+Number = Annotated[float, Strict(), Field(allow_inf_nan=False)]
 RESULTS_HAVE = {"copies": "copies", "scale": "an integer and a scale"}
-INPUTS = ("a", "b", "c", "scale_a", "scale_b")  # fields whose codes may stand in wider lanes
+INPUTS = ("a", "b", "c", "scale_a", "scale_b")  # fields that may be constant, or whose codes in wider lanes
 
 
 def _placed(value: Any) -> Any:
-    """The short forms: a port's name, or a list of them."""
+    """The short forms: a port's name, or a list of them; a number, or a list of them."""
     if isinstance(value, str):
         return {"each" if "{}" in value else "port": value}
-    return {"ports": value} if isinstance(value, list) else value
+    if isinstance(value, list):
+        return {"constant" if value and all(map(_is_number, value)) else "ports": value}
+    return {"constant": value} if _is_number(value) else value
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def _numbers(value: Any) -> Any:
+    """The short form: one number."""
+    return (value,) if _is_number(value) else value
 
 
 class ScalePlace(DutPart):
@@ -43,7 +55,8 @@ class PortPlace(DutPart):
     part for each element. each: a port for each element, `{}` standing for its number. pieces: ports or parts that make
     up all elements together, the low bits first.
     lane0: whether element 0 stands in the low or in the high bits of `port`. bits: `reversed`: the least significant
-    bit of an element is in the highest place. bits_at: in which bits of a lane that is wider than its code the code
+    bit of an element is in the highest place. constant: of an operand that has no port: the number that it always is,
+    or one for each element. bits_at: in which bits of a lane that is wider than its code the code
     stands; rest: what the others are driven with. scale: of a result that is an integer and a scale. copies: where the
     same result is once more.
     """
@@ -52,6 +65,7 @@ class PortPlace(DutPart):
     ports: tuple[Slice, ...] | None = None
     each: str | None = None
     pieces: tuple[Slice, ...] | None = None
+    constant: Annotated[tuple[Number, ...] | None, BeforeValidator(_numbers)] = None
     lane0: Literal["low", "high"] = "low"
     bits: Literal["normal", "reversed"] = "normal"
     bits_at: Literal["low", "high"] | None = None
@@ -61,8 +75,11 @@ class PortPlace(DutPart):
 
     @model_validator(mode="after")
     def _one_form(self) -> PortPlace:
-        if sum(form is not None for form in (self.port, self.ports, self.each, self.pieces)) != 1:
-            raise InputError("must have one of port, ports, each and pieces")
+        forms = (self.port, self.ports, self.each, self.pieces, self.constant)
+        if sum(form is not None for form in forms) != 1:
+            raise InputError("must have one of port, ports, each, pieces and constant")
+        if self.constant is not None and self.model_fields_set != {"constant"}:
+            raise InputError("must have nothing beside constant, which is at no port")
         if self.rest is not None and self.bits_at is None:
             raise InputError("must not have rest without bits_at")
         if any(copy.copies for copy in self.copies):
@@ -127,6 +144,8 @@ class Ports(DutPart):
             place: PortPlace | None = getattr(self, name)
             if place is not None and place.bits_at is not None and name not in INPUTS:
                 raise RuleError(f"{name}.bits_at", "must not be given: name the bits, as in y[21:0]")
+            if place is not None and place.constant is not None and name not in INPUTS:
+                raise RuleError(name, f"must be at a port, not constant: only {', '.join(INPUTS)} may be")
             for key in ("copies", "scale") if place is not None and name != "result" else ():
                 if getattr(place, key):
                     raise RuleError(f"{name}.{key}", f"must not be given: only a result has {RESULTS_HAVE[key]}")

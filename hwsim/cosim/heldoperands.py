@@ -1,0 +1,204 @@
+"""Operands that a design has no port for, and that are the same numbers in every case: `ports: {b: 1.0}`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from hwsim.cases.case import Case
+from hwsim.cases.matrices import GemmProblem
+from hwsim.formats import ExponentFormat, FixedFormat, Format, container_dtype
+
+NARROW_BITS = 4  # of a number's significand, up to which a format of few other numbers stands in for its own
+FACTORS = (("a", "b"), ("b", "a"))
+
+
+@dataclass(frozen=True)
+class StandIn:
+    """A format of zero and few numbers, among them an operand's that is always the same: cases are drawn for it.
+
+    keys: of the format. codes: of the operand's numbers there. sign: weight of a code's sign; 0 where it has none.
+    """
+
+    keys: Mapping[str, Any]
+    codes: tuple[int, ...]
+    sign: int = 0
+
+    def over(self, count: int) -> tuple[int, ...]:
+        """Its codes in so many elements."""
+        return tuple(self.codes[at % len(self.codes)] for at in range(count))
+
+
+@dataclass(frozen=True)
+class HeldOperand:
+    """One of them.
+
+    numbers: one for each element of a beat, or one for all. codes: those of the operand's format. fmt: this.
+    stand_in: None where there is none.
+    """
+
+    name: str
+    numbers: tuple[float, ...]
+    codes: tuple[int, ...]
+    fmt: Format
+    stand_in: StandIn | None = None
+
+    @property
+    def said(self) -> str:
+        """The numbers in words."""
+        shown = [f"{number:g}" for number in dict.fromkeys(self.numbers)]
+        return shown[0] if len(shown) == 1 else f"[{', '.join(f'{number:g}' for number in self.numbers)}]"
+
+    def over(self, count: int) -> tuple[int, ...]:
+        """Its codes in so many elements."""
+        return tuple(self.codes[at % len(self.codes)] for at in range(count))
+
+
+@dataclass(frozen=True)
+class HeldOperands:
+    """All of a design's, by name; none of most designs.
+
+    Cases are drawn for a unit in which formats of few numbers stand in for theirs: `drawn` makes cases of the design of
+    them, with the same products, and `as_drawn` says of a case of the design what it would be there.
+    formats: of all operands, by name.
+    """
+
+    by_name: Mapping[str, HeldOperand] = field(default_factory=dict)
+    formats: Mapping[str, Format] = field(default_factory=dict)
+
+    def __bool__(self) -> bool:
+        return bool(self.by_name)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.by_name
+
+    def __str__(self) -> str:
+        return ", ".join(f"{name} = {one.said}" for name, one in self.by_name.items())
+
+    def _fields(self, case: Case) -> Iterator[tuple[str, tuple[int, ...] | int]]:
+        """The name of each, and what a case must have."""
+        for name, one in self.by_name.items():
+            yield name, one.codes[0] if name == "c" else one.over(len(getattr(case, name)))
+
+    def differs(self, case: Case) -> str:
+        """What a case has that the design cannot take; empty where there is nothing."""
+        others = (name for name, held in self._fields(case) if getattr(case, name) != held)
+        return next((f"{name} other than {self.by_name[name].said}" for name in others), "")
+
+    def put(self, case: Case) -> Case:
+        """A case with these in the place of its own."""
+        return replace(case, **dict(self._fields(case))) if self else case  # type: ignore[arg-type]
+
+    def drawn(self, cases: Iterable[Case], *, solved: bool = False) -> list[Case]:
+        """Cases that were drawn for the unit with stand-ins, as cases of the design; of equal ones the first.
+
+        solved: whether their products are to stay what they are: for bins. Others keep their other factors.
+        """
+        if not self:
+            return list(cases)
+        found: dict[object, Case] = {}
+        for case in cases:
+            made = self.put(self._with_products(case) if solved else case)
+            found.setdefault((made.a, made.b, made.c, made.scale_a, made.scale_b), made)
+        return list(found.values())
+
+    def _with_products(self, case: Case) -> Case:
+        """A case whose other factors make, with these, the products that it has; those of one lane may be of any."""
+        for name, other in FACTORS:
+            one = self.by_name.get(name)
+            if one is not None and one.stand_in is not None:
+                drawn, codes = getattr(case, name), list(getattr(case, other))
+                sign = one.stand_in.sign
+                for lane, (code, held) in enumerate(zip(drawn, one.stand_in.over(len(drawn)), strict=True)):
+                    if not code & ~sign and len(drawn) > 1:
+                        codes[lane] = 0
+                    elif (code ^ held) & sign:
+                        codes[lane] = negated(self.formats[other], codes[lane])
+                case = replace(case, **{other: tuple(codes)})  # type: ignore[arg-type]
+        return case
+
+    def as_drawn(self, case: Case) -> Case:
+        """A case of the design as one of the unit that cases are drawn for."""
+        made: dict[str, Any] = {}
+        for name, one in self.by_name.items():
+            if one.stand_in is not None:
+                made[name] = one.stand_in.codes[0] if name == "c" else one.stand_in.over(len(getattr(case, name)))
+            elif name == "c" and not any(one.numbers):
+                made["c"] = 0  # the unit that cases are drawn for has no addend
+        return replace(case, **made)
+
+    def in_product(self, problem: GemmProblem) -> GemmProblem:
+        """A matrix product with these in the place of its own operands."""
+        rows, columns = problem.A.shape[0], problem.B.shape[1]
+        made: dict[str, Any] = {}
+        for name, one in self.by_name.items():
+            dtype = container_dtype(one.fmt)
+            if name == "c":
+                made["C"] = np.full((rows, columns), one.codes[0], dtype)
+                continue
+            key = name.upper() if name in ("a", "b") else name
+            shape = getattr(problem, key).shape
+            along = np.array(one.over(shape[1] if key in ("A", "scale_a") else shape[0]), dtype)
+            made[key] = np.ascontiguousarray(
+                np.broadcast_to(along if key in ("A", "scale_a") else along[:, None], shape)
+            )
+        return replace(problem, **made)
+
+    def without_stand_ins(self) -> HeldOperands:
+        """The same, for cases that are drawn for the design's own unit."""
+        return replace(self, by_name={name: replace(one, stand_in=None) for name, one in self.by_name.items()})
+
+
+NONE_HELD = HeldOperands()
+
+
+def negated(fmt: Format, code: int) -> int:
+    """The code of the number of the other sign; the same code where the format has none."""
+    if isinstance(fmt, FixedFormat):
+        return -code & (1 << fmt.bits) - 1
+    return code ^ fmt.sign_bit << fmt.padding if fmt.signed else code
+
+
+def code_of_number(fmt: Format, number: float) -> int | None:
+    """The code of a number, or None where the format does not have it."""
+    try:
+        codes = fmt.encode([number], "rne", "saturate", "error")
+    except ValueError:
+        return None
+    (value,) = fmt.decode(codes).tolist()
+    same = value == number and math.copysign(1.0, float(value)) == math.copysign(1.0, number)
+    return int(codes[0]) if same else None
+
+
+def held_operand(name: str, fmt: Format, numbers: Sequence[float]) -> HeldOperand | None:
+    """An operand that is always these numbers; None where its format does not have them all."""
+    codes = [code_of_number(fmt, number) for number in numbers]
+    kept = tuple(code for code in codes if code is not None)
+    if len(kept) != len(codes):
+        return None
+    return HeldOperand(name, tuple(numbers), kept, fmt, _stand_in(name, fmt, numbers))
+
+
+def _stand_in(name: str, fmt: Format, numbers: Sequence[float]) -> StandIn | None:
+    """One of numbers of the magnitude that all of these have, where that has few bits."""
+    magnitudes = {abs(number) for number in numbers}
+    if len(magnitudes) != 1 or not all(magnitudes):
+        return None
+    above, below = magnitudes.pop().as_integer_ratio()
+    exp = (above & -above).bit_length() - below.bit_length()
+    sig = above // (above & -above)
+    called = {"name": f"{name.replace('_', '-')}-held"}
+    if isinstance(fmt, ExponentFormat):
+        return StandIn({**called, "kind": "exponent", "exponent_bits": 1, "bias": -exp, "nan": [1]}, (0,))
+    fraction = sig.bit_length() - 1
+    if fraction >= NARROW_BITS:
+        return None
+    keys = {**called, "kind": "float", "exponent_bits": 1, "fraction_bits": fraction, "bias": 1 - fraction - exp}
+    if name.startswith("scale_"):
+        return StandIn({**keys, "signed": False, "signed_zero": False}, (sig,))
+    sign = 1 << fraction + 1
+    return StandIn(keys, tuple(sig | (sign if number < 0 else 0) for number in numbers), sign)
