@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -203,12 +203,24 @@ class DutQualifier:
             elif what is None or what.equal:
                 made.append(DutRow(row.mutant, "equivalent"))
             elif what.equal is False and not any(self.design.unpromised.left_out()):
-                made.append(
-                    DutRow(row.mutant, "survives", ", ".join(f"{name} {code:#x}" for name, code in what.inputs))
-                )
+                made.append(DutRow(row.mutant, "survives", self._shown(dict(what.inputs))))
             else:
                 made.append(row)
         return made
+
+    def _shown(self, inputs: Mapping[str, int]) -> str:
+        """What stands at the design's inputs, but for those that are constant."""
+        held, shown = self.design.wiring.held, list[str]()
+
+        def bit(name: str, at: int) -> int:
+            kept = held.get((name, PLAIN, at), (name, PLAIN, at))
+            return kept if isinstance(kept, int) else inputs.get(kept[0], 0) >> kept[2] & 1
+
+        for port in self.design.module.ports:
+            free = [at for at in range(port.width) if not isinstance(held.get((port.name, PLAIN, at)), int)]
+            if port.name in inputs and free:
+                shown.append(f"{port.name} {sum(bit(port.name, at) << at for at in range(port.width)):#x}")
+        return ", ".join(shown)
 
     def _played(self, chosen: Sequence[Mutant], cases: Sequence[Case]) -> list[DutRow]:
         """All at once, as a circuit without a clock can be."""
