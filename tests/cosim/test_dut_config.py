@@ -84,7 +84,7 @@ def test_the_designs_of_the_tests_load(name: str) -> None:
         ({"ports": {**PORTS, "scale_a": "a"}}, r"ports\.scale_a must not be given: dot4 has scale none"),
         (
             {"ports": {**PORTS, "a": {"port": "a", "each": "a{}"}}},
-            r"ports\.a must have one of port, ports, each and pieces",
+            r"ports\.a must have one of port, ports, each, pieces and constant",
         ),
     ],
 )

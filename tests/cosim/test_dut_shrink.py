@@ -15,6 +15,7 @@ from unit_keys import exact_sum, odd_unit, window
 from hwsim.cases.case import Case
 from hwsim.cases.random_cases import random_cases
 from hwsim.cosim.dutdesign import DutDesign
+from hwsim.cosim.heldoperands import NONE_HELD, HeldOperands
 from hwsim.cosim.shrink import MOST_BEATS, Shrinker
 from hwsim.cosim.simpler import Simplifier, code_cost
 from hwsim.cosim.suites import expected_codes
@@ -89,6 +90,7 @@ class Small:
     unit: Unit
     products: int = 2
     addend: bool = False
+    held: HeldOperands = NONE_HELD
 
 
 FP4 = odd_unit("fp4", "e2m1", "none", window(2), "f16", 2)
