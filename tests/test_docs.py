@@ -287,9 +287,11 @@ def test_products_of_files_are_as_they_are_shown(files: Path, capsys: pytest.Cap
 def test_every_yaml_block_is_a_unit_or_a_format_or_is_shown_to_be_wrong(files: Path) -> None:
     used = {word for command in commands("hwsim") for word in command.words if word.endswith(".yaml")}
     used |= {name for block in PYTHON for name in re.findall(r'"([\w-]+\.yaml)"', block.text)}
-    # What a campaign that is shown to run names is read by it.
+    # What a campaign, or a design, that is shown to run names is read by it.
     used |= {
-        name for block in blocks("yaml") for name in re.findall(r"^known: ([\w-]+\.yaml)", block.text, re.MULTILINE)
+        name
+        for block in blocks("yaml")
+        for name in re.findall(r"^(?:known|unit): ([\w-]+\.yaml)", block.text, re.MULTILINE)
     }
     assert {path.name for path in files.glob("*.yaml")} <= used
 
