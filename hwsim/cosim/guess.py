@@ -43,9 +43,10 @@ HANDSHAKE: tuple[tuple[str, str, re.Pattern[str]], ...] = (
     ("input_ready", "out", re.compile(r"ready|rdy")),
     ("output_valid", "out", re.compile(r"valid|vld")),
     ("output_ready", "in", re.compile(r"ready|rdy")),
-    ("enable", "in", re.compile(r"^(en|ena|enable|ce|clk_?en)$")),
+    ("enable", "in", re.compile(r"^(en|ena|enable|ce|clk_?en|stall|hold|freeze)$")),
 )
-AFFIX = re.compile(r"^(in|out|i|o|s_axis|m_axis)_+|_+(in|out|i|o|ni|no)$")
+STALL = re.compile(r"stall|hold|freeze")  # enables that are active low
+AFFIX = re.compile(r"^(in|out|i|o|io|bits|s_axis|m_axis)_+|_+(in|out|i|o|ni|no)$")
 PLAIN_WORD = re.compile(r"[\w./+-]+")
 # Status flags, by the names that IEEE 754 and RISC-V have for them.
 FLAGS: dict[FlagName, re.Pattern[str]] = {
@@ -57,7 +58,7 @@ FLAGS: dict[FlagName, re.Pattern[str]] = {
     "nan": re.compile(r"^(is_?)?nan$"),
 }
 INDEXED = re.compile(r"^(.*)\[(\d+)\](\..*)$")
-NUMBERED = re.compile(r"^(.*?)_?(\d+)(_[io])?$")
+NUMBERED = re.compile(r"^(.*?)_?(\d+)(_(?:i|o|in|out))?$", re.IGNORECASE)
 
 
 @dataclass
@@ -139,7 +140,8 @@ def guess(module: Module) -> Guess:
     bits = [port for port in module.ports if port.direction == "in" and port.width == 1 and not port.arrays]
     found = [port.name for pattern in (CLOCK, OTHER_CLOCK) for port in bits if pattern.match(bare(port.name))]
     made.clock, *made.more_clocks = dict.fromkeys(found) or [""]
-    rest = [leaf for port in module.ports if not _is_control(made, port) for leaf in _leaves(port)]
+    leaves = (leaf for port in module.ports for leaf in _leaves(port))
+    rest = [leaf for leaf in leaves if not _is_control(made, leaf)]
     groups = _numbered(rest)
     for role, direction, pattern in ROLES:
         if role in made.places:
@@ -205,7 +207,8 @@ def _is_control(made: Guess, port: Port) -> bool:
     else:
         for key, direction, pattern in HANDSHAKE:
             if port.direction == direction and pattern.search(name) and key not in made.handshake:
-                made.handshake[key] = port.name
+                held = STALL.match(name)
+                made.handshake[key] = f"{{port: {port.name}, active: low}}" if held else port.name
                 return True
         return False
     return True

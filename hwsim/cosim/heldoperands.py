@@ -11,7 +11,7 @@ import numpy as np
 
 from hwsim.cases.case import Case
 from hwsim.cases.matrices import GemmProblem
-from hwsim.formats import ExponentFormat, FixedFormat, Format, container_dtype
+from hwsim.formats import ExponentFormat, FixedFormat, FloatFormat, Format, container_dtype
 
 NARROW_BITS = 4  # of a number's significand, up to which a format of few other numbers stands in for its own
 FACTORS = (("a", "b"), ("b", "a"))
@@ -160,7 +160,7 @@ def negated(fmt: Format, code: int) -> int:
     """The code of the number of the other sign; the same code where the format has none."""
     if isinstance(fmt, FixedFormat):
         return -code & (1 << fmt.bits) - 1
-    return code ^ fmt.sign_bit << fmt.padding if fmt.signed else code
+    return code ^ fmt.sign_bit << fmt.padding if isinstance(fmt, FloatFormat) and fmt.signed else code
 
 
 def code_of_number(fmt: Format, number: float) -> int | None:

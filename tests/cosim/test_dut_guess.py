@@ -111,6 +111,31 @@ def test_clocks_and_resets_are_guessed(tmp_path: Path, ports: str, clock: str | 
     assert (data["clock"], data["reset"]) == (clock, {"port": reset, "active": "low"})
 
 
+GENERATED = """module gen(input clock, input reset, output io_in_ready, input io_in_valid, input stall,
+  input [7:0] io_in_bits_a_0, io_in_bits_a_1, input [7:0] B0_IN, B1_IN,
+  input io_out_ready, output io_out_valid, output [31:0] io_out_bits); endmodule
+"""
+FIELDS = """package p; typedef struct packed { logic valid; logic [1:0][7:0] a, b; } req_t;
+typedef struct packed { logic valid; logic [31:0] sum; } rsp_t; endpackage
+module fields import p::*; (input clk_i, rst_ni, stall, input req_t req_i, output rsp_t rsp_o); endmodule
+"""
+
+
+def test_names_as_generators_and_structs_have_them_are_guessed(tmp_path: Path) -> None:
+    for name, text in (("gen.v", GENERATED), ("fields.sv", FIELDS)):
+        (tmp_path / name).write_text(text)
+        assert main(["dut-init", str(tmp_path / name), "--unit", str(DESIGNS / "int8.yaml")]) == 0
+    data = yaml.safe_load((tmp_path / "gen.yaml").read_text())
+    assert data["ports"] == {"a": "io_in_bits_a_{}", "b": "B{}_IN", "result": "io_out_bits"}
+    handshake = {"input_valid": "io_in_valid", "input_ready": "io_in_ready", "output_valid": "io_out_valid"}
+    assert data["protocol"] == {"kind": "stream", **handshake, "output_ready": "io_out_ready"}
+    data = yaml.safe_load((tmp_path / "fields.yaml").read_text())
+    enable = {"port": "stall", "active": "low"}
+    valids = {"input_valid": "req_i.valid", "output_valid": "rsp_o.valid"}
+    assert data["protocol"] == {"kind": "latency", "cycles": 1, "enable": enable, **valids}
+    assert "constants" not in data
+
+
 def test_a_file_that_is_there_stays(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     target = tmp_path / "mine.yaml"
     target.write_text("mine\n")
