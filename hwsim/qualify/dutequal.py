@@ -25,7 +25,7 @@ CLOCKS = ("CLK", "C")  # ports of registers; BTOR2 has one clock, and so nothing
 
 
 @dataclass(frozen=True)
-class Difference:
+class ChangeOfMutant:
     """What is known of a mutant. equal: whether it changes nothing; None where that is not known.
 
     inputs: those that show a change, by port; none unless they are known.
@@ -35,10 +35,10 @@ class Difference:
     inputs: tuple[tuple[str, int], ...] = ()
 
 
-UNKNOWN = Difference(None)
+UNKNOWN = ChangeOfMutant(None)
 
 
-def differences(netlist: Netlist, mutants: Sequence[Mutant], tell: Callable[[int], None]) -> list[Difference]:
+def differences(netlist: Netlist, mutants: Sequence[Mutant], tell: Callable[[int], None]) -> list[ChangeOfMutant]:
     """What each of some mutants changes. tell: called with how many are done.
 
     None is known where bitwuzla is not installed, and of a design that BTOR2 does not have, as one with latches.
@@ -57,14 +57,14 @@ def differences(netlist: Netlist, mutants: Sequence[Mutant], tell: Callable[[int
     return [found.get(mutant, UNKNOWN) for mutant in mutants]
 
 
-def _decided(circuit: Circuit, count: int, tell: Callable[[int], None]) -> list[Difference]:
+def _decided(circuit: Circuit, count: int, tell: Callable[[int], None]) -> list[ChangeOfMutant]:
     from hwsim.prove.logic import all_substituted, ask_briefly, both, same, simplified, value
 
     registers = [state.next for state in circuit.states.values() if state.next is not None]
     terms, select = [*circuit.outputs.values(), *registers], circuit.inputs[SELECT]
     shown = {name: term for name, term in circuit.inputs.items() if name != SELECT}
     plain = [simplified(term) for term in all_substituted(terms, {select: value(0, count)})]
-    found, begun = list[Difference](), time.monotonic()
+    found, begun = list[ChangeOfMutant](), time.monotonic()
     for number in range(count):
         left = ALTOGETHER - (time.monotonic() - begun)
         if left <= 0:
@@ -74,10 +74,10 @@ def _decided(circuit: Circuit, count: int, tell: Callable[[int], None]) -> list[
         claim = both(*(same(one, simplified(other)) for one, other in zip(plain, changed, strict=True)))
         answer = ask_briefly(claim, (), min(EACH, left), shown.values())
         if answer.word == "proved":
-            found.append(Difference(True))
+            found.append(ChangeOfMutant(True))
         elif answer.word == "refuted" and not circuit.states and answer.model is not None:
             values = {term.symbol(): name for name, term in shown.items()}
-            found.append(Difference(False, tuple((values[symbol], code) for symbol, code in answer.model.items())))
+            found.append(ChangeOfMutant(False, tuple((values[symbol], code) for symbol, code in answer.model.items())))
         else:
             found.append(UNKNOWN)
         tell(number + 1)
