@@ -19,7 +19,7 @@ from hwsim.rtl.synthesis.tools import FlowFailed
 if TYPE_CHECKING:
     from hwsim.prove.btor import Circuit
 
-EACH, ALTOGETHER = 2.0, 30.0  # seconds of one question, and of all
+EACH, ALTOGETHER = 2.0, 30.0  # seconds of the processor for one question, and for all
 BTOR = "design -reset\nread_json {name}.mutated.json\nasync2sync\ndffunmap\nopt_clean\nwrite_btor {name}.btor\n"
 CLOCKS = ("CLK", "C")  # ports of registers; BTOR2 has one clock, and so nothing that changes it
 
@@ -58,21 +58,21 @@ def differences(netlist: Netlist, mutants: Sequence[Mutant], tell: Callable[[int
 
 
 def _decided(circuit: Circuit, count: int, tell: Callable[[int], None]) -> list[ChangeOfMutant]:
-    from hwsim.prove.logic import all_substituted, ask_briefly, both, same, simplified, value
+    from hwsim.prove.logic import all_substituted, ask, both, same, simplified, value
 
     registers = [state.next for state in circuit.states.values() if state.next is not None]
     terms, select = [*circuit.outputs.values(), *registers], circuit.inputs[SELECT]
     shown = {name: term for name, term in circuit.inputs.items() if name != SELECT}
     plain = [simplified(term) for term in all_substituted(terms, {select: value(0, count)})]
-    found, begun = list[ChangeOfMutant](), time.monotonic()
+    found, begun = list[ChangeOfMutant](), time.thread_time()
     for number in range(count):
-        left = ALTOGETHER - (time.monotonic() - begun)
+        left = ALTOGETHER - (time.thread_time() - begun)
         if left <= 0:
             found.append(UNKNOWN)
             continue
         changed = all_substituted(terms, {select: value(1 << number, count)})
         claim = both(*(same(one, simplified(other)) for one, other in zip(plain, changed, strict=True)))
-        answer = ask_briefly(claim, (), min(EACH, left), shown.values())
+        answer = ask(claim, (), min(EACH, left), shown.values())
         if answer.word == "proved":
             found.append(ChangeOfMutant(True))
         elif answer.word == "refuted" and not circuit.states and answer.model is not None:
