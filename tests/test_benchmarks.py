@@ -20,6 +20,7 @@ RUNS = {
     "study": [HOPPER, "--rounds", "1"],
     "synthesis": [SMALL, "--stages", "4", "--flow", "gates"],
     "torch_layer": ["fp8-tensorwise"],
+    "torch_step": ["fp8-tensorwise", "--rounds", "1", "--tokens", "16", "--width", "64"],
     "vectors": [HOPPER, "--cases", "4000"],
 }
 
