@@ -81,6 +81,8 @@ class Player:
     def __init__(self, dut: Any, script: Script, order: BeatOrder, outcome: SuiteOutcome, beat: Heartbeat):
         self.beat = beat
         self.dut, self.order, self.outcome, self.first = dut, order, outcome, script.first
+        # What stands at the input before the first beat and after the last one.
+        self.idle = script.first + len(order.last)
         self.results: list[list[int]] = script.results.tolist()
         self.codes = [MISSING] * len(self.results)
         self.last, self.offer, self.take = (array.tolist() for array in (order.last, order.offer, order.take))
@@ -107,7 +109,7 @@ class Player:
         self.due.clear()
         self.held, self.standing, self.late, self.start = None, False, False, self.at
         for _ in range(self.order.reset_cycles):
-            self.dut.drive.value = RESET
+            self.dut.drive.value = RESET | self.idle << INDEX
             self.traffic.append(RESET)
             await self.edge
             self.cycle += 1
@@ -119,7 +121,7 @@ class Player:
         # An offer that is not taken stays, whatever the pattern says.
         offered = self.at < end and (self.standing or bool(self.offer[self.cycle % len(self.offer)]))
         offered = offered and not (self.order.tagged and self._is_due(self.results[self.closed][0]))
-        self.dut.drive.value = VALID * offered | READY * take | min(self.at, len(self.last) - 1) + self.first << INDEX
+        self.dut.drive.value = VALID * offered | READY * take | self.at + self.first << INDEX
         await self.quiet
         seen = int(self.dut.seen.value)
         self.traffic.append(VALID * offered | READY * take | (seen & (SEEN_READY | SEEN_VALID)) << SEEN)

@@ -75,10 +75,13 @@ class Stream:
         return self.word() / WORDS
 
     def randrange(self, stop: int) -> int:
-        """An integer in [0, stop); stop from 1 to 2^32."""
-        if not 0 < stop <= WORDS:
-            raise InputError(f"stop must be 1 to 2^32, not {stop}")
-        return self.word() * stop >> WORD
+        """An integer in [0, stop); stop at least 1. Of more than 2^32 it takes as many words as their bits need."""
+        if stop < 1:
+            raise InputError(f"stop must be at least 1, not {stop}")
+        drawn, bits = self.word(), WORD
+        while stop > 1 << bits:
+            drawn, bits = drawn << WORD | self.word(), bits + WORD
+        return drawn * stop >> bits
 
     def randint(self, first: int, last: int) -> int:
         """An integer from first to last, both included."""

@@ -95,7 +95,7 @@ def below(bench: Bench) -> None:
     """Terms of all lanes below another one: at each distance in the window, and where one bit says that it is far."""
     palette, exps = bench.palette, bench.palette.exps
     far = [(1 << place) + near for place in range(bench.window.bit_length(), 12) for near in range(4)]
-    for number, distance in enumerate((*range(bench.window + 1), *far)):
+    for number, distance in enumerate(dict.fromkeys((*range(bench.window + 1), *far))):
         lows = exps[len(exps) // 2], exps[0], exps[-1]
         low = lows[number % (3 if distance > bench.window else 2)]
         # So far down that there is an addend so far above.

@@ -148,9 +148,9 @@ def _nearly(bench: Bench, exp: int, sign: int) -> tuple[Product, Product, Produc
     """
     palette, bits = bench.palette, bench.palette.fraction_bits
     room = bench.result.fraction_bits + 1 - (bench.window - 1 - bits)  # for what is left, above the window's last bit
-    most = 1 << min(room, bits)
     if room <= 0:
         return None
+    most = 1 << min(room, bits)
     for _ in range(TRIES):
         high, first = (bench.rng.choice(some) if (some := palette.of(*one)) else None
                        for one in ((sign, exp), (1 - sign, exp - 1)))  # fmt: skip

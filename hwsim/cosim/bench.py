@@ -14,7 +14,8 @@ from hwsim.cosim.ports import PortMap
 TOP = "hwsim_bench"
 PUBLIC = ("clk", "drive", "seen", "result")  # and `beside`, where something stands beside the results
 WORD = 32  # bits of what says a result, at least
-DEPTH = 1 << 17  # beats that one run can hold
+ROOM = 1 << 17  # payloads that one run can hold
+DEPTH = ROOM - 1  # beats of a suite: one payload stands at the input where none of them does
 
 T = TypeVar("T")
 
@@ -78,8 +79,8 @@ def bench(ports: PortMap) -> str:
         input_high=i.width - 1,
         output_high=o.width - 1,
         output_width=o.width,
-        depth_high=DEPTH - 1,
-        index_high=2 + (DEPTH - 1).bit_length(),
+        depth_high=ROOM - 1,
+        index_high=2 + (ROOM - 1).bit_length(),
         result_high=result.offset + result.bits - 1,
         result_low=result.offset,
         code_high=max(WORD, result.bits) - 1,
@@ -99,7 +100,7 @@ def public(ports: PortMap) -> tuple[str, ...]:
 
 
 def fitting(items: Iterable[T], beats: Callable[[T], int], most: int, depth: int | None = None) -> Iterator[list[T]]:
-    """Items in parts of at most `most`, and of at most `depth` beats, by default as many as the bench can hold."""
+    """Items in parts of at most `most`, and of at most `depth` beats, by default as many as a suite can have."""
     depth = DEPTH if depth is None else depth
     part: list[T] = []
     held = 0

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from hwsim.cases.bins import interface as bins
 from hwsim.cases.bins.declare import CoverageBin
-from hwsim.cases.case import Case
+from hwsim.cases.case import Case, addend_mask
 from hwsim.cases.drawing import Stream
 from hwsim.codewords import code_array
 from hwsim.cosim.adapters.adapter import ADAPTER, adapter
@@ -116,11 +116,23 @@ class DutDesign(DotDesign):
         script = Script(
             suite.name,
             self._order(suite, tagged, segments, stream),
-            [self.ports.pack(item.beat) for item in tagged],
+            [self.ports.pack(beat) for beat in (*(item.beat for item in tagged), self._idle(tagged[0].beat))],
             self._results(suite, closing),
             beside=self._beside(suite, closing),
         )
         return Play(suite, script, tuple(item.beat for item in tagged), owners)
+
+    def _idle(self, beat: Beat) -> Beat:
+        """What stands at the input when no beat of a suite does: another beat, each bit of whose operands is turned.
+
+        Else a design would be given the first beat in its reset, and a single one would stay: a latency would not show.
+        """
+        operands, scale = self.unit.operands, self.unit.scale
+        bits = {"a": operands.a.container_bits, "b": operands.b.container_bits}
+        if scale is not None:
+            bits |= {"scale_a": scale.a.format.container_bits, "scale_b": scale.b.format.container_bits}
+        turned = {key: tuple(code ^ (1 << width) - 1 for code in getattr(beat, key)) for key, width in bits.items()}
+        return replace(beat, c=beat.c ^ addend_mask(self.unit), **turned)
 
     @property
     def beat_unit(self) -> Unit:

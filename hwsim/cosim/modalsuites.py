@@ -71,7 +71,7 @@ class ModalPlanner:
         size = SIZES[simulator]
         count = size.random if count is None else count
         yield from self._wanted(SuiteKind.DIRECTED, lambda: self._some_directed(simulator))
-        own, changing = self._random(count, self.seed)
+        own, changing = self._random(2 * count, self.seed)
         both = [*chain.from_iterable(zip(own, changing, strict=False)), *own[len(changing) :], *changing[len(own) :]]
         half = len(both) // 2
         yield from self._wanted(SuiteKind.RANDOM, lambda: Suite(SuiteKind.RANDOM.suite, tuple(both[:half])))

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from hwsim.cosim.bench import fitting
+from hwsim.cosim.bench import ROOM, fitting
 from hwsim.cosim.bulk import BulkUnit, compare
 from hwsim.cosim.design import Design, Play, Played
 from hwsim.cosim.logs import assertions_in
@@ -48,7 +48,7 @@ def play_simulated(
     """
     played, stuck = list[Played](), ""
     top, width = design.sources(simulator).top, design.width
-    waiting = deque(fitting(plays, lambda play: len(play.beats), len(plays)))
+    waiting = deque(fitting(plays, lambda play: len(play.script.payloads), len(plays), ROOM))
     number = 0
     while waiting:
         part = waiting.popleft()

@@ -33,7 +33,7 @@ from hwsim.words import counted
 class DriverSize:
     """How much a driver is given.
 
-    random: cases. gemm: rows, columns and K. captured: at most so many cases.
+    random: cases of each of two suites. gemm: rows, columns and K. captured: at most so many cases.
     """
 
     random: int
@@ -42,8 +42,8 @@ class DriverSize:
 
 
 SIZES = {
-    "verilator": DriverSize(random=3000, gemm=(32, 32, 512), captured=4000),
-    "icarus": DriverSize(random=300, gemm=(6, 6, 512), captured=200),
+    "verilator": DriverSize(random=1500, gemm=(32, 32, 512), captured=4000),
+    "icarus": DriverSize(random=150, gemm=(6, 6, 512), captured=200),
 }
 PAIRS = SuiteKind.PAIRS.suite
 PAIR_STEP = {"verilator": 1, "icarus": 16}  # on cocotb every so many-th pair of codes
@@ -140,7 +140,7 @@ class Planner:
     def plan(self, driver: str, count: int | None, tick: Tick) -> tuple[list[Play], list[LeftOut]]:
         """The suites of a driver, as the testbench plays them, and what is left out.
 
-        count: random cases of a suite, or None for the usual number.
+        count: random cases of each suite of them, or None for the usual number.
         """
         design, suites = self.design, self.suites(driver, count)
         plays = [design.play(suite, self.stream(suite.name), tick) for suite in suites]
@@ -164,9 +164,9 @@ class Planner:
         solved = simulator == "verilator"
         known = partial(covering_or_directed, unit, self.seed) if solved else lambda: self._known
         yield from self._taken(SuiteKind.DIRECTED, known)
-        drawn = cache(lambda: random_cases(unit, count, self.seed))
-        yield from self._taken(SuiteKind.RANDOM, lambda: drawn()[: count // 2])
-        yield from self._taken(SuiteKind.GAPS, lambda: drawn()[count // 2 :], BUSY, shuffled=True)
+        drawn = cache(lambda: random_cases(unit, 2 * count, self.seed))
+        yield from self._taken(SuiteKind.RANDOM, lambda: drawn()[:count])
+        yield from self._taken(SuiteKind.GAPS, lambda: drawn()[count:], BUSY, shuffled=True)
         if design.reset:
             yield from self._taken(SuiteKind.RESET, lambda: self._handshake(drawn()), BUSY, resets=True)
         else:

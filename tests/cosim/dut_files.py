@@ -50,7 +50,7 @@ def play(
 ) -> RunReport:
     """A run with few random cases."""
     made = replace(design(folder, name, **changes), assertions=assertions)
-    return run(CosimOptions((made,), (simulator,), SEED, 60, folder=folder / "run", minimize=minimize))
+    return run(CosimOptions((made,), (simulator,), SEED, 30, folder=folder / "run", minimize=minimize))
 
 
 def own_file(folder: Path, unit: Unit, claimed: Unit | None = None, **places: object) -> Path:

@@ -21,6 +21,7 @@ from hwsim.cosim.dut.dutfile import load_dut
 from hwsim.cosim.dutdesign import dut_design
 from hwsim.cosim.report import KINDS
 from hwsim.cosim.run import CosimOptions, run
+from hwsim.cosim.suitekinds import AskedSuites, SuiteKind
 from hwsim.cosim.suites import expected_codes
 from hwsim.report import RunReport
 from hwsim.spec import Unit, as_yaml
@@ -280,3 +281,18 @@ def test_a_beat_has_all_products_of_an_instruction_in_the_order_of_k(icarus: Non
     assert made.products == 4
     report = run(CosimOptions((made,), ("icarus",), SEED, 60, folder=tmp_path / "run", minimize=False))
     assert report.passed and sum(row.compared for row in report.rows) > 200
+
+
+@pytest.mark.parametrize("cycles", [0, 1, 2])
+def test_a_wrong_latency_shows_in_a_run_of_one_case(icarus: None, tmp_path: Path, cycles: int) -> None:
+    (tmp_path / "unit.yaml").write_bytes((DESIGNS / "int8.yaml").read_bytes())
+    (tmp_path / "behind.v").write_text(
+        "module behind(input clk, input signed [7:0] a, b, output reg signed [31:0] y);\n"
+        "  always @(posedge clk) y <= a * b;\nendmodule\n"
+    )
+    keys = f"unit: unit.yaml\nsources: [behind.v]\ntop: behind\nprotocol: {{kind: latency, cycles: {cycles}}}\n"
+    (tmp_path / "dut.yaml").write_text(keys + "clock: clk\nports: {a: a, b: b, result: y}\n")
+    made, asked = dut_design(load_dut(tmp_path / "dut.yaml")), AskedSuites(frozenset({SuiteKind.RANDOM}))
+    report = run(CosimOptions((made,), ("icarus",), 1, 1, folder=tmp_path / "run", minimize=False, suites=asked))
+    assert [row.planned for row in report.rows] == [1]
+    assert report.passed == (cycles == 1)
