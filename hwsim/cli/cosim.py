@@ -62,7 +62,7 @@ def cosim(
     ] = None,
     cases: Annotated[
         int | None,
-        typer.Option(min=1, help="Cases of each random suite, instead of 1,500 (Verilator), 150 (Icarus), 20,000 (bulk)."),
+        typer.Option(min=1, help="Cases of each random suite, not 1,500 (Verilator), 150 (Icarus), 20,000 (bulk)."),
     ] = None,
     waves: Annotated[bool, typer.Option("--waves", help="Record dump.vcd beside the results.")] = False,
     cuts: Cuts = None,

@@ -34,6 +34,7 @@ from hwsim.cosim.waived import AppliedWaivers
 from hwsim.errors import InputError
 from hwsim.formats import FloatFormat, codes_of
 from hwsim.formats.catalog import looks_like_path
+from hwsim.model.clock import Beat
 from hwsim.products import dot
 from hwsim.spec import Unit, Unpromised, unpromised
 from hwsim.tb.job import ANY_NAN, ANY_ZERO, NO_OTHER, BeatOrder, Beside, Script, result_rows

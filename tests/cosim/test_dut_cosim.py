@@ -24,7 +24,7 @@ from hwsim.cosim.run import CosimOptions, run
 from hwsim.cosim.suitekinds import AskedSuites, SuiteKind
 from hwsim.cosim.suites import expected_codes
 from hwsim.report import RunReport
-from hwsim.spec import Unit, as_yaml
+from hwsim.spec import Unit, as_yaml, load_unit
 
 pytestmark = pytest.mark.simulator
 
@@ -296,3 +296,18 @@ def test_a_wrong_latency_shows_in_a_run_of_one_case(icarus: None, tmp_path: Path
     report = run(CosimOptions((made,), ("icarus",), 1, 1, folder=tmp_path / "run", minimize=False, suites=asked))
     assert [row.planned for row in report.rows] == [1]
     assert report.passed == (cycles == 1)
+
+
+# Right; an addend so far below the product is dropped; a product so far below the addend.
+@pytest.mark.parametrize("fault", [{}, {"FAR": 24}, {"FAR": 38}, {"NEAR": 12}])
+def test_a_multiply_add_that_drops_a_far_term_is_found(
+    icarus: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: dict[str, int]
+) -> None:
+    every = planning.directed
+    deciding = [case for case in every(load_unit(DESIGNS / "f16-fma.yaml"), SEED) if case.id.startswith("decide/")]
+    monkeypatch.setattr(planning, "directed", lambda *_: deciding)
+    made = dut_design(load_dut(variant(tmp_path, "fma-far", parameters={"FAR": 0, "NEAR": 0} | fault)))
+    asked, folder = AskedSuites(frozenset({SuiteKind.DIRECTED})), tmp_path / "run"
+    report = run(CosimOptions((made,), ("icarus",), SEED, folder=folder, minimize=False, suites=asked, coverage=False))
+    assert report.passed == (not fault)
+    assert report.rows[0].planned == len(deciding) > 150

@@ -11,6 +11,7 @@ from hwsim.cases.bins.counter import Counter, Hit
 from hwsim.cases.bins.declare import CoverageBin
 from hwsim.cases.bins.facts import UnitFacts
 from hwsim.cases.bins.plan import FAMILIES, plan
+from hwsim.cases.bins.smallerrows import smaller_rows
 from hwsim.cases.case import Case
 from hwsim.cases.drawing import key_of
 from hwsim.cases.random_cases import draw, run_beats, runs
@@ -28,16 +29,18 @@ def directed(unit: Unit, seed: int) -> list[Case]:
     Raises NotImplementedYet for a unit without bins (`hwsim.cases.support`).
     """
     supports(unit).demand()
+    rows = Rows(unit)
     if not one_window(unit):
-        rows = Rows(unit)
         arranged(rows)
+        smaller_rows(rows)
         return list(rows.cases.values())
     bench = Bench(unit, seed)
     for family in FAMILIES:
         for solve in family.directed:
             bench.start(family.name, solve.__name__)
             solve(bench)
-    return bench.cases
+    smaller_rows(rows)
+    return [*bench.cases, *rows.cases.values()]
 
 
 @dataclass(frozen=True)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from hwsim.cases.bins.smaller import adders
 from hwsim.spec import Unit
 
-# Sentences of every unit, and of those that have an addend or a sum so far, scales, a promotion.
-EVERY, ADDEND, SCALE, PROMOTION = "", "addend", "scale", "promotion"
+# Sentences of every unit, and of those that have an addend or a sum so far, scales, a promotion, rounded additions.
+EVERY, ADDEND, SCALE, PROMOTION, ADDS = "", "addend", "scale", "promotion", "adds"
 
 GROUP_MEANINGS: dict[str, dict[str, str]] = {
     "G1": {EVERY: "Which classes of numbers are multiplied, with their signs; a bin is named a x b."},
@@ -26,7 +27,8 @@ GROUP_MEANINGS: dict[str, dict[str, str]] = {
     "G6": {EVERY: "How far the sum grows above max_exp; a place of its leading one each."},
     "G7": {
         EVERY: "What the last rounding sees: the result's last bit, the bit below it (guard), and whether any bit "
-        "below that is a one (sticky)."
+        "below that is a one (sticky).",
+        ADDS: "Of each addition whether the last bit of the smaller term alone decides, at each distance of both.",
     },
     "G8": {
         EVERY: "Results at and next to the numbers where formats change: the least, the least normal, 1, the largest."
@@ -67,6 +69,7 @@ DIRECTED = {
     "zero": "zeros of either sign alone",
     "nan": "NaN in one place",
     "inf": "infinities, alone and against each other",
+    "decide": "the last bit of the smaller term, so many places below the larger, alone decides a rounding",
     "chain": "several groups or beats in a chain",
     "promotion": "partial sums at, before and after the promotion",
     "product": "one pair of codes",
@@ -111,6 +114,7 @@ def group_meaning(unit: Unit, group: str) -> str:
         ADDEND: unit.operands.addend is not None,
         SCALE: unit.scale is not None,
         PROMOTION: unit.promotion is not None,
+        ADDS: bool(adders(unit)),
     }
     return " ".join(sentence for part, sentence in GROUP_MEANINGS.get(group, {}).items() if has[part])
 

@@ -21,6 +21,7 @@ from hwsim.cases.bins import (
     references,
     roundings,
     scales,
+    smaller,
     specials,
     sticky,
     sums,
@@ -93,6 +94,7 @@ def plan(unit: Unit) -> CoveragePlan:
             family.declare(facts, out)
     else:
         outcomes.declare(unit, out)
+    smaller.declare(unit, out)
     interface.declare(unit, pipeline(unit), out)
     return CoveragePlan(unit, tuple(out.bins), tuple(out.groups), tuple(out.cases), out.parts)
 
