@@ -32,7 +32,7 @@ from hwsim.cosim.suites import PAIRS, expected_codes
 from hwsim.cosim.traffic import BURST, Tagged, Traffic, draws, interleave, with_tags
 from hwsim.cosim.waived import AppliedWaivers
 from hwsim.errors import InputError
-from hwsim.formats import FloatFormat, codes_of
+from hwsim.formats import FloatFormat, Format, codes_of
 from hwsim.formats.catalog import looks_like_path
 from hwsim.model.clock import Beat
 from hwsim.products import dot
@@ -129,11 +129,12 @@ class DutDesign(DotDesign):
         Else a design would be given the first beat in its reset, and a single one would stay: a latency would not show.
         """
         operands, scale = self.unit.operands, self.unit.scale
-        bits = {"a": operands.a.container_bits, "b": operands.b.container_bits}
-        if scale is not None:
-            bits |= {"scale_a": scale.a.format.container_bits, "scale_b": scale.b.format.container_bits}
-        turned = {key: tuple(code ^ (1 << width) - 1 for code in getattr(beat, key)) for key, width in bits.items()}
-        return replace(beat, c=beat.c ^ addend_mask(self.unit), **turned)
+        a, b = (_turned(codes, fmt) for codes, fmt in ((beat.a, operands.a), (beat.b, operands.b)))
+        idle = replace(beat, a=a, b=b, c=beat.c ^ addend_mask(self.unit))
+        if scale is None:
+            return idle
+        scale_a, scale_b = _turned(beat.scale_a, scale.a.format), _turned(beat.scale_b, scale.b.format)
+        return replace(idle, scale_a=scale_a, scale_b=scale_b)
 
     @property
     def beat_unit(self) -> Unit:
@@ -198,6 +199,11 @@ class DutDesign(DotDesign):
         if file.reset is not None:
             return file.reset.cycles
         return 2 + file.protocol.empty_after
+
+
+def _turned(codes: Sequence[int], fmt: Format) -> tuple[int, ...]:
+    """Codes, each bit of which is turned."""
+    return tuple(code ^ (1 << fmt.container_bits) - 1 for code in codes)
 
 
 def dut_design(dut: Dut, assertions: bool = False, called: str = "") -> DutDesign:
