@@ -11,10 +11,10 @@ import pytest
 from odd_units import unit as odd
 from unit_keys import exact_sum, odd_unit
 
+from hwsim.cases.bins.adders import Adder, adders
 from hwsim.cases.bins.counter import Counter
 from hwsim.cases.bins.outcomes import rounded, roundings
 from hwsim.cases.bins.plan import plan
-from hwsim.cases.bins.smaller import Adder, adders
 from hwsim.cases.bins.smallerrows import smaller_rows
 from hwsim.cases.case import Case, dot
 from hwsim.cases.rows import Rows

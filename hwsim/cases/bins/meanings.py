@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hwsim.cases.bins.smaller import adders
+from hwsim.cases.bins.adders import adders
 from hwsim.spec import Unit
 
 # Sentences of every unit, and of those that have an addend or a sum so far, scales, a promotion, rounded additions.

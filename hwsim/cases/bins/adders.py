@@ -1,0 +1,303 @@
+"""What a unit adds with a rounding: of each addition its two terms, with either of them the larger one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple
+
+from hwsim.cases.bins.limits import RoundingPlace
+from hwsim.cases.bins.outcomes import roundings
+from hwsim.formats import ExponentFormat, FixedFormat, FloatFormat, Format
+from hwsim.spec import EvenOddSum, ExactSum, LateAdd, RoundedSum, SequentialSum, Unit
+from hwsim.spec.keys import Number, Rounding
+
+TIES: tuple[Rounding, ...] = ("rne", "rna")
+WORDS = {True: "added", False: "subtracted"}
+PARITY = ("even", "odd")
+# What is added: an exact product; a sum so far, or a part of a tree; c; a group's result; a promotion's register.
+PRODUCT, SUM, ADDEND, PARTIAL, REGISTER = "product", "sum", "addend", "partial sum", "register"
+REST = "rest"  # all terms of an exact sum but one
+LATER = {"late addition": (ADDEND, PARTIAL), "promotion": (REGISTER, PARTIAL)}
+
+
+class Reach(NamedTuple):
+    """What a term can be: so many significant bits, a multiple of 2^low, its leading one at 2^top at most.
+
+    least: the exponent of the least power of two that it can be; more than `low` where subnormals count as zero.
+    """
+
+    bits: int
+    low: int
+    top: int
+    least: int
+
+
+@dataclass(frozen=True)
+class Adder:
+    """An addition of a unit whose sum is rounded, with the one of its terms that is larger, and the other.
+
+    place: as `hwsim.cases.bins.outcomes.roundings` calls it. larger, smaller: what they are. format, rounding: of the
+    sum. keeps: whether sums that are subnormal keep their bits. zeros: how many places there can be between the last
+    bit of the smaller term and the lowest of its other ones, this one counted; of products those that any two formats
+    of so many bits reach.
+    """
+
+    place: str
+    larger: str
+    smaller: str
+    of_larger: Reach
+    of_smaller: Reach
+    format: Number
+    rounding: Rounding
+    keeps: bool
+    zeros: int
+
+    @property
+    def ties(self) -> bool:
+        """Whether the edge of the rounding is a tie."""
+        return self.rounding in TIES
+
+    @property
+    def precision(self) -> int:
+        """Bits that a sum keeps; of a fixed format more than any sum has."""
+        return self.format.precision if isinstance(self.format, FloatFormat) else 1 << 16
+
+    @property
+    def is_number(self) -> bool:
+        """Whether the larger term always is a number of the sum's format, and never a tie."""
+        return self.of_larger.bits <= self.precision and self.of_larger.low >= self.format.quantum_exp
+
+    @property
+    def top(self) -> int:
+        """The largest exponent of the larger term's leading one, in a sum that does not overflow."""
+        return min(self.of_larger.top, _top(self.format))
+
+    @property
+    def near(self) -> int:
+        """The last distance at which each sign and parity has a bin: the farthest that two terms overlap, and more."""
+        overlap = max(min(self.of_larger.bits, 2 * self.precision), self.precision) + self.of_smaller.bits
+        return min(self.last, overlap + 2)
+
+    @property
+    def last(self) -> int:
+        """The largest distance of both, as far as the smaller can decide."""
+        apart = max(-1, self.top - self.of_smaller.least)
+        return min(apart, self.precision + 1) if self.ties and self.is_number else apart
+
+    def name(self, distance: int, adds: bool, odd: int) -> str:
+        """That of a bin."""
+        edge = "a tie" if self.ties else "an exact sum"
+        where = f"{self.smaller} {distance} places below {self.larger}"
+        return f"{self.place}: {where}, {WORDS[adds]}, takes it off {edge}, last place {PARITY[odd]}"
+
+    def far_name(self, distance: int) -> str:
+        """That of a bin beyond `near`."""
+        return f"{self.place}: {self.smaller} {distance} places below {self.larger} decides"
+
+    def depth_name(self, depth: int) -> str:
+        """That of a bin of the place of the bit that decides."""
+        return f"{self.place}: last bit of {self.smaller}, {depth} places below {self.larger}'s first, decides"
+
+    @property
+    def depths(self) -> range:
+        """Places of the bit that decides, below the larger term's leading one, as far as the terms overlap."""
+        lowest = self.top - self.of_smaller.low
+        first = self.precision + self.ties
+        end = min(lowest, max(self.precision + self.zeros, 0 if self.is_number else self.near))
+        return range(first, min(end, 1 << 12) + 1)
+
+    def unreachable(self, distance: int, adds: bool, odd: int) -> str | None:
+        """Why nothing does it; None where something may."""
+        bits, p, fmt = self.of_smaller.bits, self.precision, self.format
+        # Where the sum's last place is the format's least number, the smaller term may be cut at any distance.
+        cut = self.keeps and self.of_smaller.low < fmt.quantum_exp - self.ties
+        alone = not adds and not distance and bits < p + 2 + self.ties
+        if not cut and (distance + bits < p + self.ties + (not adds) or alone):
+            what = "half of the sum's last place" if self.ties else "the sum's last place"
+            return f"a {self.smaller} of {bits} bits so near to the {self.larger} has none below {what}"
+        if self.ties and self.is_number and distance == p + 1 and (adds or not odd):
+            return (
+                f"the {self.larger} is a number of {fmt.name}, and the {self.smaller} a quarter of its last place: "
+                "only of a power of two less that, which is odd in its last place, there is a tie"
+            )
+        short = self.of_larger.bits < p and (not cut or self.of_larger.low > fmt.quantum_exp)
+        if short and not self._meets(distance, adds, odd):
+            return (
+                f"a {self.larger} has {self.of_larger.bits} bits, so that the last of {p} places is 0, or that of the "
+                f"{self.smaller}'s first bit"
+            )
+        return None
+
+    def _meets(self, distance: int, adds: bool, odd: int) -> bool:
+        """Whether a last place that the larger term does not reach may be what it is asked to be."""
+        if distance == self.precision - 1:
+            return bool(odd) or not adds
+        if distance == self.precision and self.ties:
+            return not odd or not adds
+        return distance < self.precision or not odd or self.ties
+
+
+def _top(fmt: Number) -> int:
+    return fmt.emax if isinstance(fmt, FloatFormat) else fmt.integer_bits
+
+
+def keeps_subnormals(one: RoundingPlace) -> bool:
+    """Whether sums that are subnormal keep their bits."""
+    return not one.flushes and (not isinstance(one.format, FloatFormat) or one.format.subnormals)
+
+
+def node_roles(first: int, last: int) -> tuple[str, str]:
+    """What the two terms of the node of a tree are that adds the products of these lanes."""
+    right = split(first, last)
+    return f"left {SUM if right - first > 1 else PRODUCT}", f"right {SUM if last > right else PRODUCT}"
+
+
+def split(first: int, last: int) -> int:
+    """The first lane of the right part of a node of a tree: the left one has as large a power of two as can be."""
+    return first + (1 << (last - first).bit_length() - 1)
+
+
+# What a unit adds, from its specification.
+
+
+@lru_cache(maxsize=64)
+def adders(unit: Unit) -> tuple[Adder, ...]:
+    """The additions of a unit that are rounded, each with either term the larger one; none where parts are scaled."""
+    if not isinstance(unit.sum, EvenOddSum) and unit.sum.subgroup is not None:
+        return ()
+    found: list[Adder] = []
+    places = roundings(unit)
+    for place, pairs in _terms(unit).items():
+        one = places[place]
+        for (x, of_x), (y, of_y) in pairs:
+            for larger, of_larger, smaller, of_smaller in ((x, of_x, y, of_y), (y, of_y, x, of_x))[: 1 + (x != REST)]:
+                if (place, larger, smaller) not in {(each.place, each.larger, each.smaller) for each in found}:
+                    reaches = of_larger, of_smaller
+                    if larger != REST or of_larger.bits:
+                        keeps, zeros = keeps_subnormals(one), _zeros(unit, smaller, of_smaller)
+                        found.append(Adder(place, larger, smaller, *reaches, one.format, one.rounding, keeps, zeros))
+    return tuple(found)
+
+
+def _zeros(unit: Unit, role: str, reach: Reach) -> int:
+    if role.endswith(PRODUCT):
+        # Of any odd factor there is another one so that both multiply to 1 modulo a power of two with as many bits.
+        return min(reach.bits - 1, max(unit.operands.a.sig_bits, unit.operands.b.sig_bits))
+    return reach.bits - 1
+
+
+Role = tuple[str, Reach]
+
+
+def _terms(unit: Unit) -> dict[str, list[tuple[Role, Role]]]:
+    """The pairs of terms that each place adds."""
+    found: dict[str, list[tuple[Role, Role]]] = {}
+    rule, lanes = unit.sum, unit.instruction.lanes
+    product, c = product_reach(unit), unit.operands.addend
+    addend = None if c is None else format_reach(c)
+    inside = addend if unit.promotion is None and unit.late is None else None
+    if isinstance(rule, RoundedSum):
+        before = _flushed(_rounded_reach(rule.format, product, inside), rule.format, rule.flush)
+        term = product
+        if rule.product == "rounded":
+            term = _rounded_reach(rule.format, product, None)._replace(bits=min(rule.format.precision, product.bits))
+        if isinstance(rule, SequentialSum):
+            found["addition"] = [((SUM, before), (PRODUCT, term))]
+        else:
+            nodes = {node_roles(first, last) for first, last in tree(lanes)}
+            of = {PRODUCT: term, SUM: _rounded_reach(rule.format, product, None)}
+            found["addition"] = [((x, of[x.split(" ")[1]]), (y, of[y.split(" ")[1]])) for x, y in sorted(nodes)]
+            if inside is not None or unit.instruction.chain:
+                found["addition"].append(((SUM, of[SUM]), (ADDEND, _rounded_reach(rule.format, product, inside))))
+    elif isinstance(rule, ExactSum):
+        found["result"] = [((_rest(unit, product, inside)), (PRODUCT, product))]
+        if inside is not None:
+            found["result"].append((_rest(unit, product, None), (ADDEND, inside)))
+    result = unit.result.format
+    partial = _flushed(_rounded_reach(result, product, None), result, unit.result.subnormals == "flush")
+    if isinstance(unit.late, LateAdd) and addend is not None:
+        found["late addition"] = [((ADDEND, _flushed(addend, c, unit.late.flush)), (PARTIAL, partial))]
+    if unit.promotion is not None:
+        fmt = unit.promotion.format
+        register = _rounded_reach(fmt, partial, addend)
+        if unit.scale is not None and unit.scale.at == "promotion":
+            partial = _times(partial, format_reach(fmt))
+        found["promotion"] = [((REGISTER, register), (PARTIAL, partial))]
+    return found
+
+
+def tree(lanes: int) -> Iterator[tuple[int, int]]:
+    """The first and the last lane of every node of a tree of additions."""
+    level = [(lane, lane) for lane in range(lanes)]
+    while len(level) > 1:
+        above = [(x[0], y[1]) for x, y in zip(level[::2], level[1::2], strict=False)]
+        yield from above
+        level = above + level[len(level) // 2 * 2 :]
+
+
+def format_reach(fmt: Format) -> Reach:
+    """What a number of a format can be."""
+    if isinstance(fmt, ExponentFormat):
+        low = fmt.min_code - fmt.bias
+        return Reach(1, low, fmt.max_code - fmt.bias, low)
+    if isinstance(fmt, FixedFormat):
+        return Reach(fmt.bits - 1, fmt.quantum_exp, fmt.integer_bits, fmt.quantum_exp)
+    # Without subnormals the least normal power of two is none of the format's numbers: its code is zero's.
+    least = fmt.quantum_exp if fmt.subnormals else fmt.emin + 1
+    return Reach(fmt.precision, fmt.quantum_exp, fmt.emax, least)
+
+
+def _times(x: Reach, y: Reach) -> Reach:
+    return Reach(x.bits + y.bits, x.low + y.low, x.top + y.top + 1, x.least + y.least)
+
+
+def product_reach(unit: Unit) -> Reach:
+    """What a product can be."""
+    operands, scale = unit.operands, unit.scale
+    a, b = (format_reach(fmt) for fmt in (operands.a, operands.b))
+    if flushes_factors(unit):
+        a, b = (_flushed(reach, fmt, True) for reach, fmt in ((a, operands.a), (b, operands.b)))
+    found = _times(a, b)
+    if scale is not None and scale.at != "promotion":
+        for fmt in (scale.a.format, scale.b.format):
+            one = format_reach(fmt)
+            found = Reach(found.bits, found.low + one.low, found.top + one.top, found.least + one.least)
+    limit = unit.sum.product_limit
+    return found if limit is None else found._replace(top=min(found.top, limit - 1))
+
+
+def _rounded_reach(fmt: Number, product: Reach, addend: Reach | None) -> Reach:
+    """What a sum of products, and of an addend, can be once it is rounded to a format."""
+    parts = [product] if addend is None else [product, addend]
+    low, top = min(part.low for part in parts), max(part.top for part in parts)
+    bits = fmt.precision if isinstance(fmt, FloatFormat) else fmt.bits - 1
+    least = max(min(part.least for part in parts), format_reach(fmt).least)
+    return Reach(bits, max(low, fmt.quantum_exp), min(top, _top(fmt)), least)
+
+
+def _flushed(reach: Reach, fmt: Number | None, flushes: bool) -> Reach:
+    """The same where subnormals of a format count as zero, or become zero."""
+    return reach._replace(least=max(reach.least, fmt.emin)) if flushes and isinstance(fmt, FloatFormat) else reach
+
+
+def flushes_factors(unit: Unit) -> bool:
+    """Whether subnormal factors count as zero."""
+    return unit.operands.daz and unit.operands.convert is None
+
+
+def _rest(unit: Unit, product: Reach, addend: Reach | None) -> Role:
+    """All terms of an exact sum but one: a number that one of them is, or any number, of several."""
+    rule, instruction = unit.sum, unit.instruction
+    several = instruction.lanes > 1 or (isinstance(rule, ExactSum) and rule.rounded == "end" and instruction.k > 1)
+    precision = unit.result.format.precision if isinstance(unit.result.format, FloatFormat) else 0
+    if addend is None:
+        return REST, product._replace(bits=1 << 16 if several else 0)
+    if not several:
+        return REST, addend
+    # A tie has its half from a product, unless the addend has as many bits itself.
+    whole = addend.bits > precision or unit.result.rounding not in TIES
+    top = addend.top if whole else min(addend.top, product.top + precision)
+    least = min(product.least, addend.least)
+    return REST, Reach(1 << 16, min(product.low, addend.low), max(top, product.top), least)
