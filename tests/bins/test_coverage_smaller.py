@@ -11,7 +11,7 @@ import pytest
 from odd_units import unit as odd
 from unit_keys import exact_sum, odd_unit
 
-from hwsim.cases.bins.adders import Adder, adders
+from hwsim.cases.bins.adders import RoundedPair, adders
 from hwsim.cases.bins.counter import Counter
 from hwsim.cases.bins.outcomes import rounded, roundings
 from hwsim.cases.bins.plan import plan
@@ -134,7 +134,7 @@ def modulo(power: int, side: int) -> Callable[[Pair], tuple[Term, ...]]:
     return shift
 
 
-def asked(name: str) -> list[tuple[Adder, int]]:
+def asked(name: str) -> list[tuple[RoundedPair, int]]:
     """The additions of two terms, and which of both is the smaller: 0 for the first."""
     return [(one, at % 2 ^ 1) for at, one in enumerate(adders(UNITS[name]())) if one.place != "result"]
 

@@ -35,7 +35,7 @@ class Reach(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Adder:
+class RoundedPair:
     """An addition of a unit whose sum is rounded, with the one of its terms that is larger, and the other.
 
     place: as `hwsim.cases.bins.outcomes.roundings` calls it. larger, smaller: what they are. format, rounding: of the
@@ -163,11 +163,11 @@ def split(first: int, last: int) -> int:
 
 
 @lru_cache(maxsize=64)
-def adders(unit: Unit) -> tuple[Adder, ...]:
+def adders(unit: Unit) -> tuple[RoundedPair, ...]:
     """The additions of a unit that are rounded, each with either term the larger one; none where parts are scaled."""
     if not isinstance(unit.sum, EvenOddSum) and unit.sum.subgroup is not None:
         return ()
-    found: list[Adder] = []
+    found: list[RoundedPair] = []
     places = roundings(unit)
     for place, pairs in _terms(unit).items():
         one = places[place]
@@ -177,7 +177,9 @@ def adders(unit: Unit) -> tuple[Adder, ...]:
                     reaches = of_larger, of_smaller
                     if larger != REST or of_larger.bits:
                         keeps, zeros = keeps_subnormals(one), _zeros(unit, smaller, of_smaller)
-                        found.append(Adder(place, larger, smaller, *reaches, one.format, one.rounding, keeps, zeros))
+                        found.append(
+                            RoundedPair(place, larger, smaller, *reaches, one.format, one.rounding, keeps, zeros)
+                        )
     return tuple(found)
 
 

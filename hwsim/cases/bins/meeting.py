@@ -12,7 +12,7 @@ from hwsim.cases.bins.adders import (
     PRODUCT,
     REGISTER,
     SUM,
-    Adder,
+    RoundedPair,
     flushes_factors,
     node_roles,
     split,
@@ -27,7 +27,7 @@ from hwsim.spec import ExactSum, SequentialSum, Unit
 WIDE = 12  # bits of a factor up to which all odd significands may be asked for another one
 
 
-class Number(NamedTuple):
+class ExactNumber(NamedTuple):
     """(-1)^sign * sig * 2^exp. factors: odd significands whose product is sig, where they are known."""
 
     sign: int
@@ -75,7 +75,7 @@ def _range(fmt: Format, sig: int, normal: bool) -> tuple[int, int]:
     return fmt.quantum_exp, fmt.integer_bits - sig.bit_length()
 
 
-def product_codes(unit: Unit, number: Number) -> Pair | None:
+def product_codes(unit: Unit, number: ExactNumber) -> Pair | None:
     """Factors whose product is a number; None where none are found."""
     a, b, normal = unit.operands.a, unit.operands.b, flushes_factors(unit)
     factors = number.factors or factors_of(number.sig, a.sig_bits, b.sig_bits)
@@ -105,7 +105,7 @@ def factors_of(sig: int, bits_a: int, bits_b: int) -> tuple[int, int] | None:
     return None
 
 
-def _terms(unit: Unit, number: Number, most: int) -> list[Pair] | None:
+def _terms(unit: Unit, number: ExactNumber, most: int) -> list[Pair] | None:
     """At most so many products that add up to a number, none of them longer than needed; None where none are found."""
     pair = product_codes(unit, number)
     if pair is not None:
@@ -126,12 +126,12 @@ def _terms(unit: Unit, number: Number, most: int) -> list[Pair] | None:
     return None
 
 
-def _digits(number: Number) -> list[Number]:
-    found, sig, exp = list[Number](), number.sig, number.exp
+def _digits(number: ExactNumber) -> list[ExactNumber]:
+    found, sig, exp = list[ExactNumber](), number.sig, number.exp
     while sig:
         if sig & 1:
             digit = 2 - (sig & 3)
-            found.append(Number(number.sign ^ (digit < 0), 1, exp))
+            found.append(ExactNumber(number.sign ^ (digit < 0), 1, exp))
             sig -= digit
         sig, exp = sig >> 1, exp + 1
     return found
@@ -140,7 +140,7 @@ def _digits(number: Number) -> list[Number]:
 # Cases, by where the two numbers meet.
 
 
-def laid(rows: Rows, one: Adder, larger: Number, smaller: Number, turn: int) -> Laid | None:
+def laid(rows: Rows, one: RoundedPair, larger: ExactNumber, smaller: ExactNumber, turn: int) -> Laid | None:
     """Operands that bring both numbers to an addition; None where none are found."""
     by_role = {one.larger: larger, one.smaller: smaller}
     match one.place:
@@ -163,12 +163,12 @@ def _enters(unit: Unit) -> bool:
     )  # fmt: skip
 
 
-def _c(unit: Unit, number: Number) -> int | None:
+def _c(unit: Unit, number: ExactNumber) -> int | None:
     fmt = unit.operands.addend
     return None if fmt is None else number_code(fmt, number.sign, number.sig, number.exp)
 
 
-def _in_chain(rows: Rows, before: Number, term: Number, turn: int) -> Laid | None:
+def _in_chain(rows: Rows, before: ExactNumber, term: ExactNumber, turn: int) -> Laid | None:
     unit, lane = rows.unit, turn % rows.lanes
     pair = product_codes(unit, term)
     if pair is None:
@@ -185,7 +185,7 @@ def _in_chain(rows: Rows, before: Number, term: Number, turn: int) -> Laid | Non
     return Laid([[each] for each in (*first, pair)]) if rows.lanes == 1 else None
 
 
-def _in_tree(rows: Rows, by_role: dict[str, Number], turn: int) -> Laid | None:
+def _in_tree(rows: Rows, by_role: dict[str, ExactNumber], turn: int) -> Laid | None:
     unit, (x, y) = rows.unit, sorted(by_role, key=lambda role: role.startswith("right") or role == ADDEND)
     if y == ADDEND:
         first, c = _terms(unit, by_role[x], rows.lanes), _c(unit, by_role[y])
@@ -200,7 +200,7 @@ def _in_tree(rows: Rows, by_role: dict[str, Number], turn: int) -> Laid | None:
     return Laid([[*first, *zeros, *second]], 0, low)
 
 
-def _in_exact_sum(rows: Rows, one: Adder, larger: Number, smaller: Number, turn: int) -> Laid | None:
+def _in_exact_sum(rows: Rows, one: RoundedPair, larger: ExactNumber, smaller: ExactNumber, turn: int) -> Laid | None:
     unit, rule = rows.unit, rows.unit.sum
     long = isinstance(rule, ExactSum) and rule.rounded == "end"
     room = max(rows.lanes, rows.most * rows.lanes if rows.most else 4) if long else rows.lanes
@@ -233,12 +233,12 @@ def _beats(rows: Rows, pairs: Sequence[Pair], c: int, turn: int) -> Laid:
     return Laid([pairs[at : at + rows.lanes] for at in range(0, len(pairs), rows.lanes)], c)
 
 
-def _late(rows: Rows, addend: Number, partial: Number, turn: int) -> Laid | None:
+def _late(rows: Rows, addend: ExactNumber, partial: ExactNumber, turn: int) -> Laid | None:
     c, pairs = _c(rows.unit, addend), _terms(rows.unit, partial, rows.lanes)
     return None if c is None or pairs is None else Laid([pairs], c, turn % rows.lanes)
 
 
-def _promoted(rows: Rows, one: Adder, register: Number, partial: Number, turn: int) -> Laid | None:
+def _promoted(rows: Rows, one: RoundedPair, register: ExactNumber, partial: ExactNumber, turn: int) -> Laid | None:
     unit, scales = rows.unit, None
     if partial.factors is not None and unit.scale is not None and unit.scale.at == "promotion":
         # The partial sum's digits are one factor, and the scale's are the other.
@@ -248,7 +248,7 @@ def _promoted(rows: Rows, one: Adder, register: Number, partial: Number, turn: i
         if code is None:
             return None
         scales = code, one_code(unit.scale.b.format)
-        partial = Number(partial.sign, sig, partial.exp - at)
+        partial = ExactNumber(partial.sign, sig, partial.exp - at)
     c, beats = _c(unit, register), unit.promotion_beats
     pairs = _terms(unit, partial, max(rows.lanes, min(8, rows.lanes * (beats or 1))))
     if pairs is None:

@@ -11,8 +11,8 @@ from itertools import chain, islice
 from itertools import product as cross
 from typing import NamedTuple
 
-from hwsim.cases.bins.adders import ADDEND, PARTIAL, PRODUCT, REGISTER, REST, Adder, adders
-from hwsim.cases.bins.meeting import WIDE, Number, laid
+from hwsim.cases.bins.adders import ADDEND, PARTIAL, PRODUCT, REGISTER, REST, RoundedPair, adders
+from hwsim.cases.bins.meeting import WIDE, ExactNumber, laid
 from hwsim.cases.bins.smaller import decisions, edge_of
 from hwsim.cases.case import Case, dot
 from hwsim.cases.drawing import Stream
@@ -41,7 +41,7 @@ def smaller_rows(rows: Rows) -> None:
         _cases(rows, one)
 
 
-def _cases(rows: Rows, one: Adder) -> None:
+def _cases(rows: Rows, one: RoundedPair) -> None:
     name = f"decide/{one.place}-{one.smaller}-below-{one.larger}".replace(" ", "-")
     depths = set(one.depths)
     for distance in range(one.last + 1):
@@ -68,13 +68,15 @@ def _cases(rows: Rows, one: Adder) -> None:
                 break
 
 
-def _telling(one: Adder, distance: int) -> list[tuple[bool, int]]:
+def _telling(one: RoundedPair, distance: int) -> list[tuple[bool, int]]:
     """Whether the smaller term is added, and parities: of which the first that there is shows that it is dropped."""
     adds, odd = TELLING[one.rounding][distance % 2]
     return [(adds, odd), *([] if one.rounding in ("rne", "rto") else [(adds, 1 - odd)])]
 
 
-def _first(rows: Rows, one: Adder, name: str, numbers: Iterator[tuple[Number, Number]], turn: int) -> int | None:
+def _first(
+    rows: Rows, one: RoundedPair, name: str, numbers: Iterator[tuple[ExactNumber, ExactNumber]], turn: int
+) -> int | None:
     """Add a case of the first numbers that the unit takes: the depth of the smaller one's last bit, or None."""
     for larger, smaller in numbers:
         operands = laid(rows, one, larger, smaller, turn)
@@ -87,7 +89,7 @@ def _first(rows: Rows, one: Adder, name: str, numbers: Iterator[tuple[Number, Nu
     return None
 
 
-def _decides(unit: Unit, one: Adder, case: Case, depth: int) -> bool:
+def _decides(unit: Unit, one: RoundedPair, case: Case, depth: int) -> bool:
     """Whether a case does what it is for: a window, or a part of a tree, may make something else of its terms."""
     found = decisions(dot(definition_of(unit), case))
     return any(each[:3] == (one.place, one.larger, one.smaller) and each.depth == depth for each in found)
@@ -132,7 +134,7 @@ def _odd(bits: int) -> list[int]:
 Significand = tuple[int, tuple[int, int] | None]
 
 
-class Digits(NamedTuple):
+class TermDigits(NamedTuple):
     """What the significands of a term are: products of two of so many bits, or also any, of `most` bits at most.
 
     few: how many of a kind are tried.
@@ -144,7 +146,7 @@ class Digits(NamedTuple):
     few: int
 
 
-def _digits_of(unit: Unit, one: Adder, role: str, few: int) -> Digits:
+def _digits_of(unit: Unit, one: RoundedPair, role: str, few: int) -> TermDigits:
     most = one.of_larger.bits if role == one.larger else one.of_smaller.bits
     scaled = role == PARTIAL and one.place == "promotion" and unit.scale is not None and unit.scale.at == "promotion"
     factors: tuple[int, int] | None = unit.operands.a.sig_bits, unit.operands.b.sig_bits
@@ -152,11 +154,11 @@ def _digits_of(unit: Unit, one: Adder, role: str, few: int) -> Digits:
         factors = unit.result.format.sig_bits, one.format.sig_bits
     elif role in (ADDEND, REGISTER, REST) and unit.operands.addend is not None and one.smaller != ADDEND:
         factors = None
-    return Digits(factors, not scaled and not role.endswith(PRODUCT), most, few)
+    return TermDigits(factors, not scaled and not role.endswith(PRODUCT), most, few)
 
 
 @lru_cache(maxsize=1 << 12)
-def _significands(digits: Digits, bits: int) -> dict[tuple[int, int], tuple[Significand, ...]]:
+def _significands(digits: TermDigits, bits: int) -> dict[tuple[int, int], tuple[Significand, ...]]:
     """Some odd significands of exactly so many bits, by the zeros above the last bit, and the bit above the next one.
 
     Of 0b1101001 there are 2 zeros, and above the next bit stands a 0.
@@ -183,7 +185,7 @@ def _significands(digits: Digits, bits: int) -> dict[tuple[int, int], tuple[Sign
 
 
 @lru_cache(maxsize=1 << 12)
-def _few(digits: Digits, bits: int) -> list[Significand]:
+def _few(digits: TermDigits, bits: int) -> list[Significand]:
     """A few odd significands of exactly so many bits: of both parities of the bit above the last one, and all ones."""
     every = [each for some in _significands(digits, bits).values() for each in some]
     ones = (1 << bits) - 1
@@ -195,8 +197,8 @@ def _few(digits: Digits, bits: int) -> list[Significand]:
 
 
 def _numbers(
-    unit: Unit, one: Adder, distance: int, adds: bool, odd: int, lengths: Sequence[int], few: int
-) -> Iterator[tuple[Number, Number]]:
+    unit: Unit, one: RoundedPair, distance: int, adds: bool, odd: int, lengths: Sequence[int], few: int
+) -> Iterator[tuple[ExactNumber, ExactNumber]]:
     """Pairs of a larger and a smaller number that hit a bin. lengths: of the smaller one, in bits."""
     p = one.precision
     low = max(one.of_smaller.low + distance, one.of_larger.least)
@@ -234,16 +236,16 @@ def _spread(low: int, top: int, turn: int) -> list[int]:
 
 
 def _pairs(
-    unit: Unit, one: Adder, at: int, deep: int, leading: int, lengths: Sequence[int], few: int
-) -> Iterator[tuple[Number, Number]]:
+    unit: Unit, one: RoundedPair, at: int, deep: int, leading: int, lengths: Sequence[int], few: int
+) -> Iterator[tuple[ExactNumber, ExactNumber]]:
     """Larger and smaller numbers whose bits may meet at an edge, which is about `deep` places below `leading`.
 
     leading, at: the exponents of both numbers' leading ones.
     """
-    larger, of_larger = list[Number](), _digits_of(unit, one, one.larger, few)
+    larger, of_larger = list[ExactNumber](), _digits_of(unit, one, one.larger, few)
     for bits in dict.fromkeys((deep + 1 + one.ties, 1, min(deep + 1, of_larger.most), deep, 2, deep + 2, 3)):
         if leading - bits + 1 >= one.of_larger.low:
-            larger += [Number(0, sig, leading - bits + 1, factors) for sig, factors in _few(of_larger, bits)]
+            larger += [ExactNumber(0, sig, leading - bits + 1, factors) for sig, factors in _few(of_larger, bits)]
     for bits in lengths:
         of_bits = _significands(_digits_of(unit, one, one.smaller, few), bits)
         # The bits above the zeros end at the edge, or above it, where the larger number has the edge's bit.
@@ -252,12 +254,12 @@ def _pairs(
         deepest = sorted({key[0] for key in of_bits}, reverse=True)[:2]
         for key in dict.fromkeys((count, odd) for count in (*zeros, *deepest) for odd in (0, 1)):
             for sig, factors in of_bits.get(key, ()):
-                smaller = Number(0, sig, at - bits + 1, factors)
+                smaller = ExactNumber(0, sig, at - bits + 1, factors)
                 if smaller.exp >= one.of_smaller.low:
                     yield from ((each, smaller) for each in larger)
 
 
-def _lengths(one: Adder, distance: int) -> list[int]:
+def _lengths(one: RoundedPair, distance: int) -> list[int]:
     """Bits of the smaller number: one, where that is far enough below; as many as it can have, and fewer."""
     most, least = one.of_smaller.bits, max(1, one.precision + one.ties - distance)
     alone = distance >= one.precision + one.ties
