@@ -138,5 +138,5 @@ def test_minilm_runs_as_it_is_and_its_first_product_is_that_of_gemm() -> None:
     x, y = kept[0][0].numpy(), kept[1][0]
     a, b = (quantize(one, "mxfp6-e3m2", axis) for one, axis in ((x, -1), (layer.weight.detach().numpy().T, 0)))
     product = hwsim.gemm("blackwell-mxf8f6f4-e3m2-f32", a.codes, b.codes, scale_a=a.scales, scale_b=b.scales)
-    rounded = torch.from_numpy(product).to(torch.bfloat16).to(torch.float32)
-    assert torch.equal(y, rounded + layer.bias.detach())
+    bias = layer.bias.detach().to(torch.bfloat16).to(torch.float32)
+    assert torch.equal(y, (torch.from_numpy(product) + bias).to(torch.bfloat16).to(torch.float32))
