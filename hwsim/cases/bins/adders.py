@@ -134,8 +134,8 @@ class RoundedPair:
         """Whether a last place that the larger term does not reach may be what it is asked to be."""
         if distance == self.precision - 1:
             return bool(odd) or not adds
-        if distance == self.precision and self.ties:
-            return not odd or not adds
+        if distance == self.precision:
+            return not odd or not adds  # a power of two less one last place is a binade lower
         return distance < self.precision or not odd or self.ties
 
 
@@ -220,7 +220,10 @@ def _terms(unit: Unit) -> dict[str, list[tuple[Role, Role]]]:
     result = unit.result.format
     partial = _flushed(_rounded_reach(result, product, None), result, unit.result.subnormals == "flush")
     if isinstance(unit.late, LateAdd) and addend is not None:
-        found["late addition"] = [((ADDEND, _flushed(addend, c, unit.late.flush)), (PARTIAL, partial))]
+        held = _flushed(addend, c, unit.late.flush)
+        if unit.instruction.groups > 1 or unit.instruction.chain is not None:
+            held = _either(held, _flushed(format_reach(unit.late.format), unit.late.format, unit.late.flush))
+        found["late addition"] = [((ADDEND, held), (PARTIAL, partial))]
     if unit.promotion is not None:
         fmt = unit.promotion.format
         register = _rounded_reach(fmt, partial, addend)
@@ -277,6 +280,11 @@ def _rounded_reach(fmt: Number, product: Reach, addend: Reach | None) -> Reach:
     bits = fmt.precision if isinstance(fmt, FloatFormat) else fmt.bits - 1
     least = max(min(part.least for part in parts), format_reach(fmt).least)
     return Reach(bits, max(low, fmt.quantum_exp), min(top, _top(fmt)), least)
+
+
+def _either(x: Reach, y: Reach) -> Reach:
+    """What one of two terms can be."""
+    return Reach(max(x.bits, y.bits), min(x.low, y.low), max(x.top, y.top), min(x.least, y.least))
 
 
 def _flushed(reach: Reach, fmt: Number | None, flushes: bool) -> Reach:
