@@ -38,7 +38,9 @@ from hwsim.spec import (
     WindowSum,
 )
 
-MANY_GROUPS = 40  # bits of how many groups an exact sum is shown for that never starts again, as docs/proof.md says
+MANY_GROUPS = (
+    40  # bits of how many groups an exact sum is shown for that never starts again, as `hwsim docs proof` says
+)
 
 
 @dataclass(frozen=True)

@@ -75,7 +75,7 @@ class Store:
             raise InputError(f"{self.folder}: must be a folder, which results are written to; it is a file")
         inside = set(os.listdir(self.folder)) - {LIST} if self.folder.exists() else set()
         held, damaged = self._held(), not is_readable(self.folder / RESULTS)
-        if inside - OURS or (inside and held is None and not damaged):
+        if inside - OURS or (inside - {*MADE} and held is None and not damaged):
             other = sorted(inside - OURS) or sorted(inside)
             raise InputError(
                 f"{self.folder}: holds {', '.join(other[:3])}{', ...' if len(other) > 3 else ''}, which are no study's "

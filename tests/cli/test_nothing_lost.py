@@ -180,6 +180,7 @@ WRITERS = (
     Writer("--output", "study --unit int8x2.yaml --data ones.npy --length 64 --trials 1 -o {out}", folder=True),
     Writer("--html", "prove int8x2.yaml --html {out}", status=1, quick=_quick_prove),
     Writer("--json", "prove int8x2.yaml --json {out}", status=1, quick=_quick_prove),
+    Writer("--output", "prove int8x2.yaml -o {out}", folder=True, status=1, quick=_quick_prove),
     Writer("--json", "qualify int8x2.yaml --json {out}", quick=_quick_qualify),
     Writer("--json", "synth int8x2.yaml --json {out}", quick=_quick_synth),
     Writer("--output", "fuzz --units 1 --cases 1 -o {out}", folder=True, status=1, quick=_quick_fuzz),

@@ -21,11 +21,11 @@ WORDS = {
     "campaign scheduler",
     "capture cases instruction", "converter cuts", "converter missing", "converter overflow", "converter rounding",
     "cosim cuts", "decode codes", "docs name",
-    "dut-init define", "dut-init top", "encode missing", "encode overflow",
+    "dut-init define", "dut-init slang", "dut-init top", "encode missing", "encode overflow",
     "encode rounding", "encode values", "explain a", "explain a_values", "explain b", "explain b_values", "explain c",
-    "explain c_value", "explain scale_a", "explain scale_b", "gemm quantize", "gemm quantize_b", "prove cuts",
-    "prove only", "quantizer change", "quantizer cuts", "quantizer rules",
-    "qualify cuts", "qualify mutants", "rtl cuts",
+    "explain c_value", "explain scale_a", "explain scale_b", "gemm packed", "gemm quantize", "gemm quantize_b",
+    "prove cuts", "prove only", "quantizer change", "quantizer cuts", "quantizer rules",
+    "qualify cuts", "qualify mutants", "recipes name", "rtl cuts",
     "study fmax",
     "study grid", "study length", "study preset", "study scaling", "study scheduler", "study stages", "synth cuts",
     "vectors formats",
@@ -35,15 +35,16 @@ WORDS = {
 WRITTEN = {
     "capture cases output", "check report", "converter output", "converter report", "cosim output", "dut-init output",
     "fuzz output",
-    "gemm output", "prove case", "prove html", "prove report", "qualify report",
+    "gemm output", "prove case", "prove html", "prove output", "prove report", "qualify report",
     "quantizer output", "quantizer report", "rtl output", "synth report",
 }  # fmt: skip
 PASSED_ON = {"verilator arguments"}
 # Read as `rtl unit` is: Yosys, as WebAssembly, does not start in the memory that fuzzing leaves a command.
-# A campaign's folder is read as `campaign show` is, but runs jobs, which takes processes.
+# A library is read as other sources are. A campaign's folder is read as `campaign show` is, but runs jobs, which takes
+# processes.
 AS_ANOTHER = {
-    "synth names", "prove unit", "prove dut", "qualify unit", "qualify dut", "qualify vectors", "fuzz again",
-    "campaign output",
+    "dut-init library", "synth names", "prove unit", "prove dut", "qualify unit", "qualify dut", "qualify vectors",
+    "fuzz again", "campaign output",
 }  # fmt: skip
 
 # What opens a file to read it, as sources write it.

@@ -266,7 +266,6 @@ GEMM_BAD: list[tuple[tuple[Any, ...], str]] = [
     ((A, B), r"^B must have shape \(\.\.\., 40, N\), because A has 40 columns, not \(6, 40\)"),
     ((A, B.T, C), r"^C must have shape \(6, 6\), not \(6,\)"),
     ((A, B.T, None, ONE), r"^scale_a must be None"),
-    ((A[:, :0], B.T[:0]), r"^K, .* at least 1"),
     ((A, B.T.astype(int) + 256), r"^B\[0, 0\] is \d+: e4m3 codes"),
 ]
 
