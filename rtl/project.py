@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import yaml
+
 from .hierarchy import Style
 
 
@@ -51,7 +53,7 @@ class Project:
 
 
 def _quoted(words: str) -> str:
-    return '"' + words.replace("\\", "\\\\").replace('"', '\\"') + '"'
+    return str(yaml.dump(words, default_style='"', width=len(words) * 10 + 10)).strip()
 
 
 def _fileset(name: str, files: Sequence[str], kind: str) -> str:

@@ -2,15 +2,29 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 import hwsim
+
+
+class WholeSentences(TyperGroup):
+    """The commands of a group, each with all of its first sentence."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write the commands, in lines as wide as the terminal."""
+        every = ((name, self.get_command(ctx, name)) for name in self.list_commands(ctx))
+        rows = [(name, command.get_short_help_str(limit=1000)) for name, command in every if command is not None]
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)
+
 
 # Rich's markup in help texts would reflow the examples.
 app = typer.Typer(
     name="hwsim",
+    cls=WholeSentences,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},

@@ -28,7 +28,7 @@ def code(text: str, what: str = "a code") -> int:
         made = int(typed, 0)
     except ValueError:
         made = None
-    if made is None or "_" in typed:
+    if made is None or "_" in typed or not typed.isascii():
         raise InputError(f"{what} must be an integer such as 56, 0x38 or 0b111000, not {typed!r}")
     if abs(made) >= MOST:
         raise InputError(f"{what} must have at most {MOST_DIGITS:,} digits in decimal; it has more")

@@ -8,6 +8,8 @@ from pathlib import Path
 
 LOCATION = re.compile(r"(?P<file>[^\s:]+):(?P<line>\d+):(?:\d+:)? *(?P<words>.*)")
 ERROR = re.compile(r"error|sorry|syntax", re.IGNORECASE)
+# How a program ends that finds itself wrong, as it and the shell say it.
+CRASH = re.compile(r"[Aa]ssertion (\S+ )?failed|Assertion `.*' failed|Segmentation fault|core dumped|[Ii]nternal error")
 MOST_SHOWN = 60  # characters of a source line
 
 
@@ -44,7 +46,10 @@ def refusal(simulator: str, message: str) -> str:
 
     message: the end of its log. What Icarus is known not to take is named by the source line that it refuses.
     """
-    lines = [line.strip() for line in message.splitlines()]
+    lines = [line.strip() for line in message.splitlines() if line.strip()]
+    if crash := next((line for line in lines if CRASH.search(line)), None):
+        said = f", after {first}" if (first := next(filter(LOCATION.search, lines), crash)) != crash else ""
+        return f"{simulator} crashes on the design, a defect of its own: {crash}{said}"
     first = next((line for line in lines if ERROR.search(line) and LOCATION.search(line)), None)
     if first is None:
         said = next((line for line in lines if ERROR.search(line)), lines[-1] if lines else "")

@@ -26,6 +26,21 @@ RULES = {
     **dict.fromkeys(("bool_type", "bool_parsing"), "must be true or false"),
 }
 
+# What the patterns of keys ask for.
+_DOTTED, _WORD = "letters, digits, `_`, `.` and `-`", "letters, digits, `_` and `-`"
+PATTERNS = {
+    r"^[A-Za-z0-9][A-Za-z0-9_.-]*$": f"must be of {_DOTTED}, a letter or a digit first",
+    r"^[A-Za-z0-9][A-Za-z0-9_-]*$": f"must be of {_WORD}, a letter or a digit first",
+    r"^[a-z][a-z0-9_.-]*$": f"must be of small {_DOTTED}, a letter first",
+    r"^[A-Za-z_][A-Za-z0-9_$]*$": "must be a name of Verilog",
+    r"^[^\s;]+$": "must be a signal's path, without spaces and semicolons",
+    r"^[a-z_]+(\[\d{1,6}(\.\.\d{1,6})?\])?$": "must be a field, or elements of one, such as a[0] or a[0..7]",
+    r"^[^\x00-\x1f\x7f]*$": "must be a line of text",
+    r"^[A-Za-z_][A-Za-z0-9_$]*(?:\.[A-Za-z_][A-Za-z0-9_$]*|\[\d+(?::\d+)?\])*$": (
+        "must be a port, or a part of one, such as req.code[7:0]"
+    ),
+}
+
 _short = reprlib.Repr()
 _short.maxlevel, _short.maxdict, _short.maxlist, _short.maxtuple = 4, 12, 24, 24
 _short.maxstring = _short.maxlong = _short.maxother = 200
@@ -112,6 +127,8 @@ def _rule(error: ErrorDetails) -> str:
     if error["type"] in ("too_short", "string_too_short"):
         least, of = context["min_length"], "item" if error["type"] == "too_short" else "character"
         return f"must have at least {least} {of}{'s' if least > 1 else ''}"
+    if error["type"] == "string_pattern_mismatch":
+        return PATTERNS.get(context["pattern"], "must be written in another way")
     message = error["msg"]
     for said, rule in (("Input should be ", "must be "), ("Value error, ", ""), ("String should ", "must ")):
         if message.startswith(said):

@@ -40,6 +40,13 @@ class Quantized:
     tensor_scale: np.float32 | None
     rule: Rule
 
+    def __repr__(self) -> str:
+        shape, block = (" x ".join(map(str, one)) for one in (self.codes.shape, self.block))
+        scales = "real numbers" if self.scale_format is None else self.scale_format.name
+        tensor = "" if self.tensor_scale is None else f", times {self.tensor_scale:g}"
+        axis = f", along axis {self.axis}"
+        return f"<Quantized: {shape} {self.element.name}, {scales} scales of blocks of {block}{axis}{tensor}>"
+
     def _repr_html_(self) -> str:
         """What a notebook shows: what it is of, and its first numbers."""
         of_scales = "real numbers" if self.scale_format is None else self.scale_format.name

@@ -180,7 +180,7 @@ def test_sources_that_cannot_be_elaborated_are_a_failure_of_their_job_and_no_ref
         ("a: {fuzz: {}}", "jobs.a.fuzz.to is missing"),
         ("a: {}", "jobs.a.matrix is missing"),
         ("a: 1", "jobs.a must be a mapping"),
-        ("a b: {fuzz: {to: 1}}", "jobs.a b must match pattern"),
+        ("a b: {fuzz: {to: 1}}", "jobs.a b must be of letters"),
         ("a: {fuzz: {to: 2, every: {cases: 1}}}", "jobs.a.fuzz.every.cases is no side; sides are kernels"),
         ("a: {matrix: {unit: [tiny.yaml, sub/tiny.yaml], simulator: icarus}}", "two jobs are called a/tiny.yaml/"),
     ],

@@ -13,7 +13,7 @@ from cli.cli_run import Run, fails
 def test_converters_are_written_and_named_after_their_formats(run: Run, tmp_path: Path) -> None:
     done = run("converter", "f32", "e4m3", "e2m1", "-o", f"{tmp_path}/")
     assert done.status == 0, done.err
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["f32_to_e2m1.v", "f32_to_e4m3.v"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".hwsim-files", "f32_to_e2m1.v", "f32_to_e4m3.v"]
     text = (tmp_path / "f32_to_e4m3.v").read_text()
     assert re.search(r"^module f32_to_e4m3\(", text, re.MULTILINE)
     assert "latency 2, a payload each cycle" in done.err

@@ -10,6 +10,7 @@ from built_presets import one_of_each_family
 from cli.cli_run import Run, fails
 
 import hwsim
+from hwsim.outputs import written
 from hwsim.spec import as_yaml, load_unit, presets
 
 HOPPER = "hopper-wgmma-e4m3-f32"
@@ -109,7 +110,7 @@ def test_rtl_writes_a_file_named_after_its_top(run: Run, tmp_path: Path, small: 
     folder = tmp_path / "out"
     done = run("rtl", small, "-o", f"{folder}/")
     assert done.status == 0
-    assert [path.name for path in folder.iterdir()] == ["small_unit.v"]
+    assert sorted(path.name for path in folder.iterdir()) == [".hwsim-files", "small_unit.v"]
     text = (folder / "small_unit.v").read_text()
     assert re.search(r"^module small_unit\(", text, re.MULTILINE)
     assert text.endswith("endmodule\n")
@@ -125,7 +126,8 @@ def test_rtl_replaces_a_file_whole_or_not_at_all(
     run: Run, tmp_path: Path, small: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     target = tmp_path / "small_unit.v"
-    target.write_text("old")
+    with written(target) as file:
+        file.write(b"old")
     target.chmod(0o640)
 
     def full(self: Path, other: Path) -> None:
@@ -135,7 +137,7 @@ def test_rtl_replaces_a_file_whole_or_not_at_all(
     fails(run("rtl", small, "-o", str(target)), "No space left on device")
     monkeypatch.undo()
     assert target.read_text() == "old"
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["small.yaml", "small_unit.v"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".hwsim-files", "small.yaml", "small_unit.v"]
 
 
 @pytest.mark.parametrize(

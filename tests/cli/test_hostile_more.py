@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import shlex
 import struct
 import subprocess
@@ -17,6 +18,13 @@ import pytest
 import yaml
 from cli.cli_run import Run, fails
 from cli.small_files import STUDY, UNIT
+from pydantic import TypeAdapter
+
+from hwsim.campaign.file import CampaignFile
+from hwsim.cosim.dut.dutfile import DutFile
+from hwsim.formats.invalid import PATTERNS
+from hwsim.spec import Unit
+from hwsim.study.plan import Study
 
 GEMM = "gemm hopper-wgmma-e4m3-f32 a.{} b.npy -o d.npy"
 LONG = "9" * 5000  # more digits than Python converts
@@ -49,6 +57,26 @@ def study(old: str, new: str) -> dict[str, str | bytes]:
 
 # name, files, command, what the error says
 CASES: list[tuple[str, dict[str, str | bytes], str, str]] = [
+    (
+        "comments without end",
+        {"l.f": "/* " * 200_000},
+        "dut-init -f l.f -o d.yaml",
+        r"l.f:1: the comment .* has no end",
+    ),
+    ("error at the end", {"u.yaml": UNIT + "# c\n" * 500_000 + "a: [}\n"}, "units u.yaml", r"u.yaml:500006: not YAML"),
+    ("many values", {"u.yaml": UNIT + f"a: [{'1, ' * 300_000}]\n"}, "units u.yaml", r"u.yaml:6: .* 100,000 values"),
+    ("hexadecimal", unit("k: 8", f"k: 0x{'f' * 3_998}"), "units u.yaml", r"u.yaml:3: instruction.k: .* 4,000 digits"),
+    (
+        "sexagesimal",
+        unit("k: 8", f"k: {'59:' * 600}5.5"),
+        "units u.yaml",
+        r"u.yaml:3: .* a float can hold",
+    ),
+    ("code of many digits", {}, f"decode e4m3 0x{'f' * 3_998}", r"a code must have at most 4,000 digits in decimal"),
+    ("underscore in a code", {}, "decode e4m3 1_0", r"a code must be an integer such as .*, not '1_0'"),
+    ("digits before a letter", {}, f"encode e4m3 {'1' * 3_999}x", r"a value must be a number"),
+    ("folder as a source", {"rtl/m.v": ""}, "dut-init rtl -o d.yaml", r"rtl: is a folder, not a source"),
+    ("unit as a design", {"u.yaml": UNIT}, "cosim --dut u.yaml", r"u.yaml:1: is a unit, not a design"),
     ("empty unit", {"u.yaml": ""}, "units u.yaml", r"u.yaml:1: must be a YAML mapping"),
     ("UTF-16", {"u.yaml": UNIT.encode("utf-16")}, "units u.yaml", r"u.yaml: cannot be read: .*0xff"),
     ("NUL", {"u.yaml": UNIT + "\0"}, "units u.yaml", r"u.yaml:1: not YAML: unacceptable character"),
@@ -59,7 +87,7 @@ CASES: list[tuple[str, dict[str, str | bytes], str, str]] = [
     ("true for 8", unit("k: 8", "k: true"), "units u.yaml", r"u.yaml:3: instruction.k must be an integer, not True"),
     ("NaN for 8", unit("k: 8", "k: .nan"), "units u.yaml", r"u.yaml:3: instruction.k must be an integer, not nan"),
     ("a date", unit("k: 8", "k: 2001-13-45"), "units u.yaml", r"u.yaml:3: instruction.k: month must be in 1..12"),
-    ("a path for a name", unit("small", "../x"), "units u.yaml", r"u.yaml:1: unit must match .*not '../x'"),
+    ("a path for a name", unit("small", "../x"), "units u.yaml", r"u.yaml:1: unit must be of letters, .*not '../x'"),
     ("a folder for a format", unit("a: e5m2", "a: /"), "units u.yaml", r"u.yaml:2: operands.a /: .*directory"),
     ("surrogate key", {"u.yaml": UNIT + '"\\ud800": 1\n'}, "units u.yaml", r"u.yaml:1: .*\\ud800"),
     (
@@ -177,7 +205,22 @@ def half_of_it(path: Path) -> None:
     path.write_bytes(data[:60] + data[data.index(b"PK\x01\x02") :])
 
 
-@pytest.mark.parametrize("broken", [encrypted, another_method, half_of_it])
+def lzma_damaged(path: Path) -> None:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_LZMA) as archive:
+        archive.writestr("a.npy", array("(4, 32)"))
+    data = bytearray(path.read_bytes())
+    data[44] ^= 0xFF  # of the filter's properties
+    path.write_bytes(data)
+
+
+@pytest.mark.filterwarnings("ignore:Duplicate name")
+def twice_in_it(path: Path) -> None:
+    with zipfile.ZipFile(path, "a") as archive:
+        archive.writestr("a.npy", array("(4, 32)"))
+
+
+@pytest.mark.filterwarnings("ignore:Duplicate name")
+@pytest.mark.parametrize("broken", [encrypted, another_method, half_of_it, lzma_damaged, twice_in_it])
 def test_an_archive_that_cannot_be_read_is_refused(run: Run, here: Path, broken: object) -> None:
     Path("b.npy").write_bytes(array("(32, 4)"))
     with zipfile.ZipFile("a.npz", "w", zipfile.ZIP_DEFLATED) as archive:
@@ -319,3 +362,14 @@ def test_a_number_of_threads_that_cannot_be_is_no_defect(
     monkeypatch.setenv("NUMBA_NUM_THREADS", threads)
     done = alone("gemm hopper-wgmma-e4m3-f32 a.npy a.npy -o d.npy")
     assert done.returncode == 2 and "NUMBA_NUM_THREADS" in done.stderr and done.stderr.count("\n") == 1, done
+
+
+def patterns(model: type) -> set[str]:
+    """The patterns that the keys of a model have, in models inside too."""
+    return set(re.findall(r'"pattern": ("(?:[^"\\]|\\.)*")', json.dumps(TypeAdapter(model).json_schema())))
+
+
+@pytest.mark.parametrize("model", [Unit, DutFile, CampaignFile, Study], ids=lambda one: one.__name__)
+def test_no_pattern_is_shown_to_people(model: type) -> None:
+    found = {json.loads(one) for one in patterns(model)}
+    assert found and found <= set(PATTERNS)

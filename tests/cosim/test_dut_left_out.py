@@ -152,6 +152,12 @@ def test_what_nobody_knows_is_said_as_the_simulator_says_it(tmp_path: Path) -> N
     log = f"Verilator failed:\n%Error: {path}:1:10: Can't find definition of variable: 'y'\n%Error: Exiting"
     said = f"verilator refuses the design: {path}:1: Can't find definition of variable: 'y': wire x = y;"
     assert refusal("verilator", log) == said
+    crash = "ivl: netmisc.cc:1637: NetExpr* f(): Assertion `rc' failed."
+    said = refusal("icarus", f"dut.sv:14: error: Array index expressions must be constant here.\n{crash}\nAborted\n")
+    assert said == (
+        f"icarus crashes on the design, a defect of its own: {crash}, after dut.sv:14: error: Array index expressions "
+        "must be constant here."
+    )
     assert (
         refusal("icarus", "iverilog failed:\nerror: out of memory") == "icarus refuses the design: error: out of memory"
     )

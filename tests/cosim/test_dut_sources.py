@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -14,12 +15,14 @@ from hwsim.cli import main
 from hwsim.cosim.dut.dutfile import load_dut
 from hwsim.cosim.dutdesign import DutDesign, dut_design
 from hwsim.cosim.simulate import command
+from hwsim.cosim.sources import elaborate
 from hwsim.cosim.sources.designsources import DesignSources
 from hwsim.cosim.sources.elaborate import read_module
 from hwsim.cosim.sources.filelist import read_list
 from hwsim.cosim.sources.shapes import BitVector, Range
 from hwsim.cosim.tools import find_icarus, find_verilator
 from hwsim.errors import InputError
+from hwsim.processes import Spent, bounded
 
 # Four products, as `dot4_comb` has them: packages that name each other, an include, a define, a module of a library.
 FILES = {
@@ -289,3 +292,30 @@ def test_a_list_of_lists_is_read_in_order(project: Path, lists: None) -> None:
     found = read_list(project / "rtl.f", project)
     assert names(found.files) == GIVEN
     assert found.libraries == ((project / "rtl/lib").resolve(),)
+
+
+def test_sources_that_slang_comes_to_no_end_with_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(elaborate, "MEMORY", 1 << 28)
+    doubled = "".join(f"`define A{at} `A{at - 1}+`A{at - 1}\n" for at in range(1, 40))
+    sources = {
+        "bomb": f"`define A0 1+1\n{doubled}module m(output y); assign y = `A39; endmodule\n",
+        "zero": '`include "/dev/zero"\nmodule m(output y); assign y = 0; endmodule\n',
+    }
+    for name, text in sources.items():
+        (tmp_path / f"{name}.sv").write_text(text)
+        with pytest.raises(InputError, match=rf"{name}\.sv: slang takes more than (256 MiB|60 s)"):
+            read_module(DesignSources(files=(tmp_path / f"{name}.sv",)), "m")
+
+
+def test_what_takes_too_long_or_waits_in_a_fork_is_ended() -> None:
+    def forever() -> None:
+        while True:
+            pass
+
+    with pytest.raises(Spent, match="more than 1 s of processor time"):
+        bounded(forever, 1, 1 << 30)
+    with pytest.raises(Spent, match="waiting for something"):
+        bounded(lambda: time.sleep(60), 1, 1 << 30, idle=0.5)
+    assert bounded(lambda: 7, 1, 1 << 30) == 7
+    with pytest.raises(KeyError, match="as it is"):
+        bounded(lambda: {}["as it is"], 1, 1 << 30)

@@ -161,7 +161,7 @@ BROKEN = [  # text, what follows `FILE:`
     (E4M3 + "signed: false\n", "1: signed_zero must be false for an unsigned format"),
     (E4M3 + "nan: [0x7F, 0xFF]\ncanonical: 0x7E\n", "6: canonical must be a NaN code, not 0x7e"),
     (E4M3 + "infinities: true\nnan: ieee\ncanonical: 0x17F\n", "7: canonical must be a NaN code, not 0x17f"),
-    (E4M3 + "name: 4-bit\n", "5: name must match pattern "),
+    (E4M3 + "name: 4-bit\n", "5: name must be of small letters, digits, "),
     ("kind: float\nexponent_bits: 1\nfraction_bits: 0\nbias: 0\nnan: [1, 3]\n", "5: nan leaves no finite number other"),
     ("kind: float\nexponent_bits: 1\nfraction_bits: 0\nbias: 0\ninfinities: true\n", "5: infinities leaves no finite "),
     ("kind: fixed\ninteger_bits: 1\nfraction_bits: 6\ncontainer: 16\n", "4: container is not a key here"),

@@ -67,7 +67,9 @@ def _of_files(ended: Ended, target: Target) -> list[str]:
     for name in sorted({*ended.before, *ended.after}):
         if ended.before.get(name) == ended.after.get(name):
             continue
-        asked = any(name == one or name.startswith(f"{one}/") for one in target.written)
+        asked = name.rpartition("/")[2].startswith(".hwsim-") or any(
+            name == one or name.startswith(f"{one}/") for one in target.written
+        )
         if not asked or ended.status not in (0, 1):
             how = "is left" if name not in ended.before else "is gone" if name not in ended.after else "has changed"
             found.append(f"file {name} {how}")

@@ -177,7 +177,9 @@ def test_what_is_no_report_is_refused(text: str, tmp_path: Path) -> None:
 def test_all_three_are_written_whole_or_not_at_all(tmp_path: Path) -> None:
     folder = tmp_path / "new"
     write_reports(folder, nasty())
-    assert sorted(path.name for path in folder.iterdir()) == ["report.html", "results.json", "results.xml"]
+    assert sorted(path.name for path in folder.iterdir()) == [
+        ".hwsim-files", "report.html", "results.json", "results.xml",
+    ]  # fmt: skip
     before = {path: path.read_bytes() for path in folder.iterdir()}
     write_reports(folder, nasty())
     assert {path: path.read_bytes() for path in folder.iterdir()} == before

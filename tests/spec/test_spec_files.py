@@ -61,7 +61,7 @@ SCALE = "scale: {{a: {{format: e8m0, block: {}}}, b: {{format: e8m0, block: {}}}
 # What is replaced in GOOD (the whole line), by what, and the message: line, key, rule, value.
 ADDITION = "{operation: add, format: f32, rounding: rne}"
 BROKEN = [
-    ("unit: mine", "unit: my unit", "1: unit must match pattern .*, not 'my unit'"),
+    ("unit: mine", "unit: my unit", "1: unit must be of letters, digits, .*, not 'my unit'"),
     ("unit: mine", "", "1: unit is missing"),
     ("evidence: designed", "evidence: guessed", "3: evidence must be 'captured', .* or 'designed', not 'guessed'"),
     ("source: [here]", "source: here", "4: source must be .*, not 'here'"),

@@ -127,7 +127,7 @@ def test_it_is_one_file_that_asks_for_nothing(pages: dict[str, Path]) -> None:
     assert all(one.startswith("data:") for one in re.findall(r'\bsrc="([^"]*)"', outside))
     (policy,) = [one.get("content") for one in parsed(text).iter(f"{SPACE}meta") if one.get("http-equiv")]
     assert policy.startswith("default-src 'none'; img-src data:; style-src 'sha256-") and "unsafe" not in policy
-    assert sorted(one.name for one in pages["sample"].parent.iterdir()) == ["report.html"]
+    assert sorted(one.name for one in pages["sample"].parent.iterdir()) == [".hwsim-files", "report.html"]
 
 
 def test_no_name_becomes_markup(pages: dict[str, Path]) -> None:

@@ -62,6 +62,7 @@ def test_results_are_read_back(through: Results) -> None:
     assert again.rows.equals(through.rows) and repr(again.points) == repr(through.points)
     assert again.study.as_yaml() == through.study.as_yaml()
     assert sorted(path.name for path in through.folder.iterdir()) == [
+        ".hwsim-files",
         "results.parquet",
         "study.yaml",
         "summary.parquet",

@@ -217,6 +217,9 @@ def load_dut(path: str | Path) -> Dut:
     """
     path = Path(path)
     document = read(path)
+    if "operands" in document.data and "ports" not in document.data:
+        rule = "is a unit, not a design: a DUT file names its unit, and `hwsim dut-init TOP.v` begins one"
+        raise SpecError(f"{path}:1: {rule}")
     file = validated(DutFile, document)
     dut = Dut(path, file, _unit(file.unit, document), sources_of(file, document), document)
     _check_unit(dut)

@@ -13,6 +13,7 @@ from pyslang.syntax import SyntaxKind, SyntaxTree
 
 from hwsim.cosim.sources.designsources import TIMESCALE, DesignSources
 from hwsim.errors import InputError
+from hwsim.formats.yamlfile import UNWRITABLE
 
 AROUND = "hwsim_around"
 SINGLE_UNIT = "--single-unit"
@@ -63,7 +64,12 @@ def compiled(sources: DesignSources, top: str | None, parameters: Mapping[str, i
     Where a parameter is a type the top is `AROUND`, which instantiates the module: slang itself overrides values alone.
     Raises InputError for a file that is not there, and for what slang calls an error, naming file and line.
     """
+    for path in (*sources.files, *sources.searched, *sources.libraries):
+        if UNWRITABLE.search(str(path)):
+            raise InputError(f"{path}: is no text in this locale; set PYTHONUTF8=1, or a locale of UTF-8")
     for source in sources.files:
+        if source.is_dir():
+            raise InputError(f"{source}: is a folder, not a source: name its files, or a list of them with --filelist")
         if not source.is_file():
             raise InputError(f"{source}: cannot be read: no such file")
     return _Compilation(sources, top, parameters).compiled()
