@@ -121,6 +121,9 @@ def _report(error: Exception, arguments: Sequence[str]) -> int:
     if isinstance(error, InputError):
         print_error(str(error))
         return BAD_INPUT
+    if isinstance(error, UnicodeEncodeError) and error.encoding == sys.getfilesystemencoding() != "utf-8":
+        print_error(f"{error.object}: is no name in this locale; set PYTHONUTF8=1, or a locale of UTF-8")
+        return BAD_INPUT
     print_error(*defect(error, arguments))
     return UNEXPECTED
 
