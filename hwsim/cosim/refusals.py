@@ -48,8 +48,9 @@ def refusal(simulator: str, message: str) -> str:
     """
     lines = [line.strip() for line in message.splitlines() if line.strip()]
     if crash := next((line for line in lines if CRASH.search(line)), None):
-        said = f", after {first}" if (first := next(filter(LOCATION.search, lines), crash)) != crash else ""
-        return f"{simulator} crashes on the design, a defect of its own: {crash}{said}"
+        before = next(filter(LOCATION.search, lines), crash)
+        where = f", after {before}" if before != crash else ""
+        return f"{simulator} crashes on the design, a defect of its own: {crash}{where}"
     first = next((line for line in lines if ERROR.search(line) and LOCATION.search(line)), None)
     if first is None:
         said = next((line for line in lines if ERROR.search(line)), lines[-1] if lines else "")

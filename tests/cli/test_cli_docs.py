@@ -92,6 +92,6 @@ def test_a_kit_that_is_there_stays_and_no_other_file_is_overwritten(here: Path, 
     assert (here / "capture" / "main.cpp").read_bytes() == (ROOT / "capture" / "main.cpp").read_bytes()
     (here / "capture" / "run").write_text("mine\n")
     (here / "capture" / "main.cpp").unlink()
-    fails(run("capture", "kit"), "capture/run is there already and is another; name another folder")
+    fails(run("capture", "kit"), "capture/run was changed since hwsim wrote it; it stays as it is: move it")
     assert (here / "capture" / "run").read_text() == "mine\n"
     assert not (here / "capture" / "main.cpp").exists()

@@ -174,7 +174,7 @@ def test_what_was_measured_is_taken_up_and_not_for_another_unit_or_network(
         assert kept(HOPPER, network, tmp_path) == first
         assert kept(Entry("renamed", *[getattr(HOPPER, key) for key in ("unit", "activations", "weights")]),
                     small_network(), tmp_path) == first  # fmt: skip
-    (part,) = (tmp_path / ".parts").iterdir()
+    (part,) = (tmp_path / ".parts").glob("[!.]*")
     kept(PROMOTED, network, tmp_path)
     kept(Entry("direct", HOPPER.unit, "direct", "channel"), network, tmp_path)
     network.digest = "another"
