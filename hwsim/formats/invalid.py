@@ -35,6 +35,7 @@ PATTERNS = {
     r"^[A-Za-z_][A-Za-z0-9_$]*$": "must be a name of Verilog",
     r"^[^\s;]+$": "must be a signal's path, without spaces and semicolons",
     r"^[a-z_]+(\[\d{1,6}(\.\.\d{1,6})?\])?$": "must be a field, or elements of one, such as a[0] or a[0..7]",
+    r"^(\d{1,4}(\.\.\d{1,4})?|otherwise)$": "must be a cycle, a range of cycles such as 3..34, or otherwise",
     r"^[^\x00-\x1f\x7f]*$": "must be a line of text",
     r"^[A-Za-z_][A-Za-z0-9_$]*(?:\.[A-Za-z_][A-Za-z0-9_$]*|\[\d+(?::\d+)?\])*$": (
         "must be a port, or a part of one, such as req.code[7:0]"

@@ -82,6 +82,8 @@ def parse(data: bytes, path: Path) -> Document:
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         line = mark.line + 1 if mark else 1
+        if "nesting depth" in str(error):  # libyaml's own limit
+            raise SpecError(f"{path}:{line}: must not be nested more than {MOST_DEPTH} deep") from None
         raise SpecError(f"{path}:{line}: not YAML: {getattr(error, 'problem', error)}") from error
     if not isinstance(node, yaml.MappingNode):
         raise SpecError(f"{path}:1: must be a YAML mapping of keys to values")

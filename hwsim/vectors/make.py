@@ -73,14 +73,14 @@ def make(wanted: Wanted, folder: Path, progress: Progress = silent) -> Made:
     unit = wanted.unit
     if wanted.cases is not None and wanted.cases < 1:
         raise InputError(f"cases must be at least 1, not {wanted.cases}: a set of none proves nothing")
+    if wanted.cases is not None and wanted.cases > MOST_CASES:
+        raise InputError(f"--cases must be at most {MOST_CASES:,}, not {wanted.cases:,}")
     if wanted.stages:
         stage_layout(unit)
     cost(wanted).demand()
     WrittenFolder(folder, "vectors")  # refuses what is somebody else's before the work
     planned = plan(unit, wanted.suite, wanted.seed, lambda what: progress(0, 0, f"solving for {what} cases"))
     total = number_of_cases(wanted, planned)
-    if total > MOST_CASES:
-        raise InputError(f"--cases must be at most {MOST_CASES:,}, not {total:,}")
     digits = operand_layout(unit).digits + result_layout(unit).digits + 2
     demand_disk(folder / OPERANDS, total * digits)
     formats = wanted.formats or (("hex",) if total > SMALL else tuple(FORMATS))

@@ -33,7 +33,7 @@ SERIAL = {"kind": "serial", "cycles": 41, "inputs": A | B, "results": RESULTS, "
         ({"inputs": {**A, UIO: {"9..41": "b"}}}, r"9\.\.41 must be of cycles below protocol\.cycles \(41\)"),
         (
             {"inputs": {**A, UIO: {"x": "b"}}},
-            r"dut\.yaml:\d+: protocol\.inputs\.uio_in\.x.* must be a field, or elements of one",
+            r"dut\.yaml:\d+: protocol\.inputs\.uio_in\.x.* must be a cycle, a range of cycles such as 3\.\.34",
         ),
         ({"inputs": {**A, UIO: {"3..33": "b"}}}, r"uio_in\.3\.\.33 must name 32 cycles for b on 8 bits, not 31"),
         ({"inputs": {**A, UIO: {"3..34": "b[0..32]"}}}, r"must be of elements 0 to 31 of b, not b\[0\.\.32\]"),
