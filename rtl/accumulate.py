@@ -29,7 +29,8 @@ class Accumulation:
 
     name: of its steps. format: what it is rounded to. start: the format of the code that it begins with, where that is
     not `format`. partial: that of a group's sum. scales: those of scales that multiply it, by port; none where none do.
-    flush: whether subnormal addends and results count as zero. groups: between additions.
+    flush: whether subnormal addends and results count as zero; `flushes`: by what that is judged of results.
+    groups: between additions.
     """
 
     def __init__(self, unit: Specified, rule: Promotion | LateAdd):
@@ -42,6 +43,7 @@ class Accumulation:
         own = addend is None or isinstance(rule, Promotion) or addend == rule.format
         self.start: Number | None = None if own else addend
         self.flush = isinstance(rule, LateAdd) and rule.flush
+        self.flushes = rule.flushes if isinstance(rule, LateAdd) else None
         scale = unit.scale
         self.scales: Mapping[str, Format] = {}
         if scale is not None and scale.at == "promotion":
@@ -295,7 +297,7 @@ class AccumulateSum(DatapathStep):
 
 def accumulator(what: Accumulation, cuts: Sequence[str]) -> Datapath:
     """The adder of what is kept and a partial sum: `Accumulation.operands` in, `result_layout` out."""
-    adder = FloatAdder(what.format, what.rounding, what.x, what.y, what.flush)
+    adder = FloatAdder(what.format, what.rounding, what.x, what.y, what.flushes)
     name = what.name
     first: list[DatapathStep] = [ScaleProduct(what)] if what.scales else []
     decode = AccumulateDecode(what, first[0].gives if first else what.operands())

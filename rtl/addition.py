@@ -17,7 +17,7 @@ from amaranth.lib.data import StructLayout
 from amaranth.lib.wiring import In, Out, PureInterface
 
 from hwsim.formats import FloatFormat
-from hwsim.spec.keys import Number, Overflow, Rounding
+from hwsim.spec.keys import Number, Overflow, Rounding, Tininess
 
 from .align import clamp
 from .decode import bare_decoder
@@ -197,7 +197,15 @@ class RoundedNumber(wiring.Component):
 class FloatAdder:
     """The ranges of an addition of two numbers, x and y, rounded to a format."""
 
-    def __init__(self, fmt: FloatFormat, rounding: Rounding, x: NumberRange, y: NumberRange, flush: bool = False):
+    def __init__(
+        self,
+        fmt: FloatFormat,
+        rounding: Rounding,
+        x: NumberRange,
+        y: NumberRange,
+        flush: Tininess | None = None,
+        overflow: Overflow = "ieee",
+    ):
         self.fmt, self.rounding, self.x, self.y = fmt, rounding, x, y
         self.bits = max(x.bits, y.bits, fmt.precision) + GUARDS
         largest = 2 * ((1 << self.bits) - 1)
@@ -207,7 +215,7 @@ class FloatAdder:
         self.target = ResultTarget(
             fmt=fmt,
             rounding=rounding,
-            overflow="ieee",
+            overflow=overflow,
             total=self.total,
             max_exp=self.max_exp,
             offset=1,  # the total's top bit is one above the numbers'

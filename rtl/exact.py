@@ -394,5 +394,5 @@ def _target(n: ExactRanges, fmt: FloatFormat) -> ResultTarget:
         tiny=rule.tiny,
         nan=n.nan,
         zero_sign=True,
-        flush=rule.subnormals == "flush",
+        flush=rule.flushes,
     )

@@ -231,7 +231,7 @@ def general_datapath(unit: Specified, cuts: Sequence[str]) -> Datapath:
         tiny=rule.tiny,
         nan=n.nan,
         zero_sign=True,
-        flush=rule.subnormals == "flush",
+        flush=rule.flushes,
         lost=n.terms + n.inner if n.sticky else 0,
     )
     settle = Settle(target, "magnitude", path[-1].gives)

@@ -9,7 +9,7 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib.data import StructLayout
 
 from hwsim.formats import FloatFormat
-from hwsim.spec.keys import Rounding
+from hwsim.spec.keys import Rounding, Tininess
 
 from .layouts import result_layout
 from .numbers import signed_shape
@@ -259,15 +259,31 @@ class Round(Encode):
         overflow = Signal()
         if target.overflows and target.top_bexp[1] + 1 >= fmt.max_magnitude >> fmt.fraction_bits:
             m.d.comb += overflow.eq(magnitude > fmt.max_magnitude)
-        if target.flush and not target.bare:
-            normal = magnitude[fmt.fraction_bits :].any()
-            magnitude = magnitude & normal.replicate(len(magnitude))
+        if target.flush is not None and not target.bare:
+            magnitude = magnitude & self._normal(target.flush, magnitude).replicate(len(magnitude))
         self.choose(m, Cat(magnitude[: fmt.bits - 1], self._sign(magnitude)), overflow)
+
+    def _normal(self, flush: Tininess, magnitude: Value) -> Value:
+        """Whether a number is not subnormal, as that is judged."""
+        target, sig = self.target, self.i.sig
+        match flush:
+            case "result":
+                return magnitude[target.fmt.fraction_bits :].any()
+            case "before":
+                return sig[-1]
+            case "after":
+                # All ones, and a carry out of one place further down.
+                drop = target.bits - target.fmt.precision - 1
+                below = sig[: drop - 1].any() | self.i.sticky
+                _, up = last_place(self.rounding, self.i.sign, Const(1, 1), sig[drop - 1], below)
+                return sig[-1] | (sig[drop:-1].all() & up)
+            case _:
+                assert_never(flush)
 
     def _sign(self, magnitude: Value) -> Value:
         """The sign of the code; of a number that rounds to zero, as the unit has it."""
         target, sign = self.target, self.i.sign
-        if not (target.vanishes or target.flush):
+        if not target.vanishes and target.flush is None:
             return sign
         if not target.fmt.signed_zero:
             return sign & magnitude.any()

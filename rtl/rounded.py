@@ -96,11 +96,11 @@ class RoundedDecode(DatapathStep):
     def _rounded(self, m: Module, name: str, fmt: FloatFormat, code: Value) -> Value:
         """A code of the format of sums."""
         n = self.n
-        if fmt == n.fmt and not n.rule.flush:
+        if fmt == n.fmt and not n.rule.flush and n.rule.overflow != "saturate":
             return code
         m.submodules[f"{name}_number"] = number = NumberDecode(fmt, n.fmt)
         m.submodules[f"{name}_rounded"] = rounded = RoundedNumber(
-            n.fmt, number.range, n.rule.rounding, "ieee", own=fmt == n.fmt, flush=n.rule.flush
+            n.fmt, number.range, n.rule.rounding, n.rule.overflow, own=fmt == n.fmt, flush=n.rule.flushes
         )
         m.d.comb += [number.code.eq(code), *assign(rounded.i, number.o)]
         return rounded.o.code
@@ -147,7 +147,7 @@ class RoundedMultiply(DatapathStep):
             to = getattr(self.o, name)
             if n.product == n.fmt:
                 m.submodules[f"rounded{at}"] = rounded = RoundedNumber(
-                    n.fmt, number.range, n.rule.rounding, "ieee", flush=n.rule.flush
+                    n.fmt, number.range, n.rule.rounding, n.rule.overflow, flush=n.rule.flushes
                 )
                 m.d.comb += [*assign(rounded.i, number.o), to.eq(rounded.o.code)]
             else:
@@ -295,7 +295,9 @@ def additions(
     """The steps of one level, five and as many more as cuts ask for, and what stands after it."""
     fmt = rule.format
     adders = {
-        pair: FloatAdder(fmt, rule.rounding, range_of(state[pair.x], fmt), range_of(state[pair.y], fmt), rule.flush)
+        pair: FloatAdder(
+            fmt, rule.rounding, range_of(state[pair.x], fmt), range_of(state[pair.y], fmt), rule.flushes, rule.overflow
+        )
         for pair in pairs
     }
     targets = {pair.sum: adder.target for pair, adder in adders.items()}
@@ -339,7 +341,7 @@ class RoundResult(DatapathStep):
         m.submodules.number = number = NumberDecode(n.fmt, n.result)
         m.submodules.rounded = rounded = RoundedNumber(
             n.result, number.range, rule.rounding, rule.overflow,
-            own=n.fmt == n.result, nan=n.nan, tiny=rule.tiny, flush=rule.subnormals == "flush",
+            own=n.fmt == n.result, nan=n.nan, tiny=rule.tiny, flush=rule.flushes,
         )  # fmt: skip
         m.d.comb += [number.code.eq(self.i.sum), *assign(rounded.i, number.o), *assign(self.o, rounded.o)]
 

@@ -9,7 +9,7 @@ from amaranth.hdl import Shape, unsigned
 from amaranth.lib.data import ArrayLayout, StructLayout
 
 from hwsim.formats import FloatFormat
-from hwsim.spec.keys import Overflow, Rounding
+from hwsim.spec.keys import Overflow, Rounding, Tininess
 
 from .layouts import SPECIAL
 from .numbers import FieldRange, WindowRanges, signed_shape
@@ -23,7 +23,7 @@ class SumTarget:
     max_exp: least and largest max_exp. zero_sign: the sum brings the sign of an exact zero with it.
     subnormals, overflows, vanishes: whether sums can be subnormal, be too large, and round to zero (not being zero).
     leads: whether every sum that is not zero, and above the least exponent, has its leading one on top.
-    flush: whether a subnormal result becomes zero.
+    flush: what makes a result zero by being subnormal; None where nothing does.
     lost: terms of the sum of which its rounding knows whether they lost a 1; 0 where it knows of none.
     """
 
@@ -39,7 +39,7 @@ class SumTarget:
     overflows: bool = True
     vanishes: bool = True
     leads: bool = False
-    flush: bool = False
+    flush: Tininess | None = None
     lost: int = 0
 
     @property
@@ -54,8 +54,11 @@ class SumTarget:
 
     @property
     def bits(self) -> int:
-        """Bits of the normalised magnitude: no fewer than a significand has, and one to round with."""
-        return max(self.magnitude_bits, self.fmt.precision + 1)
+        """Bits of the normalised magnitude: no fewer than a significand has, and one to round with.
+
+        One more where a subnormal number is rounded at its own binade, too.
+        """
+        return max(self.magnitude_bits, self.fmt.precision + 1 + (self.flush == "after"))
 
     @property
     def top_bexp(self) -> tuple[int, int]:
@@ -119,7 +122,7 @@ class ResultTarget(SumTarget):
             max_exp=n.max_exp,
             offset=top - n.product_bias + FieldRange.of(n.result).bias,
             nan=n.nan,
-            flush=rule.subnormals == "flush",
+            flush=rule.flushes,
             lost=n.lanes + 1 if n.sticky else 0,
             subnormals=n.subnormal_sums,
             overflows=n.overflows,

@@ -135,6 +135,11 @@ ODD: dict[str, Mapping] = {
     "ieee-zero-rd": odd("e2m1", "f16", window(8, zero="ieee"), "f16", 2, rounding="rd"),
     "flush-signed": odd("e5m2", "f16", window(16), "f16", 5, subnormals="flush"),
     "flush-positive": odd("e5m2", "none", window(16), "f16", 5, rounding="rd", subnormals="flush", tiny="positive"),
+    "flush-after": odd("e5m2", "f16", window(16), "f16", 3, subnormals="flush", tininess="after"),
+    "flush-before": odd(
+        ("e5m2", "bf16"), "none", exact_sum(), "f16", 2, rounding="ru", subnormals="flush", tininess="before",
+        tiny="positive",
+    ),
     "nan-any": odd(("e5m2", "e4m3"), "f16", window(9), "f16", 5, nan="any"),
     "chain-f32": odd("e4m3", "f32", chained("sequential", "f32"), "f32"),
     "chain-f16-mul-add": odd("e5m2", "f16", chained("sequential", "f16", product="rounded"), "f16", 3, k=6),
@@ -149,6 +154,18 @@ ODD: dict[str, Mapping] = {
     "late-positive": odd("e5m2", "f16", exact_sum(), "f16", 2, zeros="positive", **late("f16", "rd", flush=True)),
     "chain-flush": odd("e5m2", "f16", chained("sequential", "f16", product="rounded", flush=True), "f16", 3, daz=True),
     "chain-flush-fused": odd("e5m2", "f16", chained("sequential", "f16", "ru", flush=True), "f32", 2),
+    "chain-flush-after": odd(
+        "e5m2", "f16", chained("sequential", "f16", "ru", flush=True, tininess="after", overflow="saturate"), "f32", 2,
+    ),
+    "tree-flush-before": odd(
+        "bf16", "f32",
+        chained("pairwise", "f32", product="rounded", flush=True, tininess="before", overflow="propagate"), "f32", 3,
+    ),
+    "tree-odd-infinity": odd(
+        "bf16", "f32", chained("pairwise", "f32", "rto", product="rounded", flush=True, tininess="before",
+        overflow="infinity"), "f32", 2, rounding="rto", daz=True, subnormals="flush", tininess="before",
+    ),
+    "chain-nan": odd("e5m2", "e5m2", chained("sequential", "e5m2", product="rounded", overflow="nan"), "f16", 2),
     "chain-ieee": odd("e5m2", "f16", chained("sequential", "e5m2", "rd"), "f16", 2, rounding="rz", overflow="ieee"),
     "chain-saturate": odd(
         "e5m2", "e5m2", chained("sequential", "e5m2", "rna"), "e4m3", 2, overflow="saturate", tiny="positive",
@@ -184,6 +201,7 @@ ODD: dict[str, Mapping] = {
     "exact-late": odd(
         "e5m2", "f16", exact_sum(), "f16", 3, k=6, daz=True, subnormals="flush", **late("f16", "rne", flush=True),
     ),
+    "late-flush-after": odd("bf16", "f16", exact_sum(), "f32", 2, **late("bf16", "rna", flush=True, tininess="after")),
     "late-flush-bf16": odd("bf16", "f16", exact_sum(), "f32", 2, **late("bf16", "rz", flush=True)),
     "integers": odd((INT8, INT8), I32, exact_sum(), I32, overflow="wrap"),
     "integers-saturate": odd(

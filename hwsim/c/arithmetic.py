@@ -14,6 +14,7 @@ from hwsim.c.support import FARTHEST, supports
 from hwsim.c.unit_formats import UnitFormats
 from hwsim.formats import FixedFormat, FloatFormat, Format
 from hwsim.spec import AlignedSum, LateAdd, LateInWindow, Lost, RoundedSum, Rounding, Unit, as_yaml
+from hwsim.spec.keys import Overflow, Tininess
 
 ROUNDINGS: tuple[str, ...] = get_args(Rounding)
 
@@ -203,10 +204,10 @@ class Arithmetic(UnitFormats):
         """Whether the unit has rounded additions of two terms."""
         return self.rounded_sum is not None or self.late_add is not None or self.u.promotion is not None
 
-    @property
-    def overflow(self) -> str:
-        """The name in C of what replaces a result that is too large, or infinite."""
-        match self.u.result.overflow:
+    @staticmethod
+    def overflow_name(overflow: Overflow) -> str:
+        """The name in C of what replaces a number that is too large, or infinite."""
+        match overflow:
             case "infinity":
                 return "U_TO_INFINITY"
             case "nan":
@@ -220,7 +221,12 @@ class Arithmetic(UnitFormats):
             case "wrap":
                 raise ValueError("a float format does not wrap")
             case _:
-                assert_never(self.u.result.overflow)
+                assert_never(overflow)
+
+    @staticmethod
+    def flush_name(flush: Tininess | None) -> str:
+        """The name in C of what makes a number zero by being subnormal."""
+        return "U_KEEP" if flush is None else f"U_FLUSH_{flush.upper()}"
 
     @property
     def group_nan(self) -> int:

@@ -22,6 +22,7 @@ BASES = (
     "blackwell-mxf4nvf4-e2m1-f32",
     "cdna3-mfma-e4m3fnuz-f32",
     "cdna2-mfma-bf16-f32",
+    "intel-amx-e5m2-f32",
     "hfp8-forward-e4m3-dlfloat16",
     "exact-e4m3-f32",
     "int8-i32",

@@ -32,7 +32,7 @@ from hwsim.spec import (
     steps,
     unpromised,
 )
-from hwsim.spec.keys import Overflow, lost_words
+from hwsim.spec.keys import Overflow, Tininess, lost_words
 from hwsim.spec.parts import Instruction
 from hwsim.spec.sums import ExactSubgroup, WindowSubgroup
 from hwsim.words import counted
@@ -110,6 +110,19 @@ def _overflow(rule: Overflow) -> str:
             assert_never(rule)
 
 
+def _judged(tininess: Tininess) -> str:
+    """What makes a result zero by being subnormal, after a clause that says that it becomes zero."""
+    match tininess:
+        case "result":
+            return ""
+        case "after":
+            return ", judged after a rounding with an unbounded exponent"
+        case "before":
+            return ", judged before any rounding"
+        case _:
+            assert_never(tininess)
+
+
 def reading(unit: Unit) -> Iterator[str]:
     """Sentences that describe a unit."""
     operands, instruction, result = unit.operands, unit.instruction, unit.result
@@ -129,8 +142,8 @@ def reading(unit: Unit) -> Iterator[str]:
     yield from _scales(unit)
     yield from _sum(unit)
     yield f"The sum is rounded once, {result.rounding}, to {result.format.name}; {_overflow(result.overflow)}."
-    if result.subnormals == "flush":
-        yield "A subnormal result becomes zero."
+    if result.flushes is not None:
+        yield f"A subnormal result becomes zero{_judged(result.flushes)}."
     yield from (f"Not promised: {one}." for one in unpromised(unit).left_out())
     yield from _late(unit)
     longer = (
@@ -250,17 +263,19 @@ def _aligned(rule: AlignedSum) -> Iterator[str]:
 
 
 def _additions(rule: RoundedSum, how: str) -> Iterator[str]:
-    flushed = "; subnormals become zero" if rule.flush else ""
+    flushed = "" if rule.flushes is None else f"; subnormals become zero{_judged(rule.flushes)}"
     product = "products are exact" if rule.product == "fused" else "products are rounded first"
     yield f"{how}; {product}{flushed}."
-    yield f"Each addition is rounded, {rule.rounding}, to {rule.format.name}."
+    large = "" if rule.overflow == "ieee" else f"; {_overflow(rule.overflow)}"
+    yield f"Each addition is rounded, {rule.rounding}, to {rule.format.name}{large}."
 
 
 def _late(unit: Unit) -> Iterator[str]:
     """A sentence on how a late addend is added."""
     match unit.late:
         case LateAdd() as late:
-            flushed = "; subnormal addends and results become zero" if late.flush else ""
+            zero = "; subnormal addends and results become zero"
+            flushed = "" if late.flushes is None else f"{zero}{_judged(late.flushes)}"
             yield (
                 f"After an instruction's last group the addend is added to its sum, {late.rounding} to "
                 f"{late.format.name}: that is the result{flushed}."

@@ -16,12 +16,14 @@ from hwsim.formats.blocks import reference
 from hwsim.fuzz.formats import FormatDrawer
 from hwsim.spec import Pipeline, Unit, described, pipeline, steps
 from hwsim.spec.fields import worded
-from hwsim.spec.keys import ALIGNED_LOST, LOST, Overflow, Rounding
+from hwsim.spec.keys import ALIGNED_LOST, LOST, FloatOverflow, Overflow, Rounding, Tininess
 from hwsim.spec.modes import ModalUnit
 
 Keys = dict[str, Any]
 ROUNDINGS: tuple[Rounding, ...] = get_args(Rounding)
 OVERFLOWS: tuple[Overflow, ...] = get_args(Overflow)
+FLOAT_OVERFLOWS: tuple[FloatOverflow, ...] = get_args(FloatOverflow)
+TININESS: tuple[Tininess, ...] = get_args(Tininess)
 METHODS = ("aligned", "aligned", "aligned", "even-odd", "exact", "exact", "sequential", "pairwise")
 AFTER = ("none", "none", "late", "promotion")  # what comes after a group's sum
 MOST_CONTEXTS = 4
@@ -232,8 +234,13 @@ class _UnitDrawer:
             rule |= some(0.6, rounded=stream.choice(("end", "group"))) | some(0.3, zero="ieee")
         else:
             rule |= {"product": stream.choice(("rounded", "fused")), "format": self.formats.register()}
-            rule |= {"rounding": stream.choice(ROUNDINGS)} | some(0.3, flush=True)
+            rule |= {"rounding": stream.choice(ROUNDINGS)} | self._flush(0.4, flush=True)
+            rule |= some(0.5, overflow=stream.choice(FLOAT_OVERFLOWS))
         return rule
+
+    def _flush(self, chance: float, **keys: Any) -> Keys:
+        """Keys that flush, and what is judged to be subnormal."""
+        return self._some(chance, **keys, tininess=self.stream.choice(TININESS))
 
     def _bits(self) -> int:
         """Bits of a window: few, as many as units have, and very many."""
@@ -246,7 +253,7 @@ class _UnitDrawer:
         fmt = self.formats.result_fixed() if fixed else self.formats.float()
         keys: Keys = {"format": fmt, "rounding": stream.choice(ROUNDINGS)}
         keys["overflow"] = stream.choice(("saturate", "wrap") if fixed else OVERFLOWS)
-        keys |= self._some(0.25, tiny="positive") | self._some(0.2, subnormals="flush")
+        keys |= self._some(0.25, tiny="positive") | self._flush(0.3, subnormals="flush")
         keys |= self._some(0.1, zero_sign="any")
         if stream.random() < 0.2:
             keys["nan"] = "any" if stream.random() < 0.5 else self._nan(fmt)
@@ -311,5 +318,5 @@ class _UnitDrawer:
         else:
             keys["late"] = {
                 "operation": "add", "format": self.formats.register(), "rounding": stream.choice(ROUNDINGS),
-                **some(0.3, flush=True),
+                **self._flush(0.4, flush=True),
             }  # fmt: skip

@@ -37,11 +37,14 @@ OPTIONAL: tuple[tuple[Path, ...], ...] = (
     (("scale",), ("promotion",)), (("operands", "addend"),), (("instruction", "order"),), (("instruction", "start"),),
     (("instruction", "chain"),), (("operands", "convert"),), (("operands", "daz"),), (("operands", "zeros"),),
     (("scale", "at"), ("sum", "subgroup")), (("sum", "lost"),), (("sum", "zero_terms"),), (("sum", "max_exp_floor"),),
-    (("sum", "zero"),), (("sum", "product_limit"),), (("sum", "flush"),), (("sum", "rounded"),),
-    (("sum", "subgroup", "cancelled"),), (("late", "flush"),), (("late", "drop_below"),), (("late", "zero_addend"),),
+    (("sum", "zero"),), (("sum", "product_limit"),), (("sum", "flush"), ("sum", "tininess")),
+    (("sum", "tininess"),), (("sum", "overflow"),), (("sum", "rounded"),),
+    (("sum", "subgroup", "cancelled"),), (("late", "flush"), ("late", "tininess")), (("late", "tininess"),),
+    (("late", "drop_below"),), (("late", "zero_addend"),),
     (("sum", "cut"),), (("sum", "cut", "lost"),),
-    (("late", "total_bits"),), (("result", "nan"),), (("result", "tiny"),), (("result", "subnormals"),),
-    (("result", "overflow"),), (("promotion", "rounding"),),
+    (("late", "total_bits"),), (("result", "nan"),), (("result", "tiny"),),
+    (("result", "subnormals"), ("result", "tininess")), (("result", "tininess"),), (("result", "overflow"),),
+    (("promotion", "rounding"),),
 )  # fmt: skip
 # Simpler values of a key, the simplest first.
 VALUES: dict[Path, tuple[Any, ...]] = {

@@ -20,6 +20,7 @@ from hwsim.kernels.floats import NATIVE, NEARBY, CarrierType, RoundingTarget, ha
 from hwsim.kernels.targets import result_target
 from hwsim.kernels.values import Carried, FloatOperand, carried
 from hwsim.spec import RoundedSum, Unit
+from hwsim.spec.keys import Tininess
 from hwsim.spec.registers import holds
 
 # Products along K of one pass over all rows: with a tile's columns they stay in the processor's cache.
@@ -44,7 +45,7 @@ def additions_lack(unit: Unit, rule: RoundedSum) -> Iterator[str]:
     """What these kernels do not hold, as keys with their values."""
     if rule.product_limit is not None:
         yield f"sum.product_limit: {rule.product_limit}"
-    if not has_room(rule.format, rule.rounding):
+    if not has_room(rule.format, rule.rounding, flush=rule.flushes):
         yield f"sum.format: {rule.format.name}"
     yield from float_lacks(unit)
     yield from products_of(unit, scaled_products(unit)).not_float64s("operands: products")
@@ -60,7 +61,7 @@ class AdditionsKernel(FloatKernel):
         self.carrier = carrier_of(unit, rule)
         super().__init__(unit, scaled_products(unit), self.carrier.kind)
         self.between_groups = target_between_groups(unit, rule)
-        self.target = target_of(rule.format, rule.rounding, flush=rule.flush)
+        self.target = target_of(rule.format, rule.rounding, rule.overflow, flush=rule.flushes)
         self.additions = additions(self.carrier.mode, self.carrier.exact, rule.product == "fused")
 
     def partial(self, a: FloatOperand, b: FloatOperand) -> Partial:
@@ -100,21 +101,22 @@ def carrier_of(unit: Unit, rule: RoundedSum) -> Carrier:
     narrow = all(factor.are_float32s for factor in factors_of(unit, fold))
     if narrow and target_between_groups(unit, rule) is None:
         binary32 = (fmt.exponent_bits, fmt.fraction_bits, fmt.bias, fmt.nan) == (8, 23, 127, "ieee") and fmt.subnormals
-        if binary32 and rule.rounding == "rne" and (rule.product == "rounded" or products.are_float32s):
-            return Carrier(np.float32, _native(fmt, rule.flush), NATIVE, True)
+        own = binary32 and rule.tininess == "result" and rule.overflow in ("ieee", "infinity")
+        if own and rule.rounding == "rne" and (rule.product == "rounded" or products.are_float32s):
+            return Carrier(np.float32, _native(fmt, rule.flushes), NATIVE, True)
         # Below 2^126, and a format with room further down: no sum becomes infinite in the carrier.
-        if products.are_float32s and products.high <= 126 and has_room(fmt, rule.rounding, np.float32):
+        if products.are_float32s and products.high <= 126 and has_room(fmt, rule.rounding, np.float32, rule.flushes):
             return _carrier(np.float32, rule, products)
     return _carrier(np.float64, rule, products)
 
 
 def _carrier(kind: CarrierType, rule: RoundedSum, products: Extent) -> Carrier:
-    target = target_of(rule.format, rule.rounding, flush=rule.flush, carrier=kind)
+    target = target_of(rule.format, rule.rounding, rule.overflow, flush=rule.flushes, carrier=kind)
     terms = extent(rule.format) if rule.product == "rounded" else products
     return Carrier(kind, target, target.mode, _sums_are_exact(kind, rule, terms, target.mode))
 
 
-def _native(fmt: FloatFormat, flush: bool) -> RoundingTarget:
+def _native(fmt: FloatFormat, flush: Tininess | None) -> RoundingTarget:
     """Binary32 in float32: nothing but its subnormals may have to go."""
     wide = target_of(fmt, "rne", flush=flush)
     with np.errstate(over="ignore", under="ignore"):
@@ -128,10 +130,11 @@ def _sums_are_exact(kind: CarrierType, rule: RoundedSum, terms: Extent, mode: in
     nearest, both operands have at most the format's p bits, and the carrier at least 2p + 1: then the carrier's
     rounding moves no sum onto a midpoint of the format (Figueroa 1995: double rounding is innocuous). For a midpoint
     is at least a quarter ulp of the format away from the larger operand; the smaller, which brings the sum so near to
-    it, then has its last bit within 2p + 1 places of the sum's first, and the sum is exact.
+    it, then has its last bit within 2p + 1 places of the sum's first, and the sum is exact. It may move a sum that is
+    less than the least normal number onto that, which only a flush before any rounding tells apart.
     """
     every = terms.with_(extent(rule.format))
     if every.span + 1 <= PLACES[kind]:
         return True
-    nearest = rule.rounding in ("rne", "rna") and not mode & NEARBY
+    nearest = rule.rounding in ("rne", "rna") and not mode & NEARBY and rule.flushes != "before"
     return nearest and terms.bits <= rule.format.precision < PLACES[kind] / 2

@@ -19,13 +19,14 @@ from hwsim.compiled import inlined
 from hwsim.errors import InputError
 from hwsim.formats import FixedFormat, FloatFormat
 from hwsim.kernels.bits import binade, drop_bits, jam
-from hwsim.spec.keys import Number, Overflow, Rounding
+from hwsim.spec.keys import Number, Overflow, Rounding, Tininess
 
 RNE, RNA, RZ, RU, RD, RTO = range(6)
 # Of `round_in`: the carrier's own arithmetic has rounded; the format is the carrier with fewer bits, to nearest.
 NATIVE, CUT = 6, 7
-# Added to a mode: a format without subnormals whose numbers below the least are rounded to it or to zero.
-NEARBY = 8
+# Added to a mode: a format without subnormals whose numbers below the least are rounded to it or to zero; a number
+# below the floor becomes zero, whatever it is rounded to; to nearest, infinities become other than what is too large.
+NEARBY, FLUSH_BEFORE, APART = 8, 16, 32
 
 MOST_EXPONENT = 500
 
@@ -81,15 +82,16 @@ class RoundingTarget(NamedTuple):
     positive: int
 
 
-def has_room(fmt: Number, rounding: Rounding, carrier: CarrierType = np.float64) -> bool:
+def has_room(fmt: Number, rounding: Rounding, carrier: CarrierType = np.float64, flush: Tininess | None = None) -> bool:
     """Whether the carrier holds a format with room to spare for a rounding to it. Float64 holds every fixed format."""
     if isinstance(fmt, FixedFormat):
         return carrier is np.float64
     place = int(np.finfo(carrier).nmant)
     # Beyond the ceiling, the shift must still be a number.
-    highest = fmt.emax + (0 if _drop(fmt, rounding, carrier) else 2 + place - fmt.fraction_bits)
+    highest = fmt.emax + (0 if _drop(fmt, rounding, carrier, flush) else 2 + place - fmt.fraction_bits)
+    lowest = fmt.emin - fmt.fraction_bits - (flush == "after")
     last, first = (127, -149) if carrier is np.float32 else (MOST_EXPONENT + place, -MOST_EXPONENT)
-    return fmt.fraction_bits <= place - 2 and highest <= last and fmt.emin - fmt.fraction_bits >= first and fmt.signed
+    return fmt.fraction_bits <= place - 2 and highest <= last and lowest >= first and fmt.signed
 
 
 def target_of(
@@ -97,40 +99,46 @@ def target_of(
     rounding: Rounding,
     overflow: Overflow = "ieee",
     tiny: Literal["signed", "positive"] = "signed",
-    flush: bool = False,
+    flush: Tininess | None = None,
     carrier: CarrierType = np.float64,
 ) -> RoundingTarget:
     """A format, for which the carrier `has_room`, and a rounding's rules.
 
     overflow: a policy of `result.overflow`; an addition has that of IEEE 754.
-    tiny: `positive`: what becomes zero loses its sign. flush: subnormals become zero.
+    tiny: `positive`: what becomes zero loses its sign. flush: what makes a number zero by being subnormal.
     carrier: float32 takes the rules of an addition alone.
     """
     fraction_bits, place = fmt.fraction_bits, int(np.finfo(carrier).nmant)
-    drop = _drop(fmt, rounding, carrier)
+    drop = _drop(fmt, rounding, carrier, flush)
     most, normal = float(fmt.decode(fmt.max_magnitude << fmt.padding)), 2.0**fmt.emin
     least = (normal if flush else 0.0) if fmt.subnormals else normal * (1 + 2.0**-fraction_bits)
     nearby = not fmt.subnormals and fmt.underflow == "nearby"
     above, below = _ties(rounding, carrier(least / 2)) if nearby else (np.inf, np.inf)
 
+    over_plus, over_minus = (_over(fmt, overflow, most, _outside(rounding, plus, fmt)) for plus in (True, False))
+    infinite = _infinite(fmt, overflow, most)
+    apart = rounding in ("rne", "rna") and str(infinite) != str(over_plus)
+    flags = NEARBY * nearby + FLUSH_BEFORE * (flush == "before") + APART * apart
+
     def number(x: float) -> float:
         return carrier(x)  # type: ignore[return-value]
 
     return RoundingTarget(
-        floor=number(normal),
+        # The binade below the least normal number has places of its own where a number is rounded as if it were normal.
+        floor=number(normal / 2 if flush == "after" else normal),
         ceiling=number(1.0 if drop else 2.0 ** (fmt.emax + 1)),
         unit=number(2.0**-fraction_bits),
         shift=number(1.5 * 2.0 ** (place - fraction_bits)),
         most=number(most),
-        over_plus=number(_over(fmt, overflow, most, _outside(rounding, True, fmt))),
-        over_minus=number(_over(fmt, overflow, most, _outside(rounding, False, fmt))),
-        infinite=number(_infinite(fmt, overflow, most)),
+        over_plus=number(over_plus),
+        over_minus=number(over_minus),
+        infinite=number(infinite),
         least=number(least),
         tie_plus=number(above),
         tie_minus=number(below),
         none=number(0.0),
         zero=number(-0.0 if fmt.signed_zero else 0.0),
-        mode=CUT if drop else mode_of(rounding) + NEARBY * nearby,
+        mode=(CUT if drop else mode_of(rounding)) + flags,
         drop=drop,
         positive=int(tiny == "positive"),
     )
@@ -191,10 +199,10 @@ def _outside(rounding: Rounding, positive: bool, fmt: FloatFormat) -> bool:
             assert_never(rounding)
 
 
-def _drop(fmt: FloatFormat, rounding: Rounding, carrier: CarrierType) -> int:
+def _drop(fmt: FloatFormat, rounding: Rounding, carrier: CarrierType, flush: Tininess | None) -> int:
     """The bits that float32 has more than a format of its own exponents; 0 for any other format or rounding."""
     same = (fmt.exponent_bits, fmt.bias, fmt.nan, fmt.subnormals) == (8, 127, "ieee", True)
-    return 23 - fmt.fraction_bits if carrier is np.float32 and same and rounding == "rne" else 0
+    return 23 - fmt.fraction_bits if carrier is np.float32 and same and rounding == "rne" and flush != "after" else 0
 
 
 def _ties(rounding: Rounding, half: np.float32 | np.float64) -> tuple[float, float]:
@@ -277,22 +285,24 @@ def sum_in(x: float, y: float, mode: int, exact: bool) -> float:
 @inlined
 def round_in(x: float, t: RoundingTarget, mode: int) -> float:
     """x, rounded to t by the rules of an addition. mode: t.mode, as a constant where a loop is to become vectors."""
-    if mode == NATIVE:
+    if mode & 7 == NATIVE:
         kept = abs(x)
-    elif mode == CUT:
+    elif mode & 7 == CUT:
         kept = abs(drop_bits(x, t.drop))
     else:
         kept = _nearest(abs(x), x > 0, t, mode & 7)
-    if mode & 8:
+    if mode & NEARBY:
         tie = t.tie_plus if x > 0 else t.tie_minus
         small = t.least if abs(x) > tie else t.none
         kept = small if kept < t.least else kept
     else:
         kept = t.none if kept < t.least else kept
+    if mode & FLUSH_BEFORE:
+        kept = t.none if abs(x) < t.floor else kept
     over = t.over_plus
     if RU <= mode & 7 <= RD:
         over = over if x > 0 else t.over_minus
-    if RZ <= mode & 7 <= RTO:  # what is too large may become the largest number, but no infinity does
+    if RZ <= mode & 7 <= RTO or mode & APART:  # what is too large may become what no infinity does
         over = t.infinite if abs(x) == np.inf else over
     kept = over if kept > t.most else kept
     rounded: float = np.copysign(kept, x) + t.zero

@@ -32,11 +32,12 @@ def carrier_of(unit: Unit, rule: SequentialSum) -> CarrierType | None:
     """
     carrier = _type_of(rule.format)
     plain = rule.product == "fused" and rule.rounding == "rne" and not rule.flush and rule.product_limit is None
+    endless = rule.overflow in ("ieee", "infinity")
     alone = unit.scale is None and unit.promotion is None and unit.late is None and unit.instruction.start == "addend"
     result = unit.result
     same = isinstance(result.format, FloatFormat) and _type_of(result.format) is carrier
     keeps = same and result.overflow == "infinity" and result.subnormals == "keep"
-    if carrier is None or not (plain and alone and keeps):
+    if carrier is None or not (plain and endless and alone and keeps):
         return None
     addend = unit.operands.addend
     inputs = [*unit.operands.multiplied, *([] if addend is None else [addend])]

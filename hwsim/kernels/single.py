@@ -73,11 +73,11 @@ def _single(unit: Unit, numbers: WindowNumbers, vectors: Vectors) -> Single | No
         small = most < 1 << BINARY32_BITS and vectors.layout.lane_bits == 16
         form = ODD if rounding == "rto" else SMALL if small else MASKED
         return Single(form, ALL_BITS << FRACTION_BITS - result.fraction_bits, NO_TARGET)
-    if not has_room(result, rounding, np.float32):
-        return None
     rule = unit.result
-    flush = rule.subnormals == "flush"
-    return Single(ROUNDED, ALL_BITS, target_of(result, rounding, rule.overflow, rule.tiny, flush, np.float32))
+    if not has_room(result, rounding, np.float32, rule.flushes):
+        return None
+    target = target_of(result, rounding, rule.overflow, rule.tiny, rule.flushes, np.float32)
+    return Single(ROUNDED, ALL_BITS, target)
 
 
 def _are_binary32s(fmt: Number) -> bool:

@@ -14,18 +14,20 @@ from hwsim.spec.parts import ResultRule
 def targets_lack(unit: Unit) -> Iterator[str]:
     """What words of 32 bits do not hold, and float64 not with room to spare, as keys with their values."""
     yield from wide_codes(unit)
-    if not has_room(unit.result.format, unit.result.rounding):
-        yield f"result.format: {unit.result.format.name}"
-    for key, part in (("promotion", unit.promotion), ("late", unit.late if isinstance(unit.late, LateAdd) else None)):
-        if part is not None and not has_room(part.format, part.rounding):
-            yield f"{key}.format: {part.format.name}"
+    result, promotion, late = unit.result, unit.promotion, unit.late
+    if not has_room(result.format, result.rounding, flush=result.flushes):
+        yield f"result.format: {result.format.name}"
+    if promotion is not None and not has_room(promotion.format, promotion.rounding):
+        yield f"promotion.format: {promotion.format.name}"
+    if isinstance(late, LateAdd) and not has_room(late.format, late.rounding, flush=late.flushes):
+        yield f"late.format: {late.format.name}"
 
 
 def result_target(result: ResultRule) -> RoundingTarget:
     """The rounding of a group's sum. A fixed format's has no end: `within` its range comes after it."""
     if isinstance(result.format, FixedFormat):
         return fixed_target(result.format, result.rounding)
-    return target_of(result.format, result.rounding, result.overflow, result.tiny, result.subnormals == "flush")
+    return target_of(result.format, result.rounding, result.overflow, result.tiny, result.flushes)
 
 
 @cache
@@ -41,5 +43,5 @@ def register_target(unit: Unit) -> RoundingTarget | None:
     if unit.promotion is not None:
         return target_of(unit.promotion.format, unit.promotion.rounding)
     if isinstance(unit.late, LateAdd):
-        return target_of(unit.late.format, unit.late.rounding, flush=unit.late.flush)
+        return target_of(unit.late.format, unit.late.rounding, flush=unit.late.flushes)
     return None

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hwsim.formats import Class, FloatFormat
-from hwsim.model.rounding import Rounded, flush, infinity_code, nan_code, pack, round_to
+from hwsim.model.rounding import infinity_code, nan_code, pack, round_to
 from hwsim.model.terms import Term
-from hwsim.spec.keys import Rounding
+from hwsim.spec.keys import Overflow, Rounding, Tininess
 
 
 def combine_specials(terms: Sequence[Term]) -> Term | None:
@@ -39,24 +39,32 @@ def exact_sum(terms: Sequence[Term]) -> tuple[int, int]:
     return sum((-1) ** term.sign * term.sig << term.exp - term.fraction_bits - unit_exp for term in terms), unit_exp
 
 
-def add(fmt: FloatFormat, terms: Sequence[Term], rounding: Rounding, flushed: bool = False) -> int:
+def add(
+    fmt: FloatFormat,
+    terms: Sequence[Term],
+    rounding: Rounding,
+    flush: Tininess | None = None,
+    overflow: Overflow = "ieee",
+) -> int:
     """The exact sum of one or two terms, rounded once to `fmt`; IEEE 754-2019's signs of zero.
 
-    What is too large becomes what IEEE 754-2019, section 7.4, has for the rounding, and infinity is NaN where the
-    format has none: `result.overflow: ieee`. flushed: a subnormal result becomes a zero of its sign.
+    overflow: what takes the place of what is too large, and of infinity: what IEEE 754-2019, section 7.4, has for the
+    rounding, unless said. flush: what makes a result a zero of its sign by being subnormal.
     """
     special = combine_specials(terms)
     if special is not None:
         if special.cls is Class.NAN:
             return nan_code(fmt)
-        return infinity_code(fmt, special.sign, "ieee")
+        return infinity_code(fmt, special.sign, overflow)
     total, unit_exp = exact_sum(terms)
     if total == 0:
         return pack(fmt, zero_sign(terms, rounding) & fmt.signed_zero, 0)
-    rounded = round_to(fmt, int(total < 0), abs(total), unit_exp, rounding, "ieee")
-    return flush(fmt, rounded, "signed").code if flushed else rounded.code
+    return round_to(fmt, int(total < 0), abs(total), unit_exp, rounding, overflow, flush=flush).code
 
 
 def flushed_code(fmt: FloatFormat, code: int) -> int:
     """A code; where it is a subnormal's, that of a zero of its sign."""
-    return flush(fmt, Rounded(code, None), "signed").code
+    bare = code >> fmt.padding
+    if not fmt.subnormals or not 0 < bare & (fmt.sign_bit - 1) < 1 << fmt.fraction_bits:
+        return code
+    return pack(fmt, int(bool(bare & fmt.sign_bit) and fmt.signed_zero), 0)

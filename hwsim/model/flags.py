@@ -9,11 +9,9 @@ from hwsim.formats import Class, FixedFormat, FloatFormat, Format
 from hwsim.model.addition import combine_specials, exact_sum
 from hwsim.model.carried import FirstAddend
 from hwsim.model.record import Explanation, Group
-from hwsim.model.rounding import round_to
+from hwsim.model.rounding import round_to, tiny_after
 from hwsim.model.terms import Term
-from hwsim.model.window import round_magnitude
 from hwsim.spec import AlignedSum, EvenOddSum, ExactSum, PairwiseSum, SequentialSum, Unit
-from hwsim.spec.keys import Rounding
 
 FlagName = Literal["invalid", "divide_by_zero", "overflow", "underflow", "inexact", "nan"]
 FLAG_NAMES: tuple[FlagName, ...] = get_args(FlagName)
@@ -118,7 +116,7 @@ def _of_rounding(group: Group, name: Literal["overflow", "underflow", "inexact"]
         rounding = group.unit.sum.rounding
         total, unit_exp = exact_sum(group.steps[-1].terms)
         if total and isinstance(fmt, FloatFormat):
-            rounded = round_to(fmt, int(total < 0), abs(total), unit_exp, rounding, "ieee")
+            rounded = round_to(fmt, int(total < 0), abs(total), unit_exp, rounding, group.unit.sum.overflow)
     match name:
         case "overflow":
             return rounded.overflow
@@ -127,16 +125,10 @@ def _of_rounding(group: Group, name: Literal["overflow", "underflow", "inexact"]
         case "underflow":
             if not rounded.inexact or rounded.overflow or unit_exp is None or isinstance(fmt, FixedFormat):
                 return False
-            return rounded.tiny and (rules.tininess == "before" or _tiny_after(fmt, total, unit_exp, rounding))
+            before = rules.tininess == "before"
+            return rounded.tiny and (before or tiny_after(fmt, int(total < 0), abs(total), unit_exp, rounding))
         case _:
             assert_never(name)
-
-
-def _tiny_after(fmt: FloatFormat, total: int, unit_exp: int, rounding: Rounding) -> bool:
-    """Whether a number below the least normal one is below it still, rounded to the format's bits at its own binade."""
-    exp = abs(total).bit_length() - 1 + unit_exp
-    kept = round_magnitude(abs(total), exp - fmt.fraction_bits - unit_exp, int(total < 0), rounding)
-    return exp + (kept >> fmt.fraction_bits + 1) < fmt.emin
 
 
 def _invalid(explanation: Explanation, rules: FlagRules) -> bool | None:

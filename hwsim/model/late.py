@@ -111,7 +111,7 @@ class RoundedLateAddition(LateAddition):
         if rule.flush and isinstance(fmt, FloatFormat):
             addend = flushed_code(fmt, addend)
         terms = (addend_term(fmt, addend), addend_term(self.partial, operands.partial))
-        code = add(rule.format, terms, rule.rounding, rule.flush)
+        code = add(rule.format, terms, rule.rounding, rule.flushes)
         nan = code == rule.format.canonical_nan
         return Added(fmt, operands.addend, operands.partial, self.nan if nan else code)
 

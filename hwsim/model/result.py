@@ -6,7 +6,7 @@ from functools import cached_property
 
 from hwsim.errors import InputError
 from hwsim.formats import Class, FixedFormat
-from hwsim.model.rounding import Rounded, flush, infinity_code, pack, round_fixed, round_to, with_sticky
+from hwsim.model.rounding import Rounded, infinity_code, pack, round_fixed, round_to, with_sticky
 from hwsim.model.terms import Term
 from hwsim.spec.parts import ResultRule
 
@@ -32,9 +32,8 @@ class ResultRounding:
             return round_fixed(fmt, negative, abs(total), unit_exp, rule.rounding, rule.overflow)
         if total == 0 or unit_exp is None:
             return Rounded(pack(fmt, sign & fmt.signed_zero, 0), None)
-        rounded = round_to(fmt, negative, abs(total), unit_exp, rule.rounding, rule.overflow, rule.tiny)
-        rounded = rounded._replace(code=self._own(rounded.code))
-        return flush(fmt, rounded, rule.tiny) if rule.subnormals == "flush" else rounded
+        rounded = round_to(fmt, negative, abs(total), unit_exp, rule.rounding, rule.overflow, rule.tiny, rule.flushes)
+        return rounded._replace(code=self._own(rounded.code))
 
     def term(self, term: Term, sticky: bool) -> Rounded:
         """A sum as a term, rounded. sticky: as in `total`."""

@@ -40,7 +40,8 @@ class RoundedAdditions(SumMethod):
 
     def add(self, name: str, *terms: Term) -> Addition:
         """One addition, or the rounding of one term."""
-        return Addition(name, terms, add(self.rule.format, terms, self.rule.rounding, self.rule.flush))
+        rule = self.rule
+        return Addition(name, terms, add(rule.format, terms, rule.rounding, rule.flushes, rule.overflow))
 
     def term(self, addition: Addition) -> Term:
         """The result of an addition, to go on with."""

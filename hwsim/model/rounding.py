@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple, assert_never
 from hwsim.errors import InputError
 from hwsim.formats import FixedFormat, FloatFormat
 from hwsim.model.window import round_magnitude
-from hwsim.spec.keys import Number, Overflow, Rounding
+from hwsim.spec.keys import Number, Overflow, Rounding, Tininess
 
 TinySign = Literal["signed", "positive"]
 
@@ -48,11 +48,12 @@ def round_to(
     rounding: Rounding,
     overflow: Overflow,
     tiny: TinySign = "signed",
+    flush: Tininess | None = None,
 ) -> Rounded:
     """(-1)^sign * sig * 2^unit_exp, rounded once to `fmt`. sig > 0.
 
     overflow: what takes the place of a result that, rounded with an unbounded exponent, is too large.
-    tiny: `positive` drops the sign of a result that rounds to zero.
+    tiny: `positive` drops the sign of a result that rounds to zero. flush: what makes a result zero by being subnormal.
     A format without subnormals has nothing between zero and its least number; its key `underflow` chooses.
     """
     if not fmt.subnormals:
@@ -67,9 +68,34 @@ def round_to(
     inexact = overflowed or (shift > 0 and kept << shift != sig)
     if overflowed:
         return Rounded(overflow_code(fmt, sign, rounding, overflow), exp, overflow=True, inexact=True)
+    if flush is not None and _flushed(fmt, (sign, sig, unit_exp), rounding, magnitude, flush):
+        magnitude, inexact = 0, True
     if magnitude == 0 and (tiny == "positive" or not fmt.signed_zero):
         sign = 0
     return Rounded(pack(fmt, sign, magnitude), exp, inexact=inexact, tiny=exp < fmt.emin)
+
+
+def _flushed(
+    fmt: FloatFormat, number: tuple[int, int, int], rounding: Rounding, magnitude: int, flush: Tininess
+) -> bool:
+    """Whether a number, which rounds to that magnitude of a code, becomes zero. number: sign, sig > 0, unit_exp."""
+    sign, sig, unit_exp = number
+    match flush:
+        case "result":
+            return magnitude < 1 << fmt.fraction_bits
+        case "after":
+            return tiny_after(fmt, sign, sig, unit_exp, rounding)
+        case "before":
+            return sig.bit_length() - 1 + unit_exp < fmt.emin
+        case _:
+            assert_never(flush)
+
+
+def tiny_after(fmt: FloatFormat, sign: int, sig: int, unit_exp: int, rounding: Rounding) -> bool:
+    """Whether a number, rounded to the format's bits with an unbounded exponent, is below the least normal one."""
+    exp = sig.bit_length() - 1 + unit_exp
+    kept = round_magnitude(sig, exp - fmt.fraction_bits - unit_exp, sign, rounding)
+    return exp + (kept >> fmt.fraction_bits + 1) < fmt.emin
 
 
 def _round_bare(
@@ -136,15 +162,6 @@ def round_fixed(
                 assert_never(overflow)
     inexact = exceeds or (shift > 0 and kept << shift != sig)
     return Rounded(value % (2 * most), sig.bit_length() - 1 + unit_exp, overflow=exceeds, inexact=inexact)
-
-
-def flush(fmt: FloatFormat, rounded: Rounded, tiny: TinySign) -> Rounded:
-    """A rounded result; where it is subnormal, zero instead, with its sign unless `tiny` is `positive`."""
-    code = rounded.code >> fmt.padding
-    if not fmt.subnormals or not 0 < code & (fmt.sign_bit - 1) < 1 << fmt.fraction_bits:
-        return rounded
-    sign = int(bool(code & fmt.sign_bit) and tiny == "signed" and fmt.signed_zero)
-    return rounded._replace(code=pack(fmt, sign, 0), inexact=True)
 
 
 def pack(fmt: FloatFormat, sign: int, magnitude: int) -> int:

@@ -48,7 +48,7 @@ class AccumulationClaims:
             steps = adder_circuits(unit, cuts)
         self.scale = steps.get(f"{name}.scale")
         self.decode = steps[f"{name}.decode"]
-        self.adder = FloatAdder(what.format, what.rounding, what.x, what.y, what.flush)
+        self.adder = FloatAdder(what.format, what.rounding, what.x, what.y, what.flushes)
         self.steps = AdderCircuits(*adding(steps, name))
 
     @property

@@ -166,7 +166,13 @@ class AdderClaims:
         self.name, self.adder, self.steps, self.numbers = name, adder, steps, tuple(numbers)
         self.fmt, self.low = adder.fmt, min(adder.x.low, adder.y.low)
         self.addition = RoundedAddition(
-            adder.fmt, adder.rounding, adder.bits, adder.max_exp, self.low, adder.target.flush
+            adder.fmt,
+            adder.rounding,
+            adder.bits,
+            adder.max_exp,
+            self.low,
+            adder.target.flush,
+            adder.target.overflow,
         )
 
     def claims(self) -> Iterator[AnyClaim]:
@@ -310,7 +316,8 @@ class AdderClaims:
         not_a_number = negated(both(negated(nan), negated(both_signs)))
         results = [(not_a_number, nan_code(self.fmt))]
         for sign, flag in ((0, positive), (1, negative)):
-            results.append((both(flag, negated(not_a_number)), infinity_code(self.fmt, sign, "ieee")))
+            code_of_infinity = infinity_code(self.fmt, sign, self.adder.target.overflow)
+            results.append((both(flag, negated(not_a_number)), code_of_infinity))
         wanted = [
             implies(when, both(holds(code == result >> padding), self._says_nan(result))) for when, result in results
         ]

@@ -25,7 +25,7 @@ from hwsim.prove.symbolic import Integer, Truth, as_integer, bits_for, ite
 from hwsim.prove.tailed import MOST_PLACES, Places, Tailed
 from hwsim.rtl.addition import GUARDS
 from hwsim.rtl.numbers import FieldRange
-from hwsim.spec.keys import Rounding
+from hwsim.spec.keys import Overflow, Rounding, Tininess
 
 Signed = TypeVar("Signed", ModelTerm, Fields)
 
@@ -73,7 +73,7 @@ class RoundedAddition:
     """An addition of two numbers, rounded once.
 
     bits: of a number in the window, the places below it counted. exps: ends of the larger exponent, as fields of the
-    format count. least: of all exponents. flush: whether a subnormal result counts as zero.
+    format count. least: of all exponents. flush, overflow: as of `add`.
     """
 
     fmt: FloatFormat
@@ -81,7 +81,8 @@ class RoundedAddition:
     bits: int
     exps: tuple[int, int]
     least: int
-    flush: bool = False
+    flush: Tininess | None = None
+    overflow: Overflow = "ieee"
 
     @property
     def bias(self) -> int:
@@ -90,7 +91,7 @@ class RoundedAddition:
 
     def code(self, *terms: ModelTerm) -> Any:
         """The model's code of a sum, in the format's container."""
-        return add(self.fmt, terms, self.rounding, self.flush)
+        return add(self.fmt, terms, self.rounding, self.flush, self.overflow)
 
     def unit_exp(self, top: Any) -> Any:
         """The exponent of the window's last place. top: the larger exponent, as a field."""

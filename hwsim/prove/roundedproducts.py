@@ -81,7 +81,9 @@ class RoundedProductClaims(FactorClaims[RoundedRanges]):
         def right(term: ModelTerm) -> Term:
             if isinstance(self.n.product, NumberRange):
                 return is_decoded(outputs, "o__product0", self.n.product, self.fmt, term)
-            code = as_integer(add(self.fmt, (of_known_sign(term),), self.rule.rounding, self.rule.flush))
+            rule = self.rule
+            product = of_known_sign(term)
+            code = as_integer(add(self.fmt, (product,), rule.rounding, rule.flushes, rule.overflow))
             return holds(Integer.unsigned(outputs["o__product0"]) == code >> self.fmt.padding)
 
         def claimed() -> Term:

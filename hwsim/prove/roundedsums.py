@@ -181,7 +181,7 @@ class RoundedSumClaims(RoundedProductClaims):
             )  # fmt: skip
 
     def _rounded(self, *terms: ModelTerm) -> Any:
-        return add(self.fmt, terms, self.rule.rounding, self.rule.flush)
+        return add(self.fmt, terms, self.rule.rounding, self.rule.flushes, self.rule.overflow)
 
     def _start(self, name: str, found: Term, port: Term, fmt: FloatFormat, term: Any) -> LateClaim:
         code, clean = self._code_of(fmt, port, padded=name == "addend")

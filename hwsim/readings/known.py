@@ -18,7 +18,7 @@ from hwsim.readings.answers import results
 from hwsim.readings.changes import Candidate, Changes, among
 from hwsim.readings.edits import NO_EDIT, AddendDropped, BitFault, BitValue, Edit, LaneDropped
 from hwsim.readings.proofs import normal_forms
-from hwsim.readings.questions import QUESTIONS
+from hwsim.readings.questions import QUESTIONS, unasked
 from hwsim.readings.readings import READINGS, Reading, described, own_reading, read_unit, short_name
 from hwsim.spec import AlignedSum, Unit
 from hwsim.spec.keys import LOST, Lost, lost_words
@@ -99,12 +99,8 @@ def _changes(unit: Unit) -> Iterator[Semantic]:
             if semantic is not None and (nameless := replace(semantic.candidate, name="")) not in listed:
                 listed.append(nameless)
                 yield semantic
-    if isinstance(unit.sum, AlignedSum):
-        # No questions for GPUs, of which none is known to do it.
-        others = {f"lost bits {lost_words('sticky').after}": {"sum": {"lost": "sticky"}}, **dict(_cuts(unit.sum))}
-        for name, changes in others.items():
-            semantic = _changed(unit, name, changes)
-            yield from () if semantic is None else (semantic,)
+    others = {**unasked(unit), **(dict(_cuts(unit.sum)) if isinstance(unit.sum, AlignedSum) else {})}
+    yield from filter(None, (_changed(unit, name, changes) for name, changes in others.items()))
 
 
 def _cuts(rule: AlignedSum) -> Iterator[tuple[str, Changes]]:

@@ -5,14 +5,15 @@ The answers explain a design's results, and cases for GPUs are designed to tell 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 from hwsim.formats import FloatFormat
 from hwsim.readings.changes import ADDEND_FIRST, IN_ONE_SUM, Candidate, Changes, Proposals, among
-from hwsim.spec import AlignedSum, LateInWindow, RoundedSum, Unit, WindowSum
-from hwsim.spec.keys import LOST, lost_words
+from hwsim.spec import AlignedSum, LateAdd, LateInWindow, RoundedSum, Unit, WindowSum
+from hwsim.spec.keys import LOST, Rounding, lost_words
 from hwsim.spec.rules import is_nan_code
 
 # Least max_exp that units have or may have: where the result's numbers end, and what generations of GPUs do.
@@ -147,8 +148,9 @@ def zero_sum(unit: Unit) -> Proposals:
 
 def tiny(unit: Unit) -> Proposals:
     """What is returned for a subnormal result."""
+    judged = {"keep": {"tininess": "result"}, "flush": {}} if unit.result.tininess != "result" else {}
     return {
-        f"{kept}, {sign}": {"result": {"subnormals": subnormals, "tiny": tiny}}
+        f"{kept}, {sign}": {"result": {"subnormals": subnormals, "tiny": tiny, **judged.get(subnormals, {})}}
         for subnormals, kept in (("keep", "kept"), ("flush", "flushed"))
         for tiny, sign in (("positive", "zero without a sign"), ("signed", "zero with the sign"))
     }
@@ -221,6 +223,45 @@ def result(unit: Unit) -> Proposals:
             setting = {"format": name, "rounding": unit.result.rounding}
             answers[f"{unit.result.rounding} to {name}"] = {"result": setting}
     return answers
+
+
+FLUSHED = {
+    "result": "flushed as rounded among subnormals",
+    "after": "flushed after rounding",
+    "before": "flushed before rounding",
+}
+TOO_LARGE = {
+    "infinity": "infinity",
+    "saturate": "the largest number, of infinities too",
+    "propagate": "the largest number",
+    "nan": "NaN",
+    "ieee": "what IEEE 754 has",
+}
+
+
+def _flushed(rounding: Rounding) -> Iterator[tuple[str, str]]:
+    """What may be judged where subnormals become zero: one thing where nothing is rounded up to a power of two."""
+    return islice(FLUSHED.items(), 1 if rounding in ("rz", "rto") else None)
+
+
+def unasked(unit: Unit) -> Proposals:
+    """Changes that are no question for GPUs, of which none is known to have them, by name."""
+    found: dict[str, Changes] = {}
+    if isinstance(unit.sum, AlignedSum):
+        found[f"lost bits {lost_words('sticky').after}"] = {"sum": {"lost": "sticky"}}
+    for tininess, words in _flushed(unit.result.rounding):
+        found[f"subnormal results {words}"] = {"result": {"subnormals": "flush", "tininess": tininess}}
+    if isinstance(unit.late, LateAdd):
+        found["subnormals of late additions kept"] = {"late": {"flush": False, "tininess": "result"}}
+        for tininess, words in _flushed(unit.late.rounding):
+            found[f"subnormals of late additions {words}"] = {"late": {"flush": True, "tininess": tininess}}
+    if isinstance(unit.sum, RoundedSum):
+        found["subnormal sums kept"] = {"sum": {"flush": False, "tininess": "result"}}
+        for tininess, words in _flushed(unit.sum.rounding):
+            found[f"subnormal sums {words}"] = {"sum": {"flush": True, "tininess": tininess}}
+        for policy, words in TOO_LARGE.items():
+            found[f"overflow of sums gives {words}"] = {"sum": {"overflow": policy}}
+    return found
 
 
 @dataclass(frozen=True)

@@ -13,12 +13,17 @@ from hwsim.formats.yamlfile import RuleError
 Rounding = Literal["rne", "rna", "rz", "ru", "rd", "rto"]
 # `hwsim.formats.Overflow`, and what a fixed format alone does: wrap.
 Overflow = Literal["infinity", "ieee", "nan", "propagate", "saturate", "wrap"]
+# Of a rounded addition, in a format that is never fixed.
+FloatOverflow = Literal["infinity", "ieee", "nan", "propagate", "saturate"]
 Lost = Literal["truncate", "floor", "ceil", "jam", "rne", "rna", "ones-complement"]
 LOST: tuple[Lost, ...] = get_args(Lost)
 # Of the terms of one window, whose lost bits may also be told to the rounding of their sum.
 AlignedLost = Literal[Lost, "sticky"]
 ALIGNED_LOST: tuple[AlignedLost, ...] = get_args(AlignedLost)
 ZeroSigns = Literal["signed", "positive"]
+# What is judged where subnormal results are flushed: the result, among the format's subnormals; or the number, after a
+# rounding with an unbounded exponent or before any (IEEE 754-2019, section 7.5).
+Tininess = Literal["result", "after", "before"]
 # Far more than any unit has, and few enough for every vector set, study and export.
 Positive = Annotated[int, Strict(), Field(ge=1, le=1 << 16)]
 Bits = Annotated[int, Strict(), Field(ge=0, le=256)]

@@ -24,6 +24,7 @@ from hwsim.spec.keys import (
     ResultFormat,
     Rounding,
     SpecPart,
+    Tininess,
     Values,
     Whole,
     ZeroSigns,
@@ -170,8 +171,15 @@ class ResultRule(SpecPart):
     """The sign of a sum other than zero that rounds to zero."""
     subnormals: Literal["keep", "flush"] = "keep"
     """Whether subnormal results are kept or become zero."""
+    tininess: Tininess = "result"
+    """What is subnormal where they become zero: the rounded result, or the sum, `after` or `before` a rounding."""
     zero_sign: Literal["promised", "any"] = "promised"
     """Whether the signs of what the unit returns as zero are promised, as other keys have them, or none is."""
+
+    @property
+    def flushes(self) -> Tininess | None:
+        """What is judged where subnormal results become zero; None where they are kept."""
+        return self.tininess if self.subnormals == "flush" else None
 
 
 class Promotion(SpecPart):

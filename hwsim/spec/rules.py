@@ -8,6 +8,7 @@ from typing import assert_never
 from hwsim.formats import FixedFormat, FloatFormat, Format
 from hwsim.formats.blocks import OF_OPERANDS
 from hwsim.formats.yamlfile import RuleError
+from hwsim.spec.keys import Number, Tininess
 from hwsim.spec.parts import Scale, UnitKeys
 from hwsim.spec.registers import embeds, holds
 from hwsim.spec.sums import (
@@ -88,6 +89,8 @@ def _check_result(unit: UnitKeys) -> None:
     result = unit.result.format
     if unit.result.zero_sign == "any" and not unit.output.signed_zero:
         raise RuleError("result.zero_sign", f"must be promised, not any: {unit.output.name} has no -0")
+    flushes, kept = unit.result.flushes, "result.subnormals is keep"
+    _check_tininess("result.tininess", unit.result.tininess, kept, flushes, result)
     if isinstance(result, FixedFormat):
         _check_fixed_result(unit, result)
         return
@@ -218,16 +221,31 @@ def _check_rounded(unit: UnitKeys, rule: RoundedSum) -> None:
     """Check that what rounded sums can be is in the result's format, and that not all of them are flushed."""
     if rule.flush:
         _check_flush("sum.flush", rule.format)
+    _check_tininess("sum.tininess", rule.tininess, "sum.flush is false", rule.flushes, rule.format)
     result = unit.result.format
-    if rule.rounding != "rz" and isinstance(result, FloatFormat) and not result.has_nan:
+    if rule.overflow == "infinity" and not rule.format.infinities:
+        raise RuleError("sum.overflow", f"must not be infinity: {rule.format.name} has none")
+    inward = rule.overflow in ("saturate", "propagate") or (rule.overflow == "ieee" and rule.rounding == "rz")
+    if not inward and isinstance(result, FloatFormat) and not result.has_nan:
         because = f"because sums in {rule.format.name} that overflow lead to one; {result.name} has none"
-        raise RuleError("result.format", f"must have a NaN unless sum.rounding is rz, {because}")
+        unless = "sum.rounding is rz" if rule.overflow == "ieee" else "sum.overflow is saturate or propagate"
+        raise RuleError("result.format", f"must have a NaN unless {unless}, {because}")
 
 
 def _check_flush(key: str, fmt: FloatFormat) -> None:
     """Check that a format whose subnormals are flushed has other numbers."""
     if fmt.subnormals and fmt.max_magnitude < 1 << fmt.fraction_bits:
         raise RuleError(key, f"must not flush {fmt.name}: all of its numbers but zero are subnormal")
+
+
+def _check_tininess(key: str, said: Tininess, kept: str, flushes: Tininess | None, fmt: Number) -> None:
+    """Check that what is judged to be subnormal can be. said: the key's value. kept: why nothing is flushed."""
+    if said == "result":
+        return
+    if flushes is None:
+        raise RuleError(key, f"must be result, because {kept}, not {said}")
+    if not isinstance(fmt, FloatFormat) or not (fmt.subnormals and fmt.fraction_bits):
+        raise RuleError(key, f"must be result, not {said}: {fmt.name} has no subnormals")
 
 
 def _check_even_odd(unit: UnitKeys) -> None:
@@ -280,8 +298,10 @@ def _check_late(unit: UnitKeys, late: LateAdd | LateInWindow) -> None:
         if unit.sum.sticky:
             rule = "must not be sticky, because late.operation is window, which takes the sum before it is rounded"
             raise RuleError("sum.lost", rule)
-    elif late.flush:
-        _check_flush("late.flush", late.format)
+    else:
+        if late.flush:
+            _check_flush("late.flush", late.format)
+        _check_tininess("late.tininess", late.tininess, "late.flush is false", late.flushes, late.format)
 
 
 def _check_fixed_result(unit: UnitKeys, result: FixedFormat) -> None:

@@ -16,12 +16,14 @@ from hwsim.spec.keys import (
     Bits,
     CutBits,
     Flag,
+    FloatOverflow,
     Lost,
     NoneWord,
     Positive,
     RegisterFormat,
     Rounding,
     SpecPart,
+    Tininess,
     Whole,
     term_lost,
 )
@@ -81,7 +83,10 @@ def _tags(chosen: type[SpecPart], tag: str) -> tuple[str, ...]:
 
 
 # Values that a file may give for keys of other methods.
-SAYS_NOTHING = {"lost": "truncate", "zero_terms": "skip", "zero": "positive", "flush": False}
+SAYS_NOTHING = {
+    "lost": "truncate", "zero_terms": "skip", "zero": "positive", "flush": False, "tininess": "result",
+    "overflow": "ieee",
+}  # fmt: skip
 
 
 def _says_nothing(name: str, value: Any) -> bool:
@@ -223,10 +228,19 @@ class RoundedSum(SpecPart):
     """What every addition is rounded to."""
     rounding: Rounding
     """How."""
+    overflow: FloatOverflow = "ieee"
+    """In the place of a rounded sum, product or addend that is too large for `format`, or infinite."""
     flush: Flag = False
     """Whether subnormals of `format` become zeros."""
+    tininess: Tininess = "result"
+    """What is subnormal there: the rounded result, or what is rounded, `after` or `before` a rounding."""
     subgroup: ExactSubgroup | None = None
     """Exact sums of parts of the group, scaled or not, are added in the place of products."""
+
+    @property
+    def flushes(self) -> Tininess | None:
+        """What is judged where subnormals become zeros; None where they are kept."""
+        return self.tininess if self.flush else None
 
 
 class SequentialSum(RoundedSum):
@@ -251,6 +265,13 @@ class LateAdd(SpecPart):
     """How."""
     flush: Flag = False
     """Whether a subnormal addend counts as zero, and a subnormal result becomes zero."""
+    tininess: Tininess = "result"
+    """What is subnormal where a result becomes zero: that, rounded, or the sum, `after` or `before` a rounding."""
+
+    @property
+    def flushes(self) -> Tininess | None:
+        """What is judged where subnormal results become zeros; None where they are kept."""
+        return self.tininess if self.flush else None
 
 
 class LateInWindow(SpecPart):

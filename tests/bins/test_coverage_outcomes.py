@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import Any
 
 import pytest
 from odd_units import unit
 
+from hwsim.cases.bins.counter import Counter
 from hwsim.cases.bins.covering import covered, directed
-from hwsim.cases.bins.limits import RoundingPlace
+from hwsim.cases.bins.limits import RAISED, RoundingPlace
 from hwsim.cases.bins.outcomes import EVERY, TOGETHER, never, outcome
 from hwsim.cases.bins.plan import plan
 from hwsim.cases.case import Case
-from hwsim.formats import get_format
+from hwsim.formats import Class, get_format
 from hwsim.model.addition import add
-from hwsim.model.terms import addend_term
+from hwsim.model.terms import Term, addend_term
 from hwsim.spec import load_unit
 
 F16 = get_format("f16")
@@ -52,9 +54,36 @@ def test_what_an_addition_does(x: int, y: int, words: set[str]) -> None:
 
 
 def test_every_word_is_said_of_something() -> None:
-    flushed = said(0x0400, 0x8401, RoundingPlace("addition", F16, "rne", flushes=True))
+    flushed = said(0x0400, 0x8401, RoundingPlace("addition", F16, "rne", flushes="result"))
     assert flushed == {"vanishes"}
     assert set().union(*(words for *_, words in SAID), flushed) == {*EVERY, *TOGETHER}
+
+
+@pytest.mark.parametrize("tininess", ["result", "after", "before"])
+def test_what_reaches_the_least_normal_number_is_told_by_the_places_it_takes(tininess: Any) -> None:
+    # 2^-14 less eighths of the subnormals' last place, 2^-24: a normal number's place is half of that.
+    place, found = RoundingPlace("addition", F16, "rne", flushes=tininess), dict[int, set[str]]()
+    for eighths in range(10):
+        terms = addend_term(F16, 0x0400), Term(1, -27, eighths, 0, Class.NORMAL if eighths else Class.ZERO)
+        code = add(F16, terms, "rne", tininess)
+        found[eighths] = {*outcome(place, terms, code)} & {*RAISED}
+        kept = {"result": 5, "after": 3, "before": 1}[tininess]
+        assert code == (0x0400 if eighths < kept else 0)
+    own, shared = {RAISED[1]}, {RAISED[0]}
+    assert found == {0: set(), 1: own, 2: own, 3: shared, 4: shared} | {more: set() for more in range(5, 10)}
+
+
+@pytest.mark.parametrize("name", ["flush-after", "flush-before", "chain-flush-after", "tree-flush-before"])
+def test_directed_cases_stand_on_both_sides_of_the_least_normal_number(name: str) -> None:
+    odd = unit(name)
+    counter = Counter(plan(odd))
+    for case in directed(odd, 1):
+        if case.id.startswith("flush/"):
+            counter.sample(case)
+    bins = [one for one in plan(odd).bins if one.name.endswith(RAISED)]
+    assert len(bins) >= 2 and not {one.name for one in bins if one.unreachable is None} & {
+        one.name for one in counter.missed()
+    }
 
 
 def test_what_never_happens_never_does() -> None:

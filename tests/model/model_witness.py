@@ -74,7 +74,7 @@ class Witness:
         self.late: dict[str, Any] = spec.get("late", {})
         self.out, self.rounding = named(result["format"]), result["rounding"]
         self.overflow, self.tiny = result.get("overflow", "infinity"), result.get("tiny", "signed")
-        self.flush = result.get("subnormals") == "flush"
+        self.flush = result.get("tininess", "result") if result.get("subnormals") == "flush" else None
         self.own_nan: int | None = result["nan"] if isinstance(result.get("nan"), int) else None
         self.nan = self.own_nan or FORMS[self.out].nan
         promotion = spec.get("promotion", "none")
@@ -124,7 +124,8 @@ class Witness:
             zeros_count = self.rule.get("zero_terms") == "count"
             total = late(self.windowed(group), addend, self.late, zeros_count, FORMS[self.out].emin)
             return self.finite(total, [*group, addend])
-        name, flush = self.late["format"], self.late.get("flush", False)
+        name = self.late["format"]
+        flush = self.late.get("tininess", "result") if self.late.get("flush") else None
         if flush and addend.kind == "finite" and abs(addend.value) < two(FORMS[fmt].emin):
             addend = addend._replace(value=Fraction(0))
         code = add(name, [addend, partial], self.late["rounding"], flush)

@@ -197,7 +197,7 @@ OF_ROUNDING = flags._of_rounding
 @pytest.mark.parametrize(
     ("change", "made", "caught"),
     [
-        ({"_tiny_after": lambda *_: True}, "rne", {"underflow"}),
+        ({"tiny_after": lambda *_: True}, "rne", {"underflow"}),
         ({"signaling": lambda *_: False}, "rne", {"invalid"}),
         ({"_of_rounding": tiny_alone}, "rne", {"underflow"}),
         ({"_has_nan": lambda *_: False}, "rne", {"invalid"}),

@@ -175,8 +175,14 @@ def choose(low: int, value: Fraction, negative: bool, mode: str) -> int:
     }[mode]
 
 
-def rounded(name: str, value: Fraction, mode: str, overflow: str, tiny: str = "signed", flush: bool = False) -> int:
-    """The code of the neighbour of a value other than zero that the rounding picks, with no upper end yet."""
+def rounded(
+    name: str, value: Fraction, mode: str, overflow: str, tiny: str = "signed", flush: str | None = None
+) -> int:
+    """The code of the neighbour of a value other than zero that the rounding picks, with no upper end yet.
+
+    flush: which value must not be below the least normal one: the `result`, the one `before`, or one `after` rounding
+    to as many bits as a normal number has.
+    """
     form, negative, magnitude = FORMS[name], value < 0, abs(value)
     if form.top == "fixed":
         return fixed(form, value, mode, overflow)
@@ -189,7 +195,13 @@ def rounded(name: str, value: Fraction, mode: str, overflow: str, tiny: str = "s
         near = Fraction(0)
     if near > largest(name):
         return beyond(name, negative, overflow, mode)
-    if flush and near < two(form.emin):
+    own = two(exp - form.fraction_bits)
+    judged = {
+        "result": near,
+        "before": magnitude,
+        "after": choose(math.floor(magnitude / own), magnitude / own, negative, mode) * own,
+    }
+    if flush and not form.bare and judged[flush] < two(form.emin):
         near = Fraction(0)
     return write(name, negative and not (near == 0 and tiny == "positive"), near)
 
@@ -224,17 +236,17 @@ def endless(name: str, negative: bool, overflow: str) -> int:
     return (negative << (form.exponent_bits + form.fraction_bits) | top) << form.padding
 
 
-def add(name: str, numbers: Sequence[Number], mode: str, flush: bool = False) -> int:
+def add(name: str, numbers: Sequence[Number], mode: str, flush: str | None = None, overflow: str = "ieee") -> int:
     """One or two numbers added with one rounding, as IEEE 754 has it; NaN for infinity where there is none."""
     special = specials(numbers)
     if special is not None:
-        return FORMS[name].nan if special.kind == "nan" else endless(name, special.negative, "ieee")
+        return FORMS[name].nan if special.kind == "nan" else endless(name, special.negative, overflow)
     total = sum(number.value for number in numbers)
     if total == 0:
         # IEEE 754-2019, section 6.3: equal zeros keep their sign; else +0, and -0 when rounding down.
         signs = {number.negative for number in numbers}
         return write(name, signs == {True} or (len(signs) == 2 and mode == "rd"), Fraction(0))
-    return rounded(name, Fraction(total), mode, "ieee", flush=flush)
+    return rounded(name, Fraction(total), mode, overflow, flush=flush)
 
 
 def specials(terms: Sequence[Number]) -> Number | None:

@@ -124,10 +124,11 @@ def cancelled(products: Sequence[Number], lanes: int, scale_a: list[Number], sca
 
 def chain(terms: Sequence[Number], addend: Number | None, rule: dict[str, Any]) -> Number:
     """Additions that are rounded one by one, to the format of the sum."""
-    name, mode, flush = rule["format"], rule["rounding"], rule.get("flush", False)
+    name, mode = rule["format"], rule["rounding"]
+    flush = rule.get("tininess", "result") if rule.get("flush") else None
 
     def to_format(*numbers: Number) -> Number:
-        return read(name, add(name, numbers, mode, flush))
+        return read(name, add(name, numbers, mode, flush, rule.get("overflow", "ieee")))
 
     if rule["product"] == "rounded":
         terms = [to_format(term) for term in terms]

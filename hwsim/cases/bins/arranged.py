@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from itertools import cycle
 from itertools import product as cross
 
+from hwsim.cases.bins.flushrows import flush_rows
 from hwsim.cases.bins.operands import classes
 from hwsim.cases.bins.stickyrows import sticky_rows
 from hwsim.cases.landmarks import exact_code, infinities, nans, negate, numbers, zeros
@@ -28,6 +29,7 @@ def arranged(rows: Rows) -> None:
     for solve in (_pairs, _lanes, _zeros, _special, _distances, _chains, _scales, _cancelled):
         solve(rows, addends)
     sticky_rows(rows)
+    flush_rows(rows)
 
 
 def _addends(fmt: Number | None) -> dict[str, int]:

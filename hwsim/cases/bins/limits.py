@@ -11,20 +11,24 @@ from typing import NamedTuple
 
 from hwsim.formats import ExponentFormat, FixedFormat, FloatFormat
 from hwsim.spec import AlignedSum, EvenOddSum, LateAdd, LateInWindow, RoundedSum, Unit
-from hwsim.spec.keys import Number, Rounding
+from hwsim.spec.keys import Number, Rounding, Tininess
+
+# Of a number below the least normal one, where subnormal results become zero: it is rounded up to the least normal one
+# in the places of subnormals alone, or in those that a normal number of its size would have, too.
+RAISED = ("reaches the least normal in the places of subnormals", "reaches the least normal in places of its own")
 
 
 class RoundingPlace(NamedTuple):
     """One rounding in a unit: what bins call it, the format and the way of rounding, and whether terms are added.
 
-    flushes: whether subnormal results become zero.
+    flushes: what makes a result zero by being subnormal; None where nothing does.
     """
 
     name: str
     format: Number
     rounding: Rounding
     adds: bool = True
-    flushes: bool = False
+    flushes: Tininess | None = None
 
 
 class Addends(NamedTuple):
@@ -60,6 +64,8 @@ def impossible(unit: Unit, one: RoundingPlace, word: str) -> str | None:
         return _overflows(unit, one, added)
     if word == "is not finite" and isinstance(unit.sum, RoundedSum) and one.name in ("addition", "product"):
         return _special(unit, one, added)
+    if word in RAISED:
+        return _raised(unit, one, added, word) or _exact(unit, one, added)
     if word.endswith(("larger", "smaller", "is subnormal")):
         return _exact(unit, one, added)
     return None
@@ -93,10 +99,10 @@ def _of_groups(unit: Unit) -> RoundingPlace | None:
     """The rounding that makes a group's result; None where two do."""
     result = unit.result
     if not isinstance(unit.sum, RoundedSum):
-        return RoundingPlace("result", result.format, result.rounding, False, result.subnormals == "flush")
+        return RoundingPlace("result", result.format, result.rounding, False, result.flushes)
     if result.format != unit.sum.format:  # a result may then vanish that no addition makes vanish
         return None
-    return RoundingPlace("addition", unit.sum.format, unit.sum.rounding, flushes=unit.sum.flush)
+    return RoundingPlace("addition", unit.sum.format, unit.sum.rounding, flushes=unit.sum.flushes)
 
 
 def _last(unit: Unit) -> RoundingPlace | None:
@@ -104,9 +110,9 @@ def _last(unit: Unit) -> RoundingPlace | None:
     result = unit.result
     match unit.late:
         case LateAdd() as late:
-            return RoundingPlace("late addition", late.format, late.rounding, flushes=late.flush)
+            return RoundingPlace("late addition", late.format, late.rounding, flushes=late.flushes)
         case LateInWindow():
-            return RoundingPlace("result", result.format, result.rounding, False, result.subnormals == "flush")
+            return RoundingPlace("result", result.format, result.rounding, False, result.flushes)
         case None:
             pass
     if unit.promotion is not None:
@@ -131,7 +137,7 @@ def _addends(unit: Unit, one: RoundingPlace) -> Addends | None:
             return Addends(quantum, top, None, sums.removeprefix("sums of "))
         case "late addition":
             number, rounded = _with_results(addend, unit), max(quantum, unit.result.format.quantum_exp)
-            return Addends(rounded, several, number, f"{sums}, rounded, and addends", not one.flushes)
+            return Addends(rounded, several, number, f"{sums}, rounded, and addends", one.flushes is None)
         case "promotion":
             if unit.scale is not None and unit.scale.at == "promotion":
                 return None
@@ -208,7 +214,7 @@ def _with_results(quantum: int | None, unit: Unit) -> int | None:
 
 def _vanishes(one: RoundingPlace, added: Addends) -> str | None:
     fmt = one.format
-    if isinstance(fmt, FloatFormat) and (one.flushes or not fmt.subnormals):
+    if isinstance(fmt, FloatFormat) and (one.flushes is not None or not fmt.subnormals):
         # Without subnormals 2^emin itself may be none of the format's numbers.
         least, apart = fmt.emin + (not fmt.subnormals), added.quantum - 1 - fmt.fraction_bits
         if added.number is None and added.quantum >= least:
@@ -220,6 +226,22 @@ def _vanishes(one: RoundingPlace, added: Addends) -> str | None:
     if added.least < fmt.quantum_exp:
         return None
     return f"{added.words} are multiples of {fmt.name}'s least number"
+
+
+def _raised(unit: Unit, one: RoundingPlace, added: Addends, word: str) -> str | None:
+    """Why a number below the least normal one is not rounded up to it: there are no bits below a last place."""
+    fmt, quantum, number = one.format, added.quantum, added.number
+    if not isinstance(fmt, FloatFormat):
+        return None
+    # What is rounded before it is added is a number of the format; no place of a normal number is below its last one.
+    rounded = isinstance(unit.sum, RoundedSum) and one.name == "addition"
+    if number is not None and (rounded or not added.subnormal):
+        number = max(number, fmt.quantum_exp)
+    if rounded and isinstance(unit.sum, RoundedSum) and unit.sum.product == "rounded":
+        quantum = max(quantum, fmt.quantum_exp)
+    least = quantum if number is None else min(quantum, number)
+    last = fmt.quantum_exp - RAISED.index(word)
+    return f"{added.words} are multiples of 2^{least}, and not less" if least >= last else None
 
 
 def _overflows(unit: Unit, one: RoundingPlace, added: Addends) -> str | None:
@@ -274,6 +296,6 @@ def _exact(unit: Unit, one: RoundingPlace, added: Addends) -> str | None:
     if one.name != "product" or unit.scale is not None or operands.a.sig_bits + operands.b.sig_bits > fmt.precision:
         return None
     # What is too small becomes zero, and what is too large infinite: neither is rounded.
-    low = added.quantum >= fmt.emin or one.flushes
+    low = added.quantum >= fmt.emin or one.flushes is not None
     high = added.top is not None and (added.top <= fmt.emax or fmt.infinities)
     return f"{added.words} have no more bits than {fmt.name}" if low and high else None

@@ -63,6 +63,7 @@ DIRECTED = {
     "cancel": "terms that cancel exactly",
     "residue": "sums that vanish in the window and not exactly",
     "sticky": "sums that a term's lost 1 alone rounds otherwise",
+    "flush": "numbers at and just below the least normal one, where subnormal results become zero",
     "tie": "results at, just below and just above half of their last place",
     "range": "results at the ends of the range",
     "scale": "scales at the ends of their range",

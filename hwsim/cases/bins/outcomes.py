@@ -10,13 +10,14 @@ from collections.abc import Iterator, Sequence
 from typing import assert_never
 
 from hwsim.cases.bins.declare import MARKS, Declared, Hits
-from hwsim.cases.bins.limits import RoundingPlace, impossible
+from hwsim.cases.bins.limits import RAISED, RoundingPlace, impossible
 from hwsim.cases.bins.negativezeros import no_negative_zero
 from hwsim.cases.bins.operands import classes, classify
 from hwsim.cases.bins.sampled import SampledCase
 from hwsim.formats import Class, FixedFormat, FloatFormat, Format, unpack
 from hwsim.model.addition import flushed_code
 from hwsim.model.record import Explanation, Group
+from hwsim.model.rounding import Rounded, round_to, tiny_after
 from hwsim.model.terms import Term, addend_term
 from hwsim.spec import AlignedSum, EvenOddSum, ExactSum, LateAdd, LateInWindow, RoundedSum, Unit
 from hwsim.spec.keys import Number
@@ -36,21 +37,19 @@ def roundings(unit: Unit) -> dict[str, RoundingPlace]:
     found, result = [], unit.result
     match unit.sum:
         case RoundedSum() as rule:
-            found.append(RoundingPlace("addition", rule.format, rule.rounding, flushes=rule.flush))
+            found.append(RoundingPlace("addition", rule.format, rule.rounding, flushes=rule.flushes))
             if rule.product == "rounded":
-                found.append(RoundingPlace("product", rule.format, rule.rounding, False, rule.flush))
+                found.append(RoundingPlace("product", rule.format, rule.rounding, False, rule.flushes))
         case AlignedSum() | EvenOddSum() | ExactSum():
             if not isinstance(unit.late, LateInWindow):
-                found.append(
-                    RoundingPlace("result", result.format, result.rounding, False, result.subnormals == "flush")
-                )
+                found.append(RoundingPlace("result", result.format, result.rounding, False, result.flushes))
         case _:
             assert_never(unit.sum)
     match unit.late:
         case LateAdd() as late:
-            found.append(RoundingPlace("late addition", late.format, late.rounding, flushes=late.flush))
+            found.append(RoundingPlace("late addition", late.format, late.rounding, flushes=late.flushes))
         case LateInWindow():
-            found.append(RoundingPlace("result", result.format, result.rounding, False, result.subnormals == "flush"))
+            found.append(RoundingPlace("result", result.format, result.rounding, False, result.flushes))
         case None:
             pass
         case _:
@@ -64,14 +63,14 @@ def never(one: RoundingPlace, word: str) -> str | None:
     """Why a rounding never does what a word says, or None."""
     if word.endswith("to the larger") and one.rounding == "rz":
         return "rounding towards zero makes nothing larger"
-    if word == "overflows" and one.adds and one.rounding == "rz":
-        return "an addition that is rounded towards zero overflows to the largest number"
     if word == "ties, to the smaller" and one.rounding == "rna":
         return "ties go away from zero"
     if isinstance(one.format, FixedFormat):
         if word in ("is subnormal", "is not finite"):
             return f"{one.format.name} has no such numbers"
         return None
+    if word in RAISED and one.rounding in ("rz", "rto"):
+        return f"{one.rounding} takes no number to a power of two above it"
     if word == "is subnormal" and (one.flushes or not one.format.subnormals):
         return "subnormal results become zero" if one.flushes else f"{one.format.name} has no subnormals"
     return None
@@ -87,9 +86,15 @@ def outcome(one: RoundingPlace, terms: Sequence[Term], code: int, overflow: bool
     total = sum(sizes)
     if total == 0:
         return (["cancels to 0"] if any(sizes) else ["is of zeros alone"]) if one.adds else []
-    if overflow or (overflow is None and after.cls in SPECIAL):
-        return ["overflows"]
     found, got = [], _at(after, low)
+    if isinstance(one.format, FloatFormat):
+        number = one.format, int(total < 0), abs(total), low, one.rounding
+        whole = round_to(*number, "saturate")
+        overflow = whole.overflow if overflow is None else overflow
+        if one.flushes is not None and _raises(one.format, whole):
+            found.append(RAISED[0 if tiny_after(*number) else 1])
+    if overflow:
+        return ["overflows"]
     if one.adds and all(sizes) and len(sizes) > 1 and got in sizes:
         found.append("leaves one term as it was")
     if not got:
@@ -106,6 +111,11 @@ def outcome(one: RoundingPlace, terms: Sequence[Term], code: int, overflow: bool
     if 2 * abs(got - total) == ulp:
         return [*found, f"ties, to the {way}"]
     return [*found, f"rounds to the {way}"]
+
+
+def _raises(fmt: FloatFormat, rounded: Rounded) -> bool:
+    """Whether a rounding took a number below the least normal one to that."""
+    return rounded.tiny and rounded.code >> fmt.padding & fmt.sign_bit - 1 == 1 << fmt.fraction_bits
 
 
 def _at(term: Term, low: int) -> int:
@@ -149,7 +159,7 @@ def _roundings(unit: Unit, out: Declared) -> None:
     at = {
         (one.name, word): out.bin("G7", f"{one.name} {word}", never(one, word) or impossible(unit, one, word))
         for one in every.values()
-        for word in (*EVERY, *(TOGETHER if one.adds else ()))
+        for word in _words(one)
     }
 
     @out.cases.append
@@ -157,6 +167,15 @@ def _roundings(unit: Unit, out: Declared) -> None:
         for name, terms, code, overflow in rounded(sampled.explanation):
             for word in outcome(every[name], terms, code, overflow):
                 hits.add(at[name, word])
+
+
+def _words(one: RoundingPlace) -> Iterator[str]:
+    """The words of the bins of a rounding."""
+    yield from EVERY
+    if one.adds:
+        yield from TOGETHER
+    if one.flushes is not None and one.format.subnormals:
+        yield from RAISED
 
 
 def rounded(explanation: Explanation) -> Iterator[tuple[str, Sequence[Term], int, bool | None]]:

@@ -8,7 +8,7 @@ from typing import assert_never
 
 from hwsim.cases.case import Case, term_scales
 from hwsim.formats import Class, Fields, FloatFormat, Format
-from hwsim.model.addition import combine_specials, exact_sum, flushed_code, zero_sign
+from hwsim.model.addition import combine_specials, exact_sum, zero_sign
 from hwsim.model.aligned import cut_sum
 from hwsim.model.definition import MOST_FACTORS, Definition, GroupOperands
 from hwsim.model.exact import Exact
@@ -170,13 +170,13 @@ def _flawed_add(rule: RoundedSum, flaw: Flaw, terms: tuple[Term, ...], fused: bo
     """The sum of one or two terms, rounded, as `hwsim.model.addition.add` has it."""
     fmt, special = rule.format, flaw.special(combine_specials(terms), terms)
     if special is not None:
-        return nan_code(fmt) if special.cls is Class.NAN else infinity_code(fmt, special.sign, "ieee")
+        return nan_code(fmt) if special.cls is Class.NAN else infinity_code(fmt, special.sign, rule.overflow)
     total, unit_exp = exact_sum(_aligned_pair(terms, flaw, fmt, fused))
     total = flaw.total(total, unit_exp)
     if total == 0:
         return pack(fmt, flaw.zero_sign(zero_sign(terms, rule.rounding), terms) & fmt.signed_zero, 0)
-    code = flawed_float(flaw, fmt, (int(total < 0), abs(total), unit_exp), rule.rounding, "ieee").code
-    return flushed_code(fmt, code) if rule.flush else code
+    number = int(total < 0), abs(total), unit_exp
+    return flawed_float(flaw, fmt, number, rule.rounding, rule.overflow, flush=rule.flushes).code
 
 
 def _aligned_pair(terms: tuple[Term, ...], flaw: Flaw, fmt: FloatFormat, fused: bool) -> tuple[Term, ...]:

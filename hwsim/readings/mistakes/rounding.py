@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import assert_never
 
 from hwsim.formats import FixedFormat, FloatFormat
+from hwsim.model.addition import flushed_code
 from hwsim.model.result import ResultRounding
-from hwsim.model.rounding import Rounded, TinySign, flush, overflow_code, pack, round_fixed, round_to, with_sticky
+from hwsim.model.rounding import Rounded, TinySign, overflow_code, pack, round_fixed, round_to, with_sticky
 from hwsim.model.window import round_magnitude
 from hwsim.readings.mistakes.flaw import Flaw, LastPlace, UnpackedResult
-from hwsim.spec.keys import Overflow, Rounding
+from hwsim.spec.keys import Overflow, Rounding, Tininess
 from hwsim.spec.parts import ResultRule
 
 
@@ -38,6 +39,7 @@ def flawed_float(
     rounding: Rounding,
     overflow: Overflow,
     tiny: TinySign = "signed",
+    flush: Tininess | None = None,
 ) -> Rounded:
     """(-1)^sign * sig * 2^unit_exp, rounded once to `fmt` by a design with a flaw. number: sign, sig > 0, unit_exp.
 
@@ -56,12 +58,41 @@ def flawed_float(
     magnitude = ((binade - fmt.emin) << fmt.fraction_bits) + kept
     made = flaw.number(UnpackedResult(fmt, sign, magnitude, exp + fmt.bias, kept, sig, unit_exp))
     if made is not None:
-        return Rounded(made << fmt.padding, exp)
+        code = made << fmt.padding
+        return Rounded(code if flush is None else flushed_code(fmt, code), exp)
     if magnitude > fmt.max_magnitude:
         return Rounded(overflow_code(fmt, sign, rounding, overflow), exp, overflow=True)
+    if _flushed(flaw, fmt, (sign, sig, unit_exp), rounding, magnitude, flush):
+        magnitude = 0
     if magnitude == 0 and (tiny == "positive" or not fmt.signed_zero):
         sign = 0
     return Rounded(pack(fmt, sign, magnitude), exp)
+
+
+def _flushed(
+    flaw: Flaw,
+    fmt: FloatFormat,
+    number: tuple[int, int, int],
+    rounding: Rounding,
+    magnitude: int,
+    flush: Tininess | None,
+) -> bool:
+    """Whether a number, rounded to that magnitude of a code, becomes zero. number: sign, sig > 0, unit_exp."""
+    sign, sig, unit_exp = number
+    exp = sig.bit_length() - 1 + unit_exp
+    match flush:
+        case None:
+            return False
+        case "result":
+            return magnitude < 1 << fmt.fraction_bits
+        case "after":
+            place = LastPlace(sig, exp - fmt.fraction_bits - unit_exp, sign, rounding, exp < fmt.emin)
+            kept = rounded_magnitude(flaw.last_place(place))
+            return exp + (kept >> fmt.fraction_bits + 1) < fmt.emin
+        case "before":
+            return exp < fmt.emin
+        case _:
+            assert_never(flush)
 
 
 def flawed_fixed(flaw: Flaw, fmt: FixedFormat, number: tuple[int, int, int], rule: ResultRule) -> Rounded:
@@ -93,6 +124,5 @@ class FlawedRounding(ResultRounding):
         number = int(total < 0), abs(total), unit_exp
         if isinstance(fmt, FixedFormat):
             return flawed_fixed(self.flaw, fmt, number, rule)
-        rounded = flawed_float(self.flaw, fmt, number, rule.rounding, rule.overflow, rule.tiny)
-        rounded = rounded._replace(code=self._own(rounded.code))
-        return flush(fmt, rounded, rule.tiny) if rule.subnormals == "flush" else rounded
+        rounded = flawed_float(self.flaw, fmt, number, rule.rounding, rule.overflow, rule.tiny, rule.flushes)
+        return rounded._replace(code=self._own(rounded.code))
