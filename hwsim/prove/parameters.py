@@ -242,12 +242,14 @@ def _additions(claims: RoundedSumClaims) -> Iterator[Parameter]:
 
 
 def _of_adder(adder: FloatAdder) -> tuple[object, ...]:
-    return adder.fmt, adder.rounding, adder.target.flush
+    return adder.fmt, adder.rounding, adder.target.flush, adder.target.overflow
 
 
 def _adder(name: str, adder: FloatAdder, rule: RoundedSum | Accumulation) -> Iterator[Parameter]:
-    specified_by = rule.format, rule.rounding, rule.flush
-    for what, rtl, specified in zip(("format", "rounding", "flush"), _of_adder(adder), specified_by, strict=True):
+    overflow = rule.overflow if isinstance(rule, RoundedSum) else "ieee"
+    specified_by = rule.format, rule.rounding, rule.flushes, overflow
+    names = "format", "rounding", "flush", "overflow"
+    for what, rtl, specified in zip(names, _of_adder(adder), specified_by, strict=True):
         yield Parameter(f"parameter: {name}, {what}", rtl, specified)
 
 
@@ -270,6 +272,7 @@ def accumulation_parameters(unit: Unit, what: Accumulation | None) -> Iterator[P
     yield Parameter(f"parameter: {name}.format", what.format, rule.format)
     yield Parameter(f"parameter: {name}.rounding", what.rounding, rule.rounding)
     yield Parameter(f"parameter: {name}.flush", what.flush, isinstance(rule, LateAdd) and rule.flush)
+    yield Parameter(f"parameter: {name}.tininess", what.flushes, rule.flushes if isinstance(rule, LateAdd) else None)
     yield Parameter(f"parameter: {name}, groups", what.groups, _groups(unit))
     yield Parameter(f"parameter: {name}, partial sum", what.partial, unit.result.format)
     own = promoted or addend is None or addend == rule.format

@@ -40,14 +40,14 @@ UNITS = {
     + "scale: {a: {format: e8m0, block: [1, 2]}, b: {format: e8m0, block: [2, 1]}, at: product}\n"
     + "result: {format: f16, rounding: rne}",
     "sticky": f"{TINY}sum: {{method: aligned, fraction_bits: 3, lost: sticky}}\nresult: {{format: f16, rounding: rne}}",
-    "chain": f"{TINY}sum: {{method: sequential, product: fused, format: e5m2, rounding: ru, flush: true}}\n"
-    "result: {format: e5m2, rounding: ru}",
+    "chain": f"{TINY}sum: {{method: sequential, product: fused, format: e5m2, rounding: ru, flush: true, "
+    "tininess: after, overflow: saturate}\nresult: {format: e5m2, rounding: ru}",
     "exact": f"{TINY}sum: {{method: exact, rounded: end}}\nresult: {{format: f16, rounding: rne}}",
     "promoted": f"{TINY}{WINDOW}result: {{format: e5m2, rounding: rne}}\n"
     "promotion: {interval: 4, format: f16, rounding: rz}",
     "late": "operands: {a: e2m1, b: e2m1, addend: e5m2}\ninstruction: {k: 4, lanes: 2, start: zero}\n"
     "sum: {method: aligned, fraction_bits: 3, lost: truncate, addend: late}\nresult: {format: e5m2, rounding: rne}\n"
-    "late: {operation: add, format: e5m2, rounding: ru, flush: true}",
+    "late: {operation: add, format: e5m2, rounding: ru, flush: true, tininess: before}",
 }  # fmt: skip
 real_adder, real_window, real_largest = rounded.FloatAdder, window.window, window.max_exponent
 real_init, real_step, real_group = accumulate.Accumulation.__init__, Definition.step, Definition._group
@@ -103,7 +103,15 @@ RTL: dict[str, tuple[str, str, Callable[[Patch], None]]] = {
     ),
     "no addition flushes": (
         "chain", "parameter: sum and product added, flush",
-        on(rounded, "FloatAdder", lambda fmt, how, x, y, _: real_adder(fmt, how, x, y, False)),
+        on(rounded, "FloatAdder", lambda fmt, how, x, y, _, large: real_adder(fmt, how, x, y, None, large)),
+    ),
+    "additions judge what they return": (
+        "chain", "parameter: sum and product added, flush",
+        on(rounded, "FloatAdder", lambda fmt, how, x, y, _, large: real_adder(fmt, how, x, y, "result", large)),
+    ),
+    "additions overflow as IEEE 754 has it": (
+        "chain", "parameter: sum and product added, overflow",
+        on(rounded, "FloatAdder", lambda fmt, how, x, y, flush, _: real_adder(fmt, how, x, y, flush)),
     ),
     "promoted after every group": (
         "promoted", "parameter: promotion, groups", on(accumulate.Accumulation, "groups", property(lambda self: 1)),
@@ -113,6 +121,9 @@ RTL: dict[str, tuple[str, str, Callable[[Patch], None]]] = {
     ),
     "a late addition keeps subnormals": (
         "late", "parameter: late.flush", on(accumulate.Accumulation, "__init__", made_with(flush=False)),
+    ),
+    "a late addition judges what it returns": (
+        "late", "parameter: late.tininess", on(accumulate.Accumulation, "__init__", made_with(flushes="result")),
     ),
     "one scale for all blocks": (
         "scaled", "parameter: scales of a beat", on(ProductRanges, "scale_blocks", property(lambda self: (1, 1))),
@@ -142,7 +153,7 @@ def test_what_is_compared_of_a_right_unit_is_equal(name: str, tmp_path: Path) ->
     assert (rows[-1].name, rows[-1].word) == (PLAYED, "compared")
 
 
-@pytest.mark.parametrize("mutant", others_soaked(MUTANTS, [*RTL][:3] + [*MODEL][:4]))
+@pytest.mark.parametrize("mutant", others_soaked(MUTANTS, [*RTL][:5] + [*MODEL][:4]))
 def test_a_mutant_of_a_parameter_or_of_the_model_is_refuted(mutant: str, monkeypatch: Patch, tmp_path: Path) -> None:
     name, broken, mutate = MUTANTS[mutant]
     mutate(monkeypatch)

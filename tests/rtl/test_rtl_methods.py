@@ -158,8 +158,8 @@ FAULTS: dict[str, tuple[str, Any, str, str]] = {
     "products are not normalised": ("chain-f32", addition.normalized, "(sig << zeros)[: len(sig)]", "sig"),
     "exponent of a product": ("chain-converted", addition.product_move, "n.sig_bits - 1", "n.sig_bits"),
     "a NaN scale": ("chain-scaled", rounded.RoundedMultiply._numbers, "| self.i.scale_nan", "| 0"),
-    "flushed addends": ("chain-flush-fused", rounded.RoundedDecode._rounded, "flush=n.rule.flush", "flush=False"),
-    "flushed sums": ("chain-flush-fused", rounded.additions, "rule.flush)", "False)"),
+    "flushed addends": ("chain-flush-fused", rounded.RoundedDecode._rounded, "flush=n.rule.flushes", "flush=None"),
+    "flushed sums": ("chain-flush-fused", rounded.additions, "rule.flushes, rule", "None, rule"),
     "an odd product goes first": (
         "tree-f16-7",
         pairwise._levels,
@@ -188,7 +188,12 @@ FAULTS: dict[str, tuple[str, Any, str, str]] = {
         "return nonzero & (more | (binade & least))",
         "return nonzero & 0",
     ),
-    "flushed results": ("flush-signed", normalize.Round.compute, "if target.flush and not target.bare", "if False"),
+    "flushed results": (
+        "flush-signed",
+        normalize.Round.compute,
+        "if target.flush is not None and not target.bare",
+        "if False",
+    ),
     "sign of what vanishes": ("flush-positive", normalize.Round._sign, 'target.tiny == "signed"', "True"),
     "first addend in its own format": (
         "late-sequential",
