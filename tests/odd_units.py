@@ -137,7 +137,7 @@ ODD: dict[str, Mapping] = {
     "flush-positive": odd("e5m2", "none", window(16), "f16", 5, rounding="rd", subnormals="flush", tiny="positive"),
     "flush-after": odd("e5m2", "f16", window(16), "f16", 3, subnormals="flush", tininess="after"),
     "flush-before": odd(
-        ("e5m2", "bf16"), "none", exact_sum(), "f16", 2, rounding="ru", subnormals="flush", tininess="before",
+        ("e5m2", "f16"), "none", exact_sum(), "f16", 2, rounding="ru", subnormals="flush", tininess="before",
         tiny="positive",
     ),
     "nan-any": odd(("e5m2", "e4m3"), "f16", window(9), "f16", 5, nan="any"),

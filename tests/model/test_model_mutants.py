@@ -15,7 +15,7 @@ from odd_units import unit
 
 import hwsim.model
 from hwsim.formats import Class, Fields, FloatFormat, unpack
-from hwsim.model import addition, definition, result, scales, terms, window
+from hwsim.model import addition, definition, rounding, scales, terms, window
 from hwsim.model.addition import zero_sign
 from hwsim.model.arrays import definition_of
 from hwsim.model.carried import AddendToCome, FirstAddend, PromotedRegister, ResultCode
@@ -33,7 +33,12 @@ HOPPER, ADA, DEEPSEEK, MX = "hopper-wgmma-e4m3-f32", "ada-mma-e4m3-f32", "deepse
 EMULATED = "emulated"
 COUNT, SEED = 120, 3
 
-real_add, real_scale, real_flush, real_factor = addition.add, scales.scale_exponent, result.flush, definition.factor
+real_add, real_scale, real_flush, real_factor = (
+    addition.add,
+    scales.scale_exponent,
+    rounding._flushed,
+    definition.factor,
+)
 real_group, real_dot, real_open = Definition._group, Definition.dot, Definition.open
 real_promoted, real_late, real_cut = Definition._step_promoted, Definition._step_late, window.cut_magnitude
 real_addition, real_positive_zero = RoundedLateAddition.add, definition.positive_zero
@@ -209,8 +214,8 @@ def late_without_chain(self: Definition, *arguments: Any) -> Explanation:
     return replace(made, code=self.late.add(LateOperands(arguments[2], fmt, partial, (), None, ZERO)).code)
 
 
-def flush_early(fmt: FloatFormat, rounded: Any, tiny: str) -> Any:
-    return rounded._replace(code=0) if rounded.tiny else rounded
+def flush_early(fmt: FloatFormat, number: Any, mode: Any, magnitude: int, tininess: str) -> bool:
+    return real_flush(fmt, number, mode, magnitude, "before")
 
 
 def without_lane(self: Definition, lanes: GroupOperands, *rest: Any) -> Any:
@@ -233,15 +238,17 @@ def infinite_zero(a: Any, b: Any, bits: int) -> Term:
 
 
 def rounding_as(mode: str) -> Callable[..., Any]:
-    return lambda fmt, sign, sig, exp, _, overflow, tiny="signed": round_to(fmt, sign, sig, exp, mode, overflow, tiny)
+    return lambda fmt, sign, sig, exp, _, *rules, **more: round_to(fmt, sign, sig, exp, mode, *rules, **more)
 
 
 def overflow_as(policy: str) -> Callable[..., Any]:
-    return lambda fmt, sign, sig, exp, mode, _, tiny="signed": round_to(fmt, sign, sig, exp, mode, policy, tiny)
+    return lambda fmt, sign, sig, exp, mode, _, *rules, **more: round_to(
+        fmt, sign, sig, exp, mode, policy, *rules, **more
+    )
 
 
 def tiny_as(tiny: str) -> Callable[..., Any]:
-    return lambda fmt, sign, sig, exp, mode, over, _="signed": round_to(fmt, sign, sig, exp, mode, over, tiny)
+    return lambda *number, flush=None: round_to(*number[:6], tiny, number[7] if len(number) > 7 else flush)
 
 
 def first_infinity(terms: list[Term]) -> Term | None:
@@ -249,7 +256,7 @@ def first_infinity(terms: list[Term]) -> Term | None:
 
 
 def add_as(mode: str) -> Callable[..., int]:
-    return lambda fmt, terms, _, flushed=False: real_add(fmt, terms, mode, flushed)
+    return lambda fmt, terms, _, *rules: real_add(fmt, terms, mode, *rules)
 
 
 def no_tail(self: Definition, before: PromotedRegister, lanes: GroupOperands, last: bool) -> Stepped:
@@ -259,10 +266,6 @@ def no_tail(self: Definition, before: PromotedRegister, lanes: GroupOperands, la
 def one_scale_less(a: Any, x: int, b: Any, y: int) -> int | None:
     exp = real_scale(a, x, b, y)
     return None if exp is None else exp - (x >= 128)
-
-
-def flush_as(tiny: str) -> Callable[..., Any]:
-    return lambda fmt, rounded, _: real_flush(fmt, rounded, tiny)
 
 
 def indices(function: object) -> Callable[[Patch], None]:
@@ -343,10 +346,10 @@ MUTANTS = {
     "an addend of +0 does not count": (
         "bare-from-zero", patched("zero_sign", lambda terms, mode: zero_sign(terms[:-1], mode))
     ),
-    "subnormal results are kept": ("flush-signed", patched("flush", lambda fmt, rounded, tiny: rounded)),
-    "tiny sums are flushed before rounding": ("flush-signed", patched("flush", flush_early)),
-    "flushed results lose their sign": ("flush-signed", patched("flush", flush_as("positive"))),
-    "flushed results keep their sign": ("flush-positive", patched("flush", flush_as("signed"))),
+    "subnormal results are kept": ("flush-signed", patched("_flushed", lambda *_: False)),
+    "tiny sums are flushed before rounding": ("flush-signed", patched("_flushed", flush_early)),
+    "flushed results lose their sign": ("flush-signed", patched("round_to", tiny_as("positive"))),
+    "flushed results keep their sign": ("flush-positive", patched("round_to", tiny_as("signed"))),
 }  # fmt: skip
 
 

@@ -177,9 +177,19 @@ class UnitFacts:
 
     @cached_property
     def addend_exps(self) -> tuple[int, int] | None:
-        """The least and the largest exponent of an addend of its own format; None where addends are partial sums."""
+        """The least and the largest exponent of an addend: c, and where groups go on a result, too.
+
+        None where addends are partial sums alone.
+        """
         fmt = self.bench.addend_format
-        return None if fmt is None else (fmt.emin, fmt.emax)
+        formats = [fmt, self.result] if self.goes_on else [fmt]
+        return None if fmt is None else (min(one.emin for one in formats), max(one.emax for one in formats))
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether a group may go on from the result of another."""
+        instruction = self.unit.instruction
+        return instruction.chain is not None or instruction.groups > 1
 
     @cached_property
     def product_exps(self) -> tuple[int, int]:

@@ -249,7 +249,7 @@ def _overflows(unit: Unit, one: RoundingPlace, added: Addends) -> str | None:
     if isinstance(fmt, FixedFormat) or added.top is None or one.rounding in ("ru", "rd", "rto"):
         return None
     addend, limit, products = unit.operands.addend, unit.sum.product_limit, _products(unit)
-    if addend is not None and _top(addend) > _top(fmt):
+    if addend is not None and (_top(addend) > _top(fmt) or _rounds_above(addend, fmt)):
         return None
     if limit is not None and (products is None or limit <= products[1]):  # which makes products infinite
         return None
@@ -259,6 +259,17 @@ def _overflows(unit: Unit, one: RoundingPlace, added: Addends) -> str | None:
     if added.top <= (fmt.emax - fmt.fraction_bits - 2 if added.number is not None else fmt.emax):
         return f"{added.words} are less than 2^{added.top}, too little to take {fmt.name}'s largest number further"
     return None
+
+
+def _rounds_above(addend: Number, fmt: FloatFormat) -> bool:
+    """Whether an addend may be above a format's largest number, in the same binade."""
+    if isinstance(addend, FixedFormat) or _top(addend) < _top(fmt):
+        return False
+    places = max(addend.fraction_bits, fmt.fraction_bits)
+    most, own = (
+        (one.max_magnitude & ~(-1 << one.fraction_bits)) << places - one.fraction_bits for one in (addend, fmt)
+    )
+    return most > own
 
 
 def _rounds_up(unit: Unit, bits: int) -> bool:

@@ -109,7 +109,7 @@ def _any_nan(products: tuple[Term, ...]) -> bool:
 def _no_infinite_addend(facts: UnitFacts, sign: int) -> str | None:
     """Why no addend of a group is an infinity of that sign, or None."""
     fmt, rule = facts.bench.addend_format, facts.unit.result
-    if fmt is not None and (infinities(fmt) or not _goes_on(facts)):
+    if fmt is not None and (infinities(fmt) or not facts.goes_on):
         return _no_infinity(fmt)
     if facts.range.overflow and _beyond(facts, sign) is Class.INFINITY:
         return None
@@ -141,16 +141,10 @@ def _beyond(facts: UnitFacts, sign: int) -> Class:
             assert_never(rule.overflow)
 
 
-def _goes_on(facts: UnitFacts) -> bool:
-    """Whether a group may go on from the result of another."""
-    instruction = facts.unit.instruction
-    return instruction.chain is not None or instruction.groups > 1
-
-
 def _no_nan_addend(facts: UnitFacts) -> str | None:
     """Why no addend of a group is NaN, or None."""
     fmt = facts.bench.addend_format
-    if fmt is not None and (no_nan(fmt) is None or not _goes_on(facts)):
+    if fmt is not None and (no_nan(fmt) is None or not facts.goes_on):
         return no_nan(fmt)
     scales = () if facts.unit.scale is None else facts.bench.scale_formats
     overflows = facts.range.overflow and Class.NAN in (_beyond(facts, 0), _beyond(facts, 1))
