@@ -15,7 +15,7 @@ from odd_units import unit
 
 import hwsim.model
 from hwsim.formats import Class, Fields, FloatFormat, unpack
-from hwsim.model import addition, definition, rounding, scales, terms, window
+from hwsim.model import addition, definition, result, rounding, scales, terms, window
 from hwsim.model.addition import zero_sign
 from hwsim.model.arrays import definition_of
 from hwsim.model.carried import AddendToCome, FirstAddend, PromotedRegister, ResultCode

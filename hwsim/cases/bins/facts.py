@@ -182,8 +182,10 @@ class UnitFacts:
         None where addends are partial sums alone.
         """
         fmt = self.bench.addend_format
+        if fmt is None:
+            return None
         formats = [fmt, self.result] if self.goes_on else [fmt]
-        return None if fmt is None else (min(one.emin for one in formats), max(one.emax for one in formats))
+        return min(one.emin for one in formats), max(one.emax for one in formats)
 
     @property
     def goes_on(self) -> bool:
