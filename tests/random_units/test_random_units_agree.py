@@ -158,7 +158,7 @@ def test_payloads_of_all_tiles_are_those_of_their_cases(number: int) -> None:
 
 def test_c_says_what_is_expected_of_many_cases_without_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
     # Of a unit that kernels lack the model checks a part of what C returns, and a mistake in that part is found.
-    drawn, depth = drawn_unit(7, 0), Depth(3000, frozenset[Side]({"C"}))
+    drawn, depth = drawn_unit(7, 4), Depth(3000, frozenset[Side]({"C"}))
     few, many = (Trial(drawn, replace(depth, cases=cases)).run() for cases in (500, 3000))
     assert few.cases["C"] == 500 and many.cases["C"] == 40 * 25 and not many.found + few.found
     assert "kernels" not in many.cases and not in_kernels(drawn.unit)
@@ -169,10 +169,10 @@ def test_c_says_what_is_expected_of_many_cases_without_kernels(monkeypatch: pyte
 
 
 def test_of_a_unit_that_the_model_alone_has_it_is_asked_for_few_cases() -> None:
-    drawn = drawn_unit(2026, 91)
+    drawn = drawn_unit(2026, 43)
     assert not in_kernels(drawn.unit) and not in_c(drawn.unit)
     assert [Trial(drawn, Depth(cases)).cases.tiles for cases in (500, 3000, 50_000)] == [20, 40, 50]
-    both = drawn_unit(7, 0)  # C has it
+    both = drawn_unit(7, 4)  # C has it
     depths = Depth(3000), Depth(3000, frozenset[Side]({"RTL"}))
     assert [Trial(both, depth).cases.tiles for depth in depths] == [120, 40]
 

@@ -20,12 +20,12 @@ def test_a_unit_depends_on_seed_and_number_alone() -> None:
 
 
 def test_every_word_of_the_language_is_drawn() -> None:
-    drawn = [drawn_unit(6, number) for number in range(400)]
+    drawn = [drawn_unit(6, number) for number in range(600)]
     assert all(supports(one.unit) for one in drawn)
     counts = counted_settings(map(settings, drawn))
     assert {(path, value) for path, values in counts.items() for value, count in values.items() if not count} == set()
     assert {"own float", "own fixed"} <= counts["operands.a"].keys()
-    assert counts["sum.method"].total() == 400
+    assert counts["sum.method"].total() == 600
     assert "modulo" in counts["instruction.order"]
     reasons = sum((one.refused for one in drawn), Counter[str]())
     assert any("without a fraction" in reason for reason in reasons), "no specification was refused by all"
