@@ -32,7 +32,7 @@ def is_pairs(given: Any) -> TypeGuard[Any]:
 
 def pairs_as_bytes(given: Any, what: str) -> NDArray[Any]:
     """The bytes of such a tensor, whatever its strides."""
-    return _array(given.detach().view(sys.modules["torch"].uint8), what)
+    return _array(given, what, sys.modules["torch"].uint8)
 
 
 def as_numbers(given: Any, what: str) -> Any:
@@ -58,17 +58,18 @@ def as_bits(given: Any, what: str) -> tuple[NDArray[Any], str]:
         return _array(given, what), ""
     # The bits of an unsigned integer of two bytes are those of the signed one, which every version of PyTorch has.
     width = {"uint16": "int16"}.get(WITHOUT_DTYPE[name], WITHOUT_DTYPE[name])
-    plain = given.detach().contiguous()
-    return _array(plain.view(getattr(sys.modules["torch"], width)), what).view(WITHOUT_DTYPE[name]), name
+    return _array(given, what, getattr(sys.modules["torch"], width)).view(WITHOUT_DTYPE[name]), name
 
 
 def _name(given: Any) -> str:
     return str(given.dtype).removeprefix("torch.")
 
 
-def _array(given: Any, what: str) -> NDArray[Any]:
+def _array(given: Any, what: str, bits: Any = None) -> NDArray[Any]:
+    """The elements, or their bits as another dtype of PyTorch, which has no negation left to do by then."""
     try:
-        return np.asarray(given.detach().cpu().resolve_conj().resolve_neg().numpy())
+        plain = given.detach().cpu().resolve_conj().resolve_neg()
+        return np.asarray((plain if bits is None else plain.contiguous().view(bits)).numpy())
     except (TypeError, RuntimeError, NotImplementedError) as error:
         said = str(error).partition("\n")[0].partition(". ")[0]
         raise InputTypeError(f"{what} is a tensor of {_name(given)} that has no elements for NumPy: {said}") from None

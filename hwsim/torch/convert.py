@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from fnmatch import fnmatchcase
 from functools import partial
@@ -25,6 +25,7 @@ from hwsim.torch.products import Products
 from hwsim.torch.recipe import Kind, LayerRule, Recipe, RecipeLike, load_recipe
 from hwsim.torch.report import CallPlace, Report
 
+Leave = str | type[nn.Module] | Iterable[str | type[nn.Module]]
 WITH_WEIGHTS = (nn.Linear, nn.modules.conv._ConvNd)
 ALLOW = "leave= names what PyTorch may compute"
 _owners = itertools.count(1)
@@ -37,7 +38,7 @@ class Emulation:
     histories: the scales of delayed scaling, which a training run keeps with its weights.
     """
 
-    def __init__(self, model: nn.Module, recipe: Recipe, leave: tuple[str | type[nn.Module], ...], strict: bool):
+    def __init__(self, model: nn.Module, recipe: Recipe, leave: Leave, strict: bool):
         self.recipe, self.report, self.strict = recipe, Report(recipe.name), strict
         self.histories = Histories()
         self._left = _left_out(model, leave)
@@ -167,8 +168,12 @@ class Emulation:
         return partial(self.inside, name, cls, dict(calls))
 
 
-def _left_out(model: nn.Module, leave: tuple[str | type[nn.Module], ...]) -> set[str]:
+def _left_out(model: nn.Module, leave: Leave) -> set[str]:
     """The names of the modules that stay as they are, with all that they contain. Raises ValueError for none."""
+    if isinstance(leave, (str, type)):
+        leave = (leave,)
+    elif not isinstance(leave, Iterable):
+        raise InputTypeError(f"leave must hold names and classes of modules, not {leave!r}")
     names = [name for name, _ in model.named_modules()]
     left: set[str] = set()
     for one in leave:
@@ -191,7 +196,7 @@ def convert(
     model: nn.Module,
     recipe: RecipeLike,
     *,
-    leave: tuple[str | type[nn.Module], ...] = (),
+    leave: Leave = (),
     strict: bool = False,
 ) -> Emulation:
     """Send every matrix product of a model through units, forward and backward, from now on.
@@ -201,7 +206,7 @@ def convert(
     and scaled-dot-product attention are sent, wherever the model's modules call them. A warning names what else
     multiplies, once; strict: it raises ValueError instead.
     recipe: a name (`hwsim.torch.recipes()`), a YAML file, a mapping of its keys, or a `Recipe`.
-    leave: modules that stay as they are, by patterns of their names, or by their classes.
+    leave: modules that stay as they are: a pattern of their names, a class of theirs, or several.
     Returns the emulation, whose `report` says what goes through which unit. `restore` undoes it.
     Raises SpecError as `load_recipe` does; ValueError for a model that is converted already, and for a name that fits
     no module; TypeError for what is no module.
@@ -229,7 +234,7 @@ def emulate(
     model: nn.Module,
     recipe: RecipeLike,
     *,
-    leave: tuple[str | type[nn.Module], ...] = (),
+    leave: Leave = (),
     strict: bool = False,
 ) -> Iterator[Emulation]:
     """Within the block, every matrix product of a model goes through units; see `convert`.

@@ -129,7 +129,7 @@ def _placed(found: Tensor, x: Tensor, weight: Tensor, geometry: Geometry) -> Ten
     """(groups, examples * places, outputs of a group) as (examples, outputs, places)."""
     space = _places(x.shape[2:], weight.shape[2:], geometry)
     return (
-        found.reshape(geometry.groups, x.shape[0], -1, found.shape[-1])
+        found.reshape(geometry.groups, x.shape[0], torch.Size(space).numel(), found.shape[-1])
         .permute(1, 0, 3, 2)
         .reshape(x.shape[0], weight.shape[0], *space)
     )
@@ -158,10 +158,10 @@ def columns(x: Tensor, taps: Sequence[int], geometry: Geometry) -> Tensor:
         # What a place sees of an axis becomes a last axis.
         x = x.unfold(2 + axis, (tap - 1) * spread + 1, step)[..., ::spread]
     axes = len(taps)
-    apart = x.reshape(x.shape[0], geometry.groups, -1, *x.shape[2:])
-    inner = apart.shape[2]
+    inner, places = x.shape[1] // geometry.groups, x.shape[2 : 2 + axes].numel()
+    apart = x.reshape(x.shape[0], geometry.groups, inner, *x.shape[2:])
     order = (1, 0, *range(3, 3 + axes), 2, *range(3 + axes, 3 + 2 * axes))
-    return apart.permute(order).reshape(geometry.groups, -1, inner * torch.Size(taps).numel())
+    return apart.permute(order).reshape(geometry.groups, x.shape[0] * places, inner * torch.Size(taps).numel())
 
 
 def spread_out(x: Tensor, steps: Sequence[int]) -> Tensor:

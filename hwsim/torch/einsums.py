@@ -54,7 +54,10 @@ def parsed(equation: str, operands: Sequence[Tensor]) -> tuple[list[str], str]:
     if not arrow:
         every = "".join(terms)
         result = letters + "".join(sorted(one for one in set(every) - set(letters) if every.count(one) == 1))
-    return terms, result.replace("...", letters)
+    result = result.replace("...", letters)
+    if len(set(result)) < len(result) or not set(result) <= set("".join(terms)):
+        raise InputError(f"equation {equation!r}: each letter of the result must stand there once, and in an operand")
+    return terms, result
 
 
 def _diagonal(array: Tensor, term: str) -> Tensor:

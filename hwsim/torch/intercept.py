@@ -54,6 +54,8 @@ class Intercept(TorchFunctionMode):
                 return COMPOSED[func](*args, **given)
         if func in LEFT_OUT or (isinstance(func, OPERATORS) and _name(func).partition(".")[0] in MULTIPLY):
             self.places.left_out(_name(func))
+        if func is functional.embedding_bag and given.get("per_sample_weights", (*args[8:9], None)[0]) is not None:
+            self.places.left_out("embedding_bag of weights")
         return func(*args, **given)
 
 
@@ -219,6 +221,8 @@ lstm gru rnn_tanh rnn_relu lstm_cell gru_cell rnn_tanh_cell rnn_relu_cell
 mm bmm mv dot vdot matmul linear addmm addmv baddbmm einsum tensordot convolution _convolution conv_tbc
 conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d
 _addmm_activation _int_mm _scaled_mm _scaled_mm_v2 scaled_mm _grouped_mm grouped_mm _scaled_grouped_mm
+linear_dynamic linear_dynamic_fp16 linear_relu linear_relu_dynamic conv1d_relu conv2d_relu conv3d_relu
+quantized_lstm quantized_gru quantized_lstm_cell quantized_gru_cell quantized_rnn_tanh_cell quantized_rnn_relu_cell
 scaled_grouped_mm _weight_int8pack_mm _weight_int4pack_mm _sparse_mm sspaddmm hspmm smm saddmm
 scaled_dot_product_attention _scaled_dot_product_attention_math flex_attention
 _native_multi_head_attention _transformer_encoder_layer_fwd
@@ -234,4 +238,4 @@ LEFT_OUT: dict[Any, str] = {  # a dict, because `torch.compile` looks no functio
     for name in MULTIPLY
     if (function := getattr(home, name, None)) is not None and function not in HANDLERS and function not in COMPOSED
 }
-OPERATORS = (torch._ops.OpOverload, torch._ops.OpOverloadPacket)
+OPERATORS = (torch._ops.OpOverload, torch._ops.OpOverloadPacket, torch._ops.HigherOrderOperator)

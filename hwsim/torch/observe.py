@@ -104,7 +104,7 @@ def measure(every: int = 1) -> Iterator[Measures]:
     the products.
     """
     if type(every) is not int or every < 1:
-        raise InputError(f"every must be at least 1, not {every!r}")
+        raise InputError(f"every must be a whole number of at least 1, not {every!r}")
     measures = Measures(every)
     operators.observers.append(measures)
     try:

@@ -125,12 +125,14 @@ class NarrowWeights:
 
     def state_dict(self) -> dict[str, Any]:
         """What a training run keeps: the optimiser's, the residuals, and the number of steps."""
-        return {"optimizer": self.optimizer.state_dict(), "lost": list(self._lost), "steps": self._steps}
+        lost = [None if one is None else torch.from_numpy(one) for one in self._lost]
+        return {"optimizer": self.optimizer.state_dict(), "lost": lost, "steps": self._steps}
 
     def load_state_dict(self, kept: dict[str, Any]) -> None:
         """Take up what `state_dict` returned; the weights are the model's."""
         self.optimizer.load_state_dict(kept["optimizer"])
-        self._lost, self._steps = list(kept["lost"]), kept["steps"]
+        self._lost = [None if one is None else np.asarray(one) for one in kept["lost"]]
+        self._steps = kept["steps"]
 
 
 class AdamW(Optimizer):
@@ -151,8 +153,20 @@ class AdamW(Optimizer):
     ):
         if moments not in MOMENTS:
             raise InputError(f"moments must be one of {', '.join(MOMENTS)}, not {moments!r}")
-        super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay})
-        self._kind = MOMENTS[moments]
+        kept = {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "moments": moments}
+        super().__init__(params, kept)
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Take up what `state_dict` returned, moments and masters in the formats in which they were kept."""
+        super().load_state_dict(state_dict)  # which rounds every number to its parameter's dtype
+        for group in self.param_groups:
+            group.setdefault("moments", self.defaults["moments"])
+        mine, theirs = self.param_groups, state_dict["param_groups"]
+        parameters, names = ([one for group in groups for one in group["params"]] for groups in (mine, theirs))
+        for parameter, name in zip(parameters, names, strict=True):
+            for key, value in state_dict["state"].get(name, {}).items():
+                if isinstance(value, Tensor):
+                    self.state[parameter][key] = value.detach().to(parameter.device, copy=True)
 
     @torch.no_grad()
     def step(self, closure: Callable[[], float] | None = None) -> float | None:  # type: ignore[override]
@@ -168,10 +182,10 @@ class AdamW(Optimizer):
         return loss
 
     def _moved(self, parameter: Tensor, group: dict[str, Any]) -> None:
-        state = self.state[parameter]
+        state, kind = self.state[parameter], MOMENTS[group["moments"]]
         if not state:
             state["step"] = 0
-            state["first"], state["second"] = (torch.zeros_like(parameter, dtype=self._kind) for _ in range(2))
+            state["first"], state["second"] = (torch.zeros_like(parameter, dtype=kind) for _ in range(2))
             if parameter.dtype != torch.float32:
                 state["master"] = parameter.to(torch.float32)
         state["step"] += 1
@@ -179,7 +193,7 @@ class AdamW(Optimizer):
         gradient, (one, two) = parameter.grad.to(torch.float32), group["betas"]  # type: ignore[union-attr]
         first = state["first"].to(torch.float32).mul_(one).add_(gradient, alpha=1 - one)
         second = state["second"].to(torch.float32).mul_(two).addcmul_(gradient, gradient, value=1 - two)
-        state["first"], state["second"] = first.to(self._kind), second.to(self._kind)
+        state["first"], state["second"] = first.to(kind), second.to(kind)
         root = second.div(1 - two ** state["step"]).sqrt_().add_(group["eps"])
         master.mul_(1 - group["lr"] * group["weight_decay"])
         master.addcdiv_(first, root, value=-group["lr"] / (1 - one ** state["step"]))

@@ -7,6 +7,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+from hwsim.outputs import refuse_strangers
 from hwsim.study.report import StudyReport, write_charts, write_page
 from hwsim.study.report.declared import part
 
@@ -76,6 +77,7 @@ def report_of(records: Records, summary: Records, title: str) -> StudyReport:
 
 def write_report(report: StudyReport, folder: Path) -> list[Path]:
     """Write figures, as SVG and PNG, and report.html. Returns their paths. Raises ToolMissing, OSError."""
+    refuse_strangers(folder / "report.html")  # before there are figures in a folder of somebody else's
     figures = write_charts(report, folder)
     write_page(report, folder / "report.html")
     return [*figures, folder / "report.html"]

@@ -51,6 +51,7 @@ CONVOLUTIONS: dict[str, tuple[tuple[int, ...], tuple[int, ...], dict[str, Any]]]
     "one axis": ((2, 3, 12), (5, 3, 4), {"stride": 2, "padding": 1}),
     "three axes": ((1, 2, 4, 5, 4), (3, 2, 2, 3, 2), {"padding": 1}),
     "one example": ((3, 7, 6), (4, 3, 3, 3), {}),
+    "no example": ((0, 4, 7, 6), (4, 2, 3, 3), {"groups": 2, "stride": 2}),
 }
 
 
@@ -120,6 +121,9 @@ def test_an_einsum_is_torchs(equation: str, shapes: list[tuple[int, ...]]) -> No
 def test_equations_that_do_not_fit_are_refused() -> None:
     with pytest.raises(InputError, match="has 2 operands, not 1"):
         ht.einsum("ij,jk", drawn(2, 3), recipe="exact")
+    for result in ("iz", "ii"):
+        with pytest.raises(InputError, match="each letter of the result must stand there once, and in an operand"):
+            ht.einsum(f"ij,jk->{result}", drawn(2, 3), drawn(3, 4), recipe="exact")
     with pytest.raises(InputError, match="operand 1 has 3 axes"):
         ht.einsum("ij,jk", drawn(2, 3), drawn(2, 3, 4), recipe="exact")
 

@@ -10,6 +10,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
+from torch.nn.attention.flex_attention import flex_attention
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
@@ -219,6 +220,32 @@ def test_a_function_that_multiplies_is_known(name: str) -> None:
         warnings.simplefilter("ignore")
         net()
     assert emulation.report.left, [getattr(one, "__name__", one) for one in functions.seen]
+
+
+def quantized() -> Callable[[Tensor], Any]:
+    packed = torch.ops.quantized.linear_prepack(torch.quantize_per_tensor(SQUARE, 0.1, 0, torch.qint8), None)
+    return lambda x: torch.ops.quantized.linear_dynamic(x, packed)
+
+
+def weighted(x: Tensor) -> Any:
+    return functional.embedding_bag(torch.tensor([[0, 1]]), x, mode="sum", per_sample_weights=torch.ones(1, 2))
+
+
+@pytest.mark.parametrize(
+    ("make", "x", "name"),
+    [
+        (quantized, SQUARE, "linear_dynamic"),
+        (lambda: weighted, SQUARE, "embedding_bag of weights"),
+        (lambda: nn.EmbeddingBag(4, 3, mode="sum"), torch.tensor([[0, 1]]), None),
+        (lambda: lambda x: flex_attention(x, x, x), torch.ones(1, 1, 16, 8), "flex_attention"),
+    ],
+)
+def test_what_multiplies_in_a_kernel_of_its_own_is_known(make: Callable[[], Any], x: Tensor, name: str | None) -> None:
+    net = Calls(make())
+    with ht.emulate(net, "mxfp8") as emulation, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        net(x)
+    assert [one.function for one in emulation.report.left] == ([] if name is None else [name])
 
 
 def test_an_encoder_that_pytorch_has_a_kernel_for_goes_through_units() -> None:

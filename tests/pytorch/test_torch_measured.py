@@ -99,7 +99,7 @@ def test_some_steps_are_looked_at() -> None:
     with ht.emulate(net, "mxfp8"):
         net(torch.randn(4, 8))
     assert len(measures.records) == 3
-    with pytest.raises(InputError, match="every must be at least 1, not 0"), ht.measure(every=0):
+    with pytest.raises(InputError, match="every must be a whole number of at least 1, not 0"), ht.measure(every=0):
         pass
 
 
@@ -122,5 +122,11 @@ def test_what_was_measured_is_drawn(tmp_path: Path) -> None:
     written = measures.draw(tmp_path)
     assert all(path.is_file() for path in written)
     assert {path.name for path in written} == {"layers.svg", "layers.png", "steps.svg", "steps.png", "report.html"}
+    foreign = tmp_path / "mine" / "report.html"
+    foreign.parent.mkdir()
+    foreign.write_text("mine")
+    with pytest.raises(InputError, match="hwsim did not write it"):
+        measures.draw(foreign.parent)
+    assert [*foreign.parent.iterdir()] == [foreign]
     with ht.measure() as nothing, pytest.raises(InputError, match="nothing was measured"):
         nothing.report()

@@ -133,10 +133,16 @@ def test_modules_are_left_by_name_and_by_class() -> None:
         "up", "encoder.self_attn", "encoder.linear1", "encoder.linear2", "recurrent", "head"
     }  # fmt: skip
     assert "head (Linear) linear: PyTorch, as asked for" in str(report)
+    for one in ("encoder", nn.TransformerEncoderLayer):  # a name is no list of letters
+        with ht.emulate(net, "mxfp8", leave=one) as emulation:
+            net(image())
+        assert {place.module.partition(".")[0] for place in emulation.report.left} == {"encoder", "recurrent"}
     with pytest.raises(InputError, match="leave: no module of the model is haed; it has conv, depthwise"):
         ht.convert(net, "mxfp8", leave=("haed",))
     with pytest.raises(InputTypeError, match="leave must hold names and classes"):
         ht.convert(net, "mxfp8", leave=(3,))  # type: ignore[arg-type]
+    with pytest.raises(InputTypeError, match="leave must hold names and classes of modules, not 3"):
+        ht.convert(net, "mxfp8", leave=3)  # type: ignore[arg-type]
     with pytest.raises(InputTypeError, match=r"model must be a torch.nn.Module, not Tensor"):
         ht.convert(image(), "mxfp8")  # type: ignore[arg-type]
     assert not any(hasattr(one, "_hwsim") for one in net.modules())

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import copy
+import io
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -51,10 +54,37 @@ def test_moments_are_numbers_of_bfloat16_and_weights_have_masters() -> None:
     master = optimizer.state[narrow]["master"]
     assert master.dtype == torch.float32 and torch.equal(master.to(torch.bfloat16), narrow)
     assert not torch.equal(master, narrow.float())
-    again = ht.AdamW([copy.deepcopy(wide), copy.deepcopy(narrow)], lr=1e-4)
-    again.load_state_dict(optimizer.state_dict())
     with pytest.raises(InputError, match="moments must be one of f32, bf16, f16, not 'f8'"):
         ht.AdamW([wide], moments="f8")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("moments", ["bf16", "f16", "f32"])
+def test_what_adamw_keeps_is_taken_up_bit_for_bit(moments: Any, tmp_path: Path) -> None:
+    wide, narrow = weight(50), nn.Parameter(weight(50).detach().to(torch.bfloat16))
+    first = ht.AdamW([wide, narrow], lr=1e-2, moments=moments)
+
+    def moved(optimizer: torch.optim.Optimizer, parameters: list[nn.Parameter], steps: int) -> list[nn.Parameter]:
+        for gradient in gradients(steps, parameters[0]):
+            for one in parameters:
+                one.grad = gradient.to(one.dtype)
+            optimizer.step()
+        return parameters
+
+    moved(first, [wide, narrow], 3)
+    torch.save(first.state_dict(), tmp_path / "adamw.pt")
+    others = [copy.deepcopy(wide), copy.deepcopy(narrow)]
+    second = ht.AdamW(others, lr=1e-4)
+    second.load_state_dict(torch.load(tmp_path / "adamw.pt"))
+    assert second.state[others[1]]["master"].dtype == torch.float32
+    third = copy.deepcopy(first)
+    thirds = third.param_groups[0]["params"]
+    for mine, again, copied in zip(
+        moved(first, [wide, narrow], 5), moved(second, others, 5), moved(third, thirds, 5), strict=True
+    ):
+        assert torch.equal(mine, again) and torch.equal(mine, copied)
+        for name, value in first.state[mine].items():
+            kept = second.state[again][name]
+            assert name == "step" or (kept.dtype == value.dtype and torch.equal(kept, value))
 
 
 def test_what_is_rounded_off_is_not_lost() -> None:
@@ -94,6 +124,11 @@ def test_narrow_weights_are_repeated_by_their_seed_and_go_on() -> None:
         return one.detach()
 
     assert torch.equal(run(1, 99), run(1, 4)) and not torch.equal(run(1, 99), run(2, 99))
+    kept = ht.NarrowWeights(SGD([weight(3)], lr=0.1)).state_dict()
+    file = io.BytesIO()
+    torch.save(kept, file)
+    file.seek(0)
+    assert torch.equal(torch.load(file)["lost"][0], kept["lost"][0])  # PyTorch loads tensors unasked, and no arrays
     wide, narrow = weight(3), weight(3, seed=2)
     before = wide.detach().clone()
     ht.NarrowWeights(SGD([wide, narrow], lr=0.1), "e2m1", "nearest", only=lambda one: one is narrow)

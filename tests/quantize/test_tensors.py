@@ -84,6 +84,15 @@ def test_a_matrix_product_takes_tensors_of_codes_and_of_fp8() -> None:
     np.testing.assert_array_equal(hwsim.gemm(unit, a, b, added), hwsim.gemm(unit, a, b, np.ones((4, 8), np.float32)))
 
 
+def test_a_negation_that_is_still_to_be_done_is_done() -> None:
+    x, w = (torch.randn(4, 32, generator=torch.Generator().manual_seed(seed)).to(torch.bfloat16) for seed in (1, 2))
+    unit = "hopper-mma-bf16-f32"
+    np.testing.assert_array_equal(hwsim.gemm(unit, torch._neg_view(x), w.T), -hwsim.gemm(unit, x, w.T))
+    for other in (x.to("meta"), x.to_sparse()):
+        with pytest.raises(TypeError, match="A is a tensor of bfloat16 that has no elements for NumPy"):
+            hwsim.gemm(unit, other, w.T)
+
+
 def test_an_error_of_a_product_takes_what_a_model_has() -> None:
     draw = torch.Generator().manual_seed(3)
     layer = torch.nn.Linear(64, 8, bias=False, dtype=torch.bfloat16)
