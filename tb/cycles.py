@@ -16,6 +16,7 @@ from hwsim.tb.heartbeat import Heartbeat
 from hwsim.tb.job import (
     CONTEXT,
     INDEX,
+    MISSING,
     READY,
     RESET,
     SEEN_LOST,
@@ -66,7 +67,7 @@ class Scoreboard:
                 got, expected = int(seen & bit > 0), int(expect & bit > 0)
                 self.outcome.note(PortMismatch(kind, cycle, self.outcome.results, got, expected))
         if seen & UNCLEAR:
-            self.outcome.note(PortMismatch("unknown", cycle, self.outcome.results, UNKNOWN, 0))
+            self.outcome.note(PortMismatch("unknown", cycle, self.outcome.results, UNKNOWN, MISSING))
         self.timing += 1
 
 

@@ -67,13 +67,17 @@ class Trace:
         return leaves
 
 
+AWAITED, FILLED = -1, -2  # ends of a segment of a BeatOrder
+
+
 @dataclass(frozen=True)
 class BeatOrder:
     """A promise of order, and perhaps of latency.
 
     last: uint8[beats], whether a beat closes a sum. offer, take: uint8[cycles], whether the input may offer and the
     output takes in a cycle; again from the start where they end. segments: int64[segments, 2], the beat before which
-    one ends, and so many cycles until a reset; -1 where all its results are awaited instead.
+    one ends, and so many cycles until a reset; AWAITED where all its results are awaited instead; FILLED where none is
+    taken, and the reset comes once no more beats are.
     nan_above: a code is NaN whose bits under nan_mask are more than that. minus_zero: the other code of zero.
     latency: cycles from a beat to its result,
     counted while the output takes; -1 where nothing is promised. reset_cycles: how long a reset stays.
@@ -168,7 +172,7 @@ class Script:
             case BeatOrder(last=last, segments=segments):
                 starts = np.concatenate([[0], segments[:-1, 0]])[: len(segments)]
                 parts = zip(starts.tolist(), segments.tolist(), strict=True)
-                return sum(int(last[start:end].sum()) for start, (end, reset) in parts if reset < 0)
+                return sum(int(last[start:end].sum()) for start, (end, reset) in parts if reset == AWAITED)
             case Recording():
                 return 0
             case CodeTable(mask=mask):

@@ -20,8 +20,10 @@ from hwsim.tb.heartbeat import Heartbeat
 from hwsim.tb.job import (
     ANY_NAN,
     ANY_ZERO,
+    AWAITED,
     CONTEXT,
     COPY,
+    FILLED,
     INDEX,
     LOST,
     MISSING,
@@ -41,6 +43,7 @@ from hwsim.tb.job import (
     SuiteOutcome,
 )
 
+FULL_AFTER = 64  # cycles in which a device whose results are not taken takes no beat, before it is full
 MOST_LOST = 16  # of isolated segments in which the device may lose step, before it is given up
 
 
@@ -91,7 +94,7 @@ class Player:
         self.traffic = bytearray()  # a byte a cycle: bits of `drive`, and above them those of `seen`
         self.due: deque[tuple[int, int]] = deque()  # results asked for, and the count in which they are due
         self.held: tuple[int, int, int] | None = None
-        self.standing = self.counts = self.late = False
+        self.standing = self.counts = self.late = self.filling = False
         self.edge, self.quiet = RisingEdge(dut.clk), ReadOnly()
         self.beside = None if script.beside is None else BesideBoard(script.beside, self.will_do)
 
@@ -117,7 +120,7 @@ class Player:
 
     async def step(self, end: int) -> None:
         """One cycle, in which the beat `at` may be offered if it is before `end`."""
-        take = self.take[self.cycle % len(self.take)]
+        take = self.take[self.cycle % len(self.take)] and not self.filling
         # An offer that is not taken stays, whatever the pattern says.
         offered = self.at < end and (self.standing or bool(self.offer[self.cycle % len(self.offer)]))
         offered = offered and not (self.order.tagged and self._is_due(self.results[self.closed][0]))
@@ -126,7 +129,7 @@ class Player:
         seen = int(self.dut.seen.value)
         self.traffic.append(VALID * offered | READY * take | (seen & (SEEN_READY | SEEN_VALID)) << SEEN)
         if seen & SEEN_LOST:
-            self.note("unknown", UNKNOWN, 0)
+            self.note("unknown", UNKNOWN, MISSING)
             raise LostStep
         self.silent += 1
         accepted = offered and bool(seen & SEEN_READY)
@@ -194,7 +197,7 @@ class Player:
         for place, (index, _) in enumerate(self.due):
             if self.results[index][0] == context and not seen & SEEN_UNKNOWN:
                 return place
-        self.note(*(("unknown", UNKNOWN, 0) if seen & SEEN_UNKNOWN else ("tag", context, len(self.due))))
+        self.note(*(("unknown", UNKNOWN, MISSING) if seen & SEEN_UNKNOWN else ("tag", context, len(self.due))))
         raise LostStep
 
     def _never_came(self) -> None:
@@ -230,22 +233,29 @@ class Player:
                 self._give_up(end)
 
     async def _segment(self, end: int, reset: int) -> None:
-        self.counts = reset < 0
-        while self.at < end:
+        self.counts, self.filling = reset == AWAITED, reset == FILLED
+        while self.at < end and not (self.filling and self.silent > FULL_AFTER):
             await self.step(end)
-        while self.due and reset < 0:
+        if self.filling:
+            self.filling = False
+            self._skip_to(end)
+            return
+        while self.due and self.counts:
             await self.step(end)
-        for _ in range(self.order.settle + max(self.order.latency, 0) if reset < 0 else reset):
+        for _ in range(self.order.settle + max(self.order.latency, 0) if self.counts else reset):
             await self.step(end)
         if self.late:
             self._never_came()
 
     def _give_up(self, end: int) -> None:
         """Go on with the next segment; every result of this one is lost."""
-        asked = sum(self.last[:end])
-        first = asked - sum(self.last[self.start : end])
-        self.codes[first:asked] = [LOST] * (asked - first)
-        self.at, self.closed = end, asked
+        self._skip_to(end)
+        first = self.closed - sum(self.last[self.start : end])
+        self.codes[first : self.closed] = [LOST] * (self.closed - first)
+
+    def _skip_to(self, end: int) -> None:
+        """Ask for none of the beats before `end` any more, nor for their results."""
+        self.at, self.closed = end, sum(self.last[:end])
 
 
 async def play_order(

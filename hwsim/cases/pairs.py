@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from fractions import Fraction
 from itertools import islice, product
 from math import prod
@@ -20,21 +20,24 @@ MOST_BITS = 8
 Pair = tuple[int, int]
 
 
-def pair_cases(unit: Unit, step: int = 1) -> Iterator[Case]:
+def pair_cases(unit: Unit, step: int = 1, held: Container[str] = ()) -> Iterator[Case]:
     """A case for every pair of codes of the factors, in a lane that moves on; the other lanes hold zeros.
 
-    step: 2 leaves out every other one, and so on.
+    step: 2 leaves out every other one, and so on. held: `a` or `b` where that is the same in every case, whatever it
+    is here: every code of up to 16 bits of the other stands beside it.
     Formats of more than 8 bits have too many pairs: of those every 2^(bits - 8)-th code.
     """
     lanes = unit.instruction.fill
     count = max(lanes, *block_lengths(unit)) if unit.scale is not None else lanes
-    a, b = (_codes(fmt) for fmt in (unit.operands.a, unit.operands.b))
+    bits = MOST_BITS if "a" not in held and "b" not in held else 2 * MOST_BITS
+    sides = (("a", unit.operands.a), ("b", unit.operands.b))
+    a, b = ([0] if name in held else _codes(fmt, bits) for name, fmt in sides)
     for number, (x, y) in islice(enumerate(product(a, b)), 0, None, step):
         yield _case(unit, f"{x:#x}x{y:#x}", count, {number % lanes: (x, y)})
 
 
-def _codes(fmt: Format) -> list[int]:
-    step = 1 << max(0, fmt.bits - MOST_BITS)
+def _codes(fmt: Format, most: int = MOST_BITS) -> list[int]:
+    step = 1 << max(0, fmt.bits - most)
     return list(all_codes(fmt)[::step])
 
 

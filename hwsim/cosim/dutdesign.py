@@ -23,7 +23,7 @@ from hwsim.cosim.beside import beside
 from hwsim.cosim.build import HdlSources
 from hwsim.cosim.design import STUCK_AFTER, DotDesign, Play, Suite, Tick
 from hwsim.cosim.dut.dutfile import Dut
-from hwsim.cosim.dut.protocols import TaggedProtocol
+from hwsim.cosim.dut.protocols import Handshakes, TaggedProtocol
 from hwsim.cosim.heldoperands import HeldOperand, HeldOperands, held_operand
 from hwsim.cosim.ports import PortMap, StreamPort
 from hwsim.cosim.sources.elaborate import MOST_NAMES, Module, read_module
@@ -37,9 +37,10 @@ from hwsim.formats.catalog import looks_like_path
 from hwsim.model.clock import Beat
 from hwsim.products import dot
 from hwsim.spec import Unit, Unpromised, unpromised
-from hwsim.tb.job import ANY_NAN, ANY_ZERO, NO_OTHER, BeatOrder, Beside, Script, result_rows
+from hwsim.tb.job import ANY_NAN, ANY_ZERO, AWAITED, FILLED, NO_OTHER, BeatOrder, Beside, Script, result_rows
 
 PATTERN = 4093  # a prime, so that patterns of both ports and of beats do not beat together
+AFTER_FULL = 4  # cases whose results are compared after a reset of a design that was full
 PATIENCE, SHORT_PATIENCE = 1000, 300  # cycles in which nothing happens
 
 
@@ -107,11 +108,13 @@ class DutDesign(DotDesign):
         if isinstance(self.dut.file.protocol, TaggedProtocol):
             tagged = with_tags(tagged, self.dut.file.protocol.tags, stream)
         if suite.isolated:
-            segments = [(end + 1, -1) for end, item in enumerate(tagged) if item.beat.last]
+            segments = [(end + 1, AWAITED) for end, item in enumerate(tagged) if item.beat.last]
         elif suite.resets:
-            tagged, segments = _with_resets(tagged, stream)
+            protocol = self.dut.file.protocol
+            fills = isinstance(protocol, Handshakes) and bool(protocol.input_ready and protocol.output_ready)
+            tagged, segments = _with_resets(tagged, stream, fills)
         else:
-            segments = [(len(tagged), -1)]
+            segments = [(len(tagged), AWAITED)]
         closing = [item for item in tagged if item.beat.last]
         owners = tuple(item.case for item in closing)
         script = Script(
@@ -341,8 +344,11 @@ def _pattern(chance: float, traffic: Traffic, stream: Stream, *, bursts: bool) -
     return pattern if pattern.any() else np.ones(PATTERN, np.uint8)
 
 
-def _with_resets(tagged: Sequence[Tagged], stream: Stream) -> tuple[list[Tagged], list[tuple[int, int]]]:
-    """Cases a few at a time, every other time cut off by a reset: some cycles later, or with a sum still open."""
+def _with_resets(tagged: Sequence[Tagged], stream: Stream, fills: bool) -> tuple[list[Tagged], list[tuple[int, int]]]:
+    """Cases a few at a time, every other time cut off by a reset: some cycles later, or with a sum still open.
+
+    fills: whether a last reset comes when every buffer is full, none of whose results was taken.
+    """
     by_case: dict[int, list[Tagged]] = {}
     for item in tagged:
         by_case.setdefault(item.case, []).append(item)
@@ -353,7 +359,13 @@ def _with_resets(tagged: Sequence[Tagged], stream: Stream) -> tuple[list[Tagged]
         cut = number % 2 == 0
         if cut and len(part[-1]) > 1:
             del order[-stream.randint(1, len(part[-1]) - 1) :]
-        segments.append((len(order), stream.randrange(12) if cut else -1))
+        segments.append((len(order), stream.randrange(12) if cut else AWAITED))
+    if fills:
+        order += tagged
+        segments.append((len(order), FILLED))
+        for case in list(by_case.values())[:AFTER_FULL]:
+            order += case
+        segments.append((len(order), AWAITED))
     return order, segments
 
 

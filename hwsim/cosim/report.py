@@ -14,11 +14,12 @@ from hwsim.formats import Format
 from hwsim.report import CodeReading, File, Mismatch, Row
 from hwsim.report.cases import case_explanation, case_operands, explain_command
 from hwsim.report.reading import reading, ulps
-from hwsim.tb.job import COPY, FLAG, BeatOrder, CodeTable, PortMismatch
+from hwsim.tb.job import COPY, FLAG, MISSING, UNKNOWN, BeatOrder, CodeTable, PortMismatch
 
 ENDED = "the simulator was ended, as a note below says"  # a note of rows that it did not finish
 MOST_TOLD = 3  # mismatches of a suite that are reported, each of another case
 
+UNCODED = {UNKNOWN: "an unknown bit", MISSING: "known bits"}
 CODES = ("result", COPY)  # kinds of mismatches whose values are codes of the result
 KINDS = {
     "ready": "input ready",
@@ -109,21 +110,23 @@ def _told(design: Design, row: Row, played: Played) -> Iterable[Mismatch]:
             stage=stage,
             remedy=look,
             group=group,
-            where=_where(mismatch, row),
+            where=_where(mismatch, len(played.play.script.results)),
             explanation=case_explanation(unit, explained, group) if explained else None,
             explain=explain_command(unit, called, explained) if explained else "",
         )
 
 
-def _where(mismatch: PortMismatch, row: Row) -> str:
+def _where(mismatch: PortMismatch, results: int) -> str:
     """When it was; the cycle of a result that is not among a suite's first mismatches is not kept."""
     cycle = f"at cycle {mismatch.cycle}, " if mismatch.cycle >= 0 else ""
-    return f"{cycle}result {mismatch.index} of {row.planned}"
+    return f"{cycle}result {mismatch.index} of {results}"
 
 
 def _said(output: Format, mismatch: PortMismatch, value: int) -> CodeReading:
     """A result, or another signal's value."""
-    of_result = mismatch.kind in (*CODES, "changed") and value >= 0
+    if value in UNCODED:
+        return CodeReading(code=UNCODED[value], value="")
+    of_result = mismatch.kind in (*CODES, "changed", "unknown") and value >= 0
     return reading(output, value) if of_result else CodeReading(code=str(value), value="")
 
 

@@ -18,6 +18,7 @@ from hwsim.tb.job import LOST, MISSING, UNKNOWN
 MOST_ROUNDS = 80
 MOST_CANDIDATES = 1500  # of a round
 MOST_BEATS = 1 << 14  # of a round
+ALONE = 4  # failing cases that are tried in a simulation of their own, where the simplest one does not fail there
 MOST_SEEDS = 64  # failing cases of a run that are tried alone
 
 Ask = Callable[[Sequence[Case]], np.ndarray]
@@ -80,7 +81,19 @@ class Shrinker:
                 break
             steps = [made[case] for case in sorted(failed, key=cost) if made[case]]
             best = min(failed.values(), key=lambda one: cost(one.case))
-        return replace(best, rounds=self.rounds, tried=self.tried)
+        return next(
+            (
+                replace(one, rounds=self.rounds, tried=self.tried)
+                for one in (best, *found[:ALONE])
+                if self._fails_alone(one)
+            ),
+            None,
+        )
+
+    def _fails_alone(self, one: Shrunk) -> bool:
+        """Whether a case fails in a simulation of its own: where nothing resets a design, those before it may count."""
+        (got,) = self.ask([one.case]).tolist()
+        return got != MISSING and not unpromised(self.design.unit).same(one.expected, got)
 
     def _failed(self, cases: Sequence[Case], how: tuple[str, str]) -> dict[Case, Shrunk]:
         """Those of the cases that fail in that way; the cheapest are tried first, and all before there are none."""

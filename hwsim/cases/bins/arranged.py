@@ -26,7 +26,7 @@ WORD_BITS = 32  # of codes, with whose products palettes reckon
 def arranged(rows: Rows) -> None:
     """All directed cases."""
     addends = _addends(rows.unit.operands.addend)
-    for solve in (_pairs, _lanes, _zeros, _special, _distances, _chains, _scales, _cancelled):
+    for solve in (_pairs, _lanes, _zeros, _ends, _special, _distances, _chains, _scales, _cancelled):
         solve(rows, addends)
     sticky_rows(rows)
     flush_rows(rows)
@@ -110,6 +110,18 @@ def _zeros(rows: Rows, addends: dict[str, int]) -> None:
         rows.add(f"zero/{index}-c{k}-twice", [[pair] * rows.lanes] * 2, c)
     for name, c in addends.items():
         rows.add(f"zero/c-{name}", [[signed[0]]], c)
+
+
+def _ends(rows: Rows, addends: dict[str, int]) -> None:
+    """The ends of a fixed addend, alone, and with the least products, which push it out of the range or back."""
+    fmt = rows.unit.operands.addend
+    if not isinstance(fmt, FixedFormat):
+        return
+    least, half = _some(rows.unit)[0], 1 << fmt.bits - 1
+    for sign, a in enumerate((0, least.a, negate(rows.unit.operands.a, least.a))):
+        for name, c in (("largest", half - 1), ("most-negative", half), ("next", half + 1)):
+            if a is not None:
+                rows.add(f"end/{name}-{sign}", [[(a, least.b)]], c)
 
 
 def _special(rows: Rows, addends: dict[str, int]) -> None:

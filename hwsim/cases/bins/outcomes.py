@@ -254,9 +254,18 @@ def _results(unit: Unit, out: Declared) -> None:
         )
         for key, word in words.items()
     }
+    ends = {}
+    if isinstance(fmt, FixedFormat) and unit.operands.addend == fmt:
+        half = 1 << fmt.bits - 1
+        ends = {
+            code: out.bin("G9", f"the result is the {word} number")
+            for code, word in ((half, "least"), (half - 1, "largest"))
+        }
 
     @out.cases.append
     def sample(sampled: SampledCase, hits: Hits) -> None:
+        if (end := ends.get(sampled.explanation.code)) is not None:
+            hits.add(end)
         sign, _, _, cls = unpack(fmt, sampled.explanation.code)
         cls = Class.NORMAL if cls is Class.SUBNORMAL else cls
         hits.add(at[cls, 0 if cls is Class.NAN else sign])
