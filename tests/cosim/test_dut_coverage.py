@@ -84,7 +84,7 @@ def test_a_runs_report_holds_it(icarus: None, tmp_path: Path, monkeypatch: pytes
     report = play(tmp_path, "stream")
     assert report.passed
     dut = design(tmp_path, "stream")
-    played = {case for suite in Planner(dut, SEED).simulated("icarus", 60) if not suite.resets for case in suite.cases}
+    played = {case for suite in Planner(dut, SEED).simulated("icarus", 30) if not suite.resets for case in suite.cases}
     counter = functional.Counter(plan(dut.drawn_for))
     for case in played:
         counter.sample(case)
