@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterator, Mapping, Sequence
 from fractions import Fraction
-from itertools import islice, product
+from itertools import islice, product, repeat
 from math import prod
 
 from hwsim.cases.batch import batches, expected
@@ -60,7 +60,9 @@ def product_cases(unit: Unit, together: int = 4) -> list[Case]:
     size = min(together, lanes)
     some = [tuple(pairs[at : at + size]) for _, pairs in sorted(alike.items()) for at in range(0, len(pairs), size)]
     sums: list[tuple[Pair, ...]] = []
-    for pairs, keeps in zip(some, _keep(unit, definition, some), strict=True):
+    # A case of one product cannot be divided: its result need not be asked for.
+    keeping = _keep(unit, definition, some) if size > 1 else repeat(True, len(some))
+    for pairs, keeps in zip(some, keeping, strict=True):
         sums += [pairs] if keeps else [(pair,) for pair in pairs]
     return [_product_case(unit, number, pairs) for number, pairs in enumerate([*sums, *alone])]
 

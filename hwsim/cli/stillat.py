@@ -15,7 +15,7 @@ SOON, LATER = 10.0, 60.0  # seconds of silence before the first line about one p
 
 
 class StillAt:
-    """A context manager, inside of which `at` names what is done next.
+    """A context manager, inside of which `at` names what is done next, and `now` how far it is.
 
     soon, later: seconds before the first line about it, and between further ones.
     """
@@ -41,6 +41,10 @@ class StillAt:
         """Name what is done from now on."""
         self.what, self.since = what, time.monotonic()
         self.changed.set()
+
+    def now(self, what: str) -> None:
+        """Name how far the same piece of work is: neither its time nor the silence begins anew."""
+        self.what = what
 
     def _beat(self) -> None:
         wait = self.soon

@@ -1,11 +1,15 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 
 import pytest
+from patience import wait_until
 
+from hwsim.cli import progress, stillat
 from hwsim.cli.output import print_table
 from hwsim.cli.progress import Progress
+from hwsim.cli.stillat import StillAt
 
 
 @pytest.fixture(autouse=True)
@@ -41,6 +45,19 @@ def test_steps_are_lines_where_they_are_asked_for(capsys: pytest.CaptureFixture[
         bar.step("built [x]")
         bar.step("run")
     assert capsys.readouterr().err == "[1/2] built [x]\n[2/2] run\n"
+
+
+def test_long_work_says_what_it_is_at_where_there_is_no_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    said: list[str] = []
+    monkeypatch.setattr(stillat, "note", said.append)
+    monkeypatch.setattr(progress, "StillAt", partial(StillAt, soon=0.01, later=0.01))
+    for products, count in ((False, "3 of 2,000"), (True, "0%")):
+        with Progress(products=products) as bar:
+            bar.update(0, 0, "solving")
+            wait_until(lambda: any(line.startswith("solving: ") for line in said))
+            bar.update(3, 2_000, "writing")
+            wait_until(lambda count=count: any(line.startswith(f"writing, {count}: ") for line in said))
+        said.clear()
 
 
 @pytest.mark.parametrize("products", [False, True])
