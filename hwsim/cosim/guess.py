@@ -15,6 +15,7 @@ from hwsim.cosim.sources.elaborate import Module, Port, read_module
 from hwsim.cosim.sources.filelist import read_list
 from hwsim.cosim.sources.shapes import BitVector, Packed, Struct
 from hwsim.errors import InputError
+from hwsim.formats.catalog import looks_like_path
 from hwsim.model.flags import FlagName, undefined
 from hwsim.spec import Unit, load_unit
 
@@ -126,6 +127,10 @@ def first_file(asked: FirstFile) -> tuple[str, list[str]]:
     return "\n".join(_lines(made, asked, specified)) + "\n", made.unknown
 
 
+# The parts of a float, as fields of a struct.
+PART = re.compile("s|sign|sgn|e|exp|exponent|f|frac|fraction|m|man|mant|mantissa|significand")
+
+
 def bare(name: str) -> str:
     """The name of a port or of a field in lower case, without what says its direction."""
     before, name = "", name.lower().rpartition(".")[2]
@@ -182,10 +187,15 @@ def _leaves(port: Port) -> Iterator[Port]:
             yield from _leaves(replace(port, name=f"{port.name}[{index}]", arrays=tuple(others)))
         return
     match port.shape:
+        case Struct(members=members) if all(PART.fullmatch(member.name.lower()) for member in members):
+            yield port  # a number by its parts
         case Struct(members=members):
             for member in members:
                 yield from _leaves(replace(port, name=f"{port.name}.{member.name}", shape=member.shape))
-        case Packed(range=span, element=Struct() as element):
+        case Packed(range=span, element=Struct(members=members) as element):
+            if all(PART.fullmatch(member.name.lower()) for member in members):
+                yield port
+                return
             for index in span.indices:
                 yield from _leaves(replace(port, name=f"{port.name}[{index}]", shape=element))
         case BitVector() | Packed():
@@ -302,7 +312,9 @@ def _lines(made: Guess, given: FirstFile, specified: Unit | None) -> Iterator[st
 
     module, unit = made.module, given.unit
     yield f"# {module.name}, as its ports look. Lines marked `{UNKNOWN}` are guesses to be answered: `hwsim docs dut`."
-    shown = unit if unit is None or specified is None or "/" not in unit else os.path.relpath(unit, given.folder)
+    shown = (
+        unit if unit is None or specified is None or not looks_like_path(unit) else os.path.relpath(unit, given.folder)
+    )
     yield f"unit: {shown or 'hopper-wgmma-e4m3-f32'}" + ("" if shown else asked("unit", "what it claims to be"))
     yield from _sources(made, given)
     yield f"top: {module.name}"

@@ -64,6 +64,24 @@ def test_fields_of_structs_are_guessed_by_their_names(tmp_path: Path) -> None:
     assert "flags" not in yaml.safe_load((tmp_path / "x").read_text())
 
 
+def test_floats_as_structs_are_whole_and_a_unit_is_found_from_another_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "m.sv").write_text("""package p;
+  typedef struct packed { logic s; logic [4:0] e; logic [9:0] f; } half_t;
+endpackage
+module m(input clk, input struct packed { p::half_t a, b, c; } op_i, output p::half_t result_o); endmodule
+""")
+    (tmp_path / "unit.yaml").write_text((DESIGNS / "f16-fma.yaml").read_text())
+    (tmp_path / "made").mkdir()
+    monkeypatch.chdir(tmp_path)
+    assert main(["dut-init", "m.sv", "--unit", "unit.yaml", "-o", "made/first.yaml"]) == 0
+    guessed = load_dut(tmp_path / "made" / "first.yaml")
+    assert dut_design(guessed).unit.name == "f16-fma"
+    ports = yaml.safe_load((tmp_path / "made" / "first.yaml").read_text())["ports"]
+    assert ports == {"a": "op_i.a", "b": "op_i.b", "c": "op_i.c", "result": "result_o"}
+
+
 def test_a_scale_beside_a_result_makes_it_an_integer(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     made = tmp_path / "first.yaml"
     unit = str(DESIGNS / "mx-pair-unit.yaml")
