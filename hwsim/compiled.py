@@ -47,9 +47,11 @@ def keep(compiler: Any, function: Callable[..., Any], folder: Path) -> None:
     compiler: what compiles it, of Numba's. Where nothing can be written, every process compiles.
     """
     function.kept_in = str(folder)  # type: ignore[attr-defined]
+    place = None
     with suppress(RuntimeError):
         compiler._cache = (FunctionCache if numba.config.CACHE_DIR else _ContentCache)(function)
-        compiler.compile = _one_at_a_time(compiler.compile, function, Path(compiler._cache.cache_path))
+        place = Path(compiler._cache.cache_path)
+    compiler.compile = _one_at_a_time(compiler.compile, function, place)
 
 
 def inlined(function: Function) -> Function:
@@ -205,7 +207,7 @@ class _ContentCache(FunctionCache):  # type: ignore[misc]
 
 
 def _one_at_a_time(
-    compile_or_load: Callable[..., Any], function: Callable[..., Any], folder: Path
+    compile_or_load: Callable[..., Any], function: Callable[..., Any], folder: Path | None
 ) -> Callable[..., Any]:
     """What compiles a function, under a lock: of several processes, one compiles, and the others load its code.
 
@@ -215,10 +217,11 @@ def _one_at_a_time(
     name = f"{function.__module__}.{function.__qualname__}.lock"
 
     def compile_alone(*signature: Any) -> Any:
-        with global_compiler_lock, _noticed(), ExitStack() as held:
+        with global_compiler_lock, _noticed(folder is not None), ExitStack() as held:
             with suppress(OSError):  # where there is nowhere to lock, each compiles
-                folder.mkdir(parents=True, exist_ok=True)
-                fcntl.flock(held.enter_context((folder / name).open("a")), fcntl.LOCK_EX)
+                if folder is not None:
+                    folder.mkdir(parents=True, exist_ok=True)
+                    fcntl.flock(held.enter_context((folder / name).open("a")), fcntl.LOCK_EX)
             return compile_or_load(*signature)
 
     return compile_alone
@@ -228,12 +231,12 @@ _waiting = threading.Event()
 
 
 @contextmanager
-def _noticed() -> Iterator[None]:
+def _noticed(kept: bool) -> Iterator[None]:
     """Say that code is compiled, if that takes long. Under Numba's lock: what is compiled within is part of it."""
     if _waiting.is_set():
         yield
         return
-    timer = threading.Timer(NOTICE_AFTER, _notice)
+    timer = threading.Timer(NOTICE_AFTER, _notice, (kept,))
     timer.daemon = True
     _waiting.set()
     timer.start()
@@ -245,8 +248,11 @@ def _noticed() -> Iterator[None]:
 
 
 @cache
-def _notice() -> None:
-    LOG.warning("compiling code for units of this kind; it is kept in %s, and loaded from now on", cache_folder())
+def _notice(kept: bool) -> None:
+    then = "it is kept in %s, and loaded from now on"
+    if not kept:
+        then = "%s cannot be written to, so that every process compiles it: HWSIM_CACHE names another folder"
+    LOG.warning(f"compiling code for units of this kind; {then}", cache_folder())
 
 
 @cache

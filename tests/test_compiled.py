@@ -177,8 +177,12 @@ def test_compiling_for_long_is_said_once(
         compiled._notice.cache_clear()
         for name in ("long", "again"):
             kept(twice, tmp_path / name)
-    (said,) = caplog.messages
+        (tmp_path / "file").touch()
+        for name in ("nowhere", "again"):
+            kept(twice, tmp_path / "file" / name)
+    said, where_nothing_is_kept = caplog.messages
     assert said.startswith("compiling code for units of this kind; it is kept in ")
+    assert "cannot be written to, so that every process compiles it" in where_nothing_is_kept
 
 
 DAMAGES: dict[str, Callable[[bytes], bytes]] = {
