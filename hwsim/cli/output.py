@@ -16,14 +16,12 @@ MOST_WORDS, KEPT_END = 1_600, 400  # characters of a message, and of its end whe
 UNLIMITED = 10_000  # columns of an output that is a file or a pipe
 
 
-def console() -> Console:
-    """The standard output."""
-    return _console(stderr=False)
-
-
-def _console(stderr: bool) -> Console:
-    plain = Console(stderr=stderr, highlight=False, markup=False, emoji=False)
-    if is_terminal(plain) or os.environ.get("COLUMNS"):
+def console(stderr: bool = False) -> Console:
+    """The standard output, or the standard error."""
+    # Some shells and editors say 0 where they do not know, and nothing would be printed in 0 columns.
+    said = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES") or value.strip("0")}
+    plain = Console(stderr=stderr, highlight=False, markup=False, emoji=False, _environ=said)
+    if is_terminal(plain) or said.get("COLUMNS"):
         return plain
     return Console(stderr=stderr, highlight=False, markup=False, emoji=False, width=UNLIMITED)
 
@@ -58,7 +56,7 @@ def print_table(header: Sequence[str], rows: Iterable[Sequence[str]], right: Ite
 
 def print_error(message: str, more: Iterable[str] = ()) -> None:
     """Print `error: MESSAGE` in red on a line of the standard error, and more lines below it."""
-    err = _console(stderr=True)
+    err = console(stderr=True)
     err.print(Text(f"error: {one_line(message)}", style="red"), soft_wrap=True)
     for line in more:
         err.print(Text(f"  {line}"), soft_wrap=True)
@@ -82,4 +80,4 @@ def announce(cost: Cost) -> None:
 
 def note(message: str) -> None:
     """Print `note: MESSAGE` on the standard error, so that programs can read the standard output."""
-    _console(stderr=True).print(Text(f"note: {one_line(message)}", style="yellow"), soft_wrap=True)
+    console(stderr=True).print(Text(f"note: {one_line(message)}", style="yellow"), soft_wrap=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from rich.console import Console
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
@@ -19,7 +18,7 @@ from rich.progress import (
 from rich.progress import Progress as Bar
 from rich.text import Text
 
-from hwsim.cli.output import is_terminal
+from hwsim.cli.output import console, is_terminal
 from hwsim.cli.stillat import StillAt
 
 if TYPE_CHECKING:
@@ -43,7 +42,7 @@ class Progress:
     """
 
     def __init__(self, what: str = "", total: int | None = None, *, products: bool = False, lines: bool = False):
-        self.console, self.lines, self.products = Console(stderr=True), lines, products
+        self.console, self.lines, self.products = console(stderr=True), lines, products
         self.total, self.steps = total, 0
         counted: list[Any] = [MofNCompleteColumn(), TimeElapsedColumn()]
         if products:

@@ -7,7 +7,7 @@ import pytest
 from patience import wait_until
 
 from hwsim.cli import progress, stillat
-from hwsim.cli.output import print_table
+from hwsim.cli.output import print_error, print_table
 from hwsim.cli.progress import Progress
 from hwsim.cli.stillat import StillAt
 
@@ -37,6 +37,16 @@ def test_colours_that_are_asked_for_make_no_terminal(
         bar.advance()
     print_table(["", ""], [["x", "a long line " * 20]])
     assert capsys.readouterr() == ("x  " + ("a long line " * 20).rstrip() + "\n", "")
+
+
+@pytest.mark.parametrize("columns", ["0", "00", ""])
+def test_a_width_that_is_not_known_hides_nothing(
+    columns: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
+    print_table(["", ""], [["x", "a long line " * 20]])
+    print_error("wrong")
+    assert capsys.readouterr() == ("x  " + ("a long line " * 20).rstrip() + "\n", "error: wrong\n")
 
 
 def test_steps_are_lines_where_they_are_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
