@@ -153,7 +153,7 @@ def cosim(
     else:
         options = asked(designs=theirs(dut, assertions))
         what, status = "elaboration and cases", BAD_INPUT
-        refused = f"{dut}: a simulator refused the design, with the lines above"
+        refused = f"{dut}: no simulator that was asked for takes the design; the lines above say why"
     report = played(what, partial(run, options), refused, status)
     show(options, report)
     if not report.passed:

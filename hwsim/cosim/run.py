@@ -254,7 +254,10 @@ class _Run:
             except (BuildFailed, InputError) as error:
                 refused[simulator] = error
         if len(refused) == len(programs):
-            raise next(iter(refused.values()))
+            simulator, why = next(iter(refused.items()))
+            if isinstance(why, BuildFailed):
+                raise BuildFailed(f"{why}\n{refusal(simulator, str(why))}")
+            raise why
         self.found.left_out += [self._refused(design, simulator, why) for simulator, why in refused.items()]
         return {simulator: program for simulator, program in programs.items() if simulator not in refused}
 

@@ -111,7 +111,11 @@ def test_a_simulator_that_refuses_ends_its_own_part_only(
     assert "syntax error" in (tmp_path / "run" / "asserted-icarus" / "build.log").read_text()
     # Named, it is no failure; alone, it is bad input.
     assert cosim(asserted, tmp_path, "--suite", "random", "--sim", "verilator") == 0
+    capsys.readouterr()
     assert cosim(asserted, tmp_path, "--suite", "random", "--sim", "icarus") == 2
+    alone = capsys.readouterr()
+    assert "icarus does not take concurrent assertions (SVA): " in alone.out.splitlines()[-1]
+    assert "no simulator that was asked for takes the design" in alone.err
 
 
 def test_a_wrong_design_that_one_simulator_refuses_has_its_minimal_case(
