@@ -14,6 +14,7 @@ import typer
 
 from hwsim.cli.app import app
 from hwsim.cli.output import note, say
+from hwsim.cli.progress import Progress
 from hwsim.errors import InputError
 from hwsim.files import ascii_lines, bounded_lines
 from hwsim.spec import Unit, load_unit, presets
@@ -61,7 +62,8 @@ def check(
         refuse_reports(report)
     again = shlex.join(["hwsim", "check", folder, results, *(["--report", str(report)] if report is not None else [])])
     findings = _pipe(results) if folder == "-" else _file(folder, results)
-    found = findings.report(again, _unit_argument(findings.unit, folder))
+    with Progress("looking for what explains wrong results", lines=True) as bar:
+        found = findings.report(again, _unit_argument(findings.unit, folder), bar.say)
     if "-" in (folder, results):
         found = found.changed(notes=(*found.notes, PIPED))
     _show(found)

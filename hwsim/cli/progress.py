@@ -93,5 +93,10 @@ class Progress:
         if self.lines and self.bar.disable:
             self.console.print(f"[{self.steps}/{self.total}] {what}", highlight=False, markup=False)
 
+    def say(self, what: str) -> None:
+        """Show what is being done in a step."""
+        self.bar.update(self.task, description=what)
+        self.still.now(what)
+
     def tick(self) -> None:
         """Do nothing: the bar moves by itself."""

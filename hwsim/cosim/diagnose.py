@@ -67,7 +67,10 @@ def first_difference(unit: Specified, case: Case) -> Difference | None:
     modes = tuple(map(Definition, modes_of(unit)))
     explained = modal_dot(unit, modes, case) if isinstance(unit, ModalUnit) else dot(modes[0], case)
     brought = list(beats(unit, case))
-    values = _run(datapath(unit, ()), list(_inputs(unit, brought, explained)))
+    chain, inputs = datapath(unit, ()), list(_inputs(unit, brought, explained))
+    if (ports := _other_ports(chain, inputs)) is not None:
+        return ports
+    values = _run(chain, inputs)
     added = dict(_added(unit, brought, explained))
     n = ProductRanges(unit)
     for index, group in enumerate(explained.groups):
@@ -127,6 +130,23 @@ def _so_far(unit: Specified, term: Term) -> Inputs:
     return {"carried": carried, "carried.special": {name: int(value) for name, value in special.items()}}
 
 
+def _other_ports(chain: Any, every: Sequence[Inputs]) -> Difference | None:
+    """The first input of which the RTL takes another number of codes than a beat brings."""
+    for index, inputs in enumerate(every):
+        for field, value in inputs.items():
+            if isinstance(value, Sequence) and len(value) != len(signal := _signal(chain, field)):
+                return Difference(index, "ports", f"beat {index}, codes of {field}", len(value), len(signal))
+    return None
+
+
+def _signal(chain: Any, field: str) -> Any:
+    """An input of a chain. field: its path."""
+    signal = chain.i
+    for name in field.split("."):
+        signal = getattr(signal, name)
+    return signal
+
+
 def _run(chain: Any, every: Sequence[Inputs]) -> list[Values]:
     """What every step of a chain makes of each of its inputs: by step and field, integers."""
     values: list[Values] = []
@@ -134,9 +154,7 @@ def _run(chain: Any, every: Sequence[Inputs]) -> list[Values]:
     async def bench(ctx: Any) -> None:
         for inputs in every:
             for field, value in inputs.items():
-                signal = chain.i
-                for name in field.split("."):
-                    signal = getattr(signal, name)
+                signal = _signal(chain, field)
                 if isinstance(value, Sequence):
                     for element, code in zip(signal, value, strict=True):
                         ctx.set(element, code)

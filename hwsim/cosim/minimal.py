@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import shlex
 import shutil
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +16,7 @@ from hwsim.cosim.bench import DEPTH
 from hwsim.cosim.casefile import write_case
 from hwsim.cosim.design import Played, Suite
 from hwsim.cosim.dutdesign import DutDesign
-from hwsim.cosim.observed import alike, looked_closer, observed
+from hwsim.cosim.observed import FEW, alike, looked_closer, observed
 from hwsim.cosim.play import play_simulated
 from hwsim.cosim.shrink import Shrinker, Shrunk
 from hwsim.cosim.simulate import SimulatorStuck, command
@@ -24,6 +24,7 @@ from hwsim.cosim.story import minimal_folder, minimal_mismatch, no_code
 from hwsim.cosim.suites import expected_codes
 from hwsim.cosim.waived import AppliedWaivers, WaivableResult
 from hwsim.cosim.waves import SAVED, WAVEFORM
+from hwsim.readings.dependence import varied
 from hwsim.readings.diagnosis import Diagnosis, Observation, diagnose
 from hwsim.report import FaultKind, Mismatch
 from hwsim.report.faults import fault_kinds
@@ -32,6 +33,7 @@ from hwsim.spec import unpromised
 from hwsim.tb.job import COPY, FLAG
 from hwsim.words import counted
 
+MOST_TRIED = 400  # wrong results of shrinking that names are judged by too, and as many right ones
 NO_MINIMAL = (
     "no minimal case: none of {count} fails alone, after a reset and without back-pressure; see "
     "registers, contexts and handshake"
@@ -56,7 +58,8 @@ class Minimizer:
 
     folder: where results are made; final: where they will be. traced: the simulator that records its waveform.
     stuck_after: seconds without the end of a cycle after which a simulator is ended. waivers: of known differences,
-    which no simplest case must be of.
+    which no simplest case must be of. say: called with what is being done. asked: the design's results of cases that
+    were played alone.
     """
 
     design: DutDesign
@@ -67,6 +70,8 @@ class Minimizer:
     final: Path
     stuck_after: float
     waivers: AppliedWaivers
+    say: Callable[[str], None] = lambda what: None
+    asked: dict[Case, int] = field(default_factory=dict)
 
     def minimize(self, played: Sequence[Played]) -> Minimized:
         """The kinds of wrong results, what would explain each, and the simplest failing case of each."""
@@ -75,15 +80,62 @@ class Minimizer:
             return Minimized()
         seen = observed(self.design, played)
         try:
-            seen += looked_closer(self.design, seen, self.answers)
-            diagnosis = diagnose(self.design.unit, seen)
-            return self._of_kinds(diagnosis, seen, failing) if diagnosis.kinds else self._unnamed(failing)
+            seen = self.looked_at(seen)
+            diagnosis = diagnose(self.design.unit, seen, self.say)
+            if not diagnosis.kinds:
+                return self._unnamed(failing)
+            found = self._simplest(diagnosis, seen)
+            if diagnosis.unnamed:
+                # Several mistakes at once seldom meet in the simple cases that shrinking has tried.
+                seen = [*seen, *self._tried()]
+                again = diagnose(self.design.unit, seen, self.say)
+                if again.names != diagnosis.names:
+                    diagnosis, found = again, self._simplest(again, seen)
+            return self._of_kinds(diagnosis, found, failing)
         except SimulatorStuck as error:
             return Minimized(fault_kinds(diagnose(self.design.unit, seen)), (f"no minimal case: {error}",))
 
+    def named(self, played: Sequence[Played]) -> Diagnosis:
+        """What explains the wrong results, without a case of each kind."""
+        seen = self.looked_at(observed(self.design, played))
+        diagnosis = diagnose(self.design.unit, seen, self.say)
+        if not diagnosis.unnamed:
+            return diagnosis
+        self._simplest(diagnosis, seen)
+        return diagnose(self.design.unit, [*seen, *self._tried()], self.say)
+
+    def looked_at(self, seen: Sequence[Observation]) -> list[Observation]:
+        """The results with more of them: near wrong ones, and of cases that differ in one operand or lane alone."""
+        unit = self.design.unit
+        seen = [*seen, *looked_closer(self.design, seen, self.answers)]
+        expected = expected_codes(unit, [one.case for one in seen])
+        good = unpromised(unit)
+        wrong = [one.case for one, want in zip(seen, expected, strict=True) if not good.same(want, one.code)]
+        cases = varied(unit, wrong) if len(wrong) >= FEW else []
+        if not cases:
+            return seen
+        self.say("asking whether results depend on each operand and lane")
+        codes = self.answers(cases).tolist()
+        return [*seen, *(Observation(case, code) for case, code in zip(cases, codes, strict=True) if code >= 0)]
+
+    def _tried(self) -> list[Observation]:
+        """What the design returned of cases that shrinking tried: wrong and right ones, as many as say something."""
+        cases = list(self.asked)
+        expected, good = expected_codes(self.design.unit, cases), unpromised(self.design.unit)
+        rows = [(case, self.asked[case], want) for case, want in zip(cases, expected, strict=True)]
+        parts = [
+            [Observation(case, code) for case, code, want in rows if code >= 0 and good.same(want, code) is right]
+            for right in (False, True)
+        ]
+        return [one for part in parts for one in part[:: max(1, -(-len(part) // MOST_TRIED))]]
+
     def _unnamed(self, failing: Sequence[Case]) -> Minimized:
         """The simplest failing case where no result is a wrong code: where results are unknown, or do not come."""
-        shrunk = Shrinker(self.design, self.answers).shrink(failing)
+        self.say("minimal case")
+        shrinker = Shrinker(
+            self.design, self.answers, round_done=lambda rounds: self.say(f"minimal case: round {rounds}")
+        )
+        shrunk = shrinker.shrink(failing)
         if shrunk is None:
             return Minimized(notes=(NO_MINIMAL.format(count=counted(len(failing), "failing case")),))
         count = len(dict.fromkeys(failing))
@@ -93,13 +145,22 @@ class Minimizer:
             self._told((FaultKind(wrong=count, of=count, facts=(fact,) if fact else (), minimal=mismatch),))
         )
 
-    def _of_kinds(self, diagnosis: Diagnosis, seen: Sequence[Observation], failing: Sequence[Case]) -> Minimized:
-        """The simplest failing case of each kind."""
-        minimal: list[Mismatch | None] = []
+    def _simplest(self, diagnosis: Diagnosis, seen: Sequence[Observation]) -> list[Shrunk | None]:
+        """The simplest failing case of each kind; None of one of which none fails alone."""
+        found, unit = list[Shrunk | None](), self.design.unit
         for index, kind in enumerate(diagnosis.kinds):
-            cases = [seen[at].case for at in kind.members]
-            shrunk = Shrinker(self.design, self.answers, alike(diagnosis.kinds, index)).shrink(cases)
-            minimal.append(None if shrunk is None else self._kept_mismatch(shrunk, index))
+            which = f"minimal case of kind {index + 1} of {len(diagnosis.kinds)}"
+            self.say(which)
+            shrinker = Shrinker(
+                self.design, self.answers, alike(unit, diagnosis.kinds, index),
+                lambda rounds, which=which: self.say(f"{which}: round {rounds}"),
+            )  # fmt: skip
+            found.append(shrinker.shrink([seen[at].case for at in kind.members]))
+        return found
+
+    def _of_kinds(self, diagnosis: Diagnosis, found: Sequence[Shrunk | None], failing: Sequence[Case]) -> Minimized:
+        """The kinds with the simplest failing case of each, kept as files."""
+        minimal = [None if one is None else self._kept_mismatch(one, index) for index, one in enumerate(found)]
         kinds = self._told(fault_kinds(diagnosis, minimal))
         none = NO_MINIMAL.format(count=counted(len(failing), "failing case"))
         return Minimized(kinds, () if any(minimal) else (none,))
@@ -143,7 +204,9 @@ class Minimizer:
                 codes.append(self._forgiven(some, self._play(self.simulator, suite, job, trace=False).codes))
             finally:
                 shutil.rmtree(job, ignore_errors=True)
-        return np.concatenate(codes)
+        got = np.concatenate(codes)
+        self.asked.update(zip(cases, got.tolist(), strict=True))
+        return got
 
     def _forgiven(self, cases: Sequence[Case], codes: np.ndarray) -> np.ndarray:
         """The results, with what is expected in the place of those that are waived."""

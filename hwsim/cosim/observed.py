@@ -8,11 +8,15 @@ from functools import partial
 from hwsim.cases.case import Case
 from hwsim.cosim.design import Played
 from hwsim.cosim.dutdesign import DutDesign, paired_codes
-from hwsim.cosim.shrink import Ask, Like
+from hwsim.cosim.shrink import Ask, Like, Shrunk
 from hwsim.cosim.simpler import Simplifier
+from hwsim.cosim.suitekinds import SuiteKind
 from hwsim.cosim.suites import PAIRS, expected_codes
-from hwsim.readings.diagnosis import Observation, WrongKind
+from hwsim.formats import Format
+from hwsim.readings.diagnosis import Observation, WrongKind, counted_operands
 from hwsim.readings.known import Semantic
+from hwsim.readings.shape import Classes, class_of
+from hwsim.spec import Unit, unpromised
 
 MOST_WRONG = MOST_RIGHT = 600  # results that names are judged by
 FEW, LOOKED_AT, NEAR = 40, 8, 80  # wrong results that are few; how many of them get cases near them, and how many
@@ -25,6 +29,7 @@ def observed(design: DutDesign, played: Sequence[Played]) -> list[Observation]:
     """
     wrong: list[Observation] = []
     right: list[Observation] = []
+    good = unpromised(design.unit)
     for one in played:
         if one.suite.resets or one.suite.isolated or not len(one.codes):
             continue
@@ -34,13 +39,20 @@ def observed(design: DutDesign, played: Sequence[Played]) -> list[Observation]:
         codes = one.codes.tolist()
         for at in one.play.owners:
             if codes[at] >= 0:
-                (right if codes[at] == expected[at] else wrong).append(Observation(cases[at], codes[at], before))
+                seen = Observation(cases[at], codes[at], before, one.suite.name.startswith(SuiteKind.GAPS.suite))
+                (right if good.same(expected[at], codes[at]) else wrong).append(seen)
             before = codes[at] if codes[at] >= 0 else None
     return [*_spread(wrong, MOST_WRONG), *_spread(right, MOST_RIGHT)]
 
 
 def _spread(every: list[Observation], most: int) -> list[Observation]:
-    return every[:: max(1, -(-len(every) // most))]
+    """So many at most: a third of them those of the fewest operands, in which mistakes stand alone; others evenly."""
+    if len(every) <= most:
+        return every
+    by_size = sorted(range(len(every)), key=lambda at: counted_operands(every[at].case))
+    simplest, others = set(by_size[: most // 3]), sorted(by_size[most // 3 :])
+    step = -(-len(others) // (most - len(simplest)))
+    return [every[at] for at in sorted({*simplest, *others[::step]})]
 
 
 def looked_closer(design: DutDesign, seen: Sequence[Observation], ask: Ask) -> list[Observation]:
@@ -69,17 +81,26 @@ def _near(simplifier: Simplifier, case: Case) -> Iterator[Case]:
     yield from every[:: max(1, -(-len(every) // NEAR))]
 
 
-def alike(kinds: Sequence[WrongKind], index: int) -> Like:
-    """Which failing cases are of a kind: those that its name explains, or that no name does."""
+def alike(unit: Unit, kinds: Sequence[WrongKind], index: int) -> Like:
+    """Which failing cases are of a kind: those that its name explains, or those of its classes that no name does."""
     own = kinds[index].semantic
     others = tuple(kind.semantic for kind in kinds if kind.semantic is not None)
-    return partial(_explained, own) if own is not None else partial(_unexplained, others)
+    if own is not None:
+        return partial(_explained, own)
+    return partial(_unexplained, unit.output, kinds[index].classes, others)
 
 
-def _explained(semantic: Semantic, cases: Sequence[Case], codes: Sequence[int]) -> list[bool]:
-    return [said == code for said, code in zip(semantic.many(cases), codes, strict=True)] if cases else []
+def _explained(semantic: Semantic, failing: Sequence[Shrunk]) -> list[bool]:
+    said = semantic.many([one.case for one in failing]) if failing else []
+    return [code == one.got for code, one in zip(said, failing, strict=True)]
 
 
-def _unexplained(others: Sequence[Semantic], cases: Sequence[Case], codes: Sequence[int]) -> list[bool]:
-    explained = [_explained(semantic, cases, codes) for semantic in others]
-    return [not any(one) for one in zip(*explained, strict=True)] if others else [True] * len(cases)
+def _unexplained(
+    fmt: Format, classes: Classes | None, others: Sequence[Semantic], failing: Sequence[Shrunk]
+) -> list[bool]:
+    explained = [_explained(semantic, failing) for semantic in others]
+    return [
+        (classes is None or (class_of(fmt, one.expected), class_of(fmt, one.got)) in classes)
+        and not any(row[at] for row in explained)
+        for at, one in enumerate(failing)
+    ]

@@ -111,6 +111,10 @@ class Watcher(Protocol):
         """Still at work."""
         return
 
+    def say(self, what: str) -> None:
+        """Now at work on: `what`."""
+        return
+
 
 class Silence(Watcher):
     """Shows nothing."""
@@ -356,5 +360,8 @@ class _Run:
                 self.found.notes.append(said)
                 return
             waivers = self.waivers[design.name]
-            minimizer = Minimizer(design, failed, traced, options.seed, self.folder, options.folder, limit, waivers)
+            minimizer = Minimizer(
+                design, failed, traced, options.seed, self.folder, options.folder, limit, waivers,
+                lambda what: self.watcher.say(f"{design.folder}: {what}"),
+            )  # fmt: skip
             self.found.minimal = minimizer.minimize(there)

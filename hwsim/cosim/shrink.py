@@ -11,9 +11,9 @@ from hwsim.cases.case import Case
 from hwsim.cosim.bench import fitting
 from hwsim.cosim.simpler import CaseTaker, Edits, Simplifier
 from hwsim.cosim.suites import expected_codes
-from hwsim.formats import FloatFormat, Format
+from hwsim.readings.shape import class_of
 from hwsim.spec import unpromised
-from hwsim.tb.job import LOST, MISSING, UNKNOWN
+from hwsim.tb.job import MISSING
 
 MOST_ROUNDS = 80
 MOST_CANDIDATES = 1500  # of a round
@@ -22,13 +22,6 @@ ALONE = 4  # failing cases that are tried in a simulation of their own, where th
 MOST_SEEDS = 64  # failing cases of a run that are tried alone
 
 Ask = Callable[[Sequence[Case]], np.ndarray]
-# Of failing cases and the codes that came: which are of the kind that is looked for.
-Like = Callable[[Sequence[Case], Sequence[int]], Sequence[bool]]
-
-
-def of_any_kind(cases: Sequence[Case], codes: Sequence[int]) -> Sequence[bool]:
-    """True of every case."""
-    return [True] * len(cases)
 
 
 @dataclass(frozen=True)
@@ -42,23 +35,30 @@ class Shrunk:
     tried: int
 
 
-def kind(fmt: Format, code: int) -> str:
-    """What a result is, as far as a smaller case must fail in the same way."""
-    if code < 0:
-        return {UNKNOWN: "unknown", LOST: "lost"}.get(code, "missing")
-    if not isinstance(fmt, FloatFormat):
-        return "number"
-    bare = code >> fmt.padding
-    if fmt.is_nan(bare) or (fmt.canonical_nan is not None and code == fmt.canonical_nan):
-        return "NaN"
-    return "infinity" if bare & (fmt.sign_bit - 1) == fmt.infinity_magnitude else "number"
+# Of failing cases: which are of the kind that is looked for.
+Like = Callable[[Sequence[Shrunk]], Sequence[bool]]
+
+
+def of_any_kind(failing: Sequence[Shrunk]) -> Sequence[bool]:
+    """True of every case."""
+    return [True] * len(failing)
 
 
 class Shrinker:
-    """Makes failing cases simpler. ask: what the design returns for some cases. like: which failing cases count."""
+    """Makes failing cases simpler.
 
-    def __init__(self, design: CaseTaker, ask: Ask, like: Like = of_any_kind):
-        self.design, self.ask, self.like = design, ask, like
+    ask: what the design returns for some cases. like: which failing cases count. round_done: called after each round,
+    with how many there were so far.
+    """
+
+    def __init__(
+        self,
+        design: CaseTaker,
+        ask: Ask,
+        like: Like = of_any_kind,
+        round_done: Callable[[int], None] = lambda rounds: None,
+    ):
+        self.design, self.ask, self.like, self.round_done = design, ask, like, round_done
         self.simplifier = Simplifier(design)
         self.rounds = self.tried = 0
 
@@ -109,8 +109,9 @@ class Shrinker:
             yield from self.simplifier.shorter(case)
 
     def _how(self, one: Shrunk) -> tuple[str, str]:
+        """What is expected and what came, as far as a smaller case must fail in the same way."""
         fmt = self.design.unit.output
-        return kind(fmt, one.expected), kind(fmt, one.got)
+        return class_of(fmt, one.expected), class_of(fmt, one.got)
 
     def _candidates(self, case: Case, earlier: Sequence[Edits]) -> dict[Case, Edits]:
         """Simpler cases, each with the step that makes it; steps that worked before together, and every single one."""
@@ -151,10 +152,10 @@ class Shrinker:
         self.tried += len(cases)
         expected = expected_codes(self.design.unit, cases)
         got, good = self.ask(cases).tolist(), unpromised(self.design.unit)
+        self.round_done(self.rounds)
         failing = [
             Shrunk(case, want, code, 0, 0)
             for case, want, code in zip(cases, expected, got, strict=True)
             if code != MISSING and not good.same(want, code)
         ]
-        counts = self.like([one.case for one in failing], [one.got for one in failing])
-        return [one for one, wanted in zip(failing, counts, strict=True) if wanted]
+        return [one for one, wanted in zip(failing, self.like(failing), strict=True) if wanted]

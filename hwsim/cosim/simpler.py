@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import Protocol
@@ -14,6 +14,7 @@ from hwsim.formats.blocks import one_code
 from hwsim.spec import Unit
 
 NARROW_BITS = 8  # of formats up to so wide every simpler code is tried
+MOST_SIGNS = 12  # of which two are dropped together
 SPECIAL = 500  # more than any number costs
 # Codes by where they stand: field and index; of the addend the index is 0.
 Edits = Mapping[tuple[str, int], int]
@@ -102,6 +103,19 @@ def _near(fmt: FloatFormat, bare: int) -> Iterator[int]:
                 yield exp << bits | fraction
 
 
+def positive_code(fmt: Format, code: int) -> int | None:
+    """The code of a negative number's magnitude; None of any other number, and where there is none."""
+    bare = code >> fmt.padding
+    match fmt:
+        case FloatFormat():
+            return code ^ fmt.sign_bit << fmt.padding if fmt.signed and bare & fmt.sign_bit else None
+        case FixedFormat():
+            value = -(bare - (1 << fmt.bits)) if bare & fmt.sign_bit else 0
+            return value << fmt.padding if 0 < value <= fmt.max_code else None
+        case ExponentFormat():
+            return None
+
+
 class Simplifier:
     """Steps for the cases of what takes them."""
 
@@ -159,9 +173,22 @@ class Simplifier:
         places = [(side, lane) for lane in lanes for side in self.sides]
         places += [("c", 0)] if "c" in self.formats else []
         places += [(name, index) for name in self._scales() for index in range(len(getattr(case, name)))]
+        yield from self._signs(case, places)
         for name, index in places:
             for code in simpler_codes(self.formats[name], self._codes(case, name)[index]):
                 yield {(name, index): code}
+
+    def _signs(self, case: Case, places: Sequence[tuple[str, int]]) -> Iterator[Edits]:
+        """Two signs that go together: what fails by the sign of a product, or of a sum, fails without both."""
+        plus = {
+            place: positive
+            for place in places
+            if (positive := positive_code(self.formats[place[0]], self._codes(case, place[0])[place[1]])) is not None
+        }
+        negative = list(plus)[:MOST_SIGNS]
+        for at, one in enumerate(negative):
+            for other in negative[at + 1 :]:
+                yield {one: plus[one], other: plus[other]}
 
     def _ones(self, lanes: list[int]) -> Iterator[Edits]:
         """Factors of one: in all lanes, and in each."""

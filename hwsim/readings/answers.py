@@ -35,14 +35,16 @@ def results(
     if candidate.flaw != NO_FLAW:
         definition = flawed_definition(unit, candidate.flaw)
         earlier = before or [None] * len(asked)
-        return [edit.code(definition.code_of(case, one)) for case, one in zip(asked, earlier, strict=True)]
+        rows = zip(cases, asked, earlier, strict=True)
+        return [edit.code(came, definition.code_of(case, one)) for came, case, one in rows]
     if len(cases) <= (FEW if isinstance(unit.sum, WindowSum) else FEW_OF_OTHERS):
-        return [edit.code(code) for code in by_model(unit, asked)]
+        return [edit.code(case, code) for case, code in zip(cases, by_model(unit, asked), strict=True)]
     codes, order = [0] * len(asked), sorted(range(len(asked)), key=lambda i: len(asked[i].a))
     at = iter(order)
     for batch in batches(unit, [asked[i] for i in order]):
         for code in batch_results(unit, batch).tolist():
-            codes[next(at)] = edit.code(code)
+            place = next(at)
+            codes[place] = edit.code(cases[place], code)
     return codes
 
 

@@ -21,8 +21,8 @@ class Edit:
         """The case that the unit computes in the place of another."""
         return case
 
-    def code(self, code: int) -> int:
-        """The result code that is returned in the place of another."""
+    def code(self, case: Case, code: int) -> int:
+        """The result code that is returned in the place of another. case: as it came."""
         return code
 
 
@@ -80,7 +80,7 @@ class BitFault(Edit):
     bit: int
     value: BitValue
 
-    def code(self, code: int) -> int:
+    def code(self, case: Case, code: int) -> int:
         """As in `Edit`."""
         mask = 1 << self.bit
         match self.value:
@@ -92,3 +92,23 @@ class BitFault(Edit):
                 return code ^ mask
             case _:
                 assert_never(self.value)
+
+
+@dataclass(frozen=True)
+class Constant(Edit):
+    """Every result is one code. value: which."""
+
+    value: int
+
+    def code(self, case: Case, code: int) -> int:
+        """As in `Edit`."""
+        return self.value
+
+
+@dataclass(frozen=True)
+class AddendReturned(Edit):
+    """Every result is the addend's code."""
+
+    def code(self, case: Case, code: int) -> int:
+        """As in `Edit`."""
+        return case.c

@@ -3,30 +3,75 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple
+from typing import Literal, NamedTuple, Protocol
 
 from hwsim.cases.case import Case
 from hwsim.formats import Class, FloatFormat, Format
 from hwsim.formats.codes import unpack
 from hwsim.spec import Unit
 
-MOST_FACTS = 4
+MOST_FACTS = 6
 RARE = 0.5  # a condition that so many right cases meet too says little
+FEW_ZEROS = 0.2  # of the largest kind of finite results, so many zeros are no kind of their own
 ENOUGH = 2  # wrong results of which something can be said
 
 
 class WrongResult(NamedTuple):
-    """A wrong result. expected, got: codes."""
+    """A wrong result. expected, got: codes. stalled: whether it came under back-pressure, None where nobody knows."""
 
     case: Case
     expected: int
     got: int
+    stalled: bool | None = None
 
 
-def facts(unit: Unit, wrong: Sequence[WrongResult], right: Sequence[Case]) -> tuple[str, ...]:
+class RightResult(Protocol):
+    """A right result, as far as it is asked for."""
+
+    @property
+    def case(self) -> Case:
+        """Its operands."""
+
+    @property
+    def code(self) -> int:
+        """What came, as specified."""
+
+    @property
+    def stalled(self) -> bool | None:
+        """Whether it came under back-pressure."""
+
+
+Classes = frozenset[tuple[str, str]]  # what is expected and what came, as `class_of` calls them
+
+
+def by_class(
+    fmt: Format, places: Sequence[int], wrong: Callable[[int], WrongResult]
+) -> list[tuple[Classes, list[int]]]:
+    """Wrong results by what is expected and what came, the largest kind first.
+
+    Zeros are numbers where they are few: a number that is wrong is now and then zero.
+    """
+    kinds: dict[tuple[str, str], list[int]] = {}
+    for at in places:
+        one = wrong(at)
+        kinds.setdefault((class_of(fmt, one.expected), class_of(fmt, one.got)), []).append(at)
+    made = [(frozenset([pair]), members) for pair, members in kinds.items()]
+    finite = [one for one in made if all(set(pair) <= {ZERO, NUMBER} for pair in one[0])]
+    if finite:
+        many = max(len(members) for _, members in finite)
+        joined = [one for one in finite if len(one[1]) >= FEW_ZEROS * many or one[0] == {(NUMBER, NUMBER)}]
+        whole = max(joined, key=lambda one: len(one[1]))
+        small = [one for one in finite if one not in joined]
+        others = [one for one in made if one not in small and one is not whole]
+        pairs = frozenset(pair for one in (whole, *small) for pair in one[0])
+        made = [*others, (pairs, sorted(at for one in (whole, *small) for at in one[1]))]
+    return sorted(made, key=lambda one: -len(one[1]))
+
+
+def facts(unit: Unit, wrong: Sequence[WrongResult], right: Sequence[RightResult]) -> tuple[str, ...]:
     """What all wrong results have in common, in a few sentences; none of fewer than two results.
 
-    right: cases with right results. What most of them have too is not said.
+    right: right results beside them. What most of them have too is not said.
     """
     if len(wrong) < ENOUGH:
         return ()
@@ -86,6 +131,17 @@ def _places(fmt: FloatFormat, one: WrongResult) -> int | None:
 
 
 FINITE = ("zero", "a subnormal", "a number")
+ZERO, NUMBER = "zero", "a number"
+
+
+def class_of(fmt: Format, code: int) -> str:
+    """What a code is, in words: NaN, infinity, zero, or a number, subnormal or not; below 0, what is no code."""
+    if code < 0:
+        return "no result"
+    if not isinstance(fmt, FloatFormat):
+        return NUMBER if code else ZERO
+    kind = _kind(fmt, code)
+    return NUMBER if kind == "a subnormal" else kind
 
 
 def _kind(fmt: FloatFormat, code: int) -> str:
@@ -100,24 +156,32 @@ def _kind(fmt: FloatFormat, code: int) -> str:
     return words[fmt.fields(bare).cls]
 
 
-def _conditions(unit: Unit, wrong: Sequence[WrongResult], right: Sequence[Case]) -> Iterator[str]:
+def _negative(fmt: Format, code: int) -> bool:
+    fields = unpack(fmt, code)
+    return bool(fields.sign) and fields.cls is not Class.NAN
+
+
+def _conditions(unit: Unit, wrong: Sequence[WrongResult], right: Sequence[RightResult]) -> Iterator[str]:
     """When results are wrong: what all their cases meet, and most cases with right results do not."""
     fmt = unit.output
     if isinstance(fmt, FloatFormat):
         kinds = {_kind(fmt, one.expected) for one in wrong}
-        negative = {bool(one.expected >> fmt.padding & fmt.sign_bit) for one in wrong}
         if len(kinds) == 1 and kinds != {"a number"}:
             yield f"only where {next(iter(kinds))} is expected"
-        if negative == {True}:
-            yield "only where the result is negative"
+    rare = RARE * len(right)
+    if all(_negative(fmt, one.expected) for one in wrong) and sum(_negative(fmt, one.code) for one in right) <= rare:
+        yield "only where the result is negative"
+    if all(one.stalled for one in wrong) and any(one.stalled is False for one in right):
+        yield "only in suites with gaps and back-pressure"
     for words, holds in _input_conditions(unit):
-        if all(holds(one.case) for one in wrong) and sum(map(holds, right)) <= RARE * len(right):
+        if all(holds(one.case) for one in wrong) and sum(holds(one.case) for one in right) <= rare:
             yield words
 
 
 def _input_conditions(unit: Unit) -> Iterator[tuple[str, Callable[[Case], bool]]]:
-    """Conditions of operands, in words."""
+    """Conditions of operands, in words, the narrower ones first."""
     lanes = unit.instruction.lanes
+    a, b, c = unit.operands.a, unit.operands.b, unit.operands.addend
 
     def lane_in_use(lane: int) -> Callable[[Case], bool]:
         return lambda case: any(case.a[i] and case.b[i] for i in range(lane, len(case.a), lanes))
@@ -125,18 +189,36 @@ def _input_conditions(unit: Unit) -> Iterator[tuple[str, Callable[[Case], bool]]
     def lane_alone(lane: int) -> Callable[[Case], bool]:
         return lambda case: {i % lanes for i in range(len(case.a)) if case.a[i] and case.b[i]} == {lane}
 
+    def negative(side: Literal["a", "b"], fmt: Format) -> Callable[[Case], bool]:
+        return lambda case: any(_negative(fmt, code) for code in set(getattr(case, side)))
+
+    def pairs(holds: Callable[[bool, bool], bool]) -> Callable[[Case], bool]:
+        return lambda case: any(
+            holds(_negative(a, x), _negative(b, y)) for x, y in set(zip(case.a, case.b, strict=True)) if x and y
+        )
+
+    yield "only with special operands", lambda case: special_operands(unit, case)
     for lane in range(lanes if lanes > 1 else 0):
         yield f"only where lane {lane} alone is not zero", lane_alone(lane)
         yield f"only where lane {lane} is not zero", lane_in_use(lane)
-    if unit.operands.addend is not None:
-        yield "only with an addend other than zero", lambda case: case.c != 0
     yield "only with more than one beat", lambda case: len(case.a) > lanes
-    yield "only with special operands", lambda case: special_operands(unit, case)
+    yield "only where both factors of a product are negative", pairs(lambda x, y: x and y)
+    yield "only where a is negative", negative("a", a)
+    yield "only where b is negative", negative("b", b)
+    yield "only where a product is negative", pairs(lambda x, y: x != y)
+    yield "only where a factor is negative", pairs(lambda x, y: x or y)
+    if c is not None:
+        yield "only where the addend is negative", lambda case: _negative(c, case.c)
+        yield "only with an addend other than zero", lambda case: case.c != 0
+    yield "only where a factor is subnormal", lambda case: _any_class(unit, case, (Class.SUBNORMAL,), addend=False)
     yield "only with subnormal operands", lambda case: _any_class(unit, case, (Class.SUBNORMAL,))
     yield (
         "only with operands of zero in every lane",
         lambda case: not any(x and y for x, y in zip(case.a, case.b, strict=True)),
     )
+    below = (Class.ZERO, Class.SUBNORMAL)
+    yield "only where a factor is zero", lambda case: _any_class(unit, case, (Class.ZERO,), addend=False)
+    yield "only where a factor is zero or subnormal", lambda case: _any_class(unit, case, below, addend=False)
 
 
 def special_operands(unit: Unit, case: Case) -> bool:
@@ -150,12 +232,12 @@ def special_operands(unit: Unit, case: Case) -> bool:
     )
 
 
-def _any_class(unit: Unit, case: Case, classes: tuple[Class, ...]) -> bool:
-    """Whether an operand is of one of some classes."""
+def _any_class(unit: Unit, case: Case, classes: tuple[Class, ...], addend: bool = True) -> bool:
+    """Whether an operand is of one of some classes. addend: whether the addend counts as one."""
     operands = unit.operands
     factors = any(
         unpack(fmt, code).cls in classes
         for fmt, codes in ((operands.a, case.a), (operands.b, case.b))
         for code in set(codes)
     )
-    return factors or (operands.addend is not None and unpack(operands.addend, case.c).cls in classes)
+    return factors or (addend and operands.addend is not None and unpack(operands.addend, case.c).cls in classes)

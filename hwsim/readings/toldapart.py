@@ -13,6 +13,7 @@ from hwsim.readings.changes import Candidate
 from hwsim.readings.diagnosis import candidates
 from hwsim.readings.discriminate import QUOTA, Discrimination, ToldPair, lengths_of, stimuli
 from hwsim.readings.known import Semantic, semantics
+from hwsim.readings.mistakes.of_widths import OF_WIDTHS
 from hwsim.readings.mistakes.wiring import NotCleared
 from hwsim.readings.search import PairSearch
 from hwsim.spec import Unit, unpromised
@@ -30,7 +31,9 @@ def told_from_mistakes(unit: Unit, seed: int, progress: Callable[[int], None] | 
     seed: of draws; the same cases for the same unit and seed. progress: called with the number of cases tried so far.
     Raises NotImplementedYet for a unit that the model does not have.
     """
-    own, every = semantics(unit)[0], [one for one in candidates(unit) if _is_asked(one)]
+    # Mistakes of widths and signs change so many results that any case tells them.
+    gross = {mistake.name for part in OF_WIDTHS for mistake in part(unit)}
+    own, every = semantics(unit)[0], [one for one in candidates(unit) if one.name not in gross and _is_asked(one)]
     search = PairSearch([(0, at + 1) for at in range(len(every))], QUOTA)
     kept, tried = list[Case](), 0
     for cases in _chunks(unit, seed):

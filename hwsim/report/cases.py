@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
+from dataclasses import fields
 from typing import Any
 
-from hwsim.cases.case import Case
+from hwsim.cases.case import Case, block_lengths, term_scales
+from hwsim.model.arrays import definition_of
+from hwsim.readings.answers import filled
 from hwsim.report.differences import CodeReading, Mismatch, Operand
-from hwsim.report.explained import Explained, explain
+from hwsim.report.explained import Explained
 from hwsim.report.explanation_json import ExplanationJson, explanation
 from hwsim.report.reading import operand, reading, scalar, ulps
 from hwsim.spec import Unit
@@ -26,10 +29,13 @@ def case_operands(unit: Unit, case: Case) -> tuple[Operand, ...]:
 
 
 def explained_case(unit: Unit, case: Case) -> Explained:
-    """A case with every stage's integers."""
-    c = case.c if unit.operands.addend is not None else None
-    scales = (case.scale_a, case.scale_b) if unit.scale is not None else (None, None)
-    return explain(unit, case.a, case.b, c, *scales)
+    """A case with every stage's integers.
+
+    Its length may be any that the unit's ports take: a sum may end inside a block that shares a scale.
+    """
+    whole = filled(unit, case, unit.instruction.fill)
+    record = definition_of(unit).dot(whole.a, whole.b, whole.c, *term_scales(unit, whole), len(case.a))
+    return Explained(**{part.name: getattr(record, part.name) for part in fields(record)})
 
 
 def case_explanation(unit: Unit, case: Case, group: int | None = None) -> ExplanationJson:
@@ -38,7 +44,12 @@ def case_explanation(unit: Unit, case: Case, group: int | None = None) -> Explan
 
 
 def explain_command(unit: Unit, called: str, case: Case) -> str:
-    """The command that shows every stage of a case. called: the unit's name or path."""
+    """The command that shows every stage of a case; empty for one that ends inside a block, which no command takes.
+
+    called: the unit's name or path.
+    """
+    if unit.scale is not None and any(len(case.a) % length for length in block_lengths(unit)):
+        return ""
     words = ["hwsim", "explain", called, "--a", _codes(case.a), "--b", _codes(case.b)]
     if unit.operands.addend is not None:
         words += ["--c", hex(case.c)]

@@ -18,13 +18,13 @@ def fault_kinds(diagnosis: Diagnosis, minimal: Sequence[Mismatch | None] = ()) -
         FaultKind(
             wrong=len(kind.members),
             of=diagnosis.wrong,
-            # A cause explains the kind, and all right results are as it says.
             causes=tuple(
-                KnownCause(name=one.name, description=one.description, right=tried, of=tried) for one in kind.causes
+                KnownCause(name=one.name, description=one.description, right=tried, of=tried)
+                for one in kind.causes
+                for tried in [len(kind.members) + one.agrees]
             ),
             facts=kind.facts,
             minimal=case,
         )
         for kind, case in zip(diagnosis.kinds, cases, strict=True)
-        for tried in [len(kind.members) + diagnosis.right]
     )

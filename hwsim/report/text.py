@@ -72,15 +72,19 @@ def kinds_lines(kinds: Sequence[FaultKind]) -> list[str]:
 
 
 def fault_head(kind: FaultKind) -> str:
-    """What explains a kind of wrong results, or that nothing does."""
-    part = f"{kind.wrong:,} of {counted(kind.of, 'wrong result')}"
-    if kind.causes and kind.wrong == kind.of:
-        return f"every result is explained by ({kind.causes[0].of:,} were tried):"
+    """What explains a kind of wrong results and how much speaks for it, or that nothing does."""
+    part = f"{kind.wrong:,} of {counted(kind.of, 'compared mismatch')}"
     if kind.causes:
-        return f"{part} are explained, and no right one is contradicted, by ({kind.causes[0].of:,} were tried):"
+        agrees = kind.causes[0].of - kind.wrong
+        return f"explains {part} and agrees with {counted(agrees, 'result')} that {verb(agrees)}:"
     if kind.facts:
         return f"nothing known explains {part}; what they have in common:"
     return f"nothing known explains {part}, and they have nothing simple in common"
+
+
+def verb(count: int) -> str:
+    """What results do that are right."""
+    return "matches" if count == 1 else "match"
 
 
 def fault_lines(kind: FaultKind) -> list[str]:

@@ -7,7 +7,7 @@ from importlib.metadata import version
 from typing import NamedTuple
 
 from hwsim.cases.case import Case
-from hwsim.readings.diagnosis import Observation, diagnose
+from hwsim.readings.diagnosis import Observation, Progress, diagnose
 from hwsim.report import CodeReading, CoverageGroup, FaultKind, Mismatch, Row, RunReport
 from hwsim.report.cases import explain_command, wrong_result
 from hwsim.report.faults import fault_kinds
@@ -65,11 +65,11 @@ class Findings:
             notes=tuple(self.hints),
         )
 
-    def kinds(self) -> tuple[FaultKind, ...]:
+    def kinds(self, progress: Progress | None = None) -> tuple[FaultKind, ...]:
         """The kinds of wrong results, with what explains each; none where nothing is wrong."""
         known = [Observation(one.case, one.got) for one in self.first if one.got is not None]
         right = self.right[:: max(1, len(self.right) // EXPLAINED)][:EXPLAINED]
-        return fault_kinds(diagnose(self.unit, [*known, *(Observation(*one) for one in right)]))
+        return fault_kinds(diagnose(self.unit, [*known, *(Observation(*one) for one in right)], progress))
 
     def mismatches(self, again: str, called: str) -> list[Mismatch]:
         """The first wrong results. again: the command that compares again. called: what names the unit in a command."""
@@ -88,8 +88,11 @@ class Findings:
             for one in self.first[:TOLD]
         ]
 
-    def report(self, again: str, called: str) -> RunReport:
-        """All of it. again: the command that compares again. called: what names the unit in a command."""
+    def report(self, again: str, called: str, progress: Progress | None = None) -> RunReport:
+        """All of it. again: the command that compares again. called: what names the unit in a command.
+
+        progress: called with what is being done, as finding names takes its time.
+        """
         return RunReport(
             title=f"Check of the results in {self.driver}: {self.suite} of {self.unit.name}",
             command=again,
@@ -99,5 +102,5 @@ class Findings:
             rows=(self.row,),
             coverage=self.coverage,
             mismatches=tuple(self.mismatches(again, called)),
-            kinds=self.kinds(),
+            kinds=self.kinds(progress),
         )

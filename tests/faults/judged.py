@@ -11,14 +11,14 @@ from faults.seeded import Fault
 from hwsim.cosim.dut.dutfile import load_dut
 from hwsim.cosim.dutdesign import dut_design
 from hwsim.cosim.minimal import Minimizer
-from hwsim.cosim.observed import looked_closer, observed
 from hwsim.cosim.play import play_simulated
 from hwsim.cosim.simulate import command
 from hwsim.cosim.suites import Planner
-from hwsim.readings.diagnosis import Diagnosis, diagnose
+from hwsim.readings.diagnosis import Diagnosis, WrongKind
 
 SEED, STUCK_AFTER = 1, 300.0
 CASES = 3000  # random ones: as many as Verilator has
+PLACES = ("first", "second")
 
 
 @dataclass(frozen=True)
@@ -31,26 +31,48 @@ class Judgement:
 
     @property
     def offered(self) -> tuple[str, ...]:
-        """The names that explain the largest kind."""
-        return tuple(cause.name for kind in self.diagnosis.kinds[:1] for cause in kind.causes)
+        """The names that explain the largest kind that has names."""
+        return next((names(kind) for kind in self.diagnosis.kinds if kind.causes), ())
 
     @property
     def others(self) -> tuple[str, ...]:
-        """Names of other kinds, which one fault should not have."""
-        return tuple(cause.name for kind in self.diagnosis.kinds[1:] for cause in kind.causes[:1])
+        """The likeliest names of the other kinds."""
+        return tuple(
+            kind.causes[0].name for kind in self.diagnosis.kinds if kind.causes and names(kind) != self.offered
+        )
+
+    @property
+    def facts(self) -> tuple[str, ...]:
+        """What is said of wrong results without a name."""
+        return tuple(fact for kind in self.diagnosis.kinds for fact in kind.facts)
 
     @property
     def verdict(self) -> str:
-        """Where the true cause stands, `first` or `second`; `missed`, `unnamed`, or `wrong`: others are offered.
+        """Where the true causes stand, `first` or `second`, the worst of several mistakes.
 
-        `unnamed` is right where the catalogue has no name.
+        `missed`: no result is wrong. `unnamed`: a mistake has no name, which is right where the catalogue has none, and
+        `described` where what must be said of it is said. `wrong`: a kind has other names alone.
         """
         if not self.wrong:
             return "missed"
-        for place, name in zip(("first", "second"), self.offered, strict=False):
-            if name in self.fault.names:
-                return place
-        return "wrong" if self.offered or self.others else "unnamed"
+        kinds = [kind.causes[: len(PLACES)] for kind in self.diagnosis.kinds if kind.causes]
+        if any(not any(set(cause.mistakes) <= self.fault.names for cause in causes) for causes in kinds):
+            return "wrong"
+        if not self.fault.bugs:
+            said = self.fault.says and any(fact.startswith(self.fault.says) for fact in self.facts)
+            return "described" if said else "unnamed"
+        places = [
+            min(
+                (at for causes in kinds for at, cause in enumerate(causes) if set(bug) & set(cause.mistakes)), default=2
+            )
+            for bug in self.fault.bugs
+        ]
+        return (*PLACES, "unnamed")[max(places)]
+
+
+def names(kind: WrongKind) -> tuple[str, ...]:
+    """The names of a kind."""
+    return tuple(cause.name for cause in kind.causes)
 
 
 def judged(fault: Fault, folder: Path, cases: int = CASES) -> Judgement:
@@ -62,5 +84,4 @@ def judged(fault: Fault, folder: Path, cases: int = CASES) -> Judgement:
     wrong = sum(one.outcome.count for one in played)
     waivers = design.waivers(date.today())
     minimizer = Minimizer(design, "icarus", "icarus", SEED, folder, folder, STUCK_AFTER, waivers)
-    seen = observed(design, played)
-    return Judgement(fault, wrong, diagnose(design.unit, [*seen, *looked_closer(design, seen, minimizer.answers)]))
+    return Judgement(fault, wrong, minimizer.named(played))

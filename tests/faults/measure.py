@@ -1,7 +1,7 @@
 """Prints the table of all faults and what is said of each: cd tests; python -m faults.measure [--unseen] [WORD ...]
 
---unseen: of the faults that were written after the catalogue. Only those whose names have one of the words, where there
-are some.
+--unseen: of the faults that were written after the catalogue; --foreign: of those of first versions. Only those whose
+names have one of the words, where there are some.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from collections import Counter
 from pathlib import Path
 
 from faults.judged import judged
-from faults.seeded import FAULTS, UNSEEN
+from faults.seeded import FAULTS, FOREIGN, UNSEEN, Fault
 
 
-def main(words: list[str], *, unseen: bool) -> None:
+def main(words: list[str], faults: list[Fault]) -> None:
     """Judge the faults, one after the other."""
     counts: Counter[str] = Counter()
     print("| design | true cause | wrong results | named | offered |\n|---|---|---|---|---|")
-    for fault in UNSEEN if unseen else FAULTS:
+    for fault in faults:
         if words and not any(word in fault.id for word in words):
             continue
         with tempfile.TemporaryDirectory() as folder:
@@ -32,4 +32,5 @@ def main(words: list[str], *, unseen: bool) -> None:
 
 
 if __name__ == "__main__":
-    main([word for word in sys.argv[1:] if word != "--unseen"], unseen="--unseen" in sys.argv)
+    which = UNSEEN if "--unseen" in sys.argv else FOREIGN if "--foreign" in sys.argv else FAULTS
+    main([word for word in sys.argv[1:] if not word.startswith("--")], which)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from cosim.small_runs import small_suites
 from faults.judged import judged
-from faults.seeded import DESIGNS, FAULTS, UNSEEN, Fault
+from faults.seeded import DESIGNS, FAULTS, FOREIGN, UNSEEN, Fault
 
 from hwsim.cosim import suites as planning
 from hwsim.cosim.dut.dutfile import load_dut
@@ -15,7 +15,7 @@ from hwsim.cosim.dutdesign import dut_design
 from hwsim.cosim.run import CosimOptions, run
 
 pytestmark = pytest.mark.simulator
-STYLES = sorted({fault.design for fault in FAULTS})
+STYLES = sorted({fault.design for fault in (*FAULTS, *FOREIGN)})
 
 
 @pytest.fixture
@@ -25,7 +25,19 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(planning, "PAIR_STEP", dict.fromkeys(planning.PAIR_STEP, 64))
 
 
-SAMPLE = [next(fault for fault in FAULTS if fault.design == style) for style in STYLES]
+SAMPLE = [next(fault for fault in FAULTS if fault.design == style) for style in sorted({one.design for one in FAULTS})]
+# Of first versions: widths and signs, an output that never changes, and two mistakes at once.
+FIRST_VERSIONS = [
+    fault
+    for fault in FOREIGN
+    if fault.cause
+    in (
+        "products added without `signed`",
+        "output never driven",
+        ">> for >>>",
+        "hidden bit always 1, and products cut to 2^-16",
+    )
+]
 
 
 @pytest.mark.quick(cases=1)
@@ -41,6 +53,20 @@ def test_a_fault_of_each_style_is_named(icarus: None, small: None, tmp_path: Pat
 def test_every_fault_is_found_and_none_is_called_something_else(icarus: None, tmp_path: Path, fault: Fault) -> None:
     found = judged(fault, tmp_path)
     assert found.verdict in ("first", "second"), found.diagnosis
+
+
+@pytest.mark.parametrize("fault", FIRST_VERSIONS, ids=lambda fault: fault.id)
+def test_a_fault_of_a_first_version_is_named(icarus: None, small: None, tmp_path: Path, fault: Fault) -> None:
+    found = judged(fault, tmp_path, cases=200)
+    assert found.verdict == "first", found.diagnosis
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("fault", FOREIGN, ids=lambda fault: fault.id)
+def test_no_fault_of_a_first_version_is_called_something_else(icarus: None, tmp_path: Path, fault: Fault) -> None:
+    found = judged(fault, tmp_path)
+    allowed = ("first", "second") if fault.bugs else ("described",) if fault.says else ("unnamed",)
+    assert found.verdict in allowed, found.diagnosis
 
 
 @pytest.mark.soak

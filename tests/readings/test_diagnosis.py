@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 
 import pytest
 from readings.test_mistakes import CHAIN, WINDOW, flaw
+from unit_keys import odd_unit
 
 from hwsim.cases.bins.covering import directed
 from hwsim.cases.case import Case, dot
 from hwsim.cases.random_cases import random_cases
 from hwsim.model import Definition
+from hwsim.readings.dependence import varied
 from hwsim.readings.diagnosis import Diagnosis, Observation, candidates, diagnose
 from hwsim.readings.mistakes.flaw import Both, Flaw
 from hwsim.readings.mistakes.machine import FlawedDefinition
-from hwsim.readings.shape import WrongResult, facts
+from hwsim.readings.shape import WrongResult, by_class, facts
 from hwsim.spec import Unit, load_unit
+
+ONES = (0x38,) * 4
 
 
 @cache
@@ -94,8 +100,8 @@ def test_what_nothing_explains_is_described() -> None:
             Observation(case, code + (number and case.a[1] != 0 and bin(case.a[1] * 0x9E35).count("1") % 3 == 0))
         )
     found = diagnose(WINDOW, seen)
+    assert [kind.causes for kind in found.kinds] == [()]
     (kind,) = found.kinds
-    assert kind.causes == ()
     assert "the magnitude is always one ulp above" in kind.facts
 
 
@@ -123,10 +129,36 @@ def test_facts_of_operands() -> None:
     lane = Case("case", (0, 0, 0x38, 0), (0, 0, 0x38, 0))
     other = Case("case", (0x38, 0, 0, 0), (0x38, 0, 0, 0))
     wrong = [WrongResult(lane, 0x3C00, 0x3C05), WrongResult(lane, 0x3C00, 0x3C02)]
-    assert "only where lane 2 is not zero" in facts(WINDOW, wrong, [other] * 9)
+    right = Observation(other, 0x3C00)
+    assert "only where lane 2 is not zero" in facts(WINDOW, wrong, [right] * 9)
     # What most right cases meet as well is no news, and a single result shows nothing.
-    assert "only where lane 2 is not zero" not in facts(WINDOW, wrong, [lane] * 9)
-    assert facts(WINDOW, wrong[:1], [other]) == ()
+    assert "only where lane 2 is not zero" not in facts(WINDOW, wrong, [right._replace(case=lane)] * 9)
+    assert facts(WINDOW, wrong[:1], [right]) == ()
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "said"),
+    [
+        (0x38, 0xB8, "only where a product is negative"),
+        (0xB8, 0xB8, "only where both factors of a product are negative"),
+        (0xB8, 0x38, "only where a is negative"),
+        (0x01, 0x38, "only where a factor is subnormal"),
+        (0x00, 0x38, "only where a factor is zero"),
+        (0x7F, 0x38, "only with special operands"),
+    ],
+)
+def test_facts_of_signs_and_classes(a: int, b: int, said: str) -> None:
+    case, ones = Case("case", (a, *ONES[1:]), (b, *ONES[1:])), Case("case", ONES, ONES)
+    wrong = [WrongResult(case, 0x3C00, 0x3C05), WrongResult(case, 0x3C00, 0x3C02)]
+    assert said in facts(WINDOW, wrong, [Observation(ones, 0x4400)] * 9)
+    assert said not in facts(WINDOW, wrong, [Observation(case, 0x4400)] * 9)
+
+
+def test_a_mistake_under_back_pressure_alone_is_said_to_be_one() -> None:
+    case, fact = Case("case", ONES, ONES), "only in suites with gaps and back-pressure"
+    wrong = [WrongResult(case, 0x4400, code, stalled=True) for code in (0x4000, 0x4200)]
+    assert fact in facts(WINDOW, wrong, [Observation(case, 0x4400, stalled=False)])
+    assert fact not in facts(WINDOW, [wrong[0]._replace(stalled=False), wrong[1]], [Observation(case, 0x4400)])
 
 
 @pytest.mark.parametrize("name", ["ampere-mma-f64-f64", "cdna3-mfma-xf32-f32", "rvbna-e4m3-f32-n4", "int8-i32"])
@@ -140,3 +172,53 @@ def test_results_of_every_family_are_put_into_kinds(name: str) -> None:
     found = diagnose(unit, seen)
     members = sorted(at for kind in found.kinds for at in kind.members)
     assert (members, found.wrong, found.right) == ([0, 1, 2, 3], 4, 0)
+
+
+def returning(unit: Unit, code: Callable[[Case], int]) -> Diagnosis:
+    """What is said of a design that returns any function of its operands."""
+    return diagnose(unit, [Observation(case, code(case)) for case in cases_of(unit)])
+
+
+def test_a_constant_is_called_one_and_nothing_else() -> None:
+    found = returning(WINDOW, lambda case: 0x1234)
+    assert names(found) == [["result always 0x1234"]]
+    assert found.kinds[0].causes[0].agrees == found.right
+
+
+def test_the_addend_alone_is_called_so_and_not_by_pairs_of_mistakes() -> None:
+    (kind,) = returning(CHAIN, lambda case: case.c).kinds
+    assert kind.causes[0].name == "result equal to the addend"
+    assert all(len(cause.mistakes) == 1 for cause in kind.causes)
+
+
+def test_another_nan_is_named_with_the_key_that_says_so() -> None:
+    own = Definition(CHAIN)
+    found = returning(CHAIN, lambda case: 0x7FFF if dot(own, case).code == 0x7E00 else dot(own, case).code)
+    assert names(found)[0][0] == "NaN is 0x7fff"
+    (made,) = [cause for cause in found.kinds[0].causes if cause.name == "NaN is 0x7fff"]
+    assert made.description == "where that is meant, write result.nan: 0x7fff"
+
+
+def test_what_does_not_depend_on_an_operand_is_said_not_to() -> None:
+    unit = odd_unit("pair", "e4m3", "none", {"method": "exact"}, "f16", 2, chain="none")
+    own = Definition(unit)
+    first = random_cases(unit, 60, 9)
+    cases = [*first, *varied(unit, first)]
+    seen = [Observation(case, dot(own, replace(case, a=case.b)).code) for case in cases]
+    said = [fact for kind in diagnose(unit, seen).kinds for fact in kind.facts]
+    assert any(fact.startswith("the result does not depend on a:") for fact in said)
+    assert not any(
+        fact.startswith(("the result does not depend on b", "the result does not depend on lane")) for fact in said
+    )
+
+
+def test_wrong_results_without_a_name_are_kinds_by_what_is_expected_and_what_came() -> None:
+    fmt = WINDOW.output
+    rows = [(0x3C00, 0x7C00), (0x7C00, 0x3C00), (0x4000, 0x3C01), (0x4200, 0x3C05), (0x4200, 0x4201), (0x7C00, 0x3C01)]
+    wrong = [WrongResult(Case("case", ONES, ONES), *codes) for codes in rows]
+    kinds = by_class(fmt, range(len(rows)), wrong.__getitem__)
+    assert [(sorted(classes), members) for classes, members in kinds] == [
+        ([("a number", "a number")], [2, 3, 4]),
+        ([("infinity", "a number")], [1, 5]),
+        ([("a number", "infinity")], [0]),
+    ]

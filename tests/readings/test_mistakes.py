@@ -30,6 +30,7 @@ PAIRS = {"method": "pairwise", "product": "rounded", **ROUNDED}
 TREE = odd_unit("tree4", "e4m3", "none", PAIRS, "f16", 4, chain="none")
 TREE_OF_PAIRS = {**PAIRS, "subgroup": {"lanes": 2, "method": "exact"}}
 EXACT = odd_unit("exact4", "e4m3", "none", {"method": "exact"}, "bf16", 4)
+INTEGERS = load_unit("int8-i32")
 ONE, TWO, HALF = (int(E4M3.encode(x)) for x in (1.0, 2.0, 0.5))
 
 
@@ -160,12 +161,15 @@ def test_a_mistake_of_lanes_goes_with_a_unit_of_other_groups() -> None:
 def in_the_page(name: str) -> str:
     """A name as docs/mistakes.md has it."""
     name = re.sub(r", of products (alone|too)$", "", name)
+    name = re.sub(r"^(both factors|a|b|the addend|operands) (?=taken|modulo)", "X ", name)
     name = re.sub(r"of (both factors|a|b|the addend|operands|the result)\b(?! negative| and)", "of X", name)
     rule = "|".join(sorted((words for words, _ in RULE_WORDS.values()), key=len, reverse=True))
     return re.sub(r"(?<![+-])\b\d+(?!\^)", "N", re.sub(rf"rounded ({rule})$", "rounded R", name))
 
 
-@pytest.mark.parametrize("unit", [WINDOW, CHAIN, TREE, EXACT, load_unit("mxfp8-e4m3-f32")], ids=lambda unit: unit.name)
+@pytest.mark.parametrize(
+    "unit", [WINDOW, CHAIN, TREE, EXACT, INTEGERS, load_unit("mxfp8-e4m3-f32")], ids=lambda unit: unit.name
+)
 def test_every_name_is_in_the_documents(unit: Unit) -> None:
     page = " ".join((ROOT / "docs/mistakes.md").read_text().split())
     for mistake in catalogue(unit):
@@ -228,3 +232,65 @@ def test_a_sum_that_is_not_cleared_goes_on_from_the_result_before() -> None:
     not_cleared = flaw(WINDOW, "sum not cleared")
     assert float(f16.decode(code_of(WINDOW, not_cleared, case, int(f16.encode(10.0))))) == 14.0
     assert float(f16.decode(code_of(WINDOW, not_cleared, case))) == 104.0
+
+
+def integers(name: str, a: list[int], b: list[int], c: int = 0) -> int:
+    """The integer that a design of int8 products with a mistake returns."""
+    lanes = INTEGERS.instruction.lanes
+    sides = (tuple(code & 0xFF for code in (*side, *[0] * (lanes - len(side)))) for side in (a, b))
+    code = code_of(INTEGERS, flaw(INTEGERS, name), Case("case", *sides, c & 0xFFFFFFFF))
+    return code - ((code & 1 << 31) << 1)
+
+
+@pytest.mark.parametrize(
+    ("name", "a", "b", "c", "result"),
+    [
+        ("a taken for unsigned", [-1], [-1], 0, -255),
+        ("both factors taken for unsigned", [-1], [-1], 0, 255 * 255),
+        ("products modulo 2^15", [-128], [-128], 0, -(2**14)),
+        ("products modulo 2^16, without a sign", [-1], [1], 1, 2**16),
+        ("sum of products modulo 2^16", [127, 127, 127], [127, 127, 127], 1, 3 * 127 * 127 - 2**16 + 1),
+        ("the addend modulo 2^16, without a sign", [1], [1], -1, 2**16),
+        ("sum modulo 2^24, without a sign", [-1], [1], 0, 2**24 - 1),
+        ("result modulo 2^16", [0], [0], 2**15, -(2**15)),
+        ("sign of the addend ignored", [0], [0], -(2**31), 0),
+        ("products dropped", [3], [5], 7, 7),
+        ("bytes of the result in the other order", [0], [0], 1, 1 << 24),
+    ],
+)
+def test_widths_and_signs_of_integers(name: str, a: list[int], b: list[int], c: int, result: int) -> None:
+    assert integers(name, a, b, c) == result
+
+
+@pytest.mark.parametrize(
+    ("name", "a", "b", "result"),
+    [
+        # 1 - 2^-6 * 2^-6: -2^14, shifted right by 12 places in 20 bits, is 252 units of 2^-14, rounded to binary16.
+        (
+            "terms of 20 bits shifted right without their sign",
+            [1.0, -(2.0**-6)],
+            [1.0, 2.0**-6],
+            1 + 2.0**-6 - 2.0**-12,
+        ),
+        ("terms modulo 2^15", [1.0], [1.0], -1.0),
+        ("terms modulo 2^15, without a sign", [-1.0], [1.0], 1.0),
+        ("magnitude of sums of 16 bits not taken", [-1.0], [1.0], -3.0),
+        ("significands of products modulo 2^4", [1.125], [1.125], 1 / 64),
+        ("exponents of products, biased once, modulo 2^4", [2.0], [256.0], 2.0**-7),
+        ("max_exp of exponents without their signs, larger terms lost", [0.5, 1.0], [1.0, 1.0], 0.5),
+        ("low 4 places of the whole sum lost, floored", [-1.0, -(2.0**-6)], [1.0, 2.0**-8], -1 - 2.0**-10),
+        ("neighbouring lanes of a exchanged", [1.0, 2.0], [1.0, 0.0], 2.0),
+        ("signs of products ignored", [-1.0], [1.0], 1.0),
+    ],
+)
+def test_widths_and_signs_of_a_window(name: str, a: list[float], b: list[float], result: float) -> None:
+    assert answer(WINDOW, name, [*a, *[0.0] * (4 - len(a))], [*b, *[0.0] * (4 - len(b))]) == result
+
+
+@pytest.mark.parametrize(("distance", "result"), [(24, 0x3E02), (25, 0x3E01)])
+def test_an_addend_far_below_is_dropped_with_its_sticky_bit(distance: int, result: int) -> None:
+    # 1.5 * (1 + 2^-10) is a tie in binary16 between 0x3e01 and 0x3e02, and an addend 24 places below decides it.
+    fma = odd_unit("fma", "f16", "f16", {"method": "sequential", "product": "fused", **ROUNDED}, "f16", 1)
+    name = f"the addend dropped from {distance} places below"
+    tie = Case("case", (0x3C01,), (0x3E00,), 0x8001)  # 1.5 * (1 + 2^-10) - 2^-24
+    assert code_of(fma, flaw(fma, name), tie) == result

@@ -5,9 +5,14 @@ from __future__ import annotations
 from hwsim.readings.mistakes.mistake import Mistake
 from hwsim.readings.mistakes.of_operands import OF_OPERANDS
 from hwsim.readings.mistakes.of_sums import OF_SUMS
+from hwsim.readings.mistakes.of_widths import OF_WIDTHS
 from hwsim.spec import Unit
 
 
 def catalogue(unit: Unit) -> tuple[Mistake, ...]:
     """The mistakes that a design of a unit can have, the likelier of those that look alike first."""
-    return tuple(mistake for part in (*OF_OPERANDS, *OF_SUMS) for mistake in part(unit))
+    made = (mistake for part in (*OF_OPERANDS, *OF_SUMS, *OF_WIDTHS) for mistake in part(unit))
+    names: dict[str, Mistake] = {}
+    for mistake in made:
+        names.setdefault(mistake.name, mistake)
+    return tuple(names.values())

@@ -99,9 +99,20 @@ class Flaw:
         """By how many places a term is shifted below the largest exponent."""
         return distance
 
+    def align(self, term: Term, max_exp: int, fraction_bits: int) -> int | None:
+        """A term in units of a window's last place, 2^(max_exp - fraction_bits); None where it is made as specified."""
+        return None
+
     def aligned(self, aligned: tuple[int, ...], lanes: int) -> tuple[int, ...]:
         """The terms of a window, in units of its last place: of `lanes` lanes, and of the addend where there is one."""
         return aligned
+
+    def dropped(self, distance: int, addend: bool) -> bool:
+        """Whether the smaller term of an addition of two is lost, with all that rounding would know of it.
+
+        distance: of the leading ones. addend: whether it is what the addition goes on from, and not the product.
+        """
+        return False
 
     def cut(self, precision: int, opposite: bool) -> TermCut | None:
         """How the smaller term of an addition of two is cut before it; None where it is not.
@@ -197,6 +208,15 @@ class Both(Flaw):
     def distance(self, distance: int) -> int:
         """As in `Flaw`."""
         return self.second.distance(self.first.distance(distance))
+
+    def align(self, term: Term, max_exp: int, fraction_bits: int) -> int | None:
+        """As in `Flaw`."""
+        first = self.first.align(term, max_exp, fraction_bits)
+        return self.second.align(term, max_exp, fraction_bits) if first is None else first
+
+    def dropped(self, distance: int, addend: bool) -> bool:
+        """As in `Flaw`."""
+        return self.first.dropped(distance, addend) or self.second.dropped(distance, addend)
 
     def aligned(self, aligned: tuple[int, ...], lanes: int) -> tuple[int, ...]:
         """As in `Flaw`."""

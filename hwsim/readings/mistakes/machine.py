@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
 from typing import assert_never
 
@@ -82,6 +82,10 @@ class FlawedDefinition(Definition):
         """As in `Definition`."""
         return self.flaw.products(super().products(lanes, scale_exp))
 
+    def _recorded(self, decoded: Callable[[int], Fields], codes: Sequence[int]) -> tuple[Fields, ...]:
+        """None: nobody reads the record."""
+        return ()
+
     def code_of(self, case: Case, before: int | None = None) -> int:
         """The result's code for a case. before: the design's result before, None where nobody knows it."""
         unit = self.unit
@@ -137,7 +141,7 @@ class _FlawedWindow(SumMethod):
             return Summed(_with_sign(flaw, 0, 0, every, sum_zero_sign(every, rule.zero, self.rounding)))
         max_exp = flaw.max_exp(max_exp, tuple(terms), addend)
         shifted = [term._replace(exp=max_exp - flaw.distance(max_exp - term.exp)) for term in every]
-        aligned = tuple(align(term, max_exp, rule.fraction_bits, rule.term_lost) for term in shifted)
+        aligned = tuple(self._aligned(term, max_exp) for term in shifted)
         sticky = rule.sticky and any_lost(shifted, AlignedTerms(max_exp, rule.fraction_bits, aligned, 0))
         aligned = flaw.aligned(aligned, len(terms))
         unit_exp = max_exp - rule.fraction_bits
@@ -145,6 +149,12 @@ class _FlawedWindow(SumMethod):
         total = cut_sum(AlignedTerms(max_exp, rule.fraction_bits, aligned, whole), rule.cut).total
         outcome = _with_sign(flaw, total, unit_exp, every, sum_zero_sign(every, rule.zero, self.rounding))
         return Summed(outcome, total, unit_exp, max_exp, aligned, rule.fraction_bits, sticky=sticky)
+
+    def _aligned(self, term: Term, max_exp: int) -> int:
+        """A term in units of the window's last place."""
+        rule = self.rule
+        made = self.flaw.align(term, max_exp, rule.fraction_bits)
+        return align(term, max_exp, rule.fraction_bits, rule.term_lost) if made is None else made
 
 
 class _FlawedExact(Exact):
@@ -187,6 +197,8 @@ def _aligned_pair(terms: tuple[Term, ...], flaw: Flaw, fmt: FloatFormat, fused: 
     leading = [term.sig.bit_length() - 1 + term.exp - term.fraction_bits if fused else term.exp for term in terms]
     small = int(leading[0] >= leading[1])
     term, top, distance = terms[small], leading[1 - small], leading[1 - small] - leading[small]
+    if flaw.dropped(distance, addend=small == 0):
+        return (terms[1 - small],)
     shifted = term._replace(exp=term.exp + distance - flaw.distance(distance))
     cut = flaw.cut(fmt.fraction_bits + 1, terms[0].sign != terms[1].sign)
     if cut is not None:

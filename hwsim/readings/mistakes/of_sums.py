@@ -52,7 +52,7 @@ def _maxima(unit: Unit) -> Iterator[Mistake]:
         text = f"the product of lane {lane} takes part in max_exp, and is left out of the sum"
         yield Mistake(f"lane {lane} left out of the sum", text, summing.TermLeftOut(lane))
     yield Mistake("max_exp of zeros", "products of zero take part in max_exp", summing.ZerosCount())
-    mistakes: tuple[summing.MaximumMistake, ...] = ("of the first lane alone",)
+    mistakes: tuple[summing.MaximumMistake, ...] = ("of the first lane alone", "of exponents without their signs")
     if unit.operands.addend is not None:
         mistakes = ("without the addend", "of the addend and the first lane", *mistakes)
     for mistake in mistakes:
@@ -95,7 +95,7 @@ def _carries(unit: Unit) -> Iterator[Mistake]:
         yield Mistake(f"opposite infinities give infinity{word}", text, summing.OppositeInfinities(which))
     if last is not None:
         widest = _widest_sum(unit)
-        for bits in range(widest - 8, widest + 1):
+        for bits in range(max(2, widest - 12), widest + 1):
             text = f"the sum keeps {bits} bits above 2^{last}, two's complement, and loses those above"
             yield Mistake(f"sum modulo 2^{bits}", text, summing.SumWraps(bits, last))
     if isinstance(unit.sum, AlignedSum):

@@ -10,7 +10,12 @@ from hwsim.model.terms import Term
 from hwsim.readings.mistakes.flaw import Flaw, TermCut
 from hwsim.spec.keys import Lost
 
-MaximumMistake = Literal["without the addend", "of the addend and the first lane", "of the first lane alone"]
+MaximumMistake = Literal[
+    "without the addend",
+    "of the addend and the first lane",
+    "of the first lane alone",
+    "of exponents without their signs",
+]
 ZeroSignMistake = Literal["+", "-", "first term", "last term", "and", "or"]
 
 
@@ -62,6 +67,21 @@ class DistanceOff(Flaw):
 
 
 @dataclass(frozen=True)
+class FarDropped(Flaw):
+    """The smaller term of an addition is lost where it is far below the larger one: no sticky bit stands for it.
+
+    least: the distance of the leading ones from which on. of_addend: of which; None: of both.
+    """
+
+    least: int
+    of_addend: bool | None = None
+
+    def dropped(self, distance: int, addend: bool) -> bool:
+        """As in `Flaw`."""
+        return distance >= self.least and self.of_addend in (None, addend)
+
+
+@dataclass(frozen=True)
 class MaximumWrong(Flaw):
     """max_exp is that of other terms. vanishing: whether terms above it are lost, as a distance below zero wraps."""
 
@@ -81,6 +101,9 @@ class MaximumWrong(Flaw):
                 among = (products[0], addend)
             case "of the first lane alone":
                 among = products[:1]
+            case "of exponents without their signs":
+                exps = [term.exp for term in (*products, addend) if term is not None and term.cls is Class.NORMAL]
+                return max(exps, key=lambda exp: (exp < 0, exp), default=max_exp)
             case _:
                 assert_never(self.mistake)
         exps = [term.exp for term in among if term is not None and term.cls is Class.NORMAL]

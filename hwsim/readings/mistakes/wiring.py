@@ -13,7 +13,7 @@ from hwsim.readings.mistakes.flaw import Flaw, Side
 from hwsim.spec import Unit
 
 Port = Literal["a", "b", "c", "result"]
-ScaleMistake = Literal["ignored", "subtracted", "doubled", "next block", "first block"]
+ScaleMistake = Literal["ignored", "subtracted", "doubled", "next block", "first block", "reversed"]
 
 
 def reversed_bits(fmt: Format, code: int) -> int:
@@ -163,21 +163,62 @@ class SignIgnored(Flaw):
 
     def case(self, unit: Unit, case: Case, before: int | None) -> Case:
         """As in `Flaw`."""
-        fmt = port_format(unit, self.port)
-        if not isinstance(fmt, FloatFormat) or not fmt.signed:
-            return case
-        mask = (fmt.sign_bit - 1) << fmt.padding
         match self.port:
             case "a":
-                return replace(case, a=tuple(code & mask for code in case.a))
+                return replace(case, a=tuple(self._without(unit.operands.a, code) for code in case.a))
             case "b":
-                return replace(case, b=tuple(code & mask for code in case.b))
+                return replace(case, b=tuple(self._without(unit.operands.b, code) for code in case.b))
             case "c":
-                return replace(case, c=case.c & mask)
+                fmt = unit.operands.addend
+                return case if fmt is None else replace(case, c=self._without(fmt, case.c))
             case "result":
                 return case
             case _:
                 assert_never(self.port)
+
+    def code(self, unit: Unit, code: int) -> int:
+        """As in `Flaw`."""
+        return self._without(unit.output, code) if self.port == "result" else code
+
+    def _without(self, fmt: Format, code: int) -> int:
+        """A code without its sign bit."""
+        if not isinstance(fmt, FloatFormat | FixedFormat) or not fmt.signed:
+            return code
+        return code & ~(fmt.sign_bit << fmt.padding)
+
+
+@dataclass(frozen=True)
+class PartsReversed(Flaw):
+    """A port's code is put together from its parts in the other order. bits: of a part."""
+
+    port: Port
+    bits: int
+
+    def case(self, unit: Unit, case: Case, before: int | None) -> Case:
+        """As in `Flaw`."""
+        match self.port:
+            case "a":
+                return replace(case, a=tuple(self._turned(unit.operands.a, code) for code in case.a))
+            case "b":
+                return replace(case, b=tuple(self._turned(unit.operands.b, code) for code in case.b))
+            case "c":
+                fmt = unit.operands.addend
+                return case if fmt is None else replace(case, c=self._turned(fmt, case.c))
+            case "result":
+                return case
+            case _:
+                assert_never(self.port)
+
+    def code(self, unit: Unit, code: int) -> int:
+        """As in `Flaw`."""
+        return self._turned(unit.output, code) if self.port == "result" else code
+
+    def _turned(self, fmt: Format, code: int) -> int:
+        """A code's parts in the other order."""
+        mask, made = (1 << self.bits) - 1, 0
+        for place in range(0, fmt.container_bits, self.bits):
+            made = made << self.bits | code >> place & mask
+        return made
 
 
 @dataclass(frozen=True)
@@ -216,6 +257,8 @@ class ScaleWrong(Flaw):
                 return (*codes[1:], *codes[:1])
             case "first block":
                 return codes[:1] * len(codes)
+            case "reversed":
+                return codes[::-1]
             case _:
                 assert_never(self.mistake)
 
