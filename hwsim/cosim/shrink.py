@@ -11,7 +11,7 @@ from hwsim.cases.case import Case
 from hwsim.cosim.bench import fitting
 from hwsim.cosim.simpler import CaseTaker, Edits, Simplifier
 from hwsim.cosim.suites import expected_codes
-from hwsim.readings.shape import class_of
+from hwsim.readings.shape import NUMBER, ZERO, class_of
 from hwsim.spec import unpromised
 from hwsim.tb.job import MISSING
 
@@ -109,9 +109,9 @@ class Shrinker:
             yield from self.simplifier.shorter(case)
 
     def _how(self, one: Shrunk) -> tuple[str, str]:
-        """What is expected and what came, as far as a smaller case must fail in the same way."""
-        fmt = self.design.unit.output
-        return class_of(fmt, one.expected), class_of(fmt, one.got)
+        """What is expected and what came, as far as a smaller case must fail in the same way: zero is a number."""
+        expected, got = (class_of(self.design.unit.output, code) for code in (one.expected, one.got))
+        return NUMBER if expected == ZERO else expected, NUMBER if got == ZERO else got
 
     def _candidates(self, case: Case, earlier: Sequence[Edits]) -> dict[Case, Edits]:
         """Simpler cases, each with the step that makes it; steps that worked before together, and every single one."""

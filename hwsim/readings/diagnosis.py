@@ -206,15 +206,13 @@ class _Examination:
         named, rest = self._named() if self.wrong else ([], [])
         right = [self.seen[at] for at in self.right]
         unused = self._independent() if rest else []
-        kinds = [
-            WrongKind(
-                (),
-                (*unused, *facts(self.unit, [self._as_wrong(at) for at in members], right)),
-                tuple(members),
-                classes=classes,
-            )
-            for classes, members in by_class(self.unit.output, rest, self._as_wrong)
-        ]
+        kinds = []
+        parts = by_class(self.unit.output, rest, self._as_wrong)
+        for classes, members in parts:
+            words = sorted(f"{got} where {expected} is expected" for expected, got in classes)
+            said = facts(self.unit, [self._as_wrong(at) for at in members], right)
+            said = ("; ".join(words), *said) if len(parts) > 1 else said
+            kinds.append(WrongKind((), (*unused, *dict.fromkeys(said)), tuple(members), classes=classes))
         return Diagnosis((*named, *kinds), len(self.wrong), len(self.right))
 
     def _named(self) -> tuple[list[WrongKind], list[int]]:

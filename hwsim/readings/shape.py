@@ -105,7 +105,7 @@ def _float_differences(fmt: FloatFormat, wrong: Sequence[WrongResult]) -> Iterat
         if len(kinds) == 1:
             (expected, got) = kinds.pop()
             if expected != got:
-                yield f"the result is {got} where {expected} is expected"
+                yield f"{got} where {expected} is expected"
         return
     steps = set(apart)
     if len(steps) == 1:

@@ -16,7 +16,7 @@ from hwsim.cases.case import Case
 from hwsim.cases.random_cases import random_cases
 from hwsim.cosim.dutdesign import DutDesign
 from hwsim.cosim.heldoperands import NONE_HELD, HeldOperands
-from hwsim.cosim.shrink import MOST_BEATS, Shrinker
+from hwsim.cosim.shrink import MOST_BEATS, Shrinker, Shrunk
 from hwsim.cosim.simpler import Simplifier, code_cost
 from hwsim.cosim.suites import expected_codes
 from hwsim.formats import get_format
@@ -165,14 +165,27 @@ def test_only_cases_of_the_wanted_kind_count(tmp_path: Path) -> None:
         wrong = [1 << 13 if case.c else 1 << 14 if max(case.a) > 0x70 else 0 for case in cases]
         return np.array([code ^ bits for code, bits in zip(right, wrong, strict=True)])
 
-    def like(cases: Sequence[Case], codes: Sequence[int]) -> list[bool]:
-        right = expected_codes(dut.unit, cases)
-        return [code ^ want == 1 << 14 for code, want in zip(codes, right, strict=True)]
+    def like(failing: Sequence[Shrunk]) -> list[bool]:
+        return [one.got ^ one.expected == 1 << 14 for one in failing]
 
     starts = [Case("both", (0x72, 0x31, 0, 0), (0x38, 0x38, 0, 0), 0), Case("addend", (0,) * 4, (0,) * 4, 0x3F800000)]
     first, second = Shrinker(dut, ask).shrink(starts), Shrinker(dut, ask, like).shrink(starts)
     assert first is not None and first.case.c
     assert second is not None and not second.case.c and max(second.case.a) > 0x70
+
+
+@pytest.mark.parametrize("unit", [FP4, INTEGERS], ids=lambda unit: unit.name)
+def test_two_signs_that_go_together_are_dropped(unit: Unit) -> None:
+    # Wrong for every product that is not negative: of two negative factors, neither sign may be dropped alone.
+    def ask(cases: Sequence[Case]) -> np.ndarray:
+        right = expected_codes(unit, cases)
+        positive = [0 < code < 1 << unit.output.bits - 1 for code in right]
+        return np.array([code ^ (1 << 3 if wrong else 0) for code, wrong in zip(right, positive, strict=True)])
+
+    minus = 0b1011 if unit is FP4 else 0b1101  # -1.5 and -3
+    found = Shrinker(Small(unit), ask).shrink([Case("start", (minus, 0), (minus, 0))])
+    assert found is not None
+    assert not any(code & 0b1000 for code in (*found.case.a, *found.case.b))
 
 
 def test_what_does_not_fail_again_is_not_shrunk(tmp_path: Path) -> None:

@@ -113,7 +113,7 @@ def test_what_nothing_explains_is_described() -> None:
         ((0x3C00, 0xBC00), (0x3BFF, 0xBBFF), "the magnitude is always one ulp below"),
         ((0x3C00, 0x4000), (0x3C01, 0x3FFF), "the magnitude is always one ulp above or below"),
         ((0x3C00, 0x4001), (0x4000, 0x3C01), "only the exponent differs"),
-        ((0x7C00, 0xFC00), (0x0000, 0x8000), "the result is zero where infinity is expected"),
+        ((0x7C00, 0xFC00), (0x0000, 0x8000), "zero where infinity is expected"),
         ((0x3C00, 0x4100), (0x0000, 0x0000), "the result is always 0x0"),
         ((0x0001, 0x0002), (0x0011, 0x0012), "only where a subnormal is expected"),
         ((0x3C00, 0x4000), (0x3C10, 0x4010), "only bit 4 of the result differs"),
