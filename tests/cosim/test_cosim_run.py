@@ -24,15 +24,23 @@ from cosim.small_runs import (
     options,
     shrink,
     small_run,
+    small_suites,
 )
 from cosim.wave_checks import check
+from odd_modes import ODD_MODES
 from odd_units import unit
 from unit_keys import odd_unit, window
 
+from hwsim.cases.case import block_lengths
+from hwsim.cases.random_cases import random_cases
 from hwsim.cosim import bench, play, run, simulate, unitdesign
 from hwsim.cosim.build import BuildFailed
+from hwsim.cosim.modaldesign import modal_design
 from hwsim.cosim.report import MOST_TOLD
+from hwsim.cosim.suites import expected_codes
+from hwsim.cosim.trace import alone
 from hwsim.report import NAMES, CodeReading, Mismatch, Row, RunReport, read_json
+from hwsim.report.cases import explain_command, explained_case
 from hwsim.report.text import MOST_LINES
 from hwsim.rtl import verilog
 from hwsim.spec import pipeline
@@ -149,6 +157,44 @@ def test_a_fault_is_reported_by_every_driver(tmp_path: Path) -> None:
 
 
 @simulated
+@pytest.mark.parametrize("name", ["blocks-longer", "blocks-in-a-beat", "scaled-promotion", "ordered-spans", "integers"])
+def test_a_sum_that_ends_inside_a_block_is_explained(name: str) -> None:
+    # The suite of resets plays the first beat of a case alone, which may be a part of what shares a scale.
+    made = unit(name)
+    for case in random_cases(made, 3, 1):
+        first = alone(made, case)
+        explained = explained_case(made, first)
+        (want,) = expected_codes(made, [first])
+        assert explained.code == want
+        whole = made.scale is None or not any(len(first.a) % length for length in block_lengths(made))
+        assert bool(explain_command(made, name, first)) == whole
+
+
+# One of each kind of preset: scaled, MX, NVFP4, promoted, even-odd, pairwise, exact, sequential, integers.
+KINDS = [
+    "blocks-longer", "small-scaled", "subgroups", "scaled-promotion", "even-odd-bare", "tree-4", "exact-scaled",
+    "chain-f32", "integers",
+]  # fmt: skip
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("name", [*KINDS, "modes-window"])
+def test_a_faulty_unit_of_every_kind_ends_in_its_report(
+    icarus: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    small_suites(monkeypatch)
+    modal = ODD_MODES.get(name)
+    with mutant("zeroed output").applied():
+        if modal is not None:
+            designs = (modal_design(modal, pipeline(modal)),)
+            result = run.run(options(tmp_path / "run", designs=designs, simulators=("icarus",), coverage=False))
+        else:
+            made = unit(name)
+            result = small_run(tmp_path / "run", (made, pipeline(made)), simulators=("icarus",), coverage=False)
+    assert not result.passed
+    assert any(one.what == "result" for one in result.mismatches)
+
+
 def test_a_faulty_handshake_is_reported(tmp_path: Path) -> None:
     with mutant("beat does not wait for its context").applied():
         report = small_run(tmp_path / "out", simulators=("icarus",))
