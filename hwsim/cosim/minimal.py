@@ -6,6 +6,7 @@ import shlex
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +17,7 @@ from hwsim.cosim.bench import DEPTH
 from hwsim.cosim.casefile import write_case
 from hwsim.cosim.design import Played, Suite
 from hwsim.cosim.dutdesign import DutDesign
-from hwsim.cosim.observed import FEW, alike, looked_closer, observed
+from hwsim.cosim.observed import FEW, alike, alone, looked_closer, observed
 from hwsim.cosim.play import play_simulated
 from hwsim.cosim.shrink import Shrinker, Shrunk
 from hwsim.cosim.simulate import SimulatorStuck, command
@@ -115,26 +116,21 @@ class Minimizer:
         if not cases:
             return seen
         self.say("asking whether results depend on each operand and lane")
-        codes = self.answers(cases).tolist()
-        return [*seen, *(Observation(case, code) for case, code in zip(cases, codes, strict=True) if code >= 0)]
+        return [*seen, *alone(self.design, cases, self.answers(cases).tolist())]
 
     def _tried(self) -> list[Observation]:
         """What the design returned of cases that shrinking tried: wrong and right ones, as many as say something."""
         cases = list(self.asked)
         expected, good = expected_codes(self.design.unit, cases), unpromised(self.design.unit)
-        rows = [(case, self.asked[case], want) for case, want in zip(cases, expected, strict=True)]
-        parts = [
-            [Observation(case, code) for case, code, want in rows if code >= 0 and good.same(want, code) is right]
-            for right in (False, True)
-        ]
+        seen = alone(self.design, cases, list(self.asked.values()))
+        right = {case for case, want in zip(cases, expected, strict=True) if good.same(want, self.asked[case])}
+        parts = [[one for one in seen if (one.case in right) is which] for which in (False, True)]
         return [one for part in parts for one in part[:: max(1, -(-len(part) // MOST_TRIED))]]
 
     def _unnamed(self, failing: Sequence[Case]) -> Minimized:
         """The simplest failing case where no result is a wrong code: where results are unknown, or do not come."""
         self.say("minimal case")
-        shrinker = Shrinker(
-            self.design, self.answers, round_done=lambda rounds: self.say(f"minimal case: round {rounds}")
-        )
+        shrinker = Shrinker(self.design, self.answers, round_done=partial(self._round_done, "minimal case"))
         shrunk = shrinker.shrink(failing)
         if shrunk is None:
             return Minimized(notes=(NO_MINIMAL.format(count=counted(len(failing), "failing case")),))
@@ -145,6 +141,9 @@ class Minimizer:
             self._told((FaultKind(wrong=count, of=count, facts=(fact,) if fact else (), minimal=mismatch),))
         )
 
+    def _round_done(self, which: str, rounds: int) -> None:
+        self.say(f"{which}: round {rounds}")
+
     def _simplest(self, diagnosis: Diagnosis, seen: Sequence[Observation]) -> list[Shrunk | None]:
         """The simplest failing case of each kind; None of one of which none fails alone."""
         found, unit = list[Shrunk | None](), self.design.unit
@@ -152,9 +151,8 @@ class Minimizer:
             which = f"minimal case of kind {index + 1} of {len(diagnosis.kinds)}"
             self.say(which)
             shrinker = Shrinker(
-                self.design, self.answers, alike(unit, diagnosis.kinds, index),
-                lambda rounds, which=which: self.say(f"{which}: round {rounds}"),
-            )  # fmt: skip
+                self.design, self.answers, alike(unit, diagnosis.kinds, index), partial(self._round_done, which)
+            )
             found.append(shrinker.shrink([seen[at].case for at in kind.members]))
         return found
 

@@ -72,7 +72,13 @@ def looked_closer(design: DutDesign, seen: Sequence[Observation], ask: Ask) -> l
     alone = zip(chosen, expected_codes(design.unit, chosen), ask(chosen).tolist(), strict=True)
     if all(code == want for _, want, code in alone):
         return []
-    return [Observation(case, code) for case, code in zip(near, ask(near).tolist(), strict=True) if code >= 0]
+    return alone(design, near, ask(near).tolist())
+
+
+def alone(design: DutDesign, cases: Sequence[Case], codes: Sequence[int]) -> list[Observation]:
+    """What a design returned of cases that were played alone, each after a reset, which leaves no result but 0."""
+    before = None if design.dut.file.reset is None else 0
+    return [Observation(case, code, before, False) for case, code in zip(cases, codes, strict=True) if code >= 0]
 
 
 def _near(simplifier: Simplifier, case: Case) -> Iterator[Case]:

@@ -61,14 +61,14 @@ def parts(unit: Unit) -> Iterator[Part]:
 def varied(unit: Unit, cases: Sequence[Case]) -> list[Case]:
     """Cases in which one part of some of these cases is another's, and which must then have other results."""
     few = list(cases[:: max(1, len(cases) // (3 * PAIRS))])
-    made, at = list[tuple[str, Case, Case]](), 0
+    made = list[tuple[str, Case, Case]]()
     for part in parts(unit):
         for at, case in enumerate(few):
             source = next((one for one in (*few[at + 1 :], *few[:at]) if len(one.a) == len(case.a)), None)
             if source is not None and (other := part.moved(case, source)) != case:
                 made.append((part.name, case, other))
     own = Candidate("as specified", unit)
-    before, after = (results(own, [row[at] for row in made]) for at in (1, 2))
+    before, after = results(own, [case for _, case, _ in made]), results(own, [other for _, _, other in made])
     kept, counts = list[Case](), dict[str, int]()
     for (name, case, other), one, two in zip(made, before, after, strict=True):
         if one != two and counts.get(name, 0) < (LANE_PAIRS if name.startswith("lane") else PAIRS):

@@ -258,7 +258,7 @@ class _Examination:
             # Two at once must explain what neither does alone.
             pair = [one for one in pair if self._beats_its_parts(one)]
             if pair and self._hits(pair[0], self.wrong) > explained:
-                names = {part.semantic.name: (part,) for part in pair[0].singles}
+                names: dict[str, tuple[_Tried, ...]] = {part.semantic.name: (part,) for part in pair[0].singles}
                 names[pair[0].semantic.name] = tuple(pair)
                 rest = [at for at in self.wrong if not self._fits(pair[0], at)]
                 other = self._grown(pair[0], rest, names) or _Story(pair[0], names)

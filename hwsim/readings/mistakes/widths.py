@@ -112,6 +112,20 @@ class AlignedWraps(Flaw):
 
 
 @dataclass(frozen=True)
+class TermWraps(Flaw):
+    """A term of a window keeps its low bits, two's complement, before it is shifted right, which rounds it down."""
+
+    bits: int
+
+    def align(self, term: Term, max_exp: int, fraction_bits: int) -> int | None:
+        """As in `Flaw`."""
+        up = fraction_bits - term.fraction_bits
+        value = wrapped((-term.sig if term.sign else term.sig) << max(0, up), self.bits, signed=True)
+        distance = max_exp - term.exp + max(0, -up)
+        return value >> distance if distance >= 0 else value << -distance
+
+
+@dataclass(frozen=True)
 class PlacedWraps(Flaw):
     """A product that stands in an exact sum keeps its low bits. last: the exponent of the sum's last place."""
 
