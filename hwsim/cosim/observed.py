@@ -69,8 +69,7 @@ def looked_closer(design: DutDesign, seen: Sequence[Observation], ask: Ask) -> l
     simplifier = Simplifier(design)
     chosen = wrong[:: -(-len(wrong) // LOOKED_AT)]
     near = list(dict.fromkeys(case for one in chosen for case in _near(simplifier, one)))
-    alone = zip(chosen, expected_codes(design.unit, chosen), ask(chosen).tolist(), strict=True)
-    if all(code == want for _, want, code in alone):
+    if ask(chosen).tolist() == list(expected_codes(design.unit, chosen)):
         return []
     return alone(design, near, ask(near).tolist())
 
