@@ -18,7 +18,7 @@ from hwsim.readings.known import Semantic
 from hwsim.readings.shape import Classes, class_of
 from hwsim.spec import Unit, unpromised
 
-MOST_WRONG = MOST_RIGHT = 600  # results that names are judged by
+MOST_WRONG, MOST_RIGHT = 600, 6000  # results that names are judged by
 FEW, LOOKED_AT, NEAR = 40, 8, 80  # wrong results that are few; how many of them get cases near them, and how many
 
 

@@ -160,8 +160,9 @@ class Planner:
         """What cocotb plays."""
         design, size, unit = self.design, SIZES[simulator], self.design.drawn_for
         count = size.random if count is None else count
-        # Icarus takes its time: there the cases that are solved for bins that the directed ones miss are left out.
-        solved = simulator == "verilator"
+        # Icarus takes its time: there the cases that are solved for bins that the directed ones miss are left out, but
+        # for designs with constant operands, of which few directed ones are left.
+        solved = simulator == "verilator" or bool(design.held)
         known = partial(covering_or_directed, unit, self.seed) if solved else lambda: self._known
         yield from self._taken(SuiteKind.DIRECTED, known)
         drawn = cache(lambda: random_cases(unit, 2 * count, self.seed))

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
-from itertools import islice
+from itertools import pairwise
 from typing import NamedTuple
 
 from hwsim.cases.case import Case
@@ -29,7 +29,7 @@ from hwsim.readings.shape import Classes, WrongResult, by_class, facts, special_
 from hwsim.spec import Unit, unpromised
 
 FIRST, TELLING, SAMPLE = 8, 40, 120  # results that candidates are tried on, one after the other: wrong, wrong, right
-HOPEFUL, CLOSE = 40, 6  # candidates that are tried on more, and on all
+HOPEFUL, CLOSE = 200, 6  # candidates that are tried on more, and that hold for all
 PRECISE = 0.9  # of what a name would change, how much must have come out as it says, where others are searched for
 FEW = 0.1  # of the wrong results that have no name yet, a name must explain so many
 BASES = 8  # changes to which a second one is made
@@ -323,9 +323,9 @@ class _Examination:
 
     def _contradicts(self, one: _Tried, places: Sequence[int]) -> bool:
         """Whether a candidate spoils a right result, the first ones tried first."""
-        return any(
-            self._hits(one, part) < len(part) for part in (places[:FIRST], places[FIRST:SAMPLE], places[SAMPLE:])
-        )
+        ends = (0, FIRST, SAMPLE, 8 * SAMPLE, len(places))
+        parts = (places[start:end] for start, end in pairwise(ends))
+        return any(self._hits(one, part) < len(part) for part in parts)
 
     def _precision(self, one: _Tried, base: _Tried, places: Sequence[int]) -> float:
         """Of the wrong results of which a candidate says something else than its base, the part that it explains."""
@@ -352,18 +352,15 @@ class _Examination:
         hopeful = [one for one in among if self._hits(one, first)]
         hopeful = sorted(hopeful, key=lambda one: (-self._hits(one, telling), one.rank))[:HOPEFUL]
         sample = spread(self.right, SAMPLE)
-        close = []
+        whole = list[_Tried]()
         for one in hopeful:
             self._ask(one, [*telling, *sample])
-            either = (each for each in (one, self._finite(one)) if self._holds(each, base, telling, sample))
-            close += list(islice(either, 1))
-            if len(close) == CLOSE:
+            for each in (one, self._finite(one)):
+                if self._holds(each, base, telling, sample) and self._holds(each, base, self.wrong, self.right):
+                    whole.append(each)
+                    break
+            if len(whole) == CLOSE:
                 break
-        whole = []
-        for one in close:
-            self._ask(one, [*self.wrong, *self.right])
-            either = (each for each in (one, self._finite(one)) if self._holds(each, base, self.wrong, self.right))
-            whole += list(islice(either, 1))
         if not whole:
             return []
         most = max(self._hits(one, rest) for one in whole)
@@ -373,7 +370,9 @@ class _Examination:
         # Few results of many are explained by chance.
         if most < max(min(2, len(self.wrong)), FEW * len(rest)):
             return []
-        return [one for one in whole if self._hits(one, rest) == most][:MOST_NAMES]
+        best = [one for one in whole if self._hits(one, rest) == most]
+        # Nothing need be said of NaN and infinite operands where a name explains as much without it.
+        return ([one for one in best if not one.finite] or best)[:MOST_NAMES]
 
     def _chosen(self, places: Sequence[int], most: int) -> list[int]:
         """Some of the wrong results, the simplest first: half of them the simplest ones, half spread over all."""

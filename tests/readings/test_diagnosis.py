@@ -193,10 +193,13 @@ def test_the_addend_alone_is_called_so_and_not_by_pairs_of_mistakes() -> None:
 
 def test_another_nan_is_named_with_the_key_that_says_so() -> None:
     own = Definition(CHAIN)
-    found = returning(CHAIN, lambda case: 0x7FFF if dot(own, case).code == 0x7E00 else dot(own, case).code)
-    assert names(found)[0][0] == "NaN is 0x7fff"
-    (made,) = [cause for cause in found.kinds[0].causes if cause.name == "NaN is 0x7fff"]
-    assert made.description == "where that is meant, write result.nan: 0x7fff"
+    cases = [*cases_of(CHAIN), *(case for case in directed(CHAIN, 1) if dot(own, case).code == 0x7FFF)]
+    codes = (dot(own, case).code for case in cases)
+    seen = [Observation(case, 0x7E00 if code == 0x7FFF else code) for case, code in zip(cases, codes, strict=True)]
+    found = diagnose(CHAIN, seen)
+    assert found.wrong > 5 and names(found)[0][0] == "NaN is 0x7e00"
+    (made,) = [cause for cause in found.kinds[0].causes if cause.name == "NaN is 0x7e00"]
+    assert made.description == "where that is meant, write result.nan: 0x7e00"
 
 
 def test_what_does_not_depend_on_an_operand_is_said_not_to() -> None:

@@ -218,7 +218,8 @@ class PartsReversed(Flaw):
         mask, made = (1 << self.bits) - 1, 0
         for place in range(0, fmt.container_bits, self.bits):
             made = made << self.bits | code >> place & mask
-        return made
+        padding = getattr(fmt, "padding", 0)
+        return made >> padding << padding  # nobody reads the padding
 
 
 @dataclass(frozen=True)
