@@ -25,8 +25,9 @@ def main(words: list[str], faults: list[Fault]) -> None:
         with tempfile.TemporaryDirectory() as folder:
             found = judged(fault, Path(folder))
         counts[found.verdict] += 1
+        # Of results without a name, what the most of them have in common.
         facts = [f"({'; '.join(kind.facts)})" for kind in found.diagnosis.kinds if not kind.causes]
-        offered = "; ".join([*found.offered, *(f"also {name}" for name in found.others), *facts])
+        offered = "; ".join([*found.offered, *(f"also {name}" for name in found.others), *facts[:1]])
         print(f"| {fault.design} | {fault.cause} | {found.wrong:,} | {found.verdict} | {offered} |", flush=True)
     print(f"\n{sum(counts.values())} faults: " + ", ".join(f"{count} {word}" for word, count in counts.most_common()))
 
