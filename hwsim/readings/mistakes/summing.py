@@ -168,16 +168,18 @@ class SumWraps(Flaw):
 class NoCarryOfNegation(Flaw):
     """The magnitude of a negative sum is its ones' complement, without the 1 that is added.
 
-    unit_exp: of the sum's last place; None: that of a window.
+    unit_exp: of the sum's last place; None: that of a window. vanishes: whether -1 in that place becomes 0.
     """
 
     unit_exp: int | None = None
+    vanishes: bool = True
 
     def magnitude(self, sign: int, sig: int, unit_exp: int) -> tuple[int, int]:
         """As in `Flaw`."""
         last = unit_exp if self.unit_exp is None else self.unit_exp
         least = min(last, unit_exp)
-        return (max(0, (sig << unit_exp - least) - (1 << last - least)), least) if sign else (sig, unit_exp)
+        made = max(0, (sig << unit_exp - least) - (1 << last - least))
+        return (made, least) if sign and (made or self.vanishes) else (sig, unit_exp)
 
 
 @dataclass(frozen=True)
