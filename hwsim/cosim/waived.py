@@ -11,7 +11,7 @@ from hwsim.cases.case import Case
 from hwsim.cosim.design import Played
 from hwsim.cosim.dut.waivers import Waiver
 from hwsim.errors import InputError
-from hwsim.readings.diagnosis import candidates
+from hwsim.readings.candidates import candidates
 from hwsim.readings.known import Semantic
 from hwsim.report import WaivedDifference
 from hwsim.spec import Unit, unpromised

@@ -17,14 +17,14 @@ LEAST = 8  # pairs from which on something is said
 MOST_LANES = 16  # of more lanes only these are asked
 
 
-class Part(NamedTuple):
+class Varied(NamedTuple):
     """A part of a case. name: in a sentence. moved: a case with this part of another of the same length."""
 
     name: str
     moved: Callable[[Case, Case], Case]
 
 
-def parts(unit: Unit) -> Iterator[Part]:
+def parts(unit: Unit) -> Iterator[Varied]:
     """The operands of a unit, and its lanes."""
 
     def operand(*fields: str) -> Callable[[Case, Case], Case]:
@@ -44,18 +44,18 @@ def parts(unit: Unit) -> Iterator[Part]:
 
         return moved
 
-    yield Part("a", operand("a"))
-    yield Part("b", operand("b"))
+    yield Varied("a", operand("a"))
+    yield Varied("b", operand("b"))
     if unit.operands.addend is not None:
-        yield Part("the addend", operand("c"))
+        yield Varied("the addend", operand("c"))
     if unit.scale is not None:
-        yield Part("the scales of a", operand("scale_a"))
-        yield Part("the scales of b", operand("scale_b"))
+        yield Varied("the scales of a", operand("scale_a"))
+        yield Varied("the scales of b", operand("scale_b"))
     lanes = unit.instruction.lanes
     # Lanes are those of a beat where products come in order.
     if lanes > 1 and unit.instruction.order == "sequential":
         for at in range(min(lanes, MOST_LANES)):
-            yield Part(f"lane {at}", lane(at, lanes))
+            yield Varied(f"lane {at}", lane(at, lanes))
 
 
 def varied(unit: Unit, cases: Sequence[Case]) -> list[Case]:

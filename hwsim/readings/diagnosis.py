@@ -9,22 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache, partial
 from itertools import pairwise
 from typing import NamedTuple
 
 from hwsim.cases.case import Case
 from hwsim.readings.answers import results
-from hwsim.readings.changes import Candidate, changed
+from hwsim.readings.candidates import candidates
+from hwsim.readings.changes import Candidate
 from hwsim.readings.consistent import spread
 from hwsim.readings.dependence import independent
 from hwsim.readings.edits import NO_EDIT, Constant
-from hwsim.readings.evident import Returned, evident
+from hwsim.readings.evident import Answer, evident
 from hwsim.readings.known import Semantic, semantics
-from hwsim.readings.mistakes.catalogue import catalogue
 from hwsim.readings.mistakes.flaw import NO_FLAW, Both
-from hwsim.readings.mistakes.mistake import Mistake
-from hwsim.readings.mistakes.wiring import NotCleared
 from hwsim.readings.shape import Classes, WrongResult, by_class, facts, special_operands
 from hwsim.spec import Unit, unpromised
 
@@ -113,36 +110,6 @@ def diagnose(
     return _Examination(unit, observations, progress or (lambda _: None)).diagnosis()
 
 
-def candidates(unit: Unit) -> tuple[Semantic, ...]:
-    """All that a result may be explained by, the likeliest first: single changes before several, then mistakes."""
-    return _candidates(unit)
-
-
-@lru_cache(maxsize=8)
-def _candidates(unit: Unit) -> tuple[Semantic, ...]:
-    known = list(semantics(unit)[1:])
-    made = [_semantic(unit, mistake) for mistake in catalogue(unit)]
-    plain = [one for one in known if one.changes == 1 and not one.name.startswith("result bit")]
-    bits = [one for one in known if one.changes == 1 and one.name.startswith("result bit")]
-    several = sorted((one for one in known if one.changes > 1), key=lambda one: one.changes)
-    names: dict[str, Semantic] = {}
-    for one in (*plain, *made, *bits, *several):
-        names.setdefault(one.name, one)
-    return tuple(names.values())
-
-
-def _semantic(unit: Unit, mistake: Mistake) -> Semantic:
-    on = partial(_flawed, mistake)
-    return Semantic(mistake.name, mistake.description, on(unit), on)
-
-
-def _flawed(mistake: Mistake, unit: Unit) -> Candidate:
-    if isinstance(mistake.flaw, NotCleared) and unit.operands.addend is None:
-        # What a sum goes on from enters as an addend does, also where the unit takes none.
-        unit = changed(unit, {"operands": {"addend": unit.model_dump(mode="json")["result"]["format"]}})
-    return Candidate(mistake.name, unit, flaw=mistake.flaw)
-
-
 @dataclass
 class _Tried:
     """A candidate and what it says, as far as it was asked: by the place of the observation.
@@ -192,7 +159,7 @@ class _Examination:
         self.special: dict[int, bool] = {}
         self.tried: list[_Tried] = []
         if self.wrong:
-            rows = [Returned(one.case, want, one.code) for one, want in zip(observations, self.expected, strict=True)]
+            rows = [Answer(one.case, want, one.code) for one, want in zip(observations, self.expected, strict=True)]
             every_one: dict[str, Semantic] = {}
             for one in (*evident(unit, rows), *candidates(unit)):
                 every_one.setdefault(one.name, one)

@@ -9,8 +9,8 @@ import numpy as np
 from hwsim.cases.bins.covering import directed
 from hwsim.cases.case import Case
 from hwsim.readings.answers import results
+from hwsim.readings.candidates import candidates
 from hwsim.readings.changes import Candidate
-from hwsim.readings.diagnosis import candidates
 from hwsim.readings.discriminate import QUOTA, Discrimination, ToldPair, lengths_of, stimuli
 from hwsim.readings.known import Semantic, semantics
 from hwsim.readings.mistakes.of_widths import OF_WIDTHS

@@ -14,8 +14,9 @@ from hwsim.cases.bins.covering import directed
 from hwsim.cases.case import Case, dot
 from hwsim.cases.random_cases import random_cases
 from hwsim.model import Definition
+from hwsim.readings.candidates import candidates
 from hwsim.readings.dependence import varied
-from hwsim.readings.diagnosis import Diagnosis, Observation, candidates, diagnose
+from hwsim.readings.diagnosis import Diagnosis, Observation, diagnose
 from hwsim.readings.mistakes.flaw import Both, Flaw
 from hwsim.readings.mistakes.machine import FlawedDefinition
 from hwsim.readings.shape import WrongResult, by_class, facts

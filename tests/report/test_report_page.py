@@ -54,8 +54,8 @@ def check_page(text: str, told: Any) -> None:
         assert " ".join(one.explanation.groups[0].lines[-1].split()) in inside
     for fact in [fact for kind in told.kinds for fact in kind.facts]:
         assert " ".join(fact.split()) in said
-    for kind, cause in [(kind, cause) for kind in told.kinds for cause in kind.causes]:
-        assert " ".join(cause.description.split()) in said and f"agrees with {cause.of - kind.wrong:,} result" in said
+    for wrong, cause in [(kind.wrong, cause) for kind in told.kinds for cause in kind.causes]:
+        assert " ".join(cause.description.split()) in said and f"agrees with {cause.of - wrong:,} result" in said
         assert said.count(" ".join(cause.description.split())) == 1 or cause.description == cause.name
     for group in told.coverage:
         for bin in group.bins:

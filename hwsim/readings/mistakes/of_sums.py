@@ -91,7 +91,9 @@ def _carries(unit: Unit) -> Iterator[Mistake]:
     last = sum(fmt.quantum_exp for fmt in unit.operands.multiplied) if fixed else None
     yield Mistake("ones' complement of a negative sum", text, summing.NoCarryOfNegation(last))
     text += "; where that is 0, the sum has its magnitude, as what normalises 0 may give"
-    yield Mistake("ones' complement of a negative sum, but never zero", text, summing.NoCarryOfNegation(last, vanishes=False))
+    yield Mistake(
+        "ones' complement of a negative sum, but never zero", text, summing.NoCarryOfNegation(last, vanishes=False)
+    )
     for which, word in ((False, ""), (True, " that comes last")):
         text = f"infinities of both signs make an infinity, the one{word or ' that comes first'}"
         yield Mistake(f"opposite infinities give infinity{word}", text, summing.OppositeInfinities(which))
