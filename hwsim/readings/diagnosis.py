@@ -19,7 +19,7 @@ from hwsim.readings.changes import Candidate
 from hwsim.readings.consistent import spread
 from hwsim.readings.dependence import independent
 from hwsim.readings.edits import NO_EDIT, Constant
-from hwsim.readings.evident import Answer, evident
+from hwsim.readings.evident import Came, evident
 from hwsim.readings.known import Semantic, semantics
 from hwsim.readings.mistakes.flaw import NO_FLAW, Both
 from hwsim.readings.shape import Classes, WrongResult, by_class, facts, special_operands
@@ -159,7 +159,7 @@ class _Examination:
         self.special: dict[int, bool] = {}
         self.tried: list[_Tried] = []
         if self.wrong:
-            rows = [Answer(one.case, want, one.code) for one, want in zip(observations, self.expected, strict=True)]
+            rows = [Came(one.case, want, one.code) for one, want in zip(observations, self.expected, strict=True)]
             every_one: dict[str, Semantic] = {}
             for one in (*evident(unit, rows), *candidates(unit)):
                 every_one.setdefault(one.name, one)

@@ -18,7 +18,7 @@ from hwsim.spec.rules import is_nan_code
 NEARLY_ALL = 0.9  # of the results, that are one and the same code where a design returns nothing else
 
 
-class Answer(NamedTuple):
+class Came(NamedTuple):
     """A result of a design. expected, got: codes."""
 
     case: Case
@@ -26,7 +26,7 @@ class Answer(NamedTuple):
     got: int
 
 
-def evident(unit: Unit, results: Sequence[Answer]) -> Iterator[Semantic]:
+def evident(unit: Unit, results: Sequence[Came]) -> Iterator[Semantic]:
     """What may explain results because they themselves suggest it, to be judged as any other name is."""
     wrong = [one for one in results if one.expected != one.got]
     if not wrong:
@@ -51,7 +51,7 @@ def _with_edit(name: str, edit: Edit, unit: Unit) -> Candidate:
     return Candidate(name, unit, edit=edit)
 
 
-def _other_nan(unit: Unit, wrong: Sequence[Answer]) -> Iterator[Semantic]:
+def _other_nan(unit: Unit, wrong: Sequence[Came]) -> Iterator[Semantic]:
     """The code that comes where the specification has another NaN: where it is meant, a file can say so."""
     fmt = unit.output
     if not isinstance(fmt, FloatFormat) or unit.result.format != fmt:

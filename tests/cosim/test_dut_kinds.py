@@ -48,7 +48,7 @@ def test_two_mistakes_have_a_kind_and_a_minimal_case_each(
         assert f"MINIMAL CASE OF KIND {number} OF 2" in printed
         part = f"{kind['wrong']} of {kind['of']}"
         assert re.search(
-            rf"explains {part} compared mismatches and agrees with \d+ results that match:\n  {name}: ", printed
+            rf"explains {part} compared mismatches and agrees with [\d,]+ results that match:\n  {name}: ", printed
         )
         # Of each kind the case is one of its own: an overflow, or a subnormal result.
         expected, got = int(minimal["expected"]["code"], 16), int(minimal["got"]["code"], 16)
