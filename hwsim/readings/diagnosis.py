@@ -161,8 +161,10 @@ class _Examination:
         if self.wrong:
             rows = [Came(one.case, want, one.code) for one, want in zip(observations, self.expected, strict=True)]
             every_one: dict[str, Semantic] = {}
+            longest = max(len(case.a) for case in cases)
             for one in (*evident(unit, rows), *candidates(unit)):
-                every_one.setdefault(one.name, one)
+                if longest > unit.instruction.k or one.candidate.unit.instruction.k <= unit.instruction.k:
+                    every_one.setdefault(one.name, one)  # nothing is said of several instructions where one was played
             self.tried = [_Tried(one, rank) for rank, one in enumerate(every_one.values())]
             # The simplest come first: where few operands count, several mistakes seldom meet.
             self.wrong.sort(key=lambda at: counted_operands(observations[at].case))

@@ -203,6 +203,18 @@ def test_another_nan_is_named_with_the_key_that_says_so() -> None:
     assert made.description == "where that is meant, write result.nan: 0x7e00"
 
 
+def test_zeros_without_a_sign_are_no_longer_sums_of_single_instructions() -> None:
+    own, minus = Definition(CHAIN), CHAIN.output.container_bits - 1
+    chained = "2 instructions make one sum"
+    assert chained in {one.name for one in candidates(CHAIN)}
+    cases = [one for one in directed(CHAIN, 1) if len(one.a) <= CHAIN.instruction.k]
+    codes = [dot(own, case).code for case in cases]
+    seen = [Observation(case, 0 if code == 1 << minus else code) for case, code in zip(cases, codes, strict=True)]
+    found = diagnose(CHAIN, seen)
+    assert found.wrong > 5 and "zero results always +0" in names(found)[0]
+    assert not any("make one sum" in cause.name for kind in found.kinds for cause in kind.causes)
+
+
 def test_what_does_not_depend_on_an_operand_is_said_not_to() -> None:
     unit = odd_unit("pair", "e4m3", "none", {"method": "exact"}, "f16", 2, chain="none")
     own = Definition(unit)

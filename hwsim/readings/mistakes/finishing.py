@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, assert_never
 
+from hwsim.formats import FloatFormat
 from hwsim.readings.mistakes.flaw import Flaw, LastPlace, LastPlaceRule, UnpackedResult
+from hwsim.spec import Unit
 
 OverflowMistake = Literal["exponent wraps", "zero", "largest number", "infinity code", "all ones"]
 UnderflowMistake = Literal["exponent wraps", "zero of its sign", "+0", "infinity", "least number"]
@@ -185,6 +187,16 @@ class VanishedSignKept(Flaw):
     def number(self, number: UnpackedResult) -> int | None:
         """As in `Flaw`."""
         return None if number.magnitude else number.sign * number.format.sign_bit
+
+
+@dataclass(frozen=True)
+class ZerosPositive(Flaw):
+    """Every result that is a zero is +0."""
+
+    def code(self, unit: Unit, code: int) -> int:
+        """As in `Flaw`."""
+        fmt = unit.output
+        return 0 if isinstance(fmt, FloatFormat) and code == fmt.sign_bit << fmt.padding else code
 
 
 @dataclass(frozen=True)

@@ -225,6 +225,8 @@ def _zeros(unit: Unit) -> Iterator[Mistake]:
     }  # fmt: skip
     for mistake, (name, text) in words.items():
         yield Mistake(name, text, summing.ZeroSignWrong(mistake))
+    text = "a result that is a zero is +0, whatever led to it"
+    yield Mistake("zero results always +0", text, finishing.ZerosPositive())
 
 
 def _of_multipliers(unit: Unit) -> Iterator[Mistake]:
