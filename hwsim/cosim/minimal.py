@@ -88,10 +88,10 @@ class Minimizer:
             found = self._simplest(diagnosis, seen)
             if diagnosis.unnamed:
                 # Several mistakes at once seldom meet in the simple cases that shrinking has tried.
+                # And what results have in common is to be true of the simplest ones too.
                 seen = [*seen, *self._tried()]
-                again = diagnose(self.design.unit, seen, self.say)
-                if again.names != diagnosis.names:
-                    diagnosis, found = again, self._simplest(again, seen)
+                diagnosis = diagnose(self.design.unit, seen, self.say)
+                found = self._simplest(diagnosis, seen)
             return self._of_kinds(diagnosis, found, failing)
         except SimulatorStuck as error:
             return Minimized(fault_kinds(diagnose(self.design.unit, seen)), (f"no minimal case: {error}",))

@@ -237,7 +237,7 @@ def shorter(folder: Path, index: int) -> SuiteOutcome | None:
 
 
 @pytest.mark.simulator
-@pytest.mark.parametrize(("reads", "missing"), [(lost, CASES // 2), (shorter, 1)])
+@pytest.mark.parametrize(("reads", "missing"), [(lost, CASES), (shorter, 1)])
 def test_fewer_results_than_planned_are_a_failure(
     icarus: None, reads: Any, missing: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
