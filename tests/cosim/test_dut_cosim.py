@@ -19,6 +19,7 @@ from hwsim.cosim import suites as planning
 from hwsim.cosim.casefile import load_case
 from hwsim.cosim.dut.dutfile import load_dut
 from hwsim.cosim.dutdesign import dut_design
+from hwsim.cosim.heldoperands import HeldOperands
 from hwsim.cosim.report import KINDS
 from hwsim.cosim.run import CosimOptions, run
 from hwsim.cosim.suitekinds import AskedSuites, SuiteKind
@@ -188,7 +189,7 @@ def test_what_a_design_does_not_take_is_counted(icarus: None, few: None, tmp_pat
 
 def test_cases_that_are_left_out_are_said(icarus: None, few: None, tmp_path: Path, monkeypatch: Any) -> None:
     # Stimuli of a unit that chains, and that has an addend, for a design that has neither.
-    monkeypatch.setattr(dutdesign, "drawn_for", lambda dut: dut.unit)
+    monkeypatch.setattr(dutdesign, "drawn_for", lambda dut: (dut.unit, HeldOperands()))
     places = {"a": {"port": "operands[0:31]", "lane0": "high"}, "b": {"port": "operands[32:63]", "lane0": "high"}}
     report = play(tmp_path, "comb", ports={**places, "result": "y"}, constants={"addend": 0})
     assert report.passed
