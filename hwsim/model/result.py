@@ -39,7 +39,7 @@ class ResultRounding:
         """A sum as a term, rounded. sticky: as in `total`."""
         if term.cls in (Class.NAN, Class.INFINITY):
             return self.special(term)
-        return self.total(-term.sig if term.sign else term.sig, term.exp - term.fraction_bits, term.sign, sticky)
+        return self.total(term.integer, term.exp - term.fraction_bits, term.sign, sticky)
 
     def special(self, term: Term) -> Rounded:
         """The result of a sum that is NaN or infinite. Raises ValueError for a fixed format, which has neither."""

@@ -22,6 +22,11 @@ class Term(NamedTuple):
     fraction_bits: int
     cls: Class
 
+    @property
+    def integer(self) -> int:
+        """`sig` with the sign."""
+        return -self.sig if self.sign else self.sig
+
 
 def factor(fmt: Number, to: FloatFormat | None, daz: bool, zeros: ZeroSigns, code: int) -> Fields:
     """A factor's code, decoded and made ready to multiply.

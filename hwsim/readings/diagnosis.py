@@ -19,7 +19,7 @@ from hwsim.readings.changes import Candidate
 from hwsim.readings.consistent import spread
 from hwsim.readings.dependence import independent
 from hwsim.readings.edits import NO_EDIT, Constant
-from hwsim.readings.evident import Came, evident
+from hwsim.readings.evident import evident
 from hwsim.readings.known import Semantic, semantics
 from hwsim.readings.mistakes.flaw import NO_FLAW, Both
 from hwsim.readings.shape import Classes, WrongResult, by_class, facts, special_operands
@@ -159,10 +159,9 @@ class _Examination:
         self.special: dict[int, bool] = {}
         self.tried: list[_Tried] = []
         if self.wrong:
-            rows = [Came(one.case, want, one.code) for one, want in zip(observations, self.expected, strict=True)]
             every_one: dict[str, Semantic] = {}
             longest = max(len(case.a) for case in cases)
-            for one in (*evident(unit, rows), *candidates(unit)):
+            for one in (*evident(unit, self.expected, [one.code for one in observations]), *candidates(unit)):
                 if longest > unit.instruction.k or one.candidate.unit.instruction.k <= unit.instruction.k:
                     every_one.setdefault(one.name, one)  # nothing is said of several instructions where one was played
             self.tried = [_Tried(one, rank) for rank, one in enumerate(every_one.values())]

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import NamedTuple
 
-from hwsim.cases.case import Case
 from hwsim.formats import FloatFormat
 from hwsim.readings.changes import Candidate, changed
 from hwsim.readings.edits import AddendReturned, Constant, Edit
@@ -18,21 +16,16 @@ from hwsim.spec.rules import is_nan_code
 NEARLY_ALL = 0.9  # of the results, that are one and the same code where a design returns nothing else
 
 
-class Came(NamedTuple):
-    """A result of a design. expected, got: codes."""
+def evident(unit: Unit, expected: Sequence[int], got: Sequence[int]) -> Iterator[Semantic]:
+    """What may explain results because they themselves suggest it, to be judged as any other name is.
 
-    case: Case
-    expected: int
-    got: int
-
-
-def evident(unit: Unit, results: Sequence[Came]) -> Iterator[Semantic]:
-    """What may explain results because they themselves suggest it, to be judged as any other name is."""
-    wrong = [one for one in results if one.expected != one.got]
+    expected, got: the codes of each result.
+    """
+    wrong = [(want, came) for want, came in zip(expected, got, strict=True) if want != came]
     if not wrong:
         return
-    code, count = Counter(one.got for one in results).most_common(1)[0]
-    if count >= NEARLY_ALL * len(results) and len({one.expected for one in results}) > 1:
+    code, count = Counter(got).most_common(1)[0]
+    if count >= NEARLY_ALL * len(got) and len(set(expected)) > 1:
         name = f"result always {code:#x}"
         yield _edited(unit, name, f"every result is {code:#x}, whatever the operands are", Constant(code))
     addend = unit.operands.addend
@@ -51,14 +44,12 @@ def _with_edit(name: str, edit: Edit, unit: Unit) -> Candidate:
     return Candidate(name, unit, edit=edit)
 
 
-def _other_nan(unit: Unit, wrong: Sequence[Came]) -> Iterator[Semantic]:
+def _other_nan(unit: Unit, wrong: Sequence[tuple[int, int]]) -> Iterator[Semantic]:
     """The code that comes where the specification has another NaN: where it is meant, a file can say so."""
     fmt = unit.output
     if not isinstance(fmt, FloatFormat) or unit.result.format != fmt:
         return
-    codes = Counter(
-        one.got for one in wrong if is_nan_code(fmt, one.expected) and one.got >= 0 and is_nan_code(fmt, one.got)
-    )
+    codes = Counter(got for want, got in wrong if is_nan_code(fmt, want) and got >= 0 and is_nan_code(fmt, got))
     for code, _ in codes.most_common(1):
         name = f"NaN is {code:#x}"
         text = f"where that is meant, write result.nan: {code:#x}"

@@ -49,8 +49,9 @@ class Fault:
         for old, new in self.edits:
             assert text.count(old) == 1, f"{self.id}: {old!r} must stand once in {source}"
             text = text.replace(old, new)
-        (folder / source).write_text(text)
-        data |= {"unit": str(DESIGNS / data["unit"])}
+        copy = folder / Path(source).name
+        copy.write_text(text)
+        data |= {"unit": str(DESIGNS / data["unit"]), "sources": [copy.name]}
         path = folder / "dut.yaml"
         path.write_text(yaml.safe_dump(data, sort_keys=False))
         return path

@@ -5,6 +5,7 @@ A number that loses its high bits is taken modulo a power of two; read without i
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from hwsim.cases.case import Case
@@ -28,8 +29,18 @@ def _valued(term: Term, value: int, last: int) -> Term:
 
 def _integer(term: Term, last: int) -> int:
     """A finite term in units of 2^last, where its own last place is not below."""
-    value = term.sig << max(0, term.exp - term.fraction_bits - last)
-    return -value if term.sign else value
+    return term.integer << max(0, term.exp - term.fraction_bits - last)
+
+
+def _revalued(products: tuple[Term, ...], change: Callable[[Term], Term]) -> tuple[Term, ...]:
+    """Products with those that are numbers other than zero changed."""
+    return tuple(change(term) if term.cls is Class.NORMAL else term for term in products)
+
+
+def _shifted(term: Term, max_exp: int, fraction_bits: int) -> tuple[int, int]:
+    """A term of a window as an integer, and by how many places it is shifted right from there."""
+    up = fraction_bits - term.fraction_bits
+    return term.integer << max(0, up), max_exp - term.exp + max(0, -up)
 
 
 @dataclass(frozen=True)
@@ -63,14 +74,11 @@ class ProductWraps(Flaw):
 
     def products(self, products: tuple[Term, ...]) -> tuple[Term, ...]:
         """As in `Flaw`."""
-        made = []
-        for term in products:
-            if term.cls is Class.NORMAL:
-                value = wrapped(-term.sig if term.sign else term.sig, self.bits, self.signed)
-                cls = Class.NORMAL if value else Class.ZERO
-                term = term._replace(sign=int(value < 0), sig=abs(value), cls=cls)
-            made.append(term)
-        return tuple(made)
+        return _revalued(products, self._wrapped)
+
+    def _wrapped(self, term: Term) -> Term:
+        value = wrapped(term.integer, self.bits, self.signed)
+        return term._replace(sign=int(value < 0), sig=abs(value), cls=Class.NORMAL if value else Class.ZERO)
 
 
 @dataclass(frozen=True)
@@ -119,9 +127,8 @@ class TermWraps(Flaw):
 
     def align(self, term: Term, max_exp: int, fraction_bits: int) -> int | None:
         """As in `Flaw`."""
-        up = fraction_bits - term.fraction_bits
-        value = wrapped((-term.sig if term.sign else term.sig) << max(0, up), self.bits, signed=True)
-        distance = max_exp - term.exp + max(0, -up)
+        value, distance = _shifted(term, max_exp, fraction_bits)
+        value = wrapped(value, self.bits, signed=True)
         return value >> distance if distance >= 0 else value << -distance
 
 
@@ -135,12 +142,10 @@ class PlacedWraps(Flaw):
 
     def products(self, products: tuple[Term, ...]) -> tuple[Term, ...]:
         """As in `Flaw`."""
-        return tuple(
-            _valued(term, wrapped(_integer(term, self.last), self.bits, self.signed), self.last)
-            if term.cls is Class.NORMAL
-            else term
-            for term in products
-        )
+        return _revalued(products, self._wrapped)
+
+    def _wrapped(self, term: Term) -> Term:
+        return _valued(term, wrapped(_integer(term, self.last), self.bits, self.signed), self.last)
 
 
 @dataclass(frozen=True)
@@ -155,8 +160,9 @@ class ProductSumWraps(Flaw):
         """As in `Flaw`."""
         if any(term.cls not in (Class.NORMAL, Class.ZERO) for term in products):
             return products
-        value = wrapped(sum(_integer(term, self.last) for term in products), self.bits, self.signed)
-        if value == sum(_integer(term, self.last) for term in products):
+        whole = sum(_integer(term, self.last) for term in products)
+        value = wrapped(whole, self.bits, self.signed)
+        if value == whole:
             return products
         zeros = tuple(term._replace(sig=0, cls=Class.ZERO) for term in products)
         return (_valued(zeros[0], value, self.last), *zeros[1:])
@@ -170,13 +176,11 @@ class PlacedCut(Flaw):
 
     def products(self, products: tuple[Term, ...]) -> tuple[Term, ...]:
         """As in `Flaw`."""
-        made = []
-        for term in products:
-            below = self.last - (term.exp - term.fraction_bits)
-            if term.cls is Class.NORMAL and below > 0:
-                term = _valued(term, (-term.sig if term.sign else term.sig) >> below, self.last)
-            made.append(term)
-        return tuple(made)
+        return _revalued(products, self._cut)
+
+    def _cut(self, term: Term) -> Term:
+        below = self.last - (term.exp - term.fraction_bits)
+        return _valued(term, term.integer >> below, self.last) if below > 0 else term
 
 
 @dataclass(frozen=True)
@@ -187,10 +191,10 @@ class OnesComplementTerms(Flaw):
 
     def products(self, products: tuple[Term, ...]) -> tuple[Term, ...]:
         """As in `Flaw`."""
-        return tuple(
-            _valued(term, _integer(term, self.last) - 1, self.last) if term.cls is Class.NORMAL and term.sign else term
-            for term in products
-        )
+        return _revalued(products, self._inverted)
+
+    def _inverted(self, term: Term) -> Term:
+        return _valued(term, _integer(term, self.last) - 1, self.last) if term.sign else term
 
 
 @dataclass(frozen=True)
@@ -205,9 +209,7 @@ class LogicalShift(Flaw):
 
     def align(self, term: Term, max_exp: int, fraction_bits: int) -> int | None:
         """As in `Flaw`."""
-        up = fraction_bits - term.fraction_bits
-        value = (-term.sig if term.sign else term.sig) << max(0, up)
-        distance = max_exp - term.exp + max(0, -up)
+        value, distance = _shifted(term, max_exp, fraction_bits)
         if distance <= 0:
             return wrapped(value << -distance, self.bits, signed=True)
         return wrapped(wrapped(value, self.bits, signed=False) >> distance, self.bits, signed=True)

@@ -16,12 +16,6 @@ Port = Literal["a", "b", "c", "result"]
 ScaleMistake = Literal["ignored", "subtracted", "doubled", "next block", "first block", "reversed"]
 
 
-def reversed_bits(fmt: Format, code: int) -> int:
-    """A code with its bits in the other order; its padding stays."""
-    bare = code >> fmt.padding
-    return int(f"{bare:0{fmt.bits}b}"[::-1], 2) << fmt.padding
-
-
 def negated(fmt: Format, code: int) -> int:
     """The code of the number with the other sign, as a design makes it: a flipped bit, or a two's complement."""
     match fmt:
@@ -51,29 +45,68 @@ def port_format(unit: Unit, port: Port) -> Format | None:
 
 
 @dataclass(frozen=True)
-class BitsReversed(Flaw):
-    """The bits of every code of a port are in the other order."""
+class OfPort(Flaw):
+    """Something that is wrong with every code of a port."""
 
     port: Port
 
+    def turned(self, fmt: Format, code: int) -> int:
+        """What a code of the port becomes. fmt: its format."""
+        raise NotImplementedError
+
     def case(self, unit: Unit, case: Case, before: int | None) -> Case:
         """As in `Flaw`."""
-        match self.port:
-            case "a":
-                return replace(case, a=tuple(reversed_bits(unit.operands.a, code) for code in case.a))
-            case "b":
-                return replace(case, b=tuple(reversed_bits(unit.operands.b, code) for code in case.b))
-            case "c":
-                fmt = unit.operands.addend
-                return case if fmt is None else replace(case, c=reversed_bits(fmt, case.c))
-            case "result":
-                return case
-            case _:
-                assert_never(self.port)
+        fmt = port_format(unit, self.port)
+        if self.port == "result" or fmt is None:
+            return case
+        codes = (case.c,) if self.port == "c" else getattr(case, self.port)
+        made = tuple(self.turned(fmt, code) for code in codes)
+        return replace(case, **{self.port: made[0] if self.port == "c" else made})  # type: ignore[arg-type]
 
     def code(self, unit: Unit, code: int) -> int:
         """As in `Flaw`."""
-        return reversed_bits(unit.output, code) if self.port == "result" else code
+        return self.turned(unit.output, code) if self.port == "result" else code
+
+
+class BitsReversed(OfPort):
+    """The bits of every code are in the other order."""
+
+    def turned(self, fmt: Format, code: int) -> int:
+        """As in `OfPort`; the padding stays."""
+        bare = code >> fmt.padding
+        return int(f"{bare:0{fmt.bits}b}"[::-1], 2) << fmt.padding
+
+
+class Negated(OfPort):
+    """The sign is flipped."""
+
+    def turned(self, fmt: Format, code: int) -> int:
+        """As in `OfPort`."""
+        return negated(fmt, code)
+
+
+class SignIgnored(OfPort):
+    """The sign bit is taken for 0."""
+
+    def turned(self, fmt: Format, code: int) -> int:
+        """As in `OfPort`."""
+        if not isinstance(fmt, FloatFormat | FixedFormat) or not fmt.signed:
+            return code
+        return code & ~(fmt.sign_bit << fmt.padding)
+
+
+@dataclass(frozen=True)
+class PartsReversed(OfPort):
+    """Every code is put together from its parts in the other order. bits: of a part."""
+
+    bits: int
+
+    def turned(self, fmt: Format, code: int) -> int:
+        """As in `OfPort`; nobody reads the padding."""
+        mask, made = (1 << self.bits) - 1, 0
+        for place in range(0, fmt.container_bits, self.bits):
+            made = made << self.bits | code >> place & mask
+        return made >> fmt.padding << fmt.padding
 
 
 @dataclass(frozen=True)
@@ -137,89 +170,6 @@ class LaneNegated(Flaw):
         return replace(
             case, a=tuple(negated(fmt, code) if i % lanes == self.lane else code for i, code in enumerate(case.a))
         )
-
-
-@dataclass(frozen=True)
-class Negated(Flaw):
-    """The sign of what passes a port is flipped."""
-
-    port: Port
-
-    def case(self, unit: Unit, case: Case, before: int | None) -> Case:
-        """As in `Flaw`."""
-        fmt = unit.operands.addend
-        return replace(case, c=negated(fmt, case.c)) if self.port == "c" and fmt is not None else case
-
-    def code(self, unit: Unit, code: int) -> int:
-        """As in `Flaw`."""
-        return negated(unit.output, code) if self.port == "result" else code
-
-
-@dataclass(frozen=True)
-class SignIgnored(Flaw):
-    """The sign bit of a port is taken for 0."""
-
-    port: Port
-
-    def case(self, unit: Unit, case: Case, before: int | None) -> Case:
-        """As in `Flaw`."""
-        match self.port:
-            case "a":
-                return replace(case, a=tuple(self._without(unit.operands.a, code) for code in case.a))
-            case "b":
-                return replace(case, b=tuple(self._without(unit.operands.b, code) for code in case.b))
-            case "c":
-                fmt = unit.operands.addend
-                return case if fmt is None else replace(case, c=self._without(fmt, case.c))
-            case "result":
-                return case
-            case _:
-                assert_never(self.port)
-
-    def code(self, unit: Unit, code: int) -> int:
-        """As in `Flaw`."""
-        return self._without(unit.output, code) if self.port == "result" else code
-
-    def _without(self, fmt: Format, code: int) -> int:
-        """A code without its sign bit."""
-        if not isinstance(fmt, FloatFormat | FixedFormat) or not fmt.signed:
-            return code
-        return code & ~(fmt.sign_bit << fmt.padding)
-
-
-@dataclass(frozen=True)
-class PartsReversed(Flaw):
-    """A port's code is put together from its parts in the other order. bits: of a part."""
-
-    port: Port
-    bits: int
-
-    def case(self, unit: Unit, case: Case, before: int | None) -> Case:
-        """As in `Flaw`."""
-        match self.port:
-            case "a":
-                return replace(case, a=tuple(self._turned(unit.operands.a, code) for code in case.a))
-            case "b":
-                return replace(case, b=tuple(self._turned(unit.operands.b, code) for code in case.b))
-            case "c":
-                fmt = unit.operands.addend
-                return case if fmt is None else replace(case, c=self._turned(fmt, case.c))
-            case "result":
-                return case
-            case _:
-                assert_never(self.port)
-
-    def code(self, unit: Unit, code: int) -> int:
-        """As in `Flaw`."""
-        return self._turned(unit.output, code) if self.port == "result" else code
-
-    def _turned(self, fmt: Format, code: int) -> int:
-        """A code's parts in the other order."""
-        mask, made = (1 << self.bits) - 1, 0
-        for place in range(0, fmt.container_bits, self.bits):
-            made = made << self.bits | code >> place & mask
-        padding = getattr(fmt, "padding", 0)
-        return made >> padding << padding  # nobody reads the padding
 
 
 @dataclass(frozen=True)
