@@ -81,29 +81,30 @@ class Minimizer:
             return Minimized()
         seen = observed(self.design, played)
         try:
-            seen = self.looked_at(seen)
-            diagnosis = diagnose(self.design.unit, seen, self.say)
+            diagnosis, seen = self._diagnosed(seen)
             if not diagnosis.kinds:
                 return self._unnamed(failing)
-            found = self._simplest(diagnosis, seen)
-            if diagnosis.unnamed:
-                # Several mistakes at once seldom meet in the simple cases that shrinking has tried.
-                # And what results have in common is to be true of the simplest ones too.
-                seen = [*seen, *self._tried()]
-                diagnosis = diagnose(self.design.unit, seen, self.say)
-                found = self._simplest(diagnosis, seen)
-            return self._of_kinds(diagnosis, found, failing)
+            return self._of_kinds(diagnosis, self._simplest(diagnosis, seen), failing)
         except SimulatorStuck as error:
             return Minimized(fault_kinds(diagnose(self.design.unit, seen)), (f"no minimal case: {error}",))
 
     def named(self, played: Sequence[Played]) -> Diagnosis:
         """What explains the wrong results, without a case of each kind."""
-        seen = self.looked_at(observed(self.design, played))
+        return self._diagnosed(observed(self.design, played))[0]
+
+    def _diagnosed(self, seen: Sequence[Observation]) -> tuple[Diagnosis, list[Observation]]:
+        """What explains the wrong results, and the results, more than were seen, of which it is said.
+
+        Where something has no name, it is said of the simplest cases too: several mistakes seldom meet there, and what
+        results have in common is to be true of them.
+        """
+        seen = self.looked_at(seen)
         diagnosis = diagnose(self.design.unit, seen, self.say)
-        if not diagnosis.unnamed:
-            return diagnosis
-        self._simplest(diagnosis, seen)
-        return diagnose(self.design.unit, [*seen, *self._tried()], self.say)
+        if diagnosis.unnamed:
+            self._simplest(diagnosis, seen)
+            seen = [*seen, *self._tried()]
+            diagnosis = diagnose(self.design.unit, seen, self.say)
+        return diagnosis, seen
 
     def looked_at(self, seen: Sequence[Observation]) -> list[Observation]:
         """The results with more of them: near wrong ones, and of cases that differ in one operand or lane alone."""

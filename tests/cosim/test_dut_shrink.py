@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from datetime import date
 from itertools import product
 from pathlib import Path
 
@@ -14,13 +15,16 @@ from unit_keys import exact_sum, odd_unit, window
 
 from hwsim.cases.case import Case
 from hwsim.cases.random_cases import random_cases
+from hwsim.cosim import minimal
 from hwsim.cosim.dutdesign import DutDesign
 from hwsim.cosim.heldoperands import NONE_HELD, HeldOperands
+from hwsim.cosim.minimal import Minimizer
 from hwsim.cosim.shrink import MOST_BEATS, Shrinker, Shrunk
 from hwsim.cosim.simpler import Simplifier, code_cost
 from hwsim.cosim.suites import expected_codes
 from hwsim.formats import get_format
 from hwsim.formats.codes import all_codes
+from hwsim.readings.diagnosis import Observation, diagnose
 from hwsim.readings.mistakes.catalogue import catalogue
 from hwsim.readings.mistakes.machine import FlawedDefinition
 from hwsim.spec import Unit
@@ -217,3 +221,34 @@ def test_one_is_the_simplest_code_but_zero() -> None:
         sample = range(1 << fmt.bits) if fmt.bits <= 8 else range(1, 1 << fmt.bits, 65537)
         assert code_cost(fmt, 0) == 0 < code_cost(fmt, one)
         assert min(code_cost(fmt, code) for code in sample if code) >= code_cost(fmt, one)
+
+
+def test_what_results_have_in_common_is_true_of_the_simplest_cases(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Wrong wherever a sum is 16 or more; all that was seen of it had a product in lane 3.
+    dut = design(tmp_path, "comb")
+
+    def wrong(cases: Sequence[Case]) -> np.ndarray:
+        codes = expected_codes(dut.unit, cases)
+        large = [0x41800000 <= code < 0x7F000000 for code in codes]
+        changed = [code ^ 0x55 * (code >> 23 & 3) ^ 1 for code in codes]
+        return np.where(large, changed, codes)
+
+    def answers(minimizer: Minimizer, cases: Sequence[Case]) -> np.ndarray:
+        codes = wrong(cases)
+        minimizer.asked.update(zip(cases, codes.tolist(), strict=True))
+        return codes
+
+    cases = [case for case in random_cases(dut.drawn_for, 200, 5) if len(case.a) == 4]
+    pairs = zip(cases, expected_codes(dut.unit, cases), wrong(cases).tolist(), strict=True)
+    seen = [Observation(case, got) for case, want, got in pairs if (want != got) == bool(case.a[3] and case.b[3])]
+    fact = "only where lane 3 is not zero"
+    assert fact in diagnose(dut.unit, seen).kinds[0].facts
+    monkeypatch.setattr(minimal, "observed", lambda design, played: seen)
+    monkeypatch.setattr(minimal, "looked_closer", lambda design, seen, ask: [])
+    monkeypatch.setattr(minimal, "varied", lambda unit, cases: [])
+    monkeypatch.setattr(Minimizer, "answers", answers)
+    made = Minimizer(dut, "icarus", "icarus", 1, tmp_path, tmp_path, 60.0, dut.waivers(date(2026, 1, 1)))
+    (kind,) = made.named([]).kinds
+    assert not kind.causes and fact not in kind.facts
