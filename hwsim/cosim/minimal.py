@@ -26,7 +26,8 @@ from hwsim.cosim.suites import expected_codes
 from hwsim.cosim.waived import AppliedWaivers, WaivableResult
 from hwsim.cosim.waves import SAVED, WAVEFORM
 from hwsim.readings.dependence import varied
-from hwsim.readings.diagnosis import Diagnosis, Observation, diagnose
+from hwsim.readings.diagnosis import Diagnosis, diagnose
+from hwsim.readings.shape import Observation
 from hwsim.report import FaultKind, Mismatch
 from hwsim.report.faults import fault_kinds
 from hwsim.report.text import kind_lines

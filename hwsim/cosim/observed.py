@@ -13,9 +13,9 @@ from hwsim.cosim.simpler import Simplifier
 from hwsim.cosim.suitekinds import SuiteKind
 from hwsim.cosim.suites import PAIRS, expected_codes
 from hwsim.formats import Format
-from hwsim.readings.diagnosis import Observation, WrongKind, counted_operands
+from hwsim.readings.diagnosis import WrongKind, counted_operands
 from hwsim.readings.known import Semantic
-from hwsim.readings.shape import Classes, class_of
+from hwsim.readings.shape import Classes, Observation, class_of
 from hwsim.spec import Unit, unpromised
 
 MOST_WRONG, MOST_RIGHT = 600, 6000  # results that names are judged by

@@ -31,7 +31,8 @@ from hwsim.leftovers import scratch_folder
 from hwsim.prove.evaluated import Evaluated
 from hwsim.prove.placed import RefutedChoice
 from hwsim.prove.unrolled import BeatResult
-from hwsim.readings.diagnosis import Observation, diagnose
+from hwsim.readings.diagnosis import diagnose
+from hwsim.readings.shape import Observation
 from hwsim.report import FaultKind, Mismatch
 from hwsim.report.cases import explain_command, explained_case, wrong_result
 from hwsim.report.faults import fault_kinds

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import NamedTuple
 
 from hwsim.cases.case import Case
 from hwsim.readings.answers import results
@@ -23,6 +22,7 @@ from hwsim.readings.evident import evident
 from hwsim.readings.known import Semantic, semantics
 from hwsim.readings.mistakes.flaw import NO_FLAW, Both
 from hwsim.readings.shape import Classes, WrongResult, by_class, facts, special_operands
+from hwsim.readings.shape import Observation as Observation
 from hwsim.spec import Unit, unpromised
 
 FIRST, TELLING, SAMPLE = 8, 40, 120  # results that candidates are tried on, one after the other: wrong, wrong, right
@@ -33,19 +33,6 @@ BASES = 8  # changes to which a second one is made
 MOST_MISTAKES, MOST_NAMES = 4, 3
 
 Progress = Callable[[str], None]
-
-
-class Observation(NamedTuple):
-    """A result of a design.
-
-    before: the result that left before it, None where nobody knows it. stalled: whether it came under back-pressure;
-    None where nobody knows.
-    """
-
-    case: Case
-    code: int
-    before: int | None = None
-    stalled: bool | None = None
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,9 @@
-"""What wrong results have in common, where no name explains them: how they differ, and when they come."""
+"""Results of a design, and what wrong ones have in common: how they differ, and when they come."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Literal, NamedTuple, Protocol
+from typing import Literal, NamedTuple
 
 from hwsim.cases.case import Case
 from hwsim.formats import Class, FloatFormat, Format
@@ -16,6 +16,19 @@ FEW_ZEROS = 0.2  # of the largest kind of finite results, so many zeros are no k
 ENOUGH = 2  # wrong results of which something can be said
 
 
+class Observation(NamedTuple):
+    """A result of a design.
+
+    before: the result that left before it, None where nobody knows it. stalled: whether it came under back-pressure;
+    None where nobody knows.
+    """
+
+    case: Case
+    code: int
+    before: int | None = None
+    stalled: bool | None = None
+
+
 class WrongResult(NamedTuple):
     """A wrong result. expected, got: codes. stalled: whether it came under back-pressure, None where nobody knows."""
 
@@ -23,22 +36,6 @@ class WrongResult(NamedTuple):
     expected: int
     got: int
     stalled: bool | None = None
-
-
-class RightResult(Protocol):
-    """A right result, as far as it is asked for."""
-
-    @property
-    def case(self) -> Case:
-        """Its operands."""
-
-    @property
-    def code(self) -> int:
-        """What came, as specified."""
-
-    @property
-    def stalled(self) -> bool | None:
-        """Whether it came under back-pressure."""
 
 
 Classes = frozenset[tuple[str, str]]  # what is expected and what came, as `class_of` calls them
@@ -68,7 +65,7 @@ def by_class(
     return sorted(made, key=lambda one: -len(one[1]))
 
 
-def facts(unit: Unit, wrong: Sequence[WrongResult], right: Sequence[RightResult]) -> tuple[str, ...]:
+def facts(unit: Unit, wrong: Sequence[WrongResult], right: Sequence[Observation]) -> tuple[str, ...]:
     """What all wrong results have in common, in a few sentences; none of fewer than two results.
 
     right: right results beside them. What most of them have too is not said.
@@ -161,7 +158,7 @@ def _negative(fmt: Format, code: int) -> bool:
     return bool(fields.sign) and fields.cls is not Class.NAN
 
 
-def _conditions(unit: Unit, wrong: Sequence[WrongResult], right: Sequence[RightResult]) -> Iterator[str]:
+def _conditions(unit: Unit, wrong: Sequence[WrongResult], right: Sequence[Observation]) -> Iterator[str]:
     """When results are wrong: what all their cases meet, and most cases with right results do not."""
     fmt = unit.output
     if isinstance(fmt, FloatFormat):

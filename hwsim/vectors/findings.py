@@ -7,7 +7,8 @@ from importlib.metadata import version
 from typing import NamedTuple
 
 from hwsim.cases.case import Case
-from hwsim.readings.diagnosis import Observation, Progress, diagnose
+from hwsim.readings.diagnosis import Progress, diagnose
+from hwsim.readings.shape import Observation
 from hwsim.report import CodeReading, CoverageGroup, FaultKind, Mismatch, Row, RunReport
 from hwsim.report.cases import explain_command, wrong_result
 from hwsim.report.faults import fault_kinds

@@ -24,9 +24,10 @@ from hwsim.cosim.simpler import Simplifier, code_cost
 from hwsim.cosim.suites import expected_codes
 from hwsim.formats import get_format
 from hwsim.formats.codes import all_codes
-from hwsim.readings.diagnosis import Observation, diagnose
+from hwsim.readings.diagnosis import diagnose
 from hwsim.readings.mistakes.catalogue import catalogue
 from hwsim.readings.mistakes.machine import FlawedDefinition
+from hwsim.readings.shape import Observation
 from hwsim.spec import Unit
 
 

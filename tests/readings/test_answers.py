@@ -10,7 +10,8 @@ from hwsim.cases.case import dot
 from hwsim.cases.random_cases import random_cases
 from hwsim.model import Definition
 from hwsim.readings.answers import batch_results
-from hwsim.readings.diagnosis import Observation, diagnose
+from hwsim.readings.diagnosis import diagnose
+from hwsim.readings.shape import Observation
 
 
 @pytest.mark.parametrize("name", ["long-43", "long-73"])

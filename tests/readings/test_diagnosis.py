@@ -16,10 +16,10 @@ from hwsim.cases.random_cases import random_cases
 from hwsim.model import Definition
 from hwsim.readings.candidates import candidates
 from hwsim.readings.dependence import varied
-from hwsim.readings.diagnosis import Diagnosis, Observation, diagnose
+from hwsim.readings.diagnosis import Diagnosis, diagnose
 from hwsim.readings.mistakes.flaw import Both, Flaw
 from hwsim.readings.mistakes.machine import FlawedDefinition
-from hwsim.readings.shape import WrongResult, by_class, facts
+from hwsim.readings.shape import Observation, WrongResult, by_class, facts
 from hwsim.spec import Unit, load_unit
 
 ONES = (0x38,) * 4
