@@ -208,16 +208,23 @@ class ProductFloor(Flaw):
 
 @dataclass(frozen=True)
 class PlacesLost(Flaw):
-    """Bits of products below a power of two are cut off. exp: of the last place that is kept."""
+    """Bits of products below a power of two are cut off.
+
+    exp: of the last place that is kept. floored: in two's complement, so that a negative product is rounded down.
+    """
 
     exp: int
+    floored: bool = False
 
     def products(self, products: tuple[Term, ...]) -> tuple[Term, ...]:
         """As in `Flaw`."""
         made = []
         for term in products:
             shift = self.exp - (term.exp - term.fraction_bits)
-            made.append(_with_sig(term, term.sig >> shift << shift) if shift > 0 else term)
+            if shift > 0:
+                kept = -(-term.sig >> shift) if self.floored and term.sign else term.sig >> shift
+                term = _with_sig(term, kept << shift)
+            made.append(term)
         return tuple(made)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from hwsim.formats import FixedFormat, FloatFormat
-from hwsim.readings.mistakes import summing, widths, wiring
+from hwsim.readings.mistakes import decoding, summing, widths, wiring
 from hwsim.readings.mistakes.decoding import Where
 from hwsim.readings.mistakes.flaw import Flaw
 from hwsim.readings.mistakes.mistake import Mistake
@@ -123,7 +123,9 @@ def _terms(unit: Unit) -> Iterator[Mistake]:
                 yield Mistake(name, text, widths.PlacedWraps(bits, last, signed))
     for places in (1, 2, 3, 4, 6, 8) if not fixed else ():
         text = f"products are rounded down to multiples of 2^{last + places}"
-        yield Mistake(f"low {places} places of products lost, floored", text, widths.PlacedCut(last + places))
+        yield Mistake(
+            f"low {places} places of products lost, floored", text, decoding.PlacesLost(last + places, floored=True)
+        )
     text = "a negative product is negated by inverting its bits, without the 1 that is added"
     yield Mistake("ones' complement of negative products", text, widths.OnesComplementTerms(last))
 

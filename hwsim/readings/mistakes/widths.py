@@ -169,21 +169,6 @@ class ProductSumWraps(Flaw):
 
 
 @dataclass(frozen=True)
-class PlacedCut(Flaw):
-    """A product of an exact sum loses its bits below 2^last: it is rounded down."""
-
-    last: int
-
-    def products(self, products: tuple[Term, ...]) -> tuple[Term, ...]:
-        """As in `Flaw`."""
-        return _revalued(products, self._cut)
-
-    def _cut(self, term: Term) -> Term:
-        below = self.last - (term.exp - term.fraction_bits)
-        return _valued(term, term.integer >> below, self.last) if below > 0 else term
-
-
-@dataclass(frozen=True)
 class OnesComplementTerms(Flaw):
     """A negative product of an exact sum is negated by inverting its bits: it is one unit of the last place too low."""
 
