@@ -119,8 +119,14 @@ class _Through(Once):
         return tangents[0].clone()  # type: ignore[no-any-return]
 
 
-@torch.compiler.disable  # type: ignore[untyped-decorator]
 def _through(x: Tensor, function: Callable[[Any], Any]) -> Tensor:
+    # As a decorator, `disable` would import PyTorch's compiler with hwsim.torch: 2 s, and a folder in /tmp.
+    at_once = torch.compiler.disable(_through_at_once) if torch.compiler.is_compiling() else _through_at_once
+    found: Tensor = at_once(x, function)
+    return found
+
+
+def _through_at_once(x: Tensor, function: Callable[[Any], Any]) -> Tensor:
     if (reason := beyond_units(x)) is not None:
         raise InputError(f"x must be a strided tensor of real floats, not {reason}")
     return _Through.apply(x, function)  # type: ignore[no-any-return]
@@ -131,8 +137,7 @@ def quantize(x: Tensor, rule: str | Rule, axis: int = -1, **options: Any) -> Ten
 
     rule, axis, options: as `hwsim.quantize` takes them. The numbers are float32's before they are cast to x's dtype.
     """
-    found: Tensor = _through(x, lambda array: quantize_numbers(array, rule, axis, **options).dequantize(np.float32))
-    return found
+    return _through(x, lambda array: quantize_numbers(array, rule, axis, **options).dequantize(np.float32))
 
 
 def cast(x: Tensor, fmt: str | Format, rounding: str = "rne", overflow: str = "saturate", **random: Any) -> Tensor:
@@ -146,5 +151,4 @@ def cast(x: Tensor, fmt: str | Format, rounding: str = "rne", overflow: str = "s
     def rounded(array: Any) -> Any:
         return to.decode(to.encode(array, rounding=rounding, overflow=overflow, **random))
 
-    found: Tensor = _through(x, rounded)
-    return found
+    return _through(x, rounded)

@@ -64,7 +64,7 @@ MUTANTS = {
     ),
     "infinities that are finite": Mutant("ieee-rz", "return !infinite && ", "return "),
     "sums that overflow to infinity": Mutant(
-        "chain-rd", "rounding, u_(IEEE), 0, flush)", "rounding, u_(TO_INFINITY), 0, flush)"
+        "chain-rd", "high.exp, rounding, overflow, 0, flush)", "high.exp, rounding, u_(TO_INFINITY), 0, flush)"
     ),
     "a sticky bit of the addend alone": Mutant(
         "sticky-short",
