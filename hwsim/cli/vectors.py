@@ -98,7 +98,7 @@ def _stream(wanted: Wanted, formats: str | None, stages: bool) -> None:
     try:
         for text in stream(wanted.unit, made_batches(wanted)):
             sys.stdout.write(text)
-        sys.stdout.flush()
+            sys.stdout.flush()  # whoever reads has these while the next are looked for
     except BrokenPipeError:
         # Whoever read has read enough. What is left in the buffer goes nowhere.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -57,10 +57,10 @@ def silent(done: int, planned: int, what: str) -> None:
 
 def number_of_cases(wanted: Wanted, planned: SetPlan) -> int:
     """How many cases a set has."""
+    if planned.random:
+        return wanted.cases or SUITES.get(wanted.suite, 10_000)
     there = sum(len(part.cases) for part in planned.parts)
-    if wanted.cases is not None:
-        return wanted.cases if planned.random else min(wanted.cases, there)
-    return SUITES.get(wanted.suite, 10_000 if planned.random else there)
+    return there if wanted.cases is None else min(wanted.cases, there)
 
 
 def make(wanted: Wanted, folder: Path, progress: Progress = silent) -> Made:
@@ -79,7 +79,13 @@ def make(wanted: Wanted, folder: Path, progress: Progress = silent) -> Made:
         stage_layout(unit)
     cost(wanted).demand()
     WrittenFolder(folder, "vectors")  # refuses what is somebody else's before the work
-    planned = plan(unit, wanted.suite, wanted.seed, lambda what: progress(0, 0, f"solving for {what} cases"))
+    counts: Counts | None = None
+    total = 0
+
+    def solving(what: str) -> None:
+        progress(0 if counts is None else counts.cases, total, f"solving for {what} cases")
+
+    planned = plan(unit, wanted.suite, wanted.seed, solving)
     total = number_of_cases(wanted, planned)
     digits = operand_layout(unit).digits + result_layout(unit).digits + 2
     demand_disk(folder / OPERANDS, total * digits)
@@ -106,7 +112,7 @@ def make(wanted: Wanted, folder: Path, progress: Progress = silent) -> Made:
         for name, fmt in used_formats(unit).items():
             growing.whole(f"codecs/{name}.csv", tables.text(fmt).encode())
         growing.whole(UNIT, as_yaml(unit).encode())
-        for number, problem in enumerate(planned.problems):
+        for number, problem in enumerate(planned.problems()):
             growing.whole(f"gemm/{number}.npz", npz(problem_arrays(unit, problem)))
         for name, text in bench_texts(unit, counts.cases, counts.lines, files).items():
             growing.whole(name, text.encode())
@@ -135,17 +141,19 @@ def _blocks(
 ) -> Iterator[Block]:
     """The blocks of a set from that of case `skip` on, in order, a few of them made at once."""
 
-    def block(first: int, draw: Callable[[], Batch]) -> Block:
-        if first < EXPLAINED or STAGES in files:
-            return explained_block(wanted.unit, draw(), files, kernel, planned.expected)
+    def computed(draw: Callable[[], Batch]) -> Block:
         return computed_block(wanted.unit, draw(), files, kernel)
 
     with ThreadPoolExecutor(threads()) as pool:
         waiting: deque[Future[Block]] = deque()
         try:
             for first, draw in _batches(wanted, planned, total):
-                if first >= skip:
-                    waiting.append(pool.submit(block, first, draw))
+                if first < skip:
+                    continue
+                if first < EXPLAINED or STAGES in files:  # Python alone, which threads do not make faster
+                    yield explained_block(wanted.unit, draw(), files, kernel, planned.expected)
+                    continue
+                waiting.append(pool.submit(computed, draw))
                 if len(waiting) > 2 * threads():
                     yield waiting.popleft().result()
             while waiting:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
 from typing import Any
 
 import yaml
@@ -56,9 +57,13 @@ class Counts:
 
     def made(self) -> Iterator[tuple[str, int, int | None, str]]:
         """Name and number of cases of each part; of how many, where not all are there; why there are none."""
-        for part in self.planned.parts:
-            made, there = self.parts[part.name], len(part.cases)
-            yield part.name, made, there if made < there else None, part.why
+        for name, same in groupby(self.planned.parts, key=lambda part: part.name):
+            pieces = list(same)
+            made, there = self.parts[name], sum(len(part.cases) for part in pieces)
+            yield name, made, there if made < there else None, pieces[0].why
+        for part in self.planned.lacking:
+            if part.why:
+                yield part.name, 0, None, part.why
         if self.planned.random:
             yield "random", self.parts["random"], None, ""
 
@@ -87,7 +92,7 @@ def manifest(wanted: Wanted, counts: Counts, digests: Mapping[str, str], files: 
         "cases": counts.cases,
         "lines": counts.lines,
         "parts": {name: _part(made, of, why) for name, made, of, why in counts.made()},
-        "discrimination": _discrimination(counts.planned.told),
+        "discrimination": _discrimination(counts.planned.told()),
         "coverage": _bins(counts.coverage),
         "unit": unit.model_dump(mode="json", exclude_unset=True),
         "formats": {name: fmt.model_dump(mode="json", exclude_unset=True) for name, fmt in used_formats(unit).items()},

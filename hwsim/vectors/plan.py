@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cache, cached_property
 from heapq import heapify, heapreplace
 
 from hwsim.cases.bins.covering import Covered, covered, covering
@@ -40,27 +41,43 @@ class Wanted:
     stages: bool = False
 
 
-@dataclass(frozen=True)
 class SetPart:
-    """Cases that belong together. why: why there are none."""
+    """Cases that belong together, made when they are first asked for."""
 
-    name: str
-    cases: Sequence[Case] = ()
-    why: str = ""
+    def __init__(self, name: str, make: Callable[[], Sequence[Case]]):
+        self.name, self._make = name, make
+
+    @cached_property
+    def _made(self) -> tuple[Sequence[Case], str]:
+        try:
+            return self._make(), ""
+        except NotImplementedYet as error:
+            return (), str(error)
+
+    @property
+    def cases(self) -> Sequence[Case]:
+        """All of them."""
+        return self._made[0]
+
+    @property
+    def why(self) -> str:
+        """Why there are none; empty where there are."""
+        return self._made[1]
 
 
 @dataclass(frozen=True)
 class SetPlan:
     """What a sequence of cases begins with. random: whether random cases without end follow.
 
-    problems: the matrix products of part `gemm`. told: how the discrimination's readings stand to each other.
-    expected: results that do not come from the model, by case id.
+    lacking: parts whose cases, if any, are in another. problems: the matrix products of part `gemm`. told: how the
+    discrimination's readings stand to each other. expected: results that do not come from the model, by case id.
     """
 
     parts: tuple[SetPart, ...] = ()
     random: bool = False
-    problems: tuple[GemmProblem, ...] = ()
-    told: Discrimination | None = None
+    lacking: tuple[SetPart, ...] = ()
+    problems: Callable[[], tuple[GemmProblem, ...]] = tuple
+    told: Callable[[], Discrimination | None] = lambda: None
     expected: dict[str, int] | None = None
 
 
@@ -77,6 +94,7 @@ def cost(wanted: Wanted) -> Cost:
 def plan(unit: Unit, suite: str, seed: int, progress: Progress = lambda _: None) -> SetPlan:
     """The plan of a suite: `smoke`, `standard` and `soak` are one sequence; PARTS are suites by themselves.
 
+    progress: called with what is being made, when it is asked for.
     Raises NotImplementedYet for a unit that the model does not have, ValueError for a suite that the unit lacks.
     """
     draws(unit).demand()
@@ -92,77 +110,75 @@ def plan(unit: Unit, suite: str, seed: int, progress: Progress = lambda _: None)
     return planned
 
 
+class _Parts:
+    """The parts that sets are made of, none of them made yet."""
+
+    def __init__(self, unit: Unit, seed: int, progress: Progress):
+        def part(name: str, make: Callable[[], Sequence[Case]]) -> SetPart:
+            def made() -> Sequence[Case]:
+                progress(name)
+                return make()
+
+            return SetPart(name, made)
+
+        # Cases that tell a unit's readings apart, or where it has none the unit from mistakes.
+        tell = discrimination if supports(unit) else told_from_mistakes
+
+        @cache
+        def search() -> tuple[Discrimination | None, str]:
+            try:
+                return tell(unit, seed, lambda tried: progress(f"discrimination, {tried:,} tried,")), ""
+            except ValueError as error:
+                return None, str(error)
+
+        def apart() -> Sequence[Case]:
+            told, why = search()
+            if told is None:
+                raise NotImplementedYet(why)
+            return told.cases
+
+        self.told = lambda: search()[0]
+        self.problems = cache(lambda: _problems(unit, seed))
+        self.apart = part("discrimination", apart)
+        self.coverage = part("coverage", lambda: covering(unit, seed))
+        self.sensitive = part("sensitive", lambda: sensitive(unit, seed))
+        self.products = part("products", lambda: product_cases(unit))
+        self.gemm = part("gemm", lambda: _gemm(unit, self.problems()))
+
+
 def _alone(unit: Unit, suite: str, seed: int, progress: Progress) -> SetPlan:
     """One part by itself."""
+    if suite == "captured":
+        return _captured(unit)
+    if suite == "random":
+        return SetPlan(random=True)
+    parts = _Parts(unit, seed, progress)
     match suite:
-        case "coverage":
-            return SetPlan((_coverage(unit, seed),))
         case "discrimination":
-            part, told = _discrimination(unit, seed, progress)
-            return SetPlan((part,), told=told)
-        case "sensitive":
-            return SetPlan((_sensitive(unit, seed),))
-        case "products":
-            return SetPlan((SetPart("products", product_cases(unit)),))
+            return SetPlan((parts.apart,), told=parts.told)
         case "gemm":
-            problems = _problems(unit, seed)
-            return SetPlan((_gemm(unit, problems),), problems=problems)
-        case "captured":
-            return _captured(unit)
+            return SetPlan((parts.gemm,), problems=parts.problems)
         case _:
-            return SetPlan(random=True)
+            return SetPlan(({"coverage": parts.coverage, "products": parts.products}.get(suite, parts.sensitive),))
 
 
 def _sequence(unit: Unit, seed: int, progress: Progress) -> SetPlan:
-    progress("discrimination")
-    apart, told = _discrimination(unit, seed, progress)
-    progress("coverage")
-    coverage = _coverage(unit, seed)
-    progress("products")
-    products, problems = product_cases(unit), _problems(unit, seed)
-    step = max(1, len(products) // SMOKE_PRODUCTS)
-    progress("sensitive")
-    sensitive_ones = _sensitive(unit, seed)
-    few = fewest(covered(unit, seed)) if coverage.cases else ()
-    first = [*apart.cases, *few, *products[::step], *sensitive_ones.cases]
-    taken = {case.id for case in first}
+    """What is made soon stands first: whoever reads has cases while those that tell readings apart are looked for."""
+    parts = _Parts(unit, seed, progress)
+    smoke = (
+        SetPart("smoke", lambda: parts.products.cases[:: max(1, len(parts.products.cases) // SMOKE_PRODUCTS)]),
+        SetPart("smoke", lambda: fewest(covered(unit, seed)) if parts.coverage.cases else ()),
+        SetPart("smoke", lambda: parts.apart.cases),
+        SetPart("smoke", lambda: parts.sensitive.cases),
+    )
+    taken = cache(lambda: {case.id for part in smoke for case in part.cases})
 
-    def rest(cases: Iterable[Case]) -> list[Case]:
-        return [case for case in cases if case.id not in taken]
+    def rest(part: SetPart) -> SetPart:
+        return SetPart(part.name, lambda: [case for case in part.cases if case.id not in taken()])
 
-    parts = [
-        SetPart("smoke", first),
-        replace(coverage, cases=rest(coverage.cases)),
-        SetPart("products", rest(products)),
-        _gemm(unit, problems),
-    ]
-    # What a unit lacks altogether is said of it; of what is in the smoke part, nothing is left to say.
-    parts += [one for one in (apart, sensitive_ones) if one.why]
-    return SetPlan(tuple(parts), random=True, problems=problems, told=told)
-
-
-def _coverage(unit: Unit, seed: int) -> SetPart:
-    try:
-        return SetPart("coverage", covering(unit, seed))
-    except NotImplementedYet as error:
-        return SetPart("coverage", why=str(error))
-
-
-def _sensitive(unit: Unit, seed: int) -> SetPart:
-    try:
-        return SetPart("sensitive", sensitive(unit, seed))
-    except NotImplementedYet as error:
-        return SetPart("sensitive", why=str(error))
-
-
-def _discrimination(unit: Unit, seed: int, progress: Progress) -> tuple[SetPart, Discrimination | None]:
-    """Cases that tell a unit's readings apart, or where it has none the unit from mistakes; and how these stand."""
-    tell = discrimination if supports(unit) else told_from_mistakes
-    try:
-        told = tell(unit, seed, lambda tried: progress(f"discrimination, {tried:,} tried,"))
-    except ValueError as error:
-        return SetPart("discrimination", why=str(error)), None
-    return SetPart("discrimination", told.cases), told
+    others = rest(parts.coverage), rest(parts.products), parts.gemm
+    lacking = parts.apart, parts.sensitive
+    return SetPlan((*smoke, *others), True, lacking, parts.problems, parts.told)
 
 
 def _problems(unit: Unit, seed: int) -> tuple[GemmProblem, ...]:
@@ -172,9 +188,9 @@ def _problems(unit: Unit, seed: int) -> tuple[GemmProblem, ...]:
     return tuple(gemm_problem(unit, m, n, k, seed) for m, n, k in shapes)
 
 
-def _gemm(unit: Unit, problems: Sequence[GemmProblem]) -> SetPart:
+def _gemm(unit: Unit, problems: Sequence[GemmProblem]) -> list[Case]:
     numbered = [(number, case) for number, problem in enumerate(problems) for case in gemm_cases(unit, problem)]
-    return SetPart("gemm", [replace(case, id=f"gemm/{number}/{case.id}") for number, case in numbered])
+    return [replace(case, id=f"gemm/{number}/{case.id}") for number, case in numbered]
 
 
 def _captured(unit: Unit) -> SetPlan:
@@ -183,7 +199,7 @@ def _captured(unit: Unit) -> SetPlan:
         raise InputError(
             f"no captured results of {unit.name} are at hand: HWSIM_SILICON names the folder that holds them"
         )
-    part = SetPart("captured", [case for case, _ in known])
+    part = SetPart("captured", lambda: [case for case, _ in known])
     return SetPlan((part,), expected={case.id: code for case, code in known})
 
 

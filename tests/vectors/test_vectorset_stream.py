@@ -91,3 +91,19 @@ def test_malformed_lines_are_named(line, text, message):
     back[line] = text
     with pytest.raises(Malformed, match=message):
         judge(back, lambda unit: None)
+
+
+def test_the_first_cases_are_there_before_others_are_looked_for(monkeypatch):
+    class Searched(Exception):
+        pass
+
+    def search(*given):
+        raise Searched
+
+    for name in ("discrimination", "told_from_mistakes", "sensitive", "gemm_problem"):
+        monkeypatch.setattr(f"hwsim.vectors.plan.{name}", search)
+    lines = stream(unit_of("tiny"), made_batches(Wanted(unit_of("tiny"))))
+    seen = []
+    with pytest.raises(Searched):
+        seen.extend(lines)
+    assert sum(not line.startswith("#") for line in "".join(seen).splitlines()) > 100
