@@ -84,14 +84,14 @@ MUTANTS = {
     "no tail": Mutant(HOPPER, "(k + 31) / 32", "k / 32 + (k < 32)"),
     "promotion a group early": Mutant(DEEPSEEK, "s->groups % 4 == 0", "s->groups % 4 == 3"),
     "no promotion at the end": Mutant(DEEPSEEK, "if (s->groups % 4)", "if (0)"),
-    "promotion cut off": Mutant(DEEPSEEK, "u_(RNE), 0);", "u_(RZ), 0);"),
+    "promotion cut off": Mutant(DEEPSEEK, "u_(RNE), u_(IEEE), u_(KEEP));", "u_(RZ), u_(IEEE), u_(KEEP));"),
     "one scale": Mutant(MX, "x.exp + y.exp + v.exp + w.exp", "x.exp + y.exp + v.exp"),
     "scales a block late": Mutant(MX, "scale_a[i / 32]", "scale_a[(i + 1) / 32 - (i + 1 == k)]"),
     "carry lost between words": Mutant(
         EXACT, "i < u_(WORDS) && (i < word + 3 || carry != sign)", "i < u_(WORDS) && i < word + 3"
     ),
     "exact sum begun again at a group": Mutant(EXACT, "s->total = addend.total;", "s->total = u_(int_zero)();"),
-    "products rounded after the sum": Mutant(CHAIN, "u_(RNE), 0);\n    }", "u_(RNA), 0);\n    }"),
+    "products rounded another way": Mutant(CHAIN, "&s->products, lane), u_(RNE),", "&s->products, lane), u_(RNA),"),
     "jam lost": Mutant(DOWN, "low.sig = distance > 62 ? 1 :", "low.sig = distance > 62 ? 0 :"),
     "groups in another order": Mutant(LATE, "{{0, 1}, {2, 3}}", "{{2, 3}, {0, 1}}"),
     "late addend before the sum": Mutant(LATE, "s->groups % 2 == 0", "s->groups % 2 == 1"),

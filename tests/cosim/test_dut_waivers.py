@@ -46,7 +46,7 @@ def test_a_reading_waives_what_it_explains_and_every_report_counts_it(
     assert known > 50
     path = variant(tmp_path, "comb", parameters=WRONG, waivers=[FLOORED])
     out = tmp_path / "waived"
-    arguments = ["cosim", "--dut", str(path), "--sim", "icarus", "--seed", str(SEED), "--cases", "60", "-o", str(out)]
+    arguments = ["cosim", "--dut", str(path), "--sim", "icarus", "--seed", str(SEED), "--cases", "30", "-o", str(out)]
     assert main(arguments) == 0
     said = capsys.readouterr().out
     line = f"{known} results waived: lost bits floored (since 2026-11-01: revision A floors)"

@@ -153,8 +153,8 @@ TARGETS = (
         reads=("vectors output",),
     ),
     Target(
-        name="export", make=bases.one(bases.exported), subjects=("*.h", "*.c", "README.md"), weight=1, written=("c",),
-        commands=("export-c u.yaml -o c",), reads=("export-c output",),
+        name="export", make=bases.one(bases.exported), subjects=("*.h", "*.c", "README.md", ".hwsim-*"), weight=1,
+        written=("c",), commands=("export-c u.yaml -o c",), reads=("export-c output",),
     ),
     Target(
         name="kit", make=bases.one(bases.kit), subjects=("README.md", "*.cpp"), weight=1, written=("k",),
