@@ -6,6 +6,7 @@ InputError, and what it raises else is a finding.
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Callable, Iterator
 from math import lcm
@@ -24,20 +25,31 @@ from hwsim.fuzz.draw import DrawnUnit, modes_of
 from hwsim.fuzz.operands import least_terms
 from hwsim.leftovers import scratch_folder
 from hwsim.qualify.run import Qualifier
+from hwsim.readings import discrimination, supports, told_from_mistakes
 from hwsim.spec import as_yaml, pipeline
 from hwsim.study.plan import load_study
 from hwsim.study.results import run as study
 from hwsim.vectors.check import check, same
 from hwsim.vectors.make import make
-from hwsim.vectors.plan import Wanted
+from hwsim.vectors.plan import Wanted, plan
 from hwsim.vectors.stored import stored
 
-CASES, MUTANTS, MUTANT_SECONDS = 120, 4, 1.0
+CASES, TRIED, MUTANTS, MUTANT_SECONDS = 120, 10_000, 4, 1.0
 Ask = Callable[[DrawnUnit], Iterator[str]]
 
 
 def vectors(drawn: DrawnUnit) -> Iterator[str]:
-    """A set of vectors: its own results pass its check, and with one of them changed it is that one that fails."""
+    """A set of vectors: its own results pass its check, and with one of them changed it is that one that fails.
+
+    What a longer set has is made too, and left: sensitive cases, matrix products, and some that tell readings apart.
+    """
+    if supports(drawn.unit):
+        discrimination(drawn.unit, drawn.seed, limit=TRIED)
+    else:
+        told_from_mistakes(drawn.unit, drawn.seed)
+    for suite in ("sensitive", "gemm"):
+        with contextlib.suppress(InputError):  # what a unit lacks
+            plan(drawn.unit, suite, drawn.seed)
     with scratch_folder() as folder:
         known = stored(make(Wanted(drawn.unit, "smoke", drawn.seed, CASES), folder / "set").folder)
         lines = [known.expected[case].decode().strip() for case in range(known.cases)]
@@ -79,14 +91,14 @@ def studied(drawn: DrawnUnit) -> Iterator[str]:
     with scratch_folder() as folder:
         (folder / "unit.yaml").write_text(as_yaml(drawn.unit), encoding="utf-8")
         k = lcm(drawn.unit.instruction.k, least_terms(drawn.unit))
-        plan: dict[str, Any] = {
+        keys: dict[str, Any] = {
             "study": "fuzz", "units": ["unit.yaml"], "data": ["normal"], "rows": 3, "columns": 2, "trials": 2,
             "lengths": [k] if drawn.unit.instruction.chain is None else [k, 3 * k], "seed": drawn.seed,
         }  # fmt: skip
-        made = load_study(plan, folder)
+        made = load_study(keys, folder)
         rows = study(made, folder / "results").rows.num_rows
-        if rows != 2 * len(plan["lengths"]):
-            yield f"{rows} rows of {2 * len(plan['lengths'])} trials"
+        if rows != 2 * len(keys["lengths"]):
+            yield f"{rows} rows of {2 * len(keys['lengths'])} trials"
 
 
 def modal(drawn: DrawnUnit) -> Iterator[str]:

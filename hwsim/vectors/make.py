@@ -167,6 +167,8 @@ def _batches(wanted: Wanted, planned: SetPlan, total: int) -> Iterator[tuple[int
     """The first case of each batch, and what makes the batch."""
     unit, at = wanted.unit, 0
     for part in planned.parts:
+        if at >= total:
+            return  # what nobody asked for is not looked for
         for batch in batches(unit, part.cases, MANY):
             if at >= total:
                 return

@@ -56,13 +56,18 @@ class Counts:
         return "random"
 
     def made(self) -> Iterator[tuple[str, int, int | None, str]]:
-        """Name and number of cases of each part; of how many, where not all are there; why there are none."""
+        """Name and number of cases of each part; of how many, where not all are there; why there are none.
+
+        Of how many is not said where a set ends before its smoke part does: what nobody asked for is not looked for.
+        """
+        whole = True
         for name, same in groupby(self.planned.parts, key=lambda part: part.name):
             pieces = list(same)
-            made, there = self.parts[name], sum(len(part.cases) for part in pieces)
-            yield name, made, there if made < there else None, pieces[0].why
+            whole = whole and all(part.asked for part in pieces if name == "smoke")
+            made, there = self.parts[name], sum(len(part.cases) for part in pieces) if whole else 0
+            yield name, made, there if made < there else None, pieces[0].why if whole else ""
         for part in self.planned.lacking:
-            if part.why:
+            if part.asked and part.why:
                 yield part.name, 0, None, part.why
         if self.planned.random:
             yield "random", self.parts["random"], None, ""

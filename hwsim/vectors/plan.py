@@ -55,6 +55,11 @@ class SetPart:
             return (), str(error)
 
     @property
+    def asked(self) -> bool:
+        """Whether they were asked for."""
+        return "_made" in vars(self)
+
+    @property
     def cases(self) -> Sequence[Case]:
         """All of them."""
         return self._made[0]
@@ -70,7 +75,8 @@ class SetPlan:
     """What a sequence of cases begins with. random: whether random cases without end follow.
 
     lacking: parts whose cases, if any, are in another. problems: the matrix products of part `gemm`. told: how the
-    discrimination's readings stand to each other. expected: results that do not come from the model, by case id.
+    discrimination's readings stand to each other, where it was asked for. expected: results that do not come from the
+    model, by case id.
     """
 
     parts: tuple[SetPart, ...] = ()
@@ -137,9 +143,9 @@ class _Parts:
                 raise NotImplementedYet(why)
             return told.cases
 
-        self.told = lambda: search()[0]
+        self.apart = looked_for = part("discrimination", apart)
+        self.told = lambda: search()[0] if looked_for.asked else None
         self.problems = cache(lambda: _problems(unit, seed))
-        self.apart = part("discrimination", apart)
         self.coverage = part("coverage", lambda: covering(unit, seed))
         self.sensitive = part("sensitive", lambda: sensitive(unit, seed))
         self.products = part("products", lambda: product_cases(unit))

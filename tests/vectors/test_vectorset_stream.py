@@ -1,9 +1,11 @@
 """Cases through a pipe, as a device in it sees them."""
 
 import pytest
-from vectors.vectorset_units import unit_of
+import yaml
+from vectors.vectorset_units import made, unit_of
 
 from hwsim.cases.case import Case, term_scales
+from hwsim.cases.matrices import gemm_problem
 from hwsim.model.definition import Definition
 from hwsim.vectors.answers import Malformed
 from hwsim.vectors.make import made_batches
@@ -93,17 +95,36 @@ def test_malformed_lines_are_named(line, text, message):
         judge(back, lambda unit: None)
 
 
-def test_the_first_cases_are_there_before_others_are_looked_for(monkeypatch):
-    class Searched(Exception):
-        pass
+class Searched(Exception):
+    """Cases were looked for."""
 
+
+@pytest.fixture
+def no_search(monkeypatch):
     def search(*given):
         raise Searched
 
     for name in ("discrimination", "told_from_mistakes", "sensitive", "gemm_problem"):
         monkeypatch.setattr(f"hwsim.vectors.plan.{name}", search)
+
+
+def test_the_first_cases_are_there_before_others_are_looked_for(no_search):
     lines = stream(unit_of("tiny"), made_batches(Wanted(unit_of("tiny"))))
     seen = []
     with pytest.raises(Searched):
         seen.extend(lines)
     assert sum(not line.startswith("#") for line in "".join(seen).splitlines()) > 100
+
+
+def test_what_a_short_set_does_not_reach_is_not_looked_for(no_search):
+    assert sum(map(len, made_batches(Wanted(unit_of("tiny"), cases=60)))) == 60
+
+
+def test_a_short_set_says_what_it_has(no_search, monkeypatch, tmp_path):
+    monkeypatch.setattr("hwsim.vectors.plan.gemm_problem", gemm_problem)
+    short = made(tmp_path / "set", "tiny", suite="smoke", cases=60)
+    assert [*short.counts.made()] == [
+        (name, cases, None, "")
+        for name, cases in {"smoke": 60, "coverage": 0, "products": 0, "gemm": 0, "random": 0}.items()
+    ]
+    assert "discrimination" not in yaml.safe_load((short.folder / "manifest.yaml").read_text())
