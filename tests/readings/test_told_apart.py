@@ -5,11 +5,13 @@ from __future__ import annotations
 import pytest
 from odd_units import unit
 
-from hwsim.cases.case import dot
+from hwsim.cases.case import Case, dot
 from hwsim.model.arrays import definition_of
 from hwsim.readings import told_from_mistakes
 from hwsim.readings.discriminate import QUOTA
 from hwsim.readings.known import Semantic
+from hwsim.readings.mistakes.machine import flawed_definition
+from hwsim.readings.mistakes.wiring import SumForgotten
 from hwsim.spec import Unit, unpromised
 from hwsim.vectors.plan import plan
 
@@ -43,3 +45,20 @@ def test_a_set_of_vectors_has_them() -> None:
     assert made.told is not None and made.told.count("told apart") > 60
     # The same unit and seed make the same cases.
     assert [case for part in made.parts for case in part.cases] == told_from_mistakes(unit("chain-rd"), 1).cases
+
+
+def test_a_block_of_scales_may_lie_across_groups() -> None:
+    """The last instruction of such a dot product is no case of its own."""
+    keys = {
+        "unit": "across",
+        "operands": {"a": "e2m1", "b": "e2m1", "addend": "f16"},
+        "scale": {"a": {"format": "e8m0", "block": [1, 2]}, "b": {"format": "e8m0", "block": [1, 1]}, "at": "product"},
+        "instruction": {"k": 3, "lanes": 1, "order": {"modulo": 3, "groups": [[2], [0], [1]]}},
+        "sum": {"method": "exact", "rounded": "end"},
+        "result": {"format": "f16", "rounding": "rne", "overflow": "ieee"},
+    }
+    some = Unit.model_validate(keys)
+    case = Case("", (2, 2, 4, 2, 2, 6), (2, 2, 2, 2, 2, 2), 0, (127, 128, 129), (127,) * 6)
+    flaw = flawed_definition(some, SumForgotten(keeps_addend=True))
+    assert flaw.code_of(case) == dot(definition_of(some), case).code
+    assert told_from_mistakes(some, 1).count("told apart") > 20

@@ -226,18 +226,16 @@ class SumForgotten(Flaw):
 
     def case(self, unit: Unit, case: Case, before: int | None) -> Case:
         """As in `Flaw`."""
-        lanes = unit.instruction.fill
-        if len(case.a) <= lanes:
+        first = len(case.a) - unit.instruction.fill
+        if first <= 0:
             return case
-        made = replace(case, a=case.a[-lanes:], b=case.b[-lanes:], c=case.c if self.keeps_addend else 0)
+        made = replace(case, a=case.a[first:], b=case.b[first:], c=case.c if self.keeps_addend else 0)
         if unit.scale is None:
             return made
-        length_a, length_b = block_lengths(unit)
-        return replace(
-            made,
-            scale_a=case.scale_a[-max(1, lanes // length_a) :],
-            scale_b=case.scale_b[-max(1, lanes // length_b) :],
-        )
+        lengths = block_lengths(unit)
+        if any(first % length and first // length != (len(case.a) - 1) // length for length in lengths):
+            return case  # a block that begins before the last group, and ends within it, is none of a shorter case
+        return replace(made, scale_a=case.scale_a[first // lengths[0] :], scale_b=case.scale_b[first // lengths[1] :])
 
 
 @dataclass(frozen=True)
