@@ -29,18 +29,23 @@ def directed(unit: Unit, seed: int) -> list[Case]:
     Raises NotImplementedYet for a unit without bins (`hwsim.cases.support`).
     """
     supports(unit).demand()
+    return list(_directed(unit, seed))
+
+
+@lru_cache(maxsize=8)
+def _directed(unit: Unit, seed: int) -> tuple[Case, ...]:
     rows = Rows(unit)
     if not one_window(unit):
         arranged(rows)
         smaller_rows(rows)
-        return list(rows.cases.values())
+        return tuple(rows.cases.values())
     bench = Bench(unit, seed)
     for family in FAMILIES:
         for solve in family.directed:
             bench.start(family.name, solve.__name__)
             solve(bench)
     smaller_rows(rows)
-    return [*bench.cases, *rows.cases.values()]
+    return (*bench.cases, *rows.cases.values())
 
 
 @dataclass(frozen=True)
