@@ -320,9 +320,12 @@ def accumulator(what: Accumulation, cuts: Sequence[str]) -> Datapath:
     return Datapath([*first, decode, *align, *total, magnitude, *normalize, Round(adder.target, name)], cuts)
 
 
+INSIDE = {f"promote.{part}" for part in ("distance", "align.1", "sum.1")}  # cuts that divide a promotion's addition
+
+
 def smaller_promotion(unit: Specified, cuts: Sequence[str]) -> Promotion | None:
     """A unit's promotion, if its adder is the smaller one of `promote.py`: without scales, and no register inside."""
     rule = unit.promotion
     if rule is None or rule.operation != "add" or not isinstance(unit.result.format, FloatFormat):
         return None
-    return None if {f"promote.{part}" for part in ("distance", "align.1", "sum.1")} & set(cuts) else rule
+    return None if INSIDE & set(cuts) else rule

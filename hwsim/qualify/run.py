@@ -17,7 +17,8 @@ from hwsim.qualify.groups import groups
 from hwsim.qualify.mutants import Mutant
 from hwsim.qualify.played import played
 from hwsim.qualify.steps import MutatedSteps, part_of
-from hwsim.spec import Unit
+from hwsim.rtl.accumulate import INSIDE, smaller_promotion
+from hwsim.spec import NotImplementedYet, Unit
 from hwsim.vectors.make import made_batches
 from hwsim.vectors.plan import SUITES, Wanted
 
@@ -108,6 +109,9 @@ class Qualifier:
         cases: Mapping[str, int] = SUITES,
     ):  # fmt: skip
         plain_window(unit, "is no plain window, and `hwsim qualify` has others not yet").demand()
+        if unit.promotion is not None and smaller_promotion(unit, cuts) is None:
+            inside = ", ".join(cut for cut in cuts if cut in INSIDE)
+            raise NotImplementedYet(f"`hwsim qualify` has no registers inside of a promotion's adder yet: not {inside}")
         self.unit, self.cuts, self.seed, self.seconds, self.progress = unit, tuple(cuts), seed, seconds, progress
         self.cases = cases
         progress(0, 0, "reading the steps")

@@ -84,6 +84,12 @@ def test_a_unit_without_proofs_is_refused():
         Qualifier(load_unit("hfp8-forward-e4m3-dlfloat16"), (), 1, 20)
 
 
+def test_a_promotion_with_registers_inside_of_its_adder_is_refused():
+    unit = load_unit("deepseek-v3-e4m3-f32")
+    with pytest.raises(NotImplementedYet, match=r"not promote\.distance, promote\.sum\.1$"):
+        Qualifier(unit, ("align", "promote.distance", "promote.sum.1", "round"), 1, 20)
+
+
 def survivors_of(unit, step, of):
     """Mutants of some cells that smoke vectors leave alive and that are not equal."""
     qualifier = Qualifier(unit, (), 1, 20)
