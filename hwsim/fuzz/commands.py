@@ -34,7 +34,7 @@ from hwsim.vectors.make import make
 from hwsim.vectors.plan import Wanted, plan
 from hwsim.vectors.stored import stored
 
-CASES, TRIED, MUTANTS, MUTANT_SECONDS = 120, 10_000, 4, 1.0
+CASES, TRIED, MUTANTS, MUTANT_SECONDS = 120, 96, 4, 1.0
 Ask = Callable[[DrawnUnit], Iterator[str]]
 
 
@@ -43,10 +43,8 @@ def vectors(drawn: DrawnUnit) -> Iterator[str]:
 
     What a longer set has is made too, and left: sensitive cases, matrix products, and some that tell readings apart.
     """
-    if supports(drawn.unit):
-        discrimination(drawn.unit, drawn.seed, limit=TRIED)
-    else:
-        told_from_mistakes(drawn.unit, drawn.seed)
+    tell = discrimination if supports(drawn.unit) else told_from_mistakes
+    tell(drawn.unit, drawn.seed, limit=TRIED)
     for suite in ("sensitive", "gemm"):
         with contextlib.suppress(InputError):  # what a unit lacks
             plan(drawn.unit, suite, drawn.seed)

@@ -11,7 +11,7 @@ from hwsim.cases.case import Case
 from hwsim.readings.answers import results
 from hwsim.readings.candidates import candidates
 from hwsim.readings.changes import Candidate
-from hwsim.readings.discriminate import QUOTA, Discrimination, ToldPair, lengths_of, stimuli
+from hwsim.readings.discriminate import LIMIT, QUOTA, Discrimination, ToldPair, lengths_of, stimuli
 from hwsim.readings.known import Semantic, semantics
 from hwsim.readings.mistakes.of_widths import OF_WIDTHS
 from hwsim.readings.mistakes.wiring import NotCleared
@@ -23,12 +23,15 @@ MOST_DRAWN = 384
 CHUNK = 48  # most mistakes are told by the first few, and those that are asked no more cost nothing
 
 
-def told_from_mistakes(unit: Unit, seed: int, progress: Callable[[int], None] | None = None) -> Discrimination:
+def told_from_mistakes(
+    unit: Unit, seed: int, progress: Callable[[int], None] | None = None, limit: int = LIMIT
+) -> Discrimination:
     """Cases on which a unit differs from each change of its rules, and from each mistake, of which something is known.
 
     At least 16 for each that is told apart; what no case tells is undecided: it may be no mistake of this unit. Wrong
     bits of every result, and sums that are not cleared, which depend on what came before, are left out.
     seed: of draws; the same cases for the same unit and seed. progress: called with the number of cases tried so far.
+    limit: cases after which no more are tried.
     Raises NotImplementedYet for a unit that the model does not have.
     """
     # Mistakes of widths and signs change so many results that any case tells them.
@@ -38,7 +41,7 @@ def told_from_mistakes(unit: Unit, seed: int, progress: Callable[[int], None] | 
     kept, tried = list[Case](), 0
     for cases in _chunks(unit, seed):
         asked = search.asked
-        if not asked:
+        if not asked or tried >= limit:
             break
         codes = np.zeros((len(cases), len(every) + 1), np.int64)
         numbers: dict[int, int] = {}
