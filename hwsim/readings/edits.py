@@ -9,7 +9,7 @@ from hwsim.cases.case import Case
 from hwsim.errors import InputError
 from hwsim.formats import Class, FloatFormat
 from hwsim.model.rounding import round_to
-from hwsim.model.terms import addend_term
+from hwsim.model.terms import Term, addend_term
 from hwsim.spec import Unit
 
 
@@ -40,20 +40,27 @@ class AddendDropped(Edit):
 
 @dataclass(frozen=True)
 class AddendRounded(Edit):
-    """The addend is first rounded, to nearest even, to a narrower format of the same container."""
+    """The addend is first rounded, to nearest even, to a narrower format."""
 
     format: FloatFormat
 
     def case(self, unit: Unit, case: Case) -> Case:
         """As in `Edit`."""
-        own, fmt = unit.operands.addend, self.format
-        if not isinstance(own, FloatFormat) or own.container_bits != fmt.container_bits:
-            raise InputError(f"unit {unit.name}: {fmt.name} has another container than its addend")
+        own = unit.operands.addend
+        if not isinstance(own, FloatFormat):
+            raise InputError(f"unit {unit.name}: an addend is rounded first where it is a float")
         term = addend_term(own, case.c)
         if term.cls is not Class.NORMAL:
             return case
-        exp = term.exp - term.fraction_bits
-        return replace(case, c=round_to(fmt, term.sign, term.sig, exp, "rne", "infinity").code)
+        return replace(case, c=_in_format(own, addend_term(self.format, _in_format(self.format, term))))
+
+
+def _in_format(fmt: FloatFormat, term: Term) -> int:
+    """A term's code in a format, rounded to nearest even; what is too large is infinity, or the largest number."""
+    if term.cls is Class.ZERO:
+        return (term.sign * fmt.sign_bit if fmt.signed_zero else 0) << fmt.padding
+    sig, exp = (term.sig, term.exp - term.fraction_bits) if term.cls is Class.NORMAL else (1, 1 << 16)
+    return round_to(fmt, term.sign, sig, exp, "rne", "infinity" if fmt.infinities else "saturate").code
 
 
 @dataclass(frozen=True)

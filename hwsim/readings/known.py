@@ -19,7 +19,7 @@ from hwsim.readings.changes import Candidate, Changes, among
 from hwsim.readings.edits import NO_EDIT, AddendDropped, BitFault, BitValue, Edit, LaneDropped
 from hwsim.readings.proofs import normal_forms
 from hwsim.readings.questions import QUESTIONS, unasked
-from hwsim.readings.readings import READINGS, Reading, described, own_reading, read_unit, short_name
+from hwsim.readings.readings import READINGS, Reading, described, own_reading, read_unit, short_name, supports
 from hwsim.spec import AlignedSum, Unit
 from hwsim.spec.keys import LOST, Lost, lost_words
 from hwsim.spec.sums import SumCut
@@ -73,7 +73,7 @@ def _semantics(unit: Unit) -> tuple[Semantic, ...]:
 
 def _readings(unit: Unit) -> Iterator[Semantic]:
     """The readings other than the unit's own; of readings that are proved equal, the one with the fewest changes."""
-    if not isinstance(unit.sum, AlignedSum):
+    if not supports(unit):
         return
     forms, own = normal_forms(unit), own_reading(unit)
     listed = {forms[own].reading} if own is not None else set()

@@ -15,7 +15,7 @@ result format, and then the addend is added, which rounds again.
 from __future__ import annotations
 
 from itertools import product
-from typing import Literal, NamedTuple, assert_never
+from typing import Any, Literal, NamedTuple, assert_never
 
 from hwsim.readings.changes import changed
 from hwsim.spec import (
@@ -124,6 +124,16 @@ def own_reading(unit: Unit) -> Reading | None:
             assert_never(unit.late)
 
 
+def _result_of(unit: Unit, late: LateAdd) -> dict[str, Any]:
+    """Keys of a result in a late addition's format, which may lack what the groups' results have."""
+    fmt, overflow = late.format, unit.result.overflow
+    if (overflow == "infinity" and not fmt.infinities) or (overflow == "nan" and not fmt.has_nan):
+        overflow = "ieee" if fmt.infinities or fmt.has_nan else "saturate"
+    flushable = fmt.subnormals and fmt.fraction_bits and fmt.max_magnitude >> fmt.fraction_bits
+    kept = {} if flushable else {"subnormals": "keep", "tininess": "result"}
+    return {"format": unit.model_dump(mode="json")["late"]["format"], "overflow": overflow, **kept}
+
+
 def read_unit(unit: Unit, reading: Reading) -> Unit:
     """The unit that a reading of `unit` is.
 
@@ -139,9 +149,7 @@ def read_unit(unit: Unit, reading: Reading) -> Unit:
     unit = changed(unit, {"sum": lost | ({"cut": None} if reading.lost == "exact" else {})})
     if not (isinstance(unit.late, LateAdd) and reading.late and reading.two):
         if unit.late is not None:
-            result = (
-                {"format": unit.model_dump(mode="json")["late"]["format"]} if isinstance(unit.late, LateAdd) else {}
-            )
+            result = _result_of(unit, unit.late) if isinstance(unit.late, LateAdd) else {}
             aligned = {"sum": {"addend": "aligned"}, "instruction": {"start": "addend"}, "late": None, "result": result}
             unit = changed(unit, aligned)
         if reading.late and by_instruction:

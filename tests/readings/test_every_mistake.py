@@ -17,8 +17,11 @@ from hwsim.readings.readings import READINGS, read_unit, supports
 from hwsim.spec import Unit, load_unit
 
 # A window of no place; an addend that is rounded to a format of another container; addends and results of binary64;
-# a carry of a result that is too large; a late addition in a format without infinity.
-ONCE = ((2029, 0, SMALL), (2030, 24, None), (2030, 44, None), (2030, 116, None), (2030, 88, None), (2030, 216, None))
+# a carry of a result that is too large; late additions in formats without infinity, and without subnormals.
+ONCE = (
+    (2029, 0, SMALL), (2030, 24, None), (2030, 44, None), (2030, 116, None), (2030, 88, None), (2030, 216, None),
+    (2031, 15, SMALL),
+)  # fmt: skip
 
 
 def ask(unit: Unit) -> int:
@@ -62,8 +65,9 @@ def test_an_addend_is_rounded_first_by_value(name: str, code: int, rounded: int)
     assert hex(case.c) == hex(rounded)
 
 
-def test_each_reading_of_a_late_addition_is_a_unit() -> None:
-    unit = drawn_unit(2030, 216).unit
+@pytest.mark.parametrize(("seed", "number", "size"), [(2030, 216, None), (2031, 15, SMALL), (2033, 1956, SMALL)])
+def test_each_reading_of_a_late_addition_is_a_unit(seed: int, number: int, size: Size | None) -> None:
+    unit = drawn_unit(seed, number, size).unit
     assert supports(unit)
     for reading in READINGS:
         definition_of(read_unit(unit, reading))

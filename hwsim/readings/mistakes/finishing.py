@@ -87,10 +87,7 @@ class CarryLost(Flaw):
 
     def number(self, number: UnpackedResult) -> int | None:
         """As in `Flaw`."""
-        fmt = number.format
-        if number.kept != 2 << fmt.fraction_bits:
-            return None
-        return number.sign * fmt.sign_bit | number.magnitude - (1 << fmt.fraction_bits)
+        return _carried(number, number.magnitude - (1 << number.format.fraction_bits))
 
 
 @dataclass(frozen=True)
@@ -99,9 +96,15 @@ class CarryKept(Flaw):
 
     def number(self, number: UnpackedResult) -> int | None:
         """As in `Flaw`."""
-        if number.kept != 2 << number.format.fraction_bits:
-            return None
-        return number.sign * number.format.sign_bit | number.magnitude - 1
+        return _carried(number, number.magnitude - 1)
+
+
+def _carried(number: UnpackedResult, magnitude: int) -> int | None:
+    """The code of another magnitude, where rounding carries; None where it does not, or where no code is so large."""
+    fmt = number.format
+    if number.kept != 2 << fmt.fraction_bits or magnitude >= fmt.sign_bit:
+        return None
+    return number.sign * fmt.sign_bit | magnitude
 
 
 @dataclass(frozen=True)

@@ -99,7 +99,7 @@ def _terms(unit: Unit) -> Iterator[Mistake]:
                     yield Mistake(
                         name, f"an aligned term keeps {bits} bits, {words}", widths.AlignedWraps(bits, signed)
                     )
-        for bits in range(low, low + 4):
+        for bits in range(max(low, 1), low + 4):
             text = f"a term keeps {bits} bits, {NARROW}, before it is shifted right, which rounds it down"
             yield Mistake(f"terms modulo 2^{bits}, before they are shifted", text, widths.TermWraps(bits))
         for bits in dict.fromkeys((*range(low + 2, low + 12), *(each for each in USUAL if each > low + 1))):

@@ -158,11 +158,10 @@ def _below(term: Term, unit_exp: int, lost: LostBits, kept: int) -> bool:
 
 
 def _of_tree(rule: PairwiseSum, group: Group) -> Lost:
-    fmt, steps, lanes = rule.format, iter(group.steps), len(group.products)
+    fmt, steps, level = rule.format, iter(group.steps), _lanes_of_terms(rule, group)
     lost: set[int] = set()
-    level = [{lane} for lane in range(lanes)]
     if rule.product == "rounded":
-        lost |= {lane for lane in range(lanes) if _rounded_away(fmt, next(steps))}
+        lost = lost.union(*(lanes for lanes in level if _rounded_away(fmt, next(steps))))
     while len(level) > 1:
         above = []
         for x, y in zip(level[::2], level[1::2], strict=False):
@@ -180,13 +179,19 @@ def _of_chain(rule: SequentialSum, group: Group) -> Lost:
     fmt, steps = rule.format, iter(group.steps)
     lost: set[int] = set()
     before = _rounded_away(fmt, next(steps))
-    for lane in range(len(group.products)):
+    for lanes in _lanes_of_terms(rule, group):
         if rule.product == "rounded" and _rounded_away(fmt, next(steps)):
-            lost.add(lane)
+            lost |= lanes
         sums, term = _swallows(fmt, next(steps))
         before = before or sums
-        lost |= set(range(lane)) if sums else {lane} if term else set()
+        lost |= set(range(min(lanes))) if sums else lanes if term else set()
     return Lost(lost, before)
+
+
+def _lanes_of_terms(rule: SequentialSum | PairwiseSum, group: Group) -> list[set[int]]:
+    """The lanes of each term that is added: of one product, or of the exact sum of some."""
+    size = rule.subgroup.lanes if rule.subgroup else 1
+    return [set(range(first, first + size)) for first in range(0, len(group.products), size)]
 
 
 def _swallowed(fmt: Format, step: Addition, x: set[int], y: set[int]) -> set[int]:
