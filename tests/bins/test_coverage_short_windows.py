@@ -7,6 +7,7 @@ from random import Random
 import pytest
 
 from hwsim.cases.bins.counter import Counter
+from hwsim.cases.bins.covering import covered
 from hwsim.cases.bins.plan import plan
 from hwsim.cases.case import Case
 from hwsim.cases.landmarks import is_finite
@@ -94,3 +95,16 @@ def test_any_case_has_its_bins_in_a_short_window(lost, seed):
         c = random.randrange(1 << operands.addend.container_bits) if operands.addend else 0
         cases.append(Case("", x, y, c))
     assert counted(unit, *cases).cases == len(cases)
+
+
+def test_results_of_a_format_whose_codes_end_below_twice_its_bias_are_covered() -> None:
+    keys = {
+        "unit": "fnuz",
+        "operands": {"a": "e2m1", "b": "e2m1", "addend": "f16"},
+        "instruction": {"k": 2, "lanes": 2},
+        "sum": {"method": "aligned", "fraction_bits": 6, "lost": "truncate"},
+        "result": {"format": "e4m3fnuz", "rounding": "rz", "overflow": "saturate"},
+    }
+    found = covered(Unit.model_validate(keys), 1)
+    assert {"G8/1-pos-addend", "G8/7e-neg-addend"} <= {case.id for case in found.cases}
+    assert found.counter.counts["result +the largest"] > 0

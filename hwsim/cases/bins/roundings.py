@@ -275,7 +275,7 @@ def near(bench: Bench, facts: UnitFacts) -> None:
     first, one = 1 << fmt.fraction_bits, fmt.bias << fmt.fraction_bits
     most = fmt.max_magnitude
     steps = (1, 2, first - 1, first, first + 1, one - 1, one, one + 1, 2 * one, most - 1, most)
-    for magnitude, sign in cross(steps, SIGNS):
+    for magnitude, sign in cross([step for step in steps if 0 < step <= most], SIGNS):
         _result(bench, f"G8/{magnitude:x}-{SIGN[sign]}", magnitude, sign)
     for step, sign, binade in cross((-1, 0, 1), SIGNS, range(2, 12)):
         magnitude = one + (binade << fmt.fraction_bits) + step
