@@ -57,6 +57,11 @@ def numbers(fmt: Number) -> dict[str, int]:
     return distinct({name: code << fmt.padding for name, code in named.items() if code > 0})
 
 
+def largest_code(fmt: Number) -> int:
+    """The code of the largest number, which may be 1 or the least normal one too."""
+    return max(numbers(fmt).values())
+
+
 def distinct(named: Mapping[str, int]) -> dict[str, int]:
     """Each value once, under the first of its names."""
     names: dict[int, str] = {}

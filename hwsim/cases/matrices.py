@@ -117,12 +117,10 @@ def _quantised(values: Floats, fmt: Number, side: BlockScale) -> tuple[Floats, C
     padded = np.zeros((rows * side.block[0], columns * side.block[1]))
     padded[: values.shape[0], : values.shape[1]] = np.abs(values)
     largest = padded.reshape(rows, side.block[0], columns, side.block[1]).max(axis=(1, 3))
-    if isinstance(side.format, FloatFormat):
-        codes = _float_scales(largest / fmt.largest, side.format)
-        return values / _spread(side.format.decode(codes), side, values.shape), codes
     scale = side.format
     if not isinstance(scale, ExponentFormat):
-        raise TypeError(f"scales are floats or powers of two, not {scale.name}")
+        codes = _next_scales(largest / fmt.largest, scale)
+        return values / _spread(scale.decode(codes), side, values.shape), codes
     # The exponent of the largest element, brought to that of the format's largest number.
     exps = np.where(largest > 0, np.frexp(largest)[1] - 1 - _ends(fmt)[1], 0)
     exps = np.clip(exps + scale.bias, scale.min_code, scale.max_code) - scale.bias
@@ -135,11 +133,11 @@ def _spread(scales: NDArray[Any], side: BlockScale, shape: tuple[int, ...]) -> N
     return np.repeat(np.repeat(scales, side.block[0], axis=0), side.block[1], axis=1)[: shape[0], : shape[1]]
 
 
-def _float_scales(wanted: Floats, fmt: FloatFormat) -> Codes:
+def _next_scales(wanted: Floats, fmt: Number) -> Codes:
     """The scales next to those wanted; of blocks of zeros 1, and never zero itself."""
-    least, most = 1, fmt.max_magnitude
-    codes = fmt.encode(np.where(wanted > 0, wanted, 1.0)) >> np.asarray(fmt.padding, container_dtype(fmt))
-    return np.asarray(np.clip(codes, least, most) << np.asarray(fmt.padding, container_dtype(fmt)))
+    padding, most = (fmt.padding, fmt.max_magnitude) if isinstance(fmt, FloatFormat) else (0, fmt.max_code)
+    shift = np.asarray(padding, container_dtype(fmt))
+    return np.asarray(np.clip(fmt.encode(np.where(wanted > 0, wanted, 1.0)) >> shift, 1, most) << shift)
 
 
 def gemm_cases(unit: Unit, problem: GemmProblem) -> list[Case]:

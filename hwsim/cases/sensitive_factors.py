@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from hwsim.cases.bench import Bench
-from hwsim.cases.landmarks import negate, numbers, zeros
+from hwsim.cases.landmarks import largest_code, negate, numbers, zeros
 from hwsim.cases.palette import Product
 from hwsim.cases.sensitive_maxima import last_bit
 from hwsim.cases.sensitive_scales import exponent_fields, scales_add, shifts_of
@@ -40,7 +40,7 @@ def _zeros_above(bench: Bench, more: bool) -> None:
     for lane in range(bench.lanes if more else 2) if lowest and bench.lanes > 1 else ():
         for side in range(2):
             zero = bench.rng.choice(zeros(bench.factors[side]))
-            largest = numbers(bench.factors[1 - side])["largest"]
+            largest = largest_code(bench.factors[1 - side])
             row: list[Product | Pair] = [as_pair(side, zero, largest)] * bench.lanes
             row[lane] = bench.rng.choice(lowest)
             bench.add(f"sensitive/zeros-above-{'ab'[side]}-{lane}-{more:d}", (bench.filling(row, 0, exact=True),))
@@ -49,7 +49,7 @@ def _zeros_above(bench: Bench, more: bool) -> None:
 def _zero_times(bench: Bench, side: int, turn: int) -> Pair:
     """A zero of one side, times a number of the other: its exponent's field is that of the turn."""
     zero, fmt = bench.rng.choice(zeros(bench.factors[side])), bench.factors[1 - side]
-    largest = numbers(fmt)["largest"]
+    largest = largest_code(fmt)
     number = bench.rng.randrange(largest + 1)
     if isinstance(fmt, FloatFormat):
         field = turn % (1 << fmt.exponent_bits)
@@ -106,7 +106,7 @@ def _at_each_bit(bench: Bench, side: int, above: int) -> Iterator[Other]:
     fields = exponent_fields(bench)
     low = fields.visible(above)
     lift = 1 - fmt.least_bexp
-    tops = range(1, (numbers(fmt)["largest"] >> fmt.padding + fmt.fraction_bits) + lift + 1)
+    tops = range(1, (largest_code(fmt) >> fmt.padding + fmt.fraction_bits) + lift + 1)
     for place in range(fields.most.bit_length()):
         for top in bench.rng.sample(tops, len(tops)):
             plain = fields.least - 1 + top
@@ -115,7 +115,7 @@ def _at_each_bit(bench: Bench, side: int, above: int) -> Iterator[Other]:
             if usable:
                 field = bench.rng.choice(usable)
                 fraction = bench.rng.randrange(1 << fmt.fraction_bits)
-                code = min((top - lift << fmt.fraction_bits | fraction) << fmt.padding, numbers(fmt)["largest"])
+                code = min((top - lift << fmt.fraction_bits | fraction) << fmt.padding, largest_code(fmt))
                 yield Other(code, field - plain, place, field, fields.exp(field))
                 break
 

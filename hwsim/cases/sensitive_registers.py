@@ -77,7 +77,9 @@ def tied_registers(bench: Bench, more: bool = False) -> None:
             small = 1 << partial_bits | half | (0 if place < 0 else 1 << place)
             # The register stands as far above as it must: partial sums have few exponents.
             filling = _partial(bench, 0, small, exp - partial_bits)
-            c = exact_code(fmt, 0, 1 << bits | odd | bench.rng.randrange(1 << bits - 1) << 1, exp + distance - bits)
+            c = exact_code(
+                fmt, 0, 1 << bits | odd | bench.rng.randrange(1 << max(0, bits - 1)) << 1, exp + distance - bits
+            )
             if filling is not None and c is not None:
                 bench.add(f"sensitive/tie-partial-{distance}-{place}{'-more' * more}", [filling], c)
 
@@ -87,7 +89,7 @@ def far_registers(bench: Bench) -> None:
     fmt = _register(bench)
     if fmt is None:
         return
-    for place in range(fmt.precision.bit_length(), fmt.exponent_bits):
+    for place in range(max(2, fmt.precision.bit_length()), fmt.exponent_bits):
         for distance, side in product(range(1 << place, (1 << place) + 4), (1, -1)):
             exp, sign = EXPONENTS[distance % len(EXPONENTS)], distance // 2 % 2
             filling = _partial(bench, sign, 1, exp)
