@@ -117,7 +117,7 @@ def far_addends(bench: Bench) -> None:
     """An addend far below products that cancel, where one bit says how far: nothing of it may be left."""
     least, most = bench.result.emin, bench.result.emax
     highest = bench.palette.exps[-1] + highest_shift(bench)
-    for place in range(bench.window.bit_length(), (highest - least).bit_length() if bench.addend_bits else 0):
+    for place in range(max(2, bench.window.bit_length()), (highest - least).bit_length() if bench.addend_bits else 0):
         for distance in range(1 << place, (1 << place) + 4):
             tops = range(least + distance, min(highest, most + distance) + 1)
             for top in bench.rng.sample(tops, len(tops)):

@@ -70,8 +70,9 @@ class Facts:
         self.lowest = sum((fmt.emin if isinstance(fmt, FloatFormat) else 0) - fmt.fraction_bits for fmt in factors)
         self.result = unit.late.format if isinstance(unit.late, LateAdd) else unit.result.format
         single = instruction.groups == 1
-        # What a group starts from: the addend, or the sum so far.
-        self.starts = unit.operands.addend is not None or not single or instruction.chain is not None
+        # What a group starts from: the addend, the sum so far, or a zero that counts as a term.
+        counted = instruction.start == "zero" and rule.zero_terms == "count"
+        self.starts = unit.operands.addend is not None or not single or instruction.chain is not None or counted
         self.every_group = single or not late_of_instruction(unit)
         self.shared = unit.scale is None or (
             unit.scale.at == "promotion"

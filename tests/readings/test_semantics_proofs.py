@@ -206,3 +206,18 @@ def test_a_sum_of_minus_zeros_shows_when_the_addend_comes(rounding: str) -> None
     answers = [int(batch_results(read_unit(unit, reading), batch)[0]) for reading in (aligned, late)]
     assert answers == [1 << 8, 1 << 8 if rounding == "rd" else 0]
     assert (why_equal(normal_forms(unit), aligned, late) is None) == (rounding != "rd")
+
+
+def test_a_zero_that_a_group_starts_from_may_count_as_an_addend() -> None:
+    """Without an addend it is in the window of one reading, and in none where it is added late."""
+    keys: dict[str, Any] = {
+        "unit": "counted",
+        "operands": {"a": "e4m3", "b": "e4m3", "addend": "none"},
+        "instruction": {"k": 2, "lanes": 2, "start": "zero", "chain": "none"},
+        "sum": {"method": "aligned", "fraction_bits": 2, "lost": "floor", "zero_terms": "count"},
+        "result": {"format": "e4m3fnuz", "rounding": "rne", "overflow": "saturate"},
+    }
+    aligned, late = Reading("floor"), Reading("floor", late=True)
+    assert why_equal(normal_forms(Unit.model_validate(keys)), aligned, late) is None
+    keys["sum"] |= {"zero_terms": "skip"}
+    assert why_equal(normal_forms(Unit.model_validate(keys)), aligned, late) is not None

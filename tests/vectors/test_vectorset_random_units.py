@@ -12,8 +12,12 @@ from hwsim.fuzz.draw import Size, drawn_unit
 from hwsim.spec import Unit
 from hwsim.vectors.plan import plan
 
-# A promotion's register without a fraction; scales in fixed point; a factor whose largest number is 1.
-ONCE = (("sensitive", 2034, 13, SMALL), ("gemm", 2034, 50, SMALL), ("sensitive", 2034, 57, None))
+# A promotion's register without a fraction; scales in fixed point; a factor whose largest number is 1; a window of one
+# place.
+ONCE = (
+    ("sensitive", 2034, 13, SMALL), ("gemm", 2034, 50, SMALL), ("sensitive", 2034, 57, None),
+    ("sensitive", 2034, 95, SMALL),
+)  # fmt: skip
 
 
 def cases_of(unit: Unit, suite: str) -> int:
