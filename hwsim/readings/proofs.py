@@ -71,8 +71,10 @@ class Facts:
         self.result = unit.late.format if isinstance(unit.late, LateAdd) else unit.result.format
         single = instruction.groups == 1
         # What a group starts from: the addend, the sum so far, or a zero that counts as a term.
-        counted = instruction.start == "zero" and rule.zero_terms == "count"
-        self.starts = unit.operands.addend is not None or not single or instruction.chain is not None or counted
+        counted = (instruction.start == "zero" or unit.promotion is not None) and rule.zero_terms == "count"
+        goes_on = unit.promotion is not None and unit.promotion.interval > self.lanes
+        chains = not single or instruction.chain is not None or goes_on
+        self.starts = unit.operands.addend is not None or chains or counted
         self.every_group = single or not late_of_instruction(unit)
         self.shared = unit.scale is None or (
             unit.scale.at == "promotion"

@@ -221,3 +221,18 @@ def test_a_zero_that_a_group_starts_from_may_count_as_an_addend() -> None:
     assert why_equal(normal_forms(Unit.model_validate(keys)), aligned, late) is None
     keys["sum"] |= {"zero_terms": "skip"}
     assert why_equal(normal_forms(Unit.model_validate(keys)), aligned, late) is not None
+
+
+def test_a_sum_goes_on_within_an_interval_of_promotion() -> None:
+    keys: dict[str, Any] = {
+        "unit": "promoted",
+        "operands": {"a": "e4m3", "b": "e4m3", "addend": "none"},
+        "instruction": {"k": 1, "lanes": 1, "chain": "none"},
+        "sum": {"method": "aligned", "fraction_bits": 32},
+        "result": {"format": "e4m3", "rounding": "rne", "overflow": "nan"},
+        "promotion": {"interval": 2, "format": "f32", "operation": "add", "rounding": "rne"},
+    }
+    aligned, late = Reading("truncate"), Reading("truncate", late=True, two=True)
+    assert why_equal(normal_forms(Unit.model_validate(keys)), aligned, late) is None
+    keys["promotion"] |= {"interval": 1}
+    assert why_equal(normal_forms(Unit.model_validate(keys)), aligned, late) is not None
