@@ -9,7 +9,7 @@ import yaml
 from cases.vectors_measure import NAMES, unit_of
 
 import hwsim
-from hwsim.cases.matrices import GOLDEN, _float_scales, expected, gemm_cases, gemm_problem, golden, write_gemm
+from hwsim.cases.matrices import GOLDEN, _next_scales, expected, gemm_cases, gemm_problem, golden, write_gemm
 from hwsim.formats import Class, unpack
 from hwsim.spec import Unit, load_unit
 
@@ -145,4 +145,4 @@ def test_scales_that_are_floats_bring_each_block_s_largest_to_the_formats(name):
 
 def test_a_block_of_zeros_and_one_of_tiny_numbers_have_scales():
     fmt = load_unit("blackwell-mxf4nvf4-e2m1-f32").scale.a.format
-    assert fmt.decode(_float_scales(np.array([0.0, 1e-9, 1e9, 1.0]), fmt)).tolist() == [1, 2**-9, 448, 1]
+    assert fmt.decode(_next_scales(np.array([0.0, 1e-9, 1e9, 1.0]), fmt)).tolist() == [1, 2**-9, 448, 1]
