@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Literal, assert_never
@@ -45,14 +46,14 @@ def port_format(unit: Unit, port: Port) -> Format | None:
 
 
 @dataclass(frozen=True)
-class OfPort(Flaw):
+class OfPort(Flaw, ABC):
     """Something that is wrong with every code of a port."""
 
     port: Port
 
+    @abstractmethod
     def turned(self, fmt: Format, code: int) -> int:
         """What a code of the port becomes. fmt: its format."""
-        raise NotImplementedError
 
     def case(self, unit: Unit, case: Case, before: int | None) -> Case:
         """As in `Flaw`."""
