@@ -21,11 +21,9 @@ from rich.table import Table
 
 from hwsim.cases.drawing import Stream
 from hwsim.cases.random_cases import random_cases
-from hwsim.cosim.bulk import BulkUnit, compare
+from hwsim.cosim.bench import words_of
 from hwsim.cosim.design import Play, Suite
-from hwsim.cosim.play import play_simulated
-from hwsim.cosim.ports import words_of
-from hwsim.cosim.simulate import command
+from hwsim.cosim.play import BulkUnit, command, compare, play_simulated
 from hwsim.cosim.unitdesign import UnitDesign, unit_design
 from hwsim.spec import load_unit, pipeline
 from hwsim.tb.job import Trace

@@ -12,8 +12,8 @@ from amaranth.lib.data import StructLayout
 from amaranth.lib.wiring import In, Out
 from numpy.typing import NDArray
 
+from hwsim.cosim.bench import stream_ports
 from hwsim.cosim.converters import converted
-from hwsim.cosim.ports import stream_ports
 from hwsim.cosim.streams import StreamDesign, StreamSuite, packed, play
 from hwsim.formats import get_format
 from hwsim.formats.reference import overflows

@@ -19,13 +19,12 @@ from hwsim.campaign.outcome import Breakage, JobOutcome
 from hwsim.campaign.randomunits import random_units_report
 from hwsim.campaign.versions import simulator_version
 from hwsim.cosim.build import BuildFailed
-from hwsim.cosim.design import Design
-from hwsim.cosim.designs import design_of
+from hwsim.cosim.design import AskedSuites, Design, SuiteKind
 from hwsim.cosim.dut.dutfile import load_dut
 from hwsim.cosim.dutdesign import dut_design
 from hwsim.cosim.run import CosimOptions, Silence, carried_out, check
-from hwsim.cosim.suitekinds import AskedSuites, SuiteKind
 from hwsim.cosim.tables import tables_design
+from hwsim.cosim.unitdesign import design_of
 from hwsim.errors import InputError, ToolMissing
 from hwsim.files import NO_ROOM
 from hwsim.fuzz.campaign import FuzzPlan, collected_between, fuzzed

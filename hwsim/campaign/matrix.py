@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, Strict, model_validator
 
-from hwsim.cosim.suitekinds import SuiteKind
+from hwsim.cosim.design import SuiteKind
 from hwsim.errors import InputError
 from hwsim.formats.yamlfile import RuleError
 from hwsim.fuzz.findingfile import MOST_CASES

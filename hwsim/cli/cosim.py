@@ -16,7 +16,7 @@ from hwsim.cli.app import app
 from hwsim.cli.options import Contexts, Cuts
 from hwsim.cli.output import print_table, say
 from hwsim.cli.runs import played
-from hwsim.cosim.suitekinds import NOT_ASKED, AskedSuites, SuiteKind
+from hwsim.cosim.design import NOT_ASKED, AskedSuites, SuiteKind
 from hwsim.errors import InputError
 from hwsim.spec import Unit, load_specified, load_unit, pipeline
 from hwsim.words import counted
@@ -162,8 +162,8 @@ def cosim(
 
 def ours(names: Sequence[str], cuts: str | None, contexts: int | None, register_ready: bool) -> tuple[Design, ...]:
     """The tables of all formats, and our RTL of each unit."""
-    from hwsim.cosim.designs import design_of
     from hwsim.cosim.tables import tables_design
+    from hwsim.cosim.unitdesign import design_of
 
     steps = tuple(cut.strip() for cut in cuts.split(",") if cut.strip()) if cuts is not None else None
     units = {name: load_specified(name) for name in names}
@@ -245,7 +245,7 @@ def _covered(options: CosimOptions, report: RunReport) -> Iterator[str]:
 
 def _parts(design: Design) -> Sequence[Design]:
     """A design, or of one of several modes those whose coverage is counted."""
-    from hwsim.cosim.modaldesign import ModalDesign
+    from hwsim.cosim.unitdesign import ModalDesign
 
     if not isinstance(design, ModalDesign):
         return (design,)

@@ -128,7 +128,7 @@ def rtl(
         return
     beside: dict[str, str] = {}
     if project or assertions:
-        from hwsim.cosim.project import bound_checks, project_files
+        from hwsim.cosim.bench import bound_checks, project_files
 
         if project:
             beside = project_files(specified, built, style, 2.0 if period is None else period, __version__)

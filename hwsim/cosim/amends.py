@@ -9,13 +9,11 @@ from pathlib import Path
 from typing import Literal
 
 from hwsim.cases.drawing import Stream
-from hwsim.cosim.design import Play, Played, Suite
+from hwsim.cosim.design import Play, Played, Suite, SuiteKind
 from hwsim.cosim.dut.serialprotocol import SerialProtocol
 from hwsim.cosim.dutdesign import DutDesign, dut_design
 from hwsim.cosim.measure import drawn_cases, measured_shift
-from hwsim.cosim.play import play_simulated
-from hwsim.cosim.simulate import command
-from hwsim.cosim.suitekinds import SuiteKind
+from hwsim.cosim.play import command, play_simulated
 from hwsim.words import counted
 
 SUSPICIOUS = 0.5  # of the results of random cases that are wrong, where a cycle or the reset may be at fault

@@ -1,19 +1,138 @@
-"""The bench: a little Verilog around a device, so that one write and one or two reads play a cycle.
-
-A testbench in Python costs what crosses between it and the simulator. Payloads are hundreds of bits wide, so they
-wait in a memory of the bench, which the simulator fills from a file; what crosses is an index.
-"""
+"""The bench in Verilog around a stream device: the device's ports, what drives and watches them, and assertions."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TypeVar
 
-from hwsim.cosim.ports import PortMap
+import numpy as np
+
+from hwsim.codewords import WORD, code_array
+from hwsim.model.clock import Beat
+from hwsim.rtl import Project, StreamedDatapath, Style, beat_layout, result_port_layout, timing, top_name, unit_package
+from hwsim.spec import Pipeline, Specified
+
+
+@dataclass(frozen=True)
+class PortField:
+    """Bits of a port: `count` elements of `bits` bits, the first in the low bits, from `offset` on."""
+
+    name: str
+    offset: int
+    bits: int
+    count: int = 1
+
+    def place(self, values: Iterable[int]) -> int:
+        """The field with these elements, in its place in the port."""
+        word = 0
+        for index, value in enumerate(values):
+            word |= (value & ((1 << self.bits) - 1)) << (self.offset + index * self.bits)
+        return word
+
+    def take(self, words: np.ndarray) -> np.ndarray:
+        """The only element of the field: of ports, uint32[ports, words], as uint64[ports]; objects if it is longer."""
+        if self.bits > WORD:
+            rows = [int.from_bytes(row.astype("<u4").tobytes(), "little") for row in words]
+            return code_array([row >> self.offset & (1 << self.bits) - 1 for row in rows], self.bits)
+        first, shift = divmod(self.offset, 32)
+        found = words[:, first].astype(np.uint64) >> np.uint64(shift)
+        for place in range(1, -(-(shift + self.bits) // 32)):
+            found |= words[:, first + place].astype(np.uint64) << np.uint64(32 * place - shift)
+        return found & np.uint64((1 << self.bits) - 1)
+
+
+@dataclass(frozen=True)
+class StreamPort:
+    """The signals of one stream, and the fields of its payload."""
+
+    payload: str
+    valid: str
+    ready: str
+    width: int
+    fields: tuple[PortField, ...]
+
+    @property
+    def words(self) -> int:
+        """Words of 32 bits that hold a payload."""
+        return -(-self.width // 32)
+
+
+@dataclass(frozen=True)
+class PortMap:
+    """A device's ports: clock, synchronous active-high reset, a stream of beats in and a stream of results out.
+
+    misuse: empty for a device that reports none. beside: fields of the output, the last of its payload, that stand
+    beside result and context.
+    """
+
+    top: str
+    input: StreamPort
+    output: StreamPort
+    clock: str = "clk"
+    reset: str = "rst"
+    misuse: str = "misuse"
+    beside: tuple[PortField, ...] = ()
+
+    @property
+    def beside_width(self) -> int:
+        """Bits of what stands beside result and context."""
+        return sum(field.bits for field in self.beside)
+
+    def pack(self, beat: Beat) -> int:
+        """A beat as the input's payload."""
+        word = 0
+        for field in self.input.fields:
+            value = getattr(beat, field.name)
+            word |= field.place(value if isinstance(value, tuple) else (int(value),))
+        return word
+
+    def results(self, words: np.ndarray) -> np.ndarray:
+        """Payloads of the output, uint32[results, words], as `result_rows` has them: context and code."""
+        fields = {field.name: field for field in self.output.fields}
+        context, code = (fields[name].take(words) for name in ("context", "result"))
+        return np.stack([context.astype(code.dtype), code], axis=1)
+
+
+def port_map(unit: Specified, pipeline: Pipeline) -> PortMap:
+    """The ports of the RTL that hwsim generates."""
+    beat, result = beat_layout(unit, pipeline), result_port_layout(unit, pipeline)
+    return PortMap(
+        top=top_name(unit),
+        input=StreamPort("i__payload", "i__valid", "i__ready", beat.size, tuple(_fields(beat))),
+        output=StreamPort("o__payload", "o__valid", "o__ready", result.size, tuple(_fields(result))),
+    )
+
+
+def stream_ports(top: str, component: StreamedDatapath) -> PortMap:
+    """The ports of a converter or a quantiser: a stream in and a stream out, and no misuse."""
+    i, o = component.i.payload.shape(), component.o.payload.shape()
+    return PortMap(
+        top=top,
+        input=StreamPort("i__payload", "i__valid", "i__ready", i.size, tuple(_fields(i))),
+        output=StreamPort("o__payload", "o__valid", "o__ready", o.size, tuple(_fields(o))),
+        misuse="",
+    )
+
+
+def _fields(layout: Iterable[tuple[str, object]]) -> Iterable[PortField]:
+    for name, field in layout:
+        shape, offset = field.shape, field.offset  # type: ignore[attr-defined]
+        count = getattr(shape, "length", 1)
+        bits = field.width // count  # type: ignore[attr-defined]
+        yield PortField(name, offset, bits, count)
+
+
+def words_of(values: Sequence[int], words: int) -> np.ndarray:
+    """Payloads as rows of 32-bit words, the low word first: uint32[values, words]."""
+    data = b"".join(value.to_bytes(4 * words, "little") for value in values)
+    return np.frombuffer(data, np.uint32).reshape(len(values), words)
+
 
 TOP = "hwsim_bench"
 PUBLIC = ("clk", "drive", "seen", "result")  # and `beside`, where something stands beside the results
-WORD = 32  # bits of what says a result, at least
+CODE_WORD = 32  # bits of what says a result, at least
 ROOM = 1 << 17  # payloads that one run can hold
 DEPTH = ROOM - 1  # beats of a suite: one payload stands at the input where none of them does
 
@@ -83,8 +202,8 @@ def bench(ports: PortMap) -> str:
         index_high=2 + (ROOM - 1).bit_length(),
         result_high=result.offset + result.bits - 1,
         result_low=result.offset,
-        code_high=max(WORD, result.bits) - 1,
-        result_padding=f"{WORD - result.bits}'d0, " if result.bits < WORD else "",
+        code_high=max(CODE_WORD, result.bits) - 1,
+        result_padding=f"{CODE_WORD - result.bits}'d0, " if result.bits < CODE_WORD else "",
         context_high=context.offset + context.bits - 1,
         context_low=context.offset,
         context_high_=context.bits - 1,
@@ -112,3 +231,60 @@ def fitting(items: Iterable[T], beats: Callable[[T], int], most: int, depth: int
         held += beats(item)
     if part:
         yield part
+
+
+CHECKS = Path(__file__).with_name("hwsim_stream_checks.sv")
+
+BIND = """
+bind {top} hwsim_stream_checks #(.INPUT_WIDTH({input_width}), .OUTPUT_WIDTH({output_width}), .LAST({last})) checks (
+  .clk({clock}), .rst({reset}),
+  .i_payload({i.payload}), .i_valid({i.valid}), .i_ready({i.ready}),
+  .o_payload({o.payload}), .o_valid({o.valid}), .o_ready({o.ready}));
+"""
+
+
+def checks(ports: PortMap) -> str:
+    """The checker and its binding to a device with these ports, as SystemVerilog."""
+    last = next((field.offset for field in ports.input.fields if field.name == "last"), -1)
+    return CHECKS.read_text(encoding="utf-8") + BIND.format(
+        top=ports.top,
+        input_width=ports.input.width,
+        output_width=ports.output.width,
+        last=last,
+        clock=ports.clock,
+        reset=ports.reset,
+        i=ports.input,
+        o=ports.output,
+    )
+
+
+def bound_checks(unit: Specified, pipeline: Pipeline, style: Style) -> dict[str, str]:
+    """The assertions of a unit's ports, by the name of their file.
+
+    None with a clock enable: they look at every cycle, and would hold its ports to cycles in which nothing happens.
+    """
+    if style.clock_enable:
+        return {}
+    ports = port_map(unit, pipeline)
+    reset = f"~{style.reset_name}" if style.reset_low else style.reset_name
+    return {f"{ports.top}_checks.sv": checks(replace(ports, reset=reset))}
+
+
+def project_files(unit: Specified, pipeline: Pipeline, style: Style, period: float, version: str) -> dict[str, str]:
+    """What stands beside `TOP.sv`, by the names of the files. period: of the clock, in ns. version: hwsim's."""
+    top = top_name(unit)
+    packages = {f"{top}_pkg.sv": unit_package(unit, pipeline)} if style.types else {}
+    found = bound_checks(unit, pipeline, style)
+    project = Project(
+        top=top,
+        sources=[*packages, f"{top}.sv"],
+        checks=list(found),
+        constraints=f"{top}.sdc",
+        words=f"{unit.name}: {unit.summary}",
+        version=version,
+    )
+    enable = ["clk_en"] if style.clock_enable else []
+    inputs = [*enable, "i__valid", "i__payload[*]", "o__ready"]
+    outputs = ["i__ready", "o__valid", "o__payload[*]", "misuse"]
+    constraints = timing(top, period, inputs, outputs, style)
+    return {**packages, f"{top}.core": project.core(), f"{top}.sdc": constraints, **found}

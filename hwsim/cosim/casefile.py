@@ -9,10 +9,9 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, Strict
 
 from hwsim.cases.case import Case, block_lengths
-from hwsim.cosim.design import DotDesign
+from hwsim.cosim.design import DotDesign, tag
 from hwsim.cosim.dutdesign import DutDesign
 from hwsim.cosim.suites import expected_codes, fill
-from hwsim.cosim.traffic import tag
 from hwsim.formats import Format
 from hwsim.formats.invalid import validated
 from hwsim.formats.yamlfile import SpecError, read

@@ -13,8 +13,8 @@ from hwsim.cases.case import Case
 from hwsim.cosim.design import Compared, DotDesign, Played, Tick
 from hwsim.cosim.heldoperands import HeldOperands
 from hwsim.cosim.interface import port_counts
-from hwsim.cosim.modaldesign import ModalDesign
 from hwsim.cosim.suites import takes
+from hwsim.cosim.unitdesign import ModalDesign
 from hwsim.report import CoverageGroup, coverage_groups
 from hwsim.spec import NotImplementedYet
 from hwsim.words import counted

@@ -1,16 +1,16 @@
-"""A design, the suites that it is put through, and what comes of them.
+"""A design, the suites that it is put through, how busy its ports are, and what comes of them.
 
 Our own RTL is a design that promises what it does in every cycle; a user's promises an order of results, and perhaps
 their latency; the bench of codec tables promises what combinational blocks return. All are built, played, judged and
-reported alike.
-"""
+reported alike."""
 
 from __future__ import annotations
 
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
 from itertools import islice
 from pathlib import Path
 from typing import ClassVar
@@ -18,15 +18,14 @@ from typing import ClassVar
 import numpy as np
 
 from hwsim.cases.bins.declare import CoverageBin
-from hwsim.cases.case import Case
+from hwsim.cases.case import Case, beats
 from hwsim.cases.drawing import Stream
+from hwsim.cosim.bench import PortMap
 from hwsim.cosim.build import HdlSources
 from hwsim.cosim.heldoperands import NONE_HELD, HeldOperands
-from hwsim.cosim.ports import PortMap
-from hwsim.cosim.suitekinds import SuiteKind
-from hwsim.cosim.traffic import FULL, Traffic
+from hwsim.errors import InputError
 from hwsim.model.clock import Beat
-from hwsim.spec import Unit
+from hwsim.spec import Specified, Unit
 from hwsim.tb.job import (
     MISSING,
     RESET,
@@ -40,6 +39,156 @@ from hwsim.tb.job import (
     SuiteOutcome,
     Trace,
 )
+
+
+class SuiteKind(StrEnum):
+    """A kind of suite, as command lines and files name it."""
+
+    TABLES = "tables"
+    DIRECTED = "directed"
+    RANDOM = "random"
+    GAPS = "gaps"
+    RESET = "reset"
+    GEMM = "gemm"
+    CAPTURED = "captured"
+    PAIRS = "pairs"
+    MANY = "many"
+
+    @property
+    def suite(self) -> str:
+        """What suites of the kind are called, as rows and reports have it."""
+        return NAMES[self]
+
+
+NAMES = {
+    SuiteKind.TABLES: "tables of codes",
+    SuiteKind.DIRECTED: "dot directed",
+    SuiteKind.RANDOM: "dot random",
+    SuiteKind.GAPS: "dot random, gaps and back-pressure",
+    SuiteKind.RESET: "handshake and reset",
+    SuiteKind.GEMM: "GEMM",
+    SuiteKind.CAPTURED: "captured",
+    SuiteKind.PAIRS: "code pairs through every lane",
+    SuiteKind.MANY: "dot random, many",
+}
+BULK_KINDS = (SuiteKind.PAIRS, SuiteKind.MANY)  # which the bulk driver plays, of our own RTL
+NOT_ASKED = "not asked for"
+
+
+@dataclass(frozen=True)
+class AskedSuites:
+    """Which suites a user asks for.
+
+    only: these kinds; all where it is empty. without: kinds that are left out, each with the user's reason.
+    """
+
+    only: frozenset[SuiteKind] = frozenset()
+    without: Mapping[SuiteKind, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        both = sorted(self.only & self.without.keys())
+        if both:
+            raise InputError(f"suite {both[0]} must not be asked for and left out at once")
+
+    def left_out(self, kind: SuiteKind) -> str:
+        """Why the user wants no suite of a kind; empty where it is wanted."""
+        if kind in self.without:
+            return self.without[kind]
+        return NOT_ASKED if self.only and kind not in self.only else ""
+
+    def and_without(self, without: Mapping[SuiteKind, str]) -> AskedSuites:
+        """The same, less what a design's file leaves out; what a command line asks for by name runs all the same."""
+        return AskedSuites(
+            self.only, {**{kind: why for kind, why in without.items() if kind not in self.only}, **self.without}
+        )
+
+    @property
+    def arguments(self) -> list[str]:
+        """The arguments of a command line that asks for the same."""
+        asked = [word for kind in sorted(self.only) for word in ("--suite", kind.value)]
+        return [*asked, *(word for kind in sorted(self.without) for word in ("--without", kind.value))]
+
+
+EVERY_SUITE = AskedSuites()
+
+
+BURST = 0.02  # the chance that a burst without a taken result begins in a cycle
+
+
+@dataclass(frozen=True)
+class Traffic:
+    """How busy the ports are.
+
+    offer: chance that the input offers a beat in a cycle. take: chance that the output takes a result.
+    bursts: whole spans of cycles, drawn at random, in which nothing is taken.
+    """
+
+    offer: float = 1.0
+    take: float = 1.0
+    bursts: bool = False
+
+
+FULL = Traffic()
+BUSY = Traffic(offer=0.75, take=0.7, bursts=True)
+
+
+@dataclass(frozen=True)
+class Tagged:
+    """A beat of a case: `case` is an index, `index` its place in the case."""
+
+    beat: Beat
+    case: int
+    index: int
+
+
+def tag(unit: Specified, number: int, case: Case, context: int) -> Iterator[Tagged]:
+    """A case's beats, tagged with its number."""
+    return (Tagged(beat, number, index) for index, beat in enumerate(beats(unit, case, context)))
+
+
+def interleave(unit: Specified, cases: Sequence[Case], contexts: int, stream: Stream | None) -> Iterator[Tagged]:
+    """The beats of all cases, `contexts` cases at a time, each in a context of its own.
+
+    stream: chooses whose turn it is; None takes turns, which keeps a unit with enough contexts busy.
+    """
+    waiting = iter(enumerate(cases))
+
+    def open_next(context: int) -> Iterator[Tagged] | None:
+        following = next(waiting, None)
+        return None if following is None else tag(unit, *following, context)
+
+    queues = [queue for queue in map(open_next, range(contexts)) if queue is not None]
+    slots = list(range(len(queues)))
+    turn = 0
+    while slots:
+        at = turn % len(slots) if stream is None else stream.randrange(len(slots))
+        slot = slots[at]
+        tagged = next(queues[slot])
+        yield tagged
+        turn = at + 1
+        if tagged.beat.last:
+            following = open_next(slot)
+            if following is None:
+                del slots[at]
+                turn = at
+            else:
+                queues[slot] = following
+
+
+def with_tags(tagged: Sequence[Tagged], tags: int, stream: Stream) -> list[Tagged]:
+    """The beats of each case with a tag for a context, every tag once before any comes again, in an order at random."""
+    numbers, drawn = dict[int, int](), list[int]()
+    for item in tagged:
+        if item.case not in numbers:
+            drawn = drawn or stream.sample(range(tags), tags)
+            numbers[item.case] = drawn.pop()
+    return [replace(item, beat=replace(item.beat, context=numbers[item.case])) for item in tagged]
+
+
+def draws(stream: Stream, chance: float, count: int) -> np.ndarray:
+    """In which of `count` cycles something of that chance happens: bool[count]."""
+    return stream.uniforms(count) < chance
+
 
 Tick = Callable[[], None]
 Compared = tuple[str, Sequence[Case]]  # a suite's name, and the cases of it that were compared

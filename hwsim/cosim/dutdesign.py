@@ -17,19 +17,28 @@ from hwsim.cases.drawing import Stream
 from hwsim.codewords import code_array
 from hwsim.cosim.adapters.adapter import ADAPTER, adapter
 from hwsim.cosim.adapters.wiring import Wiring, operands_of, wiring
-from hwsim.cosim.assertions import checks
-from hwsim.cosim.bench import TOP, bench, public
+from hwsim.cosim.bench import TOP, PortMap, StreamPort, bench, checks, public
 from hwsim.cosim.beside import beside
 from hwsim.cosim.build import HdlSources
-from hwsim.cosim.design import STUCK_AFTER, DotDesign, Play, Suite, Tick
+from hwsim.cosim.design import (
+    BURST,
+    STUCK_AFTER,
+    DotDesign,
+    Play,
+    Suite,
+    SuiteKind,
+    Tagged,
+    Tick,
+    Traffic,
+    draws,
+    interleave,
+    with_tags,
+)
 from hwsim.cosim.dut.dutfile import Dut
 from hwsim.cosim.dut.protocols import Handshakes, TaggedProtocol
 from hwsim.cosim.heldoperands import HeldOperand, HeldOperands, held_operand
-from hwsim.cosim.ports import PortMap, StreamPort
 from hwsim.cosim.sources.elaborate import MOST_NAMES, Module, read_module
-from hwsim.cosim.suitekinds import SuiteKind
 from hwsim.cosim.suites import PAIRS, expected_codes
-from hwsim.cosim.traffic import BURST, Tagged, Traffic, draws, interleave, with_tags
 from hwsim.cosim.waived import AppliedWaivers
 from hwsim.errors import InputError
 from hwsim.formats import FloatFormat, Format, codes_of

@@ -12,7 +12,7 @@ from hwsim.cases.case import Case
 from hwsim.cases.random_cases import random_cases
 from hwsim.cosim.adapters.adapter import adapter
 from hwsim.cosim.adapters.schedule import Serialized
-from hwsim.cosim.design import Play, Played, Suite
+from hwsim.cosim.design import Play, Played, Suite, interleave
 from hwsim.cosim.dut.dutfile import Dut
 from hwsim.cosim.dut.protocols import (
     AccumulateProtocol,
@@ -25,7 +25,6 @@ from hwsim.cosim.dut.protocols import (
 from hwsim.cosim.dut.serialprotocol import SerialProtocol
 from hwsim.cosim.dutdesign import DutDesign
 from hwsim.cosim.suites import Filter, expected_codes
-from hwsim.cosim.traffic import interleave
 from hwsim.spec import Unpromised
 from hwsim.tb.job import READY, SEEN, SEEN_READY, UNKNOWN, VALID, Recording, Script
 

@@ -18,13 +18,11 @@ from hwsim.cosim.casefile import write_case
 from hwsim.cosim.design import Played, Suite
 from hwsim.cosim.dutdesign import DutDesign
 from hwsim.cosim.observed import FEW, alike, alone, looked_closer, observed
-from hwsim.cosim.play import play_simulated
+from hwsim.cosim.play import SAVED, WAVEFORM, SimulatorStuck, command, play_simulated
 from hwsim.cosim.shrink import Shrinker, Shrunk
-from hwsim.cosim.simulate import SimulatorStuck, command
 from hwsim.cosim.story import minimal_folder, minimal_mismatch, no_code
 from hwsim.cosim.suites import expected_codes
 from hwsim.cosim.waived import AppliedWaivers, WaivableResult
-from hwsim.cosim.waves import SAVED, WAVEFORM
 from hwsim.readings.dependence import varied
 from hwsim.readings.diagnosis import Diagnosis, diagnose
 from hwsim.readings.shape import Observation

@@ -14,10 +14,8 @@ from hwsim.cases.modal import by_turns, mixed
 from hwsim.cases.pairs import pair_cases
 from hwsim.cases.random_cases import random_cases
 from hwsim.cosim.bench import fitting
-from hwsim.cosim.design import Play, Suite, Tick
-from hwsim.cosim.modaldesign import ModalDesign
+from hwsim.cosim.design import BUSY, EVERY_SUITE, AskedSuites, Play, Suite, SuiteKind, Tick
 from hwsim.cosim.play import BULK
-from hwsim.cosim.suitekinds import EVERY_SUITE, AskedSuites, SuiteKind
 from hwsim.cosim.suites import (
     BULK_RANDOM,
     HANDSHAKE_CASES,
@@ -28,7 +26,7 @@ from hwsim.cosim.suites import (
     SkippedSuite,
     covering_or_directed,
 )
-from hwsim.cosim.traffic import BUSY
+from hwsim.cosim.unitdesign import ModalDesign
 from hwsim.formats import codes_of
 from hwsim.products import gemm
 from hwsim.report import LeftOut

@@ -6,11 +6,10 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 
 from hwsim.cases.case import Case
-from hwsim.cosim.design import Played
+from hwsim.cosim.design import Played, SuiteKind
 from hwsim.cosim.dutdesign import DutDesign, paired_codes
 from hwsim.cosim.shrink import Ask, Like, Shrunk
 from hwsim.cosim.simpler import Simplifier
-from hwsim.cosim.suitekinds import SuiteKind
 from hwsim.cosim.suites import PAIRS, expected_codes
 from hwsim.formats import Format
 from hwsim.readings.diagnosis import WrongKind, counted_operands

@@ -1,32 +1,328 @@
-"""Playing suites into a design: on a simulator under cocotb, or all at once in the bulk driver."""
+"""Suites played on a simulator or by the bulk driver: what comes of them, logs and waveforms."""
 
 from __future__ import annotations
 
+import ctypes
+import os
+import re
+import sys
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
+import cocotb_tools.config
+import find_libpython
 import numpy as np
 
-from hwsim.cosim.bench import ROOM, fitting
-from hwsim.cosim.bulk import BulkUnit, compare
+from hwsim import processes
+from hwsim.cosim.bench import ROOM, PortMap, fitting, words_of
+from hwsim.cosim.build import HdlSources, icarus_build, verilator_build
 from hwsim.cosim.design import Design, Play, Played
-from hwsim.cosim.logs import assertions_in
-from hwsim.cosim.ports import PortMap, words_of
-from hwsim.cosim.simulate import SimulatorStuck, simulate
-from hwsim.cosim.waves import WAVEFORM, write_save_file
+from hwsim.errors import InputError
+from hwsim.files import replaced
 from hwsim.tb.job import (
+    FOLDER,
     MISSING,
+    PROGRESS,
+    RESET,
+    SEEN_MISUSE,
+    SEEN_READY,
+    SEEN_VALID,
+    VALID,
     BeatOrder,
     CodeTable,
+    PortMismatch,
     Recording,
+    Script,
     SuiteOutcome,
     Trace,
     read_answers,
     read_outcome,
+    read_progress,
     write_job,
 )
+from hwsim.words import counted
+
+TESTBENCH = "hwsim.tb.player"
+
+
+def environment(top: str, job: Path, seed: int) -> dict[str, str]:
+    """What cocotb needs in a simulator's environment."""
+    library = find_libpython.find_libpython()
+    if library is None:
+        raise RuntimeError("cocotb needs Python's shared library, which this Python was built without")
+    return {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join(path for path in sys.path if path),
+        "PYGPI_PYTHON_BIN": sys.executable,
+        "GPI_USERS": f"{library};{cocotb_tools.config.pygpi_entry_point()}",
+        "COCOTB_TOPLEVEL": top,
+        "COCOTB_TEST_MODULES": TESTBENCH,
+        "COCOTB_RESULTS_FILE": str(job / "results.xml"),
+        "COCOTB_RANDOM_SEED": str(seed),
+        "COCOTB_LOG_LEVEL": "WARNING",
+        # Rewriting assertions takes pytest, whose import takes longer than most simulations.
+        "COCOTB_REWRITE_ASSERTION_FILES": "",
+        "TOPLEVEL_LANG": "verilog",
+        FOLDER: str(job),
+    }
+
+
+def command(simulator: str, hdl: HdlSources, *, trace: bool) -> list[str]:
+    """Build for a simulator, and the command that simulates. Raises ToolMissing or BuildFailed."""
+    if simulator == "verilator":
+        program = verilator_build(hdl, trace=trace)
+        return [str(program), *(["--trace", "--trace-file", "dump.vcd"] if trace else [])]
+    compiled = icarus_build(hdl, trace=trace)
+    return ["vvp", "-m", cocotb_tools.config.lib_entry("vpi", "icarus"), str(compiled), *([] if trace else ["-none"])]
+
+
+class SimulatorStuck(Exception):
+    """Raised where a simulator was ended because no cycle ended for so long. The message says what to do."""
+
+
+def simulate(simulator: str, program: list[str], top: str, job: Path, seed: int, stuck_after: float) -> int:
+    """Run the testbench on a job that was written; the simulator's exit status.
+
+    Leaves results.xml (JUnit), simulation.log and, where it was built with a trace, dump.vcd in the job's folder.
+    Raises SimulatorStuck where no cycle ended for `stuck_after` seconds, after the simulator was ended.
+    """
+    variables = environment(top, job, seed)
+    if simulator == "verilator":
+        variables["COCOTB_TRUST_INERTIAL_WRITES"] = "1"
+    progress = job / PROGRESS
+    try:
+        return processes.run(
+            program, job / "simulation.log", variables, cwd=job, progress=progress, silence=stuck_after
+        )
+    except processes.Silent:
+        raise SimulatorStuck(_stuck(simulator, read_progress(job), stuck_after)) from None
+    finally:
+        progress.unlink(missing_ok=True)
+
+
+def _stuck(simulator: str, reached: tuple[str, int] | None, seconds: float) -> str:
+    """What was waited for, and what to do."""
+    name, cycles = reached or ("", 0)
+    where = f"in suite {name}, " if name else ""
+    none = f"after {counted(cycles, 'cycle')}, no" if cycles else "not one"
+    ended = f"{where}{none} cycle ended for {seconds:g} s"
+    delays = ", and delays count for nothing on Verilator" if simulator == "verilator" else ""
+    return (
+        f"{simulator} was ended: {ended}. A loop without a delay never lets one end (initial forever, while, a signal "
+        f"that inverts itself{delays}): give it a clock edge, or an end. A design that is only slow needs more time: "
+        f"--stuck-after {2 * seconds:g}, or stuck_after: {2 * seconds:g} in the design's file"
+    )
+
+
+@dataclass(frozen=True)
+class PortAnswers:
+    """What a unit answers. flags: uint8[cycles], bits SEEN_*. results: uint32[results, words], as handed over."""
+
+    flags: np.ndarray
+    results: np.ndarray
+
+
+class BulkUnit:
+    """A Verilated unit; its state stays from one `run` to the next."""
+
+    def __init__(self, library: Path, ports: PortMap):
+        self.ports = ports
+        self._library = ctypes.CDLL(str(library))
+        self._library.hwsim_open.restype = ctypes.c_void_p
+        self._library.hwsim_run.restype = ctypes.c_int64
+        self._bench = ctypes.c_void_p(self._library.hwsim_open())
+
+    def __enter__(self) -> BulkUnit:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._library.hwsim_close(self._bench)
+
+    def run(self, drive: np.ndarray, offered: np.ndarray, words: np.ndarray) -> PortAnswers:
+        """Play some cycles.
+
+        drive: uint8[cycles], bits VALID, READY, RESET. offered: int32[cycles], the row of `words` that stands at
+        the input; -1 keeps what is there. words: uint32[beats, words], payloads, the low word first.
+        """
+        if words.shape[1:] != (self.ports.input.words,):
+            raise InputError(f"words must have {self.ports.input.words} columns, not shape {words.shape}")
+        if len(offered) != len(drive):
+            raise InputError(f"offered must have {len(drive)} cycles, as drive has, not {len(offered)}")
+        if len(offered) and int(offered.max()) >= len(words):
+            raise InputError(f"offered must name rows of words ({len(words)}), not {int(offered.max())}")
+        drive = np.ascontiguousarray(drive, np.uint8)
+        offered = np.ascontiguousarray(offered, np.int32)
+        words = np.ascontiguousarray(words, np.uint32)
+        seen = np.zeros(len(drive), np.uint8)
+        results = np.zeros((len(drive), self.ports.output.words), np.uint32)
+        count = self._library.hwsim_run(
+            self._bench,
+            ctypes.c_int64(len(drive)),
+            _at(drive),
+            _at(offered),
+            _at(words),
+            ctypes.c_int64(words.shape[1]),
+            _at(seen),
+            _at(results),
+            ctypes.c_int64(results.shape[1]),
+        )
+        return PortAnswers(seen, results[:count])
+
+
+def _at(array: np.ndarray) -> ctypes.c_void_p:
+    return array.ctypes.data_as(ctypes.c_void_p)
+
+
+KINDS = ((SEEN_READY, "ready"), (SEEN_VALID, "valid"), (SEEN_MISUSE, "misuse"))
+
+
+def compare(script: Script, trace: Trace, answers: PortAnswers, ports: PortMap) -> SuiteOutcome:
+    """Every cycle's flags and every result against a trace, as the testbench holds them cycle by cycle.
+
+    Results count as compared up to the first cycle in which something happened that the trace does not have.
+    """
+    outcome = SuiteOutcome(script.name, cycles=trace.cycles)
+    promised = np.where(trace.drive & VALID, SEEN_READY | SEEN_VALID | SEEN_MISUSE, SEEN_VALID | SEEN_MISUSE)
+    promised[trace.drive & RESET != 0] = 0
+    wrong = (answers.flags ^ trace.expect) & promised
+    cycles, leaving = np.flatnonzero(wrong), trace.results
+    due = np.cumsum(leaving) - leaving
+    for cycle in cycles.tolist():
+        for bit, kind in KINDS:
+            if wrong[cycle] & bit:
+                got, expected = int(answers.flags[cycle] & bit > 0), int(trace.expect[cycle] & bit > 0)
+                outcome.note(PortMismatch(kind, cycle, int(due[cycle]), got, expected))
+    in_step = int(due[cycles[0]]) if len(cycles) else len(script.results)
+    outcome.results = min(in_step, len(answers.results))
+    want, got_results = script.results[: outcome.results, :2], ports.results(answers.results[: outcome.results])
+    when = np.flatnonzero(leaving)
+    for index in np.flatnonzero((want != got_results).any(axis=1)).tolist():
+        (context, code), (got_context, got) = want[index].tolist(), got_results[index].tolist()
+        outcome.note(PortMismatch("result", int(when[index]), index, got, code, got_context, context))
+    outcome.mismatches.sort(key=lambda mismatch: mismatch.cycle)
+    return outcome
+
+
+def _log(folder: Path) -> list[str]:
+    log = folder / "simulation.log"
+    return log.read_text(errors="replace").splitlines() if log.exists() else []
+
+
+def log_end(folder: Path) -> list[str]:
+    """The end of a simulation's log."""
+    return _log(folder)[-8:]
+
+
+def errors_in(folder: Path) -> list[str]:
+    """What a simulator called an error, and what may be done."""
+    errors = [f"  {line}" for line in _log(folder) if line.startswith(("%Error", "ERROR"))]
+    unsettled = any("did not converge" in line for line in errors)
+    return [
+        *errors[:6],
+        *(["signals of the design never settle: a loop of them needs a register"] if unsettled else []),
+    ]
+
+
+def assertions_in(folder: Path) -> list[str]:
+    """The assertions that failed in a simulation, a line each."""
+    return [f"  {line}" for line in _log(folder) if "Assertion failed" in line]
+
+
+WAVEFORM, SAVED = "dump.vcd", "dump.gtkw"
+PORTS, CONTROL, BENCH = "ports", "control", "testbench"
+PORT = re.compile(r"(clk|rst|[io]__\w+|misuse)$")
+BIT, WORD = "@28", "@22"  # how GTKWave shows a signal: binary, hexadecimal
+OPEN, CLOSED = ("@800200", "@1000200"), ("@c00200", "@1401200")  # a group's first and last line
+
+
+@dataclass(frozen=True)
+class WaveSignal:
+    """A signal of a waveform: the scopes that it is in, its name, and its range where it has one."""
+
+    scopes: tuple[str, ...]
+    name: str
+    bits: str = ""
+
+    @property
+    def path(self) -> str:
+        """As GTKWave has it."""
+        return ".".join([*self.scopes, self.name]) + self.bits
+
+
+def signals_of(vcd: Path) -> Iterator[WaveSignal]:
+    """The signals that a VCD declares, in its order."""
+    scopes: list[str] = []
+    with vcd.open(encoding="utf-8", errors="replace") as lines:
+        for line in lines:
+            words = line.split()
+            match words[:1]:
+                case ["$scope"]:
+                    scopes.append(words[2])
+                case ["$upscope"]:
+                    scopes.pop()
+                case ["$var"]:
+                    # $var wire 8 ! name [7:0] $end; the range may stand at the name, and a bit has none.
+                    name, _, bits = "".join(words[4:-1]).partition("[")
+                    yield WaveSignal(tuple(scopes), name, f"[{bits}" if bits else "")
+                case ["$enddefinitions"]:
+                    return
+
+
+def grouped(signals: Sequence[WaveSignal], stages: Sequence[str]) -> dict[str, list[WaveSignal]]:
+    """Signals with a name of their own by group: ports, a group for each stage, control, and what is around.
+
+    stages: in order; a design of which none are known has a group for each of its scopes.
+    """
+    found: dict[str, list[WaveSignal]] = {PORTS: [], **{stage: [] for stage in stages}}
+    depth = min((len(each.scopes) for each in signals), default=1)
+    inner = {each.scopes[: depth + 1] for each in signals if len(each.scopes) > depth}
+    prefixes = sorted(((stage.replace(".", "_"), stage) for stage in stages), key=lambda item: -len(item[0]))
+    for each in signals:
+        if "$" in each.name:
+            continue
+        if each.scopes[: depth + 1] not in inner:
+            group = BENCH
+        elif len(each.scopes) == depth + 1 and PORT.match(each.name):
+            group = PORTS
+        else:
+            group = _stage(each, depth, prefixes) or (CONTROL if stages else ".".join(each.scopes[depth:]))
+        found.setdefault(group, []).append(each)
+    last = {BENCH: found.pop(BENCH, [])}
+    return {group: members for group, members in (found | last).items() if members}
+
+
+def _stage(signal: WaveSignal, depth: int, prefixes: Sequence[tuple[str, str]]) -> str:
+    """The stage whose name a signal's, or its instance's, begins with; the longest such name."""
+    path = "_".join([*(scope.removeprefix("u_") for scope in signal.scopes[depth + 1 :]), signal.name])
+    path = re.sub(r"^\\?(datapath|promotion|late)_", "", path)
+    return next((stage for prefix, stage in prefixes if path == prefix or path.startswith(f"{prefix}_")), "")
+
+
+def save_file(vcd: str, groups: dict[str, list[WaveSignal]]) -> str:
+    """A save file. vcd: the waveform's name, in the same folder. The ports are open, what is inside is folded."""
+    lines = [f'[dumpfile] "{vcd}"', f'[savefile] "{SAVED}"', "[timestart] 0"]
+    for group, members in groups.items():
+        first, last = OPEN if group == PORTS else CLOSED
+        lines += [first, f"-{group}"]
+        kind = ""
+        for each in members:
+            wanted = WORD if each.bits else BIT
+            lines += [wanted] * (wanted != kind) + [each.path]
+            kind = wanted
+        lines += [last, f"-{group}"]
+    return "\n".join(lines) + "\n"
+
+
+def write_save_file(vcd: Path, stages: Sequence[str]) -> Path:
+    """Write the save file of a waveform beside it; its path."""
+    saved = vcd.with_name(SAVED)
+    with replaced(saved) as file:
+        file.write(save_file(vcd.name, grouped(list(signals_of(vcd)), stages)).encode())
+    return saved
+
 
 BULK = "verilator, bulk"
 

@@ -8,9 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hwsim.cases.drawing import Stream
-from hwsim.cosim.design import AMARANTH
+from hwsim.cosim.design import AMARANTH, BUSY
 from hwsim.cosim.streams import StreamDesign, StreamSuite, Words, packed, stream_design
-from hwsim.cosim.traffic import BUSY
 from hwsim.formats.codes import container_dtype
 from hwsim.formats.exact import numbers_of
 from hwsim.formats.reference import codes_drawn

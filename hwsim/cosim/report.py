@@ -8,8 +8,7 @@ from pathlib import Path
 from hwsim.cosim.advice import remedy, waited
 from hwsim.cosim.design import Design, DotDesign, Played
 from hwsim.cosim.dutdesign import DutDesign
-from hwsim.cosim.logs import assertions_in, errors_in, log_end
-from hwsim.cosim.waves import SAVED
+from hwsim.cosim.play import SAVED, assertions_in, errors_in, log_end
 from hwsim.formats import Format
 from hwsim.report import CodeReading, File, Mismatch, Row
 from hwsim.report.cases import case_explanation, case_operands, explain_command

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hwsim.cosim.ports import PortMap
+from hwsim.cosim.bench import PortMap
 
 BENCH = "hwsim_stream_bench"
 MOST_CYCLES = 1 << 20  # that one run can hold

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from importlib.metadata import version
 
 from hwsim import processes
-from hwsim.cosim.ports import StreamPort
+from hwsim.cosim.bench import StreamPort
+from hwsim.cosim.build import require
 from hwsim.cosim.run import WORKERS, Silence, Watcher
 from hwsim.cosim.streams import StreamDesign, StreamMismatch, StreamOutcome, StreamSuite, play
-from hwsim.cosim.tools import require
 from hwsim.report import CodeReading, Mismatch, Row, RunReport
 
 MOST_TOLD = 3  # mismatches of a suite that are reported

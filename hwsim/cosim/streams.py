@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 
 from hwsim import processes
 from hwsim.cases.drawing import Stream
+from hwsim.cosim.bench import PortMap, stream_ports
 from hwsim.cosim.build import HdlSources, bulk_build, icarus_build
-from hwsim.cosim.bulk import BulkUnit
-from hwsim.cosim.ports import PortMap, stream_ports
+from hwsim.cosim.design import FULL, Traffic, draws
+from hwsim.cosim.play import BulkUnit
 from hwsim.cosim.streambench import BENCH, MOST_CYCLES, most_rows, stream_bench
-from hwsim.cosim.traffic import FULL, Traffic, draws
 from hwsim.errors import InputError
 from hwsim.leftovers import scratch_folder
 from hwsim.model.clock import PipelinedStream

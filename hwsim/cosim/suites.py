@@ -15,10 +15,8 @@ from hwsim.cases.matrices import gemm_cases, gemm_problem
 from hwsim.cases.pairs import pair_cases
 from hwsim.cases.random_cases import random_cases
 from hwsim.cosim.bench import fitting
-from hwsim.cosim.design import DotDesign, Play, Suite, Tick
+from hwsim.cosim.design import BUSY, EVERY_SUITE, FULL, AskedSuites, DotDesign, Play, Suite, SuiteKind, Tick, Traffic
 from hwsim.cosim.play import BULK
-from hwsim.cosim.suitekinds import EVERY_SUITE, AskedSuites, SuiteKind
-from hwsim.cosim.traffic import BUSY, FULL, Traffic
 from hwsim.formats import codes_of
 from hwsim.formats.blocks import one_code
 from hwsim.model import Definition

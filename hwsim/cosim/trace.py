@@ -13,9 +13,8 @@ import numpy as np
 
 from hwsim.cases.case import Case, beats, block_lengths
 from hwsim.cases.drawing import Stream
-from hwsim.cosim.design import Play, Suite, Tick
-from hwsim.cosim.ports import PortMap
-from hwsim.cosim.traffic import BURST, FULL, Tagged, Traffic, tag
+from hwsim.cosim.bench import PortMap
+from hwsim.cosim.design import BURST, FULL, Play, Suite, Tagged, Tick, Traffic, tag
 from hwsim.formats.blocks import one_code
 from hwsim.model.clock import PipelinedUnit
 from hwsim.spec import Pipeline, Specified

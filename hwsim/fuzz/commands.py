@@ -16,9 +16,9 @@ from typing import Any
 import hwsim
 from hwsim import processes
 from hwsim.c import export_c
-from hwsim.cosim.modaldesign import modal_design
 from hwsim.cosim.run import CosimOptions
 from hwsim.cosim.run import run as cosim
+from hwsim.cosim.unitdesign import modal_design
 from hwsim.errors import InputError
 from hwsim.fuzz.clanguage import c_compiler
 from hwsim.fuzz.draw import DrawnUnit, modes_of

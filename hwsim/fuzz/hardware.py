@@ -13,13 +13,10 @@ from numpy.typing import NDArray
 from hwsim.cases.case import Case
 from hwsim.cases.drawing import Stream
 from hwsim.codewords import objects
-from hwsim.cosim.bulk import BulkUnit, compare
-from hwsim.cosim.design import Play, Suite
-from hwsim.cosim.play import play_simulated
-from hwsim.cosim.ports import words_of
-from hwsim.cosim.simulate import command
+from hwsim.cosim.bench import words_of
+from hwsim.cosim.design import BUSY, Play, Suite, Tagged, interleave
+from hwsim.cosim.play import BulkUnit, command, compare, play_simulated
 from hwsim.cosim.trace import record
-from hwsim.cosim.traffic import BUSY, Tagged, interleave
 from hwsim.cosim.unitdesign import UnitDesign
 from hwsim.fuzz.draw import DrawnUnit
 from hwsim.fuzz.operands import TiledCases

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from hwsim.cases.batch import Batch
 from hwsim.cases.case import addend_mask, block_lengths
-from hwsim.cosim.ports import PortField, PortMap
-from hwsim.cosim.traffic import Tagged
+from hwsim.cosim.bench import PortField, PortMap
+from hwsim.cosim.design import Tagged
 from hwsim.fuzz.operands import TiledCases
 from hwsim.spec import Unit
 

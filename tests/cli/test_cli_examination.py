@@ -15,7 +15,7 @@ from patience import LIMIT, wait_until
 from hwsim.cli.examination import Finding, State, examine, listen, machine, packages, programs
 from hwsim.cli.examination.examine import Examined
 from hwsim.cli.examination.finding import MOST_LETTERS, Found, Probe, Use
-from hwsim.cosim.tools import Verilator
+from hwsim.cosim.build import Verilator
 from hwsim.errors import ToolMissing
 
 ROOT = Path(__file__).parents[2]

@@ -26,7 +26,7 @@ from hwsim.cli import campaign as campaign_command
 from hwsim.cli import prove as prove_command
 from hwsim.cli import qualify, streams
 from hwsim.cli.app import app
-from hwsim.cosim import project
+from hwsim.cosim import bench as project
 from hwsim.cosim import run as cosim_run
 from hwsim.cosim import streams as streams_designs
 from hwsim.fuzz import campaign as fuzzing

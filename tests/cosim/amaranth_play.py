@@ -10,9 +10,9 @@ from amaranth.hdl import ClockDomain, Module
 from amaranth.sim import Simulator
 from cosim.plays import trace_of
 
-from hwsim.cosim.bulk import PortAnswers, compare
+from hwsim.cosim.bench import PortMap, port_map, words_of
 from hwsim.cosim.design import Play
-from hwsim.cosim.ports import PortMap, port_map, words_of
+from hwsim.cosim.play import PortAnswers, compare
 from hwsim.rtl import DotUnit
 from hwsim.spec import Pipeline, Specified
 from hwsim.tb.job import READY, RESET, SEEN_MISUSE, SEEN_READY, SEEN_VALID, VALID, SuiteOutcome

@@ -10,13 +10,11 @@ import numpy as np
 
 from hwsim.cases.case import Case
 from hwsim.cases.drawing import Stream
-from hwsim.cosim.bulk import BulkUnit, compare
-from hwsim.cosim.design import Play, Suite
-from hwsim.cosim.play import play_in_bulk
-from hwsim.cosim.ports import PortMap, port_map, words_of
+from hwsim.cosim.bench import PortMap, port_map, words_of
+from hwsim.cosim.design import FULL, Play, Suite, Tagged, Traffic
+from hwsim.cosim.play import BulkUnit, compare, play_in_bulk
 from hwsim.cosim.suites import Planner
 from hwsim.cosim.trace import record
-from hwsim.cosim.traffic import FULL, Tagged, Traffic
 from hwsim.cosim.unitdesign import UnitDesign, unit_design
 from hwsim.spec import Pipeline, Unit, pipeline
 from hwsim.tb.job import Script, SuiteOutcome, Trace

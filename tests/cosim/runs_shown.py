@@ -22,10 +22,8 @@ from hwsim.cases.random_cases import random_cases
 from hwsim.cli import main
 from hwsim.cosim import run as running
 from hwsim.cosim import suites as planning
-from hwsim.cosim.design import Suite
-from hwsim.cosim.suitekinds import SuiteKind
+from hwsim.cosim.design import BUSY, Suite, SuiteKind
 from hwsim.cosim.suites import Planner
-from hwsim.cosim.traffic import BUSY
 from hwsim.spec import as_yaml
 
 FAULT = "zeroed output"

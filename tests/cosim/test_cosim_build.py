@@ -13,10 +13,17 @@ import pytest
 from odd_units import unit
 
 from hwsim import processes
-from hwsim.cosim.bench import PUBLIC, TOP, bench
-from hwsim.cosim.build import BuildFailed, HdlSources, _looked_at_once, bulk_build, icarus_build, verilator_build
-from hwsim.cosim.ports import PortMap, port_map
-from hwsim.cosim.tools import find_icarus, find_verilator
+from hwsim.cosim.bench import PUBLIC, TOP, PortMap, bench, port_map
+from hwsim.cosim.build import (
+    BuildFailed,
+    HdlSources,
+    _looked_at_once,
+    bulk_build,
+    find_icarus,
+    find_verilator,
+    icarus_build,
+    verilator_build,
+)
 from hwsim.errors import ToolMissing
 from hwsim.files import is_sealed
 from hwsim.rtl import verilog

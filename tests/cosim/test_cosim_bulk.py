@@ -12,11 +12,10 @@ from cosim.plays import played, recorded, trace_of, with_codes, with_trace
 from odd_units import IN_RTL, unit, units_of
 
 from hwsim.cases.random_cases import random_cases
+from hwsim.cosim.bench import port_map, words_of
 from hwsim.cosim.build import bulk_build
-from hwsim.cosim.bulk import BulkUnit
-from hwsim.cosim.design import Play
-from hwsim.cosim.ports import port_map, words_of
-from hwsim.cosim.traffic import Traffic
+from hwsim.cosim.design import Play, Traffic
+from hwsim.cosim.play import BulkUnit
 from hwsim.rtl import verilog
 from hwsim.spec import Pipeline, Unit, load_unit, pipeline
 from hwsim.tb.job import READY, RESET, SEEN_VALID, VALID

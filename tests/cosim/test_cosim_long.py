@@ -14,8 +14,8 @@ from odd_units import unit
 from hwsim.cases.bins.covering import directed
 from hwsim.cases.case import Case
 from hwsim.cases.random_cases import random_cases
+from hwsim.cosim.bench import PortField, port_map, words_of
 from hwsim.cosim.design import Suite
-from hwsim.cosim.ports import PortField, port_map, words_of
 from hwsim.spec import pipeline
 from hwsim.tb.job import (
     ANY_ZERO,

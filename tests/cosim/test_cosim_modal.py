@@ -19,11 +19,10 @@ from odd_modes import ODD_MODES
 from hwsim.cases.case import beats, modal_dot
 from hwsim.cases.modal import one_mode
 from hwsim.cosim import modalsuites
-from hwsim.cosim.design import Play, Suite
+from hwsim.cosim.design import Play, Suite, Traffic, interleave
 from hwsim.cosim.diagnose import first_difference
 from hwsim.cosim.run import CosimOptions, run
 from hwsim.cosim.trace import record
-from hwsim.cosim.traffic import Traffic, interleave
 from hwsim.model.clock import PipelinedUnit
 from hwsim.model.definition import Definition
 from hwsim.spec import ModalUnit, load_specified, pipeline

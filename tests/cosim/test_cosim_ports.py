@@ -13,8 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from odd_units import IN_RTL, unit, units_of
 
-from hwsim.cosim.bench import bench
-from hwsim.cosim.ports import PortField, PortMap, port_map, words_of
+from hwsim.cosim.bench import PortField, PortMap, bench, port_map, words_of
 from hwsim.model.clock import Beat
 from hwsim.rtl import beat_layout
 from hwsim.spec import load_unit, pipeline

@@ -33,12 +33,13 @@ from unit_keys import odd_unit, window
 
 from hwsim.cases.case import block_lengths
 from hwsim.cases.random_cases import random_cases
-from hwsim.cosim import bench, play, run, simulate, unitdesign
+from hwsim.cosim import bench, play, run, unitdesign
+from hwsim.cosim import play as simulate
 from hwsim.cosim.build import BuildFailed
-from hwsim.cosim.modaldesign import modal_design
 from hwsim.cosim.report import MOST_TOLD
 from hwsim.cosim.suites import expected_codes
 from hwsim.cosim.trace import alone
+from hwsim.cosim.unitdesign import modal_design
 from hwsim.report import NAMES, CodeReading, Mismatch, Row, RunReport, read_json
 from hwsim.report.cases import explain_command, explained_case
 from hwsim.report.text import MOST_LINES

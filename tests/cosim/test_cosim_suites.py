@@ -12,9 +12,8 @@ from hwsim.cases.case import term_scales
 from hwsim.cases.random_cases import random_cases
 from hwsim.cosim import bench, suites
 from hwsim.cosim.bench import DEPTH, fitting
-from hwsim.cosim.design import Play
+from hwsim.cosim.design import Play, SuiteKind
 from hwsim.cosim.play import BULK
-from hwsim.cosim.suitekinds import SuiteKind
 from hwsim.cosim.suites import SIZES
 from hwsim.model.definition import Definition
 from hwsim.spec import Unit

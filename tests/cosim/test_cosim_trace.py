@@ -13,11 +13,10 @@ from odd_units import IN_RTL, unit, units_of
 
 from hwsim.cases.case import beats
 from hwsim.cases.random_cases import random_cases
-from hwsim.cosim.bulk import PortAnswers, compare
-from hwsim.cosim.design import Play, Suite
-from hwsim.cosim.ports import port_map
+from hwsim.cosim.bench import port_map
+from hwsim.cosim.design import FULL, Play, Suite, Tagged, Traffic, interleave, tag
+from hwsim.cosim.play import PortAnswers, compare
 from hwsim.cosim.trace import RESET_CYCLES
-from hwsim.cosim.traffic import FULL, Tagged, Traffic, interleave, tag
 from hwsim.model.clock import PipelinedUnit
 from hwsim.spec import Pipeline, Unit, pipeline
 from hwsim.tb.job import READY, RESET, SEEN_MISUSE, SEEN_READY, SEEN_VALID, VALID, SuiteOutcome

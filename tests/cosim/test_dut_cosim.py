@@ -17,12 +17,12 @@ from hwsim.cli import main
 from hwsim.cosim import dutdesign
 from hwsim.cosim import suites as planning
 from hwsim.cosim.casefile import load_case
+from hwsim.cosim.design import AskedSuites, SuiteKind
 from hwsim.cosim.dut.dutfile import load_dut
 from hwsim.cosim.dutdesign import dut_design
 from hwsim.cosim.heldoperands import HeldOperands
 from hwsim.cosim.report import KINDS
 from hwsim.cosim.run import CosimOptions, run
-from hwsim.cosim.suitekinds import AskedSuites, SuiteKind
 from hwsim.cosim.suites import expected_codes
 from hwsim.report import RunReport
 from hwsim.spec import Unit, as_yaml, load_unit

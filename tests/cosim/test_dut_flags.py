@@ -18,8 +18,7 @@ from hwsim.cases.random_cases import random_cases
 from hwsim.cosim import suites as planning
 from hwsim.cosim.design import Suite
 from hwsim.cosim.dutdesign import DutDesign
-from hwsim.cosim.play import play_simulated
-from hwsim.cosim.simulate import command
+from hwsim.cosim.play import command, play_simulated
 from hwsim.report.text import failure_lines
 from hwsim.tb.job import PortMismatch
 

@@ -14,7 +14,7 @@ from cosim.small_runs import small_suites
 
 from hwsim.cli import main
 from hwsim.cosim.adapters.scaledresult import ScaledResult
-from hwsim.cosim.tools import find_icarus
+from hwsim.cosim.build import find_icarus
 from hwsim.errors import InputError
 from hwsim.formats import FloatFormat, get_format
 from hwsim.report import read_json

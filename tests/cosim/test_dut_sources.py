@@ -12,15 +12,15 @@ import yaml
 from cosim.dut_files import DESIGNS, variant
 
 from hwsim.cli import main
+from hwsim.cosim.build import find_icarus, find_verilator
 from hwsim.cosim.dut.dutfile import load_dut
 from hwsim.cosim.dutdesign import DutDesign, dut_design
-from hwsim.cosim.simulate import command
+from hwsim.cosim.play import command
 from hwsim.cosim.sources import elaborate
 from hwsim.cosim.sources.designsources import DesignSources
 from hwsim.cosim.sources.elaborate import read_module
 from hwsim.cosim.sources.filelist import read_list
 from hwsim.cosim.sources.shapes import BitVector, Range
-from hwsim.cosim.tools import find_icarus, find_verilator
 from hwsim.errors import InputError
 from hwsim.processes import Spent, bounded
 

@@ -11,11 +11,11 @@ from cosim.mutants import DIRECTED, LANES, MUTANTS, Mutant, of_lanes
 from cosim.plays import planned
 from cosim.plays import played as compared
 
+from hwsim.cosim.bench import port_map
 from hwsim.cosim.build import bulk_build
-from hwsim.cosim.bulk import BulkUnit
 from hwsim.cosim.design import Play
 from hwsim.cosim.diagnose import first_difference
-from hwsim.cosim.ports import port_map
+from hwsim.cosim.play import BulkUnit
 from hwsim.rtl import verilog
 from hwsim.spec import pipeline
 from hwsim.tb.job import SuiteOutcome

@@ -14,7 +14,7 @@ from conftest import missing
 from odd_units import unit as odd
 
 from hwsim.cli import main
-from hwsim.cosim.project import bound_checks, project_files
+from hwsim.cosim.bench import bound_checks, project_files
 from hwsim.rtl import Style, typed
 from hwsim.rtl.synthesis.cells import STA
 from hwsim.spec import as_yaml, pipeline

@@ -10,10 +10,10 @@ import pytest
 
 from hwsim.cases.drawing import Stream
 from hwsim.cosim.converters import converter_design, converter_suites
+from hwsim.cosim.design import BUSY
 from hwsim.cosim.quantizers import quantizer_design, quantizer_suites
 from hwsim.cosim.streamrun import StreamJob, run_streams
 from hwsim.cosim.streams import StreamDesign, StreamSuite, packed, play, record
-from hwsim.cosim.traffic import BUSY
 from hwsim.model.clock import PipelinedStream
 from hwsim.quantize import get_rule
 from hwsim.quantize.block import BlockQuantization

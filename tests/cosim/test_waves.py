@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from cosim.wave_checks import check, groups_of
 
-from hwsim.cosim.waves import SAVED, WaveSignal, grouped, save_file, write_save_file
+from hwsim.cosim.play import SAVED, WaveSignal, grouped, save_file, write_save_file
 from hwsim.spec import load_unit, steps
 
 VCD = """$date today $end

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from hwsim.cosim.waves import SAVED, signals_of
+from hwsim.cosim.play import SAVED, signals_of
 
 
 def groups_of(saved: str) -> dict[str, list[str]]:

@@ -11,8 +11,7 @@ from faults.seeded import Fault
 from hwsim.cosim.dut.dutfile import load_dut
 from hwsim.cosim.dutdesign import dut_design
 from hwsim.cosim.minimal import Minimizer
-from hwsim.cosim.play import play_simulated
-from hwsim.cosim.simulate import command
+from hwsim.cosim.play import command, play_simulated
 from hwsim.cosim.suites import Planner
 from hwsim.readings.diagnosis import Diagnosis, WrongKind
 

@@ -13,8 +13,8 @@ from random_units.random_unit_files import FAST, FOUND, SMALL
 from hwsim.c import supports as in_c
 from hwsim.cases.batch import batches
 from hwsim.cases.case import beats, dot
+from hwsim.cosim.bench import words_of
 from hwsim.cosim.diagnose import first_difference
-from hwsim.cosim.ports import words_of
 from hwsim.errors import InputError
 from hwsim.fuzz import campaign, clanguage, commands, trial
 from hwsim.fuzz.campaign import FuzzPlan

@@ -8,8 +8,8 @@ import pytest
 from odd_units import unit
 
 from hwsim.cases.case import beats
-from hwsim.cosim.ports import port_map, words_of
-from hwsim.cosim.traffic import interleave
+from hwsim.cosim.bench import port_map, words_of
+from hwsim.cosim.design import interleave
 from hwsim.fuzz.operands import tiled_cases
 from hwsim.fuzz.payloads import payload_words
 from hwsim.spec import pipeline

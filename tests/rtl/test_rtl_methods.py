@@ -15,8 +15,8 @@ from unit_keys import chained, exact_sum, odd_unit, scaled, window
 from hwsim.cases.bins.covering import directed
 from hwsim.cases.case import Case
 from hwsim.cases.random_cases import random_cases
+from hwsim.cosim.design import Traffic
 from hwsim.cosim.diagnose import first_difference
-from hwsim.cosim.traffic import Traffic
 from hwsim.rtl import (
     accumulate,
     addition,

@@ -16,10 +16,10 @@ from said_of_verilog import said_of
 from unit_keys import odd_unit, promoted, window
 
 from hwsim.cases.random_cases import random_cases
+from hwsim.cosim.bench import port_map
 from hwsim.cosim.build import bulk_build
-from hwsim.cosim.bulk import BulkUnit
-from hwsim.cosim.ports import port_map
-from hwsim.cosim.traffic import Traffic
+from hwsim.cosim.design import Traffic
+from hwsim.cosim.play import BulkUnit
 from hwsim.prove.readback import readback_claims
 from hwsim.rtl import DotUnit, beat_layout, modular_verilog, top_name
 from hwsim.rtl.hierarchy.loops import pieces

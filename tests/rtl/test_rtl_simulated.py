@@ -16,8 +16,7 @@ from odd_units import IN_RTL, unit, units_of
 
 from hwsim.cases.case import Case, beats
 from hwsim.cases.random_cases import random_cases
-from hwsim.cosim.design import Play
-from hwsim.cosim.traffic import Tagged, Traffic, interleave
+from hwsim.cosim.design import Play, Tagged, Traffic, interleave
 from hwsim.model.definition import Definition
 from hwsim.rtl import dot_unit, normalize
 from hwsim.spec import Pipeline, Unit, load_unit, pipeline

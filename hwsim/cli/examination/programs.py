@@ -14,7 +14,7 @@ from pathlib import Path
 from hwsim.cli.examination.finding import Broken, Found, Probe, Use
 from hwsim.cli.examination.listen import VERSION, said, version_said
 from hwsim.cli.examination.packages import pip_install
-from hwsim.cosim.tools import located_verilator
+from hwsim.cosim.build import located_verilator
 from hwsim.errors import ToolMissing
 
 LEAST_VERILATOR = 5

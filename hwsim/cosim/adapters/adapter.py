@@ -11,10 +11,10 @@ from hwsim.cosim.adapters.protocollogic import ProtocolLogic, protocol_logic
 from hwsim.cosim.adapters.scaledresult import ScaledResult
 from hwsim.cosim.adapters.schedule import Serialized
 from hwsim.cosim.adapters.wiring import Wiring, port_bit
+from hwsim.cosim.bench import PortField
 from hwsim.cosim.dut.dutfile import Dut
 from hwsim.cosim.dut.protocolkind import ControlPort
 from hwsim.cosim.dut.serialprotocol import SerialProtocol
-from hwsim.cosim.ports import PortField
 from hwsim.cosim.sources.elaborate import Module, Port
 from hwsim.cosim.sources.portbits import PortBit
 from hwsim.cosim.sources.slang import overrides

@@ -11,6 +11,7 @@ from hwsim.cosim.adapters.controls import ALWAYS, NEVER, Controls, Driven, all_o
 from hwsim.cosim.adapters.schedule import Serialized
 from hwsim.cosim.adapters.serial import schedule_logic
 from hwsim.cosim.adapters.wiring import Wiring
+from hwsim.cosim.bench import PortField
 from hwsim.cosim.dut.dutfile import Dut
 from hwsim.cosim.dut.places import ControlPlace
 from hwsim.cosim.dut.protocolkind import ControlPort, NamedControl
@@ -23,7 +24,6 @@ from hwsim.cosim.dut.protocols import (
     TaggedProtocol,
 )
 from hwsim.cosim.dut.serialprotocol import SerialProtocol
-from hwsim.cosim.ports import PortField
 
 
 @dataclass(frozen=True)

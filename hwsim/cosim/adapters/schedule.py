@@ -10,10 +10,10 @@ from hwsim.cosim.adapters.beatphases import when
 from hwsim.cosim.adapters.controls import Driven, joined
 from hwsim.cosim.adapters.serial import ScheduleLogic
 from hwsim.cosim.adapters.wiring import Direction, Wiring, bits_of, port_bit
+from hwsim.cosim.bench import PortField
 from hwsim.cosim.dut.dutfile import Dut
 from hwsim.cosim.dut.serialfile import OTHERWISE, SerialEntry, cycles_of
 from hwsim.cosim.dut.serialprotocol import SerialProtocol
-from hwsim.cosim.ports import PortField
 from hwsim.cosim.sources.elaborate import Module
 from hwsim.cosim.sources.portbits import PortBit
 from hwsim.words import counted

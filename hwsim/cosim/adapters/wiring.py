@@ -8,10 +8,10 @@ from typing import Literal, assert_never
 
 from hwsim.cases.case import block_lengths
 from hwsim.cosim.adapters.scaledresult import ScaledResult, scaled_result
+from hwsim.cosim.bench import PortField
 from hwsim.cosim.dut.dutfile import Dut
 from hwsim.cosim.dut.flagkeys import flagged
 from hwsim.cosim.dut.places import PortPlace, Rest
-from hwsim.cosim.ports import PortField
 from hwsim.cosim.sources.elaborate import Module
 from hwsim.cosim.sources.portbits import PortBit, named_bits
 from hwsim.errors import InputError

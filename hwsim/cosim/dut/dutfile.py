@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal, assert_never
 
 from pydantic import BeforeValidator, Field, Strict, model_validator
 
+from hwsim.cosim.design import SuiteKind
 from hwsim.cosim.dut.dutpart import DutPart, Name, Parameter, Positive, Slice
 from hwsim.cosim.dut.flagkeys import FlagPorts, flagged
 from hwsim.cosim.dut.places import INPUTS, Constant, Ports
@@ -25,7 +26,6 @@ from hwsim.cosim.dut.sourcekeys import SourceKeys, sources_of
 from hwsim.cosim.dut.stepsfile import DesignBoundaries
 from hwsim.cosim.dut.waivers import Waiver
 from hwsim.cosim.sources.designsources import DesignSources
-from hwsim.cosim.suitekinds import SuiteKind
 from hwsim.formats.catalog import looks_like_path
 from hwsim.formats.invalid import validated
 from hwsim.formats.yamlfile import Document, RuleError, SpecError, read
