@@ -13,7 +13,7 @@ from amaranth.lib.wiring import In, Out
 from numpy.typing import NDArray
 
 from hwsim.cosim.bench import stream_ports
-from hwsim.cosim.converters import converted
+from hwsim.cosim.streamcases import converted
 from hwsim.cosim.streams import StreamDesign, StreamSuite, packed, play
 from hwsim.formats import get_format
 from hwsim.formats.reference import overflows

@@ -20,8 +20,8 @@ from hwsim.campaign.randomunits import random_units_report
 from hwsim.campaign.versions import simulator_version
 from hwsim.cosim.build import BuildFailed
 from hwsim.cosim.design import AskedSuites, Design, SuiteKind
-from hwsim.cosim.dut.dutfile import load_dut
 from hwsim.cosim.dutdesign import dut_design
+from hwsim.cosim.dutfile import load_dut
 from hwsim.cosim.run import CosimOptions, Silence, carried_out, check
 from hwsim.cosim.tables import tables_design
 from hwsim.cosim.unitdesign import design_of

@@ -82,8 +82,8 @@ def converter(
     }
     conversions = [Conversion(source=get_format(source), target=get_format(name), **settings) for name in targets]
     # Amaranth takes a while to import, which wrong settings need not wait for.
-    from hwsim.cosim.converters import converter_design, converter_suites
-    from hwsim.cosim.streamrun import StreamJob
+    from hwsim.cosim.streamcases import converter_design, converter_suites
+    from hwsim.cosim.streams import StreamJob
 
     steps = split(cuts)
     chosen = drawn(seed)

@@ -174,8 +174,8 @@ def ours(names: Sequence[str], cuts: str | None, contexts: int | None, register_
 
 def theirs(path: Path, assertions: bool) -> tuple[Design, ...]:
     """A user's design."""
-    from hwsim.cosim.dut.dutfile import load_dut
     from hwsim.cosim.dutdesign import dut_design
+    from hwsim.cosim.dutfile import load_dut
 
     return (dut_design(load_dut(path), assertions, str(path)),)
 

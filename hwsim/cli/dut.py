@@ -55,8 +55,7 @@ def dut_init(
     hwsim dut-init rtl/dot4.v -y rtl/cells --slang --allow-use-before-declare
     """
     from hwsim.cosim.guess import FirstFile, first_file
-    from hwsim.cosim.sources.filelist import defined
-    from hwsim.cosim.sources.slang import EASING, is_option
+    from hwsim.cosim.sources import EASING, defined, is_option
 
     beside = [*([source] if source is not None else []), *(filelist or [])]
     if not beside:

@@ -35,8 +35,8 @@ def proved_dut(
 ) -> ProofReport:
     """What comes of a user's design. tell, at: as of `hwsim.prove.dut.DutAsked`."""
     demand_provers()
-    from hwsim.cosim.dut.dutfile import load_dut
     from hwsim.cosim.dutdesign import dut_design
+    from hwsim.cosim.dutfile import load_dut
     from hwsim.prove.designs import check_language
     from hwsim.prove.dut import DutAsked, prove_dut
     from hwsim.report.text import explained_lines, mismatch_lines

@@ -25,8 +25,8 @@ def qualify_dut(
     dut: Path, vectors: Path | None, count: int | None, seed: int, least: float | None, report: Path | None
 ) -> None:
     """Tell what vectors notice of a user's design. Exits with status 1 unless that is shown to be `least` percent."""
-    from hwsim.cosim.dut.dutfile import load_dut
     from hwsim.cosim.dutdesign import dut_design
+    from hwsim.cosim.dutfile import load_dut
     from hwsim.qualify.dut import DutQualifier
     from hwsim.rtl.synthesis import FlowFailed
     from hwsim.vectors.stored import stored

@@ -86,8 +86,8 @@ def quantizer(
         for name in rules
     ]
     backs = [BlockDequantization.of(one) for one in blocks]
-    from hwsim.cosim import quantizers as made
-    from hwsim.cosim.streamrun import StreamJob
+    from hwsim.cosim import streamcases as made
+    from hwsim.cosim.streams import StreamJob
 
     steps, chosen = split(cuts), drawn(seed)
     asked: dict[str, Any] = {"cuts": steps, "by_modules": modules}

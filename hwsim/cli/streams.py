@@ -23,8 +23,7 @@ from hwsim.outputs import written
 from hwsim.words import counted
 
 if TYPE_CHECKING:
-    from hwsim.cosim.streamrun import StreamJob
-    from hwsim.cosim.streams import StreamDesign
+    from hwsim.cosim.streams import StreamDesign, StreamJob
     from hwsim.prove.run import Asked
     from hwsim.report import RunReport
     from hwsim.report.proof import ProofReport
@@ -92,7 +91,7 @@ def cosimulate(
     jobs: Sequence[StreamJob], sim: Simulators, seed: int, words: Sequence[str], folder: Path | None
 ) -> None:
     """Play jobs, print a table, and exit with 1 where something differs. words: the command without its seed."""
-    from hwsim.cosim.streamrun import run_streams
+    from hwsim.cosim.streams import run_streams
     from hwsim.report import refuse_reports, write_reports
 
     need_yosys()

@@ -20,7 +20,7 @@ import cocotb_tools.config
 
 from hwsim import processes
 from hwsim.cosim.bench import PortMap
-from hwsim.cosim.sources.designsources import TIMESCALE
+from hwsim.cosim.sources import TIMESCALE
 from hwsim.errors import ToolMissing
 from hwsim.files import cache_folder, is_sealed, replaced_folder, seal, takes_files
 from hwsim.leftovers import scratch_folder

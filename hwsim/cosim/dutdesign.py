@@ -1,4 +1,4 @@
-"""A user's design: it promises an order of results, and perhaps their latency."""
+"""A user's design: it promises an order of results, perhaps their latency, and what stands beside them."""
 
 from __future__ import annotations
 
@@ -12,13 +12,11 @@ from pydantic import ValidationError
 
 from hwsim.cases.bins import interface as bins
 from hwsim.cases.bins.declare import CoverageBin
-from hwsim.cases.case import Case, addend_mask
+from hwsim.cases.case import Case, addend_mask, dot
 from hwsim.cases.drawing import Stream
 from hwsim.codewords import code_array
-from hwsim.cosim.adapters.adapter import ADAPTER, adapter
-from hwsim.cosim.adapters.wiring import Wiring, operands_of, wiring
+from hwsim.cosim.adapter import ADAPTER, adapter
 from hwsim.cosim.bench import TOP, PortMap, StreamPort, bench, checks, public
-from hwsim.cosim.beside import beside
 from hwsim.cosim.build import HdlSources
 from hwsim.cosim.design import (
     BURST,
@@ -34,19 +32,67 @@ from hwsim.cosim.design import (
     interleave,
     with_tags,
 )
-from hwsim.cosim.dut.dutfile import Dut
-from hwsim.cosim.dut.protocols import Handshakes, TaggedProtocol
+from hwsim.cosim.dutfile import Dut, flagged
+from hwsim.cosim.elaborate import MOST_NAMES, Module, read_module
 from hwsim.cosim.heldoperands import HeldOperand, HeldOperands, held_operand
-from hwsim.cosim.sources.elaborate import MOST_NAMES, Module, read_module
+from hwsim.cosim.protocols import Handshakes, TaggedProtocol
 from hwsim.cosim.suites import PAIRS, expected_codes
-from hwsim.cosim.waived import AppliedWaivers
+from hwsim.cosim.waivers import AppliedWaivers
+from hwsim.cosim.wiring import Wiring, operands_of, wiring
 from hwsim.errors import InputError
 from hwsim.formats import FloatFormat, Format, codes_of
 from hwsim.formats.catalog import looks_like_path
 from hwsim.model.clock import Beat
-from hwsim.products import dot
+from hwsim.model.definition import Definition
+from hwsim.model.flags import FlagName, FlagRules, flag
+from hwsim.products import dot as dot_product
 from hwsim.spec import Unit, Unpromised, unpromised
-from hwsim.tb.job import ANY_NAN, ANY_ZERO, AWAITED, FILLED, NO_OTHER, BeatOrder, Beside, Script, result_rows
+from hwsim.tb.job import (
+    ANY_NAN,
+    ANY_ZERO,
+    AWAITED,
+    COPY,
+    FILLED,
+    FLAG,
+    NO_OTHER,
+    BeatOrder,
+    Beside,
+    Script,
+    result_rows,
+)
+
+
+def beside(dut: Dut, cases: Sequence[Case], codes: Sequence[int]) -> Beside:
+    """What stands beside the results of cases. codes: the results that are expected of them."""
+    place = dut.file.ports.result
+    copies = [copy.named for copy in place.copies] if place is not None else []
+    ports = dut.file.flags
+    names: list[FlagName] = [name for name, _ in flagged(ports)]
+    said = said_of(dut, cases, names, ports.rules) if ports is not None else np.zeros((len(cases), 0, 2), np.uint64)
+    bits = dut.unit.output.container_bits
+    of_copies = np.repeat(code_array(codes, bits)[:, None], len(copies), axis=1)
+    whole = np.full(of_copies.shape, (1 << bits) - 1, of_copies.dtype)
+    said = said.astype(of_copies.dtype)
+    return Beside(
+        names=np.array([*copies, *names], str),
+        kinds=np.array([COPY] * len(copies) + [FLAG] * len(names), str),
+        bits=np.array([bits] * len(copies) + [1] * len(names), np.int64),
+        expected=np.concatenate([of_copies, said[:, :, 0]], axis=1),
+        mask=np.concatenate([whole, said[:, :, 1]], axis=1),
+    )
+
+
+def said_of(dut: Dut, cases: Sequence[Case], names: Sequence[FlagName], rules: FlagRules) -> np.ndarray:
+    """What flags say of cases, and whether that counts: uint64[cases, flags, 2]."""
+    definition = Definition(dut.unit)
+    found = np.zeros((len(cases), len(names), 2), np.uint64)
+    for row, case in enumerate(cases):
+        explanation = dot(definition, case)
+        for column, name in enumerate(names):
+            said = flag(explanation, name, rules)
+            found[row, column] = bool(said), said is not None
+    return found
+
 
 PATTERN = 4093  # a prime, so that patterns of both ports and of beats do not beat together
 AFTER_FULL = 4  # cases whose results are compared after a reset of a design that was full
@@ -335,7 +381,7 @@ def paired_codes(unit: Unit, cases: Sequence[Case]) -> tuple[int, ...]:
     sides = ("a", "b") if unit.scale is None else ("a", "b", "scale_a", "scale_b")
     a, b, *scales = (np.array([getattr(case, side) for case in cases]) for side in sides)
     c = code_array([case.c for case in cases]) if any(case.c for case in cases) else None
-    return tuple(codes_of(unit.output, dot(unit, a, b, c, *scales)).ravel().tolist())
+    return tuple(codes_of(unit.output, dot_product(unit, a, b, c, *scales)).ravel().tolist())
 
 
 def largest_number(fmt: FloatFormat) -> int:

@@ -10,10 +10,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple, assert_never
 
-from hwsim.cosim.sources.designsources import SUFFIXES, DesignSources
-from hwsim.cosim.sources.elaborate import Module, Port, read_module
-from hwsim.cosim.sources.filelist import read_list
-from hwsim.cosim.sources.shapes import BitVector, Packed, Struct
+from hwsim.cosim.elaborate import BitVector, Module, Packed, Port, Struct, read_module
+from hwsim.cosim.sources import SUFFIXES, DesignSources, read_list
 from hwsim.errors import InputError
 from hwsim.formats.catalog import looks_like_path
 from hwsim.model.flags import FlagName, undefined

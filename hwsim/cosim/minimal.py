@@ -6,6 +6,7 @@ import shlex
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from functools import partial
 from pathlib import Path
 
@@ -15,23 +16,185 @@ from hwsim.cases.case import Case
 from hwsim.cases.drawing import Stream
 from hwsim.cosim.bench import DEPTH
 from hwsim.cosim.casefile import write_case
-from hwsim.cosim.design import Played, Suite
-from hwsim.cosim.dutdesign import DutDesign
-from hwsim.cosim.observed import FEW, alike, alone, looked_closer, observed
+from hwsim.cosim.design import Played, Suite, SuiteKind
+from hwsim.cosim.dutdesign import DutDesign, paired_codes
 from hwsim.cosim.play import SAVED, WAVEFORM, SimulatorStuck, command, play_simulated
-from hwsim.cosim.shrink import Shrinker, Shrunk
-from hwsim.cosim.story import minimal_folder, minimal_mismatch, no_code
-from hwsim.cosim.suites import expected_codes
-from hwsim.cosim.waived import AppliedWaivers, WaivableResult
+from hwsim.cosim.shrink import Ask, Like, Shrinker, Shrunk, Simplifier
+from hwsim.cosim.suites import PAIRS, expected_codes
+from hwsim.cosim.waivers import AppliedWaivers, WaivableResult
+from hwsim.formats import Class, Format, unpack
 from hwsim.readings.dependence import varied
-from hwsim.readings.diagnosis import Diagnosis, diagnose
-from hwsim.readings.shape import Observation
-from hwsim.report import FaultKind, Mismatch
+from hwsim.readings.diagnosis import Diagnosis, WrongKind, counted_operands, diagnose
+from hwsim.readings.known import Semantic
+from hwsim.readings.shape import Classes, Observation, class_of
+from hwsim.report import CodeReading, FaultKind, File, Mismatch
+from hwsim.report.cases import explain_command, explained_case, wrong_result
+from hwsim.report.explained import Explained
 from hwsim.report.faults import fault_kinds
 from hwsim.report.text import kind_lines
-from hwsim.spec import unpromised
-from hwsim.tb.job import COPY, FLAG
+from hwsim.spec import Unit, unpromised
+from hwsim.tb.job import COPY, FLAG, UNKNOWN
 from hwsim.words import counted
+
+MOST_WRONG, MOST_RIGHT = 600, 6000  # results that names are judged by
+FEW, LOOKED_AT, NEAR = 40, 8, 80  # wrong results that are few; how many of them get cases near them, and how many
+
+
+def observed(design: DutDesign, played: Sequence[Played]) -> list[Observation]:
+    """What a design returned in suites without resets, wrong and right results, as many of each as names need.
+
+    Evenly chosen; of each is known which result left before it.
+    """
+    wrong: list[Observation] = []
+    right: list[Observation] = []
+    good = unpromised(design.unit)
+    for one in played:
+        if one.suite.resets or one.suite.isolated or not len(one.codes):
+            continue
+        cases, before = one.suite.cases, None
+        many = one.suite.name.startswith(PAIRS)
+        expected = one.suite.expected or (paired_codes if many else expected_codes)(design.unit, cases)
+        codes = one.codes.tolist()
+        for at in one.play.owners:
+            if codes[at] >= 0:
+                seen = Observation(cases[at], codes[at], before, one.suite.name.startswith(SuiteKind.GAPS.suite))
+                (right if good.same(expected[at], codes[at]) else wrong).append(seen)
+            before = codes[at] if codes[at] >= 0 else None
+    return [*_spread(wrong, MOST_WRONG), *_spread(right, MOST_RIGHT)]
+
+
+def _spread(every: list[Observation], most: int) -> list[Observation]:
+    """So many at most: a third of them those of the fewest operands, in which mistakes stand alone; others evenly."""
+    if len(every) <= most:
+        return every
+    by_size = sorted(range(len(every)), key=lambda at: counted_operands(every[at].case))
+    simplest, others = set(by_size[: most // 3]), sorted(by_size[most // 3 :])
+    step = -(-len(others) // (most - len(simplest)))
+    return [every[at] for at in sorted({*simplest, *others[::step]})]
+
+
+def looked_closer(design: DutDesign, seen: Sequence[Observation], ask: Ask) -> list[Observation]:
+    """More results of a design of which few are wrong: of cases near wrong ones, each alone after a reset.
+
+    Few wrong results are explained by a wrong name easily; right ones beside them contradict it. ask: what the design
+    returns for some cases. Empty where many are wrong, and where the wrong ones are right alone.
+    """
+    cases = [one.case for one in seen]
+    expected = expected_codes(design.unit, cases)
+    wrong = [one.case for one, code in zip(seen, expected, strict=True) if one.code != code]
+    if not 0 < len(wrong) < FEW:
+        return []
+    simplifier = Simplifier(design)
+    chosen = wrong[:: -(-len(wrong) // LOOKED_AT)]
+    near = list(dict.fromkeys(case for one in chosen for case in _near(simplifier, one)))
+    if ask(chosen).tolist() == list(expected_codes(design.unit, chosen)):
+        return []
+    return alone(design, near, ask(near).tolist())
+
+
+def alone(design: DutDesign, cases: Sequence[Case], codes: Sequence[int]) -> list[Observation]:
+    """What a design returned of cases that were played alone, each after a reset, which leaves no result but 0."""
+    before = None if design.dut.file.reset is None else 0
+    return [Observation(case, code, before, False) for case, code in zip(cases, codes, strict=True) if code >= 0]
+
+
+def _near(simplifier: Simplifier, case: Case) -> Iterator[Case]:
+    """Cases that differ from one in a step that makes it simpler, evenly chosen."""
+    every = [simplifier.edited(case, edits) for edits in simplifier.edits(case)]
+    yield from every[:: max(1, -(-len(every) // NEAR))]
+
+
+def alike(unit: Unit, kinds: Sequence[WrongKind], index: int) -> Like:
+    """Which failing cases are of a kind: those that its name explains, or those of its classes that no name does."""
+    own = kinds[index].semantic
+    others = tuple(kind.semantic for kind in kinds if kind.semantic is not None)
+    if own is not None:
+        return partial(_explained, own)
+    return partial(_unexplained, unit.output, kinds[index].classes, others)
+
+
+def _explained(semantic: Semantic, failing: Sequence[Shrunk]) -> list[bool]:
+    said = semantic.many([one.case for one in failing]) if failing else []
+    return [code == one.got for code, one in zip(said, failing, strict=True)]
+
+
+def _unexplained(
+    fmt: Format, classes: Classes | None, others: Sequence[Semantic], failing: Sequence[Shrunk]
+) -> list[bool]:
+    explained = [_explained(semantic, failing) for semantic in others]
+    return [
+        (classes is None or (class_of(fmt, one.expected), class_of(fmt, one.got)) in classes)
+        and not any(row[at] for row in explained)
+        for at, one in enumerate(failing)
+    ]
+
+
+SUITE = "minimal case"
+
+
+def minimal_folder(index: int) -> str:
+    """The folder of a minimal case's files. index: of its kind, from 0."""
+    return "minimal" if index == 0 else f"minimal-{index + 1}"
+
+
+def minimal_mismatch(design: DutDesign, simulator: str, shrunk: Shrunk, files: dict[str, str], again: str) -> Mismatch:
+    """The minimal case. files: what was kept of it, and where."""
+    unit, case, got = design.unit, shrunk.case, shrunk.got
+    tried = f"the simplest of {counted(shrunk.tried, 'case')} tried in {counted(shrunk.rounds, 'simulation')}"
+    mismatch = wrong_result(
+        unit,
+        case,
+        shrunk.expected,
+        got if got >= 0 else CodeReading(code=no_code(got), value=""),
+        suite=SUITE,
+        driver=simulator,
+        meaning=interpretation(explained_case(unit, case), got),
+        where=tried,
+        files=tuple(File(what=what, path=path) for what, path in files.items()),
+        again=again,
+        explain=explain_command(unit, design.called, case),
+    )
+    return mismatch.changed(unit=design.name)
+
+
+def meant(unit: Unit, played: Played, mismatch: Mismatch) -> Mismatch:
+    """A mismatch of a suite of one case, and what sum its result stands for."""
+    (case,), (code,) = played.suite.cases, played.codes.tolist()
+    if mismatch.what != "result" or mismatch.key != (mismatch.unit, played.driver, played.suite.name):
+        return mismatch
+    return mismatch.changed(meaning=interpretation(explained_case(unit, case), code))
+
+
+def no_code(got: int) -> str:
+    """What came where there is no code."""
+    return "an unknown (X or Z) bit" if got == UNKNOWN else "no result that the handshake allows"
+
+
+def value(fmt: Format, code: int) -> Fraction | None:
+    """A code's exact value; None for what is no number."""
+    if code < 0 or code & ((1 << fmt.padding) - 1):
+        return None
+    fields = unpack(fmt, code)
+    if fields.cls in (Class.NAN, Class.INFINITY):
+        return None
+    return Fraction(-fields.sig if fields.sign else fields.sig) * Fraction(2) ** (fields.exp - fmt.fraction_bits)
+
+
+def interpretation(explained: Explained, got: int) -> str:
+    """What sum of the last window the design's result stands for, in units of its last place; empty without one."""
+    group, unit = explained.groups[-1], explained.unit
+    meant = value(unit.output, got)
+    if meant is None or group.max_exp is None or group.special is not None or unit.sum.method != "aligned":
+        return ""
+    if explained.promotions or explained.additions:
+        return ""
+    exponent = group.max_exp - group.fraction_bits
+    total = meant / Fraction(2) ** exponent
+    digits, apart = (str(x) if x.denominator == 1 else f"{float(x):.6g}" for x in (total, total - group.total))
+    sign = "" if total < group.total else "+"
+    there = f"a sum of {digits} * 2^{exponent}, where the model has {group.total}"
+    return f"{there}: {sign}{apart} in the window's last place"
+
 
 MOST_TRIED = 400  # wrong results of shrinking that names are judged by too, and as many right ones
 NO_MINIMAL = (

@@ -16,22 +16,19 @@ import yaml
 
 from hwsim import processes
 from hwsim.cases.drawing import Stream
-from hwsim.cosim.amends import Amends
 from hwsim.cosim.build import BuildFailed, require
 from hwsim.cosim.casefile import load_case
 from hwsim.cosim.coverage import UnitCoverage, design_coverage
 from hwsim.cosim.design import BULK_KINDS, EVERY_SUITE, AskedSuites, Design, DotDesign, Play, Played, Suite, SuiteKind
 from hwsim.cosim.dutdesign import DutDesign
-from hwsim.cosim.minimal import Minimized, Minimizer
-from hwsim.cosim.modalsuites import ModalPlanner
+from hwsim.cosim.fixes import Amends
+from hwsim.cosim.minimal import Minimized, Minimizer, meant
 from hwsim.cosim.play import BULK, WAVEFORM, command, play_in_bulk, play_simulated
-from hwsim.cosim.refusals import refusal
-from hwsim.cosim.report import judge
-from hwsim.cosim.story import meant
-from hwsim.cosim.suites import Planner
+from hwsim.cosim.report import judge, refusal
+from hwsim.cosim.suites import ModalPlanner, Planner
 from hwsim.cosim.tables import TablesDesign
 from hwsim.cosim.unitdesign import ModalDesign, UnitDesign
-from hwsim.cosim.waived import AppliedWaivers
+from hwsim.cosim.waivers import AppliedWaivers
 from hwsim.errors import InputError
 from hwsim.outputs import written_folder
 from hwsim.report import NAMES, LeftOut, Mismatch, Row, RunReport, WaivedDifference, write_reports

@@ -1,19 +1,288 @@
-"""Shrinking a failing case: rounds of simpler candidates, each round one simulation."""
+"""Make a failing case simpler, as long as it fails in the same way."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Protocol
 
 import numpy as np
 
-from hwsim.cases.case import Case
+from hwsim.cases.case import Case, block_lengths
 from hwsim.cosim.bench import fitting
-from hwsim.cosim.simpler import CaseTaker, Edits, Simplifier
+from hwsim.cosim.heldoperands import HeldOperands
 from hwsim.cosim.suites import expected_codes
+from hwsim.formats import ExponentFormat, FixedFormat, FloatFormat, Format
+from hwsim.formats.blocks import one_code
 from hwsim.readings.shape import NUMBER, ZERO, class_of
-from hwsim.spec import unpromised
+from hwsim.spec import Unit, unpromised
 from hwsim.tb.job import MISSING
+
+NARROW_BITS = 8  # of formats up to so wide every simpler code is tried
+MOST_SIGNS = 12  # of which two are dropped together
+SPECIAL = 500  # more than any number costs
+# Codes by where they stand: field and index; of the addend the index is 0.
+Edits = Mapping[tuple[str, int], int]
+Cost = tuple[int, int, int, int, int, int]
+
+
+class CaseTaker(Protocol):
+    """What takes cases of a unit, as a design does."""
+
+    @property
+    def unit(self) -> Unit:
+        """What its cases are of."""
+
+    @property
+    def products(self) -> int:
+        """Those of one beat."""
+
+    @property
+    def addend(self) -> bool:
+        """Whether it takes an addend other than +0."""
+
+    @property
+    def held(self) -> HeldOperands:
+        """Operands that are the same in every case."""
+
+
+@lru_cache(maxsize=1 << 18)
+def code_cost(fmt: Format, code: int) -> int:
+    """How far from simple a code is: 0 for zero, 1 for one; more for a sign, a fraction's ones, a far exponent."""
+    bare = code >> fmt.padding
+    if bare == 0:
+        return 0
+    match fmt:
+        case ExponentFormat():
+            return SPECIAL if fmt.is_nan(bare) else abs(bare - fmt.bias)
+        case FixedFormat():
+            return _fixed_cost(fmt, bare)
+        case FloatFormat():
+            return _float_cost(fmt, bare)
+
+
+def _fixed_cost(fmt: FixedFormat, bare: int) -> int:
+    value = bare - (1 << fmt.bits) if bare >> fmt.bits - 1 else bare
+    places = abs(abs(value).bit_length() - 1 - min(fmt.fraction_bits, fmt.bits - 2))
+    return 1 + int(value < 0) + 4 * (abs(value).bit_count() - 1) + places
+
+
+def _float_cost(fmt: FloatFormat, bare: int) -> int:
+    negative = int(fmt.signed and bool(bare & fmt.sign_bit))
+    magnitude = bare & (fmt.sign_bit - 1) if fmt.signed else bare
+    if fmt.is_nan(bare) or magnitude == fmt.infinity_magnitude:
+        return SPECIAL + negative + bare.bit_count()
+    bexp, frac = magnitude >> fmt.fraction_bits, magnitude & ((1 << fmt.fraction_bits) - 1)
+    return 1 + negative + 4 * frac.bit_count() + abs(bexp - fmt.bias) + (2 if bexp == 0 else 0)
+
+
+@lru_cache(maxsize=1 << 14)
+def simpler_codes(fmt: Format, code: int) -> tuple[int, ...]:
+    """Codes that cost less, the cheapest first; of a wide format a choice of them."""
+    padding, bare = fmt.padding, code >> fmt.padding
+    if fmt.bits <= NARROW_BITS:
+        tried = set(range(1 << fmt.bits))
+    elif isinstance(fmt, FloatFormat):
+        tried = set(_near(fmt, bare))
+    else:
+        tried = {bare & ~(1 << bit) for bit in range(fmt.bits)} | {bare >> half for half in range(1, fmt.bits)}
+    found = {one << padding for one in tried if code_cost(fmt, one << padding) < code_cost(fmt, code)}
+    return tuple(sorted(found, key=lambda one: (code_cost(fmt, one), one)))
+
+
+def _near(fmt: FloatFormat, bare: int) -> Iterator[int]:
+    """Codes of a wide format with a simpler sign, fraction or exponent."""
+    bits, sign = fmt.fraction_bits, bare & fmt.sign_bit
+    magnitude = bare & (fmt.sign_bit - 1)
+    bexp, frac = magnitude >> bits, magnitude & ((1 << bits) - 1)
+    yield magnitude
+    nearer = 1 if bexp < fmt.bias else -1
+    exps = {fmt.bias, (bexp + fmt.bias) // 2, *(bexp + nearer * step for step in (1, 2, 4, 8, 16))}
+    ones = [1 << bit for bit in range(bits)]
+    fewer = {0, *ones, *(frac & ~one for one in ones), *(frac & -one for one in ones)}
+    pairs = {high | low for high in ones for low in ones}
+    for exp, fractions in [(bexp, fewer | pairs), *((exp, (frac, *fewer)) for exp in exps)]:
+        for fraction in fractions:
+            if 0 <= exp < 1 << fmt.exponent_bits:
+                yield sign | exp << bits | fraction
+                yield exp << bits | fraction
+
+
+def positive_code(fmt: Format, code: int) -> int | None:
+    """The code of a negative number's magnitude; None of any other number, and where there is none."""
+    bare = code >> fmt.padding
+    match fmt:
+        case FloatFormat():
+            return code ^ fmt.sign_bit << fmt.padding if fmt.signed and bare & fmt.sign_bit else None
+        case FixedFormat():
+            value = -(bare - (1 << fmt.bits)) if bare & fmt.sign_bit else 0
+            return value << fmt.padding if 0 < value <= fmt.max_code else None
+        case ExponentFormat():
+            return None
+
+
+class Simplifier:
+    """Steps for the cases of what takes them."""
+
+    def __init__(self, design: CaseTaker):
+        self.design, unit, held = design, design.unit, design.held
+        self.sides = "".join(side for side in "ab" if side not in held)
+        self.formats: dict[str, Format] = {"a": unit.operands.a, "b": unit.operands.b}
+        if unit.operands.addend is not None and design.addend:
+            self.formats["c"] = unit.operands.addend
+        if unit.scale is not None:
+            scales = {"scale_a": unit.scale.a.format, "scale_b": unit.scale.b.format}
+            self.formats |= {name: fmt for name, fmt in scales.items() if name not in held}
+
+    def cost(self, case: Case) -> Cost:
+        """What shrinking makes smaller: beats, lanes that are not zero, addend, scales, codes, and where lanes are."""
+        lanes = self._lanes(case)
+        codes = sum(code_cost(fmt, code) for name, fmt in self.formats.items() for code in self._codes(case, name))
+        scales = sum(code_cost(fmt, code) != 0 for name, fmt in self._scales().items() for code in getattr(case, name))
+        return (len(case.a) // self.design.products, len(lanes), int(case.c != 0), scales, codes, sum(lanes))
+
+    def _scales(self) -> dict[str, Format]:
+        return {name: fmt for name, fmt in self.formats.items() if name.startswith("scale")}
+
+    def _codes(self, case: Case, name: str) -> tuple[int, ...]:
+        return (case.c,) if name == "c" else getattr(case, name)
+
+    def _lanes(self, case: Case) -> list[int]:
+        return [lane for lane in range(len(case.a)) if any(getattr(case, side)[lane] for side in self.sides)]
+
+    def edited(self, case: Case, edits: Edits) -> Case:
+        """The case with some codes changed."""
+        made = {name: list(self._codes(case, name)) for name in {field for field, _ in edits}}
+        for (name, index), code in edits.items():
+            made[name][index] = code
+        fields = {name: codes[0] if name == "c" else tuple(codes) for name, codes in made.items()}
+        return self.design.held.put(replace(case, **fields))  # type: ignore[arg-type]
+
+    def edits(self, case: Case) -> Iterator[Edits]:
+        """Single steps: parts to zero, scales to one, a code to a simpler one, everything nearer to one."""
+        lanes = self._lanes(case)
+        yield from self._ones(lanes)
+        size = max(1, len(lanes) // 2)
+        while lanes:
+            for first in range(0, len(lanes), size):
+                part = lanes[first : first + size]
+                yield {(side, lane): 0 for lane in part for side in "ab"}
+                if len(part) < len(lanes):
+                    yield {(side, lane): 0 for lane in lanes if lane not in part for side in "ab"}
+            if size == 1:
+                break
+            size //= 2
+        if case.c and "c" in self.formats:
+            yield {("c", 0): 0}
+        yield from self._shifted(case, lanes)
+        places = [(side, lane) for lane in lanes for side in self.sides]
+        places += [("c", 0)] if "c" in self.formats else []
+        places += [(name, index) for name in self._scales() for index in range(len(getattr(case, name)))]
+        yield from self._signs(case, places)
+        for name, index in places:
+            for code in simpler_codes(self.formats[name], self._codes(case, name)[index]):
+                yield {(name, index): code}
+
+    def _signs(self, case: Case, places: Sequence[tuple[str, int]]) -> Iterator[Edits]:
+        """Two signs that go together: what fails by the sign of a product, or of a sum, fails without both."""
+        plus = {
+            place: positive
+            for place in places
+            if (positive := positive_code(self.formats[place[0]], self._codes(case, place[0])[place[1]])) is not None
+        }
+        negative = list(plus)[:MOST_SIGNS]
+        for at, one in enumerate(negative):
+            for other in negative[at + 1 :]:
+                yield {one: plus[one], other: plus[other]}
+
+    def _ones(self, lanes: list[int]) -> Iterator[Edits]:
+        """Factors of one: in all lanes, and in each."""
+        ones = {side: one_code(self.formats[side]) for side in "ab"}
+        if lanes:
+            yield {(side, lane): ones[side] for lane in lanes for side in "ab"}
+        for lane in lanes:
+            yield {(side, lane): ones[side] for side in "ab"}
+
+    def _shifted(self, case: Case, lanes: list[int]) -> Iterator[Edits]:
+        """All products and the addend, by a power of two; and all signs the other way."""
+        for side in "ab":
+            for by in (-8, -4, -2, -1, 1, 2, 4, 8):
+                moved = {(side, lane): self._scaled(side, getattr(case, side)[lane], by) for lane in lanes}
+                if case.c and "c" in self.formats:
+                    moved["c", 0] = self._scaled("c", case.c, by)
+                kept = {place: code for place, code in moved.items() if code is not None}
+                if len(kept) == len(moved) and kept:
+                    yield kept
+            fmt = self.formats[side]
+            if isinstance(fmt, FloatFormat) and fmt.signed:
+                flipped = {(side, lane): getattr(case, side)[lane] ^ fmt.sign_bit << fmt.padding for lane in lanes}
+                addend = self.formats.get("c")
+                if case.c and isinstance(addend, FloatFormat):
+                    flipped["c", 0] = case.c ^ addend.sign_bit << addend.padding
+                yield flipped
+
+    def _scaled(self, name: str, code: int, by: int) -> int | None:
+        """A code times 2^by; None where that is no normal number."""
+        fmt = self.formats[name]
+        if not isinstance(fmt, FloatFormat):
+            return None
+        bare = code >> fmt.padding
+        magnitude = bare & (fmt.sign_bit - 1)
+        if magnitude == 0:
+            return code
+        bexp = magnitude >> fmt.fraction_bits
+        moved = magnitude + (by << fmt.fraction_bits)
+        inside = bexp > 0 and moved >> fmt.fraction_bits > 0 and 0 < moved <= fmt.max_magnitude
+        return (bare - magnitude + moved) << fmt.padding if inside and not fmt.is_nan(bare) else None
+
+    def shorter(self, case: Case) -> Iterator[Case]:
+        """The case without some beats, or with its lanes moved to the front."""
+        products = self.design.products
+        beats = len(case.a) // products
+        unscaled = self.design.unit.scale is None
+        if beats > 1 and (unscaled or all(products % length == 0 for length in block_lengths(self.design.unit))):
+            size = beats // 2
+            while size:
+                for first in range(0, beats, size):
+                    if first or first + size < beats:
+                        yield self._without(case, first, first + size)
+                size //= 2
+        lanes = self._lanes(case)
+        if lanes != list(range(len(lanes))):
+            for order in (lanes, self._pulled(lanes)):
+                a, b = [0] * len(case.a), [0] * len(case.b)
+                for to, lane in enumerate(order):
+                    if lane >= 0:
+                        a[to], b[to] = case.a[lane], case.b[lane]
+                yield self.design.held.put(replace(case, a=tuple(a), b=tuple(b)))
+        for lane in lanes:
+            for to in sorted(set(range(lane)) - set(lanes)):
+                yield self.edited(
+                    case, {("a", to): case.a[lane], ("b", to): case.b[lane], ("a", lane): 0, ("b", lane): 0}
+                )
+
+    def _pulled(self, lanes: list[int]) -> list[int]:
+        """The lanes, all as far to the front as the first one allows."""
+        return list(lanes) if not lanes else [lane if lane in lanes else -1 for lane in range(lanes[0], lanes[-1] + 1)]
+
+    def _without(self, case: Case, first: int, end: int) -> Case:
+        """The case without the beats from `first` to before `end`."""
+        products = self.design.products
+
+        def cut(codes: tuple[int, ...], each: int) -> tuple[int, ...]:
+            return codes[: first * each] + codes[end * each :]
+
+        made = replace(case, a=cut(case.a, products), b=cut(case.b, products))
+        if self.design.unit.scale is None:
+            return self.design.held.put(made)
+        length_a, length_b = block_lengths(self.design.unit)
+        return replace(
+            made,
+            scale_a=cut(case.scale_a, products // length_a),
+            scale_b=cut(case.scale_b, products // length_b),
+        )
+
 
 MOST_ROUNDS = 80
 MOST_CANDIDATES = 1500  # of a round

@@ -1,15 +1,12 @@
-"""Playing streams: what enters a converter or a quantiser, and what it must do in every cycle, on both simulators.
-
-A suite's payloads and results are words. The cycle-level model turns the suite into a trace once; Verilator's library
-and a bench in Verilog on Icarus play the same trace, and each holds every cycle and every result against it.
-"""
+"""Converters and quantisers as designs between two streams: built, played against expected results, and reported."""
 
 from __future__ import annotations
 
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
@@ -17,16 +14,102 @@ from numpy.typing import NDArray
 
 from hwsim import processes
 from hwsim.cases.drawing import Stream
-from hwsim.cosim.bench import PortMap, stream_ports
-from hwsim.cosim.build import HdlSources, bulk_build, icarus_build
+from hwsim.cosim.bench import PortMap, StreamPort, stream_ports
+from hwsim.cosim.build import HdlSources, bulk_build, icarus_build, require
 from hwsim.cosim.design import FULL, Traffic, draws
 from hwsim.cosim.play import BulkUnit
-from hwsim.cosim.streambench import BENCH, MOST_CYCLES, most_rows, stream_bench
+from hwsim.cosim.run import WORKERS, Silence, Watcher
 from hwsim.errors import InputError
 from hwsim.leftovers import scratch_folder
 from hwsim.model.clock import PipelinedStream
+from hwsim.report import CodeReading, Mismatch, Row, RunReport
 from hwsim.rtl import StreamedDatapath, module_name, stream_verilog
 from hwsim.tb.job import READY, RESET, SEEN_READY, SEEN_VALID, VALID
+
+BENCH = "hwsim_stream_bench"
+MOST_CYCLES = 1 << 20  # that one run can hold
+MEMORY = 25  # log2 of the bits that its payloads, or its results, can have
+
+# A word of `cycles`: bit 0 the input is valid, 1 the output is ready, 2 reset; 3 the input is to be ready, 4 the output
+# is to be valid; from 8 on: which payload.
+TEMPLATE = """// Plays payloads into {top}, and holds every cycle against what is promised of it.
+`timescale 1ns/1ps
+module {bench};
+  reg clk = 0;
+  reg [31:0] word = 4;
+  reg [31:0] cycles [0:{last}];
+  reg [{input_high}:0] payloads [0:{last_row}];
+  reg [{output_high}:0] results [0:{last_row}];
+  integer count, rows, planned, cycle, index, wrong;
+  wire input_ready, output_valid;
+  wire [{output_high}:0] out;
+  {top} dut (
+    .{clock}(clk),
+    .{reset}(word[2]),
+    .{i.payload}(payloads[word[31:8]]),
+    .{i.valid}(word[0]),
+    .{i.ready}(input_ready),
+    .{o.payload}(out),
+    .{o.valid}(output_valid),
+    .{o.ready}(word[1])
+  );
+  task differs(input [63:0] kind, input integer at, input [{output_high}:0] got, input [{output_high}:0] want);
+    begin
+      wrong = wrong + 1;
+      if (wrong <= {most}) $display("%0s %0d %0d %h %h", kind, cycle, at, got, want);
+    end
+  endtask
+  initial begin
+    if (!$value$plusargs("cycles=%d", count)) $finish;
+    if (!$value$plusargs("payloads=%d", rows)) $finish;
+    if (!$value$plusargs("results=%d", planned)) $finish;
+    $readmemh("cycles.hex", cycles, 0, count - 1);
+    $readmemh("payloads.hex", payloads, 0, rows - 1);
+    if (planned > 0) $readmemh("results.hex", results, 0, planned - 1);
+    index = 0;
+    wrong = 0;
+    for (cycle = 0; cycle < count; cycle = cycle + 1) begin
+      word = cycles[cycle];
+      #4;
+      if (!word[2]) begin
+        if (word[0] && input_ready !== word[3]) differs("ready", 0, input_ready, word[3]);
+        if (output_valid !== word[4]) differs("valid", 0, output_valid, word[4]);
+        if (output_valid === 1'b1 && index < planned && out !== results[index])
+          differs("result", index, out, results[index]);
+        if (output_valid === 1'b1 && word[1]) index = index + 1;
+      end
+      clk = 1;
+      #5 clk = 0;
+      #1;
+    end
+    $display("end %0d %0d", index < planned ? index : planned, wrong);
+    $finish;
+  end
+endmodule
+"""
+
+
+def most_rows(ports: PortMap) -> int:
+    """Payloads, and results, that one run can hold: fewer where they are wider."""
+    return 1 << min(20, MEMORY - (max(ports.input.width, ports.output.width) - 1).bit_length())
+
+
+def stream_bench(ports: PortMap, most: int) -> str:
+    """The bench's Verilog. most: mismatches that it prints."""
+    return TEMPLATE.format(
+        bench=BENCH,
+        top=ports.top,
+        clock=ports.clock,
+        reset=ports.reset,
+        i=ports.input,
+        o=ports.output,
+        last=MOST_CYCLES - 1,
+        last_row=most_rows(ports) - 1,
+        input_high=ports.input.width - 1,
+        output_high=ports.output.width - 1,
+        most=most,
+    )
+
 
 Words = NDArray[np.uint32]
 RESET_CYCLES = 2
@@ -249,3 +332,94 @@ def _write(file: Path, words: Words, width: int) -> None:
     digits = -(-width // 4)
     flipped = np.ascontiguousarray(words[:, ::-1].astype(">u4"))
     file.write_text("".join(f"{row.tobytes().hex()[-digits:]}\n" for row in flipped))
+
+
+MOST_TOLD = 3  # mismatches of a suite that are reported
+KINDS = {"ready": "input ready", "valid": "output valid"}
+
+
+@dataclass(frozen=True)
+class StreamJob:
+    """A design and its suites, made when they are asked for."""
+
+    design: Callable[[], StreamDesign]
+    suites: Callable[[], Iterable[StreamSuite]]
+
+
+def run_streams(
+    jobs: Sequence[StreamJob], simulators: Sequence[str], seed: int, command: str, watcher: Watcher | None = None
+) -> RunReport:
+    """Every suite of every job on every simulator. seed: of when ports stop. command: what runs it again.
+
+    Raises ToolMissing for a simulator that is missing, and BuildFailed for a design that one refuses.
+    """
+    for simulator in simulators:
+        require(simulator)
+    started, watching = time.monotonic(), watcher or Silence()
+    watching.plan(len(jobs) * len(simulators))
+    rows, mismatches, names = list[Row](), list[Mismatch](), list[str]()
+    with processes.threads(WORKERS) as pool:
+        for job in jobs:
+            design, suites = job.design(), list(job.suites())
+            names.append(design.name)
+            pending = {one: pool.submit(play, design, suites, one, seed) for one in simulators}
+            for simulator, future in pending.items():
+                for outcome, suite in zip(future.result(), suites, strict=True):
+                    row, told = judged(design, suite, outcome)
+                    rows.append(row)
+                    mismatches += told
+                watching.step(f"{design.name}: suites on {simulator}")
+    return RunReport(
+        title=f"Co-simulation of {', '.join(names)}",
+        command=command,
+        version=version("hwsim"),
+        seed=seed,
+        seconds=round(time.monotonic() - started, 1),
+        rows=tuple(rows),
+        mismatches=tuple(mismatches),
+    )
+
+
+def judged(design: StreamDesign, suite: StreamSuite, outcome: StreamOutcome) -> tuple[Row, list[Mismatch]]:
+    """A suite's row, and its first mismatches."""
+    row = Row(
+        unit=design.name,
+        suite=suite.name,
+        driver=outcome.simulator,
+        planned=outcome.planned,
+        compared=outcome.compared,
+        mismatches=outcome.count,
+        cycles=outcome.cycles,
+        seconds=outcome.seconds,
+    )
+    return row, [_told(row, design, suite, one) for one in outcome.mismatches[:MOST_TOLD]]
+
+
+def _told(row: Row, design: StreamDesign, suite: StreamSuite, mismatch: StreamMismatch) -> Mismatch:
+    what, expected, got, case = KINDS.get(mismatch.kind, ""), mismatch.expected, mismatch.got, "?"
+    if mismatch.kind == "result":
+        what, expected, got = first_difference(design.ports.output, mismatch)
+        payload = int.from_bytes(suite.payloads[mismatch.row].tobytes(), "little")
+        case = f"payload {mismatch.row}, {payload:#x}"
+    return Mismatch(
+        unit=row.unit,
+        suite=row.suite,
+        driver=row.driver,
+        case=case,
+        what=what,
+        expected=CodeReading(code=hex(expected), value=""),
+        got=CodeReading(code="unknown (X or Z)" if got < 0 else hex(got), value=""),
+        where=f"at cycle {mismatch.cycle}",
+    )
+
+
+def first_difference(port: StreamPort, mismatch: StreamMismatch) -> tuple[str, int, int]:
+    """The first element of a result that differs: its name, what it must be, and what it is; -1 if nobody knows."""
+    for part in port.fields:
+        for at in range(part.count):
+            low, mask = part.offset + at * part.bits, (1 << part.bits) - 1
+            expected = mismatch.expected >> low & mask
+            got = -1 if mismatch.got < 0 else mismatch.got >> low & mask
+            if got != expected:
+                return f"{part.name}[{at}]" if part.count > 1 else part.name, expected, got
+    return "result", mismatch.expected, mismatch.got

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cached_property
 
-from hwsim.cosim.dut.stepsfile import NOTHING, SignalPlace, TermSignals
 from hwsim.cosim.dutdesign import DutDesign
+from hwsim.cosim.dutfile import NOTHING, SignalPlace, TermSignals
 from hwsim.formats.yamlfile import SpecError
 from hwsim.prove.btor import Circuit
 from hwsim.prove.cutting import Cut, sliced

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from hwsim.cosim.adapters.adapter import ADAPTER
-from hwsim.cosim.dut.dutfile import Dut
+from hwsim.cosim.adapter import ADAPTER
 from hwsim.cosim.dutdesign import DutDesign
+from hwsim.cosim.dutfile import Dut
 from hwsim.errors import InputError
 from hwsim.files import write_texts
 from hwsim.leftovers import scratch_folder

@@ -20,9 +20,9 @@ from hwsim.codewords import objects
 from hwsim.cosim.build import BuildFailed
 from hwsim.cosim.casefile import write_unit_case
 from hwsim.cosim.dutdesign import DutDesign
+from hwsim.cosim.minimal import interpretation
 from hwsim.cosim.run import CosimOptions, run
 from hwsim.cosim.shrink import Shrinker, Shrunk
-from hwsim.cosim.story import interpretation
 from hwsim.cosim.suites import Filter, expected_codes
 from hwsim.errors import InputError, ToolMissing
 from hwsim.formats import Format

@@ -10,8 +10,8 @@ from typing import Literal
 
 from hwsim.cases.case import Case, block_lengths
 from hwsim.cases.random_cases import random_cases
-from hwsim.cosim.adapters.wiring import operands_of
 from hwsim.cosim.dutdesign import DutDesign
+from hwsim.cosim.wiring import operands_of
 from hwsim.formats import Class, Fields, Format
 from hwsim.formats.blocks import one_code
 from hwsim.model.terms import factor

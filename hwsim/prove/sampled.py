@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from hwsim.cases.case import Case, block_lengths
 from hwsim.cases.random_cases import random_cases
-from hwsim.cosim.adapters.wiring import operands_of
 from hwsim.cosim.dutdesign import DutDesign
 from hwsim.cosim.suites import Filter, expected_codes
+from hwsim.cosim.wiring import operands_of
 from hwsim.prove.dutcase import DesignAsRead
 from hwsim.prove.placed import Lanes, RefutedChoice
 from hwsim.prove.unrolled import BeatResult

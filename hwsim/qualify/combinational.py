@@ -12,7 +12,7 @@ from hwsim.cases.batch import Batch, batches, expected
 from hwsim.cases.case import Case
 from hwsim.codewords import code_array
 from hwsim.cosim.dutdesign import DutDesign
-from hwsim.cosim.sources.portbits import PLAIN, PortBit
+from hwsim.cosim.elaborate import PLAIN, PortBit
 from hwsim.qualify.aig import Joined, read_aiger
 from hwsim.qualify.machine import TOGETHER, BeatWords, CaseGroup, MutantMachine, Words, is_nan, plain_zero, words_of
 from hwsim.qualify.mutants import Mutant

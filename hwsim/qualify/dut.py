@@ -12,16 +12,14 @@ from typing import Literal, NamedTuple
 from hwsim import processes
 from hwsim.cases.case import Case
 from hwsim.cases.drawing import Stream
-from hwsim.cosim.adapters.adapter import adapter
-from hwsim.cosim.adapters.controls import joined
+from hwsim.cosim.adapter import adapter
 from hwsim.cosim.design import BUSY, Play, Played, Suite
 from hwsim.cosim.dutdesign import DutDesign
+from hwsim.cosim.elaborate import PLAIN, Module, Port, PortBit
 from hwsim.cosim.play import command, play_simulated
-from hwsim.cosim.sources.designsources import DesignSources
-from hwsim.cosim.sources.elaborate import Module, Port
-from hwsim.cosim.sources.portbits import PLAIN, PortBit
-from hwsim.cosim.sources.slang import overrides
+from hwsim.cosim.sources import DesignSources, overrides
 from hwsim.cosim.suites import Filter
+from hwsim.cosim.wiring import joined
 from hwsim.errors import InputError
 from hwsim.leftovers import scratch_folder
 from hwsim.prove.designs import yosys_sources

@@ -21,7 +21,7 @@ from cli.small_files import STUDY, UNIT
 from pydantic import TypeAdapter
 
 from hwsim.campaign.file import CampaignFile
-from hwsim.cosim.dut.dutfile import DutFile
+from hwsim.cosim.dutfile import DutFile
 from hwsim.formats.invalid import PATTERNS
 from hwsim.spec import Unit
 from hwsim.study.plan import Study

@@ -9,8 +9,8 @@ from typing import Any
 import yaml
 
 from hwsim.cosim.bench import port_map
-from hwsim.cosim.dut.dutfile import load_dut
 from hwsim.cosim.dutdesign import DutDesign, dut_design
+from hwsim.cosim.dutfile import load_dut
 from hwsim.cosim.run import CosimOptions, run
 from hwsim.report import RunReport
 from hwsim.rtl import module_name, verilog

@@ -9,7 +9,7 @@ import pytest
 from cosim.dut_files import design
 
 from hwsim.cases.case import Case
-from hwsim.cosim.beside import beside
+from hwsim.cosim.dutdesign import beside
 from hwsim.tb.job import COPY, FLAG, BeatOrder, Beside, Script, read_script, write_job
 from hwsim.tb.order import BesideBoard
 

@@ -23,9 +23,8 @@ from hwsim.cases.bins.plan import plan
 from hwsim.cases.case import Case
 from hwsim.cases.random_cases import random_cases
 from hwsim.cosim import coverage
-from hwsim.cosim.coverage import unit_coverage
+from hwsim.cosim.coverage import port_counts, unit_coverage
 from hwsim.cosim.design import Compared, Play, Played, Suite, in_step
-from hwsim.cosim.interface import port_counts
 from hwsim.cosim.unitdesign import UnitDesign
 from hwsim.model.clock import Beat, PipelinedUnit
 from hwsim.report import CoverageGroup, read_json

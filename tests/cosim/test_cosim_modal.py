@@ -18,7 +18,7 @@ from odd_modes import ODD_MODES
 
 from hwsim.cases.case import beats, modal_dot
 from hwsim.cases.modal import one_mode
-from hwsim.cosim import modalsuites
+from hwsim.cosim import suites as modalsuites
 from hwsim.cosim.design import Play, Suite, Traffic, interleave
 from hwsim.cosim.diagnose import first_difference
 from hwsim.cosim.run import CosimOptions, run

@@ -13,11 +13,11 @@ from odd_units import unit
 from patience import LIMIT
 
 from hwsim.cli import main
-from hwsim.cosim.adapters.adapter import ADAPTER
+from hwsim.cosim.adapter import ADAPTER
 from hwsim.cosim.bench import PUBLIC, TOP, bench, checks, port_map
 from hwsim.cosim.build import HdlSources, find_verilator
-from hwsim.cosim.dut.dutfile import load_dut
 from hwsim.cosim.dutdesign import dut_design
+from hwsim.cosim.dutfile import load_dut
 from hwsim.cosim.unitdesign import UnitDesign
 from hwsim.spec import as_yaml, pipeline
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from cosim.dut_files import DESIGNS, design, variant
 
-from hwsim.cosim.dut.dutfile import load_dut
 from hwsim.cosim.dutdesign import dut_design
+from hwsim.cosim.dutfile import load_dut
 from hwsim.formats.yamlfile import SpecError
 
 STREAM = {"kind": "stream", "input_valid": "valid_i", "output_valid": "valid_o"}

@@ -18,8 +18,8 @@ from hwsim.cosim import dutdesign
 from hwsim.cosim import suites as planning
 from hwsim.cosim.casefile import load_case
 from hwsim.cosim.design import AskedSuites, SuiteKind
-from hwsim.cosim.dut.dutfile import load_dut
 from hwsim.cosim.dutdesign import dut_design
+from hwsim.cosim.dutfile import load_dut
 from hwsim.cosim.heldoperands import HeldOperands
 from hwsim.cosim.report import KINDS
 from hwsim.cosim.run import CosimOptions, run

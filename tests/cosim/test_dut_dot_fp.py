@@ -13,8 +13,8 @@ from cosim.small_runs import small_suites
 from unit_keys import exact_sum, odd_unit
 
 from hwsim.cosim import suites as planning
-from hwsim.cosim.dut.dutfile import load_dut
 from hwsim.cosim.dutdesign import dut_design
+from hwsim.cosim.dutfile import load_dut
 from hwsim.cosim.run import CosimOptions, run
 from hwsim.report import RunReport
 from hwsim.spec import as_yaml

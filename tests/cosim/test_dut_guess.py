@@ -9,8 +9,8 @@ import yaml
 from cosim.dut_files import DESIGNS
 
 from hwsim.cli import main
-from hwsim.cosim.dut.dutfile import load_dut
 from hwsim.cosim.dutdesign import dut_design
+from hwsim.cosim.dutfile import load_dut
 
 EXPECTED = {
     "latency": (["dot4_latency.v", "dot4_core.v"], {"protocol": {"kind": "latency", "cycles": 1}}),

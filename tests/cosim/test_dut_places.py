@@ -8,10 +8,9 @@ from typing import Any
 import pytest
 from cosim.dut_files import variant
 
-from hwsim.cosim.adapters.wiring import wiring
-from hwsim.cosim.dut.dutfile import load_dut
-from hwsim.cosim.sources.elaborate import read_module
-from hwsim.cosim.sources.portbits import PLAIN, PortBit
+from hwsim.cosim.dutfile import load_dut
+from hwsim.cosim.elaborate import PLAIN, PortBit, read_module
+from hwsim.cosim.wiring import wiring
 from hwsim.formats.yamlfile import SpecError
 
 MODULE = """package p;

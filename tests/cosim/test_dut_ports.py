@@ -10,8 +10,8 @@ from cosim.dut_files import DESIGNS, play, variant
 from cosim.small_runs import small_suites
 
 from hwsim.cosim import suites as planning
-from hwsim.cosim.dut.dutfile import load_dut
 from hwsim.cosim.dutdesign import dut_design
+from hwsim.cosim.dutfile import load_dut
 from hwsim.cosim.play import command
 
 pytestmark = pytest.mark.simulator

@@ -13,8 +13,8 @@ from cosim.runs_shown import few_pairs
 from cosim.small_runs import small_suites
 
 from hwsim.cli import main
-from hwsim.cosim.adapters.scaledresult import ScaledResult
 from hwsim.cosim.build import find_icarus
+from hwsim.cosim.wiring import ScaledResult
 from hwsim.errors import InputError
 from hwsim.formats import FloatFormat, get_format
 from hwsim.report import read_json

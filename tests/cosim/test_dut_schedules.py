@@ -10,7 +10,7 @@ from cosim.dut_files import design
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hwsim.cosim.adapters.schedule import ZERO, cut
+from hwsim.cosim.protocollogic import ZERO, cut
 
 UI, UIO = "ui_in", "uio_in"
 A, B = {UI: {"0": 1, "3..34": "a"}}, {UIO: {"3..34": "b"}}

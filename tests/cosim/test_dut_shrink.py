@@ -19,8 +19,7 @@ from hwsim.cosim import minimal
 from hwsim.cosim.dutdesign import DutDesign
 from hwsim.cosim.heldoperands import NONE_HELD, HeldOperands
 from hwsim.cosim.minimal import Minimizer
-from hwsim.cosim.shrink import MOST_BEATS, Shrinker, Shrunk
-from hwsim.cosim.simpler import Simplifier, code_cost
+from hwsim.cosim.shrink import MOST_BEATS, Shrinker, Shrunk, Simplifier, code_cost
 from hwsim.cosim.suites import expected_codes
 from hwsim.formats import get_format
 from hwsim.formats.codes import all_codes

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from hwsim.cosim.dutdesign import unfit
-from hwsim.cosim.sources.designsources import DesignSources
-from hwsim.cosim.sources.elaborate import read_module
+from hwsim.cosim.elaborate import read_module
+from hwsim.cosim.sources import DesignSources
 
 INNER = "module inner(input logic [7:0] w [2], output logic [7:0] v [2]);\n  assign v[0] = w[0];\nendmodule\n"
 HEAD = "module m(input logic [7:0] a [2], output logic [7:0] y);\n"

@@ -12,15 +12,13 @@ import yaml
 from cosim.dut_files import DESIGNS, variant
 
 from hwsim.cli import main
+from hwsim.cosim import elaborate
 from hwsim.cosim.build import find_icarus, find_verilator
-from hwsim.cosim.dut.dutfile import load_dut
 from hwsim.cosim.dutdesign import DutDesign, dut_design
+from hwsim.cosim.dutfile import load_dut
+from hwsim.cosim.elaborate import BitVector, Range, read_module
 from hwsim.cosim.play import command
-from hwsim.cosim.sources import elaborate
-from hwsim.cosim.sources.designsources import DesignSources
-from hwsim.cosim.sources.elaborate import read_module
-from hwsim.cosim.sources.filelist import read_list
-from hwsim.cosim.sources.shapes import BitVector, Range
+from hwsim.cosim.sources import DesignSources, read_list
 from hwsim.errors import InputError
 from hwsim.processes import Spent, bounded
 

@@ -13,7 +13,7 @@ from cosim.small_runs import processes_in, small_suites
 from patience import wait_until
 
 from hwsim.cli import main
-from hwsim.cosim.dut.dutfile import load_dut
+from hwsim.cosim.dutfile import load_dut
 from hwsim.report import RunReport, read_json
 
 pytestmark = pytest.mark.simulator

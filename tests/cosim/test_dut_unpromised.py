@@ -12,8 +12,8 @@ from cosim.small_runs import small_suites
 from unit_keys import odd_unit, window
 
 from hwsim.cases.case import Case
-from hwsim.cosim.dut.dutfile import load_dut
 from hwsim.cosim.dutdesign import dut_design
+from hwsim.cosim.dutfile import load_dut
 from hwsim.cosim.run import CosimOptions, run
 from hwsim.cosim.shrink import Shrinker
 from hwsim.prove.claims import Claim

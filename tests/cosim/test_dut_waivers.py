@@ -14,9 +14,9 @@ from cosim.small_runs import small_suites
 import hwsim.cosim.suites as planning
 from hwsim.cases.case import Case
 from hwsim.cli import main
-from hwsim.cosim.dut.dutfile import load_dut
-from hwsim.cosim.dut.waivers import WaivedWhen
+from hwsim.cosim.dutfile import load_dut
 from hwsim.cosim.run import CosimOptions, run
+from hwsim.cosim.waivers import WaivedWhen
 from hwsim.report import RunReport, read_json
 
 WRONG = {"WRONG": 2}  # what is shifted out is floored and not truncated

@@ -9,11 +9,9 @@ import numpy as np
 import pytest
 
 from hwsim.cases.drawing import Stream
-from hwsim.cosim.converters import converter_design, converter_suites
 from hwsim.cosim.design import BUSY
-from hwsim.cosim.quantizers import quantizer_design, quantizer_suites
-from hwsim.cosim.streamrun import StreamJob, run_streams
-from hwsim.cosim.streams import StreamDesign, StreamSuite, packed, play, record
+from hwsim.cosim.streamcases import converter_design, converter_suites, quantizer_design, quantizer_suites
+from hwsim.cosim.streams import StreamDesign, StreamJob, StreamSuite, packed, play, record, run_streams
 from hwsim.model.clock import PipelinedStream
 from hwsim.quantize import get_rule
 from hwsim.quantize.block import BlockQuantization

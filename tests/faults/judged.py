@@ -8,8 +8,8 @@ from pathlib import Path
 
 from faults.seeded import Fault
 
-from hwsim.cosim.dut.dutfile import load_dut
 from hwsim.cosim.dutdesign import dut_design
+from hwsim.cosim.dutfile import load_dut
 from hwsim.cosim.minimal import Minimizer
 from hwsim.cosim.play import command, play_simulated
 from hwsim.cosim.suites import Planner

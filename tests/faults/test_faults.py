@@ -10,8 +10,8 @@ from faults.judged import judged
 from faults.seeded import DESIGNS, FAULTS, FOREIGN, UNSEEN, Fault
 
 from hwsim.cosim import suites as planning
-from hwsim.cosim.dut.dutfile import load_dut
 from hwsim.cosim.dutdesign import dut_design
+from hwsim.cosim.dutfile import load_dut
 from hwsim.cosim.run import CosimOptions, run
 
 pytestmark = pytest.mark.simulator

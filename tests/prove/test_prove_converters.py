@@ -11,7 +11,7 @@ import pytest
 from amaranth.hdl import Const
 from built_presets import others_soaked
 
-from hwsim.cosim.converters import converted
+from hwsim.cosim.streamcases import converted
 from hwsim.formats import formats, get_format
 from hwsim.formats.reference import overflows
 from hwsim.formats.rounding import Rounding

@@ -10,8 +10,8 @@ from cosim.dut_files import variant
 
 from hwsim.cli import main
 from hwsim.cosim.casefile import load_case
-from hwsim.cosim.dut.dutfile import load_dut
 from hwsim.cosim.dutdesign import dut_design
+from hwsim.cosim.dutfile import load_dut
 from hwsim.prove import dutcase
 
 # A design's file, its mistake, what is said of it, and how it is named.

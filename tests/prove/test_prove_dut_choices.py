@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from cosim.dut_files import DESIGNS, design, own_file
 
-from hwsim.cosim.dut.dutfile import load_dut
 from hwsim.cosim.dutdesign import DutDesign, dut_design
+from hwsim.cosim.dutfile import load_dut
 from hwsim.prove.dut import DutAsked, prove_dut
 from hwsim.prove.evaluated import Evaluated
 from hwsim.prove.logic import Kind, Term, constant, op, value

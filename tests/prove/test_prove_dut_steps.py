@@ -16,9 +16,8 @@ from cosim.dut_files import DESIGNS, variant
 from prove.own_verilog import wrapped
 
 from hwsim.cli import main
-from hwsim.cosim.dut.dutfile import load_dut
-from hwsim.cosim.dut.stepsfile import DesignBoundaries
 from hwsim.cosim.dutdesign import DutDesign, dut_design
+from hwsim.cosim.dutfile import DesignBoundaries, load_dut
 from hwsim.errors import InputError
 from hwsim.prove.dutsteps import StepsOf
 from hwsim.prove.unrolled import BeatResult, beat_result

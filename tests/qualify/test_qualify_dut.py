@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from hwsim.cli import main
-from hwsim.cosim.dut.dutfile import load_dut
 from hwsim.cosim.dutdesign import dut_design
+from hwsim.cosim.dutfile import load_dut
 from hwsim.errors import InputError
 from hwsim.qualify import dut as qualifying
 from hwsim.qualify.dut import DutQualifier, cases_of, dut_netlist, wilson

@@ -12,7 +12,7 @@ from built_presets import others_soaked
 from side_by_side import settings, wrong
 
 from hwsim.cases.drawing import Stream
-from hwsim.cosim.converters import boundaries, random_codes, with_neighbours
+from hwsim.cosim.streamcases import boundaries, random_codes, with_neighbours
 from hwsim.formats import formats, get_format
 from hwsim.rtl import Converter, encode, stream_verilog, supports_conversion
 from hwsim.rtl.normalize import Normalize

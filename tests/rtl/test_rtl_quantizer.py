@@ -14,7 +14,7 @@ from amaranth.lib.data import StructLayout
 from built_presets import others_soaked
 
 from hwsim.cases.drawing import Stream
-from hwsim.cosim.quantizers import dequantizer_design, dequantizer_suites, quantizer_design, quantizer_suites
+from hwsim.cosim.streamcases import dequantizer_design, dequantizer_suites, quantizer_design, quantizer_suites
 from hwsim.cosim.streams import StreamOutcome, StreamSuite, packed, play, stream_design
 from hwsim.formats import get_format
 from hwsim.quantize import Quantized, get_rule, quantize, rules

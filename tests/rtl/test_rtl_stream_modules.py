@@ -11,8 +11,14 @@ import pytest
 from built_presets import others_soaked
 from said_of_verilog import said_of
 
-from hwsim.cosim.converters import converter_design, converter_suites
-from hwsim.cosim.quantizers import dequantizer_design, dequantizer_suites, quantizer_design, quantizer_suites
+from hwsim.cosim.streamcases import (
+    converter_design,
+    converter_suites,
+    dequantizer_design,
+    dequantizer_suites,
+    quantizer_design,
+    quantizer_suites,
+)
 from hwsim.cosim.streams import StreamDesign, StreamSuite, play
 from hwsim.formats import get_format
 from hwsim.quantize import get_rule

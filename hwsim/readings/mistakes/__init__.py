@@ -2,5 +2,5 @@
 
 `catalogue` lists those that a unit can have. A mistake changes what passes one place of the arithmetic, as `flaw` has
 the places; `machine` is the definition with a flaw in it. What no place of it can say, a latency or an inverted reset,
-is not of the arithmetic, and is judged where a protocol is known (`hwsim/cosim/advice.py`).
+is not of the arithmetic, and is judged where a protocol is known (`hwsim/cosim/report.py`).
 """

@@ -1,21 +1,119 @@
-"""Which bit of which port is which bit of a field: the port map of a user's design, bit by bit."""
+"""Which bit of which port of a user's design holds what: operands, results, flags, and controls of one bit."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
 from typing import Literal, assert_never
 
 from hwsim.cases.case import block_lengths
-from hwsim.cosim.adapters.scaledresult import ScaledResult, scaled_result
 from hwsim.cosim.bench import PortField
-from hwsim.cosim.dut.dutfile import Dut
-from hwsim.cosim.dut.flagkeys import flagged
-from hwsim.cosim.dut.places import PortPlace, Rest
-from hwsim.cosim.sources.elaborate import Module
-from hwsim.cosim.sources.portbits import PortBit, named_bits
+from hwsim.cosim.dutfile import Dut, PortPlace, Rest, ScalePlace, flagged
+from hwsim.cosim.elaborate import NAME, Module, PortBit, named_bits
+from hwsim.cosim.protocols import ControlPort, NamedControl
 from hwsim.errors import InputError
-from hwsim.formats import Format
+from hwsim.formats import FloatFormat, Format
+
+MOST_SCALE_BITS = 16
+
+FUNCTION = """  // integer_part * 2^(scale - ({bias})) as a code of {fmt}.
+  function [{code_high}:0] {name};
+    input signed [{integer_high}:0] integer_part;
+    input [{scale_high}:0] scale;
+    reg negative, known;
+    reg [{wide_high}:0] magnitude, moved;
+    reg [{sign_place}:0] made;
+    integer place, lead, unit, bexp;
+    begin
+      negative = integer_part[{integer_high}];
+      magnitude = {{{zeros}'d0, negative ? -integer_part : integer_part}};
+      lead = 0;
+      for (place = 0; place < {integer_bits}; place = place + 1)
+        if (magnitude[place]) lead = place;
+      unit = $signed({{{{{above_bits}{{{above}}}}}, scale}}) - ({bias});
+      bexp = lead + unit + ({exponent_bias});
+      if (magnitude == 0 || lead + unit < {emin}) begin
+        moved = {subnormal};
+        made = {{negative, moved[{sign_place}-1:0]}};
+      end else begin
+        moved = (magnitude << ({leading} - lead)) >> {cut};
+        made = {{negative, bexp[{exponent_high}:0]{fraction}}};
+      end
+      // What is unknown of either makes all of the code unknown.
+      known = ^{{integer_part, scale, moved, bexp}};
+      {name} = {{made ^ {{{bits}{{known ^ known}}}}{padding}}};
+    end
+  endfunction
+"""
+
+
+@dataclass(frozen=True)
+class ScaledResult:
+    """integer * 2^(scale - bias), the integer in two's complement, as a code of a format that has every such number.
+
+    integer_bits: width of the integer. scale: the bits of the scale, the least significant first. signed: whether they
+    are in two's complement.
+    """
+
+    fmt: FloatFormat
+    integer_bits: int
+    scale: tuple[PortBit, ...]
+    bias: int
+    signed: bool
+
+    def function(self, name: str) -> str:
+        """A function of the integer and the scale."""
+        fmt = self.fmt
+        top = len(self.scale) - 1
+        leading = max(self.integer_bits, fmt.precision) - 1  # where the first 1 is shifted to
+        return FUNCTION.format(
+            name=name,
+            fmt=fmt.name,
+            bias=self.bias,
+            above=f"scale[{top}]" if self.signed else "1'd0",
+            above_bits=31 - top,
+            integer_high=self.integer_bits - 1,
+            integer_bits=self.integer_bits,
+            scale_high=top,
+            code_high=fmt.container_bits - 1,
+            zeros=leading + 1 + fmt.bits - self.integer_bits,
+            wide_high=leading + fmt.bits,
+            bits=fmt.bits,
+            sign_place=fmt.bits - 1,
+            emin=fmt.emin,
+            subnormal=f"magnitude << (unit - ({fmt.quantum_exp}))" if fmt.subnormals else "0",
+            exponent_bias=fmt.bias,
+            exponent_high=fmt.exponent_bits - 1,
+            leading=leading,
+            cut=leading - fmt.fraction_bits,
+            fraction=f", moved[{fmt.fraction_bits - 1}:0]" if fmt.fraction_bits else "",
+            padding=f", {fmt.padding}'d0" if fmt.padding else "",
+        )
+
+
+def scaled_result(
+    dut: Dut, key: str, place: ScalePlace, integer_bits: int, scale: tuple[PortBit, ...], fmt: Format
+) -> ScaledResult:
+    """Raises SpecError, naming the key, where the format lacks a number that integer and scale can make."""
+    if len(scale) > MOST_SCALE_BITS:
+        raise dut.wrong(f"{key}.scale", f"must have at most {MOST_SCALE_BITS} bits, not {len(scale)}")
+    if not isinstance(fmt, FloatFormat) or not fmt.signed:
+        raise dut.wrong(f"{key}.scale", f"needs a result that is a float with a sign, not {fmt.name}")
+    if fmt.signed_zero and dut.unit.result.zero_sign != "any":
+        rule = "needs result.zero_sign: any in the unit's file, because an integer has one zero"
+        raise dut.wrong(f"{key}.scale", f"{rule} and {fmt.name} has two")
+    least = -(1 << len(scale) - 1) if place.signed else 0
+    most = least + (1 << len(scale)) - 1
+    low, high, precision = least - place.bias, most - place.bias + integer_bits - 1, integer_bits - 1
+    lowest = fmt.quantum_exp if fmt.subnormals else fmt.emin + 1
+    if fmt.precision < precision or lowest > low or fmt.emax < high:
+        needed = f"{precision} significant bits from 2^{low} to 2^{high}"
+        rule = f"needs a result with every number that it can make, {needed}"
+        raise dut.wrong(f"{key}.scale", f"{rule}; {fmt.name} has {fmt.precision} from 2^{lowest} to 2^{fmt.emax}")
+    return ScaledResult(fmt, integer_bits, scale, place.bias, place.signed)
+
 
 Element = tuple[PortBit, ...]  # the bits of one, the least significant first
 Direction = Literal["in", "out"]
@@ -297,3 +395,106 @@ def _shift(dut: Dut, name: str, fmt: Format, width: int) -> int:
         f"ports.{f'result.{name}' if name.startswith(COPIES) else name}",
         f"must have {' or '.join(map(str, sorted(widths)))} bits for each element ({fmt.name}), not {width}{wider}",
     )
+
+
+INDEXED = re.compile(r"(\w+)\[\d+\]")
+PLAIN_NAME = re.compile(r"\w+(\[\d+\])?")
+CONSTANTS = ("1'd0", "1'd1")  # bits that are put together to numbers
+ALWAYS, NEVER = "1'b1", "1'b0"
+DIRECTIONS = {"in": "input", "out": "output"}
+
+
+@dataclass(frozen=True)
+class Driven:
+    """A bit of an input, and the expression that drives it. key: that of the file."""
+
+    key: str
+    bit: PortBit
+    source: str
+
+
+@dataclass(frozen=True)
+class Controls:
+    """The control ports that a file names, looked up in the design."""
+
+    dut: Dut
+    module: Module
+
+    def driven(self, control: NamedControl, high: str) -> Driven:
+        """An input of the protocol that is active where `high` is.
+
+        Raises SpecError where there is no such input of one bit.
+        """
+        return self.driven_as(f"protocol.{control.key}", control.port, high)
+
+    def driven_as(self, key: str, port: ControlPort, high: str) -> Driven:
+        """An input that is active where `high` is. key: that of the file. Raises SpecError as `driven`."""
+        return Driven(key, self._bit(key, port, "in"), high if port.active == "high" else inverted(high))
+
+    def seen(self, control: NamedControl) -> str:
+        """An output, as an expression that is high where it is active. Raises SpecError as `driven`."""
+        wire = port_bit(self._bit(f"protocol.{control.key}", control.port, "out"), self.module)
+        return wire if control.port.active == "high" else inverted(wire)
+
+    def _bit(self, key: str, control: ControlPort, direction: Direction) -> PortBit:
+        named, module = NAME.match(control.port), self.module
+        port = module.by_name.get(named[0]) if named else None
+        if port is None or port.direction != direction or port.arrays:
+            ports = ", ".join(one.name for one in module.ports if one.direction == direction)
+            rule = f"must name an {DIRECTIONS[direction]} of {module.name} ({ports}), not {control.port}"
+            raise self.dut.wrong(key, rule)
+        if port.width != 1 and control.port == port.name:
+            rule = f"must name an {DIRECTIONS[direction]} of one bit, not {port.name} ({port.width} bits)"
+            raise self.dut.wrong(key, rule)
+        return bit_of(self.dut, module, key, control.port, direction)
+
+
+def inverted(expression: str) -> str:
+    """An expression of one bit that is high where the other is low."""
+    if expression in (ALWAYS, NEVER):
+        return ALWAYS if expression == NEVER else NEVER
+    if expression.startswith("~") and _is_plain(expression[1:]):
+        return expression[1:]
+    return f"~{expression}" if _is_plain(expression) else f"~({expression})"
+
+
+def _is_plain(expression: str) -> bool:
+    """Whether an expression is a name, or a bit of one."""
+    return PLAIN_NAME.fullmatch(expression) is not None
+
+
+def all_of(*expressions: str) -> str:
+    """An expression that is high where all of these are, each of one bit."""
+    kept = [one for one in dict.fromkeys(expressions) if one != ALWAYS]
+    if NEVER in kept:
+        return NEVER
+    return " & ".join(one if "|" not in one and "?" not in one else f"({one})" for one in kept) or ALWAYS
+
+
+def joined(bits: Iterable[str]) -> str:
+    """Bits, the least significant first, as one expression; those of a vector that follow one another as a slice,
+    and constants as a number."""
+    parts = []
+    for _, run in groupby(enumerate(bits), key=lambda item: _follows(*item)):
+        sources = [source for _, source in run]
+        vector = INDEXED.fullmatch(sources[0])
+        if vector and sources[1:]:
+            parts.append(f"{vector[1]}[{_index(sources[-1])}:{_index(sources[0])}]")
+        elif sources[0] in CONSTANTS:
+            value = sum(CONSTANTS.index(source) << place for place, source in enumerate(sources))
+            parts.append(f"{len(sources)}'d{value}")
+        else:
+            parts += sources
+    return parts[0] if len(parts) == 1 else "{" + ", ".join(reversed(parts)) + "}"
+
+
+def _index(source: str) -> int:
+    return int(source[source.index("[") + 1 : -1])
+
+
+def _follows(position: int, source: str) -> object:
+    """Equal for bits of a vector that follow one another, and for constant ones."""
+    if source in CONSTANTS:
+        return CONSTANTS
+    vector = INDEXED.fullmatch(source)
+    return (vector[1], _index(source) - position) if vector else (position, source)

@@ -6,18 +6,13 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
-from hwsim.cosim.adapters.controls import ALWAYS, Controls, Driven, joined
-from hwsim.cosim.adapters.protocollogic import ProtocolLogic, protocol_logic
-from hwsim.cosim.adapters.scaledresult import ScaledResult
-from hwsim.cosim.adapters.schedule import Serialized
-from hwsim.cosim.adapters.wiring import Wiring, port_bit
 from hwsim.cosim.bench import PortField
-from hwsim.cosim.dut.dutfile import Dut
-from hwsim.cosim.dut.protocolkind import ControlPort
-from hwsim.cosim.dut.serialprotocol import SerialProtocol
-from hwsim.cosim.sources.elaborate import Module, Port
-from hwsim.cosim.sources.portbits import PortBit
-from hwsim.cosim.sources.slang import overrides
+from hwsim.cosim.dutfile import Dut
+from hwsim.cosim.elaborate import Module, Port, PortBit
+from hwsim.cosim.protocollogic import ProtocolLogic, Serialized, protocol_logic
+from hwsim.cosim.protocols import ControlPort, SerialProtocol
+from hwsim.cosim.sources import overrides
+from hwsim.cosim.wiring import ALWAYS, Controls, Driven, ScaledResult, Wiring, joined, port_bit
 
 ADAPTER = "hwsim_adapter"
 CLOCK = re.compile("clk|clock", re.IGNORECASE)

@@ -1,12 +1,13 @@
-"""A user's sources, elaborated: the top module's ports and parameters, and what of it no simulator takes."""
+"""A user's sources, elaborated: the top module's ports and parameters, their shapes, and each bit of a port."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, assert_never
 
 from pyslang.ast import (
     Compilation,
@@ -21,11 +22,150 @@ from pyslang.ast import (
     VisitAction,
 )
 
-from hwsim.cosim.sources.designsources import DesignSources
-from hwsim.cosim.sources.shapes import BitVector, Member, Packed, Range, Shape, Struct, words
-from hwsim.cosim.sources.slang import AROUND, Compiled, compiled
+from hwsim.cosim.sources import AROUND, Compiled, DesignSources, compiled
 from hwsim.errors import InputError
 from hwsim.processes import Spent, bounded
+
+STEP = re.compile(r"\.(?P<field>[A-Za-z_][\w$]*)|\[(?P<left>\d+)(?::(?P<right>\d+))?\]")
+MOST_BITS = 1 << 16  # of a port
+
+
+@dataclass(frozen=True)
+class Range:
+    """Indices as declared, `[left:right]`."""
+
+    left: int
+    right: int
+
+    @property
+    def count(self) -> int:
+        """How many they are."""
+        return abs(self.left - self.right) + 1
+
+    @property
+    def indices(self) -> tuple[int, ...]:
+        """All of them, from left to right."""
+        step = 1 if self.right >= self.left else -1
+        return tuple(range(self.left, self.right + step, step))
+
+    def place(self, index: int) -> int:
+        """Where that index stands, counted from the right. Raises InputError for an index that is not in the range."""
+        if not min(self.left, self.right) <= index <= max(self.left, self.right):
+            raise InputError(f"{self.left} to {self.right}, not {index}")
+        return abs(index - self.right)
+
+    def __str__(self) -> str:
+        return f"[{self.left}:{self.right}]"
+
+
+@dataclass(frozen=True)
+class BitVector:
+    """Bits. range: their indices, the most significant one first."""
+
+    range: Range
+
+    @property
+    def width(self) -> int:
+        """Bits."""
+        return self.range.count
+
+
+@dataclass(frozen=True)
+class Packed:
+    """A packed array. range: indices of its elements, the one in the high bits first."""
+
+    range: Range
+    element: Shape
+
+    @property
+    def width(self) -> int:
+        """Bits."""
+        return self.range.count * self.element.width
+
+
+@dataclass(frozen=True)
+class Member:
+    """A field of a struct or of a union. low: its least significant bit, counted from that of the struct."""
+
+    name: str
+    low: int
+    shape: Shape
+
+
+@dataclass(frozen=True)
+class Struct:
+    """A packed struct, or a packed union, whose members all stand in the low bits."""
+
+    width: int
+    members: tuple[Member, ...]
+
+
+Shape = BitVector | Packed | Struct
+
+
+@dataclass(frozen=True)
+class PortPart:
+    """Bits `low` to `low + width - 1` of a port or of one of its words. shape: of what is in them; None for several."""
+
+    low: int
+    width: int
+    shape: Shape | None
+
+
+def selected(shape: Shape, path: str) -> PortPart:
+    """What `.field`, `[3]` and `[7:4]`, one after another, select. Raises InputError, which says what is there."""
+    part = PortPart(0, shape.width, shape)
+    for step in STEP.finditer(path):
+        if part.shape is None:
+            raise InputError(f"{step[0]} selects from several elements")
+        part = _field(part, part.shape, step[0][1:]) if step["field"] else _indexed(part, part.shape, step)
+    return part
+
+
+def _field(part: PortPart, shape: Shape, name: str) -> PortPart:
+    """A field of a struct."""
+    match shape:
+        case Struct(members=members):
+            for member in members:
+                if member.name == name:
+                    return PortPart(part.low + member.low, member.shape.width, member.shape)
+            raise InputError(f"has fields {', '.join(member.name for member in members)}, not {name}")
+        case BitVector() | Packed():
+            raise InputError(f"has no fields, and not {name}")
+        case _:
+            assert_never(shape)
+
+
+def _indexed(part: PortPart, shape: Shape, step: re.Match[str]) -> PortPart:
+    """An element of an array, or several that stand side by side."""
+    left, right = int(step["left"]), int(step["right"] or step["left"])
+    each: Shape
+    match shape:
+        case Struct(members=members):
+            raise InputError(f"has fields {', '.join(member.name for member in members)}, not {step[0]}")
+        case BitVector(range=span):
+            each, name = BitVector(Range(0, 0)), "bits"
+        case Packed(range=span, element=each):
+            name = "elements"
+        case _:
+            assert_never(shape)
+    try:
+        high, low = span.place(left), span.place(right)
+    except InputError as error:
+        raise InputError(f"has {name} {error}") from None
+    if high < low:
+        raise InputError(f"is declared {span}; {step[0]} must run that way")
+    count = high - low + 1
+    return PortPart(part.low + low * each.width, count * each.width, each if step["right"] is None else None)
+
+
+def words(ranges: Sequence[Range]) -> list[tuple[int, ...]]:
+    """The indices of every word of an unpacked array, in the order of its declaration; of no array, one empty."""
+    found: list[tuple[int, ...]] = [()]
+    for span in ranges:
+        found = [(*before, index) for before in found for index in span.indices]
+    return found
+
 
 MOST_NAMES = 12  # that an error lists
 SECONDS, MEMORY = 60, 4 << 30  # that slang has for the sources of a design
@@ -232,3 +372,48 @@ def _shape(kind: Any) -> Shape:
         span, element = Range(kind.range.left, kind.range.right), kind.arrayElementType.canonicalType
         return BitVector(span) if element.isScalar else Packed(span, _shape(element))
     return BitVector(Range(kind.bitWidth - 1, 0))
+
+
+NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_$]*")
+
+# A bit of a port: the port, the indices of the word of it where it is an array of words, and the place in that.
+PortBit = tuple[str, tuple[int, ...], int]
+PLAIN: tuple[int, ...] = ()  # the word of a port that is no array
+
+
+def named_bits(module: Module, text: str, direction: Literal["in", "out"]) -> tuple[PortBit, ...]:
+    """The bits that a name means, the least significant first; of an array the first word as declared first.
+
+    Raises InputError, a rule without its key, for a name that means none of the module's, and for another direction.
+    """
+    name = NAME.match(text)
+    port = module.by_name.get(name[0]) if name else None
+    if port is None:
+        raise InputError(f"must name a port of {module.name} ({', '.join(module.by_name)}), not {text}")
+    if port.direction != direction:
+        raise InputError(f"must be an {direction}put of {module.name}, not {text} ({port.direction})")
+    word, path = _word(port, text[len(port.name) :], text)
+    try:
+        part = selected(port.shape, path)
+    except InputError as error:
+        raise InputError(f"{text}: {port.name} {error}") from None
+    chosen = [one for one in port.words if one[: len(word)] == word]
+    return tuple((port.name, one, part.low + bit) for one in chosen for bit in range(part.width))
+
+
+def _word(port: Port, path: str, text: str) -> tuple[tuple[int, ...], str]:
+    """The indices of a word that begin a path, and the rest of it. Raises InputError for indices that are not there."""
+    word = list[int]()
+    for span in port.arrays:
+        step = STEP.match(path)
+        if step is None:
+            break
+        if step["left"] is None or step["right"] is not None:
+            raise InputError(f"must name one word of the array {port.name}, or all of it, not {text}")
+        try:
+            span.place(int(step["left"]))
+        except InputError as error:
+            raise InputError(f"{text}: {port.name} has words {error}") from None
+        word.append(int(step["left"]))
+        path = path[step.end() :]
+    return tuple(word), path

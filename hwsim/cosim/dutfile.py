@@ -1,0 +1,648 @@
+"""DUT files: a user's design in YAML; its sources, what it claims to be, and which of its ports holds what."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal, assert_never
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, Strict, model_validator
+
+from hwsim.cosim.design import SuiteKind
+from hwsim.cosim.protocols import (
+    AccumulateProtocol,
+    CombinationalProtocol,
+    Control,
+    DutPart,
+    LatencyProtocol,
+    Name,
+    Parameter,
+    Positive,
+    Protocol,
+    SerialProtocol,
+    Slice,
+    StreamProtocol,
+    TaggedProtocol,
+)
+from hwsim.cosim.sources import EASING, SUFFIXES, DesignSources, is_option, read_core, read_list
+from hwsim.cosim.waivers import Waiver
+from hwsim.errors import InputError
+from hwsim.formats.catalog import looks_like_path
+from hwsim.formats.invalid import validated
+from hwsim.formats.yamlfile import Document, Location, RuleError, SpecError, read
+from hwsim.model.flags import FLAG_NAMES, FlagName, FlagRules, undefined
+from hwsim.spec import Unit, load_unit
+
+
+class FileList(DutPart):
+    """A file list. base: the folder in which its paths start; that of the design's file unless given."""
+
+    file: str
+    base: str = ""
+
+
+class FusesocCore(DutPart):
+    """A core of FuseSoC's, or a design that it resolved. target: of a core."""
+
+    file: str
+    target: str | None = None
+
+
+def _named(value: Any) -> Any:
+    """The short form: the file's name alone."""
+    return {"file": value} if isinstance(value, str) else value
+
+
+class SourceKeys(DutPart):
+    """Where the sources are.
+
+    sources: files. filelists: lists of files, as simulators take with `-f`. core: of FuseSoC. libraries: folders and
+    files in which modules and packages are looked for that no source has. include: folders of included files.
+    slang: options that make slang take what simulators take.
+    """
+
+    sources: tuple[str, ...] = ()
+    filelists: tuple[Annotated[FileList, BeforeValidator(_named)], ...] = ()
+    core: Annotated[FusesocCore, BeforeValidator(_named)] | None = None
+    libraries: tuple[str, ...] = ()
+    include: tuple[str, ...] = ()
+    defines: dict[Name, Parameter] = Field(default_factory=dict)
+    slang: tuple[str, ...] = ()
+
+    @model_validator(mode="after")
+    def _some(self) -> SourceKeys:
+        if not (self.sources or self.filelists or self.core):
+            raise RuleError("sources", "must name a file, unless filelists or core does")
+        for index, option in enumerate(self.slang):
+            if not is_option(option):
+                raise RuleError(
+                    f"slang.{index}", f"must be {', '.join(EASING)} or a -W option of slang's, not {option}"
+                )
+        return self
+
+
+def sources_of(keys: SourceKeys, document: Document) -> DesignSources:
+    """The sources that a design's file names, by paths from where it is. Raises InputError for what is not there."""
+    return _NamedSources(keys, document).all()
+
+
+class _NamedSources:
+    """The sources while their keys are followed."""
+
+    def __init__(self, keys: SourceKeys, document: Document):
+        self.keys, self.document, self.here = keys, document, document.path.parent
+
+    def all(self) -> DesignSources:
+        keys = self.keys
+        found = DesignSources(
+            files=tuple(self._paths("sources", keys.sources, Path.is_file, "no file")),
+            include=tuple(self._paths("include", keys.include, Path.is_dir, "no folder")),
+            libraries=tuple(self._paths("libraries", keys.libraries, Path.exists, "neither file nor folder")),
+            suffixes=(),
+            easing=keys.slang,
+        )
+        for index, named in enumerate(keys.filelists):
+            at = ("filelists", index)
+            base = self._path((*at, "base"), named.base, Path.is_dir, "no folder") if named.base else self.here
+            found = found.then(read_list(self._path(at, named.file, Path.is_file, "no file"), base))
+        if keys.core is not None:
+            core = self._path(("core",), keys.core.file, Path.is_file, "no file")
+            found = found.then(read_core(core, keys.core.target))
+        if not found.files:
+            raise SpecError(f"{self.document.path}: sources, filelists and core name no source")
+        own = {name: f"{name}={value}" for name, value in keys.defines.items()}
+        listed = [define for define in found.defines if define.partition("=")[0] not in own]
+        return DesignSources(
+            files=found.files, include=found.include, defines=(*listed, *own.values()), libraries=found.libraries,
+            suffixes=found.suffixes or SUFFIXES, easing=found.easing,
+        )  # fmt: skip
+
+    def _paths(self, key: str, names: tuple[str, ...], is_one: Callable[[Path], bool], missing: str) -> Iterator[Path]:
+        for index, name in enumerate(names):
+            yield self._path((key, index), name, is_one, missing).resolve()
+
+    def _path(self, key: Location, name: str, is_one: Callable[[Path], bool], missing: str) -> Path:
+        """A path that is there; none has a name that is too long."""
+        path = self.here / name
+        try:
+            there = is_one(path)
+        except (OSError, ValueError):
+            there = False
+        if not there:
+            raise SpecError(f"{self.document.where(key)}: {'.'.join(map(str, key))} is {missing}: {path.resolve()}")
+        return path
+
+
+class FlagPorts(DutPart):
+    """A bit of a port for each flag that is compared.
+
+    tininess: when a result counts as tiny: as it is before rounding, or after it. signaling: which NaN operands raise
+    invalid: those that signal (`invalid`), none (`quiet`), or `all`.
+    """
+
+    invalid: Slice | None = None
+    divide_by_zero: Slice | None = None
+    overflow: Slice | None = None
+    underflow: Slice | None = None
+    inexact: Slice | None = None
+    nan: Slice | None = None
+    tininess: Literal["before", "after"] = "after"
+    signaling: Literal["invalid", "quiet", "all"] = "invalid"
+
+    @model_validator(mode="after")
+    def _some(self) -> FlagPorts:
+        if not any(True for _ in flagged(self)):
+            raise InputError(f"must name a flag ({', '.join(FLAG_NAMES)})")
+        return self
+
+    @property
+    def rules(self) -> FlagRules:
+        """What IEEE 754 leaves open."""
+        return FlagRules(self.tininess, self.signaling)
+
+
+def flagged(ports: FlagPorts | None) -> Iterator[tuple[FlagName, str]]:
+    """The flags that a design has, with the bit of each."""
+    for name in FLAG_NAMES:
+        port = None if ports is None else getattr(ports, name)
+        if port is not None:
+            yield name, port
+
+
+Constant = Annotated[int, Strict()]
+Rest = Literal["zeros", "ones", "sign"]
+MOST_BIAS = 1 << 20
+MOST_APART = 64  # cycles of `first` and `last` from their beats
+Number = Annotated[float, Strict(), Field(allow_inf_nan=False)]
+RESULTS_HAVE = {"copies": "copies", "scale": "an integer and a scale"}
+INPUTS = ("a", "b", "c", "scale_a", "scale_b")  # fields that may be constant, or whose codes in wider lanes
+
+
+def _placed(value: Any) -> Any:
+    """The short forms: a port's name, or a list of them; a number, or a list of them."""
+    if isinstance(value, str):
+        return {"each" if "{}" in value else "port": value}
+    if isinstance(value, list):
+        return {"constant" if value and all(map(_is_number, value)) else "ports": value}
+    return {"constant": value} if _is_number(value) else value
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def _numbers(value: Any) -> Any:
+    """The short form: one number."""
+    return (value,) if _is_number(value) else value
+
+
+class ScalePlace(DutPart):
+    """The scale of a result that is an integer, which stands for integer * 2^(scale - bias).
+
+    port: where the scale is. signed: whether it is in two's complement.
+    """
+
+    port: Slice
+    bias: Annotated[int, Strict(), Field(ge=-MOST_BIAS, le=MOST_BIAS)]
+    signed: Annotated[bool, Strict()] = False
+
+
+class PortPlace(DutPart):
+    """Where a field of a beat or of a result is.
+
+    port: one port, or a part of one, `data[31:0]`, `req.data`, that holds all elements side by side. ports: one port or
+    part for each element. each: a port for each element, `{}` standing for its number. pieces: ports or parts that make
+    up all elements together, the low bits first.
+    lane0: whether element 0 stands in the low or in the high bits of `port`. bits: `reversed`: the least significant
+    bit of an element is in the highest place. constant: of an operand that has no port: the number that it always is,
+    or one for each element. bits_at: in which bits of a lane that is wider than its code the code
+    stands; rest: what the others are driven with. scale: of a result that is an integer and a scale. copies: where the
+    same result is once more.
+    """
+
+    port: Slice | None = None
+    ports: tuple[Slice, ...] | None = None
+    each: str | None = None
+    pieces: tuple[Slice, ...] | None = None
+    constant: Annotated[tuple[Number, ...] | None, BeforeValidator(_numbers)] = None
+    lane0: Literal["low", "high"] = "low"
+    bits: Literal["normal", "reversed"] = "normal"
+    bits_at: Literal["low", "high"] | None = None
+    rest: Rest | None = None
+    scale: ScalePlace | None = None
+    copies: tuple[PlacedField, ...] = ()
+
+    @model_validator(mode="after")
+    def _one_form(self) -> PortPlace:
+        forms = (self.port, self.ports, self.each, self.pieces, self.constant)
+        if sum(form is not None for form in forms) != 1:
+            raise InputError("must have one of port, ports, each, pieces and constant")
+        if self.constant is not None and self.model_fields_set != {"constant"}:
+            raise InputError("must have nothing beside constant, which is at no port")
+        if self.rest is not None and self.bits_at is None:
+            raise InputError("must not have rest without bits_at")
+        if any(copy.copies for copy in self.copies):
+            raise InputError("must not have copies of copies")
+        return self
+
+    @property
+    def named(self) -> str:
+        """The place in a few words."""
+        return self.port or self.each or ", ".join(self.ports or self.pieces or ())
+
+
+PlacedField = Annotated[PortPlace, BeforeValidator(_placed)]
+PortPlace.model_rebuild()
+
+
+class ControlPlace(PortPlace):
+    """Where a bit of a beat is that says something of the beat, and when.
+
+    active: whether the port is high or low where it is so. at: the cycle of its own in which it is so, counted from
+    that of the beat; 0 for the beat's.
+    """
+
+    active: Literal["high", "low"] = "high"
+    at: Annotated[int, Strict(), Field(ge=-MOST_APART, le=MOST_APART)] = 0
+
+    @property
+    def plain(self) -> bool:
+        """Whether the port holds the beat's bit as it is."""
+        return self.at == 0 and self.active == "high"
+
+
+PlacedControl = Annotated[ControlPlace, BeforeValidator(_placed)]
+
+
+class Ports(DutPart):
+    """Where the fields of a beat and of a result are.
+
+    a, b, result: needed, unless a schedule has them; scale_a, scale_b: of a scaled unit.
+    c: without it the addend is +0.
+    first, last: without `last`, a dot product is one beat; `first` may be a pulse in a cycle before it, `last` in one
+    after it. context: of beats; result_context: of results. tag, result_tag: the same of dot
+    products whose results come in any order.
+    """
+
+    a: PlacedField | None = None
+    b: PlacedField | None = None
+    result: PlacedField | None = None
+    c: PlacedField | None = None
+    scale_a: PlacedField | None = None
+    scale_b: PlacedField | None = None
+    first: PlacedControl | None = None
+    last: PlacedControl | None = None
+    context: PlacedField | None = None
+    result_context: PlacedField | None = None
+    tag: PlacedField | None = None
+    result_tag: PlacedField | None = None
+
+    @model_validator(mode="after")
+    def _where_they_mean_something(self) -> Ports:
+        for name in type(self).model_fields:
+            place: PortPlace | None = getattr(self, name)
+            if place is not None and place.bits_at is not None and name not in INPUTS:
+                raise RuleError(f"{name}.bits_at", "must not be given: name the bits, as in y[21:0]")
+            if place is not None and place.constant is not None and name not in INPUTS:
+                raise RuleError(name, f"must be at a port, not constant: only {', '.join(INPUTS)} may be")
+            for key in ("copies", "scale") if place is not None and name != "result" else ():
+                if getattr(place, key):
+                    raise RuleError(f"{name}.{key}", f"must not be given: only a result has {RESULTS_HAVE[key]}")
+        return self
+
+
+MOST_CYCLE, MOST_STEP_OFFSET = 4096, 1 << 16
+Signal = Annotated[str, Field(min_length=1, max_length=500, pattern=r"^[^\s;]+$")]
+
+
+class StepPart(BaseModel):
+    """A part of the key: frozen, with no unknown keys."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+def _placed_signal(value: Any) -> Any:
+    """The short forms: a signal's name, a list of them, or a number."""
+    if isinstance(value, str):
+        return {"each" if "{}" in value else "signal": value}
+    if isinstance(value, int) and not isinstance(value, bool):
+        return {"constant": value}
+    return {"signals": value} if isinstance(value, list) else value
+
+
+class SignalPlace(StepPart):
+    """Which signals hold a field.
+
+    signal: one, or a slice of one, `core.sums[31:0]`, that holds all elements side by side. signals: one for each
+    element. each: a signal for each element, `{}` standing for its number. constant: what it always is.
+    Names start at the design's top; bits of a slice count from the least significant, 0.
+    lane0: whether element 0 stands in the low or in the high bits of `signal`. signed: whether the design's number is
+    in two's complement; unless given, as the field's is, and not with `plus`: what the field is more than the design's.
+    cycle: after the one in which the beat was taken; unless given, the first in which the signal is the beat's alone.
+    """
+
+    signal: Signal | None = None
+    signals: Annotated[tuple[Signal, ...], Field(min_length=1)] | None = None
+    each: Signal | None = None
+    constant: Annotated[int, Strict(), Field(ge=0, le=MOST_STEP_OFFSET)] | None = None
+    lane0: Literal["low", "high"] = "low"
+    signed: Annotated[bool, Strict()] | None = None
+    plus: Annotated[int, Strict(), Field(ge=-MOST_STEP_OFFSET, le=MOST_STEP_OFFSET)] = 0
+    cycle: Annotated[int, Strict(), Field(ge=0, le=MOST_CYCLE)] | None = None
+
+    @model_validator(mode="after")
+    def _one_form(self) -> SignalPlace:
+        if sum(form is not None for form in (self.signal, self.signals, self.each, self.constant)) != 1:
+            raise InputError("must have one of signal, signals, each and constant")
+        if self.constant is not None and len(self.model_fields_set) > 1:
+            raise InputError("must have no other key beside constant")
+        return self
+
+
+PlacedSignal = Annotated[SignalPlace, BeforeValidator(_placed_signal)]
+NOTHING = SignalPlace(constant=0)
+
+
+class TermSignals(StepPart):
+    """A term: (-1)^sign * sig * 2^(exp - bias)."""
+
+    sign: PlacedSignal
+    exp: PlacedSignal
+    sig: PlacedSignal
+
+
+class SpecialSignals(StepPart):
+    """Whether a term is NaN (or infinities of both signs, or zero times infinity), +Inf, or -Inf."""
+
+    nan: PlacedSignal
+    positive: PlacedSignal = NOTHING
+    negative: PlacedSignal = NOTHING
+
+
+class MultiplyStep(StepPart):
+    """What `multiply` makes: a term of each lane, the addend, and what is special."""
+
+    terms: TermSignals
+    addend: TermSignals | None = None
+    special: SpecialSignals
+
+
+class MaximumStep(StepPart):
+    """What `maximum` makes."""
+
+    max_exp: PlacedSignal
+
+
+class AlignedSignals(StepPart):
+    """A term in the window is ones + carry; without `carry`, ones is the number in two's complement."""
+
+    ones: PlacedSignal
+    carry: PlacedSignal | None = None
+
+
+class AlignStep(StepPart):
+    """What `align` makes of each lane's term, and last of the addend."""
+
+    aligned: AlignedSignals
+
+
+class SumStep(StepPart):
+    """What `sum` makes."""
+
+    total: PlacedSignal
+
+
+class DesignBoundaries(StepPart):
+    """The steps of a datapath that a design has, and where it has what they make."""
+
+    multiply: MultiplyStep
+    maximum: MaximumStep
+    align: AlignStep
+    sum: SumStep
+
+
+MOST_COPIED = 64  # bits of a result that has copies
+MOST_CLOCKS = 16  # ports of one clock
+
+
+class Reset(DutPart):
+    """The reset. It changes just after a rising edge of the clock and stays for `cycles`, synchronous or not."""
+
+    port: Name
+    active: Literal["high", "low"] = "high"
+    cycles: Positive = 2
+
+
+def _reset(value: Any) -> Any:
+    return {"port": value} if isinstance(value, str) else value
+
+
+def _several(value: Any) -> Any:
+    """The short form: one port."""
+    return value if value is None or isinstance(value, (list, tuple)) else (value,)
+
+
+Clocks = Annotated[tuple[Control, ...], Field(min_length=1, max_length=MOST_CLOCKS)]
+
+
+class DutFile(SourceKeys):
+    """The file's keys, with those of its sources.
+
+    clock: the ports that the clock is at, each as it is or inverted; None of a combinational design.
+    products: those of one beat; unless given, a group of the unit's (an instruction, where only
+    those are whole). contexts: sums that can be open at once.
+    constants: other inputs, or parts of them, and what they are held at. stuck_after: seconds; a simulator in which no
+    cycle ends for so long is ended. flags: status flags beside the result. steps: which signals hold what the steps of
+    a datapath make; proofs take them. without: kinds of suites that are not run, each with the reason. waivers: known
+    differences, which are counted and are no mismatches.
+    """
+
+    unit: str
+    top: Name
+    parameters: dict[Name, Parameter] = Field(default_factory=dict)
+    clock: Annotated[Clocks | None, BeforeValidator(_several)] = None
+    reset: Annotated[Reset | None, BeforeValidator(_reset)] = None
+    protocol: Protocol
+    products: Positive | None = None
+    contexts: Annotated[int, Strict(), Field(ge=1, le=256)] = 1
+    constants: dict[Slice, Constant] = Field(default_factory=dict)
+    stuck_after: Positive | None = None
+    ports: Ports = Field(default_factory=Ports)
+    flags: FlagPorts | None = None
+    steps: DesignBoundaries | None = None
+    waivers: tuple[Waiver, ...] = ()
+    without: dict[SuiteKind, Annotated[str, Field(min_length=1)]] = Field(default_factory=dict)
+
+    def has(self, field: str) -> bool:
+        """Whether the design has a field of a beat or of a result, at a port or in a schedule."""
+        return self.known(field) and field not in self.constant_operands
+
+    def known(self, field: str) -> bool:
+        """Whether the file says where a field is, or what it always is."""
+        return getattr(self.ports, field) is not None or field in self.protocol.scheduled
+
+    @property
+    def constant_operands(self) -> dict[str, tuple[float, ...]]:
+        """Operands at no port, and the numbers that they always are: one for each element, or one for all."""
+        places = {name: getattr(self.ports, name) for name in INPUTS}
+        return {name: place.constant for name, place in places.items() if place is not None and place.constant}
+
+    @property
+    def labels(self) -> int:
+        """Contexts, or tags."""
+        return self.protocol.tags if isinstance(self.protocol, TaggedProtocol) else self.contexts
+
+    @property
+    def label_keys(self) -> tuple[str, str]:
+        """The keys of `ports` that say which context, or which tag, a beat and a result are of."""
+        return ("tag", "result_tag") if isinstance(self.protocol, TaggedProtocol) else ("context", "result_context")
+
+    @model_validator(mode="after")
+    def _rules(self) -> DutFile:
+        ports = self.ports
+        for field in ("a", "b", "result"):
+            if not self.known(field):
+                raise RuleError(f"ports.{field}", "is missing")
+        if not self.has("a") and not self.has("b"):
+            raise RuleError("ports.b", "must be at a port where a is constant")
+        for side in ("a", "b"):
+            if 0 in self.constant_operands.get(side, ()):
+                raise RuleError(f"ports.{side}", "must not be constant 0: a product would be nothing")
+        if (self.clock is None) != (self.protocol.kind == "combinational"):
+            raise RuleError("clock", f"must {'not ' if self.clock else ''}be given, for protocol.kind combinational")
+        if self.reset is not None and self.clock is None:
+            raise RuleError("reset", "must not be given without a clock")
+        if ports.first is not None and ports.last is None:
+            raise RuleError("ports.first", "needs ports.last: what closes a sum must be known")
+        if ports.first is not None and ports.first.at > 0 and not isinstance(self.protocol, LatencyProtocol):
+            rule = "must be 0, or less where it comes before; a later stage has it only for protocol.kind latency"
+            raise RuleError("ports.first.at", f"{rule}, not {ports.first.at}")
+        if ports.last is not None and ports.last.at < 0:
+            raise RuleError("ports.last.at", f"must be 0, or more where it comes after, not {ports.last.at}")
+        if self.steps is not None and self.constant_operands:
+            raise RuleError(
+                "steps", f"must not be given where operands are constant ({', '.join(self.constant_operands)})"
+            )
+        self._pulses_fit()
+        self._sums_fit()
+        if self.contexts > 1 and (ports.context is None or ports.result_context is None or ports.last is None):
+            raise RuleError("contexts", "above 1 needs ports.context, ports.result_context and ports.last")
+        if self.protocol.kind == "combinational" and ports.last is not None:
+            raise RuleError("ports.last", "has no meaning for protocol.kind combinational, which keeps no sum")
+        return self
+
+    def _sums_fit(self) -> None:
+        """Raise RuleError for ports that a protocol has no meaning for."""
+        protocol, ports = self.protocol, self.ports
+        if not isinstance(protocol, TaggedProtocol):
+            self._refuse(("tag", "result_tag"), "which has no tags")
+        match protocol:
+            case AccumulateProtocol():
+                self._refuse(("first", "last", "context", "result_context"), "which clears: see protocol.clear")
+                if protocol.load is not None and ports.c is None:
+                    raise RuleError("protocol.load", "needs ports.c: what it loads must be known")
+            case SerialProtocol():
+                self._refuse(
+                    ("first", "last", "context", "result_context"), "which sends one dot product after another"
+                )
+                for field in sorted(protocol.scheduled):
+                    if getattr(ports, field) is not None:
+                        raise RuleError(f"ports.{field}", "must not be given: protocol has it in its schedule")
+                if protocol.between == "repeats" and self.reset is None:
+                    raise RuleError("protocol.between", "must not be repeats without a reset, from which cycles count")
+            case TaggedProtocol():
+                self._refuse(("context", "result_context"), "which has tags")
+                for key in ("tag", "result_tag"):
+                    if getattr(ports, key) is None:
+                        raise RuleError(f"ports.{key}", "is missing: protocol.kind tagged needs it")
+            case StreamProtocol() | LatencyProtocol() | CombinationalProtocol():
+                pass
+            case _:
+                assert_never(protocol)
+
+    def _refuse(self, fields: tuple[str, ...], why: str) -> None:
+        for field in fields:
+            if getattr(self.ports, field) is not None:
+                raise RuleError(f"ports.{field}", f"has no meaning for protocol.kind {self.protocol.kind}, {why}")
+
+    def _pulses_fit(self) -> None:
+        """Raise RuleError for a pulse in a cycle of its own of a design that takes a beat in every cycle."""
+        for key, place in (("first", self.ports.first), ("last", self.ports.last)):
+            if place is not None and place.at and getattr(self.protocol, "input_valid", None) is None:
+                raise RuleError(f"ports.{key}.at", "needs protocol.input_valid: what is no beat must be known")
+
+
+@dataclass(frozen=True)
+class Dut:
+    """A user's design. path: of its file. sources: paths resolved. document: to say where an error is."""
+
+    path: Path
+    file: DutFile
+    unit: Unit
+    sources: DesignSources
+    document: Document
+
+    @property
+    def products(self) -> int:
+        """Products of one beat."""
+        return self.file.products or self.unit.instruction.fill
+
+    @property
+    def chains(self) -> bool:
+        """Whether a dot product may have more than one beat."""
+        return self.file.ports.last is not None or self.file.protocol.accumulates
+
+    def wrong(self, key: str, rule: str) -> SpecError:
+        """An error: `FILE:LINE: KEY RULE`."""
+        part, _, name = key.partition(".")
+        location = (part, name) if part == "constants" else tuple(key.split("."))  # dots in names of ports
+        return SpecError(f"{self.document.where(location)}: {key} {rule}")
+
+
+def load_dut(path: str | Path) -> Dut:
+    """A user's design, from its YAML file (`hwsim docs dut`). Paths in the file start where the file is.
+
+    Raises SpecError for a file that breaks a rule, naming file, line, key, rule and value.
+    """
+    path = Path(path)
+    document = read(path)
+    if "operands" in document.data and "ports" not in document.data:
+        rule = "is a unit, not a design: a DUT file names its unit, and `hwsim dut-init TOP.v` begins one"
+        raise SpecError(f"{path}:1: {rule}")
+    file = validated(DutFile, document)
+    dut = Dut(path, file, _unit(file.unit, document), sources_of(file, document), document)
+    _check_unit(dut)
+    return dut
+
+
+def _unit(name: str, document: Document) -> Unit:
+    """The unit that a file names. Raises SpecError, which says in which line."""
+    try:
+        return load_unit(document.path.parent / name if looks_like_path(name) else name)
+    except SpecError as error:
+        raise SpecError(f"{document.where(('unit',))}: unit: {error}") from None
+
+
+def _check_unit(dut: Dut) -> None:
+    """What ports and unit ask of each other. Raises SpecError."""
+    unit = dut.unit
+    for side in ("scale_a", "scale_b"):
+        given = dut.file.known(side)
+        if given != (unit.scale is not None):
+            rule = "is missing" if unit.scale is not None else "must not be given"
+            raise dut.wrong(f"ports.{side}", f"{rule}: {unit.name} has scale {'a, b' if unit.scale else 'none'}")
+    result = dut.file.ports.result
+    if result is not None and result.copies and unit.output.container_bits > MOST_COPIED:
+        raise dut.wrong("ports.result.copies", f"must not be given: results have more than {MOST_COPIED} bits")
+    if dut.file.flags is not None and result is None:
+        raise dut.wrong("flags", "must not be given: protocol has the result in its schedule, and not the flags")
+    for name, _ in flagged(dut.file.flags):
+        if reason := undefined(unit, name, None if dut.chains else dut.products):
+            raise dut.wrong(f"flags.{name}", f"must not be given: {reason}")
+    if dut.file.known("c") and unit.operands.addend is None:
+        raise dut.wrong("ports.c", f"must not be given: {unit.name} has operands.addend none")
+    if dut.products % unit.instruction.fill:
+        raise dut.wrong("products", f"must be a multiple of {unit.instruction.fill}, not {dut.products}")
+    if unit.instruction.chain is None and dut.products > unit.instruction.k:
+        raise dut.wrong("products", f"must be at most instruction.k ({unit.instruction.k}), not {dut.products}")
