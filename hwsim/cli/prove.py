@@ -98,7 +98,7 @@ def prove(
     demand_provers()
     from hwsim.prove.run import Asked
     from hwsim.prove.run import prove as decide
-    from hwsim.prove.second import demand_z3
+    from hwsim.prove.terms import demand_z3
     from hwsim.rtl.synthesis import FlowFailed
     from hwsim.rtl.synthesis.tools import YOSYS, first_run
 

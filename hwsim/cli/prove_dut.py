@@ -37,8 +37,8 @@ def proved_dut(
     demand_provers()
     from hwsim.cosim.dutdesign import dut_design
     from hwsim.cosim.dutfile import load_dut
-    from hwsim.prove.designs import check_language
     from hwsim.prove.dut import DutAsked, prove_dut
+    from hwsim.prove.unrolled import check_language
     from hwsim.report.text import explained_lines, mismatch_lines
     from hwsim.rtl.synthesis.tools import YOSYS, first_run
 

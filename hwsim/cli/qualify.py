@@ -20,7 +20,7 @@ from hwsim.outputs import refuse_strangers, written
 from hwsim.spec import load_unit, pipeline
 
 if TYPE_CHECKING:
-    from hwsim.qualify.run import MutantRow, Qualification
+    from hwsim.prove.qualify.run import MutantRow, Qualification
 
 SHOWN = 20  # mutants that are named, of each kind
 EVERY = "all"
@@ -89,7 +89,7 @@ def qualify(
 def _qualify_unit(
     unit: str, cuts: str | None, count: int | None, seed: int, seconds: float, report: Path | None
 ) -> None:
-    from hwsim.qualify.run import Qualifier
+    from hwsim.prove.qualify.run import Qualifier
     from hwsim.rtl.synthesis import FlowFailed
 
     specified = load_unit(unit)
@@ -123,7 +123,7 @@ def _count(given: str) -> int | None:
 
 
 def _tell(found: Qualification) -> None:
-    from hwsim.qualify.run import FATES
+    from hwsim.prove.qualify.run import FATES
 
     rows = [
         [step, *(f"{found.count(fate, step):,}" for fate in FATES), f"{sum(found.count(f, step) for f in FATES):,}"]
@@ -151,7 +151,7 @@ def _why(row: MutantRow) -> str:
 
 
 def _as_data(found: Qualification) -> dict[str, Any]:
-    from hwsim.qualify.run import FATES
+    from hwsim.prove.qualify.run import FATES
 
     counts = {step: {fate: found.count(fate, step) for fate in FATES} for step in found.steps}
     return {

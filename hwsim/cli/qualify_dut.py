@@ -16,7 +16,7 @@ from hwsim.errors import InputError
 from hwsim.outputs import written
 
 if TYPE_CHECKING:
-    from hwsim.qualify.dut import DutQualification, Fate
+    from hwsim.prove.qualify.dut import DutQualification, Fate
 
 SHOWN = 40  # survivors that are named
 
@@ -27,7 +27,7 @@ def qualify_dut(
     """Tell what vectors notice of a user's design. Exits with status 1 unless that is shown to be `least` percent."""
     from hwsim.cosim.dutdesign import dut_design
     from hwsim.cosim.dutfile import load_dut
-    from hwsim.qualify.dut import DutQualifier
+    from hwsim.prove.qualify.dut import DutQualifier
     from hwsim.rtl.synthesis import FlowFailed
     from hwsim.vectors.stored import stored
 

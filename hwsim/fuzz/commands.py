@@ -24,7 +24,7 @@ from hwsim.fuzz.clanguage import c_compiler
 from hwsim.fuzz.draw import DrawnUnit, modes_of
 from hwsim.fuzz.operands import least_terms
 from hwsim.leftovers import scratch_folder
-from hwsim.qualify.run import Qualifier
+from hwsim.prove.qualify.run import Qualifier
 from hwsim.readings import discrimination, supports, told_from_mistakes
 from hwsim.spec import as_yaml, pipeline
 from hwsim.study.plan import load_study

@@ -1,19 +1,181 @@
-"""The steps of a datapath as circuits: each elaborated by itself, written by Amaranth and Yosys, and read."""
+"""Circuits as word-level terms: read from Yosys, of one step or of a unit, and followed from cycle to cycle."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from amaranth.back import rtlil
 from amaranth.lib.wiring import Component
 
+from hwsim.errors import InputError
 from hwsim.leftovers import scratch_folder
-from hwsim.prove.btor import Circuit, read_btor
-from hwsim.prove.logic import Term, all_substituted
-from hwsim.prove.reach import constants_of
+from hwsim.prove.terms import Kind, Term, all_substituted, constant, constants_of, op, substituted, value, width
+from hwsim.rtl import datapath, promotion, supports, top_name, unit_rtlil, verilog_of
+from hwsim.rtl.accumulate import accumulation
 from hwsim.rtl.synthesis.tools import YOSYS, run_tool
+from hwsim.spec import Pipeline, Specified
+
+
+@dataclass(frozen=True)
+class Register:
+    """A register: its value now, and the next one; None where nothing writes it. initial: at power-up, if given."""
+
+    now: Term
+    next: Term | None = None
+    initial: Term | None = None
+
+
+@dataclass(frozen=True)
+class Circuit:
+    """A module's ports and registers as terms. Outputs and next values are functions of inputs and registers.
+
+    wires: what other signals that have names are.
+    """
+
+    inputs: Mapping[str, Term]
+    outputs: Mapping[str, Term]
+    states: Mapping[str, Register] = field(default_factory=dict)
+    wires: Mapping[str, Term] = field(default_factory=dict)
+
+
+def _bit(kind: object) -> Callable[..., Term]:
+    """A comparison, as one bit."""
+    return lambda *terms: op(Kind.ITE, op(kind, *terms), value(1, 1), value(0, 1))
+
+
+def _condition(bit: Term) -> Term:
+    """Whether a bit is set; of a comparison's bit the comparison."""
+    if bit.kind() == Kind.ITE and [child.is_value() and child.value(10) for child in bit.children()[1:]] == ["1", "0"]:
+        return bit.children()[0]
+    return op(Kind.EQUAL, bit, value(1, 1))
+
+
+def _plain(kind: object) -> Callable[..., Term]:
+    return lambda *terms: op(kind, *terms)
+
+
+OPERATIONS: Mapping[str, Callable[..., Term]] = {
+    "not": _plain(Kind.BV_NOT), "neg": _plain(Kind.BV_NEG),
+    "redor": _plain(Kind.BV_REDOR), "redand": _plain(Kind.BV_REDAND), "redxor": _plain(Kind.BV_REDXOR),
+    "and": _plain(Kind.BV_AND), "or": _plain(Kind.BV_OR), "xor": _plain(Kind.BV_XOR), "xnor": _plain(Kind.BV_XNOR),
+    "nand": _plain(Kind.BV_NAND), "nor": _plain(Kind.BV_NOR),
+    "add": _plain(Kind.BV_ADD), "sub": _plain(Kind.BV_SUB), "mul": _plain(Kind.BV_MUL),
+    "sll": _plain(Kind.BV_SHL), "srl": _plain(Kind.BV_SHR), "sra": _plain(Kind.BV_ASHR),
+    "concat": _plain(Kind.BV_CONCAT),
+    "eq": _bit(Kind.EQUAL), "neq": _bit(Kind.DISTINCT),
+    "ult": _bit(Kind.BV_ULT), "ulte": _bit(Kind.BV_ULE), "ugt": _bit(Kind.BV_UGT), "ugte": _bit(Kind.BV_UGE),
+    "slt": _bit(Kind.BV_SLT), "slte": _bit(Kind.BV_SLE), "sgt": _bit(Kind.BV_SGT), "sgte": _bit(Kind.BV_SGE),
+}  # fmt: skip
+
+
+class _Reader:
+    def __init__(self, prefix: str):
+        self.prefix = prefix
+        self.sorts: dict[str, int] = {}
+        self.nodes: dict[str, Term] = {}
+        self.inputs: dict[str, Term] = {}
+        self.outputs: dict[str, Term] = {}
+        self.names: dict[str, str] = {}
+        self.states: dict[str, Register] = {}
+        self.wires: dict[str, Term] = {}
+        self.empty = {"-1"}  # what has no bits
+
+    def line(self, words: list[str]) -> None:
+        """One line, without its comment."""
+        number, kind, *rest = words
+        match kind:
+            case "sort":
+                if rest[0] != "bitvec":
+                    raise InputError(f"sorts must be bit vectors here, not {rest[0]}")
+                self.sorts[number] = int(rest[1])
+            case "output":
+                name = rest[1] if len(rest) > 1 else number
+                if rest[0] not in self.empty:  # a port without bits is none
+                    self.outputs[name] = self.node(rest[0])
+            case "input" if not self.sorts[rest[0]]:
+                self.empty.add(number)
+            case "input" | "state":
+                self._free(number, kind, rest)
+            case "next":
+                name = self.names[rest[1]]
+                self.states[name] = replace(self.states[name], next=self.node(rest[2]))
+            case "init":
+                name = self.names[rest[1]]
+                self.states[name] = replace(self.states[name], initial=self.node(rest[2]))
+            case _:
+                self.nodes[number] = self._made(kind, rest)
+                if kind == "uext" and len(rest) > 3:  # so Yosys says what a wire's name is
+                    self.wires[rest[3]] = self.nodes[number]
+
+    def _free(self, number: str, kind: str, rest: list[str]) -> None:
+        name = rest[1] if len(rest) > 1 else f"{kind}{number}"
+        self.names[number] = name
+        self.nodes[number] = term = constant(f"{self.prefix}{name}", self.sorts[rest[0]])
+        if kind == "input":
+            self.inputs[name] = term
+        else:
+            self.states[name] = Register(term)
+
+    def _made(self, kind: str, rest: list[str]) -> Term:
+        bits = self.sorts[rest[0]]
+        if rest[1:2] and rest[1] in self.empty and kind in ("uext", "redor"):
+            return value(0, bits)  # of no bits: Yosys numbers such an operand -1, or has an input of none
+        match kind:
+            case "const":
+                return value(int(rest[1], 2), bits)
+            case "constd":
+                return value(int(rest[1]), bits)
+            case "consth":
+                return value(int(rest[1], 16), bits)
+            case "zero":
+                return value(0, bits)
+            case "one":
+                return value(1, bits)
+            case "ones":
+                return value(-1, bits)
+            case "uext" | "sext":
+                extend = Kind.BV_ZERO_EXTEND if kind == "uext" else Kind.BV_SIGN_EXTEND
+                more = int(rest[2])
+                return op(extend, self.node(rest[1]), indices=[more]) if more else self.node(rest[1])
+            case "slice":
+                return op(Kind.BV_EXTRACT, self.node(rest[1]), indices=[int(rest[2]), int(rest[3])])
+            case "ite":
+                condition, yes, no = map(self.node, rest[1:4])
+                return op(Kind.ITE, _condition(condition), yes, no)
+            case _ if kind in OPERATIONS:
+                made = OPERATIONS[kind](*map(self.node, rest[1:3] if kind not in UNARY else rest[1:2]))
+                if width(made) != bits:
+                    raise InputError(f"{kind} must have {bits} bits, not {width(made)}")
+                return made
+            case _:
+                raise InputError(f"operations of circuits must be known here: {kind} is not")
+
+    def node(self, number: str) -> Term:
+        """A node; with a minus, its complement. Operands without bits, numbered -1, are refused."""
+        if number.startswith("-"):
+            if number[1:] not in self.nodes:
+                raise InputError("an operand has no bits")
+            return op(Kind.BV_NOT, self.nodes[number[1:]])
+        if number not in self.nodes:
+            raise InputError(f"node {number} stands nowhere")
+        return self.nodes[number]
+
+
+UNARY = {"not", "neg", "redor", "redand", "redxor"}
+
+
+def read_btor(text: str, prefix: str = "") -> Circuit:
+    """A module. prefix: of its constants' names. Raises InputError for what this reader does not read."""
+    reader = _Reader(prefix)
+    for line in text.splitlines():
+        words = line.split(";")[0].split()
+        if words:
+            reader.line(words)
+    return Circuit(reader.inputs, reader.outputs, reader.states, reader.wires)
+
 
 READ_RTLIL = """design -reset
 read_rtlil {name}.il
@@ -116,3 +278,120 @@ def fixed(circuit: Circuit, values: Mapping[str, Term]) -> Circuit:
 def _substituted(circuit: Circuit, by: Mapping[Term, Term]) -> dict[str, Term]:
     """A circuit's outputs with other terms in the place of some."""
     return dict(zip(circuit.outputs, all_substituted(circuit.outputs.values(), by), strict=True))
+
+
+def datapath_circuits(unit: Specified, cuts: Sequence[str]) -> dict[str, Circuit]:
+    """The steps of a unit's datapath, each by itself, by their names."""
+    return circuits({step.name: step for step in datapath(unit, cuts).steps})
+
+
+def adder_circuits(unit: Specified, cuts: Sequence[str]) -> dict[str, Circuit]:
+    """The steps of what adds its groups' sums up, each by itself, by their names."""
+    return circuits({step.name: step for step in promotion(unit, cuts).steps})
+
+
+class Elaborated:
+    """A unit's RTL. Whoever changes the RTL makes another one of it.
+
+    Raises NotImplementedYet for a unit that the RTL cannot build; what it has raises ToolMissing, and FlowFailed with
+    what Yosys said.
+    """
+
+    def __init__(self, unit: Specified, pipeline: Pipeline):
+        supports(unit).demand()
+        self.unit, self.pipeline = unit, pipeline
+        self.after = accumulation(unit)
+
+    @cached_property
+    def datapath(self) -> Mapping[str, Circuit]:
+        """The steps of its datapath, each by itself, by their names."""
+        return datapath_circuits(self.unit, self.pipeline.cuts)
+
+    @cached_property
+    def adder(self) -> Mapping[str, Circuit]:
+        """The steps of what adds its groups' sums up; none where nothing does."""
+        return {} if self.after is None else adder_circuits(self.unit, self.pipeline.cuts)
+
+    @cached_property
+    def whole(self) -> str:
+        """All of it, as RTLIL."""
+        return unit_rtlil(self.unit, self.pipeline)
+
+    @cached_property
+    def around(self) -> Circuit:
+        """It without its datapath and what adds its sums up, whose ports it has instead."""
+        parts = ["datapath"] if self.after is None else ["datapath", self.after.part]
+        return surroundings(self.whole, top_name(self.unit), parts, "unit.")
+
+    @cached_property
+    def cut_out(self) -> Mapping[str, Circuit]:
+        """What is not around: the datapath, and what adds its sums up, with their registers."""
+        components = {"datapath": datapath(self.unit, self.pipeline.cuts)}
+        if self.after is not None:
+            components[self.after.part] = promotion(self.unit, self.pipeline.cuts)
+        return circuits(components)
+
+    @cached_property
+    def file(self) -> str:
+        """Its Verilog, as `hwsim.rtl.verilog` writes it."""
+        return verilog_of(self.whole, self.unit, self.pipeline)
+
+
+@dataclass(frozen=True)
+class Machine:
+    """Registers now and in the next cycle, and inputs. Next values are functions of both."""
+
+    now: Mapping[str, Term]
+    next: Mapping[str, Term]
+    inputs: Mapping[str, Term]
+
+    @classmethod
+    def of(cls, circuit: Circuit) -> Machine:
+        """A circuit's registers. Raises InputError for one that nothing writes: it would be an input."""
+        written = {name: state.next for name, state in circuit.states.items() if state.next is not None}
+        if free := sorted(circuit.states.keys() - written.keys()):
+            raise InputError(f"registers must be written by something, which {', '.join(free)} are not")
+        return cls({name: circuit.states[name].now for name in written}, written, circuit.inputs)
+
+    def after(self, term: Term) -> Term:
+        """What a function of registers alone is in the next cycle."""
+        return substituted(term, {self.now[name]: self.next[name] for name in self.now})
+
+
+@dataclass(frozen=True)
+class Cycle:
+    """One cycle: what stands in registers and at inputs."""
+
+    registers: Mapping[str, Term]
+    by: Mapping[Term, Term]
+
+    def of(self, term: Term) -> Term:
+        """A function of registers and inputs, in this cycle."""
+        return substituted(term, self.by)
+
+
+def nothing(_: int) -> Mapping[str, Term]:
+    """No inputs are given."""
+    return {}
+
+
+def cycles(
+    machine: Machine,
+    count: int,
+    given: Callable[[int], Mapping[str, Term]] = nothing,
+    replaced: Callable[[int], Mapping[str, Term]] = nothing,
+) -> list[Cycle]:
+    """So many cycles, the first from any state.
+
+    given: inputs in a cycle, by name; others are any. replaced: registers that hold something else in a cycle.
+    """
+    registers, found = dict(machine.now), []
+    for at in range(count):
+        registers |= replaced(at)
+        inputs = {name: constant(f"{term.symbol()}@{at}", width(term)) for name, term in machine.inputs.items()}
+        inputs |= given(at)
+        by = {machine.now[name]: term for name, term in registers.items()}
+        by |= {machine.inputs[name]: term for name, term in inputs.items()}
+        found.append(Cycle(registers, by))
+        registers = dict(zip(machine.next, all_substituted(machine.next.values(), by), strict=True))
+    return found

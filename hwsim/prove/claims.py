@@ -1,15 +1,33 @@
-"""Claims: what is to be shown of a unit, each by itself."""
+"""Claims: what is to be shown of a unit, each by itself, and what claims are made of."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 from hwsim.errors import InputError
-from hwsim.prove.logic import Decided, Term, Word, all_substituted, ask, possible, value, width
+from hwsim.model.definition import Definition
+from hwsim.prove.circuits import Circuit, connected
+from hwsim.prove.symbolic import Path, Truth, as_integer
+from hwsim.prove.terms import (
+    Decided,
+    Term,
+    Word,
+    all_substituted,
+    ask,
+    both,
+    implies,
+    negated,
+    possible,
+    true,
+    value,
+    width,
+)
+from hwsim.spec import Unit
 
 
 @dataclass(frozen=True)
@@ -162,3 +180,149 @@ class Decidable(Protocol):
 
 OfSolver = Claim | LateClaim
 AnyClaim = OfSolver | FormClaim | CasesClaim
+
+
+SPECIAL = ("nan", "positive", "negative")
+ROUNDS = ("magnitude", "normalize", "round")  # the steps that round a total
+
+
+def holds(truth: object) -> Term:
+    """A condition as a term."""
+    return truth.term if isinstance(truth, Truth) else true() if truth else negated(true())
+
+
+def exactly(number: object, low: int, high: int) -> Term:
+    """That an integer is from low to high."""
+    return both(holds(as_integer(number) >= low), holds(as_integer(number) <= high))
+
+
+def each(found: Sequence[Path[Term]]) -> Term:
+    """What holds on every path."""
+    return both(*(implies(path.condition, path.result) for path in found))
+
+
+def is_each(found: object, runs: Sequence[Path[Any]]) -> Term:
+    """That a code that was found is, on every path, the one there."""
+    return each([Path(run.condition, holds(found == run.result)) for run in runs])
+
+
+def joined(steps: Mapping[str, Circuit], *names: str) -> Circuit:
+    """Some steps of a datapath, and those inside of trees that they end, as one circuit."""
+    return connected([circuit for name, circuit in steps.items() if name.split(".")[0] in names])
+
+
+def adding(steps: Mapping[str, Circuit], name: str) -> tuple[Circuit, Circuit, Circuit]:
+    """The steps of the adder that is called so: those that align, that sum and that round, however they are cut."""
+    of_adder = {at.removeprefix(f"{name}."): circuit for at, circuit in steps.items() if at.startswith(f"{name}.")}
+    of_adder |= {"round": steps[name]}
+    return joined(of_adder, "distance", "align"), joined(of_adder, "sum"), joined(of_adder, *ROUNDS)
+
+
+@dataclass(frozen=True)
+class FrontCircuits:
+    """The first steps of a datapath; products: both together."""
+
+    decode: Circuit
+    multiply: Circuit
+    products: Circuit
+
+
+@dataclass(frozen=True)
+class StepCircuits(FrontCircuits):
+    """The steps of a datapath with one plain window, joined where no relation stands between them."""
+
+    maximum: Circuit
+    align: Circuit
+    sum: Circuit
+    round: Circuit
+
+    @classmethod
+    def joined(cls, steps: Mapping[str, Circuit]) -> StepCircuits:
+        """Those of steps, by their names and in their order."""
+
+        def part(*names: str) -> Circuit:
+            return joined(steps, *names)
+
+        return cls(
+            steps["decode"], steps["multiply"], part("decode", "multiply"), part("maximum"), part("distance", "align"),
+            part("sum"), part(*ROUNDS),
+        )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class WindowsCircuits(FrontCircuits):
+    """The steps of a datapath with windows of other kinds.
+
+    combine, cut, late: of two windows, of places of the sum that are lost, and of a late addend.
+    """
+
+    maximum: Circuit
+    align: Circuit
+    sum: Circuit
+    combine: Circuit | None
+    cut: Circuit | None
+    late: Circuit | None
+    round: Circuit
+
+    @classmethod
+    def joined(cls, steps: Mapping[str, Circuit]) -> WindowsCircuits:
+        """Those of steps, by their names and in their order."""
+        names = {name.split(".")[0] for name in steps}
+        combine, cut, late = (joined(steps, name) if name in names else None for name in ("combine", "cut", "late"))
+        return cls(
+            joined(steps, "decode"), joined(steps, "multiply"), joined(steps, "decode", "multiply"),
+            joined(steps, "maximum"), joined(steps, "distance", "align"), joined(steps, "sum"), combine, cut, late,
+            joined(steps, *ROUNDS),
+        )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class ExactCircuits(FrontCircuits):
+    """The steps of an exact sum; magnitude, code: those that round together are, where a sum gets a sign for itself."""
+
+    align: Circuit
+    sum: Circuit
+    round: Circuit
+    magnitude: Circuit | None
+    code: Circuit
+
+    @classmethod
+    def joined(cls, steps: Mapping[str, Circuit]) -> ExactCircuits:
+        """Those of steps, by their names and in their order."""
+
+        def part(*names: str) -> Circuit:
+            return joined(steps, *names)
+
+        magnitude = part("magnitude") if "magnitude" in steps else None
+        return cls(
+            part("decode"), part("multiply"), part("decode", "multiply"), part("align"), part("scale", "sum"),
+            part(*ROUNDS), magnitude, part("normalize", "round"),
+        )  # fmt: skip
+
+
+class DatapathClaims(ABC):
+    """All claims about the datapath of a unit.
+
+    cuts: as of a pipeline, where they divide what a claim is about.
+    """
+
+    def __init__(self, unit: Unit, cuts: Sequence[str] = ()):
+        self.unit, self.model = unit, Definition(unit, keep=False)
+
+    @abstractmethod
+    def claims(self) -> Iterator[AnyClaim]:
+        """In the order of the steps; then of the cases and of the whole."""
+
+    def of_mode(self) -> Iterator[AnyClaim]:
+        """Those that depend on which mode of several the unit is: of decoding, and of what decoding begins."""
+        yield from self.claims()
+
+    @property
+    @abstractmethod
+    def chain(self) -> Sequence[Circuit]:
+        """The datapath, one circuit after another: claims are about the inputs and outputs of these."""
+
+    @property
+    @abstractmethod
+    def neutral(self) -> Mapping[str, Term]:
+        """Inputs of the first of these that are +0, with scales of 1, by their names."""

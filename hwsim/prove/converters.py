@@ -17,16 +17,12 @@ from amaranth.lib.data import StructLayout
 
 from hwsim.errors import InputError
 from hwsim.model.conversion import convert
-from hwsim.prove.btor import Circuit
-from hwsim.prove.circuits import verilog_circuit
-from hwsim.prove.claims import AnyClaim, Claim
-from hwsim.prove.explore import Path, paths
-from hwsim.prove.logic import Term, both, constant, is_one, negated, part, same, substituted, value, width
-from hwsim.prove.machine import Machine, cycles
+from hwsim.prove.circuits import Circuit, Machine, cycles, verilog_circuit
+from hwsim.prove.claims import AnyClaim, Claim, each, holds
 from hwsim.prove.readback import fields_of_header
-from hwsim.prove.relations import each, holds
 from hwsim.prove.run import CONCLUSION, TRUSTED, Asked
-from hwsim.prove.symbolic import Integer
+from hwsim.prove.symbolic import Integer, Path, paths
+from hwsim.prove.terms import Term, both, constant, is_one, negated, part, same, substituted, value, width
 from hwsim.report.proof import ClaimRow, ProofReport
 from hwsim.rtl import Converter, stream_verilog, supports_conversion
 from hwsim.rtl.converter import code_layout, converted_layout

@@ -1,34 +1,424 @@
-"""A user's design against the specification: step by step where it names our boundaries, and else from end to end.
-
-From end to end the specification is the model's dot product, run on codes that are not known, with more and more
-products that are not zero. What is claimed of so many is shown of every choice of lanes for them: of those that make
-one term of the design, of one. What was not shown is said.
-"""
+"""A user's design against the specification: step by step or from end to end, and a case that shows a refuted claim."""
 
 from __future__ import annotations
 
 import resource
+import shlex
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib.metadata import version
 from itertools import combinations
 from math import comb
 from pathlib import Path
+from typing import Any, Literal
 
+import numpy as np
+
+from hwsim.cases.case import Case, block_lengths
+from hwsim.cases.random_cases import random_cases
+from hwsim.codewords import objects
+from hwsim.cosim.build import BuildFailed
+from hwsim.cosim.casefile import write_unit_case
 from hwsim.cosim.dutdesign import DutDesign
-from hwsim.prove.claims import AnyClaim
-from hwsim.prove.dutcase import Counterexample, DesignAsRead, counterexample
-from hwsim.prove.dutsteps import DesignExamples, StepsOf, choice_of
-from hwsim.prove.explore import OutOfTime, until
-from hwsim.prove.logic import Decided, Word
-from hwsim.prove.placed import Lanes, Placing, RefutedChoice, zeros_count
+from hwsim.cosim.minimal import interpretation
+from hwsim.cosim.run import CosimOptions, run
+from hwsim.cosim.shrink import Shrinker, Shrunk
+from hwsim.cosim.suites import Filter, expected_codes
+from hwsim.cosim.wiring import operands_of
+from hwsim.errors import InputError, ToolMissing
+from hwsim.formats import Format
+from hwsim.formats.blocks import one_code
+from hwsim.leftovers import scratch_folder
+from hwsim.model.definition import Definition
+from hwsim.prove.boundaries import Boundaries, DesignClaims, DesignRanges, constant_ports, with_code, with_plain_zeros
+from hwsim.prove.claims import AnyClaim, Claim, Decidable, StepCircuits
+from hwsim.prove.example import Examples
+from hwsim.prove.methods import datapath_parameters, plain_window
+from hwsim.prove.products import Lanes, Placing, RefutedChoice, zeros_count
 from hwsim.prove.run import Asked
-from hwsim.prove.sampled import refuted_by_a_case
+from hwsim.prove.symbolic import OutOfTime, until
+from hwsim.prove.terms import Decided, Evaluated, Term, Word, both, same, substituted
 from hwsim.prove.unrolled import BeatResult, beat_result
+from hwsim.readings.diagnosis import diagnose
+from hwsim.readings.shape import Observation
+from hwsim.report import FaultKind, Mismatch
+from hwsim.report.cases import explain_command, explained_case, wrong_result
+from hwsim.report.faults import fault_kinds
 from hwsim.report.proof import ClaimRow, ProofReport
+from hwsim.report.text import all_fault_lines
+from hwsim.rtl.numbers import WindowRanges
+from hwsim.spec import AlignedSum
 from hwsim.words import counted
+
+SEED, NAMED = 1, 400  # of cases that a name must explain
+SIMULATORS = ("icarus", "verilator")
+
+
+@dataclass(frozen=True)
+class DesignAsRead:
+    """What a design returns, as it was read. refuted: what stood beside the beat, where that counts."""
+
+    design: DutDesign
+    followed: BeatResult
+    refuted: RefutedChoice
+
+    def codes(self, cases: Sequence[Case]) -> np.ndarray:
+        """The results of some cases of one beat: integers[cases]."""
+        known: dict[str, list[int]] = {}
+        for name, terms in self.followed.beat.items():
+            for at, term in enumerate(terms):
+                known[term.symbol()] = [case.c if name == "c" else getattr(case, name)[at] for case in cases]
+        for term in self.followed.undefined:
+            known[term.symbol()] = [self.refuted.model.get(term.symbol(), 0)] * len(cases)
+        return objects(Evaluated(known).of(self.followed.result))
+
+    @property
+    def named(self) -> dict[str, int]:
+        """The codes of the case that refutes, by field and place, but for zeros."""
+        case = self.case()
+        sides = {side: getattr(case, side) for side in ("a", "b", "scale_a", "scale_b")}
+        found = {f"{side}[{at}]": code for side, codes in sides.items() for at, code in enumerate(codes) if code}
+        return {**found, "c": case.c}
+
+    def case(self) -> Case:
+        """The case that refutes."""
+        unit, products = self.design.unit, self.design.products
+        model = self.refuted.model
+
+        def code(fmt: Format, name: str, otherwise: int = 0) -> int:
+            return model[name] << fmt.padding if name in model else otherwise
+
+        def side(name: str, fmt: Format) -> tuple[int, ...]:
+            slots = {lane: f"{name}.{at}" for at, lane in enumerate(self.refuted.lanes)}
+            return tuple(code(fmt, slots.get(lane, f"zero.{name}.{lane}")) for lane in range(products))
+
+        scales: dict[str, tuple[int, ...]] = {}
+        if unit.scale is not None:
+            sides = (("scale_a", unit.scale.a.format), ("scale_b", unit.scale.b.format))
+            for (name, fmt), length in zip(sides, block_lengths(unit), strict=True):
+                blocks = range(max(1, products // length))
+                scales[name] = tuple(code(fmt, f"{name}.{at}", one_code(fmt)) for at in blocks)
+        c = 0 if unit.operands.addend is None else code(unit.operands.addend, "c")
+        return self.design.held.put(
+            Case("counterexample", side("a", unit.operands.a), side("b", unit.operands.b), c, **scales)
+        )
+
+
+@dataclass(frozen=True)
+class Counterexample:
+    """A case as a report has it, what else is to be said of it, and why it refutes nothing; empty where it does."""
+
+    mismatch: Mismatch
+    notes: tuple[str, ...]
+    doubt: str
+
+
+def counterexample(
+    design: DutDesign, followed: BeatResult, refuted: RefutedChoice, claim: str, path: Path | None
+) -> Counterexample:
+    """The simplest case, played in a simulator. path: where the case is written, if anywhere."""
+    read = DesignAsRead(design, followed, refuted)
+    first = read.case()
+    shrunk = Shrinker(design, read.codes).shrink([first])
+    if shrunk is None:  # only beside what stood beside it, or in bits that the design leaves undefined
+        (expected,), (got,) = expected_codes(design.unit, [first]), read.codes([first]).tolist()
+        shrunk = Shrunk(first, expected, got, 1, 1)
+    unit, case = design.unit, shrunk.case
+    again, notes = "", [f"the case is the simplest of {counted(shrunk.tried, 'case')} tried"]
+    if path is not None:
+        again = shlex.join(["hwsim", "cosim", *design.words, "--case", str(path)])
+    with scratch_folder() if path is None else nullcontext(path.parent) as folder:
+        written = folder / "case.yaml" if path is None else path
+        write_unit_case(written, unit, case, shrunk.expected, shrunk.got)
+        said, doubt = _played(design, shrunk, written)
+    notes.append(said)
+    notes += all_fault_lines(_kinds(design, read, case))
+    mismatch = wrong_result(
+        unit, case, shrunk.expected, shrunk.got, suite=claim, driver="proof",
+        meaning=interpretation(explained_case(unit, case), shrunk.got),
+        again=again, explain=explain_command(unit, design.called, case),
+    )  # fmt: skip
+    return Counterexample(mismatch, tuple(notes), doubt)
+
+
+def _kinds(design: DutDesign, read: DesignAsRead, case: Case) -> tuple[FaultKind, ...]:
+    """The kinds of wrong results of the design, with the names that explain them."""
+    drawn = design.held.drawn(random_cases(design.drawn_for, NAMED, SEED))
+    cases = [case, *(one for _, one in Filter(design).take(drawn) if len(one.a) == design.products)]
+    seen = [Observation(*one) for one in zip(cases, read.codes(cases).tolist(), strict=True)]
+    return fault_kinds(diagnose(design.unit, seen))
+
+
+DIFFER = "the netlist and the simulator differ"
+
+
+def _played(design: DutDesign, shrunk: Shrunk, path: Path) -> tuple[str, str]:
+    """What a simulator says of a case that was written, and why it refutes nothing; empty where it does."""
+    said = []
+    for simulator in SIMULATORS:
+        try:
+            if unfit := design.unfit_for(simulator):
+                raise InputError(unfit)
+            report = run(CosimOptions((design,), (simulator,), case=path, folder=path.with_suffix("")))
+        except (ToolMissing, InputError, BuildFailed) as error:
+            said.append(f"{simulator}: {str(error).splitlines()[0]}")
+            continue
+        page = path.with_suffix("") / "report.html"
+        if report.passed:
+            other = "it returns what is expected, so that it does not read the design as Yosys does"
+            return f"played on {simulator}: {other}; {page}", DIFFER
+        got = report.mismatches[0].got.code if report.mismatches else "no result"
+        same = got == f"{shrunk.got:#0{len(got)}x}"
+        return f"played on {simulator}: {'it returns the same' if same else f'it returns {got}'}; {page}", ""
+    return f"not played: {'; '.join(said)}", "no simulator has played the case"
+
+
+SAMPLES, SAMPLE_SEED = 400, 2
+
+
+def refuted_by_a_case(design: DutDesign, followed: BeatResult, count: int) -> RefutedChoice | None:
+    """The first of some random cases in which a design, as it was read, does not return what the model does.
+
+    count: products of a case that are not zero, at most.
+    """
+    every = design.held.drawn(random_cases(design.drawn_for, SAMPLES, SAMPLE_SEED))
+    drawn = [case for _, case in Filter(design).take(every)]
+    choices = list(_choices(design, count, drawn))
+    cases = [DesignAsRead(design, followed, choice).case() for choice in choices]
+    got = DesignAsRead(design, followed, RefutedChoice((), {})).codes(cases).tolist()
+    for choice, want, code in zip(choices, expected_codes(design.unit, cases), got, strict=True):
+        if not design.unpromised.same(want, code):
+            return choice
+    return None
+
+
+def _choices(design: DutDesign, count: int, drawn: list[Case]) -> Iterator[RefutedChoice]:
+    """Some products of each case of one beat, other ones in each; its addend, and the scales of their blocks."""
+    formats = {name: fmt for name, (_, fmt) in operands_of(design.dut).items()}
+    products = design.products
+    for number, case in enumerate(drawn):
+        if len(case.a) != products:
+            continue
+        lanes: Lanes = tuple(sorted({(number + place * (1 + number // products)) % products for place in range(count)}))
+        model = {f"{side}.{at}": getattr(case, side)[lane] for side in ("a", "b") for at, lane in enumerate(lanes)}
+        model["c"] = case.c
+        if design.unit.scale is not None:
+            for name, length in zip(("scale_a", "scale_b"), block_lengths(design.unit), strict=True):
+                model |= {f"{name}.{lane // length}": getattr(case, name)[lane // length] for lane in lanes}
+        fields = {name: formats.get(name.partition(".")[0]) for name in model}
+        yield RefutedChoice(
+            lanes, {name: model[name] >> fmt.padding for name, fmt in fields.items() if fmt is not None}
+        )
+
+
+RANDOM = 400  # cases, among which one that is wrong is looked for first
+Zeros = Literal["exp", "sig"]
+
+
+@dataclass(frozen=True)
+class DesignSteps:
+    """The claims of a design's steps, and the step's ports as they are in the design."""
+
+    claims: DesignClaims
+    by: Mapping[Term, Term]
+    wiring: Claim
+
+    def all(self) -> Iterator[Decidable]:
+        """In the order of the steps; that together they are the design comes last."""
+        yield from datapath_parameters(self.claims, [self.claims.unit])
+        yield from self.claims.claims()
+        yield self.wiring
+
+
+class StepsOf:
+    """The steps of a design as its file names them.
+
+    seconds: for each question about how the design has its numbers. Raises NotImplementedYet for a unit without claims,
+    and SpecError as `Boundaries` does.
+    """
+
+    def __init__(self, design: DutDesign, followed: BeatResult, seconds: float):
+        plain_window(design.unit, "is proved step by step of our own RTL alone").demand()
+        # Where no sign of a zero is promised, all zeros are +0: the model's here, and the design's in `with_code`.
+        self.design, self.followed, self.unit, self.seconds = design, followed, with_plain_zeros(design.unit), seconds
+        self._demand_one_group()
+        self.own = WindowRanges(self.unit)
+        plain = Boundaries(design, followed, self.own)
+        self.addend_bits = self._addend_bits(plain)
+        self.model_nan = Definition(self.unit, keep=False).nan
+
+    def _demand_one_group(self) -> None:
+        if self.unit.promotion is not None:
+            raise self.design.dut.wrong("steps", f"must not be given: {self.unit.name} has a promotion")
+        if isinstance(self.unit.sum, AlignedSum) and self.unit.sum.sticky:
+            raise self.design.dut.wrong("steps", "must not be given: sum.lost is sticky, which no step's signals tell")
+        lanes = self.unit.instruction.lanes
+        if self.design.products != lanes:
+            rule = f"need beats of one group: {lanes} products, not {self.design.products}"
+            raise self.design.dut.wrong("steps", rule)
+        assert isinstance(self.unit.sum, AlignedSum)
+
+    def _addend_bits(self, boundaries: Boundaries) -> int:
+        """Fraction bits of the addend's significand. Raises SpecError for fewer than count."""
+        sig = next(one for one in boundaries.multiply if one.name == "addend__sig")
+        if sig.bits is None:
+            return self.own.addend_fraction_bits
+        most = max(fmt.fraction_bits for fmt in self._addends)
+        small = all(fmt.emin + self.own.product_bias <= 1 for fmt in self._addends)
+        least = min(most, self.own.fraction_bits) if self.own.truncates and small else most
+        if sig.width - 1 < least:
+            raise self.design.dut.wrong(f"steps.{sig.key}", f"must have at least {least + 1} bits, not {sig.width}")
+        return int(sig.width - 1)
+
+    @property
+    def _addends(self) -> list[Any]:
+        addend = self.own.window_addend
+        return [addend] if addend is not None and self.design.addend else self.own.addends
+
+    def found(self) -> DesignSteps:
+        """The claims, with the design's numbers as it has them: as the first claims about them say."""
+        zeros: Zeros = "exp"
+        lifted = False
+        steps = self._with(zeros, lifted)
+        if steps.claims.known(steps.claims.lane_product()).decide(self.seconds).word == "refuted":
+            other = self._with("sig", lifted)
+            if other.claims.known(other.claims.lane_product()).decide(self.seconds).word == "proved":
+                zeros, steps = "sig", other
+        if not self.own.subnormal_sums and not self._addend_holds(steps):
+            other = self._with(zeros, True)
+            steps = other if self._addend_holds(other) else steps
+        return steps
+
+    def _addend_holds(self, steps: DesignSteps) -> bool:
+        return all(claim.decide(self.seconds).word == "proved" for claim in steps.claims.decoded_addend())
+
+    def _with(self, zeros: Zeros, lifted: bool) -> DesignSteps:
+        ranges = DesignRanges(self.unit, lifted, self.addend_bits)
+        boundaries = Boundaries(self.design, self.followed, ranges)
+        self._demand_widths(boundaries, ranges)
+        b, front = boundaries, boundaries.products
+        circuits = {
+            "maximum": b.step("maximum", b.multiply, b.maximum),
+            "align": b.step("align", b.maximum, b.align),
+            "sum": b.step("sum", b.align, b.sum),
+            "round": b.result(),
+        }
+        fields = {one.name: one.field(one.bits) for one in b.signals()}
+        by = {term: fields[name[3:]] for step in circuits.values() for name, term in step.inputs.items()}
+        wiring = self._wiring(boundaries, circuits, fields, by)
+        circuits["round"] = with_code(circuits["round"], self.unit, self.model_nan, self.design.unpromised)
+        parts = StepCircuits(front, front, front, *circuits.values())
+        constants = {one.name: one.field(None) for one in b.signals() if one.bits is None}
+        carries = b.file.align.aligned.carry is not None
+        claims = DesignClaims(
+            self.unit, parts, ranges, zeros, self.design.addend, carries, constant_ports(circuits, constants)
+        )
+        return DesignSteps(claims, by, wiring)
+
+    def _wiring(
+        self, boundaries: Boundaries, circuits: Mapping[str, Any], fields: Mapping[str, Term], by: Mapping[Term, Term]
+    ) -> Claim:
+        """That the steps, one after another, are the design: what each makes of the signals before it is there."""
+        wanted = []
+        for circuit in circuits.values():
+            for name, term in circuit.outputs.items():
+                whole = boundaries.container if name == "o__result" else fields[name[3:]]
+                wanted.append(same(substituted(term, by), whole))
+        return Claim(
+            "wiring", "what a step makes of the design's signals is the next boundary, and the last the result",
+            "all operands", (), both(*wanted), tuple(boundaries.products.inputs.values()),
+        )  # fmt: skip
+
+    def _demand_widths(self, boundaries: Boundaries, ranges: DesignRanges) -> None:
+        """Raise SpecError for a signal too narrow for what its field can be."""
+        term = ranges._most_in_window(ranges.most_product, ranges.product_fraction_bits)
+        least = {
+            "multiply.terms.exp": (ranges.product_most - 1).bit_length(),
+            "multiply.terms.sig": ranges.most_product.bit_length(),
+            "align.aligned.ones": term.bit_length() + 1,
+            "sum.total": ranges.sum_most.bit_length() + 1,
+            "maximum.max_exp": (ranges.max_exp[1] - max(1, ranges.max_exp[0])).bit_length(),
+        }
+        for one in boundaries.signals():
+            needed = least.get(one.key, 0)
+            if one.name == f"aligned__{ranges.lanes}__ones":
+                addend = ranges._most_in_window((2 << ranges.addend_bits) - 1, ranges.addend_bits)
+                needed = addend.bit_length() + 1
+            if one.bits is not None and one.given < needed:
+                raise self.design.dut.wrong(f"steps.{one.key}", f"must have at least {needed} bits, not {one.given}")
+
+
+class DesignExamples(Examples):
+    """Looks for operands of one beat that show what is wrong with a design."""
+
+    def __init__(self, design: DutDesign, followed: BeatResult, steps: DesignSteps, seconds: float):
+        claims = steps.claims
+        dropped = {"i__chain", "i__carried__code", *([] if design.addend else ["i__c"])}
+        inputs = {name: term for name, term in claims.parts.products.inputs.items() if name not in dropped}
+        super().__init__(claims.unit, claims.model, claims.neutral, inputs, dict(steps.by))
+        self.design, self.end = design, time.thread_time() + seconds
+        self.read = DesignAsRead(design, followed, RefutedChoice((), {}))
+
+    def wrong(self, claim: AnyClaim) -> Case | None:
+        """A case whose result is not the model's; None where none is found."""
+        if self.drawn is not None:
+            return self.drawn
+        found = self.of(claim)
+        return None if found is None else found.case
+
+    @property
+    def row(self) -> ClaimRow:
+        """What comes of the random cases."""
+        return ClaimRow(
+            name="whole dot products", words="the result is what the model's `dot` returns: compared, not proved",
+            over=f"{counted(len(self.cases), 'random case')} of one beat, seed {SEED}", solver="cases", seconds=0.0,
+            word="compared" if self.drawn is None else "refuted",
+        )  # fmt: skip
+
+    @cached_property
+    def cases(self) -> list[Case]:
+        """Some random cases of one beat."""
+        taken = Filter(self.design).take(random_cases(self.design.drawn_for, RANDOM, SEED))
+        return [case for _, case in taken if len(case.a) == self.design.products]
+
+    @cached_property
+    def drawn(self) -> Case | None:
+        """One of these whose result is wrong."""
+        cases = self.cases
+        expected, got = expected_codes(self.unit, cases), self.read.codes(cases).tolist()
+        return next((case for case, *codes in zip(cases, expected, got, strict=True) if not self._equal(*codes)), None)
+
+    def _equal(self, expected: int, got: int) -> bool:
+        return self.design.unpromised.same(expected, got)
+
+    def _cases(self, claim: AnyClaim) -> Iterator[Case]:
+        for case in super()._cases(claim):
+            if time.thread_time() > self.end:
+                return
+            yield case
+
+    def _computed(self, case: Case) -> int:
+        return int(self.read.codes([case])[0])
+
+
+def choice_of(design: DutDesign, case: Case) -> RefutedChoice:
+    """A case as values of the constants that products in all lanes have."""
+    unit = design.unit
+    formats: dict[str, Format] = {"a": unit.operands.a, "b": unit.operands.b}
+    if unit.scale is not None:
+        formats |= {"scale_a": unit.scale.a.format, "scale_b": unit.scale.b.format}
+    model = {
+        f"{name}.{at}": code >> fmt.padding
+        for name, fmt in formats.items()
+        for at, code in enumerate(getattr(case, name))
+    }
+    if unit.operands.addend is not None:
+        model["c"] = case.c >> unit.operands.addend.padding
+    return RefutedChoice(tuple(range(design.products)), model)
+
 
 # What a proof of a user's design takes for granted, in words.
 TRUSTED = (

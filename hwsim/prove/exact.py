@@ -1,40 +1,367 @@
-"""The claims of an exact sum: integers in units of one power of two, from group to group or rounded after each.
-
-A product is `sig << places`, which scales shift further; what a group starts from, c or the result or the exact sum so
-far, is an integer in the same units. The model has units of its own in each sum; that the rounding of a number does not
-depend on its unit is a claim, too.
-"""
+"""The claims of an exact sum: integers in units of one power of two, products, and their sum."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from hwsim.formats import Class, FixedFormat, FloatFormat
-from hwsim.model.carried import ExactSoFar
+from hwsim.formats import Class, FixedFormat, FloatFormat, Format
+from hwsim.model.carried import AddendToCome, ExactSoFar, PartialSum, PromotedRegister
 from hwsim.model.method import sum_zero_sign
 from hwsim.model.terms import Term as ModelTerm
-from hwsim.prove.claims import AnyClaim, CasesClaim, Claim, FormClaim
-from hwsim.prove.exactterms import ExactTermClaims, largest_start
-from hwsim.prove.explore import Path, paths
-from hwsim.prove.logic import (
+from hwsim.model.terms import addend_term
+from hwsim.prove.circuits import Circuit, datapath_circuits, fixed
+from hwsim.prove.claims import SPECIAL, AnyClaim, CasesClaim, Claim, ExactCircuits, FormClaim, each, exactly, holds
+from hwsim.prove.factors import FactorClaims
+from hwsim.prove.linear import Bounded, Forms, Variable, children_first, equal, form
+from hwsim.prove.rounding import by_leading_one, is_result, leading_ones, special_result, unit_exp_claims
+from hwsim.prove.symbolic import Integer, Path, as_integer, bits_for, ite, paths
+from hwsim.prove.terms import (
+    Kind,
     Term,
     both,
+    choose,
     constant,
+    constants_of,
     implies,
     is_one,
     negated,
+    part,
     same,
     substituted,
     true,
     value,
     width,
 )
-from hwsim.prove.relations import SPECIAL, each, exactly, holds
-from hwsim.prove.results import by_leading_one, is_result, leading_ones, special_result
-from hwsim.prove.symbolic import Integer, as_integer, bits_for, ite
-from hwsim.prove.unitexp import unit_exp_claims
+from hwsim.rtl.exact import ExactRanges
 from hwsim.rtl.subgroups import PRODUCT
+from hwsim.spec import Unit
+
+START = "start__special"
+
+
+class ExactTermClaims(FactorClaims[ExactRanges]):
+    """The claims of the steps before rounding."""
+
+    def __init__(self, unit: Unit, cuts: Sequence[str] = (), steps: Mapping[str, Circuit] | None = None):
+        self.parts = ExactCircuits.joined(datapath_circuits(unit, cuts) if steps is None else steps)
+        super().__init__(unit, ExactRanges(unit), self.parts, cuts)
+
+    @property
+    def chain(self) -> Sequence[Circuit]:
+        """The datapath, one circuit after another."""
+        parts = self.parts
+        return parts.decode, parts.multiply, parts.align, parts.sum, parts.round
+
+    # Products.
+
+    def _flag(self, outputs: Mapping[str, Term], flag: str) -> Term:
+        return is_one(outputs[f"o__{START}__{flag}"])
+
+    def _products(self) -> Iterator[AnyClaim]:
+        yield self._factor("a")
+        yield self._factor("b")
+        if self.n.scales:
+            yield self._scales("o__scale_nan")
+            yield self._scale_flag()
+            yield self._segments()
+        yield self._product()
+        yield self._lanes_alike(("sign", "sig", "places"))
+        yield self._flags_alike()
+        yield self._gathered()
+
+    def _scale_flag(self) -> Claim:
+        front = self.front.products
+        return Claim(
+            "scales: NaN", "a scale that is NaN makes the group NaN", "all operands", (),
+            implies(is_one(self.front.decode.outputs["o__scale_nan"]), self._flag(front.outputs, "nan")),
+            tuple(front.inputs.values()),
+        )  # fmt: skip
+
+    def _segments(self) -> FormClaim:
+        """Of the lanes of a segment each has the scales of its first."""
+
+        def shared() -> bool:
+            outputs, names = self.front.products.outputs, range(self.n.lanes // self.n.length)
+            decoded = self.front.decode.outputs
+            return all(
+                decoded[f"o__scale_exp__{segment * self.n.length + lane}"] == outputs[f"o__scale_exp__{segment}"]
+                for segment in names
+                for lane in range(self.n.length)
+            )
+
+        return FormClaim("scales: segments", "lanes that are summed together have one scale", "all lanes", shared)
+
+    def _product(self) -> Claim:
+        known, lane = self._lane_product()
+        outputs, n = self._lane_flags(self.front.multiply), self.n
+        sign, sig, places = (Integer.unsigned(outputs[f"o__terms__0__{field}"]) for field in ("sign", "sig", "places"))
+        scale: Any = Integer.unsigned(self.front.multiply.inputs["i__scale_exp__0"]) if n.scales else 0
+
+        def is_product(term: ModelTerm) -> Term:
+            special = self._special_as(outputs, term, f"o__{START}")
+            if term.cls in (Class.NAN, Class.INFINITY):
+                return special
+            right = [sign == term.sign, sig == term.sig]
+            if term.cls is Class.NORMAL:
+                right += [places + scale == term.exp + n.product_bias - PRODUCT, sig != 0]
+            return both(special, *map(holds, right), self._is_term(outputs, 0, "o"))
+
+        found = [Path(path.condition, is_product(path.result)) for path in paths(lane, known)]
+        show = [term for name, term in self.front.multiply.inputs.items() if "__0" in name]
+        return Claim(
+            "lane: product", "a lane's term is the model's product, and its flags say what is special",
+            "decoded factors of a lane", tuple(known), each(found), tuple(show),
+        )  # fmt: skip
+
+    @property
+    def _most_places(self) -> int:
+        return self.n.product_most - self.n.scale_most - PRODUCT
+
+    def _is_term(self, ports: Mapping[str, Term], lane: int, prefix: str) -> Term:
+        """What each product is that is not special: the relation between multiplication and alignment."""
+        sig, places = (Integer.unsigned(ports[f"{prefix}__terms__{lane}__{field}"]) for field in ("sig", "places"))
+        within = implies(holds(sig != 0), holds(places <= self._most_places))
+        return both(holds(sig <= self.n.most_product), within)
+
+    # What a group starts from.
+
+    @property
+    def _begins(self) -> int:
+        """The largest integer that a group starts from."""
+        return self.n.most - self._group
+
+    @property
+    def _group(self) -> int:
+        n = self.n
+        return n.lanes * n.local_most << n.scale_most + n.product_unit - n.unit_exp
+
+    def _starts(self) -> Iterator[AnyClaim]:
+        alone = fixed(self.front.products, self._quiet)
+        decoded = fixed(self.front.decode, {})
+        for name, fmt, port, chain in self._sources():
+            outputs = fixed(alone, {"i__chain": value(chain, 1)}).outputs
+            nothing = fixed(decoded, {"i__chain": value(chain, 1)}).outputs["o__nothing"]
+            code, clean = self._code_of(fmt, self.front.products.inputs[port], padded=name == "c")
+
+            sign = fixed(decoded, {"i__chain": value(chain, 1)}).outputs["o__start__zero_sign"]
+
+            def right(
+                fmt: Format = fmt, code: Any = code, first: bool = not chain, outputs: Any = outputs, sign: Term = sign
+            ) -> Term:
+                term = addend_term(fmt, self.model._input(code) if first else code)
+                said = true() if term.cls is Class.NAN else self._equal(sign, term.sign)
+                return both(self._is_start(outputs, term), said)
+
+            found = paths(right, [clean])
+            yield Claim(
+                f"start: {name}", "it is the integer of the model's term", f"codes of {fmt.name}", (clean,),
+                both(each(found), same(nothing, value(0, 1))), (self.front.products.inputs[port],),
+            )  # fmt: skip
+        if self.n.carries:
+            yield self._carried_over()
+        if self.n.addend is None:
+            yield self._nothing()
+        front, fields = self.front.products, ("o__start__total",)
+        yield Claim(
+            "start: alone", "factors and scales do not change what a group starts from", "all operands", (),
+            both(*(same(front.outputs[name], alone.outputs[name]) for name in fields)), tuple(front.inputs.values()),
+        )  # fmt: skip
+
+    def _sources(self) -> Iterator[tuple[str, Format, str, int]]:
+        if self.n.addend is not None:
+            yield "c", self.n.addend, "i__c", 0
+        if not self.n.carries:
+            yield "partial sum", self.n.result, "i__carried__code", 1
+
+    def _is_start(self, outputs: Mapping[str, Term], term: ModelTerm) -> Term:
+        special = self._special_as(outputs, term, f"o__{START}")
+        if term.cls in (Class.NAN, Class.INFINITY):
+            return special
+        places = as_integer(term.exp - term.fraction_bits - self.n.unit_exp)
+        most = self._begins.bit_length()
+        number = as_integer(term.sig) << places.between(0, most)
+        signed = ite(as_integer(term.sign) == 1, -as_integer(number), number)
+        total = Integer.signed(outputs["o__start__total"])
+        return both(special, exactly(places, 0, most), holds(total == signed), holds(abs(total) <= self._begins))
+
+    def _carried_over(self) -> FormClaim:
+        """A group that continues takes over the sum so far."""
+
+        def taken() -> bool:
+            outputs = fixed(self.front.decode, {"i__chain": value(1, 1)}).outputs
+            inputs = self.front.decode.inputs
+            names = ["total", "zero_sign", *(f"special__{flag}" for flag in SPECIAL)]
+            return all(
+                Claim("", "", "", (), same(outputs[f"o__start__{name}"], inputs[f"i__carried__{name}"])).decide(60).word
+                == "proved"
+                for name in names
+            )
+
+        return FormClaim("start: carried", "a group that continues starts from the sum so far", "every sum", taken)
+
+    def _nothing(self) -> Claim:
+        outputs = fixed(self.front.decode, {"i__chain": value(0, 1)}).outputs
+        carried = self.model.open(0)
+        start: PartialSum = carried.partial if isinstance(carried, PromotedRegister | AddendToCome) else carried
+        nothing = self.model._addend_of(start) is None
+        zero = [name for name in outputs if name.startswith("o__start__")]
+        return Claim(
+            "start: none", "a group that continues nothing starts from +0, or from nothing", "all that is carried", (),
+            both(*(same(outputs[name], value(0, width(outputs[name]))) for name in zero),
+                 same(outputs["o__nothing"], value(nothing, 1))),
+            tuple(self.front.decode.inputs.values()),
+        )  # fmt: skip
+
+    def _zero_sign(self) -> Iterator[Claim]:
+        """The sign of a sum of zero is the model's, of all products and of what the group starts from."""
+        circuit, rule = self.front.multiply, self.n.rule
+        signs = [Integer.unsigned(circuit.outputs[f"o__terms__{lane}__sign"]) for lane in range(self.n.lanes)]
+        total, zero = circuit.inputs["i__start__total"], circuit.inputs["i__start__zero_sign"]
+        sign = choose(same(total, value(0, width(total))), zero, part(total, width(total) - 1, 1))
+        nothing = is_one(circuit.inputs["i__nothing"])
+        for words, every, known in (
+            ("", [*signs, Integer.unsigned(sign)], negated(nothing)), (": nothing before", signs, nothing),
+        ):  # fmt: skip
+            terms = [ModelTerm(one, 0, 0, 0, Class.ZERO) for one in every]
+            found = paths(lambda terms=terms: sum_zero_sign(terms, rule.zero, self.unit.result.rounding))  # type: ignore[misc]
+            got = circuit.outputs["o__start__zero_sign"]
+            yield Claim(
+                f"sign of zero{words}", "a sum of zero has the model's sign", f"the signs of {len(terms)} terms",
+                (known,), each([Path(path.condition, self._equal(got, path.result)) for path in found]),
+                (*(term for term in circuit.inputs.values() if width(term) == 1), total),
+            )  # fmt: skip
+            if rule.zero == "positive":
+                return
+
+    # Integers, and their sum.
+
+    def _aligned(self) -> Iterator[AnyClaim]:
+        circuit = self.parts.align
+        fields = ("sign", "sig", "places")
+        sign, sig, places = (Integer.unsigned(circuit.inputs[f"i__terms__0__{one}"]) for one in fields)
+        found = Integer.signed(circuit.outputs["o__aligned__0"])
+        known = (self._is_term(circuit.inputs, 0, "i"),)
+
+        def right() -> Term:
+            if not sig:
+                return holds(found == 0)
+            number = as_integer(sig.between(0, self.n.most_product) << places.between(0, self._most_places))
+            return holds(found == ite(sign == 1, -number, number))
+
+        yield Claim(
+            "lane: aligned", "it is the product in its units, and within its bound", "a product", known,
+            both(each(paths(right, known)), holds(abs(found) <= self.n.local_most)),
+            tuple(term for name, term in circuit.inputs.items() if "terms__0" in name),
+        )  # fmt: skip
+
+        def alike() -> bool:
+            for lane in range(1, self.n.lanes):
+                by = {circuit.inputs[f"i__terms__0__{one}"]: circuit.inputs[f"i__terms__{lane}__{one}"]
+                      for one in ("sign", "sig", "places")}  # fmt: skip
+                if substituted(circuit.outputs["o__aligned__0"], by) != circuit.outputs[f"o__aligned__{lane}"]:
+                    return False
+            return True
+
+        yield FormClaim("lanes: aligned", "every lane is aligned alike", f"{self.n.lanes} lanes", alike)
+
+    def _signed(self, port: Term, most: int) -> tuple[dict[Variable, int], Bounded]:
+        """A two's complement as a form, and its bounds."""
+        top = width(port) - 1
+        factors = {Variable(port.symbol(), 0, top): 1, Variable(port.symbol(), top, 1): -(1 << top)}
+        return factors, Bounded(factors, -most, most)
+
+    def _sum(self) -> Iterator[AnyClaim]:
+        circuit, n = self.parts.sum, self.n
+        total = circuit.outputs["o__sum__total"]
+        segments = n.lanes // n.length
+        shifts = self._shifts(total) if n.scales else []
+        scaled = [constant(f"scaled{at}", width(shift)) for at, shift in enumerate(shifts)]
+        by = dict(zip(shifts, scaled, strict=True))
+        if n.scales:
+            for segment, shift in enumerate(shifts):
+                yield from self._scaled(segment, shift)
+
+        def is_sum() -> bool:
+            if n.scales and len(shifts) != segments:
+                return False
+            parts = scaled if n.scales else [circuit.inputs[f"i__aligned__{lane}"] for lane in range(n.lanes)]
+            most = n.length * n.local_most << n.scale_most if n.scales else n.local_most
+            known, wanted = list[Bounded](), dict[Variable, int]()
+            places = n.product_unit - n.unit_exp
+            for port in parts:
+                factors, bounded = self._signed(port, most)
+                known.append(bounded)
+                wanted |= {variable: factor << places for variable, factor in factors.items()}
+            factors, bounded = self._signed(circuit.inputs["i__start__total"], self._begins)
+            known.append(bounded)
+            wanted |= factors
+            found = Forms({}, known).of(substituted(total, by))
+            return self._so_far() and equal(found, form(width(total), 0, wanted))
+
+        yield FormClaim(
+            "sum", "the total is the sum of all products and of what the group starts from, exactly",
+            f"{n.lanes + 1} terms", is_sum,
+        )  # fmt: skip
+
+    def _shifts(self, total: Term) -> list[Term]:
+        """What shifts the segments' sums, in the order of their scales."""
+        scales = [self.parts.sum.inputs[f"i__scale_exp__{at}"].id() for at in range(self.n.lanes // self.n.length)]
+        found = dict[int, Term]()
+        for node in children_first(total):
+            if node.kind() == Kind.BV_SHL:
+                by = (term.id() for term in constants_of([node.children()[1]]))
+                found |= {scales.index(one): node for one in by if one in scales}
+        return [found[at] for at in sorted(found)]
+
+    def _so_far(self) -> bool:
+        """What goes on to the next group is what is rounded here."""
+        outputs = self.parts.sum.outputs
+        names = ("total", "zero_sign", *(f"special__{flag}" for flag in SPECIAL))
+        return not self.n.carries or all(outputs[f"o__so_far__{one}"] == outputs[f"o__sum__{one}"] for one in names)
+
+    def _scaled(self, segment: int, shift: Term) -> Iterator[AnyClaim]:
+        """A segment's sum times its scales."""
+        circuit, n = self.parts.sum, self.n
+        lanes = range(segment * n.length, (segment + 1) * n.length)
+
+        def is_sum() -> bool:
+            known, wanted = list[Bounded](), dict[Variable, int]()
+            for lane in lanes:
+                factors, bounded = self._signed(circuit.inputs[f"i__aligned__{lane}"], n.local_most)
+                known.append(bounded)
+                wanted |= factors
+            summed = shift.children()[0]
+            return equal(Forms({}, known).of(summed), form(width(summed), 0, wanted))
+
+        yield FormClaim(
+            f"segment {segment}: sum",
+            "products with the same scales are added, exactly",
+            f"{n.length} products",
+            is_sum,
+        )
+        most = n.length * n.local_most
+        number = constant(f"segment{segment}", width(shift.children()[0]))
+        inside, places = Integer.signed(number), Integer.unsigned(circuit.inputs[f"i__scale_exp__{segment}"])
+        known = (holds(abs(inside) <= most), holds(places <= n.scale_most))
+        found = Integer.signed(substituted(shift, {shift.children()[0]: number}))
+
+        def right() -> Term:
+            return holds(found == inside.between(-most, most) << places.between(0, n.scale_most))
+
+        yield Claim(
+            f"segment {segment}: scaled", "their sum is shifted by their scales", "every sum and scale", known,
+            each(paths(right, known)), (number, circuit.inputs[f"i__scale_exp__{segment}"]),
+        )  # fmt: skip
+
+
+def largest_start(n: ExactRanges, fmt: Format) -> int:
+    """The largest magnitude of a format's numbers, in units of the sum."""
+    if isinstance(fmt, FixedFormat):
+        return 1 << fmt.bits - 1 - fmt.fraction_bits - n.unit_exp
+    assert isinstance(fmt, FloatFormat)
+    return (2 << fmt.fraction_bits) - 1 << fmt.emax - fmt.fraction_bits - n.unit_exp
+
 
 NEAR = 12  # how far the exponents lie apart of which the model's own sum is followed
 

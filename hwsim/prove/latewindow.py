@@ -17,18 +17,13 @@ from hwsim.model.rounding import Rounded
 from hwsim.model.terms import Term as ModelTerm
 from hwsim.model.terms import addend_term
 from hwsim.model.window import AlignedTerms
-from hwsim.prove.anyalignment import any_alignment
-from hwsim.prove.btor import Circuit
-from hwsim.prove.claims import AnyClaim, Claim, FormClaim
-from hwsim.prove.explore import paths
-from hwsim.prove.given import given_function
-from hwsim.prove.logic import Kind, Term, both, constant, either, implies, is_one, negated, substituted, value, width
-from hwsim.prove.maxima import children_first
-from hwsim.prove.relations import each, exactly, holds
-from hwsim.prove.symbolic import Integer, as_integer, bits_for
-from hwsim.prove.unitexp import unit_exp_claims
-from hwsim.prove.windows import WindowsClaims
-from hwsim.prove.windowsteps import SumBounds, most_in_window
+from hwsim.prove.circuits import Circuit
+from hwsim.prove.claims import AnyClaim, Claim, FormClaim, each, exactly, holds
+from hwsim.prove.linear import children_first
+from hwsim.prove.rounding import unit_exp_claims
+from hwsim.prove.symbolic import Integer, any_alignment, as_integer, bits_for, given_function, paths
+from hwsim.prove.terms import Kind, Term, both, constant, either, implies, is_one, negated, substituted, value, width
+from hwsim.prove.windows import SumBounds, WindowsClaims, most_in_window
 from hwsim.rtl.datapath import datapath
 from hwsim.rtl.latewindow import LateSum
 from hwsim.spec import LateInWindow

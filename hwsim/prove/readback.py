@@ -1,31 +1,38 @@
-"""The Verilog file itself: read back by Yosys, it does what the elaborated unit and the steps of its datapath do.
-
-Nothing of the file is taken for granted: where fields are in its ports is read from the comment that it begins with.
-A beat is followed for as many cycles as there are registers, from any state and with any traffic behind it; registers
-that belong to contexts, which other beats write meanwhile, hold anything when they are read. What control does beside
-the datapath is compared, cycle by cycle, with the elaborated unit, of which `hwsim.prove.control` proves the rest.
-"""
+"""The Verilog file itself: read back by Yosys, it does what the elaborated unit and the steps of its datapath do."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+from amaranth.lib.data import StructLayout
 
 from hwsim.errors import InputError
-from hwsim.prove.alike import Alike
-from hwsim.prove.btor import Circuit
-from hwsim.prove.circuits import connected, fixed, verilog_circuit, without_undriven
+from hwsim.prove.abstract import field_names, packed, widened
+from hwsim.prove.additions import entering
+from hwsim.prove.circuits import (
+    Circuit,
+    Cycle,
+    Elaborated,
+    Machine,
+    Register,
+    connected,
+    cycles,
+    fixed,
+    verilog_circuit,
+    without_undriven,
+)
 from hwsim.prove.claims import Claim
-from hwsim.prove.elaborated import Elaborated
-from hwsim.prove.entering import entering
-from hwsim.prove.followed import field_names, packed, widened
-from hwsim.prove.logic import (
+from hwsim.prove.control import padded
+from hwsim.prove.sweeping import Alike, SameProducts
+from hwsim.prove.terms import (
     Kind,
     Term,
     both,
     choose,
     constant,
+    constants_of,
     either,
     implies,
     is_one,
@@ -38,16 +45,95 @@ from hwsim.prove.logic import (
     value,
     width,
 )
-from hwsim.prove.machine import Cycle, Machine, cycles
-from hwsim.prove.promises import padded
-from hwsim.prove.reach import constants_of
-from hwsim.prove.registers import as_elaborated
-from hwsim.prove.sameproducts import SameProducts
 from hwsim.rtl import beat_layout, datapath, promotion, result_port_layout
 from hwsim.rtl.accumulate import Accumulation
 from hwsim.rtl.dot_unit import flight_layout
 from hwsim.rtl.step import Datapath
 from hwsim.spec import Pipeline, Specified
+
+
+def as_elaborated(file: Circuit, unit: Circuit, flight: StructLayout) -> Circuit:
+    """A file's circuit with registers named and cut as the unit's, as far as it has their bits.
+
+    flight: the fields of the registers `flight1`, `flight2` ... A field that the file lacks does what the unit's does:
+    nothing in the file reads it.
+    """
+    arrays: dict[str, dict[int, Register]] = {}
+    fields: dict[str, Register] = {}
+    for name, register in unit.states.items():
+        stem = re.fullmatch(r"(\D+)(\d+)", name)
+        if name in file.states or stem is None or register.next is None:
+            continue
+        if stem[1] in file.states:
+            arrays.setdefault(stem[1], {})[int(stem[2])] = register
+        elif stem[1] == "flight":
+            fields[name] = register
+    states, by = dict(file.states), dict[Term, Term]()
+    for name, elements in arrays.items():
+        _take_apart(name, elements, states, by)
+    wholes = {name: constant(f"file.{name}", flight.size) for name in fields}
+    for name, whole in wholes.items():
+        by |= _fields_of(name, whole, flight, file)
+    for name in sorted(unit.states.keys() & file.states.keys()):
+        bits, own = width(file.states[name].now), width(unit.states[name].now)
+        if bits != own:
+            raise InputError(f"a file must have registers as the unit has them: {name} has {bits} bits, not {own}")
+    same = {unit.states[name].now: whole for name, whole in wholes.items()}
+    same |= {unit.states[name].now: file.states[name].now for name in unit.states.keys() & file.states.keys()}
+    same |= {unit.inputs[name]: term for name, term in file.inputs.items() if name in unit.inputs}
+    for name, register in fields.items():
+        assert register.next is not None
+        missing = substituted(register.next, same)
+        states[name] = Register(same[register.now], _joined_next(name, flight, file, missing))
+        for field in flight.members:
+            states.pop(f"{name}_{field}", None)
+    return _over(file, states, by)
+
+
+def _take_apart(name: str, elements: Mapping[int, Register], states: dict[str, Register], by: dict[Term, Term]) -> None:
+    """A register for each element of an array, if the array has the bits of all."""
+    whole = states[name]
+    sizes = {width(register.now) for register in elements.values()}
+    bits = sizes.pop()
+    every = set(elements) == set(range(len(elements)))
+    if sizes or not every or whole.next is None or width(whole.now) != bits * len(elements):
+        return
+    del states[name]
+    for at in elements:
+        states[f"{name}{at}"] = Register(constant(f"file.{name}{at}", bits), part(whole.next, at * bits, bits))
+    by[whole.now] = packed([states[f"{name}{at}"].now for at in range(len(elements))])
+
+
+def _fields_of(name: str, whole: Term, flight: StructLayout, file: Circuit) -> dict[Term, Term]:
+    """Every field of a register as a part of it."""
+    found = {field: file.states.get(f"{name}_{field}") for field in flight.members}
+    return {
+        register.now: part(whole, flight[field].offset, flight[field].width)
+        for field, register in found.items()
+        if register is not None
+    }
+
+
+def _joined_next(name: str, flight: StructLayout, file: Circuit, missing: Term) -> Term:
+    nexts = []
+    for field, where in flight:
+        found = file.states.get(f"{name}_{field}")
+        next_ = None if found is None else found.next
+        nexts.append(part(missing, where.offset, where.width) if next_ is None else next_)
+    return packed(nexts)
+
+
+def _over(file: Circuit, states: Mapping[str, Register], by: Mapping[Term, Term]) -> Circuit:
+    """A circuit over other registers."""
+
+    def over(term: Term | None) -> Term | None:
+        return None if term is None else substituted(term, by)
+
+    registers = {name: replace(register, next=over(register.next)) for name, register in states.items()}
+    outputs = {name: substituted(term, by) for name, term in file.outputs.items()}
+    wires = {name: substituted(term, by) for name, term in file.wires.items()}
+    return Circuit(file.inputs, outputs, registers, wires)
+
 
 FIELD = re.compile(r"^// ([io])__payload\[(\d+):(\d+)\]  (\w+)(?:\[0\.\.(\d+)\])?$", re.MULTILINE)
 

@@ -16,21 +16,16 @@ from pathlib import Path
 from hwsim.cosim.casefile import write_unit_case
 from hwsim.cosim.design import AMARANTH
 from hwsim.cosim.diagnose import first_difference
-from hwsim.prove.accumulation import AccumulationClaims, after_claims
-from hwsim.prove.claims import AnyClaim, Claim, Decidable, LateClaim
+from hwsim.prove.abstract import Control
+from hwsim.prove.accumulation import AccumulationClaims, PromotionClaims, after_claims
+from hwsim.prove.additions import entering_claim
+from hwsim.prove.circuits import Elaborated
+from hwsim.prove.claims import AnyClaim, Claim, DatapathClaims, Decidable, LateClaim
 from hwsim.prove.control import broken_promise, control_claims
-from hwsim.prove.datapathclaims import DatapathClaims
-from hwsim.prove.elaborated import Elaborated
-from hwsim.prove.entering import entering_claim
-from hwsim.prove.example import DatapathExamples, WrongCase
-from hwsim.prove.followed import Control
-from hwsim.prove.methods import method_claims, provable
-from hwsim.prove.modal import ModalClaims
-from hwsim.prove.parameters import Parameter, parameters
-from hwsim.prove.played import PlayedClaim
-from hwsim.prove.promotion import PromotionClaims
+from hwsim.prove.example import DatapathExamples, PlayedClaim, WrongCase
+from hwsim.prove.methods import ModalClaims, Parameter, method_claims, parameters, provable
 from hwsim.prove.readback import ReadBack
-from hwsim.prove.second import second_opinion
+from hwsim.prove.terms import second_opinion
 from hwsim.report.cases import explain_command, wrong_result
 from hwsim.report.differences import Mismatch
 from hwsim.report.proof import ClaimRow, ProofReport

@@ -12,14 +12,11 @@ from functools import cached_property
 from hwsim.formats import Class, unpack
 from hwsim.model.scales import SubgroupScales
 from hwsim.model.terms import Term as ModelTerm
-from hwsim.prove.claims import AnyClaim, CasesClaim, Claim, FormClaim, by_value
-from hwsim.prove.explore import Path, paths
+from hwsim.prove.claims import SPECIAL, AnyClaim, CasesClaim, Claim, FormClaim, by_value, each, exactly, holds
 from hwsim.prove.factors import SIDES
-from hwsim.prove.linear import Bounded, Forms, Variable, equal, form
-from hwsim.prove.logic import Kind, Term, both, constant, either, implies, is_one, negated, same, substituted, width
-from hwsim.prove.maxima import children_first
-from hwsim.prove.relations import SPECIAL, each, exactly, holds
-from hwsim.prove.symbolic import Integer, Truth, as_integer, bits_for, ite
+from hwsim.prove.linear import Bounded, Forms, Variable, children_first, equal, form
+from hwsim.prove.symbolic import Integer, Path, Truth, as_integer, bits_for, ite, paths
+from hwsim.prove.terms import Kind, Term, both, constant, either, implies, is_one, negated, same, substituted, width
 from hwsim.prove.windows import WindowsClaims
 from hwsim.rtl.numbers import FactorShape
 from hwsim.rtl.subgroups import PRODUCT

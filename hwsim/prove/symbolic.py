@@ -1,18 +1,172 @@
-"""Integers that are not known: the model's own functions are run on them, and return terms.
-
-An `Integer` stands for every integer between two bounds, as a bit vector wide enough that nothing wraps round. Where
-the model asks a question whose answer is not known (`if`, `or`, `int(x < 0)`), `paths` runs the function again for each
-answer that is possible, and returns what comes of each, with the condition under which it does.
-"""
+"""Symbolic integers: the model's own functions are run on them, and return terms."""
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from functools import cache
+from types import ModuleType
+from typing import Any, Generic, NoReturn, TypeVar
 
-from hwsim.prove.explore import explorer
-from hwsim.prove.logic import Kind, Term, negated, op, value, width
+import bitwuzla as bw
+
+from hwsim.model.terms import Term as ModelTerm
+from hwsim.prove.terms import Kind, Term, both, constant, either, is_one, manager, negated, op, true, value, width
 
 Result = TypeVar("Result")
+
+
+@dataclass(frozen=True)
+class Path(Generic[Result]):
+    """What a function returns where a condition holds."""
+
+    condition: Term
+    result: Result
+
+
+_KnownBounds = dict[tuple[int, int, int], dict[tuple[bool, ...], tuple[int, int]]]  # of a number, after these answers
+NARROW = 8  # bounds so close are not made closer by further answers
+
+
+class OutOfTime(Exception):
+    """A function was not followed to the end in the seconds that it had."""
+
+
+class Explorer:
+    """One run of a function: the answers that are given, and which others are possible."""
+
+    def __init__(self, assumptions: Sequence[Term], answers: Sequence[bool], known: _KnownBounds):
+        self.given, self.answers = list(answers), list(answers)
+        self.assumptions = tuple(assumptions)
+        self.asked = 0
+        self.conditions: list[Term] = []
+        self.others: list[list[bool]] = []
+        options = bw.Options()
+        options.set(bw.Option.PRODUCE_MODELS, True)
+        self.solver = bw.Bitwuzla(manager(), options)
+        for term in assumptions:
+            self.solver.assert_formula(term)
+        self.known = known
+
+    def decide(self, term: Term) -> bool:
+        """The answer to a question on this path."""
+        if term.is_true() or term.is_false():
+            return bool(term.is_true())
+        if _ends and time.thread_time() > _ends[-1]:
+            raise OutOfTime
+        if self.asked < len(self.given):
+            answer = self.given[self.asked]
+        else:
+            answer = self.possible(term)
+            if answer and self.possible(negated(term)):
+                self.others.append([*self.answers[: self.asked], False])
+            self.answers.append(answer)
+        self.asked += 1
+        condition = term if answer else negated(term)
+        self.conditions.append(condition)
+        self.solver.assert_formula(condition)
+        return answer
+
+    @property
+    def holds(self) -> tuple[Term, ...]:
+        """The assumptions, and the answers so far."""
+        return (*self.assumptions, *self.conditions)
+
+    def possible(self, term: Term) -> bool:
+        """Whether a condition can hold, after the answers that were given."""
+        self.solver.push()
+        self.solver.assert_formula(term)
+        result = self._satisfiable()
+        self.solver.pop()
+        return result
+
+    def _satisfiable(self) -> bool:
+        return bool(self.solver.check_sat() != bw.Result.UNSAT)
+
+    def bounds(self, number: Any) -> tuple[int, int]:
+        """What an integer of hwsim.prove.symbolic can be at least and at most on this path."""
+        known, answers = self.known.setdefault((number.term.id(), number.low, number.high), {}), self.answers
+        for asked in range(self.asked, -1, -1):
+            found = known.get(tuple(answers[:asked]))
+            if found is not None and (asked == self.asked or (found[0] >= 0 and 0 < found[1] - found[0] <= NARROW)):
+                return found
+        found = known[tuple(answers[: self.asked])] = self._least(number), -self._least(-number)
+        return found
+
+    def _least(self, number: Any) -> int:
+        low, high, middle = number.low, number.high, number.low  # which it often is
+        while low < high:
+            smaller = number <= middle
+            found = middle if smaller is True else None if smaller is False else self._value(number, smaller.term)
+            if found is None:
+                low = middle + 1
+            else:
+                high = found
+            middle = (low + high) // 2
+        return int(low)
+
+    def _value(self, number: Any, condition: Term) -> int | None:
+        """What a number can be where a condition holds, if it can hold."""
+        self.solver.push()
+        self.solver.assert_formula(condition)
+        bits = width(number.term)
+        found = int(self.solver.get_value(number.term).value(10)) if self._satisfiable() else None
+        self.solver.pop()
+        return found if found is None or not found >> bits - 1 else found - (1 << bits)
+
+
+_running: list[Explorer] = []
+_ends: list[float] = []  # when, by time.thread_time, what is followed must be
+
+
+@contextmanager
+def until(end: float) -> Iterator[None]:
+    """Follow functions no longer than to a time of `time.thread_time`: then OutOfTime is raised."""
+    _ends.append(end)
+    try:
+        yield
+    finally:
+        _ends.pop()
+
+
+def given() -> tuple[Term, ...]:
+    """What holds on the path that is being followed: the assumptions, and the answers so far; nothing outside."""
+    return _running[-1].holds if _running else ()
+
+
+def explorer() -> Explorer:
+    """The run that is going on."""
+    if not _running:
+        raise TypeError("a question about an integer that is not known is asked outside of `paths`")
+    return _running[-1]
+
+
+@contextmanager
+def _exploring(explorer: Explorer) -> Iterator[None]:
+    _running.append(explorer)
+    try:
+        yield
+    finally:
+        _running.pop()
+
+
+def paths(function: Callable[[], Result], assumptions: Sequence[Term] = ()) -> list[Path[Result]]:
+    """What a function returns, by the conditions under which it does: together they are all that is possible.
+
+    assumptions: what holds of the integers that it is run on.
+    """
+    found: list[Path[Result]] = []
+    waiting: list[list[bool]] = [[]]
+    known: _KnownBounds = {}
+    while waiting:
+        explorer = Explorer(assumptions, waiting.pop(), known)
+        with _exploring(explorer):
+            result = function()
+        found.append(Path(both(*explorer.conditions) if explorer.conditions else true(), result))
+        waiting += explorer.others
+    return found
 
 
 def bits_for(low: int, high: int) -> int:
@@ -296,3 +450,260 @@ def _computed(kind: Any, first: Integer, second: Integer, low: int, high: int) -
 def _compared(kind: Any, first: Integer, second: Integer) -> Term:
     bits = max(bits_for(first.low, first.high), bits_for(second.low, second.high))
     return op(kind, first.at(bits), second.at(bits))
+
+
+MOST_PLACES_BITS = 12
+MOST_PLACES = 1 << MOST_PLACES_BITS
+
+
+def _unknown(what: str) -> NoReturn:
+    raise TypeError(f"{what} depends on more of a tail than whether it is zero")
+
+
+def _holds(truth: object) -> Term:
+    return truth.term if isinstance(truth, Truth) else true() if truth else negated(true())
+
+
+def _number(given: Any) -> bool:
+    return isinstance(given, (int, Integer)) and not isinstance(given, (Places, Tailed))
+
+
+class Places(Integer):
+    """number + times * places, where times is 1 or -1."""
+
+    __slots__ = ("number", "times")
+
+    def __init__(self, number: Any, times: int):
+        self.number, self.times = number, times
+
+    def __repr__(self) -> str:
+        return f"Places({self.number}, {self.times})"
+
+    __hash__ = None
+
+    def __add__(self, other: Any) -> Any:
+        if isinstance(other, Places):
+            if self.times + other.times:
+                _unknown("a sum of places")
+            return self.number + other.number
+        return Places(self.number + other, self.times)
+
+    __radd__ = __add__
+
+    def __neg__(self) -> Any:
+        return Places(-self.number, -self.times)
+
+    def __sub__(self, other: Any) -> Any:
+        return self + -other
+
+    def __rsub__(self, other: Any) -> Any:
+        return -self + other
+
+    def __gt__(self, other: Any) -> Any:
+        """Whether it is larger, where every number of places gives one answer."""
+        least, most = bounds_of(self.number - other)
+        if self.times > 0 and least >= 0:
+            return True
+        if self.times < 0 and most <= 1:
+            return False
+        _unknown("a comparison")
+
+    def __le__(self, other: Any) -> Any:
+        return not self > other
+
+    def __lt__(self, other: Any) -> Any:
+        return -self > -other
+
+    def __ge__(self, other: Any) -> Any:
+        return not self < other
+
+    def __rlshift__(self, other: Any) -> Any:
+        """other * 2^(number + places)."""
+        if self.times < 0:
+            _unknown("a power")
+        least, most = bounds_of(self.number)
+        if (least, most) == (-1, -1) and isinstance(other, int) and other == 1:
+            return Tailed(0, true())  # 2^(places - 1), which is not zero and less than 2^places
+        if least < 0:
+            _unknown("a power")
+        return Tailed(as_integer(other) << self.number, negated(true()))
+
+
+class _Below(Integer):
+    """high * 2^places - 1, of a high that is a power of two: a mask of all places below."""
+
+    __slots__ = ("mask",)
+
+    def __init__(self, mask: Any):
+        self.mask = mask
+
+
+class Tailed(Integer):
+    """high * 2^places + tail. some: whether the tail is other than zero."""
+
+    __slots__ = ("above", "some")
+
+    def __init__(self, above: Any, some: Term):
+        self.above, self.some = as_integer(above), some
+
+    def __repr__(self) -> str:
+        return f"Tailed({self.above})"
+
+    __hash__ = None
+
+    @property
+    def _whole(self) -> bool:
+        return bool(self.some.is_false() or self.some == negated(true()))
+
+    # Arithmetic.
+
+    def __add__(self, other: Any) -> Any:
+        if isinstance(other, Tailed):
+            if not (self._whole or other._whole):
+                _unknown("a sum of two tails")
+            return Tailed(self.above + other.above, self.some if other._whole else other.some)
+        if isinstance(other, int) and other == 0:
+            return self
+        _unknown("a sum")
+
+    __radd__ = __add__
+
+    def __neg__(self) -> Any:
+        if self._whole:
+            return Tailed(-self.above, self.some)
+        return Tailed(-self.above - Truth(self.some)._as_integer(), self.some)
+
+    def __sub__(self, other: Any) -> Any:
+        if isinstance(other, int) and other == 1 and self._whole:
+            return _Below(self.above - 1)
+        return self + -other
+
+    def __mul__(self, other: Any) -> Any:
+        if isinstance(other, Truth) or not isinstance(other, int):
+            _unknown("a product")
+        match int(other):
+            case 1:
+                return self
+            case -1:
+                return -self
+            case 2:
+                carry, rest = constant("tail.carry", 1), constant("tail.rest", 1)
+                carries = both(self.some, is_one(carry))
+                some = both(self.some, either(negated(carries), is_one(rest)))
+                return Tailed(self.above + self.above + Truth(carries)._as_integer(), some)
+            case _:
+                _unknown("a product")
+
+    __rmul__ = __mul__
+
+    def __abs__(self) -> Any:
+        return -self if self < 0 else self
+
+    # Bits.
+
+    def __lshift__(self, by: Any) -> Any:
+        if not _number(by) or bounds_of(by) != (0, 0):
+            _unknown("a product")
+        return self
+
+    def __rshift__(self, by: Any) -> Any:
+        if not isinstance(by, Places) or by.times < 0 or bounds_of(by.number)[0] < 0:
+            _unknown("a part")
+        return self.above >> by.number
+
+    def __and__(self, other: Any) -> Any:
+        if not isinstance(other, _Below):
+            _unknown("a part")
+        return Tailed(self.above & other.mask, self.some)
+
+    __rand__ = __and__
+
+    def bit_length(self) -> Any:
+        """Places of a number that is not negative, nor zero."""
+        if Truth(_holds(self.above != 0)):
+            return Places(self.above.bit_length(), 1)
+        # Of the tail alone: from 1 to all of its places.
+        return Places(-Integer.unsigned(constant("tail.zeros", MOST_PLACES_BITS)), 1)
+
+    # Questions.
+
+    def __bool__(self) -> bool:
+        return bool(Truth(either(_holds(self.above != 0), self.some)))
+
+    def _other(self, other: Any) -> Integer:
+        """The upper end of a number without a tail."""
+        if isinstance(other, int) and other == 0:
+            return as_integer(0)
+        if not isinstance(other, Tailed) or not other._whole:
+            _unknown("a comparison")
+        return other.above
+
+    def __eq__(self, other: object) -> Any:
+        if self._whole and isinstance(other, Tailed) and not other._whole:
+            return other == self
+        return Truth(both(_holds(self.above == self._other(other)), negated(self.some)))
+
+    def __ne__(self, other: object) -> Any:
+        return Truth(negated((self == other).term))
+
+    def __lt__(self, other: Any) -> Any:
+        if isinstance(other, Tailed) and not other._whole:
+            return other > self
+        return Truth(_holds(self.above < self._other(other)))
+
+    def __ge__(self, other: Any) -> Any:
+        if isinstance(other, Tailed) and not other._whole:
+            return other <= self
+        return Truth(_holds(self.above >= self._other(other)))
+
+    def __gt__(self, other: Any) -> Any:
+        if isinstance(other, Tailed) and not other._whole:
+            return other < self
+        than = self._other(other)
+        return Truth(either(_holds(self.above > than), both(_holds(self.above == than), self.some)))
+
+    def __le__(self, other: Any) -> Any:
+        return Truth(negated((self > other).term))
+
+
+@contextmanager
+def given_function(module: ModuleType, name: str, function: Callable[..., Any]) -> Iterator[None]:
+    """A module with another function of a name, as long as this lasts."""
+    before = getattr(module, name)
+    setattr(module, name, function)
+    try:
+        yield
+    finally:
+        setattr(module, name, before)
+
+
+# Bits of each argument: sign, exponent, significand, its fraction bits, max_exp, the window's bits. More than any has.
+EXP, SIG, LEFT = 20, 640, 48
+GIVEN = EXP, EXP, SIG, EXP, EXP, EXP
+
+
+@cache
+def _function(lost: str) -> Term:
+    sorts = [manager().mk_bv_sort(each) for each in GIVEN]
+    return manager().mk_const(manager().mk_fun_sort(sorts, manager().mk_bv_sort(LEFT)), f"align.{lost}")
+
+
+def aligned(term: ModelTerm, max_exp: Any, fraction_bits: int, lost: str) -> Any:
+    """What is left of a term: any number, which depends on nothing but what is given; of zero, nothing."""
+    if isinstance(term.sig, int) and term.sig == 0:
+        return 0
+    numbers = (term.sign, term.exp, term.sig, term.fraction_bits, max_exp, fraction_bits)
+    given = list(map(as_integer, numbers))
+    if any(width(number.term) > bits for number, bits in zip(given, GIVEN, strict=True)):
+        raise ValueError("a term is larger than any that is aligned")
+    arguments = [number.at(bits) for number, bits in zip(given, GIVEN, strict=True)]
+    return Integer.signed(manager().mk_term(Kind.APPLY, [_function(lost), *arguments]))
+
+
+@contextmanager
+def any_alignment(*modules: ModuleType) -> Iterator[None]:
+    """In these modules `align` is such a function, as long as this lasts."""
+    with ExitStack() as stack:
+        for module in modules:
+            stack.enter_context(given_function(module, "align", aligned))
+        yield

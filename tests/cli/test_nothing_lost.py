@@ -35,8 +35,8 @@ from hwsim.fuzz.draw import drawn_unit
 from hwsim.fuzz.findingfile import write_finding
 from hwsim.fuzz.trial import SideMismatch
 from hwsim.prove import run as proving
-from hwsim.qualify import run as qualifying
-from hwsim.qualify.run import Qualification
+from hwsim.prove.qualify import run as qualifying
+from hwsim.prove.qualify.run import Qualification
 from hwsim.readings.silicon import design as capture_design
 from hwsim.readings.silicon.case import CaptureCase, Section
 from hwsim.readings.silicon.casefile import read_cases, write_cases

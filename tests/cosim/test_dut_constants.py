@@ -19,7 +19,7 @@ from hwsim.cosim.suites import Filter
 from hwsim.formats import get_format
 from hwsim.formats.yamlfile import SpecError
 from hwsim.prove.dut import DutAsked, prove_dut
-from hwsim.qualify.dut import cases_of
+from hwsim.prove.qualify.dut import cases_of
 from hwsim.report import Mismatch
 from hwsim.vectors.make import make
 from hwsim.vectors.plan import Wanted

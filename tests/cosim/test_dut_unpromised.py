@@ -18,8 +18,8 @@ from hwsim.cosim.run import CosimOptions, run
 from hwsim.cosim.shrink import Shrinker
 from hwsim.prove.claims import Claim
 from hwsim.prove.dut import DutAsked, prove_dut
-from hwsim.prove.logic import value
-from hwsim.prove.specified import is_right
+from hwsim.prove.products import is_right
+from hwsim.prove.terms import value
 from hwsim.report import RunReport
 from hwsim.spec import Unit, Unpromised, unpromised
 

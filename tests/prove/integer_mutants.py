@@ -12,9 +12,8 @@ from hwsim.model import even_odd as model_even_odd
 from hwsim.model import exact as model_exact
 from hwsim.model import late as model_late
 from hwsim.model import result as model_result
-from hwsim.prove.relations import holds
-from hwsim.prove.symbolic import Truth
-from hwsim.prove.tailed import Tailed
+from hwsim.prove.claims import holds
+from hwsim.prove.symbolic import Tailed, Truth
 from hwsim.rtl import decode, exact, general, latewindow
 from hwsim.rtl.normalize import Magnitude
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 import pytest
 
 from hwsim.cases.drawing import Stream
-from hwsim.prove import alike, merging, sameproducts
-from hwsim.prove.alike import Alike
+from hwsim.prove import sweeping as alike
+from hwsim.prove import sweeping as merging
+from hwsim.prove import sweeping as sameproducts
 from hwsim.prove.claims import Claim
-from hwsim.prove.evaluated import Evaluated
-from hwsim.prove.logic import Decided, Kind, Term, constant, op, same, value, width
-from hwsim.prove.merging import Merging
-from hwsim.prove.sameproducts import SameProducts, _holds_of_any_products
+from hwsim.prove.sweeping import Alike, Merging, SameProducts, _holds_of_any_products
+from hwsim.prove.terms import Decided, Evaluated, Kind, Term, constant, op, same, value, width
 
 A, B, C = (constant(f"alike.{name}", 24) for name in "abc")
 

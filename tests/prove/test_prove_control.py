@@ -10,10 +10,9 @@ from cosim.mutants import DEEPSEEK, HOPPER, Mutant, of_lanes
 from odd_units import unit as odd
 from prove.scaled_unit import SCALED
 
+from hwsim.prove.abstract import Control, invariants
 from hwsim.prove.control import broken_promise, control_claims
-from hwsim.prove.followed import Control
-from hwsim.prove.invariants import invariants
-from hwsim.prove.logic import Decided, both, is_one, possible
+from hwsim.prove.terms import Decided, both, is_one, possible
 from hwsim.rtl import dot_unit
 from hwsim.spec import Pipeline, Unit, load_unit, pipeline, steps
 

@@ -12,9 +12,8 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal
 from built_presets import others_soaked
 
 from hwsim.formats import get_format, unpack
-from hwsim.prove import single as single_claims
-from hwsim.prove.divided import DividedClaims
-from hwsim.prove.single import quotient
+from hwsim.prove import blocks as single_claims
+from hwsim.prove.blocks import DividedClaims, quotient
 from hwsim.quantize import get_rule, rules
 from hwsim.quantize.block import BlockQuantization
 from hwsim.quantize.rule import Rule, Select

@@ -12,7 +12,7 @@ from hwsim.cli import main
 from hwsim.cosim.casefile import load_case
 from hwsim.cosim.dutdesign import dut_design
 from hwsim.cosim.dutfile import load_dut
-from hwsim.prove import dutcase
+from hwsim.prove import dut as dutcase
 
 # A design's file, its mistake, what is said of it, and how it is named.
 WRONG = {

@@ -9,12 +9,10 @@ from cosim.dut_files import DESIGNS, design, own_file
 
 from hwsim.cosim.dutdesign import DutDesign, dut_design
 from hwsim.cosim.dutfile import load_dut
-from hwsim.prove.dut import DutAsked, prove_dut
-from hwsim.prove.evaluated import Evaluated
-from hwsim.prove.logic import Kind, Term, constant, op, value
-from hwsim.prove.merging import Merging, is_one_sum
-from hwsim.prove.placed import Placing
-from hwsim.prove.sampled import refuted_by_a_case
+from hwsim.prove.dut import DutAsked, prove_dut, refuted_by_a_case
+from hwsim.prove.products import Placing
+from hwsim.prove.sweeping import Merging, is_one_sum
+from hwsim.prove.terms import Evaluated, Kind, Term, constant, op, value
 from hwsim.prove.unrolled import beat_result
 from hwsim.spec import Unit
 

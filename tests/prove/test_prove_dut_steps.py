@@ -19,7 +19,7 @@ from hwsim.cli import main
 from hwsim.cosim.dutdesign import DutDesign, dut_design
 from hwsim.cosim.dutfile import DesignBoundaries, load_dut
 from hwsim.errors import InputError
-from hwsim.prove.dutsteps import StepsOf
+from hwsim.prove.dut import StepsOf
 from hwsim.prove.unrolled import BeatResult, beat_result
 
 STEPS = yaml.safe_load((DESIGNS / "steps.yaml").read_text())["steps"]

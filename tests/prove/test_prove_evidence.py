@@ -17,8 +17,7 @@ from hwsim.model import aligned, window
 from hwsim.model.carried import FirstAddend, ResultCode
 from hwsim.model.definition import Definition
 from hwsim.model.promotion import Promoter
-from hwsim.prove.methods import provable
-from hwsim.prove.parameters import accumulation_parameters, parameters, ranges_parameters
+from hwsim.prove.methods import accumulation_parameters, parameters, provable, ranges_parameters
 from hwsim.prove.run import Asked, UnitClaims
 from hwsim.report.proof import ClaimRow
 from hwsim.rtl import accumulate, rounded, supports

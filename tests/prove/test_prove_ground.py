@@ -10,12 +10,10 @@ from typing import Any
 
 import pytest
 
-from hwsim.prove.claims import CasesClaim, by_value
-from hwsim.prove.explore import paths
+from hwsim.prove.claims import CasesClaim, by_value, holds
 from hwsim.prove.linear import Form, Forms, Variable, form
-from hwsim.prove.logic import Kind, Term, ask, both, constant, negated, op, same, substituted, value, width
-from hwsim.prove.relations import holds
-from hwsim.prove.symbolic import Integer, as_integer
+from hwsim.prove.symbolic import Integer, as_integer, paths
+from hwsim.prove.terms import Kind, Term, ask, both, constant, negated, op, same, substituted, value, width
 
 SEED = 20261123
 FUNCTIONS: dict[str, Callable[[Any, Any], Any]] = {
@@ -50,7 +48,7 @@ def test_unknown_integers_are_what_known_ones_are(name: str) -> None:
 
 
 def _is_true(term: Term) -> bool:
-    from hwsim.prove.logic import ask
+    from hwsim.prove.terms import ask
 
     return ask(both(term)).word == "proved"
 

@@ -12,11 +12,9 @@ from odd_units import unit as odd
 from prove.scaled_unit import SCALED
 
 from hwsim.errors import InputError
-from hwsim.prove.btor import Circuit
-from hwsim.prove.circuits import without_undriven
-from hwsim.prove.elaborated import Elaborated
-from hwsim.prove.logic import constant
+from hwsim.prove.circuits import Circuit, Elaborated, without_undriven
 from hwsim.prove.readback import ReadBack, fields_of_header, readback_claims
+from hwsim.prove.terms import constant
 from hwsim.rtl import beat_layout, field_table, verilog
 from hwsim.spec import Pipeline, Unit, load_unit, pipeline, steps
 

@@ -15,15 +15,14 @@ from unit_keys import chained, late, odd_unit, promoted, window
 
 from hwsim.formats import FloatFormat, get_format
 from hwsim.model.window import align
-from hwsim.prove import addition as lemmas
+from hwsim.prove import additions as lemmas
 from hwsim.prove.accumulation import after_claims
-from hwsim.prove.addition import RoundedAddition
+from hwsim.prove.additions import RoundedAddition, entering_claim
 from hwsim.prove.claims import AnyClaim
-from hwsim.prove.entering import entering_claim
-from hwsim.prove.logic import true
 from hwsim.prove.methods import method_claims
 from hwsim.prove.run import Asked, prove
-from hwsim.prove.tailed import Tailed
+from hwsim.prove.symbolic import Tailed
+from hwsim.prove.terms import true
 from hwsim.rtl import accumulate, addition, normalize, rounded, sequential
 from hwsim.rtl.accumulate import accumulation
 from hwsim.rtl.rounded import AdditionPlace

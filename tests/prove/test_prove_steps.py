@@ -8,7 +8,7 @@ from built_presets import others_soaked
 from prove.step_mutants import DEEPSEEK, F16, HOPPER, MUTANTS, MX, Patch, never_up
 from unit_keys import odd_unit, window
 
-from hwsim.prove import window as window_claims
+from hwsim.prove import aligned as window_claims
 from hwsim.prove.aligned import AlignedClaims
 from hwsim.prove.methods import method_claims
 from hwsim.rtl import align, normalize, windows

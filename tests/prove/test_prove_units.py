@@ -7,9 +7,9 @@ from built_presets import buildable, one_of_each, one_of_each_family, others_soa
 from odd_units import NAMED, unit
 from unit_keys import odd_unit, scaled, subgroups, windowed
 
+from hwsim.prove.accumulation import PromotionClaims
 from hwsim.prove.aligned import AlignedClaims
 from hwsim.prove.methods import method_claims, provable
-from hwsim.prove.promotion import PromotionClaims
 from hwsim.prove.run import Asked, UnitClaims, claims_of, prove
 from hwsim.rtl import supports
 from hwsim.spec import Unit, load_unit, pipeline, presets, steps

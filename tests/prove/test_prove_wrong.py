@@ -11,10 +11,10 @@ from prove.step_mutants import Patch, elaborated, on
 
 from hwsim.errors import InputError
 from hwsim.model import aligned as model
-from hwsim.prove import btor
+from hwsim.prove import circuits as btor
 from hwsim.prove.aligned import AlignedClaims
-from hwsim.prove.logic import Kind, Term, either, op, true
-from hwsim.prove.relations import holds
+from hwsim.prove.claims import holds
+from hwsim.prove.terms import Kind, Term, either, op, true
 from hwsim.rtl import multiply
 from hwsim.spec import load_unit
 

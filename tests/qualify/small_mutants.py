@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from functools import cache
 
-from hwsim.qualify.datapaths import UnitNetlists
-from hwsim.qualify.mutants import Mutant
+from hwsim.prove.qualify.mutants import Mutant
+from hwsim.prove.qualify.run import UnitNetlists
 from hwsim.spec import Unit
 
 CASES = {"smoke": 1000, "standard": 3000}

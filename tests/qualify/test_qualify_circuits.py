@@ -14,15 +14,11 @@ from hwsim.cases.batch import batches
 from hwsim.cases.bench import Bench
 from hwsim.cases.sensitive_maxima import comparisons
 from hwsim.leftovers import scratch_folder
-from hwsim.prove.btor import read_btor
-from hwsim.prove.logic import ask, both, same, substituted
-from hwsim.qualify.groups import groups
-from hwsim.qualify.lanes import of_one_lane
-from hwsim.qualify.mutants import MODES
-from hwsim.qualify.netlist import SELECT
-from hwsim.qualify.played import WrongCircuit, played
-from hwsim.qualify.steps import MutatedSteps
-from hwsim.qualify.strikes import evaluate
+from hwsim.prove.circuits import read_btor
+from hwsim.prove.qualify.machine import WrongCircuit, evaluate, groups, played
+from hwsim.prove.qualify.mutants import MODES, SELECT, of_one_lane
+from hwsim.prove.qualify.steps import MutatedSteps
+from hwsim.prove.terms import ask, both, same, substituted
 from hwsim.rtl.synthesis.tools import YOSYS, run_tool
 from hwsim.vectors.make import made_batches
 from hwsim.vectors.plan import Wanted

@@ -13,9 +13,8 @@ from hwsim.cli import main
 from hwsim.cosim.dutdesign import dut_design
 from hwsim.cosim.dutfile import load_dut
 from hwsim.errors import InputError
-from hwsim.qualify import dut as qualifying
-from hwsim.qualify.dut import DutQualifier, cases_of, dut_netlist, wilson
-from hwsim.qualify.dutequal import UNKNOWN
+from hwsim.prove.qualify import dut as qualifying
+from hwsim.prove.qualify.dut import UNKNOWN, DutQualifier, cases_of, dut_netlist, wilson
 from hwsim.vectors.make import make
 from hwsim.vectors.plan import Wanted
 from hwsim.vectors.stored import stored

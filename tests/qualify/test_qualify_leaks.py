@@ -6,7 +6,7 @@ import pytest
 from qualify.small_mutants import promoted, small
 
 from hwsim.prove.circuits import circuits
-from hwsim.qualify.leaks import Leaks
+from hwsim.prove.qualify.steps import Leaks
 from hwsim.rtl.datapath import datapath
 from hwsim.spec import Unit
 

@@ -13,7 +13,9 @@ from hwsim.cases.bench import Bench
 from hwsim.cases.case import beats
 from hwsim.cases.sensitive import SOLVERS
 from hwsim.prove.circuits import circuits, connected
-from hwsim.prove.logic import (
+from hwsim.prove.qualify.relations import PARTS, AdderRelations, Blocks
+from hwsim.prove.qualify.steps import Leaks, MutatedSteps, nan_handed_on
+from hwsim.prove.terms import (
     Kind,
     Term,
     all_substituted,
@@ -28,12 +30,6 @@ from hwsim.prove.logic import (
     value,
     width,
 )
-from hwsim.qualify.adder_relations import AdderRelations
-from hwsim.qualify.blocks import Blocks
-from hwsim.qualify.leaks import Leaks
-from hwsim.qualify.relations import PARTS
-from hwsim.qualify.steps import MutatedSteps
-from hwsim.qualify.unsaid import nan_handed_on
 from hwsim.rtl.datapath import datapath, promotion
 from hwsim.spec import Unit
 

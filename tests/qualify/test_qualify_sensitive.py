@@ -11,10 +11,8 @@ from hwsim.cases.batch import batches
 from hwsim.cases.bench import Bench
 from hwsim.cases.case import Case
 from hwsim.cases.sensitive import SOLVERS
-from hwsim.qualify.datapaths import UnitNetlists
-from hwsim.qualify.groups import groups
-from hwsim.qualify.machine import MutantMachine
-from hwsim.qualify.played import played
+from hwsim.prove.qualify.machine import MutantMachine, groups, played
+from hwsim.prove.qualify.run import UnitNetlists
 
 EVERY = 3  # of so many mutants one
 

@@ -7,12 +7,10 @@ from collections import Counter
 import pytest
 from qualify.small_mutants import CASES, PROMOTED, netlists, scaled, small, some
 
-from hwsim.prove.logic import possible
-from hwsim.qualify.claimed import MutatedClaims
-from hwsim.qualify.groups import groups
-from hwsim.qualify.played import played
-from hwsim.qualify.run import FATES, Qualifier
-from hwsim.qualify.steps import MutatedSteps, part_of
+from hwsim.prove.qualify.machine import groups, played
+from hwsim.prove.qualify.run import FATES, MutatedClaims, Qualifier
+from hwsim.prove.qualify.steps import MutatedSteps, part_of
+from hwsim.prove.terms import possible
 from hwsim.spec import NotImplementedYet, load_unit
 from hwsim.vectors.make import made_batches
 from hwsim.vectors.plan import Wanted

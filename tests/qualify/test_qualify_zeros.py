@@ -6,9 +6,7 @@ import numpy as np
 import pytest
 
 from hwsim.formats import FloatFormat, get_format
-from hwsim.qualify.aig import Joined
-from hwsim.qualify.machine import plain_zero, words_of
-from hwsim.qualify.strikes import evaluate
+from hwsim.prove.qualify.machine import Joined, evaluate, plain_zero, words_of
 
 
 @pytest.mark.parametrize("name", ["e2m1", "e3m2", "e4m3"])

@@ -1,0 +1,584 @@
+"""Cases played through a circuit of ANDs and inverters, 64 to a word, with each of its mutants."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hwsim.cases.batch import Batch, expected
+from hwsim.cases.case import Case, beats
+from hwsim.codewords import WORD, from_words, to_words
+from hwsim.compiled import compiled, inlined
+from hwsim.errors import InputError
+from hwsim.formats import FloatFormat, Format
+from hwsim.formats.codes import Codes
+from hwsim.kernels.tiles import threads
+from hwsim.model.clock import Beat
+from hwsim.prove.qualify.mutants import SELECT
+from hwsim.rtl.numbers import as_float
+from hwsim.spec import Unit, unpromised
+
+Literals = NDArray[np.int32]
+SYMBOL = re.compile(r"([io])(\d+) (.*?)(?:\[(\d+)\])?$")
+
+
+@dataclass(frozen=True)
+class Graph:
+    """One circuit. A literal is twice its node's number, plus 1 where it is inverted; node 0 is false.
+
+    Inputs are the nodes from 1 on, by port and bit. left, right: literals (ands,), of the nodes that follow the inputs;
+    each depends on earlier nodes alone. outputs: literals, by port and bit.
+    """
+
+    inputs: Mapping[str, tuple[int, ...]]
+    outputs: Mapping[str, tuple[int, ...]]
+    left: Literals
+    right: Literals
+
+    @property
+    def first(self) -> int:
+        """The first AND's node."""
+        return 1 + sum(map(len, self.inputs.values()))
+
+
+def read_aiger(text: str) -> Graph:
+    """A circuit without latches, with symbols. Raises InputError for what is none."""
+    head, _, rest = text.partition("\n")
+    words = head.split()
+    if words[0] != "aag" or words[3] != "0":
+        raise InputError("a circuit must be an ASCII AIGER file without latches")
+    _, inputs, _, outputs, ands = map(int, words[1:6])
+    lines = rest.split("\n")
+    given = [int(line) for line in lines[: inputs + outputs]]
+    end = inputs + outputs + ands
+    gates = np.array(" ".join(lines[inputs + outputs : end]).split(), np.int32).reshape(-1, 3)
+    if given[:inputs] != list(range(2, 2 * inputs + 2, 2)) or (gates[:, 1:] > gates[:, :1]).any():
+        raise InputError("a circuit's nodes must be numbered from its inputs on")
+    if (gates[:, 0] != np.arange(inputs + 1, inputs + ands + 1) * 2).any():
+        raise InputError("a circuit's ANDs must be numbered without gaps")
+    ports: dict[str, dict[str, dict[int, int]]] = {"i": {}, "o": {}}
+    for line in lines[end:]:
+        if line == "c" or not line:
+            break
+        found = SYMBOL.match(line)
+        if found is None:
+            raise InputError(f"a circuit's symbols must name ports, not {line!r}")
+        kind, index, port, bit = found.groups()
+        literal = given[int(index) + (inputs if kind == "o" else 0)]
+        ports[kind].setdefault(port, {})[int(bit or 0)] = literal
+    taken, made = ({name: _in_order(bits) for name, bits in ports[kind].items()} for kind in "io")
+    return Graph(taken, made, gates[:, 1].copy(), gates[:, 2].copy())
+
+
+def _in_order(bits: Mapping[int, int]) -> tuple[int, ...]:
+    return tuple(bits[at] for at in range(len(bits)))
+
+
+class Joined:
+    """Circuits put together: inputs of the whole first, then what is put between and behind them.
+
+    left, right: literals of each AND, `first` the first AND's node.
+    """
+
+    def __init__(self, inputs: Mapping[str, int]):
+        """inputs: how many bits each has."""
+        self.inputs: dict[str, tuple[int, ...]] = {}
+        at = 1
+        for name, bits in inputs.items():
+            self.inputs[name] = tuple(range(2 * at, 2 * (at + bits), 2))
+            at += bits
+        self.first = self._nodes = at
+        self._left: list[Literals] = []
+        self._right: list[Literals] = []
+
+    def put(self, graph: Graph, given: Mapping[str, Sequence[int]]) -> dict[str, tuple[int, ...]]:
+        """Add a circuit. given: literals for its inputs. Returns those of its outputs."""
+        moved = np.zeros(graph.first + len(graph.left), np.int32)
+        for name, nodes in graph.inputs.items():
+            # Yosys leaves out no bit of a port, and of one bit may call it a port without an index.
+            for node, literal in zip(nodes, given[name], strict=True):
+                moved[node >> 1] = literal
+        moved[graph.first :] = 2 * np.arange(self._nodes, self._nodes + len(graph.left))
+        self._left.append(moved[graph.left >> 1] ^ (graph.left & 1))
+        self._right.append(moved[graph.right >> 1] ^ (graph.right & 1))
+        self._nodes += len(graph.left)
+        return {
+            name: tuple(int(moved[literal >> 1]) ^ (literal & 1) for literal in literals)
+            for name, literals in graph.outputs.items()
+        }
+
+    def both(self, first: int, second: int) -> int:
+        """Whether two literals are true."""
+        self._left.append(np.array([first], np.int32))
+        self._right.append(np.array([second], np.int32))
+        self._nodes += 1
+        return 2 * (self._nodes - 1)
+
+    def either(self, first: int, second: int) -> int:
+        """Whether one of two is."""
+        return self.both(first ^ 1, second ^ 1) ^ 1
+
+    def choose(self, condition: int, yes: int, no: int) -> int:
+        """One of two."""
+        return self.either(self.both(condition, yes), self.both(condition ^ 1, no))
+
+    @property
+    def left(self) -> Literals:
+        """Of each AND the first literal."""
+        return np.concatenate([*self._left, np.zeros(0, np.int32)])
+
+    @property
+    def right(self) -> Literals:
+        """And the second."""
+        return np.concatenate([*self._right, np.zeros(0, np.int32)])
+
+
+ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
+ZERO, ONE = np.uint64(0), np.uint64(1)
+# A number with one bit set, times this one, has that bit's place in its top six bits: de Bruijn's.
+SEQUENCE = np.uint64(0x03F79D71B4CB0A89)
+TOP = np.uint64(58)
+
+
+def _places() -> NDArray[np.int64]:
+    places = np.zeros(64, np.int64)
+    for bit in range(64):
+        places[(int(SEQUENCE) << bit & int(ALL)) >> int(TOP)] = bit
+    return places
+
+
+PLACES = _places()
+
+
+@inlined
+def lowest(word: Any) -> Any:
+    """The place of the lowest bit that is set; one is."""
+    return PLACES[(word & (~word + ONE)) * SEQUENCE >> TOP]
+
+
+@inlined
+def of_literal(values: Any, literal: Any) -> Any:
+    """What a literal is in 64 cases."""
+    word = values[literal >> 1]
+    return ~word if literal & 1 else word
+
+
+@compiled
+def evaluate(left: Any, right: Any, first: int, values: Any) -> None:
+    """All ANDs of a circuit. values: uint64[nodes], those below `first` given."""
+    for at in range(len(left)):
+        values[first + at] = of_literal(values, left[at]) & of_literal(values, right[at])
+
+
+@compiled
+def roots(left: Any, right: Any, first: int, selects: Any) -> Any:
+    """For each node, a literal that it equals as long as no mutant is there: of an earlier node, or of its own.
+
+    Most nodes are there for mutants alone, and equal what is before them: int32[nodes].
+    """
+    found = np.arange(0, 2 * (first + len(left)), 2).astype(np.int32)
+    for node in selects:
+        found[node] = 0
+    for at in range(len(left)):
+        one = found[left[at] >> 1] ^ (left[at] & 1)
+        other = found[right[at] >> 1] ^ (right[at] & 1)
+        if one == 0 or other == 0 or one == other ^ 1:
+            found[first + at] = 0
+        elif one == 1 or one == other:
+            found[first + at] = other
+        elif other == 1:
+            found[first + at] = one
+    return found
+
+
+@compiled
+def mark_read(starts: Any, readers: Any, seen: Any) -> None:
+    """Mark what marked nodes depend on. starts, readers: as those of `strike`. seen: bool[nodes]."""
+    for node in range(len(seen) - 1, -1, -1):
+        for at in range(starts[node], starts[node + 1]):
+            if seen[readers[at]]:
+                seen[node] = True
+                break
+
+
+@inlined
+def struck(values: Any, root: Any, changed: Any, stamp: Any, mark: Any, literal: Any) -> Any:
+    """What a literal is in 64 cases with a mutant: what was found, or else what its root is."""
+    node = literal >> 1
+    if stamp[node] == mark:
+        word = changed[node]
+    else:
+        at = root[node] >> 1
+        word = changed[at] if stamp[at] == mark else values[at]
+        word = ~word if root[node] & 1 else word
+    return ~word if literal & 1 else word
+
+
+@inlined
+def tell(node: Any, starts: Any, readers: Any, pending: Any, places: Any) -> Any:
+    """Note the nodes that read one, and the places from which and up to which there are any."""
+    for at in range(starts[node], starts[node + 1]):
+        reader = readers[at]
+        pending[reader >> 6] |= ONE << np.uint64(reader & 63)
+        places[0] = min(places[0], reader >> 6)
+        places[1] = max(places[1], reader >> 6)
+
+
+@compiled
+def strike(
+    left: Any, right: Any, first: int, root: Any, starts: Any, readers: Any, values: Any,
+    selects: Any, alive: Any, loads: Any, stores: Any, state_in: Any, state_out: Any, state: Any,
+    results: Any, nan: int, valid: Any, is_last: bool, killed: Any,
+) -> None:  # fmt: skip
+    """One beat of 64 cases through the circuit with each mutant.
+
+    left, right, first: as those of `Joined`. root: as `roots` finds it. starts, readers: the nodes that read node n are
+    those from starts[n] to starts[n + 1]; of a node that is its own root they are those that do so through nodes that
+    equal it. values: of all nodes without a mutant. selects: each mutant's input node. alive: the mutants that
+    are played. loads, stores: bool[states], whether a state's input is what the beat before left, and whether this beat
+    leaves it anew. state_in: input nodes. state_out: literals. state: uint64[mutants, states].
+    results: literals that are compared in the last beat. nan: a literal that says whether a result is NaN, where one
+    NaN is as good as another; else -1. valid: the cases that there are. killed: uint64[mutants], the cases that tell.
+    """
+    changed = np.empty(len(values), np.uint64)
+    stamp = np.zeros(len(values), np.int32)
+    pending = np.zeros((len(values) >> 6) + 1, np.uint64)
+    places = np.zeros(2, np.int64)
+    mark = 0
+    for mutant in alive:
+        mark += 1
+        places[0], places[1] = len(pending), -1
+        node = selects[mutant]
+        changed[node], stamp[node] = ALL, mark
+        tell(node, starts, readers, pending, places)
+        for at in range(len(state_in)):
+            node = state_in[at]
+            if loads[at] and state[mutant, at] != values[node]:
+                changed[node], stamp[node] = state[mutant, at], mark
+                tell(node, starts, readers, pending, places)
+        place = places[0]
+        # Each node comes after all that it reads; what reads it may be noted in the very word that is looked at.
+        while place <= places[1]:
+            word = pending[place]
+            if word == ZERO:
+                place += 1
+                continue
+            pending[place] = word & (word - ONE)
+            node = (place << 6) + lowest(word)
+            one = struck(values, root, changed, stamp, mark, left[node - first])
+            one &= struck(values, root, changed, stamp, mark, right[node - first])
+            # What a node would be without more ado: as before, or as its root is now.
+            if one != struck(values, root, changed, stamp, mark, 2 * node):
+                changed[node], stamp[node] = one, mark
+                tell(node, starts, readers, pending, places)
+        for at in range(len(state_in)):
+            if stores[at]:
+                state[mutant, at] = struck(values, root, changed, stamp, mark, state_out[at])
+        if is_last:
+            differ = ZERO
+            for literal in results:
+                differ |= struck(values, root, changed, stamp, mark, literal) ^ of_literal(values, literal)
+            if nan >= 0:
+                differ &= ~(struck(values, root, changed, stamp, mark, nan) & of_literal(values, nan))
+            killed[mutant] = differ & valid
+
+
+TOGETHER = 64  # cases in a word
+Words = NDArray[np.uint64]
+
+
+@dataclass(frozen=True)
+class Held:
+    """What goes from beat to beat: into which input, and the literals that it comes from."""
+
+    input: str
+    source: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class BeatWords:
+    """A beat of up to 64 cases. inputs: a word for each bit. loads, stores: of the states, by input: whether the input
+    is what was stored before, instead of its word; and whether this beat stores what it makes.
+    """
+
+    inputs: Mapping[str, Words]
+    loads: frozenset[str]
+    stores: frozenset[str]
+
+
+@dataclass(frozen=True)
+class CaseGroup:
+    """Up to 64 cases of one length. expected: codes (cases,), as `code_array` has them. numbers: of the cases."""
+
+    beats: Sequence[BeatWords]
+    expected: NDArray[Any]
+    numbers: NDArray[np.int64]
+
+
+class MutantMachine:
+    """A circuit with mutants, and what it keeps from beat to beat.
+
+    results: literals of the result's bits. nan: one that says whether the result is NaN, where any NaN is as good.
+    """
+
+    def __init__(self, joined: Joined, states: tuple[Held, ...], results: tuple[int, ...], nan: int | None = None):
+        self.joined, self.states, self.results, self.nan = joined, states, results, nan
+        self.left, self.right = joined.left, joined.right
+        self.selects = np.array(joined.inputs[SELECT], np.int64) >> 1
+        self._state_in = np.array([bit >> 1 for state in states for bit in joined.inputs[state.input]], np.int64)
+        self._state_out = np.array([bit for state in states for bit in state.source], np.int64)
+
+    @property
+    def mutants(self) -> int:
+        """How many there are."""
+        return len(self.selects)
+
+    @cached_property
+    def _roots(self) -> NDArray[np.int32]:
+        found: NDArray[np.int32] = roots(self.left, self.right, self.joined.first, self.selects)
+        return found
+
+    @cached_property
+    def _readers(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The nodes that read each node: of one that is its own root, those whose operand's root it is."""
+        first, root = self.joined.first, self._roots
+        count = first + len(self.left)
+        nodes, read = np.arange(first, count), np.stack([self.left >> 1, self.right >> 1])
+        is_root = root >> 1 == np.arange(count)
+        # Nodes that stand for themselves are told by roots, and nodes beside those by what they read.
+        by_root = np.where(is_root[first:], root[read] >> 1, -1)
+        direct = np.where(is_root[read], -1, read)
+        told, by = np.concatenate([nodes] * 4), np.concatenate([*by_root, *direct])
+        told, by = told[by > 0], by[by > 0]
+        order = np.argsort(by, kind="stable")
+        return np.searchsorted(by[order], np.arange(count + 1)), told[order]
+
+    def unseen(self) -> NDArray[np.int64]:
+        """The mutants that no result depends on, by what is connected with what."""
+        starts, readers = self._readers
+        seen = np.zeros(len(starts) - 1, np.bool_)
+        literals = np.array([*self.results, *self._state_out], np.int64)
+        seen[literals >> 1] = seen[self._roots[literals >> 1] >> 1] = True
+        mark_read(starts, readers, seen)
+        found: NDArray[np.int64] = np.flatnonzero(~seen[self.selects])
+        return found
+
+    def play(self, group: CaseGroup, alive: NDArray[np.int64], pool: ThreadPoolExecutor) -> tuple[NDArray[Any], Words]:
+        """What the circuit returns for each case, and for each mutant which cases tell: bit n is the group's nth.
+
+        alive: the numbers of the mutants that are played.
+        """
+        values: Words = np.zeros(self.joined.first + len(self.left), np.uint64)
+        killed: Words = np.zeros(self.mutants, np.uint64)
+        state: Words = np.zeros((self.mutants, len(self._state_in)), np.uint64)
+        plain: Words = np.zeros(len(self._state_in), np.uint64)
+        valid = np.uint64((1 << len(group.numbers)) - 1)
+        starts, readers = self._readers
+        nan = -1 if self.nan is None else self.nan
+        for place, beat in enumerate(group.beats):
+            for name, words in beat.inputs.items():
+                values[np.array(self.joined.inputs[name]) >> 1] = words
+            loads, stores = self._which(beat.loads), self._which(beat.stores)
+            values[self._state_in[loads]] = plain[loads]
+            evaluate(self.left, self.right, self.joined.first, values)
+            plain[stores] = _of(values, self._state_out[stores])
+            is_last = place == len(group.beats) - 1
+
+            def some(part: NDArray[np.int64], loads=loads, stores=stores, is_last=is_last) -> None:  # type: ignore[no-untyped-def]
+                strike(
+                    self.left, self.right, self.joined.first, self._roots, starts, readers, values,
+                    self.selects, part, loads, stores, self._state_in, self._state_out, state,
+                    np.array(self.results, np.int64), nan, valid, is_last, killed,
+                )  # fmt: skip
+
+            list(pool.map(some, np.array_split(alive, threads()) if len(alive) > threads() else [alive]))
+        return _codes(_of(values, np.array(self.results, np.int64)), len(group.numbers)), killed
+
+    def _which(self, inputs: frozenset[str]) -> NDArray[np.bool_]:
+        """Of each bit of the states, whether it is of one of some inputs."""
+        return np.array([state.input in inputs for state in self.states for _ in state.source], np.bool_)
+
+
+def _of(values: Words, literals: NDArray[np.int64]) -> Words:
+    found: Words = np.where(literals & 1 != 0, ~values[literals >> 1], values[literals >> 1])
+    return found
+
+
+def _codes(words: Words, cases: int) -> NDArray[Any]:
+    """A word for each bit as a number for each case, as `from_words` has it."""
+    bits = words[:, None] >> np.arange(cases, dtype=np.uint64) & np.uint64(1)
+    parts = [bits[first : first + WORD] for first in range(0, len(words), WORD)]
+    places = np.arange(WORD, dtype=np.uint64)[:, None]
+    return from_words(np.stack([(part << places[: len(part)]).sum(axis=0, dtype=np.uint64) for part in parts], axis=-1))
+
+
+def words_of(codes: NDArray[Any], bits: int) -> Words:
+    """Up to 64 codes as a word for each of their bits, the first code in the lowest bit."""
+    places = np.arange(bits)
+    parts = to_words(codes, -(-bits // WORD)).T
+    found = parts[places // WORD] >> (places % WORD).astype(np.uint64)[:, None] & np.uint64(1)
+    words: Words = (found << np.arange(codes.shape[0], dtype=np.uint64)[None, :]).sum(axis=1, dtype=np.uint64)
+    return words
+
+
+def plain_zero(joined: Joined, fmt: FloatFormat, padded: Sequence[int]) -> tuple[int, ...]:
+    """A code with -0 as +0: its sign counts where another bit is set."""
+    some, sign = 0, fmt.padding + fmt.bits - 1
+    for place, literal in enumerate(padded):
+        some = some if place == sign else joined.either(some, literal)
+    return tuple(joined.both(literal, some) if place == sign else literal for place, literal in enumerate(padded))
+
+
+def is_nan(joined: Joined, fmt: FloatFormat, padded: Sequence[int]) -> int:
+    """Whether a code is one of a format's NaNs."""
+    code = padded[fmt.padding :]
+    if fmt.nan == "ieee":
+        some, every = 0, 1
+        for literal in code[: fmt.fraction_bits]:
+            some = joined.either(some, literal)
+        for literal in code[fmt.fraction_bits : fmt.fraction_bits + fmt.exponent_bits]:
+            every = joined.both(every, literal)
+        return joined.both(some, every)
+    found = 0
+    for nan in fmt.nan:
+        here = 1
+        for place, literal in enumerate(code):
+            here = joined.both(here, literal ^ 1 ^ (nan >> place & 1))
+        found = joined.either(found, here)
+    return found
+
+
+CARRIED, REGISTER = "i__carried__code", "register"
+
+
+@dataclass(frozen=True)
+class _Some:
+    """Cases of one length, with their numbers and results."""
+
+    batch: Batch
+    numbers: NDArray[np.int64]
+    results: Codes
+
+    def part(self, taken: slice) -> _Some:
+        batch = self.batch
+        scales = (None if side is None else side[taken] for side in (batch.scale_a, batch.scale_b))
+        cut = Batch((), batch.a[taken], batch.b[taken], batch.c[taken], *scales)
+        return _Some(cut, self.numbers[taken], self.results[taken])
+
+    def joined(self, other: _Some) -> _Some:
+        sides = zip(self._arrays, other._arrays, strict=True)
+        batch = Batch((), *(None if one is None else np.concatenate([one, two]) for one, two in sides))  # type: ignore[arg-type]
+        numbers, results = np.concatenate([self.numbers, other.numbers]), np.concatenate([self.results, other.results])
+        return _Some(batch, numbers, results)
+
+    @property
+    def _arrays(self) -> tuple[Codes | None, ...]:
+        batch = self.batch
+        return batch.a, batch.b, batch.c, batch.scale_a, batch.scale_b
+
+
+def _expected(unit: Unit, batch: Batch) -> Codes:
+    """What the model returns, -0 as +0 where that is as good."""
+    return unpromised(unit).plain_zeros(expected(unit, batch))
+
+
+def groups(unit: Unit, made: Iterable[Batch]) -> Iterator[CaseGroup]:
+    """Cases in groups of one length, with the results that the model computes.
+
+    In their order, but that those of a length wait until a group of them is full, or no case is left.
+    """
+    waiting: dict[int, _Some] = {}
+    number = 0
+    for batch in made:
+        some = _Some(batch, np.arange(number, number + len(batch)), _expected(unit, batch))
+        number += len(batch)
+        terms = batch.a.shape[1]
+        some = waiting.pop(terms).joined(some) if terms in waiting else some
+        whole = len(some.numbers) // TOGETHER * TOGETHER
+        for first in range(0, whole, TOGETHER):
+            yield _group(unit, some.part(slice(first, first + TOGETHER)))
+        if whole < len(some.numbers):
+            waiting[terms] = some.part(slice(whole, None))
+    for _, some in sorted(waiting.items()):
+        yield _group(unit, some)
+
+
+def _group(unit: Unit, some: _Some) -> CaseGroup:
+    """A group's beats: what `beats` takes from where, it takes for all cases at once."""
+    batch = some.batch
+    places = (tuple(range(batch.a.shape[1])),) * 2
+    blocks = (() if side is None else tuple(range(side.shape[1])) for side in (batch.scale_a, batch.scale_b))
+    pattern = list(beats(unit, Case("", *places, 0, *blocks)))
+    per_promotion = unit.promotion_beats
+    made, promoted = [], False
+    for at, beat in enumerate(pattern):
+        opens = at % per_promotion == 0 if per_promotion else beat.first
+        loads = set() if opens else {CARRIED}
+        stores = {CARRIED}
+        if per_promotion and promoted:
+            loads.add(REGISTER)
+        if per_promotion and (beat.last or at % per_promotion == per_promotion - 1):
+            stores.add(REGISTER)
+            promoted = True
+        made.append(BeatWords(_words(unit, batch, beat, not opens), frozenset(loads), frozenset(stores)))
+    return CaseGroup(made, some.results.astype(np.uint64), some.numbers)
+
+
+def _words(unit: Unit, batch: Batch, beat: Beat, chain: bool) -> dict[str, Words]:
+    """One beat's inputs. beat: whose codes are places in the cases."""
+    operands, scale = unit.operands, unit.scale
+    formats: dict[str, Format] = {"a": operands.a, "b": operands.b}
+    if scale is not None:
+        formats |= {"scale_a": scale.a.format, "scale_b": scale.b.format}
+    found: dict[str, Words] = {}
+    for name, fmt in formats.items():
+        codes = getattr(batch, name)
+        for at, place in enumerate(getattr(beat, name)):
+            found[f"i__{name}__{at}"] = words_of(codes[:, place], fmt.container_bits)
+    every = np.uint64((1 << len(batch.a)) - 1)
+    found["i__chain"] = np.array([every if chain else 0], np.uint64)
+    found[CARRIED] = np.zeros(as_float(unit.result.format).bits, np.uint64)
+    addend = operands.addend
+    if unit.promotion is not None:
+        fmt = as_float(unit.promotion.format)
+        register = words_of(batch.c, fmt.container_bits) if addend is not None else np.zeros(fmt.container_bits)
+        found[REGISTER] = register[fmt.padding :].astype(np.uint64)
+    elif addend is not None:
+        c = words_of(batch.c, addend.container_bits)
+        found["i__c"] = c if beat.first else ~c & every
+    return found
+
+
+class WrongCircuit(RuntimeError):
+    """A circuit without mutants does not return what the model does: no mutant of it says anything."""
+
+
+def played(machine: MutantMachine, cases: Iterable[CaseGroup], progress: Callable[[int], None]) -> NDArray[np.int64]:
+    """For each mutant, the number of a case that kills it, or -1.
+
+    Raises WrongCircuit where the circuit itself does not return what is expected.
+    """
+    killer: NDArray[np.int64] = np.full(machine.mutants, -1, np.int64)
+    alive: NDArray[np.int64] = np.arange(machine.mutants)
+    with ThreadPoolExecutor(threads()) as pool:
+        for group in cases:
+            codes, tells = machine.play(group, alive, pool)
+            for mutant in np.flatnonzero(tells).tolist():
+                word = int(tells[mutant])
+                killer[mutant] = group.numbers[(word & -word).bit_length() - 1]
+            wrong = codes != group.expected
+            if wrong.any():
+                at = int(np.flatnonzero(wrong)[0])
+                raise WrongCircuit(
+                    f"case {group.numbers[at]}: the circuit returns {codes[at]:#x}, the model {group.expected[at]:#x}"
+                )
+            alive = alive[killer[alive] < 0]
+            progress(len(group.numbers))
+    return killer

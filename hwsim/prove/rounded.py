@@ -1,0 +1,468 @@
+"""The claims of sums by rounded additions, in a row or as a tree, and of the products that they add."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import Any, NamedTuple
+
+from hwsim.formats import Class, FloatFormat
+from hwsim.model.addition import add
+from hwsim.model.method import Addition
+from hwsim.model.rounded import RoundedAdditions
+from hwsim.model.terms import Term as ModelTerm
+from hwsim.model.terms import addend_term
+from hwsim.prove.additions import (
+    AdderCircuits,
+    AdderClaims,
+    NumberCode,
+    NumberFields,
+    ReadNumber,
+    is_decoded,
+    of_known_sign,
+)
+from hwsim.prove.circuits import Circuit, connected, datapath_circuits, fixed
+from hwsim.prove.claims import AnyClaim, Claim, FormClaim, FrontCircuits, LateClaim, adding, each, holds
+from hwsim.prove.factors import SIDES, FactorClaims, facts_of
+from hwsim.prove.symbolic import Integer, as_integer, paths
+from hwsim.prove.terms import (
+    Kind,
+    Term,
+    both,
+    constant,
+    implies,
+    is_one,
+    negated,
+    op,
+    simplified,
+    substituted,
+    value,
+    width,
+)
+from hwsim.rtl.addition import FloatAdder, NumberRange
+from hwsim.rtl.datapath import datapath
+from hwsim.rtl.rounded import AdditionPlace, AlignPairs, RoundedDecode, RoundedRanges
+from hwsim.spec import ModalUnit, RoundedSum, Unit
+
+WIDE = 10  # bits of products whose multiplication is left out of what the solver looks at
+
+
+class RoundedProductClaims(FactorClaims[RoundedRanges]):
+    """All claims about the products of a unit of method `sequential` or `pairwise`.
+
+    steps: the circuits of its datapath, where they are at hand. modal: the unit of several modes whose RTL they are.
+    """
+
+    def __init__(
+        self,
+        unit: Unit,
+        cuts: Sequence[str] = (),
+        steps: Mapping[str, Circuit] | None = None,
+        modal: ModalUnit | None = None,
+    ):
+        built = unit if modal is None else modal
+        self._path = datapath(built, cuts).steps
+        self._steps = datapath_circuits(built, cuts) if steps is None else steps
+        decode, multiply = self._steps["decode"], self._steps["multiply"]
+        super().__init__(
+            unit, RoundedRanges(built), FrontCircuits(decode, multiply, connected([decode, multiply])), cuts
+        )
+        assert isinstance(unit.sum, RoundedSum)
+        self.fmt, self.rule = unit.sum.format, unit.sum
+
+    # Products.
+
+    @cached_property
+    def _multiply(self) -> Circuit:
+        """The products, where no scale is NaN."""
+        multiply = self.front.multiply
+        return fixed(multiply, {"i__scale_nan": value(0, 1)} if "i__scale_nan" in multiply.inputs else {})
+
+    def _products(self) -> Iterator[AnyClaim]:
+        known, lane = self._lane_product()
+        sigs = [self.front.multiply.inputs[f"i__{side}__0__sig"] for side in SIDES]
+        outputs = self._multiply.outputs
+        show = tuple(term for name, term in self.front.multiply.inputs.items() if "__0" in name)
+
+        def right(term: ModelTerm) -> Term:
+            if isinstance(self.n.product, NumberRange):
+                return is_decoded(outputs, "o__product0", self.n.product, self.fmt, term)
+            rule = self.rule
+            product = of_known_sign(term)
+            code = as_integer(add(self.fmt, (product,), rule.rounding, rule.flushes, rule.overflow))
+            return holds(Integer.unsigned(outputs["o__product0"]) == code >> self.fmt.padding)
+
+        def claimed() -> Term:
+            return each(paths(lambda: right(lane()), known))
+
+        words = "a lane's number is the model's product" + (", rounded" if not self.model_fused else "")
+        if sum(map(width, sigs)) <= WIDE:
+            yield LateClaim("lane: product", words, "decoded factors of a lane", tuple(known), claimed, show)
+        else:
+            yield from self._of_any_product(words, known, sigs, claimed, show)
+
+    def _lanes(self) -> FormClaim:
+        return FormClaim(
+            "lanes: products",
+            "every lane makes the same of its operands",
+            f"{self.n.lanes} lanes",
+            self._lanes_are_alike,
+        )
+
+    @property
+    def model_fused(self) -> bool:
+        """Whether products enter additions exactly."""
+        return self.rule.product == "fused"
+
+    def _of_any_product(
+        self, words: str, known: Sequence[Term], sigs: Sequence[Term], claimed: Any, show: tuple[Term, ...]
+    ) -> Iterator[AnyClaim]:
+        """The same, of any number in the place of a product of significands that is zero just where one of them is."""
+        bits = sum(map(width, sigs))
+        a, b = (op(Kind.BV_ZERO_EXTEND, sig, indices=[bits - width(sig)]) for sig in sigs)
+        multiplied, any_product = op(Kind.BV_MUL, a, b), constant("any.product", bits)
+        flags = [self.front.multiply.inputs[f"i__{side}__0__{flag}"] for side in SIDES for flag in ("nan", "inf")]
+        finite = both(*(negated(is_one(flag)) for flag in flags))  # what else is decoded beside a flag is not known
+        facts = implies(finite, facts_of(multiplied, sigs, self.n.most_product))
+        yield Claim(
+            "lane: significands", "a product of significands is no more than the largest, zero just where one is, and "
+            "else no less than either",
+            "significands of two numbers", tuple(known), facts, tuple(sigs),
+        )  # fmt: skip
+        by = {multiplied: any_product}
+
+        def abstracted() -> Term:
+            return substituted(implies(facts, claimed()), by)
+
+        yield LateClaim(
+            "lane: product", words, "decoded factors of a lane", tuple(known), abstracted, (any_product, *show)
+        )
+
+    def _lanes_are_alike(self) -> bool:
+        """Of decoding, and of multiplication, beside any scales."""
+        decode, multiply = self.front.decode, self._multiply
+        for lane in range(1, self.n.lanes):
+            mine, first = self._lane(lane), self._lane(0)
+            codes = {decode.inputs[first[side]]: decode.inputs[name] for side, name in mine.items()}
+            if not _same_outputs(
+                decode, codes, {"a__0": f"a__{lane}", "b__0": f"b__{lane}", "scale_exp__0": f"scale_exp__{lane}"}
+            ):
+                return False
+            places = {"a__0": f"a__{lane}", "b__0": f"b__{lane}", "scale_exp__0": f"scale_exp__{lane}"}
+            numbers = {
+                multiply.inputs[f"i__{name}"]: multiply.inputs[f"i__{_renamed(name, places)}"]
+                for name in (port[3:] for port in multiply.inputs)
+                if _renamed(name, places) != name
+            }
+            if not _same_outputs(multiply, numbers, {"product0": f"product{lane}"}):
+                return False
+        return True
+
+    def _nan_scale(self) -> Claim:
+        """A NaN scale makes a product NaN, and with it the sum: of which lane it is makes no difference."""
+        outputs = fixed(self.front.multiply, {"i__scale_nan": value(1, 1)}).outputs
+        if self.model_fused:
+            said = is_one(outputs["o__product0__nan"])
+        else:
+            code = Integer.unsigned(outputs["o__product0"])
+            said = holds(code == (self.fmt.canonical_nan or 0) >> self.fmt.padding)
+        return Claim(
+            "scales: NaN", "a NaN scale makes the first product NaN", "all operands", (), said,
+            tuple(self.front.multiply.inputs.values()),
+        )  # fmt: skip
+
+
+def _renamed(name: str, places: Mapping[str, str]) -> str:
+    """A port's name with another place at its beginning."""
+    for old, new in places.items():
+        if name == old or name.startswith(f"{old}__"):
+            return new + name[len(old) :]
+    return name
+
+
+def _same_outputs(circuit: Circuit, by: Mapping[Term, Term], places: Mapping[str, str]) -> bool:
+    """Whether outputs at some places are, of other inputs, those at others."""
+    for name, term in circuit.outputs.items():
+        other = _renamed(name[3:], places)
+        if other == name[3:]:
+            continue
+        here, there = substituted(term, by), circuit.outputs[f"o__{other}"]
+        if here != there and simplified(here) != simplified(there):
+            return False
+    return True
+
+
+WHOLE = frozenset(["align", "sum", "magnitude", "normalize"])  # the steps of a level without a register inside
+
+
+class PlacedAddition(NamedTuple):
+    """An addition of a level: its operands are codes of the format of sums, or numbers of a range.
+
+    steps: the level's; whole: all of them, as one. inside: those that end where a register may be inside of another.
+    """
+
+    place: AdditionPlace
+    adder: FloatAdder
+    x: FloatFormat | NumberRange
+    y: FloatFormat | NumberRange
+    steps: AdderCircuits
+    whole: Circuit
+    inside: tuple[str, ...]
+
+    @property
+    def kind(self) -> str:
+        """Of its operands; and what is made in several steps is not the circuit that is made in one."""
+        operands = f"{_kind(self.x)} and {_kind(self.y)}"
+        return f"{operands} ({', '.join(self.inside)})" if self.inside else operands
+
+
+def _level(step: AlignPairs) -> str:
+    """The name of the level that a step begins."""
+    return step.name.rpartition(".")[0]
+
+
+def _kind(source: FloatFormat | NumberRange) -> str:
+    return "product" if isinstance(source, NumberRange) else "sum"
+
+
+class RoundedSumClaims(RoundedProductClaims):
+    """All claims about the datapath of a unit of method `sequential` or `pairwise`."""
+
+    @property
+    def chain(self) -> Sequence[Circuit]:
+        """Its steps, one after another."""
+        levels = [step for level in self._levels for step in level]
+        return self.front.decode, self.front.multiply, *levels, self._steps["round"]
+
+    @cached_property
+    def _levels(self) -> list[tuple[Circuit, Circuit, Circuit]]:
+        """The steps of each level: align, sum, round."""
+        return [adding(self._steps, _level(step)) for step in self._path if isinstance(step, AlignPairs)]
+
+    @cached_property
+    def _additions(self) -> list[list[PlacedAddition]]:
+        """Of each level."""
+        aligns = [step for step in self._path if isinstance(step, AlignPairs)]
+        found = []
+        for step, (align, total, rounds) in zip(aligns, self._levels, strict=True):
+            whole, inside = connected([align, total, rounds]), self._inside(_level(step))
+            found.append(
+                [
+                    PlacedAddition(
+                        place, adder, step.state[place.x], step.state[place.y],
+                        AdderCircuits(align, total, rounds, f"{place.sum}__"), whole, inside,
+                    )
+                    for place, adder in step.adders.items()
+                ]
+            )  # fmt: skip
+        return found
+
+    def _inside(self, level: str) -> tuple[str, ...]:
+        """The steps of a level that are there because a cut asks for them."""
+        names = [step.name.removeprefix(f"{level}.") for step in self._path if step.name.startswith(f"{level}.")]
+        return tuple(name for name in names if name not in WHOLE)
+
+    def of_mode(self) -> Iterator[AnyClaim]:
+        """What depends on which mode of several the unit is."""
+        yield self._factor("a")
+        yield self._factor("b")
+        if self.n.scales:
+            yield self._scales("o__scale_nan")
+            yield self._nan_scale()
+        yield self._lanes()
+        yield from self._starts()
+
+    def claims(self) -> Iterator[AnyClaim]:
+        """In the order of the steps."""
+        yield from self._products()
+        yield from self.of_mode()
+        firsts: dict[str, PlacedAddition] = {}
+        for level in self._additions:
+            for addition in level:
+                firsts.setdefault(addition.kind, addition)
+        for kind, first in firsts.items():
+            yield from self._adder(f"{kind} added", first).claims()
+        yield self._alike(firsts)
+        yield self._passed_on()
+        yield self._result()
+        yield self._composition()
+
+    def _adder(self, kind: str, addition: PlacedAddition) -> AdderClaims:
+        place, inputs = addition.place, addition.steps.align.inputs
+        numbers = [
+            self._number(inputs, name, source) for name, source in ((place.x, addition.x), (place.y, addition.y))
+        ]
+        return AdderClaims(kind, addition.adder, addition.steps, numbers)
+
+    def _number(self, ports: Mapping[str, Term], name: str, source: FloatFormat | NumberRange) -> ReadNumber:
+        if isinstance(source, NumberRange):
+            return NumberFields(ports, f"i__{name}", source, self.fmt)
+        return NumberCode(ports[f"i__{name}"], source)
+
+    # What a group starts from.
+
+    def _starts(self) -> Iterator[AnyClaim]:
+        decode, n, model = self.front.decode, self.n, self.model
+        after = fixed(decode, {"i__chain": value(1, 1)}).outputs["o__sum"]
+        port = decode.inputs["i__carried__code"]
+        yield self._start("partial sum", after, port, n.result, lambda code: model.partial(code))
+        first = fixed(decode, {"i__chain": value(0, 1)}).outputs["o__sum"]
+        if n.addend is not None:
+            fmt = n.addend
+            yield self._start(
+                "addend", first, decode.inputs["i__c"], fmt, lambda code: addend_term(fmt, model._input(code))
+            )
+            return
+        step = self._path[0]
+        assert isinstance(step, RoundedDecode)
+        absent = addend_term(self.fmt, step.absent << self.fmt.padding)
+        yield FormClaim(
+            "start: no addend", "a group that continues nothing starts from one zero", "all operands",
+            lambda: bool(simplified(first) == value(step.absent, width(first))),
+        )  # fmt: skip
+        if (
+            self.unit.operands.addend is None
+            and self.unit.instruction.start == "addend"
+            and self.unit.promotion is None
+        ):
+            yield self._absent(absent)
+        else:
+            zero = self._rounded(model.partial(0))
+            yield FormClaim(
+                "start: zero", "which is the model's, rounded to the format of sums", "zero",
+                lambda: zero >> self.fmt.padding == step.absent,
+            )  # fmt: skip
+
+    def _rounded(self, *terms: ModelTerm) -> Any:
+        return add(self.fmt, terms, self.rule.rounding, self.rule.flushes, self.rule.overflow)
+
+    def _start(self, name: str, found: Term, port: Term, fmt: FloatFormat, term: Any) -> LateClaim:
+        code, clean = self._code_of(fmt, port, padded=name == "addend")
+
+        def right() -> Term:
+            wanted = as_integer(self._rounded(of_known_sign(term(code)))) >> self.fmt.padding
+            made = Integer.unsigned(found)
+            if self.fmt.is_nan(wanted):  # any NaN is as good as another in what follows
+                return holds(bool(self.fmt.is_nan(made)))
+            return holds(made == wanted)
+
+        return LateClaim(
+            f"start: {name}", "it is the model's, rounded to the format of sums", f"codes of {fmt.name}", (clean,),
+            lambda: each(paths(right, [clean])), (port,),
+        )  # fmt: skip
+
+    def _absent(self, absent: ModelTerm) -> LateClaim:
+        """Where the model adds no addend the zero in its place changes nothing."""
+        if isinstance(self.model._method, RoundedAdditions) and self.rule.method == "sequential":
+            zero = self._rounded(addend_term(self.fmt, 0))
+            claim = holds(zero == absent.sign << self.fmt.bits - 1 + self.fmt.padding)
+            return LateClaim("start: zero", "a chain without an addend starts from +0", "zero", (), lambda: claim)
+        last = self._additions[-1][-1]
+        number = self._number(last.steps.align.inputs, last.place.x, last.x)
+
+        def unchanged() -> Term:
+            root, _ = number.read()
+            if root.cls is Class.NORMAL and not root.sig:
+                root = root._replace(cls=Class.ZERO)
+            return holds(as_integer(self._rounded(root, absent)) == self._rounded(root))
+
+        return LateClaim(
+            "start: zero", "where there is no addend, the zero in its place does not change a sum", "all sums",
+            number.known, lambda: each(paths(unchanged, number.known)), number.ports,
+        )  # fmt: skip
+
+    # Additions.
+
+    def _alike(self, firsts: Mapping[str, PlacedAddition]) -> FormClaim:
+        every = [addition for level in self._additions for addition in level]
+
+        def alike() -> bool:
+            return all(self._is_like(addition, firsts[addition.kind]) for addition in every)
+
+        return FormClaim(
+            "additions: alike", "every addition of the same kinds of operands makes the same of them",
+            f"{len(every)} additions", alike,
+        )  # fmt: skip
+
+    def _is_like(self, addition: PlacedAddition, first: PlacedAddition) -> bool:
+        by = {}
+        for mine, its in ((addition.place.x, first.place.x), (addition.place.y, first.place.y)):
+            for name, port in first.whole.inputs.items():
+                if name == f"i__{its}" or name.startswith(f"i__{its}__"):
+                    by[port] = addition.whole.inputs[f"i__{mine}{name[len(its) + 3 :]}"]
+        wanted = substituted(first.whole.outputs[f"o__{first.place.sum}"], by)
+        return bool(wanted == addition.whole.outputs[f"o__{addition.place.sum}"])
+
+    def _passed_on(self) -> FormClaim:
+        def passed() -> bool:
+            for level in self._additions:
+                whole, sums = level[0].whole, {addition.place.sum for addition in level}
+                others = [name for name in whole.outputs if name[3:] not in sums]
+                if not all(whole.outputs[name] == whole.inputs[f"i{name[1:]}"] for name in others):
+                    return False
+            return True
+
+        return FormClaim(
+            "additions: passed on",
+            "what a level does not add leaves as it came",
+            f"{len(self._additions)} levels",
+            passed,
+        )
+
+    # The result, and the whole.
+
+    def _result(self) -> LateClaim:
+        circuit, n, own = self._steps["round"], self.n, self.model.nan
+        port, padding = circuit.inputs["i__sum"], n.result.padding
+        sum_code, found = Integer.unsigned(port) << self.fmt.padding, Integer.unsigned(circuit.outputs["o__code"])
+        said, can_be_nan = is_one(circuit.outputs["o__nan"]), n.result.is_nan(own >> padding)
+
+        def right() -> Term:
+            result = self.model.rounding.term(addend_term(self.fmt, sum_code), False).code
+            number = both(negated(said), holds(found << padding == result))
+            if not can_be_nan:
+                return number
+            is_nan = holds(as_integer(result) == own)
+            its_code = both(said, holds(found == own >> padding))
+            return both(implies(is_nan, its_code), implies(negated(is_nan), number))
+
+        return LateClaim(
+            "result", "the code is the model's rounding of the sum", f"codes of {self.fmt.name}", (),
+            lambda: each(paths(right)), (port,),
+        )  # fmt: skip
+
+    def _composition(self) -> FormClaim:
+        """Which sums are added."""
+        return FormClaim(
+            "composition: model", "the additions are those of the model, in its order", f"{self.n.lanes} products",
+            lambda: self._of_hardware() == self._of_model(),
+        )  # fmt: skip
+
+    def _of_hardware(self) -> object:
+        """The sum as an expression of products and the addend."""
+        lanes = range(self.n.lanes)
+        state: dict[str, object] = {f"product{lane}": lane if self.model_fused else ("add", lane) for lane in lanes}
+        state["sum"] = ("add", "addend")
+        for level in self._additions:
+            state |= {one.place.sum: ("add", state[one.place.x], state[one.place.y]) for one in level}
+        return state["sum"]
+
+    def _of_model(self) -> object:
+        """The model's, whose own method makes it of names in the place of terms."""
+        method = self.model._method
+        assert isinstance(method, RoundedAdditions)
+
+        class Named(type(method)):  # type: ignore[misc]
+            """Additions of names."""
+
+            def add(self, name: str, *terms: Any) -> Addition:
+                """An expression in the place of a code."""
+                return Addition(name, terms, ("add", *terms))  # type: ignore[arg-type]
+
+            def term(self, addition: Addition) -> Any:
+                """The same."""
+                return addition.code
+
+        products: Any = range(self.n.lanes)
+        addend: Any = "addend"
+        return Named(self.rule).additions(products, addend)[-1].code

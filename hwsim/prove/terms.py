@@ -1,0 +1,556 @@
+"""Bit vectors and questions about them: terms, what they are made of and worth, and the solvers' answers."""
+
+from __future__ import annotations
+
+import importlib.util
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from itertools import groupby
+from operator import add, and_, eq, ge, gt, le, lt, mul, ne, or_, sub, xor
+from typing import Any, Literal
+
+import bitwuzla as bw
+
+from hwsim.errors import InputError, ToolMissing
+
+Term = Any  # bitwuzla ships no types
+Kind: Any = bw.Kind
+Word = Literal["proved", "refuted", "undecided"]
+
+
+@cache
+def manager() -> Any:
+    """The one manager of terms: only terms of one manager can meet. Equal terms are one object there."""
+    return bw.TermManager()
+
+
+def constant(name: str, width: int) -> Term:
+    """A bit vector of any value; another one at each call, whatever the name."""
+    return manager().mk_const(manager().mk_bv_sort(width), name)
+
+
+def value(number: int, width: int) -> Term:
+    """A number, modulo 2^width."""
+    return manager().mk_bv_value(manager().mk_bv_sort(width), number % (1 << width))
+
+
+def op(kind: Any, *terms: Term, indices: Iterable[int] = ()) -> Term:
+    """One operation."""
+    return manager().mk_term(kind, list(terms), list(indices))
+
+
+def is_bits(term: Term) -> bool:
+    """Whether a term is a bit vector, and no condition."""
+    return bool(term.sort().is_bv())
+
+
+def rebuilt(term: Term, children: Sequence[Term]) -> Term:
+    """The operation that a term is, of other terms; the term itself where they are its own."""
+    if all(new.id() == old.id() for new, old in zip(children, term.children(), strict=True)):
+        return term
+    return op(term.kind(), *children, indices=term.indices() if term.num_indices() else ())
+
+
+def width(term: Term) -> int:
+    """Bits of a bit vector."""
+    return int(term.sort().bv_size())
+
+
+def true() -> Term:
+    """What holds always."""
+    return manager().mk_true()
+
+
+def false() -> Term:
+    """What never holds."""
+    return manager().mk_false()
+
+
+def both(*terms: Term) -> Term:
+    """Whether all hold."""
+    kept = [term for term in terms if not term.is_true()]
+    return true() if not kept else kept[0] if len(kept) == 1 else op(Kind.AND, *kept)
+
+
+def either(*terms: Term) -> Term:
+    """Whether one holds."""
+    return negated(both(*map(negated, terms)))
+
+
+def negated(term: Term) -> Term:
+    """Whether it does not hold."""
+    return op(Kind.NOT, term)
+
+
+def implies(first: Term, second: Term) -> Term:
+    """Whether the second holds where the first does."""
+    return op(Kind.IMPLIES, first, second)
+
+
+def same(first: Term, second: Term) -> Term:
+    """Whether two terms of one sort are equal."""
+    return true() if first == second else op(Kind.EQUAL, first, second)
+
+
+def is_one(bit: Term) -> Term:
+    """Whether a bit is set."""
+    return same(bit, value(1, 1))
+
+
+def substituted(term: Term, by: Mapping[Term, Term]) -> Term:
+    """A term with others in the place of some."""
+    return manager().substitute_term(term, dict(by)) if by else term
+
+
+def all_substituted(terms: Iterable[Term], by: Mapping[Term, Term]) -> list[Term]:
+    """Terms with others in the place of some: all at once, because they share most of what they are made of."""
+    return list(manager().substitute_terms(list(terms), dict(by)))
+
+
+def evaluated(term: Term, by: Mapping[Term, Term]) -> int:
+    """What a bit vector is where all its constants are given."""
+    known = substituted(term, by)
+    if not known.is_value():
+        known = bw.Bitwuzla(manager(), bw.Options()).simplify_term(known)
+    return int(known.value(10))
+
+
+def below(first: Term, second: Term) -> Term:
+    """Whether one unsigned number is less than another."""
+    return op(Kind.BV_ULT, first, second)
+
+
+def choose(condition: Term, yes: Term, no: Term) -> Term:
+    """One of two terms."""
+    return op(Kind.ITE, condition, yes, no)
+
+
+def as_bit(condition: Term) -> Term:
+    """A condition as one bit."""
+    return choose(condition, value(1, 1), value(0, 1))
+
+
+def part(term: Term, low: int, bits: int) -> Term:
+    """Some bits of a bit vector."""
+    return op(Kind.BV_EXTRACT, term, indices=[low + bits - 1, low])
+
+
+@dataclass(frozen=True)
+class Decided:
+    """What the solver said of a question, and after how many seconds. model: values of constants that refute it."""
+
+    word: Word
+    seconds: float
+    model: Mapping[str, int] | None = None
+
+
+def ask(claim: Term, assumptions: Iterable[Term] = (), seconds: float = 60.0, show: Iterable[Term] = ()) -> Decided:
+    """Whether a claim holds wherever the assumptions do. show: constants whose values refute it, if any do.
+
+    seconds: of the processor, so that what is decided does not depend on what else the machine does.
+    """
+    start = time.thread_time()
+    solver = _solver([*assumptions, negated(claim)], seconds)
+    result = solver.check_sat()
+    spent = time.thread_time() - start
+    if result == bw.Result.UNSAT:
+        return Decided("proved", spent)
+    if result != bw.Result.SAT:
+        return Decided("undecided", spent)
+    model = {term.symbol(): int(solver.get_value(term).value(10)) for term in show}
+    return Decided("refuted", spent, model)
+
+
+def possible(terms: Iterable[Term], seconds: float = 60.0) -> bool:
+    """Whether terms can hold together; also where the solver does not know after so many seconds of the processor."""
+    return bool(_solver(terms, seconds).check_sat() != bw.Result.UNSAT)
+
+
+def _solver(terms: Iterable[Term], seconds: float) -> Any:
+    """A solver of which all these terms are asked, and which gives up after so many seconds of this thread's."""
+    options = bw.Options()
+    options.set(bw.Option.PRODUCE_MODELS, True)
+    solver, end = bw.Bitwuzla(manager(), options), time.thread_time() + seconds
+    solver.configure_terminator(lambda: time.thread_time() > end)
+    for term in terms:
+        solver.assert_formula(term)
+    return solver
+
+
+def simplified(term: Term) -> Term:
+    """An equal term, in which what is known of it is worked out."""
+    return bw.Bitwuzla(manager(), bw.Options()).simplify_term(term)
+
+
+def nodes_of(terms: Iterable[Term]) -> list[Term]:
+    """All that terms are made of, themselves too, each once."""
+    found: dict[int, Term] = {}
+    stack = list(terms)
+    while stack:
+        here = stack.pop()
+        if here.id() not in found:
+            found[here.id()] = here
+            stack += here.children()
+    return list(found.values())
+
+
+def constants_of(terms: Iterable[Term]) -> list[Term]:
+    """The bit vectors of any value that terms depend on."""
+    return [term for term in nodes_of(terms) if term.is_const()]
+
+
+def parts_of(claim: Term, conditions: tuple[Term, ...] = ()) -> Iterator[tuple[Term, tuple[Term, ...]]]:
+    """What a claim is that several things hold, each under conditions."""
+    if claim.kind() == Kind.AND:
+        for one in claim.children():
+            yield from parts_of(one, conditions)
+    elif claim.kind() == Kind.IMPLIES:
+        condition, then = claim.children()
+        yield from parts_of(then, (*conditions, condition))
+    else:
+        yield claim, conditions
+
+
+def is_known(term: Term) -> bool:
+    """Whether a term is a number, or a condition that holds always or never."""
+    return bool(term.is_value() or term.is_true() or term.is_false())
+
+
+class Folded:
+    """Terms, each folded once."""
+
+    def __init__(self) -> None:
+        self.found: dict[int, tuple[Term, Term]] = {}
+
+    def of(self, term: Term) -> Term:
+        """A term, folded."""
+        stack = [term]
+        while stack:
+            here = stack[-1]
+            missing = [child for child in here.children() if child.id() not in self.found]
+            if here.id() in self.found or not missing:
+                stack.pop()
+                if here.id() not in self.found:
+                    children = [self.found[child.id()][1] for child in here.children()]
+                    self.found[here.id()] = here, _one(rebuilt(here, children))
+            else:
+                stack += missing
+        return self.found[term.id()][1]
+
+
+def _one(term: Term) -> Term:
+    """A term whose children are folded."""
+    kind, children = term.kind(), term.children()
+    if not children:
+        return term
+    if all(is_known(child) for child in children):
+        return simplified(term)
+    if kind == Kind.ITE:
+        condition, yes, no = children
+        return yes if condition.is_true() or yes == no else no if condition.is_false() else term
+    if kind == Kind.NOT and children[0].kind() == Kind.NOT:
+        return children[0].children()[0]
+    if kind == Kind.AND:
+        return negated(true()) if any(child.is_false() for child in children) else both(*children)
+    if kind == Kind.EQUAL:
+        return _equal(term, *children)
+    if kind in (Kind.BV_AND, Kind.BV_OR) and len(children) == 2:
+        return _with_bits(term, kind, children)
+    return term
+
+
+def _equal(term: Term, first: Term, second: Term) -> Term:
+    if first == second:
+        return true()
+    if first.is_value():
+        first, second = second, first
+    if second.is_value() and first.kind() == Kind.ITE and all(child.is_value() for child in first.children()[1:]):
+        condition, yes, no = first.children()
+        if yes == second:
+            return condition
+        return _one(negated(condition)) if no == second else negated(true())
+    return term
+
+
+def _with_bits(term: Term, kind: object, children: Sequence[Term]) -> Term:
+    """An AND or OR with a number of zeros alone or of ones alone."""
+    for number, other in (children, reversed(children)):
+        if number.is_value():
+            zeros, ones = value(0, width(term)), value(-1, width(term))
+            if number in (zeros, ones):
+                return other if (number == ones) == (kind == Kind.BV_AND) else number
+    return term
+
+
+Numbers = Sequence[int]
+
+
+def signed(number: int, bits: int) -> int:
+    """The two's complement that an unsigned number of so many bits is."""
+    return number - (1 << bits) if number >> bits - 1 else number
+
+
+def _shifted_left(number: int, by: int, bits: int) -> int:
+    return number << by if by < bits else 0
+
+
+def _shifted_right(number: int, by: int, bits: int) -> int:
+    return number >> by if by < bits else 0
+
+
+def _shifted_signed(number: int, by: int, bits: int) -> int:
+    return signed(number, bits) >> min(by, bits)
+
+
+# Of unsigned numbers, modulo 2^bits; of conditions, which are 0 and 1, the last bit.
+FOLDED: Mapping[object, Callable[[int, int], int]] = {
+    Kind.BV_ADD: add, Kind.BV_SUB: sub, Kind.BV_MUL: mul, Kind.BV_AND: and_, Kind.BV_OR: or_, Kind.BV_XOR: xor,
+    Kind.AND: and_, Kind.OR: or_, Kind.XOR: xor, Kind.IMPLIES: lambda x, y: 1 - x | y,
+}  # fmt: skip
+NEGATED: Mapping[object, Callable[[int, int], int]] = {Kind.BV_NAND: and_, Kind.BV_NOR: or_, Kind.BV_XNOR: xor}
+COMPARED: Mapping[object, Callable[[int, int], bool]] = {
+    Kind.EQUAL: eq, Kind.DISTINCT: ne,
+    Kind.BV_ULT: lt, Kind.BV_ULE: le, Kind.BV_UGT: gt, Kind.BV_UGE: ge,
+}  # fmt: skip
+COMPARED_SIGNED: Mapping[object, Callable[[int, int], bool]] = {
+    Kind.BV_SLT: lt, Kind.BV_SLE: le, Kind.BV_SGT: gt, Kind.BV_SGE: ge,
+}  # fmt: skip
+SHIFTED: Mapping[object, Callable[[int, int, int], int]] = {
+    Kind.BV_SHL: _shifted_left, Kind.BV_SHR: _shifted_right, Kind.BV_ASHR: _shifted_signed,
+}  # fmt: skip
+
+
+class Evaluated:
+    """Terms by what they are in some samples, each worked out once. known: what constants are, by name."""
+
+    def __init__(self, known: Mapping[str, Numbers]):
+        self.known, self.count = known, len(next(iter(known.values()), ()))
+        self.found: dict[int, tuple[Term, Numbers]] = {}
+
+    def of(self, term: Term) -> Numbers:
+        """A number for each sample, unsigned; 0 or 1 of a condition. Raises InputError for what is not known."""
+        stack = [term]
+        while stack:
+            here = stack[-1]
+            missing = [child for child in here.children() if child.id() not in self.found]
+            if missing and here.id() not in self.found:
+                stack += missing
+                continue
+            stack.pop()
+            if here.id() not in self.found:
+                self.found[here.id()] = here, self._one(here)
+        return self.found[term.id()][1]
+
+    def _one(self, term: Term) -> Numbers:
+        if term.is_true() or term.is_false():
+            return [int(bool(term.is_true()))] * self.count
+        if term.is_value():
+            return [int(term.value(10))] * self.count
+        if term.is_const():
+            if term.symbol() not in self.known:
+                raise InputError(f"{term.symbol()} must be known here")
+            return self.known[term.symbol()]
+        return self._computed(term, [self.found[child.id()][1] for child in term.children()])
+
+    def _computed(self, term: Term, of: list[Numbers]) -> Numbers:
+        kind, children = term.kind(), term.children()
+        bits = width(term) if term.sort().is_bv() else 1
+        mask = (1 << bits) - 1
+        if (fold := FOLDED.get(kind) or NEGATED.get(kind)) is not None:
+            total = list(of[0])
+            for numbers in of[1:]:
+                total = list(map(fold, total, numbers))
+            return [(~one if kind in NEGATED else one) & mask for one in total]
+        if (compare := COMPARED.get(kind)) is not None:
+            return [int(compare(x, y)) for x, y in zip(*of, strict=True)]
+        if (compare := COMPARED_SIGNED.get(kind)) is not None:
+            wide = width(children[0])
+            return [int(compare(signed(x, wide), signed(y, wide))) for x, y in zip(*of, strict=True)]
+        if (shift := SHIFTED.get(kind)) is not None:
+            return [shift(x, by, bits) & mask for x, by in zip(*of, strict=True)]
+        if kind == Kind.ITE:
+            return [yes if condition else no for condition, yes, no in zip(*of, strict=True)]
+        if kind == Kind.BV_CONCAT:
+            total = list(of[0])
+            for child, numbers in zip(children[1:], of[1:], strict=True):
+                total = [high << width(child) | low for high, low in zip(total, numbers, strict=True)]
+            return total
+        return self._of_one(term, kind, of[0], mask)
+
+    def _of_one(self, term: Term, kind: object, numbers: Numbers, mask: int) -> Numbers:
+        child = term.children()[0]
+        if kind == Kind.NOT:
+            return [1 - one for one in numbers]
+        wide = width(child)
+        if kind == Kind.BV_NOT:
+            return [~one & mask for one in numbers]
+        if kind == Kind.BV_NEG:
+            return [-one & mask for one in numbers]
+        if kind == Kind.BV_ZERO_EXTEND:
+            return numbers
+        if kind == Kind.BV_SIGN_EXTEND:
+            return [signed(one, wide) & mask for one in numbers]
+        if kind == Kind.BV_EXTRACT:
+            return [one >> term.indices()[1] & mask for one in numbers]
+        if kind == Kind.BV_REDOR:
+            return [int(one != 0) for one in numbers]
+        if kind == Kind.BV_REDAND:
+            return [int(one == (1 << wide) - 1) for one in numbers]
+        if kind == Kind.BV_REDXOR:
+            return [one.bit_count() & 1 for one in numbers]
+        raise InputError(f"operations must be known here: {kind} is not")
+
+
+Bit = tuple[Term, int]  # a bit of a bit vector; of a number, the number
+OF_BITS = (Kind.BV_EXTRACT, Kind.BV_CONCAT, Kind.BV_ZERO_EXTEND, Kind.BV_SIGN_EXTEND)
+
+
+def sliced(term: Term, low: int, bits: int) -> Term:
+    """Bits of a bit vector; itself where they are all of it."""
+    return term if (low, bits) == (0, width(term)) else part(term, low, bits)
+
+
+def joined(bits: Sequence[Bit]) -> Term:
+    """Bits, the least significant first, as one bit vector."""
+    parts = []
+    numbered = enumerate(bits)
+    for _, run in groupby(numbered, key=lambda item: (item[1][0].id(), item[1][1] - item[0])):
+        one = [bit for _, bit in run]
+        parts.append(sliced(one[0][0], one[0][1], len(one)))
+    return parts[0] if len(parts) == 1 else op(Kind.BV_CONCAT, *reversed(parts))
+
+
+@dataclass
+class Cut:
+    """Terms in which bits of some stand for themselves. Whatever else they depend on stays as it is.
+
+    A term that is cut and the term that it was are equal where what stands for bits is equal to them.
+    """
+
+    stands: dict[tuple[int, int], Bit] = field(default_factory=dict)
+    conditions: dict[int, Bit] = field(default_factory=dict)
+    bases: set[int] = field(default_factory=set)
+    kept: dict[int, tuple[Term, list[Bit]]] = field(default_factory=dict)
+    made: dict[int, tuple[Term, Term]] = field(default_factory=dict)
+
+    def at(self, term: Term, stands: Term) -> None:
+        """Have a bit vector stand for another one of as many bits."""
+        self.made.clear()
+        for place, (base, bit) in enumerate(self._bits(term)):
+            if base.is_value() or (base.id(), bit) in self.stands:
+                continue
+            self.bases.add(base.id())
+            self.stands[base.id(), bit] = (stands, place)
+            if width(base) == 1:
+                self._bit(base, (stands, place))
+
+    def _bit(self, base: Term, stands: Bit) -> None:
+        """Of one bit, what it is made of by a choice or a complement stands for itself, too."""
+        if base.kind() == Kind.ITE and list(base.children()[1:]) == [value(1, 1), value(0, 1)]:
+            self.conditions.setdefault(base.children()[0].id(), stands)
+        if base.kind() == Kind.BV_NOT:
+            inner, complement = base.children()[0], op(Kind.BV_NOT, sliced(stands[0], stands[1], 1))
+            self.at(inner, complement)
+
+    def without_signs(self, term: Term) -> Term:
+        """A two's complement without the highest bits that are the same as the one below; of two bits at least."""
+        bits = self._bits(term)
+        most = width(term)
+        while most > 2 and (bits[most - 1][0].id(), bits[most - 1][1]) == (bits[most - 2][0].id(), bits[most - 2][1]):
+            most -= 1
+        return sliced(term, 0, most)
+
+    def _bits(self, term: Term) -> list[Bit]:
+        """What each bit of a bit vector is a bit of, the least significant first."""
+        if term.id() not in self.kept:
+            self.kept[term.id()] = term, list(self._found(term))
+        return self.kept[term.id()][1]
+
+    def _found(self, term: Term) -> Iterator[Bit]:
+        kind, children = term.kind(), term.children()
+        if term.is_value():
+            number = int(term.value(10))
+            yield from ((value(number >> at & 1, 1), 0) for at in range(width(term)))
+        elif kind == Kind.BV_EXTRACT:
+            high, low = term.indices()
+            yield from self._bits(children[0])[low : high + 1]
+        elif kind == Kind.BV_CONCAT:
+            for child in reversed(children):
+                yield from self._bits(child)
+        elif kind in (Kind.BV_ZERO_EXTEND, Kind.BV_SIGN_EXTEND):
+            inner = self._bits(children[0])
+            more = (value(0, 1), 0) if kind == Kind.BV_ZERO_EXTEND else inner[-1]
+            yield from [*inner, *[more] * term.indices()[0]]
+        else:
+            yield from ((term, at) for at in range(width(term)))
+
+    def _stand(self, term: Term) -> Term | None:
+        """What stands for a term; None where nothing does for all of it."""
+        if not term.sort().is_bv():
+            bit = self.conditions.get(term.id())
+            return None if bit is None else is_one(sliced(*bit, 1))
+        if term.is_value() or (term.id() not in self.bases and term.kind() not in OF_BITS):
+            return None
+        found = list[Bit]()
+        for base, place in self._bits(term):
+            here = (base, place) if base.is_value() else self.stands.get((base.id(), place))
+            if here is None:
+                return None
+            found.append(here)
+        return joined(found)
+
+    def of(self, term: Term) -> Term:
+        """A term, cut."""
+        stack = [term]
+        while stack:
+            here = stack[-1]
+            if here.id() in self.made:
+                stack.pop()
+                continue
+            stands = self._stand(here)
+            missing = [child for child in here.children() if child.id() not in self.made]
+            if stands is None and missing:
+                stack += missing
+                continue
+            stack.pop()
+            if stands is None:
+                stands = rebuilt(here, [self.made[child.id()][1] for child in here.children()])
+            self.made[here.id()] = here, stands
+        return self.made[term.id()][1]
+
+    def uncut(self, term: Term, wanted: Sequence[Term]) -> Iterator[Term]:
+        """Of some terms those that are met on the way to what is not cut, the nearest first."""
+        names, seen, queue = {one.id() for one in wanted}, {term.id()}, [term]
+        for here in queue:
+            if self._stand(here) is not None:
+                continue
+            if here.id() in names:
+                yield here
+                continue
+            for child in here.children():
+                if child.id() not in seen:
+                    seen.add(child.id())
+                    queue.append(child)
+
+
+def demand_z3() -> None:
+    """Raise ToolMissing where z3 is not installed."""
+    if importlib.util.find_spec("z3") is None:
+        raise ToolMissing("z3 missing; install with: pip install 'hwsim[z3]'")
+
+
+def second_opinion(claim: Term, assumptions: Iterable[Term], seconds: float) -> Word:
+    """What z3 says of a claim under assumptions. Raises ToolMissing where it is not installed."""
+    demand_z3()
+    import z3
+
+    written = bw.Bitwuzla(manager(), bw.Options())
+    for term in (*assumptions, negated(claim)):
+        written.assert_formula(term)
+    solver = z3.SolverFor("QF_BV")
+    solver.set("timeout", max(1, int(seconds * 1000)))
+    solver.from_string(written.print_formula("smt2"))
+    answer = solver.check()
+    return "proved" if answer == z3.unsat else "refuted" if answer == z3.sat else "undecided"
