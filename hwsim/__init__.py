@@ -11,11 +11,11 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from hwsim.explain.explained import Explained, explain
     from hwsim.formats import get_format
     from hwsim.formats.yamlfile import SpecError
     from hwsim.products import dot, gemm
     from hwsim.quantize import Quantized, dequantize, quantize
-    from hwsim.report.explained import Explained, explain
     from hwsim.spec import NotImplementedYet, load_unit
     from hwsim.study.product_error import ProductError, error
 
@@ -41,7 +41,7 @@ __all__ = [
 # Where each name is. It is imported when it is asked for: a simulator's process needs the testbench alone, and starts
 # a third sooner without the others.
 _HOMES = {
-    "Explained": "hwsim.report.explained",
+    "Explained": "hwsim.explain.explained",
     "NotImplementedYet": "hwsim.spec",
     "ProductError": "hwsim.study.product_error",
     "Quantized": "hwsim.quantize",
@@ -49,7 +49,7 @@ _HOMES = {
     "dequantize": "hwsim.quantize",
     "dot": "hwsim.products",
     "error": "hwsim.study.product_error",
-    "explain": "hwsim.report.explained",
+    "explain": "hwsim.explain.explained",
     "gemm": "hwsim.products",
     "get_format": "hwsim.formats",
     "load_unit": "hwsim.spec",

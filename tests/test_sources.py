@@ -11,7 +11,7 @@ import pytest
 from hwsim.sources import PACKAGE, digest_of, identity, reachable_modules
 
 # What only shows or starts what was computed.
-SHOWING = ("hwsim.cli", "hwsim.report", "hwsim.study.report")
+SHOWING = ("hwsim.cli", "hwsim.explain", "hwsim.study.report")
 RUNS = {
     "hwsim.study.task": """
 from hwsim.study.plan.study import load_study

@@ -68,7 +68,7 @@ def notebook(path: Path) -> str:
 
 def colours() -> str:
     """The colours of hwsim's own drawings, by the site's switch: notebooks follow the system's."""
-    style = (ROOT / "hwsim" / "report" / "templates" / "colours.css").read_text(encoding="utf-8")
+    style = (ROOT / "hwsim" / "explain" / "templates" / "colours.css").read_text(encoding="utf-8")
     light, dark = re.findall(r":root \{(.*?)\}", style, re.DOTALL)
     schemes = {"default": light, "slate": dark}
     return "".join(f'[data-md-color-scheme="{name}"] .hwsim {{{rules}}}\n' for name, rules in schemes.items())

@@ -10,10 +10,10 @@ from pydantic import Discriminator, Field, Strict, Tag, model_validator
 
 from hwsim.campaign.known import KnownFailure, load_known
 from hwsim.campaign.matrix import CampaignModel, Cases, JobMatrix, Seconds, Suites
+from hwsim.explain.frozen import Text
 from hwsim.formats.invalid import shown, validated
 from hwsim.formats.yamlfile import Document, Location, RuleError, SpecError, read
 from hwsim.fuzz.trial import SIDES, Side
-from hwsim.report.fit import Text
 
 MOST_UNITS = 10_000_000
 SectionName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")]

@@ -26,11 +26,11 @@ from hwsim.cosim.run import CosimOptions, Silence, carried_out, check
 from hwsim.cosim.tables import tables_design
 from hwsim.cosim.unitdesign import design_of
 from hwsim.errors import InputError, ToolMissing
+from hwsim.explain import RunReport
 from hwsim.files import NO_ROOM
 from hwsim.fuzz.campaign import FuzzPlan, collected_between, fuzzed
 from hwsim.fuzz.trial import Side
 from hwsim.leftovers import scratch_folder
-from hwsim.report import RunReport
 from hwsim.runners.part import OtherCode, Rows, WorkPart
 from hwsim.sources import identity
 from hwsim.spec import Specified, as_yaml, pipeline

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from hwsim.report.bins import STATES, BinCounts, CoverageGroup
+from hwsim.explain.record import STATES, BinCounts, CoverageGroup
 
 # Of several states of one bin: it was hit where a job hit it; and where one knows that it can be, it can.
 ORDER = {state: place for place, state in enumerate(STATES)}

@@ -9,9 +9,8 @@ from pydantic import Field
 
 from hwsim.campaign.known import FailureKind
 from hwsim.cosim.report import ENDED
-from hwsim.report import RunReport
-from hwsim.report.fit import Text
-from hwsim.report.frozen import Record
+from hwsim.explain import RunReport
+from hwsim.explain.frozen import Record, Text
 
 WHOLE = "whole job"  # what the suite of a failure is called where no suite ran
 

@@ -15,8 +15,8 @@ from hwsim.campaign.summary import RunSummary
 from hwsim.campaign.tables import RunTables
 from hwsim.campaign.timeleft import worded_seconds
 from hwsim.campaign.verdict import RunVerdict
+from hwsim.explain.drawing import environment, page_style, policy, read
 from hwsim.outputs import written
-from hwsim.report.html import environment, page_style, policy, read
 from hwsim.words import counted
 
 HERE = Path(__file__).parent

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from hwsim.explain import CodeReading, CoverageGroup, LeftOut, Mismatch, Row, RunReport, coverage_groups
 from hwsim.fuzz.campaign import UNPLAYED, FuzzedUnit, FuzzPlan, reasons, unplayed
 from hwsim.fuzz.settings import counted_settings
 from hwsim.fuzz.trial import Side
-from hwsim.report import CodeReading, CoverageGroup, LeftOut, Mismatch, Row, RunReport, coverage_groups
 
 DRIVER = "random units"
 UNITS = "random units"  # what coverage calls all of them: settings are of the language, not of a unit

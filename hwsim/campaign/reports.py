@@ -13,8 +13,8 @@ from hwsim.campaign.store import CampaignRun, failed_folder
 from hwsim.campaign.summary import RunSummary, summaries
 from hwsim.campaign.tables import RunTables
 from hwsim.campaign.verdict import RunVerdict
+from hwsim.explain.reports import write_html
 from hwsim.outputs import written, written_texts
-from hwsim.report.page import write_html
 
 PAGE, JUNIT, COPY = "report.html", "results.xml", "campaign.yaml"
 

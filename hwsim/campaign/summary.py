@@ -9,11 +9,10 @@ from pydantic import Field, ValidationError
 
 from hwsim.campaign.store import CampaignRun, runs_in
 from hwsim.errors import InputError
+from hwsim.explain.frozen import Count, Record, Text
 from hwsim.files import contents
 from hwsim.formats.invalid import broken_rule
 from hwsim.outputs import written
-from hwsim.report.fit import Text
-from hwsim.report.frozen import Count, Record
 
 SUMMARY = "summary.json"
 

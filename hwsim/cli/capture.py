@@ -20,10 +20,9 @@ from hwsim.outputs import refuse_strangers
 from hwsim.spec import Unit, load_unit, presets
 
 if TYPE_CHECKING:
-    from hwsim.readings.silicon.case import Section
-    from hwsim.readings.silicon.design import Designed
-    from hwsim.readings.silicon.judge import Judgement, QuestionVerdict, Standing
-    from hwsim.readings.silicon.store import Captured
+    from hwsim.explain.silicon.cases import Designed, Section
+    from hwsim.explain.silicon.judge import Judgement, QuestionVerdict, Standing
+    from hwsim.explain.silicon.results import Captured
 
 WORKERS = 2
 UNSETTLED = 1
@@ -74,10 +73,8 @@ def cases(
     For each rule it prints how many cases tell its candidates apart, pair by pair the fewest; `never apart` names
     pairs that none of thousands of stimuli did. The rest are random, far apart, cancelling, chained and dense cases.
     """
-    from hwsim.readings.questions import QUESTIONS
-    from hwsim.readings.silicon.casefile import write_cases
-    from hwsim.readings.silicon.design import design
-    from hwsim.readings.silicon.instructions import instruction_of
+    from hwsim.explain.questions import QUESTIONS
+    from hwsim.explain.silicon.cases import design, instruction_of, write_cases
 
     chosen = [load_unit(name) for name in units]
     wanted = [(instruction_of(unit, instruction), unit) for unit in chosen]
@@ -162,9 +159,8 @@ def import_(
 
     Results that are cut off, of other cases, repeated or mixed up are refused with file and line.
     """
-    from hwsim.readings.silicon.casefile import read_cases
-    from hwsim.readings.silicon.results import read_results
-    from hwsim.readings.silicon.store import store
+    from hwsim.explain.silicon.cases import read_cases
+    from hwsim.explain.silicon.results import read_results, store
 
     cases = read_cases(case_file)
     results = read_results(result_file, cases)
@@ -199,10 +195,10 @@ def judge(
     settled: one candidate is left. open: several are, and agree on every case. unexplained: none is.
     Exit status: 0 the units as specified explain every result; 1 they do not; 2 bad input.
     """
-    from hwsim.readings.questions import QUESTIONS
-    from hwsim.readings.silicon.instructions import fits
-    from hwsim.readings.silicon.judge import judge as judged
-    from hwsim.readings.silicon.store import load
+    from hwsim.explain.questions import QUESTIONS
+    from hwsim.explain.silicon.cases import fits
+    from hwsim.explain.silicon.judge import judge as judged
+    from hwsim.explain.silicon.results import load
 
     given = {unit.name: unit for unit in map(load_unit, units or ())}
     stored = load(folder, given)
@@ -234,7 +230,7 @@ def gemms(
     fp8-blocks: promoted, with FP32 scales of 1 x 128 and 128 x 128 numbers. matmul: f16, bf16 and TF32.
     Exit status: 0 all results are the same; 1 some are not; 2 bad input.
     """
-    from hwsim.readings.silicon.gemms import read_products
+    from hwsim.explain.silicon.results import read_products
 
     library = read_products(file)
     rows, same, total = [], 0, 0

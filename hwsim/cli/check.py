@@ -21,7 +21,7 @@ from hwsim.spec import Unit, load_unit, presets
 from hwsim.words import counted
 
 if TYPE_CHECKING:
-    from hwsim.report import RunReport
+    from hwsim.explain import RunReport
     from hwsim.vectors.findings import Findings
 
 MISMATCH = 1
@@ -56,7 +56,7 @@ def check(
     `G1/...` to `G11/...` those of coverage groups, `random/...` random ones (`hwsim docs coverage`).
     Exit status: 0 all equal; 1 a wrong result, or fewer than there are cases; 2 a file that cannot be read.
     """
-    from hwsim.report import refuse_reports, write_reports
+    from hwsim.explain import refuse_reports, write_reports
 
     if report is not None:
         refuse_reports(report)
@@ -114,7 +114,7 @@ def _opened(results: str) -> Iterator[Iterator[str]]:
 def _show(report: RunReport) -> None:
     """Print what a check found, as its record has it."""
     from hwsim.cases.bins.meanings import case_meaning
-    from hwsim.report import all_fault_lines, mismatch_lines
+    from hwsim.explain import all_fault_lines, mismatch_lines
 
     (row,) = report.rows
     compared = f"{row.compared:,} of {counted(row.planned, 'result')} compared, {row.suite} of {row.unit}"

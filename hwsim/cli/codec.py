@@ -13,8 +13,8 @@ from hwsim.cli import complete, parse
 from hwsim.cli.app import app
 from hwsim.cli.complete import FormatName
 from hwsim.cli.output import print_table
+from hwsim.explain.stages import code_text, number_text
 from hwsim.formats import Missing, Overflow, codes_of, get_format, unpack
-from hwsim.report.rows import code_text, number_text
 
 # Numbers may be negative, and must not be taken for options.
 NEGATIVE = {"ignore_unknown_options": True}

@@ -30,8 +30,8 @@ from hwsim.formats import Overflow, get_format
 from hwsim.spec.conversion import Conversion
 
 if TYPE_CHECKING:
+    from hwsim.explain.proof import ProofReport
     from hwsim.prove.run import Asked
-    from hwsim.report.proof import ProofReport
 
 
 @app.command()

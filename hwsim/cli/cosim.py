@@ -24,7 +24,7 @@ from hwsim.words import counted
 if TYPE_CHECKING:
     from hwsim.cosim.design import Design
     from hwsim.cosim.run import CosimOptions
-    from hwsim.report import Row, RunReport
+    from hwsim.explain import Row, RunReport
 
 MISMATCH, BAD_INPUT = 1, 2
 MOST_REPORTS = 3
@@ -182,8 +182,8 @@ def theirs(path: Path, assertions: bool) -> tuple[Design, ...]:
 
 def show(options: CosimOptions, report: RunReport) -> None:
     """Print a run's record."""
-    from hwsim.report import failure_lines
-    from hwsim.report.text import explained_lines, kinds_lines
+    from hwsim.explain import failure_lines
+    from hwsim.explain.reports import explained_lines, kinds_lines
 
     heads = ["unit", "suite", "simulator", "cases", "mismatches", "cycles", "cases/s", ""]
     print_table(heads, [_cells(row) for row in report.rows], right=[3, 4, 5, 6])

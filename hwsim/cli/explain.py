@@ -15,12 +15,11 @@ from hwsim.cli.app import app
 from hwsim.cli.complete import UnitName
 from hwsim.cli.output import note, print_table, say
 from hwsim.errors import InputError
+from hwsim.explain.explained import Explained
+from hwsim.explain.explained import explain as explain_dot
+from hwsim.explain.stages import EMPTY, BitRow, CellTable, Picture, group_blocks, group_title, result_text, title
 from hwsim.formats import ExponentFormat, Format
 from hwsim.model.record import Group
-from hwsim.report.explained import Explained
-from hwsim.report.explained import explain as explain_dot
-from hwsim.report.picture import EMPTY, BitRow, Picture
-from hwsim.report.sentences import CellTable, group_blocks, group_title, result_text, title
 from hwsim.spec import Unit, load_unit
 
 MOST_PRODUCTS = 1_000_000

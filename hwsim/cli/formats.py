@@ -11,9 +11,9 @@ import typer
 from hwsim.cli import complete
 from hwsim.cli.app import app
 from hwsim.cli.output import print_table, say
+from hwsim.explain.stages import code_text, number_text
 from hwsim.formats import ExponentFormat, FixedFormat, FloatFormat, Format, get_format
 from hwsim.formats import formats as shipped
-from hwsim.report.rows import code_text, number_text
 
 COLUMNS = 4  # of the table of codes
 TABLE_BITS = 8  # formats of at most so many bits are shown code by code

@@ -19,7 +19,7 @@ from hwsim.outputs import refuse_strangers
 from hwsim.spec import load_specified, pipeline
 
 if TYPE_CHECKING:
-    from hwsim.report.proof import ClaimRow, ProofReport
+    from hwsim.explain.proof import ClaimRow, ProofReport
 
 
 SECONDS = 60.0
@@ -119,7 +119,7 @@ def prove(
 
 def _finish(proof: ProofReport, report: Path | None, html: Path | None) -> None:
     """Write a proof where it is asked for, and say what follows."""
-    from hwsim.report.proof import write_proof_html, write_proof_json
+    from hwsim.explain.proof import write_proof_html, write_proof_json
 
     if report is not None:
         write_proof_json(report, proof)

@@ -12,7 +12,7 @@ from hwsim.cli.output import say
 from hwsim.errors import ToolMissing
 
 if TYPE_CHECKING:
-    from hwsim.report.proof import ClaimRow, ProofReport
+    from hwsim.explain.proof import ClaimRow, ProofReport
 
 SECONDS = 300.0
 COMPILING = "Yosys starts; its first run ever compiles it, which takes a minute of a processor or two"
@@ -37,9 +37,9 @@ def proved_dut(
     demand_provers()
     from hwsim.cosim.dutdesign import dut_design
     from hwsim.cosim.dutfile import load_dut
+    from hwsim.explain.reports import explained_lines, mismatch_lines
     from hwsim.prove.dut import DutAsked, prove_dut
     from hwsim.prove.unrolled import check_language
-    from hwsim.report.text import explained_lines, mismatch_lines
     from hwsim.rtl.synthesis.tools import YOSYS, first_run
 
     dut = load_dut(path)

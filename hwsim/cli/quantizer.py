@@ -31,9 +31,9 @@ from hwsim.errors import InputError
 from hwsim.formats import get_format
 
 if TYPE_CHECKING:
+    from hwsim.explain.proof import ProofReport
     from hwsim.prove.run import Asked
     from hwsim.quantize.block import BlockDequantization, BlockQuantization
-    from hwsim.report.proof import ProofReport
 
 
 @app.command()

@@ -24,9 +24,9 @@ from hwsim.words import counted
 
 if TYPE_CHECKING:
     from hwsim.cosim.streams import StreamDesign, StreamJob
+    from hwsim.explain import RunReport
+    from hwsim.explain.proof import ProofReport
     from hwsim.prove.run import Asked
-    from hwsim.report import RunReport
-    from hwsim.report.proof import ProofReport
 
 MISMATCH = 1
 MOST_REPORTS = 3
@@ -92,7 +92,7 @@ def cosimulate(
 ) -> None:
     """Play jobs, print a table, and exit with 1 where something differs. words: the command without its seed."""
     from hwsim.cosim.streams import run_streams
-    from hwsim.report import refuse_reports, write_reports
+    from hwsim.explain import refuse_reports, write_reports
 
     need_yosys()
     if folder is not None:
@@ -110,7 +110,7 @@ def cosimulate(
 
 def show(report: RunReport) -> None:
     """Print a run's record."""
-    from hwsim.report import failure_lines
+    from hwsim.explain import failure_lines
 
     heads = ["design", "suite", "simulator", "results", "mismatches", "cycles", "results/s", ""]
     rows = [

@@ -15,8 +15,8 @@ from hwsim.cosim.design import Compared, Cycle, DotDesign, Played, Tick
 from hwsim.cosim.heldoperands import HeldOperands
 from hwsim.cosim.suites import takes
 from hwsim.cosim.unitdesign import ModalDesign
+from hwsim.explain import CoverageGroup, coverage_groups
 from hwsim.model.clock import Beat
-from hwsim.report import CoverageGroup, coverage_groups
 from hwsim.spec import NotImplementedYet
 from hwsim.tb.job import READY, RESET, SEEN_MISUSE, SEEN_READY, SEEN_VALID, VALID
 from hwsim.words import counted

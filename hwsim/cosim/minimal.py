@@ -22,16 +22,14 @@ from hwsim.cosim.play import SAVED, WAVEFORM, SimulatorStuck, command, play_simu
 from hwsim.cosim.shrink import Ask, Like, Shrinker, Shrunk, Simplifier
 from hwsim.cosim.suites import PAIRS, expected_codes
 from hwsim.cosim.waivers import AppliedWaivers, WaivableResult
+from hwsim.explain import CodeReading, FaultKind, File, Mismatch
+from hwsim.explain.diagnosis import Diagnosis, WrongKind, counted_operands, diagnose
+from hwsim.explain.explained import Explained
+from hwsim.explain.facts import Classes, Observation, class_of, varied
+from hwsim.explain.known import Semantic
+from hwsim.explain.mismatches import explain_command, explained_case, fault_kinds, wrong_result
+from hwsim.explain.reports import kind_lines
 from hwsim.formats import Class, Format, unpack
-from hwsim.readings.dependence import varied
-from hwsim.readings.diagnosis import Diagnosis, WrongKind, counted_operands, diagnose
-from hwsim.readings.known import Semantic
-from hwsim.readings.shape import Classes, Observation, class_of
-from hwsim.report import CodeReading, FaultKind, File, Mismatch
-from hwsim.report.cases import explain_command, explained_case, wrong_result
-from hwsim.report.explained import Explained
-from hwsim.report.faults import fault_kinds
-from hwsim.report.text import kind_lines
 from hwsim.spec import Unit, unpromised
 from hwsim.tb.job import COPY, FLAG, UNKNOWN
 from hwsim.words import counted

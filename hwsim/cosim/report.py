@@ -11,10 +11,9 @@ from hwsim.cosim.design import Design, DotDesign, Played
 from hwsim.cosim.dutdesign import DutDesign
 from hwsim.cosim.play import SAVED, assertions_in, errors_in, log_end
 from hwsim.cosim.protocols import NamedControl
+from hwsim.explain import CodeReading, File, Mismatch, Row
+from hwsim.explain.mismatches import case_explanation, case_operands, explain_command, reading, ulps
 from hwsim.formats import Format
-from hwsim.report import CodeReading, File, Mismatch, Row
-from hwsim.report.cases import case_explanation, case_operands, explain_command
-from hwsim.report.reading import reading, ulps
 from hwsim.tb.job import COPY, FLAG, MISSING, UNKNOWN, BeatOrder, CodeTable, PortMismatch
 from hwsim.words import counted
 

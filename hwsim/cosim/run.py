@@ -30,8 +30,8 @@ from hwsim.cosim.tables import TablesDesign
 from hwsim.cosim.unitdesign import ModalDesign, UnitDesign
 from hwsim.cosim.waivers import AppliedWaivers
 from hwsim.errors import InputError
+from hwsim.explain import NAMES, LeftOut, Mismatch, Row, RunReport, WaivedDifference, write_reports
 from hwsim.outputs import written_folder
-from hwsim.report import NAMES, LeftOut, Mismatch, Row, RunReport, WaivedDifference, write_reports
 from hwsim.spec import Specified, as_yaml
 
 WORKERS = 2

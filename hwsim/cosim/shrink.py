@@ -13,9 +13,9 @@ from hwsim.cases.case import Case, block_lengths
 from hwsim.cosim.bench import fitting
 from hwsim.cosim.heldoperands import HeldOperands
 from hwsim.cosim.suites import expected_codes
+from hwsim.explain.facts import NUMBER, ZERO, class_of
 from hwsim.formats import ExponentFormat, FixedFormat, FloatFormat, Format
 from hwsim.formats.blocks import one_code
-from hwsim.readings.shape import NUMBER, ZERO, class_of
 from hwsim.spec import Unit, unpromised
 from hwsim.tb.job import MISSING
 

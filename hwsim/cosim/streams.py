@@ -20,9 +20,9 @@ from hwsim.cosim.design import FULL, Traffic, draws
 from hwsim.cosim.play import BulkUnit
 from hwsim.cosim.run import WORKERS, Silence, Watcher
 from hwsim.errors import InputError
+from hwsim.explain import CodeReading, Mismatch, Row, RunReport
 from hwsim.leftovers import scratch_folder
 from hwsim.model.clock import PipelinedStream
-from hwsim.report import CodeReading, Mismatch, Row, RunReport
 from hwsim.rtl import StreamedDatapath, module_name, stream_verilog
 from hwsim.tb.job import READY, RESET, SEEN_READY, SEEN_VALID, VALID
 

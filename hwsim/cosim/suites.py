@@ -19,12 +19,12 @@ from hwsim.cosim.bench import fitting
 from hwsim.cosim.design import BUSY, EVERY_SUITE, FULL, AskedSuites, DotDesign, Play, Suite, SuiteKind, Tick, Traffic
 from hwsim.cosim.play import BULK
 from hwsim.cosim.unitdesign import ModalDesign
+from hwsim.explain import LeftOut
+from hwsim.explain.silicon.results import known_cases
 from hwsim.formats import codes_of
 from hwsim.formats.blocks import one_code
 from hwsim.model import Definition
 from hwsim.products import gemm
-from hwsim.readings.silicon.store import known_cases
-from hwsim.report import LeftOut
 from hwsim.spec import NotImplementedYet, Unit
 from hwsim.words import counted
 

@@ -18,12 +18,11 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, Strict, mode
 from hwsim.cases.case import Case
 from hwsim.cosim.design import Played
 from hwsim.errors import InputError
+from hwsim.explain import WaivedDifference
+from hwsim.explain.known import Semantic, candidates
+from hwsim.explain.mismatches import ulps
 from hwsim.formats import Class, Format, unpack
 from hwsim.formats.codes import is_padded
-from hwsim.readings.candidates import candidates
-from hwsim.readings.known import Semantic
-from hwsim.report import WaivedDifference
-from hwsim.report.reading import ulps
 from hwsim.spec import Unit, unpromised
 from hwsim.tb.job import LOST, BeatOrder, PortMismatch
 from hwsim.words import counted

@@ -20,12 +20,13 @@ from hwsim.cosim.run import CosimOptions
 from hwsim.cosim.run import run as cosim
 from hwsim.cosim.unitdesign import modal_design
 from hwsim.errors import InputError
+from hwsim.explain import discrimination, told_from_mistakes
+from hwsim.explain.readings import supports
 from hwsim.fuzz.clanguage import c_compiler
 from hwsim.fuzz.draw import DrawnUnit, modes_of
 from hwsim.fuzz.operands import least_terms
 from hwsim.leftovers import scratch_folder
 from hwsim.prove.qualify.run import Qualifier
-from hwsim.readings import discrimination, supports, told_from_mistakes
 from hwsim.spec import as_yaml, pipeline
 from hwsim.study.plan import load_study
 from hwsim.study.results import run as study

@@ -1,4 +1,4 @@
-"""Readings of `sum.method: aligned` (hwsim/readings): one group's sum by rules that a specification leaves open.
+"""Readings of `sum.method: aligned` (hwsim/explain): one group's sum by rules that a specification leaves open.
 
 Their settings are numbers of the generic path, so that no reading compiles anything anew.
 """

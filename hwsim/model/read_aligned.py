@@ -1,4 +1,4 @@
-"""Readings of the method `aligned`: the same window by rules that a specification leaves open (hwsim/readings)."""
+"""Readings of the method `aligned`: the same window by rules that a specification leaves open (hwsim/explain)."""
 
 from __future__ import annotations
 

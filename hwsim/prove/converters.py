@@ -16,6 +16,7 @@ from importlib.metadata import version
 from amaranth.lib.data import StructLayout
 
 from hwsim.errors import InputError
+from hwsim.explain.proof import ClaimRow, ProofReport
 from hwsim.model.conversion import convert
 from hwsim.prove.circuits import Circuit, Machine, cycles, verilog_circuit
 from hwsim.prove.claims import AnyClaim, Claim, each, holds
@@ -23,7 +24,6 @@ from hwsim.prove.readback import fields_of_header
 from hwsim.prove.run import CONCLUSION, TRUSTED, Asked
 from hwsim.prove.symbolic import Integer, Path, paths
 from hwsim.prove.terms import Term, both, constant, is_one, negated, part, same, substituted, value, width
-from hwsim.report.proof import ClaimRow, ProofReport
 from hwsim.rtl import Converter, stream_verilog, supports_conversion
 from hwsim.rtl.converter import code_layout, converted_layout
 from hwsim.spec.conversion import Conversion, conversion_cuts

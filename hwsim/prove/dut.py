@@ -29,6 +29,12 @@ from hwsim.cosim.shrink import Shrinker, Shrunk
 from hwsim.cosim.suites import Filter, expected_codes
 from hwsim.cosim.wiring import operands_of
 from hwsim.errors import InputError, ToolMissing
+from hwsim.explain import FaultKind, Mismatch
+from hwsim.explain.diagnosis import diagnose
+from hwsim.explain.facts import Observation
+from hwsim.explain.mismatches import explain_command, explained_case, fault_kinds, wrong_result
+from hwsim.explain.proof import ClaimRow, ProofReport
+from hwsim.explain.reports import all_fault_lines
 from hwsim.formats import Format
 from hwsim.formats.blocks import one_code
 from hwsim.leftovers import scratch_folder
@@ -42,13 +48,6 @@ from hwsim.prove.run import Asked
 from hwsim.prove.symbolic import OutOfTime, until
 from hwsim.prove.terms import Decided, Evaluated, Term, Word, both, same, substituted
 from hwsim.prove.unrolled import BeatResult, beat_result
-from hwsim.readings.diagnosis import diagnose
-from hwsim.readings.shape import Observation
-from hwsim.report import FaultKind, Mismatch
-from hwsim.report.cases import explain_command, explained_case, wrong_result
-from hwsim.report.faults import fault_kinds
-from hwsim.report.proof import ClaimRow, ProofReport
-from hwsim.report.text import all_fault_lines
 from hwsim.rtl.numbers import WindowRanges
 from hwsim.spec import AlignedSum
 from hwsim.words import counted

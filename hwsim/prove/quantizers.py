@@ -7,6 +7,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from hwsim.explain.proof import ProofReport
 from hwsim.formats import Class, ExponentFormat, Fields, FloatFormat
 from hwsim.model.conversion import dequantize, encode_fields
 from hwsim.model.rounding import infinity_code, nan_code
@@ -27,7 +28,6 @@ from hwsim.quantize.rule import Select
 from hwsim.quantize.scales import scales_of
 from hwsim.quantize.special import infinity_codes
 from hwsim.quantize.special import nan_code as nan_or_zero
-from hwsim.report.proof import ProofReport
 from hwsim.rtl import BlockDequantizer, stream_verilog, supports_dequantizer
 from hwsim.rtl.dequantizer import (
     dequantized_stages,

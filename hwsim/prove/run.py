@@ -16,6 +16,9 @@ from pathlib import Path
 from hwsim.cosim.casefile import write_unit_case
 from hwsim.cosim.design import AMARANTH
 from hwsim.cosim.diagnose import first_difference
+from hwsim.explain.mismatches import explain_command, wrong_result
+from hwsim.explain.proof import ClaimRow, ProofReport
+from hwsim.explain.record import Mismatch
 from hwsim.prove.abstract import Control
 from hwsim.prove.accumulation import AccumulationClaims, PromotionClaims, after_claims
 from hwsim.prove.additions import entering_claim
@@ -26,9 +29,6 @@ from hwsim.prove.example import DatapathExamples, PlayedClaim, WrongCase
 from hwsim.prove.methods import ModalClaims, Parameter, method_claims, parameters, provable
 from hwsim.prove.readback import ReadBack
 from hwsim.prove.terms import second_opinion
-from hwsim.report.cases import explain_command, wrong_result
-from hwsim.report.differences import Mismatch
-from hwsim.report.proof import ClaimRow, ProofReport
 from hwsim.rtl import supports
 from hwsim.spec import Pipeline, Specified, Unit, modes_of
 

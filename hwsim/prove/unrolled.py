@@ -13,6 +13,7 @@ from hwsim.cosim.adapter import ADAPTER
 from hwsim.cosim.dutdesign import DutDesign
 from hwsim.cosim.dutfile import Dut
 from hwsim.errors import InputError
+from hwsim.explain.proof import ClaimRow
 from hwsim.files import write_texts
 from hwsim.leftovers import scratch_folder
 from hwsim.prove.abstract import packed
@@ -32,7 +33,6 @@ from hwsim.prove.terms import (
     value,
     width,
 )
-from hwsim.report.proof import ClaimRow
 from hwsim.rtl.synthesis.tools import YOSYS, FlowFailed, run_tool
 from hwsim.words import counted
 

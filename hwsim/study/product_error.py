@@ -9,11 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hwsim.errors import InputError
+from hwsim.explain.drawing import drawing_html, histogram
 from hwsim.markup import columns, titled
 from hwsim.products import gemm
 from hwsim.quantize.convert import real_numbers
-from hwsim.report.histogram import histogram
-from hwsim.report.notebook import drawing_html
 from hwsim.spec import Unit, UnitLike, load_unit
 from hwsim.spec.arguments import check_length, matrix_shape
 from hwsim.study.accuracy.exact import exact_product

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hwsim.errors import InputError
+from hwsim.explain.explained import explain
 from hwsim.products import FEW, chosen, gemm
-from hwsim.report.explained import explain
 from hwsim.spec import Unit
 from hwsim.study.accuracy.exact import DoubleDouble, exact_product, magnitude
 from hwsim.study.accuracy.measures import TrialOutcome, trial_measures

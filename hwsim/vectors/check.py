@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from hwsim.cases.bins.plan import GROUPS, labels
-from hwsim.report import CoverageGroup, coverage_groups
+from hwsim.explain import CoverageGroup, coverage_groups
 from hwsim.spec import Unit, unpromised
 from hwsim.vectors.answers import Answer, Answers
 from hwsim.vectors.findings import Findings, Wrong

@@ -7,11 +7,10 @@ from importlib.metadata import version
 from typing import NamedTuple
 
 from hwsim.cases.case import Case
-from hwsim.readings.diagnosis import Progress, diagnose
-from hwsim.readings.shape import Observation
-from hwsim.report import CodeReading, CoverageGroup, FaultKind, Mismatch, Row, RunReport
-from hwsim.report.cases import explain_command, wrong_result
-from hwsim.report.faults import fault_kinds
+from hwsim.explain import CodeReading, CoverageGroup, FaultKind, Mismatch, Row, RunReport
+from hwsim.explain.diagnosis import Progress, diagnose
+from hwsim.explain.facts import Observation
+from hwsim.explain.mismatches import explain_command, fault_kinds, wrong_result
 from hwsim.spec import Unit
 
 EXPLAINED = 400  # wrong results that are kept, for explanations to be tried on; as many right ones beside them

@@ -13,8 +13,8 @@ import yaml
 import hwsim
 from hwsim.cases.bins.counter import Counter as Coverage
 from hwsim.cases.bins.plan import plan as coverage_plan
+from hwsim.explain import Discrimination
 from hwsim.formats import Format
-from hwsim.readings import Discrimination
 from hwsim.sources import identity
 from hwsim.spec import NotImplementedYet, Unit
 from hwsim.vectors.block import Block

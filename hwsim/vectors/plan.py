@@ -14,8 +14,9 @@ from hwsim.cases.pairs import product_cases
 from hwsim.cases.sensitive import sensitive
 from hwsim.cases.support import draws
 from hwsim.errors import InputError
-from hwsim.readings import Discrimination, discrimination, supports, told_from_mistakes
-from hwsim.readings.silicon.store import known_cases
+from hwsim.explain import Discrimination, discrimination, told_from_mistakes
+from hwsim.explain.readings import supports
+from hwsim.explain.silicon.results import known_cases
 from hwsim.resources import KIB, MIB, Cost
 from hwsim.spec import NotImplementedYet, Unit
 

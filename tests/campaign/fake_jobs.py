@@ -22,8 +22,8 @@ from hwsim.campaign.store import CampaignFolder
 from hwsim.campaign.verdict import JudgedFailure
 from hwsim.cosim.build import BuildFailed
 from hwsim.errors import ToolMissing
+from hwsim.explain import CodeReading, Mismatch, Row, RunReport, coverage_groups
 from hwsim.formats.yamlfile import Document
-from hwsim.report import CodeReading, Mismatch, Row, RunReport, coverage_groups
 from hwsim.runners.apart import apart
 from hwsim.runners.local import Lost, Runner, W
 from hwsim.runners.part import Rows

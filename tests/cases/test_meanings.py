@@ -13,8 +13,8 @@ from hwsim.cases.bins.plan import GROUPS, plan
 from hwsim.cases.kinds import DIRECTED as DIRECTED_KINDS
 from hwsim.cases.kinds import KINDS as RANDOM_KINDS
 from hwsim.cases.random_cases import random_cases
-from hwsim.readings import discrimination
-from hwsim.readings.known import semantics
+from hwsim.explain import discrimination
+from hwsim.explain.known import semantics
 from hwsim.spec import Unit, load_unit
 
 BARE = Unit.model_validate(

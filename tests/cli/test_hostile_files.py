@@ -21,7 +21,7 @@ from silicon.capture_samples import WGMMA, machine, results_file, section, writt
 import hwsim
 from hwsim.cli.output import MOST_WORDS, one_line
 from hwsim.errors import InputError
-from hwsim.report import read_json
+from hwsim.explain import read_json
 from hwsim.vectors.folder import Growing
 
 

@@ -29,6 +29,11 @@ from hwsim.cli.app import app
 from hwsim.cosim import bench as project
 from hwsim.cosim import run as cosim_run
 from hwsim.cosim import streams as streams_designs
+from hwsim.explain import RunReport
+from hwsim.explain.proof import ProofReport
+from hwsim.explain.silicon import cases as capture_design
+from hwsim.explain.silicon.cases import INSTRUCTIONS, CaptureCase, Section, read_cases, write_cases
+from hwsim.explain.silicon.results import FACTS, SectionResults, result_lines
 from hwsim.fuzz import campaign as fuzzing
 from hwsim.fuzz.campaign import FuzzedUnit, FuzzPlan
 from hwsim.fuzz.draw import drawn_unit
@@ -37,13 +42,6 @@ from hwsim.fuzz.trial import SideMismatch
 from hwsim.prove import run as proving
 from hwsim.prove.qualify import run as qualifying
 from hwsim.prove.qualify.run import Qualification
-from hwsim.readings.silicon import design as capture_design
-from hwsim.readings.silicon.case import CaptureCase, Section
-from hwsim.readings.silicon.casefile import read_cases, write_cases
-from hwsim.readings.silicon.instructions import INSTRUCTIONS
-from hwsim.readings.silicon.results import FACTS, SectionResults, result_lines
-from hwsim.report import RunReport
-from hwsim.report.proof import ProofReport
 
 UNIT = """unit: int8x2
 operands: {a: int8, b: int8, addend: i32}

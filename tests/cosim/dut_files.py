@@ -12,7 +12,7 @@ from hwsim.cosim.bench import port_map
 from hwsim.cosim.dutdesign import DutDesign, dut_design
 from hwsim.cosim.dutfile import load_dut
 from hwsim.cosim.run import CosimOptions, run
-from hwsim.report import RunReport
+from hwsim.explain import RunReport
 from hwsim.rtl import module_name, verilog
 from hwsim.spec import Unit, as_yaml, pipeline
 

@@ -19,8 +19,8 @@ from hwsim.cosim import suites, tables
 from hwsim.cosim.run import CosimOptions, run
 from hwsim.cosim.tables import tables_design
 from hwsim.cosim.unitdesign import unit_design
+from hwsim.explain import Row, RunReport, failure_lines
 from hwsim.formats import get_format
-from hwsim.report import Row, RunReport, failure_lines
 from hwsim.spec import Pipeline, Unit, pipeline
 
 TINY = unit("tiny")

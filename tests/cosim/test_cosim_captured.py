@@ -13,7 +13,7 @@ from cosim.plays import bulk_outcomes, codes_of, design_of, nothing, planner, st
 
 from hwsim.cases.captured import CAPTURES, captured_cases
 from hwsim.cosim.design import Play
-from hwsim.readings.silicon.store import known_cases, load
+from hwsim.explain.silicon.results import known_cases, load
 from hwsim.rtl import supports
 from hwsim.spec import Unit, load_unit
 from hwsim.tb.job import SuiteOutcome

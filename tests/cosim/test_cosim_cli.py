@@ -19,7 +19,7 @@ from patience import LIMIT, wait_until
 
 from hwsim.cli import main
 from hwsim.cosim import play, unitdesign
-from hwsim.report import read_json
+from hwsim.explain import read_json
 from hwsim.spec import as_yaml
 
 TINY = unit("tiny")

@@ -26,9 +26,9 @@ from hwsim.cosim import coverage
 from hwsim.cosim.coverage import port_counts, unit_coverage
 from hwsim.cosim.design import Compared, Play, Played, Suite, in_step
 from hwsim.cosim.unitdesign import UnitDesign
+from hwsim.explain import CoverageGroup, read_json
+from hwsim.explain.record import bin_counts
 from hwsim.model.clock import Beat, PipelinedUnit
-from hwsim.report import CoverageGroup, read_json
-from hwsim.report.bins import bin_counts
 from hwsim.spec import Pipeline, Unit, pipeline, steps
 from hwsim.tb.job import (
     READY,

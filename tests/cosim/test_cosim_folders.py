@@ -11,7 +11,7 @@ from unit_keys import odd_unit, window
 
 from hwsim.cosim import run
 from hwsim.errors import ToolMissing
-from hwsim.report import NAMES
+from hwsim.explain import NAMES
 from hwsim.spec import NotImplementedYet, pipeline
 
 

@@ -40,9 +40,9 @@ from hwsim.cosim.report import MOST_TOLD
 from hwsim.cosim.suites import expected_codes
 from hwsim.cosim.trace import alone
 from hwsim.cosim.unitdesign import modal_design
-from hwsim.report import NAMES, CodeReading, Mismatch, Row, RunReport, read_json
-from hwsim.report.cases import explain_command, explained_case
-from hwsim.report.text import MOST_LINES
+from hwsim.explain import NAMES, CodeReading, Mismatch, Row, RunReport, read_json
+from hwsim.explain.mismatches import explain_command, explained_case
+from hwsim.explain.reports import MOST_LINES
 from hwsim.rtl import verilog
 from hwsim.spec import pipeline
 from hwsim.tb.job import SuiteOutcome, read_outcome

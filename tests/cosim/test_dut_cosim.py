@@ -24,7 +24,7 @@ from hwsim.cosim.heldoperands import HeldOperands
 from hwsim.cosim.report import KINDS
 from hwsim.cosim.run import CosimOptions, run
 from hwsim.cosim.suites import expected_codes
-from hwsim.report import RunReport
+from hwsim.explain import RunReport
 from hwsim.spec import Unit, as_yaml, load_unit
 
 pytestmark = pytest.mark.simulator

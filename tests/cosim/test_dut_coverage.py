@@ -18,9 +18,9 @@ from hwsim.cosim.coverage import design_coverage
 from hwsim.cosim.design import Played, Suite
 from hwsim.cosim.dutdesign import DutDesign
 from hwsim.cosim.suites import Planner
+from hwsim.explain import CoverageGroup, read_json
+from hwsim.explain.record import bin_counts
 from hwsim.model.clock import Beat
-from hwsim.report import CoverageGroup, read_json
-from hwsim.report.bins import bin_counts
 from hwsim.tb.job import MISSING, UNKNOWN, SuiteOutcome
 
 OFFERED, TAKEN, RESET, READY, VALID = 1, 2, 4, 16, 32

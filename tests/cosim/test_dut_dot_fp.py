@@ -16,7 +16,7 @@ from hwsim.cosim import suites as planning
 from hwsim.cosim.dutdesign import dut_design
 from hwsim.cosim.dutfile import load_dut
 from hwsim.cosim.run import CosimOptions, run
-from hwsim.report import RunReport
+from hwsim.explain import RunReport
 from hwsim.spec import as_yaml
 
 pytestmark = pytest.mark.simulator

@@ -19,7 +19,7 @@ from hwsim.cosim import suites as planning
 from hwsim.cosim.design import Suite
 from hwsim.cosim.dutdesign import DutDesign
 from hwsim.cosim.play import command, play_simulated
-from hwsim.report.text import failure_lines
+from hwsim.explain.reports import failure_lines
 from hwsim.tb.job import PortMismatch
 
 pytestmark = pytest.mark.simulator

@@ -13,7 +13,7 @@ from cosim.small_runs import small_suites
 import hwsim.cosim.suites as planning
 from hwsim.cli import main
 from hwsim.cosim.report import refusal
-from hwsim.report import read_json
+from hwsim.explain import read_json
 from hwsim.spec import NotImplementedYet
 
 pytestmark = pytest.mark.simulator

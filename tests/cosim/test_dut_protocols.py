@@ -13,7 +13,7 @@ from cosim.runs_shown import busy_suite, few_cases
 
 from hwsim.cosim import suites as planning
 from hwsim.cosim.report import KINDS
-from hwsim.report import RunReport
+from hwsim.explain import RunReport
 
 pytestmark = pytest.mark.simulator
 

@@ -13,7 +13,7 @@ from cosim.runs_shown import few_cases, few_pairs
 from cosim.small_runs import small_suites
 
 from hwsim.cli import main
-from hwsim.report import RunReport, read_json
+from hwsim.explain import RunReport, read_json
 
 pytestmark = pytest.mark.simulator
 

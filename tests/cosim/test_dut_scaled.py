@@ -16,9 +16,9 @@ from hwsim.cli import main
 from hwsim.cosim.build import find_icarus
 from hwsim.cosim.wiring import ScaledResult
 from hwsim.errors import InputError
+from hwsim.explain import read_json
+from hwsim.explain.reports import kinds_lines
 from hwsim.formats import FloatFormat, get_format
-from hwsim.report import read_json
-from hwsim.report.text import kinds_lines
 
 pytestmark = pytest.mark.simulator
 

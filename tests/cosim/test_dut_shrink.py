@@ -21,12 +21,12 @@ from hwsim.cosim.heldoperands import NONE_HELD, HeldOperands
 from hwsim.cosim.minimal import Minimizer
 from hwsim.cosim.shrink import MOST_BEATS, Shrinker, Shrunk, Simplifier, code_cost
 from hwsim.cosim.suites import expected_codes
+from hwsim.explain.diagnosis import diagnose
+from hwsim.explain.facts import Observation
+from hwsim.explain.mistakes.catalogue import catalogue
+from hwsim.explain.mistakes.machine import FlawedDefinition
 from hwsim.formats import get_format
 from hwsim.formats.codes import all_codes
-from hwsim.readings.diagnosis import diagnose
-from hwsim.readings.mistakes.catalogue import catalogue
-from hwsim.readings.mistakes.machine import FlawedDefinition
-from hwsim.readings.shape import Observation
 from hwsim.spec import Unit
 
 

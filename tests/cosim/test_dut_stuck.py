@@ -14,7 +14,7 @@ from patience import wait_until
 
 from hwsim.cli import main
 from hwsim.cosim.dutfile import load_dut
-from hwsim.report import RunReport, read_json
+from hwsim.explain import RunReport, read_json
 
 pytestmark = pytest.mark.simulator
 LIMIT = 1  # seconds without the end of a cycle

@@ -12,7 +12,7 @@ from cosim.small_runs import small_suites
 
 import hwsim
 from hwsim.cli import main
-from hwsim.report import read_json
+from hwsim.explain import read_json
 
 pytestmark = pytest.mark.simulator
 

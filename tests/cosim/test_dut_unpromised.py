@@ -16,11 +16,11 @@ from hwsim.cosim.dutdesign import dut_design
 from hwsim.cosim.dutfile import load_dut
 from hwsim.cosim.run import CosimOptions, run
 from hwsim.cosim.shrink import Shrinker
+from hwsim.explain import RunReport
 from hwsim.prove.claims import Claim
 from hwsim.prove.dut import DutAsked, prove_dut
 from hwsim.prove.products import is_right
 from hwsim.prove.terms import value
-from hwsim.report import RunReport
 from hwsim.spec import Unit, Unpromised, unpromised
 
 NOT_COMPARED = "the signs of results that are zero (result.zero_sign: any)"

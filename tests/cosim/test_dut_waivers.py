@@ -17,7 +17,7 @@ from hwsim.cli import main
 from hwsim.cosim.dutfile import load_dut
 from hwsim.cosim.run import CosimOptions, run
 from hwsim.cosim.waivers import WaivedWhen
-from hwsim.report import RunReport, read_json
+from hwsim.explain import RunReport, read_json
 
 WRONG = {"WRONG": 2}  # what is shifted out is floored and not truncated
 SAID = {"reason": "revision A floors", "date": date(2026, 11, 1)}

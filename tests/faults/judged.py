@@ -13,7 +13,7 @@ from hwsim.cosim.dutfile import load_dut
 from hwsim.cosim.minimal import Minimizer
 from hwsim.cosim.play import command, play_simulated
 from hwsim.cosim.suites import Planner
-from hwsim.readings.diagnosis import Diagnosis, WrongKind
+from hwsim.explain.diagnosis import Diagnosis, WrongKind
 
 SEED, STUCK_AFTER = 1, 300.0
 CASES = 3000  # random ones: as many as Verilator has

@@ -143,7 +143,7 @@ TARGETS = (
         reads=("check folder", "check results"), names=("-:", "- must be text"),
     ),
     Target(
-        name="report", make=bases.one(bases.reported), subjects=("results.json",), calls="hwsim.report:read_json",
+        name="report", make=bases.one(bases.reported), subjects=("results.json",), calls="hwsim.explain:read_json",
     ),
     Target(name="recipe", make=bases.recipes, subjects=("r.yaml",), calls="hwsim.torch:load_recipe"),
     Target(

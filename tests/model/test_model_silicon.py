@@ -16,8 +16,7 @@ import pytest
 import hwsim
 import hwsim.model
 from hwsim.cases.captured import CAPTURES
-from hwsim.readings.silicon.gemms import PROMOTED, SCALED
-from hwsim.readings.silicon.store import load
+from hwsim.explain.silicon.results import PROMOTED, SCALED, load
 from hwsim.spec import Unit, load_unit, presets
 
 H200 = Path(__file__).parents[2] / "vectors" / "silicon" / "h200"

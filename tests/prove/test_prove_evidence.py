@@ -12,6 +12,7 @@ from odd_units import NAMED, unit
 from prove.step_mutants import Patch, on
 
 from hwsim.cli import main
+from hwsim.explain.proof import ClaimRow
 from hwsim.formats import Class
 from hwsim.model import aligned, window
 from hwsim.model.carried import FirstAddend, ResultCode
@@ -19,7 +20,6 @@ from hwsim.model.definition import Definition
 from hwsim.model.promotion import Promoter
 from hwsim.prove.methods import accumulation_parameters, parameters, provable, ranges_parameters
 from hwsim.prove.run import Asked, UnitClaims
-from hwsim.report.proof import ClaimRow
 from hwsim.rtl import accumulate, rounded, supports
 from hwsim.rtl.exact import ExactRanges
 from hwsim.rtl.generalranges import GeneralRanges

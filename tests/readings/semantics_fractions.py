@@ -7,8 +7,8 @@ from functools import lru_cache
 from math import floor, frexp
 
 from hwsim.cases.case import Case, term_scales
+from hwsim.explain import Reading
 from hwsim.formats import ExponentFormat, FloatFormat
-from hwsim.readings import Reading
 from hwsim.spec import Unit
 
 

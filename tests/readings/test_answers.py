@@ -8,10 +8,10 @@ from odd_units import unit
 from hwsim.cases.batch import batches
 from hwsim.cases.case import dot
 from hwsim.cases.random_cases import random_cases
+from hwsim.explain.candidate import batch_results
+from hwsim.explain.diagnosis import diagnose
+from hwsim.explain.facts import Observation
 from hwsim.model import Definition
-from hwsim.readings.answers import batch_results
-from hwsim.readings.diagnosis import diagnose
-from hwsim.readings.shape import Observation
 
 
 @pytest.mark.parametrize("name", ["long-43", "long-73"])

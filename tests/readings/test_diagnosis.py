@@ -13,13 +13,12 @@ from unit_keys import odd_unit
 from hwsim.cases.bins.covering import directed
 from hwsim.cases.case import Case, dot
 from hwsim.cases.random_cases import random_cases
+from hwsim.explain.diagnosis import Diagnosis, diagnose
+from hwsim.explain.facts import Observation, WrongResult, by_class, facts, varied
+from hwsim.explain.known import candidates
+from hwsim.explain.mistakes.flaw import Both, Flaw
+from hwsim.explain.mistakes.machine import FlawedDefinition
 from hwsim.model import Definition
-from hwsim.readings.candidates import candidates
-from hwsim.readings.dependence import varied
-from hwsim.readings.diagnosis import Diagnosis, diagnose
-from hwsim.readings.mistakes.flaw import Both, Flaw
-from hwsim.readings.mistakes.machine import FlawedDefinition
-from hwsim.readings.shape import Observation, WrongResult, by_class, facts
 from hwsim.spec import Unit, load_unit
 
 ONES = (0x38,) * 4

@@ -6,14 +6,13 @@ import pytest
 from random_units.random_unit_files import SMALL
 
 from hwsim.cases.case import Case
+from hwsim.explain.candidate import AddendRounded, results
+from hwsim.explain.discriminate import lengths_of, stimuli
+from hwsim.explain.known import candidates
+from hwsim.explain.readings import READINGS, read_unit, supports
 from hwsim.formats import FloatFormat, get_format
 from hwsim.fuzz.draw import Size, drawn_unit
 from hwsim.model.arrays import definition_of
-from hwsim.readings.answers import results
-from hwsim.readings.candidates import candidates
-from hwsim.readings.discriminate import lengths_of, stimuli
-from hwsim.readings.edits import AddendRounded
-from hwsim.readings.readings import READINGS, read_unit, supports
 from hwsim.spec import Unit, load_unit
 
 # A window of no place; an addend that is rounded to a format of another container; addends and results of binary64;

@@ -11,14 +11,14 @@ from unit_keys import odd_unit, window
 
 from hwsim.cases.case import Case, dot
 from hwsim.cases.random_cases import random_cases
+from hwsim.explain.mistakes import finishing, summing
+from hwsim.explain.mistakes.catalogue import catalogue
+from hwsim.explain.mistakes.flaw import Both, Flaw, LastPlace
+from hwsim.explain.mistakes.machine import FlawedDefinition, code_of
+from hwsim.explain.mistakes.of_sums import RULE_WORDS
+from hwsim.explain.mistakes.rounding import rounded_magnitude
 from hwsim.formats import get_format
 from hwsim.model import Definition
-from hwsim.readings.mistakes import finishing, summing
-from hwsim.readings.mistakes.catalogue import catalogue
-from hwsim.readings.mistakes.flaw import Both, Flaw, LastPlace
-from hwsim.readings.mistakes.machine import FlawedDefinition, code_of
-from hwsim.readings.mistakes.of_sums import RULE_WORDS
-from hwsim.readings.mistakes.rounding import rounded_magnitude
 from hwsim.spec import Unit, load_unit
 
 ROOT = Path(__file__).parents[2]

@@ -12,8 +12,8 @@ from readings.test_semantics_readings import directed_cases, drawn
 
 from hwsim.cases.bins.covering import directed
 from hwsim.cases.case import Case
-from hwsim.readings import Semantic, consistent, semantics
-from hwsim.readings.answers import results
+from hwsim.explain import Semantic, consistent, semantics
+from hwsim.explain.candidate import results
 from hwsim.spec import Unit, load_unit
 
 HOPPER, DEEPSEEK = "hopper-wgmma-e4m3-f32", "deepseek-v3-e4m3-f32"

@@ -10,12 +10,10 @@ from built_presets import others_soaked
 from computed_once import computed_once
 
 from hwsim.cases.case import Case
-from hwsim.readings import READINGS, Discrimination, Reading, consistent, discrimination, own_reading
-from hwsim.readings.answers import by_model
-from hwsim.readings.changes import changed
-from hwsim.readings.discriminate import QUOTA, turned
-from hwsim.readings.proofs import normal_forms, why_equal
-from hwsim.readings.readings import read_unit, short_name
+from hwsim.explain import READINGS, Discrimination, Reading, consistent, discrimination, own_reading
+from hwsim.explain.candidate import by_model, changed
+from hwsim.explain.discriminate import QUOTA, turned
+from hwsim.explain.readings import normal_forms, read_unit, short_name, why_equal
 from hwsim.spec import load_unit
 
 HOPPER = "hopper-wgmma-e4m3-f32"
@@ -133,9 +131,7 @@ def test_turned_cases_keep_their_products() -> None:
 
 def test_a_proof_that_is_wrong_does_not_go_unnoticed(monkeypatch: pytest.MonkeyPatch) -> None:
     # As if all readings of an addend that comes late were the same.
-    monkeypatch.setattr(
-        "hwsim.readings.discriminate.why_equal", lambda forms, x, y: "so" if x.late and y.late else None
-    )
+    monkeypatch.setattr("hwsim.explain.discriminate.why_equal", lambda forms, x, y: "so" if x.late and y.late else None)
     with pytest.raises(RuntimeError, match="though so"):
         discrimination(load_unit(HOPPER), 1, limit=5000)
 

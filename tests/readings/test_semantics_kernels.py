@@ -14,15 +14,14 @@ from hwsim.c.support import supports as supports_c
 from hwsim.cases.batch import batches
 from hwsim.cases.case import Case
 from hwsim.cases.support import supports as supports_bins
+from hwsim.explain import READINGS, Reading
+from hwsim.explain.candidate import batch_results, by_model, changed
+from hwsim.explain.readings import read_unit
 from hwsim.kernels import kernel_of
 from hwsim.kernels.read_aligned import run_readings
 from hwsim.kernels.tiles import multiply_pairs
 from hwsim.model.clock.support import supports as supports_clock
 from hwsim.model.support import supports as supports_model
-from hwsim.readings import READINGS, Reading
-from hwsim.readings.answers import batch_results, by_model
-from hwsim.readings.changes import changed
-from hwsim.readings.readings import read_unit
 from hwsim.rtl.support import supports as supports_rtl
 from hwsim.spec import ReadAlignedSum, Support, Unit, load_unit
 

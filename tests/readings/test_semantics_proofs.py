@@ -12,12 +12,11 @@ from built_presets import others_soaked
 from computed_once import computed_once
 
 from hwsim.cases.batch import Batch
+from hwsim.explain import READINGS, Reading, own_reading
+from hwsim.explain import readings as proofs
+from hwsim.explain.candidate import batch_results, changed
+from hwsim.explain.readings import Facts, normal_forms, read_unit, why_equal
 from hwsim.model.definition import Definition
-from hwsim.readings import READINGS, Reading, own_reading, proofs
-from hwsim.readings.answers import batch_results
-from hwsim.readings.changes import changed
-from hwsim.readings.proofs import Facts, normal_forms, why_equal
-from hwsim.readings.readings import read_unit
 from hwsim.spec import Unit, load_unit
 
 PAIRS = tuple(combinations(range(40), 2))

@@ -12,14 +12,12 @@ from readings.semantics_fractions import value_of
 
 from hwsim.cases.bins.covering import directed
 from hwsim.cases.case import Case
+from hwsim.explain.candidate import by_model, changed
+from hwsim.explain.discriminate import lengths_of, stimuli
+from hwsim.explain.readings import READINGS, TO_SPEC, LostRule, Reading, own_reading, read_unit, short_name, supports
 from hwsim.formats import Class, unpack
 from hwsim.model.definition import Definition
 from hwsim.model.late import Added
-from hwsim.readings import READINGS, Reading, own_reading, supports
-from hwsim.readings.answers import by_model
-from hwsim.readings.changes import changed
-from hwsim.readings.discriminate import lengths_of, stimuli
-from hwsim.readings.readings import TO_SPEC, LostRule, read_unit, short_name
 from hwsim.spec import Unit, load_unit
 
 HOPPER = "hopper-wgmma-e4m3-f32"
@@ -127,7 +125,7 @@ MUTANTS: dict[str, tuple[str, object]] = {
     "nothing late": ("hwsim.model.late.ExactLateAddition.add", lambda self, operands: Added(
         operands.format, operands.addend, operands.partial, operands.partial
     )),
-    "everything jammed": ("hwsim.readings.readings.TO_SPEC", dict.fromkeys(TO_SPEC, "jam")),
+    "everything jammed": ("hwsim.explain.readings.TO_SPEC", dict.fromkeys(TO_SPEC, "jam")),
 }  # fmt: skip
 
 

@@ -6,12 +6,12 @@ import pytest
 from odd_units import unit
 
 from hwsim.cases.case import Case, dot
+from hwsim.explain import told_from_mistakes
+from hwsim.explain.discriminate import QUOTA
+from hwsim.explain.known import Semantic
+from hwsim.explain.mistakes.machine import flawed_definition
+from hwsim.explain.mistakes.wiring import SumForgotten
 from hwsim.model.arrays import definition_of
-from hwsim.readings import told_from_mistakes
-from hwsim.readings.discriminate import QUOTA
-from hwsim.readings.known import Semantic
-from hwsim.readings.mistakes.machine import flawed_definition
-from hwsim.readings.mistakes.wiring import SumForgotten
 from hwsim.spec import Unit, unpromised
 from hwsim.vectors.plan import plan
 

@@ -8,7 +8,7 @@ from typing import Any
 import yaml
 
 import hwsim
-from hwsim.report import (
+from hwsim.explain import (
     CountedBin,
     CoverageGroup,
     FaultKind,
@@ -21,8 +21,8 @@ from hwsim.report import (
     coverage_groups,
     explanation,
 )
-from hwsim.report.explained import Explained
-from hwsim.report.reading import operand, reading, scalar, ulps
+from hwsim.explain.explained import Explained
+from hwsim.explain.mismatches import operand, reading, scalar, ulps
 from hwsim.spec import as_yaml, load_unit
 
 HOPPER = load_unit("hopper-wgmma-e4m3-f32")

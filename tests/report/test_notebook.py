@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import hwsim
+from hwsim.explain.drawing import MOST, histogram
 from hwsim.formats.catalog import formats
-from hwsim.report.histogram import MOST, histogram
 
 NORMAL = np.random.default_rng(1).normal(size=(2, 40, 64)).astype(np.float32)
 EXPLAINED = ([0x7E, 0xB9, 0x05], [0x3C, 0x39, 0x4D], 0x3F8CCCCD)

@@ -12,8 +12,8 @@ from PIL import Image
 from report.browsing import Seen, opened
 from report.report_samples import good, nasty, report
 
-from hwsim.report import write_html
-from hwsim.report.page import html
+from hwsim.explain import write_html
+from hwsim.explain.reports import html
 
 DARK = "--blink-settings=preferredColorScheme=0"
 BAD = (0xA8, 0x1C, 0x12)  # --bad of report.css

@@ -10,11 +10,11 @@ import pytest
 from report.report_samples import coverage
 
 import hwsim
+from hwsim.explain import CountedBin, CoverageGroup
+from hwsim.explain.drawing import CELL, GAP, HEAD, ROW, Drawing, coverage_bar, pair_table, window_drawing
+from hwsim.explain.stages import Picture, picture
 from hwsim.formats import Class
 from hwsim.model.record import Group
-from hwsim.report import CountedBin, CoverageGroup
-from hwsim.report.drawing import CELL, GAP, HEAD, ROW, Drawing, coverage_bar, pair_table, window_drawing
-from hwsim.report.picture import Picture, picture
 from hwsim.spec import load_unit
 from hwsim.words import counted
 

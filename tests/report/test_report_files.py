@@ -14,11 +14,12 @@ import pytest
 from junitparser import JUnitXml, Skipped
 from report.report_samples import FAILED, NASTY, good, mismatch, nasty, report
 
-import hwsim.report as reports
-from hwsim.report import RunReport, failure_lines, junit, read_json, write_json, write_junit, write_reports
-from hwsim.report.fit import fit
-from hwsim.report.record import SCHEMA
-from hwsim.report.text import all_fault_lines, kinds_lines
+import hwsim.explain as reports
+from hwsim.explain import RunReport, failure_lines, read_json, write_json, write_junit, write_reports
+from hwsim.explain import reports as junit
+from hwsim.explain.frozen import fit
+from hwsim.explain.record import SCHEMA
+from hwsim.explain.reports import all_fault_lines, kinds_lines
 
 REPORTS = {"good": good, "failed": report, "nasty": nasty}
 
@@ -195,7 +196,7 @@ def test_a_name_stays_what_it_is_in_xml(tmp_path: Path) -> None:
 
 
 def test_importing_hwsim_loads_nothing_that_writes_reports() -> None:
-    writers = {"jinja2", "hwsim.report.record", "hwsim.report.page"}
+    writers = {"jinja2", "hwsim.explain.record", "hwsim.explain.reports"}
     program = f"import sys, hwsim; print(*({writers} & {{*sys.modules}}))"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == ""

@@ -11,10 +11,11 @@ import html5lib
 import pytest
 from report.report_samples import NASTY, good, mismatch, nasty, report
 
-from hwsim.report import html as rules
-from hwsim.report import page, write_html
-from hwsim.report.fit import fit
-from hwsim.report.page import html
+from hwsim.explain import drawing as rules
+from hwsim.explain import reports as page
+from hwsim.explain import write_html
+from hwsim.explain.frozen import fit
+from hwsim.explain.reports import html
 
 REPORTS = {"good": good, "failed": report, "nasty": nasty}
 SPACE = "{http://www.w3.org/1999/xhtml}"

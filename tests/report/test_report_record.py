@@ -23,13 +23,12 @@ from report.report_samples import (
 )
 
 import hwsim
+from hwsim.explain import CountedBin, CoverageGroup, Row, coverage_groups, explanation, failure_lines
+from hwsim.explain.frozen import fit
+from hwsim.explain.mismatches import reading, ulps
+from hwsim.explain.reports import MOST_LINES, _percent
+from hwsim.explain.stages import text
 from hwsim.formats import get_format
-from hwsim.report import CountedBin, CoverageGroup, Row, coverage_groups, explanation, failure_lines
-from hwsim.report.fit import fit
-from hwsim.report.page import _percent
-from hwsim.report.reading import reading, ulps
-from hwsim.report.sentences import text
-from hwsim.report.text import MOST_LINES
 from hwsim.spec import load_unit
 from hwsim.words import counted
 

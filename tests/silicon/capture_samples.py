@@ -6,13 +6,19 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from hwsim.readings.answers import results
-from hwsim.readings.changes import Candidate, changed
-from hwsim.readings.silicon.case import CaptureCase, CaseFile, Section, as_case
-from hwsim.readings.silicon.casefile import read_cases, write_cases
-from hwsim.readings.silicon.design import RANDOM, stimuli
-from hwsim.readings.silicon.instructions import instruction_of
-from hwsim.readings.silicon.results import FACTS, SectionResults, result_lines
+from hwsim.explain.candidate import Candidate, changed, results
+from hwsim.explain.silicon.cases import (
+    RANDOM,
+    CaptureCase,
+    CaseFile,
+    Section,
+    as_case,
+    instruction_of,
+    read_cases,
+    stimuli,
+    write_cases,
+)
+from hwsim.explain.silicon.results import FACTS, SectionResults, result_lines
 from hwsim.spec import Unit, load_unit
 
 WGMMA = "hopper-wgmma-e4m3-f32"

@@ -8,12 +8,10 @@ import pytest
 from built_presets import others_soaked
 from silicon.capture_samples import WGMMA, answers, some_cases
 
+from hwsim.explain.candidate import NO_EDIT, AddendRounded, changed
+from hwsim.explain.questions import BY_NAME, QUESTIONS
+from hwsim.explain.silicon.cases import FILLERS, INSTRUCTIONS, KINDS, RANDOM, Designed, design, fillers, instruction_of
 from hwsim.formats import Class, unpack
-from hwsim.readings.changes import changed
-from hwsim.readings.edits import NO_EDIT, AddendRounded
-from hwsim.readings.questions import BY_NAME, QUESTIONS
-from hwsim.readings.silicon.design import FILLERS, KINDS, RANDOM, Designed, design, fillers
-from hwsim.readings.silicon.instructions import INSTRUCTIONS, instruction_of
 from hwsim.spec import load_unit, presets
 
 PROMISED = 16

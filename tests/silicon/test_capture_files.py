@@ -8,11 +8,9 @@ from pathlib import Path
 import pytest
 from silicon.capture_samples import FACTS_OF_H200, WGMMA, machine, results_file, section, written
 
+from hwsim.explain.silicon.cases import INSTRUCTIONS, read_cases, write_cases
+from hwsim.explain.silicon.results import folder_name, load, read_results, store
 from hwsim.files import replaced
-from hwsim.readings.silicon.casefile import read_cases, write_cases
-from hwsim.readings.silicon.instructions import INSTRUCTIONS
-from hwsim.readings.silicon.results import read_results
-from hwsim.readings.silicon.store import folder_name, load, store
 
 
 @pytest.mark.quick

@@ -15,8 +15,8 @@ import pytest
 import hwsim
 from hwsim.cli import main
 from hwsim.errors import InputError
-from hwsim.readings.changes import changed
-from hwsim.readings.silicon.gemms import LibraryProduct, read_products
+from hwsim.explain.candidate import changed
+from hwsim.explain.silicon.results import LibraryProduct, read_products
 from hwsim.spec import load_unit
 
 ROOT = Path(__file__).parents[2]

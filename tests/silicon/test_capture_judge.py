@@ -10,12 +10,10 @@ from built_presets import others_soaked
 from computed_once import computed_once
 from silicon.capture_samples import WGMMA, answers, returned
 
-from hwsim.readings.questions import BY_NAME, QUESTIONS, Question
-from hwsim.readings.silicon.case import CaptureCase
-from hwsim.readings.silicon.design import design
-from hwsim.readings.silicon.instructions import instruction_of
-from hwsim.readings.silicon.judge import Judgement, judge
-from hwsim.readings.silicon.store import Captured
+from hwsim.explain.questions import BY_NAME, QUESTIONS, Question
+from hwsim.explain.silicon.cases import CaptureCase, design, instruction_of
+from hwsim.explain.silicon.judge import Judgement, judge
+from hwsim.explain.silicon.results import Captured
 from hwsim.spec import load_unit
 
 UNIT = load_unit(WGMMA)

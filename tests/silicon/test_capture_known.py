@@ -10,13 +10,11 @@ import pytest
 from built_presets import others_soaked
 
 from hwsim.cases.captured import captured_cases
-from hwsim.readings.answers import results
-from hwsim.readings.changes import Candidate
-from hwsim.readings.questions import QUESTIONS
-from hwsim.readings.silicon.case import CaptureCase, as_case
-from hwsim.readings.silicon.instructions import INSTRUCTIONS, instruction_of
-from hwsim.readings.silicon.judge import Judgement, judge
-from hwsim.readings.silicon.store import Captured, load
+from hwsim.explain.candidate import Candidate, results
+from hwsim.explain.questions import QUESTIONS
+from hwsim.explain.silicon.cases import INSTRUCTIONS, CaptureCase, as_case, instruction_of
+from hwsim.explain.silicon.judge import Judgement, judge
+from hwsim.explain.silicon.results import Captured, load
 from hwsim.spec import load_unit
 
 ROOT = Path(__file__).parents[2]

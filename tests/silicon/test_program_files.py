@@ -9,8 +9,8 @@ from typing import NamedTuple
 import pytest
 from silicon.capture_program import GOOD, ONE, SOURCE, Build, capture, case_file
 
-from hwsim.readings.silicon.casefile import read_cases
-from hwsim.readings.silicon.results import read_results
+from hwsim.explain.silicon.cases import read_cases
+from hwsim.explain.silicon.results import read_results
 
 WGMMA = [
     "instruction wgmma.m64n8k32.f16.e4m3.e5m2",

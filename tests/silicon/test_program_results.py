@@ -22,8 +22,8 @@ from silicon.capture_program import (
     environment,
 )
 
-from hwsim.readings.silicon.casefile import read_cases
-from hwsim.readings.silicon.results import read_results
+from hwsim.explain.silicon.cases import read_cases
+from hwsim.explain.silicon.results import read_results
 
 
 def test_every_instruction_gives_what_the_model_gives(

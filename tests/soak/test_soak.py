@@ -13,7 +13,7 @@ from built_presets import BUILDABLE, DISTINCT, one_of_each, same_arithmetic
 
 from hwsim.cosim.run import CosimOptions, run
 from hwsim.cosim.unitdesign import unit_design
-from hwsim.report import RunReport, failure_lines
+from hwsim.explain import RunReport, failure_lines
 from hwsim.rtl.verilog import top_name, unit_rtlil
 from hwsim.spec import load_unit, pipeline
 

@@ -13,7 +13,7 @@ from PIL import Image
 from report import browsing
 from study.chart_samples import NASTY, nasty_report, report
 
-from hwsim.report import html as rules
+from hwsim.explain import drawing as rules
 from hwsim.study.report import Chart, StudyReport, TextTable, write_page
 from hwsim.study.report.page import html, numbers
 

@@ -12,8 +12,8 @@ from odd_units import unit as odd_unit
 from study.study_units import operands
 
 from hwsim.cases.drawing import Stream
+from hwsim.explain.explained import explain
 from hwsim.model import dot
-from hwsim.report.explained import explain
 from hwsim.spec import Unit, load_unit, presets
 from hwsim.study.accuracy import swamped as module
 from hwsim.study.accuracy.swamped import swamped_terms

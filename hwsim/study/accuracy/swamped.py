@@ -12,6 +12,7 @@ from fractions import Fraction
 from functools import cache, partial
 from typing import NamedTuple, assert_never
 
+from hwsim.explain.explained import Explained
 from hwsim.formats import Class, Format, unpack
 from hwsim.model.addition import add
 from hwsim.model.late import Added
@@ -19,7 +20,6 @@ from hwsim.model.method import Addition
 from hwsim.model.promotion import Promoted
 from hwsim.model.record import Group
 from hwsim.model.terms import Term, addend_term, product
-from hwsim.report.explained import Explained
 from hwsim.spec import (
     AlignedSum,
     EvenOddSum,

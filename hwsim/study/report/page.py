@@ -14,8 +14,8 @@ from typing import Any
 from markupsafe import Markup
 
 import hwsim
+from hwsim.explain.drawing import environment, page_style, policy, read
 from hwsim.outputs import written
-from hwsim.report.html import environment, page_style, policy, read
 from hwsim.study.report.charts import note, of_widths, rendered
 from hwsim.study.report.contents import Chart, StudyReport, TextTable
 from hwsim.study.report.libraries import library

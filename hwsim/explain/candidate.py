@@ -1,0 +1,264 @@
+"""What a device may compute instead of a unit: changed settings, edited operands or results, a flaw."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, assert_never
+
+from pydantic import ValidationError
+
+from hwsim.cases.batch import Batch, batches
+from hwsim.cases.case import Case, block_lengths, term_scales
+from hwsim.codewords import code_array
+from hwsim.errors import InputError
+from hwsim.explain.mistakes.flaw import NO_FLAW, Flaw
+from hwsim.explain.mistakes.machine import flawed_definition
+from hwsim.formats import Class, FloatFormat, get_format
+from hwsim.formats.codes import Codes
+from hwsim.kernels.tiles import multiply_pairs
+from hwsim.model.arrays import definition_of
+from hwsim.model.rounding import round_to
+from hwsim.model.terms import Term, addend_term
+from hwsim.products import kernel_for
+from hwsim.spec import Unit, WindowSum
+
+
+@dataclass(frozen=True)
+class Edit:
+    """Nothing: cases and results stay as they are."""
+
+    def case(self, unit: Unit, case: Case) -> Case:
+        """The case that the unit computes in the place of another."""
+        return case
+
+    def code(self, case: Case, code: int) -> int:
+        """The result code that is returned in the place of another. case: as it came."""
+        return code
+
+
+NO_EDIT = Edit()
+
+
+@dataclass(frozen=True)
+class AddendDropped(Edit):
+    """The addend counts as +0."""
+
+    def case(self, unit: Unit, case: Case) -> Case:
+        """As in `Edit`."""
+        return replace(case, c=0)
+
+
+@dataclass(frozen=True)
+class AddendRounded(Edit):
+    """The addend is first rounded, to nearest even, to a narrower format."""
+
+    format: FloatFormat
+
+    def case(self, unit: Unit, case: Case) -> Case:
+        """As in `Edit`."""
+        own = unit.operands.addend
+        if not isinstance(own, FloatFormat):
+            raise InputError(f"unit {unit.name}: an addend is rounded first where it is a float")
+        term = addend_term(own, case.c)
+        if term.cls is not Class.NORMAL:
+            return case
+        return replace(case, c=_in_format(own, addend_term(self.format, _in_format(self.format, term))))
+
+
+def _in_format(fmt: FloatFormat, term: Term) -> int:
+    """A term's code in a format, rounded to nearest even; what is too large is infinity, or the largest number."""
+    if term.cls is Class.ZERO:
+        return (term.sign * fmt.sign_bit if fmt.signed_zero else 0) << fmt.padding
+    sig, exp = (term.sig, term.exp - term.fraction_bits) if term.cls is Class.NORMAL else (1, 1 << 16)
+    return round_to(fmt, term.sign, sig, exp, "rne", "infinity" if fmt.infinities else "saturate").code
+
+
+@dataclass(frozen=True)
+class LaneDropped(Edit):
+    """The product of a lane of each group is left out."""
+
+    lane: int
+
+    def case(self, unit: Unit, case: Case) -> Case:
+        """As in `Edit`."""
+        groups = map(unit.instruction.indices, range(len(case.a) // unit.instruction.lanes))
+        gone = {group[self.lane] for group in groups if self.lane < len(group)}
+        a, b = (tuple(0 if i in gone else code for i, code in enumerate(side)) for side in (case.a, case.b))
+        return replace(case, a=a, b=b)
+
+
+BitValue = Literal["always 0", "always 1", "inverted"]
+
+
+@dataclass(frozen=True)
+class BitFault(Edit):
+    """A bit of every result is wrong."""
+
+    bit: int
+    value: BitValue
+
+    def code(self, case: Case, code: int) -> int:
+        """As in `Edit`."""
+        mask = 1 << self.bit
+        match self.value:
+            case "always 0":
+                return code & ~mask
+            case "always 1":
+                return code | mask
+            case "inverted":
+                return code ^ mask
+            case _:
+                assert_never(self.value)
+
+
+@dataclass(frozen=True)
+class Constant(Edit):
+    """Every result is one code. value: which."""
+
+    value: int
+
+    def code(self, case: Case, code: int) -> int:
+        """As in `Edit`."""
+        return self.value
+
+
+@dataclass(frozen=True)
+class AddendReturned(Edit):
+    """Every result is the addend's code."""
+
+    def code(self, case: Case, code: int) -> int:
+        """As in `Edit`."""
+        return case.c
+
+
+Changes = Mapping[str, Any]
+Proposals = Mapping[str, Changes]
+
+# Keys of Changes that are no part of a specification.
+ADDEND_FIRST = "addend is rounded first to"
+IN_ONE_SUM = "instructions that make one sum"
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """Something that a device may compute: a unit's results, with operands or results edited, or with a flaw."""
+
+    name: str
+    unit: Unit
+    edit: Edit = NO_EDIT
+    flaw: Flaw = NO_FLAW
+
+
+def changed(unit: Unit, changes: Changes) -> Unit:
+    """A unit with changed settings. A mapping changes a part of the specification; None removes it.
+
+    Raises pydantic.ValidationError for settings that do not go together.
+    """
+    data = unit.model_dump(mode="json", exclude_unset=True)
+    for key, value in changes.items():
+        if isinstance(value, Mapping) and isinstance(data.get(key), dict):
+            data[key] = {**data[key], **value}
+        else:
+            data[key] = value
+    return Unit.model_validate(data)
+
+
+def among(proposals: Proposals, unit: Unit, base: Unit | None = None) -> tuple[Candidate, ...]:
+    """The candidates that proposals give: the first of equal candidates, and always the base itself.
+
+    unit: as specified, which the proposals were made for. base: the unit to change, if other than `unit`.
+    """
+    base = base or unit
+    candidates: list[Candidate] = []
+    for name, changes in proposals.items():
+        kept = {key: value for key, value in changes.items() if key not in (ADDEND_FIRST, IN_ONE_SUM)}
+        if IN_ONE_SUM in changes:
+            kept["instruction"] = _joined(unit, base, changes[IN_ONE_SUM])
+        edit = AddendRounded(_float(changes[ADDEND_FIRST])) if ADDEND_FIRST in changes else NO_EDIT
+        try:
+            other = changed(base, kept)
+        except ValidationError:
+            if base == unit:
+                raise
+            continue  # it does not go with a setting in which the base differs from the unit
+        if all((candidate.unit, candidate.edit) != (other, edit) for candidate in candidates):
+            candidates.append(Candidate(name, other, edit))
+    if all((candidate.unit, candidate.edit) != (base, NO_EDIT) for candidate in candidates):
+        candidates.insert(0, Candidate("as specified" if base == unit else "as found", base))
+    return tuple(candidates)
+
+
+def _float(name: str) -> FloatFormat:
+    fmt = get_format(name)
+    if not isinstance(fmt, FloatFormat):
+        raise TypeError(f"an addend is rounded to a float format, not {name}")
+    return fmt
+
+
+def _joined(unit: Unit, base: Unit, times: int) -> Changes:
+    """The keys of an instruction as long as `times` of the unit's, with groups that grow alike."""
+    already = base.instruction.k // unit.instruction.k
+    return {"k": times * unit.instruction.k, "lanes": times * base.instruction.lanes // already}
+
+
+# At most so many cases are left to the model: kernels of windows are compiled once for all, others for each rounding.
+FEW, FEW_OF_OTHERS = 8, 2000
+
+
+def results(
+    candidate: Candidate, cases: Sequence[Case], whole: bool = False, before: Sequence[int | None] = ()
+) -> list[int]:
+    """The result codes of a candidate for cases, filled up with zeros to whole groups or instructions.
+
+    whole: to whole instructions, even where whole groups would do. before: the device's result before each case, None
+    where nobody knows it, or empty.
+    """
+    unit, edit = candidate.unit, candidate.edit
+    multiple = unit.instruction.k if whole else unit.instruction.fill
+    asked = [edit.case(unit, filled(unit, case, multiple)) for case in cases]
+    if candidate.flaw != NO_FLAW:
+        definition = flawed_definition(unit, candidate.flaw)
+        earlier = before or [None] * len(asked)
+        rows = zip(cases, asked, earlier, strict=True)
+        return [edit.code(came, definition.code_of(case, one)) for came, case, one in rows]
+    if len(cases) <= (FEW if isinstance(unit.sum, WindowSum) else FEW_OF_OTHERS):
+        return [edit.code(case, code) for case, code in zip(cases, by_model(unit, asked), strict=True)]
+    codes, order = [0] * len(asked), sorted(range(len(asked)), key=lambda i: len(asked[i].a))
+    at = iter(order)
+    for batch in batches(unit, [asked[i] for i in order]):
+        for code in batch_results(unit, batch).tolist():
+            place = next(at)
+            codes[place] = edit.code(cases[place], code)
+    return codes
+
+
+def batch_results(unit: Unit, batch: Batch) -> Codes:
+    """The result codes (n,) of a unit: by its kernel, or by the model where it has none."""
+    kernel = kernel_for(unit)
+    if kernel is None or batch.a.shape[1] > kernel.longest:
+        return code_array(by_model(unit, batch.cases()), unit.output.container_bits)
+    scales = None if batch.scale_a is None or batch.scale_b is None else (batch.scale_a, batch.scale_b)
+    return multiply_pairs(kernel, batch.a, batch.b, batch.c, scales)
+
+
+def by_model(unit: Unit, cases: Iterable[Case]) -> list[int]:
+    """The result codes of a unit for cases that need no filling up, by the model."""
+    definition = definition_of(unit)
+    return [definition.dot(case.a, case.b, case.c, *term_scales(unit, case)).code for case in cases]
+
+
+def filled(unit: Unit, case: Case, multiple: int) -> Case:
+    """A case with zero terms up to a multiple of so many; their blocks have the last block's scales."""
+    missing = -len(case.a) % multiple
+    if not missing:
+        return case
+    a, b = ((*side, *(0,) * missing) for side in (case.a, case.b))
+    if unit.scale is None:
+        return replace(case, a=a, b=b)
+    length_a, length_b = block_lengths(unit)
+    scale_a, scale_b = (
+        (*side, *side[-1:] * (-(-len(a) // length) - len(side)))
+        for side, length in ((case.scale_a, length_a), (case.scale_b, length_b))
+    )
+    return replace(case, a=a, b=b, scale_a=scale_a, scale_b=scale_b)

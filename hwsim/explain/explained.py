@@ -1,0 +1,137 @@
+"""One dot product with every stage's integers, under the names that the RTL and the documents use."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from hwsim.explain.stages import explanation, result_text, text, title
+from hwsim.model.arrays import definition_of
+from hwsim.model.record import Explanation, Group
+from hwsim.model.terms import Term
+from hwsim.spec import UnitLike, load_unit
+from hwsim.spec.arguments import addends, dot_scales, factors, pad, shape_error
+
+
+@dataclass(frozen=True, slots=True)
+class Explained(Explanation):
+    """The model's record of a dot product, as users get it.
+
+    There are three ways to show one: `str(explained)` is text, as a terminal and the story of a mismatch have it;
+    `hwsim.explain.explanation(explained)` is what JSON keeps, and what a page draws.
+    `products` to `growth` are those of the last group, which for a short dot product is the only one.
+    """
+
+    @property
+    def result(self) -> int:
+        """The result's code, in the container of the unit's output."""
+        return self.code
+
+    @property
+    def value(self) -> float | Fraction:
+        """The result's value; a Fraction of a format that float64 does not hold."""
+        value: float | Fraction = self.unit.output.decode(self.code).item()
+        return value
+
+    @property
+    def overflow(self) -> bool:
+        """Whether any group's sum was too large for the result format."""
+        return any(group.overflow for group in self.groups)
+
+    @property
+    def last(self) -> Group:
+        """The last group."""
+        return self.groups[-1]
+
+    @property
+    def products(self) -> tuple[Term, ...]:
+        """The last group's products."""
+        return self.last.products
+
+    @property
+    def addend(self) -> Term | None:
+        """The last group's addend."""
+        return self.last.addend
+
+    @property
+    def terms(self) -> tuple[Term, ...]:
+        """The last group's products, and its addend last."""
+        return self.last.terms
+
+    @property
+    def special(self) -> Term | None:
+        """The NaN or infinity that the last group's result is; None for finite terms."""
+        return self.last.special
+
+    @property
+    def max_exp(self) -> int | None:
+        """The last group's largest exponent."""
+        return self.last.max_exp
+
+    @property
+    def aligned(self) -> tuple[int, ...]:
+        """The last group's aligned terms."""
+        return self.last.aligned
+
+    @property
+    def total(self) -> int:
+        """The last group's sum."""
+        return self.last.total
+
+    @property
+    def sum(self) -> int:
+        """The last group's sum."""
+        return self.last.total
+
+    @property
+    def sticky(self) -> bool:
+        """Whether terms of the last group lost bits of which its rounding is told."""
+        return self.last.sticky
+
+    @property
+    def growth(self) -> int | None:
+        """The last group's growth."""
+        return self.last.growth
+
+    def __str__(self) -> str:
+        return text(self)
+
+    def __repr__(self) -> str:
+        return f"<Explained {title(self)}; {result_text(self)}>"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the first groups, their windows drawn."""
+        from hwsim.explain.drawing import notebook_html  # templates take a while to import
+
+        return notebook_html(explanation(self))
+
+
+def explain(unit: UnitLike, a: Any, b: Any, c: Any = None, scale_a: Any = None, scale_b: Any = None) -> Explained:
+    """One dot product with every stage's integers; `print` it to read it.
+
+    a, b: (K,) codes or floats, as `dot` takes them. c: a scalar. scale_a, scale_b: (K / block,) codes.
+    Raises as `dot` does.
+    """
+    unit = load_unit(unit)
+    definition = definition_of(unit)
+    codes_a, codes_b = factors(unit, a, b, ("K",))
+    k = len(codes_a)
+    code_c = int(addends(unit, c, (), "c"))
+    given_a, given_b = _row(scale_a, "scale_a"), _row(scale_b, "scale_b")
+    side_a, side_b = (side[0].tolist() for side in dot_scales(unit, given_a, given_b, 1, k))
+    row_a, row_b = (pad(codes[None], unit.instruction.fill, 0)[0].tolist() for codes in (codes_a, codes_b))
+    record = definition.dot(row_a, row_b, code_c, side_a, side_b, k)
+    return Explained(**{part.name: getattr(record, part.name) for part in fields(record)})
+
+
+def _row(scale: Any, what: str) -> Any:
+    """A (K / block,) argument as the only row of a matrix."""
+    if scale is None:
+        return None
+    array = scale if hasattr(scale, "dtype") else np.array(scale, dtype=object)
+    if array.ndim != 1:
+        raise shape_error(what, "(K / block,)", array.shape)
+    return array[None]

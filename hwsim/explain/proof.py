@@ -1,0 +1,130 @@
+"""A proof as a record: JSON, and one page of HTML with the claims and, where one is refuted, a case drawn."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from pathlib import Path
+from typing import Literal
+
+from jinja2 import Template
+from markupsafe import Markup
+from pydantic import Field
+
+from hwsim.explain.drawing import page_style, policy, read
+from hwsim.explain.frozen import Count, Record, Text
+from hwsim.explain.record import Mismatch, Seconds
+from hwsim.explain.reports import page_environment
+from hwsim.outputs import written
+from hwsim.words import counted
+
+SCHEMA = "hwsim-proof/1"
+
+Outcome = Literal["proved", "compared", "refuted", "undecided", "not proved", "not run"]
+
+
+class ClaimRow(Record):
+    """What became of one claim.
+
+    word: `compared` says that some cases are equal, which is no proof; `not proved`, that nothing is shown.
+    second: what the second solver says, None where it was not asked. refuting: values of constants that refute it.
+    """
+
+    name: Text
+    words: Text
+    over: Text
+    solver: Text
+    seconds: Seconds
+    word: Outcome
+    second: Outcome | None = None
+    refuting: dict[Text, int] = Field(default_factory=dict)
+
+    @property
+    def disputed(self) -> bool:
+        """Whether one solver proves what the other refutes."""
+        return {self.word, self.second} == {"proved", "refuted"}
+
+    @property
+    def holds(self) -> bool:
+        """Whether it is proved, and nobody refutes it, or compared only, and so said to be."""
+        return self.word in ("proved", "compared") and not self.disputed
+
+    @property
+    def shown(self) -> str:
+        """The values that are not zero, in a line."""
+        return ", ".join(f"{name} {number:#x}" for name, number in self.refuting.items() if number) or "all is zero"
+
+
+class ProofReport(Record):
+    """What was claimed of a design, and what came of it.
+
+    seconds: from the first claim to the last, with what it takes to state them. memory: the most that the process held,
+    in MB. conclusion: what follows where all is proved. trusted: what it takes for granted. example: a case that shows
+    a refuted claim. notes: what a reader should know beside the claims. command: what asks again.
+    """
+
+    unit: Text
+    title: Text
+    version: Text
+    command: Text
+    cuts: tuple[Text, ...] = ()
+    contexts: Count = 0
+    rows: tuple[ClaimRow, ...]
+    seconds: Seconds = 0.0
+    memory: Count = 0
+    conclusion: Text
+    trusted: tuple[Text, ...] = ()
+    example: Mismatch | None = None
+    notes: tuple[Text, ...] = ()
+
+    @property
+    def proved(self) -> bool:
+        """Whether there are claims, and every one holds."""
+        return any(row.word == "proved" for row in self.rows) and all(row.holds for row in self.rows)
+
+    @property
+    def counts(self) -> str:
+        """How many claims are proved, of how many, and how many were compared only."""
+        compared = [row for row in self.rows if row.word == "compared"]
+        proved = len(self.rows) - len(self.open) - len(compared)
+        more = f", {len(compared)} compared" if compared else ""
+        return f"{proved} of {counted(len(self.rows) - len(compared), 'claim')} proved{more}"
+
+    @property
+    def open(self) -> tuple[ClaimRow, ...]:
+        """The claims that are not proved."""
+        return tuple(row for row in self.rows if not row.holds)
+
+    @property
+    def verdict(self) -> str:
+        """What came of it, in some words."""
+        if self.proved:
+            compared = (
+                f"; {row.name}: {row.over}: compared, not proved" for row in self.rows if row.word == "compared"
+            )
+            return self.conclusion + "".join(compared)
+        left = [row.name for row in self.open if row.word == "not proved"]
+        if len(left) == len(self.open) and left:
+            return f"{self.conclusion}; not proved: {'; '.join(left)}"
+        words = [row.word if not row.disputed else "disputed" for row in self.open]
+        return ", ".join(f"{words.count(word)} {word}" for word in dict.fromkeys(words)) or "nothing was claimed"
+
+
+def write_proof_json(path: Path, report: ProofReport) -> None:
+    """A proof as JSON."""
+    with written(path) as file:
+        data = {"schema": SCHEMA, **report.model_dump(mode="json")}
+        file.write(json.dumps(data, indent=1).encode() + b"\n")
+
+
+def write_proof_html(path: Path, report: ProofReport) -> None:
+    """A proof as one page, which asks nothing of a network."""
+    style, script = page_style(), read("copy.js")
+    page = _page().render(report=report, style=Markup(style), script=Markup(script), policy=policy(style, script))
+    with written(path) as file:
+        file.write(page.encode())
+
+
+@cache
+def _page() -> Template:
+    return page_environment().get_template("proof.html.j2")

@@ -1,0 +1,357 @@
+"""A report in all its forms: lines for terminals, JSON, JUnit XML as CI systems read it, and one HTML page."""
+
+from __future__ import annotations
+
+import json
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Iterable, Sequence
+from functools import cache
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+from xml.etree.ElementTree import Element, SubElement
+
+import yaml
+from jinja2 import Environment, Template
+from markupsafe import Markup
+from pydantic import ValidationError
+
+from hwsim.cases.bins.meanings import case_meaning
+from hwsim.errors import InputError
+from hwsim.explain.drawing import (
+    TEMPLATES,
+    coverage_bar,
+    environment,
+    page_style,
+    pair_table,
+    policy,
+    read,
+    window_drawing,
+)
+from hwsim.explain.record import (
+    SCHEMA,
+    STATES,
+    CountedBin,
+    CoverageGroup,
+    FaultKind,
+    LeftOut,
+    Mismatch,
+    Operand,
+    Row,
+    RunReport,
+)
+from hwsim.files import contents
+from hwsim.formats.invalid import broken_rule, shown
+from hwsim.outputs import refuse_strangers, written
+from hwsim.words import counted
+
+MOST_LINES = 15
+MOST_OPERANDS = 6
+
+
+def operand_line(operand: Operand) -> str:
+    """An operand on a line: `a  [2] 0xc2 (-2.5); 32 elements`."""
+    shown = [f"{element.code} ({element.value})" for element in operand.elements[:MOST_OPERANDS]]
+    if not operand.length:
+        return f"  {operand.name}  {', '.join(shown)}"
+    parts = [f"[{element.index}] {text}" for element, text in zip(operand.elements, shown, strict=False)]
+    more = len(operand.elements) - len(parts)
+    listed = ", ".join(parts) or "all zero"
+    return f"  {operand.name}  {listed}{f' and {more} more' if more else ''}; {counted(operand.length, 'element')}"
+
+
+def mismatch_lines(mismatch: Mismatch) -> list[str]:
+    """What differs: operands decoded, expected and got, the first stage that differs."""
+    what = "" if mismatch.what == "result" else f"{mismatch.what}: "
+    distance = f", {mismatch.distance}" if mismatch.distance else ""
+    context = f" ({mismatch.context})" if mismatch.context else ""
+    lines = [operand_line(operand) for operand in mismatch.operands]
+    lines.append(f"  {what}expected {mismatch.expected}, got {mismatch.got}{distance}{context}")
+    if mismatch.stage:
+        lines.append(f"  first differing stage: {mismatch.stage}")
+    if mismatch.remedy:
+        lines.append(f"  what to do: {mismatch.remedy}")
+    return lines
+
+
+def explained_lines(mismatch: Mismatch) -> list[str]:
+    """Every stage of a mismatch's case, and what sum its result stands for."""
+    stages = ["", *mismatch.explanation.lines, ""] if mismatch.explanation else []
+    return [*stages, *([f"the design's result: {mismatch.meaning}"] if mismatch.meaning else [])]
+
+
+def kind_lines(kind: FaultKind, number: int, count: int) -> list[str]:
+    """A kind of wrong results, whole: the simplest case, its stages, what would explain them, files and command.
+
+    number: of the kind, from 1, of `count`.
+    """
+    minimal = kind.minimal
+    of_many = f" OF KIND {number} OF {count}" if count > 1 else ""
+    if minimal is None:
+        return [f"NO MINIMAL CASE{of_many}", *fault_lines(kind)]
+    lines = [
+        f"MINIMAL CASE{of_many}, {minimal.where}",
+        *mismatch_lines(minimal),
+        *explained_lines(minimal),
+        *fault_lines(kind),
+    ]
+    files = [f"{file.what}: {file.path}" for file in minimal.files]
+    return [*lines, *files, *([f"again: {minimal.again}"] if minimal.again else [])]
+
+
+def kinds_lines(kinds: Sequence[FaultKind]) -> list[str]:
+    """All kinds of wrong results, an empty line between two."""
+    lines: list[str] = []
+    for number, kind in enumerate(kinds, 1):
+        lines += [*([""] if lines else []), *kind_lines(kind, number, len(kinds))]
+    return lines
+
+
+def fault_head(kind: FaultKind) -> str:
+    """What explains a kind of wrong results and how much speaks for it, or that nothing does."""
+    part = f"{kind.wrong:,} of {counted(kind.of, 'compared mismatch')}"
+    if kind.causes:
+        agrees = kind.causes[0].of - kind.wrong
+        return f"explains {part} and agrees with {counted(agrees, 'result')} that {verb(agrees)}:"
+    if kind.facts:
+        return f"nothing known explains {part}; what they have in common:"
+    return f"nothing known explains {part}, and they have nothing simple in common"
+
+
+def verb(count: int) -> str:
+    """What results do that are right."""
+    return "matches" if count == 1 else "match"
+
+
+def fault_lines(kind: FaultKind) -> list[str]:
+    """What would explain a kind of wrong results, the likeliest first, or what they have in common."""
+    return [fault_head(kind), *(f"  {cause}" for cause in kind.causes), *(f"  {fact}" for fact in kind.facts)]
+
+
+def all_fault_lines(kinds: Sequence[FaultKind]) -> list[str]:
+    """What would explain each kind of wrong results."""
+    return [line for kind in kinds for line in fault_lines(kind)]
+
+
+def failure_lines(row: Row, mismatches: Sequence[Mismatch]) -> list[str]:
+    """Why a row failed, in at most 15 lines: its first mismatch, or how much is missing, and its notes."""
+    head = f"{row.unit} · {row.driver} · {row.suite}"
+    if mismatches:
+        first = mismatches[0]
+        at = f"{first.where}; " if first.where else ""
+        head += f" · case {first.case}" if first.case else ""
+        meaning = case_meaning(first.case)
+        lines = [head, *([f"  this case: {meaning}"] if meaning else []), *mismatch_lines(first)]
+        lines.append(f"  {at}{counted(row.mismatches, 'mismatch')} in this suite")
+        said = "; ".join([*first.notes, *(f"{file.what}: {file.path}" for file in first.files)])
+        end = [*([said] if said else []), *([f"again: {first.again}"] if first.again else [])]
+    else:
+        lines, end = [head, f"  {row.compared:,} of {counted(row.planned, 'result')} compared"], []
+    # The last lines say how to go on: they stay, whatever else must go.
+    end = [f"  {line}" for line in [*row.notes, *end]]
+    return [*lines[: max(2, MOST_LINES - len(end))], *end][:MOST_LINES]
+
+
+def write_json(path: Path, report: RunReport) -> None:
+    """A report as JSON: `schema`, a `summary` of figures, and the report's own keys."""
+    data = {"schema": SCHEMA, "summary": report.summary(), **report.model_dump(mode="json")}
+    with written(path) as file:
+        file.write(json.dumps(data, indent=1, allow_nan=False).encode() + b"\n")
+
+
+def read_json(path: Path) -> RunReport:
+    """The report that `write_json` wrote.
+
+    Raises ValueError, naming the file and the key, for anything else, and for a summary that is not that of the rows.
+    """
+    try:
+        data = json.loads(contents(path))
+    except (ValueError, RecursionError) as error:  # UnicodeDecodeError, too, and numbers of too many digits
+        raise InputError(f"{path}: is no JSON: {error}") from None
+    if not isinstance(data, dict) or data.get("schema") != SCHEMA:
+        raise InputError(f"{path}: schema must be {SCHEMA}, not {_shown(data)}")
+    summary = data.pop("summary", None)
+    del data["schema"]
+    try:
+        report = RunReport.model_validate_json(json.dumps(data))
+    except ValidationError as error:
+        first = error.errors()[0]
+        inside, rule = broken_rule(first)
+        raise InputError(f"{path}: {'.'.join(map(str, (*first['loc'], *inside))) or 'report'} {rule}") from None
+    for name, value in report.summary().items():
+        if not isinstance(summary, dict) or summary.get(name) != value:
+            said = summary.get(name) if isinstance(summary, dict) else summary
+            raise InputError(f"{path}: summary.{name} must be {value!r}, as the rows say, not {shown(said)}")
+    return report
+
+
+def _shown(data: Any) -> str:
+    return shown(data.get("schema")) if isinstance(data, dict) else f"a {type(data).__name__}"
+
+
+def json_schema() -> dict[str, Any]:
+    """The JSON Schema of a report, without `schema` and `summary`."""
+    return RunReport.model_json_schema(mode="serialization")
+
+
+def write_junit(path: Path, report: RunReport) -> None:
+    """Every suite of a run as JUnit XML, a `testsuite` for each unit and driver.
+
+    A failure's text is the report of the first mismatch, and what would explain it; the model's explanation of it is
+    the test case's output. The minimal cases are the output of the testsuite that they are of.
+    """
+    groups: dict[tuple[str, str], tuple[list[Row], list[LeftOut]]] = {}
+    for row in report.rows:
+        groups.setdefault((row.unit, row.driver), ([], []))[0].append(row)
+    for one in report.left_out:
+        if not one.cases:
+            groups.setdefault((one.unit, one.driver), ([], []))[1].append(one)
+    skipped = [one for _, left_out in groups.values() for one in left_out]
+    root = Element("testsuites", {"name": report.title, **_counts(report.rows, skipped)})
+    for (unit, driver), (rows, left_out) in groups.items():
+        name = f"{unit}.{driver}"
+        suite = SubElement(root, "testsuite", {"name": name, **_counts(rows, left_out)})
+        properties = SubElement(suite, "properties")
+        for key, value in _properties(report):
+            SubElement(properties, "property", name=key, value=value)
+        for row in rows:
+            _case(suite, report, row)
+        for one in left_out:
+            case = SubElement(suite, "testcase", classname=name, name=one.suite, time="0.000")
+            if one.required:
+                SubElement(case, "failure", message=one.what, type="incomplete").text = str(one)
+            else:
+                SubElement(case, "skipped", message=one.what)
+        if any((one.unit, one.driver) == (unit, driver) for one in report.minimal):
+            SubElement(suite, "system-out").text = "\n".join(kinds_lines(report.kinds))
+    ElementTree.indent(root)
+    with written(path) as file:
+        ElementTree.ElementTree(root).write(file, encoding="utf-8", xml_declaration=True)
+
+
+def _counts(rows: Sequence[Row], left_out: Sequence[LeftOut]) -> dict[str, str]:
+    return {
+        "tests": str(len(rows) + len(left_out)),
+        "failures": str(sum(not row.passed for row in rows) + sum(suite.required for suite in left_out)),
+        "errors": "0",
+        "skipped": str(sum(not suite.required for suite in left_out)),
+        "time": f"{sum(row.seconds for row in rows):.3f}",
+    }
+
+
+def _properties(report: RunReport) -> Iterable[tuple[str, str]]:
+    yield "hwsim", report.version
+    yield "again", report.command
+    if report.seed is not None:
+        yield "seed", str(report.seed)
+
+
+def _case(suite: Element, report: RunReport, row: Row) -> None:
+    name = f"{row.unit}.{row.driver}"
+    case = SubElement(suite, "testcase", classname=name, name=row.suite, time=f"{row.seconds:.3f}")
+    mismatches, out = report.of(row), [one.what for one in report.not_given(row)]
+    out += [f"{counted(row.waived, 'result')} waived"] if row.waived else []
+    if not row.passed:
+        kind = "mismatch" if row.mismatches else "incomplete"
+        lines = [*failure_lines(row, mismatches), *(all_fault_lines(report.kinds) if row.mismatches else [])]
+        SubElement(case, "failure", message=row.verdict, type=kind).text = "\n".join(lines)
+        shown = mismatches[0].explanation if mismatches else None
+        out += shown.lines if shown is not None else []
+    if out:
+        SubElement(case, "system-out").text = "\n".join(out)
+
+
+FEW = 60  # names that are listed without being folded
+
+
+def write_html(path: Path, report: RunReport) -> None:
+    """A report as one HTML page."""
+    with written(path) as file:
+        file.write(html(report).encode())
+
+
+def html(report: RunReport) -> str:
+    """The page as text. Whatever names are, they are shown, and never become markup."""
+    style, script = page_style(), read("copy.js") + read("report.js")
+    return _page().render(
+        report=report,
+        figures=report.figures,
+        # These two are ours: no escape. The page allows itself nothing but them, by their hashes.
+        style=Markup(style),
+        script=Markup(script),
+        policy=policy(style, script),
+    )
+
+
+@cache
+def _page() -> Template:
+    return page_environment().get_template("report.html.j2")
+
+
+def page_environment() -> Environment:
+    """The templates of pages that show mismatches."""
+    page = environment(TEMPLATES)
+    page.filters |= {
+        "commas": lambda number: f"{number:,}",
+        "yaml": _yaml,
+        "percent": _percent,
+        "counted": counted,
+        "capital": _capital,
+    }
+    page.globals |= {
+        "bar": coverage_bar,
+        "pairs": pair_table,
+        "window": window_drawing,
+        "failure": failure_lines,
+        "fault_head": fault_head,
+        "case_meaning": case_meaning,
+        "by_reason": _by_reason,
+        "has_details": _has_details,
+        "STATES": STATES,
+        "FEW": FEW,
+    }
+    return page
+
+
+def _yaml(data: dict[str, Any]) -> str:
+    return str(yaml.safe_dump(data, sort_keys=False, default_flow_style=None, width=100, allow_unicode=True))
+
+
+def _capital(sentence: str) -> str:
+    """A sentence with its first letter in upper case, and the others as they are."""
+    return sentence[:1].upper() + sentence[1:]
+
+
+def _percent(part: int, whole: int) -> str:
+    """A part in per cent: never 100 % where something is missing, nor 0 % where something is there."""
+    if part in (0, whole) or not whole:
+        return f"{100 if whole and part == whole else 0} %"
+    return f"{min(99.9, max(0.1, 100 * part / whole)):.1f} %"
+
+
+def _has_details(group: CoverageGroup) -> bool:
+    """Whether there is more to say of a group than the table does: bins that were not hit, or pairs."""
+    return any(bin.state != "hit" or bin.place for bin in group.bins)
+
+
+def _by_reason(bins: Iterable[CountedBin]) -> list[tuple[str, list[CountedBin]]]:
+    """Bins of one reason together, in the order in which reasons come."""
+    ordered: dict[str, list[CountedBin]] = {}
+    for reason, members in groupby(bins, lambda bin: bin.reason):
+        ordered.setdefault(reason, []).extend(members)
+    return list(ordered.items())
+
+
+NAMES = ("results.xml", "results.json", "report.html")
+
+
+def refuse_reports(folder: Path) -> None:
+    """Raise InputError, before the work, where `write_reports` would find something else in the way."""
+    for name in NAMES:
+        refuse_strangers(folder / name)
+
+
+def write_reports(folder: Path, report: RunReport) -> None:
+    """A report in all its forms, under their usual names: results.xml, results.json, report.html."""
+    for name, write in zip(NAMES, (write_junit, write_json, write_html), strict=True):
+        write(folder / name, report)

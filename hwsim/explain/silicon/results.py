@@ -1,0 +1,438 @@
+"""Results of GPUs, as the capture program writes them and as the repository keeps them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import accumulate
+from pathlib import Path
+from typing import Any, Literal, assert_never
+
+import numpy as np
+import yaml
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from hwsim.cases.captured import captured_cases
+from hwsim.cases.capturedfile import folders
+from hwsim.cases.case import Case
+from hwsim.errors import InputError
+from hwsim.explain.candidate import changed
+from hwsim.explain.silicon.cases import (
+    INSTRUCTIONS,
+    CaptureCase,
+    CaseFile,
+    CheckedLines,
+    GpuInstruction,
+    Section,
+    as_case,
+)
+from hwsim.files import contents
+from hwsim.formats import codes_of
+from hwsim.formats.invalid import broken_rule, validated
+from hwsim.formats.yamlfile import read
+from hwsim.npz import npz
+from hwsim.outputs import written_texts
+from hwsim.products import gemm
+from hwsim.quantize.arrayfiles import members
+from hwsim.spec import Unit, load_unit
+
+HEAD = "hwsim-capture-results 1"
+FACTS = ("gpu", "capability", "driver", "cuda-driver", "cuda-runtime", "compiler")
+
+
+@dataclass(frozen=True)
+class SectionResults:
+    """The results of a section. codes: a result for each case. unstable: the cases whose result changed.
+
+    skipped: why the machine has no such instruction, or empty.
+    """
+
+    section: Section
+    codes: tuple[int, ...] = ()
+    unstable: tuple[int, ...] = ()
+    skipped: str = ""
+
+
+@dataclass(frozen=True)
+class ResultFile:
+    """The content of a result file. facts: of the GPU and its software, by FACTS. checksum: the case file's."""
+
+    checksum: str
+    facts: dict[str, str]
+    sections: tuple[SectionResults, ...]
+
+
+def result_lines(cases: CaseFile, facts: dict[str, str], results: Iterator[SectionResults]) -> Iterator[str]:
+    """A result file, line by line: what the capture program writes."""
+    yield f"{HEAD}\ncases {cases.checksum}\n"
+    for key in FACTS:
+        yield f"{key} {facts[key]}\n"
+    for one in results:
+        instruction = one.section.instruction
+        yield f"instruction {instruction.name}\n"
+        if one.skipped:
+            yield f"skipped {one.skipped}\n"
+            continue
+        yield f"results {len(one.codes)}\n"
+        for index, code in enumerate(one.codes):
+            yield f"{index} {code:0{instruction.digits[1]}x}\n"
+    yield "end\n"
+
+
+def read_results(path: Path, cases: CaseFile) -> ResultFile:
+    """The results of a case file.
+
+    Raises ValueError, naming file and line, for a file that is malformed, not complete, or of other cases.
+    """
+    lines = CheckedLines(path, contents(path))
+    lines.expect(HEAD, "this is no result file")
+    checksum = lines.field("cases")
+    if checksum != cases.checksum:
+        raise lines.error(f"these are the results of other cases: checksum {checksum}, not {cases.checksum}")
+    facts = {key: lines.field(key) for key in FACTS}
+    sections = tuple(_section(lines, section) for section in cases.sections)
+    if not lines.ends():
+        lines.next("'end'")
+        raise lines.error("must be 'end': the case file has no further instruction")
+    return ResultFile(checksum, facts, sections)
+
+
+def _section(lines: CheckedLines, section: Section) -> SectionResults:
+    name = lines.field("instruction")
+    if name != section.instruction.name:
+        raise lines.error(f"must be instruction {section.instruction.name}, as in the case file, not {name}")
+    if lines.peek() == "skipped":
+        return SectionResults(section, skipped=lines.field("skipped"))
+    count = lines.number("results")
+    if count != len(section.cases):
+        raise lines.error(f"must be {len(section.cases)} results, one for each case, not {count}")
+    codes, unstable = [], []
+    for index in range(count):
+        words = lines.next(f"result {index} of {name}").split(" ")
+        stable = len(words) == 2
+        if not stable and (len(words) != 4 or words[1] != "unstable"):
+            raise lines.error(f"must be '{index} CODE' or '{index} unstable CODE CODE'")
+        if words[0] != str(index):
+            raise lines.error(f"must be result {index}, not {words[0][:20]}: results are missing, repeated or mixed up")
+        for word in words[1:] if stable else words[2:]:
+            code = lines.codes("the result", word, 1, section.instruction.digits[1])[0]
+        codes.append(code)
+        if not stable:
+            unstable.append(index)
+    return SectionResults(section, tuple(codes), tuple(unstable))
+
+
+MANIFEST = "manifest.yaml"
+COLUMNS = ("tags", "tag", "k", "a", "b", "c", "c_off", "d", "unstable")  # of an instruction's file
+NOTE = "# Written by `hwsim capture import`: what a GPU returned. `hwsim docs silicon` says how to read it.\n"
+
+
+@dataclass(frozen=True)
+class Captured:
+    """The results of one instruction. unit: the unit that its cases were designed with.
+
+    codes: a result for each case. unstable: the cases whose result changed from one run to the next.
+    """
+
+    instruction: GpuInstruction
+    unit: str
+    cases: Sequence[CaptureCase]
+    codes: Sequence[int]
+    unstable: frozenset[int] = frozenset()
+
+    @property
+    def stable(self) -> list[int]:
+        """The numbers of the cases whose result never changed."""
+        return [number for number in range(len(self.codes)) if number not in self.unstable]
+
+
+def folder_name(gpu: str) -> str:
+    """The folder's name for a GPU: h100-80gb-hbm3 for `NVIDIA H100 80GB HBM3`."""
+    words = re.findall(r"[a-z0-9]+", gpu.lower().removeprefix("nvidia"))
+    return "-".join(words) or "unknown"
+
+
+def store(folder: Path, cases: CaseFile, results: ResultFile, replace: bool = False) -> tuple[Path, list[str]]:
+    """Write results into the GPU's folder inside `folder`, and its manifest.
+
+    Returns the GPU's folder and the instructions that were written; instructions that the GPU lacks are left out.
+    Raises ValueError for results that exist already, unless they are to be replaced, and for a file without results.
+    """
+    path = folder / folder_name(results.facts["gpu"])
+    manifest: dict[str, Any] = _manifest(path)[0] if (path / MANIFEST).exists() else {"instructions": {}}
+    sections = [section for section in results.sections if not section.skipped]
+    if not sections:
+        raise InputError(f"no instruction was captured on {results.facts['gpu']}: nothing to import")
+    names = [section.section.instruction.name for section in sections]
+    present = [name for name in names if name in manifest["instructions"]]
+    if present and not replace:
+        raise InputError(f"{path} holds results of {', '.join(present)} already; say --replace to take the new ones")
+    files: dict[str, bytes] = {}
+    for section in sections:
+        name = section.section.instruction.name
+        data = _packed(section)
+        files[f"{name}.npz"] = data
+        manifest["instructions"][name] = {
+            "unit": section.section.unit,
+            "cases": len(section.codes),
+            "unstable": len(section.unstable),
+            **{key: results.facts[key] for key in FACTS},
+            "generator": cases.generator,
+            "seed": cases.seed,
+            "case_file_crc32": cases.checksum,
+            "sha256": hashlib.sha256(data).hexdigest(),
+        }
+    manifest["instructions"] = dict(sorted(manifest["instructions"].items()))
+    files[MANIFEST] = (NOTE + yaml.safe_dump(manifest, sort_keys=False, width=110)).encode()
+    written_texts(path, files)
+    return path, names
+
+
+def _packed(one: SectionResults) -> bytes:
+    """The arrays of an instruction: the codes of all cases, concatenated."""
+    section, (factor, accumulator) = one.section, one.section.instruction.digits
+    tags = list(dict.fromkeys(case.tag for case in section.cases))
+    narrow, wide = np.dtype(f"uint{4 * factor}"), np.dtype(f"uint{4 * accumulator}")
+    arrays: dict[str, Any] = {
+        "tags": np.array(tags),
+        "tag": np.array([tags.index(case.tag) for case in section.cases], dtype=np.uint8),
+        "k": np.array([len(case.a) for case in section.cases], dtype=np.uint16),
+        "a": np.array([code for case in section.cases for code in case.a], dtype=narrow),
+        "b": np.array([code for case in section.cases for code in case.b], dtype=narrow),
+        "c": np.array([case.c or 0 for case in section.cases], dtype=wide),
+        "c_off": np.array([case.c is None for case in section.cases]),
+        "d": np.array(one.codes, dtype=wide),
+        "unstable": np.array(one.unstable, dtype=np.uint32),
+    }
+    return npz(arrays, compressed=True)
+
+
+class _Entry(BaseModel):
+    """Keys of an instruction that are read; others are left as they are."""
+
+    model_config = ConfigDict(frozen=True, strict=True, extra="ignore")
+
+    unit: str
+    sha256: str
+
+
+class _Captures(BaseModel):
+    """Keys of a manifest that are read."""
+
+    model_config = ConfigDict(frozen=True, strict=True, extra="ignore")
+
+    instructions: dict[str, _Entry]
+
+
+def _manifest(path: Path) -> tuple[dict[str, Any], dict[str, _Entry]]:
+    """A folder's manifest, all of it, and what is read of its instructions."""
+    file = path / MANIFEST
+    if not file.is_file():
+        raise InputError(f"{path} holds no captured results: there is no {MANIFEST}")
+    document = read(file)
+    entries = validated(_Captures, document).instructions
+    for name in entries:
+        if name not in INSTRUCTIONS:
+            where = document.where(("instructions", name))
+            raise InputError(f"{where}: instructions.{name} is no instruction that can be captured")
+    return document.data, entries
+
+
+def load(path: Path, only: Iterable[str] = ()) -> list[Captured]:
+    """The captured results of one GPU's folder. only: names of units or instructions; all unless given.
+
+    Raises ValueError for a folder without results, for a file that was changed after its import, and for a name
+    without results in the folder.
+    """
+    (_, entries), wanted = _manifest(path), set(only)
+    stored = [_load(path, name, entry) for name, entry in entries.items() if not wanted or {name, entry.unit} & wanted]
+    missing = wanted - {captured.unit for captured in stored} - {captured.instruction.name for captured in stored}
+    if missing:
+        known = ", ".join(entry.unit for entry in entries.values())
+        raise InputError(f"{path} has no results of {', '.join(sorted(missing))}; it has {known}")
+    return stored
+
+
+def known_cases(unit: Unit, folder: str | Path | None = None) -> list[tuple[Case, int]]:
+    """Every case of a unit that a GPU was asked, and the code that it returned each time.
+
+    From `hwsim.cases.captured`, and from what `hwsim capture import` wrote. folder: holds either, or both; without it,
+    the folders that the environment's HWSIM_SILICON names.
+    """
+    found = captured_cases(unit, folder)
+    for manifest in (path for one in folders(folder) for path in sorted(one.glob(f"*/{MANIFEST}"))):
+        gpu = manifest.parent
+        for name, entry in _manifest(gpu)[1].items():
+            if entry.unit == unit.name:
+                stored = _load(gpu, name, entry)
+                cases = [(as_case(stored.cases[at]), at) for at in stored.stable]
+                found += [(replace(case, id=f"{gpu.name}/{at:05}-{case.id}"), stored.codes[at]) for case, at in cases]
+    return found
+
+
+def _load(path: Path, name: str, entry: _Entry) -> Captured:
+    file = path / f"{name}.npz"
+    data = contents(file)
+    if hashlib.sha256(data).hexdigest() != entry.sha256:
+        raise InputError(f"{file} is not the file that was imported: its sha256 is not the manifest's")
+    arrays = dict(zip(COLUMNS, members(file, COLUMNS, data), strict=True))
+    if (wrong := _wrong(arrays, INSTRUCTIONS[name])) is not None:
+        raise InputError(f"{file}: {wrong}, which `hwsim capture import` writes no file with")
+    tags = arrays["tags"].tolist()
+    a, b, d = (arrays[key].tolist() for key in "abd")
+    ends = list(accumulate(arrays["k"].tolist()))
+    columns = zip(
+        *(arrays["tag"].tolist(), [0, *ends[:-1]], ends, arrays["c"].tolist(), arrays["c_off"].tolist()),
+        strict=True,
+    )
+    cases = [
+        CaptureCase(tags[tag], tuple(a[first:end]), tuple(b[first:end]), None if off else c)
+        for tag, first, end, c, off in columns
+    ]
+    return Captured(INSTRUCTIONS[name], entry.unit, cases, d, frozenset(arrays["unstable"].tolist()))
+
+
+def _wrong(arrays: dict[str, NDArray[Any]], instruction: GpuInstruction) -> str | None:
+    """What `_packed` would not have written: arrays of other kinds or lengths, or codes of other formats."""
+    for name, array in arrays.items():
+        kind = {"tags": "U", "c_off": "b"}.get(name, "u")
+        if array.ndim != 1 or array.dtype.kind != kind:
+            return f"{name} is an array of {array.dtype}, shape {array.shape}"
+    count, terms = len(arrays["d"]), int(arrays["k"].sum())
+    for name in ("tag", "k", "c", "c_off", "a", "b"):
+        if len(arrays[name]) != (wanted := terms if name in "ab" else count):
+            return f"{name} has {len(arrays[name])} elements, not {wanted}"
+    if count and not (arrays["k"].min() > 0 and (arrays["k"] % instruction.k == 0).all()):
+        return f"k is no multiple of {instruction.k}"
+    bits = [4 * digits for digits in instruction.digits]
+    most = {"tag": len(arrays["tags"]), "unstable": count, "a": 1 << bits[0], "b": 1 << bits[0]}
+    for name, end in {**most, "c": 1 << bits[1], "d": 1 << bits[1]}.items():
+        if len(arrays[name]) and int(arrays[name].max()) >= end:
+            return f"{name} holds {int(arrays[name].max())}"
+    return None
+
+
+HOPPER = "9.0"
+PROMOTED, SCALED = "deepseek-v3-e4m3-f32", "deepseek-v3-e4m3-f32-scaled"
+
+
+class LibraryCall(BaseModel):
+    """A product that was asked for. a, b: formats. numbers: what kind of them. kernels: the library's, by name."""
+
+    model_config = ConfigDict(frozen=True, strict=True, extra="forbid")
+
+    call: Literal["fp8-fast", "fp8-promoted", "fp8-blocks", "matmul"]
+    a: Literal["e4m3", "e5m2", "f16", "bf16", "tf32"]
+    b: Literal["e4m3", "e5m2", "f16", "bf16", "tf32"]
+    numbers: str
+    k: int
+    kernels: list[str]
+
+    @property
+    def inputs(self) -> str:
+        """The name of what it multiplies: several calls may multiply the same."""
+        return f"{self.a}-{self.b}-{self.numbers}-{self.k}"
+
+    @property
+    def unit(self) -> Unit:
+        """The unit that says what Hopper's kernels for this call return."""
+        operands = {"operands": {"a": self.a, "b": self.b}}
+        match self.call:
+            case "fp8-fast" | "matmul":
+                factors = self.a if self.a == self.b else f"{self.a}x{self.b}"
+                return load_unit(f"hopper-wgmma-{factors}-f32")
+            case "fp8-promoted":
+                return changed(load_unit(PROMOTED), operands)
+            case "fp8-blocks":
+                # One scale for each of the columns that were kept, which are of several blocks.
+                unit = changed(load_unit(SCALED), operands)
+                return changed(unit, {"scale": {"b": {"format": "f32", "block": [128, 1]}}})
+            case _:
+                assert_never(self.call)
+
+
+class _Facts(BaseModel):
+    """What the file says of the GPU and its software."""
+
+    model_config = ConfigDict(frozen=True, strict=True, extra="forbid")
+
+    gpu: str
+    capability: str
+    torch: str
+    cuda: str
+    seed: int
+    calls: list[LibraryCall]
+
+
+@dataclass(frozen=True)
+class LibraryProduct:
+    """A product and what the library returned. a: codes (rows, K). b: codes (K, columns). returned: (rows, columns).
+
+    scale_a, scale_b: codes (rows, K / 128) and (K / 128, columns), or None.
+    """
+
+    call: LibraryCall
+    a: NDArray[Any]
+    b: NDArray[Any]
+    scale_a: NDArray[Any] | None
+    scale_b: NDArray[Any] | None
+    returned: NDArray[Any]
+
+    def equal(self, unit: Unit | None = None) -> int:
+        """Of how many results a unit says the same; without one, the call's own."""
+        unit = unit or self.call.unit
+        product = gemm(unit, self.a, self.b, None, self.scale_a, self.scale_b)
+        return int((codes_of(unit.output, product) == self.returned).sum())
+
+
+@dataclass(frozen=True)
+class LibraryProducts:
+    """The products of one GPU's library. software: PyTorch's version and CUDA's."""
+
+    gpu: str
+    software: str
+    seed: int
+    products: list[LibraryProduct]
+
+
+def read_products(path: Path) -> LibraryProducts:
+    """The products of a file.
+
+    Raises OSError, and InputError for a file that `capture/gemm.py` does not write, or of a GPU without known units.
+    """
+    (said,) = members(path, ["facts"])
+    try:
+        facts = _Facts.model_validate(json.loads(str(said)))
+    except ValidationError as error:
+        first = error.errors()[0]
+        where, rule = broken_rule(first)
+        key = ".".join(map(str, (*first["loc"], *where))) or "they"
+        raise InputError(f"{path}: its facts are not what capture/gemm.py writes: {key} {rule}") from None
+    except (ValueError, RecursionError):
+        raise InputError(f"{path}: its facts are not what capture/gemm.py writes: they are no JSON") from None
+    if facts.capability != HOPPER:
+        raise InputError(
+            f"{path}: products of {facts.gpu}, of compute capability {facts.capability}; which units its library's "
+            f"kernels are made of is known for {HOPPER} alone"
+        )
+    software = f"PyTorch {facts.torch}, CUDA {facts.cuda}"
+    return LibraryProducts(facts.gpu, software, facts.seed, [_product(path, call) for call in facts.calls])
+
+
+def _product(path: Path, call: LibraryCall) -> LibraryProduct:
+    scales = ("scale_a", "scale_b") if call.call == "fp8-blocks" else ()
+    names = [f"{call.inputs}/{name}" for name in ("a", "b", call.call, *scales)]
+    arrays = members(path, names)
+    rows, columns = arrays[2].shape[:1], arrays[2].shape[1:]
+    blocks = (call.k // 128,)
+    shapes = [(*rows, call.k), (call.k, *columns), (*rows, *columns), (*rows, *blocks), (*blocks, *columns)]
+    for name, array, shape in zip(names, arrays, shapes, strict=False):
+        if array.shape != shape or array.dtype.kind != "u":
+            raise InputError(f"{path}: {name} must be codes {shape}, not {array.dtype} {array.shape}")
+    a, b, returned = arrays[:3]
+    scale_a, scale_b = arrays[3:] if scales else (None, None)
+    return LibraryProduct(call, np.ascontiguousarray(a), np.ascontiguousarray(b), scale_a, scale_b, returned)
