@@ -32,7 +32,7 @@ from hwsim.formats import ExponentFormat, codes_of, container_dtype
 from hwsim.formats.blocks import scale_shape
 from hwsim.kernels import kernel_of
 from hwsim.kernels.tiles import ProductOperands, multiply, threads
-from hwsim.model.arrays import dot as model_dot
+from hwsim.model.definition import dot as model_dot
 from hwsim.products import dot, gemm
 from hwsim.spec import Unit, load_unit, presets
 

@@ -17,7 +17,7 @@ from hwsim.formats.blocks import per_term
 from hwsim.formats.codes import Codes
 from hwsim.kernels import AnyKernel, kernel_of, supports
 from hwsim.kernels.tiles import ProductOperands, Progress, multiply_all, multiply_pairs
-from hwsim.model.arrays import definition_of
+from hwsim.model.definition import definition_of
 from hwsim.quantize import Quantized
 from hwsim.quantize.layouts import packed_factor
 from hwsim.spec import Unit, UnitLike, load_unit

@@ -11,8 +11,7 @@ from pydantic import Discriminator, Field, Strict, Tag, model_validator
 from hwsim.campaign.known import KnownFailure, load_known
 from hwsim.campaign.matrix import CampaignModel, Cases, JobMatrix, Seconds, Suites
 from hwsim.explain.frozen import Text
-from hwsim.formats.invalid import shown, validated
-from hwsim.formats.yamlfile import Document, Location, RuleError, SpecError, read
+from hwsim.formats.yamlfile import Document, Location, RuleError, SpecError, read, shown, validated
 from hwsim.fuzz.trial import SIDES, Side
 
 MOST_UNITS = 10_000_000

@@ -12,8 +12,7 @@ from pydantic import BeforeValidator, Field
 
 from hwsim.campaign.matrix import CampaignModel
 from hwsim.explain.frozen import Text
-from hwsim.formats.invalid import validated
-from hwsim.formats.yamlfile import RuleError, read
+from hwsim.formats.yamlfile import RuleError, read, validated
 
 # mismatch: a result or a signal differs. incomplete: fewer results than planned. stuck: a simulator was ended in which
 # no cycle ended. build: a simulator did not take the design. error: hwsim raised what it must not. lost: the job's

@@ -12,8 +12,7 @@ from hwsim.campaign.job import CampaignJob, ChosenSuites, DesignJob, FuzzJob, Ta
 from hwsim.campaign.matrix import Combination, PipelineKeys, Simulator
 from hwsim.errors import InputError
 from hwsim.formats.catalog import looks_like_path
-from hwsim.formats.invalid import shown
-from hwsim.formats.yamlfile import Location
+from hwsim.formats.yamlfile import Location, shown
 from hwsim.fuzz.campaign import EVERY
 from hwsim.fuzz.trial import SIDES, Side
 from hwsim.spec import Specified, load_specified, pipeline

@@ -11,7 +11,7 @@ from hwsim.campaign.store import CampaignRun, runs_in
 from hwsim.errors import InputError
 from hwsim.explain.frozen import Count, Record, Text
 from hwsim.files import contents
-from hwsim.formats.invalid import broken_rule
+from hwsim.formats.yamlfile import broken_rule
 from hwsim.outputs import written
 
 SUMMARY = "summary.json"

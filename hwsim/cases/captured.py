@@ -15,7 +15,7 @@ from hwsim.cases.capturedfile import silicon
 from hwsim.cases.case import Case
 from hwsim.errors import InputError
 from hwsim.formats import codes_of
-from hwsim.quantize.arrayfiles import members
+from hwsim.quantize.tensors import members
 from hwsim.spec import Unit
 
 HALF = (("f16", "f32"), ("bf16", "f32"), ("tf32", "f32"), ("f16", "f16"))

@@ -11,8 +11,8 @@ from hwsim.cases.kinds import ABOVE, ANY, ANYWHERE, LARGEST, LEAST, MOST, NEAR, 
 from hwsim.cases.random_loops import WORD, DrawnCases, Side, code_of, no_cases, side_of
 from hwsim.compiled import compiled, inlined
 from hwsim.formats import Format
+from hwsim.formats.loops import threefry
 from hwsim.formats.rounding import Ints
-from hwsim.formats.threefry import threefry
 from hwsim.spec import Unit, WindowSum
 
 U = np.uint32

@@ -12,8 +12,8 @@ from hwsim.cases.case import Case, block_lengths
 from hwsim.formats import Class, Format, unpack
 from hwsim.formats.blocks import one_code
 from hwsim.formats.codes import all_codes
-from hwsim.model.addition import exact_sum
 from hwsim.model.definition import Definition
+from hwsim.model.rounding import exact_sum
 from hwsim.spec import Unit
 
 MOST_BITS = 8

@@ -14,8 +14,8 @@ from hwsim.cases.landmarks import infinities, nans
 from hwsim.cases.long_codes import KEPT, SIGN, is_long, short_places
 from hwsim.compiled import compiled, inlined
 from hwsim.formats import ExponentFormat, FixedFormat, FloatFormat, Format
+from hwsim.formats.loops import threefry
 from hwsim.formats.rounding import Ints
-from hwsim.formats.threefry import threefry
 from hwsim.spec import Unit
 from hwsim.spec.sums import AlignedSum, EvenOddSum
 

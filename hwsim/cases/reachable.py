@@ -16,10 +16,9 @@ from hwsim.cases.landmarks import exact_code
 from hwsim.cases.palette import Product
 from hwsim.cases.solver import Addend, Filling, Solution
 from hwsim.formats import Class, FloatFormat
-from hwsim.model.terms import Term, addend_term
-from hwsim.model.window import align, lost_part
+from hwsim.model.terms import Term, addend_term, align, lost_part
 from hwsim.spec import Unit
-from hwsim.spec.registers import embeds
+from hwsim.spec.rules import embeds
 from hwsim.words import counted
 
 MOST_BEATS = 4096  # of a witness by a chain

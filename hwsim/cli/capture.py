@@ -15,7 +15,7 @@ from hwsim.cli.app import app
 from hwsim.cli.output import note, print_table, say
 from hwsim.cli.progress import Progress
 from hwsim.errors import InputError
-from hwsim.formats.invalid import shown
+from hwsim.formats.yamlfile import shown
 from hwsim.outputs import refuse_strangers
 from hwsim.spec import Unit, load_unit, presets
 

@@ -17,11 +17,10 @@ from hwsim.cli.output import announce, say
 from hwsim.cli.product import Given, GivenFactor, check, cost, product, swapped, unpacked, write
 from hwsim.cli.progress import Progress
 from hwsim.errors import InputError
-from hwsim.model.arrays import definition_of
+from hwsim.model.definition import definition_of
 from hwsim.outputs import refuse_strangers, written
 from hwsim.quantize import get_rule
-from hwsim.quantize.arrayfiles import StoredArray, are_codes, read
-from hwsim.quantize.tensors import multiplies
+from hwsim.quantize.tensors import StoredArray, are_codes, multiplies, read
 from hwsim.resources import demand_disk
 from hwsim.spec import Unit, load_unit
 

@@ -18,9 +18,20 @@ from hwsim.kernels import supports
 from hwsim.kernels.tiles import threads
 from hwsim.products import chosen, gemm
 from hwsim.quantize import get_rule
-from hwsim.quantize.arrayfiles import NUMBERS, StoredArray, are_codes, codes, codes_shape
 from hwsim.quantize.layouts import packed_factor
-from hwsim.quantize.tensors import MatrixOperand, multiplies, quantized, refusal, suited, suits
+from hwsim.quantize.tensors import (
+    NUMBERS,
+    MatrixOperand,
+    StoredArray,
+    are_codes,
+    codes,
+    codes_shape,
+    multiplies,
+    quantized,
+    refusal,
+    suited,
+    suits,
+)
 from hwsim.resources import Cost
 from hwsim.spec import Unit
 from hwsim.spec.arguments import Shape, check_broadcast, matrix_shape, result_dtype

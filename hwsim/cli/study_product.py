@@ -12,7 +12,7 @@ from hwsim.cli.output import say
 from hwsim.cli.study_arguments import as_scaling
 from hwsim.errors import InputError, InputTypeError
 from hwsim.outputs import written
-from hwsim.quantize.arrayfiles import NUMBERS, numbers, read
+from hwsim.quantize.tensors import NUMBERS, numbers, read
 
 PAGE = "error.html"
 HEAD = '<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">'

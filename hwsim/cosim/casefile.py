@@ -13,8 +13,7 @@ from hwsim.cosim.design import DotDesign, tag
 from hwsim.cosim.dutdesign import DutDesign
 from hwsim.cosim.suites import expected_codes, fill
 from hwsim.formats import Format
-from hwsim.formats.invalid import validated
-from hwsim.formats.yamlfile import SpecError, read
+from hwsim.formats.yamlfile import SpecError, read, validated
 from hwsim.outputs import written
 from hwsim.spec import Unit
 

@@ -17,12 +17,11 @@ from amaranth.sim import Simulator
 
 from hwsim.cases.case import Case, beats, dot, modal_dot
 from hwsim.formats import Class, Fields
-from hwsim.model.carried import ExactSoFar
 from hwsim.model.clock import Beat
 from hwsim.model.definition import Definition
+from hwsim.model.methods import ExactSoFar
 from hwsim.model.record import Explanation, Group
-from hwsim.model.terms import Term
-from hwsim.model.window import lost_part
+from hwsim.model.terms import Term, lost_part
 from hwsim.rtl import datapath, promotion
 from hwsim.rtl.accumulate import accumulation
 from hwsim.rtl.exact import ExactRanges

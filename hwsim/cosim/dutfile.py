@@ -29,8 +29,7 @@ from hwsim.cosim.sources import EASING, SUFFIXES, DesignSources, is_option, read
 from hwsim.cosim.waivers import Waiver
 from hwsim.errors import InputError
 from hwsim.formats.catalog import looks_like_path
-from hwsim.formats.invalid import validated
-from hwsim.formats.yamlfile import Document, Location, RuleError, SpecError, read
+from hwsim.formats.yamlfile import Document, Location, RuleError, SpecError, read, validated
 from hwsim.model.flags import FLAG_NAMES, FlagName, FlagRules, undefined
 from hwsim.spec import Unit, load_unit
 

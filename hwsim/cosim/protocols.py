@@ -8,8 +8,7 @@ from typing import Annotated, Any, Literal, NamedTuple, Self, get_args
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, Strict, model_validator
 
 from hwsim.errors import InputError
-from hwsim.formats.invalid import shown
-from hwsim.formats.yamlfile import RuleError
+from hwsim.formats.yamlfile import RuleError, shown
 
 MOST_CYCLES = 4096  # of a latency, and of a schedule
 # A port, with fields and indices behind its name.

@@ -16,8 +16,7 @@ from pyslang.syntax import SyntaxKind, SyntaxTree
 
 from hwsim.errors import InputError
 from hwsim.files import contents
-from hwsim.formats.invalid import explain_invalid
-from hwsim.formats.yamlfile import UNWRITABLE, Document, Location, SpecError, read
+from hwsim.formats.yamlfile import UNWRITABLE, Document, Location, SpecError, explain_invalid, read
 
 T = TypeVar("T")
 

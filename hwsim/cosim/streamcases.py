@@ -12,9 +12,8 @@ from hwsim.cosim.design import AMARANTH, BUSY
 from hwsim.cosim.streams import StreamDesign, StreamSuite, Words, packed, stream_design
 from hwsim.formats import FloatFormat, Format
 from hwsim.formats.codes import container_dtype
-from hwsim.formats.exact import numbers_of
 from hwsim.formats.reference import codes_drawn
-from hwsim.formats.rounding import Draw, Missing, Overflow, Rounding
+from hwsim.formats.rounding import Draw, Missing, Overflow, Rounding, numbers_of
 from hwsim.formats.stochastic import random_words
 from hwsim.quantize.block import BlockDequantization, BlockQuantization
 from hwsim.quantize.convert import quantize_reference

@@ -17,7 +17,7 @@ from hwsim.explain.mistakes.machine import flawed_definition
 from hwsim.formats import Class, FloatFormat, get_format
 from hwsim.formats.codes import Codes
 from hwsim.kernels.tiles import multiply_pairs
-from hwsim.model.arrays import definition_of
+from hwsim.model.definition import definition_of
 from hwsim.model.rounding import round_to
 from hwsim.model.terms import Term, addend_term
 from hwsim.products import kernel_for

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from hwsim.explain.stages import explanation, result_text, text, title
-from hwsim.model.arrays import definition_of
+from hwsim.model.definition import definition_of
 from hwsim.model.record import Explanation, Group
 from hwsim.model.terms import Term
 from hwsim.spec import UnitLike, load_unit

@@ -42,7 +42,7 @@ from hwsim.explain.readings import (
     supports,
 )
 from hwsim.formats import FloatFormat
-from hwsim.model.arrays import definition_of
+from hwsim.model.definition import definition_of
 from hwsim.spec import AlignedSum, Unit
 from hwsim.spec.keys import LOST, Lost, lost_words
 from hwsim.spec.rules import is_nan_code

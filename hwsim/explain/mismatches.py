@@ -16,7 +16,7 @@ from hwsim.explain.explained import Explained
 from hwsim.explain.record import CodeReading, Element, FaultKind, KnownCause, Mismatch, Operand
 from hwsim.explain.stages import ExplanationJson, explanation, number_text
 from hwsim.formats import FloatFormat, Format
-from hwsim.model.arrays import definition_of
+from hwsim.model.definition import definition_of
 from hwsim.spec import Unit
 
 

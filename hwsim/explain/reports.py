@@ -41,7 +41,7 @@ from hwsim.explain.record import (
     RunReport,
 )
 from hwsim.files import contents
-from hwsim.formats.invalid import broken_rule, shown
+from hwsim.formats.yamlfile import broken_rule, shown
 from hwsim.outputs import refuse_strangers, written
 from hwsim.words import counted
 

@@ -12,13 +12,11 @@ from pydantic import BaseModel, ConfigDict
 
 from hwsim.explain.frozen import Text
 from hwsim.formats import Class, Fields, FloatFormat, Format, unpack
-from hwsim.model.late import Added
-from hwsim.model.method import Halves
-from hwsim.model.promotion import Promoted
+from hwsim.model.late import Added, Promoted
+from hwsim.model.methods import Halves
 from hwsim.model.record import Explanation, Group
 from hwsim.model.rounding import infinity_code, nan_code, pack
-from hwsim.model.terms import Term
-from hwsim.model.window import AlignedTerms
+from hwsim.model.terms import AlignedTerms, Term
 from hwsim.spec import (
     AlignedSum,
     EvenOddSum,

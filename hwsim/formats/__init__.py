@@ -1,10 +1,10 @@
 """Number formats: what they are, by name, and their codecs."""
 
-from hwsim.formats.catalog import formats, get_format
+from hwsim.formats.catalog import Format, formats, get_format, p3109, parse
 from hwsim.formats.codes import codes_of, container_dtype, order_key, own_dtype, unpack
-from hwsim.formats.format import ExponentFormat, FixedFormat, FloatFormat, Format, parse
+from hwsim.formats.fixed import ExponentFormat, FixedFormat
+from hwsim.formats.floats import FloatFormat
 from hwsim.formats.kind import Class, Fields, Kind
-from hwsim.formats.p3109 import p3109
 from hwsim.formats.rounding import Missing, Overflow, Rounding
 
 __all__ = [

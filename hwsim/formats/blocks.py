@@ -14,8 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, PlainSerializer, PlainValidat
 
 from hwsim.errors import InputError
 from hwsim.formats import Format, formats, get_format, parse
-from hwsim.formats.invalid import broken_rule
-from hwsim.formats.yamlfile import RuleError
+from hwsim.formats.yamlfile import RuleError, broken_rule
 
 Scalar = TypeVar("Scalar", bound=np.generic)
 

@@ -3,18 +3,79 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import ValidationError
+from pydantic import Field, TypeAdapter, ValidationError
 
 from hwsim.errors import InputTypeError
-from hwsim.formats import p3109
-from hwsim.formats.format import Format, parse
-from hwsim.formats.invalid import explain_invalid
-from hwsim.formats.yamlfile import Document, Location, SpecError, read
+from hwsim.formats.fixed import ExponentFormat, FixedFormat
+from hwsim.formats.floats import FloatFormat
+from hwsim.formats.yamlfile import Document, Location, SpecError, explain_invalid, read
+
+Format = FloatFormat | FixedFormat | ExponentFormat
+_adapter: TypeAdapter[Format] = TypeAdapter(Annotated[Format, Field(discriminator="kind")])
+
+
+def parse(data: dict[str, Any]) -> Format:
+    """The format that a mapping describes. Raises pydantic's ValidationError."""
+    return _adapter.validate_python(data)
+
+
+NAME = re.compile(r"binary(\d{1,3})p(\d{1,3})([su])([ef])")
+SOURCE = "IEEE SA P3109 working group, interim report 3.0 and value tables, github.com/P3109/Public"
+LEAST_BITS, MOST_BITS = 3, 8  # the report goes further; float64 holds every value of these
+
+
+def p3109(precision: int, bits: int = 8, signed: bool = True, extended: bool = True) -> FloatFormat:
+    """The P3109 format of a width and a precision; `binary8p3se` is `p3109(3)`.
+
+    precision: bits of a significand, the hidden bit counted; 1 to bits - 1, unsigned to bits. bits: 3 to 8.
+    extended: with infinities, in place of the largest number of each sign.
+
+    One zero, one NaN. Signed, NaN is the code of negative zero, and infinity the code of all ones below the sign;
+    unsigned, NaN is the code of all ones, and infinity the one below. The bias is 2^(bits - precision - 1), unsigned
+    2^(bits - precision), so that 1 is the middle of the codes.
+    Raises SpecError (a ValueError) for parameters out of range.
+    """
+    most = bits - signed
+    if not LEAST_BITS <= bits <= MOST_BITS:
+        raise SpecError(f"bits must be {LEAST_BITS} to {MOST_BITS}, not {bits}")
+    if not 1 <= precision <= most:
+        kind = "a signed" if signed else "an unsigned"
+        raise SpecError(f"precision must be 1 to {most} for {kind} format of {bits} bits, not {precision}")
+    return FloatFormat(
+        name=f"binary{bits}p{precision}{'s' if signed else 'u'}{'e' if extended else 'f'}",
+        summary=f"IEEE P3109, {bits} bits, precision {precision}, {'' if signed else 'un'}signed, "
+        f"{'extended' if extended else 'finite'}",
+        source=SOURCE,
+        exponent_bits=most - precision + 1,
+        fraction_bits=precision - 1,
+        bias=1 << (most - precision),
+        infinities=extended,
+        nan=(1 << (bits - 1),) if signed else ((1 << bits) - 1,),
+        signed=signed,
+        signed_zero=False,
+    )
+
+
+def named(name: str) -> FloatFormat | None:
+    """The P3109 format of a name like `binary8p3se`, or None for a name of another form.
+
+    Raises SpecError where the name's parameters are out of range.
+    """
+    match = NAME.fullmatch(name)
+    if match is None:
+        return None
+    bits, precision, sign, domain = match.groups()
+    try:
+        return p3109(int(precision), int(bits), sign == "s", domain == "e")
+    except SpecError as error:
+        raise SpecError(f"unknown format {name!r}: {error}") from None
+
 
 LISTED = ("unit", "format")  # by commands of their own
 MOST_NAMES = 60  # of those, that an error lists
@@ -69,7 +130,7 @@ def get_format(name: str | Path | Format) -> Format:
         document = read(path)
         return _parse(document, path.stem.lower(), document.data, ())
     known = formats()
-    parametric = p3109.named(name)
+    parametric = named(name)
     if parametric is not None:
         return parametric
     if name not in known:

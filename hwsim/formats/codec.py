@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hwsim.errors import InputError, InputTypeError
-from hwsim.formats import fast, wide
+from hwsim.formats import fast
+from hwsim.formats import reference as wide
 from hwsim.formats.codes import Codes, codes_of, container_dtype, fits_single
 from hwsim.formats.kind import Kind
 from hwsim.formats.parts import worth

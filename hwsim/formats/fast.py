@@ -9,12 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hwsim.formats.codes import Codes, container_dtype
-from hwsim.formats.exact import is_float
-from hwsim.formats.kind import Kind
-from hwsim.formats.parameters import ONES, EncoderParameters
+from hwsim.formats.kind import ONES, EncoderParameters, Kind
 from hwsim.formats.parts import flat, split, worth
 from hwsim.formats.reference import Choices, encode_reference
-from hwsim.formats.rounding import Missing, Overflow, Rounding
+from hwsim.formats.rounding import Missing, Overflow, Rounding, is_float
 from hwsim.formats.stochastic import Stochastic
 
 HALF = 1 << 31

@@ -11,12 +11,12 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from hwsim.errors import InputError
 from hwsim.formats.base import FLOAT64_LEAST, FLOAT64_MOST, FormatBase, nan_codes
-from hwsim.formats.exact import LAST, ExactNumbers, scaled
-from hwsim.formats.kind import Class, Fields
-from hwsim.formats.parameters import ONES, Steps
+from hwsim.formats.kind import ONES, Class, Fields, Steps
 from hwsim.formats.rounding import (
+    LAST,
     Bools,
     Draw,
+    ExactNumbers,
     Ints,
     Overflow,
     Rounding,
@@ -25,6 +25,7 @@ from hwsim.formats.rounding import (
     go_beyond,
     grows,
     rounds_inward,
+    scaled,
 )
 from hwsim.formats.yamlfile import RuleError
 

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from hwsim.compiled import compiled
 from hwsim.formats.codes import container_dtype
 from hwsim.formats.kind import Kind
+from hwsim.formats.loops import right
 from hwsim.formats.reference import encode_reference, outcome
 from hwsim.formats.rounding import Missing, Overflow, Rounding
-from hwsim.formats.uint32 import right
 
 U = np.uint32
 BEYOND_SINGLE = np.uint64(1151 << 52)  # binary64's 2^128

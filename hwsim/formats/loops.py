@@ -1,17 +1,75 @@
-"""Compiled arithmetic of the codecs, on the bits of binary32 numbers."""
+"""Compiled arithmetic of the codecs and of random words, on the bits of binary32 numbers."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
+import numba
 import numpy as np
+from numba.extending import intrinsic
 
-from hwsim.compiled import compiled
-from hwsim.formats.parameters import TILE, EncoderParameters
-from hwsim.formats.threefry import threefry
-from hwsim.formats.uint32 import below_zero, left, odd, right, xor
+from hwsim.compiled import compiled, inlined
+from hwsim.formats.kind import TILE, EncoderParameters
+
+
+def _operation(arguments: int, build: Callable[..., Any]) -> Any:
+    """An operation with uint32 operands and result. build: makes its value from LLVM's builder and operands."""
+    kind = numba.types.uint32
+
+    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        return build(builder, *values)
+
+    if arguments == 1:
+        return intrinsic(lambda typing, a: (kind(kind), generate))
+    return intrinsic(lambda typing, a, b: (kind(kind, kind), generate))
+
+
+left = _operation(2, lambda builder, a, n: builder.shl(a, n))  # n at most 31, of both shifts
+right = _operation(2, lambda builder, a, n: builder.lshr(a, n))
+xor = _operation(2, lambda builder, a, b: builder.xor(a, b))
+below_zero = _operation(1, lambda builder, a: builder.ashr(a, a.type(31)))  # all ones where the first bit is 1
+odd = _operation(1, lambda builder, a: builder.neg(builder.and_(a, a.type(1))))  # all ones where the last bit is 1
+
 
 U = np.uint32
+PARITY = U(0x1BD11BDA)
+
+
+@inlined
+def _mix(x: Any, y: Any, n: Any) -> Any:
+    x = U(x + y)
+    return x, xor(U(left(y, U(n)) | right(y, U(32 - n))), x)
+
+
+@inlined
+def _four(x: Any, y: Any, a: Any, b: Any, c: Any, d: Any) -> Any:
+    x, y = _mix(x, y, a)
+    x, y = _mix(x, y, b)
+    x, y = _mix(x, y, c)
+    return _mix(x, y, d)
+
+
+@inlined
+def threefry(key: Any, other: Any, low: Any, high: Any) -> Any:
+    """Both words of the key (key, other) at the counter (low, high), all of them uint32.
+
+    Where only the first is used, the compiler omits the work for the second.
+    """
+    third = xor(xor(PARITY, key), other)
+    x, y = U(low + key), U(high + other)
+    x, y = _four(x, y, 13, 15, 26, 6)
+    x, y = U(x + other), U(U(y + third) + U(1))
+    x, y = _four(x, y, 17, 29, 16, 24)
+    x, y = U(x + third), U(U(y + key) + U(2))
+    x, y = _four(x, y, 13, 15, 26, 6)
+    x, y = U(x + key), U(U(y + other) + U(3))
+    x, y = _four(x, y, 17, 29, 16, 24)
+    x, y = U(x + other), U(U(y + third) + U(4))
+    x, y = _four(x, y, 13, 15, 26, 6)
+    return U(x + third), U(U(y + key) + U(5))
+
+
 ONES, SIGN, MAGNITUDE = U(0xFFFFFFFF), U(0x80000000), U(0x7FFFFFFF)
 FRACTION, HIDDEN, INFINITY = U(0x7FFFFF), U(0x800000), U(0x7F800000)
 

@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hwsim.errors import InputError, InputTypeError
-from hwsim.formats.kind import Kind
-from hwsim.formats.parameters import RandomWords
+from hwsim.formats.kind import Kind, RandomWords
 from hwsim.formats.parts import split, worth
 from hwsim.formats.rounding import Draw, Ints
 

@@ -14,9 +14,10 @@ from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple, assert_never
 
-from hwsim.formats.catalog import formats, get_format
+from hwsim.formats.catalog import Format, formats, get_format
 from hwsim.formats.codes import unpack
-from hwsim.formats.format import ExponentFormat, FixedFormat, FloatFormat, Format
+from hwsim.formats.fixed import ExponentFormat, FixedFormat
+from hwsim.formats.floats import FloatFormat
 from hwsim.formats.kind import Class, Fields
 
 VERSION = 2  # of what the files hold and how

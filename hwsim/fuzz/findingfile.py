@@ -13,8 +13,7 @@ from hwsim.cosim.casefile import Codes, HexDumper
 from hwsim.errors import InputError
 from hwsim.formats import Format
 from hwsim.formats.codes import codes_of
-from hwsim.formats.invalid import validated
-from hwsim.formats.yamlfile import Document, SpecError, read
+from hwsim.formats.yamlfile import Document, SpecError, read, validated
 from hwsim.fuzz.draw import DrawnUnit
 from hwsim.fuzz.operands import least_terms
 from hwsim.fuzz.trial import SideMismatch

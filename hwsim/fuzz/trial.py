@@ -28,7 +28,7 @@ from hwsim.kernels import supports as in_kernels
 from hwsim.kernels.tiles import ProductOperands, multiply, multiply_pairs
 from hwsim.leftovers import scratch_folder
 from hwsim.model import Definition
-from hwsim.model.clock.support import supports as on_clock
+from hwsim.model.clock import supports as on_clock
 from hwsim.rtl import supports as in_rtl
 from hwsim.spec import Support, Unit
 from hwsim.tb.job import SuiteOutcome

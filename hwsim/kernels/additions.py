@@ -21,7 +21,7 @@ from hwsim.kernels.targets import result_target
 from hwsim.kernels.values import Carried, FloatOperand, carried
 from hwsim.spec import RoundedSum, Unit
 from hwsim.spec.keys import Tininess
-from hwsim.spec.registers import holds
+from hwsim.spec.rules import holds
 
 # Products along K of one pass over all rows: with a tile's columns they stay in the processor's cache.
 PASS = 256

@@ -6,8 +6,7 @@ from typing import assert_never, cast
 
 from hwsim.formats import Class, ExponentFormat, Fields, FixedFormat, FloatFormat, Format
 from hwsim.model.rounding import infinity_code, nan_code, overflow_code, pack, round_fixed, round_to
-from hwsim.model.terms import product
-from hwsim.model.window import round_magnitude
+from hwsim.model.terms import product, round_magnitude
 from hwsim.quantize.block import BlockDequantization
 from hwsim.spec import Rounding
 from hwsim.spec.conversion import Conversion

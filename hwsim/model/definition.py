@@ -1,21 +1,23 @@
 """The definition: what a unit returns, stage by stage, in integers.
 
 A dot product is `Definition.open` for its addend, `Definition.step` for each group of products, and `Definition.close`
-for the result; what goes from step to step is a value of hwsim/model/carried.py. `Definition.group` is one group's sum,
+for the result; what goes from step to step is a value of hwsim/model/methods.py. `Definition.group` is one group's sum,
 by the unit's method (hwsim/model/methods.py), and `Definition.dot` a whole dot product, with every stage. Nothing here
-knows of cycles.
-"""
+knows of cycles."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
-from typing import NamedTuple, assert_never
+from typing import Any, NamedTuple, assert_never
+
+import numpy as np
+from numpy.typing import NDArray
 
 from hwsim.errors import InputError
-from hwsim.formats import Class, Fields, FixedFormat, FloatFormat
-from hwsim.model.addition import combine_specials
-from hwsim.model.carried import (
+from hwsim.formats import Class, Fields, FixedFormat, FloatFormat, container_dtype
+from hwsim.model.late import Added, LateAddition, LateOperands, Promoted, Promoter, late_addition, promoter_of
+from hwsim.model.methods import (
     AddendToCome,
     Carried,
     ExactSoFar,
@@ -23,18 +25,28 @@ from hwsim.model.carried import (
     PartialSum,
     PromotedRegister,
     ResultCode,
+    method_of,
 )
-from hwsim.model.late import Added, LateAddition, LateOperands, late_addition
-from hwsim.model.methods import method_of
-from hwsim.model.promotion import Promoted, Promoter, promoter_of
 from hwsim.model.record import Explanation, Group
-from hwsim.model.result import ResultRounding
-from hwsim.model.rounding import Rounded
-from hwsim.model.scales import ProductScales, Subgroup, SubgroupScales, group_scales
-from hwsim.model.subwindows import SubgroupWindows, UnscaledSums, subgroup_sums
-from hwsim.model.support import supports
+from hwsim.model.rounding import ResultRounding, Rounded, combine_specials
+from hwsim.model.scales import (
+    ProductScales,
+    Subgroup,
+    SubgroupScales,
+    SubgroupWindows,
+    UnscaledSums,
+    group_scales,
+    subgroup_sums,
+)
 from hwsim.model.terms import Term, addend_term, factor, limited, positive_zero, product
-from hwsim.spec import Unit, WindowSum
+from hwsim.spec import Support, Unit, UnitLike, WindowSum, described, load_unit
+from hwsim.spec.arguments import addends, dot_scales, factors, pad, result_array
+
+
+def supports(unit: Unit) -> Support:
+    """What the model lacks of a unit: what no implementation has. It is the definition of all the rest."""
+    return described(unit)
+
 
 # Decoded factors and their products are kept, as far as they are few: all pairs of codes of 16 bits together.
 MOST_FACTORS, MOST_PRODUCT_BITS = 1 << 16, 16
@@ -369,3 +381,25 @@ def dot_in_modes(
 def _taken(codes: Sequence[int], indices: Sequence[int]) -> tuple[int, ...]:
     """The codes of one group; none of no codes."""
     return tuple(map(codes.__getitem__, indices)) if codes else ()
+
+
+@lru_cache(maxsize=16)
+def definition_of(unit: Unit) -> Definition:
+    """A unit's definition, kept for the next call. Raises NotImplementedYet."""
+    return Definition(unit)
+
+
+def dot(unit: UnitLike, a: Any, b: Any, c: Any = None, scale_a: Any = None, scale_b: Any = None) -> NDArray[Any]:
+    """The dot products of n pairs of rows, as `hwsim.dot` takes and returns them."""
+    unit = load_unit(unit)
+    definition, fill = definition_of(unit), unit.instruction.fill
+    codes_a, codes_b = factors(unit, a, b, ("n", "K"))
+    arrays = (
+        pad(codes_a, fill, 0),
+        pad(codes_b, fill, 0),
+        addends(unit, c, (len(codes_a),), "c"),
+        *dot_scales(unit, scale_a, scale_b, *codes_a.shape),
+    )
+    rows = zip(*(array.tolist() for array in arrays), strict=True)
+    codes = [definition.dot(*row).code for row in rows]
+    return result_array(unit, np.array(codes, dtype=container_dtype(unit.output)))

@@ -6,10 +6,9 @@ from collections.abc import Iterator
 from typing import Literal, NamedTuple, assert_never, get_args
 
 from hwsim.formats import Class, FixedFormat, FloatFormat, Format
-from hwsim.model.addition import combine_specials, exact_sum
-from hwsim.model.carried import FirstAddend
+from hwsim.model.methods import FirstAddend
 from hwsim.model.record import Explanation, Group
-from hwsim.model.rounding import round_to, tiny_after
+from hwsim.model.rounding import combine_specials, exact_sum, round_to, tiny_after
 from hwsim.model.terms import Term
 from hwsim.spec import AlignedSum, EvenOddSum, ExactSum, PairwiseSum, SequentialSum, Unit
 

@@ -1,18 +1,380 @@
-"""The registry of methods: a unit's method, by the class of its `sum`."""
+"""The methods of a sum, and the registry that finds a unit's by the class of its `sum`."""
 
 from __future__ import annotations
 
-from typing import assert_never
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Literal, NamedTuple, assert_never
 
-from hwsim.model.aligned import Aligned
-from hwsim.model.even_odd import EvenOdd
-from hwsim.model.exact import Exact
-from hwsim.model.method import SumMethod
-from hwsim.model.pairwise import Pairwise
-from hwsim.model.read_aligned import ReadAligned
-from hwsim.model.result import ResultRounding
-from hwsim.model.sequential import Sequential
-from hwsim.spec import AlignedSum, EvenOddSum, ExactSum, PairwiseSum, ReadAlignedSum, SequentialSum, Unit
+from hwsim.formats import Class, Format
+from hwsim.model.rounding import ResultRounding, add, combine_specials, exact_sum, zero_sign
+from hwsim.model.terms import AlignedTerms, Term, addend_term, any_lost, cut_magnitude, max_exponent, window
+from hwsim.spec import AlignedSum, EvenOddSum, ExactSum, PairwiseSum, ReadAlignedSum, RoundedSum, SequentialSum, Unit
+from hwsim.spec.keys import Lost, Rounding
+from hwsim.spec.sums import SumCut
+
+
+@dataclass(frozen=True, slots=True)
+class FirstAddend:
+    """The addend c, which the first group takes. code: of the addend's format; 0 for a unit without an addend."""
+
+    code: int
+
+
+@dataclass(frozen=True, slots=True)
+class ResultCode:
+    """A group's result, which the next group takes as its addend. code: of the result's format."""
+
+    code: int
+
+
+@dataclass(frozen=True, slots=True)
+class ExactSoFar:
+    """An exact sum that is not rounded yet. code: what it is rounded to where it ends."""
+
+    term: Term
+    code: int
+
+
+PartialSum = FirstAddend | ResultCode | ExactSoFar
+
+
+@dataclass(frozen=True, slots=True)
+class PromotedRegister:
+    """A promotion register, and the partial sum that is to be added to it.
+
+    register: a code of the promotion's format. groups: how many the partial sum has; a promotion starts from 0 again.
+    scales: the codes of both scales of those groups, where scales enter at the promotion.
+    """
+
+    register: int
+    partial: PartialSum
+    groups: int = 0
+    scales: tuple[int, int] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AddendToCome:
+    """An addend that is added after the last group of an instruction, and the instruction's partial sum.
+
+    addend, format: the code of c, or of the result of the instruction before. groups: how many the partial sum has.
+    """
+
+    addend: int
+    format: Format
+    partial: PartialSum
+    groups: int = 0
+
+
+Carried = PartialSum | PromotedRegister | AddendToCome
+
+
+ZeroSign = Literal["positive", "ieee"]
+
+
+class Addition(NamedTuple):
+    """One rounding: the sum of one or two terms, as a code of the sum's format.
+
+    name: of a lane, of lanes `0..3`, or `addend`; with `rounded ` before it where a single term is rounded.
+    """
+
+    name: str
+    terms: tuple[Term, ...]
+    code: int
+
+
+class Halves(NamedTuple):
+    """The sums of `even-odd`: of the lanes 0, 2, ..., of the lanes 1, 3, ..., and both in a window of their own."""
+
+    even: AlignedTerms
+    odd: AlignedTerms
+    combined: AlignedTerms
+
+
+class Summed(NamedTuple):
+    """The sum of one group.
+
+    outcome: the sum as a term, which may be NaN, infinite or a zero with a sign: what is rounded to the result.
+    total * 2^unit_exp is the sum in integers; unit_exp is None where every term is zero, or one is special.
+    sticky: whether the sum is also more than `total` in magnitude, by less than any place that a rounding looks at:
+    whether a window's terms lost a 1 that its rule keeps for the rounding.
+    uncut: the sum of the aligned terms, where `total` is what `sum.cut` leaves of it; None where nothing is cut.
+    max_exp, aligned, bits: of a window. halves: of `even-odd`. additions: of `sequential` and `pairwise`, in order.
+    """
+
+    outcome: Term
+    total: int = 0
+    unit_exp: int | None = None
+    max_exp: int | None = None
+    aligned: tuple[int, ...] = ()
+    bits: int = 0
+    halves: Halves | None = None
+    additions: tuple[Addition, ...] = ()
+    sticky: bool = False
+    uncut: int | None = None
+
+
+class SumMethod(ABC):
+    """How the terms of a group become one sum. takes_addend: whether the addend is one of them."""
+
+    takes_addend: ClassVar[bool] = True
+
+    @abstractmethod
+    def sum(self, terms: Sequence[Term], addend: Term | None, special: Term | None) -> Summed:
+        """The sum of the terms and of the addend, if any. special: the NaN or infinity that they make together."""
+
+    def carried(self, summed: Summed, code: int) -> ResultCode | ExactSoFar:
+        """What the next group starts from. code: the result that the sum is rounded to."""
+        return ResultCode(code)
+
+
+def total_term(total: int, unit_exp: int | None, terms: Sequence[Term], zero: ZeroSign, rounding: Rounding) -> Term:
+    """total * 2^unit_exp as a term; a sum of zero with the sign that it has. terms: what was summed."""
+    if total:
+        return Term(int(total < 0), unit_exp or 0, abs(total), 0, Class.NORMAL)
+    return Term(sum_zero_sign(terms, zero, rounding), unit_exp or 0, 0, 0, Class.ZERO)
+
+
+def sum_zero_sign(terms: Sequence[Term], zero: ZeroSign, rounding: Rounding) -> int:
+    """The sign of a sum of exactly zero, as the key `sum.zero` has it."""
+    match zero:
+        case "positive":
+            return 0
+        case "ieee":
+            return zero_sign(terms, rounding)
+        case _:
+            assert_never(zero)
+
+
+class Aligned(SumMethod):
+    """Products, or scaled sums of them, and the addend are aligned to the largest exponent, and summed.
+
+    rounding: the result's, by which a sum of zero may have its sign.
+    """
+
+    def __init__(self, rule: AlignedSum, rounding: Rounding):
+        self.rule, self.rounding = rule, rounding
+
+    def sum(self, terms: Sequence[Term], addend: Term | None, special: Term | None) -> Summed:
+        """The sum in the window; where a term is special, max_exp alone."""
+        rule, every = self.rule, terms if addend is None else (*terms, addend)
+        bits = rule.fraction_bits
+        if special is not None:
+            max_exp = max_exponent(every, rule.zero_terms, rule.max_exp_floor)
+            return Summed(special, max_exp=max_exp, aligned=(0,) * len(every), bits=bits)
+        kept = window(every, bits, rule.term_lost, rule.zero_terms, rule.max_exp_floor)
+        left = cut_sum(kept, rule.cut)
+        outcome = total_term(left.total, left.unit_exp, every, rule.zero, self.rounding)
+        sticky = rule.sticky and any_lost(every, kept)
+        uncut = None if rule.cut is None else kept.total
+        return Summed(outcome, left.total, kept.unit_exp, kept.max_exp, kept.aligned, bits, sticky=sticky, uncut=uncut)
+
+
+def cut_sum(kept: AlignedTerms, rule: SumCut | None) -> AlignedTerms:
+    """A window's sum without the places that `sum.cut` has it lose: zeros stand there. None: it loses none."""
+    if rule is None:
+        return kept
+    total = kept.total
+    left = cut_magnitude(abs(total), rule.bits, int(total < 0), rule.lost) << rule.bits
+    return kept._replace(total=-left if total < 0 else left)
+
+
+class EvenOdd(SumMethod):
+    """Even and odd lanes are summed in a window each. An addend is added late, or there is none.
+
+    rounding: the result's, by which a sum of zero may have its sign.
+    """
+
+    takes_addend = False
+
+    def __init__(self, rule: EvenOddSum, rounding: Rounding):
+        self.rule, self.rounding = rule, rounding
+
+    def sum(self, terms: Sequence[Term], addend: Term | None, special: Term | None) -> Summed:
+        """The sum of both halves; where a term is special, nothing is aligned."""
+        rule, bits = self.rule, self.rule.combine.fraction_bits
+        if special is not None:
+            return Summed(special, aligned=(0,) * len(terms), bits=bits)
+        even, odd = (
+            window(terms[first::2], rule.fraction_bits, rule.lost, rule.zero_terms, rule.max_exp_floor)
+            for first in (0, 1)
+        )
+        halves = combine(even, odd, bits, rule.combine.lost)
+        both = halves.combined
+        outcome = total_term(both.total, both.unit_exp, terms, rule.zero, self.rounding)
+        by_lane = tuple((odd if lane % 2 else even).aligned[lane // 2] for lane in range(len(terms)))
+        return Summed(outcome, both.total, both.unit_exp, both.max_exp, by_lane, bits, halves)
+
+
+def combine(even: AlignedTerms, odd: AlignedTerms, fraction_bits: int, lost: Lost) -> Halves:
+    """Both sums aligned to the larger of their exponents, and added."""
+    return Halves(even, odd, window((even.term, odd.term), fraction_bits, lost, "skip", None))
+
+
+class RoundedAdditions(SumMethod):
+    """Every addition rounds as the rule says; special values are dealt with one by one."""
+
+    def __init__(self, rule: RoundedSum):
+        self.rule = rule
+
+    @property
+    def fused(self) -> bool:
+        """Whether a product enters an addition exactly; else it is rounded before."""
+        match self.rule.product:
+            case "fused":
+                return True
+            case "rounded":
+                return False
+            case _:
+                assert_never(self.rule.product)
+
+    @abstractmethod
+    def additions(self, products: Sequence[Term], addend: Term | None) -> list[Addition]:
+        """Every rounding, in order; the last one has the sum."""
+
+    def sum(self, terms: Sequence[Term], addend: Term | None, special: Term | None) -> Summed:
+        """The sum that the last addition leaves."""
+        additions = self.additions(terms, addend)
+        return Summed(self.term(additions[-1]), additions=tuple(additions))
+
+    def add(self, name: str, *terms: Term) -> Addition:
+        """One addition, or the rounding of one term."""
+        rule = self.rule
+        return Addition(name, terms, add(rule.format, terms, rule.rounding, rule.flushes, rule.overflow))
+
+    def term(self, addition: Addition) -> Term:
+        """The result of an addition, to go on with."""
+        return addend_term(self.rule.format, addition.code)
+
+
+class Sequential(RoundedAdditions):
+    """The addend, or +0, and then product after product: sum = round(sum + product)."""
+
+    def additions(self, products: Sequence[Term], addend: Term | None) -> list[Addition]:
+        """The addend, rounded, and an addition for each product; where products are rounded, that before it."""
+        before = self.add("rounded addend", addend if addend is not None else addend_term(self.rule.format, 0))
+        every = [before]
+        for lane, product in enumerate(products):
+            if not self.fused:
+                every.append(self.add(f"rounded {lane}", product))
+                product = self.term(every[-1])
+            before = self.add(str(lane), self.term(before), product)
+            every.append(before)
+        return every
+
+
+class Pairwise(RoundedAdditions):
+    """Products are added by a tree, neighbours first; an odd one goes up a level as it is. The addend comes last."""
+
+    def additions(self, products: Sequence[Term], addend: Term | None) -> list[Addition]:
+        """The products, rounded where they are; the tree, level by level; the addend, rounded, and its addition."""
+        every: list[Addition] = []
+        level = [(lane, lane, product) for lane, product in enumerate(products)]
+        if not self.fused:
+            every = [self.add(f"rounded {lane}", product) for lane, product in enumerate(products)]
+            level = [(lane, lane, self.term(rounded)) for lane, rounded in enumerate(every)]
+        while len(level) > 1:
+            above = []
+            for (first, _, x), (_, last, y) in zip(level[::2], level[1::2], strict=False):
+                every.append(self.add(f"{first}..{last}", x, y))
+                above.append((first, last, self.term(every[-1])))
+            level = above + level[len(level) // 2 * 2 :]
+        root = level[0][2]
+        if addend is None:
+            return [*every, self.add("sum", root)]
+        every.append(self.add("rounded addend", addend))
+        return [*every, self.add("addend", root, self.term(every[-1]))]
+
+
+class Exact(SumMethod):
+    """Products and the addend, or the exact sum so far, are summed exactly.
+
+    rounding: the result's, by which a sum of zero may have its sign.
+    """
+
+    def __init__(self, rule: ExactSum, rounding: Rounding):
+        self.rule, self.rounding = rule, rounding
+
+    def sum(self, terms: Sequence[Term], addend: Term | None, special: Term | None) -> Summed:
+        """The exact sum; none where a term is special."""
+        if special is not None:
+            return Summed(special)
+        every = terms if addend is None else (*terms, addend)
+        total, unit_exp = exact_sum(every)
+        return Summed(total_term(total, unit_exp, every, self.rule.zero, self.rounding), total, unit_exp)
+
+    def carried(self, summed: Summed, code: int) -> ResultCode | ExactSoFar:
+        """The result after each group, or the exact sum, as the key `rounded` says."""
+        match self.rule.rounded:
+            case "group":
+                return ResultCode(code)
+            case "end":
+                return ExactSoFar(summed.outcome, code)
+            case _:
+                assert_never(self.rule.rounded)
+
+
+class ReadAligned(SumMethod):
+    """Terms in one window, as a `ReadAlignedSum` has them. result: how a unit's groups are rounded."""
+
+    def __init__(self, rule: ReadAlignedSum, result: ResultRounding):
+        self.rule, self.result = rule, result
+
+    def sum(self, terms: Sequence[Term], addend: Term | None, special: Term | None) -> Summed:
+        """The sum in the window, with what the group starts from; where a term is special, max_exp alone."""
+        rule = self.rule
+        if rule.starts_late and not rule.unrounded:
+            # The products' sum is rounded first, and may become an infinity, which what the group starts from meets.
+            special = combine_specials(terms)
+        if rule.leading:
+            terms = [renormalised(term) for term in terms]
+        inside = terms if addend is None or rule.starts_late else (*terms, addend)
+        max_exp = max_exponent(inside, rule.zero_terms, rule.max_exp_floor)
+        if special is not None:
+            return Summed(special, max_exp=max_exp, aligned=(0,) * len(inside), bits=rule.fraction_bits)
+        bits = _all_bits(inside, max_exp) if rule.lossless else rule.fraction_bits
+        kept = cut_sum(window(inside, bits, rule.lost, rule.zero_terms, rule.max_exp_floor), rule.cut)
+        total, unit_exp = self._cut(kept.total, kept.unit_exp) if rule.significant else (kept.total, kept.unit_exp)
+        outcome = total_term(total, unit_exp, inside, rule.zero, self.result.rule.rounding)
+        if addend is not None and rule.starts_late:
+            outcome = self._with_start(outcome, terms, addend)
+        return Summed(outcome, kept.total, kept.unit_exp, kept.max_exp, kept.aligned, bits)
+
+    def _cut(self, total: int, unit_exp: int | None) -> tuple[int, int | None]:
+        """A sum, cut to 1 + fraction_bits significant bits."""
+        shift = abs(total).bit_length() - 1 - self.rule.fraction_bits
+        if unit_exp is None or shift <= 0:
+            return total, unit_exp
+        kept = cut_magnitude(abs(total), shift, int(total < 0), self.rule.lost)
+        return (-kept if total < 0 else kept), unit_exp + shift
+
+    def _with_start(self, products: Term, terms: Sequence[Term], start: Term) -> Term:
+        """The products' sum with what the group starts from: exact, or an addition of IEEE 754 after a rounding."""
+        rounding = self.result.rule.rounding
+        if self.rule.unrounded:
+            total, unit_exp = exact_sum((products, start))
+            return total_term(total, unit_exp, (*terms, start), self.rule.zero, rounding)
+        partial = addend_term(self.result.rule.format, self.result.term(products, False).code)
+        special = combine_specials((start, partial))
+        if special is not None:
+            return special
+        total, unit_exp = exact_sum((start, partial))
+        return total_term(total, unit_exp, (start, partial), "ieee", rounding)
+
+
+def renormalised(term: Term) -> Term:
+    """A term with the exponent of its leading one, if it has one."""
+    if term.cls is not Class.NORMAL or term.sig == 0:
+        return term
+    places = term.sig.bit_length() - 1 - term.fraction_bits
+    return Term(term.sign, term.exp + places, term.sig, term.fraction_bits + places, term.cls)
+
+
+def _all_bits(terms: Sequence[Term], max_exp: int | None) -> int:
+    """The bits below max_exp that a window needs to lose nothing of its terms."""
+    lowest = [term.exp - term.fraction_bits for term in terms if term.cls is Class.NORMAL]
+    return 0 if max_exp is None else max(0, max_exp - min(lowest))
 
 
 def method_of(unit: Unit) -> SumMethod:

@@ -6,14 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from hwsim.formats import Fields, Format
-from hwsim.model.carried import ExactSoFar, FirstAddend, PartialSum
-from hwsim.model.late import Added
-from hwsim.model.method import Addition, Halves
-from hwsim.model.promotion import Promoted
+from hwsim.model.late import Added, Promoted
+from hwsim.model.methods import Addition, ExactSoFar, FirstAddend, Halves, PartialSum
 from hwsim.model.rounding import Rounded
 from hwsim.model.scales import Subgroup
-from hwsim.model.terms import Term
-from hwsim.model.window import AlignedTerms
+from hwsim.model.terms import AlignedTerms, Term
 from hwsim.spec import Unit
 
 

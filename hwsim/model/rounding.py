@@ -1,13 +1,16 @@
-"""Normalise and round: an integer and its unit become a code, rounded once."""
+"""Normalise and round: an integer and its unit become a code, rounded once; and exact additions with one rounding."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import cached_property
 from typing import Literal, NamedTuple, assert_never
 
 from hwsim.errors import InputError
-from hwsim.formats import FixedFormat, FloatFormat
-from hwsim.model.window import round_magnitude
+from hwsim.formats import Class, FixedFormat, FloatFormat
+from hwsim.model.terms import Term, round_magnitude
 from hwsim.spec.keys import Number, Overflow, Rounding, Tininess
+from hwsim.spec.parts import ResultRule
 
 TinySign = Literal["signed", "positive"]
 
@@ -237,3 +240,115 @@ def infinity_code(fmt: FloatFormat, sign: int, overflow: Overflow) -> int:
             raise InputError(f"{fmt.name}, a float format, does not wrap")
         case _:
             assert_never(overflow)
+
+
+def combine_specials(terms: Sequence[Term]) -> Term | None:
+    """NaN if any term is, or if infinities of both signs meet; else an infinity if there is one; else None."""
+    infinity: Term | None = None
+    for term in terms:
+        if term.cls is Class.NAN:
+            return term
+        if term.cls is Class.INFINITY:
+            if infinity is not None and infinity.sign != term.sign:
+                return Term(0, 0, 0, term.fraction_bits, Class.NAN)
+            infinity = term
+    # A NaN may still follow an infinity; the loop above has then returned.
+    return infinity
+
+
+def zero_sign(terms: Sequence[Term], rounding: Rounding) -> int:
+    """The sign of a sum of exactly zero, as IEEE 754-2019, section 6.3, has it: that which all terms share.
+
+    Where they differ: positive, and negative when rounding down.
+    """
+    first = terms[0].sign
+    return first if all(term.sign == first for term in terms) else int(rounding == "rd")
+
+
+def exact_sum(terms: Sequence[Term]) -> tuple[int, int]:
+    """The exact sum of finite terms, at least one: an integer, and the exponent of its unit."""
+    unit_exp = min(term.exp - term.fraction_bits for term in terms)
+    return sum((-1) ** term.sign * term.sig << term.exp - term.fraction_bits - unit_exp for term in terms), unit_exp
+
+
+def add(
+    fmt: FloatFormat,
+    terms: Sequence[Term],
+    rounding: Rounding,
+    flush: Tininess | None = None,
+    overflow: Overflow = "ieee",
+) -> int:
+    """The exact sum of one or two terms, rounded once to `fmt`; IEEE 754-2019's signs of zero.
+
+    overflow: what takes the place of what is too large, and of infinity: what IEEE 754-2019, section 7.4, has for the
+    rounding, unless said. flush: what makes a result a zero of its sign by being subnormal.
+    """
+    special = combine_specials(terms)
+    if special is not None:
+        if special.cls is Class.NAN:
+            return nan_code(fmt)
+        return infinity_code(fmt, special.sign, overflow)
+    total, unit_exp = exact_sum(terms)
+    if total == 0:
+        return pack(fmt, zero_sign(terms, rounding) & fmt.signed_zero, 0)
+    return round_to(fmt, int(total < 0), abs(total), unit_exp, rounding, overflow, flush=flush).code
+
+
+def flushed_code(fmt: FloatFormat, code: int) -> int:
+    """A code; where it is a subnormal's, that of a zero of its sign."""
+    bare = code >> fmt.padding
+    if not fmt.subnormals or not 0 < bare & (fmt.sign_bit - 1) < 1 << fmt.fraction_bits:
+        return code
+    return pack(fmt, int(bool(bare & fmt.sign_bit) and fmt.signed_zero), 0)
+
+
+class ResultRounding:
+    """How a sum is rounded to a unit's result, and what NaN and infinity become there."""
+
+    def __init__(self, rule: ResultRule):
+        self.rule = rule
+
+    def total(self, total: int, unit_exp: int | None, sign: int = 0, sticky: bool = False) -> Rounded:
+        """total * 2^unit_exp, rounded. sign: of a sum of zero; unit_exp None is one too.
+
+        sticky: its magnitude is more than that by less than any place that the rounding looks at; not of a sum of zero.
+        """
+        rule, fmt = self.rule, self.rule.format
+        if sticky and total != 0 and unit_exp is not None:
+            total, unit_exp = with_sticky(total, unit_exp, fmt)
+        negative = int(total < 0)
+        if isinstance(fmt, FixedFormat):
+            if total == 0 or unit_exp is None:
+                return Rounded(0, None)
+            return round_fixed(fmt, negative, abs(total), unit_exp, rule.rounding, rule.overflow)
+        if total == 0 or unit_exp is None:
+            return Rounded(pack(fmt, sign & fmt.signed_zero, 0), None)
+        rounded = round_to(fmt, negative, abs(total), unit_exp, rule.rounding, rule.overflow, rule.tiny, rule.flushes)
+        return rounded._replace(code=self._own(rounded.code))
+
+    def term(self, term: Term, sticky: bool) -> Rounded:
+        """A sum as a term, rounded. sticky: as in `total`."""
+        if term.cls in (Class.NAN, Class.INFINITY):
+            return self.special(term)
+        return self.total(term.integer, term.exp - term.fraction_bits, term.sign, sticky)
+
+    def special(self, term: Term) -> Rounded:
+        """The result of a sum that is NaN or infinite. Raises ValueError for a fixed format, which has neither."""
+        fmt = self.rule.format
+        if isinstance(fmt, FixedFormat):
+            raise InputError(f"{fmt.name} has neither NaN nor infinity")
+        if term.cls is Class.NAN:
+            return Rounded(self.nan, None)
+        return Rounded(self._own(infinity_code(fmt, term.sign, self.rule.overflow)), None)
+
+    def _own(self, code: int) -> int:
+        """A code, in the place of the format's NaN that which the unit returns."""
+        return self.nan if code == self.rule.format.canonical_nan else code
+
+    @cached_property
+    def nan(self) -> int:
+        """The container's code of a result that is NaN; 0 for a format without one."""
+        rule, fmt = self.rule.nan, self.rule.format
+        if isinstance(rule, int):
+            return rule
+        return 0 if isinstance(fmt, FixedFormat) or fmt.canonical_nan is None else fmt.canonical_nan

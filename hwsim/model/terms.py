@@ -1,11 +1,12 @@
-"""Decode, convert and multiply: codes become terms, exactly."""
+"""Decode, convert, multiply, align and sum: codes become terms, terms integers in one window, and their sum."""
 
 from __future__ import annotations
 
-from typing import NamedTuple, assert_never
+from collections.abc import Sequence
+from typing import Literal, NamedTuple, assert_never
 
 from hwsim.formats import Class, Fields, FloatFormat, Format, unpack
-from hwsim.spec.keys import Number, ZeroSigns
+from hwsim.spec.keys import Lost, Number, Rounding, ZeroSigns
 
 
 class Term(NamedTuple):
@@ -105,3 +106,134 @@ def limited(term: Term, limit: int) -> Term:
     if term.sig.bit_length() - 1 + term.exp - term.fraction_bits < limit:
         return term
     return Term(term.sign, 0, 0, term.fraction_bits, Class.INFINITY)
+
+
+ZeroTerms = Literal["skip", "count"]
+
+
+def max_exponent(terms: Sequence[Term], zero_terms: ZeroTerms = "skip", floor: int | None = None) -> int | None:
+    """The largest reference exponent of the terms other than zero; None when all are zero.
+
+    zero_terms: `count`: beside a term other than zero, zero terms count with the exponents that they have.
+    floor: the least that it is.
+    """
+    largest = max((term.exp for term in terms if term.cls is Class.NORMAL), default=None)
+    if largest is None:
+        return None
+    match zero_terms:
+        case "skip":
+            pass
+        case "count":
+            largest = max([largest, *(term.exp for term in terms if term.cls is Class.ZERO)])
+        case _:
+            assert_never(zero_terms)
+    return largest if floor is None else max(largest, floor)
+
+
+def round_magnitude(sig: int, shift: int, sign: int, rounding: Rounding) -> int:
+    """sig * 2^-shift as an integer, rounded.
+
+    sig >= 0 is a magnitude whose sign is `sign`; `shift` may be negative (exact).
+    rounding: rne (ties to even), rna (ties away), rz, ru (towards +inf), rd (towards -inf), rto (to odd: jam).
+    """
+    if shift <= 0:
+        return sig << -shift
+    kept, lost, half = sig >> shift, sig & ((1 << shift) - 1), 1 << (shift - 1)
+    if not lost:
+        return kept
+    match rounding:
+        case "rz":
+            return kept
+        case "rto":
+            return kept | 1
+        case "rne":
+            return kept + (lost > half or (lost == half and kept & 1))
+        case "rna":
+            return kept + (lost >= half)
+        case "ru":
+            return kept + 1 - sign
+        case "rd":
+            return kept + sign
+        case _:
+            assert_never(rounding)
+
+
+def cut_magnitude(sig: int, shift: int, sign: int, lost: Lost) -> int:
+    """sig * 2^-shift as an integer, its bits below the window lost by that rule; arguments as of `round_magnitude`.
+
+    ones-complement: a magnitude is truncated; a negative number is complemented and never gets the +1, which makes
+    its magnitude one more, exact or not. Zero stays zero.
+    """
+    match lost:
+        case "truncate":
+            return sig >> shift if shift > 0 else sig << -shift
+        case "floor":
+            return round_magnitude(sig, shift, sign, "rd")
+        case "ceil":
+            return round_magnitude(sig, shift, sign, "ru")
+        case "jam":
+            return round_magnitude(sig, shift, sign, "rto")
+        case "rne" | "rna":
+            return round_magnitude(sig, shift, sign, lost)
+        case "ones-complement":
+            return round_magnitude(sig, shift, sign, "rz") + (sign if sig else 0)
+        case _:
+            assert_never(lost)
+
+
+def align(term: Term, max_exp: int, fraction_bits: int, lost: Lost) -> int:
+    """A term in units of 2^(max_exp - fraction_bits), signed.
+
+    lost: what happens to the bits below the window, as `sum.lost` says.
+    """
+    shift = (max_exp - term.exp) + term.fraction_bits - fraction_bits
+    magnitude = cut_magnitude(term.sig, shift, term.sign, lost)
+    return -magnitude if term.sign else magnitude
+
+
+def lost_part(term: Term, max_exp: int, fraction_bits: int) -> int:
+    """The bits of a term's magnitude below the window, in units of its own last place: 0 where none of them is set."""
+    return low_bits(term.sig, (max_exp - term.exp) + term.fraction_bits - fraction_bits)
+
+
+def low_bits(sig: int, places: int) -> int:
+    """The lowest places of a magnitude; 0 where there are none. places: may be negative."""
+    return 0 if places <= 0 else sig & ((1 << places) - 1)
+
+
+class AlignedTerms(NamedTuple):
+    """Terms in units of 2^(max_exp - fraction_bits), and their sum. max_exp: None where every term is zero."""
+
+    max_exp: int | None
+    fraction_bits: int
+    aligned: tuple[int, ...]
+    total: int
+
+    @property
+    def term(self) -> Term:
+        """The sum as a term of another window, at this one's max_exp; of class zero only where every term was."""
+        exp, cls = (0, Class.ZERO) if self.max_exp is None else (self.max_exp, Class.NORMAL)
+        return Term(int(self.total < 0), exp, abs(self.total), self.fraction_bits, cls)
+
+    @property
+    def unit_exp(self) -> int | None:
+        """The exponent of the unit of the sum; None where every term is zero."""
+        return None if self.max_exp is None else self.max_exp - self.fraction_bits
+
+
+def any_lost(terms: Sequence[Term], kept: AlignedTerms) -> bool:
+    """Whether any bit of the magnitudes of `kept`'s terms is set below its window."""
+    if kept.max_exp is None:
+        return False
+    return sum(lost_part(term, kept.max_exp, kept.fraction_bits) for term in terms) != 0
+
+
+def window(
+    terms: Sequence[Term], fraction_bits: int, lost: Lost, zero_terms: ZeroTerms, floor: int | None
+) -> AlignedTerms:
+    """Finite terms, aligned to the largest exponent, and summed."""
+    max_exp = max_exponent(terms, zero_terms, floor)
+    if max_exp is None:
+        return AlignedTerms(None, fraction_bits, (0,) * len(terms), 0)
+    aligned = tuple(align(term, max_exp, fraction_bits, lost) for term in terms)
+    return AlignedTerms(max_exp, fraction_bits, aligned, sum(aligned))

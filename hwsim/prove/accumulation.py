@@ -10,14 +10,11 @@ from typing import Any
 from amaranth.lib.data import StructLayout
 
 from hwsim.formats import Class, FloatFormat, unpack
-from hwsim.model.addition import add, flushed_code, zero_sign
 from hwsim.model.definition import Definition
-from hwsim.model.promotion import Promoter, promoter_of
-from hwsim.model.result import ResultRounding
-from hwsim.model.rounding import infinity_code, nan_code
+from hwsim.model.late import Promoter, promoter_of
+from hwsim.model.rounding import ResultRounding, add, flushed_code, infinity_code, nan_code, zero_sign
 from hwsim.model.terms import Term as ModelTerm
-from hwsim.model.terms import addend_term
-from hwsim.model.window import align
+from hwsim.model.terms import addend_term, align
 from hwsim.prove.additions import (
     AdderCircuits,
     AdderClaims,

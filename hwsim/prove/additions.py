@@ -8,12 +8,10 @@ from dataclasses import dataclass
 from typing import Any, TypeVar, assert_never
 
 from hwsim.formats import Class, Fields, FloatFormat
-from hwsim.model.addition import add, combine_specials, zero_sign
 from hwsim.model.definition import Definition
-from hwsim.model.rounding import infinity_code, nan_code
+from hwsim.model.rounding import add, combine_specials, infinity_code, nan_code, zero_sign
 from hwsim.model.terms import Term as ModelTerm
-from hwsim.model.terms import addend_term
-from hwsim.model.window import align
+from hwsim.model.terms import addend_term, align
 from hwsim.prove.circuits import Circuit, circuits
 from hwsim.prove.claims import SPECIAL, AnyClaim, Claim, FormClaim, LateClaim, each, exactly, holds
 from hwsim.prove.linear import Bounded, Forms, Variable, form

@@ -6,10 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 from hwsim.formats import Class, FloatFormat
-from hwsim.model.addition import combine_specials
+from hwsim.model.rounding import combine_specials
 from hwsim.model.terms import Term as ModelTerm
-from hwsim.model.terms import addend_term
-from hwsim.model.window import align, lost_part
+from hwsim.model.terms import addend_term, align, lost_part
 from hwsim.prove.circuits import Circuit, connected, datapath_circuits, fixed
 from hwsim.prove.claims import SPECIAL, AnyClaim, Claim, FormClaim, StepCircuits, each, exactly, holds
 from hwsim.prove.factors import FactorClaims

@@ -41,9 +41,8 @@ from hwsim.prove.terms import (
     width,
 )
 from hwsim.quantize.block import BlockQuantization
-from hwsim.quantize.rule import Apply, Rule, Special, TensorScale
-from hwsim.quantize.special import infinity_codes
-from hwsim.quantize.special import nan_code as element_nan
+from hwsim.quantize.rule import Apply, Rule, Special, TensorScale, infinity_codes
+from hwsim.quantize.rule import nan_code as element_nan
 from hwsim.rtl import BlockQuantizer, stream_verilog, supports_quantizer
 from hwsim.rtl.block_amax import flushes
 from hwsim.rtl.block_divided import tensor_fields

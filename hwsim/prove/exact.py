@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from hwsim.formats import Class, FixedFormat, FloatFormat, Format
-from hwsim.model.carried import AddendToCome, ExactSoFar, PartialSum, PromotedRegister
-from hwsim.model.method import sum_zero_sign
+from hwsim.model.methods import AddendToCome, ExactSoFar, PartialSum, PromotedRegister, sum_zero_sign
 from hwsim.model.terms import Term as ModelTerm
 from hwsim.model.terms import addend_term
 from hwsim.prove.circuits import Circuit, datapath_circuits, fixed

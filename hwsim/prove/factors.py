@@ -8,7 +8,7 @@ from itertools import chain
 from typing import Any, Generic, Literal, TypeVar, assert_never
 
 from hwsim.formats import Class, ExponentFormat, Fields, FixedFormat, FloatFormat, Format, unpack
-from hwsim.model import promotion as promotion_module
+from hwsim.model import late as promotion_module
 from hwsim.model.scales import scale_exponent
 from hwsim.model.terms import Term as ModelTerm
 from hwsim.model.terms import factor, product

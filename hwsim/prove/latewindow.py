@@ -9,14 +9,11 @@ from typing import Any
 
 from hwsim.formats import Class, Format
 from hwsim.model import late as late_module
-from hwsim.model.addition import combine_specials
 from hwsim.model.late import LateOperands, LateWindow, WindowLateAddition, exponent_floor, late_window
-from hwsim.model.method import sum_zero_sign
-from hwsim.model.result import ResultRounding
-from hwsim.model.rounding import Rounded
+from hwsim.model.methods import sum_zero_sign
+from hwsim.model.rounding import ResultRounding, Rounded, combine_specials
+from hwsim.model.terms import AlignedTerms, addend_term
 from hwsim.model.terms import Term as ModelTerm
-from hwsim.model.terms import addend_term
-from hwsim.model.window import AlignedTerms
 from hwsim.prove.circuits import Circuit
 from hwsim.prove.claims import AnyClaim, Claim, FormClaim, each, exactly, holds
 from hwsim.prove.linear import children_first

@@ -8,9 +8,9 @@ from typing import Any
 
 from hwsim.formats import Class, FixedFormat, FloatFormat, Format
 from hwsim.model.definition import Definition, GroupOperands
-from hwsim.model.promotion import promoter_of
+from hwsim.model.late import promoter_of
 from hwsim.model.terms import Term as ModelTerm
-from hwsim.model.window import align
+from hwsim.model.terms import align
 from hwsim.prove.accumulation import AccumulationClaims, PromotionClaims
 from hwsim.prove.aligned import AlignedClaims
 from hwsim.prove.circuits import Circuit, datapath_circuits, fixed

@@ -11,15 +11,11 @@ from functools import cached_property
 from itertools import product
 from typing import Any, Literal
 
-import hwsim.model.aligned
 import hwsim.model.definition
-import hwsim.model.even_odd
-import hwsim.model.exact
 import hwsim.model.late
-import hwsim.model.promotion
-import hwsim.model.rounded
+import hwsim.model.methods
 import hwsim.model.scales
-import hwsim.model.window
+import hwsim.model.terms
 from hwsim.cases.case import Case, block_lengths
 from hwsim.cases.random_cases import random_cases
 from hwsim.cosim.dutdesign import DutDesign, largest_number
@@ -27,7 +23,7 @@ from hwsim.cosim.wiring import operands_of
 from hwsim.formats import Class, Fields, Format
 from hwsim.formats.blocks import one_code
 from hwsim.model.definition import Definition
-from hwsim.model.result import ResultRounding
+from hwsim.model.rounding import ResultRounding
 from hwsim.model.terms import factor
 from hwsim.prove.claims import holds
 from hwsim.prove.sweeping import Merging, Replaced
@@ -207,14 +203,14 @@ class UnrecordedDefinition(Definition):
 PLACES: tuple[Place, ...] = (
     *((UnrecordedDefinition, name) for name in ("product", "addend", "partial")),
     (hwsim.model.definition, "positive_zero"),
-    *((hwsim.model.window, name) for name in ("max_exponent", "cut_magnitude", "align")),
+    *((hwsim.model.terms, name) for name in ("max_exponent", "cut_magnitude", "align")),
     *((hwsim.model.late, name) for name in ("max_exponent", "cut_magnitude", "align", "add", "addend_term")),
-    *((method, "window") for method in (hwsim.model.aligned, hwsim.model.even_odd)),
-    *((method, "total_term") for method in (hwsim.model.aligned, hwsim.model.exact, hwsim.model.even_odd)),
-    (hwsim.model.exact, "exact_sum"),
+    *((method, "window") for method in (hwsim.model.methods, hwsim.model.methods)),
+    *((method, "total_term") for method in (hwsim.model.methods, hwsim.model.methods, hwsim.model.methods)),
+    (hwsim.model.methods, "exact_sum"),
     (hwsim.model.late, "exact_sum"),
-    *((hwsim.model.rounded, name) for name in ("add", "addend_term")),
-    *((hwsim.model.promotion, name) for name in ("add", "addend_term")),
+    *((hwsim.model.methods, name) for name in ("add", "addend_term")),
+    *((hwsim.model.late, name) for name in ("add", "addend_term")),
     (hwsim.model.scales, "scale_exponent"),
     (hwsim.model.scales, "subgroup"),
     (ResultRounding, "total"),

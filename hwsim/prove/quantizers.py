@@ -24,10 +24,9 @@ from hwsim.prove.sweeping import Alike
 from hwsim.prove.symbolic import Integer, Path, Truth, as_integer, ite, paths
 from hwsim.prove.terms import Kind, Term, both, either, implies, is_one, negated, op, same, substituted, value, width
 from hwsim.quantize.block import BlockDequantization, BlockQuantization
-from hwsim.quantize.rule import Select
+from hwsim.quantize.rule import Select, infinity_codes
+from hwsim.quantize.rule import nan_code as nan_or_zero
 from hwsim.quantize.scales import scales_of
-from hwsim.quantize.special import infinity_codes
-from hwsim.quantize.special import nan_code as nan_or_zero
 from hwsim.rtl import BlockDequantizer, stream_verilog, supports_dequantizer
 from hwsim.rtl.dequantizer import (
     dequantized_stages,

@@ -7,9 +7,8 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from hwsim.formats import Class, FloatFormat
-from hwsim.model.addition import add
-from hwsim.model.method import Addition
-from hwsim.model.rounded import RoundedAdditions
+from hwsim.model.methods import Addition, RoundedAdditions
+from hwsim.model.rounding import add
 from hwsim.model.terms import Term as ModelTerm
 from hwsim.model.terms import addend_term
 from hwsim.prove.additions import (

@@ -8,8 +8,7 @@ from itertools import chain
 from typing import Any, TypeVar
 
 from hwsim.formats import Class, FloatFormat
-from hwsim.model.result import ResultRounding
-from hwsim.model.rounding import pack, round_to
+from hwsim.model.rounding import ResultRounding, pack, round_to
 from hwsim.model.terms import Term as ModelTerm
 from hwsim.prove.circuits import Circuit, circuits, connected, fixed
 from hwsim.prove.claims import SPECIAL, AnyClaim, CasesClaim, Claim, LateClaim, each, exactly, holds, is_each

@@ -9,14 +9,10 @@ from itertools import product
 from typing import Any
 
 from hwsim.formats import Class, Format
-from hwsim.model import window as window_module
-from hwsim.model.aligned import cut_sum
-from hwsim.model.carried import AddendToCome, PartialSum, PromotedRegister
-from hwsim.model.even_odd import combine
-from hwsim.model.method import sum_zero_sign
+from hwsim.model import terms as window_module
+from hwsim.model.methods import AddendToCome, PartialSum, PromotedRegister, combine, cut_sum, sum_zero_sign
+from hwsim.model.terms import AlignedTerms, addend_term, align, any_lost, cut_magnitude, lost_part, low_bits
 from hwsim.model.terms import Term as ModelTerm
-from hwsim.model.terms import addend_term
-from hwsim.model.window import AlignedTerms, align, any_lost, cut_magnitude, lost_part, low_bits
 from hwsim.prove.circuits import Circuit, datapath_circuits, fixed
 from hwsim.prove.claims import SPECIAL, AnyClaim, Claim, FormClaim, WindowsCircuits, each, exactly, holds
 from hwsim.prove.factors import FactorClaims

@@ -8,13 +8,18 @@ from types import ModuleType
 from typing import Any
 
 from hwsim.quantize.convert import quantize
-from hwsim.quantize.delayed import DelayedScaling, LossScaling, overflowed
-from hwsim.quantize.hfp8 import softmax_input, split_residual, update_residual
 from hwsim.quantize.layouts import pack_codes, swizzle_scales, unpack_codes, unswizzle_scales
-from hwsim.quantize.presets import get_rule, rules
 from hwsim.quantize.quantized import Quantized, dequantize
-from hwsim.quantize.rule import Apply, Rule, Select, Special, TensorScale
+from hwsim.quantize.rule import Apply, Rule, Select, Special, TensorScale, get_rule, rules
 from hwsim.quantize.search import Search, flexible_format, search_format
+from hwsim.quantize.training import (
+    DelayedScaling,
+    LossScaling,
+    overflowed,
+    softmax_input,
+    split_residual,
+    update_residual,
+)
 
 __all__ = [
     "Apply",

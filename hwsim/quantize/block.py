@@ -10,8 +10,7 @@ from hwsim.formats import FloatFormat, Format, get_format
 from hwsim.formats.blocks import OF_OPERANDS
 from hwsim.formats.codes import fits_single
 from hwsim.formats.reference import choices
-from hwsim.quantize.presets import get_rule
-from hwsim.quantize.rule import Rule, TensorScale
+from hwsim.quantize.rule import Rule, TensorScale, get_rule
 
 BINARY32 = get_format("f32")
 

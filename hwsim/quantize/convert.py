@@ -13,14 +13,20 @@ from hwsim.formats.codec import encode
 from hwsim.formats.codes import element, refuse_masked
 from hwsim.formats.reference import encode_reference
 from hwsim.quantize import fast
-from hwsim.quantize.division import Floats, quotient, shifted
-from hwsim.quantize.given import GivenScales, checked_given
-from hwsim.quantize.presets import get_rule
-from hwsim.quantize.quantized import Quantized
-from hwsim.quantize.rule import Apply, Rule, Select, Special, TensorScale
-from hwsim.quantize.scales import SINGLE_MAX, BlockScales, Singles, scales_of, tensor_scale
-from hwsim.quantize.special import infinity_codes, nan_code
-from hwsim.quantize.tiles import Lengths, axis_of, block_lengths, block_max, blocks_shape, spread
+from hwsim.quantize.quantized import Lengths, Quantized, axis_of, block_lengths, block_max, blocks_shape, spread
+from hwsim.quantize.rule import Apply, Rule, Select, Special, TensorScale, get_rule, infinity_codes, nan_code
+from hwsim.quantize.scales import (
+    SINGLE_MAX,
+    BlockScales,
+    Floats,
+    GivenScales,
+    Singles,
+    checked_given,
+    quotient,
+    scales_of,
+    shifted,
+    tensor_scale,
+)
 from hwsim.tensors import as_numbers
 
 CHUNK = 1 << 15  # elements encoded at a time: what the codec makes of them stays in the cache

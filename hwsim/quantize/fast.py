@@ -11,15 +11,13 @@ from numpy.typing import NDArray
 
 from hwsim.formats import Missing, Overflow, Rounding
 from hwsim.formats.fast import encoder_parameters, packed
-from hwsim.formats.parameters import NOTHING_RANDOM, TILE, EncoderParameters, RandomWords
+from hwsim.formats.kind import NOTHING_RANDOM, TILE, EncoderParameters, RandomWords
 from hwsim.formats.parts import flat, split, worth
 from hwsim.formats.reference import overflows
 from hwsim.formats.stochastic import NAME as STOCHASTIC
 from hwsim.formats.stochastic import checked_stochastic
-from hwsim.quantize.powers import DIVIDE, MULTIPLY, Powers
-from hwsim.quantize.rule import Apply, Rule, Select, Special
-from hwsim.quantize.special import infinity_codes, nan_code
-from hwsim.quantize.tiles import Lengths, block_max, spread
+from hwsim.quantize.quantized import Lengths, block_max, spread
+from hwsim.quantize.rule import DIVIDE, MULTIPLY, Apply, Powers, Rule, Select, Special, infinity_codes, nan_code
 
 # An element's exponents: within these no number that counts is a binary32 subnormal when it is cut.
 LEAST_EMIN, MOST_BINADES = -60, 60

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from hwsim.errors import InputError, InputTypeError
 from hwsim.formats import Format, get_format
 from hwsim.formats.codes import codes_of
-from hwsim.quantize.tiles import axis_of
+from hwsim.quantize.quantized import axis_of
 
 Bytes = NDArray[np.uint8]
 

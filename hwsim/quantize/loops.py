@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from hwsim.compiled import compiled
+from hwsim.formats.kind import TILE
 from hwsim.formats.loops import HIDDEN, INFINITY, MAGNITUDE, SIGN, U, codes_of_run, largest, put_special, unpacked
-from hwsim.formats.parameters import TILE
-from hwsim.quantize.powers import DIVIDE, MULTIPLY
+from hwsim.quantize.rule import DIVIDE, MULTIPLY
 
 TINY = U(67 << 23)  # a block of smaller numbers is multiplied by RAISED first, so that none is a subnormal
 RAISE = 64

@@ -1,4 +1,4 @@
-"""Quantisation rules as data."""
+"""Quantisation rules: as data, by name, as integers for compiled loops, and their codes of NaNs and infinities."""
 
 from __future__ import annotations
 
@@ -7,11 +7,17 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
+from functools import cache
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
+import numpy as np
+
+from hwsim.errors import InputTypeError
 from hwsim.formats import Format, get_format
 from hwsim.formats.blocks import OF_OPERANDS
 from hwsim.formats.catalog import nearest
+from hwsim.formats.reference import encode_reference
 from hwsim.formats.yamlfile import SpecError
 
 
@@ -210,3 +216,147 @@ def _check_block(block: Any) -> None:
     sizes = block if isinstance(block, tuple) and len(block) == 2 else (0,)
     if any(size is not None and (type(size) is not int or size < 1) for size in sizes):
         raise SpecError(f"block must be two numbers of at least 1, or None for a whole axis, not {block!r}")
+
+
+MX_ELEMENTS = {
+    "mxfp8-e4m3": "e4m3",
+    "mxfp8-e5m2": "e5m2",
+    "mxfp6-e3m2": "e3m2",
+    "mxfp6-e2m3": "e2m3",
+    "mxfp4-e2m1": "e2m1",
+    "mxint8": "mxint8",
+}
+OCP = "OCP Microscaling Formats (MX) 1.0, section 6.3"
+PAPER = (
+    "Rouhani et al. 2023, arXiv 2310.10537, Algorithm 1; microxcaling, mx/mx_ops.py, whose own flag for subnormals "
+    "is off by default and flushes whole blocks"
+)
+TRAINING = "Micikevicius et al. 2022, arXiv 2209.05433, section 3; the order of operations is ours"
+DEEPSEEK = {
+    1: "DeepSeek-V3, inference/kernel.py, act_quant_kernel, to 2025-08-26",
+    128: "DeepSeek-V3 Technical Report, 2024, arXiv 2412.19437, section 3.3.2; divided as its act_quant_kernel divides",
+}
+CLAMPED = "DeepSeek-V3, inference/kernel.py, act_quant_kernel, from 2025-08-27"
+DEEPGEMM = "DeepGEMM 54e2261, deep_gemm/utils/math.py, ceil_to_ue8m0"
+NVFP4 = "NVIDIA, Pretraining Large Language Models with NVFP4, 2025, arXiv 2509.25149, appendix C; x is divided"
+TORCHAO = "torchao, prototype/mx_formats/nvfp4_tensor.py, nvfp4_quantize"
+TRANSFORMER_ENGINE = "Transformer Engine d0067d0, common/cast/nvfp4/core_nvfp4.cuh; without its Hadamard transform"
+
+
+@cache
+def rules() -> MappingProxyType[str, Rule]:
+    """Every rule that ships with hwsim, by name."""
+    e8m0, f32 = get_format("e8m0"), get_format("f32")
+    named: dict[str, Rule] = {}
+    for name, element in MX_ELEMENTS.items():
+        fmt = get_format(element)
+        named[name] = Rule(element=fmt, scale_format=e8m0, source=OCP)
+        named[f"mx-algorithm-1-{element}"] = Rule(
+            element=fmt, scale_format=e8m0, flush=True, huge_scale="nan", source=PAPER
+        )
+    named |= _nvfp4()
+    # 2^-149, not 0, is the scale of the smallest tensors; 1 that of zeros.
+    divided: dict[str, Any] = {"scale_format": f32, "select": Select.DIVIDE, "apply": Apply.DIVIDE}
+    divided |= {"zero_scale": 1.0, "least_scale": 2.0**-149}
+    e4m3 = get_format("e4m3")
+    for rows in (1, 128):
+        named[f"deepseek-v3-{rows}x128"] = Rule(element=e4m3, block=(rows, 128), source=DEEPSEEK[rows], **divided)
+        named[f"deepseek-v3-{rows}x128-power-of-two"] = Rule(
+            element=e4m3, block=(rows, 128), scale_format=f32, select=Select.RCEIL, apply=Apply.RECIPROCAL,
+            least_amax=1e-4, zero_scale=1.0, source=DEEPGEMM,
+        )  # fmt: skip
+    named["deepseek-v3.1-1x128"] = named["deepseek-v3-1x128"].replace(least_amax=1e-4, source=CLAMPED)
+    wide: tuple[tuple[str, Format, str], ...] = (
+        ("e4m3", e4m3, TRAINING),
+        ("e5m2", get_format("e5m2"), TRAINING),
+        ("int8", get_format("int8"), "Wu et al. 2020, arXiv 2004.09602, section 3.1.2, scale quantisation"),
+    )
+    for name, fmt, source in wide:
+        for kind, block in (("tensor", (None, None)), ("channel", (1, None))):
+            key = f"{name}-{kind}" if name == "int8" else f"{kind}-{name}"
+            named[key] = Rule(element=fmt, block=block, source=source, **divided)
+    return MappingProxyType(named)
+
+
+def _nvfp4() -> dict[str, Rule]:
+    common: dict[str, Any] = {"element": get_format("e2m1"), "scale_format": get_format("ue4m3"), "block": (1, 16)}
+    common |= {"select": Select.DIVIDE, "apply": Apply.DIVIDE}
+    block = Rule(source=NVFP4, **common)
+    torchao = block.replace(zero_scale=0x08, least_scale=0x08, source=f"{TORCHAO}, to 0.16")
+    later: dict[str, Any] = {"apply": Apply.TENSOR_RECIPROCAL, "source": f"{TORCHAO}, from 0.17"}
+    return {
+        "nvfp4": block.replace(tensor_scale=TensorScale.MULTIPLY),
+        "nvfp4-block": block,
+        "nvfp4-torchao": torchao.replace(tensor_scale=TensorScale.DIVIDE),
+        "nvfp4-torchao-0.17": torchao.replace(tensor_scale=TensorScale.DIVIDE, **later),
+        "nvfp4-block-torchao": torchao,
+        "nvfp4-block-torchao-0.17": torchao.replace(**later),
+        "nvfp4-transformer-engine": block.replace(
+            tensor_scale=TensorScale.RECIPROCAL, apply=Apply.RECIPROCAL, no_scale="multiplied",
+            source=TRANSFORMER_ENGINE,
+        ),
+    }  # fmt: skip
+
+
+def get_rule(rule: str | Rule) -> Rule:
+    """The rule of that name, or the rule itself.
+
+    Raises SpecError (a ValueError) for an unknown name, naming the nearest; TypeError for anything else.
+    """
+    if isinstance(rule, Rule):
+        return rule
+    if not isinstance(rule, str):
+        raise InputTypeError(f"rule must be a rule or the name of one, not {type(rule).__name__}")
+    known = rules()
+    if rule not in known:
+        raise SpecError(nearest("rule", rule, known))
+    return known[rule]
+
+
+def nan_code(fmt: Format) -> int:
+    """The canonical NaN; code 0 in a format without NaN."""
+    return fmt.canonical_nan or 0
+
+
+def infinity_codes(rule: Rule) -> tuple[int, int]:
+    """The elements of +infinity and -infinity, in a block whose scale is a number."""
+    fmt, overflow = rule.element, "saturate"
+    if rule.infinity is Special.ELEMENT:
+        overflow = "infinity" if fmt.infinities else "nan"
+    plus, minus = encode_reference(fmt, [np.inf, -np.inf], overflow=overflow).tolist()
+    if fmt.twos_complement and rule.symmetric and minus == fmt.max_code + 1:
+        minus += 1
+    return plus, minus
+
+
+MULTIPLY, DIVIDE = 1, 2
+
+
+class Powers(NamedTuple):
+    """How blocks get power-of-two scales, and what special blocks get. `hwsim.quantize.fast` makes it.
+
+    add, offset: the exponent is (the bits of amax as a binary64, + add) >> 52, less offset.
+    division: 0; DIVIDE where amax is first divided by `largest`, MULTIPLY where it is multiplied by its reciprocal.
+    least, most: limits of the scale's exponent. bias: of its codes. zero, nan: its codes for such blocks.
+    zero_is_nan, huge_is_nan: 1 where a block of zeros, or one whose exponent is above `most`, has scale NaN.
+    nan_apart, infinity_apart: 1 where NaNs, or infinities, take no part in amax. refused: 1 where either is an
+    error, or an infinity counts in amax: such arrays are left to NumPy code.
+    flush: 1 where subnormal inputs are zeros. emin: of the elements. dead: the code of an element under scale NaN.
+    """
+
+    add: int
+    offset: int
+    division: int
+    least: int
+    most: int
+    bias: int
+    zero: int
+    nan: int
+    zero_is_nan: int
+    huge_is_nan: int
+    nan_apart: int
+    infinity_apart: int
+    refused: int
+    flush: int
+    emin: int
+    dead: int

@@ -1,4 +1,4 @@
-"""The scales of blocks, from their largest magnitudes."""
+"""The scales of blocks: from their largest magnitudes, or given by the caller."""
 
 from __future__ import annotations
 
@@ -7,13 +7,65 @@ from typing import Any, NamedTuple, assert_never
 import numpy as np
 from numpy.typing import NDArray
 
-from hwsim.errors import InputError
+from hwsim.errors import InputError, InputTypeError
 from hwsim.formats import container_dtype
-from hwsim.formats.exact import LAST, SIG_BITS, ExactNumbers, exact
-from hwsim.formats.rounding import Ints
-from hwsim.quantize.division import Floats
-from hwsim.quantize.rule import Apply, Rule, Select, TensorScale, is_f32
-from hwsim.quantize.special import nan_code
+from hwsim.formats.rounding import LAST, SIG_BITS, ExactNumbers, Ints, exact
+from hwsim.quantize.rule import Apply, Rule, Select, TensorScale, is_f32, nan_code
+from hwsim.tensors import as_numbers
+
+Floats = NDArray[np.float64]
+
+SPLITTER = 134217729.0  # 2^27 + 1, Veltkamp's for 53 bits
+TINY, HUGE = 2.0**-1022, float(np.finfo(np.float64).max)
+
+
+def shifted(x: Floats, exp: NDArray[np.integer]) -> Floats:
+    """x * 2^exp, exact, or a stand-in that rounds to the same code.
+
+    float64's largest number stands for results beyond it, its least normal number for results below its normal
+    numbers: `encode` gives both the same code, in a format with numbers in between.
+    """
+    with np.errstate(over="ignore", under="ignore"):
+        scaled = np.ldexp(x, exp.astype(np.intc))
+    magnitude = np.abs(scaled)
+    wrong = (np.isinf(magnitude) & ~np.isinf(x)) | ((magnitude < TINY) & (x != 0))
+    if not wrong.any():
+        return np.asarray(scaled)
+    return np.where(wrong, np.copysign(np.where(magnitude > 1, HUGE, TINY), x), scaled)
+
+
+def quotient(x: Floats, scale: Floats) -> Floats:
+    """x / scale, rounded to odd at 53 bits; at 51 bits or fewer it rounds to what the exact quotient rounds to.
+
+    scale: numbers above 0. Infinities and NaNs of x pass through. Ends of the range as in `shifted`.
+    (Boldo and Melquiond 2008 for round to odd; Dekker 1971 for the exact product.)
+    """
+    finite = np.isfinite(x)
+    top, exp = np.frexp(np.where(finite, x, 0.0))
+    bottom, scale_exp = np.frexp(scale)
+    near = np.asarray(top / bottom)
+    product, error = _product(near, bottom)
+    # The remainder of a rounded quotient is a float64, and so is every step to it.
+    rest = (top - product) - error
+    beyond = (rest != 0) & ((rest < 0) != (near < 0))
+    cut = np.where(beyond, np.nextafter(near, 0.0), near)
+    bits = cut.view(np.int64) | (rest != 0)
+    return np.where(finite, shifted(bits.view(np.float64), exp - scale_exp), x)
+
+
+def _product(a: Floats, b: Floats) -> tuple[Floats, Floats]:
+    """a * b as a float64, and its rounding error."""
+    product = a * b
+    a_high, b_high = _high(a), _high(b)
+    a_low, b_low = a - a_high, b - b_high
+    return product, ((a_high * b_high - product) + a_high * b_low + a_low * b_high) + a_low * b_low
+
+
+def _high(a: Floats) -> Floats:
+    """The upper 26 bits."""
+    spread = SPLITTER * a
+    return np.asarray(spread - (spread - a))
+
 
 Singles = NDArray[np.float32]
 
@@ -130,3 +182,74 @@ def _stored(rule: Rule, codes: Ints, nan: NDArray[np.bool_], zero: NDArray[np.bo
     codes = np.where(nan, nan_code(rule.scale_format), codes)  # there is none where the format has no NaN
     stored = codes.astype(container_dtype(rule.scale_format))
     return stored.view(np.float32) if is_f32(rule.scale_format) else stored
+
+
+class GivenScales(NamedTuple):
+    """What a caller gave, checked; None where the rule decides.
+
+    scale: scales of blocks, numbers above 0, which binary32 has where the rule divides in it.
+    second_scale: the tensor's scale. tensor_amax: the magnitude that it follows from, above 0, finite.
+    """
+
+    scale: NDArray[Any] | None = None
+    second_scale: np.float32 | None = None
+    tensor_amax: float | None = None
+
+    def scales(self, shape: tuple[int, ...]) -> NDArray[Any]:
+        """The scales, one a block. Raises ValueError where they have another shape; there must be some."""
+        scale = np.asarray(self.scale)
+        try:
+            return np.array(np.broadcast_to(scale, shape))
+        except ValueError:
+            raise InputError(f"scale must have the shape of the blocks, {shape}, not {scale.shape}") from None
+
+
+def checked_given(rule: Rule, scale: Any, second_scale: Any, tensor_amax: Any) -> GivenScales:
+    """A caller's scales, as `quantize` takes them. Raises TypeError and ValueError as it does."""
+    for name, value in (("second_scale", second_scale), ("tensor_amax", tensor_amax)):
+        if value is not None and rule.tensor_scale is TensorScale.NONE:
+            raise InputError(f"{name} goes with a rule that has a tensor_scale; scale gives the scales of blocks")
+        if value is not None and scale is not None:
+            raise InputError(f"{name} must not be given with scale, which replaces it")
+    if second_scale is not None and tensor_amax is not None:
+        raise InputError("second_scale and tensor_amax must not both be given: each gives the tensor's scale")
+    second = None if second_scale is None else _single("second_scale", second_scale)
+    amax = None if tensor_amax is None else float(_single("tensor_amax", tensor_amax))
+    return GivenScales(None if scale is None else _block_scales(rule, scale), second, amax)
+
+
+def _block_scales(rule: Rule, scale: Any) -> NDArray[Any]:
+    values = _numbers("scale", scale)
+    if rule.apply is Apply.EXACT:
+        return values
+    with np.errstate(over="ignore", under="ignore"):
+        single = values.astype(np.float32)
+    if not is_f32(rule.scale_format) or (single != values).any():
+        raise InputError(
+            f"scale must be binary32 numbers under apply {rule.apply.value!r}, of a rule with scales in f32; "
+            "apply='exact' takes any"
+        )
+    return single
+
+
+def _numbers(name: str, value: Any) -> NDArray[np.float64]:
+    """Finite real numbers above 0."""
+    given = np.asarray(as_numbers(value, name))
+    if given.dtype.kind not in "fiu" or given.dtype.itemsize > 8:
+        raise InputTypeError(f"{name} must be real numbers, not {given.dtype.name}")
+    values = given.astype(np.float64)
+    if not (np.isfinite(values) & (values > 0)).all():
+        raise InputError(f"{name} must be finite numbers above 0")
+    return values
+
+
+def _single(name: str, value: Any) -> np.float32:
+    """One number that binary32 has."""
+    values = _numbers(name, value)
+    if values.size != 1:
+        raise InputError(f"{name} must be one number, not {values.size}")
+    with np.errstate(over="ignore", under="ignore"):
+        single = np.float32(values.item())
+    if float(single) != values.item():
+        raise InputError(f"{name} must be a binary32 number, not {values.item()}: np.float32 rounds it")
+    return single

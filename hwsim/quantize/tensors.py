@@ -2,20 +2,320 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, NamedTuple
+import difflib
+import io
+import json
+import lzma
+import math
+import re
+import struct
+import tokenize
+import zipfile
+import zlib
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hwsim.errors import InputError
-from hwsim.formats import Format, container_dtype
+from hwsim.codewords import WORD, from_words, words_of
+from hwsim.errors import InputError, InputTypeError
+from hwsim.files import named
+from hwsim.formats import Format, codes_of, container_dtype, get_format, own_dtype
 from hwsim.formats.blocks import BlockScale, scale_shape
 from hwsim.formats.codes import Codes
 from hwsim.quantize import Apply, Rule, TensorScale, quantize, rules
-from hwsim.quantize.arrayfiles import StoredArray, numbers
 from hwsim.quantize.rule import is_f32
+from hwsim.resources import Cost
 from hwsim.spec import Unit
+
+# What NumPy and zipfile raise of files that are not what they seem.
+UNREADABLE = (
+    ValueError,
+    EOFError,
+    TypeError,
+    SyntaxError,
+    OverflowError,
+    RuntimeError,
+    OSError,
+    tokenize.TokenError,
+    zlib.error,
+    lzma.LZMAError,
+    struct.error,
+    zipfile.BadZipFile,
+)
+PART_BYTES = 1 << 22  # bytes that are converted at a time
+MOST_BYTES = np.iinfo(np.intp).max  # of an array, as NumPy counts them
+FEW_NAMES = 12  # of members, that an error lists
+
+# A file's own floats: how they are stored, and their dtype's name where NumPy has none.
+TENSORS = {
+    "F64": ("<f8", None),
+    "F32": ("<f4", None),
+    "F16": ("<f2", None),
+    "BF16": ("<u2", "bfloat16"),
+    "F8_E4M3": ("u1", "float8_e4m3fn"),
+    "F8_E5M2": ("u1", "float8_e5m2"),
+    "F8_E4M3FNUZ": ("u1", "float8_e4m3fnuz"),
+    "F8_E5M2FNUZ": ("u1", "float8_e5m2fnuz"),
+    "F8_E8M0": ("u1", "float8_e8m0fnu"),
+    **{f"{kind}{8 * size}": (f"<{kind.lower()}{size}", None) for kind in "IU" for size in (1, 2, 4, 8)},
+}
+# Floats that NumPy has no dtype for, as numbers.
+DECODED = {
+    "bfloat16": "bf16",
+    "float8_e4m3fn": "e4m3",
+    "float8_e5m2": "e5m2",
+    "float8_e4m3fnuz": "e4m3fnuz",
+    "float8_e5m2fnuz": "e5m2fnuz",
+}
+NUMBERS = {"float16", "float32", "float64", *DECODED}
+_NAMED = re.compile(r"(.*?\.(npy|npz|safetensors))(?::(.+))?", re.DOTALL | re.IGNORECASE)
+
+
+class StoredArray(NamedTuple):
+    """An array in a file. name: as typed. kind: its dtype. array: the bits, where NumPy lacks the dtype."""
+
+    name: str
+    array: NDArray[Any]
+    kind: str
+
+    @property
+    def path(self) -> Path:
+        """The file that holds it."""
+        return _split(self.name)[0]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The array's shape."""
+        return self.array.shape
+
+
+def read(name: str) -> StoredArray:
+    """The array that `FILE.npy`, `FILE.npz[:MEMBER]` or `FILE.safetensors[:TENSOR]` names.
+
+    Mapped, but for a member of a .npz file, which is read whole. Raises OSError, and ValueError for a file that holds
+    no such array, naming those that it holds.
+    """
+    path, ending, member = _split(name)
+    with named(path).open("rb"):  # says best why it cannot be read
+        pass
+    if ending == "safetensors":
+        return _tensor(name, path, member)
+    array = _member(path, member) if ending == "npz" else _mapped(name, path, member)
+    if array.dtype.kind == "V":
+        raise InputError(
+            f"{name}: has elements of {array.dtype.itemsize} bytes without a type, as NumPy saves ml_dtypes arrays; "
+            f"save them in a .safetensors file, or their bits as codes, array.view('uint{8 * array.dtype.itemsize}')"
+        )
+    if array.dtype.kind not in "iuf":
+        raise InputError(f"{name}: must hold integers, which are codes, or floats, not {array.dtype.name}")
+    return StoredArray(name, array, array.dtype.name)
+
+
+def file_of(name: str) -> Path:
+    """The file in a name that `read` takes. Raises ValueError for another ending."""
+    return _split(name)[0]
+
+
+def names_a_file(name: str) -> bool:
+    """Whether a name has the form that `read` takes."""
+    return _NAMED.fullmatch(name) is not None
+
+
+def _split(name: str) -> tuple[Path, str, str | None]:
+    found = _NAMED.fullmatch(name)
+    if found is None:
+        raise InputError(
+            f"{name}: must be FILE.npy, FILE.npz, FILE.npz:NAME, FILE.safetensors or FILE.safetensors:NAME"
+        )
+    return Path(found[1]), found[2].lower(), found[3]
+
+
+def _mapped(name: str, path: Path, member: str | None) -> NDArray[Any]:
+    if member is not None:
+        raise InputError(f"{name}: a .npy file holds one array; leave out :{member}")
+    try:
+        with path.open("rb") as file:
+            _check_header(file, path.stat().st_size)
+        return np.lib.format.open_memmap(path, mode="r")
+    except UNREADABLE as error:
+        raise InputError(f"{path}: cannot be read as a .npy file: {_words(error)}") from None
+
+
+def members(path: Path, names: Sequence[str], data: bytes | None = None) -> list[NDArray[Any]]:
+    """Arrays of a .npz file by their names. data: its bytes, where they have been read.
+
+    Raises OSError, and InputError for a file that is none, or has no such array.
+    """
+    with _archive(path, data) as archive:
+        return [_array(archive, path, name) for name in names]
+
+
+def _member(path: Path, member: str | None) -> NDArray[Any]:
+    with _archive(path) as archive:
+        return _array(archive, path, member)
+
+
+def _archive(path: Path, data: bytes | None = None) -> zipfile.ZipFile:
+    try:
+        return zipfile.ZipFile(path if data is None else io.BytesIO(data))
+    except FileNotFoundError:
+        raise
+    except UNREADABLE as error:
+        raise InputError(f"{path}: cannot be read as a .npz file: {_words(error)}") from None
+
+
+def _array(archive: zipfile.ZipFile, path: Path, member: str | None) -> NDArray[Any]:
+    """The array of that name, read whole; the only one of the file without a name."""
+    listed = archive.namelist()
+    entries = {entry.removesuffix(".npy"): entry for entry in listed}
+    if len(entries) < len(listed):
+        twice = next(
+            name for name, count in Counter(entry.removesuffix(".npy") for entry in listed).items() if count > 1
+        )
+        raise InputError(f"{path}: holds {twice!r} more than once")
+    chosen = _chosen(path, list(entries), member)
+    try:
+        entry = archive.getinfo(entries[chosen])
+        Cost(f"{path}: {chosen}", entry.file_size).demand()
+        with archive.open(entry) as file:
+            _check_header(file, entry.file_size)
+        with archive.open(entry) as file:
+            return np.asarray(np.lib.format.read_array(file, allow_pickle=False))
+    except InputError:
+        raise
+    except UNREADABLE as error:
+        raise InputError(f"{path}: {chosen} cannot be read: {_words(error)}") from None
+
+
+def _words(error: Exception) -> str:
+    """What an error says, without the system's number of it, or what Python calls the pieces of a header."""
+    said = (isinstance(error, OSError) and error.strerror) or str(error)
+    return "its header is no description of an array" if re.search(" object at 0x|max_header_size", said) else said
+
+
+def _check_header(file: IO[bytes], size: int) -> None:
+    """Raise ValueError where a .npy file of so many bytes does not hold the array that its header promises.
+
+    NumPy believes a header, and asks for as much memory as it says.
+    """
+    major, _ = np.lib.format.read_magic(file)
+    read = np.lib.format.read_array_header_1_0 if major == 1 else np.lib.format.read_array_header_2_0
+    try:
+        shape, _, dtype = read(file)
+    except (TypeError, SyntaxError, RecursionError, tokenize.TokenError) as error:  # in words of Python's parser
+        raise ValueError("its header is no description of an array") from error
+    if dtype.hasobject:
+        raise ValueError("it holds Python objects")
+    if (promised := math.prod(shape) * dtype.itemsize) > (there := size - file.tell()):
+        raise ValueError(f"its header promises {promised:,} bytes of {dtype}, shape {shape}; it has {there:,}")
+    if math.prod(filter(None, shape)) * dtype.itemsize > MOST_BYTES:  # an axis of length 0 beside huge ones
+        raise ValueError(f"its header has the shape {shape}, which no array can have")
+
+
+def _tensor(name: str, path: Path, member: str | None) -> StoredArray:
+    """A tensor of a .safetensors file, mapped. The safetensors package checks the file but cannot return FP8."""
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        with safe_open(path, framework="np") as file:
+            names = list(file.keys())
+            chosen = _chosen(path, names, member)
+            shape, kind = tuple(file.get_slice(chosen).get_shape()), file.get_slice(chosen).get_dtype()
+    except SafetensorError as error:
+        raise InputError(f"{path}: cannot be read as a .safetensors file: {error}") from None
+    if kind not in TENSORS:
+        packed = "; give its bytes as U8, with --packed, or one code a byte" if kind.startswith(("F4", "F6")) else ""
+        raise InputError(f"{name}: a tensor must be one of {', '.join(TENSORS)}, not {kind}{packed}")
+    stored, known = TENSORS[kind]
+    dtype = np.dtype(stored)
+    with path.open("rb") as raw:
+        size = int.from_bytes(raw.read(8), "little")
+        first = json.loads(raw.read(size))[chosen]["data_offsets"][0]
+    empty = 0 in shape
+    array = np.empty(shape, dtype) if empty else np.memmap(path, dtype, "r", offset=8 + size + first, shape=shape)
+    return StoredArray(name, array, known or dtype.name)
+
+
+def _chosen(path: Path, names: Sequence[str], wanted: str | None) -> str:
+    """The member of that name; without a name, the file's only member."""
+    if wanted in names:
+        return str(wanted)
+    if wanted is None and len(names) == 1:
+        return names[0]
+    if not names:
+        raise InputError(f"{path}: holds no array")
+    listed = ", ".join(names[:FEW_NAMES]) + (f" and {len(names) - FEW_NAMES} more" if len(names) > FEW_NAMES else "")
+    if wanted is None:
+        raise InputError(f"{path}: holds {len(names)} arrays, name one, as {path}:{names[0]}: {listed}")
+    close = difflib.get_close_matches(wanted, names, n=3)
+    hint = f"did you mean {', '.join(close)}?" if close and len(names) > FEW_NAMES else f"it holds {listed}"
+    raise InputError(f"{path}: holds no {wanted!r}; {hint}")
+
+
+def are_codes(fmt: Format, stored: StoredArray) -> bool:
+    """Whether an array holds codes of a format: integers, or floats of the format's own dtype."""
+    return not (stored.kind.startswith(("float", "bfloat"))) or stored.kind == own_dtype(fmt)
+
+
+def codes(fmt: Format, stored: StoredArray, what: str) -> Codes:
+    """An array's codes, of the container's dtype; mapped still where they are stored in it.
+
+    Raises TypeError for floats of another dtype than the format's own; ValueError as `codes_of`; both name the file.
+    """
+    label, array = f"{stored.name}: {what}", stored.array
+    if fmt.container_bits > WORD:
+        return _long_codes(fmt, stored, label)
+    if not are_codes(fmt, stored):
+        own = own_dtype(fmt)
+        raise InputTypeError(
+            f"{label} must be integer {fmt.name} codes{f' or a {own} array' if own else ''}, not {stored.kind}"
+        )
+    if array.dtype.kind == "f":
+        array = array.view(np.dtype(f"u{array.itemsize}").newbyteorder(array.dtype.byteorder))
+    dtype = container_dtype(fmt)
+    result = array if array.dtype == dtype else np.empty(array.shape, dtype)
+    try:
+        for at in parts(array):
+            part = codes_of(fmt, array[at], label)
+            if result is not array:
+                result[at] = part
+    except ValueError:
+        codes_of(fmt, array, label)  # its message has the index in the whole array
+        raise
+    return result
+
+
+def codes_shape(fmt: Format, stored: StoredArray) -> tuple[int, ...]:
+    """The shape of an array's codes: its own, without the last axis of words where codes have more than 64 bits."""
+    return stored.shape[:-1] if fmt.container_bits > WORD else stored.shape
+
+
+def _long_codes(fmt: Format, stored: StoredArray, label: str) -> Codes:
+    """Codes of more than 64 bits, which files have as words of 64, the low one first, in a last axis."""
+    array, words = stored.array, words_of(fmt.container_bits)
+    if array.dtype.kind != "u" or array.dtype.itemsize != WORD // 8 or array.ndim == 0 or array.shape[-1] != words:
+        held = f"{stored.kind} of shape {array.shape}"
+        raise InputTypeError(f"{label} must be uint64 (..., {words}), words of {fmt.name} codes, not {held}")
+    return codes_of(fmt, from_words(array), label)
+
+
+def numbers(kind: str, array: NDArray[Any]) -> NDArray[Any]:
+    """A part of an array, exactly, as float32 or float64. kind: one of NUMBERS."""
+    if kind in DECODED:
+        return np.asarray(get_format(DECODED[kind]).decode(array)).astype(np.float32)
+    return np.asarray(array, np.float64 if kind == "float64" else np.float32)
+
+
+def parts(array: NDArray[Any], of: int = PART_BYTES) -> Iterator[slice]:
+    """Slices of the first axis, of about `of` bytes each."""
+    count = array.shape[0] if array.ndim else 0
+    step = max(1, of * count // max(array.nbytes, 1))
+    return (slice(first, min(first + step, count)) for first in range(0, count, step))
+
 
 PART = 1 << 20  # numbers that are quantised at a time
 

@@ -28,8 +28,7 @@ from hwsim.spec.sums import (
     WindowSum,
 )
 from hwsim.spec.support import NotImplementedYet, Support, described, implemented, of_modes, wide_codes
-from hwsim.spec.unit import Unit
-from hwsim.spec.unpromised import Unpromised, unpromised
+from hwsim.spec.unit import Unit, Unpromised, unpromised
 
 __all__ = [
     "AlignedSum",

@@ -15,8 +15,7 @@ from pydantic import ValidationError
 
 from hwsim.errors import InputTypeError
 from hwsim.formats.catalog import looks_like_path, nearest
-from hwsim.formats.invalid import explain_invalid, validated
-from hwsim.formats.yamlfile import Document, Location, SpecError, read
+from hwsim.formats.yamlfile import Document, Location, SpecError, explain_invalid, read, validated
 from hwsim.spec.fields import checked
 from hwsim.spec.modes import ANY, ModalUnit, Specified
 from hwsim.spec.unit import Unit

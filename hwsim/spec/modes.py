@@ -15,8 +15,7 @@ from pydantic import BeforeValidator, Field, ValidationError, model_validator
 
 from hwsim.formats.blocks import as_written, one_code, reference
 from hwsim.formats.catalog import nearest
-from hwsim.formats.invalid import broken_rule
-from hwsim.formats.yamlfile import RuleError, SpecError
+from hwsim.formats.yamlfile import RuleError, SpecError, broken_rule
 from hwsim.markup import facts, titled
 from hwsim.spec.fields import worded
 from hwsim.spec.keys import Flag, Number

@@ -5,12 +5,11 @@ from __future__ import annotations
 from math import lcm
 from typing import assert_never
 
-from hwsim.formats import FixedFormat, FloatFormat, Format
+from hwsim.formats import ExponentFormat, FixedFormat, FloatFormat, Format
 from hwsim.formats.blocks import OF_OPERANDS
 from hwsim.formats.yamlfile import RuleError
 from hwsim.spec.keys import Number, Tininess
 from hwsim.spec.parts import Scale, UnitKeys
-from hwsim.spec.registers import embeds, holds
 from hwsim.spec.sums import (
     AlignedSum,
     EvenOddSum,
@@ -25,6 +24,48 @@ from hwsim.spec.sums import (
     WindowSubgroup,
     WindowSum,
 )
+
+
+def holds(inner: Format, outer: FloatFormat) -> bool:
+    """Whether `outer` has all numbers of `inner`, and its negative zero, infinities and NaN."""
+    if isinstance(inner, FloatFormat) and inner.signed_zero and not outer.signed_zero:
+        return False
+    if (inner.infinities and not outer.infinities) or (inner.has_nan and not outer.has_nan):
+        return False
+    signed = not isinstance(inner, FloatFormat) or inner.signed
+    return embeds(inner, outer) and (outer.signed or not signed)
+
+
+def embeds(inner: Format, outer: Format) -> bool:
+    """Whether `outer` has the magnitude of every finite number of `inner`."""
+    if not isinstance(outer, FloatFormat) or isinstance(inner, ExponentFormat):
+        return False
+    quantum = _quantum(inner)
+    if isinstance(inner, FixedFormat):
+        # Magnitudes below 2^(bits - 1) in units of the quantum, and that power of two itself.
+        fits, most = inner.bits - 1 <= outer.precision, (inner.integer_bits, 0)
+    else:
+        fits, most = inner.precision <= outer.precision, _most(inner)
+    return fits and quantum >= _quantum(outer) and _reaches_down(inner, outer) and most <= _most(outer)
+
+
+def _quantum(fmt: FloatFormat | FixedFormat) -> int:
+    """The exponent of the power of two that every number is a multiple of."""
+    return -fmt.fraction_bits if isinstance(fmt, FixedFormat) else fmt.emin - fmt.fraction_bits
+
+
+def _most(fmt: FloatFormat) -> tuple[int, int]:
+    """The largest number in a comparable form: its exponent, and its fraction in units of 2^-64."""
+    return fmt.emax, (fmt.max_magnitude & ((1 << fmt.fraction_bits) - 1)) << 64 >> fmt.fraction_bits
+
+
+def _reaches_down(inner: FloatFormat | FixedFormat, outer: FloatFormat) -> bool:
+    """Whether `outer` reaches as far down as `inner`; without subnormals its least number is above 2^emin."""
+    if outer.subnormals:
+        return True
+    if isinstance(inner, FloatFormat) and not inner.subnormals:
+        return inner.emin >= outer.emin
+    return _quantum(inner) > outer.emin
 
 
 def check(unit: UnitKeys) -> None:

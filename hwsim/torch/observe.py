@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from hwsim.errors import InputError
 from hwsim.parquet import arrow, write_table
+from hwsim.quantize.quantized import spread
 from hwsim.quantize.tensors import MatrixOperand
-from hwsim.quantize.tiles import spread
 from hwsim.spec import Unit
 from hwsim.torch import operators
 from hwsim.torch.operands import Side

@@ -16,8 +16,8 @@ from torch import Tensor
 from hwsim.errors import InputError
 from hwsim.formats import container_dtype
 from hwsim.quantize import Quantized, dequantize, quantize
+from hwsim.quantize.quantized import block_lengths
 from hwsim.quantize.rule import is_f32
-from hwsim.quantize.tiles import block_lengths
 from hwsim.torch.operands import Histories
 from hwsim.torch.products import ComputedProduct, Output, Products, Which, computed, products_of
 

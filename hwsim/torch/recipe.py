@@ -13,8 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from hwsim.errors import InputTypeError
 from hwsim.formats.catalog import looks_like_path, nearest
-from hwsim.formats.invalid import validated
-from hwsim.formats.yamlfile import Document, Location, SpecError, read
+from hwsim.formats.yamlfile import Document, Location, SpecError, read, validated
 from hwsim.quantize import Rule, get_rule
 from hwsim.spec import load_unit
 from hwsim.spec.fields import locations

@@ -12,7 +12,7 @@ from hwsim.cases.case import dot
 from hwsim.formats import container_dtype
 from hwsim.formats.codes import Codes
 from hwsim.kernels import AnyKernel
-from hwsim.model.arrays import definition_of
+from hwsim.model.definition import definition_of
 from hwsim.model.record import Explanation
 from hwsim.spec import Unit
 from hwsim.vectors.lines import (

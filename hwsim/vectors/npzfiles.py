@@ -12,7 +12,7 @@ from hwsim.cases.case import dot
 from hwsim.cases.matrices import GemmProblem, gemm_cases
 from hwsim.codewords import to_words, words_of
 from hwsim.formats import Format, container_dtype
-from hwsim.model.arrays import definition_of
+from hwsim.model.definition import definition_of
 from hwsim.spec import Unit
 from hwsim.vectors.block import Block
 from hwsim.vectors.lines import lines_of, operand_fields

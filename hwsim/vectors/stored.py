@@ -15,8 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from hwsim.cases.case import Case
 from hwsim.errors import InputError
 from hwsim.files import ascii_lines, bounded_lines
-from hwsim.formats.invalid import shown, validated
-from hwsim.formats.yamlfile import read
+from hwsim.formats.yamlfile import read, shown, validated
 from hwsim.spec import Unit
 from hwsim.spec.catalog import written_out
 from hwsim.vectors.block import TEXT

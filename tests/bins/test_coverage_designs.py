@@ -13,8 +13,7 @@ from hwsim.cases.bins.facts import UnitFacts
 from hwsim.cases.bins.sampled import SampledGroup, sampled_case
 from hwsim.cases.case import dot
 from hwsim.model.definition import Definition
-from hwsim.model.terms import Term
-from hwsim.model.window import align
+from hwsim.model.terms import Term, align
 from hwsim.spec import Unit
 
 HOPPER = "hopper-wgmma-e4m3-f32"

@@ -8,8 +8,7 @@ import pytest
 
 from hwsim.cases.bins.lostrules import changes_what_is_kept, drops_what_is_far_below, in_window, keeps_what_fits
 from hwsim.formats import Class
-from hwsim.model.terms import Term
-from hwsim.model.window import align
+from hwsim.model.terms import Term, align
 from hwsim.spec.keys import Lost
 
 BITS, WINDOW = 6, 3  # three bits of each term are below the window

@@ -15,7 +15,7 @@ from hwsim.cases.bins.outcomes import EVERY, TOGETHER, never, outcome
 from hwsim.cases.bins.plan import plan
 from hwsim.cases.case import Case
 from hwsim.formats import Class, get_format
-from hwsim.model.addition import add
+from hwsim.model.rounding import add
 from hwsim.model.terms import Term, addend_term
 from hwsim.spec import load_unit
 

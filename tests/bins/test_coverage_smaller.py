@@ -19,9 +19,9 @@ from hwsim.cases.bins.smallerrows import smaller_rows
 from hwsim.cases.case import Case, dot
 from hwsim.cases.rows import Rows
 from hwsim.formats import FloatFormat
-from hwsim.model.addition import add
-from hwsim.model.arrays import definition_of
+from hwsim.model.definition import definition_of
 from hwsim.model.record import Explanation
+from hwsim.model.rounding import add
 from hwsim.model.terms import Term
 from hwsim.spec import Unit, load_unit
 from hwsim.spec.keys import Rounding

@@ -10,7 +10,7 @@ from model.model_units import Case
 from hwsim.c import UnitInC
 from hwsim.formats import Class, FloatFormat
 from hwsim.formats.blocks import one_code
-from hwsim.model.arrays import definition_of
+from hwsim.model.definition import definition_of
 from hwsim.model.record import Group
 from hwsim.model.terms import Term
 

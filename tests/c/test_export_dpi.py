@@ -15,7 +15,7 @@ from verilated import environment, put_runtime
 from hwsim.c import UnitInC
 from hwsim.cosim.build import find_verilator
 from hwsim.formats.blocks import one_code, per_term
-from hwsim.model.arrays import definition_of
+from hwsim.model.definition import definition_of
 from hwsim.model.record import Explanation
 from hwsim.spec import Unit, load_unit
 

@@ -8,7 +8,7 @@ import pytest
 
 from hwsim.cases.case import dot
 from hwsim.cases.sensitive import sensitive
-from hwsim.model.arrays import definition_of
+from hwsim.model.definition import definition_of
 from hwsim.spec import Unit
 
 UNITS: dict[str, tuple[str, str, int, int, str]] = {

@@ -10,7 +10,7 @@ from odd_units import unit
 
 from hwsim.cases.bins.covering import directed
 from hwsim.cases.case import Case, dot
-from hwsim.model.arrays import definition_of
+from hwsim.model.definition import definition_of
 from hwsim.spec import Unit, load_unit
 
 

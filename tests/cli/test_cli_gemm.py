@@ -17,9 +17,9 @@ from safetensors.numpy import save_file
 import hwsim
 from hwsim.cli import product
 from hwsim.formats import container_dtype
-from hwsim.quantize import arrayfiles as stored
 from hwsim.quantize import get_rule, rules
 from hwsim.quantize import tensors as quantized
+from hwsim.quantize import tensors as stored
 from hwsim.spec import load_unit
 
 

@@ -233,7 +233,7 @@ def test_a_name_that_no_file_has_is_refused(name: str) -> None:
 
 
 def test_numbers_of_a_name_that_no_file_has_are_refused() -> None:
-    from hwsim.quantize.arrayfiles import read
+    from hwsim.quantize.tensors import read
 
     with pytest.raises(InputError, match="is the name of no file: it has a NUL"):
         read(f"a{os.sep}\0.npy")

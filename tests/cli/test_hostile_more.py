@@ -22,7 +22,7 @@ from pydantic import TypeAdapter
 
 from hwsim.campaign.file import CampaignFile
 from hwsim.cosim.dutfile import DutFile
-from hwsim.formats.invalid import PATTERNS
+from hwsim.formats.yamlfile import PATTERNS
 from hwsim.spec import Unit
 from hwsim.study.plan import Study
 

@@ -18,11 +18,11 @@ from odd_units import unit
 import hwsim
 from hwsim.cases.case import Case, beats, term_scales
 from hwsim.cases.random_cases import random_cases
-from hwsim.model.carried import ResultCode
+from hwsim.model import clock as pipelined
 from hwsim.model.clock import Beat, PipelinedUnit, Result
-from hwsim.model.clock import unit as pipelined
 from hwsim.model.definition import Definition
-from hwsim.model.promotion import Promoter
+from hwsim.model.late import Promoter
+from hwsim.model.methods import ResultCode
 from hwsim.spec import Unit, load_unit, pipeline, steps
 
 UNITS = {

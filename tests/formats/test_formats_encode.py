@@ -20,7 +20,9 @@ from formats.formats_witness import (
 from gfloat import Domain, FormatInfo, RoundMode, Signedness, encode_ndarray, round_ndarray
 from gfloat import formats as gf
 
-from hwsim.formats import codec, exact, exponent, fixed, floats, formats, get_format, reference, rounding
+from hwsim.formats import codec, fixed, floats, formats, get_format, reference, rounding
+from hwsim.formats import fixed as exponent
+from hwsim.formats import rounding as exact
 
 # Which ml_dtypes cast, and how it treats what is too large. It rounds binary32 to nearest even, e8m0 ties up.
 CASTS = {

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hwsim.formats.invalid import shown
-from hwsim.formats.yamlfile import SpecError
+from hwsim.formats.yamlfile import SpecError, shown
 from hwsim.spec import load_unit
 
 UNIT = """unit: small

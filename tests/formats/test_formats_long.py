@@ -16,7 +16,7 @@ from pydantic import ValidationError
 from hwsim.codewords import code_array, from_words, to_words
 from hwsim.errors import InputError
 from hwsim.formats import FixedFormat, codes_of, container_dtype, get_format, order_key, parse, unpack
-from hwsim.formats import wide as wide_codec
+from hwsim.formats import reference as wide_codec
 from hwsim.formats.reference import encode_reference
 from hwsim.formats.yamlfile import SpecError
 from hwsim.quantize import Rule

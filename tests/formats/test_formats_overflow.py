@@ -12,7 +12,8 @@ from formats.formats_witness import EVERY, ROUNDINGS, every_policy, expected, in
 from formats.test_formats_compiled import check as check_loops
 from numpy.typing import NDArray
 
-from hwsim.formats import FloatFormat, Kind, exponent, fast, floats, get_format, p3109
+from hwsim.formats import FloatFormat, Kind, fast, floats, get_format, p3109
+from hwsim.formats import fixed as exponent
 from hwsim.formats.rounding import Beyond, Overflow, Rounding, go_beyond, rounds_inward
 
 INF = math.inf

@@ -72,7 +72,7 @@ MODULES = {
     "hwsim/files.py": "unit",
     "hwsim/formats/catalog.py": "format",
     "hwsim/formats/yamlfile.py": "unit",
-    "hwsim/quantize/arrayfiles.py": "arrays tensor",
+    "hwsim/quantize/tensors.py": "arrays tensor",
     "hwsim/explain/silicon/cases.py": "capture",
     "hwsim/explain/silicon/results.py": "capture capture-kept",
     "hwsim/parquet.py": "stored",

@@ -16,7 +16,7 @@ from odd_units import NAMED, ODD, unit
 
 import hwsim
 import hwsim.model
-from hwsim.model.arrays import definition_of
+from hwsim.model.definition import definition_of
 from hwsim.spec import Unit, presets
 from hwsim.spec.catalog import PRESETS
 

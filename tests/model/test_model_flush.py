@@ -11,7 +11,7 @@ from model.model_witness import Witness
 
 import hwsim.model
 from hwsim.model import rounding
-from hwsim.model.arrays import definition_of
+from hwsim.model.definition import definition_of
 from hwsim.spec import Unit
 
 N = 0x0080  # bf16's least normal number, of which its subnormals' last place is 2^-7

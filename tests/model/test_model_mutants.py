@@ -15,16 +15,16 @@ from odd_units import unit
 
 import hwsim.model
 from hwsim.formats import Class, Fields, FloatFormat, unpack
-from hwsim.model import addition, definition, result, rounding, scales, terms, window
-from hwsim.model.addition import zero_sign
-from hwsim.model.arrays import definition_of
-from hwsim.model.carried import AddendToCome, FirstAddend, PromotedRegister, ResultCode
-from hwsim.model.definition import Definition, GroupOperands, Stepped
+from hwsim.model import definition, rounding, scales, terms
+from hwsim.model import rounding as addition
+from hwsim.model import rounding as result
+from hwsim.model import terms as window
+from hwsim.model.definition import Definition, GroupOperands, Stepped, definition_of
 from hwsim.model.late import LateOperands, RoundedLateAddition
+from hwsim.model.methods import AddendToCome, FirstAddend, PromotedRegister, ResultCode
 from hwsim.model.record import Explanation
-from hwsim.model.rounding import infinity_code, round_to
-from hwsim.model.terms import Term, convert, product
-from hwsim.model.window import align, max_exponent
+from hwsim.model.rounding import infinity_code, round_to, zero_sign
+from hwsim.model.terms import Term, align, convert, max_exponent, product
 from hwsim.spec import Unit
 from hwsim.spec.parts import Instruction
 

@@ -11,8 +11,7 @@ import hwsim
 from hwsim.formats import FixedFormat, FloatFormat, get_format
 from hwsim.model.methods import method_of
 from hwsim.model.rounding import infinity_code, overflow_code, round_fixed, round_to
-from hwsim.model.terms import addend_term
-from hwsim.model.window import align, cut_magnitude, max_exponent, round_magnitude
+from hwsim.model.terms import addend_term, align, cut_magnitude, max_exponent, round_magnitude
 from hwsim.spec import Lost, Rounding, presets
 
 F32 = get_format("f32")

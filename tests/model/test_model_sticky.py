@@ -11,8 +11,9 @@ from pydantic import ValidationError
 from unit_keys import odd_unit, window
 
 import hwsim
-from hwsim.model import aligned, result
-from hwsim.model.arrays import definition_of
+from hwsim.model import methods as aligned
+from hwsim.model import rounding as result
+from hwsim.model.definition import definition_of
 from hwsim.spec import Unit
 
 Patch = pytest.MonkeyPatch

@@ -11,21 +11,17 @@ from model.model_units import Case, assert_caught, assert_right, cases
 from odd_units import unit
 
 from hwsim.formats import Class, FixedFormat, FloatFormat
-from hwsim.model import aligned, definition, even_odd, late, result, rounding, scales, window
-from hwsim.model.addition import add
-from hwsim.model.arrays import definition_of
-from hwsim.model.carried import ExactSoFar
-from hwsim.model.even_odd import EvenOdd
-from hwsim.model.exact import Exact
-from hwsim.model.method import Summed, SumMethod
-from hwsim.model.pairwise import Pairwise
-from hwsim.model.promotion import Promoted, Promoter
-from hwsim.model.rounded import RoundedAdditions
-from hwsim.model.scales import SubgroupScales
-from hwsim.model.sequential import Sequential
-from hwsim.model.subwindows import SubgroupWindows, UnscaledSums
-from hwsim.model.terms import Term, addend_term, limited
-from hwsim.model.window import AlignedTerms, align
+from hwsim.model import definition, late, rounding, scales
+from hwsim.model import methods as aligned
+from hwsim.model import methods as even_odd
+from hwsim.model import rounding as result
+from hwsim.model import terms as window
+from hwsim.model.definition import definition_of
+from hwsim.model.late import Promoted, Promoter
+from hwsim.model.methods import EvenOdd, Exact, ExactSoFar, Pairwise, RoundedAdditions, Sequential, Summed, SumMethod
+from hwsim.model.rounding import add
+from hwsim.model.scales import SubgroupScales, SubgroupWindows, UnscaledSums
+from hwsim.model.terms import AlignedTerms, Term, addend_term, align, limited
 from hwsim.spec import LateInWindow, RoundedSum, Unit
 from hwsim.spec.sums import SumCut
 

@@ -23,7 +23,7 @@ from hwsim import products as facade
 from hwsim.formats import container_dtype
 from hwsim.formats.blocks import one_code
 from hwsim.model import dot as by_model
-from hwsim.model.arrays import definition_of
+from hwsim.model.definition import definition_of
 from hwsim.products import products
 from hwsim.spec import as_yaml, load_unit
 

@@ -7,11 +7,11 @@ from typing import Any
 
 from prove.step_mutants import Patch, elaborated, on
 
-from hwsim.model import aligned as model_aligned
-from hwsim.model import even_odd as model_even_odd
-from hwsim.model import exact as model_exact
 from hwsim.model import late as model_late
-from hwsim.model import result as model_result
+from hwsim.model import methods as model_aligned
+from hwsim.model import methods as model_even_odd
+from hwsim.model import methods as model_exact
+from hwsim.model import rounding as model_result
 from hwsim.prove.claims import holds
 from hwsim.prove.symbolic import Tailed, Truth
 from hwsim.rtl import decode, exact, general, latewindow

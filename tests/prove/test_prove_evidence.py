@@ -14,10 +14,11 @@ from prove.step_mutants import Patch, on
 from hwsim.cli import main
 from hwsim.explain.proof import ClaimRow
 from hwsim.formats import Class
-from hwsim.model import aligned, window
-from hwsim.model.carried import FirstAddend, ResultCode
+from hwsim.model import methods as aligned
+from hwsim.model import terms as window
 from hwsim.model.definition import Definition
-from hwsim.model.promotion import Promoter
+from hwsim.model.late import Promoter
+from hwsim.model.methods import FirstAddend, ResultCode
 from hwsim.prove.methods import accumulation_parameters, parameters, provable, ranges_parameters
 from hwsim.prove.run import Asked, UnitClaims
 from hwsim.rtl import accumulate, rounded, supports

@@ -9,7 +9,7 @@ from cosim.modal_mutants import MUTANTS
 from cosim.mutants import Mutant
 from odd_modes import E8M0, ODD_MODES, modal, pair
 
-from hwsim.model.window import align
+from hwsim.model.terms import align
 from hwsim.prove import methods as modal_claims
 from hwsim.prove.claims import AnyClaim
 from hwsim.prove.methods import provable

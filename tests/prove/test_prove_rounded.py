@@ -14,7 +14,7 @@ from prove.step_mutants import Patch, elaborated, floored, never_up, on, unclamp
 from unit_keys import chained, late, odd_unit, promoted, window
 
 from hwsim.formats import FloatFormat, get_format
-from hwsim.model.window import align
+from hwsim.model.terms import align
 from hwsim.prove import additions as lemmas
 from hwsim.prove.accumulation import after_claims
 from hwsim.prove.additions import RoundedAddition, entering_claim

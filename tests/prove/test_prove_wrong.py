@@ -10,7 +10,7 @@ from built_presets import others_soaked
 from prove.step_mutants import Patch, elaborated, on
 
 from hwsim.errors import InputError
-from hwsim.model import aligned as model
+from hwsim.model import methods as model
 from hwsim.prove import circuits as btor
 from hwsim.prove.aligned import AlignedClaims
 from hwsim.prove.claims import holds

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hwsim.formats import get_format, loops, parse, parts
 from hwsim.quantize import Rule, convert, fast, get_rule, rules
 from hwsim.quantize.convert import quantize_reference
-from hwsim.quantize.powers import Powers
+from hwsim.quantize.rule import Powers
 
 ELEMENTS = ["mxfp8-e4m3", "mxfp8-e5m2", "mxfp6-e3m2", "mxfp6-e2m3", "mxfp4-e2m1", "mxint8"]
 SELECTS = ["floor", "ceil", "even", "rceil", "rceil-reciprocal"]

@@ -11,7 +11,7 @@ import pytest
 from hwsim.formats import codes_of
 from hwsim.quantize import get_rule
 from hwsim.quantize import tensors as quantized
-from hwsim.quantize.arrayfiles import read
+from hwsim.quantize.tensors import read
 from hwsim.spec import load_unit
 
 

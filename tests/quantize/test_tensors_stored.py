@@ -10,7 +10,7 @@ import pytest
 from safetensors.numpy import save_file
 
 import hwsim
-from hwsim.quantize import arrayfiles as stored
+from hwsim.quantize import tensors as stored
 
 
 def test_codes_are_mapped_and_not_copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,7 @@ from random_units.random_unit_files import SMALL
 from hwsim.fuzz.draw import drawn_unit, modes_of
 from hwsim.fuzz.operands import ALL_KINDS, tiled_cases
 from hwsim.fuzz.settings import counted_settings, settings
-from hwsim.model.support import supports
+from hwsim.model.definition import supports
 
 
 @pytest.mark.quick(cases=1)

@@ -12,7 +12,7 @@ from hwsim.explain.known import candidates
 from hwsim.explain.readings import READINGS, read_unit, supports
 from hwsim.formats import FloatFormat, get_format
 from hwsim.fuzz.draw import Size, drawn_unit
-from hwsim.model.arrays import definition_of
+from hwsim.model.definition import definition_of
 from hwsim.spec import Unit, load_unit
 
 # A window of no place; an addend that is rounded to a format of another container; addends and results of binary64;

@@ -20,8 +20,8 @@ from hwsim.explain.readings import read_unit
 from hwsim.kernels import kernel_of
 from hwsim.kernels.read_aligned import run_readings
 from hwsim.kernels.tiles import multiply_pairs
-from hwsim.model.clock.support import supports as supports_clock
-from hwsim.model.support import supports as supports_model
+from hwsim.model.clock import supports as supports_clock
+from hwsim.model.definition import supports as supports_model
 from hwsim.rtl.support import supports as supports_rtl
 from hwsim.spec import ReadAlignedSum, Support, Unit, load_unit
 

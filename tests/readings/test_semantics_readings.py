@@ -113,7 +113,7 @@ def test_each_reading_can_be_told_from_fractions_that_are_another_s() -> None:
     assert sum(said != values[Reading("truncate")] for said in values.values()) >= 36
 
 
-READ = "hwsim.model.read_aligned"
+READ = "hwsim.model.methods"
 MUTANTS: dict[str, tuple[str, object]] = {
     "no renormalisation": (f"{READ}.renormalised", lambda term: term),
     "no cut": (f"{READ}.ReadAligned._cut", lambda self, total, unit_exp: (total, unit_exp)),

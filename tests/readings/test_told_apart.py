@@ -11,7 +11,7 @@ from hwsim.explain.discriminate import QUOTA
 from hwsim.explain.known import Semantic
 from hwsim.explain.mistakes.machine import flawed_definition
 from hwsim.explain.mistakes.wiring import SumForgotten
-from hwsim.model.arrays import definition_of
+from hwsim.model.definition import definition_of
 from hwsim.spec import Unit, unpromised
 from hwsim.vectors.plan import plan
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from unit_keys import odd_unit, promoted, window
 
 from hwsim.formats import FloatFormat
-from hwsim.model.addition import add as model_add
+from hwsim.model.rounding import add as model_add
 from hwsim.model.terms import addend_term
 from hwsim.rtl import promotion
 from hwsim.spec import Unit

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from hwsim.formats import ExponentFormat, FixedFormat, FloatFormat, Format, formats, get_format
-from hwsim.spec.registers import embeds, holds
+from hwsim.spec.rules import embeds, holds
 
 NARROW = [get_format(name) for name in formats() if get_format(name).container_bits <= 16]
 

@@ -10,7 +10,7 @@ from hwsim.cases.bins.declare import Declared, Family, Hits
 from hwsim.cases.bins.facts import UnitFacts
 from hwsim.cases.bins.sampled import SampledGroup
 from hwsim.cases.solver import Solution, Solutions
-from hwsim.model.window import any_lost, window
+from hwsim.model.terms import any_lost, window
 
 STEPS = {1: "one more", -1: "one less"}
 MOST_PLACES = 8  # below a sum's leading one, of products that make it

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import assert_never
 
 from hwsim.formats import Class
-from hwsim.model.terms import Term
-from hwsim.model.window import align
+from hwsim.model.terms import Term, align
 from hwsim.spec.keys import Lost
 
 

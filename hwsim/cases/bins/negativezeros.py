@@ -9,7 +9,7 @@ from hwsim.cases.case import Case, block_lengths, dot
 from hwsim.cases.landmarks import zeros
 from hwsim.formats import Class, FloatFormat, unpack
 from hwsim.formats.blocks import one_code
-from hwsim.model.arrays import definition_of
+from hwsim.model.definition import definition_of
 from hwsim.spec import Unit
 from hwsim.spec.keys import Number
 

@@ -15,9 +15,8 @@ from hwsim.cases.bins.negativezeros import no_negative_zero
 from hwsim.cases.bins.operands import classes, classify
 from hwsim.cases.bins.sampled import SampledCase
 from hwsim.formats import Class, FixedFormat, FloatFormat, Format, unpack
-from hwsim.model.addition import flushed_code
 from hwsim.model.record import Explanation, Group
-from hwsim.model.rounding import Rounded, round_to, tiny_after
+from hwsim.model.rounding import Rounded, flushed_code, round_to, tiny_after
 from hwsim.model.terms import Term, addend_term
 from hwsim.spec import AlignedSum, EvenOddSum, ExactSum, LateAdd, LateInWindow, RoundedSum, Unit
 from hwsim.spec.keys import Number

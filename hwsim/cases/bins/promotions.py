@@ -15,7 +15,7 @@ from hwsim.cases.landmarks import exact_code, infinities, nans
 from hwsim.cases.palette import Product
 from hwsim.cases.solver import Filling, Solution
 from hwsim.formats import Class, FloatFormat, unpack
-from hwsim.model.promotion import Promoted
+from hwsim.model.late import Promoted
 from hwsim.model.terms import Term, addend_term
 
 

@@ -26,10 +26,9 @@ from hwsim.cases.bins.declare import Declared, Hits
 from hwsim.cases.bins.outcomes import rounded, roundings
 from hwsim.cases.bins.sampled import SampledCase
 from hwsim.formats import Class, FixedFormat, FloatFormat
-from hwsim.model.addition import add
-from hwsim.model.carried import ExactSoFar
-from hwsim.model.method import Addition
+from hwsim.model.methods import Addition, ExactSoFar
 from hwsim.model.record import Explanation
+from hwsim.model.rounding import add
 from hwsim.model.terms import Term
 from hwsim.spec import ExactSum, RoundedSum, SequentialSum, Unit
 from hwsim.spec.keys import Number, Rounding

@@ -18,7 +18,7 @@ from hwsim.cases.case import Case, dot
 from hwsim.cases.drawing import Stream
 from hwsim.cases.rows import Rows
 from hwsim.formats import FloatFormat
-from hwsim.model.arrays import definition_of
+from hwsim.model.definition import definition_of
 from hwsim.spec import SequentialSum, Unit
 from hwsim.spec.keys import Rounding
 

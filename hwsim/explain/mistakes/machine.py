@@ -10,18 +10,21 @@ from hwsim.cases.case import Case, term_scales
 from hwsim.explain.mistakes.flaw import NO_FLAW, Flaw, Side
 from hwsim.explain.mistakes.rounding import FlawedRounding, flawed_float
 from hwsim.formats import Class, Fields, FloatFormat, Format
-from hwsim.model.addition import combine_specials, exact_sum, zero_sign
-from hwsim.model.aligned import cut_sum
 from hwsim.model.definition import MOST_FACTORS, Definition, GroupOperands
-from hwsim.model.exact import Exact
-from hwsim.model.method import Addition, Summed, SumMethod, sum_zero_sign
-from hwsim.model.methods import method_of
-from hwsim.model.pairwise import Pairwise
-from hwsim.model.rounded import RoundedAdditions
-from hwsim.model.rounding import infinity_code, nan_code, pack
-from hwsim.model.sequential import Sequential
-from hwsim.model.terms import Term, factor
-from hwsim.model.window import AlignedTerms, align, any_lost, cut_magnitude, max_exponent
+from hwsim.model.methods import (
+    Addition,
+    Exact,
+    Pairwise,
+    RoundedAdditions,
+    Sequential,
+    Summed,
+    SumMethod,
+    cut_sum,
+    method_of,
+    sum_zero_sign,
+)
+from hwsim.model.rounding import combine_specials, exact_sum, infinity_code, nan_code, pack, zero_sign
+from hwsim.model.terms import AlignedTerms, Term, align, any_lost, cut_magnitude, factor, max_exponent
 from hwsim.spec import (
     AlignedSum,
     EvenOddSum,
@@ -177,7 +180,7 @@ class _FlawedExact(Exact):
 
 
 def _flawed_add(rule: RoundedSum, flaw: Flaw, terms: tuple[Term, ...], fused: bool) -> int:
-    """The sum of one or two terms, rounded, as `hwsim.model.addition.add` has it."""
+    """The sum of one or two terms, rounded, as `hwsim.model.rounding.add` has it."""
     fmt, special = rule.format, flaw.special(combine_specials(terms), terms)
     if special is not None:
         return nan_code(fmt) if special.cls is Class.NAN else infinity_code(fmt, special.sign, rule.overflow)

@@ -6,10 +6,18 @@ from typing import assert_never
 
 from hwsim.explain.mistakes.flaw import Flaw, LastPlace, UnpackedResult
 from hwsim.formats import FixedFormat, FloatFormat
-from hwsim.model.addition import flushed_code
-from hwsim.model.result import ResultRounding
-from hwsim.model.rounding import Rounded, TinySign, overflow_code, pack, round_fixed, round_to, with_sticky
-from hwsim.model.window import round_magnitude
+from hwsim.model.rounding import (
+    ResultRounding,
+    Rounded,
+    TinySign,
+    flushed_code,
+    overflow_code,
+    pack,
+    round_fixed,
+    round_to,
+    with_sticky,
+)
+from hwsim.model.terms import round_magnitude
 from hwsim.spec.keys import Overflow, Rounding, Tininess
 from hwsim.spec.parts import ResultRule
 

@@ -32,12 +32,11 @@ from hwsim.explain.silicon.cases import (
 )
 from hwsim.files import contents
 from hwsim.formats import codes_of
-from hwsim.formats.invalid import broken_rule, validated
-from hwsim.formats.yamlfile import read
+from hwsim.formats.yamlfile import broken_rule, read, validated
 from hwsim.npz import npz
 from hwsim.outputs import written_texts
 from hwsim.products import gemm
-from hwsim.quantize.arrayfiles import members
+from hwsim.quantize.tensors import members
 from hwsim.spec import Unit, load_unit
 
 HEAD = "hwsim-capture-results 1"

@@ -14,11 +14,10 @@ from typing import NamedTuple, assert_never
 
 from hwsim.explain.explained import Explained
 from hwsim.formats import Class, Format, unpack
-from hwsim.model.addition import add
-from hwsim.model.late import Added
-from hwsim.model.method import Addition
-from hwsim.model.promotion import Promoted
+from hwsim.model.late import Added, Promoted
+from hwsim.model.methods import Addition
 from hwsim.model.record import Group
+from hwsim.model.rounding import add
 from hwsim.model.terms import Term, addend_term, product
 from hwsim.spec import (
     AlignedSum,

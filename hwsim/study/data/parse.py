@@ -10,9 +10,8 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from hwsim.formats.invalid import broken_rule
-from hwsim.formats.yamlfile import RuleError
-from hwsim.quantize.arrayfiles import names_a_file
+from hwsim.formats.yamlfile import RuleError, broken_rule
+from hwsim.quantize.tensors import names_a_file
 from hwsim.study.data.matrices import SIDES, Data
 from hwsim.study.data.sources import DISTRIBUTIONS, Source
 from hwsim.study.data.tensors import Tensor

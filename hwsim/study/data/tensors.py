@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hwsim.errors import InputError
-from hwsim.quantize.arrayfiles import NUMBERS, StoredArray, file_of, numbers, parts, read
+from hwsim.quantize.tensors import NUMBERS, StoredArray, file_of, numbers, parts, read
 from hwsim.study.data.elementary import Floats
 from hwsim.study.data.sources import Source
 from hwsim.study.data.streams import StreamKey

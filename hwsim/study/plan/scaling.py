@@ -19,9 +19,9 @@ from hwsim.formats.catalog import nearest
 from hwsim.formats.codes import Codes
 from hwsim.formats.yamlfile import SpecError
 from hwsim.quantize import Apply, Rule, Select, get_rule, quantize, rules
+from hwsim.quantize.quantized import spread
 from hwsim.quantize.rule import is_f32
 from hwsim.quantize.tensors import refusal, suits
-from hwsim.quantize.tiles import spread
 from hwsim.spec import Unit
 
 Floats = NDArray[np.float64]

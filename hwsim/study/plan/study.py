@@ -11,8 +11,7 @@ import yaml
 from pydantic import BeforeValidator, Field, Strict, ValidationError
 
 from hwsim.formats.catalog import looks_like_path, nearest
-from hwsim.formats.invalid import explain_invalid
-from hwsim.formats.yamlfile import Document, Location, SpecError, read
+from hwsim.formats.yamlfile import Document, Location, SpecError, explain_invalid, read
 from hwsim.spec import Unit, as_yaml, load_unit
 from hwsim.spec.catalog import written_out
 from hwsim.spec.fields import check_field, locations, text

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from safetensors.numpy import save_file
 
 from hwsim.cases.drawing import Stream
-from hwsim.quantize import arrayfiles as stored
+from hwsim.quantize import tensors as stored
 from hwsim.study.data import Data, check, digest, draw, parse_data, tensors
 from hwsim.study.data.tensors import Tensor
 

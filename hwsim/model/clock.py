@@ -2,19 +2,51 @@
 
 The arithmetic is the definition's and happens as a beat is accepted; what is modelled here is when: the flight of
 beats through the registers, the wait of a beat for its context, the standstill while a result is not taken, and the
-buffer at the input of a unit whose `ready` is a register.
-"""
+buffer at the input of a unit whose `ready` is a register."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Generic, TypeVar
 
-from hwsim.model.carried import Carried
-from hwsim.model.clock.beat import Beat, Result
-from hwsim.model.clock.support import supports
+from hwsim.errors import InputError
 from hwsim.model.definition import Definition, GroupOperands
-from hwsim.spec import Pipeline, Specified, modes_of
+from hwsim.model.methods import Carried
+from hwsim.spec import Pipeline, Specified, Support, implemented, modes_of, of_modes
+
+
+@dataclass(frozen=True, slots=True)
+class Beat:
+    """One group of products.
+
+    a, b: a code for each lane. scale_a, scale_b: a code for each `Unit.lanes_of_scale` lanes; empty for an unscaled
+    unit. c: the addend's code; counts only where `first`. first: opens a sum in its context. last: closes it.
+    mode: of a unit of several, the number of the mode that computes this group; 0 for a unit of one.
+    """
+
+    a: tuple[int, ...]
+    b: tuple[int, ...]
+    c: int = 0
+    scale_a: tuple[int, ...] = ()
+    scale_b: tuple[int, ...] = ()
+    first: bool = True
+    last: bool = True
+    context: int = 0
+    mode: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What leaves a unit: a code in the result's container, and the context that it belongs to."""
+
+    code: int
+    context: int
+
+
+def supports(unit: Specified) -> Support:
+    """What the cycle-level model lacks of a unit or of one of its modes: what implementations without readings lack."""
+    return of_modes(unit, implemented)
 
 
 @dataclass(slots=True)
@@ -119,3 +151,48 @@ class PipelinedUnit:
             return (), ()
         lanes, of_a, of_b = range(unit.instruction.lanes), unit.lanes_of_scale("a"), unit.lanes_of_scale("b")
         return [beat.scale_a[lane // of_a] for lane in lanes], [beat.scale_b[lane // of_b] for lane in lanes]
+
+
+Payload = TypeVar("Payload")
+Streamed = TypeVar("Streamed")
+
+
+class PipelinedStream(Generic[Payload, Streamed]):
+    """A converter or a quantiser, cycle by cycle; one payload can enter in each.
+
+    In each cycle: look at `valid`, `result` and `ready`, then `tick`. Cycle 0 is the first after reset is released.
+    function: from a payload to its result. latency: registers, at least 1. Raises ValueError for fewer.
+    """
+
+    def __init__(self, function: Callable[[Payload], Streamed], latency: int):
+        if latency < 1:
+            raise InputError(f"latency must be at least 1, not {latency}")
+        self.function, self.latency = function, latency
+        self.reset()
+
+    def reset(self) -> None:
+        """Empty it, as a cycle with `rst` high does."""
+        self._registers: list[tuple[Streamed] | None] = [None] * self.latency
+
+    @property
+    def valid(self) -> bool:
+        """Whether a result stands at the output."""
+        return self._registers[-1] is not None
+
+    @property
+    def result(self) -> Streamed | None:
+        """The result at the output, or None."""
+        leaving = self._registers[-1]
+        return None if leaving is None else leaving[0]
+
+    def ready(self, output_ready: bool) -> bool:
+        """Whether a payload would be accepted in this cycle: not while a result waits."""
+        return output_ready or not self.valid
+
+    def tick(self, payload: Payload | None, output_ready: bool) -> bool:
+        """One rising edge. Returns whether `payload`, if any, was accepted."""
+        if not self.ready(output_ready):
+            return False
+        entering = None if payload is None else (self.function(payload),)
+        self._registers = [entering, *self._registers[:-1]]
+        return payload is not None
