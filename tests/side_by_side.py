@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from hwsim.cosim.bench import stream_ports
 from hwsim.cosim.streamcases import converted
-from hwsim.cosim.streams import StreamDesign, StreamSuite, packed, play
+from hwsim.cosim.streams import StreamSuite, of_verilog, packed, play
 from hwsim.formats import get_format
 from hwsim.formats.reference import overflows
 from hwsim.formats.rounding import Rounding
@@ -77,7 +77,7 @@ def wrong(
     """The conversions that differ from the codecs, with their first wrong code, its result and the right one."""
     component = SideBySide(conversions)
     ports = stream_ports("side_by_side", component)  # type: ignore[arg-type]
-    design = StreamDesign("side by side", convert(component, "side_by_side"), ports, 1)
+    design = of_verilog("side by side", convert(component, "side_by_side"), ports, 1)
     bits = max(one.random_bits for one in conversions)
     drawn = [] if words is None else [(bits, words)]
     each = [
@@ -86,8 +86,9 @@ def wrong(
     ]
     payloads = packed((conversions[0].source.container_bits, codes), *drawn)
     results = packed(*((one.target.container_bits, found) for one, found in zip(conversions, each, strict=True)))
-    (outcome,) = play(design, [StreamSuite("codes", payloads, results)], "verilator", 1)
-    assert outcome.compared == len(codes)
+    (played,) = play(design, [StreamSuite("codes", payloads, results)], "verilator", 1)
+    outcome = played.outcome
+    assert outcome.results == len(codes)
     assert all(mismatch.kind == "result" for mismatch in outcome.mismatches)
     said: dict[str, str] = {}
     for mismatch in outcome.mismatches:
@@ -96,7 +97,7 @@ def wrong(
             mask = (1 << one.target.container_bits) - 1
             got, want = mismatch.got >> offset & mask, mismatch.expected >> offset & mask
             if got != want:
-                said.setdefault(one.name, f"{one.name}: {int(codes[mismatch.row]):#x} gives {got:#x}, not {want:#x}")
+                said.setdefault(one.name, f"{one.name}: {int(codes[mismatch.index]):#x} gives {got:#x}, not {want:#x}")
             offset += one.target.container_bits
     assert outcome.count == 0 or said
     return list(said.values())

@@ -80,6 +80,19 @@ class PortMap:
         """Bits of what stands beside result and context."""
         return sum(field.bits for field in self.beside)
 
+    @property
+    def result(self) -> PortField:
+        """The result in the output's payload; all of it, where there is no such field."""
+        return self._output("result") or PortField("result", 0, self.output.width)
+
+    @property
+    def context(self) -> PortField | None:
+        """The context of a result; None of a device that has none."""
+        return self._output("context")
+
+    def _output(self, name: str) -> PortField | None:
+        return next((field for field in self.output.fields if field.name == name), None)
+
     def pack(self, beat: Beat) -> int:
         """A beat as the input's payload."""
         word = 0
@@ -90,8 +103,8 @@ class PortMap:
 
     def results(self, words: np.ndarray) -> np.ndarray:
         """Payloads of the output, uint32[results, words], as `result_rows` has them: context and code."""
-        fields = {field.name: field for field in self.output.fields}
-        context, code = (fields[name].take(words) for name in ("context", "result"))
+        code = self.result.take(words)
+        context = np.zeros(len(words)) if self.context is None else self.context.take(words)
         return np.stack([context.astype(code.dtype), code], axis=1)
 
 
@@ -169,18 +182,17 @@ module {bench} (
   // A result that is not valid may be anything; an unknown bit anywhere else is a fault.
   wire unknown = !lost & output_valid & (^out === 1'bx);
   wire [{output_high}:0] known = (!lost & output_valid & !unknown) ? out : {output_width}'d0;
-  wire [{context_high_}:0] owner = known[{context_high}:{context_low}];
+  wire [{owner_high}:0] owner = {owner};
   assign seen = lost ? 32'd8 : {{ {seen_padding}'d0, owner, unknown, 1'b0, misuse, output_valid, input_ready }};
   assign result = {{ {result_padding}known[{result_high}:{result_low}] }};{beside}
 endmodule
 """
 
 
-def bench(ports: PortMap) -> str:
-    """The bench's Verilog."""
-    i, o = ports.input, ports.output
-    fields = {field.name: field for field in o.fields}
-    result, context = fields["result"], fields["context"]
+def bench(ports: PortMap, room: int = ROOM) -> str:
+    """The bench's Verilog. room: payloads that it holds."""
+    i, o, result, context = ports.input, ports.output, ports.result, ports.context
+    context_bits = 1 if context is None else context.bits
     low, high = o.width - ports.beside_width, o.width - 1
     return TEMPLATE.format(
         bench=TOP,
@@ -198,16 +210,15 @@ def bench(ports: PortMap) -> str:
         input_high=i.width - 1,
         output_high=o.width - 1,
         output_width=o.width,
-        depth_high=ROOM - 1,
-        index_high=2 + (ROOM - 1).bit_length(),
+        depth_high=room - 1,
+        index_high=2 + (room - 1).bit_length(),
         result_high=result.offset + result.bits - 1,
         result_low=result.offset,
         code_high=max(CODE_WORD, result.bits) - 1,
         result_padding=f"{CODE_WORD - result.bits}'d0, " if result.bits < CODE_WORD else "",
-        context_high=context.offset + context.bits - 1,
-        context_low=context.offset,
-        context_high_=context.bits - 1,
-        seen_padding=27 - context.bits,
+        owner_high=context_bits - 1,
+        owner="1'd0" if context is None else f"known[{context.offset + context.bits - 1}:{context.offset}]",
+        seen_padding=27 - context_bits,
         beside_port=f",\n  output [{high - low}:0] beside" if ports.beside else "",
         beside=f"\n  assign beside = known[{high}:{low}];" if ports.beside else "",
     )

@@ -20,7 +20,7 @@ import numpy as np
 from hwsim.cases.bins.declare import CoverageBin
 from hwsim.cases.case import Case, beats
 from hwsim.cases.drawing import Stream
-from hwsim.cosim.bench import PortMap
+from hwsim.cosim.bench import ROOM, PortMap
 from hwsim.cosim.build import HdlSources
 from hwsim.cosim.heldoperands import NONE_HELD, HeldOperands
 from hwsim.errors import InputError
@@ -257,6 +257,13 @@ class Played:
         """The suite."""
         return self.play.suite
 
+    @property
+    def passed(self) -> bool:
+        """Whether every planned result was compared, and everything was as promised."""
+        return (
+            self.play.script.planned > 0 and self.outcome.results == self.play.script.planned and not self.outcome.count
+        )
+
     def compared(self) -> list[Case]:
         """The cases whose results came and were compared."""
         cases = self.suite.cases
@@ -298,8 +305,8 @@ class Design(ABC):
 
     name: what rows and reports call it. folder: what the folders of its simulations are called; suites: what its
     suites are called in the progress. words: what names it on a command line; ends: what ends that line.
-    width: bits of the bench's payloads. stuck_after: seconds without the end of a cycle after which a simulator is
-    ended.
+    width: bits of the bench's payloads; room: how many of them it holds. stuck_after: seconds without the end of a
+    cycle after which a simulator is ended.
     """
 
     name: str
@@ -308,6 +315,7 @@ class Design(ABC):
     ends: tuple[str, ...] = ()
     suites: str = "suites"
     width: int = 0
+    room: int = ROOM
     stuck_after: float = STUCK_AFTER
 
     @property

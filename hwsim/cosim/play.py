@@ -17,7 +17,7 @@ import find_libpython
 import numpy as np
 
 from hwsim import processes
-from hwsim.cosim.bench import ROOM, PortMap, fitting, words_of
+from hwsim.cosim.bench import PortMap, fitting, words_of
 from hwsim.cosim.build import HdlSources, icarus_build, verilator_build
 from hwsim.cosim.design import Design, Play, Played
 from hwsim.errors import InputError
@@ -344,7 +344,7 @@ def play_simulated(
     """
     played, stuck = list[Played](), ""
     top, width = design.sources(simulator).top, design.width
-    waiting = deque(fitting(plays, lambda play: len(play.script.payloads), len(plays), ROOM))
+    waiting = deque(fitting(plays, lambda play: len(play.script.payloads), len(plays), design.room))
     number = 0
     while waiting:
         part = waiting.popleft()

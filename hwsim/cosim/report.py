@@ -153,16 +153,10 @@ KINDS = {
 }
 
 
-def judge(
-    design: Design, played: Played, waves: Path | str, seed: int, again: str, waived: int = 0
-) -> tuple[Row, list[Mismatch]]:
-    """A suite's row, and its first mismatches.
-
-    waived: wrong results that are none of the suite's mismatches, because a waiver explains them.
-    waves: the waveform's path, or in words why there is none. again: the command that runs it again.
-    """
+def suite_row(design: Design, played: Played, waived: int = 0) -> Row:
+    """A suite's row. waived: wrong results that are none of its mismatches."""
     outcome = played.outcome
-    row = Row(
+    return Row(
         unit=design.name,
         suite=played.suite.name,
         driver=played.driver,
@@ -173,6 +167,17 @@ def judge(
         cycles=outcome.cycles,
         seconds=outcome.seconds,
     )
+
+
+def judge(
+    design: Design, played: Played, waves: Path | str, seed: int, again: str, waived: int = 0
+) -> tuple[Row, list[Mismatch]]:
+    """A suite's row, and its first mismatches.
+
+    waived: wrong results that are none of the suite's mismatches, because a waiver explains them.
+    waves: the waveform's path, or in words why there is none. again: the command that runs it again.
+    """
+    row = suite_row(design, played, waived)
     if row.passed:
         return row, []
     files: tuple[File, ...] = ()

@@ -16,7 +16,7 @@ from hwsim.model.clock import PipelinedStream
 from hwsim.quantize import get_rule
 from hwsim.quantize.block import BlockQuantization
 from hwsim.spec.conversion import Conversion
-from hwsim.tb.job import RESET
+from hwsim.tb.job import RESET, Trace
 
 SEED = 20261123
 E4M3 = Conversion(source="e4m3", target="e2m1")  # type: ignore[arg-type]
@@ -49,12 +49,12 @@ def test_a_result_that_waits_holds_everything() -> None:
 
 def test_traffic_has_gaps_and_resets_and_loses_what_is_under_way() -> None:
     rows = np.zeros((300, 1), np.uint32)
-    trace = record(StreamSuite("traffic", rows, rows, BUSY, resets=True), 4, Stream(SEED, "traffic"))
-    assert len(trace.drive) > 400
+    played = record(StreamSuite("traffic", rows, rows, BUSY, resets=True), 4, Stream(SEED, "traffic"))
+    trace, leaving = played.script.promise, played.owners
+    assert isinstance(trace, Trace) and trace.cycles > 400
     assert 4 <= np.count_nonzero(trace.drive & RESET) <= 8
-    lost = sorted(set(range(300)) - set(trace.leaving.tolist()))
-    assert 0 < len(lost) <= 12
-    assert trace.leaving.tolist() == sorted(trace.leaving.tolist())
+    assert 0 < len(set(range(300)) - set(leaving)) <= 12
+    assert list(leaving) == sorted(leaving)
 
 
 def test_fields_stand_side_by_side_from_the_low_bits_up() -> None:
@@ -73,14 +73,14 @@ def test_a_player_finds_a_wrong_result_and_a_wrong_cycle(verilator: None, icarus
     assert [one.passed for one in play(design, [every, traffic], simulator, SEED)] == [True, True]
     results = every.results.copy()
     results[17] ^= 1
-    (outcome,) = play(design, [replace(every, results=results)], simulator, SEED)
-    assert (outcome.count, outcome.compared, outcome.passed) == (1, 256, False)
-    (mismatch,) = outcome.mismatches
-    assert (mismatch.kind, mismatch.row) == ("result", 17)
+    (played,) = play(design, [replace(every, results=results)], simulator, SEED)
+    assert (played.outcome.count, played.outcome.results, played.passed) == (1, 256, False)
+    (mismatch,) = played.outcome.mismatches
+    assert (mismatch.kind, played.play.owners[mismatch.index]) == ("result", 17)
     assert (mismatch.got, mismatch.expected) == (int(every.results[17, 0]), int(results[17, 0]))
     late = play(replace(design, latency=3), [every, traffic], simulator, SEED)
     assert [one.passed for one in late] == [False, False]
-    assert {"valid", "ready"} >= {one.mismatches[0].kind for one in late}
+    assert {"valid", "ready"} >= {one.outcome.mismatches[0].kind for one in late}
 
 
 @pytest.mark.simulator
@@ -88,9 +88,9 @@ def test_icarus_finds_an_unknown_bit(icarus: None) -> None:
     design, (every, _) = designed()
     stuck = re.sub(r"o__payload <= .*;", "o__payload <= 4'b01x0;", design.verilog)
     assert stuck != design.verilog
-    (outcome,) = play(replace(design, verilog=stuck), [every], "icarus", SEED)
-    assert outcome.count > 0
-    assert outcome.mismatches[0].got == -1
+    (played,) = play(replace(design, verilog=stuck), [every], "icarus", SEED)
+    assert played.outcome.count > 0
+    assert played.outcome.mismatches[0].got == -1
 
 
 @pytest.mark.simulator

@@ -14,8 +14,9 @@ from amaranth.lib.data import StructLayout
 from built_presets import others_soaked
 
 from hwsim.cases.drawing import Stream
+from hwsim.cosim.design import Played
 from hwsim.cosim.streamcases import dequantizer_design, dequantizer_suites, quantizer_design, quantizer_suites
-from hwsim.cosim.streams import StreamOutcome, StreamSuite, packed, play, stream_design
+from hwsim.cosim.streams import StreamSuite, packed, play, stream_design
 from hwsim.formats import get_format
 from hwsim.quantize import Quantized, get_rule, quantize, rules
 from hwsim.quantize.block import BlockDequantization, BlockQuantization
@@ -75,7 +76,7 @@ QUANTIZERS |= {
 EVERY_DAY = ["mxfp8-e4m3", "nvfp4"]
 
 
-def outcomes(q: BlockQuantization, blocks: int = 1500) -> list[StreamOutcome]:
+def outcomes(q: BlockQuantization, blocks: int = 1500) -> list[Played]:
     return play(quantizer_design(q), list(quantizer_suites(q, SEED, blocks)), "verilator", SEED)
 
 
@@ -83,7 +84,7 @@ def outcomes(q: BlockQuantization, blocks: int = 1500) -> list[StreamOutcome]:
 @pytest.mark.parametrize("name", others_soaked(QUANTIZERS, EVERY_DAY))
 def test_a_quantiser_returns_what_quantize_does(verilator: None, name: str) -> None:
     found = outcomes(QUANTIZERS[name])
-    assert [one.suite for one in found] == ["scales", "boundaries", "random", "traffic"]
+    assert [one.suite.name for one in found] == ["scales", "boundaries", "random", "traffic"]
     assert [one for one in found if not one.passed] == []
 
 
@@ -178,8 +179,8 @@ def test_binary32_arithmetic_is_ieee_754(verilator: None, kind: str) -> None:
     want = np.where(np.isnan(exact), 0x7FFFFFFF, exact.view(np.uint32))
     design = stream_design(Quotient() if kind == "quotient" else Product())
     suite = StreamSuite(kind, packed((32, a), (32, b)), packed((32, want)))
-    (outcome,) = play(design, [suite], "verilator", SEED)
-    assert outcome.passed, outcome.mismatches[:3]
+    (played,) = play(design, [suite], "verilator", SEED)
+    assert played.passed, played.outcome.mismatches[:3]
 
 
 DEQUANTIZERS = {
@@ -199,7 +200,7 @@ DEQUANTIZERS = {
 def test_a_dequantiser_returns_products_rounded_once(verilator: None, name: str) -> None:
     d = DEQUANTIZERS[name]
     found = play(dequantizer_design(d), list(dequantizer_suites(d, SEED, 1500)), "verilator", SEED)
-    assert {"random", "traffic"} <= {one.suite for one in found}
+    assert {"random", "traffic"} <= {one.suite.name for one in found}
     assert [one for one in found if not one.passed] == []
 
 
