@@ -3,17 +3,16 @@
 Nothing here imports the model: that the two agree is what the testbenches show.
 """
 
+from hwsim.rtl.quantizer import BlockDequantizer, BlockQuantizer, supports_dequantizer, supports_quantizer
+from hwsim.rtl.streamed import StreamedDatapath, stream_verilog
+
 from .converter import Converter, supports_conversion
 from .datapath import datapath, promotion
-from .dequantizer import BlockDequantizer, supports_dequantizer
 from .dot_unit import DotUnit, beat_layout, result_port_layout
 from .format_bench import FormatBench, decode_fields, port_names, product_fields
 from .hierarchy import Style
 from .project import Project, timing
-from .quantizer import BlockQuantizer, supports_quantizer
 from .stochastic import StochasticConvert, StochasticRound, Threefry
-from .streamed import StreamedDatapath
-from .streamverilog import stream_verilog
 from .support import supports
 from .verilog import (
     convert,

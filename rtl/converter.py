@@ -9,6 +9,7 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, unsigned
 from amaranth.lib.data import StructLayout
 
 from hwsim.formats import ExponentFormat, FixedFormat, FloatFormat, Format
+from hwsim.rtl.streamed import StreamedDatapath
 from hwsim.spec import NotImplementedYet
 from hwsim.spec.conversion import Conversion, conversion_cuts
 
@@ -16,7 +17,6 @@ from .decode import FloatDecode, ScaleDecode
 from .encode import EncodeTarget
 from .numbers import FieldRange
 from .step import Datapath, DatapathStep
-from .streamed import StreamedDatapath
 
 MOST_BITS = 32  # of a code
 

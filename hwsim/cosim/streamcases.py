@@ -27,7 +27,7 @@ from hwsim.rtl import (
     supports_dequantizer,
     supports_quantizer,
 )
-from hwsim.rtl.block_divided import tensor_fields
+from hwsim.rtl.quantizer import tensor_fields
 from hwsim.spec.conversion import Conversion
 
 Codes = NDArray[np.int64]

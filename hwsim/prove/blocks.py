@@ -44,9 +44,7 @@ from hwsim.quantize.block import BlockQuantization
 from hwsim.quantize.rule import Apply, Rule, Special, TensorScale, infinity_codes
 from hwsim.quantize.rule import nan_code as element_nan
 from hwsim.rtl import BlockQuantizer, stream_verilog, supports_quantizer
-from hwsim.rtl.block_amax import flushes
-from hwsim.rtl.block_divided import tensor_fields
-from hwsim.rtl.quantizer import block_layout, quantized_layout, quantizer_cuts, stages
+from hwsim.rtl.quantizer import block_layout, flushes, quantized_layout, quantizer_cuts, stages, tensor_fields
 from hwsim.rtl.single import F32, INFINITY, ROWS, Multiply32, Recode, product_target, row_stage
 from hwsim.rtl.staircase import nearest_single
 from hwsim.rtl.thresholds import Threshold, magnitude, single_code

@@ -28,15 +28,15 @@ from hwsim.quantize.rule import Select, infinity_codes
 from hwsim.quantize.rule import nan_code as nan_or_zero
 from hwsim.quantize.scales import scales_of
 from hwsim.rtl import BlockDequantizer, stream_verilog, supports_dequantizer
-from hwsim.rtl.dequantizer import (
+from hwsim.rtl.quantizer import (
     dequantized_stages,
     dequantized_target,
     dequantizer_cuts,
     factor_range,
     numbers_layout,
+    quantizer_cuts,
     scaled_layout,
 )
-from hwsim.rtl.quantizer import quantizer_cuts
 from hwsim.rtl.single import F32
 from hwsim.rtl.staircase import FRACTION, MOST, Staircase
 from hwsim.spec import Rounding

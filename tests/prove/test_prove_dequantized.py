@@ -13,7 +13,7 @@ from hwsim.formats import get_format
 from hwsim.prove.quantizers import dequantizer_claims
 from hwsim.quantize import get_rule
 from hwsim.quantize.block import BlockDequantization, BlockQuantization
-from hwsim.rtl import dequantizer
+from hwsim.rtl import quantizer as dequantizer
 
 Patch = pytest.MonkeyPatch
 

@@ -17,7 +17,7 @@ from hwsim.prove.blocks import DividedClaims, quotient
 from hwsim.quantize import get_rule, rules
 from hwsim.quantize.block import BlockQuantization
 from hwsim.quantize.rule import Rule, Select
-from hwsim.rtl import BlockQuantizer, block_divided, single, stream_verilog
+from hwsim.rtl import BlockQuantizer, quantizer, single, stream_verilog
 from hwsim.rtl.quantizer import quantizer_lacks
 from hwsim.rtl.single import F32, ROWS, Multiply32
 from hwsim.rtl.thresholds import Threshold
@@ -102,7 +102,7 @@ class SignOfBoth(Multiply32):
 
 
 real_led, real_target, real_single, real_of, real_put = (
-    single.led, Threshold.target, single.single_target, Threshold.of, block_divided.put_code
+    single.led, Threshold.target, single.single_target, Threshold.of, quantizer.put_code
 )  # fmt: skip
 
 
@@ -135,7 +135,7 @@ def on(module: Any, name: str, made: Any) -> Callable[[Patch], None]:
 
 
 def wrong_signs(patch: Patch) -> None:
-    for module in (block_divided, single_claims):
+    for module in (quantizer, single_claims):
         patch.setattr(module, "Multiply32", SignOfBoth)
 
 
@@ -149,9 +149,9 @@ MUTANTS: dict[str, tuple[str, dict[str, Any], set[str], Callable[[Patch], None]]
     "thresholds to nearest": ("nvfp4-block", {}, {"threshold 1"}, on(Threshold, "target", to_nearest)),
     "ties upwards": ("nvfp4-block", {}, {"thresholds: meaning"}, on(Threshold, "of", ties_upwards)),
     "signs of both": ("nvfp4-block-torchao-0.17", {}, {"product: entering"}, wrong_signs),
-    "a lane of its own": ("nvfp4-block", INFINITE, {"lanes: elements"}, on(block_divided, "put_code", another_lane)),
+    "a lane of its own": ("nvfp4-block", INFINITE, {"lanes: elements"}, on(quantizer, "put_code", another_lane)),
     "infinities are any number": (
-        "nvfp4-block", INFINITE, {"lane: element"}, on(block_divided, "put_code", no_infinities)
+        "nvfp4-block", INFINITE, {"lane: element"}, on(quantizer, "put_code", no_infinities)
     ),
 }  # fmt: skip
 

@@ -17,7 +17,7 @@ from hwsim.prove.quantizers import PowerClaims, dequantizer_claims
 from hwsim.quantize import get_rule, rules
 from hwsim.quantize.block import BlockDequantization, BlockQuantization
 from hwsim.quantize.rule import Rule
-from hwsim.rtl import block_amax, block_power, dequantizer
+from hwsim.rtl import quantizer
 from hwsim.rtl.staircase import MOST, Staircase
 
 Patch = pytest.MonkeyPatch
@@ -91,15 +91,13 @@ def test_the_model_of_a_dequantiser_is_what_quantize_has() -> None:
 
 
 def test_a_broken_dequantiser_is_not_proved(monkeypatch: Patch) -> None:
-    real = dequantizer.product
-    monkeypatch.setattr(
-        dequantizer, "product", lambda one, other: real(one, other)._replace(sign=one.sign & other.sign)
-    )
+    real = quantizer.product
+    monkeypatch.setattr(quantizer, "product", lambda one, other: real(one, other)._replace(sign=one.sign & other.sign))
     found = {claim.name: claim.decide(120).word for claim in dequantizer_claims(DEQUANTIZERS["mxfp4 to f32"])}
     assert {name for name, word in found.items() if word != "proved"} == {f"lane {lane}" for lane in range(4)}
 
 
-real_staircase, real_larger, real_put = Staircase.of, block_amax.tree_maximum, block_power.put_code
+real_staircase, real_larger, real_put = Staircase.of, quantizer.tree_maximum, quantizer.put_code
 
 
 def step_late(rule: Rule) -> Staircase:
@@ -138,14 +136,12 @@ MUTANTS: dict[str, tuple[BlockQuantization, set[str], Callable[[Patch], None]]] 
     "a binade as the others": (
         block("mxfp8-e4m3", 2, select="rceil"), {"scale: quantize"}, on(Staircase, "of", others_forgotten)
     ),
-    "a number left out of amax": (SMALL, {"amax: tree"}, on(block_amax, "tree_maximum", one_left_out)),
-    "infinities are any number": (INFINITE, {"lane: element"}, on(block_power, "put_code", no_infinities)),
-    "a lane of its own": (SMALL, {"lanes: elements"}, on(block_power, "put_code", another_lane)),
+    "a number left out of amax": (SMALL, {"amax: tree"}, on(quantizer, "tree_maximum", one_left_out)),
+    "infinities are any number": (INFINITE, {"lane: element"}, on(quantizer, "put_code", no_infinities)),
+    "a lane of its own": (SMALL, {"lanes: elements"}, on(quantizer, "put_code", another_lane)),
     "subnormals that are not flushed": (
-        block("mx-algorithm-1-e4m3", 2), {"lane: element"}, on(block_power, "flushes", lambda rule, source: False)
-    ),
-    "subnormals that count": (
-        block("mx-algorithm-1-e4m3", 2), {"lane: counted"}, on(block_amax, "flushes", lambda rule, source: False)
+        block("mx-algorithm-1-e4m3", 2), {"lane: element", "lane: counted"},
+        on(quantizer, "flushes", lambda rule, source: False),
     ),
 }  # fmt: skip
 

@@ -22,7 +22,7 @@ from hwsim.quantize import Quantized, get_rule, quantize, rules
 from hwsim.quantize.block import BlockDequantization, BlockQuantization
 from hwsim.quantize.rule import Rule, Select
 from hwsim.quantize.scales import power_exponents
-from hwsim.rtl import block_amax, block_divided, block_power, supports_dequantizer, supports_quantizer, thresholds
+from hwsim.rtl import quantizer, supports_dequantizer, supports_quantizer, thresholds
 from hwsim.rtl.quantizer import quantizer_steps, stages
 from hwsim.rtl.single import divide_stages
 from hwsim.rtl.staircase import FIELDS, FRACTION, MOST, Staircase
@@ -155,7 +155,7 @@ class Product(StreamedDatapath):
 
     def __init__(self) -> None:
         i = StructLayout({"a": unsigned(32), "b": unsigned(32)})
-        stage = block_divided.product_stage("product", i, "a", "b")
+        stage = quantizer.product_stage("product", i, "a", "b")
         rest = Stage("end", stage.gives, {}, lambda m, i, o: None, drops=("a", "b"))
         super().__init__("product", [], Datapath([stage, rest], ("end",)), i, StructLayout({"product": unsigned(32)}))
 
@@ -240,7 +240,7 @@ def test_what_the_hardware_lacks_is_refused() -> None:
         supports_dequantizer(BlockDequantization(element="f16", scale_format="f32", lanes=1, tensor=True))  # type: ignore[arg-type]
 
 
-real_staircase, real_threshold, real_put = Staircase.of, thresholds.Threshold.of, block_power.put_code
+real_staircase, real_threshold, real_put = Staircase.of, thresholds.Threshold.of, quantizer.put_code
 
 
 def step_late(rule: Rule) -> Staircase:
@@ -275,21 +275,21 @@ def on(module: Any, name: str, made: Any) -> Callable[[Patch], None]:
 MUTANTS: dict[str, tuple[str, Callable[[Patch], None]]] = {
     **{
         f"a step of the scale one code late, by {select}": (
-            f"by {select}", on(block_power.Staircase, "of", step_late)
+            f"by {select}", on(quantizer.Staircase, "of", step_late)
         )
         for select in ("ceil", "even", "rceil", "rceil-reciprocal")
     },
     "a last place of a threshold": ("nvfp4", on(thresholds.Threshold, "of", last_place_off)),
-    "the last binade as the others": ("rceil, infinity counts", on(block_power.Staircase, "of", others_forgotten)),
+    "the last binade as the others": ("rceil, infinity counts", on(quantizer.Staircase, "of", others_forgotten)),
     "a tie of quotients goes up": ("nvfp4", on(thresholds.Threshold, "of", ties_away)),
     "infinities are any number": (
-        "infinities are elements, others saturate", on(block_power, "put_code", no_infinities)
+        "infinities are elements, others saturate", on(quantizer, "put_code", no_infinities)
     ),
-    "a comparison left out": ("mxfp8-e4m3", on(block_amax, "tree_maximum", smaller_of_two)),
+    "a comparison left out": ("mxfp8-e4m3", on(quantizer, "tree_maximum", smaller_of_two)),
     "subnormals are not flushed": (
-        "algorithm 1, mxint8 from bf16", on(block_power, "flushes", lambda rule, source: False)
+        "algorithm 1, mxint8 from bf16", on(quantizer, "flushes", lambda rule, source: False)
     ),
-    "a factor that may be infinite": ("nvfp4-transformer-engine", on(block_divided, "LARGEST", 0x7F800000)),
+    "a factor that may be infinite": ("nvfp4-transformer-engine", on(quantizer, "LARGEST", 0x7F800000)),
 }  # fmt: skip
 
 
