@@ -24,7 +24,7 @@ from rich.console import Console
 from rich.table import Table
 
 import hwsim
-from hwsim.c import HEADER, UnitInC, render
+from hwsim.compute.c import HEADER, UnitInC, render
 from hwsim.formats import ExponentFormat, codes_of
 from hwsim.spec import Unit, load_unit
 

@@ -28,12 +28,12 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
+from hwsim.compute.kernels import kernel_of
+from hwsim.compute.kernels.tiles import ProductOperands, multiply, threads
+from hwsim.compute.products import dot, gemm
 from hwsim.formats import ExponentFormat, codes_of, container_dtype
 from hwsim.formats.blocks import scale_shape
-from hwsim.kernels import kernel_of
-from hwsim.kernels.tiles import ProductOperands, multiply, threads
 from hwsim.model.definition import dot as model_dot
-from hwsim.products import dot, gemm
 from hwsim.spec import Unit, load_unit, presets
 
 SEED = 1

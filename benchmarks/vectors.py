@@ -23,7 +23,7 @@ from rich.table import Table
 
 from hwsim.cases.case import term_scales
 from hwsim.cases.random_cases import random_cases
-from hwsim.kernels.tiles import threads
+from hwsim.compute.kernels.tiles import threads
 from hwsim.model.definition import Definition
 from hwsim.spec import load_unit
 from hwsim.vectors.make import make

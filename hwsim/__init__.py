@@ -11,10 +11,10 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from hwsim.compute.products import dot, gemm
     from hwsim.explain.explained import Explained, explain
     from hwsim.formats import get_format
     from hwsim.formats.yamlfile import SpecError
-    from hwsim.products import dot, gemm
     from hwsim.quantize import Quantized, dequantize, quantize
     from hwsim.spec import NotImplementedYet, load_unit
     from hwsim.study.product_error import ProductError, error
@@ -47,10 +47,10 @@ _HOMES = {
     "Quantized": "hwsim.quantize",
     "SpecError": "hwsim.formats.yamlfile",
     "dequantize": "hwsim.quantize",
-    "dot": "hwsim.products",
+    "dot": "hwsim.compute.products",
     "error": "hwsim.study.product_error",
     "explain": "hwsim.explain.explained",
-    "gemm": "hwsim.products",
+    "gemm": "hwsim.compute.products",
     "get_format": "hwsim.formats",
     "load_unit": "hwsim.spec",
 }

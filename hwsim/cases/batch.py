@@ -9,9 +9,9 @@ from itertools import groupby
 import numpy as np
 
 from hwsim.cases.case import Case
+from hwsim.compute.products import dot_codes
 from hwsim.formats import container_dtype
 from hwsim.formats.codes import Codes
-from hwsim.products import dot_codes
 from hwsim.spec import Unit
 
 

@@ -82,7 +82,7 @@ def _unit_argument(unit: Unit, folder: str) -> str:
 
 
 def _pipe(results: str) -> Findings:
-    from hwsim.products import kernel_for
+    from hwsim.compute.products import kernel_for
     from hwsim.vectors.stream import judge
 
     with _opened(results) as lines:

@@ -33,7 +33,7 @@ def export_c(
     they are unchanged, no others.
     """
     # Its templates take a while to load, which the other commands need not wait for.
-    from hwsim.c import export_c
+    from hwsim.compute.c import export_c
 
     files = export_c(load_unit(unit), hwsim.__version__)
     if output == Path("-"):

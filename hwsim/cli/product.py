@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hwsim.codewords import WORD, to_words, words_of
+from hwsim.compute.kernels import supports
+from hwsim.compute.kernels.tiles import threads
+from hwsim.compute.products import chosen, gemm
 from hwsim.errors import InputError, InputTypeError
 from hwsim.formats import Format
 from hwsim.formats.blocks import scale_shape
 from hwsim.formats.codes import Codes
-from hwsim.kernels import supports
-from hwsim.kernels.tiles import threads
-from hwsim.products import chosen, gemm
 from hwsim.quantize import get_rule
 from hwsim.quantize.layouts import packed_factor
 from hwsim.quantize.tensors import (

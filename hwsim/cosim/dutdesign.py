@@ -15,6 +15,7 @@ from hwsim.cases.bins.declare import CoverageBin
 from hwsim.cases.case import Case, addend_mask, dot
 from hwsim.cases.drawing import Stream
 from hwsim.codewords import code_array
+from hwsim.compute.products import dot as dot_product
 from hwsim.cosim.adapter import ADAPTER, adapter
 from hwsim.cosim.bench import TOP, PortMap, StreamPort, bench, checks, public
 from hwsim.cosim.build import HdlSources
@@ -45,7 +46,6 @@ from hwsim.formats.catalog import looks_like_path
 from hwsim.model.clock import Beat
 from hwsim.model.definition import Definition
 from hwsim.model.flags import FlagName, FlagRules, flag
-from hwsim.products import dot as dot_product
 from hwsim.spec import Unit, Unpromised, unpromised
 from hwsim.tb.job import (
     ANY_NAN,

@@ -15,6 +15,7 @@ from hwsim.cases.matrices import gemm_cases, gemm_problem
 from hwsim.cases.modal import by_turns, mixed
 from hwsim.cases.pairs import pair_cases
 from hwsim.cases.random_cases import random_cases
+from hwsim.compute.products import gemm
 from hwsim.cosim.bench import fitting
 from hwsim.cosim.design import BUSY, EVERY_SUITE, FULL, AskedSuites, DotDesign, Play, Suite, SuiteKind, Tick, Traffic
 from hwsim.cosim.play import BULK
@@ -24,7 +25,6 @@ from hwsim.explain.silicon.results import known_cases
 from hwsim.formats import codes_of
 from hwsim.formats.blocks import one_code
 from hwsim.model import Definition
-from hwsim.products import gemm
 from hwsim.spec import NotImplementedYet, Unit
 from hwsim.words import counted
 

@@ -11,16 +11,16 @@ from pydantic import ValidationError
 from hwsim.cases.batch import Batch, batches
 from hwsim.cases.case import Case, block_lengths, term_scales
 from hwsim.codewords import code_array
+from hwsim.compute.kernels.tiles import multiply_pairs
+from hwsim.compute.products import kernel_for
 from hwsim.errors import InputError
 from hwsim.explain.mistakes.flaw import NO_FLAW, Flaw
 from hwsim.explain.mistakes.machine import flawed_definition
 from hwsim.formats import Class, FloatFormat, get_format
 from hwsim.formats.codes import Codes
-from hwsim.kernels.tiles import multiply_pairs
 from hwsim.model.definition import definition_of
 from hwsim.model.rounding import round_to
 from hwsim.model.terms import Term, addend_term
-from hwsim.products import kernel_for
 from hwsim.spec import Unit, WindowSum
 
 

@@ -15,12 +15,12 @@ from hwsim.cases.bins.covering import directed
 from hwsim.cases.case import Case, block_lengths
 from hwsim.cases.drawing import key_of
 from hwsim.cases.random_cases import draw
+from hwsim.compute.kernels import supports
 from hwsim.explain.candidate import Candidate, batch_results, by_model, results
 from hwsim.explain.known import Semantic, candidates, semantics
 from hwsim.explain.mistakes.of_widths import OF_WIDTHS
 from hwsim.explain.mistakes.wiring import NotCleared
 from hwsim.explain.readings import READINGS, Reading, normal_forms, read_unit, why_equal
-from hwsim.kernels import supports
 from hwsim.spec import Unit, unpromised
 
 

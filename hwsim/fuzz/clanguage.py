@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hwsim import processes
-from hwsim.c import HEADER, UnitInC, render
 from hwsim.cases.batch import Batch
+from hwsim.compute.c import HEADER, UnitInC, render
 from hwsim.errors import ToolMissing
 from hwsim.leftovers import scratch_folder
 from hwsim.spec import Unit

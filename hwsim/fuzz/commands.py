@@ -15,7 +15,7 @@ from typing import Any
 
 import hwsim
 from hwsim import processes
-from hwsim.c import export_c
+from hwsim.compute.c import export_c
 from hwsim.cosim.run import CosimOptions
 from hwsim.cosim.run import run as cosim
 from hwsim.cosim.unitdesign import modal_design

@@ -14,6 +14,7 @@ from pydantic import ValidationError
 
 from hwsim.cases.batch import Batch, batches
 from hwsim.cases.case import Case
+from hwsim.compute.kernels import kernel_of
 from hwsim.cosim.heldoperands import NONE_HELD, HeldOperands
 from hwsim.cosim.shrink import Shrinker
 from hwsim.errors import InputError
@@ -21,7 +22,6 @@ from hwsim.fuzz.clanguage import UnitInMachineCode
 from hwsim.fuzz.draw import DrawnUnit
 from hwsim.fuzz.hardware import alone_in_bulk
 from hwsim.fuzz.trial import Depth, Side, SideMismatch, Trial, codes_of_kernel
-from hwsim.kernels import kernel_of
 from hwsim.spec import Unit, described, pipeline
 from hwsim.spec.fields import worded
 from hwsim.spec.implementation import steps

@@ -11,10 +11,13 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from hwsim.c import supports as in_c
 from hwsim.cases.batch import Batch
 from hwsim.cases.case import Case, dot
 from hwsim.codewords import objects
+from hwsim.compute.c import supports as in_c
+from hwsim.compute.kernels import AnyKernel, kernel_of
+from hwsim.compute.kernels import supports as in_kernels
+from hwsim.compute.kernels.tiles import ProductOperands, multiply, multiply_pairs
 from hwsim.cosim.unitdesign import UnitDesign, unit_design
 from hwsim.errors import InputError, ToolMissing
 from hwsim.formats import container_dtype
@@ -23,9 +26,6 @@ from hwsim.fuzz.clanguage import UnitInMachineCode
 from hwsim.fuzz.draw import DrawnUnit
 from hwsim.fuzz.hardware import Codes, RecordedTile, played_in_bulk, played_on_icarus
 from hwsim.fuzz.operands import TILE, TiledCases, tiled_cases
-from hwsim.kernels import AnyKernel, kernel_of
-from hwsim.kernels import supports as in_kernels
-from hwsim.kernels.tiles import ProductOperands, multiply, multiply_pairs
 from hwsim.leftovers import scratch_folder
 from hwsim.model import Definition
 from hwsim.model.clock import supports as on_clock

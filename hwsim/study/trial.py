@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hwsim.compute.products import FEW, chosen, gemm
 from hwsim.errors import InputError
 from hwsim.explain.explained import explain
-from hwsim.products import FEW, chosen, gemm
 from hwsim.spec import Unit
 from hwsim.study.accuracy.exact import DoubleDouble, exact_product, magnitude
 from hwsim.study.accuracy.measures import TrialOutcome, trial_measures

@@ -10,9 +10,9 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hwsim.compute.products import no_progress
+from hwsim.compute.products import product as multiplied
 from hwsim.errors import InputError
-from hwsim.products import no_progress
-from hwsim.products import product as multiplied
 from hwsim.quantize import Rule
 from hwsim.quantize.tensors import MatrixOperand
 from hwsim.spec import Unit

@@ -9,9 +9,9 @@ import numpy as np
 
 from hwsim.cases.batch import Batch, expected
 from hwsim.cases.case import dot
+from hwsim.compute.kernels import AnyKernel
 from hwsim.formats import container_dtype
 from hwsim.formats.codes import Codes
-from hwsim.kernels import AnyKernel
 from hwsim.model.definition import definition_of
 from hwsim.model.record import Explanation
 from hwsim.spec import Unit

@@ -12,13 +12,13 @@ from typing import Any
 
 from hwsim.cases.batch import Batch, batches
 from hwsim.cases.random_cases import MANY, random_batch, runs
+from hwsim.compute.kernels import AnyKernel
+from hwsim.compute.kernels.tiles import threads
+from hwsim.compute.products import kernel_for
 from hwsim.errors import InputError
 from hwsim.formats import tables
-from hwsim.kernels import AnyKernel
-from hwsim.kernels.tiles import threads
 from hwsim.npz import npz
 from hwsim.outputs import WrittenFolder
-from hwsim.products import kernel_for
 from hwsim.resources import demand_disk
 from hwsim.sources import identity
 from hwsim.spec import as_yaml

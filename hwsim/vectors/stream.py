@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 from hwsim.cases.batch import Batch, batches
 from hwsim.cases.case import Case
+from hwsim.compute.kernels import AnyKernel
 from hwsim.errors import InputError
-from hwsim.kernels import AnyKernel
 from hwsim.spec import Unit
 from hwsim.vectors.answers import UNKNOWN, Malformed
 from hwsim.vectors.block import computed

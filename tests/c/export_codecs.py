@@ -12,7 +12,7 @@ import numpy as np
 from c.export_library import C99
 from c.export_random_units import OWN
 
-from hwsim.c import HEADER, UnitInC, render
+from hwsim.compute.c import HEADER, UnitInC, render
 from hwsim.formats import FixedFormat, FloatFormat, Format, formats, get_format, parse
 from hwsim.spec import Unit
 

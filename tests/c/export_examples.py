@@ -9,7 +9,7 @@ from pathlib import Path
 from documents import FENCE
 
 import hwsim
-from hwsim.c import UnitInC, export_c
+from hwsim.compute.c import UnitInC, export_c
 from hwsim.spec import load_unit
 
 

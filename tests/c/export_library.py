@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from c.export_shim import shim
 
-from hwsim.c import HEADER, UnitInC, render
+from hwsim.compute.c import HEADER, UnitInC, render
 from hwsim.spec import Unit
 
 STRICT = ("-Wall", "-Wextra", "-pedantic", "-Werror")

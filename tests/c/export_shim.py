@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hwsim.c import UnitInC
+from hwsim.compute.c import UnitInC
 from hwsim.fuzz.clanguage import dots_signature, dots_source
 
 

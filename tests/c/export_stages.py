@@ -7,7 +7,7 @@ from typing import Any
 from c.export_library import Library, Rows
 from model.model_units import Case
 
-from hwsim.c import UnitInC
+from hwsim.compute.c import UnitInC
 from hwsim.formats import Class, FloatFormat
 from hwsim.formats.blocks import one_code
 from hwsim.model.definition import definition_of

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from c.export_library import C99, CPP17, STRICT, syntax
 
-from hwsim.c import HEADER, UnitInC, render
+from hwsim.compute.c import HEADER, UnitInC, render
 from hwsim.spec import load_unit
 
 UNITS = ("hopper-wgmma-e4m3-f32", "exact-e4m3-f32")

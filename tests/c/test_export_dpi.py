@@ -12,7 +12,7 @@ from c.export_examples import exported, readme_commands, shell
 from c.export_random_units import codes
 from verilated import environment, put_runtime
 
-from hwsim.c import UnitInC
+from hwsim.compute.c import UnitInC
 from hwsim.cosim.build import find_verilator
 from hwsim.formats.blocks import one_code, per_term
 from hwsim.model.definition import definition_of

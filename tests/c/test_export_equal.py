@@ -14,7 +14,7 @@ from model.model_units import NAMES, Case, cases, run
 from odd_units import ODD, unit
 from unit_keys import chained, exact_blocks, late, odd_unit, scaled
 
-from hwsim.c import HEADER, UnitInC, render, supports
+from hwsim.compute.c import HEADER, UnitInC, render, supports
 from hwsim.fuzz.draw import drawn_unit
 from hwsim.fuzz.operands import tiled_cases
 from hwsim.spec import Unit, as_yaml, load_unit, presets

@@ -13,10 +13,10 @@ from cli.cli_run import Done, Run, fails
 from odd_units import ODD
 
 import hwsim
-from hwsim.c import HEADER, UnitInC, export_c, identifier, render
-from hwsim.c.lines import WIDTH, short
-from hwsim.c.names import format_names
 from hwsim.cli import main
+from hwsim.compute.c import HEADER, UnitInC, export_c, identifier, render
+from hwsim.compute.c.text import WIDTH, short
+from hwsim.compute.c.unit import format_names
 from hwsim.formats import parse
 from hwsim.spec import NotImplementedYet, Unit, load_unit
 from hwsim.spec.arguments import check_length

@@ -13,7 +13,7 @@ from c.export_suites import plain, results, suites
 from model.model_units import Case, cases, run
 from odd_units import unit
 
-from hwsim.c import HEADER, UnitInC, render
+from hwsim.compute.c import HEADER, UnitInC, render
 
 HOPPER, DEEPSEEK, MX = "hopper-wgmma-e4m3-f32", "deepseek-v3-e4m3-f32", "mxfp8-e4m3-f32"
 E5M2 = "hopper-wgmma-e5m2-f32"

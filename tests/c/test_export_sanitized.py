@@ -13,7 +13,7 @@ from c.export_random_units import codes
 from c.export_shim import shim
 
 import hwsim
-from hwsim.c import HEADER, UnitInC, render
+from hwsim.compute.c import HEADER, UnitInC, render
 from hwsim.formats import container_dtype
 from hwsim.spec import Unit, load_unit
 

@@ -9,8 +9,8 @@ from built_presets import one_of_each
 from c.export_library import C99, Library
 from c.export_suites import assert_equal, plain, results, suites
 
-from hwsim.c import supports
 from hwsim.cases.captured import CAPTURES, captured_cases
+from hwsim.compute.c import supports
 from hwsim.spec import load_unit, presets
 
 # A window, scales in products, exact sums, two windows.

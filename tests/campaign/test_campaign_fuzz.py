@@ -10,13 +10,13 @@ from hwsim.campaign.job import FuzzJob
 from hwsim.campaign.merged import MergedCoverage
 from hwsim.campaign.outcome import JobOutcome
 from hwsim.campaign.randomunits import random_units_report
+from hwsim.compute.kernels import supports
 from hwsim.fuzz import campaign, trial
 from hwsim.fuzz.campaign import FuzzedUnit, FuzzPlan
 from hwsim.fuzz.draw import DrawnUnit, drawn_unit
 from hwsim.fuzz.findingfile import load_finding
 from hwsim.fuzz.smaller import SimplerFinding
 from hwsim.fuzz.trial import SIDES, Side, SideMismatch
-from hwsim.kernels import supports
 
 
 def block(first: int, last: int, *sides: Side) -> FuzzJob:

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 import hwsim
+from hwsim.compute.kernels import AnyKernel
 from hwsim.formats import ExponentFormat, FixedFormat, FloatFormat, Format, container_dtype
-from hwsim.kernels import AnyKernel
 from hwsim.spec import RoundedSum, Unit
 
 Codes = NDArray[Any]

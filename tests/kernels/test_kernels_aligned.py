@@ -29,8 +29,8 @@ from kernels.window_units import random_units
 from odd_for_kernels import FOR_SCALARS, FOR_VECTORS
 from odd_units import ODD, units_of
 
-from hwsim.kernels import kernel_of, supports
-from hwsim.kernels.window_kernel import WindowKernel
+from hwsim.compute.kernels import kernel_of, supports
+from hwsim.compute.kernels.window_kernel import WindowKernel
 from hwsim.spec import NotImplementedYet, Unit, load_unit
 
 UNITS = units_of({**FOR_VECTORS, **FOR_SCALARS})

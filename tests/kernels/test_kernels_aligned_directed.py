@@ -18,8 +18,8 @@ from odd_for_kernels import FOR_SCALARS, FOR_VECTORS
 from odd_units import ODD, units_of
 
 import hwsim
-from hwsim import products as facade
 from hwsim.cases.captured import CAPTURES
+from hwsim.compute import products as facade
 from hwsim.model import dot
 from hwsim.spec import Unit, load_unit
 
@@ -87,7 +87,7 @@ def one_scale_a_block(unit: Unit, rows: Rows) -> Rows:
 
 
 def check_directed(unit: Unit, seed: int) -> int:
-    """How many directed cases are the model's, by the kernel without vectors and by hwsim.products."""
+    """How many directed cases are the model's, by the kernel without vectors and by hwsim.compute.products."""
     scalar, count = window_kernel(unit, vectors=False), 0
     for given in directed_rows(unit, seed):
         rows = one_scale_a_block(unit, given)

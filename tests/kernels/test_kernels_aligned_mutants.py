@@ -40,13 +40,13 @@ from kernels.window_mutations import (
 from odd_for_kernels import FOR_SCALARS, FOR_VECTORS
 from odd_units import ODD, units_of
 
+from hwsim.compute.kernels import windows
+from hwsim.compute.kernels.chain import PLAIN
+from hwsim.compute.kernels.lanes import NO_EXP
+from hwsim.compute.kernels.lost import FLOOR, TRUNCATE
+from hwsim.compute.kernels.window_kernel import WindowKernel
+from hwsim.compute.kernels.windows import NO_LIMIT
 from hwsim.formats import container_dtype
-from hwsim.kernels import single as forms
-from hwsim.kernels.chain import PLAIN
-from hwsim.kernels.lanes import NO_EXP
-from hwsim.kernels.lost import FLOOR, TRUNCATE
-from hwsim.kernels.window_kernel import WindowKernel
-from hwsim.kernels.windows import NO_LIMIT
 from hwsim.spec import Unit, load_unit
 
 UNITS = units_of({**FOR_VECTORS, **FOR_SCALARS})
@@ -204,11 +204,11 @@ MUTANTS: dict[str, tuple[str, bool, Mutate]] = {
     "mask of a bit more": (DEEPSEEK, True, mask(-1)),
     "mask of a bit less": (HOPPER, True, mask(1)),
     "result of a bit more": (AMPERE, True, wider_result),
-    "to odd as towards zero": ("single-odd", True, single(forms.MASKED)),
-    "to odd as towards zero, of some bits": ("single-odd-short", True, single(forms.MASKED)),
-    "large sums as small ones": ("single-31-bits", True, single(forms.SMALL)),
+    "to odd as towards zero": ("single-odd", True, single(windows.MASKED)),
+    "to odd as towards zero, of some bits": ("single-odd-short", True, single(windows.MASKED)),
+    "large sums as small ones": ("single-31-bits", True, single(windows.SMALL)),
     "sums beyond binary32 as usual ones": ("ampere-mma-bf16-f32", True, bounded),
-    "not rounded after odd": (ADA, True, single(forms.ODD)),
+    "not rounded after odd": (ADA, True, single(windows.ODD)),
     "rounded after odd by another rule": (ADA, True, single_towards_zero),
     "one sum for two": ("halves", True, one_sum),
     "one sum for four": ("lanes-128-quarters", True, one_sum),

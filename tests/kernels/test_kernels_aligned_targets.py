@@ -31,7 +31,7 @@ import sys
 from odd_for_kernels import FOR_SCALARS, FOR_VECTORS
 from odd_units import units_of
 from kernels.window_cases import check, kernels, operands
-from hwsim.kernels.strips import sums_of
+from hwsim.compute.kernels.strips import sums_of
 from hwsim.spec import load_unit
 UNITS, count = units_of({**FOR_VECTORS, **FOR_SCALARS}), 0
 for name in sys.argv[1:]:

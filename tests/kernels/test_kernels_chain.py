@@ -19,11 +19,10 @@ from numpy.typing import NDArray
 from pydantic import ValidationError
 from unit_keys import E6M9, NEARBY, chained, odd, promoted
 
+from hwsim.compute.kernels import additions, kernel_of, supports
+from hwsim.compute.kernels.additions import AdditionsKernel, FmaKernel
+from hwsim.compute.kernels.floats import NATIVE, round_in, sum_in, target_of
 from hwsim.formats import FloatFormat
-from hwsim.kernels import additions, kernel_of, pairwise, sequential, supports
-from hwsim.kernels.additions import AdditionsKernel
-from hwsim.kernels.floats import NATIVE, round_in, sum_in, target_of
-from hwsim.kernels.fma import FmaKernel
 from hwsim.spec import NotImplementedYet, PairwiseSum, RoundedSum, Unit, implemented, load_unit
 
 # But for those of the processor's own FMAs: test_kernels_fma.py.
@@ -111,7 +110,7 @@ def test_a_chain_is_a_loop_of_apytypes(fmt: Any, mode: str) -> None:
     assert by_kernel(additions_kernel(unit), unit, given).ravel().tolist() == total.to_bits()
 
 
-@loop("hwsim.kernels.floats")
+@loop("hwsim.compute.kernels.floats")
 def add_both(x: Any, y: Any, narrow: Any, wide: Any, t: Any, u: Any) -> None:
     for i in range(x.size):
         narrow[i] = round_in(x[i] + y[i], t, t.mode)
@@ -154,12 +153,12 @@ def one_bit_less(kernel: AdditionsKernel) -> None:
 
 
 def no_rounding_to_odd(kernel: AdditionsKernel) -> None:
-    kernel.additions = sequential.additions(kernel.carrier.mode, True, fused(kernel))
+    kernel.additions = additions.chains_of(kernel.carrier.mode, True, fused(kernel))
 
 
 def products_not_rounded(kernel: AdditionsKernel) -> None:
-    method = pairwise if isinstance(kernel.unit.sum, PairwiseSum) else sequential
-    kernel.additions = method.additions(kernel.carrier.mode, kernel.carrier.exact, True)
+    loop = additions.trees_of if isinstance(kernel.unit.sum, PairwiseSum) else additions.chains_of
+    kernel.additions = loop(kernel.carrier.mode, kernel.carrier.exact, True)
 
 
 def subnormals_kept(kernel: AdditionsKernel) -> None:

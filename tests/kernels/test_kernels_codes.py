@@ -7,9 +7,9 @@ import threading
 import numpy as np
 import pytest
 
+from hwsim.compute.kernels.kernel import MOST_KEPT, room, zeros
+from hwsim.compute.kernels.values import codes_of, values_of
 from hwsim.formats import FloatFormat, get_format
-from hwsim.kernels.codes import codes_of, values_of
-from hwsim.kernels.room import MOST_KEPT, room, zeros
 
 # Of binary32's widths and bias; its codes below the normal numbers are other numbers.
 WITHOUT_SUBNORMALS = FloatFormat(

@@ -19,13 +19,12 @@ from model.witness_numbers import read, rounded
 from pydantic import ValidationError
 from unit_keys import I12, I32, INT8, exact_sum, mx, odd, promoted
 
+from hwsim.compute.kernels import exact, kernel_of, supports
+from hwsim.compute.kernels.exact import LONG, ExactKernel, SumPlan, as_integers, collect, levels_for, plan_of, spread
+from hwsim.compute.kernels.extents import Extent
+from hwsim.compute.kernels.fixed import FixedKernel
+from hwsim.compute.kernels.tiles import multiply_pairs
 from hwsim.formats import container_dtype
-from hwsim.kernels import exact, kernel_of, supports
-from hwsim.kernels.exact import LONG, ExactKernel, SumPlan, as_integers, plan_of
-from hwsim.kernels.extents import Extent
-from hwsim.kernels.fixed_kernel import FixedKernel
-from hwsim.kernels.levels import collect, levels_for, spread
-from hwsim.kernels.tiles import multiply_pairs
 from hwsim.spec import NotImplementedYet, Unit, implemented, load_unit
 
 UNITS = [unit for unit in units("exact") if supports(unit) and not as_integers(unit)]
@@ -185,7 +184,7 @@ def test_plans_are_as_wide_as_they_say() -> None:
     assert plan_of(64, 64, 12) == SumPlan(12, True, True)
 
 
-@loop("hwsim.kernels.levels")
+@loop("hwsim.compute.kernels.exact")
 def summed_in_levels(numbers: Any, shifts: Any) -> Any:
     """The sums of columns."""
     n = numbers.shape[1]

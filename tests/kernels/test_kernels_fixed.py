@@ -10,10 +10,9 @@ from kernels.kernel_cases import compare_all
 from odd_units import unit
 from unit_keys import COARSE, E4M3_FINITE, E5M2_FINITE, FINE, FIXED43, INT8, INT16, exact_sum, odd_unit, order
 
+from hwsim.compute.kernels import kernel_of, supports
+from hwsim.compute.kernels.fixed import FixedKernel, FixedSum, SumPlaces, lacks, places_of
 from hwsim.formats import FixedFormat
-from hwsim.kernels import fixed_kernel, kernel_of, supports
-from hwsim.kernels.fixed_kernel import FixedKernel, SumPlaces, places_of
-from hwsim.kernels.fixed_sums import FixedSum
 from hwsim.spec import Unit, implemented
 
 FIXED64 = {"name": "fixed64", "kind": "fixed", "integer_bits": 30, "fraction_bits": 33}
@@ -42,7 +41,7 @@ WRONG = {name: UNITS[name] for name in ("long-43", "rna-saturate", "rd-wrap", "r
 
 def fixed(of: Unit) -> FixedKernel:
     assert isinstance(of.result.format, FixedFormat)
-    assert not any(fixed_kernel.lacks(of))
+    assert not any(lacks(of))
     return FixedKernel(of, of.result.format)
 
 
@@ -105,20 +104,20 @@ def test_what_is_refused(changed: dict[str, Any], lack: str) -> None:
         data[part] |= keys
     refused = Unit.model_validate(data)
     assert implemented(refused)
-    assert lack in list(fixed_kernel.lacks(refused))
+    assert lack in list(lacks(refused))
     assert not supports(refused)
 
 
 def test_sums_that_two_words_do_not_hold_are_refused() -> None:
     far = {"name": "far", "kind": "fixed", "integer_bits": -20, "fraction_bits": 80}
     long = odd_unit("long", (INT16, INT16), far, exact_sum(), FIXED43, overflow="saturate")
-    assert any("a sum of 1,048,576 products" in lack for lack in fixed_kernel.lacks(long))
+    assert any("a sum of 1,048,576 products" in lack for lack in lacks(long))
 
 
 @pytest.mark.parametrize("fraction_bits", [127, 128, 129, 300])
 def test_sums_far_above_their_results_are_left_to_floats(fraction_bits: int) -> None:
     below = {"name": "below", "kind": "fixed", "integer_bits": 31 - fraction_bits, "fraction_bits": fraction_bits}
     small = odd_unit("small", ("e2m1", "e2m1"), "none", exact_sum(), below, 2, overflow="saturate", rounding="rz")
-    assert any("a sum of 1,048,576 products" in lack for lack in fixed_kernel.lacks(small))
+    assert any("a sum of 1,048,576 products" in lack for lack in lacks(small))
     assert supports(small)  # floats hold these sums
     assert compare_all(kernel_of(small), small, seed=2, m=2) > 250

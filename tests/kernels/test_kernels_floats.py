@@ -14,10 +14,10 @@ from model.witness_numbers import add, read, rounded, write
 from numpy.typing import NDArray
 from unit_keys import NEARBY
 
+from hwsim.compute.kernels.float_kernel import round_all
+from hwsim.compute.kernels.floats import CUT, add_odd, has_room, round_in, round_to, sum_in, target_of
+from hwsim.compute.kernels.values import codes_of, values_of
 from hwsim.formats import FixedFormat, FloatFormat, formats, get_format, parse
-from hwsim.kernels.codes import codes_of, values_of
-from hwsim.kernels.float_kernel import round_all
-from hwsim.kernels.floats import CUT, add_odd, has_room, round_in, round_to, sum_in, target_of
 
 MODES = ("rne", "rna", "rz", "ru", "rd", "rto")
 FORMATS = ("e4m3", "e5m2", "e4m3fnuz", "f16", "tf32", "e8m13", "f32", "dlfloat16", "bare-nearby")
@@ -64,25 +64,25 @@ def expected(name: str, x: float, mode: str, overflow: str, tiny: str, flush: st
     return rounded(name, Fraction(x), mode, overflow, tiny, flush)
 
 
-@loop("hwsim.kernels.floats")
+@loop("hwsim.compute.kernels.floats")
 def round_each(values: Any, t: Any) -> None:
     for i in range(values.size):
         values[i] = round_to(values[i], t)
 
 
-@loop("hwsim.kernels.floats")
+@loop("hwsim.compute.kernels.floats")
 def round_carried(values: Any, t: Any) -> None:
     for i in range(values.size):
         values[i] = round_in(values[i], t, t.mode)
 
 
-@loop("hwsim.kernels.floats")
+@loop("hwsim.compute.kernels.floats")
 def add_each(x: Any, y: Any, out: Any, t: Any) -> None:
     for i in range(x.size):
         out[i] = round_in(sum_in(x[i], y[i], t.mode, False), t, t.mode)
 
 
-@loop("hwsim.kernels.floats")
+@loop("hwsim.compute.kernels.floats")
 def add_odd_each(x: Any, y: Any, out: Any) -> None:
     for i in range(x.size):
         out[i] = add_odd(x[i], y[i])

@@ -13,8 +13,8 @@ from kernels.kernel_units import units
 from unit_keys import chained, late, mx, odd, promoted
 
 import hwsim
-from hwsim.kernels import fma, kernel_of, supports
-from hwsim.kernels.fma import FmaKernel
+from hwsim.compute.kernels import additions, kernel_of, supports
+from hwsim.compute.kernels.additions import FmaKernel
 from hwsim.spec import Unit, load_unit
 
 UNITS = {one.name: one for one in units("sequential") if supports(one) and isinstance(kernel_of(one), FmaKernel)}
@@ -41,7 +41,7 @@ def test_kernel_is_the_model(name: str) -> None:
     kernel = kernel_of(UNITS[name])
     for seed in range(1, 4):
         assert compare_all(kernel, UNITS[name], seed) > 250
-    for k in (257, 2 * fma.PASS + 3):  # more than one pass, with a rest of fours
+    for k in (257, 2 * additions.PASS + 3):  # more than one pass, with a rest of fours
         compare(kernel, UNITS[name], 1, (3, 5, k), "cancel")
 
 
@@ -136,13 +136,13 @@ def without_subnormals(sums: Any, a: Any, b: Any, first: int, last: int) -> None
     sums[np.abs(sums) < np.finfo(sums.dtype).tiny] = 0
 
 
-CHAINS = fma._chains
+CHAINS = additions._chains
 
 
 @pytest.mark.parametrize("mutant", [not_fused, backwards, without_the_rest, without_subnormals])
 @pytest.mark.parametrize("name", ["ada-mma-f64-f64", "cdna1-mfma-f32-f32"])
 def test_mutants_are_caught(mutant: Callable[..., None], name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fma, "_chains", mutant)
+    monkeypatch.setattr(additions, "_chains", mutant)
     with pytest.raises(AssertionError, match=f"{name}, seed"):
         compare_all(kernel_of(UNITS[name]), UNITS[name], seed=1)
 

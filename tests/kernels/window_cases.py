@@ -15,11 +15,11 @@ from kernels.kernel_cases import PROFILES, Codes, Product, draw, lengths, mismat
 
 from hwsim.cases import landmarks
 from hwsim.cases.bins.covering import directed
+from hwsim.compute.kernels import kernel_of
+from hwsim.compute.kernels.scaled import ScaledKernel
+from hwsim.compute.kernels.window_kernel import WindowKernel
 from hwsim.formats import ExponentFormat, FixedFormat, FloatFormat, Format, container_dtype
 from hwsim.formats.blocks import one_code
-from hwsim.kernels import kernel_of
-from hwsim.kernels.scaled_kernel import ScaledKernel
-from hwsim.kernels.window_kernel import WindowKernel
 from hwsim.model import dot
 from hwsim.spec import NotImplementedYet, Unit
 from hwsim.spec.arguments import filled

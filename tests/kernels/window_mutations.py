@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from hwsim.compute.kernels.chain import WindowOperand
+from hwsim.compute.kernels.floats import target_of
+from hwsim.compute.kernels.lanes import ZERO_EXP
+from hwsim.compute.kernels.window_kernel import WindowKernel
 from hwsim.formats import FloatFormat
-from hwsim.kernels.floats import target_of
-from hwsim.kernels.lanes import ZERO_EXP
-from hwsim.kernels.packed import WindowOperand
-from hwsim.kernels.window_kernel import WindowKernel
 
 Mutate = Callable[[WindowKernel], None]
 

@@ -9,8 +9,8 @@ import numpy as np
 from pydantic import ValidationError
 from unit_keys import DL, INT8, mx, odd, order, promoted, scaled, window, windowed
 
-from hwsim.kernels.lost import IN_VECTORS, lost_number
-from hwsim.kernels.window_kernel import WindowKernel
+from hwsim.compute.kernels.lost import IN_VECTORS, lost_number
+from hwsim.compute.kernels.window_kernel import WindowKernel
 from hwsim.spec import NotImplementedYet, Unit, implemented
 from hwsim.spec.keys import LOST
 

@@ -18,9 +18,9 @@ from peers.mmasim_units import Codes, Instruction, instruction_of, run
 from peers.operands import KINDS, Operands, drawn
 
 import hwsim
+from hwsim.compute.kernels.tiles import multiply_pairs
+from hwsim.compute.products import kernel_for
 from hwsim.formats import container_dtype
-from hwsim.kernels.tiles import multiply_pairs
-from hwsim.products import kernel_for
 from hwsim.spec import Unit, load_unit, presets
 
 COMPARED = [name for name in presets() if instruction_of(load_unit(name))]

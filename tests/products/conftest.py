@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from hwsim import products as facade
+from hwsim.compute import products as facade
 
 
 @pytest.fixture(params=["kernel", "model"])

@@ -19,12 +19,12 @@ from odd_units import unit as odd_unit
 from products.gemm_cases import HOPPER, MX, VOLTA, Array, addends, bits, codes, expected, same
 
 import hwsim
-from hwsim import products as facade
+from hwsim.compute import products as facade
+from hwsim.compute.products import products
 from hwsim.formats import container_dtype
 from hwsim.formats.blocks import one_code
 from hwsim.model import dot as by_model
 from hwsim.model.definition import definition_of
-from hwsim.products import products
 from hwsim.spec import as_yaml, load_unit
 
 FP4 = "blackwell-mxf4nvf4-e2m1-f32"

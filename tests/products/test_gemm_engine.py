@@ -15,11 +15,11 @@ from kernels.window_cases import by_run, window_kernel
 from products.gemm_cases import HOPPER, MX, VOLTA, WIDE, addends, bits, codes, expected, same
 
 import hwsim
-from hwsim import products as facade
-from hwsim.kernels import tiles
-from hwsim.kernels.window_kernel import WindowKernel
+from hwsim.compute import products as facade
+from hwsim.compute.kernels import tiles
+from hwsim.compute.kernels.window_kernel import WindowKernel
+from hwsim.compute.products import products
 from hwsim.model import dot as by_model
-from hwsim.products import products
 from hwsim.spec import Unit, load_unit
 
 # Tiles: panels of columns and blocks of rows
@@ -72,7 +72,7 @@ def test_as_many_threads_as_there_are_give_the_same(by_kernel: pytest.MonkeyPatc
 
 THREADS = """
 import hashlib, numpy as np, hwsim
-from hwsim.kernels.tiles import threads
+from hwsim.compute.kernels.tiles import threads
 rng = np.random.default_rng(7)
 a, b = (rng.integers(0, 0x78, shape, dtype=np.uint8) for shape in ((200, 96), (96, 300)))
 got = hwsim.gemm("hopper-wgmma-e4m3-f32", a, b)

@@ -10,9 +10,11 @@ import pytest
 from amaranth.hdl import Mux
 from random_units.random_unit_files import FAST, FOUND, SMALL
 
-from hwsim.c import supports as in_c
 from hwsim.cases.batch import batches
 from hwsim.cases.case import beats, dot
+from hwsim.compute.c import supports as in_c
+from hwsim.compute.kernels import kernel_of
+from hwsim.compute.kernels import supports as in_kernels
 from hwsim.cosim.bench import words_of
 from hwsim.cosim.diagnose import first_difference
 from hwsim.errors import InputError
@@ -24,8 +26,6 @@ from hwsim.fuzz.operands import TiledCases, tiled_cases
 from hwsim.fuzz.payloads import payload_words
 from hwsim.fuzz.smaller import UnitShrinker, failing_again
 from hwsim.fuzz.trial import SIDES, Depth, Side, SideMismatch, Trial, codes_of_kernel
-from hwsim.kernels import kernel_of
-from hwsim.kernels import supports as in_kernels
 from hwsim.model import Definition
 from hwsim.rtl import exact, supports
 from hwsim.spec import Unit

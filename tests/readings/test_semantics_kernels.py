@@ -10,16 +10,16 @@ from computed_once import computed_once
 from odd_units import unit as odd_unit
 from readings.test_semantics_readings import directed_cases, drawn
 
-from hwsim.c.support import supports as supports_c
 from hwsim.cases.batch import batches
 from hwsim.cases.case import Case
 from hwsim.cases.support import supports as supports_bins
+from hwsim.compute.c.sums import supports as supports_c
+from hwsim.compute.kernels import kernel_of
+from hwsim.compute.kernels.read_aligned import run_readings
+from hwsim.compute.kernels.tiles import multiply_pairs
 from hwsim.explain import READINGS, Reading
 from hwsim.explain.candidate import batch_results, by_model, changed
 from hwsim.explain.readings import read_unit
-from hwsim.kernels import kernel_of
-from hwsim.kernels.read_aligned import run_readings
-from hwsim.kernels.tiles import multiply_pairs
 from hwsim.model.clock import supports as supports_clock
 from hwsim.model.definition import supports as supports_model
 from hwsim.rtl.support import supports as supports_rtl

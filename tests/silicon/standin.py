@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import hwsim
-from hwsim import products
+from hwsim.compute import products
 
 load = cache(hwsim.load_unit)
 # Products after which the model has taken longer than compiled code takes to load: it computes those that follow.

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hwsim.cases.drawing import Stream, normals
+from hwsim.compute.products import gemm
 from hwsim.model import dot
-from hwsim.products import gemm
 from hwsim.spec import Unit
 from hwsim.study.accuracy.exact import exact_product, magnitude
 from hwsim.study.accuracy.measures import TrialOutcome

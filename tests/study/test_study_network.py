@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from hwsim.cases.drawing import Stream, normals
+from hwsim.compute.products import gemm
 from hwsim.errors import ToolMissing
 from hwsim.formats.yamlfile import SpecError
-from hwsim.products import gemm
 from hwsim.quantize import quantize
 from hwsim.spec import load_unit
 from hwsim.study.network import digits, measurement, models, unit_products

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from hwsim.compute.products import gemm
 from hwsim.formats.yamlfile import SpecError
-from hwsim.products import gemm
 from hwsim.quantize import quantize
 from hwsim.spec import load_unit
 from hwsim.study.plan.scaling import QuantizedFactor, apply, check_scaling, default_scaling, resolve

@@ -19,6 +19,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from hwsim.cases.captured import captured_cases
 from hwsim.cases.capturedfile import folders
 from hwsim.cases.case import Case
+from hwsim.compute.products import gemm
 from hwsim.errors import InputError
 from hwsim.explain.candidate import changed
 from hwsim.explain.silicon.cases import (
@@ -35,7 +36,6 @@ from hwsim.formats import codes_of
 from hwsim.formats.yamlfile import broken_rule, read, validated
 from hwsim.npz import npz
 from hwsim.outputs import written_texts
-from hwsim.products import gemm
 from hwsim.quantize.tensors import members
 from hwsim.spec import Unit, load_unit
 

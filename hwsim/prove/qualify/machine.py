@@ -16,10 +16,10 @@ from hwsim.cases.batch import Batch, expected
 from hwsim.cases.case import Case, beats
 from hwsim.codewords import WORD, from_words, to_words
 from hwsim.compiled import compiled, inlined
+from hwsim.compute.kernels.tiles import threads
 from hwsim.errors import InputError
 from hwsim.formats import FloatFormat, Format
 from hwsim.formats.codes import Codes
-from hwsim.kernels.tiles import threads
 from hwsim.model.clock import Beat
 from hwsim.prove.qualify.mutants import SELECT
 from hwsim.rtl.numbers import as_float

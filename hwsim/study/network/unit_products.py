@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hwsim.products import gemm
+from hwsim.compute.products import gemm
 from hwsim.spec import Unit
 from hwsim.study.network.product import Array, Matmul, Where, exact
 from hwsim.study.plan.scaling import QuantizedFactor, Scaling, SideScaling, apply, resolve

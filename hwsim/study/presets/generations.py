@@ -12,9 +12,9 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
+from hwsim.compute.products import gemm
 from hwsim.formats import FloatFormat, get_format
 from hwsim.formats.blocks import BlockScale, one_code, scale_shape
-from hwsim.products import gemm
 from hwsim.spec import Unit, load_unit, presets
 from hwsim.study.accuracy.exact import DoubleDouble, difference, exact_product, magnitude
 from hwsim.study.accuracy.measures import measure, ulps

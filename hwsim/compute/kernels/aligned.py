@@ -1,0 +1,135 @@
+"""`sum.method: aligned` and `even-odd`: windows, in vectors where they hold them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import assert_never
+
+from hwsim.compute.kernels.extents import exponent_range, extent
+from hwsim.compute.kernels.late import LateKernel, late_vectors_of
+from hwsim.compute.kernels.lost import lost_number
+from hwsim.compute.kernels.read_aligned import ReadingKernel, lacks_reading
+from hwsim.compute.kernels.scaled import ScaledKernel, dots_layout
+from hwsim.compute.kernels.values import words_lack
+from hwsim.compute.kernels.window_kernel import WindowKernel
+from hwsim.compute.kernels.windows import (
+    MOST_BITS,
+    WITHOUT,
+    WindowNumbers,
+    growth_of,
+    places_before,
+    places_of,
+    scale_fraction,
+    vectors_of,
+    window_lacks,
+    window_numbers,
+)
+from hwsim.spec import AlignedSum, EvenOddSum, LateInWindow, ReadAlignedSum, Unit
+from hwsim.spec.sums import ExactSubgroup, WindowSubgroup
+
+
+def lacks(unit: Unit, rule: AlignedSum) -> Iterator[str]:
+    """What this kernel does not hold, as keys with their values."""
+    yield from window_lacks(unit, rule)
+    if rule.cut is not None and rule.cut.bits >= MOST_BITS:
+        yield f"sum.cut.bits: {rule.cut.bits} (a place that does not fit 64 bits)"
+    if unit.scale is not None and unit.scale.at != "promotion":
+        for side in (unit.scale.a, unit.scale.b):
+            yield from words_lack("scale", side.format, side.format)
+    if isinstance(rule, ReadAlignedSum):
+        yield from lacks_reading(unit, rule)
+    if rule.subgroup is None:
+        return
+    match rule.subgroup:
+        case ExactSubgroup(lanes=lanes):
+            if _subgroup_bits(unit, rule, lanes) > MOST_BITS:
+                yield f"sum.subgroup.lanes: {lanes} (exact sums that do not fit 64 bits)"
+        case WindowSubgroup(fraction_bits=bits):
+            wide = max(bits + _scale_widths(unit), rule.fraction_bits + _scale_places(unit))
+            if wide + 2 + growth_of(unit) > MOST_BITS:
+                yield f"sum.subgroup.fraction_bits: {bits} (a window that does not fit 64 bits)"
+        case _:
+            assert_never(rule.subgroup)
+
+
+def kernel(unit: Unit, rule: AlignedSum) -> WindowKernel:
+    """The kernel of a unit of this method that lacks nothing."""
+    numbers = aligned_numbers(unit, rule)
+    if isinstance(rule, ReadAlignedSum):
+        return ReadingKernel(unit, numbers, rule)
+    layout, late = dots_layout(unit, rule), late_vectors_of(unit, rule)
+    if layout is not None:
+        return ScaledKernel(unit, numbers, layout)
+    return WindowKernel(unit, numbers, vectors_of(unit, rule)) if late is None else LateKernel(unit, numbers, late)
+
+
+def aligned_numbers(unit: Unit, rule: AlignedSum) -> WindowNumbers:
+    """The window's numbers, with those that only this method has."""
+    numbers = window_numbers(unit, rule)
+    if rule.cut is not None:
+        numbers = numbers._replace(cut_bits=rule.cut.bits, cut_lost=lost_number(rule.cut.lost))
+    if rule.subgroup is not None:
+        numbers = numbers._replace(
+            subgroup=rule.subgroup.lanes,
+            subgroup_fraction=_scale_bits(unit),
+            subgroup_least=_least_product(unit),
+            subgroup_scaled=int(unit.scale is not None and unit.scale.at == "subgroup"),
+            count_cancelled=int(rule.subgroup.cancelled == "count"),
+        )
+    if isinstance(rule.subgroup, WindowSubgroup):
+        numbers = numbers._replace(own_bits=rule.subgroup.fraction_bits, own_lost=lost_number(rule.subgroup.lost))
+    if isinstance(unit.late, LateInWindow):
+        numbers = numbers._replace(zero_exp=exponent_range(unit.result.format)[0])
+    return numbers
+
+
+def _least_product(unit: Unit) -> int:
+    return sum(exponent_range(fmt)[0] for fmt in unit.operands.multiplied)
+
+
+def _scale_bits(unit: Unit) -> int:
+    """Fraction bits of the product of both scales of subgroups."""
+    if unit.scale is None or unit.scale.at != "subgroup":
+        return 0
+    return sum(scale_fraction(side.format) for side in (unit.scale.a, unit.scale.b))
+
+
+def _scale_widths(unit: Unit) -> int:
+    """Bits of the product of both scales of subgroups."""
+    if unit.scale is None or unit.scale.at != "subgroup":
+        return 0
+    return sum(extent(side.format).bits for side in (unit.scale.a, unit.scale.b))
+
+
+def _scale_places(unit: Unit) -> int:
+    """How many places the significands of both scales of subgroups have before their point."""
+    if unit.scale is None or unit.scale.at != "subgroup":
+        return 0
+    return sum(places_of(side.format) for side in (unit.scale.a, unit.scale.b))
+
+
+def _subgroup_bits(unit: Unit, rule: AlignedSum, lanes: int) -> int:
+    """Bits of an exact sum of so many products times its scales, and of the window that takes such sums."""
+    most = sum(exponent_range(fmt)[1] for fmt in unit.operands.multiplied)
+    fine = sum(fmt.fraction_bits for fmt in unit.operands.multiplied)
+    growth = 2 + places_before(unit) + _scale_places(unit) + lanes.bit_length() + unit.instruction.lanes.bit_length()
+    return max(most - _least_product(unit) + fine + _scale_bits(unit), most + rule.fraction_bits) + growth
+
+
+def even_odd_lacks(unit: Unit, rule: EvenOddSum) -> Iterator[str]:
+    """What this kernel does not hold, as keys with their values."""
+    yield from window_lacks(unit, rule)
+    if rule.combine.fraction_bits + growth_of(unit) > MOST_BITS:
+        yield f"sum.combine.fraction_bits: {rule.combine.fraction_bits} (a window that does not fit 64 bits)"
+
+
+def even_odd_kernel(unit: Unit, rule: EvenOddSum) -> WindowKernel:
+    """The kernel of a unit of this method that lacks nothing."""
+    numbers = window_numbers(unit, rule)._replace(
+        addend=WITHOUT,
+        even_odd=1,
+        combine_bits=rule.combine.fraction_bits,
+        combine_lost=lost_number(rule.combine.lost),
+    )
+    vectors = late_vectors_of(unit, rule)
+    return WindowKernel(unit, numbers) if vectors is None else LateKernel(unit, numbers, vectors)

@@ -1,0 +1,203 @@
+"""What becomes of the sums of a strip's groups: the addend joins, and one rounding to the result format follows.
+
+Loops over the strip's columns, which LLVM makes vectors of: in float64, or in float32 where `single.single_of` proves
+that this suffices. What differs from unit to unit is compiled by itself, and `strips.vector_run` calls it.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hwsim.compiled import Callback, inlined, row_at
+from hwsim.compute.kernels.floats import RoundingTarget, add_odd, fma_odd, round_in, settled, sum_in
+from hwsim.compute.kernels.group import power
+from hwsim.compute.kernels.kernel import Int32s, Int64s, int32, int64
+from hwsim.compute.kernels.lanes import NO_EXP
+from hwsim.compute.kernels.lost import CEIL, FLOOR, JAM
+from hwsim.compute.kernels.vector_code import COLUMNS
+from hwsim.compute.kernels.windows import LEAST_PLACE, MASKED, ODD, SMALL
+
+WIDE = 4 * COLUMNS  # columns of a strip
+TARGET_NUMBERS = len(RoundingTarget._fields)
+Row = NDArray[np.float32] | NDArray[np.float64]
+
+
+@inlined
+def target_at(t: Row) -> RoundingTarget:
+    """A rounding's target from an array of its numbers."""
+    return RoundingTarget(
+        t[0], t[1], t[2], t[3], t[4], t[5], t[6], t[7], t[8], t[9], t[10], t[11], t[12], int64(t[13]), int64(t[14]),
+        int64(t[15]),
+    )  # fmt: skip
+
+
+@inlined
+def addend_exps(partial: Row, shifts: Int64s, least: int, emin: int, exps: Int32s) -> None:
+    """The exponents of addends on the scale of packed products. float64s; shifts: of the scales of each column."""
+    for j in range(partial.shape[0]):
+        field = int64((np.float64(partial[j]).view(np.int64) >> 52) & 2047)
+        exp = max(field - 1023, emin) - least - shifts[j]
+        exps[j] = np.int32(exp if partial[j] != 0 else NO_EXP)
+
+
+@inlined
+def single_exps(partial: Row, least: int, emin: int, exps: Int32s) -> None:
+    """`addend_exps` of float32s, without scales. emin: at least binary32's."""
+    lowest = np.int32(emin + 127)
+    for j in range(partial.shape[0]):
+        bits = np.float32(partial[j]).view(np.int32) & np.int32(0x7FFFFFFF)
+        exp = max(np.int32(bits >> np.int32(23)), lowest) - np.int32(127 + least)
+        exps[j] = np.int32(exp if bits != 0 else NO_EXP)
+
+
+@inlined
+def all_usual(tops: Int32s, low: int, high: int) -> bool:
+    """Whether every max_exp is in a range, or of zeros alone."""
+    least, most = int32(high), int32(low)
+    for j in range(tops.shape[0]):
+        least = min(least, int32(high) if tops[j] == NO_EXP else tops[j])
+        most = max(most, tops[j])
+    return least >= low and most <= high
+
+
+@inlined
+def _finish(
+    partial: Row, shifts: Int64s, sums: Int32s, negatives: Int32s, tops: Int32s, lane_bits: int, parts: int, lost: int,
+    addend: int, base: int, target: RoundingTarget, mode: int,
+) -> None:  # fmt: skip
+    """Sums of products and addends become rounded results, in the addends' place.
+
+    base: fraction bits - least exponent. mode: target.mode, a constant. All in float64: a sum has fewer than 53 bits,
+    an addend in units of the window too, and powers of two are exact.
+    """
+    for j in range(partial.shape[0]):
+        exp = min(max(np.int64(tops[j]) + shifts[j] - base, -1000), 1000)
+        if lane_bits == 16:
+            total = np.float64(sums[j])
+        else:
+            total = np.float64(0.0)
+            for i in range(j, parts * WIDE, WIDE):
+                total += np.float64(np.uint32(sums[i])) - 2.0 * np.float64(np.uint32(negatives[i]))
+        if addend:
+            scaled = partial[j] * power(-exp)
+            kept = np.trunc(scaled)
+            if lost == FLOOR:
+                kept = np.floor(scaled)
+            elif lost == CEIL:
+                kept = np.ceil(scaled)
+            elif lost == JAM and kept != scaled:
+                # The last bit of a magnitude, unless it is set.
+                kept += np.copysign(1.0, scaled) if kept * 0.5 == np.trunc(kept * 0.5) else 0.0
+            total += kept
+        value = total * power(exp)
+        partial[j] = settled(value, round_in(value, target, mode), target)
+
+
+@inlined
+def _finish_single(
+    partial: Row, sums: Int32s, negatives: Int32s, tops: Int32s, lane_bits: int, addend: int, base: int, form: int,
+    mask: int, target: RoundingTarget, mode: int,
+) -> None:  # fmt: skip
+    """`_finish` in float32, for sums of 31 bits with addends whose lost bits are truncated.
+
+    Only where max_exp is such that nothing overflows or becomes subnormal in binary32. form: as in `Single`.
+    """
+    low = np.int32(base + LEAST_PLACE)
+    for j in range(partial.shape[0]):
+        exp = np.int32(max(tops[j], low) - np.int32(base))
+        total = sums[j]
+        if lane_bits == 32:
+            total = np.int32(total - np.int32(negatives[j] << np.int32(1)))
+        if addend:
+            up = np.int32(np.int32(127 - exp) << np.int32(23)).view(np.float32)
+            total = np.int32(total + np.int32(np.float32(partial[j]) * up))
+        unit = np.int32(np.int32(127 + exp) << np.int32(23)).view(np.float32)
+        if form == SMALL:
+            small = np.int32(np.float32(total).view(np.int32) & np.int32(mask))
+            partial[j] = small.view(np.float32) * unit
+            continue
+        size = np.int32(abs(total))
+        # Without the bits that a float32 has no room for, or enough of them: the conversion is exact, or rounds down.
+        down = np.float32(np.int32(size & np.int32(~np.int32(size >> np.int32(24)))))
+        bits = np.int32(down.view(np.int32) & np.int32(mask))
+        inexact = form != MASKED and ((bits != down.view(np.int32)) | (np.int32(down) != size))
+        kept = np.int32(bits | (np.int32(mask & -mask) if inexact else np.int32(0)))
+        value: Any = np.float32(np.copysign(kept.view(np.float32), np.float32(total)) * unit)
+        partial[j] = value if form in (MASKED, ODD) else settled(value, round_in(value, target, mode), target)
+
+
+@lru_cache(maxsize=64)
+def finish_of(lane_bits: int, parts: int, lost: int, mode: int, single: bool) -> Callback:
+    """`_finish` for one kind of lanes, and for the mode of the result's rounding. single: of sums in float32.
+
+    Its arguments: the addresses of those of `_finish`, of WIDE columns; addend; base; the target's, in float64.
+    """
+    carrier = np.float32 if single else np.float64
+
+    def finish(
+        partial: int, shifts: int, sums: int, negatives: int, tops: int, addend: int, base: int, target: int
+    ) -> None:
+        rounding = target_at(row_at(target, TARGET_NUMBERS, np.float64))
+        _finish(
+            row_at(partial, WIDE, carrier), row_at(shifts, WIDE, np.int64), row_at(sums, parts * WIDE, np.int32),
+            row_at(negatives, parts * WIDE, np.int32), row_at(tops, WIDE, np.int32), lane_bits, parts, lost, addend,
+            base, rounding, mode,
+        )  # fmt: skip
+
+    return Callback(finish, 8)
+
+
+@lru_cache(maxsize=64)
+def finish_single_of(lane_bits: int, form: int, mode: int) -> Callback:
+    """`_finish_single` for one kind of lanes and one form. mode: of the target.
+
+    Its arguments: the addresses of those of `_finish_single`, of WIDE columns; addend; base; mask; the target's, in
+    float32.
+    """
+
+    def finish(
+        partial: int, sums: int, negatives: int, tops: int, addend: int, base: int, mask: int, target: int
+    ) -> None:
+        rounding = target_at(row_at(target, TARGET_NUMBERS, np.float32))
+        _finish_single(
+            row_at(partial, WIDE, np.float32), row_at(sums, WIDE, np.int32), row_at(negatives, WIDE, np.int32),
+            row_at(tops, WIDE, np.int32), lane_bits, addend, base, form, mask, rounding, mode,
+        )  # fmt: skip
+
+    return Callback(finish, 8)
+
+
+@lru_cache(maxsize=64)
+def commit_of(single: bool, scaled: bool, native: bool, mode: int) -> Callback:
+    """What adds a row of partial sums to their registers, for one kind of promotions or late additions.
+
+    single: partial sums are float32s. scaled: they are multiplied by scales. native: registers are binary32, to nearest
+    even, and none is flushed. mode: of the registers' rounding.
+    Its arguments: the addresses of the registers and the partial sums, of WIDE columns; of the columns' scales; of the
+    row's scale and the least magnitude of a register that is not flushed; and of the registers' target. All but partial
+    sums are float64s.
+    """
+    carrier = np.float32 if single else np.float64
+
+    def commit(registers: int, partials: int, of_b: int, of_row: int, target: int) -> None:
+        register, partial = row_at(registers, WIDE, np.float64), row_at(partials, WIDE, carrier)
+        scale_b, numbers = row_at(of_b, WIDE, np.float64), row_at(of_row, 2, np.float64)
+        t, scale_a, below = target_at(row_at(target, TARGET_NUMBERS, np.float64)), numbers[0], numbers[1]
+        for j in range(WIDE):
+            x, y = register[j], np.float64(partial[j])
+            if native:
+                scale = np.float64(np.float32(scale_a * scale_b[j]))
+                register[j] = np.float32(fma_odd(y, scale, x) if scaled else add_odd(x, y))
+            else:
+                if scaled:
+                    factor = scale_a * scale_b[j]
+                    total = sum_in(y * settled(factor, round_in(factor, t, mode), t), x, mode, False)
+                else:
+                    total = sum_in(np.copysign(0.0, x) if abs(x) < below else x, y, mode, False)
+                register[j] = settled(total, round_in(total, t, mode), t)
+
+    return Callback(commit, 5)

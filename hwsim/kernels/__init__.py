@@ -1,6 +1,0 @@
-"""Compiled kernels: the same bits as the model, at the machine's speed. They share nothing with it but the spec."""
-
-from hwsim.kernels.kernel import AnyKernel, Kernel
-from hwsim.kernels.methods import kernel_of, supports
-
-__all__ = ["AnyKernel", "Kernel", "kernel_of", "supports"]
