@@ -24,7 +24,7 @@ LENGTHS = (1, 2, 3, 9)
 Content = Callable[[Bench, int], list[Filling]]
 
 
-def declare(facts: UnitFacts, out: Declared) -> None:
+def declare_accumulation(facts: UnitFacts, out: Declared) -> None:
     """What an addend and products keep of each other, and chains."""
     if facts.addends:
         _beside(facts, out)
@@ -239,10 +239,10 @@ def chains(bench: Bench, facts: UnitFacts) -> None:
         bench.add("G11/still-cancelled", [bench.filling([large]), bench.filling([small, back][: bench.lanes])])
 
 
-FAMILY = Family(
+ACCUMULATION = Family(
     "beats",
     groups={"G11": "accumulation"},
-    declare=declare,
+    declare=declare_accumulation,
     directed=(chain, special),
     rest=(chains,),
 )

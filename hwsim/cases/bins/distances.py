@@ -17,7 +17,7 @@ WORDS = ("add", "subtract")
 BITS = ("exact", "bits lost")
 
 
-def declare(facts: UnitFacts, out: Declared) -> None:
+def declare_distances(facts: UnitFacts, out: Declared) -> None:
     """Every distance between products, added and subtracted, exact and not; the addend above and below them."""
     _products(facts, out)
     if facts.addends:
@@ -152,9 +152,9 @@ def extreme_addends(bench: Bench) -> None:
             bench.add_beat(f"extreme/{'neg-' if sign else ''}{name}-{company}", products, Addend(term, signed))
 
 
-FAMILY = Family(
+DISTANCES = Family(
     "distances",
     groups={"G2": "alignment distance"},
-    declare=declare,
+    declare=declare_distances,
     directed=(between_products, to_the_addend, extreme_addends),
 )

@@ -16,7 +16,7 @@ STEPS = {1: "one more", -1: "one less"}
 MOST_PLACES = 8  # below a sum's leading one, of products that make it
 
 
-def declare(facts: UnitFacts, out: Declared) -> None:
+def declare_floors(facts: UnitFacts, out: Declared) -> None:
     """How far the largest term is below the floor; and results that a floor one more or one less would change."""
     if facts.floor is None:
         return
@@ -117,4 +117,4 @@ def _shifts(bench: Bench, place: int) -> Iterator[int]:
     yield from (place - at for at in range(finest, bench.palette.exps[-1] + 2) if bench.can_shift(place - at))
 
 
-FAMILY = Family("floors", groups={}, declare=declare, directed=(depths, at_the_end))
+FLOORS = Family("floors", groups={}, declare=declare_floors, directed=(depths, at_the_end))

@@ -27,7 +27,7 @@ def contexts_open(count: int) -> str:
     return counted(count, "context", "open")
 
 
-def declare(unit: Unit, pipeline: Pipeline, out: Declared) -> None:
+def declare_interface(unit: Unit, pipeline: Pipeline, out: Declared) -> None:
     """Gaps, back-pressure, resets, contexts."""
     stages = range(1, pipeline.latency + 1)
     names = [BACK_TO_BACK, ONE_IDLE, *map(bubble, stages), FULL_STANDSTILL, LONELY_RESULT, *map(reset_with, stages)]
@@ -46,5 +46,5 @@ def _never_waits(unit: Unit, pipeline: Pipeline) -> str | None:
 def interface_bins(unit: Unit, pipeline: Pipeline) -> tuple[CoverageBin, ...]:
     """The bins of one implementation of a unit; a unit's plan has those of its usual one."""
     out = Declared()
-    declare(unit, pipeline, out)
+    declare_interface(unit, pipeline, out)
     return tuple(out.bins)

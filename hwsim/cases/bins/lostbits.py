@@ -40,7 +40,7 @@ def kinds(places: int) -> list[str]:
     return [word for word in KINDS if word in there]
 
 
-def declare(facts: UnitFacts, out: Declared) -> None:
+def declare_lost_bits(facts: UnitFacts, out: Declared) -> None:
     """Fields of lost bits of straddling products; single lost bits; how many lanes lose; how much is lost together."""
     _fields(facts, out)
     _single(facts, out)
@@ -379,10 +379,10 @@ def last_bits(bench: Bench, facts: UnitFacts) -> None:
                 bench.add_beat(f"G4/last-{field:x}-{places:02}-{sign}", row[: bench.lanes])
 
 
-FAMILY = Family(
+LOST_BITS = Family(
     "lostbits",
     groups={"G4": "lost bits"},
-    declare=declare,
+    declare=declare_lost_bits,
     directed=(of_products, of_the_addend, of_many_lanes, at_the_edge),
     rest=(single_bits, under_addend, many_alike, last_bits),
 )

@@ -96,7 +96,7 @@ def pairs_of_classes(facts: UnitFacts) -> list[tuple[str, str]]:
     return [(x, y) for x in classes(a) for y in classes(b)]
 
 
-def declare(facts: UnitFacts, out: Declared) -> None:
+def declare_operands(facts: UnitFacts, out: Declared) -> None:
     """Each pair of classes; all of them through each lane; the top binade that an IEEE decoder takes for Inf and NaN.
 
     A part of the lanes' bins is lane * pairs + pair.
@@ -184,10 +184,10 @@ def _codes_of(facts: UnitFacts, pair: tuple[str, str], turn: int) -> Pair:
     return a[turn % len(a)], b[turn * 7 % len(b)]
 
 
-FAMILY = Family(
+OPERANDS = Family(
     "operands",
     groups={"G1": "operands"},
-    declare=declare,
+    declare=declare_operands,
     directed=(class_pairs,),
     rest=(class_rows, class_specials),
 )

@@ -122,7 +122,7 @@ def _at(term: Term, low: int) -> int:
     return -size if term.sign else size
 
 
-def declare(unit: Unit, out: Declared) -> None:
+def declare_outcomes(unit: Unit, out: Declared) -> None:
     """All bins but those of the ports."""
     _operands(unit, out)
     _roundings(unit, out)

@@ -8,47 +8,44 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TypedDict
 
-from hwsim.cases.bins import (
-    accumulation,
-    distances,
-    floors,
-    interface,
-    lostbits,
-    operands,
-    outcomes,
-    promotions,
-    ranges,
-    references,
-    roundings,
-    scales,
-    smaller,
-    specials,
-    sticky,
-    sums,
-)
+from hwsim.cases.bins.accumulation import ACCUMULATION
 from hwsim.cases.bins.declare import CaseSampler, CoverageBin, Declared, GroupSampler, PartSampler
+from hwsim.cases.bins.distances import DISTANCES
 from hwsim.cases.bins.facts import UnitFacts
+from hwsim.cases.bins.floors import FLOORS
+from hwsim.cases.bins.interface import declare_interface
+from hwsim.cases.bins.lostbits import LOST_BITS
 from hwsim.cases.bins.meanings import group_meaning
+from hwsim.cases.bins.operands import OPERANDS
+from hwsim.cases.bins.outcomes import declare_outcomes
+from hwsim.cases.bins.promotions import PROMOTIONS
+from hwsim.cases.bins.ranges import RANGES
+from hwsim.cases.bins.references import REFERENCES
+from hwsim.cases.bins.roundings import ROUNDINGS
+from hwsim.cases.bins.scales import SCALES
+from hwsim.cases.bins.smaller import declare_smaller
+from hwsim.cases.bins.specials import SPECIALS
+from hwsim.cases.bins.sticky import STICKY
+from hwsim.cases.bins.sums import SUMS
 from hwsim.cases.support import one_window, supports
 from hwsim.spec import Unit
 from hwsim.spec.implementation import pipeline
 
-MODULES = (
-    operands,
-    distances,
-    references,
-    floors,
-    lostbits,
-    sums,
-    roundings,
-    sticky,
-    ranges,
-    scales,
-    specials,
-    accumulation,
-    promotions,
+FAMILIES = (
+    OPERANDS,
+    DISTANCES,
+    REFERENCES,
+    FLOORS,
+    LOST_BITS,
+    SUMS,
+    ROUNDINGS,
+    STICKY,
+    RANGES,
+    SCALES,
+    SPECIALS,
+    ACCUMULATION,
+    PROMOTIONS,
 )
-FAMILIES = tuple(module.FAMILY for module in MODULES)
 GROUPS = {group: title for family in FAMILIES for group, title in family.groups.items()} | {"G12": "interface"}
 LANES = re.compile(r"lane (\d+) sets max_exp, lane (\d+) straddles the window")
 AXES = {"G3": ("lane of max_exp", "lane that straddles")}
@@ -93,9 +90,9 @@ def plan(unit: Unit) -> CoveragePlan:
         for family in FAMILIES:
             family.declare(facts, out)
     else:
-        outcomes.declare(unit, out)
-    smaller.declare(unit, out)
-    interface.declare(unit, pipeline(unit), out)
+        declare_outcomes(unit, out)
+    declare_smaller(unit, out)
+    declare_interface(unit, pipeline(unit), out)
     return CoveragePlan(unit, tuple(out.bins), tuple(out.groups), tuple(out.cases), out.parts)
 
 

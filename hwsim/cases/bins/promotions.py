@@ -19,7 +19,7 @@ from hwsim.model.late import Promoted
 from hwsim.model.terms import Term, addend_term
 
 
-def declare(facts: UnitFacts, out: Declared) -> None:
+def declare_promotions(facts: UnitFacts, out: Declared) -> None:
     """Where promotion comes, and what it does."""
     promotion = facts.unit.promotion
     if promotion is not None:
@@ -222,9 +222,9 @@ def overflow(bench: Bench) -> None:
             bench.add(f"promotion/overflow{place:+}", [bench.filling([one], shift=shift)], c)
 
 
-FAMILY = Family(
+PROMOTIONS = Family(
     "promotions",
     groups={"G11": "accumulation"},
-    declare=declare,
+    declare=declare_promotions,
     directed=(interval, register, cancel, tie, apart, overflow),
 )

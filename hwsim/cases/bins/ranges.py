@@ -19,7 +19,7 @@ ZONES = ("near the largest", "near the least normal", "subnormal")
 PUSHES = ("out of the range", "back into it")
 
 
-def declare(facts: UnitFacts, out: Declared) -> None:
+def declare_ranges(facts: UnitFacts, out: Declared) -> None:
     """Addends near the ends of the range that products push; overflow and underflow."""
     if facts.addends:
         _pushed(facts, out)
@@ -180,10 +180,10 @@ def beside(bench: Bench, sign: int, exp: int) -> tuple[Product, int] | None:
     return None
 
 
-FAMILY = Family(
+RANGES = Family(
     "ranges",
     groups={"G9": "range"},
-    declare=declare,
+    declare=declare_ranges,
     directed=(ends,),
     rest=(pushed,),
 )

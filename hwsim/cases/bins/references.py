@@ -16,7 +16,7 @@ from hwsim.spec.keys import Number
 from hwsim.words import counted
 
 
-def declare(facts: UnitFacts, out: Declared) -> None:
+def declare_references(facts: UnitFacts, out: Declared) -> None:
     """Subnormal factors, zeros, ties, each lane and the addend as the maximum, and each lane that straddles below.
 
     A floor as max_exp: `hwsim.cases.bins.floors`.
@@ -266,10 +266,10 @@ def _largest(fmt: Number) -> list[int]:
     return [code] if other is None else [code, other]
 
 
-FAMILY = Family(
+REFERENCES = Family(
     "references",
     groups={"G3": "reference exponent"},
-    declare=declare,
+    declare=declare_references,
     directed=(lanes, zero_times, subnormals),
     rest=(least_subnormals, lane_pairs),
 )

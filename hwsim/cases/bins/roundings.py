@@ -19,7 +19,7 @@ MOST_CUT = 12  # up to so many places cut off, each sticky place of each has a b
 FEW = 8  # exponents of products up to which each is tried as the largest
 
 
-def declare(facts: UnitFacts, out: Declared) -> None:
+def declare_roundings(facts: UnitFacts, out: Declared) -> None:
     """Last, guard and sticky bits; single sticky bits; carries into the next binade; runs of zeros; near misses."""
     _rounding(facts, out)
     _near(facts, out)
@@ -299,10 +299,10 @@ def _result(bench: Bench, name: str, magnitude: int, sign: int) -> None:
     bench.add_solution(f"{name}-addend", bench.with_addend((), sign, sig, unit))
 
 
-FAMILY = Family(
+ROUNDINGS = Family(
     "roundings",
     groups={"G7": "rounding", "G8": "near misses"},
-    declare=declare,
+    declare=declare_roundings,
     directed=(ties,),
     rest=(cut, sticky, bits_apart, near),
 )

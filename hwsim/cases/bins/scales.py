@@ -15,7 +15,7 @@ from hwsim.cases.solver import Filling, Pair
 from hwsim.formats import ExponentFormat
 
 
-def declare(facts: UnitFacts, out: Declared) -> None:
+def declare_scales(facts: UnitFacts, out: Declared) -> None:
     """Exponents that both scales add together, NaN in either, and products far out with a result inside."""
     if facts.unit.scale is None:
         return
@@ -195,9 +195,9 @@ def beats(bench: Bench) -> None:
             bench.add(f"scale/beats-{name}-{signs[0]}{signs[1]}", fillings)
 
 
-FAMILY = Family(
+SCALES = Family(
     "scales",
     groups={"G9": "range"},
-    declare=declare,
+    declare=declare_scales,
     directed=(codes, nan, far, blocks, beats),
 )

@@ -170,7 +170,7 @@ def _roles(unit: Unit, step: Addition) -> tuple[str, str]:
     return node_roles(first, last)
 
 
-def declare(unit: Unit, out: Declared) -> None:
+def declare_smaller(unit: Unit, out: Declared) -> None:
     """A bin for each distance of each addition's terms: added and subtracted, with both parities, while they meet."""
     known: dict[str, int] = {}
     every = {(one.place, one.larger, one.smaller): one for one in adders(unit)}

@@ -16,7 +16,7 @@ from hwsim.model.rounding import rounds_inward
 from hwsim.model.terms import Term
 
 
-def declare(facts: UnitFacts, out: Declared) -> None:
+def declare_specials(facts: UnitFacts, out: Declared) -> None:
     """NaN at each lane and in the addend; infinities against zero and each other; signs of zeros."""
     _nan(facts, out)
     _infinity(facts, out)
@@ -289,10 +289,10 @@ def nan_beside_infinity(bench: Bench, facts: UnitFacts) -> None:
         bench.add(f"G10/beside{index}", [bench.filling(pair, exact=True)])
 
 
-FAMILY = Family(
+SPECIALS = Family(
     "operands",
     groups={"G10": "specials"},
-    declare=declare,
+    declare=declare_specials,
     directed=(zeros_alone, nan, infinity),
     rest=(nan_beside_infinity,),
 )

@@ -45,7 +45,7 @@ def ends(rounding: Rounding) -> str:
             assert_never(rounding)
 
 
-def declare(facts: UnitFacts, out: Declared) -> None:
+def declare_sticky(facts: UnitFacts, out: Declared) -> None:
     """Sums of each sign that a lost 1 of a product or of the addend, of each sign, alone rounds otherwise."""
     rounding = facts.unit.result.rounding
     signs = [sign for sign in SIGNS if tells(rounding, sign)] if facts.sticky else []
@@ -191,4 +191,4 @@ def _beside(bench: Bench, total: int, top: int, one: Product) -> Iterator[Soluti
                 yield solution
 
 
-FAMILY = Family("sticky", groups={}, declare=declare, directed=(deciding,))
+STICKY = Family("sticky", groups={}, declare=declare_sticky, directed=(deciding,))

@@ -17,7 +17,7 @@ BITS = ("exact", "bits lost")
 MOST_TOPS = 96  # exponents tried for one case
 
 
-def declare(facts: UnitFacts, out: Declared) -> None:
+def declare_sums(facts: UnitFacts, out: Declared) -> None:
     """Where the sum's leading one stands; what cancels to nothing; the largest sums."""
     _shifts(facts, out)
     _cancelled(facts, out)
@@ -380,10 +380,10 @@ def _losing(bench: Bench, top: int, sign: int) -> Product | None:
     return None
 
 
-FAMILY = Family(
+SUMS = Family(
     "sums",
     groups={"G5": "cancellation", "G6": "growth"},
-    declare=declare,
+    declare=declare_sums,
     directed=(normalize, growth, carry, cancel, residue),
     rest=(largest, cancelled, hidden, highest),
 )
