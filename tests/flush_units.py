@@ -6,9 +6,8 @@ from itertools import product
 
 from unit_keys import Mapping, chained, exact_sum, late, odd
 
-from hwsim.cases.bins.flushrows import flush_rows
-from hwsim.cases.case import Case
-from hwsim.cases.rows import Rows
+from hwsim.cases.bins.covering import flush_rows
+from hwsim.cases.case import Case, Rows
 from hwsim.spec import Unit
 
 ROUNDINGS = ("rne", "rna", "rz", "ru", "rd", "rto")

@@ -1,22 +1,34 @@
-"""Cases captured from real GPUs (Khattak and Mikaitis, MATLAB-tensor-core), with the GPU's results.
-
-The data is not part of hwsim: `hwsim.cases.capturedfile` says where it is looked for.
-"""
+"""Cases captured from real GPUs (Khattak and Mikaitis, MATLAB-tensor-core), with the GPU's results."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from numpy.typing import NDArray
-
-from hwsim.cases.capturedfile import silicon
-from hwsim.cases.case import Case
 from hwsim.errors import InputError
-from hwsim.formats import codes_of
-from hwsim.quantize.tensors import members
-from hwsim.spec import Unit
+
+if TYPE_CHECKING:  # `hwsim doctor` looks for the file where NumPy may be broken
+    from numpy.typing import NDArray
+
+    from hwsim.cases.case import Case
+    from hwsim.spec import Unit
+
+VARIABLE = "HWSIM_SILICON"
+FILE = "captured.npz"
+
+
+def folders(folder: str | Path | None = None) -> list[Path]:
+    """The folder that is given, or those that HWSIM_SILICON names, parted as in PATH."""
+    named = [folder] if folder is not None else os.environ.get(VARIABLE, "").split(os.pathsep)
+    return [Path(one) for one in named if one]
+
+
+def silicon(folder: str | Path | None = None) -> Path | None:
+    """The file of captured results in a folder, or in one that HWSIM_SILICON names; None where there is none."""
+    return next((path for one in folders(folder) if (path := one / FILE).is_file()), None)
+
 
 HALF = (("f16", "f32"), ("bf16", "f32"), ("tf32", "f32"), ("f16", "f16"))
 FP8 = ("e4m3", "e5m2")
@@ -45,6 +57,9 @@ def captured_cases(unit: Unit, folder: str | Path | None = None) -> list[tuple[C
     A K that is shorter than the unit's groups or instructions is filled with zeros.
     folder: where the data is; without it, the folder that the environment's HWSIM_SILICON names.
     """
+    from hwsim.cases.case import Case
+    from hwsim.quantize.tensors import members
+
     path = silicon(folder)
     if path is None or unit.name not in CAPTURES:
         return []
@@ -65,6 +80,8 @@ def captured_cases(unit: Unit, folder: str | Path | None = None) -> list[tuple[C
 
 def _check(path: Path, unit: Unit, names: Sequence[str], arrays: Sequence[NDArray[Any]]) -> None:
     """Raise InputError for arrays that are not the codes of as many cases each."""
+    from hwsim.formats import codes_of
+
     operands, shape = unit.operands, arrays[0].shape
     formats = (operands.a, operands.b, operands.addend or unit.output, unit.output)
     for at, (name, array, fmt) in enumerate(zip(names, arrays, formats, strict=True)):

@@ -1,15 +1,37 @@
-"""Cases: one dot product each, with a name that stays."""
+"""Cases: one dot product each, with a name that stays; several as arrays; and which units have directed ones."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from itertools import groupby
+from typing import assert_never
 
+import numpy as np
+
+from hwsim.compute.products import dot_codes
 from hwsim.errors import InputError
+from hwsim.formats import container_dtype
+from hwsim.formats.blocks import one_code
+from hwsim.formats.codes import Codes
 from hwsim.model.clock import Beat
 from hwsim.model.definition import Definition, dot_in_modes
 from hwsim.model.record import Explanation
-from hwsim.spec import ModalUnit, Specified
+from hwsim.spec import (
+    AlignedSum,
+    EvenOddSum,
+    ExactSum,
+    ModalUnit,
+    NotImplementedYet,
+    PairwiseSum,
+    SequentialSum,
+    Specified,
+    Support,
+    Unit,
+    implemented,
+    wide_codes,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,3 +109,202 @@ def beat_scales(unit: Specified, side: int, scales: tuple[int, ...], index: int)
         return ()
     length, shared = block_lengths(unit)[side], unit.lanes_of_scale("b" if side else "a")
     return tuple(scales[at // length] for at in unit.instruction.indices(index)[::shared])
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """n cases of K terms each.
+
+    ids: their names. a, b: codes (n, K), K a multiple of `instruction.fill`. c: codes (n,) of the addend's format, 0
+    for a unit without one. scale_a, scale_b: codes (n, blocks) of an element for each block along K, or None for an
+    unscaled unit. All in their containers' dtypes.
+    """
+
+    ids: Sequence[str]
+    a: Codes
+    b: Codes
+    c: Codes
+    scale_a: Codes | None = None
+    scale_b: Codes | None = None
+
+    def __len__(self) -> int:
+        return len(self.a)
+
+    def cut(self, count: int) -> Batch:
+        """The first cases."""
+        scales = (None if side is None else side[:count] for side in (self.scale_a, self.scale_b))
+        return Batch(self.ids[:count], self.a[:count], self.b[:count], self.c[:count], *scales)
+
+    def case(self, index: int) -> Case:
+        """One of the cases."""
+        sides = (self.a, self.b, self.scale_a, self.scale_b)
+        a, b, x, y = (() if side is None else tuple(side[index].tolist()) for side in sides)
+        return Case(self.ids[index], a, b, int(self.c[index]), x, y)
+
+    def cases(self) -> Iterator[Case]:
+        """One by one."""
+        none: list[list[int]] = [[]] * len(self)
+        sides = (none if side is None else side.tolist() for side in (self.scale_a, self.scale_b))
+        for name, a, b, c, x, y in zip(
+            self.ids, self.a.tolist(), self.b.tolist(), self.c.tolist(), *sides, strict=True
+        ):
+            yield Case(name, tuple(a), tuple(b), c, tuple(x), tuple(y))
+
+
+def expected(unit: Unit, batch: Batch) -> Codes:
+    """What the unit returns: codes (n,) in the output's container."""
+    scales = None if batch.scale_a is None or batch.scale_b is None else (batch.scale_a, batch.scale_b)
+    return dot_codes(unit, batch.a, batch.b, batch.c, scales)
+
+
+def batches(unit: Unit, cases: Iterable[Case], most: int = 4096) -> Iterator[Batch]:
+    """Cases in batches, in their order: neighbours of one length together, at most so many."""
+    for _, same in groupby(cases, key=lambda case: len(case.a)):
+        held: list[Case] = []
+        for case in same:
+            held.append(case)
+            if len(held) == most:
+                yield _batch(unit, held)
+                held = []
+        if held:
+            yield _batch(unit, held)
+
+
+def _batch(unit: Unit, cases: Sequence[Case]) -> Batch:
+    operands, scale = unit.operands, unit.scale
+    c = np.array([case.c for case in cases], container_dtype(operands.addend) if operands.addend else np.uint8)
+    return Batch(
+        [case.id for case in cases],
+        np.array([case.a for case in cases], container_dtype(operands.a)),
+        np.array([case.b for case in cases], container_dtype(operands.b)),
+        c,
+        None if scale is None else np.array([case.scale_a for case in cases], container_dtype(scale.a.format)),
+        None if scale is None else np.array([case.scale_b for case in cases], container_dtype(scale.b.format)),
+    )
+
+
+Pair = tuple[int, int]
+Scales = tuple[int, int]
+
+
+class Rows:
+    """Collects cases of one unit.
+
+    lanes: of a beat. most: beats of the longest sum that the unit takes, None where there is no end.
+    """
+
+    def __init__(self, unit: Unit):
+        self.unit = unit
+        self.lanes = unit.instruction.lanes
+        self.most = None if unit.instruction.chain else unit.instruction.groups
+        self.cases: dict[str, Case] = {}
+
+    def add(
+        self, name: str, beats: Sequence[Sequence[Pair]], c: int = 0, lane: int = 0, scales: Scales | None = None
+    ) -> bool:
+        """A case of these beats, from `lane` on; the lanes that are left hold zeros. False where it is too long.
+
+        c: the addend's code; left out of a unit without one. scales: the code of every block of a and of b, or 1.
+        """
+        instruction = self.unit.instruction
+        terms = -(-max(1, len(beats)) * self.lanes // instruction.fill) * instruction.fill
+        if self.most is not None and terms > self.most * self.lanes:
+            return False
+        a, b = [0] * terms, [0] * terms
+        for index, pairs in enumerate(beats):
+            here = instruction.indices(index)
+            for at, (x, y) in enumerate(pairs):
+                place = here[(lane + at) % self.lanes]
+                a[place], b[place] = x, y
+        addend = c if self.unit.operands.addend is not None else 0
+        self.cases.setdefault(name, Case(name, tuple(a), tuple(b), addend, *self._scales(terms, scales)))
+        return True
+
+    def _scales(self, terms: int, scales: Scales | None) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        scale = self.unit.scale
+        if scale is None:
+            return (), ()
+        codes = (one_code(scale.a.format), one_code(scale.b.format)) if scales is None else scales
+        a, b = ((code,) * -(-terms // length) for code, length in zip(codes, block_lengths(self.unit), strict=True))
+        return a, b
+
+
+def draws(unit: Unit) -> Support:
+    """What of a unit the drawers of random cases lack: what no implementation has."""
+    return implemented(unit)
+
+
+def supports(unit: Unit) -> Support:
+    """What of a unit the bins and directed cases lack: what those who draw cases lack."""
+    return draws(unit)
+
+
+def windows(unit: Unit) -> Support:
+    """What of a unit the bins of windows and their solvers lack: what no implementation has, and all but one window.
+
+    Of codes of 64 bits they lack products, which do not fit their integers.
+    """
+    general = implemented(unit)
+    if not general:
+        return general
+    lacks = (*_of_sum(unit), *_of_others(unit), *wide_codes(unit))
+    return Support(unit.name, "is in the model, but has no window bins", lacks)
+
+
+@lru_cache(maxsize=256)
+def one_window(unit: Unit) -> bool:
+    """Whether a unit has one plain window, which bins and solvers of their own are for."""
+    return bool(windows(unit))
+
+
+def window_of(unit: Unit) -> AlignedSum:
+    """The one window of a unit that has window bins. Raises NotImplementedYet for others."""
+    windows(unit).demand()
+    if not isinstance(unit.sum, AlignedSum):
+        raise NotImplementedYet(f"unit {unit.name}: sum.method: {unit.sum.method} has no window bins")
+    return unit.sum
+
+
+def _of_sum(unit: Unit) -> Iterator[str]:
+    match unit.sum:
+        case AlignedSum() as rule:
+            if rule.subgroup is not None:
+                yield "sum.subgroup"
+            if rule.cut is not None:
+                yield "sum.cut"
+            if rule.zero_terms != "skip":
+                yield f"sum.zero_terms: {rule.zero_terms}"
+            if rule.max_exp_floor is not None and not _adds(unit):
+                yield "sum.max_exp_floor without an addend"
+            if rule.zero != "positive":
+                yield f"sum.zero: {rule.zero}"
+        case SequentialSum() | PairwiseSum() | EvenOddSum() | ExactSum():
+            yield f"sum.method: {unit.sum.method}"
+        case _:
+            assert_never(unit.sum)
+    if unit.sum.product_limit is not None:
+        yield "sum.product_limit"
+
+
+def _adds(unit: Unit) -> bool:
+    """Whether a group may have an addend, c or a partial sum. Where it may, proofs allow for any max_exp."""
+    several = unit.instruction.chain is not None or unit.instruction.k > unit.instruction.lanes
+    return (unit.operands.addend is not None and unit.promotion is None) or (several and unit.promotion_beats != 1)
+
+
+def _of_others(unit: Unit) -> Iterator[str]:
+    scale, promotion, result = unit.scale, unit.promotion, unit.result
+    refused = {
+        f"scale.at: {scale and scale.at}": scale is not None and scale.at != "product",
+        "result formats without subnormals": not (result.format.subnormals or result.format.twos_complement),
+        "promotion formats without subnormals": promotion is not None and not promotion.format.subnormals,
+        "promotion formats without infinities": promotion is not None and not promotion.format.infinities,
+        "operands.convert": unit.operands.convert is not None,
+        "operands.daz: true": unit.operands.daz,
+        "instruction.order other than sequential": unit.instruction.order != "sequential",
+        "instruction.start: zero": unit.instruction.start == "zero",
+        "result.nan: any": result.nan == "any",
+        "result.subnormals: flush": result.subnormals == "flush",
+        "sum.addend: late": unit.sum.addend == "late",
+    }
+    return (what for what, lacks in refused.items() if lacks)

@@ -16,9 +16,8 @@ import numpy as np
 import yaml
 from numpy.typing import NDArray
 
-from hwsim.cases.case import Case, block_lengths, dot
+from hwsim.cases.case import Case, block_lengths, dot, draws
 from hwsim.cases.drawing import Stream, normals
-from hwsim.cases.support import draws
 from hwsim.formats import ExponentFormat, FloatFormat, container_dtype
 from hwsim.formats.blocks import BlockScale, one_code, scale_shape
 from hwsim.model.definition import Definition

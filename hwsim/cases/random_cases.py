@@ -1,23 +1,29 @@
-"""Random cases without end: case i depends on the unit, the seed and i alone, a million and more a second."""
+"""Random cases without end, every pair of codes, and cases of units of several modes."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from itertools import islice, product, repeat
+from math import prod
 from typing import TYPE_CHECKING, overload
 
 import numpy as np
 
-from hwsim.cases.batch import Batch
-from hwsim.cases.case import Case
-from hwsim.cases.drawing import Ints, key_of
-from hwsim.cases.kinds import DIRECTED, KINDS
-from hwsim.cases.long_codes import drawn_codes
-from hwsim.cases.support import draws
-from hwsim.formats import container_dtype
-from hwsim.spec import Unit
+from hwsim.cases.case import Batch, Case, batches, block_lengths, draws, expected
+from hwsim.cases.drawing import DIRECTED, KINDS, Stream, drawn_codes, key_of
+from hwsim.formats import Class, Format, container_dtype, unpack
+from hwsim.formats.blocks import one_code
+from hwsim.formats.codes import all_codes
+from hwsim.formats.rounding import Ints
+from hwsim.model.definition import Definition
+from hwsim.model.rounding import exact_sum
+from hwsim.spec import ModalUnit, Unit
 
 if TYPE_CHECKING:
     from hwsim.cases.random_loops import DrawnCases
+
 
 # Cases of one length: few at first, so that a short list has all lengths, and then many, which kernels like.
 FEW, MANY, FEW_UNTIL = 8, 1024, 1024
@@ -99,7 +105,7 @@ def draw(
     """Cases `first` to `first` + `count` - 1 of so many terms; case i is of kind i % len(kinds).
 
     key: of the seed and the unit; a case depends on it, on the unit, its number, its length and its kind alone.
-    kinds: of `KINDS` and `hwsim.cases.kinds.DIRECTED`. label: how the ids begin: `random/00000042-spread` and so on.
+    kinds: of `KINDS` and `hwsim.cases.drawing.DIRECTED`. label: how the ids begin: `random/00000042-spread` and so on.
     """
     from hwsim.cases.random_loops import no_cases  # Numba takes a while, and some draw nothing
 
@@ -132,3 +138,192 @@ def _drawn(unit: Unit, key: int, numbers: Ints, terms: int, kinds: Sequence[str]
 
             at = np.flatnonzero(numbers % len(kinds) == number)
             yield at, draw_directed(unit, key, numbers[at], DIRECTED[kind], terms)
+
+
+MOST_BITS = 8
+Pair = tuple[int, int]
+
+
+def pair_cases(unit: Unit, step: int = 1, held: Container[str] = ()) -> Iterator[Case]:
+    """A case for every pair of codes of the factors, in a lane that moves on; the other lanes hold zeros.
+
+    step: 2 leaves out every other one, and so on. held: `a` or `b` where that is the same in every case, whatever it
+    is here: every code of up to 16 bits of the other stands beside it.
+    Formats of more than 8 bits have too many pairs: of those every 2^(bits - 8)-th code.
+    """
+    lanes = unit.instruction.fill
+    count = max(lanes, *block_lengths(unit)) if unit.scale is not None else lanes
+    bits = MOST_BITS if "a" not in held and "b" not in held else 2 * MOST_BITS
+    sides = (("a", unit.operands.a), ("b", unit.operands.b))
+    a, b = ([0] if name in held else _codes(fmt, bits) for name, fmt in sides)
+    for number, (x, y) in islice(enumerate(product(a, b)), 0, None, step):
+        yield _case(unit, f"{x:#x}x{y:#x}", count, {number % lanes: (x, y)})
+
+
+def _codes(fmt: Format, most: int = MOST_BITS) -> list[int]:
+    step = 1 << max(0, fmt.bits - most)
+    return list(all_codes(fmt)[::step])
+
+
+def product_cases(unit: Unit, together: int = 4) -> list[Case]:
+    """Every pair of codes, up to `together` to a case: products of one exponent, whose sum loses nothing.
+
+    So a wrong bit of any product is a wrong result. NaN, infinity and what a sum of several would hide stand alone.
+    Formats of more than 8 bits have too many pairs: of those every 2^(bits - 8)-th code.
+    """
+    definition, lanes = Definition(unit), unit.instruction.lanes
+    a, b = (_codes(fmt) for fmt in (unit.operands.a, unit.operands.b))
+    alone: list[tuple[Pair, ...]] = []
+    alike: dict[tuple[int, bool], list[Pair]] = {}
+    for pair in product(a, b):
+        term = definition.product(*pair)
+        if term.cls in (Class.NAN, Class.INFINITY):
+            alone.append((pair,))
+        else:
+            alike.setdefault((term.exp if term.sig else 0, bool(term.sig)), []).append(pair)
+    size = min(together, lanes)
+    some = [tuple(pairs[at : at + size]) for _, pairs in sorted(alike.items()) for at in range(0, len(pairs), size)]
+    sums: list[tuple[Pair, ...]] = []
+    # A case of one product cannot be divided: its result need not be asked for.
+    keeping = _keep(unit, definition, some) if size > 1 else repeat(True, len(some))
+    for pairs, keeps in zip(some, keeping, strict=True):
+        sums += [pairs] if keeps else [(pair,) for pair in pairs]
+    return [_product_case(unit, number, pairs) for number, pairs in enumerate([*sums, *alone])]
+
+
+def _keep(unit: Unit, definition: Definition, sums: Sequence[tuple[Pair, ...]]) -> Iterator[bool]:
+    """Whether the result of some products alone is their exact sum, for each such sum."""
+    # What the scales multiply every product by: 1, or what is next to it.
+    neutral = prod(_value(fmt, one_code(fmt)) or 1 for fmt in _scale_formats(unit))
+    cases = [_product_case(unit, 0, pairs) for pairs in sums]
+    codes = [code for batch in batches(unit, cases) for code in expected(unit, batch).tolist()]
+    for pairs, code in zip(sums, codes, strict=True):
+        total, unit_exp = exact_sum([definition.product(*pair) for pair in pairs])
+        yield _value(unit.output, code) == total * Fraction(2) ** unit_exp * neutral
+
+
+def _value(fmt: Format, code: int) -> Fraction | None:
+    """The number that a code stands for; None for NaN and infinity."""
+    fields = unpack(fmt, code)
+    if fields.cls in (Class.NAN, Class.INFINITY):
+        return None
+    return Fraction(-fields.sig if fields.sign else fields.sig) * Fraction(2) ** (fields.exp - fmt.fraction_bits)
+
+
+def _product_case(unit: Unit, number: int, pairs: Sequence[Pair]) -> Case:
+    """The pairs in neighbouring lanes, which move on from case to case."""
+    instruction = unit.instruction
+    # Lanes of one group: of an instruction whose groups interleave, those of the first.
+    lanes = instruction.indices(number % (instruction.fill // instruction.lanes))
+    placed = {lanes[(number + at) % len(lanes)]: pair for at, pair in enumerate(pairs)}
+    return _case(unit, f"product/{number:05}", instruction.fill, placed)
+
+
+def _case(unit: Unit, name: str, count: int, placed: Mapping[int, Pair]) -> Case:
+    """Pairs at places among so many terms, all others of which are zeros, under scales of 1."""
+    sides = zip(_scale_formats(unit), block_lengths(unit), strict=True) if unit.scale is not None else ()
+    scales = ((one_code(fmt),) * -(-count // length) for fmt, length in sides)
+    a, b = zip(*(placed.get(at, (0, 0)) for at in range(count)), strict=True)
+    return Case(name, a, b, 0, *scales)
+
+
+def _scale_formats(unit: Unit) -> list[Format]:
+    """The formats of both sides' scales; none of an unscaled unit."""
+    return [unit.scale.a.format, unit.scale.b.format] if unit.scale is not None else []
+
+
+# What the name of a case says after that of the case of one mode: `random/00000007-near, mode e4m3`.
+MODE = ", mode "
+MIXED = ", modes mixed "
+MOST_NAMES = 6  # of modes that the name of a case lists
+
+
+def in_mode(unit: ModalUnit, number: int, case: Case) -> Case:
+    """A case of one mode's unit as one of the unit of all modes. number: the mode's."""
+    modes = (number,) * (len(case.a) // unit.instruction.lanes)
+    name = f"{case.id}{MODE}{list(unit.modes)[number]}"
+    scale_a, scale_b = (case.scale_a, case.scale_b) if case.scale_a else unused_scales(unit, case)
+    return replace(case, id=name, scale_a=scale_a, scale_b=scale_b, modes=modes)
+
+
+def unused_scales(unit: ModalUnit, case: Case) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Scales of a and b for a case of a mode that has none, which must not count: all ones, which is NaN in E8M0."""
+    scale = unit.scale
+    if scale is None:
+        return (), ()
+    length_a, length_b = block_lengths(unit)
+    return _ones(scale.a.format, case, length_a), _ones(scale.b.format, case, length_b)
+
+
+def _ones(fmt: Format, case: Case, length: int) -> tuple[int, ...]:
+    return ((1 << fmt.container_bits) - 1,) * -(-len(case.a) // length)
+
+
+def one_mode(case: Case) -> int | None:
+    """The mode of every group of a case; None where they differ."""
+    return case.modes[0] if len(set(case.modes)) == 1 else None
+
+
+def plain(unit: ModalUnit, case: Case) -> tuple[Unit, Case]:
+    """The unit of a case's first mode, and the case as one of that unit: what `in_mode` was given, of a case of it."""
+    mode = unit.units[case.modes[0]]
+    alone = replace(case, id=case.id.partition(MODE)[0], modes=())
+    return mode, alone if mode.scale is not None else replace(alone, scale_a=(), scale_b=())
+
+
+def by_turns(unit: ModalUnit, modes: Sequence[Sequence[Case]]) -> list[Case]:
+    """The cases of all modes, one of each in turn, for as long as there are any. modes: each one's cases."""
+    longest = max(map(len, modes))
+    return [
+        in_mode(unit, number, cases[at])
+        for at in range(longest)
+        for number, cases in enumerate(modes)
+        if at < len(cases)
+    ]
+
+
+def mixed(unit: ModalUnit, modes: Sequence[Sequence[Case]], count: int, stream: Stream) -> list[Case]:
+    """Sums each of whose groups has a mode of its own, drawn at random.
+
+    modes: as many cases of each mode, of which those of one place are equally long; each group is of the case at that
+    place of its mode, as are the addend and the scales of the block that begins with it. Sums of one group are left
+    out where there are others.
+    """
+    lanes = unit.instruction.lanes
+    longer = [row for row in zip(*modes, strict=True) if len(row[0].a) > lanes]
+    rows = longer or list(zip(*modes, strict=True))
+    return [_mixed(unit, rows[at % len(rows)], at, stream) for at in range(count)]
+
+
+def _mixed(unit: ModalUnit, row: Sequence[Case], at: int, stream: Stream) -> Case:
+    instruction, first = unit.instruction, row[0]
+    if any(len(case.a) != len(first.a) for case in row):
+        raise ValueError("cases that are mixed must be equally long")
+    groups = len(first.a) // instruction.lanes
+    chosen = tuple(stream.randrange(len(row)) for _ in range(groups))
+    a, b = list(first.a), list(first.b)
+    for group, number in enumerate(chosen):
+        for i in instruction.indices(group):
+            a[i], b[i] = row[number].a[i], row[number].b[i]
+    sides = zip(*((case.scale_a, case.scale_b) for case in row), strict=True)
+    scale_a, scale_b = (_mixed_scales(unit, side, codes, row[0], chosen) for side, codes in enumerate(sides))
+    names = [list(unit.modes)[number] for number in chosen[:MOST_NAMES]]
+    said = ", then ".join(names) + (" ..." if groups > MOST_NAMES else "")
+    return Case(f"{first.id}{MIXED}{at}: {said}", tuple(a), tuple(b), row[chosen[0]].c, scale_a, scale_b, chosen)
+
+
+def _mixed_scales(
+    unit: ModalUnit, side: int, given: Sequence[tuple[int, ...]], case: Case, chosen: Sequence[int]
+) -> tuple[int, ...]:
+    """The scales of every block of one side, of the mode of its first group that has any.
+
+    given: those of each mode; chosen: the mode of each group. case: any of the cases.
+    """
+    unused = unused_scales(unit, case)[side]
+    if not unused:
+        return ()
+    length, codes = block_lengths(unit)[side], list(unused)
+    for group, number in reversed(list(enumerate(chosen))):
+        for block in {i // length for i in unit.instruction.indices(group)} if given[number] else ():
+            codes[block] = given[number][block]
+    return tuple(codes)

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hwsim.cases.case import block_lengths
-from hwsim.cases.landmarks import infinities, nans
-from hwsim.cases.long_codes import KEPT, SIGN, is_long, short_places
+from hwsim.cases.drawing import KEPT, SIGN, is_long, short_places
+from hwsim.cases.palette import infinities, nans
 from hwsim.compiled import compiled, inlined
 from hwsim.formats import ExponentFormat, FixedFormat, FloatFormat, Format
 from hwsim.formats.loops import threefry
@@ -21,7 +21,7 @@ from hwsim.spec.sums import AlignedSum, EvenOddSum
 
 U, S, L = np.uint32, np.int64, np.uint64
 
-# The kinds of hwsim.cases.kinds.KINDS, by number.
+# The kinds of hwsim.cases.drawing.KINDS, by number.
 ANY, NEAR, SPREAD, CANCEL, SPARSE, STRADDLE, ADDEND, SPECIAL = range(8)
 HEAD = 16  # counters of a case before those of its lanes
 SCALES = 1 << 20  # counters of a case from which its scales are drawn

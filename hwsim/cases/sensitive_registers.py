@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import product
 
-from hwsim.cases.bench import Bench
-from hwsim.cases.landmarks import exact_code, infinities, nans, negate, numbers, zeros
-from hwsim.cases.solver import Filling
+from hwsim.cases.palette import exact_code, infinities, nans, negate, numbers, zeros
+from hwsim.cases.solver import Bench, Filling
 from hwsim.formats import FloatFormat
 
 EXPONENTS = (0, 3, -4)  # of partial sums, beside that of 1

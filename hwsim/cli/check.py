@@ -113,7 +113,7 @@ def _opened(results: str) -> Iterator[Iterator[str]]:
 
 def _show(report: RunReport) -> None:
     """Print what a check found, as its record has it."""
-    from hwsim.cases.bins.meanings import case_meaning
+    from hwsim.cases.bins.plan import case_meaning
     from hwsim.explain import all_fault_lines, mismatch_lines
 
     (row,) = report.rows

@@ -230,7 +230,7 @@ def _not_compared(report: RunReport) -> str:
 
 def _covered(options: CosimOptions, report: RunReport) -> Iterator[str]:
     """Lines about our units' overflow, and about the coverage of every design."""
-    from hwsim.cases.support import one_window
+    from hwsim.cases.case import one_window
     from hwsim.cosim.unitdesign import UnitDesign
 
     covered = report.covered_units
@@ -267,7 +267,7 @@ def _cells(row: Row) -> list[str]:
 
 def ranges(unit: Unit) -> str:
     """Whether results of the unit can overflow or underflow."""
-    from hwsim.cases.reachable import range_report
+    from hwsim.cases.bins.facts import range_report
 
     report = range_report(unit)
     overflow, underflow = (

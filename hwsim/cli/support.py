@@ -45,7 +45,7 @@ Supports = Callable[[Unit], Support]
 def implementations() -> dict[str, Supports]:
     """The `supports` function of every implementation, by the implementation's name for users."""
     from hwsim import rtl
-    from hwsim.cases.support import draws
+    from hwsim.cases.case import draws
     from hwsim.compute import c, kernels
     from hwsim.model import clock
 

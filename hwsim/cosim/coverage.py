@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from hwsim.cases.bins import counter as functional
-from hwsim.cases.bins import interface as bins
+from hwsim.cases.bins import declare as bins
+from hwsim.cases.bins import plan as functional
 from hwsim.cases.bins.covering import Covered, covered
 from hwsim.cases.bins.plan import labels, plan, planned
 from hwsim.cases.case import Case

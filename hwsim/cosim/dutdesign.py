@@ -10,7 +10,7 @@ from datetime import date
 import numpy as np
 from pydantic import ValidationError
 
-from hwsim.cases.bins import interface as bins
+from hwsim.cases.bins import declare as bins
 from hwsim.cases.bins.declare import CoverageBin
 from hwsim.cases.case import Case, addend_mask, dot
 from hwsim.cases.drawing import Stream

@@ -12,9 +12,7 @@ from hwsim.cases.bins.covering import covering, directed
 from hwsim.cases.case import Case, block_lengths, dot
 from hwsim.cases.drawing import Stream
 from hwsim.cases.matrices import gemm_cases, gemm_problem
-from hwsim.cases.modal import by_turns, mixed
-from hwsim.cases.pairs import pair_cases
-from hwsim.cases.random_cases import random_cases
+from hwsim.cases.random_cases import by_turns, mixed, pair_cases, random_cases
 from hwsim.compute.products import gemm
 from hwsim.cosim.bench import fitting
 from hwsim.cosim.design import BUSY, EVERY_SUITE, FULL, AskedSuites, DotDesign, Play, Suite, SuiteKind, Tick, Traffic

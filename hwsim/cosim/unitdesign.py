@@ -8,10 +8,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import ClassVar
 
-from hwsim.cases.bins.interface import interface_bins
+from hwsim.cases.bins.declare import interface_bins
 from hwsim.cases.case import Case
 from hwsim.cases.drawing import Stream
-from hwsim.cases.modal import one_mode, plain
+from hwsim.cases.random_cases import one_mode, plain
 from hwsim.cosim.bench import PUBLIC, TOP, bench, port_map
 from hwsim.cosim.build import HdlSources, bulk_build, bulk_build_in
 from hwsim.cosim.design import AMARANTH, Compared, DotDesign, Play, Suite, Tick, interleave

@@ -8,8 +8,7 @@ from typing import Any, Literal, assert_never
 
 from pydantic import ValidationError
 
-from hwsim.cases.batch import Batch, batches
-from hwsim.cases.case import Case, block_lengths, term_scales
+from hwsim.cases.case import Batch, Case, batches, block_lengths, term_scales
 from hwsim.codewords import code_array
 from hwsim.compute.kernels.tiles import multiply_pairs
 from hwsim.compute.products import kernel_for

@@ -10,9 +10,8 @@ from math import gcd, lcm
 import numpy as np
 from numpy.typing import NDArray
 
-from hwsim.cases.batch import Batch
 from hwsim.cases.bins.covering import directed
-from hwsim.cases.case import Case, block_lengths
+from hwsim.cases.case import Batch, Case, block_lengths
 from hwsim.cases.drawing import key_of
 from hwsim.cases.random_cases import draw
 from hwsim.compute.kernels import supports

@@ -16,7 +16,7 @@ from jinja2 import Environment, Template
 from markupsafe import Markup
 from pydantic import ValidationError
 
-from hwsim.cases.bins.meanings import case_meaning
+from hwsim.cases.bins.plan import case_meaning
 from hwsim.errors import InputError
 from hwsim.explain.drawing import (
     TEMPLATES,

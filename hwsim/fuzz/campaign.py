@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import hwsim
-from hwsim.cases.batch import batches
+from hwsim.cases.case import batches
 from hwsim.errors import InputError
 from hwsim.files import bounded_lines
 from hwsim.fuzz.draw import DrawnUnit, Size, drawn_unit

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hwsim import processes
-from hwsim.cases.batch import Batch
+from hwsim.cases.case import Batch
 from hwsim.compute.c import HEADER, UnitInC, render
 from hwsim.errors import ToolMissing
 from hwsim.leftovers import scratch_folder

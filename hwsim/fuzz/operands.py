@@ -10,10 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import lcm
 
-from hwsim.cases.batch import Batch
-from hwsim.cases.case import Case, block_lengths
-from hwsim.cases.drawing import Stream, key_of
-from hwsim.cases.kinds import DIRECTED, KINDS
+from hwsim.cases.case import Batch, Case, block_lengths
+from hwsim.cases.drawing import DIRECTED, KINDS, Stream, key_of
 from hwsim.cases.random_cases import draw, most_beats
 from hwsim.spec import Unit
 

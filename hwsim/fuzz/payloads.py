@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hwsim.cases.batch import Batch
-from hwsim.cases.case import addend_mask, block_lengths
+from hwsim.cases.case import Batch, addend_mask, block_lengths
 from hwsim.cosim.bench import PortField, PortMap
 from hwsim.cosim.design import Tagged
 from hwsim.fuzz.operands import TiledCases

@@ -12,8 +12,7 @@ from typing import Any, assert_never
 import numpy as np
 from pydantic import ValidationError
 
-from hwsim.cases.batch import Batch, batches
-from hwsim.cases.case import Case
+from hwsim.cases.case import Batch, Case, batches
 from hwsim.compute.kernels import kernel_of
 from hwsim.cosim.heldoperands import NONE_HELD, HeldOperands
 from hwsim.cosim.shrink import Shrinker

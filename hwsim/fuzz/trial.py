@@ -11,8 +11,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from hwsim.cases.batch import Batch
-from hwsim.cases.case import Case, dot
+from hwsim.cases.case import Batch, Case, dot
 from hwsim.codewords import objects
 from hwsim.compute.c import supports as in_c
 from hwsim.compute.kernels import AnyKernel, kernel_of

@@ -9,9 +9,8 @@ from functools import cached_property
 
 from hwsim.cases.case import Case, beats, block_lengths, dot, modal_dot
 from hwsim.cases.drawing import WORD, Stream
-from hwsim.cases.landmarks import infinities, nans, negate, numbers, zeros
-from hwsim.cases.modal import in_mode, mixed
-from hwsim.cases.random_cases import most_beats
+from hwsim.cases.palette import infinities, nans, negate, numbers, zeros
+from hwsim.cases.random_cases import in_mode, mixed, most_beats
 from hwsim.cosim.suites import fill
 from hwsim.formats import Format
 from hwsim.formats.blocks import one_code

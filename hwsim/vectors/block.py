@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hwsim.cases.batch import Batch, expected
-from hwsim.cases.case import dot
+from hwsim.cases.case import Batch, dot, expected
 from hwsim.compute.kernels import AnyKernel
 from hwsim.formats import container_dtype
 from hwsim.formats.codes import Codes

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hwsim.cases.batch import Batch
-from hwsim.cases.case import Case, addend_mask, block_lengths
+from hwsim.cases.case import Batch, Case, addend_mask, block_lengths
 from hwsim.errors import InputError
 from hwsim.formats import Class, Format, container_dtype
 from hwsim.formats.codes import Codes

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from hwsim.cases.batch import Batch, batches
+from hwsim.cases.case import Batch, batches
 from hwsim.cases.random_cases import MANY, random_batch, runs
 from hwsim.compute.kernels import AnyKernel
 from hwsim.compute.kernels.tiles import threads

@@ -11,7 +11,7 @@ from typing import Any
 import yaml
 
 import hwsim
-from hwsim.cases.bins.counter import Counter as Coverage
+from hwsim.cases.bins.plan import Counter as Coverage
 from hwsim.cases.bins.plan import plan as coverage_plan
 from hwsim.explain import Discrimination
 from hwsim.formats import Format

@@ -8,11 +8,10 @@ from functools import cache, cached_property
 from heapq import heapify, heapreplace
 
 from hwsim.cases.bins.covering import Covered, covered, covering
-from hwsim.cases.case import Case
+from hwsim.cases.case import Case, draws
 from hwsim.cases.matrices import GemmProblem, gemm_cases, gemm_problem
-from hwsim.cases.pairs import product_cases
+from hwsim.cases.random_cases import product_cases
 from hwsim.cases.sensitive import sensitive
-from hwsim.cases.support import draws
 from hwsim.errors import InputError
 from hwsim.explain import Discrimination, discrimination, told_from_mistakes
 from hwsim.explain.readings import supports

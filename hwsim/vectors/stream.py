@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from typing import NamedTuple
 
-from hwsim.cases.batch import Batch, batches
-from hwsim.cases.case import Case
+from hwsim.cases.case import Batch, Case, batches
 from hwsim.compute.kernels import AnyKernel
 from hwsim.errors import InputError
 from hwsim.spec import Unit

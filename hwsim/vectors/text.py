@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from hwsim.cases.batch import Batch
-from hwsim.cases.case import Case, block_lengths
+from hwsim.cases.case import Batch, Case, block_lengths
 from hwsim.errors import InputError
 from hwsim.formats import Format
 from hwsim.formats.codes import Codes

@@ -6,9 +6,8 @@ from typing import Any
 
 from computed_once import computed_once
 
-from hwsim.cases.bins.counter import Counter, Hit
 from hwsim.cases.bins.covering import Covered, covered
-from hwsim.cases.bins.plan import plan
+from hwsim.cases.bins.plan import Counter, Hit, plan
 from hwsim.cases.case import Case
 from hwsim.spec import Unit
 

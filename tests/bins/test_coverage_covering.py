@@ -11,9 +11,8 @@ from bins.covering_kept import covering_once
 from built_presets import DISTINCT
 from odd_units import unit as unit_of
 
-from hwsim.cases.bins.counter import Counter
 from hwsim.cases.bins.covering import covered, covering, directed
-from hwsim.cases.bins.plan import GROUPS, plan
+from hwsim.cases.bins.plan import GROUPS, Counter, plan
 from hwsim.cases.case import Case
 from hwsim.cases.random_cases import random_cases
 from hwsim.spec import load_unit

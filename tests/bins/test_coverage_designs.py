@@ -9,8 +9,8 @@ import pytest
 from bins.covering_kept import covering_once
 from odd_units import unit as unit_of
 
+from hwsim.cases.bins.declare import SampledGroup, sampled_case
 from hwsim.cases.bins.facts import UnitFacts
-from hwsim.cases.bins.sampled import SampledGroup, sampled_case
 from hwsim.cases.case import dot
 from hwsim.model.definition import Definition
 from hwsim.model.terms import Term, align

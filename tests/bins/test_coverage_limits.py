@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 from odd_units import ODD, unit
 
-from hwsim.cases.bins import limits, negativezeros
-from hwsim.cases.bins.counter import Counter
+from hwsim.cases.bins import outcomes as limits
+from hwsim.cases.bins import outcomes as negativezeros
 from hwsim.cases.bins.covering import covered, directed
-from hwsim.cases.bins.limits import Addends, RoundingPlace
-from hwsim.cases.bins.plan import plan
-from hwsim.cases.landmarks import exact_code
+from hwsim.cases.bins.outcomes import Addends, RoundingPlace
+from hwsim.cases.bins.plan import Counter, plan
+from hwsim.cases.case import one_window
+from hwsim.cases.palette import exact_code
 from hwsim.cases.random_cases import random_cases
-from hwsim.cases.support import one_window
 from hwsim.formats import FloatFormat
 from hwsim.fuzz.draw import Size, drawn_unit
 from hwsim.spec import Unit, load_unit

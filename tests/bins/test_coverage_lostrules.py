@@ -6,7 +6,7 @@ from typing import get_args
 
 import pytest
 
-from hwsim.cases.bins.lostrules import changes_what_is_kept, drops_what_is_far_below, in_window, keeps_what_fits
+from hwsim.cases.bins.facts import changes_what_is_kept, drops_what_is_far_below, in_window, keeps_what_fits
 from hwsim.formats import Class
 from hwsim.model.terms import Term, align
 from hwsim.spec.keys import Lost

@@ -9,11 +9,12 @@ from bins.covering_kept import covering_once
 from bins.test_coverage_oracle import cases_of, wrong
 from odd_units import unit as unit_of
 
-from hwsim.cases.bins import distances, lostbits, references, sums
-from hwsim.cases.bins.counter import Counter
+from hwsim.cases.bins import exponents as distances
+from hwsim.cases.bins import exponents as references
+from hwsim.cases.bins import lostbits, sums
+from hwsim.cases.bins.declare import SampledGroup
 from hwsim.cases.bins.facts import UnitFacts
-from hwsim.cases.bins.plan import plan
-from hwsim.cases.bins.sampled import SampledGroup
+from hwsim.cases.bins.plan import Counter, plan
 
 HOPPER = "hopper-wgmma-e4m3-f32"
 
@@ -79,7 +80,7 @@ def test_a_wrong_rule_is_found(cases, monkeypatch, module, name, change):
 
 def test_a_place_too_far_is_found(cases, monkeypatch):
     """Terms that are seen one place lower in the window than they are."""
-    from hwsim.cases.bins import sampled
+    from hwsim.cases.bins import declare as sampled
 
     right = sampled._group
 

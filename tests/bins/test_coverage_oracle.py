@@ -10,10 +10,9 @@ from bins.coverage_oracle import ELSEWHERE, GROUPS, expected
 from bins.covering_kept import covering_once
 from odd_units import unit as unit_of
 
-from hwsim.cases.bins.counter import Counter
-from hwsim.cases.bins.plan import CoveragePlan, plan
+from hwsim.cases.bins.plan import Counter, CoveragePlan, plan
 from hwsim.cases.case import Case
-from hwsim.cases.landmarks import is_finite
+from hwsim.cases.palette import is_finite
 from hwsim.cases.random_cases import random_cases
 from hwsim.spec import Unit
 

@@ -8,11 +8,9 @@ from typing import Any
 import pytest
 from odd_units import unit
 
-from hwsim.cases.bins.counter import Counter
 from hwsim.cases.bins.covering import covered, directed
-from hwsim.cases.bins.limits import RAISED, RoundingPlace
-from hwsim.cases.bins.outcomes import EVERY, TOGETHER, never, outcome
-from hwsim.cases.bins.plan import plan
+from hwsim.cases.bins.outcomes import EVERY, RAISED, TOGETHER, RoundingPlace, never, outcome
+from hwsim.cases.bins.plan import Counter, plan
 from hwsim.cases.case import Case
 from hwsim.formats import Class, get_format
 from hwsim.model.rounding import add

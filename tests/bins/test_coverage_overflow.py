@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 from unit_keys import odd_unit, window
 
-from hwsim.cases.bins.counter import Counter
-from hwsim.cases.bins.plan import plan
+from hwsim.cases.bins.plan import Counter, plan
 from hwsim.cases.case import Case
 
 PLUS, MINUS, NAN = (f"{what} addend, finite products" for what in ("+ infinite", "- infinite", "NaN"))

@@ -9,9 +9,8 @@ import pytest
 from bins.covering_kept import covering_once
 from odd_units import unit as unit_of
 
-from hwsim.cases.bins.counter import Counter
 from hwsim.cases.bins.facts import UnitFacts
-from hwsim.cases.bins.plan import CoveragePlan, plan
+from hwsim.cases.bins.plan import Counter, CoveragePlan, plan
 from hwsim.cases.case import Case
 from hwsim.model.definition import Definition
 from hwsim.spec import Unit

@@ -6,11 +6,10 @@ from random import Random
 
 import pytest
 
-from hwsim.cases.bins.counter import Counter
 from hwsim.cases.bins.covering import covered
-from hwsim.cases.bins.plan import plan
+from hwsim.cases.bins.plan import Counter, plan
 from hwsim.cases.case import Case
-from hwsim.cases.landmarks import is_finite
+from hwsim.cases.palette import is_finite
 from hwsim.cases.random_cases import random_cases
 from hwsim.spec import Unit
 from hwsim.spec.keys import LOST

@@ -11,13 +11,11 @@ import pytest
 from odd_units import unit as odd
 from unit_keys import exact_sum, odd_unit
 
+from hwsim.cases.bins.adder_rows import smaller_rows
 from hwsim.cases.bins.adders import RoundedPair, adders
-from hwsim.cases.bins.counter import Counter
 from hwsim.cases.bins.outcomes import rounded, roundings
-from hwsim.cases.bins.plan import plan
-from hwsim.cases.bins.smallerrows import smaller_rows
-from hwsim.cases.case import Case, dot
-from hwsim.cases.rows import Rows
+from hwsim.cases.bins.plan import Counter, plan
+from hwsim.cases.case import Case, Rows, dot
 from hwsim.formats import FloatFormat
 from hwsim.model.definition import definition_of
 from hwsim.model.record import Explanation

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from unit_keys import odd_unit, window
 
-from hwsim.cases.bins import sticky
+from hwsim.cases.bins import lostbits as sticky
 from hwsim.cases.bins.covering import covered
 from hwsim.cases.bins.plan import plan
 from hwsim.cases.case import Case

@@ -14,8 +14,7 @@ from model.model_units import run
 from hwsim.cases.bins.covering import directed
 from hwsim.cases.case import Case
 from hwsim.cases.matrices import gemm_cases, gemm_problem
-from hwsim.cases.pairs import pair_cases
-from hwsim.cases.random_cases import random_cases
+from hwsim.cases.random_cases import pair_cases, random_cases
 from hwsim.spec import NotImplementedYet, Unit
 
 SEED = 1

@@ -12,7 +12,7 @@ from vectors.vectorset_units import KINDS as UNITS
 from vectors.vectorset_units import unit_of
 
 from hwsim.cases.case import Case, block_lengths, term_scales
-from hwsim.cases.kinds import DIRECTED
+from hwsim.cases.drawing import DIRECTED
 from hwsim.cases.random_cases import draw
 from hwsim.formats import Class, unpack
 from hwsim.model.definition import Definition

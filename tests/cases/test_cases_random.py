@@ -9,8 +9,7 @@ from cases.vectors_measure import unit_of as measured_unit
 from vectors.vectorset_units import KINDS as UNITS
 from vectors.vectorset_units import unit_of
 
-from hwsim.cases.batch import expected
-from hwsim.cases.case import block_lengths, term_scales
+from hwsim.cases.case import block_lengths, expected, term_scales
 from hwsim.cases.drawing import Stream, key_of, normals
 from hwsim.cases.random_cases import FEW, FEW_UNTIL, KINDS, MANY, most_beats, random_batch, random_cases, runs
 from hwsim.cases.random_loops import words
@@ -111,7 +110,7 @@ def test_addends_are_of_every_kind(unit):
 
 
 def _landmark_codes(fmt):
-    from hwsim.cases.landmarks import infinities, nans, numbers, zeros
+    from hwsim.cases.palette import infinities, nans, numbers, zeros
 
     return [*zeros(fmt), *numbers(fmt).values(), *nans(fmt), *infinities(fmt)]
 

@@ -8,10 +8,9 @@ import pytest
 from odd_units import unit as tiny
 
 from hwsim.cases.bins.covering import covering
-from hwsim.cases.bins.meanings import DIRECTED, GROUP_MEANINGS, KINDS, case_meaning, group_meaning
-from hwsim.cases.bins.plan import GROUPS, plan
-from hwsim.cases.kinds import DIRECTED as DIRECTED_KINDS
-from hwsim.cases.kinds import KINDS as RANDOM_KINDS
+from hwsim.cases.bins.plan import DIRECTED, GROUP_MEANINGS, GROUPS, KINDS, case_meaning, group_meaning, plan
+from hwsim.cases.drawing import DIRECTED as DIRECTED_KINDS
+from hwsim.cases.drawing import KINDS as RANDOM_KINDS
 from hwsim.cases.random_cases import random_cases
 from hwsim.explain import discrimination
 from hwsim.explain.known import semantics

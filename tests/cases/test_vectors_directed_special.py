@@ -7,7 +7,7 @@ from cases.vectors_measure import suite
 
 from hwsim.cases.bins.covering import directed
 from hwsim.cases.case import term_scales
-from hwsim.cases.landmarks import infinities, nans
+from hwsim.cases.palette import infinities, nans
 from hwsim.formats import Class, FloatFormat, unpack
 from hwsim.model.definition import Definition
 from hwsim.spec import Unit

@@ -6,8 +6,8 @@ import pytest
 from built_presets import others_soaked
 from cases.vectors_measure import unit_of
 
+from hwsim.cases.bins.facts import range_report
 from hwsim.cases.case import term_scales
-from hwsim.cases.reachable import range_report
 from hwsim.formats import Class, parse
 from hwsim.model.definition import Definition
 from hwsim.spec import Unit, load_unit

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 from cases.vectors_measure import NAMES, suite, unit_of
 
-from hwsim.cases.bench import Bench
-from hwsim.cases.landmarks import exact_code, infinities, is_finite, nans, negate, numbers, zeros
-from hwsim.cases.palette import Palette
+from hwsim.cases.palette import Palette, exact_code, infinities, is_finite, nans, negate, numbers, zeros
+from hwsim.cases.solver import Bench
 from hwsim.formats import Class, FloatFormat, formats, get_format, parse, unpack
 
 FNUZ = parse({"name": "fnuz", "kind": "float", "exponent_bits": 4, "fraction_bits": 3, "bias": 8, "nan": [0x80],

@@ -5,8 +5,7 @@ from __future__ import annotations
 from cosim.plays import nothing, stream
 
 from hwsim.cases.case import Case
-from hwsim.cases.modal import by_turns, mixed
-from hwsim.cases.random_cases import random_cases
+from hwsim.cases.random_cases import by_turns, mixed, random_cases
 from hwsim.cosim.design import FULL, Play, Suite, Traffic
 from hwsim.cosim.unitdesign import ModalDesign, modal_design
 from hwsim.spec import ModalUnit, Pipeline, pipeline

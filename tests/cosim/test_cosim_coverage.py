@@ -15,10 +15,9 @@ from cosim.small_runs import CASES, SEED, shrink, small_run
 from odd_units import IN_RTL, unit, units_of
 from unit_keys import odd_unit, window
 
-from hwsim.cases.bins import counter as functional
+from hwsim.cases.bins import plan as functional
 from hwsim.cases.bins.covering import covered, covering, directed
-from hwsim.cases.bins.declare import CoverageBin
-from hwsim.cases.bins.interface import interface_bins, reset_with
+from hwsim.cases.bins.declare import CoverageBin, interface_bins, reset_with
 from hwsim.cases.bins.plan import plan
 from hwsim.cases.case import Case
 from hwsim.cases.random_cases import random_cases

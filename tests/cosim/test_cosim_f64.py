@@ -11,10 +11,9 @@ import pytest
 from cosim.mutants import Mutant
 from cosim.plays import bulk_outcomes, design_of, nothing, recorded, stream
 
-from hwsim.cases.batch import batches
-from hwsim.cases.batch import expected as by_the_processor
 from hwsim.cases.bins.covering import directed
-from hwsim.cases.case import Case
+from hwsim.cases.case import Case, batches
+from hwsim.cases.case import expected as by_the_processor
 from hwsim.cases.random_cases import random_cases
 from hwsim.cosim.design import Suite
 from hwsim.rtl import addition, decode, normalize

@@ -17,7 +17,7 @@ from cosim.small_runs import shrink
 from odd_modes import ODD_MODES
 
 from hwsim.cases.case import beats, modal_dot
-from hwsim.cases.modal import one_mode
+from hwsim.cases.random_cases import one_mode
 from hwsim.cosim import suites as modalsuites
 from hwsim.cosim.design import Play, Suite, Traffic, interleave
 from hwsim.cosim.diagnose import first_difference

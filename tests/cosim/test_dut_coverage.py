@@ -10,7 +10,7 @@ import pytest
 from cosim.dut_files import SEED, design, play
 from cosim.plays import nothing, stream
 
-from hwsim.cases.bins import counter as functional
+from hwsim.cases.bins import plan as functional
 from hwsim.cases.bins.covering import directed
 from hwsim.cases.bins.plan import plan
 from hwsim.cosim import suites as planning

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from hwsim.cases.bins.covering import covered, directed
-from hwsim.cases.pairs import pair_cases
+from hwsim.cases.random_cases import pair_cases
 from hwsim.cli import main
 from hwsim.cosim.suites import PAIR_STEP, expected_codes
 from hwsim.spec import Unit

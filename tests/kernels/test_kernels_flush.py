@@ -8,7 +8,7 @@ from flush_units import FEW, flush_cases
 from unit_keys import chained, odd_unit
 
 import hwsim
-from hwsim.cases.batch import batches
+from hwsim.cases.case import batches
 from hwsim.compute.kernels import kernel_of
 from hwsim.compute.kernels.additions import AdditionsKernel
 from hwsim.fuzz.trial import codes_of_kernel, codes_of_model

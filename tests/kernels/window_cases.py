@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from kernels.kernel_cases import PROFILES, Codes, Product, draw, lengths, mismatch, product
 
-from hwsim.cases import landmarks
+from hwsim.cases import palette as landmarks
 from hwsim.cases.bins.covering import directed
 from hwsim.compute.kernels import kernel_of
 from hwsim.compute.kernels.scaled import ScaledKernel

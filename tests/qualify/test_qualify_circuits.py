@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from qualify.small_mutants import CASES, netlists, scaled, some
 
-from hwsim.cases.batch import batches
-from hwsim.cases.bench import Bench
-from hwsim.cases.sensitive_maxima import comparisons
+from hwsim.cases.case import batches
+from hwsim.cases.sensitive import comparisons
+from hwsim.cases.solver import Bench
 from hwsim.leftovers import scratch_folder
 from hwsim.prove.circuits import read_btor
 from hwsim.prove.qualify.machine import WrongCircuit, evaluate, groups, played

@@ -9,9 +9,9 @@ from functools import cache
 import pytest
 from qualify.small_mutants import SCALED, netlists, promoted, scaled, small
 
-from hwsim.cases.bench import Bench
 from hwsim.cases.case import beats
 from hwsim.cases.sensitive import SOLVERS
+from hwsim.cases.solver import Bench
 from hwsim.prove.circuits import circuits, connected
 from hwsim.prove.qualify.relations import PARTS, AdderRelations, Blocks
 from hwsim.prove.qualify.steps import Leaks, MutatedSteps, nan_handed_on

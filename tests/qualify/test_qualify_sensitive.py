@@ -7,10 +7,9 @@ from functools import cache
 import pytest
 from qualify.small_mutants import netlists, scaled
 
-from hwsim.cases.batch import batches
-from hwsim.cases.bench import Bench
-from hwsim.cases.case import Case
+from hwsim.cases.case import Case, batches
 from hwsim.cases.sensitive import SOLVERS
+from hwsim.cases.solver import Bench
 from hwsim.prove.qualify.machine import MutantMachine, groups, played
 from hwsim.prove.qualify.run import UnitNetlists
 

@@ -10,8 +10,7 @@ import pytest
 from amaranth.hdl import Mux
 from random_units.random_unit_files import FAST, FOUND, SMALL
 
-from hwsim.cases.batch import batches
-from hwsim.cases.case import beats, dot
+from hwsim.cases.case import batches, beats, dot
 from hwsim.compute.c import supports as in_c
 from hwsim.compute.kernels import kernel_of
 from hwsim.compute.kernels import supports as in_kernels

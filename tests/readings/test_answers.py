@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 from odd_units import unit
 
-from hwsim.cases.batch import batches
-from hwsim.cases.case import dot
+from hwsim.cases.case import batches, dot
 from hwsim.cases.random_cases import random_cases
 from hwsim.explain.candidate import batch_results
 from hwsim.explain.diagnosis import diagnose

@@ -10,9 +10,8 @@ from computed_once import computed_once
 from odd_units import unit as odd_unit
 from readings.test_semantics_readings import directed_cases, drawn
 
-from hwsim.cases.batch import batches
-from hwsim.cases.case import Case
-from hwsim.cases.support import supports as supports_bins
+from hwsim.cases.case import Case, batches
+from hwsim.cases.case import supports as supports_bins
 from hwsim.compute.c.sums import supports as supports_c
 from hwsim.compute.kernels import kernel_of
 from hwsim.compute.kernels.read_aligned import run_readings

@@ -11,7 +11,7 @@ import pytest
 from built_presets import others_soaked
 from computed_once import computed_once
 
-from hwsim.cases.batch import Batch
+from hwsim.cases.case import Batch
 from hwsim.explain import READINGS, Reading, own_reading
 from hwsim.explain import readings as proofs
 from hwsim.explain.candidate import batch_results, changed

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from built_presets import BUILDABLE, DISTINCT
 
-from hwsim.cases.reachable import range_report
+from hwsim.cases.bins.facts import range_report
 from hwsim.cosim.run import CosimOptions, run
 from hwsim.cosim.unitdesign import unit_design
 from hwsim.model.clock import PipelinedUnit

@@ -7,7 +7,7 @@ import yaml
 from bins.covering_kept import covering_once
 from vectors.vectorset_units import changed, made, products_of, smoke_cases, unit_of
 
-from hwsim.cases.bins.counter import Counter as Coverage
+from hwsim.cases.bins.plan import Counter as Coverage
 from hwsim.cases.bins.plan import plan as coverage_plan
 from hwsim.cases.case import term_scales
 from hwsim.formats import Class

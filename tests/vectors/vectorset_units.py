@@ -9,7 +9,7 @@ from computed_once import computed_once
 from odd_units import unit
 
 from hwsim.cases.case import Case
-from hwsim.cases.pairs import product_cases
+from hwsim.cases.random_cases import product_cases
 from hwsim.spec import Unit
 from hwsim.vectors.make import Made, make
 from hwsim.vectors.plan import SUITES, Wanted, plan

@@ -1,23 +1,435 @@
-"""Cases that are solved for: directed ones, and one for each bin that they miss."""
+"""Cases that are solved for: directed ones of any unit, and one for each bin that they miss."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import lru_cache
+from itertools import cycle
+from itertools import product as cross
 
-from hwsim.cases.bench import Bench
-from hwsim.cases.bins.arranged import arranged
-from hwsim.cases.bins.counter import Counter, Hit
+from hwsim.cases.bins.adder_rows import smaller_rows
 from hwsim.cases.bins.declare import CoverageBin
 from hwsim.cases.bins.facts import UnitFacts
-from hwsim.cases.bins.plan import FAMILIES, plan
-from hwsim.cases.bins.smallerrows import smaller_rows
-from hwsim.cases.case import Case
+from hwsim.cases.bins.operands import classes
+from hwsim.cases.bins.outcomes import roundings
+from hwsim.cases.bins.plan import FAMILIES, Counter, Hit, plan
+from hwsim.cases.case import Case, Pair, Rows, one_window, supports
 from hwsim.cases.drawing import key_of
+from hwsim.cases.palette import Palette, Product, exact_code, infinities, nans, negate, numbers, zeros
 from hwsim.cases.random_cases import draw, run_beats, runs
-from hwsim.cases.rows import Rows
-from hwsim.cases.support import one_window, supports
-from hwsim.spec import Unit
+from hwsim.cases.solver import Bench
+from hwsim.formats import ExponentFormat, FixedFormat, FloatFormat, unpack
+from hwsim.formats.blocks import one_code
+from hwsim.spec import RoundedSum, Unit
+from hwsim.spec.keys import Number
+
+EIGHTHS = 9  # of a last place: how far below the least normal number
+SIGNIFICANDS = 128  # of one factor, that are tried
+
+
+def flush_rows(rows: Rows) -> None:
+    """Cases for each format in which a rounding of the unit flushes."""
+    places = roundings(rows.unit).values()
+    formats = {one.format.name: one.format for one in places if one.flushes is not None and one.format.subnormals}
+    a, b = rows.unit.operands.a, rows.unit.operands.b
+    for fmt in formats.values():
+        if isinstance(fmt, FloatFormat) and isinstance(a, FloatFormat) and isinstance(b, FloatFormat):
+            _products(rows, fmt, a, b)
+            _differences(rows, fmt, a, b)
+
+
+def _products(rows: Rows, fmt: FloatFormat, a: FloatFormat, b: FloatFormat) -> None:
+    """One product for each distance below the least normal number."""
+    found: dict[str, Pair] = {}
+    for x, y, value in _below(fmt, a, b):
+        eighths = ((1 << fmt.fraction_bits) - value) * 8
+        whole = eighths.numerator // eighths.denominator
+        if 0 <= eighths <= EIGHTHS:
+            found.setdefault(f"{whole}{'' if eighths == whole else '+'}", (x, y))
+    for index, (distance, (x, y)) in enumerate(sorted(found.items())):
+        for sign in (0, 1):
+            rows.add(f"flush/{fmt.name}-{distance}-{sign}", [[(x ^ sign * _sign(a), y)]], 0, index % rows.lanes)
+
+
+def _sign(fmt: FloatFormat) -> int:
+    return fmt.sign_bit << fmt.padding
+
+
+def _below(fmt: FloatFormat, a: FloatFormat, b: FloatFormat) -> Iterator[tuple[int, int, Fraction]]:
+    """Normal factors of products about the least normal number, and these in last places of its subnormals."""
+    least, hidden_a, hidden_b = 1 << fmt.fraction_bits, 1 << a.fraction_bits, 1 << b.fraction_bits
+    exp = _split(fmt.emin, a, b)
+    if exp is None:
+        return
+    step = max(1, hidden_a // SIGNIFICANDS) | 1
+    for sig_a in range(hidden_a, 2 * hidden_a, step if hidden_a > SIGNIFICANDS else 1):
+        for eighths in range(2 * EIGHTHS + 1):
+            # The significand of the other factor, of the exponent that makes it a normal one.
+            wanted = (least - Fraction(eighths, 16)) / least * (2 * hidden_a * hidden_b) / sig_a
+            low = wanted.numerator // wanted.denominator
+            for sig_b in (low, low + 1):
+                x = exact_code(a, 0, sig_a, exp - a.fraction_bits)
+                y = exact_code(b, 0, sig_b, fmt.emin - exp - 1 - b.fraction_bits) if sig_b >= hidden_b else None
+                if x is not None and y is not None:
+                    yield x, y, Fraction(sig_a * sig_b * least, 2 * hidden_a * hidden_b)
+
+
+def _split(exp: int, a: FloatFormat, b: FloatFormat) -> int | None:
+    """The exponent of a normal factor a whose product with a normal one of b is about 2^exp; None where none is."""
+    low, high = max(a.emin, exp - b.emax), min(a.emax, exp - 1 - b.emin)
+    return None if low > high else min(max(exp // 2, low), high)
+
+
+def _differences(rows: Rows, fmt: FloatFormat, a: FloatFormat, b: FloatFormat) -> None:
+    """The least normal number less a small product: as the addend, or as the product of another lane."""
+    addend = rows.unit.operands.addend
+    c = exact_code(addend, 0, 1, fmt.emin) if isinstance(addend, FloatFormat) else None
+    least = _power(a, b, 1, fmt.emin)
+    for eighths in range(1, EIGHTHS + 1):
+        small = _power(a, b, eighths, fmt.quantum_exp - 3)
+        if small is None:
+            continue
+        x, y = small
+        for sign in (0, 1):
+            minus = (x ^ (1 - sign) * _sign(a), y)
+            name = f"flush/{fmt.name}-less-{eighths}-{sign}"
+            if c is not None and isinstance(addend, FloatFormat):
+                rows.add(f"{name}-addend", [[minus]], c ^ sign * _sign(addend), eighths % rows.lanes)
+            if least is not None and rows.lanes > 1:
+                rows.add(name, [[(least[0] ^ sign * _sign(a), least[1]), minus]], 0, eighths % rows.lanes)
+
+
+def _power(a: FloatFormat, b: FloatFormat, sig: int, unit_exp: int) -> Pair | None:
+    """Factors whose product is sig * 2^unit_exp, both normal where that can be."""
+    exp = _split(unit_exp + sig.bit_length(), a, b)
+    if exp is None:
+        return None
+    x, y = exact_code(a, 0, sig, exp - sig.bit_length() + 1), exact_code(b, 0, 1, unit_exp + sig.bit_length() - 1 - exp)
+    return None if x is None or y is None else (x, y)
+
+
+MOST_DEPTH = 64  # places below half a last place
+TOPS = 2  # exponents of sums
+
+
+def sticky_rows(rows: Rows) -> None:
+    """A power of two, half a last place of it, and a 1 of either sign at each place below that.
+
+    All three are products; of units with an addend the power of two is that once more; and where a factor has the
+    digits, half a last place and the 1 are one product, as chains of additions need it.
+    """
+    unit = rows.unit
+    fmt = unit.sum.format if isinstance(unit.sum, RoundedSum) else unit.result.format
+    floats = all(isinstance(one, FloatFormat) for one in (fmt, unit.operands.a, unit.operands.b))
+    if not floats or not isinstance(fmt, FloatFormat) or unit.scale is not None:
+        return
+    for top in _tops(unit, fmt):
+        for depth, sign in cross(range(1, MOST_DEPTH + 1), (0, 1)):
+            _three(rows, fmt, top, depth, sign)
+            _two(rows, fmt, top, depth, sign)
+
+
+def _tops(unit: Unit, fmt: FloatFormat) -> list[int]:
+    """Exponents of sums: one of which half a last place is a product, and the largest one."""
+    low, high = (sum(ends) for ends in zip(_ends(unit.operands.a), _ends(unit.operands.b), strict=True))
+    usable = [exp for exp in range(high, low, -1) if fmt.emin < exp < fmt.emax]
+    half = [exp for exp in usable if exp - fmt.precision >= low]
+    return list(dict.fromkeys([*half[: TOPS - 1], *half[len(half) // 2 :][: TOPS - 1]]))
+
+
+def _ends(fmt: Number) -> tuple[int, int]:
+    """Exponents of the least and of the largest power of two of a format."""
+    return fmt.quantum_exp, fmt.emax - 1 if isinstance(fmt, FloatFormat) else fmt.integer_bits - 2
+
+
+def _power_of_two(unit: Unit, sign: int, sig: int, exp: int) -> Pair | None:
+    """Codes whose product is (-1)^sign * sig * 2^exp, all of sig being a's; None where there are none."""
+    a, b = unit.operands.a, unit.operands.b
+    if not isinstance(a, FloatFormat) or not isinstance(b, FloatFormat):
+        return None
+    low, high = _ends(b)
+    for at in (0, *range(high, low - 1, -1)):
+        one, other = exact_code(a, sign, sig, exp - at), exact_code(b, 0, 1, at)
+        if one is not None and other is not None:
+            return one, other
+    return None
+
+
+def _starts(rows: Rows, top: int) -> Iterator[tuple[str, Pair | None, int]]:
+    """How the power of two enters: as a product, or as the addend."""
+    if (pair := _power_of_two(rows.unit, 0, 1, top)) is not None:
+        yield "product", pair, 0
+    addend = rows.unit.operands.addend
+    if isinstance(addend, FloatFormat) and (c := exact_code(addend, 0, 1, top)) is not None:
+        yield "addend", None, c
+
+
+def _three(rows: Rows, fmt: FloatFormat, top: int, depth: int, sign: int) -> None:
+    half, low = (
+        _power_of_two(rows.unit, 0, 1, top - fmt.precision),
+        _power_of_two(rows.unit, sign, 1, top - fmt.precision - depth),
+    )
+    if half is None or low is None:
+        return
+    for name, pair, c in _starts(rows, top):
+        terms = [half, low] if pair is None else [pair, half, low]
+        beats = [terms] if len(terms) <= rows.lanes else [[term] for term in terms]
+        rows.add(f"sticky/{name}-{top}-{depth:02}-{sign}", beats, c, depth % rows.lanes)
+
+
+def _two(rows: Rows, fmt: FloatFormat, top: int, depth: int, sign: int) -> None:
+    sig = (1 << depth) + (-1 if sign else 1)
+    both = _power_of_two(rows.unit, 0, sig, top - fmt.precision - depth)
+    if both is None:
+        return
+    for name, pair, c in _starts(rows, top):
+        terms = [both] if pair is None else [pair, both]
+        beats = [terms] if len(terms) <= rows.lanes else [[term] for term in terms]
+        rows.add(f"sticky/{name}-together-{top}-{depth:02}-{sign}", beats, c, depth % rows.lanes)
+
+
+PRODUCTS = 6  # exponents of which some products are taken
+BESIDE = 4  # products that stand beside an addend at every distance
+MOST_DISTANCES = 160
+WORD_BITS = 32  # of codes, with whose products palettes reckon
+
+
+def arranged(rows: Rows) -> None:
+    """All directed cases."""
+    addends = _addends(rows.unit.operands.addend)
+    for solve in (_pairs, _lanes, _zeros, _addend_ends, _special, _distances, _chains, _scales, _cancelled):
+        solve(rows, addends)
+    sticky_rows(rows)
+    flush_rows(rows)
+
+
+def _addends(fmt: Number | None) -> dict[str, int]:
+    """Addends at which something begins or ends, in both signs, by name."""
+    if fmt is None:
+        return {"none": 0}
+    found = dict(numbers(fmt))
+    found |= {f"neg-{name}": code for name, plus in found.items() if (code := negate(fmt, plus)) is not None}
+    return {"zero": 0, **found}
+
+
+def _pairs(rows: Rows, addends: dict[str, int]) -> None:
+    """Each class of a times each of b, in each lane in turn, with each addend in turn."""
+    a, b = classes(rows.unit.operands.a), classes(rows.unit.operands.b)
+    names = cycle(addends.items())
+    for index, (x, y) in enumerate(cross(a, b)):
+        for which in (0, -1):
+            name, c = next(names)
+            case = f"class/{x}-x-{y}-{'last' if which else 'first'}-c-{name}".replace(" ", "-")
+            rows.add(case, [[(a[x][which], b[y][which])]], c, index % rows.lanes)
+
+
+def _some(unit: Unit) -> list[Product]:
+    """Products from the least exponent to the largest, of short and of long significands."""
+    a, b = unit.operands.a, unit.operands.b
+    wide = max(a.container_bits, b.container_bits) > WORD_BITS
+    known: _Landmarks | Palette = _Landmarks(a, b) if wide else Palette(a, b)
+    step = max(1, len(known.exps) // PRODUCTS)
+    exps = sorted({*known.exps[::step], known.exps[-1]})
+    found = []
+    for index, exp in enumerate(exps):
+        of = known.of(index % 2, exp) or known.of(0, exp)
+        found += [of[0], of[-1], *of[len(of) // 2 : len(of) // 2 + 1]]
+    return found
+
+
+class _Landmarks:
+    """The products of the numbers at which something begins or ends, where those of a palette are too many."""
+
+    def __init__(self, a: Number, b: Number):
+        self._of: dict[tuple[int, int], list[Product]] = {}
+        for x, y in cross(numbers(a).values(), numbers(b).values()):
+            for code in (x, negate(a, x)):
+                if code is not None:
+                    one, other = unpack(a, code), unpack(b, y)
+                    made = Product(one.sign ^ other.sign, one.exp + other.exp, one.sig * other.sig, code, y)
+                    self._of.setdefault((made.sign, made.exp), []).append(made)
+        self.exps = sorted({exp for _, exp in self._of})
+
+    def of(self, sign: int, exp: int) -> list[Product]:
+        """The products of one sign and reference exponent, by significand."""
+        return sorted(self._of.get((sign, exp), ()), key=lambda one: one.sig)
+
+
+def _lanes(rows: Rows, addends: dict[str, int]) -> None:
+    """Each lane alone; two products in neighbouring lanes; all lanes alike, of each addend in turn."""
+    some, names = _some(rows.unit), cycle(addends.items())
+    for lane in range(rows.lanes):
+        for index, one in enumerate(some[lane % 3 :: 3]):
+            name, c = next(names)
+            rows.add(f"lane/{lane:02}-{index}-c-{name}", [[(one.a, one.b)]], c, lane)
+    for index, (one, other) in enumerate(cross(some, some) if rows.lanes > 1 else ()):
+        name, c = next(names)
+        rows.add(f"lane/two-{index}-c-{name}", [[(one.a, one.b), (other.a, other.b)]], c, index % rows.lanes)
+    for index, one in enumerate(some):
+        name, c = next(names)
+        rows.add(f"lane/all-{index}-c-{name}", [[(one.a, one.b)] * rows.lanes], c)
+
+
+def _zeros(rows: Rows, addends: dict[str, int]) -> None:
+    """Zeros alone, of each sign, in all lanes and in one; the addend a zero of each sign."""
+    a, b, fmt = rows.unit.operands.a, rows.unit.operands.b, rows.unit.operands.addend
+    minus = [negate(b, code) for code in numbers(b).values()]
+    signed = [(x, y) for x in zeros(a) for y in (*zeros(b), *(code for code in minus if code is not None))]
+    for (index, pair), (k, c) in cross(enumerate(signed), enumerate(zeros(fmt) if fmt else [0])):
+        rows.add(f"zero/{index}-c{k}-all", [[pair] * rows.lanes], c)
+        rows.add(f"zero/{index}-c{k}-one", [[pair]], c)
+        rows.add(f"zero/{index}-c{k}-twice", [[pair] * rows.lanes] * 2, c)
+    for name, c in addends.items():
+        rows.add(f"zero/c-{name}", [[signed[0]]], c)
+
+
+def _addend_ends(rows: Rows, addends: dict[str, int]) -> None:
+    """The ends of a fixed addend, alone, and with the least products, which push it out of the range or back."""
+    fmt = rows.unit.operands.addend
+    if not isinstance(fmt, FixedFormat):
+        return
+    least, half = _some(rows.unit)[0], 1 << fmt.bits - 1
+    for sign, a in enumerate((0, least.a, negate(rows.unit.operands.a, least.a))):
+        for name, c in (("largest", half - 1), ("most-negative", half), ("next", half + 1)):
+            if a is not None:
+                rows.add(f"end/{name}-{sign}", [[(a, least.b)]], c)
+
+
+def _special(rows: Rows, addends: dict[str, int]) -> None:
+    """NaN and infinities in every lane, against each other, against zeros and against every special addend."""
+    unit = rows.unit
+    a, b, fmt = unit.operands.a, unit.operands.b, unit.operands.addend
+    one_a, one_b = _one(a), _one(b)
+    special: list[Pair] = [
+        *((code, one_b) for code in (*nans(a), *infinities(a))),
+        *((one_a, code) for code in (*nans(b), *infinities(b))),
+        *((code, 0) for code in infinities(a)), *((0, code) for code in infinities(b)),
+    ]  # fmt: skip
+    codes = [*nans(fmt), *infinities(fmt)] if fmt else []
+    for index, pair in enumerate(special):
+        for lane in range(rows.lanes):
+            rows.add(f"nan/{index:02}-lane{lane:02}", [[pair]], lane=lane)
+        for k, c in enumerate(codes):
+            rows.add(f"nan/{index:02}-addend{k}", [[pair]], c, index % rows.lanes)
+        for other, beside in enumerate(special if rows.lanes > 1 else ()):
+            rows.add(f"nan/{index:02}-beside-{other:02}", [[pair, beside]], lane=index % rows.lanes)
+        rows.add(f"nan/{index:02}-then-one", [[pair], [(one_a, one_b)]])
+        rows.add(f"nan/{index:02}-after-one", [[(one_a, one_b)], [pair]])
+    for k, c in enumerate(codes):
+        for index, pair in enumerate(((0, 0), (one_a, one_b))):
+            rows.add(f"nan/addend{k}-{index}", [[pair]], c)
+
+
+def _one(fmt: Number) -> int:
+    """The code of 1, or of another number of a format without it."""
+    named = numbers(fmt)
+    return named.get("one", next(reversed(named.values())))
+
+
+def _distances(rows: Rows, addends: dict[str, int]) -> None:
+    """An addend at every distance from a product at which an addition of either could tell them apart; of both signs.
+
+    Among them are ties, sums just beside one, and terms that swamp each other.
+    """
+    unit = rows.unit
+    fmt, precision = unit.operands.addend, _precision(unit)
+    if not isinstance(fmt, FloatFormat):
+        return
+    some = _some(unit)
+    for turn in range(BESIDE):
+        bits = max(one.sig.bit_length() for one in some)
+        reach = range(-bits - precision - 3, bits + precision + 4)
+        step = -(-len(reach) // MOST_DISTANCES)
+        for d in reach[turn % step :: step]:
+            one = some[(d + turn * len(some) // BESIDE) % len(some)]
+            top = one.exp + one.sig.bit_length() - 1 - unit.operands.a.fraction_bits - unit.operands.b.fraction_bits
+            for (word, sig), sign in cross(_patterns(fmt), (0, 1)):
+                c = exact_code(fmt, sign, sig, top + d - sig.bit_length() + 1)
+                if c is not None:
+                    rows.add(f"addend/{turn}-d{d:+}-{word}-{sign}", [[(one.a, one.b)]], c, d % rows.lanes)
+
+
+def _precision(unit: Unit) -> int:
+    """The most bits that any sum of a unit keeps."""
+    formats = [unit.result.format, unit.output]
+    if isinstance(unit.sum, RoundedSum):
+        formats.append(unit.sum.format)
+    return max(fmt.precision for fmt in formats)
+
+
+def _patterns(fmt: FloatFormat) -> Iterator[tuple[str, int]]:
+    """Significands of an addend, by name."""
+    hidden = 1 << fmt.fraction_bits
+    yield "power", 1
+    yield "odd", hidden | 1
+    yield "ones", 2 * hidden - 1
+
+
+def _chains(rows: Rows, addends: dict[str, int]) -> None:
+    """Groups in a row: growing, cancelling, swamped, as long as an instruction, and about promotions."""
+    some, beats = _some(rows.unit), rows.unit.promotion_beats
+    whole = rows.unit.instruction.fill // rows.lanes
+    lengths = {whole, 2 * whole, 3 * whole, rows.unit.instruction.groups}
+    lengths |= {beats - 1, beats, beats + 1, 2 * beats + 1} - {0} if beats else set()
+    fmt_a = rows.unit.operands.a
+    names = cycle(addends.items())
+    for (index, one), length in cross(enumerate(some), sorted(lengths)):
+        minus = negate(fmt_a, one.a)
+        pair, other = (one.a, one.b), ((one.a if minus is None else minus), one.b)
+        name, c = next(names)
+        rows.add(f"chain/{index}-{length}-grows-c-{name}", [[pair] * rows.lanes] * length, c)
+        name, c = next(names)
+        turns = [[other if beat % 2 else pair] for beat in range(length)]
+        rows.add(f"chain/{index}-{length}-turns-c-{name}", turns, c, index % rows.lanes)
+        far = some[-1 - index % len(some)]
+        rows.add(f"chain/{index}-{length}-far", [[(far.a, far.b)], *[[pair]] * (length - 1)], 0, index % rows.lanes)
+
+
+def _scales(rows: Rows, addends: dict[str, int]) -> None:
+    """Scales at which something begins or ends, with products and addends."""
+    scale = rows.unit.scale
+    if scale is None:
+        return
+    some, names = _some(rows.unit), cycle(addends.items())
+    codes_a, codes_b = (_scale_codes(side.format, rows.unit.result.format) for side in (scale.a, scale.b))
+    for index, pair in enumerate(cross(codes_a, codes_b)):
+        one = some[index % len(some)]
+        name, c = next(names)
+        rows.add(f"scale/{index}-c-{name}", [[(one.a, one.b)]], c, index % rows.lanes, pair)
+        rows.add(f"scale/{index}-all", [[(one.a, one.b)] * rows.lanes] * 2, 0, 0, pair)
+        if (minus := negate(rows.unit.operands.a, some[0].a)) is not None:
+            rows.add(f"scale/{index}-least", [[(minus, some[0].b)]], 0, index % rows.lanes, pair)
+
+
+def _cancelled(rows: Rows, addends: dict[str, int]) -> None:
+    """Products beside addends that cancel them but for the last place: of the least and of others, in both signs."""
+    unit = rows.unit
+    a, b, fmt = unit.operands.a, unit.operands.b, unit.operands.addend
+    if not isinstance(fmt, FloatFormat) or unit.scale is not None:
+        return
+    for index, one in enumerate(_some(unit)):
+        exp = one.exp - a.fraction_bits - b.fraction_bits
+        spare = fmt.precision - one.sig.bit_length()
+        for step, sign in cross((-1, 0, 1), (0, 1)):
+            sig = (one.sig << spare) + step if spare > 0 else one.sig + step
+            c = exact_code(fmt, 1 - one.sign if sign else one.sign, sig, exp - max(spare, 0)) if sig > 0 else None
+            if c is not None:
+                rows.add(f"cancel/{index}{step:+}-{sign}", [[(one.a, one.b)]], c, index % rows.lanes)
+
+
+def _scale_codes(fmt: FloatFormat | FixedFormat | ExponentFormat, result: Number) -> list[int]:
+    if isinstance(fmt, ExponentFormat):
+        one = one_code(fmt)
+        # Two of the last take products to below the least result, and not further than a window may hold them.
+        found = [fmt.min_code, one - 1, one, one + 1, fmt.max_code, one + result.quantum_exp // 2 - 2]
+        # Not all of them are codes where there is no 1, or where it is the last.
+        inside = (min(max(code, fmt.min_code), fmt.max_code) for code in found)
+        return list(dict.fromkeys([*inside, *fmt.nan]))
+    plus = [0, *numbers(fmt).values()]
+    minus = [code for code in (negate(fmt, one) for one in plus) if code is not None]
+    return list(dict.fromkeys([*plus, *minus, *infinities(fmt), *nans(fmt)[:1]]))
 
 
 def directed(unit: Unit, seed: int) -> list[Case]:
@@ -26,7 +438,7 @@ def directed(unit: Unit, seed: int) -> list[Case]:
     The same for the same unit and seed. A case's id is its kind and a name in it. seed: of choices between operands
     that serve as well: lanes, signs that cancel out, what idle lanes hold. A boundary that no operands of the unit
     reach has no case.
-    Raises NotImplementedYet for a unit without bins (`hwsim.cases.support`).
+    Raises NotImplementedYet for a unit without bins (`hwsim.cases.case`).
     """
     supports(unit).demand()
     return list(_directed(unit, seed))
@@ -66,7 +478,7 @@ def covering(unit: Unit, seed: int) -> list[Case]:
     """The directed cases of a unit and, for bins that they miss, cases solved for: the same for the same seed.
 
     The id of a case that is added begins with the group of the bins that it is for.
-    Raises NotImplementedYet for a unit without bins (`hwsim.cases.support`).
+    Raises NotImplementedYet for a unit without bins (`hwsim.cases.case`).
     """
     return list(covered(unit, seed).cases)
 

@@ -1,19 +1,19 @@
-"""G1: classes of operands, pair by pair and lane by lane."""
+"""G1 and G10: classes of operands, NaN, infinities and zeros of both signs."""
 
 from __future__ import annotations
 
 from functools import lru_cache
 from itertools import product as cross
+from typing import assert_never
 
-from hwsim.cases.bench import Bench
-from hwsim.cases.bins.declare import Declared, Family, Hits
+from hwsim.cases.bins.declare import MARKS, Declared, Family, Hits, SampledGroup
 from hwsim.cases.bins.facts import UnitFacts
-from hwsim.cases.bins.sampled import SampledGroup
-from hwsim.cases.landmarks import infinities, nans, negate, numbers, zeros
-from hwsim.cases.palette import EXHAUSTIVE_BITS
-from hwsim.cases.solver import Pair
-from hwsim.formats import Class, FixedFormat, FloatFormat, unpack
+from hwsim.cases.palette import EXHAUSTIVE_BITS, infinities, nans, negate, numbers, zeros
+from hwsim.cases.solver import Bench, Pair
+from hwsim.formats import Class, FixedFormat, FloatFormat, Format, unpack
 from hwsim.formats.codes import all_codes
+from hwsim.model.rounding import rounds_inward
+from hwsim.model.terms import Term
 from hwsim.spec.keys import Number
 
 SPECIAL = ("NaN", "Inf")
@@ -190,4 +190,286 @@ OPERANDS = Family(
     declare=declare_operands,
     directed=(class_pairs,),
     rest=(class_rows, class_specials),
+)
+
+
+def declare_specials(facts: UnitFacts, out: Declared) -> None:
+    """NaN at each lane and in the addend; infinities against zero and each other; signs of zeros."""
+    _nan(facts, out)
+    _infinity(facts, out)
+    _zeros(facts, out)
+
+
+def no_nan(fmt: Format) -> str | None:
+    """Why no code of a format is NaN, or None."""
+    return None if fmt.has_nan else f"{fmt.name} has no NaN"
+
+
+def _no_infinity(fmt: Format) -> str | None:
+    return None if fmt.infinities else f"{fmt.name} has no infinity"
+
+
+def _nan(facts: UnitFacts, out: Declared) -> None:
+    at = [
+        [out.bin("G10", f"NaN in {'ab'[side]} at lane {lane}", no_nan(fmt)) for lane in range(facts.lanes)]
+        for side, fmt in enumerate(facts.factors)
+    ]
+    addend = out.bin("G10", "NaN addend, finite products", _no_nan_addend(facts)) if facts.addends else None
+    inf = [_no_infinity(fmt) for fmt in facts.factors]
+    nan = [no_nan(fmt) for fmt in facts.factors]
+    none = (inf[0] if inf[0] and inf[1] else None) or (nan[0] if nan[0] and nan[1] else None)
+    beside = out.bin("G10", "NaN in one lane, infinity in another", none or facts.single)
+
+    @out.groups.append
+    def sample(sampled: SampledGroup, hits: Hits) -> None:
+        if sampled.finite:
+            return
+        group = sampled.group
+        for side, factors in enumerate((group.a, group.b)):
+            for lane, factor in enumerate(factors):
+                if factor.cls is Class.NAN:
+                    hits.add(at[side][lane])
+        found = {term.cls for term in group.products}
+        one = group.addend
+        if one is not None and one.cls is Class.NAN and addend is not None and not found & {Class.NAN, Class.INFINITY}:
+            hits.add(addend)
+        if {Class.NAN, Class.INFINITY} <= found:
+            hits.add(beside)
+
+
+def _infinity(facts: UnitFacts, out: Declared) -> None:
+    none = [_no_infinity(fmt) for fmt in facts.factors]
+    neither = none[0] if none[0] and none[1] else None
+    times = [out.bin("G10", f"infinite {'ab'[side]} times zero", none[side]) for side in (0, 1)]
+    lanes = [
+        [out.bin("G10", f"{sign} infinite product at lane {lane}", neither) for lane in range(facts.lanes)]
+        for sign in MARKS
+    ]
+    opposed = out.bin("G10", "infinities of both signs in two lanes", neither or facts.single)
+    against, alike, addend = -1, -1, [-1, -1]
+    if facts.addends:
+        special = [_no_infinite_addend(facts, sign) for sign in (0, 1)]
+        both = special[0] and special[1]
+        against = out.bin("G10", "infinite product against an infinite addend", neither or both)
+        alike = out.bin("G10", "infinite product and an infinite addend of its sign", neither or both)
+        addend = [
+            out.bin("G10", f"{mark} infinite addend, finite products", special[sign]) for sign, mark in enumerate(MARKS)
+        ]
+
+    @out.groups.append
+    def sample(sampled: SampledGroup, hits: Hits) -> None:
+        if sampled.finite:
+            return
+        group, found = sampled.group, set[int]()
+        for lane, (x, y) in enumerate(zip(group.a, group.b, strict=True)):
+            if x.cls is Class.INFINITY or y.cls is Class.INFINITY:
+                if x.cls is Class.ZERO or y.cls is Class.ZERO:
+                    hits.add(times[int(y.cls is Class.INFINITY)])
+                elif group.products[lane].cls is Class.INFINITY:
+                    sign = group.products[lane].sign
+                    hits.add(lanes[sign][lane])
+                    found.add(sign)
+        if len(found) == 2:
+            hits.add(opposed)
+        one = group.addend
+        if one is not None and one.cls is Class.INFINITY:
+            if found and against >= 0:
+                hits.update([alike if sign == one.sign else against for sign in found])
+            elif not found and not _any_nan(group.products):
+                hits.add(addend[one.sign])
+
+
+def _any_nan(products: tuple[Term, ...]) -> bool:
+    return any(term.cls is Class.NAN for term in products)
+
+
+def _no_infinite_addend(facts: UnitFacts, sign: int) -> str | None:
+    """Why no addend of a group is an infinity of that sign, or None."""
+    fmt, rule = facts.bench.addend_format, facts.unit.result
+    if fmt is not None and (infinities(fmt) or not facts.goes_on):
+        return _no_infinity(fmt)
+    if facts.range.overflow and _beyond(facts, sign) is Class.INFINITY:
+        return None
+    infinite = any(infinities(factor) for factor in facts.factors)
+    if infinite and rule.overflow != "saturate" and facts.result.infinities:
+        return None
+    if not facts.range.overflow and not infinite:
+        return f"an addend is a partial sum, {facts.names} has no infinity, and sums of finite products never overflow"
+    return (
+        f"an addend is a partial sum in {facts.result.name}, and none is infinite with result.overflow: {rule.overflow}"
+    )
+
+
+def _beyond(facts: UnitFacts, sign: int) -> Class:
+    """What too large a finite sum of a sign becomes."""
+    fmt, rule = facts.result, facts.unit.result
+    match rule.overflow:
+        case "saturate" | "propagate" | "wrap":
+            return Class.NORMAL
+        case "infinity":
+            return Class.INFINITY
+        case "nan":
+            return Class.NAN
+        case "ieee":
+            if rounds_inward(fmt, sign, rule.rounding):
+                return Class.NORMAL
+            return Class.INFINITY if fmt.infinities else Class.NAN
+        case _:
+            assert_never(rule.overflow)
+
+
+def _no_nan_addend(facts: UnitFacts) -> str | None:
+    """Why no addend of a group is NaN, or None."""
+    fmt = facts.bench.addend_format
+    if fmt is not None and (no_nan(fmt) is None or not facts.goes_on):
+        return no_nan(fmt)
+    scales = () if facts.unit.scale is None else facts.bench.scale_formats
+    overflows = facts.range.overflow and Class.NAN in (_beyond(facts, 0), _beyond(facts, 1))
+    if overflows or any(no_nan(f) is None or infinities(f) for f in facts.factors) or any(f.nan for f in scales):
+        return None
+    return f"an addend is a partial sum, none overflows to NaN, and no operand of {facts.names} is NaN or infinite"
+
+
+def _zeros(facts: UnitFacts, out: Declared) -> None:
+    """Sums of zeros, by the signs of the products and of the addend; exact zeros of other terms are in G5."""
+    fmt = facts.unit.operands.addend if facts.bench.addend_format is None else facts.bench.addend_format
+    addends, named = {0: "+0"}, facts.addends
+    if facts.bench.addend_format is not None and fmt is not None and len(zeros(fmt)) > 1:
+        addends[1] = "-0"
+    at = {
+        (kind, c): out.bin("G10", f"zero products, {kind}{f', addend {word}' if named else ''}", _no_zeros(facts, kind))
+        for kind in ("all +", "all -", "both signs")
+        for c, word in addends.items()
+    }
+
+    @out.groups.append
+    def sample(sampled: SampledGroup, hits: Hits) -> None:
+        if not sampled.finite or sampled.top is not None:
+            return
+        signs = {term.sign for term in sampled.group.products}
+        kind = "both signs" if len(signs) > 1 else "all -" if 1 in signs else "all +"
+        one = sampled.group.addend
+        key = (kind, 0 if one is None else one.sign)
+        if key in at:
+            hits.add(at[key])
+
+
+def _no_zeros(facts: UnitFacts, kind: str) -> str | None:
+    """Why zero products never have such signs, or None."""
+    if kind == "both signs" and facts.single:
+        return facts.single
+    a, b = facts.factors
+    # A zero times a negative number is -0.
+    if kind == "all +" or any(len(zeros(fmt)) > 1 or fmt.twos_complement for fmt in (a, b)):
+        return None
+    return f"neither {a.name} nor {b.name} has a zero of each sign"
+
+
+def zeros_alone(bench: Bench) -> None:
+    """All lanes zero, with every sign of zero in a, in b and in the addend."""
+    a, b = bench.factors
+    fmt = bench.unit.operands.addend
+    addends = zeros(fmt) if fmt else [0]
+    patterns = {"plus": (0,), "minus": (1,), "mixed": (0, 1)}
+    for (x, signs), (y, others), (k, c) in cross(patterns.items(), patterns.items(), enumerate(addends)):
+        pairs = [
+            (zeros(a)[signs[i % len(signs)] % len(zeros(a))], zeros(b)[others[i // 2 % len(others)] % len(zeros(b))])
+            for i in range(bench.lanes)
+        ]
+        bench.add(f"zero/{x}-{y}-c{k}", [bench.filling(pairs, 0, exact=True)], c)
+    if len(zeros(a)) == len(zeros(b)) == 1 and b.twos_complement:
+        # Where no zero has a sign, a zero times a negative number is -0.
+        numbers = (b.max_code, 1 << b.bits - 1)
+        for (x, signs), (k, c) in cross(patterns.items(), enumerate(addends)):
+            pairs = [(0, numbers[signs[i % len(signs)]]) for i in range(bench.lanes)]
+            bench.add(f"zero/times-{x}-c{k}", [bench.filling(pairs, 0, exact=True)], c)
+
+
+def nan(bench: Bench) -> None:
+    """Each NaN code, NaN in each lane of a and of b and in the addend; beside and times zeros, numbers, infinities."""
+    for side, fmt in enumerate(bench.factors):
+        others = list(named(bench.factors[1 - side]).items())
+        codes = nans(fmt)
+        for lane in range(bench.lanes) if codes else ():
+            code, other = codes[lane % len(codes)], others[lane % len(others)]
+            _nan_in(bench, f"nan/{'ab'[side]}-lane{lane:02}", side, code, other, lane)
+        for index, (code, other) in enumerate(cross(codes, others)):
+            _nan_in(bench, f"nan/{'ab'[side]}-{code:x}", side, code, other, index % bench.lanes)
+    addend = bench.unit.operands.addend
+    one = bench.palette.of(0, bench.palette.exps[-1])[-1]
+    for code in nans(addend) if addend else ():
+        bench.add(f"nan/addend-{code:x}", [bench.filling([one])], code)
+        bench.add(f"nan/addend-{code:x}-zero", [bench.filling([])], code)
+
+
+def _nan_in(bench: Bench, name: str, side: int, code: int, other: tuple[str, int], lane: int) -> None:
+    pair = (other[1], code) if side else (code, other[1])
+    beside = bench.palette.of(lane % 2, bench.palette.exps[-1])
+    row = [pair, *[(one.a, one.b) for one in beside[-1:]]][: bench.lanes]
+    bench.add(f"{name}-{other[0]}", [bench.filling(row, lane, exact=True)])
+
+
+def infinity(bench: Bench) -> None:
+    """Inf in each lane; with Inf of the other sign in another lane and in the addend; beside NaN; times zero."""
+    for side, fmt in enumerate(bench.factors):
+        for index, code in enumerate(infinities(fmt)):
+            for lane in range(bench.lanes):
+                _infinity_in(bench, f"inf/{'ab'[side]}{index}-lane{lane:02}", side, code, lane)
+    addend = bench.unit.operands.addend
+    one, minus = (bench.palette.of(sign, bench.palette.exps[-1])[-1] for sign in (0, 1))
+    for index, code in enumerate(infinities(addend) if addend else []):
+        for name, pairs in (("zero", []), ("product", [one]), ("against", [minus]), ("both", [one, minus])):
+            if len(pairs) <= bench.lanes:
+                bench.add(f"inf/addend{index}-{name}", [bench.filling(pairs)], code)
+        for name, special in _specials(bench):
+            bench.add(f"inf/addend{index}-{name}", [bench.filling([special])], code)
+
+
+def _specials(bench: Bench) -> list[tuple[str, tuple[int, int]]]:
+    """Products that are NaN or infinite."""
+    a, b = bench.factors
+    x, y = (numbers(fmt).get("one", 1) for fmt in bench.factors)
+    return [
+        *((f"a{code:x}", (code, y)) for code in infinities(a) + nans(a)),
+        *((f"b{code:x}", (x, code)) for code in infinities(b) + nans(b)),
+        *((f"a{code:x}-times-zero", (code, 0)) for code in infinities(a)),
+        *((f"b{code:x}-times-zero", (0, code)) for code in infinities(b)),
+    ]
+
+
+def _infinity_in(bench: Bench, name: str, side: int, code: int, lane: int) -> None:
+    """An infinite product in a lane: alone, against its opposite in the next one, and beside one other special term."""
+    other = list(numbers(bench.factors[1 - side]).values())[lane % 4 - 1]
+    pair = (other, code) if side else (code, other)
+    bench.add(name, [bench.filling([pair], lane, exact=True)])
+    opposed = negate(bench.factors[side], code)
+    if bench.lanes > 1 and opposed is not None:
+        against = (other, opposed) if side else (opposed, other)
+        bench.add(f"{name}-against-next", [bench.filling([pair, against], lane, exact=True)])
+    fmt = bench.unit.operands.addend
+    specials: list[tuple[str, list[tuple[int, int]], int]] = [
+        *((f"addend{index}", [], c) for index, c in enumerate(infinities(fmt) if fmt else [])),
+        *((f"and-{word}", [special], 0) for word, special in _specials(bench) if bench.lanes > 1),
+    ]
+    for word, pairs, c in specials[lane % len(specials) :][:1] if specials else []:
+        bench.add(f"{name}-{word}", [bench.filling([pair, *pairs], lane, exact=True)], c)
+
+
+def nan_beside_infinity(bench: Bench, facts: UnitFacts) -> None:
+    """NaN in one lane and an infinity in another, of either factor."""
+    x, y = (numbers(fmt).get("one", 1) for fmt in bench.factors)
+    special = [
+        [*((code, y) for code in codes(bench.factors[0])[:1]), *((x, code) for code in codes(bench.factors[1])[:1])]
+        for codes in (nans, infinities)
+    ]
+    for index, pair in enumerate(cross(*special) if bench.lanes > 1 else ()):
+        bench.add(f"G10/beside{index}", [bench.filling(pair, exact=True)])
+
+
+SPECIALS = Family(
+    "operands",
+    groups={"G10": "specials"},
+    declare=declare_specials,
+    directed=(zeros_alone, nan, infinity),
+    rest=(nan_beside_infinity,),
 )

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from itertools import product as cross
 
-from hwsim.cases.bench import SIGN, Bench
-from hwsim.cases.bins.declare import Declared, Family, Hits
+from hwsim.cases.bins.declare import Declared, Family, Hits, SampledGroup
 from hwsim.cases.bins.facts import UnitFacts
-from hwsim.cases.bins.sampled import SampledGroup
-from hwsim.cases.bins.specials import no_nan
-from hwsim.cases.landmarks import infinities, nans
-from hwsim.cases.palette import Product
-from hwsim.cases.solver import Filling, Pair
+from hwsim.cases.bins.operands import no_nan
+from hwsim.cases.palette import Product, infinities, nans
+from hwsim.cases.solver import SIGN, Bench, Filling, Pair
 from hwsim.formats import ExponentFormat
 
 

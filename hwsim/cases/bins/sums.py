@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from itertools import product as cross
 
-from hwsim.cases.bench import SIGN, SIGNS, Bench
-from hwsim.cases.bins.declare import MARKS, Declared, Family, Hits
+from hwsim.cases.bins.declare import MARKS, Declared, Family, Hits, SampledGroup, SignedTerm
 from hwsim.cases.bins.facts import UnitFacts
-from hwsim.cases.bins.sampled import SampledGroup, SignedTerm
-from hwsim.cases.landmarks import exact_code
-from hwsim.cases.palette import Product
-from hwsim.cases.solver import Addend, Solution, Solutions
+from hwsim.cases.palette import Product, exact_code
+from hwsim.cases.solver import SIGN, SIGNS, Addend, Bench, Solution, Solutions
 from hwsim.formats import FloatFormat
 
 BITS = ("exact", "bits lost")

@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from hwsim.cases.capturedfile import FILE, VARIABLE, silicon
+from hwsim.cases.captured import FILE, VARIABLE, silicon
 from hwsim.cli.examination.finding import Broken, Found, Probe, Use
 from hwsim.errors import ToolMissing
 from hwsim.files import cache_folder, takes_files

@@ -16,8 +16,7 @@ import yaml
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from hwsim.cases.captured import captured_cases
-from hwsim.cases.capturedfile import folders
+from hwsim.cases.captured import captured_cases, folders
 from hwsim.cases.case import Case
 from hwsim.compute.products import gemm
 from hwsim.errors import InputError

@@ -15,8 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hwsim import processes
-from hwsim.cases.batch import Batch, batches, expected
-from hwsim.cases.case import Case
+from hwsim.cases.case import Batch, Case, batches, expected
 from hwsim.cases.drawing import Stream
 from hwsim.codewords import code_array
 from hwsim.cosim.adapter import adapter

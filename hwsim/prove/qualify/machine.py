@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hwsim.cases.batch import Batch, expected
-from hwsim.cases.case import Case, beats
+from hwsim.cases.case import Batch, Case, beats, expected
 from hwsim.codewords import WORD, from_words, to_words
 from hwsim.compiled import compiled, inlined
 from hwsim.compute.kernels.tiles import threads

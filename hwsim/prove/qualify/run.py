@@ -10,7 +10,7 @@ from typing import Literal, get_args
 
 from amaranth.back import rtlil
 
-from hwsim.cases.batch import Batch
+from hwsim.cases.case import Batch
 from hwsim.cases.drawing import Stream
 from hwsim.prove.accumulation import PromotionClaims
 from hwsim.prove.aligned import AlignedClaims

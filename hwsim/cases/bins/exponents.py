@@ -1,25 +1,170 @@
-"""G3: what sets the reference exponent."""
+"""G2 and G3: distances between terms, and what sets the reference exponent."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import product as cross
 
-from hwsim.cases.bench import SIGN, SIGNS, Bench
-from hwsim.cases.bins.declare import Declared, Family, Hits
+from hwsim.cases.bins.declare import Declared, Family, Hits, SampledGroup
 from hwsim.cases.bins.facts import UnitFacts
-from hwsim.cases.bins.sampled import SampledGroup
-from hwsim.cases.landmarks import negate, numbers, zeros
-from hwsim.cases.palette import Product
-from hwsim.cases.solver import Addend
+from hwsim.cases.palette import Product, negate, numbers, zeros
+from hwsim.cases.solver import SIGN, SIGN_PAIRS, SIGNS, Addend, Bench, Solution, Solutions, signs_of
 from hwsim.formats import Class
+from hwsim.model.terms import any_lost, window
 from hwsim.spec.keys import Number
 from hwsim.words import counted
+
+WORDS = ("add", "subtract")
+BITS = ("exact", "bits lost")
+
+
+def declare_distances(facts: UnitFacts, out: Declared) -> None:
+    """Every distance between products, added and subtracted, exact and not; the addend above and below them."""
+    _products(facts, out)
+    if facts.addends:
+        _addend(facts, out)
+
+
+def _unreachable(facts: UnitFacts, d: int, lost: int) -> str | None:
+    """Why no product is d below another with bits lost, or with none."""
+    apart = facts.apart(d)
+    if apart is not None or (lost and facts.none_lost(d)):
+        return apart or facts.none_lost(d)
+    places = facts.below(d)
+    if places <= 0:
+        return None
+    if not lost and places >= facts.width:
+        return f"at {d} below all {facts.width} bits of a product are below the window, and it is not zero"
+    sigs = facts.sigs(d, False)
+    if not lost and facts.never_ends(d, places, "zero"):
+        return f"no two significands of {facts.names} have a product that ends in {places} zeros: all are enumerated"
+    if sigs is None or any(bool(sig & ((1 << places) - 1)) == bool(lost) for sig in sigs):
+        return None
+    kind = "has a bit below the window" if lost else "ends above the window's last place"
+    return f"no product of {facts.names} with another {d} above it {kind}: all are enumerated"
+
+
+def _products(facts: UnitFacts, out: Declared) -> None:
+    at = {
+        (d, sub, lost): out.bin("G2", f"d={d}, {WORDS[sub]}, {BITS[lost]}", _unreachable(facts, d, lost))
+        for d in facts.distances
+        for sub in (0, 1)
+        for lost in (0, 1)
+    }
+    last = facts.distances[-1]
+    beyond = facts.apart(last + 1) if facts.farthest <= last else None
+    for sub in (0, 1):
+        index = out.bin("G2", f"d above {last}, {WORDS[sub]}", beyond)
+        at |= {(last + 1, sub, lost): index for lost in (0, 1)}
+
+    @out.groups.append
+    def sample(sampled: SampledGroup, hits: Hits) -> None:
+        top = sampled.top
+        if top is None or not sampled.holders:
+            return
+        first = sampled.holders[0]
+        sign = sampled.group.products[first].sign
+        for lane, term, _, field in sampled.terms:
+            if lane != first:
+                d = top - term.exp
+                hits.add(at[d if d <= last else last + 1, term.sign ^ sign, 1 if field else 0])
+
+
+def _addend(facts: UnitFacts, out: Declared) -> None:
+    """Distances from the largest product's exponent to the addend's, to one past where a shifter saturates."""
+    most = facts.window + 3
+    at: dict[tuple[int, int], int] = {}
+    for d in range(-most, most + 1):
+        word = "level with" if d == 0 else f"{abs(d)}{' or more' if abs(d) == most else ''} "
+        side = "" if d == 0 else "above" if d > 0 else "below"
+        why = _addend_range(facts, d)
+        for sub in (0, 1):
+            at[d, sub] = out.bin("G2", f"addend {word}{side} the largest product, {WORDS[sub]}", why)
+
+    @out.groups.append
+    def sample(sampled: SampledGroup, hits: Hits) -> None:
+        if sampled.addend is None or not sampled.terms:
+            return
+        one = sampled.addend[1]
+        if sampled.holders:
+            first = sampled.group.products[sampled.holders[0]]
+        else:
+            first = max((term for _, term, _, _ in sampled.terms), key=lambda term: term.exp)
+        d = min(max(one.exp - first.exp, -most), most)
+        hits.add(at[d, one.sign ^ first.sign])
+
+
+def _addend_range(facts: UnitFacts, d: int) -> str | None:
+    """Why no addend stands d above a product, or None. Beyond the largest d, as far as d and farther."""
+    if facts.addend_exps is None:
+        return None
+    (low, high), (least, most) = facts.addend_exps, facts.product_exps
+    if low - most <= d <= high - least:
+        return None
+    return f"addends have exponents {low} to {high}, products of {facts.names} {least} to {most}"
+
+
+def between_products(bench: Bench) -> None:
+    """Every distance between two products, added and subtracted, with bits below the window and without."""
+    for d in bench.distances:
+        for lost, signs in cross((False, True), SIGN_PAIRS):
+            pair = bench.pair(d, signs, lost)
+            if pair:
+                bench.add_beat(f"distance/d{d:02}-{'lost' if lost else 'exact'}-{signs_of(*signs)}", pair)
+
+
+def to_the_addend(bench: Bench) -> None:
+    """The addend at every distance above and below a product, with a fraction of all ones, of zero, and of one."""
+    if not bench.addend_bits:
+        return
+    last = bench.addend_bits - 1
+    fractions = {"ones": (2 << last) - 1, "zero": 1 << last, "one": 1 << last | 1}
+    for d, above in cross(range(bench.window + 5), (True, False)):
+        for (word, sig), signs in cross(fractions.items(), SIGN_PAIRS):
+            if (word != "ones" and signs[0]) or not (d or above):
+                continue
+            name = f"addend/{'above' if above else 'below'}{d:02}-{word}-{signs_of(*signs)}"
+            bench.add_first(name, _at_distance(bench, d if above else -d, signs if above else signs[::-1], sig))
+
+
+def _at_distance(bench: Bench, d: int, signs: tuple[int, int], sig: int) -> Iterator[Solution]:
+    """An addend d places above a product. signs: of the addend and of the product."""
+    for exp in bench.shuffled(signs[1]):
+        products = (bench.rng.choice(bench.palette.of(signs[1], exp)),)
+        solution = bench.with_addend(products, signs[0], sig, exp + d - (bench.addend_bits - 1))
+        if solution and solution.addend and solution.addend.term.exp == exp + d:
+            yield solution
+
+
+def extreme_addends(bench: Bench) -> None:
+    """Subnormal, smallest normal, largest and other landmark addends, alone and beside small and large products."""
+    fmt = bench.addend_format
+    if fmt is None:
+        return
+    exps = bench.palette.exps
+    beside: dict[str, tuple[Product, ...]] = {"alone": ()}
+    for sign, word in enumerate(("", "-neg")):
+        beside[f"least{word}"] = bench.palette.of(sign, exps[0])[:1]
+        beside[f"largest{word}"] = bench.palette.of(sign, exps[-1])[-1:]
+    for (name, code), (company, products), sign in cross(numbers(fmt).items(), beside.items(), SIGNS):
+        signed = negate(fmt, code) if sign else code
+        term = None if signed is None else bench.definition.addend(signed)
+        if signed is not None and term is not None:
+            bench.add_beat(f"extreme/{'neg-' if sign else ''}{name}-{company}", products, Addend(term, signed))
+
+
+DISTANCES = Family(
+    "distances",
+    groups={"G2": "alignment distance"},
+    declare=declare_distances,
+    directed=(between_products, to_the_addend, extreme_addends),
+)
 
 
 def declare_references(facts: UnitFacts, out: Declared) -> None:
     """Subnormal factors, zeros, ties, each lane and the addend as the maximum, and each lane that straddles below.
 
-    A floor as max_exp: `hwsim.cases.bins.floors`.
+    A floor as max_exp: `hwsim.cases.bins.exponents`.
     """
     _subnormal(facts, out)
     _zeros(facts, out)
@@ -273,3 +418,111 @@ REFERENCES = Family(
     directed=(lanes, zero_times, subnormals),
     rest=(least_subnormals, lane_pairs),
 )
+
+
+STEPS = {1: "one more", -1: "one less"}
+MOST_PLACES = 8  # below a sum's leading one, of products that make it
+
+
+def declare_floors(facts: UnitFacts, out: Declared) -> None:
+    """How far the largest term is below the floor; and results that a floor one more or one less would change."""
+    if facts.floor is None:
+        return
+    _depths(facts, facts.floor, out)
+    _shown(facts, facts.floor, out)
+
+
+def _least(facts: UnitFacts) -> int:
+    """The least exponent of a term."""
+    return min(facts.product_exps[0], facts.addend_exps[0] if facts.addend_exps else facts.result.emin)
+
+
+def _depths(facts: UnitFacts, floor: int, out: Declared) -> None:
+    last, least = facts.window + 1, _least(facts)
+    at = []
+    for d in range(1, last + 1):
+        more = " or more" if d == last else ""
+        why = f"no term has an exponent below {least}" if floor - d < least else None
+        at.append(out.bin("G3", f"max_exp by its floor, {d}{more} above every term", why))
+
+    @out.groups.append
+    def sample(sampled: SampledGroup, hits: Hits) -> None:
+        if sampled.top == floor:
+            terms = sampled.terms if sampled.addend is None else [*sampled.terms, sampled.addend]
+            d = floor - max(term.exp for _, term, _, _ in terms)
+            if d > 0:
+                hits.add(at[min(d, last) - 1])
+
+
+def _shown(facts: UnitFacts, floor: int, out: Declared) -> None:
+    least, rule = _least(facts), facts.bench.rule
+    at = {}
+    for step, word in STEPS.items():
+        why = f"no term has an exponent below {least}" if floor + min(step, 0) < least else None
+        at[step] = out.bin("G3", f"max_exp by its floor, and a floor {word} would be another result", why)
+
+    @out.groups.append
+    def sample(sampled: SampledGroup, hits: Hits) -> None:
+        group = sampled.group
+        if sampled.top != floor or (sampled.place + 1) * facts.lanes != len(sampled.case.a):
+            return
+        terms = group.products if group.addend is None else (*group.products, group.addend)
+        for step, index in at.items():
+            other = window(terms, rule.fraction_bits, rule.term_lost, rule.zero_terms, floor + step)
+            sticky = rule.sticky and any_lost(terms, other)
+            if facts.bench.definition.round(other.total, other.max_exp, sticky).code != group.code:
+                hits.add(index)
+
+
+def depths(bench: Bench) -> None:
+    """One product at each distance below the floor."""
+    floor = bench.rule.max_exp_floor
+    if floor is None:
+        return
+    for d, sign in cross(range(bench.window + 4), SIGNS):
+        bench.add_first(f"floor/d{d:02}-{SIGN[sign]}", _at(bench, floor - d, sign))
+
+
+def _at(bench: Bench, exp: int, sign: int) -> Solutions:
+    """One product of an exponent, which scales may bring there."""
+    for source in [exp] if bench.unit.scale is None else bench.tries:
+        products = bench.palette.of(sign, source)
+        if products and bench.can_shift(exp - source):
+            yield Solution((bench.rng.choice(products),), None, exp - source)
+
+
+def at_the_end(bench: Bench) -> None:
+    """Next to a result that the least bit changes, one bit at and around the end of the floor's window."""
+    floor = bench.rule.max_exp_floor
+    if floor is None:
+        return
+    least = bench.result.emin - bench.result.fraction_bits
+    for lead, below, signs in cross((least - 1, least, least + 1), (-1, 0, 1, 2), SIGN_PAIRS):
+        name = f"floor/lead{lead - least:+}-end{-below:+}-{signs_of(*signs)}"
+        bench.add_first(name, _with_bit(bench, floor, lead, floor - bench.window - below, signs))
+
+
+def _with_bit(bench: Bench, floor: int, lead: int, place: int, signs: tuple[int, int]) -> Solutions:
+    """Products of sum 2^lead and one of 2^place, all of exponents below the floor. signs: of both."""
+    for shift in _shifts(bench, place):
+        low = next((one for one in bench.palette.powers(signs[1], place - shift) if one.exp + shift < floor), None)
+        if low is None:
+            continue
+        for exp in reversed([exp for exp in bench.palette.exps if exp + shift < floor]):
+            unit = lead - shift - MOST_PLACES
+            total = -(1 << MOST_PLACES) if signs[0] else 1 << MOST_PLACES
+            products = bench.palette.decompose(total, exp, unit, bench.lanes - 1)
+            if products is not None:
+                yield Solution((*products, low), None, shift)
+
+
+def _shifts(bench: Bench, place: int) -> Iterator[int]:
+    """What scales may add so that a product of 2^place may be there; 0 without scales."""
+    if bench.unit.scale is None:
+        yield 0
+        return
+    finest = bench.palette.exps[0] - bench.palette.fraction_bits
+    yield from (place - at for at in range(finest, bench.palette.exps[-1] + 2) if bench.can_shift(place - at))
+
+
+FLOORS = Family("floors", groups={}, declare=declare_floors, directed=(depths, at_the_end))
