@@ -13,8 +13,7 @@ from hwsim.codewords import code_array
 from hwsim.compute.kernels.tiles import multiply_pairs
 from hwsim.compute.products import kernel_for
 from hwsim.errors import InputError
-from hwsim.explain.mistakes.flaw import NO_FLAW, Flaw
-from hwsim.explain.mistakes.machine import flawed_definition
+from hwsim.explain.mistakes.flawed import NO_FLAW, Flaw, flawed_definition
 from hwsim.formats import Class, FloatFormat, get_format
 from hwsim.formats.codes import Codes
 from hwsim.model.definition import definition_of

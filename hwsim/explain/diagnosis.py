@@ -16,7 +16,7 @@ from hwsim.explain.candidate import NO_EDIT, Candidate, Constant, results
 from hwsim.explain.evidence import spread
 from hwsim.explain.facts import Classes, Observation, WrongResult, by_class, facts, independent, special_operands
 from hwsim.explain.known import Semantic, candidates, evident, semantics
-from hwsim.explain.mistakes.flaw import NO_FLAW, Both
+from hwsim.explain.mistakes import NO_FLAW
 from hwsim.spec import Unit, unpromised
 
 FIRST, TELLING, SAMPLE = 8, 40, 120  # results that candidates are tried on, one after the other: wrong, wrong, right
@@ -368,7 +368,7 @@ def _together(unit: Unit, parts: Sequence[_Tried]) -> _Tried | None:
                 return None
             edit = made.edit
         if made.flaw != NO_FLAW:
-            flaw = made.flaw if flaw == NO_FLAW else Both(flaw, made.flaw)
+            flaw = flaw & made.flaw
         candidate = made
     name = " and ".join(part.semantic.name for part in parts)
     description = ", and ".join(part.semantic.description for part in parts)

@@ -17,8 +17,8 @@ from hwsim.cases.random_cases import draw
 from hwsim.compute.kernels import supports
 from hwsim.explain.candidate import Candidate, batch_results, by_model, results
 from hwsim.explain.known import Semantic, candidates, semantics
-from hwsim.explain.mistakes.of_widths import OF_WIDTHS
-from hwsim.explain.mistakes.wiring import NotCleared
+from hwsim.explain.mistakes.operands import NOT_CLEARED
+from hwsim.explain.mistakes.widths import OF_WIDTHS
 from hwsim.explain.readings import READINGS, Reading, normal_forms, read_unit, why_equal
 from hwsim.spec import Unit, unpromised
 
@@ -258,7 +258,7 @@ def told_from_mistakes(
 
 
 def _is_asked(one: Semantic) -> bool:
-    return not one.name.startswith("result bit") and not isinstance(one.candidate.flaw, NotCleared)
+    return not one.name.startswith("result bit") and one.candidate.flaw is not NOT_CLEARED
 
 
 def _numbered(unit: Unit, candidate: Candidate, cases: Sequence[Case], numbers: dict[int, int]) -> list[int]:

@@ -27,9 +27,8 @@ from hwsim.explain.candidate import (
     changed,
     results,
 )
-from hwsim.explain.mistakes.catalogue import catalogue
-from hwsim.explain.mistakes.mistake import Mistake
-from hwsim.explain.mistakes.wiring import NotCleared
+from hwsim.explain.mistakes import Mistake, catalogue
+from hwsim.explain.mistakes.operands import NOT_CLEARED
 from hwsim.explain.questions import QUESTIONS, unasked
 from hwsim.explain.readings import (
     READINGS,
@@ -225,7 +224,7 @@ def _semantic(unit: Unit, mistake: Mistake) -> Semantic:
 
 
 def _flawed(mistake: Mistake, unit: Unit) -> Candidate:
-    if isinstance(mistake.flaw, NotCleared) and unit.operands.addend is None:
+    if mistake.flaw is NOT_CLEARED and unit.operands.addend is None:
         # What a sum goes on from enters as an addend does, also where the unit takes none.
         unit = changed(unit, {"operands": {"addend": unit.model_dump(mode="json")["result"]["format"]}})
     return Candidate(mistake.name, unit, flaw=mistake.flaw)

@@ -23,8 +23,8 @@ from hwsim.cosim.shrink import MOST_BEATS, Shrinker, Shrunk, Simplifier, code_co
 from hwsim.cosim.suites import expected_codes
 from hwsim.explain.diagnosis import diagnose
 from hwsim.explain.facts import Observation
-from hwsim.explain.mistakes.catalogue import catalogue
-from hwsim.explain.mistakes.machine import FlawedDefinition
+from hwsim.explain.mistakes import catalogue
+from hwsim.explain.mistakes.flawed import FlawedDefinition
 from hwsim.formats import get_format
 from hwsim.formats.codes import all_codes
 from hwsim.spec import Unit

@@ -16,8 +16,7 @@ from hwsim.cases.random_cases import random_cases
 from hwsim.explain.diagnosis import Diagnosis, diagnose
 from hwsim.explain.facts import Observation, WrongResult, by_class, facts, varied
 from hwsim.explain.known import candidates
-from hwsim.explain.mistakes.flaw import Both, Flaw
-from hwsim.explain.mistakes.machine import FlawedDefinition
+from hwsim.explain.mistakes.flawed import Flaw, FlawedDefinition
 from hwsim.model import Definition
 from hwsim.spec import Unit, load_unit
 
@@ -64,7 +63,7 @@ def test_a_mistake_is_named_and_explains_every_wrong_result(unit: Unit, name: st
 
 def test_two_mistakes_are_told_apart() -> None:
     apart = "overflow gives the largest", "subnormals of the addend taken for zero"
-    found = of_a_flaw(CHAIN, Both(*(flaw(CHAIN, name) for name in apart)))
+    found = of_a_flaw(CHAIN, flaw(CHAIN, apart[0]) & flaw(CHAIN, apart[1]))
     named = [name for group in names(found) for name in group]
     assert set(apart) <= set(named)
     assert len(found.kinds) == 2
@@ -73,7 +72,7 @@ def test_two_mistakes_are_told_apart() -> None:
 
 def test_two_mistakes_that_meet_are_named_together() -> None:
     # Each result passes both: hardly any is explained by one of them.
-    both = Both(flaw(WINDOW, "sign of the addend flipped"), flaw(WINDOW, "exponent of products one too large"))
+    both = flaw(WINDOW, "sign of the addend flipped") & flaw(WINDOW, "exponent of products one too large")
     found = of_a_flaw(WINDOW, both)
     named = {part for group in names(found) for name in group for part in name.split(" and ")}
     assert {"sign of the addend flipped", "exponent of products one too large"} <= named

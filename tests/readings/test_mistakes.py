@@ -11,12 +11,9 @@ from unit_keys import odd_unit, window
 
 from hwsim.cases.case import Case, dot
 from hwsim.cases.random_cases import random_cases
-from hwsim.explain.mistakes import finishing, summing
-from hwsim.explain.mistakes.catalogue import catalogue
-from hwsim.explain.mistakes.flaw import Both, Flaw, LastPlace
-from hwsim.explain.mistakes.machine import FlawedDefinition, code_of
-from hwsim.explain.mistakes.of_sums import RULE_WORDS
-from hwsim.explain.mistakes.rounding import rounded_magnitude
+from hwsim.explain.mistakes import Flaw, catalogue, code_of
+from hwsim.explain.mistakes.flawed import FlawedDefinition, LastPlace, rounded_magnitude
+from hwsim.explain.mistakes.sums import RULE_WORDS
 from hwsim.formats import get_format
 from hwsim.model import Definition
 from hwsim.spec import Unit, load_unit
@@ -51,7 +48,7 @@ def answer(unit: Unit, name: str, a: list[float], b: list[float], c: float = 0.0
 )
 def test_without_a_flaw_a_preset_is_computed_as_specified(name: str) -> None:
     unit = load_unit(name)
-    own, machine = Definition(unit), FlawedDefinition(unit, Both(Flaw(), Flaw()))
+    own, machine = Definition(unit), FlawedDefinition(unit, Flaw() & Flaw())
     for case in random_cases(unit, 24, 5):
         assert machine.code_of(case) == dot(own, case).code
 
@@ -196,7 +193,7 @@ def test_scales_that_enter_wrongly_are_other_scales(name: str, scales: tuple[int
     scale = {"a": {"format": "e8m0", "block": [1, 2]}, "b": {"format": "e8m0", "block": [2, 1]}, "at": "product"}
     unit = odd_unit("blocks4", "e2m1", "none", window(12), "f32", 4, scale=scale)
     case = Case("case", (2,) * 8, (2,) * 8, 0, (127, 128, 129, 130), (127,) * 4)
-    assert flaw(unit, name).case(unit, case, None).scale_a == scales
+    assert flaw(unit, name).at("case", case, unit, None).scale_a == scales
 
 
 def test_a_scale_without_a_1_is_not_said_to_be_ignored() -> None:
@@ -218,7 +215,7 @@ def test_products_of_parts_go_wrong_before_they_are_summed() -> None:
 
 
 def test_two_flaws_in_one_design_are_both_there() -> None:
-    both = Both(summing.TermLeftOut(0), finishing.OverflowWrong("zero"))
+    both = flaw(WINDOW, "lane 0 left out of the sum") & flaw(WINDOW, "overflow taken for underflow")
     one = int(E4M3.encode(448.0))
     case = Case("case", (one,) * 4, (one,) * 4, 0)
     assert code_of(WINDOW, both, case) == 0

@@ -9,8 +9,7 @@ from hwsim.cases.case import Case, dot
 from hwsim.explain import told_from_mistakes
 from hwsim.explain.discriminate import QUOTA
 from hwsim.explain.known import Semantic
-from hwsim.explain.mistakes.machine import flawed_definition
-from hwsim.explain.mistakes.wiring import SumForgotten
+from hwsim.explain.mistakes import catalogue, code_of
 from hwsim.model.definition import definition_of
 from hwsim.spec import Unit, unpromised
 from hwsim.vectors.plan import plan
@@ -60,6 +59,6 @@ def test_a_block_of_scales_may_lie_across_groups() -> None:
     }
     some = Unit.model_validate(keys)
     case = Case("", (2, 2, 4, 2, 2, 6), (2, 2, 2, 2, 2, 2), 0, (127, 128, 129), (127,) * 6)
-    flaw = flawed_definition(some, SumForgotten(keeps_addend=True))
-    assert flaw.code_of(case) == dot(definition_of(some), case).code
+    (flaw,) = [mistake.flaw for mistake in catalogue(some) if mistake.name == "sum so far dropped"]
+    assert code_of(some, flaw, case) == dot(definition_of(some), case).code
     assert told_from_mistakes(some, 1, limit=48).count("told apart") > 20
