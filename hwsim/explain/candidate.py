@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, assert_never
+from functools import lru_cache
+from typing import Any
 
 from pydantic import ValidationError
 
@@ -24,44 +25,34 @@ from hwsim.spec import Unit, WindowSum
 
 @dataclass(frozen=True)
 class Edit:
-    """Nothing: cases and results stay as they are."""
+    """What a device may do beside a unit's arithmetic.
 
-    def case(self, unit: Unit, case: Case) -> Case:
-        """The case that the unit computes in the place of another."""
-        return case
+    case: to the operands before it. code: to the result after it; of the case as it came.
+    """
 
-    def code(self, case: Case, code: int) -> int:
-        """The result code that is returned in the place of another. case: as it came."""
-        return code
+    case: Callable[[Unit, Case], Case] = lambda unit, case: case
+    code: Callable[[Case, int], int] = lambda case, code: code
 
 
 NO_EDIT = Edit()
+ADDEND_DROPPED = Edit(case=lambda unit, case: replace(case, c=0))
+ADDEND_RETURNED = Edit(code=lambda case, code: case.c)
 
 
-@dataclass(frozen=True)
-class AddendDropped(Edit):
-    """The addend counts as +0."""
-
-    def case(self, unit: Unit, case: Case) -> Case:
-        """As in `Edit`."""
-        return replace(case, c=0)
-
-
-@dataclass(frozen=True)
-class AddendRounded(Edit):
+@lru_cache(maxsize=64)
+def addend_rounded(fmt: FloatFormat) -> Edit:
     """The addend is first rounded, to nearest even, to a narrower format."""
 
-    format: FloatFormat
-
-    def case(self, unit: Unit, case: Case) -> Case:
-        """As in `Edit`."""
+    def case(unit: Unit, case: Case) -> Case:
         own = unit.operands.addend
         if not isinstance(own, FloatFormat):
             raise InputError(f"unit {unit.name}: an addend is rounded first where it is a float")
         term = addend_term(own, case.c)
         if term.cls is not Class.NORMAL:
             return case
-        return replace(case, c=_in_format(own, addend_term(self.format, _in_format(self.format, term))))
+        return replace(case, c=_in_format(own, addend_term(fmt, _in_format(fmt, term))))
+
+    return Edit(case)
 
 
 def _in_format(fmt: FloatFormat, term: Term) -> int:
@@ -72,62 +63,26 @@ def _in_format(fmt: FloatFormat, term: Term) -> int:
     return round_to(fmt, term.sign, sig, exp, "rne", "infinity" if fmt.infinities else "saturate").code
 
 
-@dataclass(frozen=True)
-class LaneDropped(Edit):
+def lane_dropped(lane: int) -> Edit:
     """The product of a lane of each group is left out."""
 
-    lane: int
-
-    def case(self, unit: Unit, case: Case) -> Case:
-        """As in `Edit`."""
+    def case(unit: Unit, case: Case) -> Case:
         groups = map(unit.instruction.indices, range(len(case.a) // unit.instruction.lanes))
-        gone = {group[self.lane] for group in groups if self.lane < len(group)}
+        gone = {group[lane] for group in groups if lane < len(group)}
         a, b = (tuple(0 if i in gone else code for i, code in enumerate(side)) for side in (case.a, case.b))
         return replace(case, a=a, b=b)
 
-
-BitValue = Literal["always 0", "always 1", "inverted"]
-
-
-@dataclass(frozen=True)
-class BitFault(Edit):
-    """A bit of every result is wrong."""
-
-    bit: int
-    value: BitValue
-
-    def code(self, case: Case, code: int) -> int:
-        """As in `Edit`."""
-        mask = 1 << self.bit
-        match self.value:
-            case "always 0":
-                return code & ~mask
-            case "always 1":
-                return code | mask
-            case "inverted":
-                return code ^ mask
-            case _:
-                assert_never(self.value)
+    return Edit(case)
 
 
-@dataclass(frozen=True)
-class Constant(Edit):
-    """Every result is one code. value: which."""
-
-    value: int
-
-    def code(self, case: Case, code: int) -> int:
-        """As in `Edit`."""
-        return self.value
-
-
-@dataclass(frozen=True)
-class AddendReturned(Edit):
-    """Every result is the addend's code."""
-
-    def code(self, case: Case, code: int) -> int:
-        """As in `Edit`."""
-        return case.c
+def bit_faults(bit: int) -> dict[str, Edit]:
+    """What may be wrong with a bit of every result, by name."""
+    mask = 1 << bit
+    return {
+        "always 0": Edit(code=lambda case, code: code & ~mask),
+        "always 1": Edit(code=lambda case, code: code | mask),
+        "inverted": Edit(code=lambda case, code: code ^ mask),
+    }
 
 
 Changes = Mapping[str, Any]
@@ -173,7 +128,7 @@ def among(proposals: Proposals, unit: Unit, base: Unit | None = None) -> tuple[C
         kept = {key: value for key, value in changes.items() if key not in (ADDEND_FIRST, IN_ONE_SUM)}
         if IN_ONE_SUM in changes:
             kept["instruction"] = _joined(unit, base, changes[IN_ONE_SUM])
-        edit = AddendRounded(_float(changes[ADDEND_FIRST])) if ADDEND_FIRST in changes else NO_EDIT
+        edit = addend_rounded(_float(changes[ADDEND_FIRST])) if ADDEND_FIRST in changes else NO_EDIT
         try:
             other = changed(base, kept)
         except ValidationError:

@@ -12,10 +12,10 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 from hwsim.cases.case import Case
-from hwsim.explain.candidate import NO_EDIT, Candidate, Constant, results
+from hwsim.explain.candidate import NO_EDIT, Candidate, results
 from hwsim.explain.evidence import spread
 from hwsim.explain.facts import Classes, Observation, WrongResult, by_class, facts, independent, special_operands
-from hwsim.explain.known import Semantic, candidates, evident, semantics
+from hwsim.explain.known import ALWAYS, Semantic, candidates, evident, semantics
 from hwsim.explain.mistakes import NO_FLAW
 from hwsim.spec import Unit, unpromised
 
@@ -313,7 +313,7 @@ class _Examination:
         if not whole:
             return []
         most = max(self._hits(one, rest) for one in whole)
-        constant = [one for one in whole if isinstance(one.semantic.candidate.edit, Constant)]
+        constant = [one for one in whole if one.semantic.name.startswith(ALWAYS)]
         if constant and self._hits(constant[0], rest) == most:
             return constant  # whatever else would explain it
         # Few results of many are explained by chance.

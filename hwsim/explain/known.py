@@ -9,22 +9,20 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from itertools import product
-from typing import Any, get_args
+from typing import Any
 
 from hwsim.cases.case import Case
 from hwsim.explain.candidate import (
+    ADDEND_DROPPED,
+    ADDEND_RETURNED,
     NO_EDIT,
-    AddendDropped,
-    AddendReturned,
-    BitFault,
-    BitValue,
     Candidate,
     Changes,
-    Constant,
     Edit,
-    LaneDropped,
     among,
+    bit_faults,
     changed,
+    lane_dropped,
     results,
 )
 from hwsim.explain.mistakes import Mistake, catalogue
@@ -184,19 +182,19 @@ def _promotions(unit: Unit) -> Iterator[Semantic]:
 def _operands(unit: Unit) -> Iterator[Semantic]:
     """Semantics that leave out the addend, or the product of a lane."""
     if unit.operands.addend is not None:
-        yield _edited(unit, "addend dropped", "the addend counts as +0", AddendDropped())
+        yield _edited(unit, "addend dropped", "the addend counts as +0", ADDEND_DROPPED)
     for lane in range(unit.instruction.lanes if unit.instruction.lanes > 1 else 0):
         text = f"the product of lane {lane} of each group is left out"
-        yield _edited(unit, f"lane {lane} dropped", text, LaneDropped(lane))
+        yield _edited(unit, f"lane {lane} dropped", text, lane_dropped(lane))
 
 
 def _bits(unit: Unit) -> Iterator[Semantic]:
     """Semantics that set, clear or invert a bit of every result."""
     fmt = unit.output
     for bit in range(fmt.padding if isinstance(fmt, FloatFormat) else 0, fmt.container_bits):
-        for value in get_args(BitValue):
+        for value, edit in bit_faults(bit).items():
             text = f"bit {bit} of every result is {value}"
-            yield _edited(unit, f"result bit {bit} {value}", text, BitFault(bit, value))
+            yield _edited(unit, f"result bit {bit} {value}", text, edit)
 
 
 def _edited(unit: Unit, name: str, description: str, edit: Edit) -> Semantic:
@@ -230,6 +228,7 @@ def _flawed(mistake: Mistake, unit: Unit) -> Candidate:
     return Candidate(mistake.name, unit, flaw=mistake.flaw)
 
 
+ALWAYS = "result always "  # how the name of a constant begins
 NEARLY_ALL = 0.9  # of the results, that are one and the same code where a design returns nothing else
 
 
@@ -243,22 +242,13 @@ def evident(unit: Unit, expected: Sequence[int], got: Sequence[int]) -> Iterator
         return
     code, count = Counter(got).most_common(1)[0]
     if count >= NEARLY_ALL * len(got) and len(set(expected)) > 1:
-        name = f"result always {code:#x}"
-        yield _edited_always(unit, name, f"every result is {code:#x}, whatever the operands are", Constant(code))
+        text = f"every result is {code:#x}, whatever the operands are"
+        yield _edited(unit, f"{ALWAYS}{code:#x}", text, Edit(code=lambda case, _: code))
     addend = unit.operands.addend
     if addend is not None and addend.container_bits == unit.output.container_bits:
         text = "every result is the addend's code, whatever the factors are"
-        yield _edited_always(unit, "result equal to the addend", text, AddendReturned())
+        yield _edited(unit, "result equal to the addend", text, ADDEND_RETURNED)
     yield from _other_nan(unit, wrong)
-
-
-def _edited_always(unit: Unit, name: str, description: str, edit: Edit) -> Semantic:
-    on = partial(_with_edit, name, edit)
-    return Semantic(name, description, on(unit), on)
-
-
-def _with_edit(name: str, edit: Edit, unit: Unit) -> Candidate:
-    return Candidate(name, unit, edit=edit)
 
 
 def _other_nan(unit: Unit, wrong: Sequence[tuple[int, int]]) -> Iterator[Semantic]:

@@ -6,7 +6,7 @@ import pytest
 from random_units.random_unit_files import SMALL
 
 from hwsim.cases.case import Case
-from hwsim.explain.candidate import AddendRounded, results
+from hwsim.explain.candidate import addend_rounded, results
 from hwsim.explain.discriminate import lengths_of, stimuli
 from hwsim.explain.known import candidates
 from hwsim.explain.readings import READINGS, read_unit, supports
@@ -60,7 +60,7 @@ def test_every_mistake_of_many_units_has_results(first: int) -> None:
 def test_an_addend_is_rounded_first_by_value(name: str, code: int, rounded: int) -> None:
     fmt = get_format(name)
     assert isinstance(fmt, FloatFormat)
-    case = AddendRounded(fmt).case(load_unit("hopper-wgmma-e4m3-f32"), Case("", (), (), code))
+    case = addend_rounded(fmt).case(load_unit("hopper-wgmma-e4m3-f32"), Case("", (), (), code))
     assert hex(case.c) == hex(rounded)
 
 

@@ -23,12 +23,12 @@ ALWAYS = [HOPPER, "deepseek-v3-e4m3-f32", "mxfp8-e4m3-f32", "rvbna-e4m3-f32-n8"]
 EQUAL = {HOPPER: 18, "deepseek-v3-e4m3-f32": 18, "mxfp8-e4m3-f32": 20, "rvbna-e4m3-f32-n8": 46}
 
 
-@computed_once("readings")
+@computed_once("explain")
 def made(name: str) -> Discrimination:
     return discrimination(load_unit(name), 1, limit=200_000)
 
 
-@computed_once("readings")
+@computed_once("explain")
 def said(name: str) -> list[list[int]]:
     """What each reading returns for the cases."""
     unit = load_unit(name)

@@ -51,7 +51,7 @@ def whole(unit: Unit, cases: list[Case]) -> list[Case]:
     return [case for case in cases if len(case.a) % unit.instruction.k == 0]
 
 
-@computed_once("readings")
+@computed_once("explain")
 def by_definition(unit: Unit, name: str, count: int) -> tuple[list[Case], list[list[int]]]:
     """Cases that were made for a preset, and what each reading of a unit with its operands returns."""
     cases = sorted([*whole(unit, drawn(name, 4, count)), *whole(unit, directed_cases(name))[:count]], key=length)

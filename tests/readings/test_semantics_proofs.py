@@ -76,7 +76,7 @@ def every_answer(unit: Unit) -> np.ndarray:
     return np.array([batch_results(read_unit(unit, reading), batch) for reading in READINGS]).T
 
 
-@computed_once("readings")
+@computed_once("explain")
 def told_apart(name: str) -> set[tuple[int, int]]:
     answers = every_answer(UNITS[name])
     assert len(answers) > 50

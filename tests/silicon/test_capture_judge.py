@@ -21,7 +21,7 @@ INSTRUCTION = instruction_of(UNIT)
 FILL, QUOTA = 100, 6
 
 
-@computed_once("readings")
+@computed_once("explain")
 def made() -> tuple[list[CaptureCase], dict[str, list[frozenset[str]]]]:
     """Cases, and for each rule the candidates that none of them tells apart."""
     section, designed = design(INSTRUCTION, UNIT, 1, 1, quota=QUOTA)
