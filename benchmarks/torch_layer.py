@@ -15,8 +15,7 @@ import torch
 
 import hwsim
 import hwsim.torch as ht
-from hwsim.torch.operands import coded
-from hwsim.torch.products import UnitProduct
+from hwsim.torch.products import UnitProduct, coded
 
 M, K, N = 2048, 512, 512
 RECIPES = ("hopper-unpromoted", "fp8-tensorwise", "deepseek-v3", "mxfp8", "nvfp4", "bf16-hopper", "int8", "hfp8")

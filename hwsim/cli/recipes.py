@@ -35,8 +35,7 @@ def recipes(
     The first factor is activations, or gradients; the second is weights, or, of the gradient of the weight,
     activations. Needs PyTorch: pip install 'hwsim[torch]'.
     """
-    from hwsim.torch.described import described, sentences  # PyTorch takes a while
-    from hwsim.torch.recipe import load_recipe
+    from hwsim.torch.recipe import described, load_recipe, sentences  # PyTorch takes a while
     from hwsim.torch.recipe import recipes as shipped
 
     if name is None:

@@ -10,13 +10,11 @@ try:
 except ImportError:
     raise ToolMissing("PyTorch is not installed: pip install 'hwsim[torch]'") from None
 
-from hwsim.torch.batchnorm import retune
 from hwsim.torch.convert import Emulation, convert, emulate, restore
 from hwsim.torch.distributed import ShardedResidual, combine, dispatch
-from hwsim.torch.einsums import einsum
-from hwsim.torch.functional import cast, linear, matmul, quantize
+from hwsim.torch.functional import cast, einsum, linear, matmul, quantize
 from hwsim.torch.observe import Measures, measure
-from hwsim.torch.optim import AdamW, LossScaler, NarrowWeights
+from hwsim.torch.optim import AdamW, LossScaler, NarrowWeights, retune
 from hwsim.torch.recipe import Recipe, load_recipe, recipes
 
 __all__ = [

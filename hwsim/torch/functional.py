@@ -1,19 +1,33 @@
-"""Products of tensors by units: matrix products, linear layers, einsum; and casts whose gradients pass through."""
+"""PyTorch's functions that multiply, by units: products, einsum, convolutions, attention; and casts."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+import string
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 from hwsim.errors import InputError
 from hwsim.formats import Format, get_format
 from hwsim.quantize import Rule
 from hwsim.quantize import quantize as quantize_numbers
-from hwsim.torch.operators import NOBODY, Once, ProductLayer, multiplied, singles
+from hwsim.torch.operators import (
+    NOBODY,
+    Once,
+    ProductLayer,
+    applied,
+    gradient_of,
+    kept,
+    multiplied,
+    remember,
+    restored,
+    seed_of,
+    singles,
+)
 from hwsim.torch.products import Products
 from hwsim.torch.recipe import RecipeLike, load_recipe
 
@@ -152,3 +166,328 @@ def cast(x: Tensor, fmt: str | Format, rounding: str = "rne", overflow: str = "s
         return to.decode(to.encode(array, rounding=rounding, overflow=overflow, **random))
 
     return _through(x, rounded)
+
+
+def einsum(equation: str, *operands: Tensor, recipe: RecipeLike) -> Tensor:
+    """`torch.einsum` by the units of a recipe: every sum of products of two operands goes through a unit.
+
+    Of three operands and more the first two are multiplied first. A sum over one operand alone is PyTorch's, as is a
+    product that sums nothing. Raises ValueError for an equation that does not fit the operands.
+    """
+    return einsum_at(equation, operands, layer_by(recipe))
+
+
+def einsum_at(equation: str, operands: Sequence[Tensor], layer: ProductLayer) -> Tensor:
+    """`einsum` at a place in a model."""
+    terms, result = parsed(equation, operands)
+    arrays = [_diagonal(array, term) for array, term in zip(operands, terms, strict=True)]
+    terms = ["".join(dict.fromkeys(term)) for term in terms]
+    while len(arrays) > 1:
+        needed = set(result).union(*terms[2:])
+        a, b = _summed(arrays[0], terms[0], {*needed, *terms[1]}), _summed(arrays[1], terms[1], {*needed, *terms[0]})
+        array, term = _pair(a, b, needed, layer)
+        arrays, terms = [array, *arrays[2:]], [term, *terms[2:]]
+    array, term = _summed(arrays[0], terms[0], set(result))
+    return array.permute([term.index(name) for name in result])
+
+
+def parsed(equation: str, operands: Sequence[Tensor]) -> tuple[list[str], str]:
+    """The letters of every operand, and of the result; an ellipsis as letters that the equation has not."""
+    given, arrow, result = equation.replace(" ", "").partition("->")
+    terms = given.split(",")
+    if len(terms) != len(operands):
+        raise InputError(f"equation {equation!r} has {len(terms)} operands, not {len(operands)}")
+    free = [letter for letter in string.ascii_letters if letter not in equation]
+    widths = [one.dim() - len(term.replace("...", "")) for term, one in zip(terms, operands, strict=True)]
+    dots = max([0, *(width for term, width in zip(terms, widths, strict=True) if "..." in term)])
+    letters = "".join(free[:dots])
+    for at, (term, width) in enumerate(zip(terms, widths, strict=True)):
+        if width < 0 or (width and "..." not in term):
+            raise InputError(f"equation {equation!r}: operand {at} has {operands[at].dim()} axes")
+        terms[at] = term.replace("...", letters[len(letters) - width :])
+    if not arrow:
+        every = "".join(terms)
+        result = letters + "".join(sorted(one for one in set(every) - set(letters) if every.count(one) == 1))
+    result = result.replace("...", letters)
+    if len(set(result)) < len(result) or not set(result) <= set("".join(terms)):
+        raise InputError(f"equation {equation!r}: each letter of the result must stand there once, and in an operand")
+    return terms, result
+
+
+def _diagonal(array: Tensor, term: str) -> Tensor:
+    """The array with one axis for letters that stand twice: its diagonal there."""
+    for letter in dict.fromkeys(term):
+        while term.count(letter) > 1:
+            first = term.index(letter)
+            second = term.index(letter, first + 1)
+            array = torch.diagonal(array, dim1=first, dim2=second).movedim(-1, first)
+            term = term[:second] + term[second + 1 :]
+    return array
+
+
+def _summed(array: Tensor, term: str, needed: set[str]) -> tuple[Tensor, str]:
+    """The array summed over the axes that nothing else has."""
+    alone = [at for at, letter in enumerate(term) if letter not in needed]
+    kept = "".join(letter for letter in term if letter in needed)
+    return (array.sum(alone) if alone else array), kept
+
+
+def _pair(a: tuple[Tensor, str], b: tuple[Tensor, str], needed: set[str], layer: ProductLayer) -> tuple[Tensor, str]:
+    """The product of two arrays, summed over what both have and nothing else needs."""
+    (left, of_a), (right, of_b) = a, b
+    both = [letter for letter in of_a if letter in of_b]
+    batch = "".join(letter for letter in both if letter in needed)
+    inner = "".join(letter for letter in both if letter not in needed)
+    rows = "".join(letter for letter in of_a if letter not in both)
+    columns = "".join(letter for letter in of_b if letter not in both)
+    sizes = {
+        letter: size
+        for term, one in ((of_a, left), (of_b, right))
+        for letter, size in zip(term, one.shape, strict=True)
+    }
+    for letter in both:  # an axis of one is broadcast
+        sizes[letter] = max(left.shape[of_a.index(letter)], right.shape[of_b.index(letter)])
+    left, right = _arranged(left, of_a, batch, rows, inner, sizes), _arranged(right, of_b, batch, inner, columns, sizes)
+    found = matmul_at(left, right, layer) if inner else left * right
+    return found.reshape([sizes[letter] for letter in batch + rows + columns]), batch + rows + columns
+
+
+def _arranged(array: Tensor, term: str, batch: str, first: str, second: str, sizes: dict[str, int]) -> Tensor:
+    """An array as a batch of matrices: (batch, first, second), or one matrix where there is no batch."""
+    array = array.permute([term.index(letter) for letter in batch + first + second])
+    array = array.expand([sizes[letter] for letter in batch + first + second])
+    several = [torch.Size(sizes[letter] for letter in group).numel() for group in (batch, first, second)]
+    return array.reshape(several if batch else several[1:])
+
+
+Sizes = tuple[int, ...]
+
+
+class Geometry(NamedTuple):
+    """How a convolution moves over its input: one number for each axis of space, and the number of groups."""
+
+    stride: Sizes
+    padding: Sizes
+    dilation: Sizes
+    groups: int
+
+
+def convolution_at(
+    x: Tensor,
+    weight: Tensor,
+    bias: Tensor | None,
+    stride: int | Sequence[int],
+    padding: int | str | Sequence[int],
+    dilation: int | Sequence[int],
+    groups: int,
+    layer: ProductLayer,
+) -> Tensor:
+    """`torch.nn.functional.conv1d`, `conv2d` or `conv3d` at a place in a model, the bias added as in a linear layer.
+
+    x: (..., channels, space), one example or a batch. weight: (outputs, channels / groups, taps).
+    """
+    axes = weight.dim() - 2
+    if x.dim() == axes + 1:
+        return convolution_at(x[None], weight, bias, stride, padding, dilation, groups, layer)[0]
+    steps, spread = _each(stride, axes), _each(dilation, axes)
+    if isinstance(padding, str):
+        x, around = _padded(x, weight, spread, padding), (0,) * axes
+    else:
+        around = _each(padding, axes)
+    if x.dim() != axes + 2 or x.shape[1] != weight.shape[1] * groups or weight.shape[0] % groups:
+        raise InputError(f"x {tuple(x.shape)} has no convolution with weight {tuple(weight.shape)} in {groups} groups")
+    geometry = Geometry(steps, around, spread, groups)
+    return applied(_Convolution, x, weight, bias, seed_of(layer), geometry, layer).to(dtype_of(x, weight))
+
+
+def transposed_at(
+    x: Tensor,
+    weight: Tensor,
+    bias: Tensor | None,
+    stride: int | Sequence[int],
+    padding: int | Sequence[int],
+    output_padding: int | Sequence[int],
+    groups: int,
+    dilation: int | Sequence[int],
+    layer: ProductLayer,
+) -> Tensor:
+    """`torch.nn.functional.conv_transpose1d`, 2d or 3d at a place in a model: a convolution of the spread input.
+
+    weight: (channels, outputs / groups, taps).
+    """
+    axes = weight.dim() - 2
+    if x.dim() == axes + 1:
+        return transposed_at(x[None], weight, bias, stride, padding, output_padding, groups, dilation, layer)[0]
+    spread, more = _each(dilation, axes), _each(output_padding, axes)
+    edges = []
+    for size, around, step, extra in zip(weight.shape[2:], _each(padding, axes), spread, more, strict=True):
+        edges.append(((size - 1) * step - around, (size - 1) * step - around + extra))
+    x = _cut(spread_out(x, _each(stride, axes)), edges)
+    return convolution_at(x, _turned(weight, groups), bias, 1, 0, spread, groups, layer)
+
+
+class _Convolution(Once):
+    """A convolution whose three products are those of a layer."""
+
+    @staticmethod
+    def forward(
+        x: Tensor, weight: Tensor, bias: Tensor | None, seed: Tensor, geometry: Geometry, layer: ProductLayer
+    ) -> Tensor:
+        rows, taps = _factors(x, weight, geometry)
+        addend = None if bias is None else bias.reshape(geometry.groups, 1, -1)
+        found = torch.ops.hwsim.product(rows, taps, addend, seed, 1.0, layer.key, "forward", layer.where, layer.owner)
+        return _placed(found, x, weight, geometry)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
+        x, weight, bias, seed, ctx.geometry, layer = inputs
+        ctx.shape, ctx.dtypes = x.shape, (x.dtype, weight.dtype, None if bias is None else bias.dtype)
+        remember(ctx, layer)
+        ctx.save_for_backward(*kept(x.flatten(2) if layer.keeps else x, layer), weight, seed)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
+        *first, weight, seed = ctx.saved_tensors
+        geometry, layer, gradient = ctx.geometry, ctx.layer, gradients[0]
+        of_x = of_weight = of_bias = None
+        if ctx.needs_input_grad[0]:
+            of_x = _input_gradient(gradient, weight, ctx.shape, geometry, layer, seed).to(ctx.dtypes[0])
+        if ctx.needs_input_grad[1]:
+            rows = columns(restored(first, layer).reshape(ctx.shape), weight.shape[2:], geometry)
+            apart = gradient.unflatten(1, (geometry.groups, -1)).flatten(3).movedim(0, 2).flatten(2)
+            found = gradient_of(apart, rows, seed, layer, "weight")
+            of_weight = found.reshape(weight.shape).to(ctx.dtypes[1])
+        if ctx.needs_input_grad[2]:
+            of_bias = gradient.sum([0, *range(2, gradient.dim())]).to(ctx.dtypes[2])
+        return of_x, of_weight, of_bias, None, None, None
+
+
+def _factors(x: Tensor, weight: Tensor, geometry: Geometry) -> tuple[Tensor, Tensor]:
+    """A convolution's two matrices, one of each for a group."""
+    taps = weight.reshape(geometry.groups, weight.shape[0] // geometry.groups, -1).mT
+    return columns(x, weight.shape[2:], geometry), taps
+
+
+def _placed(found: Tensor, x: Tensor, weight: Tensor, geometry: Geometry) -> Tensor:
+    """(groups, examples * places, outputs of a group) as (examples, outputs, places)."""
+    space = _places(x.shape[2:], weight.shape[2:], geometry)
+    return (
+        found.reshape(geometry.groups, x.shape[0], torch.Size(space).numel(), found.shape[-1])
+        .permute(1, 0, 3, 2)
+        .reshape(x.shape[0], weight.shape[0], *space)
+    )
+
+
+def _input_gradient(
+    gradient: Tensor, weight: Tensor, shape: torch.Size, geometry: Geometry, layer: ProductLayer, seed: Tensor
+) -> Tensor:
+    """The gradient of the input: G[i + padding - k * dilation] * w[k] summed over taps k and outputs."""
+    wide = spread_out(gradient, geometry.stride)
+    edges = []
+    for size, taps, around, step, length in zip(
+        shape[2:], weight.shape[2:], geometry.padding, geometry.dilation, wide.shape[2:], strict=True
+    ):
+        before = (taps - 1) * step - around
+        edges.append((before, size + (taps - 1) * step - before - length))
+    plain = Geometry((1,) * len(edges), (0,) * len(edges), geometry.dilation, geometry.groups)
+    x, turned = _cut(wide, edges), _turned(weight, geometry.groups)
+    return _placed(gradient_of(*_factors(x, turned, plain), seed, layer, "input"), x, turned, plain)
+
+
+def columns(x: Tensor, taps: Sequence[int], geometry: Geometry) -> Tensor:
+    """What every place of the result sees: (groups, examples * places, channels of a group * taps)."""
+    x = _cut(x, [(around, around) for around in geometry.padding])
+    for axis, (tap, step, spread) in enumerate(zip(taps, geometry.stride, geometry.dilation, strict=True)):
+        # What a place sees of an axis becomes a last axis.
+        x = x.unfold(2 + axis, (tap - 1) * spread + 1, step)[..., ::spread]
+    axes = len(taps)
+    inner, places = x.shape[1] // geometry.groups, x.shape[2 : 2 + axes].numel()
+    apart = x.reshape(x.shape[0], geometry.groups, inner, *x.shape[2:])
+    order = (1, 0, *range(3, 3 + axes), 2, *range(3 + axes, 3 + 2 * axes))
+    return apart.permute(order).reshape(geometry.groups, x.shape[0] * places, inner * torch.Size(taps).numel())
+
+
+def spread_out(x: Tensor, steps: Sequence[int]) -> Tensor:
+    """The input with step - 1 zeros between its places, along every axis of space."""
+    if all(step == 1 for step in steps):
+        return x
+    size = [(length - 1) * step + 1 for length, step in zip(x.shape[2:], steps, strict=True)]
+    wide = x.new_zeros((*x.shape[:2], *size))
+    wide[(slice(None), slice(None), *(slice(None, None, step) for step in steps))] = x
+    return wide
+
+
+def _places(space: Sequence[int], taps: Sequence[int], geometry: Geometry) -> list[int]:
+    return [
+        (size + 2 * around - (tap - 1) * spread - 1) // step + 1
+        for size, tap, around, step, spread in zip(
+            space, taps, geometry.padding, geometry.stride, geometry.dilation, strict=True
+        )
+    ]
+
+
+def _cut(x: Tensor, edges: Sequence[tuple[int, int]]) -> Tensor:
+    """The input with so many zeros before and after it on every axis; of a negative number, so much less of it."""
+    if all(edge == (0, 0) for edge in edges):
+        return x
+    return functional.pad(x, [size for edge in reversed(edges) for size in edge])
+
+
+def _turned(weight: Tensor, groups: int) -> Tensor:
+    """The weight as what comes back meets it: (first / groups, second) exchanged in each group, and taps turned round.
+
+    Of (outputs, channels / groups, taps) it is (channels, outputs / groups, taps); of a transposed convolution's weight
+    what a convolution takes.
+    """
+    apart = weight.unflatten(0, (groups, -1)).transpose(1, 2).flatten(0, 1)
+    turned: Tensor = apart.flip(tuple(range(2, weight.dim())))
+    return turned
+
+
+def _padded(x: Tensor, weight: Tensor, spread: Sizes, padding: str) -> Tensor:
+    """The input, filled up as a word says: `valid` not at all, `same` so that the result is as large as the input."""
+    if padding == "valid":
+        return x
+    if padding != "same":
+        raise InputError(f"padding must be a number, valid or same, not {padding!r}")
+    whole = [step * (size - 1) for size, step in zip(weight.shape[2:], spread, strict=True)]
+    return _cut(x, [(size // 2, size - size // 2) for size in whole])
+
+
+def _each(value: int | Sequence[int], axes: int) -> Sizes:
+    given = (value,) if isinstance(value, int) else tuple(value)
+    return given * axes if len(given) == 1 else given
+
+
+def attention_at(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    mask: Tensor | None,
+    dropout: float,
+    causal: bool,
+    scale: float | None,
+    grouped: bool,
+    layers: tuple[ProductLayer, ProductLayer],
+) -> Tensor:
+    """`torch.nn.functional.scaled_dot_product_attention` at a place in a model.
+
+    query: (..., L, E). key: (..., S, E). value: (..., S, V). layers: of the scores, and of the sum of values. The
+    scores are multiplied by the scale, and the mask is added, in the tensors' dtype; softmax is in float32.
+    """
+    if grouped:
+        several = query.shape[-3] // key.shape[-3]
+        key, value = (one.repeat_interleave(several, -3) for one in (key, value))
+    factor = query.shape[-1] ** -0.5 if scale is None else scale
+    scores = matmul_at(query, key.mT, layers[0]) * factor
+    if causal:
+        allowed = torch.ones(query.shape[-2], key.shape[-2], dtype=torch.bool, device=query.device).tril()
+        scores = scores.masked_fill(~allowed, float("-inf"))
+    if mask is not None:
+        scores = scores.masked_fill(~mask, float("-inf")) if mask.dtype == torch.bool else scores + mask
+    weights = torch.softmax(scores, -1, dtype=torch.float32).to(scores.dtype)
+    if mask is not None:  # a query that may look at nothing gets nothing, not NaN
+        weights = weights.masked_fill((scores == float("-inf")).all(-1, keepdim=True), 0)
+    if dropout > 0:
+        weights = functional.dropout(weights, dropout)
+    return matmul_at(weights, value, layers[1])

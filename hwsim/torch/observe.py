@@ -17,8 +17,7 @@ from hwsim.quantize.quantized import spread
 from hwsim.quantize.tensors import MatrixOperand
 from hwsim.spec import Unit
 from hwsim.torch import operators
-from hwsim.torch.operands import Side
-from hwsim.torch.products import ComputedProduct
+from hwsim.torch.products import ComputedProduct, Side
 
 if TYPE_CHECKING:
     from hwsim.study.report import StudyReport

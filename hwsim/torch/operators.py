@@ -18,8 +18,7 @@ from hwsim.formats import container_dtype
 from hwsim.quantize import Quantized, dequantize, quantize
 from hwsim.quantize.quantized import block_lengths
 from hwsim.quantize.rule import is_f32
-from hwsim.torch.operands import Histories
-from hwsim.torch.products import ComputedProduct, Output, Products, Which, computed, products_of
+from hwsim.torch.products import ComputedProduct, Histories, Output, Products, Which, computed, products_of
 
 
 @dataclass(frozen=True)

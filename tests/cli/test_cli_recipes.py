@@ -9,7 +9,7 @@ import pytest
 from cli.cli_run import Run
 
 import hwsim.torch as ht
-from hwsim.torch.described import described
+from hwsim.torch.recipe import described
 
 
 @pytest.mark.parametrize("name", ht.recipes())

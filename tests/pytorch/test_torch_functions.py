@@ -12,9 +12,7 @@ from torch.nn import functional
 
 import hwsim.torch as ht
 from hwsim.errors import InputError
-from hwsim.torch.attention import attention_at
-from hwsim.torch.convolution import convolution_at, transposed_at
-from hwsim.torch.functional import layer_by
+from hwsim.torch.functional import attention_at, convolution_at, layer_by, transposed_at
 
 EXACT = layer_by("exact")
 

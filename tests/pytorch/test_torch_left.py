@@ -16,7 +16,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 import hwsim.torch as ht
 from hwsim.errors import InputError
-from hwsim.torch.intercept import COMPOSED, HANDLERS, LEFT_OUT
+from hwsim.torch.convert import COMPOSED, HANDLERS, LEFT_OUT
 
 
 class Others(nn.Module):

@@ -19,7 +19,10 @@ from torch.nn import functional
 from torch.utils.checkpoint import CheckpointError
 
 import hwsim.torch as ht
-from hwsim.torch import again, convolution, operands, operators, products
+from hwsim.torch import checkpoints as again
+from hwsim.torch import functional as convolution
+from hwsim.torch import operators, products
+from hwsim.torch import products as operands
 
 Wrong = Callable[[Callable[..., Any]], Callable[..., Any]]
 

@@ -13,8 +13,8 @@ import hwsim
 import hwsim.torch as ht
 from hwsim.errors import InputError
 from hwsim.quantize import quantize
-from hwsim.torch.hadamard import transformed
 from hwsim.torch.operators import singles
+from hwsim.torch.products import transformed
 
 
 def drawn(*shape: int, seed: int = 1, grad: bool = True) -> Tensor:
