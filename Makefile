@@ -37,11 +37,11 @@ cosim: $(READY)  ## the main job: model and RTL agree, on Verilator and Icarus
 quick: $(READY)  ## a few tests of every part, in under a minute
 	@$(BIN)/python -m pytest -n 2 --dist worksteal -q -m quick $(ARGS) $$(grep -rl --include='test_*.py' '^@pytest.mark.quick' tests)
 
-test: $(READY)   ## the tests; of the long ones a twelfth, by the commit: all of them with ARGS=tests
-	@$(BIN)/python -m pytest -n 2 --dist worksteal -q -m "not soak" $(or $(ARGS),--turn commit)
+test: $(READY)   ## the tests
+	@$(BIN)/python -m pytest -n 2 --dist worksteal -q -m "not slow" $(ARGS)
 
-soak: $(READY)   ## the long, exhaustive tests; in parts on several days or machines: make soak ARGS='--part 1/32'
-	@$(BIN)/python -m pytest -n 2 --dist worksteal -q -m soak $(ARGS)
+soak: $(READY)   ## the exhaustive tests, hours of them
+	@$(BIN)/python -m pytest -n 2 --dist worksteal -q -m slow $(ARGS)
 
 fuzz: $(READY)   ## mutated files for all that hwsim reads, five minutes
 	@PYTHONPATH=tests $(BIN)/python -m fuzz $(ARGS)

@@ -12,9 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import hypothesis
-import parts
 import pytest
-import turns
 from documents import files  # noqa: F401  a fixture
 from extras import LeftOut, lacking
 from quick import choose, left_out, sample
@@ -115,24 +113,20 @@ for ending, handler in ((signal.SIGINT, signal.default_int_handler), (signal.SIG
         signal.signal(ending, handler)
 
 
-def pytest_addoption(parser: pytest.Parser) -> None:
-    parts.add_option(parser)
-    turns.add_option(parser)
-
-
 def _is_quick(config: pytest.Config) -> bool:
     return config.getoption("markexpr") == "quick"
 
 
-@pytest.hookimpl(tryfirst=True)  # before `-m "not soak"` is looked at
+@pytest.hookimpl(tryfirst=True)  # before `-m "not slow"` is looked at
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.get_closest_marker("soak"):  # as the mark was called
+            item.add_marker(pytest.mark.slow)
     sample(items)
     if _is_quick(config):
         chosen = choose(items)
         config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
         items[:] = chosen
-    parts.keep_part(config, items)
-    turns.keep_turn(config, items, turns.long_functions())
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
@@ -153,5 +147,3 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
         terminalreporter.section("what this run left out")
         for line in left_out(nodes):
             terminalreporter.write_line(line)
-    if (turn := turns.turn_of(config)) is not None:
-        terminalreporter.write_line(turns.said_of(turn))

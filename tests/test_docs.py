@@ -32,7 +32,7 @@ from pathlib import Path
 
 import pytest
 import typer.main
-from built_presets import others_soaked
+from built_presets import others_slow
 from conftest import missing
 from cosim.runs_shown import few_pairs
 from cosim.small_runs import small_suites
@@ -87,7 +87,7 @@ SOAKED += [command for command in QUICK if command.words[1:3] == ("quantizer", "
 SOAKED += [command for command in QUICK if command.words[1:3] == ("rtl", "hopper-wgmma-e4m3-f32")][1:]  # of 32 lanes
 
 
-ONCE = [pytest.param(command, marks=[pytest.mark.soak] * (command in SOAKED)) for command in QUICK]
+ONCE = [pytest.param(command, marks=[pytest.mark.slow] * (command in SOAKED)) for command in QUICK]
 
 
 @pytest.mark.parametrize("command", ONCE, ids=named(QUICK))
@@ -133,7 +133,7 @@ MEASURED = {"benchmarks/gemm.py": ("plain C", True), "benchmarks/synthesis.py": 
 @pytest.mark.parametrize(
     "command",
     [
-        pytest.param(command, id=command.where, marks=() if MEASURED[command.words[1]][1] else pytest.mark.soak)
+        pytest.param(command, id=command.where, marks=() if MEASURED[command.words[1]][1] else pytest.mark.slow)
         for command in commands("python")
         if command.words[1] in MEASURED
     ],
@@ -304,7 +304,7 @@ def run_tool(words: list[str], cwd: Path, **environment: str) -> subprocess.Comp
 
 @pytest.mark.simulator
 @pytest.mark.parametrize(
-    "unit", others_soaked(["my-unit.yaml", "deepseek-v3-e4m3-f32", "mxfp8-e4m3-f32"], ["my-unit.yaml"])
+    "unit", others_slow(["my-unit.yaml", "deepseek-v3-e4m3-f32", "mxfp8-e4m3-f32"], ["my-unit.yaml"])
 )
 def test_lint_is_silent_with_the_waivers_that_are_shown(verilator: None, unit: str, files: Path) -> None:
     assert main(["rtl", unit, "-o", "./"]) == 0

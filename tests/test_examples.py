@@ -14,12 +14,12 @@ CHEAPEST = "scales"  # the others take longer, and run in the same way
 OF_A_MACHINE = re.compile(r"/(?:tmp|home|root|work|usr|opt)/|\bin [\d.,]+ s\b|\d\d:\d\d:\d\d|0x[0-9a-f]{12}|\x1b")
 
 
-def soaked(path: Path) -> object:
-    marks = [] if path.stem == CHEAPEST else [pytest.mark.soak]
+def slow(path: Path) -> object:
+    marks = [] if path.stem == CHEAPEST else [pytest.mark.slow]
     return pytest.param(path, id=path.stem, marks=marks)
 
 
-@pytest.mark.parametrize("path", [*map(soaked, NOTEBOOKS)])
+@pytest.mark.parametrize("path", [*map(slow, NOTEBOOKS)])
 def test_a_notebook_shows_what_is_computed(path: Path) -> None:
     kept = nbformat.read(path, as_version=4)
     assert texts(executed(path)) == texts(kept)

@@ -18,7 +18,7 @@ SUITE = """
 import pytest
 
 @pytest.mark.quick(cases=3)
-@pytest.mark.parametrize("number", [*range(9), pytest.param(9, marks=pytest.mark.soak)])
+@pytest.mark.parametrize("number", [*range(9), pytest.param(9, marks=pytest.mark.slow)])
 def test_many(number): pass
 
 @pytest.mark.quick
@@ -29,16 +29,16 @@ def test_other(): pass
 
 
 def test_marked_tests_are_run_with_few_parameters(pytester: pytest.Pytester) -> None:
-    pytester.makeini("[pytest]\nmarkers =\n    quick: quick\n    soak: long")
+    pytester.makeini("[pytest]\nmarkers =\n    quick: quick\n    slow: long")
     items, _ = pytester.inline_genitems(pytester.makepyfile(SUITE))
     assert [item.name for item in quick.choose(items)] == ["test_many[0]", "test_many[3]", "test_many[6]", "test_once"]
 
 
 def test_of_a_sample_the_others_are_in_the_soak(pytester: pytest.Pytester) -> None:
-    pytester.makeini("[pytest]\nmarkers =\n    sample: some\n    quick: quick\n    soak: long")
+    pytester.makeini("[pytest]\nmarkers =\n    sample: some\n    quick: quick\n    slow: long")
     items, _ = pytester.inline_genitems(pytester.makepyfile(SUITE.replace("quick(cases=3)", "sample(3)")))
     quick.sample(items)
-    kept = [item.name for item in items if not item.get_closest_marker("soak")]
+    kept = [item.name for item in items if not item.get_closest_marker("slow")]
     assert kept == ["test_many[0]", "test_many[3]", "test_many[6]", "test_once", "test_other"]
 
 

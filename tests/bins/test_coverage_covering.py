@@ -33,7 +33,7 @@ def test_every_bin_is_hit_or_proven_unreachable(name):
     assert max(Tally(case.id for case in found.cases).values()) == 1
 
 
-@pytest.mark.soak
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, 2, 77])
 @pytest.mark.parametrize("name", [HOPPER, MX, DEEPSEEK])
 def test_so_it_is_with_other_seeds(name, seed):
@@ -41,7 +41,7 @@ def test_so_it_is_with_other_seeds(name, seed):
     assert (found.open, found.counter.contradicted()) == ([], [])
 
 
-@pytest.mark.soak
+@pytest.mark.slow
 @pytest.mark.parametrize("name", DISTINCT)
 def test_every_buildable_preset_is_covered(name):
     found = covering_once(load_unit(name))

@@ -70,7 +70,7 @@ def test_no_case_at_all_hits_an_unreachable_bin_and_covering_cases_hit_the_other
     check(name)
 
 
-@pytest.mark.soak
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["tiny-wide", "tiny-both"])
 def test_the_same_of_larger_ones(name):
     check(name, representatives=name == "tiny-both")

@@ -28,7 +28,7 @@ FEW = (
 )  # fmt: skip
 ALWAYS = {*FEW, "sticky-short", "cut-late", *list(ODD)[::8]}
 MARKED = [
-    name if name in ALWAYS else pytest.param(name, marks=pytest.mark.soak) for name in NAMES if supports(unit(name))
+    name if name in ALWAYS else pytest.param(name, marks=pytest.mark.slow) for name in NAMES if supports(unit(name))
 ]
 
 
@@ -127,6 +127,6 @@ def test_units_drawn_from_the_whole_schema(tmp_path: Path) -> None:
     assert_drawn_units_are_equal(16, 1, tmp_path)
 
 
-@pytest.mark.soak
+@pytest.mark.slow
 def test_many_units_drawn_from_the_whole_schema(tmp_path: Path) -> None:
     assert_drawn_units_are_equal(1000, 2, tmp_path)

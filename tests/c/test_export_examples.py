@@ -13,7 +13,7 @@ REST = ("hopper-wgmma-e4m3-f32", "rvbna-bf16-f32-n16", "hopper-mma-tf32-f32", "h
 
 @pytest.mark.parametrize(
     "name",
-    ["deepseek-v3-e4m3-f32-scaled", "int8-i32", *(pytest.param(name, marks=pytest.mark.soak) for name in REST)],
+    ["deepseek-v3-e4m3-f32-scaled", "int8-i32", *(pytest.param(name, marks=pytest.mark.slow) for name in REST)],
 )
 def test_examples_print_what_the_unit_returns(name: str, tmp_path: Path) -> None:
     result = exported(name, tmp_path)

@@ -113,13 +113,13 @@ def test_thousands_of_dot_products(name: str, tmp_path: Path) -> None:
     assert_no_fault(name, UNITS[name], tmp_path, seed=4)
 
 
-@pytest.mark.soak
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MORE)
 def test_thousands_more(name: str, tmp_path: Path) -> None:
     assert_no_fault(name, MORE[name], tmp_path, seed=4)
 
 
-@pytest.mark.soak
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["hopper-wgmma-e4m3-f32", "mxfp8-e4m3-f32", "exact-e4m3-f32"])
 def test_a_million_dot_products(name: str, tmp_path: Path) -> None:
     for seed in range(10):

@@ -28,7 +28,7 @@ def test_suites(name: str, tmp_path: Path) -> None:
     assert played == ["directed", "random", "matrices", "pairs"]
 
 
-@pytest.mark.soak
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", sorted(name for name in set(one_of_each(presets())) - NONE if supports(load_unit(name)))
 )
@@ -39,7 +39,7 @@ def test_every_suite_whole(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", [*SHOWN_FEW, *(pytest.param(name, marks=pytest.mark.soak) for name in SHOWN if name not in SHOWN_FEW)]
+    "name", [*SHOWN_FEW, *(pytest.param(name, marks=pytest.mark.slow) for name in SHOWN if name not in SHOWN_FEW)]
 )
 def test_captured_results(name: str, silicon: Path, tmp_path: Path) -> None:
     known = captured_cases(load_unit(name), silicon)

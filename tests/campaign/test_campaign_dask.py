@@ -42,7 +42,7 @@ def on_workers(folder: Path, workers: int, *deeds: Deed) -> list[str]:
     return told.names
 
 
-@pytest.mark.soak
+@pytest.mark.slow
 def test_tables_are_those_of_this_machine_and_a_lost_worker_costs_its_job_alone(tmp_path: Path) -> None:
     (here := tmp_path / "here").mkdir()
     (there := tmp_path / "there").mkdir()

@@ -54,7 +54,7 @@ def test_a_job_that_ends_its_worker_is_lost_alone(tmp_path: Path) -> None:
     assert names(tmp_path) == ["job0", "job1", "job2", "job3"]
 
 
-@pytest.mark.parametrize("points", [(1, 3), pytest.param((0, 1, 0, 2, 3, 1, 0, 4), marks=pytest.mark.soak)])
+@pytest.mark.parametrize("points", [(1, 3), pytest.param((0, 1, 0, 2, 3, 1, 0, 4), marks=pytest.mark.slow)])
 def test_a_kill_of_everything_at_any_point_loses_nothing_that_was_done(points: tuple[int, ...], tmp_path: Path) -> None:
     deeds: tuple[Deed, ...] = (*MANY[1:], "waits")  # so that there is a run to kill, however fast the others are
     jobs = fakes(tmp_path, *deeds)
@@ -76,7 +76,7 @@ def test_a_kill_of_everything_at_any_point_loses_nothing_that_was_done(points: t
     assert len(deeds) <= count_of_begun(tmp_path) <= len(deeds) + 2 * len(points)
 
 
-@pytest.mark.soak
+@pytest.mark.slow
 def test_a_worker_that_somebody_kills_costs_what_it_did(tmp_path: Path) -> None:
     running = driver(tmp_path, "0", "waits", "passes")
     try:

@@ -1,7 +1,7 @@
 """Directed suites as a whole: well formed, the same every time, and each of its groups there."""
 
 import pytest
-from built_presets import others_soaked
+from built_presets import others_slow
 from cases.vectors_measure import NAMES, SEED, suite, unit_of
 
 from hwsim.cases.bins.covering import directed
@@ -134,7 +134,7 @@ def _scales(unit, case):
 @pytest.mark.sample(3)
 @pytest.mark.parametrize(
     "unit",
-    others_soaked(UNITS, [*UNITS[::2], *(unit for unit in UNITS if unit.scale is not None)]),
+    others_slow(UNITS, [*UNITS[::2], *(unit for unit in UNITS if unit.scale is not None)]),
     ids=lambda unit: "-".join(
         (unit.operands.a.name, unit.operands.b.name, str(unit.instruction.lanes), unit.result.rounding)
     ),

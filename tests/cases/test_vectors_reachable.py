@@ -3,7 +3,7 @@
 from itertools import combinations_with_replacement, product
 
 import pytest
-from built_presets import others_soaked
+from built_presets import others_slow
 from cases.vectors_measure import unit_of
 
 from hwsim.cases.bins.facts import range_report
@@ -123,7 +123,7 @@ SOAKED = {(1, "jam", "rne", 3, 2), (1, "jam", "rne", 6, 2), (4, "floor", "ru", 6
 
 @pytest.mark.sample(7)
 @pytest.mark.parametrize(
-    ("window", "lost", "rounding", "bias", "lanes"), others_soaked(SUMS, [one for one in SUMS if one not in SOAKED])
+    ("window", "lost", "rounding", "bias", "lanes"), others_slow(SUMS, [one for one in SUMS if one not in SOAKED])
 )
 def test_reports_agree_with_every_sum(window, lost, rounding, bias, lanes):
     """Of results that are too small for the products, too large for them, and neither."""

@@ -7,7 +7,7 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
-from built_presets import one_of_each_family, others_soaked
+from built_presets import one_of_each_family, others_slow
 from cli.cli_run import Run, fails
 
 import hwsim
@@ -105,7 +105,7 @@ def test_units_lists_those_that_match(run: Run) -> None:
 
 
 @pytest.mark.sample(12)
-@pytest.mark.parametrize("name", others_soaked(presets(), one_of_each_family(presets())))
+@pytest.mark.parametrize("name", others_slow(presets(), one_of_each_family(presets())))
 def test_units_prints_a_file_that_loads(run: Run, tmp_path: Path, name: str) -> None:
     done = run("units", name)
     assert done.status == 0

@@ -326,7 +326,7 @@ def test_a_product_that_cannot_be_measured(
     assert message in error and error.count("\n") == 1
 
 
-@pytest.mark.soak
+@pytest.mark.slow
 def test_charts_that_find_no_room_end_no_study(tmp_path: Path) -> None:
     # Batch systems limit addresses; what runs JavaScript ends the process where it gets too few.
     given = f"{sys.executable} -m hwsim study --unit int8-i32 --length 32 --trials 2 --rows 2 --columns 2 -o s"

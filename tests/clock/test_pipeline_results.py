@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from built_presets import BUILDABLE, others_soaked
+from built_presets import BUILDABLE, others_slow
 from clock.pipeline_play import check, definition, dot, play, registers, small
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -86,7 +86,7 @@ def test_any_pipeline_under_any_traffic(data: st.DataObject) -> None:
 
 
 @pytest.mark.sample(46)
-@pytest.mark.parametrize("name", others_soaked([*BUILDABLE, "mxint8-f32"], [*BUILDABLE[::3], "mxint8-f32"]))
+@pytest.mark.parametrize("name", others_slow([*BUILDABLE, "mxint8-f32"], [*BUILDABLE[::3], "mxint8-f32"]))
 def test_presets(name: str) -> None:
     unit = load_unit(name)
     cases = random_cases(unit, 24, seed=5)

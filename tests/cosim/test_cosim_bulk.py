@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
-from built_presets import others_soaked
+from built_presets import others_slow
 from cosim.odd_pipelines import odd_pipelines
 from cosim.plays import played, recorded, trace_of, with_codes, with_trace
 from odd_units import IN_RTL, unit, units_of
@@ -51,14 +51,14 @@ def agree(unit: Unit, built: Pipeline, count: int) -> None:
             assert outcome.results == play.script.planned > 0
 
 
-@pytest.mark.parametrize("name", others_soaked(PRESETS, PRESETS[::6]))
+@pytest.mark.parametrize("name", others_slow(PRESETS, PRESETS[::6]))
 def test_presets_return_the_models_bits_in_the_models_cycles(name: str) -> None:
     unit = load_unit(name)
     agree(unit, pipeline(unit), 240)
 
 
 @pytest.mark.sample(2)
-@pytest.mark.parametrize("name", others_soaked(ODD, [*ODD][::4]))
+@pytest.mark.parametrize("name", others_slow(ODD, [*ODD][::4]))
 def test_odd_units(name: str) -> None:
     agree(ODD[name], pipeline(ODD[name]), 480)
 

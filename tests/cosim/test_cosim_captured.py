@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from built_presets import others_soaked
+from built_presets import others_slow
 from cosim.plays import bulk_outcomes, codes_of, design_of, nothing, planner, stream
 
 from hwsim.cases.captured import CAPTURES, captured_cases
@@ -45,7 +45,7 @@ ONE_OF_EACH = (
 
 @pytest.mark.sample(2)
 @pytest.mark.simulator
-@pytest.mark.parametrize("name", others_soaked(CAPTURES, ONE_OF_EACH))
+@pytest.mark.parametrize("name", others_slow(CAPTURES, ONE_OF_EACH))
 def test_the_rtl_returns_what_the_gpu_returned(verilator: None, silicon: Path, name: str) -> None:
     unit = load_unit(name)
     play = captured(unit, 10**6)
@@ -61,7 +61,7 @@ OUR_CAPTURES = [one.unit for one in load(OURS / "h200")]
 
 
 @pytest.mark.simulator
-@pytest.mark.parametrize("name", others_soaked(OUR_CAPTURES, ["hopper-wgmma-e4m3-f32", "hopper-mma-e4m3xe5m2-f16"]))
+@pytest.mark.parametrize("name", others_slow(OUR_CAPTURES, ["hopper-wgmma-e4m3-f32", "hopper-mma-e4m3xe5m2-f16"]))
 def test_the_rtl_returns_what_hopper_returned(verilator: None, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Cases that were designed for every rule, chains and specials among them."""
     monkeypatch.setenv("HWSIM_SILICON", str(OURS))

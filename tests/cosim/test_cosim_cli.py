@@ -200,7 +200,7 @@ def test_ctrl_c_while_a_compiler_runs(verilator: None, tmp_path: Path) -> None:
 @pytest.mark.simulator
 @pytest.mark.parametrize(
     ("number", "ignored"),
-    [(signal.SIGINT, False), (signal.SIGTERM, True), pytest.param(signal.SIGTERM, False, marks=pytest.mark.soak)],
+    [(signal.SIGINT, False), (signal.SIGTERM, True), pytest.param(signal.SIGTERM, False, marks=pytest.mark.slow)],
 )
 def test_ctrl_c_while_a_simulator_runs(icarus: None, number: int, ignored: bool, tmp_path: Path) -> None:
     # A shell starts what is in the background with SIGINT ignored: SIGTERM must end it all the same.

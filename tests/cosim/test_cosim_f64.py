@@ -87,7 +87,7 @@ FAULTS = {
 
 @pytest.mark.simulator
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[pytest.mark.soak] * (at > 0)) for at, name in enumerate(FAULTS)]
+    "name", [pytest.param(name, marks=[pytest.mark.slow] * (at > 0)) for at, name in enumerate(FAULTS)]
 )
 def test_a_fault_is_caught(verilator: None, name: str) -> None:
     function, old, new = FAULTS[name]

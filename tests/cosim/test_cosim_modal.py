@@ -7,7 +7,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from built_presets import others_soaked
+from built_presets import others_slow
 from cosim.amaranth_play import amaranth_play
 from cosim.modal_mutants import MIXED, MUTANTS, OWN, STRANGE
 from cosim.modal_plays import changing, design_of, recorded
@@ -37,7 +37,7 @@ ALWAYS = ["modes-window", "modes-integers", "modes-counted", "modes-subgroups"]
 
 @pytest.mark.sample(2)
 @pytest.mark.quick(cases=1)
-@pytest.mark.parametrize("name", others_soaked(list(ODD_MODES), ALWAYS))
+@pytest.mark.parametrize("name", others_slow(list(ODD_MODES), ALWAYS))
 def test_every_beat_is_computed_by_its_own_mode(name: str) -> None:
     design = design_of(ODD_MODES[name])
     own, mixed = changing(design.modal, 16)
@@ -108,7 +108,7 @@ def test_a_fault_in_a_mode_is_caught(mutant: Mutant) -> None:
         assert outcomes[OWN].count == 0
 
 
-@pytest.mark.soak
+@pytest.mark.slow
 @pytest.mark.simulator
 @pytest.mark.parametrize("name", ["modes-window", "modes-chain"])
 def test_a_whole_run_is_equal_and_counts_every_mode(
@@ -124,7 +124,7 @@ def test_a_whole_run_is_equal_and_counts_every_mode(
     assert set(report.covered_units) == {mode.name for mode in design.modes}
 
 
-@pytest.mark.soak
+@pytest.mark.slow
 @pytest.mark.simulator
 @pytest.mark.parametrize("name", ["fp8-any", "hfp8-hybrid"])
 def test_every_pair_of_codes_in_every_mode(verilator: None, name: str, monkeypatch: pytest.MonkeyPatch) -> None:

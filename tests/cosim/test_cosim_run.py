@@ -178,7 +178,7 @@ KINDS = [
 ]  # fmt: skip
 
 
-@pytest.mark.soak
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [*KINDS, "modes-window"])
 def test_a_faulty_unit_of_every_kind_ends_in_its_report(
     icarus: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str

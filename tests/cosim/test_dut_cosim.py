@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import yaml
-from built_presets import others_soaked
+from built_presets import others_slow
 from cosim.dut_files import DESIGNS, SEED, own_file, play, variant
 from cosim.small_runs import small_suites
 from unit_keys import exact_sum, odd_unit, order
@@ -84,7 +84,7 @@ def test_a_right_design_passes_on_verilator(verilator: None, tmp_path: Path, mon
 WRONG = [("stream", 1, "leading-one exponents"), ("comb", 2, "lost bits floored")]
 
 
-@pytest.mark.parametrize(("name", "wrong", "semantics"), others_soaked(WRONG, WRONG[:1]))
+@pytest.mark.parametrize(("name", "wrong", "semantics"), others_slow(WRONG, WRONG[:1]))
 def test_a_published_mistake_is_found_shrunk_and_named(
     icarus: None,
     few: None,
@@ -229,7 +229,7 @@ def test_arrays_that_icarus_does_not_take_are_refused_there(icarus: None, tmp_pa
         play(tmp_path, "comb", **changes)
 
 
-@pytest.mark.soak
+@pytest.mark.slow
 def test_arrays_as_ports_are_wired_on_verilator(verilator: None, few: None, tmp_path: Path) -> None:
     assert play(tmp_path, "comb", "verilator", **of_arrays(tmp_path)).passed
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import pytest
 import yaml
-from built_presets import others_soaked
+from built_presets import others_slow
 from cosim.dut_files import DESIGNS, SEED
 from cosim.small_runs import small_suites
 from unit_keys import exact_sum, odd_unit
@@ -94,7 +94,7 @@ def test_the_right_design_is_equal(icarus: None, tmp_path: Path, name: str) -> N
     assert directed.compared > 10 and report.coverage
 
 
-@pytest.mark.parametrize("name", others_soaked(list(FORMATS), ["e3m2"]))
+@pytest.mark.parametrize("name", others_slow(list(FORMATS), ["e3m2"]))
 def test_the_right_design_is_equal_on_verilator(verilator: None, tmp_path: Path, name: str) -> None:
     assert dot_fp(tmp_path, name, "verilator").passed
 

@@ -76,7 +76,7 @@ def test_a_fault_is_found_and_a_flag_named(
     assert {(one.kind, one.name) for one in mismatches(made, tmp_path, "icarus", drawn(made))} == found
 
 
-@pytest.mark.soak
+@pytest.mark.slow
 @pytest.mark.parametrize(("wrong", "rounding", "found"), FAULTS)
 def test_a_fault_is_found_on_verilator_too(
     verilator: None, tmp_path: Path, wrong: int, rounding: Rounding, found: set[tuple[str, str]]

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from built_presets import others_soaked
+from built_presets import others_slow
 from cosim.dut_files import design, play
 from cosim.runs_shown import busy_suite, few_cases
 
@@ -195,7 +195,7 @@ class TestTags:
 NAMES = [(name, sim) for sim in ("icarus", "verilator") for name in DESIGNS_OF_PROTOCOLS]
 
 
-@pytest.mark.parametrize(("name", "simulator"), others_soaked(NAMES, NAMES[: len(DESIGNS_OF_PROTOCOLS)]))
+@pytest.mark.parametrize(("name", "simulator"), others_slow(NAMES, NAMES[: len(DESIGNS_OF_PROTOCOLS)]))
 def test_a_right_design_passes_all_suites(
     request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str, simulator: str
 ) -> None:

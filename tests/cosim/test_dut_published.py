@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import yaml
-from built_presets import others_soaked
+from built_presets import others_slow
 from cosim.dut_files import play, variant
 from cosim.runs_shown import few_cases, few_pairs
 from cosim.small_runs import small_suites
@@ -61,7 +61,7 @@ BUGS = [
 ]
 
 
-@pytest.mark.parametrize(("name", "bug", "simulator"), others_soaked(BUGS, BUGS[::2]))
+@pytest.mark.parametrize(("name", "bug", "simulator"), others_slow(BUGS, BUGS[::2]))
 def test_the_suites_find_a_bug(
     request: pytest.FixtureRequest,
     tmp_path: Path,
@@ -78,7 +78,7 @@ def test_the_suites_find_a_bug(
 RIGHT = [(name, simulator) for name in (BF16, FMA, E4M3) for simulator in ("icarus", "verilator")]
 
 
-@pytest.mark.parametrize(("name", "simulator"), others_soaked(RIGHT, [RIGHT[0], RIGHT[3], RIGHT[5]]))
+@pytest.mark.parametrize(("name", "simulator"), others_slow(RIGHT, [RIGHT[0], RIGHT[3], RIGHT[5]]))
 def test_a_right_design_passes_and_reaches_its_bins(
     request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, simulator: str
 ) -> None:

@@ -75,7 +75,7 @@ def test_every_integer_at_every_scale_is_the_code_of_their_number(
         assert set(unknown.removesuffix("0" * fmt.padding)) == {"x"}
 
 
-@pytest.mark.parametrize("simulator", ["icarus", pytest.param("verilator", marks=pytest.mark.soak)])
+@pytest.mark.parametrize("simulator", ["icarus", pytest.param("verilator", marks=pytest.mark.slow)])
 def test_two_blocks_summed_to_an_integer_and_a_scale(
     request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, simulator: str
 ) -> None:

@@ -39,7 +39,7 @@ def test_the_suites_find_sticky_bits_that_are_lost(
     assert play(tmp_path, "tcu", parameters={"FAULT": fault}).passed == (fault == 0)
 
 
-@pytest.mark.soak
+@pytest.mark.slow
 def test_every_bin_is_hit_on_verilator(verilator: None, tmp_path: Path) -> None:
     report = play(tmp_path, "tcu", "verilator")
     assert report.passed

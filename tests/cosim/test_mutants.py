@@ -49,7 +49,7 @@ def played(mutant: Mutant | None, name: str, lanes: int) -> dict[str, SuiteOutco
 
 
 @pytest.mark.sample(2)
-@pytest.mark.parametrize("lanes", [LANES, pytest.param(FULL, marks=pytest.mark.soak)])
+@pytest.mark.parametrize("lanes", [LANES, pytest.param(FULL, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", sorted({mutant.unit for mutant in MUTANTS}))
 def test_without_a_fault_nothing_is_caught(verilator: None, name: str, lanes: int) -> None:
     outcomes = played(None, name, lanes)
@@ -73,7 +73,7 @@ STAGES = {
 
 
 @pytest.mark.quick
-@pytest.mark.parametrize("full", [False, pytest.param(True, marks=pytest.mark.soak)], ids=["few lanes", "all lanes"])
+@pytest.mark.parametrize("full", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["few lanes", "all lanes"])
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
 def test_a_fault_is_caught_and_its_stage_is_named(verilator: None, mutant: Mutant, full: bool) -> None:
     lanes = FULL if full else mutant.lanes

@@ -109,7 +109,7 @@ def test_a_report_names_the_element_that_differs(verilator: None) -> None:
 
 
 @pytest.mark.simulator
-@pytest.mark.soak
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["mxfp8-e4m3", "mxint8", "nvfp4"])
 def test_whole_blocks_on_both_simulators(verilator: None, icarus: None, name: str) -> None:
     q = BlockQuantization(rule=get_rule(name), name=name)

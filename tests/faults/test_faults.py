@@ -48,7 +48,7 @@ def test_a_fault_of_each_style_is_named(icarus: None, small: None, tmp_path: Pat
     assert not found.others
 
 
-@pytest.mark.soak
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.id)
 def test_every_fault_is_found_and_none_is_called_something_else(icarus: None, tmp_path: Path, fault: Fault) -> None:
     found = judged(fault, tmp_path)
@@ -61,7 +61,7 @@ def test_a_fault_of_a_first_version_is_named(icarus: None, small: None, tmp_path
     assert found.verdict == "first", found.diagnosis
 
 
-@pytest.mark.soak
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", FOREIGN, ids=lambda fault: fault.id)
 def test_no_fault_of_a_first_version_is_called_something_else(icarus: None, tmp_path: Path, fault: Fault) -> None:
     found = judged(fault, tmp_path)
@@ -69,14 +69,14 @@ def test_no_fault_of_a_first_version_is_called_something_else(icarus: None, tmp_
     assert found.verdict in allowed, found.diagnosis
 
 
-@pytest.mark.soak
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", UNSEEN, ids=lambda fault: fault.id)
 def test_a_fault_without_a_name_is_not_called_something_else(icarus: None, tmp_path: Path, fault: Fault) -> None:
     found = judged(fault, tmp_path)
     assert found.verdict in (("first", "second") if fault.names else ("unnamed",)), found.diagnosis
 
 
-@pytest.mark.parametrize("style", [pytest.param(style, marks=pytest.mark.soak) for style in STYLES])
+@pytest.mark.parametrize("style", [pytest.param(style, marks=pytest.mark.slow) for style in STYLES])
 def test_a_design_without_a_fault_passes(icarus: None, tmp_path: Path, style: str) -> None:
     design = dut_design(load_dut(DESIGNS / f"{style}.yaml"))
     assert run(CosimOptions((design,), ("icarus",), 1, 1000, folder=tmp_path / "run")).passed

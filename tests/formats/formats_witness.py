@@ -199,7 +199,7 @@ def paired_policies(name):
 
 def policy_marks(name, policy):
     """A test of a policy that is in no pair is for `make soak`."""
-    return [] if policy in paired_policies(name) else [pytest.mark.soak]
+    return [] if policy in paired_policies(name) else [pytest.mark.slow]
 
 
 # In bulk, by float64 comparisons.

@@ -52,7 +52,7 @@ DEFAULTS = (Rounding.RNE, Overflow.SATURATE, Missing.SATURATE)
 
 # Which roundings and overflow policies a test of all of them takes.
 POLICIES = pytest.mark.parametrize(
-    "policies", [paired_policies, pytest.param(every_policy, marks=pytest.mark.soak)], ids=["pairs", "all"]
+    "policies", [paired_policies, pytest.param(every_policy, marks=pytest.mark.slow)], ids=["pairs", "all"]
 )
 
 

@@ -140,7 +140,7 @@ def test_the_properties_of_a_format_are_those_of_its_codes(fmt):
     check_properties(fmt)
 
 
-@pytest.mark.soak
+@pytest.mark.slow
 @settings(SETTINGS, max_examples=1000)
 @given(floats.filter(lambda fmt: fmt.bits <= 14))
 def test_the_properties_of_more_formats_are_those_of_their_codes(fmt):

@@ -7,7 +7,7 @@ from itertools import islice
 
 import numpy as np
 import pytest
-from built_presets import FAMILIES, OF_FAMILIES, others_soaked
+from built_presets import FAMILIES, OF_FAMILIES, others_slow
 from kernels.kernel_cases import PROFILES, Product, draw, lengths, product
 from kernels.kernel_units import units
 from kernels.window_cases import (
@@ -57,7 +57,7 @@ def test_presets_are_the_models(name: str) -> None:
     assert compare(unit, kernels(unit), 1) > 600
 
 
-@pytest.mark.soak
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [unit.name for unit in PRESETS])
 def test_every_preset_is_the_models(name: str) -> None:
     unit = load_unit(name)
@@ -72,7 +72,7 @@ def test_every_preset_is_the_models(name: str) -> None:
 
 
 @pytest.mark.sample(6)
-@pytest.mark.parametrize("name", others_soaked(UNITS, [*UNITS][::6]))
+@pytest.mark.parametrize("name", others_slow(UNITS, [*UNITS][::6]))
 def test_odd_units_are_the_models(name: str) -> None:
     assert compare(UNITS[name], kernels(UNITS[name]), 1) > 600
 
@@ -82,7 +82,7 @@ def kernel_without_vectors(unit: Unit) -> list[WindowKernel]:
 
 
 @pytest.mark.sample(5)
-@pytest.mark.parametrize("unit", others_soaked(MODEL_ODD, MODEL_ODD[::6]), ids=lambda unit: unit.name)
+@pytest.mark.parametrize("unit", others_slow(MODEL_ODD, MODEL_ODD[::6]), ids=lambda unit: unit.name)
 def test_the_models_odd_units_are_the_models(unit: Unit) -> None:
     made = kernel_without_vectors(unit)
     if made:
@@ -91,7 +91,7 @@ def test_the_models_odd_units_are_the_models(unit: Unit) -> None:
         assert unit.name in {"wide", "subgroups-signed"}
 
 
-@pytest.mark.soak
+@pytest.mark.slow
 @pytest.mark.parametrize("unit", MODEL_ODD, ids=lambda unit: unit.name)
 def test_the_models_odd_units_are_the_models_in_vectors(unit: Unit) -> None:
     if kernel_without_vectors(unit):
@@ -118,13 +118,13 @@ def test_random_units_are_the_models() -> None:
     check_random(1, 40, False)
 
 
-@pytest.mark.soak
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(2, 12))
 def test_many_random_units_are_the_models(seed: int) -> None:
     check_random(seed, 600, False)
 
 
-@pytest.mark.soak
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(8))
 def test_random_units_are_the_models_in_vectors(seed: int) -> None:
     check_random(seed, 30, True)
@@ -164,7 +164,7 @@ def test_scales_of_every_size_are_the_models(name: str) -> None:
 
 # Tiles have 16 columns; 64 are worked on at once.
 @pytest.mark.parametrize(
-    "n", others_soaked([1, 2, 15, 16, 17, 31, 33, 48, 63, 64, 65, 79, 81, 127, 130], [1, 15, 17, 33, 64, 81])
+    "n", others_slow([1, 2, 15, 16, 17, 31, 33, 48, 63, 64, 65, 79, 81, 127, 130], [1, 15, 17, 33, 64, 81])
 )
 @pytest.mark.parametrize("name", ["hopper-wgmma-e4m3-f32", "volta-mma-f16-f16", "narrow-scaled"])
 def test_edges_of_tiles_are_the_models(name: str, n: int) -> None:

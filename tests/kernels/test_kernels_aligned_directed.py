@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from built_presets import others_soaked
+from built_presets import others_slow
 from kernels.kernel_cases import Codes, Product
 from kernels.kernel_units import units
 from kernels.window_cases import Rows, by_run, codes_in, directed_rows, fill, kernels, window_kernel
@@ -117,7 +117,7 @@ def test_directed_cases_are_the_models(name: str) -> None:
     assert check_directed(UNITS.get(name) or load_unit(name), 1) > 500
 
 
-@pytest.mark.soak
+@pytest.mark.slow
 @pytest.mark.parametrize("unit", [*PRESETS, *UNITS.values()], ids=lambda unit: unit.name)
 def test_every_units_directed_cases_are_the_models(unit: Unit) -> None:
     assert check_directed(unit, 2) > 500
@@ -165,9 +165,7 @@ def test_there_are_42_files_of_1000() -> None:
     assert len(FILES) == 42
 
 
-@pytest.mark.parametrize(
-    ("name", "gpu"), others_soaked(FILES, FILES[::3]), ids=[f"{name}-{gpu}" for name, gpu in FILES]
-)
+@pytest.mark.parametrize(("name", "gpu"), others_slow(FILES, FILES[::3]), ids=[f"{name}-{gpu}" for name, gpu in FILES])
 def test_captured_results_are_the_kernels(captured: Mapping[str, Any], name: str, gpu: str) -> None:
     _, factors, result = CAPTURES[name]
     a, b, c, want = (captured[f"{gpu}/{factors}/{part}"] for part in ("a", "b", f"c_{result}", f"d_{result}"))

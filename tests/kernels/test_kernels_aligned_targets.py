@@ -18,7 +18,7 @@ PROCESSORS = [
         "x86-64",
         2,
         marks=[
-            pytest.mark.soak,
+            pytest.mark.slow,
             pytest.mark.skipif(platform.machine() != "x86_64", reason="no x86-64 processor"),
         ],
     ),
@@ -58,7 +58,7 @@ def run(processor: str, folder: Path, *names: str) -> list[list[int]]:
     return [[int(word) for word in line.split()] for line in done.stdout.splitlines()]
 
 
-@pytest.mark.soak
+@pytest.mark.slow
 @pytest.mark.parametrize(("processor", "widest"), PROCESSORS)
 def test_narrower_vectors_are_the_models(tmp_path: Path, processor: str, widest: int) -> None:
     *registers, (count,) = run(processor, tmp_path, "ada-mma-e4m3-f32", "floor")
@@ -68,7 +68,7 @@ def test_narrower_vectors_are_the_models(tmp_path: Path, processor: str, widest:
         assert named[widest] > 100
 
 
-@pytest.mark.soak
+@pytest.mark.slow
 @pytest.mark.parametrize(("processor", "widest"), PROCESSORS)
 def test_every_kind_of_lanes_is_the_models(tmp_path: Path, processor: str, widest: int) -> None:
     names = ["hopper-wgmma-e4m3-f32", "hopper-wgmma-e4m3-f16", "mxfp8-e5m2-f32", "blackwell-mma-bf16-f32",

@@ -9,7 +9,7 @@ from typing import Any
 import apytypes
 import numpy as np
 import pytest
-from built_presets import others_soaked
+from built_presets import others_slow
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from kernels.kernel_cases import PROFILES, Product, by_kernel, compare, compare_all, draw
@@ -47,7 +47,7 @@ def unit_of(*arguments: Any, **more: Any) -> Unit:
 
 @pytest.mark.sample(6)
 @pytest.mark.quick
-@pytest.mark.parametrize("unit", others_soaked(UNITS, UNITS[::3]), ids=lambda unit: unit.name)
+@pytest.mark.parametrize("unit", others_slow(UNITS, UNITS[::3]), ids=lambda unit: unit.name)
 def test_kernel_is_the_model(unit: Unit) -> None:
     assert compare_all(additions_kernel(unit), unit, seed=1) > 250
 

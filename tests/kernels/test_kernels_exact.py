@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from built_presets import others_soaked
+from built_presets import others_slow
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from kernels.kernel_cases import PROFILES, Product, by_kernel, compare, compare_all, draw
@@ -46,7 +46,7 @@ def named(name: str) -> Unit:
 
 @pytest.mark.sample(6)
 @pytest.mark.quick
-@pytest.mark.parametrize("unit", others_soaked(UNITS, UNITS[::3]), ids=lambda unit: unit.name)
+@pytest.mark.parametrize("unit", others_slow(UNITS, UNITS[::3]), ids=lambda unit: unit.name)
 def test_kernel_is_the_model(unit: Unit) -> None:
     assert compare_all(exact_kernel(unit), unit, seed=1, m=2) > 250
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from built_presets import one_of_each_family, others_soaked
+from built_presets import one_of_each_family, others_slow
 from model.model_units import NAMES, cases, run
 from odd_units import unit
 
@@ -145,7 +145,7 @@ def test_a_floor_of_max_exp_is_in_the_picture() -> None:
 
 
 @pytest.mark.sample(16)
-@pytest.mark.parametrize("name", others_soaked(NAMES, one_of_each_family(presets())))
+@pytest.mark.parametrize("name", others_slow(NAMES, one_of_each_family(presets())))
 def test_explain_is_dot(name: str) -> None:
     given = list(cases(name, 14, 8))
     used = unit(name)

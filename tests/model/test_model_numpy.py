@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from built_presets import others_soaked
+from built_presets import others_slow
 from numpy.typing import NDArray
 from unit_keys import odd_unit, window
 
@@ -24,7 +24,7 @@ def bits(array: NDArray[Any]) -> list[int]:
 FACTORS = [("e4m3", "e5m2"), ("mxint8", "e4m3"), ("e4m3", "e4m3"), ("e5m2", "e5m2")]
 
 
-@pytest.mark.parametrize(("a", "b"), others_soaked(FACTORS, FACTORS[:1]))
+@pytest.mark.parametrize(("a", "b"), others_slow(FACTORS, FACTORS[:1]))
 def test_every_single_product_is_exact(a: str, b: str) -> None:
     # At most 8 bits, in a window of at least 14 below max_exp, and far inside e8m13's range: nothing to round.
     unit = odd_unit("odd", (a, b), "f32", window(13), "e8m13", 1, rounding="rz")

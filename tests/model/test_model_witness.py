@@ -8,7 +8,7 @@ from math import isfinite
 
 import numpy as np
 import pytest
-from built_presets import others_soaked
+from built_presets import others_slow
 from model.model_units import ALWAYS, NAMES, Case, cases, expected, run
 from model.model_witness import FORMS, Witness
 from odd_units import unit
@@ -31,13 +31,13 @@ def differences(name: str, given: list[Case]) -> list[str]:
 
 @pytest.mark.sample(33)
 @pytest.mark.quick(cases=16)
-@pytest.mark.parametrize("name", others_soaked(NAMES, ALWAYS))
+@pytest.mark.parametrize("name", others_slow(NAMES, ALWAYS))
 def test_random_operands_give_the_witness_bits(name: str) -> None:
     wrong = differences(name, list(cases(name, COUNT, SEED)))
     assert not wrong, f"seed {SEED}: {len(wrong)} of {COUNT} differ, first: {wrong[0]}"
 
 
-@pytest.mark.soak
+@pytest.mark.slow
 def test_the_random_operands_reach_what_they_are_meant_to() -> None:
     # A suite of zeros and NaNs would agree with anything.
     for name in NAMES:
@@ -55,7 +55,7 @@ FP4 = {
 }
 
 
-@pytest.mark.parametrize(("which", "swapped"), others_soaked(product(FP4, [False, True]), [("window", False)]))
+@pytest.mark.parametrize(("which", "swapped"), others_slow(product(FP4, [False, True]), [("window", False)]))
 def test_every_pair_of_fp4_products(which: str, swapped: bool) -> None:
     # Products by their codes a and b, the first one's not above the second's, or below.
     second, first = np.tril_indices(256)

@@ -140,7 +140,7 @@ def test_results_are_equal(name: str) -> None:
     compare(name, drawn(unit, CASES, SEED, length(unit)))
 
 
-@pytest.mark.soak
+@pytest.mark.slow
 @pytest.mark.parametrize("name", COMPARED)
 def test_many_results_are_equal(name: str) -> None:
     unit = load_unit(name)

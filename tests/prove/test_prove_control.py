@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 
 import pytest
-from built_presets import others_soaked
+from built_presets import others_slow
 from cosim.mutants import DEEPSEEK, HOPPER, Mutant, of_lanes
 from odd_units import unit as odd
 from prove.scaled_unit import SCALED
@@ -52,7 +52,7 @@ def answers(control: Control) -> dict[str, Decided]:
 
 @pytest.mark.parametrize(
     "name",
-    others_soaked(list(UNITS), ["promoted without an addend", "a zero's sign that passes", "a zero without a sign"]),
+    others_slow(list(UNITS), ["promoted without an addend", "a zero's sign that passes", "a zero without a sign"]),
 )
 def test_control_is_proved(name: str) -> None:
     unit, built = UNITS[name]
@@ -144,7 +144,7 @@ FAULTS = [
 
 
 @pytest.mark.parametrize(
-    "mutant", [pytest.param(one, id=one.name, marks=[pytest.mark.soak] * (at % 8 > 0)) for at, one in enumerate(FAULTS)]
+    "mutant", [pytest.param(one, id=one.name, marks=[pytest.mark.slow] * (at % 8 > 0)) for at, one in enumerate(FAULTS)]
 )
 def test_a_fault_of_control_is_refuted(mutant: Mutant) -> None:
     # Few registers and groups: the sooner a sum is promoted, the shorter is the run.

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from amaranth.hdl import Const
-from built_presets import others_soaked
+from built_presets import others_slow
 
 from hwsim.cosim.streamcases import converted
 from hwsim.formats import formats, get_format
@@ -41,7 +41,7 @@ def drawn(random: Random) -> Conversion:
     )
 
 
-@pytest.mark.parametrize("seed", others_soaked(range(40), [0]))
+@pytest.mark.parametrize("seed", others_slow(range(40), [0]))
 def test_the_model_of_a_conversion_is_the_codec(seed: int) -> None:
     random = Random(SEED + seed)
     for _ in range(40):
@@ -76,7 +76,7 @@ def test_a_converter_is_the_models_for_every_code(conversion: Conversion) -> Non
     assert words(conversion) == dict.fromkeys(CLAIMS, "proved")
 
 
-@pytest.mark.soak
+@pytest.mark.slow
 @pytest.mark.parametrize("target", FORMATS)
 def test_every_format_from_binary32_and_back(target: str) -> None:
     fmt = get_format(target)
@@ -88,7 +88,7 @@ def test_every_format_from_binary32_and_back(target: str) -> None:
     assert words(back) == dict.fromkeys(CLAIMS, "proved")
 
 
-@pytest.mark.soak
+@pytest.mark.slow
 @pytest.mark.parametrize("cuts", [(), ("decode",), ("decode", "normalize")])
 def test_any_registers(cuts: tuple[str, ...]) -> None:
     for c in PROVED:

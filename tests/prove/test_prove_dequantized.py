@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from built_presets import others_soaked
+from built_presets import others_slow
 
 from hwsim.formats import get_format
 from hwsim.prove.quantizers import dequantizer_claims
@@ -37,7 +37,7 @@ DEQUANTIZERS = {
 }
 
 
-@pytest.mark.parametrize("name", others_soaked(DEQUANTIZERS, ["e4m3 under e4m3 to f16"]))
+@pytest.mark.parametrize("name", others_slow(DEQUANTIZERS, ["e4m3 under e4m3 to f16"]))
 def test_a_dequantiser_is_proved(name: str) -> None:
     found = words(DEQUANTIZERS[name])
     assert set(found.values()) == {"proved"}, found
@@ -76,7 +76,7 @@ MUTANTS: dict[str, tuple[set[str], Callable[[Patch], None]]] = {
 }
 
 
-@pytest.mark.parametrize("mutant", others_soaked(MUTANTS, ["a place too high", "cut off"]))
+@pytest.mark.parametrize("mutant", others_slow(MUTANTS, ["a place too high", "cut off"]))
 def test_a_broken_dequantiser_is_not_proved(mutant: str, monkeypatch: Patch) -> None:
     broken, mutate = MUTANTS[mutant]
     mutate(monkeypatch)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from amaranth.hdl import Cat, Const, Module, Mux, Signal
-from built_presets import others_soaked
+from built_presets import others_slow
 
 from hwsim.formats import get_format, unpack
 from hwsim.prove import blocks as single_claims
@@ -48,14 +48,14 @@ def test_these_are_nvfp4s() -> None:
     assert sorted(DIVIDED) == sorted(name for name in rules() if name.startswith("nvfp4"))
 
 
-@pytest.mark.parametrize("name", others_soaked(DIVIDED, ["nvfp4-block"]))
+@pytest.mark.parametrize("name", others_slow(DIVIDED, ["nvfp4-block"]))
 def test_a_quantiser_is_proved_but_for_what_takes_long(name: str) -> None:
     found = words(DividedClaims(block(name)), LONG)
     assert set(found.values()) == {"proved"}, found
     assert {"division: row", "scale", "lane: element", "file: codes"} <= set(found)
 
 
-@pytest.mark.soak
+@pytest.mark.slow
 @pytest.mark.parametrize("source", ["f32", "bf16"])
 @pytest.mark.parametrize("name", DIVIDED)
 def test_every_rule_is_proved(name: str, source: str) -> None:
@@ -156,7 +156,7 @@ MUTANTS: dict[str, tuple[str, dict[str, Any], set[str], Callable[[Patch], None]]
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("mutant", others_soaked(MUTANTS, ["an equal rest is kept", "thresholds to nearest"]))
+@pytest.mark.parametrize("mutant", others_slow(MUTANTS, ["an equal rest is kept", "thresholds to nearest"]))
 def test_a_broken_quantiser_is_not_proved(mutant: str, monkeypatch: Patch) -> None:
     name, changes, broken, mutate = MUTANTS[mutant]
     mutate(monkeypatch)
@@ -174,7 +174,7 @@ RULES: dict[str, tuple[str, dict[str, Any], set[str]]] = {
 }
 
 
-@pytest.mark.parametrize("change", others_soaked(RULES, []))
+@pytest.mark.parametrize("change", others_slow(RULES, []))
 def test_a_quantiser_of_another_rule_is_not_proved(change: str) -> None:
     name, changes, broken = RULES[change]
     built = block(name)

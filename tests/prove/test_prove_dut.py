@@ -22,7 +22,7 @@ WRONG = {
 
 
 @pytest.mark.simulator
-@pytest.mark.parametrize("name", [pytest.param(one, marks=[pytest.mark.soak] * at) for at, one in enumerate(WRONG)])
+@pytest.mark.parametrize("name", [pytest.param(one, marks=[pytest.mark.slow] * at) for at, one in enumerate(WRONG)])
 def test_a_mistake_is_refuted_with_one_product(
     icarus: None, name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -53,7 +53,7 @@ def test_a_latency_that_is_not_the_designs_is_refuted(
     assert "its latency seems to be 3 cycles" in capsys.readouterr().out
 
 
-@pytest.mark.soak
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["comb", "latency"])
 def test_a_right_design_is_proved_and_says_up_to_where(
     name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -79,7 +79,7 @@ def test_a_lane_that_differs_in_one_zero_is_no_other(tmp_path: Path) -> None:
     assert ends[0] == ends[1] == ends[2] != ends[3]
 
 
-@pytest.mark.soak
+@pytest.mark.slow
 def test_a_rare_mistake_in_the_last_lane_is_refuted_there(tmp_path: Path) -> None:
     made = with_lane_3(tmp_path, "operands[24:31] == 8'h55 ? 8'h56 : operands[24:31]")
     report = prove_dut(made, DutAsked(products=1))
@@ -99,7 +99,7 @@ MISTAKEN = {
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(one, marks=[pytest.mark.soak] * (at > 0)) for at, one in enumerate(MISTAKEN)]
+    "name", [pytest.param(one, marks=[pytest.mark.slow] * (at > 0)) for at, one in enumerate(MISTAKEN)]
 )
 def test_another_rule_is_refuted_by_a_case(name: str, tmp_path: Path) -> None:
     unit, method, rounding = MISTAKEN[name]
@@ -107,14 +107,14 @@ def test_another_rule_is_refuted_by_a_case(name: str, tmp_path: Path) -> None:
     assert refuted_by_a_case(made, beat_result(made), 1) is not None
 
 
-@pytest.mark.soak
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MISTAKEN)
 def test_the_right_rule_is_not_refuted_by_a_case(name: str, tmp_path: Path) -> None:
     made = dut_design(load_dut(own_file(tmp_path, MISTAKEN[name][0])))
     assert all(refuted_by_a_case(made, beat_result(made), count) is None for count in (1, 2))
 
 
-@pytest.mark.soak
+@pytest.mark.slow
 def test_a_claim_ends_in_its_seconds(tmp_path: Path) -> None:
     made = dut_design(load_dut(own_file(tmp_path, small(TREE | {"product": "rounded"}))))
     row = prove_dut(made, DutAsked(products=1, seconds=1.0)).rows[-1]

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 import yaml
-from built_presets import others_soaked
+from built_presets import others_slow
 from cosim.dut_files import DESIGNS, variant
 from prove.own_verilog import wrapped
 
@@ -89,7 +89,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(one, marks=[pytest.mark.soak] * (at % 4 > 0)) for at, one in enumerate(WRONG)]
+    "name", [pytest.param(one, marks=[pytest.mark.slow] * (at % 4 > 0)) for at, one in enumerate(WRONG)]
 )
 def test_a_boundary_that_is_not_what_it_is_said_to_be_is_refuted(name: str) -> None:
     change, claim = WRONG[name]
@@ -184,7 +184,7 @@ def test_steps_are_those_of_one_plain_group(changes: dict[str, Any], said: str, 
 
 
 @pytest.mark.simulator
-@pytest.mark.parametrize("wrong", others_soaked(MISTAKES, [8]))
+@pytest.mark.parametrize("wrong", others_slow(MISTAKES, [8]))
 def test_a_mistake_in_a_step_is_refuted_and_played(
     icarus: None, wrong: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -195,12 +195,12 @@ def test_a_mistake_in_a_step_is_refuted_and_played(
     assert "played on icarus: it returns the same" in capsys.readouterr().out
 
 
-@pytest.mark.soak
+@pytest.mark.slow
 def test_what_a_step_does_with_what_never_comes_to_it_does_not_matter(tmp_path: Path) -> None:
     assert main(["prove", "--dut", str(variant(tmp_path, "steps", parameters={"WRONG": 9}))]) == 0
 
 
-@pytest.mark.soak
+@pytest.mark.slow
 def test_the_last_line_says_that_it_is_equal_for_every_input(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -212,7 +212,7 @@ def test_the_last_line_says_that_it_is_equal_for_every_input(
     assert "at most 1 product other than zero; not proved: " in capsys.readouterr().out
 
 
-@pytest.mark.soak
+@pytest.mark.slow
 def test_a_wrong_boundary_of_a_right_design_is_said_to_be_one(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -222,7 +222,7 @@ def test_a_wrong_boundary_of_a_right_design_is_said_to_be_one(
     assert "perhaps a signal is not what `steps`" in capsys.readouterr().out
 
 
-@pytest.mark.soak
+@pytest.mark.slow
 @pytest.mark.parametrize("unit", ["hopper-wgmma-e4m3-f32", "ada-mma-e5m2-f32", "mxfp8-e4m3-f32"])
 def test_our_own_verilog_is_a_design_that_is_proved(
     unit: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -244,7 +244,7 @@ IN_OUR_OWN = {
 }
 
 
-@pytest.mark.soak
+@pytest.mark.slow
 @pytest.mark.parametrize("name", IN_OUR_OWN)
 def test_a_mistake_in_our_own_verilog_is_not_proved(name: str, tmp_path: Path) -> None:
     before, after, claim = IN_OUR_OWN[name]

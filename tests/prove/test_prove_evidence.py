@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from built_presets import buildable, others_soaked
+from built_presets import buildable, others_slow
 from odd_units import NAMED, unit
 from prove.step_mutants import Patch, on
 
@@ -146,14 +146,14 @@ MUTANTS = RTL | MODEL
 
 
 @pytest.mark.quick(cases=2)
-@pytest.mark.parametrize("name", others_soaked(UNITS, ["chain", "promoted"]))
+@pytest.mark.parametrize("name", others_slow(UNITS, ["chain", "promoted"]))
 def test_what_is_compared_of_a_right_unit_is_equal(name: str, tmp_path: Path) -> None:
     rows = list(claimed(name, tmp_path))
     assert {row.word for row in rows[:-1]} == {"proved"}
     assert (rows[-1].name, rows[-1].word) == (PLAYED, "compared")
 
 
-@pytest.mark.parametrize("mutant", others_soaked(MUTANTS, [*RTL][:5] + [*MODEL][:4]))
+@pytest.mark.parametrize("mutant", others_slow(MUTANTS, [*RTL][:5] + [*MODEL][:4]))
 def test_a_mutant_of_a_parameter_or_of_the_model_is_refuted(mutant: str, monkeypatch: Patch, tmp_path: Path) -> None:
     name, broken, mutate = MUTANTS[mutant]
     mutate(monkeypatch)

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from built_presets import others_soaked
+from built_presets import others_slow
 from prove.step_mutants import DEEPSEEK, MUTANTS, on
 
 from hwsim.cli import main
@@ -27,7 +27,7 @@ SMALL = "rvbna-e4m3-f32-n4"
 HIDDEN = "floor for truncate", "an addend that a factor changes"
 
 
-@pytest.mark.parametrize("mutant", others_soaked(MUTANTS, ["a term left out"]))
+@pytest.mark.parametrize("mutant", others_slow(MUTANTS, ["a term left out"]))
 def test_a_refuted_claim_becomes_a_case_of_few_lanes(mutant: str, monkeypatch: pytest.MonkeyPatch) -> None:
     name, broken, mutate = MUTANTS[mutant]
     mutate(monkeypatch)
@@ -45,7 +45,7 @@ def test_a_refuted_claim_becomes_a_case_of_few_lanes(mutant: str, monkeypatch: p
     assert sum(code != 0 for code in found.case.a) <= 3
 
 
-@pytest.mark.soak
+@pytest.mark.slow
 def test_a_refuted_claim_of_a_promotion_becomes_a_case(monkeypatch: pytest.MonkeyPatch) -> None:
     on(promote, "clamp", lambda distance, bits: distance[:bits])(monkeypatch)
     unit = load_unit(DEEPSEEK)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from built_presets import others_soaked
+from built_presets import others_slow
 from odd_units import unit
 from prove.integer_mutants import MUTANTS
 from prove.step_mutants import Patch
@@ -26,14 +26,14 @@ SMALL = [
 ALWAYS = ["ieee-zero"]
 
 
-@pytest.mark.parametrize("name", others_soaked(SMALL, ALWAYS))
+@pytest.mark.parametrize("name", others_slow(SMALL, ALWAYS))
 def test_every_step_is_the_models(name: str) -> None:
     found = {claim.name: claim.decide(120).word for claim in method_claims(unit(name), ()).claims()}
     assert set(found.values()) == {"proved"}, found
     assert len(found) >= 15
 
 
-@pytest.mark.parametrize("mutant", others_soaked(MUTANTS, ["zeros that do not count", "a sum that starts again"]))
+@pytest.mark.parametrize("mutant", others_slow(MUTANTS, ["zeros that do not count", "a sum that starts again"]))
 def test_a_mistake_is_not_proved(mutant: str, monkeypatch: Patch) -> None:
     name, broken, mutate = MUTANTS[mutant]
     mutate(monkeypatch)

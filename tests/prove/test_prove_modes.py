@@ -45,13 +45,13 @@ def test_every_mode_is_proved() -> None:
     assert "bare: result" not in names  # what follows decoding is one circuit
 
 
-@pytest.mark.soak
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PROVED)
 def test_an_odd_unit_of_several_modes_is_proved(name: str) -> None:
     demand_proof(ODD_MODES[name])
 
 
-@pytest.mark.soak
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PRESETS)
 def test_a_preset_of_several_modes_is_proved(name: str) -> None:
     unit = load_specified(name)
@@ -92,7 +92,7 @@ def test_zeros_below_that_change_a_product_are_refuted(monkeypatch: pytest.Monke
     assert answer.model.keys() == {"modes.sig", "modes.sign", "modes.exp", "modes.top"}
 
 
-@pytest.mark.soak
+@pytest.mark.slow
 def test_a_wrong_factor_is_shown_in_words() -> None:
     mutant = next(mutant for mutant in MUTANTS if mutant.name == "exponents stay where they are")
     with mutant.applied():

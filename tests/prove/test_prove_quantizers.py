@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from amaranth.hdl import Mux
-from built_presets import others_soaked
+from built_presets import others_slow
 
 from hwsim.formats import get_format
 from hwsim.model.conversion import dequantize
@@ -49,14 +49,14 @@ QUANTIZERS = {
 }
 
 
-@pytest.mark.parametrize("name", others_soaked(QUANTIZERS, list(QUANTIZERS)[1:2]))
+@pytest.mark.parametrize("name", others_slow(QUANTIZERS, list(QUANTIZERS)[1:2]))
 def test_a_quantiser_is_the_models_for_every_block(name: str) -> None:
     found = words(QUANTIZERS[name])
     assert set(found.values()) == {"proved"}, found
     assert len(found) == 17
 
 
-@pytest.mark.soak
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in rules() if name.startswith(("mxfp", "mxint", "mx-alg"))])
 def test_every_rule_with_whole_blocks(name: str) -> None:
     found = words(BlockQuantization(rule=get_rule(name), name=name))
@@ -73,7 +73,7 @@ DEQUANTIZERS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", others_soaked(DEQUANTIZERS, list(DEQUANTIZERS)[:2]))
+@pytest.mark.parametrize("name", others_slow(DEQUANTIZERS, list(DEQUANTIZERS)[:2]))
 def test_a_dequantiser_is_the_models_for_every_block(name: str) -> None:
     d = DEQUANTIZERS[name]
     found = {claim.name: claim.decide(120).word for claim in dequantizer_claims(d)}
@@ -146,7 +146,7 @@ MUTANTS: dict[str, tuple[BlockQuantization, set[str], Callable[[Patch], None]]] 
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("mutant", others_soaked(MUTANTS, [*MUTANTS][::4]))
+@pytest.mark.parametrize("mutant", others_slow(MUTANTS, [*MUTANTS][::4]))
 def test_a_broken_quantiser_is_not_proved(mutant: str, monkeypatch: Patch) -> None:
     q, broken, mutate = MUTANTS[mutant]
     mutate(monkeypatch)

@@ -6,7 +6,7 @@ import re
 from functools import cache
 
 import pytest
-from built_presets import others_soaked
+from built_presets import others_slow
 from cosim.mutants import DEEPSEEK, HOPPER, of_lanes
 from odd_units import unit as odd
 from prove.scaled_unit import SCALED
@@ -36,7 +36,7 @@ UNITS: dict[str, tuple[Unit, Pipeline]] = {
 }
 
 
-@pytest.mark.parametrize("name", others_soaked(list(UNITS), ["promoted at every group"]))
+@pytest.mark.parametrize("name", others_slow(list(UNITS), ["promoted at every group"]))
 def test_the_file_is_proved(name: str) -> None:
     unit, built = UNITS[name]
     claims = readback_claims(unit, built)
@@ -90,7 +90,7 @@ OPERATORS = {
 
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("promoted", [False, True], ids=["sum", "promoted"])
-@pytest.mark.parametrize("kind", others_soaked(list(OPERATORS), ["last sum", "write-back"]))
+@pytest.mark.parametrize("kind", others_slow(list(OPERATORS), ["last sum", "write-back"]))
 def test_a_changed_operator_is_refuted(kind: str, promoted: bool) -> None:
     old, new, at = OPERATORS[kind]
     promoted = promoted or kind.endswith("product")  # small significands are multiplied by rows of adders
@@ -130,7 +130,7 @@ def test_the_comment_is_read() -> None:
         readback_claims(unit, built, text.replace("  last\n", "  least\n"))
 
 
-@pytest.mark.soak
+@pytest.mark.slow
 def test_a_file_of_another_pipeline_or_unit_is_not_taken() -> None:
     unit, built, _ = written(False)
     with pytest.raises(InputError, match="must have registers"):

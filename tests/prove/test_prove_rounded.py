@@ -7,7 +7,7 @@ from functools import cache
 from typing import Any
 
 import pytest
-from built_presets import others_soaked
+from built_presets import others_slow
 from odd_units import unit
 from prove.scaled_unit import SCALED
 from prove.step_mutants import Patch, elaborated, floored, never_up, on, unclamped
@@ -60,7 +60,7 @@ def of_adders(unit: Unit, cuts: tuple[str, ...] = ()) -> Iterator[AnyClaim]:
     yield from after.claims()
 
 
-@pytest.mark.parametrize("name", others_soaked(["late", "chain", "tree", "scaled"], ["late", "chain"]))
+@pytest.mark.parametrize("name", others_slow(["late", "chain", "tree", "scaled"], ["late", "chain"]))
 def test_rounded_additions_are_the_models(name: str) -> None:
     found = {claim.name: claim.decide(60).word for claim in of_adders(small(name))}
     assert set(found.values()) == {"proved"}, found
@@ -84,21 +84,21 @@ INSIDE = {
 }
 
 
-@pytest.mark.parametrize("name", others_soaked(INSIDE, ["late"]))
+@pytest.mark.parametrize("name", others_slow(INSIDE, ["late"]))
 def test_rounded_additions_with_registers_inside_are_the_models(name: str) -> None:
     found = {claim.name: claim.decide(60).word for claim in of_adders(small(name), INSIDE[name])}
     assert set(found.values()) == {"proved"}, found
     assert len(found) >= 12
 
 
-@pytest.mark.soak
+@pytest.mark.slow
 @pytest.mark.parametrize("name", INSIDE)
 def test_a_unit_with_registers_inside_of_additions_is_proved(name: str) -> None:
     report = prove(small(name), pipeline(small(name), INSIDE[name], 2), Asked(seconds=300))
     assert report.proved, [row.name for row in report.open]
 
 
-@pytest.mark.soak
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["late", "chain", "tree", "scaled"])
 def test_a_unit_of_rounded_additions_is_proved(name: str) -> None:
     report = prove(small(name), pipeline(small(name)), Asked(seconds=120))
@@ -163,7 +163,7 @@ MISTAKES: dict[str, tuple[str, str, Callable[[Patch], None]]] = {
 }
 
 
-@pytest.mark.parametrize("mistake", others_soaked(MISTAKES, [*MISTAKES][::4]))
+@pytest.mark.parametrize("mistake", others_slow(MISTAKES, [*MISTAKES][::4]))
 def test_a_broken_addition_is_not_proved(mistake: str, monkeypatch: Patch) -> None:
     name, broken, mutate = MISTAKES[mistake]
     mutate(monkeypatch)
@@ -181,7 +181,7 @@ def word_of(rounded_addition: RoundedAddition, name: str = "jammed") -> str:
     return next(claim for claim in rounded_addition.claims("sum") if claim.name == f"sum: {name}").decide(60).word
 
 
-@pytest.mark.soak
+@pytest.mark.slow
 @pytest.mark.parametrize("fmt", ["e5m2", "dlfloat16"])
 def test_a_jammed_sum_has_the_code_of_the_exact_one(fmt: str) -> None:
     for claim in lemma(fmt).claims("sum"):
@@ -204,7 +204,7 @@ WRONG_LEMMAS: dict[str, tuple[int, Callable[[Patch], None]]] = {
 }
 
 
-@pytest.mark.parametrize("mistake", others_soaked(WRONG_LEMMAS, [*WRONG_LEMMAS][:1]))
+@pytest.mark.parametrize("mistake", others_slow(WRONG_LEMMAS, [*WRONG_LEMMAS][:1]))
 def test_a_wrong_lemma_is_refuted(mistake: str, monkeypatch: Patch) -> None:
     more, mutate = WRONG_LEMMAS[mistake]
     mutate(monkeypatch)

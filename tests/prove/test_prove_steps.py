@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from amaranth.hdl import Const
-from built_presets import others_soaked
+from built_presets import others_slow
 from prove.step_mutants import DEEPSEEK, F16, HOPPER, MUTANTS, MX, Patch, never_up
 from unit_keys import odd_unit, window
 
@@ -24,11 +24,11 @@ def words(name: str, cuts: tuple[str, ...] = ()) -> dict[str, str]:
 @pytest.mark.parametrize(
     ("name", "cuts"),
     [
-        pytest.param(HOPPER, (), marks=pytest.mark.soak),
-        pytest.param(HOPPER, ("maximum.2", "maximum.4", "sum.1", "sum.3", "magnitude"), marks=pytest.mark.soak),
-        pytest.param(MX, ("maximum.3", "sum.2"), marks=pytest.mark.soak),
-        pytest.param(F16, (), marks=pytest.mark.soak),
-        pytest.param(DEEPSEEK, (), marks=pytest.mark.soak),
+        pytest.param(HOPPER, (), marks=pytest.mark.slow),
+        pytest.param(HOPPER, ("maximum.2", "maximum.4", "sum.1", "sum.3", "magnitude"), marks=pytest.mark.slow),
+        pytest.param(MX, ("maximum.3", "sum.2"), marks=pytest.mark.slow),
+        pytest.param(F16, (), marks=pytest.mark.slow),
+        pytest.param(DEEPSEEK, (), marks=pytest.mark.slow),
         ("rvbna-e4m3-f32-n8", ("maximum.2", "sum.2")),
     ],
 )
@@ -38,7 +38,7 @@ def test_every_step_is_the_models(name: str, cuts: tuple[str, ...]) -> None:
     assert len(found) > 15
 
 
-@pytest.mark.parametrize("mutant", others_soaked(MUTANTS, list(MUTANTS)[::3]))
+@pytest.mark.parametrize("mutant", others_slow(MUTANTS, list(MUTANTS)[::3]))
 def test_a_broken_step_is_not_proved(mutant: str, monkeypatch: Patch) -> None:
     name, broken, mutate = MUTANTS[mutant]
     mutate(monkeypatch)
@@ -65,7 +65,7 @@ def known_lost(general: bool, only: str = "") -> dict[str, str]:
     return {claim.name: claim.decide(60).word for claim in claims if only in ("", claim.name)}
 
 
-@pytest.mark.parametrize("general", [False, pytest.param(True, marks=pytest.mark.soak)])
+@pytest.mark.parametrize("general", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_lost_bits_that_the_rounding_knows_are_proved(general: bool) -> None:
     found = known_lost(general)
     assert set(found.values()) == {"proved"}, found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from built_presets import buildable, one_of_each, one_of_each_family, others_soaked
+from built_presets import buildable, one_of_each, one_of_each_family, others_slow
 from odd_units import NAMED, unit
 from unit_keys import odd_unit, scaled, subgroups, windowed
 
@@ -38,7 +38,7 @@ def test_a_small_unit_is_proved(name: str) -> None:
     demand_proof(unit(name))
 
 
-@pytest.mark.soak
+@pytest.mark.slow
 @pytest.mark.parametrize("name", EACH)
 def test_a_preset_is_proved(name: str) -> None:  # one always is, where the documents' commands are run
     demand_proof(load_unit(name))
@@ -69,7 +69,7 @@ def test_only_flags_that_no_operand_sets_are_left_out(name: str, never: list[str
 SHARED = "promotion: jammed"
 
 
-@pytest.mark.parametrize("name", others_soaked(["deepseek-v3-e4m3-f32", "f16-in-f32"], ["f16-in-f32"]))
+@pytest.mark.parametrize("name", others_slow(["deepseek-v3-e4m3-f32", "f16-in-f32"], ["f16-in-f32"]))
 def test_a_promoting_unit_is_proved(name: str) -> None:  # f16-in-f32's adder moves exponents
     one, found = unit(name), dict[str, str]()
     for claim in claims_of(one, pipeline(one)):
@@ -87,7 +87,7 @@ def test_sums_of_products_with_the_same_scales_are_shown_whatever_their_order_is
     assert [claims[name].decide(60).word for name in names] == ["proved"] * 3
 
 
-@pytest.mark.soak
+@pytest.mark.slow
 def test_a_jammed_sum_rounds_as_the_exact_one() -> None:
     one = load_unit("deepseek-v3-e4m3-f32")
     assert one.promotion is not None
@@ -95,7 +95,7 @@ def test_a_jammed_sum_rounds_as_the_exact_one() -> None:
     assert claims[SHARED].decide(600).word == "proved"
 
 
-@pytest.mark.soak
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ODD_UNITS)
 def test_an_odd_unit_is_proved(name: str) -> None:
     one = unit(name)
@@ -130,7 +130,7 @@ def test_other_sums_of_parts_are_refused_by_name(name: str, lack: str) -> None:
         UnitClaims(unit(name), pipeline(unit(name)))
 
 
-@pytest.mark.soak
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FAMILIES)
 def test_other_pipelines_are_proved(name: str) -> None:
     one = load_unit(name)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from built_presets import others_soaked
+from built_presets import others_slow
 from prove.step_mutants import Patch, elaborated, on
 
 from hwsim.errors import InputError
@@ -78,14 +78,14 @@ def open_claims(composition: bool = False, unit: str = UNIT) -> Iterator[str]:
             yield claim.name
 
 
-@pytest.mark.parametrize("mistake", others_soaked(COMPOSITIONS, [*COMPOSITIONS][::2]))
+@pytest.mark.parametrize("mistake", others_slow(COMPOSITIONS, [*COMPOSITIONS][::2]))
 def test_a_wrong_composition_is_not_proved(mistake: str, monkeypatch: Patch) -> None:
     broken, mutate = COMPOSITIONS[mistake]
     mutate(monkeypatch)
     assert broken in open_claims(broken.startswith("composition"))
 
 
-@pytest.mark.parametrize("mistake", others_soaked(READERS, [*READERS][::3]))
+@pytest.mark.parametrize("mistake", others_slow(READERS, [*READERS][::3]))
 def test_a_wrong_reader_proves_nothing(mistake: str, monkeypatch: Patch) -> None:
     operation, other = READERS[mistake]
     monkeypatch.setitem(OPERATIONS, operation, other)

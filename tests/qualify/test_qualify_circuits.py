@@ -30,7 +30,7 @@ def some_groups(promoted: bool = False, count: int = 400):
 
 
 @pytest.mark.quick(cases=1)
-@pytest.mark.parametrize("promoted", [False, pytest.param(True, marks=pytest.mark.soak)])
+@pytest.mark.parametrize("promoted", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_a_circuit_without_a_mutant_returns_what_the_model_does(promoted):
     machine = netlists(promoted).machine(some(40, promoted))
     cases = [group for group in some_groups(promoted) if promoted or len(group.beats) < 40]

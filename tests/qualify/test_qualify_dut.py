@@ -127,7 +127,7 @@ def test_what_constants_switch_off_is_not_changed_and_what_changes_nothing_is_sa
 
 
 @pytest.mark.simulator
-@pytest.mark.soak
+@pytest.mark.slow
 def test_verilator_and_the_circuit_agree(combinational, tmp_path):
     _, cases = cases_of(combinational.design, None)
     chosen = combinational.netlist.mutants[:: len(combinational.netlist.mutants) // 12]
@@ -138,7 +138,7 @@ def test_verilator_and_the_circuit_agree(combinational, tmp_path):
 
 
 @pytest.mark.simulator
-@pytest.mark.soak
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["stream.yaml", "latency.yaml"])
 def test_mutants_of_a_design_with_a_clock_are_simulated(name):
     found = DutQualifier(design(name), 2, silent).qualify(10)

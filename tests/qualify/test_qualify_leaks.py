@@ -15,7 +15,7 @@ def leaks_of(unit: Unit) -> Leaks:
     return Leaks(unit, circuits({step.name: step for step in datapath(unit, ()).steps}))
 
 
-@pytest.mark.parametrize("bits", [13, pytest.param(19, marks=pytest.mark.soak)])
+@pytest.mark.parametrize("bits", [13, pytest.param(19, marks=pytest.mark.slow)])
 def test_max_exp_may_be_raised_until_the_least_products_last_bit_falls_out(bits):
     leaks = leaks_of(promoted(bits))
     n = leaks.n

@@ -57,8 +57,8 @@ def killed(promoted: bool, step: str, without: tuple[str, ...] = ()) -> int:
         (False, "distance", ("far addends",), 3),
         (False, "distance", ("below",), 3),
         (False, "normalize", ("small totals", "more small totals"), 10),
-        pytest.param(False, "decode", ("ends of scales",), 3, marks=pytest.mark.soak),
-        pytest.param(True, "promote.align", ("far registers",), 1, marks=pytest.mark.soak),
+        pytest.param(False, "decode", ("ends of scales",), 3, marks=pytest.mark.slow),
+        pytest.param(True, "promote.align", ("far registers",), 1, marks=pytest.mark.slow),
     ],
 )
 def test_each_kind_kills_what_no_other_does(promoted, step, kinds, least):

@@ -20,7 +20,7 @@ SHIPPED = ("hopper-wgmma-e4m3-f32", "mxfp8-e4m3-f32", "deepseek-v3-e4m3-f32")
 
 
 @pytest.mark.parametrize(
-    "changes", [pytest.param({}, id="plain"), pytest.param(PROMOTED, id="promoted", marks=pytest.mark.soak)]
+    "changes", [pytest.param({}, id="plain"), pytest.param(PROMOTED, id="promoted", marks=pytest.mark.slow)]
 )
 def test_each_of_some_mutants_is_decided(changes):
     found = Qualifier(small(**changes), (), 1, 20, cases=CASES).qualify(DRAWN)
@@ -33,15 +33,15 @@ def test_each_of_some_mutants_is_decided(changes):
     assert all(row.case for row in found.rows if row.fate in ("smoke", "standard"))
 
 
-@pytest.mark.soak
+@pytest.mark.slow
 def test_the_same_seed_draws_the_same_mutants():
     rows = [Qualifier(small(), (), seed, 20, cases=CASES).qualify(20).rows for seed in (3, 3, 4)]
     assert [row.mutant for row in rows[0]] == [row.mutant for row in rows[1]]
     assert [row.mutant for row in rows[0]] != [row.mutant for row in rows[2]]
 
 
-@pytest.mark.parametrize("every", [96, pytest.param(3, marks=pytest.mark.soak)])
-@pytest.mark.parametrize("kind", ["plain", "promoted", pytest.param("scaled", marks=pytest.mark.soak)])
+@pytest.mark.parametrize("every", [96, pytest.param(3, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("kind", ["plain", "promoted", pytest.param("scaled", marks=pytest.mark.slow)])
 def test_a_mutant_that_a_case_kills_is_never_taken_for_equal(kind, every):
     """The solver and the cases share nothing but the netlist: what they say must agree."""
     nets = scaled() if kind == "scaled" else netlists(kind == "promoted")
@@ -100,7 +100,7 @@ def survivors_of(unit, step, of):
     return len(chosen), [mutant.name for mutant in alive if steps.equal(mutant, 20).word != "proved"]
 
 
-@pytest.mark.soak
+@pytest.mark.slow
 def test_smoke_kills_what_it_once_let_live():
     """Zero detection and exponent masking of a lane, and carries into the high part of the sum."""
     unit = load_unit("hopper-wgmma-e4m3-f32")
@@ -112,7 +112,7 @@ def test_smoke_kills_what_it_once_let_live():
     assert len(alive) <= count // 500, alive
 
 
-@pytest.mark.soak
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SHIPPED)
 def test_every_mutant_of_a_shipped_unit_is_decided(name):
     found = Qualifier(load_unit(name), (), 1, 60).qualify()

@@ -49,7 +49,7 @@ def test_small_units_agree_in_the_rtl(verilator: None, number: int) -> None:
     assert wrong(number, frozenset[Side]({"RTL"}), 1000) == []
 
 
-@pytest.mark.soak
+@pytest.mark.slow
 @pytest.mark.simulator
 @pytest.mark.parametrize("first", range(0, SOAK_UNITS, CHUNK))
 def test_many_units_agree(verilator: None, icarus: None, first: int) -> None:
@@ -237,7 +237,7 @@ def test_what_a_command_refuses_by_name_is_no_finding_and_what_it_raises_is(monk
         )
 
 
-@pytest.mark.soak
+@pytest.mark.slow
 @pytest.mark.simulator
 @pytest.mark.parametrize("first", range(0, 200, 10))
 def test_every_command_takes_many_units_or_refuses_them_by_name(verilator: None, first: int) -> None:

@@ -36,7 +36,7 @@ def test_every_mistake_of_a_unit_has_results(seed: int, number: int, size: Size 
     assert ask(drawn_unit(seed, number, size).unit) > 100
 
 
-@pytest.mark.soak
+@pytest.mark.slow
 @pytest.mark.parametrize("first", range(0, 400, 25))
 def test_every_mistake_of_many_units_has_results(first: int) -> None:
     for number in range(first, first + 25):

@@ -6,7 +6,7 @@ from functools import cache
 from random import Random
 
 import pytest
-from built_presets import others_soaked
+from built_presets import others_slow
 from readings.test_semantics_discriminate import made
 from readings.test_semantics_readings import directed_cases, drawn
 
@@ -42,7 +42,7 @@ MISTAKES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("name", others_soaked(MISTAKES, MISTAKES[::3]))
+@pytest.mark.parametrize("name", others_slow(MISTAKES, MISTAKES[::3]))
 def test_a_mistake_is_named(name: str) -> None:
     unit = load_unit(HOPPER)
     cases = cases_of(HOPPER)

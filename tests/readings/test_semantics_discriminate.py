@@ -6,7 +6,7 @@ from collections import Counter
 from itertools import combinations
 
 import pytest
-from built_presets import others_soaked
+from built_presets import others_slow
 from computed_once import computed_once
 
 from hwsim.cases.case import Case
@@ -57,7 +57,7 @@ def test_each_reading_differs_from_all_that_are_not_proved_equal(name: str) -> N
             assert differ == 0, (READINGS[i].name, READINGS[j].name)
 
 
-@pytest.mark.parametrize("name", others_soaked(ALWAYS, ALWAYS[:1]))
+@pytest.mark.parametrize("name", others_slow(ALWAYS, ALWAYS[:1]))
 def test_each_reading_is_named_by_what_it_returned(name: str) -> None:
     unit = load_unit(name)
     forms, own = normal_forms(unit), own_reading(unit)
@@ -148,7 +148,7 @@ OTHERS = [
 ]  # fmt: skip
 
 
-@pytest.mark.soak
+@pytest.mark.slow
 @pytest.mark.parametrize("name", OTHERS)
 def test_other_units_readings_are_all_told_apart_or_proved_equal(name: str) -> None:
     found = discrimination(load_unit(name), 1, limit=1_000_000)

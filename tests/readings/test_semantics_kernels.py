@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from built_presets import others_soaked
+from built_presets import others_slow
 from computed_once import computed_once
 from odd_units import unit as odd_unit
 from readings.test_semantics_readings import directed_cases, drawn
@@ -74,12 +74,12 @@ def kernels_agree(unit: Unit, name: str, count: int) -> None:
 
 
 @pytest.mark.sample(2)
-@pytest.mark.parametrize("name", others_soaked(UNITS, UNITS[::2]))
+@pytest.mark.parametrize("name", others_slow(UNITS, UNITS[::2]))
 def test_a_kernel_s_readings_are_the_model_s(name: str) -> None:
     kernels_agree(load_unit(name), name, 16)
 
 
-@pytest.mark.parametrize("changes", others_soaked(ODD, ODD[::2]), ids=str)
+@pytest.mark.parametrize("changes", others_slow(ODD, ODD[::2]), ids=str)
 def test_odd_windows_are_read_alike(changes: dict[str, object]) -> None:
     kernels_agree(changed(load_unit(HOPPER), changes), HOPPER, 10)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from built_presets import others_soaked
+from built_presets import others_slow
 from computed_once import computed_once
 
 from hwsim.cases.case import Batch
@@ -122,7 +122,7 @@ ALWAYS = [name for name in UNITS if name not in SOAKED]
 
 
 @pytest.mark.sample(6)
-@pytest.mark.parametrize("name", others_soaked(UNITS, ALWAYS))
+@pytest.mark.parametrize("name", others_slow(UNITS, ALWAYS))
 def test_no_pair_that_is_proved_equal_ever_differs(name: str) -> None:
     unit = UNITS[name]
     equal, different = proved(unit), told_apart(name)

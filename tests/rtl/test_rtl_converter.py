@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from amaranth.hdl import Const
-from built_presets import others_soaked
+from built_presets import others_slow
 from side_by_side import settings, wrong
 
 from hwsim.cases.drawing import Stream
@@ -39,7 +39,7 @@ FAST = {("f16", "e4m3"), ("bf16", "e2m1"), ("f16", "e8m0")}
 @pytest.mark.parametrize(
     ("source", "target"),
     [
-        pytest.param(source, target, marks=() if (source, target) in FAST else pytest.mark.soak)
+        pytest.param(source, target, marks=() if (source, target) in FAST else pytest.mark.slow)
         for source in ("f16", "bf16", "dlfloat16", "e5m6")
         for target in [*EVERY, *P3109]
     ],
@@ -50,7 +50,7 @@ def test_every_code_of_16_bits_in_every_rounding(verilator: None, source: str, t
 
 
 @pytest.mark.simulator
-@pytest.mark.parametrize("source", others_soaked([*ELEMENTS, *P3109], ["e4m3"]))
+@pytest.mark.parametrize("source", others_slow([*ELEMENTS, *P3109], ["e4m3"]))
 def test_every_code_of_an_element_back(verilator: None, source: str) -> None:
     codes = np.arange(1 << get_format(source).bits)
     usual = [Conversion(source=source, target=target) for target in EVERY]
@@ -59,7 +59,7 @@ def test_every_code_of_an_element_back(verilator: None, source: str) -> None:
 
 
 @pytest.mark.simulator
-@pytest.mark.parametrize("target", others_soaked([*EVERY, *P3109], ["e4m3"]))
+@pytest.mark.parametrize("target", others_slow([*EVERY, *P3109], ["e4m3"]))
 def test_every_boundary_of_binary32_in_every_rounding(verilator: None, target: str) -> None:
     conversions, stream = settings("f32", target), Stream(SEED, target)
     edges = with_neighbours(get_format("f32"), boundaries(conversions[0], stream))
@@ -68,7 +68,7 @@ def test_every_boundary_of_binary32_in_every_rounding(verilator: None, target: s
 
 
 @pytest.mark.simulator
-@pytest.mark.parametrize("source", others_soaked(["f32", "tf32", "f16", "mxint8", "e8m0", "i32"], ["f32"]))
+@pytest.mark.parametrize("source", others_slow(["f32", "tf32", "f16", "mxint8", "e8m0", "i32"], ["f32"]))
 def test_random_words_decide_as_the_codecs_do(verilator: None, source: str) -> None:
     # The low bits of one word for all: 1, 8 and as many as a format takes.
     targets = [name for name in (*EVERY, *P3109) if name not in ("i32",)]
@@ -151,7 +151,7 @@ MUTANTS: dict[str, tuple[tuple[str, str], Callable[[Patch], None]]] = {
 
 
 @pytest.mark.simulator
-@pytest.mark.parametrize("mutant", others_soaked(MUTANTS, [*MUTANTS][::3]))
+@pytest.mark.parametrize("mutant", others_slow(MUTANTS, [*MUTANTS][::3]))
 def test_a_broken_converter_is_found(verilator: None, mutant: str, monkeypatch: Patch) -> None:
     (source, target), mutate = MUTANTS[mutant]
     conversions = settings(source, target)[:1]

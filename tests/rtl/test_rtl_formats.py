@@ -92,7 +92,7 @@ def test_every_code_of_p3109() -> None:
     assert differences(P3109, [], codec_table(P3109)) == 0
 
 
-@pytest.mark.soak
+@pytest.mark.slow
 def test_every_code_of_16_bits() -> None:
     each = [get_format(name) for name in MIDDLE]
     table = codec_table(each)
@@ -146,7 +146,7 @@ def test_every_other_format_is_a_factor() -> None:
 FIXED = [("int8", "mxint8"), ("mxint8", "mxint8"), ("int8", "e4m3")]
 
 
-@pytest.mark.parametrize("pair", [FIXED[0], *(pytest.param(pair, marks=pytest.mark.soak) for pair in FIXED[1:])])
+@pytest.mark.parametrize("pair", [FIXED[0], *(pytest.param(pair, marks=pytest.mark.slow) for pair in FIXED[1:])])
 def test_every_pair_with_integers(pair: tuple[str, str]) -> None:
     factors: Any = tuple(get_format(name) for name in pair)
     table = product_table([factors])
@@ -172,7 +172,7 @@ BYTES = [
 ]
 
 
-@pytest.mark.parametrize("pair", [*SMALL[:4], *(pytest.param(pair, marks=pytest.mark.soak) for pair in SMALL[4:])])
+@pytest.mark.parametrize("pair", [*SMALL[:4], *(pytest.param(pair, marks=pytest.mark.slow) for pair in SMALL[4:])])
 def test_every_pair_of_small_formats(pair: tuple[str, str]) -> None:
     factors: Any = tuple(get_format(name) for name in pair)
     table = product_table([factors])
@@ -181,7 +181,7 @@ def test_every_pair_of_small_formats(pair: tuple[str, str]) -> None:
     assert differences(factors, [factors], table) == 0
 
 
-@pytest.mark.soak
+@pytest.mark.slow
 def test_every_pair_of_bytes() -> None:
     pairs: list[Any] = [tuple(get_format(name) for name in pair) for pair in BYTES]
     table = product_table(pairs)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from built_presets import others_soaked
+from built_presets import others_slow
 from cosim.amaranth_play import amaranth_play
 from cosim.mutants import Mutant
 from cosim.plays import recorded
@@ -66,7 +66,7 @@ def count_of(odd: Unit) -> int:
 
 @pytest.mark.sample(4)
 @pytest.mark.quick(cases=1)
-@pytest.mark.parametrize("name", others_soaked(BUILT, [*ALWAYS][::2]))
+@pytest.mark.parametrize("name", others_slow(BUILT, [*ALWAYS][::2]))
 def test_every_rule_is_the_models(name: str) -> None:
     odd = unit(name)
     built = pipeline(odd)
@@ -89,7 +89,7 @@ CUTS = {"every register": EVERY, "one register": NONE, "even ones": EVEN, "odd o
 @pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("name", "cuts"),
-    others_soaked(
+    others_slow(
         [(name, cuts) for name in CUT for cuts in CUTS],
         [(name, list(CUTS)[at % len(CUTS) if at % 3 else 0]) for at, name in enumerate(CUT)],
     ),
@@ -315,7 +315,7 @@ def cases_of(odd: Unit) -> list[Case]:
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[pytest.mark.soak] * (at % 8 > 0)) for at, name in enumerate(FAULTS)]
+    "name", [pytest.param(name, marks=[pytest.mark.slow] * (at % 8 > 0)) for at, name in enumerate(FAULTS)]
 )
 def test_a_fault_is_caught(name: str) -> None:
     which, function, old, new = FAULTS[name]

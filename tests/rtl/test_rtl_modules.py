@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from amaranth.hdl import Module
 from amaranth.lib.wiring import Component, In, Out
-from built_presets import BUILDABLE, DISTINCT, one_of_each_family, others_soaked
+from built_presets import BUILDABLE, DISTINCT, one_of_each_family, others_slow
 from cosim.mutants import DEEPSEEK, HOPPER, of_lanes
 from cosim.plays import played, recorded
 from odd_units import unit as odd
@@ -44,7 +44,7 @@ UNITS = {
 
 
 @pytest.mark.simulator
-@pytest.mark.parametrize("name", others_soaked(list(UNITS), ["promoted", "few lanes", "sequential"]))
+@pytest.mark.parametrize("name", others_slow(list(UNITS), ["promoted", "few lanes", "sequential"]))
 def test_tools_take_the_modules_in_silence(verilator: None, icarus: None, name: str, tmp_path: Path) -> None:
     unit = UNITS[name]
     text = modular_verilog(unit, pipeline(unit))
@@ -80,7 +80,7 @@ def test_a_file_has_a_module_a_step_lanes_as_instances_and_few_nets_without_a_na
 FAMILIES = one_of_each_family(BUILDABLE)
 
 
-@pytest.mark.parametrize("name", others_soaked(FAMILIES, ["sequential-e4m3-f16", "volta-mma-f16-f16"]))
+@pytest.mark.parametrize("name", others_slow(FAMILIES, ["sequential-e4m3-f16", "volta-mma-f16-f16"]))
 def test_few_nets_of_any_family_have_no_name_in_the_source(name: str) -> None:
     unit = load_unit(name)
     made = modules(DotUnit(unit, pipeline(unit)), top_name(unit))
@@ -123,7 +123,7 @@ def test_registers_of_contexts_are_read_and_written_by_their_number() -> None:
 
 
 @pytest.mark.simulator
-@pytest.mark.parametrize("name", others_soaked(list(UNITS), ["few lanes", "promoted"]))
+@pytest.mark.parametrize("name", others_slow(list(UNITS), ["few lanes", "promoted"]))
 def test_the_modules_return_the_models_bits_in_the_models_cycles(verilator: None, name: str) -> None:
     unit = UNITS[name]
     built = pipeline(unit)
@@ -145,7 +145,7 @@ def words(unit: Unit, built: Pipeline, text: str, seconds: float = 60.0) -> dict
 PROVED = ["few lanes", "promoted", "hopper", *one_of_each_family(DISTINCT)]
 
 
-@pytest.mark.parametrize("name", others_soaked(PROVED, ["few lanes"]))
+@pytest.mark.parametrize("name", others_slow(PROVED, ["few lanes"]))
 def test_the_modules_are_proved(name: str) -> None:
     demand_proof(UNITS[name], pipeline(UNITS[name]))
 
@@ -175,7 +175,7 @@ def test_every_change_of_a_module_changes_it() -> None:
     assert [kind for kind, (old, _) in MUTANTS.items() if old not in text] == []
 
 
-@pytest.mark.parametrize("kind", others_soaked(list(MUTANTS), ["lane", "enable"]))
+@pytest.mark.parametrize("kind", others_slow(list(MUTANTS), ["lane", "enable"]))
 def test_a_changed_module_is_refuted(kind: str) -> None:
     old, new = MUTANTS[kind]
     text = modular_verilog(FEW, pipeline(FEW))

@@ -88,7 +88,7 @@ def near_pairs(rng: np.random.Generator, count: int) -> tuple[NDArray[Any], NDAr
     )  # type: ignore[return-value]
 
 
-@pytest.mark.parametrize("every", [False, pytest.param(True, marks=pytest.mark.soak)])
+@pytest.mark.parametrize("every", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_f32_corners_are_numpys(every: bool) -> None:
     register, partial = corner_pairs(every)
     assert len(register) == len(MAGNITUDES) ** 2 * (4 if every else 2)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from amaranth.hdl import Cat, unsigned
 from amaranth.lib.data import StructLayout
-from built_presets import others_soaked
+from built_presets import others_slow
 
 from hwsim.cases.drawing import Stream
 from hwsim.cosim.design import Played
@@ -81,14 +81,14 @@ def outcomes(q: BlockQuantization, blocks: int = 1500) -> list[Played]:
 
 
 @pytest.mark.simulator
-@pytest.mark.parametrize("name", others_soaked(QUANTIZERS, EVERY_DAY))
+@pytest.mark.parametrize("name", others_slow(QUANTIZERS, EVERY_DAY))
 def test_a_quantiser_returns_what_quantize_does(verilator: None, name: str) -> None:
     found = outcomes(QUANTIZERS[name])
     assert [one.suite.name for one in found] == ["scales", "boundaries", "random", "traffic"]
     assert [one for one in found if not one.passed] == []
 
 
-@pytest.mark.soak
+@pytest.mark.slow
 @pytest.mark.simulator
 @pytest.mark.parametrize("name", [*(name for name in rules() if name.startswith(("mxfp", "mxint", "nvfp4", "mx-alg")))])
 def test_every_rule_with_its_own_blocks(verilator: None, name: str) -> None:
@@ -98,7 +98,7 @@ def test_every_rule_with_its_own_blocks(verilator: None, name: str) -> None:
 
 
 @pytest.mark.simulator
-@pytest.mark.soak
+@pytest.mark.slow
 def test_every_cut_keeps_the_bits(verilator: None) -> None:
     for q in (block("mxfp8-e4m3", 5), block("nvfp4-torchao-0.17", 2)):
         suites = list(quantizer_suites(q, SEED, 500))
@@ -196,7 +196,7 @@ DEQUANTIZERS = {
 
 
 @pytest.mark.simulator
-@pytest.mark.parametrize("name", others_soaked(DEQUANTIZERS, list(DEQUANTIZERS)[:3]))
+@pytest.mark.parametrize("name", others_slow(DEQUANTIZERS, list(DEQUANTIZERS)[:3]))
 def test_a_dequantiser_returns_products_rounded_once(verilator: None, name: str) -> None:
     d = DEQUANTIZERS[name]
     found = play(dequantizer_design(d), list(dequantizer_suites(d, SEED, 1500)), "verilator", SEED)
@@ -299,7 +299,7 @@ OF_QUOTIENTS = ["a last place of a threshold", "a tie of quotients goes up", "a 
 
 @pytest.mark.simulator
 @pytest.mark.parametrize(
-    "mutant", others_soaked(MUTANTS, [*OF_QUOTIENTS[:1], "a step of the scale one code late, by even"])
+    "mutant", others_slow(MUTANTS, [*OF_QUOTIENTS[:1], "a step of the scale one code late, by even"])
 )
 def test_a_broken_quantiser_is_found(verilator: None, mutant: str, monkeypatch: Patch) -> None:
     name, mutate = MUTANTS[mutant]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from amaranth.hdl import Shape
-from built_presets import others_soaked
+from built_presets import others_slow
 from cosim.plays import bulk_outcomes, design_of, recorded
 from odd_units import unit
 
@@ -44,7 +44,7 @@ def test_ranges(unit: Unit, expected: tuple[bool, bool, bool]) -> None:
 @pytest.mark.simulator
 @pytest.mark.usefixtures("verilator")
 @pytest.mark.parametrize(
-    "unit", others_soaked([unit for unit, _ in RANGES[:2]], [RANGES[0][0]]), ids=lambda unit: unit.name
+    "unit", others_slow([unit for unit, _ in RANGES[:2]], [RANGES[0][0]]), ids=lambda unit: unit.name
 )
 def test_what_the_ranges_leave_out_is_not_missed(unit: Unit) -> None:
     # Addends at every edge (zero, subnormals, bits below the window, least and largest normal, Inf, NaN), with

@@ -7,7 +7,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from built_presets import DISTINCT, one_of_each_family, others_soaked
+from built_presets import DISTINCT, one_of_each_family, others_slow
 from cosim.amaranth_play import amaranth_play
 from cosim.mutants import Mutant
 from cosim.odd_pipelines import odd_pipelines
@@ -56,14 +56,14 @@ ALWAYS += [(name, CUTS[at % len(CUTS)]) for at, name in enumerate(UNITS) if name
 
 @pytest.mark.sample(5)
 @pytest.mark.quick(cases=1)
-@pytest.mark.parametrize(("name", "cut"), others_soaked([(name, cut) for name in UNITS for cut in CUTS], ALWAYS))
+@pytest.mark.parametrize(("name", "cut"), others_slow([(name, cut) for name in UNITS for cut in CUTS], ALWAYS))
 def test_every_cycle_is_the_models(name: str, cut: str) -> None:
     unit = UNITS[name]
     built = odd_pipelines(unit)[cut]
     agree(unit, built, plays(unit, built, 30 if name in SMALL else 12))
 
 
-@pytest.mark.parametrize("name", others_soaked(DISTINCT, one_of_each_family(DISTINCT)))
+@pytest.mark.parametrize("name", others_slow(DISTINCT, one_of_each_family(DISTINCT)))
 def test_every_preset_is_the_models(name: str) -> None:
     # Its arithmetic, in a few sums back to back: the control does not depend on it.
     unit, built = load_unit(name), pipeline(load_unit(name))
@@ -93,7 +93,7 @@ CONTEXTS = [(contexts, cuts) for contexts in (1, 2, 3, 5, 8) for cuts in (FEW, M
 
 # Contexts as few and as many as registers, a power of two and not; more registers than contexts, and fewer.
 @pytest.mark.sample(2)
-@pytest.mark.parametrize(("contexts", "cuts"), others_soaked(CONTEXTS, [(1, MANY), (2, FEW), (5, FEW), (8, MANY)]))
+@pytest.mark.parametrize(("contexts", "cuts"), others_slow(CONTEXTS, [(1, MANY), (2, FEW), (5, FEW), (8, MANY)]))
 def test_every_number_of_contexts(contexts: int, cuts: tuple[str, ...]) -> None:
     built = pipeline(TINY_PROMOTED, cuts=(*cuts, "promote.align"), contexts=contexts)
     agree(TINY_PROMOTED, built, plays(TINY_PROMOTED, built, 20))

@@ -17,7 +17,7 @@ import pytest
 from amaranth.hdl import Module, signed
 from amaranth.lib.wiring import Component, In, Out
 from amaranth.sim import Simulator
-from built_presets import others_soaked
+from built_presets import others_slow
 from numpy.typing import NDArray
 
 from hwsim.cosim.build import find_icarus, find_verilator
@@ -124,7 +124,7 @@ EXHAUSTIVE = [
 ]
 
 
-@pytest.mark.parametrize(("source", "name", "bits", "overflow"), others_soaked(EXHAUSTIVE, EXHAUSTIVE[:8]))
+@pytest.mark.parametrize(("source", "name", "bits", "overflow"), others_slow(EXHAUSTIVE, EXHAUSTIVE[:8]))
 def test_every_code_with_every_word(
     source: str, name: str, bits: int, overflow: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -168,7 +168,7 @@ CONVERSIONS = [
 
 
 @pytest.mark.sample(4)
-@pytest.mark.parametrize(("name", "bits", "overflow"), others_soaked(CONVERSIONS, CONVERSIONS[:7]))
+@pytest.mark.parametrize(("name", "bits", "overflow"), others_slow(CONVERSIONS, CONVERSIONS[:7]))
 def test_binary32_with_random_words(name: str, bits: int, overflow: str, monkeypatch: pytest.MonkeyPatch) -> None:
     f32, fmt = get_format("f32"), get_format(name)
     assert isinstance(f32, FloatFormat)
@@ -224,7 +224,7 @@ SUMS = [
 
 
 @pytest.mark.sample(4)
-@pytest.mark.parametrize(("name", "bits", "overflow", "width", "max_exp", "unit_exp"), others_soaked(SUMS, SUMS[:-1]))
+@pytest.mark.parametrize(("name", "bits", "overflow", "width", "max_exp", "unit_exp"), others_slow(SUMS, SUMS[:-1]))
 def test_sums_with_random_words(
     name: str,
     bits: int,
@@ -315,7 +315,7 @@ LINTED = ["f32_e5m2_16", "f32_e4m3_32", "f32_dlfloat16_14", "threefry", "threefr
 
 
 @pytest.mark.simulator
-@pytest.mark.parametrize("name", others_soaked(DESIGNS, LINTED))
+@pytest.mark.parametrize("name", others_slow(DESIGNS, LINTED))
 def test_the_verilog_is_taken_in_silence(verilator: None, icarus: None, name: str, tmp_path: Path) -> None:
     design = DESIGNS[name]
     component: Component

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from built_presets import others_soaked
+from built_presets import others_slow
 from said_of_verilog import said_of
 
 from hwsim.cosim.streamcases import (
@@ -50,7 +50,7 @@ COMPONENTS: dict[str, Callable[[], StreamedDatapath]] = {
 ALWAYS = ["converter", "quantizer"]
 
 
-@pytest.mark.parametrize("name", others_soaked(list(COMPONENTS), ALWAYS))
+@pytest.mark.parametrize("name", others_slow(list(COMPONENTS), ALWAYS))
 def test_few_nets_have_no_name_in_the_source(name: str) -> None:
     made = modules(COMPONENTS[name](), "top")
     assert len(made.made_up) / made.nets < 0.02, made.made_up
@@ -69,7 +69,7 @@ PLAYED: dict[str, tuple[Callable[..., StreamDesign], Callable[[], list[StreamSui
 
 
 @pytest.mark.simulator
-@pytest.mark.parametrize("name", others_soaked(list(PLAYED), ["quantizer"]))
+@pytest.mark.parametrize("name", others_slow(list(PLAYED), ["quantizer"]))
 def test_modules_return_the_models_bits_and_tools_take_them_in_silence(
     verilator: None, icarus: None, name: str, tmp_path: Path
 ) -> None:

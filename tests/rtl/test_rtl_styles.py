@@ -8,7 +8,7 @@ from itertools import product
 from pathlib import Path
 
 import pytest
-from built_presets import others_soaked
+from built_presets import others_slow
 from cosim.mutants import HOPPER, of_lanes
 from cosim.plays import played, recorded
 from odd_units import unit as odd
@@ -98,7 +98,7 @@ def simulated(unit: Unit, style: Style, text: str, tmp_path: Path) -> tuple[int,
 
 
 @pytest.mark.simulator
-@pytest.mark.parametrize("name", others_soaked(list(STYLES), ["sync enable", "async low", "async low enable"]))
+@pytest.mark.parametrize("name", others_slow(list(STYLES), ["sync enable", "async low", "async low enable"]))
 def test_a_style_has_the_bits_of_the_flat_module_in_the_cycles_that_count(
     icarus: None, name: str, tmp_path: Path
 ) -> None:
@@ -117,7 +117,7 @@ MUTANTS = {
 
 
 @pytest.mark.simulator
-@pytest.mark.parametrize("kind", others_soaked(list(MUTANTS), ["enable of the datapath", "reset ignored"]))
+@pytest.mark.parametrize("kind", others_slow(list(MUTANTS), ["enable of the datapath", "reset ignored"]))
 def test_a_style_that_is_wrong_is_found(icarus: None, kind: str, tmp_path: Path) -> None:
     style = Style(reset_low=True, clock_enable=True)
     text = modular_verilog(FEW, pipeline(FEW), style)
@@ -145,7 +145,7 @@ def test_ports_of_a_packages_types_are_taken_in_silence_and_are_the_same_bits(
 
 
 @pytest.mark.simulator
-@pytest.mark.parametrize("name", others_soaked(["few lanes", "promoted"], ["few lanes"]))
+@pytest.mark.parametrize("name", others_slow(["few lanes", "promoted"], ["few lanes"]))
 def test_a_registered_ready_is_that_of_the_model_in_every_cycle(verilator: None, name: str) -> None:
     unit = {"few lanes": FEW, "promoted": odd("tiny-promoted")}[name]
     built = pipeline(unit, register_ready=True)

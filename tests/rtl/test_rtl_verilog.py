@@ -11,7 +11,7 @@ import warnings
 from pathlib import Path
 
 import pytest
-from built_presets import DISTINCT, others_soaked
+from built_presets import DISTINCT, others_slow
 from odd_units import IN_RTL, unit, units_of
 from unit_keys import odd_unit, window
 
@@ -61,7 +61,7 @@ LINTED = [*DISTINCT[:1], *ODD, "3 contexts", "every cut", "one register", "trees
 
 @pytest.mark.sample(5)
 @pytest.mark.simulator
-@pytest.mark.parametrize("name", others_soaked(DESIGNS, LINTED))
+@pytest.mark.parametrize("name", others_slow(DESIGNS, LINTED))
 def test_the_verilog_is_one_flat_module_that_tools_take_in_silence(
     verilator: None, icarus: None, name: str, tmp_path: Path
 ) -> None:

@@ -70,7 +70,7 @@ def test_from_cases_to_verdicts(files: tuple[Path, Path], tmp_path: Path, capsys
     assert len(every.splitlines()) > len(printed.out.splitlines())
 
 
-@pytest.mark.soak
+@pytest.mark.slow
 def test_a_machine_that_does_something_else_is_said_to(
     files: tuple[Path, Path], tmp_path: Path, capsys: Captured
 ) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from built_presets import others_soaked
+from built_presets import others_slow
 from silicon.capture_samples import WGMMA, answers, some_cases
 
 from hwsim.explain.candidate import NO_EDIT, changed
@@ -40,7 +40,7 @@ def designed(unit: str) -> dict[str, Designed]:
     return {one.rule.name: one for one in design(instruction_of(loaded), loaded, 1, 1, quota=PROMISED)[1]}
 
 
-@pytest.mark.parametrize("unit", others_soaked(TOGETHER, [WGMMA]))
+@pytest.mark.parametrize("unit", others_slow(TOGETHER, [WGMMA]))
 def test_every_pair_of_candidates_is_told_apart(unit: str) -> None:
     made = designed(unit)
     assert list(made) == [rule.name for rule in QUESTIONS]

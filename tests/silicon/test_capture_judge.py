@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from built_presets import others_soaked
+from built_presets import others_slow
 from computed_once import computed_once
 from silicon.capture_samples import WGMMA, answers, returned
 
@@ -43,7 +43,7 @@ TRUTHS = [(rule, name) for rule in QUESTIONS for name in rule.answers(UNIT)]
 
 
 @pytest.mark.parametrize(
-    ("rule", "name"), others_soaked(TRUTHS, TRUTHS[::6]), ids=[f"{rule.name}: {name}" for rule, name in TRUTHS]
+    ("rule", "name"), others_slow(TRUTHS, TRUTHS[::6]), ids=[f"{rule.name}: {name}" for rule, name in TRUTHS]
 )
 def test_a_machine_that_does_what_a_candidate_says_is_found_out(rule: Question, name: str) -> None:
     among = {candidate.name: candidate for candidate in rule.candidates(UNIT)}
@@ -67,7 +67,7 @@ COMBINED: list[dict[str, Any]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("changes", others_soaked(COMBINED, COMBINED[:2]), ids=str)
+@pytest.mark.parametrize("changes", others_slow(COMBINED, COMBINED[:2]), ids=str)
 def test_several_rules_that_are_not_as_specified_are_found_together(changes: dict[str, Any]) -> None:
     judgement = judge(captured(returned(UNIT, made()[0], changes)), UNIT)
     assert judgement.right == judgement.of

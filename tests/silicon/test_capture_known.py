@@ -7,7 +7,7 @@ from fnmatch import fnmatch
 from pathlib import Path
 
 import pytest
-from built_presets import others_soaked
+from built_presets import others_slow
 
 from hwsim.cases.captured import captured_cases
 from hwsim.explain.candidate import Candidate, results
@@ -53,7 +53,7 @@ def judged(name: str) -> Judgement:
     return judge(captured, load_unit(name))
 
 
-@pytest.mark.parametrize("name", others_soaked(UNITS, OF_EACH_KIND))
+@pytest.mark.parametrize("name", others_slow(UNITS, OF_EACH_KIND))
 def test_what_the_page_calls_settled_is(name: str) -> None:
     judgement = judged(name)
     assert (judgement.right, judgement.of, judgement.adopted) == (CASES, CASES, {})
@@ -80,7 +80,7 @@ def test_a_wrong_result_is_found() -> None:
     assert judgement.unexplained is not None
 
 
-@pytest.mark.parametrize("name", others_soaked(["wgmma-e4m3-f32", "mma-f16-f32", "mma-e4m3-f16"], ["wgmma-e4m3-f32"]))
+@pytest.mark.parametrize("name", others_slow(["wgmma-e4m3-f32", "mma-f16-f32", "mma-e4m3-f16"], ["wgmma-e4m3-f32"]))
 def test_what_others_captured_is_explained_too(silicon: Path, name: str) -> None:
     """Of Khattak's and Mikaitis' results no case was designed for a rule."""
     unit = load_unit(f"hopper-{name}")

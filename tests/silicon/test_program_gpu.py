@@ -66,7 +66,7 @@ def test_every_instruction_is_in_the_program_for_hopper(gpu_program: Path) -> No
             assert at == sorted(at)
 
 
-@pytest.mark.soak
+@pytest.mark.slow
 def test_other_architectures_get_what_they_have(nvcc: str, tmp_path: Path) -> None:
     targets = [f"-gencode=arch=compute_{number},code=sm_{number}" for number in (80, 89)]
     gpu_build(nvcc, *targets, "--keep", "--keep-dir", tmp_path, "-c", SOURCE / "device.cu", "-o", tmp_path / "device.o")

@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from built_presets import others_soaked
+from built_presets import others_slow
 from silicon.capture_program import (
     BITS,
     INSTRUCTIONS,
@@ -179,7 +179,7 @@ MUTANTS = {
 }
 
 
-@pytest.mark.parametrize("mutant", others_soaked(MUTANTS, [*MUTANTS][::2]))
+@pytest.mark.parametrize("mutant", others_slow(MUTANTS, [*MUTANTS][::2]))
 def test_operands_that_are_packed_wrongly_show(
     mutant: str, build: Build, sections: dict[str, Section], tmp_path: Path
 ) -> None:

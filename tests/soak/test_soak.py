@@ -17,7 +17,7 @@ from hwsim.explain import RunReport, failure_lines
 from hwsim.rtl.verilog import top_name, unit_rtlil
 from hwsim.spec import load_unit, pipeline
 
-pytestmark = [pytest.mark.soak, pytest.mark.simulator]
+pytestmark = [pytest.mark.slow, pytest.mark.simulator]
 SEED = 101
 FEW = 250
 EACH = one_of_each(BUILDABLE)

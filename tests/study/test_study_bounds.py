@@ -80,7 +80,7 @@ def test_no_error_exceeds_the_worst_case(name: str) -> None:
     kept(name, 2)
 
 
-@pytest.mark.soak
+@pytest.mark.slow
 @pytest.mark.parametrize("name", presets())
 def test_no_error_exceeds_the_worst_case_in_many(name: str) -> None:
     kept(name, 12)

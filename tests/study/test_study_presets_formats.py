@@ -312,7 +312,7 @@ def test_integers_are_better_for_weights_and_worse_for_inputs_with_outliers() ->
     assert get_rule("int8-channel").element.name == "int8"
 
 
-@pytest.mark.soak
+@pytest.mark.slow
 def test_residual_sums_are_what_the_network_normalises() -> None:
     try:
         found, layers = fp8_tensors.trained(), minilm().layers
@@ -333,7 +333,7 @@ def test_residual_sums_are_what_the_network_normalises() -> None:
 # Pages
 
 
-@pytest.mark.soak
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_the_page_has_the_tables_of_the_quick_run(name: str) -> None:
     report = preset_run(name, "quick")[0]

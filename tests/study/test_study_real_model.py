@@ -111,7 +111,7 @@ def test_missing_weights_stop_the_quick_form_before_anything_is_measured(
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.soak
+@pytest.mark.slow
 @needs_weights
 def test_the_page_has_the_tables_of_the_quick_form(tmp_path: Path) -> None:
     made: StudyReport = real_model.report(context(tmp_path, "quick"))

@@ -17,7 +17,7 @@ from typing import Any
 from unittest import mock
 
 import pytest
-from built_presets import others_soaked
+from built_presets import others_slow
 from computed_once import computed_once
 from conftest import ROOT
 from odd_units import unit
@@ -168,7 +168,7 @@ def test_a_name_and_a_promotion_make_no_other_datapath() -> None:
     assert datapath_verilog(TINY, stage_cuts(TINY, "4")) == datapath_verilog(other, stage_cuts(other, "4"))
 
 
-@pytest.mark.soak
+@pytest.mark.slow
 def test_the_benchmark_prints_a_table(tmp_path: Path) -> None:
     (tmp_path / "tiny.yaml").write_text(
         "unit: tiny\noperands: {a: e2m1, b: e2m1, addend: f16}\ninstruction: {k: 2, lanes: 2}\n"
@@ -188,7 +188,7 @@ def test_the_benchmark_prints_a_table(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("tools")
 @pytest.mark.parametrize(
     "unit",
-    others_soaked([load_unit("hopper-wgmma-e4m3-f32"), SMALL_SCALED], [SMALL_SCALED]),
+    others_slow([load_unit("hopper-wgmma-e4m3-f32"), SMALL_SCALED], [SMALL_SCALED]),
     ids=lambda unit: unit.name,
 )
 def test_yosys_synthesises_a_unit(unit: Unit, tmp_path: Path) -> None:
@@ -198,7 +198,7 @@ def test_yosys_synthesises_a_unit(unit: Unit, tmp_path: Path) -> None:
     assert top in (tmp_path / "stat").read_text()
 
 
-@pytest.mark.soak
+@pytest.mark.slow
 @pytest.mark.usefixtures("tools")
 def test_the_hopper_datapath_is_small() -> None:
     # Four stages of registers; the naive datapath takes 13,570 gates, Vortex's 51,068 (baselines).

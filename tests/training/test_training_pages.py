@@ -179,7 +179,7 @@ def test_a_worker_of_a_cluster_trains_the_same_or_says_that_its_code_is_another(
         _execute(run, "0")
 
 
-@pytest.mark.soak
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_the_tiny_form_ends(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = ["study", "--preset", name, "--size", "tiny", "-o", str(tmp_path / "out")]
@@ -220,7 +220,7 @@ def test_what_is_another_number_is_seen() -> None:
     assert not tables_alike(table, table[:3])
 
 
-@pytest.mark.soak
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_the_page_has_the_tables_of_the_quick_form(name: str, tmp_path: Path) -> None:
     """What is not in units is PyTorch's, in float32: its last bits are those of one kind of processor.

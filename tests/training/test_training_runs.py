@@ -170,7 +170,7 @@ def test_errors_of_gradients_grow_with_k_unless_sums_are_promoted() -> None:
     assert promoted_long["accumulation"] < long["accumulation"] / 4
 
 
-@pytest.mark.soak
+@pytest.mark.slow
 def test_four_learners_learn_what_one_does() -> None:
     method = replace(SGD, recipe="hfp8", update="residual", loss_scale=1024.0, rate=0.02)
     one = run_of(method, steps=40).execute()

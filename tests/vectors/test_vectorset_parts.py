@@ -121,14 +121,14 @@ def _whole(manifest):
     return True
 
 
-@pytest.mark.soak
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["hopper-wgmma-e4m3-f32", "mxfp8-e4m3-f32", "deepseek-v3-e4m3-f32"])
 def test_the_standard_set_of_the_units_that_are_promised(name, tmp_path):
     folder = made(tmp_path / "set", name, suite="standard", cases=None).folder
     assert _whole(yaml.safe_load((folder / "manifest.yaml").read_text()))
 
 
-SOAK = [pytest.param(name, marks=pytest.mark.soak) for name in ("mxfp8-e4m3-f32", "deepseek-v3-e4m3-f32")]
+SOAK = [pytest.param(name, marks=pytest.mark.slow) for name in ("mxfp8-e4m3-f32", "deepseek-v3-e4m3-f32")]
 
 
 @pytest.mark.parametrize("name", ["hopper-wgmma-e4m3-f32", *SOAK])

@@ -13,7 +13,7 @@ from hwsim.model.definition import Definition
 # a chain of additions; even and odd lanes; scales that are floats.
 UNITS = [
     "volta-mma-f16-f16", "mxint8-f32", "blackwell-mxf4nvf4-e2m1-f32",
-    *(pytest.param(name, marks=pytest.mark.soak) for name in (
+    *(pytest.param(name, marks=pytest.mark.slow) for name in (
         "ada-mma-f16-f32", "int8-i32", "blackwell-mma-e4m3-f16", "hfp8-forward-e4m3-dlfloat16",
         "cdna3-mfma-e4m3fnuz-f32", "deepseek-v3-e4m3-f32-scaled",
     )),

@@ -29,7 +29,7 @@ def test_what_was_found_has_cases(suite: str, seed: int, number: int, size: Size
     assert cases_of(drawn_unit(seed, number, size).unit, suite) > 50
 
 
-@pytest.mark.soak
+@pytest.mark.slow
 @pytest.mark.parametrize("first", range(0, 300, 20))
 def test_every_part_is_made_or_refused_by_name(first: int) -> None:
     for number in range(first, first + 20):
