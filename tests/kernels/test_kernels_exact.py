@@ -21,11 +21,11 @@ from unit_keys import I12, I32, INT8, exact_sum, mx, odd, promoted
 
 from hwsim.compute.kernels import exact, kernel_of, supports
 from hwsim.compute.kernels.exact import LONG, ExactKernel, SumPlan, as_integers, collect, levels_for, plan_of, spread
-from hwsim.compute.kernels.extents import Extent
 from hwsim.compute.kernels.fixed import FixedKernel
 from hwsim.compute.kernels.tiles import multiply_pairs
 from hwsim.formats import container_dtype
 from hwsim.spec import NotImplementedYet, Unit, implemented, load_unit
+from hwsim.spec.ranges import Extent
 
 UNITS = [unit for unit in units("exact") if supports(unit) and not as_integers(unit)]
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import reduce
 from typing import TypedDict, assert_never
 
-from hwsim.compute.c.ranges import ShiftedIn, Span, converted, span_of
 from hwsim.formats import FixedFormat, FloatFormat, Format
 from hwsim.spec import (
     AlignedSum,
@@ -23,6 +23,7 @@ from hwsim.spec import (
     wide_codes,
 )
 from hwsim.spec.implementation import parts_of_group
+from hwsim.spec.ranges import ShiftedIn, Span, product_span, scales_at, span_of
 from hwsim.spec.sums import ExactSubgroup, WindowSubgroup
 from hwsim.spec.support import WORD_BITS
 
@@ -139,8 +140,8 @@ def part_sums(unit: Unit, sizes: Sizes) -> Span | None:
         case _:
             assert_never(rule)
     sizes.totals.append(sums.most)
-    if unit.scale is not None and unit.scale.at == "subgroup":
-        sums = sums.times(span_of(unit.scale.a.format)).times(span_of(unit.scale.b.format))
+    if scales := scales_at(unit, "subgroup"):
+        sums = reduce(Span.times, scales, sums)
         sizes.totals.append(sums.most)
     return sums
 
@@ -154,7 +155,7 @@ def wide_unit_exp(unit: Unit, sums: Span | None, fmt: FloatFormat, sizes: Sizes)
         return None
     spans = [sums, span_of(fmt), *addends(unit)]
     unit_exp = min(span.least_exp for span in spans)
-    sizes.totals.append(2 * max(span.most << span.high - span.fraction_bits - unit_exp for span in spans))
+    sizes.totals.append(2 * max(span.largest_in(unit_exp) for span in spans))
     return unit_exp
 
 
@@ -164,9 +165,7 @@ def part_fields(unit: Unit, sums: Span | None) -> PartFields:
     if rule is None or sums is None:
         return PartFields(parts=0, part_lanes=0, part_window=None, part_exp=None, part_bits=None)
     exact = isinstance(rule, ExactSubgroup)
-    scales = 0
-    if unit.scale is not None and unit.scale.at == "subgroup":
-        scales = sum(span_of(side.format).fraction_bits for side in (unit.scale.a, unit.scale.b))
+    scales = sum(scale.fraction_bits for scale in scales_at(unit, "subgroup"))
     return PartFields(
         parts=unit.instruction.lanes // rule.lanes,
         part_lanes=rule.lanes,
@@ -177,7 +176,6 @@ def part_fields(unit: Unit, sums: Span | None) -> PartFields:
 
 
 def _aligned(unit: Unit, rule: AlignedSum, sizes: Sizes) -> GroupSum:
-    """The sum of a group. Adds the integers that it needs to `sizes`."""
     product, count = sizes.product, unit.instruction.lanes
     most, fraction_bits, parts = product.most, product.fraction_bits, part_sums(unit, sizes)
     if rule.subgroup is not None and parts is not None:
@@ -208,7 +206,6 @@ def _aligned(unit: Unit, rule: AlignedSum, sizes: Sizes) -> GroupSum:
 
 
 def _even_odd(unit: Unit, rule: EvenOddSum, sizes: Sizes) -> GroupSum:
-    """The sum of a group. Adds the integers that it needs to `sizes`."""
     lanes = unit.instruction.lanes
     term = sizes.cut(sizes.product.most, sizes.product.fraction_bits, rule.fraction_bits)
     half = -(-lanes // 2) * term.kept
@@ -230,11 +227,10 @@ LONGEST = 40  # 2^LONGEST products make the longest exact sum: a terabyte of cod
 
 
 def _exact(unit: Unit, rule: ExactSum, sizes: Sizes) -> GroupSum:
-    """The sum of a group. Adds the integers that it needs to `sizes`."""
     parts = part_sums(unit, sizes)
     spans = (sizes.product if parts is None else parts, *addends(unit))
     unit_exp = min(span.least_exp for span in spans)
-    most, *others = (span.most << span.high - span.fraction_bits - unit_exp for span in spans)
+    most, *others = (span.largest_in(unit_exp) for span in spans)
     products = _longest(unit, rule)
     count = products if rule.subgroup is None else -(-products // rule.subgroup.lanes)
     total = count * most + max(others)
@@ -265,7 +261,6 @@ def _longest(unit: Unit, rule: ExactSum) -> int:
 
 
 def _sequential(unit: Unit, rule: SequentialSum, sizes: Sizes) -> GroupSum:
-    """The sum of a group. Adds the integers that it needs to `sizes`."""
     steps = 1 + parts_of_group(unit) * (1 + (rule.product == "rounded"))
     sums = part_sums(unit, sizes)
     fields, unit_exp = part_fields(unit, sums), wide_unit_exp(unit, sums, rule.format, sizes)
@@ -273,7 +268,6 @@ def _sequential(unit: Unit, rule: SequentialSum, sizes: Sizes) -> GroupSum:
 
 
 def _pairwise(unit: Unit, rule: PairwiseSum, sizes: Sizes) -> GroupSum:
-    """The sum of a group. Adds the integers that it needs to `sizes`."""
     count = parts_of_group(unit)
     steps = count * (rule.product == "rounded") + count + adds(unit)
     sums = part_sums(unit, sizes)
@@ -283,7 +277,7 @@ def _pairwise(unit: Unit, rule: PairwiseSum, sizes: Sizes) -> GroupSum:
 
 def sized(unit: Unit) -> tuple[GroupSum, Sizes]:
     """The sum of a unit's groups, and the numbers that all of its integers hold."""
-    sizes = Sizes(_products(unit))
+    sizes = Sizes(product_span(unit))
     group = _group_sum(unit, sizes)
     if isinstance(unit.late, LateInWindow) and group.total_bits is not None:
         _late_window(unit, unit.late, group.total_bits, sizes)
@@ -304,20 +298,6 @@ def _group_sum(unit: Unit, sizes: Sizes) -> GroupSum:
             return _pairwise(unit, unit.sum, sizes)
         case _:
             assert_never(unit.sum)
-
-
-def _products(unit: Unit) -> Span:
-    operands = unit.operands
-    sides = [
-        span_of(fmt) if operands.convert is None else converted(fmt, operands.convert)
-        for fmt in (operands.a, operands.b)
-    ]
-    if unit.scale is not None and unit.scale.at == "product":
-        sides += [span_of(unit.scale.a.format), span_of(unit.scale.b.format)]
-    products = sides[0]
-    for side in sides[1:]:
-        products = products.times(side)
-    return products
 
 
 def _late_window(unit: Unit, late: LateInWindow, total_bits: int, sizes: Sizes) -> None:

@@ -8,13 +8,13 @@ from functools import cached_property
 from math import lcm
 from typing import Literal, NamedTuple, assert_never, get_args
 
-from hwsim.compute.c.ranges import Span, span_of
 from hwsim.compute.c.sums import FARTHEST, LONGEST, adds, sized, supports
 from hwsim.formats import ExponentFormat, FixedFormat, FloatFormat, Format
 from hwsim.formats.blocks import one_code
 from hwsim.spec import AlignedSum, LateAdd, LateInWindow, Lost, RoundedSum, Rounding, SequentialSum, Unit, as_yaml
 from hwsim.spec.keys import Overflow, Tininess
 from hwsim.spec.parts import Order
+from hwsim.spec.ranges import Span, span_of
 
 # Headers that the files of an export include.
 INCLUDED = {"stdint", "stdio", "string", "svdpi"}

@@ -10,7 +10,6 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from hwsim.compiled import compiled
-from hwsim.compute.kernels.extents import FLOAT64_BITS, Extent, extent, factors_of, products_of, scaled_products
 from hwsim.compute.kernels.float_kernel import FloatKernel, Partial, float_lacks, round_all
 from hwsim.compute.kernels.floats import (
     NATIVE,
@@ -30,6 +29,7 @@ from hwsim.formats import FloatFormat
 from hwsim.formats.codes import Codes, container_dtype
 from hwsim.spec import PairwiseSum, RoundedSum, SequentialSum, Unit
 from hwsim.spec.keys import Tininess
+from hwsim.spec.ranges import FLOAT64_BITS, Extent, extent, factors_of, products_of, scaled_products
 from hwsim.spec.rules import holds
 
 # Products along K of one pass over all rows: with a tile's columns they stay in the processor's cache.

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import assert_never
 
-from hwsim.compute.kernels.extents import exponent_range, extent
 from hwsim.compute.kernels.late import LateKernel, late_vectors_of
 from hwsim.compute.kernels.lost import lost_number
 from hwsim.compute.kernels.read_aligned import ReadingKernel, lacks_reading
@@ -16,15 +15,12 @@ from hwsim.compute.kernels.windows import (
     MOST_BITS,
     WITHOUT,
     WindowNumbers,
-    growth_of,
-    places_before,
-    places_of,
-    scale_fraction,
     vectors_of,
     window_lacks,
     window_numbers,
 )
 from hwsim.spec import AlignedSum, EvenOddSum, LateInWindow, ReadAlignedSum, Unit
+from hwsim.spec.ranges import exponent_range, growth_of, scales_at
 from hwsim.spec.sums import ExactSubgroup, WindowSubgroup
 
 
@@ -45,7 +41,9 @@ def lacks(unit: Unit, rule: AlignedSum) -> Iterator[str]:
             if _subgroup_bits(unit, rule, lanes) > MOST_BITS:
                 yield f"sum.subgroup.lanes: {lanes} (exact sums that do not fit 64 bits)"
         case WindowSubgroup(fraction_bits=bits):
-            wide = max(bits + _scale_widths(unit), rule.fraction_bits + _scale_places(unit))
+            scales = scales_at(unit, "subgroup")
+            widened = bits + sum(scale.significant_bits for scale in scales)
+            wide = max(widened, rule.fraction_bits + sum(scale.places_before for scale in scales))
             if wide + 2 + growth_of(unit) > MOST_BITS:
                 yield f"sum.subgroup.fraction_bits: {bits} (a window that does not fit 64 bits)"
         case _:
@@ -71,7 +69,7 @@ def aligned_numbers(unit: Unit, rule: AlignedSum) -> WindowNumbers:
     if rule.subgroup is not None:
         numbers = numbers._replace(
             subgroup=rule.subgroup.lanes,
-            subgroup_fraction=_scale_bits(unit),
+            subgroup_fraction=sum(scale.fraction_bits for scale in scales_at(unit, "subgroup")),
             subgroup_least=_least_product(unit),
             subgroup_scaled=int(unit.scale is not None and unit.scale.at == "subgroup"),
             count_cancelled=int(rule.subgroup.cancelled == "count"),
@@ -87,33 +85,14 @@ def _least_product(unit: Unit) -> int:
     return sum(exponent_range(fmt)[0] for fmt in unit.operands.multiplied)
 
 
-def _scale_bits(unit: Unit) -> int:
-    """Fraction bits of the product of both scales of subgroups."""
-    if unit.scale is None or unit.scale.at != "subgroup":
-        return 0
-    return sum(scale_fraction(side.format) for side in (unit.scale.a, unit.scale.b))
-
-
-def _scale_widths(unit: Unit) -> int:
-    """Bits of the product of both scales of subgroups."""
-    if unit.scale is None or unit.scale.at != "subgroup":
-        return 0
-    return sum(extent(side.format).bits for side in (unit.scale.a, unit.scale.b))
-
-
-def _scale_places(unit: Unit) -> int:
-    """How many places the significands of both scales of subgroups have before their point."""
-    if unit.scale is None or unit.scale.at != "subgroup":
-        return 0
-    return sum(places_of(side.format) for side in (unit.scale.a, unit.scale.b))
-
-
 def _subgroup_bits(unit: Unit, rule: AlignedSum, lanes: int) -> int:
     """Bits of an exact sum of so many products times its scales, and of the window that takes such sums."""
     most = sum(exponent_range(fmt)[1] for fmt in unit.operands.multiplied)
     fine = sum(fmt.fraction_bits for fmt in unit.operands.multiplied)
-    growth = 2 + places_before(unit) + _scale_places(unit) + lanes.bit_length() + unit.instruction.lanes.bit_length()
-    return max(most - _least_product(unit) + fine + _scale_bits(unit), most + rule.fraction_bits) + growth
+    scales = scales_at(unit, "subgroup")
+    growth = growth_of(unit) + sum(scale.places_before for scale in scales) + lanes.bit_length()
+    exact = most - _least_product(unit) + fine + sum(scale.fraction_bits for scale in scales)
+    return max(exact, most + rule.fraction_bits) + growth
 
 
 def even_odd_lacks(unit: Unit, rule: EvenOddSum) -> Iterator[str]:

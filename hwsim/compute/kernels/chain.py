@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hwsim.compiled import compiled, inlined
-from hwsim.compute.kernels.extents import exponent_range
 from hwsim.compute.kernels.floats import RoundingTarget, round_to, sum_in
 from hwsim.compute.kernels.group import NAN_EXP, GroupTerms, Lanes, group_sum
 from hwsim.compute.kernels.kernel import Int64s, Integer, int32
@@ -26,6 +25,7 @@ from hwsim.compute.kernels.values import (
 from hwsim.compute.kernels.vector_code import COLUMNS, VECTOR
 from hwsim.compute.kernels.windows import ALIGNED, LATER, WindowNumbers
 from hwsim.spec import LateAdd, LateInWindow, Unit
+from hwsim.spec.ranges import exponent_range
 
 Bytes = NDArray[np.uint8]
 Flags = NDArray[np.uint8]

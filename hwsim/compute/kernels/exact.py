@@ -16,7 +16,6 @@ import numpy as np
 
 from hwsim.compiled import compiled, inlined
 from hwsim.compute.kernels import fixed
-from hwsim.compute.kernels.extents import Extent, extent, products_of, scaled_products
 from hwsim.compute.kernels.fixed import FixedKernel
 from hwsim.compute.kernels.float_kernel import FloatKernel, Partial, float_lacks
 from hwsim.compute.kernels.floats import (
@@ -37,6 +36,7 @@ from hwsim.compute.kernels.kernel import Int64s, int64
 from hwsim.compute.kernels.values import Carried, FloatOperand, Floats, each
 from hwsim.formats import FixedFormat
 from hwsim.spec import ExactSum, Unit
+from hwsim.spec.ranges import Extent, extent, products_of, scaled_products
 
 MOST_WIDTH = 40
 

@@ -8,13 +8,13 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from hwsim.compiled import compiled, inlined
-from hwsim.compute.kernels.extents import FLOAT64_BITS, Extent, extent, products_of
 from hwsim.compute.kernels.floats import RD, RNA, RNE, RTO, RU, RZ, mode_of
 from hwsim.compute.kernels.kernel import Int64s, Rows, Words, lane_indices
 from hwsim.compute.kernels.values import OperandName, factor_values
 from hwsim.formats import FixedFormat
 from hwsim.formats.codes import Codes
 from hwsim.spec import ExactSum, Unit
+from hwsim.spec.ranges import FLOAT64_BITS, Extent, extent, products_of
 
 S, U = np.int64, np.uint64
 HALF = 64  # bits of a word

@@ -17,7 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hwsim.compiled import compiled
-from hwsim.compute.kernels.extents import extent
 from hwsim.compute.kernels.floats import (
     CarrierType,
     RoundingTarget,
@@ -32,6 +31,7 @@ from hwsim.compute.kernels.values import FloatOperand, Floats, addend_values, co
 from hwsim.formats import FloatFormat
 from hwsim.formats.codes import Codes
 from hwsim.spec import LateAdd, Unit
+from hwsim.spec.ranges import extent
 
 # Writes the sum of products from `first` up to, not with, `last`, and of what is in the array, into the array (m, n).
 Partial = Callable[[Floats, int, int], None]

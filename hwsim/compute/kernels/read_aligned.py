@@ -24,7 +24,6 @@ from hwsim.compute.kernels.chain import (
     promotion_scales,
     rooms,
 )
-from hwsim.compute.kernels.extents import exponent_range
 from hwsim.compute.kernels.floats import RD, RNE, add_odd, round_to, sum_in
 from hwsim.compute.kernels.group import (
     FAR,
@@ -50,6 +49,7 @@ from hwsim.compute.kernels.values import Floats
 from hwsim.compute.kernels.window_kernel import WindowKernel
 from hwsim.compute.kernels.windows import ALIGNED, WindowNumbers
 from hwsim.spec import ReadAlignedSum, Unit
+from hwsim.spec.ranges import exponent_range
 
 # A sum that is rounded to odd in a float64 is right when it is rounded again to two bits less, or fewer.
 MOST_CUT = 50

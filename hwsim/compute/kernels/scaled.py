@@ -13,7 +13,6 @@ import numpy as np
 
 from hwsim.compiled import Callback, call, compiled, inlined, row_at
 from hwsim.compute.kernels.chain import Bytes, Flags, GroupRules, WindowOperand, aligned_bytes
-from hwsim.compute.kernels.extents import exponent_range, extent
 from hwsim.compute.kernels.finish import TARGET_NUMBERS, WIDE, target_at
 from hwsim.compute.kernels.floats import round_in, round_to, settled
 from hwsim.compute.kernels.group import GroupTerms, Lanes, group_sum, power
@@ -34,10 +33,11 @@ from hwsim.compute.kernels.values import (
 )
 from hwsim.compute.kernels.vector_code import COLUMNS, VECTOR
 from hwsim.compute.kernels.window_kernel import WindowKernel
-from hwsim.compute.kernels.windows import WITHOUT, WindowNumbers, scale_fraction
+from hwsim.compute.kernels.windows import WITHOUT, WindowNumbers
 from hwsim.formats import FixedFormat, Format
 from hwsim.formats.codes import Codes
 from hwsim.spec import AlignedSum, Unit
+from hwsim.spec.ranges import exponent_range, extent
 from hwsim.spec.sums import ExactSubgroup
 
 
@@ -333,7 +333,7 @@ def _largest(fmt: Format) -> int:
 def _least_place(unit: Unit) -> int:
     """Places of an exact sum times significands of scales that are below their exponents'."""
     scale = unit.scale
-    fine = 0 if scale is None else scale_fraction(scale.a.format) + scale_fraction(scale.b.format)
+    fine = 0 if scale is None else scale.a.format.fraction_bits + scale.b.format.fraction_bits
     return fine - sum(extent(fmt).low for fmt in unit.operands.multiplied)
 
 
@@ -377,7 +377,7 @@ class ScaledKernel(WindowKernel):
         target = np.array(to)
         code = ScaledCode(dots_of(*layout).address, finish.address, target.ctypes.data)
         unit = sum(extent(fmt).low for fmt in self.unit.operands.multiplied)
-        fine_a, fine_b = (scale_fraction(side.format) for side in (scale.a, scale.b))
+        fine_a, fine_b = (side.format.fraction_bits for side in (scale.a, scale.b))
         packing = ScaledPacking(layout.a_bytes, layout.b_bytes, unit, fine_a, fine_b)
         scratch = aligned_bytes(4 * 3 * layout.parts * WIDE).view(np.int32)
         scaled_run(code, packing, self.rules, places, a, b, values, scratch)

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hwsim.compiled import compiled
-from hwsim.compute.kernels.extents import exponent_range, extent
 from hwsim.compute.kernels.floats import CarrierType
 from hwsim.compute.kernels.kernel import lane_indices
 from hwsim.errors import InputError
@@ -19,6 +18,7 @@ from hwsim.formats import ExponentFormat, FixedFormat, FloatFormat, Format
 from hwsim.formats.codes import Codes
 from hwsim.spec import Unit
 from hwsim.spec.keys import Number, ZeroSigns
+from hwsim.spec.ranges import exponent_range, extent, span_of
 
 Floats = NDArray[np.float64]
 TABLE_BITS = 16
@@ -149,14 +149,8 @@ def words_lack(key: str, fmt: Format, to: Format) -> Iterator[str]:
     """Why words do not hold codes of a format, converted to another, if they do not."""
     if fmt.bits > MOST_CODE_BITS:
         yield f"{key}: {fmt.name} (more than {MOST_CODE_BITS} bits)"
-    elif _significand_bits(to) > SIG_BITS or max(abs(exp) for exp in exponent_range(to)) > EXP_OFFSET // 4:
+    elif span_of(to).most.bit_length() > SIG_BITS or max(abs(exp) for exp in exponent_range(to)) > EXP_OFFSET // 4:
         yield f"{key}: {fmt.name} (too wide as {to.name})"
-
-
-def _significand_bits(fmt: Format) -> int:
-    if isinstance(fmt, ExponentFormat):
-        return 1
-    return fmt.fraction_bits + (fmt.integer_bits + 1 if isinstance(fmt, FixedFormat) else 1)
 
 
 @lru_cache(maxsize=32)

@@ -24,7 +24,6 @@ from hwsim.compute.kernels.chain import (
     pack_rows,
     run_scalar,
 )
-from hwsim.compute.kernels.extents import exponent_range
 from hwsim.compute.kernels.finish import WIDE, commit_of, finish_of, finish_single_of
 from hwsim.compute.kernels.floats import register_target, result_target
 from hwsim.compute.kernels.group import NAN_EXP
@@ -45,6 +44,7 @@ from hwsim.compute.kernels.values import (
 from hwsim.compute.kernels.windows import NOT_SINGLE, Vectors, WindowNumbers, single_of
 from hwsim.formats.codes import Codes
 from hwsim.spec import Unit
+from hwsim.spec.ranges import exponent_range
 
 SCALES_AT = {"product": AT_PRODUCTS, "subgroup": AT_SUBGROUPS, "promotion": AT_PROMOTIONS}
 

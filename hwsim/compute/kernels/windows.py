@@ -7,15 +7,15 @@ from typing import NamedTuple, assert_never
 
 import numpy as np
 
-from hwsim.compute.kernels.extents import exponent_range, extent
 from hwsim.compute.kernels.floats import RoundingTarget, has_room, target_of, targets_lack
 from hwsim.compute.kernels.lanes import NO_EXP, TOP_EXP, VectorLayout
 from hwsim.compute.kernels.lost import IN_VECTORS, TRUNCATE, lost_number
 from hwsim.compute.kernels.values import CLASS_SHIFT, FINITE, SIG_MASK, OperandName, factor_words, words_lack
-from hwsim.formats import ExponentFormat, FixedFormat, FloatFormat, Format
+from hwsim.formats import FixedFormat, FloatFormat, Format
 from hwsim.spec import AlignedSum, LateAdd, LateInWindow, Unit, WindowSum
 from hwsim.spec.keys import Number
 from hwsim.spec.parts import Scale
+from hwsim.spec.ranges import exponent_range, extent, growth_of
 
 # A window's sum must stand in 64 bits.
 MOST_BITS = 62
@@ -135,26 +135,6 @@ def _flush_lacks(addend: Number, register: FloatFormat) -> Iterator[str]:
     """What is flushed of an addend must be what is flushed of the register."""
     if exponent_range(addend)[0] != register.emin:
         yield f"late.flush: true (of {addend.name}, whose subnormals are not where those of {register.name} are)"
-
-
-def growth_of(unit: Unit) -> int:
-    """Bits that a window's sum has before its reference exponent: of its sign, of products, and of their number."""
-    return 2 + places_before(unit) + unit.instruction.lanes.bit_length()
-
-
-def places_before(unit: Unit) -> int:
-    """How many places the significands of products have before their point: they are below 2^that, or -2^that."""
-    return sum(map(places_of, unit.operands.multiplied))
-
-
-def places_of(fmt: Format) -> int:
-    """How many places the significands of a format have before their point."""
-    return fmt.integer_bits if isinstance(fmt, FixedFormat) else 1
-
-
-def scale_fraction(fmt: Format) -> int:
-    """Fraction bits of a scale."""
-    return 0 if isinstance(fmt, ExponentFormat) else fmt.fraction_bits
 
 
 def clipped(exp: int) -> int:
