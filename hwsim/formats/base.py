@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Any, Self, overload
+from typing import Any, ClassVar, Self, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,6 +36,9 @@ class FormatBase(BaseModel):
     name: str = Field(pattern=r"^[a-z][a-z0-9_.-]*$")
     summary: str = ""
     source: str = ""
+    has_zero: ClassVar[bool] = True
+    twos_complement: ClassVar[bool] = False
+    powers_of_two: ClassVar[bool] = False
 
     @property
     def bits(self) -> int:
@@ -66,21 +69,6 @@ class FormatBase(BaseModel):
     def quantum_exp(self: Kind) -> int:
         """Exponent of the power of two that every value is a multiple of."""
         return self.emin - self.fraction_bits
-
-    @property
-    def has_zero(self) -> bool:
-        """Whether there is a zero, code 0."""
-        return True
-
-    @property
-    def twos_complement(self) -> bool:
-        """Whether codes are two's complement; of other signed formats they are a sign and a magnitude."""
-        return False
-
-    @property
-    def powers_of_two(self) -> bool:
-        """Whether every code is a biased exponent: all values are powers of two, and none is zero."""
-        return False
 
     @property
     def largest(self: Kind) -> float:

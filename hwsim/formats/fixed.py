@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,6 +42,15 @@ class FixedFormat(FormatBase):
     kind: Literal["fixed"] = "fixed"
     integer_bits: int = Field(ge=-MOST_PLACES, le=MOST_PLACES)
     fraction_bits: int = Field(ge=-MOST_PLACES, le=MOST_PLACES)
+    emin: ClassVar[int] = 0
+    emax: ClassVar[int] = 0
+    signed: ClassVar[bool] = True
+    signed_zero: ClassVar[bool] = False
+    twos_complement: ClassVar[bool] = True
+    subnormals: ClassVar[bool] = False
+    infinities: ClassVar[bool] = False
+    has_nan: ClassVar[bool] = False
+    canonical_nan: ClassVar[int | None] = None
 
     @model_validator(mode="after")
     def _has_a_width(self) -> FixedFormat:
@@ -63,51 +72,6 @@ class FixedFormat(FormatBase):
     def precision(self) -> int:
         """The most significant bits of any value; the negative end, a power of two, has a single one."""
         return self.bits - 1
-
-    @property
-    def emin(self) -> int:
-        """The exponent of every code."""
-        return 0
-
-    @property
-    def emax(self) -> int:
-        """The exponent of every code."""
-        return 0
-
-    @property
-    def signed(self) -> bool:
-        """Half of the codes are negative."""
-        return True
-
-    @property
-    def signed_zero(self) -> bool:
-        """Zero is one code."""
-        return False
-
-    @property
-    def twos_complement(self) -> bool:
-        """Codes are two's complement."""
-        return True
-
-    @property
-    def subnormals(self) -> bool:
-        """False: no significand has a hidden bit."""
-        return False
-
-    @property
-    def infinities(self) -> bool:
-        """No code is infinite."""
-        return False
-
-    @property
-    def has_nan(self) -> bool:
-        """No code is NaN."""
-        return False
-
-    @property
-    def canonical_nan(self) -> None:
-        """No code is NaN."""
-        return None
 
     @property
     def sign_bit(self) -> int:
@@ -177,16 +141,18 @@ class ExponentFormat(FormatBase):
     exponent_bits: int = Field(ge=1, le=11)
     bias: int
     nan: Annotated[tuple[int, ...], BeforeValidator(nan_codes)] = ()
+    fraction_bits: ClassVar[int] = 0
+    signed: ClassVar[bool] = False
+    signed_zero: ClassVar[bool] = False
+    has_zero: ClassVar[bool] = False
+    powers_of_two: ClassVar[bool] = True
+    subnormals: ClassVar[bool] = False
+    infinities: ClassVar[bool] = False
 
     @property
     def bits(self) -> int:
         """Bits that carry information."""
         return self.exponent_bits
-
-    @property
-    def fraction_bits(self) -> int:
-        """A power of two has no fraction."""
-        return 0
 
     @property
     def emin(self) -> int:
@@ -197,36 +163,6 @@ class ExponentFormat(FormatBase):
     def emax(self) -> int:
         """Exponent of the largest number."""
         return self.max_code - self.bias
-
-    @property
-    def signed(self) -> bool:
-        """No number is negative."""
-        return False
-
-    @property
-    def signed_zero(self) -> bool:
-        """No code is zero."""
-        return False
-
-    @property
-    def has_zero(self) -> bool:
-        """No code is zero."""
-        return False
-
-    @property
-    def powers_of_two(self) -> bool:
-        """Codes are biased exponents."""
-        return True
-
-    @property
-    def subnormals(self) -> bool:
-        """Every number is a normal one."""
-        return False
-
-    @property
-    def infinities(self) -> bool:
-        """No code is infinite."""
-        return False
 
     @property
     def has_nan(self) -> bool:

@@ -80,13 +80,98 @@ class NamedFormat(NamedTuple):
         return f"{self.fmt.name}{': ' if self.fmt.summary else ''}{self.fmt.summary}"
 
 
-class UnitFormats:
-    """The formats of a unit. formats: each once. encoded: the inputs' formats, which numbers are rounded to."""
+Mode = Literal["rz", "rd", "ru", "rto", "rne", "rna", "ones"]
 
-    def __init__(self, unit: Unit):
-        self.u = unit
+
+class CutMode(NamedTuple):
+    """A rule for the bits that a shift cuts off.
+
+    words: for the header's reader. narrow, wide: when 1 is added to the magnitude that is kept, as an expression of C
+    on an integer, and on words of 32 bits; empty for never.
+    """
+
+    name: Mode
+    words: str
+    narrow: str
+    wide: str
+
+
+def cut_mode(mode: Mode) -> CutMode:
+    """A mode with its expressions of C."""
+    match mode:
+        case "rz":
+            return CutMode(mode, "magnitudes are cut off", "", "")
+        case "rd":
+            return CutMode(mode, "numbers are rounded down", "sign & (lost_bits != 0)", "sign && rest")
+        case "ru":
+            return CutMode(mode, "numbers are rounded up", "!sign & (lost_bits != 0)", "!sign && rest")
+        case "rto":
+            jam = "a lost 1 is OR-ed into the last bit"
+            return CutMode(mode, jam, "!(kept & 1) & (lost_bits != 0)", "rest && !(kept.word[0] & 1)")
+        case "rna":
+            away = "to nearest, ties away from zero"
+            return CutMode(mode, away, "(lost_bits >= half) & (lost_bits != 0)", "rest > 1")
+        case "rne":
+            narrow = "(lost_bits > half) | ((lost_bits == half) & (lost_bits != 0) & (kept & 1))"
+            wide = "rest == 3 || (rest == 2 && (kept.word[0] & 1))"
+            return CutMode(mode, "to nearest, ties to even", narrow, wide)
+        case "ones":
+            ones = "magnitudes are cut off, and a negative number's is one more"
+            return CutMode(mode, ones, "sign & (sig != 0)", "sign && !u_is_zero(sig)")
+        case _:
+            assert_never(mode)
+
+
+def mode_of(lost: Lost) -> Mode:
+    """The mode of a rule for lost bits."""
+    match lost:
+        case "truncate":
+            return "rz"
+        case "floor":
+            return "rd"
+        case "ceil":
+            return "ru"
+        case "jam":
+            return "rto"
+        case "rne" | "rna":
+            return lost
+        case "ones-complement":
+            return "ones"
+        case _:
+            assert_never(lost)
+
+
+def modes(lost: list[Lost], rounding: Rounding | None = None) -> tuple[CutMode, ...]:
+    """The modes that a unit needs, in the order of their names. rounding: of a result in a fixed format."""
+    names: set[Mode] = {mode_of(each) for each in lost} | ({rounding} if rounding is not None else set())
+    return tuple(cut_mode(name) for name in sorted(names))
+
+
+ROUNDINGS: tuple[str, ...] = get_args(Rounding)
+
+SV_TYPES = {"uint8_t": "byte unsigned", "uint16_t": "shortint unsigned", "uint32_t": "int unsigned"}
+C_TYPES = {"int unsigned": "uint32_t ", "bit": "svBit ", "longint": "long long "}
+# Operands of the examples: a and b cycle through these numbers, and c.
+NUMBERS_A, NUMBERS_B, NUMBER_C = (0.0, 0.5, 1.0, 1.5), (1.0, 0.0, -1.0), 0.75
+PRODUCTS = 8  # of an example, at least
+
+
+class UnitInC:
+    """One unit, as the templates see it.
+
+    version: hwsim's. formats: each once. encoded: the inputs' formats, which numbers are rounded to.
+    Raises NotImplementedYet for a unit that the model lacks, or that needs integers too wide for C.
+    """
+
+    def __init__(self, unit: Unit, version: str):
+        supports(unit).demand()
+        self.u, self.version, self.prefix = unit, version, identifier(unit.name)
+        self.yaml = as_yaml(unit).rstrip().splitlines()
+        self.group, self.sizes = sized(unit)
         operands, scale = unit.operands, unit.scale
-        inputs = [operands.a, operands.b, operands.addend, *([scale.a.format, scale.b.format] if scale else [])]
+        scales = {} if scale is None else {"scale_a": scale.a.format, "scale_b": scale.b.format}
+        self.code_types = {side: code_type(fmt) for side, fmt in {"a": operands.a, "b": operands.b, **scales}.items()}
+        inputs = [operands.a, operands.b, operands.addend, *scales.values()]
         own = unit.sum.format if isinstance(unit.sum, RoundedSum) else None
         formats = [*inputs, own, unit.result.format, unit.output]
         self.names = format_names(fmt for fmt in formats if fmt is not None)
@@ -186,90 +271,6 @@ class UnitFormats:
         """The factors: side, identifier of the format, format."""
         operands = self.u.operands
         return [(side, self.names[fmt], fmt) for side, fmt in (("a", operands.a), ("b", operands.b))]
-
-
-Mode = Literal["rz", "rd", "ru", "rto", "rne", "rna", "ones"]
-
-
-class CutMode(NamedTuple):
-    """A rule for the bits that a shift cuts off.
-
-    words: for the header's reader. narrow, wide: when 1 is added to the magnitude that is kept, as an expression of C
-    on an integer, and on words of 32 bits; empty for never.
-    """
-
-    name: Mode
-    words: str
-    narrow: str
-    wide: str
-
-
-def cut_mode(mode: Mode) -> CutMode:
-    """A mode with its expressions of C."""
-    match mode:
-        case "rz":
-            return CutMode(mode, "magnitudes are cut off", "", "")
-        case "rd":
-            return CutMode(mode, "numbers are rounded down", "sign & (lost_bits != 0)", "sign && rest")
-        case "ru":
-            return CutMode(mode, "numbers are rounded up", "!sign & (lost_bits != 0)", "!sign && rest")
-        case "rto":
-            jam = "a lost 1 is OR-ed into the last bit"
-            return CutMode(mode, jam, "!(kept & 1) & (lost_bits != 0)", "rest && !(kept.word[0] & 1)")
-        case "rna":
-            away = "to nearest, ties away from zero"
-            return CutMode(mode, away, "(lost_bits >= half) & (lost_bits != 0)", "rest > 1")
-        case "rne":
-            narrow = "(lost_bits > half) | ((lost_bits == half) & (lost_bits != 0) & (kept & 1))"
-            wide = "rest == 3 || (rest == 2 && (kept.word[0] & 1))"
-            return CutMode(mode, "to nearest, ties to even", narrow, wide)
-        case "ones":
-            ones = "magnitudes are cut off, and a negative number's is one more"
-            return CutMode(mode, ones, "sign & (sig != 0)", "sign && !u_is_zero(sig)")
-        case _:
-            assert_never(mode)
-
-
-def mode_of(lost: Lost) -> Mode:
-    """The mode of a rule for lost bits."""
-    match lost:
-        case "truncate":
-            return "rz"
-        case "floor":
-            return "rd"
-        case "ceil":
-            return "ru"
-        case "jam":
-            return "rto"
-        case "rne" | "rna":
-            return lost
-        case "ones-complement":
-            return "ones"
-        case _:
-            assert_never(lost)
-
-
-def modes(lost: list[Lost], rounding: Rounding | None = None) -> tuple[CutMode, ...]:
-    """The modes that a unit needs, in the order of their names. rounding: of a result in a fixed format."""
-    names: set[Mode] = {mode_of(each) for each in lost} | ({rounding} if rounding is not None else set())
-    return tuple(cut_mode(name) for name in sorted(names))
-
-
-ROUNDINGS: tuple[str, ...] = get_args(Rounding)
-
-
-class Arithmetic(UnitFormats):
-    """One unit's arithmetic.
-
-    version: hwsim's. Raises NotImplementedYet for a unit that the model lacks, or that needs integers too wide for C.
-    """
-
-    def __init__(self, unit: Unit, version: str):
-        supports(unit).demand()
-        super().__init__(unit)
-        self.version, self.prefix = version, identifier(unit.name)
-        self.yaml = as_yaml(unit).rstrip().splitlines()
-        self.group, self.sizes = sized(unit)
 
     # Integers.
 
@@ -486,17 +487,6 @@ class Arithmetic(UnitFormats):
         fmt = self.u.output
         return isinstance(fmt, FloatFormat) and self.u.nan != fmt.canonical_nan
 
-
-class Calls(Arithmetic):
-    """How the functions of a unit are called."""
-
-    def __init__(self, unit: Unit, version: str):
-        super().__init__(unit, version)
-        operands, scale = unit.operands, unit.scale
-        self.code_types = {"a": code_type(operands.a), "b": code_type(operands.b)}
-        if scale is not None:
-            self.code_types |= {"scale_a": code_type(scale.a.format), "scale_b": code_type(scale.b.format)}
-
     def parameters(self, scales: bool) -> str:
         """Parameters that point to the codes of both factors and, if asked for, of both scales."""
         names = ["a", "b", *(["scale_a", "scale_b"] if scales else [])]
@@ -596,17 +586,6 @@ class Calls(Arithmetic):
         """The codes of scales of 1, for lanes that hold no product."""
         assert self.u.scale is not None
         return one_code(self.u.scale.a.format), one_code(self.u.scale.b.format)
-
-
-SV_TYPES = {"uint8_t": "byte unsigned", "uint16_t": "shortint unsigned", "uint32_t": "int unsigned"}
-C_TYPES = {"int unsigned": "uint32_t ", "bit": "svBit ", "longint": "long long "}
-# Operands of the examples: a and b cycle through these numbers, and c.
-NUMBERS_A, NUMBERS_B, NUMBER_C = (0.0, 0.5, 1.0, 1.5), (1.0, 0.0, -1.0), 0.75
-PRODUCTS = 8  # of an example, at least
-
-
-class UnitInC(Calls):
-    """One unit, as the templates see it."""
 
     @property
     def sv_types(self) -> dict[str, str]:
