@@ -76,7 +76,6 @@ class FormatBase(BaseModel):
         return float(codec.decode(self, self.max_code))
 
     def _repr_html_(self: Kind) -> str:
-        """What a notebook shows."""
         padded = f" of a container of {self.container_bits}" if self.padding else ""
         nan = self.canonical_nan
         rows = (

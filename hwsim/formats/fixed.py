@@ -80,7 +80,6 @@ class FixedFormat(FormatBase):
 
     @property
     def in_float64(self) -> bool:
-        """Whether float64 has every value."""
         return self.bits <= FLOAT64_BITS
 
     @property
@@ -94,11 +93,9 @@ class FixedFormat(FormatBase):
         return self.sign_bit - 1
 
     def is_nan(self, code: int) -> bool:
-        """No code is NaN."""
         return False
 
     def fields(self, code: int) -> Fields:
-        """A code's fields."""
         value = code - ((code & self.sign_bit) << 1)
         return Fields(int(value < 0), 0, abs(value), Class.NORMAL if value else Class.ZERO)
 
@@ -107,7 +104,6 @@ class FixedFormat(FormatBase):
         return scaled(self.order(code), -self.fraction_bits)
 
     def order(self, code: Ints) -> Ints:
-        """The codes as signed integers."""
         return code - ((code & self.sign_bit) << 1)
 
     def rounded(self, x: ExactNumbers, rounding: Rounding | Draw, overflow: Overflow) -> tuple[Ints, Bools]:
@@ -151,22 +147,18 @@ class ExponentFormat(FormatBase):
 
     @property
     def bits(self) -> int:
-        """Bits that carry information."""
         return self.exponent_bits
 
     @property
     def emin(self) -> int:
-        """Exponent of the smallest number."""
         return self.min_code - self.bias
 
     @property
     def emax(self) -> int:
-        """Exponent of the largest number."""
         return self.max_code - self.bias
 
     @property
     def has_nan(self) -> bool:
-        """Whether any code is NaN."""
         return self.nan != ()
 
     @property
@@ -190,19 +182,15 @@ class ExponentFormat(FormatBase):
         return "float8_e8m0fnu" if (self.exponent_bits, self.bias, self.nan) == (8, 127, (0xFF,)) else None
 
     def is_nan(self, code: int) -> bool:
-        """Whether a code is NaN."""
         return code in self.nan
 
     def fields(self, code: int) -> Fields:
-        """A code's fields."""
         return Fields(0, 0, 0, Class.NAN) if self.is_nan(code) else Fields(0, code - self.bias, 1, Class.NORMAL)
 
     def values(self, code: Ints) -> NDArray[np.float64]:
-        """Codes' exact values."""
         return np.where(np.isin(code, self.nan), np.nan, scaled(1, code - self.bias))
 
     def order(self, code: Ints) -> Ints:
-        """The code."""
         return code
 
     def rounded(self, x: ExactNumbers, rounding: Rounding | Draw, overflow: Overflow) -> tuple[Ints, Bools]:

@@ -89,7 +89,6 @@ class FloatFormat(FormatBase):
 
     @cached_property
     def bits(self) -> int:
-        """Bits that carry information."""
         return self.signed + self.exponent_bits + self.fraction_bits
 
     @cached_property
@@ -114,7 +113,6 @@ class FloatFormat(FormatBase):
 
     @cached_property
     def top_bexp(self) -> int:
-        """The largest biased exponent field."""
         return (1 << self.exponent_bits) - 1
 
     @cached_property
@@ -139,7 +137,6 @@ class FloatFormat(FormatBase):
 
     @property
     def emax(self) -> int:
-        """Exponent of the largest finite number."""
         return max(self.max_magnitude >> self.fraction_bits, self.least_bexp) - self.bias
 
     @property
@@ -162,7 +159,6 @@ class FloatFormat(FormatBase):
 
     @property
     def has_nan(self) -> bool:
-        """Whether any code is NaN."""
         return self.nan != ()
 
     @cached_property
@@ -188,7 +184,6 @@ class FloatFormat(FormatBase):
         return code in self.nan
 
     def fields(self, code: int) -> Fields:
-        """A code's fields."""
         sign = code >> (self.exponent_bits + self.fraction_bits)
         magnitude = code & (self.sign_bit - 1)
         if self.is_nan(code):
@@ -203,7 +198,6 @@ class FloatFormat(FormatBase):
         return Fields(sign, bexp - self.bias, frac | 1 << self.fraction_bits, Class.NORMAL)
 
     def values(self, code: Ints) -> NDArray[np.float64]:
-        """Codes' exact values."""
         magnitude = code & (self.sign_bit - 1)
         bexp, frac = magnitude >> self.fraction_bits, magnitude & ((1 << self.fraction_bits) - 1)
         hidden = (bexp > 0) | (not self.subnormals) & (frac > 0)

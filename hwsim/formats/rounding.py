@@ -264,7 +264,6 @@ def is_float(dtype: np.dtype[Any]) -> bool:
 
 
 def _parts(value: Any) -> tuple[bool, int, int, bool, bool]:
-    """One number's fields of `ExactNumbers`."""
     if isinstance(value, numbers.Rational) and not isinstance(value, bool):
         return _ratio(int(value.numerator), int(value.denominator), value < 0)
     if not (isinstance(value, float) or (isinstance(value, np.generic) and is_float(value.dtype))):

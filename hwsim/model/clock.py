@@ -138,7 +138,6 @@ class PipelinedUnit:
         return _Flying(beat.context, self.definition.close(context.carried) if beat.last else None)
 
     def _step(self, beat: Beat, context: _Context) -> None:
-        """One beat's arithmetic."""
         before = self.definition.open(beat.c) if beat.first else context.carried
         lanes = GroupOperands(beat.a, beat.b, *self.lane_scales(beat))
         mode = self.modes[min(beat.mode, len(self.modes) - 1)]

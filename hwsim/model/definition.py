@@ -158,7 +158,6 @@ class Definition:
         return None if fmt is None else addend_term(fmt, code)
 
     def _input(self, c: int) -> int:
-        """The addend's code, as it enters."""
         fmt = self.unit.operands.addend
         match self.unit.operands.zeros:
             case "signed":

@@ -104,7 +104,6 @@ def tiny_after(fmt: FloatFormat, sign: int, sig: int, unit_exp: int, rounding: R
 def _round_bare(
     fmt: FloatFormat, sign: int, sig: int, unit_exp: int, rounding: Rounding, overflow: Overflow, tiny: TinySign
 ) -> Rounded:
-    """`round_to` of a format without subnormals."""
     exp = sig.bit_length() - 1 + unit_exp
     hidden, shift = 1 << fmt.fraction_bits, exp - fmt.fraction_bits - unit_exp
     kept = round_magnitude(sig, shift, sign, rounding)

@@ -109,7 +109,6 @@ def _mend(bits: Any, factor: Any, dead: int, t: Any, out: Any) -> None:
 
 @compiled
 def _spread(values: Any, k: int, out: Any) -> None:
-    """Repeat every value k times."""
     for b in range(values.size):
         for i in range(k):
             out[b * k + i] = values[b]

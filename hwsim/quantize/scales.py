@@ -62,7 +62,6 @@ def _product(a: Floats, b: Floats) -> tuple[Floats, Floats]:
 
 
 def _high(a: Floats) -> Floats:
-    """The upper 26 bits."""
     spread = SPLITTER * a
     return np.asarray(spread - (spread - a))
 
@@ -233,7 +232,6 @@ def _block_scales(rule: Rule, scale: Any) -> NDArray[Any]:
 
 
 def _numbers(name: str, value: Any) -> NDArray[np.float64]:
-    """Finite real numbers above 0."""
     given = np.asarray(as_numbers(value, name))
     if given.dtype.kind not in "fiu" or given.dtype.itemsize > 8:
         raise InputTypeError(f"{name} must be real numbers, not {given.dtype.name}")
@@ -244,7 +242,6 @@ def _numbers(name: str, value: Any) -> NDArray[np.float64]:
 
 
 def _single(name: str, value: Any) -> np.float32:
-    """One number that binary32 has."""
     values = _numbers(name, value)
     if values.size != 1:
         raise InputError(f"{name} must be one number, not {values.size}")

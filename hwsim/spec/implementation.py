@@ -82,7 +82,6 @@ def parts_of_group(unit: Specified) -> int:
 
 
 def _arithmetic(unit: Specified) -> list[str]:
-    """The steps of a group's sum."""
     if levels := additions(unit):
         steps = [f"add.{level}{step}" for level in range(levels) for step in (*(f".{each}" for each in ADDITION), "")]
         return ["decode", "multiply", *steps, "round"]

@@ -115,7 +115,6 @@ class ModalUnit(SharedKeys):
         return (len(self.modes) - 1).bit_length()
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: the modes."""
         modes = self.model_dump(mode="json", include={"modes"})["modes"]
         return titled(self.name, self.summary, facts((name, str(mode)) for name, mode in modes.items()))
 

@@ -113,8 +113,6 @@ MOST_TERM = 62  # bits of a term's significand, where two are added and rounded
 
 
 class PartFields(TypedDict):
-    """Fields of `GroupSum` about parts."""
-
     parts: int
     part_lanes: int
     part_window: int | None

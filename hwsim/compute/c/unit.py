@@ -76,7 +76,6 @@ class NamedFormat(NamedTuple):
 
     @property
     def title(self) -> str:
-        """The format's name and summary."""
         return f"{self.fmt.name}{': ' if self.fmt.summary else ''}{self.fmt.summary}"
 
 
@@ -216,7 +215,6 @@ class UnitInC:
 
     @property
     def addend(self) -> str:
-        """The addend's format."""
         return self._name(self.u.operands.addend)
 
     @property
@@ -231,17 +229,14 @@ class UnitInC:
 
     @property
     def sum_format(self) -> str:
-        """The format of rounded additions."""
         return self._name(self.u.sum.format if isinstance(self.u.sum, RoundedSum) else None)
 
     @property
     def scale_a(self) -> str:
-        """The format of a's scales."""
         return self._name(None if self.u.scale is None else self.u.scale.a.format)
 
     @property
     def scale_b(self) -> str:
-        """The format of b's scales."""
         return self._name(None if self.u.scale is None else self.u.scale.b.format)
 
     @property

@@ -61,8 +61,6 @@ def additions_lack(unit: Unit, rule: RoundedSum) -> Iterator[str]:
 
 
 class AdditionsKernel(FloatKernel):
-    """Sums by rounded additions."""
-
     rows, columns = 64, 256
 
     def __init__(self, unit: Unit, rule: RoundedSum, additions: Callable[[int, bool, bool], Additions]):
@@ -74,7 +72,6 @@ class AdditionsKernel(FloatKernel):
         self.additions = additions(self.carrier.mode, self.carrier.exact, rule.product == "fused")
 
     def partial(self, a: FloatOperand, b: FloatOperand) -> Partial:
-        """As in `FloatKernel`."""
         return partial(self._sum, a.values, b.values)
 
     def _sum(self, a: Carried, b: Carried, values: Floats, first: int, last: int) -> None:
@@ -197,26 +194,21 @@ class FmaKernel:
 
     @property
     def general(self) -> Self:
-        """As in `Kernel`: its code is compiled for a type."""
         return self
 
     def pack_a(self, codes: Codes, scales: Codes | None) -> FloatOperand:
-        """As in `Kernel`."""
         return pack(self.unit, "a", codes, scales, False, self.carrier)
 
     def pack_b(self, codes: Codes, scales: Codes | None) -> FloatOperand:
-        """As in `Kernel`."""
         return pack(self.unit, "b", codes, scales, False, self.carrier)
 
     def run(self, a: FloatOperand, b: FloatOperand, c: Codes, out: Codes) -> None:
-        """As in `Kernel`."""
         sums = self._start(c)
         for first in range(0, a.values.shape[1], PASS):
             _chains(sums, a.values, b.values, first, min(first + PASS, a.values.shape[1]))
         self._write(sums, out)
 
     def pairs(self, a: Rows, b: Rows, c: Codes, out: Codes) -> None:
-        """As in `Kernel`."""
         sums = self._start(c)
         _pairs(sums, carried(self.pack_a(a[0], None).values.T, self.carrier), self.pack_b(b[0].T, None).values)
         self._write(sums, out)

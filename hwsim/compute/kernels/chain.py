@@ -257,7 +257,6 @@ class GroupRules(NamedTuple):
 
 @inlined
 def rooms(lanes: int) -> tuple[Lanes, GroupTerms]:
-    """Room for a group."""
     group = Lanes(
         np.zeros(lanes, np.uint32), np.zeros(lanes, np.uint32), np.zeros(lanes, np.int64),
         np.zeros(lanes, np.uint32), np.zeros(lanes, np.uint32),

@@ -449,8 +449,6 @@ def shared_scales(unit: Unit) -> int | None:
 
 
 class ExactKernel(FloatKernel):
-    """Exact sums."""
-
     rows, columns = 32, 256
 
     def __init__(self, unit: Unit, rule: ExactSum):
@@ -462,7 +460,6 @@ class ExactKernel(FloatKernel):
         self.range = fixed_range(fmt, unit.result.overflow == "wrap") if isinstance(fmt, FixedFormat) else ANY_RANGE
 
     def partial(self, a: FloatOperand, b: FloatOperand) -> Partial:
-        """As in `FloatKernel`."""
         k = a.values.shape[1]
         count = self.unit.instruction.lanes if self.rule.rounded == "group" else self.span(k)
         plan = plan_of(self.products.span, count, self.shared)

@@ -220,25 +220,20 @@ class FixedKernel:
 
     @property
     def general(self) -> Self:
-        """As in `Kernel`: its code is compiled for all units."""
         return self
 
     def pack_a(self, codes: Codes, scales: Codes | None) -> Int64s:
-        """As in `Kernel`."""
         return self._integers("a", codes)
 
     def pack_b(self, codes: Codes, scales: Codes | None) -> Int64s:
-        """As in `Kernel`: columns of B are rows here."""
         return self._integers("b", np.ascontiguousarray(codes.T))
 
     def run(self, a: Int64s, b: Int64s, c: Words, out: Words) -> None:
-        """As in `Kernel`."""
         found = np.empty(c.shape, np.int64)
         fixed_sums(a, b, self._addends(c), self._rule(a.shape[1]), found)
         out[...] = self._codes(found)
 
     def pairs(self, a: Rows, b: Rows, c: Words, out: Words) -> None:
-        """As in `Kernel`."""
         rows, others, found = self._integers("a", a[0]), self._integers("b", b[0]), np.empty(c.shape, np.int64)
         fixed_pairs(rows, others, self._addends(c), self._rule(rows.shape[1]), found)
         out[...] = self._codes(found)

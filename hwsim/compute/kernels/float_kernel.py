@@ -65,19 +65,15 @@ class FloatKernel(ABC):
 
     @property
     def general(self) -> Self:
-        """As in `Kernel`: its code is compiled for a method."""
         return self
 
     def pack_a(self, codes: Codes, scales: Codes | None) -> FloatOperand:
-        """As in `Kernel`."""
         return pack(self.unit, "a", codes, scales, self.fold, self.kind)
 
     def pack_b(self, codes: Codes, scales: Codes | None) -> FloatOperand:
-        """As in `Kernel`."""
         return pack(self.unit, "b", codes, scales, self.fold, self.kind)
 
     def pairs(self, a: Rows, b: Rows, c: NDArray[np.uint32], out: NDArray[np.uint32]) -> None:
-        """As in `Kernel`: one row of ones by columns of products, some columns at a time."""
         for first in range(0, len(c), self.columns):
             part = slice(first, first + self.columns)
             rows = self.pack_a(a[0][part], None if a[1] is None else a[1][part])
@@ -85,7 +81,6 @@ class FloatKernel(ABC):
             self.run(*paired(rows, columns), c[None, part], out[None, part])
 
     def run(self, a: FloatOperand, b: FloatOperand, c: NDArray[np.uint32], out: NDArray[np.uint32]) -> None:
-        """As in `Kernel`."""
         unit, addend, k, partial = self.unit, self.unit.operands.addend, a.values.shape[1], self.partial(a, b)
         values = addend_values(unit, c)
         if unit.restart is None:

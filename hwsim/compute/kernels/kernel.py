@@ -84,7 +84,6 @@ def room(shape: tuple[int, ...], dtype: Any) -> NDArray[Any]:
 
 
 def zeros(shape: tuple[int, int]) -> NDArray[np.uint32]:
-    """Zeros that nobody writes to."""
     size = int(np.prod(shape))
     return _zeros()[:size].reshape(shape) if size <= _zeros().size else np.zeros(shape, np.uint32)
 

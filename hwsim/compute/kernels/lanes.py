@@ -66,12 +66,10 @@ class VectorLayout(NamedTuple):
 
     @property
     def b_sig(self) -> int:
-        """Where B's significands begin."""
         return VECTOR * self.exp_vectors * self.quads
 
     @property
     def b_sign(self) -> int:
-        """Where B's signs begin."""
         return self.b_sig + VECTOR * 2 * self.quads
 
     @property
@@ -82,12 +80,10 @@ class VectorLayout(NamedTuple):
 
     @property
     def a_sig(self) -> int:
-        """Where A's significands begin."""
         return 4 * self.exp_vectors * self.quads
 
     @property
     def a_sign(self) -> int:
-        """Where A's signs begin."""
         return self.a_sig + 4 * self.quads * (2 if self.lane_bits == 16 else 4)
 
     @property
@@ -97,8 +93,6 @@ class VectorLayout(NamedTuple):
 
 
 class _GroupCode(VectorCode):
-    """The code of one group."""
-
     def __init__(self, builder: Builder, layout: VectorLayout, lost: int, addresses: Value):
         super().__init__(builder, addresses[0])
         self.layout, self.lost = layout, lost
@@ -273,8 +267,6 @@ class DotsLayout(NamedTuple):
 
 
 class _DotsCode(VectorCode):
-    """The code of one group."""
-
     def __init__(self, builder: Builder, layout: DotsLayout, addresses: Value):
         super().__init__(builder, addresses[0])
         self.layout = layout

@@ -77,7 +77,6 @@ class LateNumbers(NamedTuple):
 
 
 def late_numbers(rule: WindowNumbers, least: int) -> LateNumbers:
-    """Of a unit's window."""
     joined = rule.combine_bits if rule.even_odd else rule.fraction_bits
     return LateNumbers(
         rule.fraction_bits, joined, rule.late_sum_bits, rule.late_addend_bits, rule.late_drop, rule.late_total_bits,
@@ -96,14 +95,12 @@ class LateCode(NamedTuple):
 
 @inlined
 def _kept(x: float, floor: bool) -> float:
-    """x as an integer."""
     kept: float = np.floor(x) if floor else np.trunc(x)
     return kept
 
 
 @inlined
 def _shifted(x: float, down: int) -> float:
-    """x * 2^-down."""
     shifted: float = x * power(int64(min(max(-down, int32(-FARTHEST)), int32(FARTHEST))))
     return shifted
 
@@ -246,10 +243,7 @@ def late_vectors_of(unit: Unit, rule: WindowSum) -> Vectors | None:
 
 
 class LateKernel(WindowKernel):
-    """Late addends in windows."""
-
     def packed_lanes(self, k: int) -> Int64s:
-        """As in `WindowKernel`: of even and odd lanes, a group of each."""
         indices = lane_indices(self.unit, k)
         if not self.rules.window.even_odd:
             return indices
@@ -257,7 +251,6 @@ class LateKernel(WindowKernel):
         return np.ascontiguousarray(halves.reshape(2 * len(indices), -1))
 
     def strips(self, v: Vectors, places: Int64s, a: WindowOperand, b: WindowOperand, values: Floats) -> None:
-        """As in `WindowKernel`."""
         rule, to, least = self.rules.window, self.rules.result, sum(self.least)
         kind = late_kind(rule, v.layout.lane_bits, FLOOR, to == binary32_target(), to.mode)
         numbers, target = np.array(late_numbers(rule, least), np.int32), np.array(to)

@@ -237,13 +237,10 @@ def run_readings(
 
 
 class ReadingKernel(WindowKernel):
-    """A kernel of a reading."""
-
     def __init__(self, unit: Unit, numbers: WindowNumbers, rule: ReadAlignedSum):
         super().__init__(unit, numbers)
         flags = (rule.leading, rule.lossless, rule.significant, rule.starts_late, rule.unrounded)
         self.read = ReadNumbers(*map(int, flags))
 
     def scalar(self, places: Int64s, a: WindowOperand, b: WindowOperand, values: Floats, columns: Int64s) -> None:
-        """As in `WindowKernel`."""
         run_readings(self.rules, self.read, places, a, b, values, columns)

@@ -192,7 +192,6 @@ def finish_scaled_of(parts: int, cancelled: bool, floor: bool, mode: int) -> Cal
 
 @inlined
 def _scale(word: int, fraction_bits: int) -> tuple[float, int]:
-    """A finite scale's number and exponent."""
     exp = int64((word >> EXP_SHIFT) & EXP_MASK) - EXP_OFFSET
     size = np.float64(word & SIG_MASK) * power(int64(exp - fraction_bits))
     return -size if (word >> NEGATIVE_SHIFT) & 1 else size, exp
@@ -338,20 +337,15 @@ def _least_place(unit: Unit) -> int:
 
 
 class ScaledKernel(WindowKernel):
-    """Scaled sums of subgroups."""
-
     def __init__(self, unit: Unit, numbers: WindowNumbers, layout: DotsLayout):
-        """layout: as `dots_layout` says."""
         super().__init__(unit, numbers)
         self.layout: DotsLayout | None = layout
 
     @property
     def in_vectors(self) -> bool:
-        """As in `WindowKernel`."""
         return self.layout is not None
 
     def pack_a(self, codes: Codes, scales: Codes | None) -> WindowOperand:
-        """As in `Kernel`."""
         if self.layout is None:
             return super().pack_a(codes, scales)
         words = words_of(self.unit.operands.a, self.words_a, codes)
@@ -359,7 +353,6 @@ class ScaledKernel(WindowKernel):
         return WindowOperand(words, *packed, self._scales("a", scales, len(codes)))
 
     def pack_b(self, codes: Codes, scales: Codes | None) -> WindowOperand:
-        """As in `Kernel`."""
         if self.layout is None:
             return super().pack_b(codes, scales)
         words = words_of(self.unit.operands.b, self.words_b, codes)
@@ -367,7 +360,6 @@ class ScaledKernel(WindowKernel):
         return WindowOperand(words, *packed, self._scales("b", scales, codes.shape[1]))
 
     def every(self, places: Int64s, a: WindowOperand, b: WindowOperand, values: Floats) -> None:
-        """As in `WindowKernel`."""
         layout, scale = self.layout, self.unit.scale
         if layout is None or scale is None:
             super().every(places, a, b, values)

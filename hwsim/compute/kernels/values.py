@@ -183,7 +183,6 @@ def factor_words(fmt: Format, to: Format, daz: bool = False, positive: bool = Fa
 
 
 def exponents_of(words: Words) -> NDArray[np.int64]:
-    """The exponents in words."""
     return ((words >> EXP_SHIFT) & EXP_MASK).astype(np.int64) - EXP_OFFSET
 
 

@@ -46,11 +46,9 @@ class VectorCode:
         return self.b.shuffle_vector(first, empty, ir.Constant(V32, [0] * 16))
 
     def vector(self, offset: int, kind: Kind) -> Value:
-        """A vector of B."""
         return self.load(self.b_at, offset, kind)
 
     def load(self, at: Value, offset: int, kind: Kind) -> Value:
-        """What stands at an address."""
         loaded = self.b.load(self.pointer(at, offset, kind))
         loaded.align = 1
         return loaded
@@ -60,7 +58,6 @@ class VectorCode:
         self.b.store(value, self.pointer(at, offset, value.type)).align = 1
 
     def pointer(self, at: Value, offset: int, kind: Kind) -> Value:
-        """An address as a pointer."""
         return self.b.inttoptr(self.b.add(at, ir.Constant(I64, offset)), kind.as_pointer())
 
     def call(self, name: str, x: Value, y: Value) -> Value:

@@ -75,7 +75,6 @@ class WindowKernel:
 
     @cached_property
     def general(self) -> WindowKernel:
-        """As in `Kernel`."""
         return WindowKernel(self.unit, self.rules.window) if self.in_vectors else self
 
     @property
@@ -88,7 +87,6 @@ class WindowKernel:
         return lane_indices(self.unit, k)
 
     def pack_a(self, codes: Codes, scales: Codes | None) -> WindowOperand:
-        """As in `Kernel`."""
         words = words_of(self.unit.operands.a, self.words_a, codes)
         packed, given = NOT_PACKED, self._scales("a", scales, len(codes))
         if self.vectors is not None:
@@ -97,7 +95,6 @@ class WindowKernel:
         return WindowOperand(words, *packed, given)
 
     def pack_b(self, codes: Codes, scales: Codes | None) -> WindowOperand:
-        """As in `Kernel`."""
         fmt, count = self.unit.operands.b, codes.shape[1]
         if self.vectors is None:
             given = self._scales("b", None if scales is None else scales.T, count)
@@ -127,7 +124,6 @@ class WindowKernel:
         return np.where(words >> CLASS_SHIFT == NAN, float(NAN_EXP), exponents_of(words))
 
     def run(self, a: WindowOperand, b: WindowOperand, c: NDArray[np.uint32], out: NDArray[np.uint32]) -> None:
-        """As in `Kernel`."""
         values = addend_values(self.unit, c, room(c.shape, np.float64))
         indices = lane_indices(self.unit, a.words.shape[1])
         self.every(indices, a, b, values)
@@ -158,7 +154,6 @@ class WindowKernel:
         vector_run(in_single)(code, packing, self.rules, places, a, b, values, scratch)
 
     def pairs(self, a: Rows, b: Rows, c: NDArray[np.uint32], out: NDArray[np.uint32]) -> None:
-        """As in `Kernel`."""
         operands, values, count = self.unit.operands, addend_values(self.unit, c[:, None]), len(c)
         words_a, words_b = words_of(operands.a, self.words_a, a[0]), words_of(operands.b, self.words_b, b[0])
         of_a = WindowOperand(words_a, *NOT_PACKED, self._scales("a", a[1], count))
