@@ -24,10 +24,10 @@ from rich.table import Table
 from hwsim.cases.case import term_scales
 from hwsim.cases.random_cases import random_cases
 from hwsim.compute.kernels.tiles import threads
+from hwsim.cosim.vectors.make import make
+from hwsim.cosim.vectors.plan import Wanted
 from hwsim.model.definition import Definition
 from hwsim.spec import load_unit
-from hwsim.vectors.make import make
-from hwsim.vectors.plan import Wanted
 
 SEED, FEW, TIMES = 1, 2000, 4
 

@@ -24,10 +24,10 @@ study = {"study": "s", "units": units, "data": ["normal"], "lengths": [64], "tri
 for task in tasks(load_study(study)):
     execute(task)
 """,
-    "hwsim.vectors.make": """
+    "hwsim.cosim.vectors.make": """
 from pathlib import Path
 from hwsim.spec import load_unit
-from hwsim.vectors.make import Wanted, make
+from hwsim.cosim.vectors.make import Wanted, make
 make(Wanted(load_unit("hopper-wgmma-e4m3-f32"), "coverage", 1), Path("set"))
 """,
 }
@@ -58,4 +58,4 @@ def test_a_change_of_code_or_of_a_unit_is_another_identity(tmp_path: Path, monke
 
 def test_what_only_shows_results_does_not_change_them() -> None:
     assert "hwsim.cli.app" not in reachable_modules("hwsim.study.task")
-    assert digest_of("hwsim.study.task", PACKAGE) != digest_of("hwsim.vectors.make", PACKAGE)
+    assert digest_of("hwsim.study.task", PACKAGE) != digest_of("hwsim.cosim.vectors.make", PACKAGE)

@@ -21,8 +21,8 @@ from hwsim.spec import Unit, load_unit, presets
 from hwsim.words import counted
 
 if TYPE_CHECKING:
+    from hwsim.cosim.vectors.findings import Findings
     from hwsim.explain import RunReport
-    from hwsim.vectors.findings import Findings
 
 MISMATCH = 1
 SHOWN = 3  # mismatches that are printed
@@ -83,15 +83,15 @@ def _unit_argument(unit: Unit, folder: str) -> str:
 
 def _pipe(results: str) -> Findings:
     from hwsim.compute.products import kernel_for
-    from hwsim.vectors.stream import judge
+    from hwsim.cosim.vectors.stream import judge
 
     with _opened(results) as lines:
         return judge(lines, kernel_for)
 
 
 def _file(folder: str, results: str) -> Findings:
-    from hwsim.vectors.check import check as compare
-    from hwsim.vectors.stored import stored
+    from hwsim.cosim.vectors.check import check as compare
+    from hwsim.cosim.vectors.stored import stored
 
     vectors = stored(folder)
     with _opened(results) as lines:

@@ -78,7 +78,7 @@ def studies() -> list[str]:
 
 def suites() -> list[str]:
     """The suites of test vectors."""
-    from hwsim.vectors.plan import PARTS, SUITES
+    from hwsim.cosim.vectors.plan import PARTS, SUITES
 
     return [*SUITES, *PARTS]
 

@@ -27,9 +27,9 @@ def qualify_dut(
     """Tell what vectors notice of a user's design. Exits with status 1 unless that is shown to be `least` percent."""
     from hwsim.cosim.dutdesign import dut_design
     from hwsim.cosim.dutfile import load_dut
+    from hwsim.cosim.vectors.stored import stored
     from hwsim.prove.qualify.dut import DutQualifier
     from hwsim.rtl.synthesis import FlowFailed
-    from hwsim.vectors.stored import stored
 
     design = dut_design(load_dut(dut), called=str(dut))
     known = stored(vectors) if vectors is not None else None

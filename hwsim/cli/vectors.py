@@ -19,8 +19,8 @@ from hwsim.errors import InputError
 from hwsim.spec import load_unit
 
 if TYPE_CHECKING:
-    from hwsim.vectors.make import Made
-    from hwsim.vectors.plan import Wanted
+    from hwsim.cosim.vectors.make import Made
+    from hwsim.cosim.vectors.plan import Wanted
 
 
 @app.command()
@@ -59,8 +59,8 @@ def vectors(
     The same bytes from the same unit, seed and version of hwsim, on any machine. A run that was interrupted leaves
     nothing in DIR; the same command goes on where it stopped.
     """
-    from hwsim.vectors.make import make
-    from hwsim.vectors.plan import Wanted, cost
+    from hwsim.cosim.vectors.make import make
+    from hwsim.cosim.vectors.plan import Wanted, cost
 
     specified = load_unit(unit)
     wanted = Wanted(specified, suite, seed, cases, _formats(formats), stages)
@@ -75,7 +75,7 @@ def vectors(
 
 
 def _formats(given: str | None) -> tuple[str, ...] | None:
-    from hwsim.vectors.make import FORMATS
+    from hwsim.cosim.vectors.make import FORMATS
 
     if given is None:
         return None
@@ -90,8 +90,8 @@ def _formats(given: str | None) -> tuple[str, ...] | None:
 
 def _stream(wanted: Wanted, formats: str | None, stages: bool) -> None:
     """Write vectors as lines to the standard output."""
-    from hwsim.vectors.make import made_batches
-    from hwsim.vectors.stream import stream
+    from hwsim.cosim.vectors.make import made_batches
+    from hwsim.cosim.vectors.stream import stream
 
     if formats is not None or stages:
         raise InputError("--format and --stages go with a folder, not with -o -")

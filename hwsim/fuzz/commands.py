@@ -19,6 +19,10 @@ from hwsim.compute.c import export_c
 from hwsim.cosim.run import CosimOptions
 from hwsim.cosim.run import run as cosim
 from hwsim.cosim.unitdesign import modal_design
+from hwsim.cosim.vectors.check import check, same
+from hwsim.cosim.vectors.make import make
+from hwsim.cosim.vectors.plan import Wanted, plan
+from hwsim.cosim.vectors.stored import stored
 from hwsim.errors import InputError
 from hwsim.explain import discrimination, told_from_mistakes
 from hwsim.explain.readings import supports
@@ -30,10 +34,6 @@ from hwsim.prove.qualify.run import Qualifier
 from hwsim.spec import as_yaml, pipeline
 from hwsim.study.plan import load_study
 from hwsim.study.results import run as study
-from hwsim.vectors.check import check, same
-from hwsim.vectors.make import make
-from hwsim.vectors.plan import Wanted, plan
-from hwsim.vectors.stored import stored
 
 CASES, TRIED, MUTANTS, MUTANT_SECONDS = 120, 96, 4, 1.0
 Ask = Callable[[DrawnUnit], Iterator[str]]

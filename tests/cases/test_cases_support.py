@@ -6,8 +6,8 @@ from unit_keys import odd_unit, window
 from hwsim.cases.case import draws, one_window, supports, window_of, windows
 from hwsim.cases.matrices import gemm_problem
 from hwsim.cases.random_cases import random_cases
+from hwsim.cosim.vectors.plan import plan as set_plan
 from hwsim.spec import NotImplementedYet, Unit, load_unit, presets
-from hwsim.vectors.plan import plan as set_plan
 
 
 @pytest.mark.parametrize(

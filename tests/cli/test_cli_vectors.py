@@ -12,8 +12,8 @@ import pytest
 from cli.cli_run import fails
 from patience import LIMIT
 
+from hwsim.cosim.vectors.stored import stored
 from hwsim.spec import load_unit
-from hwsim.vectors.stored import stored
 
 TINY = """unit: tiny-e2m1-f16
 operands: {a: e2m1, b: e2m1, addend: f16}

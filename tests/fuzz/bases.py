@@ -19,14 +19,14 @@ from cli.small_files import UNIT
 from silicon.capture_samples import machine, results_file, section, written
 
 from hwsim.cli import main
+from hwsim.cosim.vectors.make import make as make_vectors
+from hwsim.cosim.vectors.plan import Wanted
 from hwsim.formats import formats
 from hwsim.spec import as_yaml, load_unit
 from hwsim.study.plan.study import load_study
 from hwsim.study.results import run as run_study
 from hwsim.study.task import Task
 from hwsim.study.trial import execute
-from hwsim.vectors.make import make as make_vectors
-from hwsim.vectors.plan import Wanted
 
 CASES_BEGUN = 2500  # of several blocks, one of which is written
 RECIPES = Path(__file__).parents[2] / "hwsim" / "torch" / "recipes"
@@ -229,7 +229,7 @@ def begun(folder: Path) -> None:
             raise KeyboardInterrupt
 
     wanted = Wanted(load_unit(folder / "u.yaml"), "random", 1, CASES_BEGUN, ("hex",), False)
-    with mock.patch("hwsim.vectors.make.NOTED", 1), contextlib.suppress(KeyboardInterrupt):
+    with mock.patch("hwsim.cosim.vectors.make.NOTED", 1), contextlib.suppress(KeyboardInterrupt):
         make_vectors(wanted, folder / "v", interrupted)
 
 

@@ -83,8 +83,8 @@ MODULES = {
     "hwsim/study/results.py": "stored",
     "hwsim/study/store.py": "stored",
     "hwsim/torch/recipe.py": "recipe",
-    "hwsim/vectors/folder.py": "begun",
-    "hwsim/vectors/stored.py": "manifest set",
+    "hwsim/cosim/vectors/folder.py": "begun",
+    "hwsim/cosim/vectors/stored.py": "manifest set",
 }
 OWN = {  # no user's files
     "rtl/synthesis/cells.py": "the cells, a file of a package, and what Yosys just wrote",

@@ -13,6 +13,8 @@ from qualify.small_mutants import CASES, netlists, scaled, some
 from hwsim.cases.case import batches
 from hwsim.cases.sensitive import comparisons
 from hwsim.cases.solver import Bench
+from hwsim.cosim.vectors.make import made_batches
+from hwsim.cosim.vectors.plan import Wanted
 from hwsim.leftovers import scratch_folder
 from hwsim.prove.circuits import read_btor
 from hwsim.prove.qualify.machine import WrongCircuit, evaluate, groups, played
@@ -20,8 +22,6 @@ from hwsim.prove.qualify.mutants import MODES, SELECT, of_one_lane
 from hwsim.prove.qualify.steps import MutatedSteps
 from hwsim.prove.terms import ask, both, same, substituted
 from hwsim.rtl.synthesis.tools import YOSYS, run_tool
-from hwsim.vectors.make import made_batches
-from hwsim.vectors.plan import Wanted
 
 
 def some_groups(promoted: bool = False, count: int = 400):

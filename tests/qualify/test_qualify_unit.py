@@ -7,13 +7,13 @@ from collections import Counter
 import pytest
 from qualify.small_mutants import CASES, PROMOTED, netlists, scaled, small, some
 
+from hwsim.cosim.vectors.make import made_batches
+from hwsim.cosim.vectors.plan import Wanted
 from hwsim.prove.qualify.machine import groups, played
 from hwsim.prove.qualify.run import FATES, MutatedClaims, Qualifier
 from hwsim.prove.qualify.steps import MutatedSteps, part_of
 from hwsim.prove.terms import possible
 from hwsim.spec import NotImplementedYet, load_unit
-from hwsim.vectors.make import made_batches
-from hwsim.vectors.plan import Wanted
 
 DRAWN = 120  # mutants of a small unit; all of those that are shipped are in the soak
 SHIPPED = ("hopper-wgmma-e4m3-f32", "mxfp8-e4m3-f32", "deepseek-v3-e4m3-f32")

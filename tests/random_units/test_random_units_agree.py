@@ -210,7 +210,7 @@ def commanded(side: Side, number: int = 0) -> trial.TrialResult:
 
 def test_what_a_command_gets_wrong_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not commanded("vectors").found
-    monkeypatch.setattr("hwsim.vectors.check.same", lambda *_: True)
+    monkeypatch.setattr("hwsim.cosim.vectors.check.same", lambda *_: True)
     (found,) = commanded("vectors").found
     assert found.said.startswith("with the last bit of result ")
     right = commands.export_c

@@ -6,13 +6,13 @@ import pytest
 from odd_units import unit
 
 from hwsim.cases.case import Case, dot
+from hwsim.cosim.vectors.plan import plan
 from hwsim.explain import told_from_mistakes
 from hwsim.explain.discriminate import QUOTA
 from hwsim.explain.known import Semantic
 from hwsim.explain.mistakes import catalogue, code_of
 from hwsim.model.definition import definition_of
 from hwsim.spec import Unit, unpromised
-from hwsim.vectors.plan import plan
 
 UNITS = ["chain-rd", "tree-f16-7", "exact-f16-group", "even-odd"]
 

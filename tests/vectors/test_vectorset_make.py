@@ -10,11 +10,11 @@ import yaml
 from vectors.vectorset_units import TINY, made, unit_of
 
 import hwsim
+from hwsim.cosim.vectors import make as making
+from hwsim.cosim.vectors.block import computed
+from hwsim.cosim.vectors.make import FORMATS, make
+from hwsim.cosim.vectors.plan import Wanted
 from hwsim.spec import Unit
-from hwsim.vectors import make as making
-from hwsim.vectors.block import computed
-from hwsim.vectors.make import FORMATS, make
-from hwsim.vectors.plan import Wanted
 
 
 def content(folder: Path) -> dict[str, bytes]:
@@ -190,7 +190,7 @@ def test_model_and_kernel_must_agree(tmp_path, monkeypatch):
     def wrong(unit, batch, kernel):
         return computed(unit, batch, kernel) ^ (np.arange(len(batch)) == 7).astype(np.uint16)
 
-    monkeypatch.setattr("hwsim.vectors.block.computed", wrong)
+    monkeypatch.setattr("hwsim.cosim.vectors.block.computed", wrong)
     with pytest.raises(RuntimeError, match="model and kernel differ at random/00000007-special"):
         made(tmp_path / "set", "tiny", cases=2000)
     assert not (tmp_path / "set").exists()

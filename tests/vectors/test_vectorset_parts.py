@@ -10,10 +10,10 @@ from vectors.vectorset_units import changed, made, products_of, smoke_cases, uni
 from hwsim.cases.bins.plan import Counter as Coverage
 from hwsim.cases.bins.plan import plan as coverage_plan
 from hwsim.cases.case import term_scales
+from hwsim.cosim.vectors.plan import plan
 from hwsim.formats import Class
 from hwsim.model.definition import Definition
 from hwsim.spec import load_unit
-from hwsim.vectors.plan import plan
 
 
 @pytest.mark.sample(3)
@@ -134,7 +134,7 @@ SOAK = [pytest.param(name, marks=pytest.mark.slow) for name in ("mxfp8-e4m3-f32"
 @pytest.mark.parametrize("name", ["hopper-wgmma-e4m3-f32", *SOAK])
 def test_what_a_standard_set_begins_with_covers_the_units_that_are_promised(name, tmp_path, monkeypatch):
     """The parts that a standard set holds whole: everything but products and random cases."""
-    monkeypatch.setattr("hwsim.vectors.plan.covering", lambda unit, seed: list(covering_once(unit, seed).cases))
+    monkeypatch.setattr("hwsim.cosim.vectors.plan.covering", lambda unit, seed: list(covering_once(unit, seed).cases))
     planned = plan(load_unit(name), "coverage", 1)
     folder = made(tmp_path / "set", name, suite="coverage", cases=None, formats=("hex",)).folder
     manifest = yaml.safe_load((folder / "manifest.yaml").read_text())

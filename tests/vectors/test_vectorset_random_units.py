@@ -7,10 +7,10 @@ import contextlib
 import pytest
 from random_units.random_unit_files import SMALL
 
+from hwsim.cosim.vectors.plan import plan
 from hwsim.errors import InputError
 from hwsim.fuzz.draw import Size, drawn_unit
 from hwsim.spec import Unit
-from hwsim.vectors.plan import plan
 
 # A promotion's register without a fraction; scales in fixed point; a factor whose largest number is 1; a window of one
 # place.

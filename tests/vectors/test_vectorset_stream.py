@@ -6,11 +6,11 @@ from vectors.vectorset_units import made, unit_of
 
 from hwsim.cases.case import Case, term_scales
 from hwsim.cases.matrices import gemm_problem
+from hwsim.cosim.vectors.answers import Malformed
+from hwsim.cosim.vectors.make import made_batches
+from hwsim.cosim.vectors.plan import Wanted, plan
+from hwsim.cosim.vectors.stream import judge, stream
 from hwsim.model.definition import Definition
-from hwsim.vectors.answers import Malformed
-from hwsim.vectors.make import made_batches
-from hwsim.vectors.plan import Wanted, plan
-from hwsim.vectors.stream import judge, stream
 
 NAMES = ["mxfp8-e4m3-f32", "tiny", "ada-mma-e4m3-f32", "deepseek-v3-e4m3-f32-scaled"]
 
@@ -105,7 +105,7 @@ def no_search(monkeypatch):
         raise Searched
 
     for name in ("discrimination", "told_from_mistakes", "sensitive", "gemm_problem"):
-        monkeypatch.setattr(f"hwsim.vectors.plan.{name}", search)
+        monkeypatch.setattr(f"hwsim.cosim.vectors.plan.{name}", search)
 
 
 def test_the_first_cases_are_there_before_others_are_looked_for(no_search):
@@ -123,7 +123,7 @@ def test_what_a_short_set_does_not_reach_is_not_looked_for(no_search):
 
 
 def test_a_short_set_says_what_it_has(no_search, monkeypatch, tmp_path):
-    monkeypatch.setattr("hwsim.vectors.plan.gemm_problem", gemm_problem)
+    monkeypatch.setattr("hwsim.cosim.vectors.plan.gemm_problem", gemm_problem)
     short = made(tmp_path / "set", "tiny", suite="smoke", cases=60)
     assert [*short.counts.made()] == [
         (name, cases, None, "")

@@ -10,9 +10,9 @@ from odd_units import unit
 
 from hwsim.cases.case import Case
 from hwsim.cases.random_cases import product_cases
+from hwsim.cosim.vectors.make import Made, make
+from hwsim.cosim.vectors.plan import SUITES, Wanted, plan
 from hwsim.spec import Unit
-from hwsim.vectors.make import Made, make
-from hwsim.vectors.plan import SUITES, Wanted, plan
 
 TINY, ANY_NAN = unit("tiny-e2m1-f16"), unit("tiny-any-nan")
 

@@ -25,6 +25,9 @@ from hwsim.cosim.elaborate import PLAIN, Module, Port, PortBit
 from hwsim.cosim.play import command, play_simulated
 from hwsim.cosim.sources import DesignSources, overrides
 from hwsim.cosim.suites import Filter
+from hwsim.cosim.vectors.make import made_batches
+from hwsim.cosim.vectors.plan import Wanted
+from hwsim.cosim.vectors.stored import Stored
 from hwsim.cosim.wiring import joined
 from hwsim.errors import InputError
 from hwsim.leftovers import scratch_folder
@@ -45,9 +48,6 @@ from hwsim.prove.qualify.machine import (
 from hwsim.prove.qualify.mutants import AIGER, SELECT, VERILOG, Mutant, Netlist, absorbed, netlists, written
 from hwsim.prove.unrolled import yosys_sources
 from hwsim.rtl.synthesis.tools import FlowFailed
-from hwsim.vectors.make import made_batches
-from hwsim.vectors.plan import Wanted
-from hwsim.vectors.stored import Stored
 
 if TYPE_CHECKING:
     from hwsim.prove.circuits import Circuit

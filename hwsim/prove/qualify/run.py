@@ -12,6 +12,8 @@ from amaranth.back import rtlil
 
 from hwsim.cases.case import Batch
 from hwsim.cases.drawing import Stream
+from hwsim.cosim.vectors.make import made_batches
+from hwsim.cosim.vectors.plan import SUITES, Wanted
 from hwsim.prove.accumulation import PromotionClaims
 from hwsim.prove.aligned import AlignedClaims
 from hwsim.prove.claims import AnyClaim, OfSolver, StepCircuits
@@ -26,8 +28,6 @@ from hwsim.rtl.datapath import datapath, promotion
 from hwsim.rtl.numbers import as_float
 from hwsim.rtl.step import DatapathStep
 from hwsim.spec import NotImplementedYet, Unit, unpromised
-from hwsim.vectors.make import made_batches
-from hwsim.vectors.plan import SUITES, Wanted
 
 READ = """read_rtlil {name}.il
 hierarchy -top top

@@ -13,16 +13,16 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
 from hwsim.cases.case import Case
+from hwsim.cosim.vectors.block import TEXT
+from hwsim.cosim.vectors.folder import MANIFEST, hashed
+from hwsim.cosim.vectors.layout import Layout
+from hwsim.cosim.vectors.lines import EXPECTED, OPERANDS, case_of, operand_layout, result_layout
+from hwsim.cosim.vectors.manifest import VERSION
 from hwsim.errors import InputError
 from hwsim.files import ascii_lines, bounded_lines
 from hwsim.formats.yamlfile import read, shown, validated
 from hwsim.spec import Unit
 from hwsim.spec.catalog import written_out
-from hwsim.vectors.block import TEXT
-from hwsim.vectors.folder import MANIFEST, hashed
-from hwsim.vectors.layout import Layout
-from hwsim.vectors.lines import EXPECTED, OPERANDS, case_of, operand_layout, result_layout
-from hwsim.vectors.manifest import VERSION
 
 CHECKED = 1 << 16  # lines that are read at once
 

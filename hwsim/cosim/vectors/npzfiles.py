@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from hwsim.cases.case import dot
 from hwsim.cases.matrices import GemmProblem, gemm_cases
 from hwsim.codewords import to_words, words_of
+from hwsim.cosim.vectors.block import Block
+from hwsim.cosim.vectors.lines import lines_of, operand_fields
 from hwsim.formats import Format, container_dtype
 from hwsim.model.definition import definition_of
 from hwsim.spec import Unit
-from hwsim.vectors.block import Block
-from hwsim.vectors.lines import lines_of, operand_fields
 
 ARRAYS = "cases.npz"
 MOST_ARRAYS = 1_000_000

@@ -8,8 +8,8 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from hwsim.cosim.vectors.lines import layouts
 from hwsim.spec import Unit, pipeline, unpromised
-from hwsim.vectors.lines import layouts
 
 FILES = ("vectors_pkg.sv", "replay_dut.sv", "replay_tb.sv")
 
@@ -37,7 +37,7 @@ def bench_texts(unit: Unit, cases: int, lines: int, files: Iterable[str]) -> dic
 @lru_cache(maxsize=1)
 def _environment() -> Environment:
     return Environment(
-        loader=PackageLoader("hwsim.vectors"),
+        loader=PackageLoader("hwsim.cosim.vectors"),
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from hwsim.cases.bins.plan import GROUPS, labels
+from hwsim.cosim.vectors.answers import Answer, Answers
+from hwsim.cosim.vectors.findings import Findings, Wrong
+from hwsim.cosim.vectors.stored import Stored
 from hwsim.explain import CoverageGroup, coverage_groups
 from hwsim.spec import Unit, unpromised
-from hwsim.vectors.answers import Answer, Answers
-from hwsim.vectors.findings import Findings, Wrong
-from hwsim.vectors.stored import Stored
 from hwsim.words import counted
 
 SAMPLE = 2_000  # right results of which some stand beside the wrong ones

@@ -9,12 +9,7 @@ import numpy as np
 
 from hwsim.cases.case import Batch, dot, expected
 from hwsim.compute.kernels import AnyKernel
-from hwsim.formats import container_dtype
-from hwsim.formats.codes import Codes
-from hwsim.model.definition import definition_of
-from hwsim.model.record import Explanation
-from hwsim.spec import Unit
-from hwsim.vectors.lines import (
+from hwsim.cosim.vectors.lines import (
     EXPECTED,
     OPERANDS,
     PARTIAL,
@@ -24,7 +19,12 @@ from hwsim.vectors.lines import (
     partial_fields,
     stage_fields,
 )
-from hwsim.vectors.text import json_lines, text_lines
+from hwsim.cosim.vectors.text import json_lines, text_lines
+from hwsim.formats import container_dtype
+from hwsim.formats.codes import Codes
+from hwsim.model.definition import definition_of
+from hwsim.model.record import Explanation
+from hwsim.spec import Unit
 
 TEXT, JSON = "cases.txt", "cases.jsonl"
 

@@ -15,6 +15,14 @@ from hwsim.cases.random_cases import MANY, random_batch, runs
 from hwsim.compute.kernels import AnyKernel
 from hwsim.compute.kernels.tiles import threads
 from hwsim.compute.products import kernel_for
+from hwsim.cosim.vectors.block import JSON, TEXT, Block, computed_block, explained_block
+from hwsim.cosim.vectors.folder import Growing
+from hwsim.cosim.vectors.lines import EXPECTED, OPERANDS, PARTIAL, STAGES, operand_layout, result_layout, stage_layout
+from hwsim.cosim.vectors.manifest import Counts, manifest, used_formats
+from hwsim.cosim.vectors.npzfiles import ARRAYS, MOST_ARRAYS, case_arrays, problem_arrays
+from hwsim.cosim.vectors.plan import SUITES, SetPlan, Wanted, cost, plan
+from hwsim.cosim.vectors.systemverilog import bench_texts
+from hwsim.cosim.vectors.text import header
 from hwsim.errors import InputError
 from hwsim.formats import tables
 from hwsim.npz import npz
@@ -22,14 +30,6 @@ from hwsim.outputs import WrittenFolder
 from hwsim.resources import demand_disk
 from hwsim.sources import identity
 from hwsim.spec import as_yaml
-from hwsim.vectors.block import JSON, TEXT, Block, computed_block, explained_block
-from hwsim.vectors.folder import Growing
-from hwsim.vectors.lines import EXPECTED, OPERANDS, PARTIAL, STAGES, operand_layout, result_layout, stage_layout
-from hwsim.vectors.manifest import Counts, manifest, used_formats
-from hwsim.vectors.npzfiles import ARRAYS, MOST_ARRAYS, case_arrays, problem_arrays
-from hwsim.vectors.plan import SUITES, SetPlan, Wanted, cost, plan
-from hwsim.vectors.systemverilog import bench_texts
-from hwsim.vectors.text import header
 
 EXPLAINED = 50_000  # cases of a set that the definition explains; the kernel computes those that follow
 NOTED = 64  # blocks after which progress is noted

@@ -9,14 +9,14 @@ from typing import NamedTuple
 
 from hwsim.cases.case import Batch, Case, batches
 from hwsim.compute.kernels import AnyKernel
+from hwsim.cosim.vectors.answers import UNKNOWN, Malformed
+from hwsim.cosim.vectors.block import computed
+from hwsim.cosim.vectors.check import SAMPLE, same
+from hwsim.cosim.vectors.findings import Findings, Wrong
+from hwsim.cosim.vectors.lines import column_formats
+from hwsim.cosim.vectors.text import STREAM, case_of_words, header, hexadecimal, text_lines
 from hwsim.errors import InputError
 from hwsim.spec import Unit
-from hwsim.vectors.answers import UNKNOWN, Malformed
-from hwsim.vectors.block import computed
-from hwsim.vectors.check import SAMPLE, same
-from hwsim.vectors.findings import Findings, Wrong
-from hwsim.vectors.lines import column_formats
-from hwsim.vectors.text import STREAM, case_of_words, header, hexadecimal, text_lines
 
 TOGETHER = 1024  # cases that are computed at once
 

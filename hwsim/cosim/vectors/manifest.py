@@ -13,14 +13,14 @@ import yaml
 import hwsim
 from hwsim.cases.bins.plan import Counter as Coverage
 from hwsim.cases.bins.plan import plan as coverage_plan
+from hwsim.cosim.vectors.block import Block
+from hwsim.cosim.vectors.layout import Layout
+from hwsim.cosim.vectors.lines import column_formats, layouts, lines_of
+from hwsim.cosim.vectors.plan import SetPlan, Wanted
 from hwsim.explain import Discrimination
 from hwsim.formats import Format
 from hwsim.sources import identity
 from hwsim.spec import NotImplementedYet, Unit
-from hwsim.vectors.block import Block
-from hwsim.vectors.layout import Layout
-from hwsim.vectors.lines import column_formats, layouts, lines_of
-from hwsim.vectors.plan import SetPlan, Wanted
 
 VERSION = 4  # of the sequence of cases, and of what the files hold and how
 NOTE = "# By `hwsim vectors`; `hwsim docs vectors` says what the files hold. `hwsim check` compares results with it.\n"
@@ -90,7 +90,7 @@ def manifest(wanted: Wanted, counts: Counts, digests: Mapping[str, str], files: 
     data = {
         "generator": "hwsim vectors",
         "hwsim": hwsim.__version__,
-        "code": identity("hwsim.vectors.make"),
+        "code": identity("hwsim.cosim.vectors.make"),
         "version": VERSION,
         "suite": wanted.suite,
         "seed": wanted.seed,

@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hwsim.cases.case import Batch, Case, addend_mask, block_lengths
+from hwsim.cosim.vectors.layout import Layout, layout
 from hwsim.errors import InputError
 from hwsim.formats import Class, Format, container_dtype
 from hwsim.formats.codes import Codes
 from hwsim.model.definition import Definition
 from hwsim.model.record import Explanation, Group
 from hwsim.spec import AlignedSum, Unit
-from hwsim.vectors.layout import Layout, layout
 
 OPERANDS, EXPECTED, PARTIAL, STAGES = "operands.hex", "expected.hex", "partial.hex", "stages.hex"
 MOST_WINDOW = 56  # fraction bits of stage values, so that every element has at most 64 bits

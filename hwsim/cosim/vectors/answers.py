@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 from functools import cached_property
 from typing import NamedTuple
 
+from hwsim.cosim.vectors.stored import Stored
 from hwsim.errors import InputError
-from hwsim.vectors.stored import Stored
 
 MOST_DIGITS = 20  # of a case's number
 COMMENTS = ("#", "//")

@@ -6,11 +6,11 @@ import json
 from typing import Any
 
 from hwsim.cases.case import Batch, Case, block_lengths
+from hwsim.cosim.vectors.lines import column_codes, column_formats
 from hwsim.errors import InputError
 from hwsim.formats import Format
 from hwsim.formats.codes import Codes
 from hwsim.spec import Unit
-from hwsim.vectors.lines import column_codes, column_formats
 
 STREAM = "hwsim vectors 1"
 
