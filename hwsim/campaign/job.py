@@ -31,7 +31,7 @@ from hwsim.files import NO_ROOM
 from hwsim.fuzz.campaign import FuzzPlan, collected_between, fuzzed
 from hwsim.fuzz.trial import Side
 from hwsim.leftovers import scratch_folder
-from hwsim.runners.part import OtherCode, Rows, WorkPart
+from hwsim.runners import OtherCode, Rows, WorkPart
 from hwsim.sources import identity
 from hwsim.spec import Specified, as_yaml, pipeline
 from hwsim.words import counted

@@ -11,7 +11,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, Strict, mode
 from hwsim.cosim.design import SuiteKind
 from hwsim.errors import InputError
 from hwsim.formats.yamlfile import RuleError
-from hwsim.fuzz.findingfile import MOST_CASES
+from hwsim.fuzz.findings import MOST_CASES
 
 MOST_SEED = 2**32 - 1
 MOST_RANGE = 100_000  # seeds of `1..N`

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from hwsim.explain import CodeReading, CoverageGroup, LeftOut, Mismatch, Row, RunReport, coverage_groups
 from hwsim.fuzz.campaign import UNPLAYED, FuzzedUnit, FuzzPlan, reasons, unplayed
-from hwsim.fuzz.settings import counted_settings
+from hwsim.fuzz.draw import counted_settings
 from hwsim.fuzz.trial import Side
 
 DRIVER = "random units"

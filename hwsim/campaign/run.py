@@ -19,8 +19,7 @@ from hwsim.campaign.timeleft import TimeLeft, expected_costs
 from hwsim.campaign.verdict import JudgedFailure, RunVerdict, VerdictMaker
 from hwsim.outputs import remove_written
 from hwsim.parquet import arrow
-from hwsim.runners.local import Lost, Runner
-from hwsim.runners.part import Rows, WorkPart
+from hwsim.runners import Lost, Rows, Runner, WorkPart
 
 
 class RunProgress(NamedTuple):

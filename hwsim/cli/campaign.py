@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from hwsim.campaign.plan import JobPlan
     from hwsim.campaign.run import CampaignResult, RunProgress
     from hwsim.campaign.verdict import JudgedFailure
-    from hwsim.runners.local import Lost, Runner
+    from hwsim.runners import Lost, Runner
 
 FAILED = 1
 MOST_LINES = 200  # of a table
@@ -87,10 +87,10 @@ def campaign(
 
 def _make(workers: int | None, scheduler: str | None, lost: Lost) -> Runner:
     if scheduler is None:
-        from hwsim.runners.apart import apart
+        from hwsim.runners import apart
 
         return apart(workers, lost)
-    from hwsim.runners.distributed import on_dask
+    from hwsim.runners import on_dask
 
     return on_dask(scheduler, workers, lost)
 
@@ -130,7 +130,7 @@ def _carried_out(
     from hwsim.campaign.reports import campaign_command
     from hwsim.campaign.run import CampaignRunner
     from hwsim.campaign.store import CampaignFolder
-    from hwsim.runners.part import OtherCode
+    from hwsim.runners import OtherCode
 
     end_whole()
     with Progress(loaded.name, lines=True) as bar:

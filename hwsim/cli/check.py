@@ -21,7 +21,7 @@ from hwsim.spec import Unit, load_unit, presets
 from hwsim.words import counted
 
 if TYPE_CHECKING:
-    from hwsim.cosim.vectors.findings import Findings
+    from hwsim.cosim.vectors.check import Findings
     from hwsim.explain import RunReport
 
 MISMATCH = 1
@@ -83,7 +83,7 @@ def _unit_argument(unit: Unit, folder: str) -> str:
 
 def _pipe(results: str) -> Findings:
     from hwsim.compute.products import kernel_for
-    from hwsim.cosim.vectors.stream import judge
+    from hwsim.cosim.vectors.check import judge
 
     with _opened(results) as lines:
         return judge(lines, kernel_for)
@@ -91,7 +91,7 @@ def _pipe(results: str) -> Findings:
 
 def _file(folder: str, results: str) -> Findings:
     from hwsim.cosim.vectors.check import check as compare
-    from hwsim.cosim.vectors.stored import stored
+    from hwsim.cosim.vectors.check import stored
 
     vectors = stored(folder)
     with _opened(results) as lines:

@@ -17,7 +17,7 @@ from hwsim.words import counted
 
 if TYPE_CHECKING:
     from hwsim.fuzz.campaign import FuzzedUnit
-    from hwsim.fuzz.findingfile import KeptFinding
+    from hwsim.fuzz.findings import KeptFinding
     from hwsim.fuzz.trial import SideMismatch
 
 SHOWN = 12  # values of a key, and reasons, that are shown
@@ -78,7 +78,7 @@ def fuzz(
 
 def _tell(done: Sequence[FuzzedUnit], cases: int, seed: int) -> None:
     from hwsim.fuzz.campaign import UNPLAYED, reasons, unplayed
-    from hwsim.fuzz.settings import counted_settings
+    from hwsim.fuzz.draw import counted_settings
 
     drawn = counted_settings(unit.settings for unit in done)
     print_table(["key", "drawn"], [[path, _most(values)] for path, values in drawn.items()])
@@ -110,7 +110,7 @@ def _most(values: Counter[str]) -> str:
 
 
 def _again(path: Path) -> None:
-    from hwsim.fuzz.findingfile import load_finding
+    from hwsim.fuzz.findings import load_finding
 
     finding = load_finding(path)
     found = played("cases", lambda _: _tried(finding), "a simulator did not accept the Verilog of the unit", 1)

@@ -27,7 +27,7 @@ def qualify_dut(
     """Tell what vectors notice of a user's design. Exits with status 1 unless that is shown to be `least` percent."""
     from hwsim.cosim.dutdesign import dut_design
     from hwsim.cosim.dutfile import load_dut
-    from hwsim.cosim.vectors.stored import stored
+    from hwsim.cosim.vectors.check import stored
     from hwsim.prove.qualify.dut import DutQualifier
     from hwsim.rtl.synthesis import FlowFailed
 

@@ -24,8 +24,7 @@ from hwsim.errors import InputError
 from hwsim.formats.catalog import nearest
 
 if TYPE_CHECKING:
-    from hwsim.runners.local import Runner
-    from hwsim.runners.part import Rows
+    from hwsim.runners import Rows, Runner
     from hwsim.study.parts import StudyInParts
     from hwsim.study.plan import Study
     from hwsim.study.presets import Context
@@ -219,10 +218,10 @@ def study(
 
 def _runner(scheduler: str | None, workers: int | None) -> Runner:
     if scheduler is None:
-        from hwsim.runners.local import local
+        from hwsim.runners import local
 
         return local(workers)
-    from hwsim.runners.distributed import on_dask
+    from hwsim.runners import on_dask
 
     return on_dask(scheduler, workers)
 
@@ -250,7 +249,7 @@ def _carried_out(study: Study, folder: Path, runner: Runner, overwrite: bool, co
 
 def _shown(name: str, carry_out: Callable[[Shown], T]) -> T:
     """Carry something out, with a progress bar that counts products."""
-    from hwsim.runners.local import WorkersLost
+    from hwsim.runners import WorkersLost
     from hwsim.study.trial import Disagreement
 
     try:

@@ -90,8 +90,8 @@ def _formats(given: str | None) -> tuple[str, ...] | None:
 
 def _stream(wanted: Wanted, formats: str | None, stages: bool) -> None:
     """Write vectors as lines to the standard output."""
+    from hwsim.cosim.vectors.check import stream
     from hwsim.cosim.vectors.make import made_batches
-    from hwsim.cosim.vectors.stream import stream
 
     if formats is not None or stages:
         raise InputError("--format and --stages go with a folder, not with -o -")

@@ -15,11 +15,9 @@ import hwsim
 from hwsim.cases.case import batches
 from hwsim.errors import InputError
 from hwsim.files import bounded_lines
-from hwsim.fuzz.draw import DrawnUnit, Size, drawn_unit
-from hwsim.fuzz.findingfile import KeptFinding, write_finding
-from hwsim.fuzz.operands import TiledCases
-from hwsim.fuzz.settings import settings
-from hwsim.fuzz.smaller import SimplerFinding, UnitShrinker, failing_again, simplest_case
+from hwsim.fuzz.draw import DrawnUnit, Size, drawn_unit, settings
+from hwsim.fuzz.findings import KeptFinding, SimplerFinding, UnitShrinker, failing_again, simplest_case, write_finding
+from hwsim.fuzz.hardware import TiledCases
 from hwsim.fuzz.trial import SIDES, Depth, Side, SideMismatch, Trial
 
 PROGRESS = "progress.jsonl"

@@ -19,16 +19,14 @@ from hwsim.compute.c import export_c
 from hwsim.cosim.run import CosimOptions
 from hwsim.cosim.run import run as cosim
 from hwsim.cosim.unitdesign import modal_design
-from hwsim.cosim.vectors.check import check, same
+from hwsim.cosim.vectors.check import check, same, stored
 from hwsim.cosim.vectors.make import make
 from hwsim.cosim.vectors.plan import Wanted, plan
-from hwsim.cosim.vectors.stored import stored
 from hwsim.errors import InputError
 from hwsim.explain import discrimination, told_from_mistakes
 from hwsim.explain.readings import supports
-from hwsim.fuzz.clanguage import c_compiler
 from hwsim.fuzz.draw import DrawnUnit, modes_of
-from hwsim.fuzz.operands import least_terms
+from hwsim.fuzz.hardware import c_compiler, least_terms
 from hwsim.leftovers import scratch_folder
 from hwsim.prove.qualify.run import Qualifier
 from hwsim.spec import as_yaml, pipeline

@@ -1,27 +1,128 @@
-"""A unit's RTL under many cases: one recorded tile says when everything happens, kernels say what comes out."""
+"""Random operands through RTL and C: a recorded tile says when everything happens, kernels say what comes out."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import ctypes
+import os
+import shutil
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from math import lcm
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hwsim.cases.case import Case
-from hwsim.cases.drawing import Stream
+from hwsim import processes
+from hwsim.cases.case import Batch, Case, addend_mask, block_lengths
+from hwsim.cases.drawing import DIRECTED, KINDS, Stream, key_of
+from hwsim.cases.random_cases import draw, most_beats
 from hwsim.codewords import objects
-from hwsim.cosim.bench import words_of
+from hwsim.compute.c import HEADER, UnitInC, render
+from hwsim.cosim.bench import PortField, PortMap, words_of
 from hwsim.cosim.design import BUSY, Play, Suite, Tagged, interleave
 from hwsim.cosim.play import BulkUnit, command, compare, play_simulated
 from hwsim.cosim.trace import record
 from hwsim.cosim.unitdesign import UnitDesign
+from hwsim.errors import ToolMissing
 from hwsim.fuzz.draw import DrawnUnit
-from hwsim.fuzz.operands import TiledCases
-from hwsim.fuzz.payloads import payload_words
+from hwsim.leftovers import scratch_folder
+from hwsim.spec import Unit
 from hwsim.tb.job import Script, SuiteOutcome, Trace, result_rows
+
+ALL_KINDS = (*KINDS, *DIRECTED)
+TILE = len(ALL_KINDS)  # cases of a tile; of one tile each is of another kind
+LONG = 0.35  # the share of cases that have more beats than they must
+
+
+@dataclass(frozen=True)
+class TiledCases:
+    """Cases of one unit. slots: a batch for each place of a tile, with a case for each tile."""
+
+    slots: Sequence[Batch]
+
+    @property
+    def tiles(self) -> int:
+        """How many there are."""
+        return len(self.slots[0])
+
+    def tile(self, number: int) -> list[Case]:
+        """The cases of one."""
+        return [batch.case(number) for batch in self.slots]
+
+
+def least_terms(unit: Unit) -> int:
+    """The fewest products that a case has: whole groups, or instructions, and whole blocks of scales."""
+    return unit.instruction.fill if unit.scale is None else lcm(unit.instruction.fill, *block_lengths(unit))
+
+
+def tiled_cases(unit: Unit, count: int, seed: int) -> TiledCases:
+    """At least so many cases, of all kinds, and of one beat or several. They depend on unit, seed and place alone."""
+    stream, lanes = Stream(seed, unit.name, "fuzz lengths"), unit.instruction.lanes
+    whole = least_terms(unit)
+    longest = max(1, most_beats(unit) * lanes // whole)
+    tiles, slots = -(-count // TILE), []
+    for slot in range(TILE):
+        terms = whole * (stream.randint(1, longest) if stream.random() < LONG else 1)
+        kinds = [*ALL_KINDS[slot:], *ALL_KINDS[:slot]]
+        label, key = f"fuzz/{slot}", key_of(seed, unit.name, "fuzz", slot)
+        slots.append(draw(unit, key, 0, tiles, terms, kinds, label))
+    return TiledCases(slots)
+
+
+Elements = NDArray[Any]  # of one field of a beat: (tiles, elements), uint64, or objects of codes that are longer
+WORD = 0xFFFF_FFFF
+
+
+def payload_words(unit: Unit, ports: PortMap, order: Sequence[Tagged], cases: TiledCases) -> NDArray[np.uint32]:
+    """The payloads of all tiles, a row for each beat of the order in each tile: uint32[tiles * beats, words].
+
+    order: the beats of one tile, whose places and contexts are those of every tile's.
+    """
+    words = np.zeros((cases.tiles, len(order), ports.input.words), np.uint64)
+    for row, item in enumerate(order):
+        fields = dict(_elements(unit, cases.slots[item.case], item))
+        for field in ports.input.fields:
+            _place(words[:, row], field, fields[field.name])
+    return words.astype(np.uint32).reshape(-1, ports.input.words)
+
+
+def _elements(unit: Unit, batch: Batch, item: Tagged) -> Iterator[tuple[str, Elements]]:
+    """The fields of a beat, by name, as `hwsim.cases.case.beats` makes them of one case."""
+    here = list(unit.instruction.indices(item.index))
+    yield "a", _unsigned(batch.a[:, here])
+    yield "b", _unsigned(batch.b[:, here])
+    c = _unsigned(batch.c[:, None])
+    yield "c", c if item.beat.first else ~c & addend_mask(unit)
+    if unit.scale is not None and batch.scale_a is not None and batch.scale_b is not None:
+        sides = (("a", batch.scale_a), ("b", batch.scale_b))
+        for (side, codes), length in zip(sides, block_lengths(unit), strict=True):
+            shared = unit.lanes_of_scale("b" if side == "b" else "a")
+            yield f"scale_{side}", _unsigned(codes[:, [at // length for at in here[::shared]]])
+    for name in ("first", "last", "context", "mode"):
+        yield name, np.full((len(batch), 1), int(getattr(item.beat, name)), np.uint64)
+
+
+def _unsigned(codes: NDArray[Any]) -> Elements:
+    return codes if codes.dtype == object else codes.astype(np.uint64)
+
+
+def _place(words: NDArray[np.uint64], field: PortField, elements: Elements) -> None:
+    """Put a field's elements into payloads, uint64[tiles, words] of 32 bits each."""
+    mask = (1 << field.bits) - 1
+    for index in range(field.count):
+        first, shift = divmod(field.offset + index * field.bits, 32)
+        value = elements[:, index] & mask
+        words[:, first] |= _low_word(value << shift)
+        for place in range(1, -(-(shift + field.bits) // 32)):
+            words[:, first + place] |= _low_word(value >> 32 * place - shift)
+
+
+def _low_word(values: NDArray[Any]) -> NDArray[np.uint64]:
+    return (values & WORD).astype(np.uint64)
+
 
 Codes = NDArray[np.object_]  # of any length; below 0 what is no code
 
@@ -112,3 +213,78 @@ def alone_in_bulk(drawn: DrawnUnit, design: UnitDesign, cases: Sequence[Case]) -
         got = design.ports.results(answers.results)
         found.append(int(got[0, 1]) if len(got) else -2)
     return objects(found)
+
+
+# -O0 compiles in a third of the time of -O1, and a thousand cases run in milliseconds.
+FLAGS = ("-std=c99", "-O0", "-Wall", "-Wextra", "-pedantic", "-Werror", "-shared", "-fPIC")
+
+
+class WrongC(RuntimeError):
+    """A compiler refused an exported header; the message holds what it said."""
+
+
+def dots_signature(plan: UnitInC) -> str:
+    """`dots`, of arrays: codes of a and b (n, k), c (n,), scales (n, k / block), and results (n,)."""
+    types = {side: plan.code_types.get(side, "uint8_t") for side in ("a", "b", "scale_a", "scale_b")}
+    a, b, scale_a, scale_b = (f"const {kind} *{side}" for side, kind in types.items())
+    return f"void dots({a}, {b}, const uint32_t *c, {scale_a}, {scale_b}, uint64_t n, uint64_t k, uint32_t *out)"
+
+
+def dots_source(plan: UnitInC) -> str:
+    """C with the function `dots`."""
+    u, name = plan.u, plan.prefix
+    c = ", c[i]" if u.operands.addend else ""
+    scales = ", scale_a + i * (k / {}), scale_b + i * (k / {})".format(*plan.scale_blocks) if u.scale else ""
+    return f"""#include "{name}.h"
+{dots_signature(plan)};
+{dots_signature(plan)}
+{{
+    for (uint64_t i = 0; i < n; ++i)
+        out[i] = {name}_dot(a + i * k, b + i * k{c}{scales}, k);
+    (void)c;
+    (void)scale_a;
+    (void)scale_b;
+}}
+"""
+
+
+def c_compiler() -> str:
+    """The C compiler. Raises ToolMissing where there is none."""
+    found = shutil.which("cc") or shutil.which("gcc")
+    if found is None:
+        raise ToolMissing("a C compiler is missing; install gcc")
+    return found
+
+
+class UnitInMachineCode:
+    """One unit's exported header, compiled. Raises NotImplementedYet, ToolMissing and WrongC."""
+
+    def __init__(self, unit: Unit):
+        self.plan = UnitInC(unit, "0")
+        with scratch_folder() as folder:
+            (folder / f"{self.plan.prefix}.h").write_text(render(HEADER, self.plan), encoding="utf-8")
+            source, made, log = folder / "dots.c", folder / "dots.so", folder / "log"
+            source.write_text(dots_source(self.plan), encoding="utf-8")
+            if processes.run([c_compiler(), *FLAGS, str(source), "-o", str(made)], log, dict(os.environ)):
+                raise WrongC(log.read_text(errors="replace")[:2000])
+            self._library = ctypes.CDLL(str(made))
+
+    def codes(self, batch: Batch) -> NDArray[np.uint32]:
+        """The result of every case: (n,)."""
+        sides = {"a": batch.a, "b": batch.b, "scale_a": batch.scale_a, "scale_b": batch.scale_b}
+        rows = {
+            side: np.ascontiguousarray([] if codes is None else codes, self._kind(side))
+            for side, codes in sides.items()
+        }
+        c, out = np.ascontiguousarray(batch.c, np.uint32), np.zeros(len(batch), np.uint32)
+        a, b, scale_a, scale_b = (_at(row) for row in rows.values())
+        n, k = (ctypes.c_uint64(size) for size in batch.a.shape)
+        self._library.dots(a, b, _at(c), scale_a, scale_b, n, k, _at(out))
+        return out
+
+    def _kind(self, side: str) -> np.dtype[np.unsignedinteger]:
+        return np.dtype(self.plan.code_types.get(side, "uint8_t").removesuffix("_t"))
+
+
+def _at(array: NDArray[np.unsignedinteger]) -> ctypes.c_void_p:
+    return ctypes.c_void_p(array.ctypes.data)

@@ -21,10 +21,17 @@ from hwsim.cosim.unitdesign import UnitDesign, unit_design
 from hwsim.errors import InputError, ToolMissing
 from hwsim.formats import container_dtype
 from hwsim.fuzz import commands
-from hwsim.fuzz.clanguage import UnitInMachineCode
 from hwsim.fuzz.draw import DrawnUnit
-from hwsim.fuzz.hardware import Codes, RecordedTile, played_in_bulk, played_on_icarus
-from hwsim.fuzz.operands import TILE, TiledCases, tiled_cases
+from hwsim.fuzz.hardware import (
+    TILE,
+    Codes,
+    RecordedTile,
+    TiledCases,
+    UnitInMachineCode,
+    played_in_bulk,
+    played_on_icarus,
+    tiled_cases,
+)
 from hwsim.leftovers import scratch_folder
 from hwsim.model import Definition
 from hwsim.model.clock import supports as on_clock

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 
-from hwsim.runners.part import Rows, WorkPart
+from hwsim.runners import Rows, WorkPart
 
 
 class StudyPart(WorkPart):

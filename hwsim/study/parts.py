@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from hwsim.parquet import arrow, read_table
-from hwsim.runners.local import Runner
-from hwsim.runners.part import Rows
+from hwsim.runners import Rows, Runner
 from hwsim.study.part import StudyPart
 from hwsim.study.store import METADATA, RESULTS, Store
 

@@ -14,7 +14,7 @@ from hwsim.errors import InputError
 from hwsim.formats.yamlfile import parse
 from hwsim.markup import columns, facts, titled
 from hwsim.parquet import arrow, read_table
-from hwsim.runners.local import Runner, local
+from hwsim.runners import Runner, local
 from hwsim.sources import identity as code_identity
 from hwsim.spec import as_yaml
 from hwsim.study.data import check, digest

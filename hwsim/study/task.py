@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import groupby
 
-from hwsim.runners.part import OtherCode, Rows
+from hwsim.runners import OtherCode, Rows
 from hwsim.sources import identity
 from hwsim.spec import as_yaml
 from hwsim.study.data import Data, digest

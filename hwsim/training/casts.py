@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from torch import Tensor, nn
 
-from hwsim.runners.part import Rows
+from hwsim.runners import Rows
 from hwsim.torch import load_recipe, retune
 from hwsim.training.method import NONE, TrainingMethod, reproducible
 from hwsim.training.mismatch import expected_mismatch, is_direct

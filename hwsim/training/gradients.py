@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from hwsim.errors import InputError
-from hwsim.runners.part import Rows
+from hwsim.runners import Rows
 from hwsim.torch import measure, restore
 from hwsim.training.method import TrainingMethod, reproducible
 from hwsim.training.part import TrainingPart

@@ -15,7 +15,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from hwsim.runners.local import ONE_THREAD, WorkersLost
+from hwsim.runners import ONE_THREAD, WorkersLost
 from hwsim.torch import ShardedResidual
 from hwsim.training.learner import Course, Found, learn, set_rate
 from hwsim.training.method import TrainingMethod, reproducible

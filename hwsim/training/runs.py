@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from hwsim.runners.part import Rows
+from hwsim.runners import Rows
 from hwsim.training.learner import Course, Found, SingleLearner, learn
 from hwsim.training.learners import trained_together
 from hwsim.training.method import TrainingMethod, reproducible

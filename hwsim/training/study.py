@@ -11,7 +11,7 @@ import yaml
 import hwsim.torch  # noqa: F401  first: it says what to install where PyTorch is missing
 from hwsim.errors import InputError
 from hwsim.formats.catalog import nearest
-from hwsim.runners.part import Rows
+from hwsim.runners import Rows
 from hwsim.study.part import StudyPart
 from hwsim.study.parts import StudyInParts
 from hwsim.study.presets.preset import SEED, Context, Records, Size, load_page

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from hwsim.runners.part import Rows
+from hwsim.runners import Rows
 from hwsim.study.intervals import interval
 
 CONFIDENCE = 0.95

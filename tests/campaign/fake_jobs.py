@@ -24,9 +24,7 @@ from hwsim.cosim.build import BuildFailed
 from hwsim.errors import ToolMissing
 from hwsim.explain import CodeReading, Mismatch, Row, RunReport, coverage_groups
 from hwsim.formats.yamlfile import Document
-from hwsim.runners.apart import apart
-from hwsim.runners.local import Lost, Runner, W
-from hwsim.runners.part import Rows
+from hwsim.runners import Lost, Rows, Runner, W, apart
 
 Deed = Literal["passes", "fails", "is short", "breaks", "raises", "dies", "misses a tool", "waits"]
 PATIENCE = 120  # seconds that a job waits to be ended, or let go

@@ -8,13 +8,12 @@ from typing import Any
 import pytest
 from campaign.fake_jobs import Deed, Told, begun, campaign, fakes, run
 
+from hwsim import runners as on_many
 from hwsim.campaign.plan import JobPlan
 from hwsim.campaign.run import CampaignRunner
 from hwsim.campaign.store import CampaignFolder
 from hwsim.parquet import read_table
-from hwsim.runners import distributed as on_many
-from hwsim.runners.distributed import on_dask
-from hwsim.runners.local import Lost, Runner
+from hwsim.runners import Lost, Runner, on_dask
 
 DEEDS: tuple[Deed, ...] = ("passes", "dies", "fails", "passes", "breaks")
 

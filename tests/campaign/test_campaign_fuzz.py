@@ -14,8 +14,7 @@ from hwsim.compute.kernels import supports
 from hwsim.fuzz import campaign, trial
 from hwsim.fuzz.campaign import FuzzedUnit, FuzzPlan
 from hwsim.fuzz.draw import DrawnUnit, drawn_unit
-from hwsim.fuzz.findingfile import load_finding
-from hwsim.fuzz.smaller import SimplerFinding
+from hwsim.fuzz.findings import SimplerFinding, load_finding
 from hwsim.fuzz.trial import SIDES, Side, SideMismatch
 
 

@@ -22,8 +22,7 @@ from hwsim.campaign.summary import summaries
 from hwsim.campaign.timeleft import TimeLeft, expected_costs, worded_seconds
 from hwsim.errors import InputError, ToolMissing
 from hwsim.parquet import read_table
-from hwsim.runners.local import Runner
-from hwsim.runners.part import Rows
+from hwsim.runners import Rows, Runner
 
 ALL = ("passes", "fails", "is short", "breaks", "raises", "passes")
 KINDS = {"job1": "mismatch", "job2": "incomplete", "job3": "build", "job4": "error"}

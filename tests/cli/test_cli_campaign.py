@@ -35,7 +35,7 @@ jobs:
     matrix:
       design: [right.yaml, wrong.yaml, broken.yaml, hangs.yaml]
       simulator: icarus
-      include: [{design: hangs.yaml, stuck_after: 1}]
+      include: [{design: hangs.yaml, stuck_after: 4}]
     suites: random
     cases: 20
     coverage: false

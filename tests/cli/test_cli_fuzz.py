@@ -9,7 +9,7 @@ from cli.cli_run import Run, fails
 
 from hwsim.fuzz import campaign, trial
 from hwsim.fuzz.draw import DrawnUnit
-from hwsim.fuzz.smaller import SimplerFinding
+from hwsim.fuzz.findings import SimplerFinding
 from hwsim.fuzz.trial import SideMismatch
 from hwsim.spec import Support
 

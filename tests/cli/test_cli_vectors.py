@@ -12,7 +12,7 @@ import pytest
 from cli.cli_run import fails
 from patience import LIMIT
 
-from hwsim.cosim.vectors.stored import stored
+from hwsim.cosim.vectors.check import stored
 from hwsim.spec import load_unit
 
 TINY = """unit: tiny-e2m1-f16

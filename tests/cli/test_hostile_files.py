@@ -20,7 +20,7 @@ from silicon.capture_samples import WGMMA, machine, results_file, section, writt
 
 import hwsim
 from hwsim.cli.output import MOST_WORDS, one_line
-from hwsim.cosim.vectors.folder import Growing
+from hwsim.cosim.vectors.make import Growing
 from hwsim.errors import InputError
 from hwsim.explain import read_json
 

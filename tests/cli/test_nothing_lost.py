@@ -37,7 +37,7 @@ from hwsim.explain.silicon.results import FACTS, SectionResults, result_lines
 from hwsim.fuzz import campaign as fuzzing
 from hwsim.fuzz.campaign import FuzzedUnit, FuzzPlan
 from hwsim.fuzz.draw import drawn_unit
-from hwsim.fuzz.findingfile import write_finding
+from hwsim.fuzz.findings import write_finding
 from hwsim.fuzz.trial import SideMismatch
 from hwsim.prove import run as proving
 from hwsim.prove.qualify import run as qualifying

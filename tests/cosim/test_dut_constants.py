@@ -16,9 +16,9 @@ from hwsim.cosim.casefile import load_case, write_case
 from hwsim.cosim.coverage import reached
 from hwsim.cosim.heldoperands import code_of_number
 from hwsim.cosim.suites import Filter
+from hwsim.cosim.vectors.check import stored
 from hwsim.cosim.vectors.make import make
 from hwsim.cosim.vectors.plan import Wanted
-from hwsim.cosim.vectors.stored import stored
 from hwsim.explain import Mismatch
 from hwsim.formats import get_format
 from hwsim.formats.yamlfile import SpecError

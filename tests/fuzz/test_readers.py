@@ -68,7 +68,7 @@ MODULES = {
     "hwsim/cosim/casefile.py": "case",
     "hwsim/cosim/dutfile.py": "design",
     "hwsim/cosim/sources.py": "core filelist",
-    "hwsim/fuzz/findingfile.py": "unit",
+    "hwsim/fuzz/findings.py": "unit",
     "hwsim/files.py": "unit",
     "hwsim/formats/catalog.py": "format",
     "hwsim/formats/yamlfile.py": "unit",
@@ -83,8 +83,8 @@ MODULES = {
     "hwsim/study/results.py": "stored",
     "hwsim/study/store.py": "stored",
     "hwsim/torch/recipe.py": "recipe",
-    "hwsim/cosim/vectors/folder.py": "begun",
-    "hwsim/cosim/vectors/stored.py": "manifest set",
+    "hwsim/cosim/vectors/make.py": "begun",
+    "hwsim/cosim/vectors/check.py": "manifest set",
 }
 OWN = {  # no user's files
     "rtl/synthesis/cells.py": "the cells, a file of a package, and what Yosys just wrote",
@@ -106,7 +106,7 @@ OWN = {  # no user's files
     "hwsim/cli/examination/programs.py": "another program's header, for its version",
     "hwsim/compiled.py": "the cache of kernels; tests/test_compiled.py damages it",
     "hwsim/fuzz/campaign.py": "its own progress; tests/random_units damages it",
-    "hwsim/fuzz/clanguage.py": "a compiler's log",
+    "hwsim/fuzz/hardware.py": "a compiler's log",
     "hwsim/fuzz/commands.py": "a program's log",
     "hwsim/cosim/bench.py": "the package's own Verilog",
     "hwsim/cosim/build.py": "the cache of simulators and their sources; tests/cosim/test_cosim_build.py damages it",

@@ -12,9 +12,9 @@ import pytest
 from hwsim.cli import main
 from hwsim.cosim.dutdesign import dut_design
 from hwsim.cosim.dutfile import load_dut
+from hwsim.cosim.vectors.check import stored
 from hwsim.cosim.vectors.make import make
 from hwsim.cosim.vectors.plan import Wanted
-from hwsim.cosim.vectors.stored import stored
 from hwsim.errors import InputError
 from hwsim.prove.qualify import dut as qualifying
 from hwsim.prove.qualify.dut import UNKNOWN, DutQualifier, cases_of, dut_netlist, wilson

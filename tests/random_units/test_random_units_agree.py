@@ -17,13 +17,12 @@ from hwsim.compute.kernels import supports as in_kernels
 from hwsim.cosim.bench import words_of
 from hwsim.cosim.diagnose import first_difference
 from hwsim.errors import InputError
-from hwsim.fuzz import campaign, clanguage, commands, trial
+from hwsim.fuzz import campaign, commands, trial
+from hwsim.fuzz import hardware as clanguage
 from hwsim.fuzz.campaign import FuzzPlan
 from hwsim.fuzz.draw import drawn_unit
-from hwsim.fuzz.findingfile import load_finding, write_finding
-from hwsim.fuzz.operands import TiledCases, tiled_cases
-from hwsim.fuzz.payloads import payload_words
-from hwsim.fuzz.smaller import UnitShrinker, failing_again
+from hwsim.fuzz.findings import UnitShrinker, failing_again, load_finding, write_finding
+from hwsim.fuzz.hardware import TiledCases, payload_words, tiled_cases
 from hwsim.fuzz.trial import SIDES, Depth, Side, SideMismatch, Trial, codes_of_kernel
 from hwsim.model import Definition
 from hwsim.rtl import exact, supports

@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 
 from hwsim.errors import ToolMissing
-from hwsim.runners.apart import apart
-from hwsim.runners.part import Rows, WorkPart
+from hwsim.runners import Rows, WorkPart, apart
 
 
 class Unsendable(Exception):
@@ -26,7 +25,7 @@ class Unsendable(Exception):
 class Told(WorkPart):
     """Does what it is told. folder: where it leaves a file each time it begins."""
 
-    code = "hwsim.runners.part"
+    code = "hwsim.runners"
     number: int
     does: str
     folder: Path

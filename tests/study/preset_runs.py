@@ -7,8 +7,7 @@ from tempfile import TemporaryDirectory
 
 from computed_once import computed_once
 
-from hwsim.runners.local import local
-from hwsim.runners.part import Rows
+from hwsim.runners import Rows, local
 from hwsim.study.parts import StudyInParts
 from hwsim.study.plan import Study
 from hwsim.study.presets import PRESETS, Context, Size

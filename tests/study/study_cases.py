@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from hwsim.runners.part import Rows
+from hwsim.runners import Rows
 from hwsim.study.plan import Study, load_study
 from hwsim.study.results import Results
 from hwsim.study.task import Task

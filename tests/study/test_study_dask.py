@@ -13,10 +13,8 @@ from typing import Any
 
 import pytest
 
-from hwsim.runners import distributed as on_many
-from hwsim.runners.distributed import on_dask
-from hwsim.runners.local import WorkersLost, local
-from hwsim.runners.part import OtherCode
+from hwsim import runners as on_many
+from hwsim.runners import OtherCode, WorkersLost, local, on_dask
 from hwsim.sources import identity
 from hwsim.study.plan import load_study
 from hwsim.study.results import run

@@ -1,21 +1,19 @@
 from __future__ import annotations
 
 import os
-import struct
-from concurrent.futures import ProcessPoolExecutor
 from typing import Any
 
 import pytest
 from study.study_cases import study
 
-from hwsim.runners.local import WorkersLost, cores, environment, local
+from hwsim.runners import WorkersLost, cores, environment, local
 from hwsim.study.task import tasks
 
 
 class Deadly:
     """A task that ends the worker that takes it."""
 
-    work = 1
+    code, work = "hwsim.runners", 1
 
     def __reduce__(self) -> tuple[Any, ...]:
         return os._exit, (1,)
@@ -31,30 +29,6 @@ def never(*_: Any) -> None:
 def test_workers_that_end_again_and_again_end_the_study() -> None:
     with pytest.raises(WorkersLost, match=r"ended 3 times without a result.*--workers 1 takes fewer"):
         local(2)([Deadly(), Deadly()], never)  # type: ignore[list-item]
-
-
-def test_a_worker_that_is_ended_while_it_answers_holds_nothing_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    pools: list[Any] = []
-
-    class Kept(ProcessPoolExecutor):
-        def __init__(self, *given: Any):
-            super().__init__(*given)
-            pools.append(self)
-
-    def half_an_answer(*_: Any) -> None:
-        threads.append(pools[0]._executor_manager_thread)
-        os.write(pools[0]._result_queue._writer.fileno(), struct.pack("!i", 1000) + b"half")
-        raise KeyboardInterrupt
-
-    threads: list[Any] = []
-    monkeypatch.setattr("hwsim.runners.local.ProcessPoolExecutor", Kept)
-    monkeypatch.setattr("hwsim.study.task.WORK", 1)
-    some = tasks(study())
-    assert len(some) > 1
-    with pytest.raises(KeyboardInterrupt):
-        local(2)(some, half_an_answer)
-    threads[0].join(20)
-    assert not threads[0].is_alive()
 
 
 def test_one_worker_is_this_process() -> None:

@@ -17,7 +17,7 @@ from study.preset_runs import preset_run, table
 from hwsim.errors import ToolMissing
 from hwsim.formats import get_format
 from hwsim.quantize import flexible_format, get_rule
-from hwsim.runners.part import Rows
+from hwsim.runners import Rows
 from hwsim.study.network.minilm import minilm
 from hwsim.study.plan import Study
 from hwsim.study.presets import flexible_fp8, fp8_formats, fp8_tensors, fp8_values, hfp8, hfp8_sums, mx

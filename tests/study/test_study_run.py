@@ -14,8 +14,7 @@ from study.study_cases import HOPPER, SHORT, Done, alone, content, study
 
 from hwsim.formats.yamlfile import SpecError
 from hwsim.model import Definition
-from hwsim.runners.local import local
-from hwsim.runners.part import Rows
+from hwsim.runners import Rows, local
 from hwsim.study import results as results_module
 from hwsim.study import trial as trial_module
 from hwsim.study.data import draw

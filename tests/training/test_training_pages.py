@@ -15,9 +15,7 @@ import yaml
 
 from hwsim.cli import main
 from hwsim.errors import ToolMissing
-from hwsim.runners.distributed import _execute
-from hwsim.runners.local import local
-from hwsim.runners.part import OtherCode, Rows
+from hwsim.runners import OtherCode, Rows, _execute, local
 from hwsim.study.part import StudyPart
 from hwsim.study.parts import StudyInParts, run_parts
 from hwsim.study.presets import Context, Size

@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 import hwsim.torch as ht
-from hwsim.runners.local import WorkersLost
+from hwsim.runners import WorkersLost
 from hwsim.training.casts import DirectCast
 from hwsim.training.corpus import corpus
 from hwsim.training.gradients import GradientErrors

@@ -7,7 +7,7 @@ from statistics import fmean, stdev
 
 import pytest
 
-from hwsim.runners.part import Rows
+from hwsim.runners import Rows
 from hwsim.training.tables import by_length, compared, curves, final
 
 T3 = 4.302652729911275  # Student's t, two degrees of freedom, 97.5 %

@@ -6,9 +6,7 @@ import pytest
 from vectors.vectorset_units import ANY_NAN, made
 
 from hwsim.cases.random_cases import random_cases
-from hwsim.cosim.vectors.answers import Malformed
-from hwsim.cosim.vectors.check import check
-from hwsim.cosim.vectors.stored import stored
+from hwsim.cosim.vectors.check import Malformed, check, stored
 
 
 def expected_of(folder):

@@ -11,10 +11,16 @@ from hwsim.cases.case import expected as by_the_model
 from hwsim.cases.matrices import gemm_problem
 from hwsim.cases.random_cases import random_cases
 from hwsim.codewords import from_words
-from hwsim.cosim.vectors.block import computed_block
-from hwsim.cosim.vectors.lines import EXPECTED, OPERANDS, case_of, operand_layout, result_layout
-from hwsim.cosim.vectors.npzfiles import case_arrays, problem_arrays
-from hwsim.cosim.vectors.text import case_of_words, text_lines
+from hwsim.cosim.vectors.lines import (
+    EXPECTED,
+    OPERANDS,
+    case_of,
+    case_of_words,
+    operand_layout,
+    result_layout,
+    text_lines,
+)
+from hwsim.cosim.vectors.make import case_arrays, computed_block, problem_arrays
 
 UNIT = unit("long-73")
 

@@ -11,8 +11,7 @@ from vectors.vectorset_units import TINY, made, unit_of
 
 import hwsim
 from hwsim.cosim.vectors import make as making
-from hwsim.cosim.vectors.block import computed
-from hwsim.cosim.vectors.make import FORMATS, make
+from hwsim.cosim.vectors.make import FORMATS, computed, make
 from hwsim.cosim.vectors.plan import Wanted
 from hwsim.spec import Unit
 
@@ -190,7 +189,7 @@ def test_model_and_kernel_must_agree(tmp_path, monkeypatch):
     def wrong(unit, batch, kernel):
         return computed(unit, batch, kernel) ^ (np.arange(len(batch)) == 7).astype(np.uint16)
 
-    monkeypatch.setattr("hwsim.cosim.vectors.block.computed", wrong)
+    monkeypatch.setattr("hwsim.cosim.vectors.make.computed", wrong)
     with pytest.raises(RuntimeError, match="model and kernel differ at random/00000007-special"):
         made(tmp_path / "set", "tiny", cases=2000)
     assert not (tmp_path / "set").exists()

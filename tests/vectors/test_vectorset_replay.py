@@ -4,9 +4,7 @@ import pytest
 from built_presets import others_slow
 from vectors.vectorset_units import changed, made, unit_of
 
-from hwsim.cosim.vectors.answers import Answers
-from hwsim.cosim.vectors.check import check
-from hwsim.cosim.vectors.stored import stored
+from hwsim.cosim.vectors.check import Answers, check, stored
 from hwsim.rtl import verilog
 from hwsim.spec import Unit, pipeline
 from vectors import vectorset_bench as bench

@@ -6,10 +6,9 @@ from vectors.vectorset_units import made, unit_of
 
 from hwsim.cases.case import Case, term_scales
 from hwsim.cases.matrices import gemm_problem
-from hwsim.cosim.vectors.answers import Malformed
+from hwsim.cosim.vectors.check import Malformed, judge, stream
 from hwsim.cosim.vectors.make import made_batches
 from hwsim.cosim.vectors.plan import Wanted, plan
-from hwsim.cosim.vectors.stream import judge, stream
 from hwsim.model.definition import Definition
 
 NAMES = ["mxfp8-e4m3-f32", "tiny", "ada-mma-e4m3-f32", "deepseek-v3-e4m3-f32-scaled"]

@@ -1,16 +1,401 @@
-"""Comparing what a device answered with what a vector set expects."""
+"""Compare a device's results with a vector set, from a file or through a pipe."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import json
+import mmap
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from importlib.metadata import version
+from itertools import islice
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field
 
 from hwsim.cases.bins.plan import GROUPS, labels
-from hwsim.cosim.vectors.answers import Answer, Answers
-from hwsim.cosim.vectors.findings import Findings, Wrong
-from hwsim.cosim.vectors.stored import Stored
-from hwsim.explain import CoverageGroup, coverage_groups
+from hwsim.cases.case import Batch, Case, batches
+from hwsim.compute.kernels import AnyKernel
+from hwsim.cosim.vectors.lines import (
+    EXPECTED,
+    OPERANDS,
+    STREAM,
+    Layout,
+    case_of,
+    case_of_words,
+    column_formats,
+    header,
+    hexadecimal,
+    operand_layout,
+    result_layout,
+    text_lines,
+)
+from hwsim.cosim.vectors.make import MANIFEST, TEXT, VERSION, computed, hashed
+from hwsim.errors import InputError
+from hwsim.explain import CodeReading, CoverageGroup, FaultKind, Mismatch, Row, RunReport, coverage_groups
+from hwsim.explain.diagnosis import Progress, diagnose
+from hwsim.explain.facts import Observation
+from hwsim.explain.mismatches import explain_command, fault_kinds, wrong_result
+from hwsim.files import ascii_lines, bounded_lines
+from hwsim.formats.yamlfile import read, shown, validated
 from hwsim.spec import Unit, unpromised
+from hwsim.spec.catalog import written_out
 from hwsim.words import counted
+
+CHECKED = 1 << 16  # lines that are read at once
+
+
+class _Read(BaseModel):
+    """Keys that are read; others are left as they are."""
+
+    model_config = ConfigDict(frozen=True, strict=True, extra="ignore")
+
+
+class StoredFile(_Read):
+    """A file of a set."""
+
+    sha256: str
+
+
+class StoredGroup(_Read):
+    """How many bins of a group of coverage the cases hit."""
+
+    bins: int
+    reachable: int
+    hit: int
+
+
+class StoredCoverage(_Read):
+    """What the cases cover."""
+
+    cases: int
+    groups: dict[str, StoredGroup]
+    missed: list[str]
+    unreachable: dict[str, dict[str, list[str]]]
+    bins: dict[str, dict[str, int]]
+
+
+class StoredManifest(_Read):
+    """What manifest.yaml holds, as far as sets are read by it."""
+
+    generator: Literal["hwsim vectors"]
+    suite: str
+    seed: int
+    cases: int = Field(ge=1)
+    lines: int = Field(ge=1)
+    files: dict[str, StoredFile]
+    coverage: StoredCoverage | None = None
+    unit: dict[str, Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Stored:
+    """A set in a folder."""
+
+    folder: Path
+    manifest: StoredManifest
+    unit: Unit
+
+    @property
+    def cases(self) -> int:
+        """How many cases there are."""
+        return self.manifest.cases
+
+    @cached_property
+    def expected(self) -> HexLines:
+        """The lines of expected.hex."""
+        return HexLines(self.folder / EXPECTED, result_layout(self.unit), self.cases)
+
+    @cached_property
+    def operands(self) -> HexLines:
+        """The lines of operands.hex."""
+        return HexLines(self.folder / OPERANDS, operand_layout(self.unit), self.manifest.lines)
+
+    @cached_property
+    def names(self) -> Sequence[str] | None:
+        """The cases' names, in order; None where the set has no cases.txt."""
+        path = self.folder / TEXT
+        if not path.exists():
+            return None
+        with path.open(encoding="ascii", errors="surrogateescape") as file:
+            lines = ascii_lines(bounded_lines(file, str(path)), str(path))
+            names = [line.partition(" ")[0].strip() for line in lines if not line.startswith("#")]
+        if len(names) != self.cases:
+            raise InputError(f"{path} must name {self.cases:,} cases, not {len(names):,}; make the set again")
+        return names
+
+    def name(self, case: int) -> str:
+        """The name of a case, or its number."""
+        return f"case {case}" if self.names is None else self.names[case]
+
+    @cached_property
+    def _first_lines(self) -> Any:
+        """The first line of each case, and the line after the last."""
+        if self.operands.count == self.cases:
+            return range(self.cases + 1)
+        layout = self.operands.layout
+        at = layout.field("first").offset
+        column = self.operands.bytes()[:, layout.digits - 1 - at // 4]
+        nibbles = np.where(column >= ord("a"), column - ord("a") + 10, column - ord("0"))
+        return np.append(np.flatnonzero(nibbles >> at % 4 & 1), self.operands.count)
+
+    def case(self, number: int) -> Case:
+        """A case, from its lines of operands."""
+        lines = range(int(self._first_lines[number]), int(self._first_lines[number + 1]))
+        return case_of(self.unit, self.name(number), [self.operands[line] for line in lines])
+
+
+class HexLines:
+    """A file of lines that are equally long, in memory as far as it is read."""
+
+    def __init__(self, path: Path, layout: Layout, count: int):
+        self.path, self.layout, self.count = path, layout, count
+        self.length = layout.digits + 1
+        if path.stat().st_size != count * self.length:
+            raise InputError(
+                f"{path} must have {count} lines of {layout.digits} digits, which {path.stat().st_size} bytes are not"
+            )
+        with path.open("rb") as file:
+            self._data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+
+    def check(self) -> None:
+        """Raise ValueError where a line is not of hexadecimal digits alone."""
+        for first in range(0, self.count, CHECKED):
+            lines = self._data[first * self.length : (first + CHECKED) * self.length]
+            ends = lines[self.length - 1 :: self.length]
+            if (
+                lines.translate(None, b"0123456789abcdefABCDEF\n")
+                or ends.strip(b"\n")
+                or lines.count(b"\n") != len(ends)
+            ):
+                raise InputError(f"{self.path} must have lines of hexadecimal digits alone; make the set again")
+
+    def __getitem__(self, line: int) -> bytes:
+        return self._data[line * self.length : line * self.length + self.layout.digits]
+
+    def bytes(self) -> Any:
+        """All bytes, (lines, digits + 1)."""
+        return np.frombuffer(self._data, np.uint8).reshape(self.count, self.length)
+
+
+def stored(folder: str | Path) -> Stored:
+    """Read a set's manifest, and see that what results are compared with is as it was written.
+
+    Raises ValueError for a folder that holds no set, one of another version, and files that were changed.
+    """
+    path = Path(folder)
+    if not (path / MANIFEST).is_file():
+        raise InputError(f"{path} holds no vector set: there is no {MANIFEST}")
+    document = read(path / MANIFEST)
+    if document.data.get("generator") != "hwsim vectors":
+        raise InputError(f"{path / MANIFEST} is not a manifest that `hwsim vectors` wrote")
+    if (version := document.data.get("version")) != VERSION:
+        raise InputError(f"{path / MANIFEST}: version must be {VERSION}, not {shown(version)}; make the set again")
+    manifest = validated(StoredManifest, document)
+    unit = written_out(manifest.unit, document, ("unit",))
+    for name in (OPERANDS, EXPECTED):
+        if name not in manifest.files:
+            raise InputError(f"{document.where(('files',))}: files must name {name}")
+        if not (path / name).is_file():
+            raise InputError(f"{path / name} is missing")
+        if hashed(path / name).hexdigest() != manifest.files[name].sha256:
+            raise InputError(f"{path / name} is not as it was written: its SHA-256 is not that of {MANIFEST}")
+    found = Stored(path, manifest, unit)
+    for lines in (found.expected, found.operands):
+        lines.check()
+    return found
+
+
+MOST_DIGITS = 20  # of a case's number
+COMMENTS = ("#", "//")
+UNKNOWN = frozenset("xXzZ?")
+
+
+class Malformed(InputError):
+    """A file of results cannot be read; says at which line."""
+
+
+class Answer(NamedTuple):
+    """The result of a case: its code, or None where bits of it are unknown. line: where it stands, from 1."""
+
+    case: int
+    code: int | None
+    line: int
+    text: str
+
+
+class Answers:
+    """The results of lines: `CODE`, in the order of the cases, or `ID ... CODE`, in any order.
+
+    ID: a case's name or its number, from 0. CODE: hexadecimal, with or without 0x, all digits or fewer. What follows #
+    or // is left out, so is what else stands between ID and CODE; `@ADDRESS`, as $writememh has it, goes on there.
+    where: the file's name, for messages. seen: of each case whether its result was read.
+    """
+
+    def __init__(self, known: Stored, where: str):
+        self.known, self.where = known, where
+        self.seen = bytearray(known.cases)
+        self._next = 0
+        self._ordered: bool | None = None
+
+    def read(self, lines: Iterable[str]) -> Iterator[Answer]:
+        """Raises Malformed for what is no result, an unknown case, one that was there before and one too many."""
+        for number, line in enumerate(lines, 1):
+            text = line
+            for mark in COMMENTS:
+                text = text.partition(mark)[0]
+            words = text.split()
+            if len(words) == 1 and words[0].startswith("@"):
+                self._next = self._hex(number, words[0][1:])
+            elif words:
+                yield self._answer(number, words)
+
+    def _answer(self, line: int, words: list[str]) -> Answer:
+        ordered = len(words) == 1
+        if self._ordered not in (None, ordered):
+            raise self._wrong(
+                line, f"{'an id is missing' if ordered else 'there is an id'}, unlike on the lines before"
+            )
+        self._ordered = ordered
+        case = self._next if ordered else self._case(line, words[0])
+        if case >= self.known.cases:
+            raise self._wrong(line, f"a result too many: there are {self.known.cases:,} cases")
+        if self.seen[case]:
+            raise self._wrong(line, f"{self.known.name(case)} was there before")
+        self.seen[case] = 1
+        self._next = case + 1
+        return Answer(case, self._code(line, words[-1]), line, words[-1])
+
+    def _case(self, line: int, word: str) -> int:
+        if word.isdecimal():
+            return int(word) if len(word) < MOST_DIGITS else self.known.cases
+        if self._places is None:
+            raise self._wrong(line, f"{word!r} is no number, and the set has no cases.txt that would know the name")
+        if word not in self._places:
+            raise self._wrong(line, f"there is no case {word!r}")
+        return self._places[word]
+
+    @cached_property
+    def _places(self) -> dict[str, int] | None:
+        """The numbers of the cases by name."""
+        names = self.known.names
+        return None if names is None else {name: at for at, name in enumerate(names)}
+
+    def _code(self, line: int, word: str) -> int | None:
+        bare = word[2:] if word[:2] in ("0x", "0X") else word
+        if UNKNOWN & set(bare) and set(bare) <= UNKNOWN | set("0123456789abcdefABCDEF_"):
+            return None
+        code, bits = self._hex(line, bare), self.known.unit.output.container_bits
+        if code >> bits:
+            raise self._wrong(line, f"{word} has more than the {bits} bits of a result")
+        return code
+
+    def _hex(self, line: int, word: str) -> int:
+        try:
+            if word[:1] in "+-":
+                raise InputError(word)
+            return int(word, 16)
+        except ValueError:
+            raise self._wrong(line, f"{word[:40]!r} is not hexadecimal") from None
+
+    def _wrong(self, line: int, what: str) -> Malformed:
+        return Malformed(f"{self.where}:{line}: {what}")
+
+
+EXPLAINED = 400  # wrong results that are kept, for explanations to be tried on; as many right ones beside them
+TOLD = 10  # wrong results that are reported
+
+
+class Wrong(NamedTuple):
+    """A wrong result. got: None where bits of it are unknown, and `text` is what was said. place: where it stood."""
+
+    case: Case
+    expected: int
+    got: int | None
+    text: str
+    place: str
+
+
+@dataclass
+class Findings:
+    """What was compared, by whom it was answered, and what came of it.
+
+    wrong: of `compared` results. first: the first of those. right: some right results, by case and code. hints: what
+    they have in common beyond the arithmetic, and what was not compared.
+    """
+
+    unit: Unit
+    suite: str
+    driver: str
+    planned: int = 1
+    seed: int | None = None
+    compared: int = 0
+    wrong: int = 0
+    first: list[Wrong] = field(default_factory=list)
+    right: list[tuple[Case, int]] = field(default_factory=list)
+    hints: list[str] = field(default_factory=list)
+    coverage: tuple[CoverageGroup, ...] = ()
+
+    def add(self) -> bool:
+        """Count a wrong result. Whether it is one of the first, which are kept."""
+        self.wrong += 1
+        return self.wrong <= EXPLAINED
+
+    @property
+    def row(self) -> Row:
+        """The comparison as a row of a report."""
+        return Row(
+            unit=self.unit.name,
+            suite=self.suite,
+            driver=self.driver,
+            planned=self.planned,
+            compared=self.compared,
+            mismatches=self.wrong,
+            notes=tuple(self.hints),
+        )
+
+    def kinds(self, progress: Progress | None = None) -> tuple[FaultKind, ...]:
+        """The kinds of wrong results, with what explains each; none where nothing is wrong."""
+        known = [Observation(one.case, one.got) for one in self.first if one.got is not None]
+        right = self.right[:: max(1, len(self.right) // EXPLAINED)][:EXPLAINED]
+        return fault_kinds(diagnose(self.unit, [*known, *(Observation(*one) for one in right)], progress))
+
+    def mismatches(self, again: str, called: str) -> list[Mismatch]:
+        """The first wrong results. again: the command that compares again. called: what names the unit in a command."""
+        return [
+            wrong_result(
+                self.unit,
+                one.case,
+                one.expected,
+                CodeReading(code=one.text or "unknown", value="unknown bits") if one.got is None else one.got,
+                suite=self.suite,
+                driver=self.driver,
+                where=one.place,
+                again=again,
+                explain=explain_command(self.unit, called, one.case),
+            )
+            for one in self.first[:TOLD]
+        ]
+
+    def report(self, again: str, called: str, progress: Progress | None = None) -> RunReport:
+        """All of it. again: the command that compares again. called: what names the unit in a command.
+
+        progress: called with what is being done, as finding names takes its time.
+        """
+        return RunReport(
+            title=f"Check of the results in {self.driver}: {self.suite} of {self.unit.name}",
+            command=again,
+            version=version("hwsim"),
+            seed=self.seed,
+            units=(self.unit.model_dump(mode="json", exclude_unset=True),),
+            rows=(self.row,),
+            coverage=self.coverage,
+            mismatches=tuple(self.mismatches(again, called)),
+            kinds=self.kinds(progress),
+        )
+
 
 SAMPLE = 2_000  # right results of which some stand beside the wrong ones
 
@@ -103,3 +488,88 @@ def _coverage(known: Stored) -> tuple[CoverageGroup, ...]:
             planned += [(group, name, False, reason) for name in names]
     said = labels(known.unit, (name for _, name, _, _ in planned))
     return coverage_groups(planned, hits, unit=known.unit.name, **said)
+
+
+TOGETHER = 1024  # cases that are computed at once
+
+
+def stream(unit: Unit, made: Iterable[Batch]) -> Iterator[str]:
+    """The lines of cases, without results; first the comments that say what they are."""
+    yield header(unit, expected=False)
+    for batch in made:
+        yield text_lines(unit, batch, None)
+
+
+class Returned(NamedTuple):
+    """A case that came back. code: None where bits of it are unknown."""
+
+    case: Case
+    code: int | None
+    line: int
+
+
+def judge(lines: Iterable[str], kernel_of: Callable[[Unit], AnyKernel | None]) -> Findings:
+    """Compute what cases that came back should have returned, and compare.
+
+    Comment lines must come back too: they say what the unit is. Raises Malformed for lines that cannot be read.
+    """
+    unit, rest = _unit(lines)
+    found, kernel, returned = Findings(unit, "through a pipe", "the pipe"), kernel_of(unit), _returned(unit, rest)
+    while some := list(islice(returned, TOGETHER)):
+        codes = [
+            code
+            for batch in batches(unit, [one.case for one in some])
+            for code in computed(unit, batch, kernel).tolist()
+        ]
+        for one, expected in zip(some, codes, strict=True):
+            if one.code is not None and same(unit, expected, one.code):
+                if len(found.right) < SAMPLE:
+                    found.right.append((one.case, expected))
+            elif found.add():
+                found.first.append(Wrong(one.case, expected, one.code, "", f"line {one.line}"))
+        found.compared += len(some)
+        found.planned = found.compared
+    return found
+
+
+def _unit(lines: Iterable[str]) -> tuple[Unit, Iterator[tuple[int, str]]]:
+    """The unit that comments name, and the lines that follow them, numbered."""
+    numbered = enumerate(lines, 1)
+    if next(numbered, (1, ""))[1].strip() != f"# {STREAM}":
+        raise Malformed(
+            f"-:1: must be `# {STREAM}`, which `hwsim vectors -o -` begins with: a device passes comment lines on"
+        )
+    line = next(numbered, (2, ""))[1]
+    try:
+        word, _, text = line.removeprefix("# ").partition(" ")
+        if word != "unit":
+            raise InputError(word)
+        return Unit.model_validate(json.loads(text)), numbered
+    except (ValueError, RecursionError):
+        raise Malformed(
+            "-:2: must be `# unit` and the unit's specification, as `hwsim vectors -o -` wrote it"
+        ) from None
+
+
+def _returned(unit: Unit, numbered: Iterable[tuple[int, str]]) -> Iterator[Returned]:
+    names = ["id", *column_formats(unit), "result"]
+    for number, line in numbered:
+        words = line.partition("#")[0].split()
+        if not words:
+            continue
+        if len(words) != len(names):
+            raise Malformed(f"-:{number}: must be {len(names)} words ({' '.join(names)}), not {len(words)}")
+        try:
+            yield Returned(case_of_words(unit, words[:-1]), _result(unit, words[-1]), number)
+        except ValueError as error:
+            raise Malformed(f"-:{number}: {error}") from None
+
+
+def _result(unit: Unit, word: str) -> int | None:
+    bare = word[2:] if word[:2] in ("0x", "0X") else word
+    if UNKNOWN & set(bare):
+        return None
+    code = hexadecimal(bare)
+    if code is None or code >> unit.output.container_bits:
+        raise InputError(f"result must be {unit.output.container_bits} bits in hexadecimal, not {word[:24]!r}")
+    return code

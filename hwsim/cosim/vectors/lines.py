@@ -1,21 +1,142 @@
-"""What the lines of a vector set's files hold, of batches and of what the definition makes of their cases."""
+"""Lines of a vector set's files: fields of bits as hexadecimal digits, words and JSON, and arrays."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import json
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hwsim.cases.case import Batch, Case, addend_mask, block_lengths
-from hwsim.cosim.vectors.layout import Layout, layout
+from hwsim.compiled import compiled
 from hwsim.errors import InputError
 from hwsim.formats import Class, Format, container_dtype
 from hwsim.formats.codes import Codes
 from hwsim.model.definition import Definition
 from hwsim.model.record import Explanation, Group
 from hwsim.spec import AlignedSum, Unit
+
+WORD = 64
+
+
+@dataclass(frozen=True)
+class Field:
+    """`count` elements of `bits` bits, the first in the low bits, from `offset` on. signed: two's complement."""
+
+    name: str
+    offset: int
+    bits: int
+    count: int = 1
+    signed: bool = False
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The fields of one line."""
+
+    fields: tuple[Field, ...]
+
+    @property
+    def bits(self) -> int:
+        """Bits of a line."""
+        last = self.fields[-1]
+        return last.offset + last.bits * last.count
+
+    @property
+    def digits(self) -> int:
+        """Hexadecimal digits of a line."""
+        return -(-self.bits // 4)
+
+    def field(self, name: str) -> Field:
+        """The field of a name."""
+        return next(field for field in self.fields if field.name == name)
+
+    def packed(self, values: Mapping[str, NDArray[Any]]) -> bytes:
+        """Lines of `digits` each. values: of each field, (lines, count)."""
+        lines = len(next(iter(values.values())))
+        words = np.zeros((lines, -(-self.bits // WORD)), np.uint64)
+        for field in self.fields:
+            _put(field, values[field.name], words)
+        out = np.empty((lines, self.digits + 1), np.uint8)
+        _lines(words.astype("<u8", copy=False).view(np.uint8), out)
+        return out.tobytes()
+
+    def unpacked(self, line: bytes) -> dict[str, tuple[int, ...]]:
+        """The elements of every field of a line, as bits."""
+        word = int(line, 16)
+        return {
+            field.name: tuple(word >> field.offset + i * field.bits & (1 << field.bits) - 1 for i in range(field.count))
+            for field in self.fields
+        }
+
+
+def layout(fields: Iterable[tuple[str, int, int, bool]]) -> Layout:
+    """Fields of (name, bits, count, signed), one after the other."""
+    placed, offset = [], 0
+    for name, bits, count, signed in fields:
+        placed.append(Field(name, offset, bits, count, signed))
+        offset += bits * count
+    return Layout(tuple(placed))
+
+
+def _put(field: Field, values: NDArray[Any], words: NDArray[np.uint64]) -> None:
+    """Put values (lines, count) into their places; of signed ones, which have at most 64 bits, the low bits."""
+    if field.bits > WORD:
+        _put_long(field, values, words)
+        return
+    if values.shape != (len(words), field.count):
+        raise InputError(f"{field.name} takes {(len(words), field.count)} values, not {values.shape}")
+    values = np.ascontiguousarray(values)
+    if field.offset % 8 == 0 and field.bits == 8 * values.dtype.itemsize and sys.byteorder == "little":
+        first, size = field.offset // 8, field.bits * field.count // 8
+        words.view(np.uint8)[:, first : first + size] = values.view(np.uint8).reshape(len(words), size)
+        return
+    _place(values, field.offset, field.bits, words)
+
+
+def _put_long(field: Field, values: NDArray[Any], words: NDArray[np.uint64]) -> None:
+    """Put values of more than 64 bits, Python's integers, into their places, a word of each after the other."""
+    for first in range(0, field.bits, WORD):
+        bits = min(WORD, field.bits - first)
+        part = (values >> first & (1 << bits) - 1).astype(np.uint64)
+        for element in range(field.count):
+            _place(part[:, element : element + 1], field.offset + element * field.bits + first, bits, words)
+
+
+@compiled
+def _place(values: Any, offset: Any, bits: Any, words: Any) -> None:
+    mask = np.uint64(0xFFFFFFFFFFFFFFFF) >> np.uint64(64 - bits)
+    for i in range(values.shape[0]):
+        at = offset
+        for j in range(values.shape[1]):
+            value = np.uint64(values[i, j]) & mask
+            word, shift = at >> 6, np.uint64(at & 63)
+            words[i, word] |= value << shift
+            if shift and (at & 63) + bits > 64:
+                words[i, word + 1] |= value >> (np.uint64(64) - shift)
+            at += bits
+
+
+@compiled
+def _lines(data: Any, out: Any) -> None:
+    """Bytes (lines, bytes), the low one first, as digits (lines, digits + 1), the high one first."""
+    digits = out.shape[1] - 1
+    for i in range(out.shape[0]):
+        for j in range(digits // 2):
+            out[i, digits - 1 - 2 * j] = data[i, j] & 15
+            out[i, digits - 2 - 2 * j] = data[i, j] >> 4
+        if digits & 1:
+            out[i, 0] = data[i, digits // 2] & 15
+        for d in range(digits):
+            nibble = out[i, d]
+            # '0' to '9', and 'a' to 'f', which are 39 places further on.
+            out[i, d] = nibble + np.uint8(48) + (np.uint8(39) if nibble > 9 else np.uint8(0))
+        out[i, digits] = 10
+
 
 OPERANDS, EXPECTED, PARTIAL, STAGES = "operands.hex", "expected.hex", "partial.hex", "stages.hex"
 MOST_WINDOW = 56  # fraction bits of stage values, so that every element has at most 64 bits
@@ -208,3 +329,94 @@ def _stages(group: Group, terms: int) -> dict[str, list[int]]:
         aligned = [*group.aligned, *[0] * (terms - len(group.aligned))]
         held |= {"any": [1], "max_exp": [group.max_exp], "aligned": aligned, "total": [group.total]}
     return {**held, "result": [group.code]}
+
+
+STREAM = "hwsim vectors 1"
+
+
+def header(unit: Unit, *, expected: bool) -> str:
+    """The comment lines that text begins with: the unit, and the columns."""
+    spec = json.dumps(unit.model_dump(mode="json", exclude_unset=True), separators=(",", ":"))
+    columns = ["id", *column_formats(unit), *(["result"] if expected else [])]
+    return (
+        f"# {STREAM}\n# unit {spec}\n"
+        "# codes in hexadecimal, every element in all its digits, element 0 first\n"
+        f"# columns {' '.join(columns)}\n"
+    )
+
+
+def text_lines(unit: Unit, batch: Batch, results: Codes | None) -> str:
+    """A line of words for each case; with its result where there are results."""
+    formats, codes = column_formats(unit), column_codes(unit, batch)
+    columns = [batch.ids, *(_words(formats[name], codes[name]) for name in formats)]
+    if results is not None:
+        columns.append(_words(unit.output, results[:, None]))
+    return "".join(" ".join(row) + "\n" for row in zip(*columns, strict=True))
+
+
+def _words(fmt: Format, codes: Codes) -> list[str]:
+    """Each row (n, count) of codes as one word."""
+    wanted = _digits(fmt)
+    if codes.dtype == object:
+        return ["".join(f"{code:0{wanted}x}" for code in row) for row in codes.tolist()]
+    size = codes.dtype.itemsize
+    text = codes.astype(codes.dtype.newbyteorder(">")).tobytes().hex()
+    rows = [text[at : at + 2 * size * codes.shape[1]] for at in range(0, len(text), 2 * size * codes.shape[1])]
+    if wanted == 2 * size:
+        return rows
+    return ["".join(row[at - wanted : at] for at in range(2 * size, len(row) + 1, 2 * size)) for row in rows]
+
+
+def _digits(fmt: Format) -> int:
+    """Hexadecimal digits of a code."""
+    return -(-fmt.container_bits // 4)
+
+
+def json_lines(unit: Unit, batch: Batch, results: Codes) -> str:
+    """A JSON object for each case: codes as integers."""
+    columns: dict[str, Any] = {"id": batch.ids}
+    columns |= {name: codes.tolist() for name, codes in column_codes(unit, batch).items()}
+    if "c" in columns:
+        columns["c"] = batch.c.tolist()
+    columns["result"] = results.tolist()
+    rows = zip(*columns.values(), strict=True)
+    return "".join(json.dumps(dict(zip(columns, row, strict=True)), separators=(",", ":")) + "\n" for row in rows)
+
+
+def case_of_words(unit: Unit, words: list[str]) -> Case:
+    """The case that `text_lines` wrote, without its result. Raises ValueError for words that are no case's."""
+    formats = column_formats(unit)
+    codes = {name: _codes(fmt, word, name) for (name, fmt), word in zip(formats.items(), words[1:], strict=True)}
+    terms = len(codes["a"])
+    if terms % unit.instruction.fill:
+        raise InputError(f"a must have a multiple of {unit.instruction.fill} codes, not {terms}")
+    counts = {"b": terms, "c": 1}
+    if unit.scale is not None:
+        sides = zip(("scale_a", "scale_b"), block_lengths(unit), strict=True)
+        counts |= {name: -(-terms // length) for name, length in sides}
+    for name, count in counts.items():
+        if name in codes and len(codes[name]) != count:
+            raise InputError(f"{name} must have {count} codes, not {len(codes[name])}")
+    scales = (codes.get(name, ()) for name in ("scale_a", "scale_b"))
+    return Case(words[0], codes["a"], codes["b"], codes.get("c", (0,))[0], *scales)
+
+
+def _codes(fmt: Format, word: str, what: str) -> tuple[int, ...]:
+    """The codes of a word. Raises ValueError for what is no whole number of codes in hexadecimal."""
+    size = _digits(fmt)
+    if len(word) % size:
+        raise InputError(f"{what} must be codes of {size} hexadecimal digits each, not {len(word)} digits")
+    if hexadecimal(word) is None:
+        raise InputError(f"{what} must be hexadecimal digits, not {word[:24]!r}")
+    found = tuple(int(word[at : at + size], 16) for at in range(0, len(word), size))
+    if max(found) >> fmt.container_bits:
+        raise InputError(f"{what} holds {max(found):#x}, and codes of {fmt.name} have {fmt.container_bits} bits")
+    return found
+
+
+def hexadecimal(word: str) -> int | None:
+    """The number of hexadecimal digits, or None for a word of anything else."""
+    try:
+        return int(word, 16) if word.isalnum() else None
+    except ValueError:
+        return None

@@ -1,35 +1,564 @@
-"""Making a vector set: from a unit, a suite and a seed to a folder of files."""
+"""Make a vector set: from a unit, a suite and a seed to a folder of files."""
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+import contextlib
+import hashlib
+import json
+from collections import Counter, deque
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
+from itertools import groupby
 from pathlib import Path
-from typing import Any
+from types import TracebackType
+from typing import Any, BinaryIO
 
-from hwsim.cases.case import Batch, batches
+import numpy as np
+import yaml
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from numpy.typing import NDArray
+
+import hwsim
+from hwsim.cases.bins.plan import Counter as Coverage
+from hwsim.cases.bins.plan import plan as coverage_plan
+from hwsim.cases.case import Batch, batches, dot, expected
+from hwsim.cases.matrices import GemmProblem, gemm_cases
 from hwsim.cases.random_cases import MANY, random_batch, runs
+from hwsim.codewords import to_words, words_of
 from hwsim.compute.kernels import AnyKernel
 from hwsim.compute.kernels.tiles import threads
 from hwsim.compute.products import kernel_for
-from hwsim.cosim.vectors.block import JSON, TEXT, Block, computed_block, explained_block
-from hwsim.cosim.vectors.folder import Growing
-from hwsim.cosim.vectors.lines import EXPECTED, OPERANDS, PARTIAL, STAGES, operand_layout, result_layout, stage_layout
-from hwsim.cosim.vectors.manifest import Counts, manifest, used_formats
-from hwsim.cosim.vectors.npzfiles import ARRAYS, MOST_ARRAYS, case_arrays, problem_arrays
+from hwsim.cosim.vectors.lines import (
+    EXPECTED,
+    OPERANDS,
+    PARTIAL,
+    STAGES,
+    Layout,
+    column_formats,
+    header,
+    json_lines,
+    layouts,
+    lines_of,
+    operand_fields,
+    operand_layout,
+    partial_fields,
+    result_layout,
+    stage_fields,
+    stage_layout,
+    text_lines,
+)
 from hwsim.cosim.vectors.plan import SUITES, SetPlan, Wanted, cost, plan
-from hwsim.cosim.vectors.systemverilog import bench_texts
-from hwsim.cosim.vectors.text import header
 from hwsim.errors import InputError
-from hwsim.formats import tables
+from hwsim.explain import Discrimination
+from hwsim.files import held_alone, naming, replaced
+from hwsim.formats import Format, container_dtype, tables
+from hwsim.formats.codes import Codes
+from hwsim.model.definition import definition_of
+from hwsim.model.record import Explanation
 from hwsim.npz import npz
 from hwsim.outputs import WrittenFolder
 from hwsim.resources import demand_disk
 from hwsim.sources import identity
-from hwsim.spec import as_yaml
+from hwsim.spec import NotImplementedYet, Unit, as_yaml, pipeline, unpromised
+
+TEXT, JSON = "cases.txt", "cases.jsonl"
+
+
+@dataclass(frozen=True)
+class Block:
+    """files: the bytes that follow in each file. results: the expected codes. explained: every stage, or nothing."""
+
+    files: dict[str, bytes]
+    batch: Batch
+    results: Codes
+    explained: tuple[Explanation, ...] = ()
+
+
+def explained_block(
+    unit: Unit, batch: Batch, wanted: Collection[str], kernel: AnyKernel | None, answers: dict[str, int] | None
+) -> Block:
+    """A block by the definition, with partial results and stages.
+
+    kernel: computes the same once more. answers: results that come from elsewhere, by case id.
+    Raises RuntimeError where definition and kernel differ, which is a defect of hwsim.
+    """
+    definition, cases = definition_of(unit), list(batch.cases())
+    explained = tuple(dot(definition, case) for case in cases)
+    results: Codes = np.array([one.code for one in explained], container_dtype(unit.output))
+    if kernel is not None:
+        _compare(batch, results, computed(unit, batch, kernel))
+    if answers is not None:
+        results = np.array([answers[case.id] for case in cases], container_dtype(unit.output))
+    files, layout = _files(unit, batch, results, wanted), layouts(unit, wanted)
+    if PARTIAL in wanted:
+        files[PARTIAL] = layout[PARTIAL].packed(partial_fields(unit, definition, batch.c.tolist(), explained))
+    if STAGES in wanted:
+        files[STAGES] = layout[STAGES].packed(stage_fields(unit, explained))
+    return Block(files, batch, results, explained)
+
+
+def computed_block(unit: Unit, batch: Batch, wanted: Collection[str], kernel: AnyKernel | None) -> Block:
+    """A block by the unit's kernel; by the definition where there is none."""
+    results = computed(unit, batch, kernel)
+    return Block(_files(unit, batch, results, wanted), batch, results)
+
+
+def computed(unit: Unit, batch: Batch, kernel: AnyKernel | None) -> Codes:
+    """The results' codes."""
+    if kernel is None or batch.a.shape[1] > kernel.longest:
+        return expected(unit, batch)
+    out = np.empty(len(batch), kernel.word)
+    kernel.pairs((batch.a, batch.scale_a), (batch.b, batch.scale_b), batch.c.astype(kernel.word), out)
+    return out.astype(container_dtype(unit.output))
+
+
+def _compare(batch: Batch, results: Codes, others: Codes) -> None:
+    wrong = np.flatnonzero(results != others)
+    if wrong.size:
+        at = int(wrong[0])
+        raise RuntimeError(f"model and kernel differ at {batch.ids[at]}: {results[at]:#x} and {others[at]:#x}")
+
+
+def _files(unit: Unit, batch: Batch, results: Codes, wanted: Collection[str]) -> dict[str, bytes]:
+    layout, files = layouts(unit, ()), {}
+    if OPERANDS in wanted:
+        files[OPERANDS] = layout[OPERANDS].packed(operand_fields(unit, batch))
+    if EXPECTED in wanted:
+        files[EXPECTED] = layout[EXPECTED].packed({"result": results[:, None]})
+    if TEXT in wanted:
+        files[TEXT] = text_lines(unit, batch, results).encode()
+    if JSON in wanted:
+        files[JSON] = json_lines(unit, batch, results).encode()
+    return files
+
+
+MANIFEST = "manifest.yaml"
+PROGRESS = "progress.json"
+LOCK = ".lock"  # held by the run that writes; the names of its files
+MARK = "Files of an interrupted `hwsim vectors`, which goes on or removes them:\n"
+STEP = 1 << 22  # bytes that are read at a time
+
+
+class Growing:
+    """The folder beside `target` in which its files grow.
+
+    key: what is made there; work on something else is thrown away, work on the same goes on. state: what was noted
+    last, or None where nothing is there. A run that ends early leaves the folder, whose name begins with a dot and
+    ends in `.part`, and `target` as it was.
+    Raises ValueError for a target that holds something else, and where another run works on the same.
+    """
+
+    def __init__(self, target: Path, key: Mapping[str, Any]):
+        self._place = WrittenFolder(target, "vectors")
+        self.target = self._place.place
+        self.target.parent.mkdir(parents=True, exist_ok=True)
+        self.folder = self.target.with_name(f".{self.target.name}.part")
+        self.key = json.loads(json.dumps(key))
+        self.state: dict[str, Any] | None = None
+        self._files: dict[str, BinaryIO] = {}
+        self._hashes: dict[str, Any] = {}
+        self._held = contextlib.ExitStack()
+
+    def __enter__(self) -> Growing:
+        with naming(self.target, self.folder):
+            self._begin()
+            self._held.enter_context(held_alone(self.folder / LOCK, f"another run is writing {self.target}"))
+        self.state = self._noted()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for file in self._files.values():
+            with contextlib.suppress(OSError):  # what finds no room has been said
+                file.close()
+        self._held.close()
+
+    def _begin(self) -> None:
+        """Make the folder in which files grow. Raises InputError for one that hwsim did not make."""
+        lock = self.folder / LOCK
+        try:
+            self.folder.mkdir()
+            lock.write_text(MARK, encoding="utf-8")
+        except FileExistsError:
+            if self.folder.is_symlink() or not lock.is_file() or not lock.read_bytes().startswith(MARK.encode()):
+                raise InputError(f"{self.folder} is there already, and hwsim did not write it; move it") from None
+
+    def _noted(self) -> dict[str, Any] | None:
+        """What an interrupted run of the same noted, if its files are as it left them; else an empty folder."""
+        with contextlib.suppress(OSError, ValueError, KeyError, TypeError, RecursionError):
+            found: dict[str, Any] = _unsealed((self.folder / PROGRESS).read_text())
+            sizes = found["sizes"]
+            whole = all((self.folder / name).stat().st_size >= size for name, size in sizes.items())
+            if found["key"] == self.key and whole:
+                for name, size in sizes.items():
+                    self._resume(name, size)
+                return found
+        self._clear()
+        return None
+
+    def _clear(self) -> None:
+        """Remove what an interrupted run has written."""
+        for name in self._claimed():
+            (self.folder / name).unlink(missing_ok=True)
+            with contextlib.suppress(OSError):
+                (self.folder / name).parent.rmdir()
+
+    def _claimed(self) -> list[str]:
+        """The names of all files that were written here."""
+        return (self.folder / LOCK).read_text(encoding="utf-8").removeprefix(MARK).splitlines()
+
+    def _claim(self, name: str) -> None:
+        """Write down, before a file is written, that it is ours: what is not is never replaced or removed."""
+        if name in self._claimed():
+            return
+        if (self.folder / name).exists() or (self.folder / name).is_symlink():
+            raise InputError(f"{self.folder / name} is there already, and hwsim did not write it; move it")
+        with (self.folder / LOCK).open("a", encoding="utf-8") as lock:
+            lock.write(f"{name}\n")
+
+    def _resume(self, name: str, size: int) -> None:
+        path = self.folder / name
+        with path.open("r+b") as file:
+            file.truncate(size)
+        self._hashes[name] = hashed(path)
+        self._files[name] = path.open("ab")
+
+    def grow(self, files: Mapping[str, bytes]) -> None:
+        """Append to files."""
+        for name, data in files.items():
+            if name not in self._files:
+                self._claim(name)
+                self._files[name], self._hashes[name] = (self.folder / name).open("wb"), hashlib.sha256()
+            with naming(self.target / name):
+                self._files[name].write(data)
+            self._hashes[name].update(data)
+
+    def note(self, **state: Any) -> None:
+        """Remember how far the files are."""
+        sizes = {}
+        for name, file in self._files.items():
+            with naming(self.target / name):
+                file.flush()
+            sizes[name] = file.tell()
+        with replaced(self.folder / PROGRESS) as scratch:
+            scratch.write(_sealed({**state, "key": self.key, "sizes": sizes}).encode())
+
+    def whole(self, name: str, data: bytes) -> None:
+        """A file that is written at once. name: may hold folders."""
+        path = self.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self._claim(name)
+        with naming(self.target / name):
+            path.write_bytes(data)
+        self._hashes[name] = hashlib.sha256(data)
+
+    def digests(self) -> dict[str, str]:
+        """The SHA-256 of every file, by name."""
+        return {name: made.hexdigest() for name, made in self._hashes.items()}
+
+    def finish(self, manifest: bytes) -> None:
+        """Write the manifest, which says that all is there, and put the folder in its place."""
+        for name, file in self._files.items():
+            with naming(self.target / name):
+                file.close()
+        self.whole(MANIFEST, manifest)
+        for name in (PROGRESS, LOCK):
+            (self.folder / name).unlink(missing_ok=True)
+        with naming(self.target, self.folder):
+            self._place.put(self.folder, MANIFEST, self.digests())
+        with contextlib.suppress(OSError):
+            self.folder.rmdir()
+
+
+def _sealed(noted: Mapping[str, Any]) -> str:
+    """A note with its digest: what was not written here is not gone on from."""
+    return json.dumps({"noted": noted, "sha256": _digest(noted)})
+
+
+def _unsealed(text: str) -> dict[str, Any]:
+    """A note that is as it was written. Raises ValueError, KeyError or TypeError for any other text."""
+    data = json.loads(text)
+    noted: dict[str, Any] = data["noted"]
+    if data["sha256"] != _digest(noted):
+        raise ValueError("not as it was written")
+    return noted
+
+
+def _digest(noted: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(noted).encode()).hexdigest()
+
+
+def hashed(path: Path) -> Any:
+    """The SHA-256 of a file so far."""
+    made = hashlib.sha256()
+    for data in pieces(path):
+        made.update(data)
+    return made
+
+
+def pieces(path: Path) -> Iterator[bytes]:
+    """A file's bytes, some at a time."""
+    with path.open("rb") as file:
+        while data := file.read(STEP):
+            yield data
+
+
+VERSION = 4  # of the sequence of cases, and of what the files hold and how
+NOTE = "# By `hwsim vectors`; `hwsim docs vectors` says what the files hold. `hwsim check` compares results with it.\n"
+
+
+class Counts:
+    """What is in a set so far. parts: cases of each part."""
+
+    def __init__(self, unit: Unit, planned: SetPlan):
+        self.unit, self.planned = unit, planned
+        self.cases = self.lines = 0
+        self.parts: Counter[str] = Counter()
+        self.coverage: Coverage | None = None
+        with contextlib.suppress(NotImplementedYet):
+            self.coverage = Coverage(coverage_plan(unit))
+
+    def add(self, block: Block) -> None:
+        """Count a block."""
+        self.parts[self._part()] += len(block.batch)
+        self.cases += len(block.batch)
+        self.lines += len(block.batch) * lines_of(self.unit, block.batch)
+        if self.coverage is not None and block.explained:
+            for case, explained in zip(block.batch.cases(), block.explained, strict=True):
+                self.coverage.sample(case, explained)
+
+    def _part(self) -> str:
+        """The part of the next case."""
+        end = 0
+        for part in self.planned.parts:
+            end += len(part.cases)
+            if self.cases < end:
+                return part.name
+        return "random"
+
+    def made(self) -> Iterator[tuple[str, int, int | None, str]]:
+        """Name and number of cases of each part; of how many, where not all are there; why there are none.
+
+        Of how many is not said where a set ends before its smoke part does: what nobody asked for is not looked for.
+        """
+        whole = True
+        for name, same in groupby(self.planned.parts, key=lambda part: part.name):
+            pieces = list(same)
+            whole = whole and all(part.asked for part in pieces if name == "smoke")
+            made, there = self.parts[name], sum(len(part.cases) for part in pieces) if whole else 0
+            yield name, made, there if made < there else None, pieces[0].why if whole else ""
+        for part in self.planned.lacking:
+            if part.asked and part.why:
+                yield part.name, 0, None, part.why
+        if self.planned.random:
+            yield "random", self.parts["random"], None, ""
+
+    def state(self) -> dict[str, Any]:
+        """What `restore` goes on from."""
+        coverage = None if self.coverage is None else self.coverage.state()
+        return {"cases": self.cases, "lines": self.lines, "parts": dict(self.parts), "coverage": coverage}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go on from what was noted."""
+        self.cases, self.lines, self.parts = state["cases"], state["lines"], Counter(state["parts"])
+        if self.coverage is not None:
+            self.coverage = Coverage.restore(self.coverage.plan, state["coverage"])
+
+
+def manifest(wanted: Wanted, counts: Counts, digests: Mapping[str, str], files: Sequence[str]) -> bytes:
+    """The manifest's bytes."""
+    unit, layout = wanted.unit, layouts(wanted.unit, files)
+    data = {
+        "generator": "hwsim vectors",
+        "hwsim": hwsim.__version__,
+        "code": identity("hwsim.cosim.vectors.make"),
+        "version": VERSION,
+        "suite": wanted.suite,
+        "seed": wanted.seed,
+        "cases": counts.cases,
+        "lines": counts.lines,
+        "parts": {name: _part(made, of, why) for name, made, of, why in counts.made()},
+        "discrimination": _discrimination(counts.planned.told()),
+        "coverage": _bins(counts.coverage),
+        "unit": unit.model_dump(mode="json", exclude_unset=True),
+        "formats": {name: fmt.model_dump(mode="json", exclude_unset=True) for name, fmt in used_formats(unit).items()},
+        "files": {name: _file(layout.get(name), digest) for name, digest in sorted(digests.items())},
+    }
+    data = {key: value for key, value in data.items() if value is not None}
+    text = yaml.safe_dump(data, sort_keys=False, width=110, allow_unicode=True)
+    return (NOTE + text).encode()
+
+
+def used_formats(unit: Unit) -> dict[str, Format]:
+    """The formats that codes of a set are in, by name."""
+    return {fmt.name: fmt for fmt in (*column_formats(unit).values(), unit.output, unit.result.format)}
+
+
+def _part(made: int, of: int | None, why: str) -> dict[str, Any]:
+    return {"cases": made} | ({"why": why} if why else {"of": of} if of is not None else {})
+
+
+def _discrimination(told: Discrimination | None) -> dict[str, Any] | None:
+    """How the readings of the specification stand to each other, by all of the part's cases."""
+    if told is None:
+        return None
+    others: dict[str, dict[str, list[str]]] = {}
+    for pair in told.pairs:
+        if pair.word != "told apart":
+            names = f"{pair.first.name} / {pair.second.name}"
+            others.setdefault(pair.word, {}).setdefault(pair.reason or pair.sentence, []).append(names)
+    apart = [pair.differ for pair in told.pairs if pair.word == "told apart"]
+    words = {"pairs": len(told.pairs), "told_apart": len(apart), "by_at_least": min(apart, default=0)}
+    return {**words, **{word: dict(pairs) for word, pairs in sorted(others.items())}}
+
+
+def _bins(coverage: Coverage | None) -> dict[str, Any] | None:
+    """What the cases that the model explained hit, and what nothing can hit."""
+    if coverage is None:
+        return None
+    sampled = [one for one in coverage.plan.bins if one.how == "model"]
+    counts = coverage.counts
+    bins: dict[str, dict[str, int]] = {}
+    unreachable: dict[str, dict[str, list[str]]] = {}
+    for one in sampled:
+        if one.unreachable is None:
+            bins.setdefault(one.group, {})[one.name] = counts[one.name]
+        else:
+            unreachable.setdefault(one.group, {}).setdefault(one.unreachable, []).append(one.name)
+    return {
+        "cases": coverage.cases,
+        "groups": {
+            group: {"bins": made.bins, "reachable": made.reachable, "hit": made.hit}
+            for group, made in coverage.summary().items()
+            if any(one.group == group for one in sampled)
+        },
+        "missed": [one.name for one in coverage.missed()],
+        "unreachable": unreachable,
+        "bins": bins,
+    }
+
+
+def _file(layout: Layout | None, digest: str) -> dict[str, Any]:
+    if layout is None:
+        return {"sha256": digest}
+    fields = {
+        field.name: {"offset": field.offset, "bits": field.bits, "count": field.count}
+        | ({"signed": True} if field.signed else {})
+        for field in layout.fields
+    }
+    return {"sha256": digest, "bits": layout.bits, "digits": layout.digits, "fields": fields}
+
+
+ARRAYS = "cases.npz"
+MOST_ARRAYS = 1_000_000
+
+Arrays = dict[str, NDArray[Any]]
+
+
+def stored(fmt: Format | None, codes: NDArray[Any]) -> NDArray[Any]:
+    """Codes as a file has them: of more than 64 bits as words of 64, the low one first, in a last axis."""
+    return codes if fmt is None or codes.dtype != object else to_words(codes, words_of(fmt.container_bits))
+
+
+def case_arrays(unit: Unit, blocks: Iterable[Block]) -> Arrays:
+    """`cases.npz`: a, b, scale_a, scale_b (lines, count); first_line (cases,); c, result, id (cases,).
+
+    Of more than 64 bits, c and result have a last axis of words.
+    """
+    parts, at = list[Arrays](), 0
+    for block in blocks:
+        batch, per_case = block.batch, lines_of(unit, block.batch)
+        lines = {
+            name: values
+            for name, values in operand_fields(unit, batch).items()
+            if name in ("a", "b", "scale_a", "scale_b")
+        }
+        ids = np.array(list(batch.ids), dtype=np.bytes_)
+        results, c = stored(unit.output, block.results), stored(unit.operands.addend, batch.c)
+        cases = {"first_line": at + np.arange(len(batch)) * per_case, "result": results, "id": ids}
+        parts.append(lines | cases | ({"c": c} if unit.operands.addend is not None else {}))
+        at += len(batch) * per_case
+    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+
+
+def problem_arrays(unit: Unit, problem: GemmProblem) -> Arrays:
+    """`gemm/NUMBER.npz`: the arrays of one product.
+
+    A, B, C, scale_a, scale_b: the operands' codes, as far as the unit has them. D (M, N): the results.
+    partials (M, N, groups): every group's result. registers (M, N, additions): the promotion register, or the sum
+    with the late addend, after each addition. Codes of more than 64 bits have a last axis of words.
+    """
+    m, n = problem.A.shape[0], problem.B.shape[1]
+    explained = [dot(definition_of(unit), case) for case in gemm_cases(unit, problem)]
+    output, result = container_dtype(unit.output), container_dtype(unit.result.format)
+    arrays: Arrays = problem.arrays
+    if problem.C is not None:
+        arrays["C"] = stored(unit.operands.addend, problem.C)
+    arrays["D"] = stored(unit.output, np.array([one.code for one in explained], output).reshape(m, n))
+    partials = [[group.code for group in one.groups] for one in explained]
+    arrays["partials"] = stored(unit.result.format, np.array(partials, result).reshape(m, n, -1))
+    if unit.promotion is not None or unit.late is not None:
+        added = [[step.code for step in (one.promotions or one.additions).values()] for one in explained]
+        arrays["registers"] = stored(unit.output, np.array(added, output).reshape(m, n, -1))
+    return arrays
+
+
+FILES = ("vectors_pkg.sv", "replay_dut.sv", "replay_tb.sv")
+
+
+def bench_texts(unit: Unit, cases: int, lines: int, files: Iterable[str]) -> dict[str, str]:
+    """The package, the module that brings a design into the testbench, and the testbench, by their files' names.
+
+    files: the names of the set's files.
+    """
+    values: dict[str, Any] = {
+        "unit": unit,
+        "cases": cases,
+        "lines": lines,
+        "terms": unit.instruction.fill,
+        "layouts": list(layouts(unit, files).items()),
+        "prefix": lambda name: name.partition(".")[0].upper(),
+        "result_bits": unit.output.container_bits,
+        **_any_nan(unit),
+        "minus_zero": unpromised(unit).minus_zero,
+        **_design(unit),
+    }
+    return {name: _environment().get_template(f"{name}.jinja").render(values) for name in FILES}
+
+
+@lru_cache(maxsize=1)
+def _environment() -> Environment:
+    return Environment(
+        loader=PackageLoader("hwsim.cosim.vectors"),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+
+
+def _any_nan(unit: Unit) -> dict[str, Any]:
+    """Whether any NaN is as good as another, and where a result's exponent and fraction are."""
+    output = unpromised(unit).nans
+    if output is None or output.nan != "ieee":
+        return {"any_nan": False}
+    exponent = (output.top_bexp << output.fraction_bits) << output.padding
+    fraction = (1 << output.fraction_bits + output.padding) - 1
+    return {"any_nan": True, "exponent": exponent, "fraction": fraction}
+
+
+def _design(unit: Unit) -> dict[str, Any]:
+    """hwsim's own RTL of the unit, or why there is none."""
+    from hwsim.rtl import supports, top_name  # Amaranth takes a while
+
+    support = supports(unit)
+    if not support:
+        return {"top": None, "why": support.reason}
+    return {"top": top_name(unit), "context_bits": pipeline(unit).context_bits}
+
 
 EXPLAINED = 50_000  # cases of a set that the definition explains; the kernel computes those that follow
 NOTED = 64  # blocks after which progress is noted

@@ -25,9 +25,9 @@ from hwsim.cosim.elaborate import PLAIN, Module, Port, PortBit
 from hwsim.cosim.play import command, play_simulated
 from hwsim.cosim.sources import DesignSources, overrides
 from hwsim.cosim.suites import Filter
+from hwsim.cosim.vectors.check import Stored
 from hwsim.cosim.vectors.make import made_batches
 from hwsim.cosim.vectors.plan import Wanted
-from hwsim.cosim.vectors.stored import Stored
 from hwsim.cosim.wiring import joined
 from hwsim.errors import InputError
 from hwsim.leftovers import scratch_folder

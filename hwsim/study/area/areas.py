@@ -10,7 +10,7 @@ from typing import Literal
 from hwsim import processes
 from hwsim.errors import InputError
 from hwsim.rtl.synthesis import NEXTPNR, STAGES, YOSYS, Area, FlatModule, FlowFailed, area, require, unit_parts
-from hwsim.runners.local import cores
+from hwsim.runners import cores
 from hwsim.spec import NotImplementedYet, Unit
 from hwsim.study.parts import Progress, nothing
 

@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args
 
 import yaml
 
-from hwsim.runners.part import Rows
+from hwsim.runners import Rows
 from hwsim.study.parts import StudyInParts
 from hwsim.study.plan import Study, load_study, points
 from hwsim.study.report.contents import KeyNumber, StudyReport

@@ -1,4 +1,4 @@
-"""A simpler unit, and simpler operands, that go wrong in the same way."""
+"""Findings of random units: made simpler, and kept as files."""
 
 from __future__ import annotations
 
@@ -7,30 +7,36 @@ from collections.abc import Callable, Iterator, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, assert_never
+from pathlib import Path
+from typing import Annotated, Any, assert_never
 
 import numpy as np
-from pydantic import ValidationError
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, Strict, ValidationError
 
-from hwsim.cases.case import Batch, Case, batches
+from hwsim.cases.case import Batch, Case, batches, block_lengths
 from hwsim.compute.kernels import kernel_of
+from hwsim.cosim.casefile import Codes, HexDumper
 from hwsim.cosim.heldoperands import NONE_HELD, HeldOperands
 from hwsim.cosim.shrink import Shrinker
 from hwsim.errors import InputError
-from hwsim.fuzz.clanguage import UnitInMachineCode
+from hwsim.formats import Format
+from hwsim.formats.codes import codes_of
+from hwsim.formats.yamlfile import Document, SpecError, read, validated
 from hwsim.fuzz.draw import DrawnUnit
-from hwsim.fuzz.hardware import alone_in_bulk
+from hwsim.fuzz.hardware import UnitInMachineCode, alone_in_bulk, least_terms
 from hwsim.fuzz.trial import Depth, Side, SideMismatch, Trial, codes_of_kernel
+from hwsim.outputs import written
 from hwsim.spec import Unit, described, pipeline
 from hwsim.spec.fields import worded
 from hwsim.spec.implementation import steps
 
 Keys = dict[str, Any]
-Path = tuple[str, ...]
+KeyPath = tuple[str, ...]
 MOST_SECONDS = 60.0  # that shrinking a unit may take
 
 # Keys that a unit can do without, each with those that go with it.
-OPTIONAL: tuple[tuple[Path, ...], ...] = (
+OPTIONAL: tuple[tuple[KeyPath, ...], ...] = (
     (("promotion",),), (("late",), ("sum", "addend"), ("instruction", "start")), (("scale",), ("sum", "subgroup")),
     (("sum", "subgroup"),), (("sum", "subgroup", "lost"),),
     (("scale",), ("promotion",)), (("operands", "addend"),), (("instruction", "order"),), (("instruction", "start"),),
@@ -46,7 +52,7 @@ OPTIONAL: tuple[tuple[Path, ...], ...] = (
     (("promotion", "rounding"),),
 )  # fmt: skip
 # Simpler values of a key, the simplest first.
-VALUES: dict[Path, tuple[Any, ...]] = {
+VALUES: dict[KeyPath, tuple[Any, ...]] = {
     ("operands", "a"): ("e2m1", "e4m3", "e5m2"),
     ("operands", "b"): ("e2m1", "e4m3", "e5m2"),
     ("operands", "addend"): ("e5m2", "f16", "f32"),
@@ -66,7 +72,7 @@ VALUES: dict[Path, tuple[Any, ...]] = {
     ("scale", "a", "format"): ("e8m0",),
     ("scale", "b", "format"): ("e8m0",),
 }
-NUMBERS: tuple[Path, ...] = (
+NUMBERS: tuple[KeyPath, ...] = (
     ("sum", "fraction_bits"), ("sum", "combine", "fraction_bits"), ("sum", "cut", "bits"), ("late", "sum_bits"),
     ("late", "addend_bits"), ("late", "total_bits"), ("late", "drop_below"), ("sum", "product_limit"),
     ("sum", "max_exp_floor"), ("promotion", "interval"),
@@ -212,19 +218,19 @@ def _plainer_formats(keys: Keys) -> Iterator[Keys]:
                 yield _put(keys, (*path, key), fmt[key] - 1)
 
 
-def _at(keys: Any, path: Path) -> Any:
+def _at(keys: Any, path: KeyPath) -> Any:
     for key in path:
         keys = keys.get(key) if isinstance(keys, dict) else None
     return keys
 
 
-def _put(keys: Keys, path: Path, value: Any) -> Keys:
+def _put(keys: Keys, path: KeyPath, value: Any) -> Keys:
     changed = deepcopy(keys)
     _at(changed, path[:-1])[path[-1]] = value
     return changed
 
 
-def _drop(keys: Keys, path: Path) -> None:
+def _drop(keys: Keys, path: KeyPath) -> None:
     inside = _at(keys, path[:-1])
     if isinstance(inside, dict):
         inside.pop(path[-1], None)
@@ -269,3 +275,104 @@ def _asked(drawn: DrawnUnit, side: Side) -> Callable[[Sequence[Case]], np.ndarra
             return None
         case _:
             assert_never(side)
+
+
+MOST_CASES = 1_000_000
+
+
+class _CaseKeys(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    a: Annotated[Codes, Field(min_length=1)]
+    b: Annotated[Codes, Field(min_length=1)]
+    c: Annotated[int, Strict(), Field(ge=0)] = 0
+    scale_a: Codes = ()
+    scale_b: Codes = ()
+
+
+class FindingFile(BaseModel):
+    """The file's keys. side, said, expected, got: what was found, for a reader."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    unit: Unit
+    cuts: tuple[str, ...]
+    contexts: Annotated[int, Strict()]
+    register_ready: Annotated[bool, Strict()] = False
+    seed: Annotated[int, Strict(), Field(ge=0)] = 1
+    cases: Annotated[int, Strict(), Field(ge=1, le=MOST_CASES)] = 1000
+    side: str = ""
+    said: str = ""
+    case: _CaseKeys | None = None
+    expected: int | None = None
+    got: int | None = None
+
+
+class KeptFinding:
+    """A finding as its file has it. drawn: the unit; case: alone, or None; cases: how many are drawn beside it."""
+
+    def __init__(self, drawn: DrawnUnit, case: Case | None, cases: int):
+        self.drawn, self.case, self.cases = drawn, case, cases
+
+
+def write_finding(path: Path, drawn: DrawnUnit, found: SideMismatch, cases: int) -> None:
+    """Write what was found of a unit, to try it again with `hwsim fuzz --again FILE`. cases: of the trial."""
+    head: dict[str, Any] = {
+        "unit": worded(drawn.unit.model_dump(mode="json", exclude_unset=True)), "cuts": list(drawn.pipeline.cuts),
+        "contexts": drawn.pipeline.contexts, "register_ready": drawn.pipeline.register_ready, "seed": drawn.seed,
+        "cases": cases, "side": found.side, "said": found.said,
+    }  # fmt: skip
+    text = str(yaml.safe_dump(head, sort_keys=False, default_flow_style=None, width=110))
+    if found.case is not None:
+        case = found.case
+        codes = {key: list(getattr(case, key)) for key in ("a", "b", "scale_a", "scale_b") if getattr(case, key)}
+        text += HexDumper.dump({"case": {**codes, "c": case.c}, "expected": found.expected, "got": found.got})
+    with written(path) as file:
+        file.write(text.encode())
+
+
+def load_finding(path: Path) -> KeptFinding:
+    """A finding from its file. Raises SpecError, naming file, line and key, for a file that breaks a rule."""
+    document = read(path)
+    file = validated(FindingFile, document)
+    described(file.unit).demand()
+    try:
+        built = pipeline(file.unit, file.cuts, file.contexts, register_ready=file.register_ready)
+    except ValueError as error:
+        raise SpecError(f"{document.where(('cuts',))}: {error}") from None
+    drawn = DrawnUnit(file.unit, built, file.seed)
+    return KeptFinding(drawn, None if file.case is None else _case(document, file.unit, file.case), file.cases)
+
+
+def _case(document: Document, unit: Unit, keys: _CaseKeys) -> Case:
+    def wrong(key: str, rule: str) -> SpecError:
+        return SpecError(f"{document.where(('case', key))}: case.{key} {rule}")
+
+    terms, least, most = len(keys.a), least_terms(unit), None if unit.instruction.chain else unit.instruction.k
+    if terms % least or (most is not None and terms > most):
+        rule = f"a multiple of {least} codes" + (f", at most {most}," if most is not None else "")
+        raise wrong("a", f"must have {rule} not {terms}")
+    if len(keys.b) != terms:
+        raise wrong("b", f"must have as many codes as a ({terms}), not {len(keys.b)}")
+    blocks = (0, 0) if unit.scale is None else tuple(terms // length for length in block_lengths(unit))
+    for key, count in zip(("scale_a", "scale_b"), blocks, strict=True):
+        if len(getattr(keys, key)) != count:
+            raise wrong(key, f"must have a code for each block ({count}), not {len(getattr(keys, key))}")
+    formats: dict[str, Format | None] = {"a": unit.operands.a, "b": unit.operands.b}
+    if unit.scale is not None:
+        formats |= {"scale_a": unit.scale.a.format, "scale_b": unit.scale.b.format}
+    for key, fmt in formats.items():
+        _check_codes(wrong, key, fmt, getattr(keys, key))
+    if unit.operands.addend is not None or keys.c:
+        _check_codes(wrong, "c", unit.operands.addend, (keys.c,))
+    return Case("finding", keys.a, keys.b, keys.c, keys.scale_a, keys.scale_b)
+
+
+def _check_codes(wrong: Any, key: str, fmt: Format | None, codes: tuple[int, ...]) -> None:
+    if fmt is None:
+        raise wrong(key, "must be 0: the unit has no addend")
+    for code in codes:
+        try:
+            codes_of(fmt, [code])
+        except (InputError, OverflowError):
+            raise wrong(key, f"must be codes of {fmt.name} ({fmt.container_bits} bits), not {code:#x}") from None
