@@ -79,8 +79,6 @@ def _joined(values: list[int], lows: list[int]) -> int:
 
 
 class Player:
-    """Plays one script into the bench."""
-
     def __init__(self, dut: Any, script: Script, order: BeatOrder, outcome: SuiteOutcome, beat: Heartbeat):
         self.beat = beat
         self.dut, self.order, self.outcome, self.first = dut, order, outcome, script.first
@@ -188,7 +186,6 @@ class Player:
         del self.due[place]
 
     def _is_due(self, context: int) -> bool:
-        """Whether a result of a context is due."""
         return any(self.results[index][0] == context for index, _ in self.due)
 
     def _place(self, seen: int) -> int:

@@ -119,7 +119,6 @@ def _driven(dut: Dut, module: Module, fields: Wiring, logic: ProtocolLogic) -> d
 
 
 def _controls(dut: Dut, module: Module) -> Iterator[Driven]:
-    """Clock and reset."""
     file, controls = dut.file, Controls(dut, module)
     for clock in file.clock or ():
         yield controls.driven_as("clock", clock, "clk")

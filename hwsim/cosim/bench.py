@@ -77,7 +77,6 @@ class PortMap:
 
     @property
     def beside_width(self) -> int:
-        """Bits of what stands beside result and context."""
         return sum(field.bits for field in self.beside)
 
     @property

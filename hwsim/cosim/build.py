@@ -307,7 +307,6 @@ def verilator_version(tool: Verilator) -> str:
 
 
 def verilated_name(port: str) -> str:
-    """A port's name in Verilator's C++."""
     return port.replace("__", "___05F")
 
 
@@ -368,7 +367,6 @@ def _bulk(tool: Verilator, verilog: str, ports: PortMap, into: Path, log: Path) 
 
 
 def _verilate(tool: Verilator, top: str, verilog: str, into: Path, log: Path, options: list[str]) -> None:
-    """Verilog to C++, in a folder."""
     source = into / f"{top}.sv"
     source.write_text(verilog)
     command = [

@@ -44,7 +44,6 @@ class _Ports:
         self.clear()
 
     def clear(self) -> None:
-        """Nothing is known of before."""
         self.stages = [EMPTY] * self.latency
         self.open: set[int] = set()
         self.waiting = self.misused = False
@@ -52,7 +51,6 @@ class _Ports:
         self.earlier = False  # whether one was accepted in the cycle before the last
 
     def reset(self) -> None:
-        """A cycle of reset."""
         if lost := self.stages.count(BEAT):
             self.counts[bins.reset_with(lost)] += 1
         self.counts.update([bins.RESET_WAITING] * self.waiting)

@@ -113,14 +113,12 @@ def _inputs(unit: Specified, brought: Sequence[Beat], explained: Explanation) ->
 
 
 def _nothing(unit: Specified) -> Inputs:
-    """Zeros in the place of what is carried."""
     if isinstance(unit.sum, ExactSum) and unit.sum.rounded == "end":
         return _so_far(unit, Term(0, 0, 0, 0, Class.ZERO))
     return {"carried": {"code": 0}}
 
 
 def _so_far(unit: Specified, term: Term) -> Inputs:
-    """An exact sum as it is carried on."""
     places = term.exp - term.fraction_bits - ExactRanges(unit).unit_exp
     total = term.sig << places if places >= 0 else term.sig >> -places
     infinite = term.cls is Class.INFINITY
@@ -139,7 +137,6 @@ def _other_ports(chain: Any, every: Sequence[Inputs]) -> Difference | None:
 
 
 def _signal(chain: Any, field: str) -> Any:
-    """An input of a chain. field: its path."""
     signal = chain.i
     for name in field.split("."):
         signal = getattr(signal, name)

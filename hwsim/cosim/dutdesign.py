@@ -260,7 +260,6 @@ class DutDesign(DotDesign):
 
 
 def _turned(codes: Sequence[int], fmt: Format) -> tuple[int, ...]:
-    """Codes, each bit of which is turned."""
     return tuple(code ^ (1 << fmt.container_bits) - 1 for code in codes)
 
 
@@ -391,7 +390,6 @@ def largest_number(fmt: FloatFormat) -> int:
 
 
 def _pattern(chance: float, traffic: Traffic, stream: Stream, *, bursts: bool) -> np.ndarray:
-    """In which cycles something may happen: uint8[PATTERN]."""
     pattern = draws(stream, chance, PATTERN).astype(np.uint8)
     if traffic.bursts and bursts:
         for start in np.flatnonzero(draws(stream, BURST, PATTERN)).tolist():

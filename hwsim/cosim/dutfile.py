@@ -49,7 +49,6 @@ class FusesocCore(DutPart):
 
 
 def _named(value: Any) -> Any:
-    """The short form: the file's name alone."""
     return {"file": value} if isinstance(value, str) else value
 
 
@@ -87,8 +86,6 @@ def sources_of(keys: SourceKeys, document: Document) -> DesignSources:
 
 
 class _NamedSources:
-    """The sources while their keys are followed."""
-
     def __init__(self, keys: SourceKeys, document: Document):
         self.keys, self.document, self.here = keys, document, document.path.parent
 
@@ -192,7 +189,6 @@ def _is_number(value: Any) -> bool:
 
 
 def _numbers(value: Any) -> Any:
-    """The short form: one number."""
     return (value,) if _is_number(value) else value
 
 
@@ -388,8 +384,6 @@ class MultiplyStep(StepPart):
 
 
 class MaximumStep(StepPart):
-    """What `maximum` makes."""
-
     max_exp: PlacedSignal
 
 
@@ -407,8 +401,6 @@ class AlignStep(StepPart):
 
 
 class SumStep(StepPart):
-    """What `sum` makes."""
-
     total: PlacedSignal
 
 
@@ -438,7 +430,6 @@ def _reset(value: Any) -> Any:
 
 
 def _several(value: Any) -> Any:
-    """The short form: one port."""
     return value if value is None or isinstance(value, (list, tuple)) else (value,)
 
 
@@ -590,7 +581,7 @@ class Dut:
     @property
     def chains(self) -> bool:
         """Whether a dot product may have more than one beat."""
-        return self.file.ports.last is not None or self.file.protocol.accumulates
+        return self.file.ports.last is not None or isinstance(self.file.protocol, AccumulateProtocol)
 
     def wrong(self, key: str, rule: str) -> SpecError:
         """An error: `FILE:LINE: KEY RULE`."""

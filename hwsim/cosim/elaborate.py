@@ -32,8 +32,6 @@ MOST_BITS = 1 << 16  # of a port
 
 @dataclass(frozen=True)
 class Range:
-    """Indices as declared, `[left:right]`."""
-
     left: int
     right: int
 
@@ -123,7 +121,6 @@ def selected(shape: Shape, path: str) -> PortPart:
 
 
 def _field(part: PortPart, shape: Shape, name: str) -> PortPart:
-    """A field of a struct."""
     match shape:
         case Struct(members=members):
             for member in members:
@@ -269,7 +266,6 @@ def _read_module(sources: DesignSources, top: str | None, given: Mapping[str, in
 
 
 def _top(sources: DesignSources, compilation: Compilation) -> Any:
-    """The body of the only top module."""
     tops = list(compilation.getRoot().topInstances)
     if len(tops) != 1:
         found = ", ".join(sorted(instance.name for instance in tops)[:MOST_NAMES]) or "none"
@@ -361,7 +357,6 @@ def _port(port: Any) -> Port:
 
 
 def _shape(kind: Any) -> Shape:
-    """The shape of an integral type."""
     kind = kind.canonicalType
     if kind.isStruct or kind.isPackedUnion:
         members = tuple(

@@ -116,7 +116,6 @@ def _words(design: DutDesign) -> Iterator[ResultWord]:
 
 
 def drawn_cases(design: DutDesign, seed: int) -> tuple[Case, ...]:
-    """Random cases that a design takes."""
     return tuple(
         case for _, case in Filter(design).take(design.held.drawn(random_cases(design.drawn_for, CASES, seed)))
     )
@@ -136,7 +135,6 @@ def _recording(design: DutDesign, seed: int) -> Play:
 
 
 def _taken(play: Play, played: Played) -> list[int]:
-    """The cycles in which closing beats were taken."""
     traffic = played.traffic
     accepted = np.flatnonzero(
         (traffic & (VALID | READY) == VALID | READY) & (traffic >> SEEN & SEEN_READY != 0)
@@ -220,7 +218,6 @@ class Amends:
         return right if giving else ""
 
     def _shifted(self, shift: int) -> str:
-        """That results are right in another cycle."""
         protocol, name = self.design.dut.file.protocol, self.design.name
         when = f"{counted(abs(shift), 'cycle')} {'later' if shift > 0 else 'earlier'} than promised"
         if isinstance(protocol, SerialProtocol):
@@ -242,7 +239,6 @@ class Amends:
         return not played.stuck and outcome.count == 0 and outcome.results == played.play.script.planned > 0
 
     def _ask(self, design: DutDesign, play: Play) -> Played:
-        """Play beats into a design."""
         design = replace(design, assertions=False)
         program = command(self.simulator, design.sources(self.simulator), trace=False)
         job = self.folder / ".amending"

@@ -258,7 +258,6 @@ def _numbered(ports: Sequence[Port]) -> dict[str, list[Port]]:
 
 
 def _place(ports: list[Port]) -> str:
-    """A field's place as YAML."""
     found = _number(ports[0].name)
     if len(ports) == 1 or found is None:
         return ports[0].name
@@ -343,7 +342,6 @@ def _defined(made: Guess, unit: Unit | None) -> dict[FlagName, str]:
 
 
 def _protocol(made: Guess, asked: Callable[[str, str], str]) -> str:
-    """The protocol as a line of YAML."""
     found = made.handshake
     if not made.clock:
         return "protocol: {kind: combinational}"
@@ -362,7 +360,6 @@ def _protocol(made: Guess, asked: Callable[[str, str], str]) -> str:
 
 
 def _ports(made: Guess, specified: Unit | None, asked: Callable[[str, str], str]) -> Iterator[str]:
-    """The fields as lines of YAML."""
     yield "ports:"
     needed = ["a", "b", "result"]
     if specified is not None and specified.scale is not None:

@@ -164,7 +164,6 @@ def meant(unit: Unit, played: Played, mismatch: Mismatch) -> Mismatch:
 
 
 def no_code(got: int) -> str:
-    """What came where there is no code."""
     return "an unknown (X or Z) bit" if got == UNKNOWN else "no result that the handshake allows"
 
 
@@ -407,7 +406,6 @@ class Minimizer:
 
 
 def _failing(played: Played) -> Iterator[Case]:
-    """The cases that something was wrong with."""
     for mismatch in played.outcome.mismatches:
         case = played.play.case(mismatch.index)
         # Candidates are judged by their results, not by what stands beside these.

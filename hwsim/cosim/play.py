@@ -104,7 +104,6 @@ def simulate(simulator: str, program: list[str], top: str, job: Path, seed: int,
 
 
 def _stuck(simulator: str, reached: tuple[str, int] | None, seconds: float) -> str:
-    """What was waited for, and what to do."""
     name, cycles = reached or ("", 0)
     where = f"in suite {name}, " if name else ""
     none = f"after {counted(cycles, 'cycle')}, no" if cycles else "not one"
@@ -393,7 +392,6 @@ def _played(play: Play, simulator: str, job: Path, index: int, stuck: str) -> Pl
 
 
 def _no_codes(play: Play) -> np.ndarray:
-    """The results of a suite before any came."""
     ordered = isinstance(play.script.promise, BeatOrder)
     return np.full(len(play.suite.cases) if ordered else 0, MISSING, object)
 

@@ -193,25 +193,20 @@ class _Timer:
 
     @property
     def waits(self) -> bool:
-        """Whether the design says when its result comes."""
         return self.done != NEVER
 
     @property
     def repeats(self) -> bool:
-        """Whether the design's cycles go on by themselves."""
         return self.protocol.between == "repeats"
 
     def at(self, cycle: int) -> str:
-        """Whether this is that cycle."""
         return f"cycle == {self.number(cycle)}"
 
     def number(self, cycle: int) -> str:
-        """A number as wide as the counter."""
         return f"{max(1, (self.protocol.cycles - 1).bit_length())}'d{cycle}"
 
     @property
     def empty(self) -> str:
-        """Whether no result is being read."""
         return f"reading == {self.protocol.given}'d0"
 
     @property
@@ -226,7 +221,6 @@ class _Timer:
 
     @property
     def started(self) -> str:
-        """Whether this is cycle 0 of a result."""
         return all_of("pending", self.done) if self.waits else self.begins
 
     @property
@@ -236,7 +230,6 @@ class _Timer:
         return f"{there} | stray & ~pending & {self.empty}" if self.waits else there
 
     def counter(self) -> Iterator[str]:
-        """The cycle of a dot product."""
         width, last = max(1, (self.protocol.cycles - 1).bit_length()), self.protocol.cycles - 1
         yield "// cycle: of the dot product that stands at the input, which is taken in the last one"
         yield f"reg [{width - 1}:0] cycle;"
@@ -369,7 +362,6 @@ class Serialized:
         return ScheduledPort(port, tuple(bits), otherwise, words)
 
     def _words(self, key: str, entry: SerialEntry, width: int, cycles: int, vector: Vector) -> list[tuple[str, ...]]:
-        """What a key's cycles hold."""
         if entry.constant is not None:
             return [tuple(f"1'd{entry.constant >> bit & 1}" for bit in range(width))] * cycles
         name, first, last = entry.part
@@ -598,7 +590,6 @@ def late(key: str, port: LateControl | None, high: str, step: str) -> tuple[str,
 
 
 def _active(place: ControlPlace, high: str) -> str:
-    """What drives a control that says `high`."""
     return high if place.active == "high" else inverted(high)
 
 

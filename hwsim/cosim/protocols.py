@@ -51,13 +51,7 @@ class NamedControl(NamedTuple):
         return f"{self.port} (protocol.{self.key})"
 
 
-def named(key: str, port: ControlPort | None) -> NamedControl | None:
-    """The port with its key, where there is a port."""
-    return None if port is None else NamedControl(key, port)
-
-
 def as_control(value: Any) -> Any:
-    """The short form: a port's name."""
     return {"port": value} if isinstance(value, str) else value
 
 
@@ -83,15 +77,20 @@ class KindOfProtocol(DutPart):
                 raise InputError(f"of kind {kind} needs {key}")
         return data
 
+    def control(self, key: str) -> NamedControl | None:
+        """The port of a key, with that key; None where there is none."""
+        port: ControlPort | None = getattr(self, key, None)
+        return None if port is None else NamedControl(key, port)
+
     @property
     def taking(self) -> NamedControl | None:
         """What says that a beat is taken; None where each is."""
-        return None
+        return self.control("input_ready")
 
     @property
     def giving(self) -> NamedControl | None:
         """What says that there is a result; None where only cycles are promised."""
-        return None
+        return self.control("output_valid") or self.control("done")
 
     @property
     def clock_enables(self) -> tuple[NamedControl, ...]:
@@ -101,17 +100,13 @@ class KindOfProtocol(DutPart):
     @property
     def holding(self) -> tuple[ControlPort, ...]:
         """Ports that make results wait while they are not active."""
-        return tuple(enable.port for enable in self.clock_enables)
+        ready = self.control("output_ready")
+        return (*([ready.port] if ready else []), *(enable.port for enable in self.clock_enables))
 
     @property
     def pauses(self) -> bool:
         """Whether there may be cycles without a beat between two beats."""
         return True
-
-    @property
-    def accumulates(self) -> bool:
-        """Whether sums of several beats end without a word of the last one."""
-        return False
 
     @property
     def scheduled(self) -> set[str]:
@@ -126,12 +121,12 @@ class KindOfProtocol(DutPart):
     @property
     def promised(self) -> int | None:
         """Cycles from a closing beat to its result; None where nobody promised any."""
-        return None
+        return getattr(self, "cycles", None)
 
     @property
     def empty_after(self) -> int:
-        """Cycles after which a design without a reset is taken to be empty."""
-        return self.promised or 0
+        """Cycles after which a design without a reset is taken to be empty; a guess where none are promised."""
+        return UNTIL_EMPTY if self.promised is None else self.promised
 
 
 class ClockedProtocol(KindOfProtocol):
@@ -141,13 +136,7 @@ class ClockedProtocol(KindOfProtocol):
 
     @property
     def clock_enables(self) -> tuple[NamedControl, ...]:
-        """`enables`."""
-        return numbered(self.enables)
-
-
-def numbered(enables: tuple[ControlPort, ...]) -> tuple[NamedControl, ...]:
-    """The ports of `enables`, with their keys."""
-    return tuple(NamedControl(f"enables.{number}", port) for number, port in enumerate(enables))
+        return tuple(NamedControl(f"enables.{number}", port) for number, port in enumerate(self.enables))
 
 
 OTHERWISE = "otherwise"
@@ -202,7 +191,6 @@ def cycles_of(key: str) -> range:
 
 
 def fields_of(schedule: Mapping[str, Mapping[str, SerialEntry]]) -> set[str]:
-    """The fields that a schedule names."""
     return {entry.part[0] for entries in schedule.values() for entry in entries.values() if entry.field is not None}
 
 
@@ -259,22 +247,14 @@ class SerialProtocol(ClockedProtocol):
 
     @property
     def scheduled(self) -> set[str]:
-        """The fields in `inputs` and `results`."""
         return fields_of(self.inputs) | fields_of(self.results)
 
     @property
     def taking(self) -> NamedControl | None:
-        """`busy`, which says so by not being active."""
         if self.busy is None:
             return None
-        return NamedControl(
-            "busy", ControlPort(port=self.busy.port, active="low" if self.busy.active == "high" else "high")
-        )
-
-    @property
-    def giving(self) -> NamedControl | None:
-        """`done`."""
-        return named("done", self.done)
+        idle: Literal["high", "low"] = "low" if self.busy.active == "high" else "high"
+        return NamedControl("busy", ControlPort(port=self.busy.port, active=idle))
 
     @property
     def given(self) -> int:
@@ -283,17 +263,15 @@ class SerialProtocol(ClockedProtocol):
 
     @property
     def promised(self) -> int | None:
-        """From the last cycle of `cycles`, in which the operands are taken, to that in which the result is there."""
+        # From the last of `cycles`, in which the operands are taken.
         return None if self.done else self.given - (self.cycles - 1)
 
     @property
     def beat_cycles(self) -> int:
-        """`cycles`."""
         return self.cycles
 
     @property
     def empty_after(self) -> int:
-        """As long as a dot product takes, and its result."""
         return self.cycles + self.read[-1] + (UNTIL_EMPTY if self.done else 1)
 
 
@@ -320,26 +298,6 @@ class Handshakes(ClockedProtocol):
         if self.ready_latency and self.input_ready is None:
             raise RuleError("ready_latency", "needs input_ready")
         return self
-
-    @property
-    def taking(self) -> NamedControl | None:
-        """`input_ready`."""
-        return named("input_ready", self.input_ready)
-
-    @property
-    def giving(self) -> NamedControl | None:
-        """`output_valid`."""
-        return named("output_valid", self.output_valid)
-
-    @property
-    def holding(self) -> tuple[ControlPort, ...]:
-        """`output_ready` and `enables`."""
-        return (*([self.output_ready] if self.output_ready else []), *self.enables)
-
-    @property
-    def empty_after(self) -> int:
-        """A guess: nobody promised how long it takes."""
-        return UNTIL_EMPTY
 
 
 class StreamProtocol(Handshakes):
@@ -368,19 +326,9 @@ class LatencyProtocol(ClockedProtocol):
     enable: Control | None = None
 
     @property
-    def giving(self) -> NamedControl | None:
-        """`output_valid`."""
-        return named("output_valid", self.output_valid)
-
-    @property
     def clock_enables(self) -> tuple[NamedControl, ...]:
-        """`enable` and `enables`."""
-        return (*([NamedControl("enable", self.enable)] if self.enable else []), *numbered(self.enables))
-
-    @property
-    def promised(self) -> int:
-        """`cycles`."""
-        return self.cycles
+        enable = self.control("enable")
+        return (*([enable] if enable else []), *super().clock_enables)
 
 
 class LateControl(ControlPort):
@@ -427,24 +375,8 @@ class AccumulateProtocol(ClockedProtocol):
         return self
 
     @property
-    def accumulates(self) -> bool:
-        """Always."""
-        return True
-
-    @property
-    def giving(self) -> NamedControl | None:
-        """`output_valid`."""
-        return named("output_valid", self.output_valid)
-
-    @property
     def pauses(self) -> bool:
-        """Where there is an `enable`."""
         return self.enable is not None
-
-    @property
-    def promised(self) -> int:
-        """`cycles`."""
-        return self.cycles
 
 
 class CombinationalProtocol(KindOfProtocol):
@@ -454,7 +386,6 @@ class CombinationalProtocol(KindOfProtocol):
 
     @property
     def promised(self) -> int:
-        """None at all."""
         return 0
 
 

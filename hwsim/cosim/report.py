@@ -245,7 +245,6 @@ def _where(mismatch: PortMismatch, results: int) -> str:
 
 
 def _said(output: Format, mismatch: PortMismatch, value: int) -> CodeReading:
-    """A result, or another signal's value."""
     if value in UNCODED:
         return CodeReading(code=UNCODED[value], value="")
     of_result = mismatch.kind in (*CODES, "changed", "unknown") and value >= 0

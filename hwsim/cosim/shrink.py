@@ -309,7 +309,6 @@ Like = Callable[[Sequence[Shrunk]], Sequence[bool]]
 
 
 def of_any_kind(failing: Sequence[Shrunk]) -> Sequence[bool]:
-    """True of every case."""
     return [True] * len(failing)
 
 
@@ -412,7 +411,6 @@ class Shrinker:
         return place[0] == "c" or place[1] < len(getattr(case, place[0]))
 
     def _round(self, cases: Sequence[Case]) -> list[Shrunk]:
-        """Those of the cases that fail."""
         if not cases:
             return []
         # Of sums of hundreds of beats a round is cut short: the first ones are the simplest.

@@ -350,8 +350,6 @@ def read_list(path: Path, base: Path) -> DesignSources:
 
 @dataclass
 class _ListReader:
-    """What was read so far."""
-
     files: list[Path] = field(default_factory=list)
     include: list[Path] = field(default_factory=list)
     defines: list[str] = field(default_factory=list)
@@ -421,7 +419,6 @@ class _ListReader:
             self.files.append(_check(base / word, Path.is_file, "file", where))
 
     def _take_plus(self, word: str, where: str, base: Path) -> None:
-        """An option of the kind `+name+value+value`."""
         _, name, *values = word.split("+")
         given = [value for value in values if value]
         match name:
@@ -606,8 +603,6 @@ def _defines(design: _Resolved) -> Iterator[str]:
 
 @dataclass
 class _Gathered:
-    """Files, and folders of those that are included."""
-
     document: Document
 
     def __post_init__(self) -> None:
@@ -632,7 +627,6 @@ class _Gathered:
             self.files.append(path.resolve())
 
     def sources(self, defines: tuple[str, ...]) -> DesignSources:
-        """What was taken. Raises SpecError for none."""
         if not self.files:
             raise SpecError(f"{self.document.path}: must have a Verilog source; it has none")
         return DesignSources(files=tuple(self.files), include=tuple(dict.fromkeys(self.include)), defines=defines)

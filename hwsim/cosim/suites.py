@@ -186,7 +186,6 @@ class Planner:
 
     @cached_property
     def _known(self) -> list[Case]:
-        """The directed cases."""
         return directed(self.design.drawn_for, self.seed)
 
     def _handshake(self, drawn: Sequence[Case]) -> list[Case]:
@@ -337,7 +336,6 @@ class ModalPlanner:
         yield from self._wanted(SuiteKind.MANY, lambda: many)
 
     def _wanted(self, kind: SuiteKind, make: Callable[[], Suite]) -> Iterator[Suite]:
-        """A suite, if the user wants its kind."""
         if why := self.asked.left_out(kind):
             self.skipped.append(SkippedSuite(kind.suite, why, required=False))
         else:

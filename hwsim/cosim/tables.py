@@ -92,7 +92,6 @@ def tables_design(units: Mapping[str, Specified]) -> TablesDesign:
 
 
 def codec_table(formats: Sequence[Decodable]) -> CodeTable:
-    """Every code of every format through its decoder."""
     rows = max(1 << fmt.container_bits for fmt in formats)
     answers = [[expected_decode(fmt, code) for code in range(1 << fmt.container_bits)] for fmt in formats]
     layouts = [list(decode_fields(fmt)) for fmt in formats]
@@ -101,7 +100,6 @@ def codec_table(formats: Sequence[Decodable]) -> CodeTable:
 
 
 def product_table(pairs: Sequence[tuple[Factor, Factor]]) -> CodeTable:
-    """Every pair of codes through its multiplier."""
     side = max(1 << fmt.container_bits for pair in pairs for fmt in pair)
     a, b = np.divmod(np.arange(side * side), side)
     answers, layouts = [], []

@@ -189,7 +189,6 @@ class _Recorder:
         return self.traffic.take >= 1 or self.stream.random() < self.traffic.take
 
     def cycle(self, index: int, item: Tagged | None) -> bool:
-        """One cycle; whether the beat was accepted."""
         take = self._takes()
         model = self.model
         expect = SEEN_VALID * model.valid | SEEN_MISUSE * model.misuse

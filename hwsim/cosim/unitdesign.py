@@ -73,7 +73,6 @@ class UnitDesign(DotDesign):
 
 
 def _options(pipeline: Pipeline) -> tuple[str, ...]:
-    """What a command line says of a pipeline."""
     ready = ("--register-ready",) if pipeline.register_ready else ()
     return ("--cuts", ",".join(pipeline.cuts), "--contexts", str(pipeline.contexts), *ready)
 

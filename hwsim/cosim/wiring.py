@@ -178,8 +178,6 @@ def wiring(dut: Dut, module: Module) -> Wiring:
 
 
 class _Wirer:
-    """The wiring while it is worked out."""
-
     def __init__(self, dut: Dut, module: Module):
         self.dut, self.module, self.ports = dut, module, dut.file.ports
         self.places: dict[str, tuple[Element, ...]] = {}
@@ -188,7 +186,6 @@ class _Wirer:
         self.scaled: dict[str, ScaledResult] = {}
 
     def wired(self) -> Wiring:
-        """All fields, and the constants."""
         file = self.dut.file
         context_bits = max(1, (file.labels - 1).bit_length())
         label, result_label = file.label_keys
