@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
@@ -320,11 +320,17 @@ SAYS_NOTHING = re.compile(
     r"|--?timescale=.*|\+timescale\+.*"
 )
 WITH_VALUE = ("-timescale", "--timescale")  # that say nothing, and the word behind them neither
-# slang's longer names, and Verilator's.
+# slang's longer names, Verilator's, and those of the kind `+name+value+value`.
 SHORT = {
     "--include-directory": "-I", "--isystem": "-I", "--define-macro": "-D", "--libdir": "-y", "--libfile": "-v",
-    "--libext": "-Y",
+    "--libext": "-Y", "+incdir": "-I", "+define": "-D", "+libext": "-Y", "+libdir": "-y",
 }  # fmt: skip
+# Options that name places: what they are in `DesignSources`, and what must be there.
+PLACES: dict[str, tuple[str, Callable[[Path], bool], str]] = {
+    "-I": ("include", Path.is_dir, "folder"),
+    "-v": ("libraries", Path.is_file, "file"),
+    "-y": ("libraries", Path.is_dir, "folder"),
+}
 KNOWN = "a file, -f, -F, -v, -y, -Y, -I, -D, +incdir+, +define+, +libext+, +libdir+ or an option of `slang`"
 
 
@@ -338,25 +344,14 @@ def read_list(path: Path, base: Path) -> DesignSources:
     """
     reader = _ListReader()
     reader.read(path, base, ())
-    return DesignSources(
-        files=tuple(reader.files),
-        include=tuple(reader.include),
-        defines=tuple(reader.defines),
-        libraries=tuple(reader.libraries),
-        suffixes=tuple(reader.suffixes),
-        easing=tuple(reader.easing),
-    )
+    return DesignSources(**{name: tuple(named) for name, named in reader.found.items()})
 
 
-@dataclass
 class _ListReader:
-    files: list[Path] = field(default_factory=list)
-    include: list[Path] = field(default_factory=list)
-    defines: list[str] = field(default_factory=list)
-    libraries: list[Path] = field(default_factory=list)
-    suffixes: list[str] = field(default_factory=list)
-    easing: list[str] = field(default_factory=list)
-    count: int = 0
+    def __init__(self) -> None:
+        names = "files", "include", "defines", "libraries", "suffixes", "easing"
+        self.found: dict[str, list[Any]] = {name: [] for name in names}
+        self.count = 0
 
     def read(self, path: Path, base: Path, above: tuple[Path, ...]) -> None:
         """Read one list. above: the lists that name it, each resolved."""
@@ -385,54 +380,43 @@ class _ListReader:
         self, word: str, following: Callable[[str], str], where: str, base: Path, inside: tuple[Path, ...]
     ) -> None:
         """Note what one word means, and the name after it where the word asks for one."""
-        name, given, value = word.partition("=")
-        if name in SHORT and given:
-            self._take(SHORT[name], lambda option: value, where, base, inside)
-            return
-        word = SHORT.get(word, word)
-        if word in ("-f", "-F"):
-            nested = base / following(word)
+        option, values = _option(word)
+        if option in PLACES or option in ("-D", "-Y"):
+            values = [following(option)] if values is None else values
+        if option in ("-f", "-F"):
+            nested = base / following(option)
             if nested.resolve() in inside or len(inside) > MOST_NESTED:
-                raise InputError(f"{where}: {word} must not name a list that names this one, or one nested so deep")
+                raise InputError(f"{where}: {option} must not name a list that names this one, or one nested so deep")
             _check(nested, Path.is_file, "file", where)
-            self.read(nested, base if word == "-f" else nested.parent, inside)
-        elif word == "-v":
-            self.libraries.append(_check(base / following(word), Path.is_file, "file", where))
-        elif word == "-y":
-            self.libraries.append(_check(base / following(word), Path.is_dir, "folder", where))
-        elif word.startswith("-I"):
-            self.include.append(_check(base / (word[2:] or following(word)), Path.is_dir, "folder", where))
-        elif word.startswith("-D"):
-            self.defines.append(defined(word[2:] or following(word), where))
-        elif word == "-Y":
-            self.suffixes += [one for one in following(word).split(",") if one]
-        elif word in WITH_VALUE:
-            following(word)
-        elif word in EASING:
-            self.easing.append(word)
-        elif word.startswith("+"):
-            self._take_plus(word, where, base)
-        elif word.startswith("-"):
-            if not SAYS_NOTHING.fullmatch(word):
-                raise InputError(f"{where}: must be {KNOWN}, not {word}")
-        else:
-            self.files.append(_check(base / word, Path.is_file, "file", where))
+            self.read(nested, base if option == "-f" else nested.parent, inside)
+        elif option in PLACES:
+            key, is_one, kind = PLACES[option]
+            self.found[key] += [_check(base / value, is_one, kind, where) for value in values or ()]
+        elif option == "-D":
+            self.found["defines"] += [defined(value, where) for value in values or ()]
+        elif option == "-Y":
+            self.found["suffixes"] += [one for value in values or () for one in value.split(",") if one]
+        elif option in WITH_VALUE:
+            following(option)
+        elif option in EASING:
+            self.found["easing"].append(option)
+        elif not word.startswith(("-", "+")):
+            self.found["files"].append(_check(base / word, Path.is_file, "file", where))
+        elif not SAYS_NOTHING.fullmatch(word):
+            raise InputError(f"{where}: must be {KNOWN}, not {word}")
 
-    def _take_plus(self, word: str, where: str, base: Path) -> None:
+
+def _option(word: str) -> tuple[str, list[str] | None]:
+    """An option by its short name, and the values that stand in the same word; None where none may."""
+    if word.startswith("+"):
         _, name, *values = word.split("+")
-        given = [value for value in values if value]
-        match name:
-            case "incdir":
-                self.include += [_check(base / value, Path.is_dir, "folder", where) for value in given]
-            case "define":
-                self.defines += [defined(value, where) for value in given]
-            case "libext":
-                self.suffixes += given
-            case "libdir":
-                self.libraries += [_check(base / value, Path.is_dir, "folder", where) for value in given]
-            case _:
-                if not SAYS_NOTHING.fullmatch(word):
-                    raise InputError(f"{where}: must be {KNOWN}, not {word}")
+        return SHORT.get(f"+{name}", word), [value for value in values if value]
+    name, given, value = word.partition("=")
+    if name in SHORT and given:
+        return SHORT[name], [value]
+    if word[:2] in ("-I", "-D") and word[2:]:
+        return word[:2], [word[2:]]
+    return SHORT.get(word, word), None
 
 
 def _words(text: str, path: Path) -> Iterator[tuple[int, str]]:
@@ -558,23 +542,45 @@ def read_core(path: Path, target: str | None) -> DesignSources:
     Raises InputError for a file that is not there or in VHDL, and for what FuseSoC alone can resolve, naming line and
     key.
     """
-    document = read(path)
+    document, defines = read(path), tuple[str, ...]()
+    named: list[tuple[_File, str, Location]]
     try:
         if path.name.endswith(RESOLVED):
-            return _of_resolved(document, _Resolved.model_validate(document.data))
-        return _of_core(document, _Core.model_validate(document.data), target)
+            design = _Resolved.model_validate(document.data)
+            named = [(file, file.file_type, ("files",)) for file in design.files]
+            defines = tuple(_defines(design))
+        else:
+            named = list(_of_core(document, _Core.model_validate(document.data), target))
     except ValidationError as error:
         raise explain_invalid(error, document) from None
+    files, include = list[Path](), list[Path]()
+    for file, kind, key in named:
+        if "?" in file.name:
+            raise _wrong(document, key, f"must name files, not {file.name}: {LET_IT}")
+        if kind.startswith(OTHER_HDL):
+            raise _wrong(document, key, f"must be Verilog or SystemVerilog, not {file.name} ({kind})")
+        if not kind.startswith(VERILOG):
+            continue  # in no language of circuits
+        source = document.path.parent / file.name
+        if not source.is_file():
+            raise _wrong(document, key, f"names no file: {source}")
+        if file.is_include_file:
+            place = document.path.parent / file.include_path if file.include_path else source.parent
+            include.append(place.resolve())
+        else:
+            files.append(source.resolve())
+    if not files:
+        raise SpecError(f"{document.path}: must have a Verilog source; it has none")
+    return DesignSources(files=tuple(files), include=tuple(dict.fromkeys(include)), defines=defines)
 
 
-def _of_core(document: Document, core: _Core, target: str | None) -> DesignSources:
+def _of_core(document: Document, core: _Core, target: str | None) -> Iterator[tuple[_File, str, Location]]:
+    """The files of a core's target, the kind of each, and the key that names them."""
     chosen = target or "default"
     if target is not None and target not in core.targets:
         known = ", ".join(core.targets) or "none"
         raise InputError(f"{document.where(('targets',))}: targets are {known}, not {target}")
-    names = core.targets[chosen].every if chosen in core.targets else tuple(core.filesets)
-    gathered = _Gathered(document)
-    for name in names:
+    for name in core.targets[chosen].every if chosen in core.targets else tuple(core.filesets):
         if name not in core.filesets:
             rule = f"must name file sets ({', '.join(core.filesets)}), not {name}: {LET_IT}"
             raise _wrong(document, ("targets", chosen, "filesets"), rule)
@@ -582,16 +588,7 @@ def _of_core(document: Document, core: _Core, target: str | None) -> DesignSourc
         if held.depend:
             rule = f"must be empty, not {', '.join(held.depend)}: {LET_IT}"
             raise _wrong(document, ("filesets", name, "depend"), rule)
-        for file in held.files:
-            gathered.take(file, file.file_type or held.file_type, ("filesets", name, "files"))
-    return gathered.sources(())
-
-
-def _of_resolved(document: Document, design: _Resolved) -> DesignSources:
-    gathered = _Gathered(document)
-    for file in design.files:
-        gathered.take(file, file.file_type, ("files",))
-    return gathered.sources(tuple(_defines(design)))
+        yield from ((file, file.file_type or held.file_type, ("filesets", name, "files")) for file in held.files)
 
 
 def _defines(design: _Resolved) -> Iterator[str]:
@@ -599,37 +596,6 @@ def _defines(design: _Resolved) -> Iterator[str]:
         if parameter.paramtype == "vlogdefine" and parameter.default is not None:
             default = parameter.default
             yield f"{name}={int(default) if isinstance(default, bool) else default}"
-
-
-@dataclass
-class _Gathered:
-    document: Document
-
-    def __post_init__(self) -> None:
-        self.files: list[Path] = []
-        self.include: list[Path] = []
-
-    def take(self, file: _File, kind: str, key: Location) -> None:
-        """One file; what is neither Verilog nor another language of circuits is no source."""
-        if "?" in file.name:
-            raise _wrong(self.document, key, f"must name files, not {file.name}: {LET_IT}")
-        if kind.startswith(OTHER_HDL):
-            raise _wrong(self.document, key, f"must be Verilog or SystemVerilog, not {file.name} ({kind})")
-        if not kind.startswith(VERILOG):
-            return
-        path = self.document.path.parent / file.name
-        if not path.is_file():
-            raise _wrong(self.document, key, f"names no file: {path}")
-        if file.is_include_file:
-            place = self.document.path.parent / file.include_path if file.include_path else path.parent
-            self.include.append(place.resolve())
-        else:
-            self.files.append(path.resolve())
-
-    def sources(self, defines: tuple[str, ...]) -> DesignSources:
-        if not self.files:
-            raise SpecError(f"{self.document.path}: must have a Verilog source; it has none")
-        return DesignSources(files=tuple(self.files), include=tuple(dict.fromkeys(self.include)), defines=defines)
 
 
 def _wrong(document: Document, key: Location, rule: str) -> SpecError:
