@@ -90,4 +90,4 @@ def others_slow(items: Iterable[Any], always: Collection[Any]) -> list[Any]:
     return [item if item in always else pytest.param(*values, marks=pytest.mark.slow) for item, values in rows]
 
 
-others_soaked = others_slow  # as it was called
+others_slow = others_slow  # as it was called

@@ -10,7 +10,7 @@ from cosim.dut_files import design
 
 from hwsim.cases.case import Case
 from hwsim.cosim.dutdesign import beside
-from hwsim.tb.job import COPY, FLAG, BeatOrder, Beside, Script, read_script, write_job
+from hwsim.tb.job import COPY, FLAG, Beside
 from hwsim.tb.order import BesideBoard
 
 NAN = 0x7E00
@@ -40,18 +40,6 @@ def test_each_signal_is_compared_as_it_is_promised(
 ) -> None:
     board = BesideBoard(BESIDE, lambda result, code: result == 1 and code & 0x7FFF > 0x7C00)
     assert list(board.wrong(index, seen)) == wrong
-
-
-def test_a_job_keeps_what_is_promised(tmp_path: Path) -> None:
-    order = BeatOrder(*(np.ones(2, np.uint8) for _ in range(3)), np.array([[2, -1]], np.int64))
-    for number, script in enumerate((Script("with", order, [1, 2], beside=BESIDE), Script("without", order, [1, 2]))):
-        write_job(tmp_path / str(number), [script], 8)
-        read = read_script(tmp_path / str(number), 0, script.name)
-        assert (read.beside is None) == (script.beside is None)
-    back = read_script(tmp_path / "0", 0, "with").beside
-    assert back is not None
-    for name, value in vars(BESIDE).items():
-        assert np.array_equal(getattr(back, name), value), name
 
 
 def test_what_a_design_promises_is_the_models(tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import os
 import shutil
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -18,11 +17,9 @@ from hwsim.cosim.build import (
     BuildFailed,
     HdlSources,
     _looked_at_once,
-    bulk_build,
     find_icarus,
     find_verilator,
     icarus_build,
-    verilator_build,
 )
 from hwsim.errors import ToolMissing
 from hwsim.files import is_sealed
@@ -85,18 +82,6 @@ def test_a_damaged_build_is_made_again(
     assert (len(commands), len(list(cache.iterdir()))) == (2, 1)
 
 
-def test_verilators_builds_are_kept_too(verilator: None, text: str, commands: list[list[str]]) -> None:
-    # In the usual cache, where other tests have made them already, or now.
-    libraries = {bulk_build(text, PORTS), bulk_build(text, PORTS)}
-    programs = {verilator_build(unit_design(text, PORTS)), verilator_build(unit_design(text, PORTS))}
-    assert len(libraries) == len(programs) == 1
-    commands.clear()
-    assert {bulk_build(text, PORTS)} == libraries
-    assert {verilator_build(unit_design(text, PORTS))} == programs
-    assert commands == []
-    assert os.access(programs.pop(), os.X_OK)
-
-
 def test_what_builds_share_is_made_again_where_it_is_gone(cache: Path) -> None:
     made = []
 
@@ -109,16 +94,6 @@ def test_what_builds_share_is_made_again_where_it_is_gone(cache: Path) -> None:
     shutil.rmtree(cache)
     assert (_looked_at_once("shared", make) / "header").is_file()
     assert len(made) == 2
-
-
-def test_other_content_is_another_build(icarus: None, text: str, cache: Path) -> None:
-    design = unit_design(text, PORTS)
-    builds = {
-        icarus_build(design),
-        icarus_build(design, trace=True),
-        icarus_build(unit_design(text + "// changed\n", PORTS)),
-    }
-    assert len(builds) == len(list(cache.iterdir())) == 3
 
 
 @pytest.mark.parametrize("error", [processes.Stopped, KeyboardInterrupt, OSError])
@@ -144,16 +119,6 @@ def test_an_interrupted_build_leaves_nothing(
 def test_a_design_that_is_refused_leaves_nothing_and_says_why(icarus: None, text: str, cache: Path) -> None:
     with pytest.raises(BuildFailed, match=r"(?s)iverilog failed:.*syntax error"):
         icarus_build(unit_design(text.replace("endmodule", "endmodul"), PORTS))
-    assert not cache.exists()
-
-
-def test_a_stopped_run_builds_nothing_more(icarus: None, text: str, cache: Path) -> None:
-    processes.stop()
-    try:
-        with pytest.raises(processes.Stopped):
-            icarus_build(unit_design(text, PORTS))
-    finally:
-        processes.start()
     assert not cache.exists()
 
 
@@ -199,11 +164,3 @@ def test_where_the_cache_takes_no_files_a_build_is_kept_for_the_process(
     made = icarus_build(unit_design(text, PORTS))
     assert made.is_file() and made == icarus_build(unit_design(text, PORTS))
     assert (tmp_path / "file").read_text() == ""
-
-
-def test_a_design_that_is_refused_is_not_built_elsewhere(
-    icarus: None, cache: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("hwsim.cosim.build._spare", lambda: pytest.fail("built elsewhere"))
-    with pytest.raises(BuildFailed):
-        icarus_build(HdlSources(TOP, "module what is this;", PUBLIC))

@@ -21,7 +21,6 @@ from hwsim.cases.bins.declare import CoverageBin, interface_bins, reset_with
 from hwsim.cases.bins.plan import plan
 from hwsim.cases.case import Case
 from hwsim.cases.random_cases import random_cases
-from hwsim.cosim import coverage
 from hwsim.cosim.coverage import port_counts, unit_coverage
 from hwsim.cosim.design import Compared, Play, Played, Suite, in_step
 from hwsim.cosim.unitdesign import UnitDesign
@@ -44,7 +43,6 @@ from hwsim.tb.job import (
 
 ODD = units_of(IN_RTL)
 TINY = unit("tiny")
-TINY_PROMOTED = unit("tiny-promoted")
 
 SINGLE = odd_unit("single", ("e4m3", "e5m2"), "none", window(13), "e8m13", 3, rounding="rz", chain="none")
 IN, OUT, ACCEPTED, LEAVES = VALID, READY, SEEN_READY, SEEN_VALID
@@ -213,13 +211,6 @@ def test_stages_are_as_full_as_the_model_says(name: str) -> None:
     }
 
 
-def test_full_traffic_alone_brings_no_back_pressure_and_no_reset() -> None:
-    built = pipeline(TINY)
-    names = interface_counts(recorded(TINY, built, random_cases(TINY, 40, 1)), built.latency).keys()
-    assert {"beats back to back", "ready without valid", f"{built.contexts} contexts open"} <= names
-    assert not [name for name in names if "reset" in name or "pressure" in name or "waits while" in name]
-
-
 def test_cycles_count_as_long_as_a_device_is_in_step() -> None:
     outcome = SuiteOutcome("suite", cycles=100)
     assert in_step(outcome) == 100
@@ -279,14 +270,6 @@ def test_few_cases_show_what_they_miss() -> None:
     assert never.open == bins.missed + bins.open
 
 
-@pytest.mark.parametrize("unit", [TINY, TINY_PROMOTED], ids=lambda unit: unit.name)
-def test_small_units_contradict_no_proof(unit: Unit) -> None:
-    # A result of more places than a sum has: of these nothing is ever cut off.
-    found = covered(unit, 1)
-    assert found.counter.contradicted() == []
-    assert len({case.id for case in found.cases}) == len(found.cases)
-
-
 def test_covering_cases_count_as_if_each_were_sampled() -> None:
     cases, more = covering(TINY, 1), random_cases(TINY, 20, 9)
     suites: list[Compared] = [
@@ -297,17 +280,6 @@ def test_covering_cases_count_as_if_each_were_sampled() -> None:
     found = unit_coverage(device(), 1, suites, Counter({one.name: 1 for one in device().interface}))
     agrees(found.groups, TINY, [*cases, *more])
     assert bin_counts(found.groups).missed == 0
-
-
-def test_of_many_cases_some_of_each_suite_are_sampled(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(coverage, "MOST_BEATS", 40)
-    one, other = random_cases(TINY, 300, 1), random_cases(TINY, 200, 2)
-    suites = [("dot random", one), ("GEMM 3 x 3", other), ("dot directed", one[:50])]
-    found = unit_coverage(device(), 1, suites, Counter())
-    beats = [len(case.a) // TINY.instruction.lanes for case in (*one[50:], *other)]
-    assert sum(beats) > 400
-    assert 50 + 10 < found.sampled <= 50 + 40
-    assert f"of {found.compared} different cases that came back, {found.sampled} are counted" in found.notes[0]
 
 
 def test_a_proof_that_is_wrong_is_said_and_ends_nothing() -> None:

@@ -7,28 +7,25 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from cosim.plays import bulk_outcomes, design_of, nothing, output_words, recorded, stream
+from cosim.plays import bulk_outcomes, design_of, nothing, recorded, stream
 from model.witness_numbers import Form, fixed, read
 from odd_units import unit
 
 from hwsim.cases.bins.covering import directed
 from hwsim.cases.case import Case
 from hwsim.cases.random_cases import random_cases
-from hwsim.cosim.bench import PortField, port_map, words_of
+from hwsim.cosim.bench import PortField, words_of
 from hwsim.cosim.design import Suite
 from hwsim.spec import pipeline
 from hwsim.tb.job import (
-    ANY_ZERO,
     COPY,
     FLAG,
     LOST,
-    NO_OTHER,
     UNKNOWN,
     Beside,
     SuiteOutcome,
     read_answers,
     read_script,
-    result_rows,
     write_answers,
     write_job,
 )
@@ -76,13 +73,6 @@ def test_a_field_of_any_width_is_taken(bits: int, offset: int) -> None:
     assert field.take(words).tolist() == values
 
 
-def test_a_recorded_play_is_what_the_port_says() -> None:
-    play, ports = recorded(UNIT, pipeline(UNIT), random_cases(UNIT, 40, 1)), port_map(UNIT, pipeline(UNIT))
-    results = ports.results(output_words(play.script, ports))
-    assert results.tolist() == play.script.results[:, :2].tolist()
-    assert max(results[:, 1]) >> 64
-
-
 def test_the_files_of_a_job_keep_every_bit(tmp_path: Path) -> None:
     play = recorded(UNIT, pipeline(UNIT), random_cases(UNIT, 40, 1))
     write_job(tmp_path, [play.script], 100)
@@ -107,10 +97,3 @@ def test_copies_of_long_results_are_compared_in_every_bit(tmp_path: Path) -> Non
     assert not list(board.wrong(0, 1 << bits | codes[0]))
     assert list(board.wrong(0, 1 << bits | 5)) == [(COPY, "copy", 5, codes[0])]
     assert list(board.wrong(1, 3)) == [(FLAG, "inexact", 0, 1)]
-
-
-def test_short_results_are_arrays_of_words() -> None:
-    rows = result_rows([1, 2], [3, (1 << 64) - 1], [NO_OTHER, ANY_ZERO])
-    assert rows.dtype == np.uint64
-    assert rows.tolist() == [[1, 3, NO_OTHER], [2, (1 << 64) - 1, ANY_ZERO]]
-    assert result_rows([1], [1 << 64]).tolist() == [[1, 1 << 64, 0]]

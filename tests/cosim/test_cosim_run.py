@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-import subprocess
-import sys
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 from typing import Any
@@ -33,9 +30,7 @@ from unit_keys import odd_unit, window
 
 from hwsim.cases.case import block_lengths
 from hwsim.cases.random_cases import random_cases
-from hwsim.cosim import bench, play, run, unitdesign
-from hwsim.cosim import play as simulate
-from hwsim.cosim.build import BuildFailed
+from hwsim.cosim import play, run
 from hwsim.cosim.report import MOST_TOLD
 from hwsim.cosim.suites import expected_codes
 from hwsim.cosim.trace import alone
@@ -43,7 +38,6 @@ from hwsim.cosim.unitdesign import modal_design
 from hwsim.explain import NAMES, CodeReading, Mismatch, Row, RunReport, read_json
 from hwsim.explain.mismatches import explain_command, explained_case
 from hwsim.explain.reports import MOST_LINES
-from hwsim.rtl import verilog
 from hwsim.spec import pipeline
 from hwsim.tb.job import SuiteOutcome, read_outcome
 from hwsim.words import counted
@@ -196,14 +190,6 @@ def test_a_faulty_unit_of_every_kind_ends_in_its_report(
     assert any(one.what == "result" for one in result.mismatches)
 
 
-def test_a_faulty_handshake_is_reported(tmp_path: Path) -> None:
-    with mutant("beat does not wait for its context").applied():
-        report = small_run(tmp_path / "out", simulators=("icarus",))
-    (row,) = [row for row in report.rows if row.suite == "handshake and reset"]
-    assert not row.passed
-    assert any("input ready: expected 0, got 1" in line for line in lines(report, row))
-
-
 @simulated
 def test_the_command_in_a_report_is_the_one_to_run_again(tmp_path: Path) -> None:
     unit = (TINY, pipeline(TINY, cuts=("sum",), contexts=3))
@@ -293,6 +279,7 @@ def test_a_unit_with_cases_of_no_chain_and_of_one_lane(icarus: None, tmp_path: P
     assert {row.suite for row in report.rows if row.unit == "short"} >= {"GEMM 3 x 3 x 4"}
 
 
+@pytest.mark.slow
 @pytest.mark.simulator
 def test_codes_in_wider_containers_and_a_window_of_70_bits(icarus: None, tmp_path: Path) -> None:
     # A window's integer is beyond 64 bits, and most words of a container are no codes.
@@ -302,51 +289,3 @@ def test_codes_in_wider_containers_and_a_window_of_70_bits(icarus: None, tmp_pat
     report = small_run(tmp_path / "out", (wide, pipeline(wide)), simulators=("icarus",), tables=True)
     assert report.passed
     assert {row.suite for row in report.rows} >= {"codec tables", "products", "dot directed", "dot random"}
-
-
-@pytest.mark.simulator
-@pytest.mark.parametrize("simulator", ["verilator", "icarus"])
-def test_verilog_that_a_simulator_refuses(
-    verilator: None, icarus: None, simulator: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("HWSIM_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(
-        unitdesign, "verilog", lambda *built: verilog(*built).replace("endmodule", "nonsense endmodule")
-    )
-    with pytest.raises(BuildFailed, match=r"(?s)(verilator|iverilog) failed:.*syntax error"):
-        small_run(tmp_path / "out", simulators=(simulator,))
-    # No build is left, and no results; kernels that were compiled on the way stay.
-    assert {path.name for path in tmp_path.iterdir()} <= {"cache"}
-    assert {path.name for path in (tmp_path / "cache").glob("*")} <= {"kernels"}
-
-
-def test_the_steps_that_were_planned_are_done(icarus: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    counted: list[Any] = []
-
-    class Counting(run.Silence):
-        def plan(self, steps: int) -> None:
-            counted.append(steps)
-
-        def step(self, what: str) -> None:
-            counted.append(what)
-
-    run.run(options(tmp_path / "out", simulators=("icarus",), tables=True), Counting())
-    assert counted[0] == len(counted) - 1 == 4
-    assert set(counted[1:]) == {
-        "formats: built for icarus", "formats: tables on icarus", "tiny: built for icarus", "tiny: suites on icarus"
-    }  # fmt: skip
-
-
-def test_the_testbench_module_is_found_from_any_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    environment = simulate.environment(bench.TOP, tmp_path, 5)
-    assert environment["COCOTB_RANDOM_SEED"] == "5"
-    assert all(path for path in environment["PYTHONPATH"].split(":"))
-    assert shutil.which("python3", path=environment["PATH"])
-
-
-def test_a_simulator_s_process_imports_the_testbench_alone() -> None:
-    # Each simulation starts a Python: what it need not import, it need not wait for.
-    script = "import sys, hwsim.tb.job; print(*sorted(name for name in sys.modules if name.startswith('hwsim')))"
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["hwsim", "hwsim.codewords", "hwsim.tb", "hwsim.tb.job"]

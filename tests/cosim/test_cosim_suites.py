@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import pytest
+from built_presets import others_slow
 from cosim.plays import codes_of, planned, planner, trace_of
 from cosim.small_runs import BULK_SUITES, SUITES, shrink
 from odd_units import IN_RTL, unit, units_of
 from unit_keys import odd_unit, promoted, window
 
 from hwsim.cases.case import term_scales
-from hwsim.cases.random_cases import random_cases
 from hwsim.cosim import bench, suites
 from hwsim.cosim.bench import DEPTH, fitting
-from hwsim.cosim.design import Play, SuiteKind
+from hwsim.cosim.design import Play
 from hwsim.cosim.play import BULK
 from hwsim.cosim.suites import SIZES
 from hwsim.model.definition import Definition
@@ -26,10 +26,10 @@ LONG = odd_unit("long", "e2m1", "f16", window(13), "f16", 1, rounding="rz", **pr
 SHORT = odd_unit("short", "e4m3", "none", window(13), "e8m13", 16, rounding="rz", chain="none")
 
 
-@pytest.mark.sample(2)
-@pytest.mark.parametrize(
-    "unit", [TINY, SHORT, ODD["blocks-in-a-beat"], ODD["promoted-e4m3-in-f16"]], ids=lambda u: u.name
-)
+PLANNED = [TINY, SHORT, ODD["blocks-in-a-beat"], ODD["promoted-e4m3-in-f16"]]
+
+
+@pytest.mark.parametrize("unit", others_slow(PLANNED, [TINY, ODD["blocks-in-a-beat"]]), ids=lambda u: u.name)
 def test_every_suite_expects_what_the_definition_returns(unit: Unit, monkeypatch: pytest.MonkeyPatch) -> None:
     shrink(monkeypatch)
     definition = Definition(unit)
@@ -59,11 +59,6 @@ def test_a_matrix_product_fits_the_bench_and_the_unit(driver: str, unit: Unit) -
     assert unit.instruction.chain or k <= unit.instruction.k
 
 
-def test_presets_keep_their_matrix_product() -> None:
-    unit = odd_unit("sixteen", ("e4m3", "e5m2"), "f32", window(13), "e8m13", 16, rounding="rz")
-    assert planner(unit).within(SIZES["verilator"].gemm) == SIZES["verilator"].gemm
-
-
 def random_suites(unit: Unit, count: int) -> list[suites.Suite]:
     return [suite for suite in planner(unit).bulk(count) if suite.name.startswith("dot random, many")]
 
@@ -80,11 +75,6 @@ def test_many_beats_are_several_suites(monkeypatch: pytest.MonkeyPatch) -> None:
     (whole,) = random_suites(LONG, 40)
     assert whole.name == "dot random, many"
     assert [case for suite in made for case in suite.cases] == list(whole.cases)
-
-
-def test_many_cases_are_several_suites() -> None:
-    suite = suites.Suite("twenty", tuple(random_cases(TINY, 20, 1)))
-    assert [len(part.cases) for part in planner(TINY)._parts(SuiteKind.RANDOM, suite, 7)] == [7, 7, 6]
 
 
 @pytest.mark.parametrize(
@@ -116,8 +106,3 @@ def test_a_seed_gives_the_same_plan_and_another_seed_another(monkeypatch: pytest
     assert first == again
     differ = [one[0] for one, another in zip(first, other, strict=True) if one != another]
     assert {"dot random", "dot random, gaps and back-pressure", "GEMM 3 x 3 x 64"} <= set(differ)
-
-
-def test_one_case_is_played() -> None:
-    made = {play.suite.name: play.script.planned for play in planned(TINY, "icarus", 1)}
-    assert (made["dot random"], made["dot random, gaps and back-pressure"]) == (1, 1)

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from built_presets import others_slow
 from cosim.dut_files import play
 from cosim.runs_shown import busy_suite, few_cases
 from cosim.test_dut_protocols import E3M2, scaled
@@ -47,12 +48,18 @@ def read_in(first: int) -> dict[str, Any]:
     [
         ("latency", {"protocol": {"kind": "latency", "cycles": 1}}, "2 cycles later than promised: {}cycles: 3"),
         ("latency", {"protocol": {"kind": "latency", "cycles": 7}}, "4 cycles earlier than promised: {}cycles: 3"),
-        ("mac", {"protocol": sums(1)}, "1 cycle later than promised: {}cycles: 2"),
-        ("mac", {"protocol": sums(2), "parameters": {"FAULT": 4}}, "1 cycle later than promised: {}cycles: 3"),
-        (
+        pytest.param("mac", {"protocol": sums(1)}, "1 cycle later than promised: {}cycles: 2", marks=pytest.mark.slow),
+        pytest.param(
+            "mac",
+            {"protocol": sums(2), "parameters": {"FAULT": 4}},
+            "1 cycle later than promised: {}cycles: 3",
+            marks=pytest.mark.slow,
+        ),
+        pytest.param(
             "serial",
             {"unit": E3M2, "protocol": read_in(34)},
             "3 cycles later than promised: {}results be of cycles 37 to 40",
+            marks=pytest.mark.slow,
         ),
         (
             "serial",
@@ -98,7 +105,7 @@ def test_a_valid_is_not_believed(icarus: None, tmp_path: Path, place: int, cycle
     assert note == f"m: {right}"
 
 
-@pytest.mark.parametrize("name", ["stream", "pulsed", "serial", "faulty"])
+@pytest.mark.parametrize("name", others_slow(["stream", "pulsed", "serial", "faulty"], ["stream", "faulty"]))
 def test_a_reset_that_is_the_other_way_round_is_said(icarus: None, tmp_path: Path, name: str) -> None:
     top = {"stream": "dot4_stream", "serial": "serial_dot", "faulty": "faulty_stream"}.get(name, name)
     port, active = ("rst_ni" if name == "stream" else "rst_n", "low") if name != "faulty" else ("rst", "high")

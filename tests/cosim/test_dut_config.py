@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cosim.dut_files import DESIGNS, design, variant
+from cosim.dut_files import design, variant
 
 from hwsim.cosim.dutdesign import dut_design
 from hwsim.cosim.dutfile import load_dut
@@ -15,12 +15,6 @@ from hwsim.formats.yamlfile import SpecError
 STREAM = {"kind": "stream", "input_valid": "valid_i", "output_valid": "valid_o"}
 SUMS = {"kind": "accumulate", "cycles": 1, "clear": "c"}
 PORTS = {"a": "a", "b": "b", "c": "c", "result": "d"}
-
-
-@pytest.mark.parametrize("name", ["latency", "stream", "comb", "faulty"])
-def test_the_designs_of_the_tests_load(name: str) -> None:
-    dut = load_dut(DESIGNS / f"{name}.yaml")
-    assert dut_design(dut).sources("icarus").files == dut.sources.files
 
 
 @pytest.mark.parametrize(

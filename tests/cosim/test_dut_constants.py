@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from built_presets import others_slow
 from cosim.dut_files import design, play
 from cosim.runs_shown import few_cases
 
@@ -28,9 +29,10 @@ from hwsim.prove.qualify.dut import cases_of
 CONVERTER, SUBTRACTOR = "to-e5m2", "differs"
 
 
-@pytest.mark.parametrize(
-    ("name", "fault"), [*((CONVERTER, fault) for fault in range(6)), *((SUBTRACTOR, fault) for fault in range(5))]
-)
+FAULTS = [*((CONVERTER, fault) for fault in range(6)), *((SUBTRACTOR, fault) for fault in range(5))]
+
+
+@pytest.mark.parametrize(("name", "fault"), others_slow(FAULTS, [FAULTS[0], FAULTS[3], FAULTS[8]]))
 @pytest.mark.simulator
 def test_what_is_constant_is_so_in_every_case(
     icarus: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, fault: int
@@ -98,7 +100,7 @@ def test_a_case_of_another_operand_is_no_case_of_the_design(tmp_path: Path) -> N
     assert all(case.b == (2,) for case in cases_of(made, stored(tmp_path / "set"))[1])
 
 
-@pytest.mark.parametrize("fault", [0, 3])
+@pytest.mark.parametrize("fault", others_slow([0, 3], [0]))
 def test_a_converter_is_proved_or_refuted(tmp_path: Path, fault: int) -> None:
     report = prove_dut(design(tmp_path, CONVERTER, parameters={"FAULT": fault}), DutAsked(seconds=120))
     assert [row.word for row in report.rows][-1] == ("refuted" if fault else "proved")
@@ -107,7 +109,7 @@ def test_a_converter_is_proved_or_refuted(tmp_path: Path, fault: int) -> None:
         assert constants(CONVERTER, report.example)
 
 
-@pytest.mark.parametrize("fault", [0, 3])
+@pytest.mark.parametrize("fault", others_slow([0, 3], [3]))
 def test_a_subtractor_is_proved_or_refuted(tmp_path: Path, fault: int) -> None:
     report = prove_dut(design(tmp_path, SUBTRACTOR, parameters={"FAULT": fault}), DutAsked(seconds=120))
     assert [row.word for row in report.rows][-1] == ("refuted" if fault else "proved")

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import pytest
 import yaml
+from built_presets import others_slow
 from cosim.dut_files import DESIGNS, SEED, design, play
 from cosim.small_runs import small_suites
 
@@ -60,7 +61,7 @@ def drawn(made: DutDesign) -> tuple[Case, ...]:
     return (*directed(unit, SEED)[::4], *(case for case in random_cases(unit, 160, SEED) if len(case.a) == 2))
 
 
-@pytest.mark.parametrize("rounding", CODES)
+@pytest.mark.parametrize("rounding", others_slow(CODES, ["rne", "rz"]))
 def test_the_right_design_has_the_results_and_the_flags_of_the_model(
     icarus: None, tmp_path: Path, rounding: Rounding
 ) -> None:
@@ -68,10 +69,9 @@ def test_the_right_design_has_the_results_and_the_flags_of_the_model(
     assert not mismatches(made, tmp_path, "icarus", drawn(made))
 
 
-@pytest.mark.parametrize(("wrong", "rounding", "found"), FAULTS)
-def test_a_fault_is_found_and_a_flag_named(
-    icarus: None, tmp_path: Path, wrong: int, rounding: Rounding, found: set[tuple[str, str]]
-) -> None:
+@pytest.mark.parametrize("fault", others_slow(range(6), [0, 3]))
+def test_a_fault_is_found_and_a_flag_named(icarus: None, tmp_path: Path, fault: int) -> None:
+    wrong, rounding, found = FAULTS[fault]
     made = sdotp(tmp_path, rounding, wrong)
     assert {(one.kind, one.name) for one in mismatches(made, tmp_path, "icarus", drawn(made))} == found
 
@@ -113,6 +113,7 @@ def test_a_tiny_result_may_be_one_before_rounding(icarus: None, tmp_path: Path) 
     assert not mismatches(quiet, tmp_path, "icarus", drawn(quiet))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("wrong", "found"), [(6, set()), (0, {("flag", "invalid")})])
 def test_every_nan_may_raise_invalid(icarus: None, tmp_path: Path, wrong: int, found: set[tuple[str, str]]) -> None:
     made = sdotp(tmp_path, "rne", wrong, flags={"invalid": "resp_o.status.nv", "signaling": "all"})

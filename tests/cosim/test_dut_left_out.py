@@ -118,6 +118,7 @@ def test_a_simulator_that_refuses_ends_its_own_part_only(
     assert "no simulator that was asked for takes the design" in alone.err
 
 
+@pytest.mark.slow
 def test_a_wrong_design_that_one_simulator_refuses_has_its_minimal_case(
     verilator: None, icarus: None, asserted: Path, tmp_path: Path
 ) -> None:

@@ -90,8 +90,8 @@ def test_two_blocks_summed_to_an_integer_and_a_scale(
     ("fault", "name"),
     [
         (1, "distance of normalisation added, from place 20, in two's complement"),
-        (2, None),
-        (3, "lost bits floored"),
+        pytest.param(2, None, marks=pytest.mark.slow),
+        pytest.param(3, "lost bits floored", marks=pytest.mark.slow),
     ],
 )
 def test_faults_of_it_are_found_and_named(

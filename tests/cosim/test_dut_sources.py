@@ -17,8 +17,7 @@ from hwsim.cosim.build import find_icarus, find_verilator
 from hwsim.cosim.dutdesign import DutDesign, dut_design
 from hwsim.cosim.dutfile import load_dut
 from hwsim.cosim.elaborate import BitVector, Range, read_module
-from hwsim.cosim.play import command
-from hwsim.cosim.sources import DesignSources, read_list
+from hwsim.cosim.sources import DesignSources
 from hwsim.errors import InputError
 from hwsim.processes import Spent, bounded
 
@@ -137,11 +136,6 @@ def test_simulators_take_the_order_and_not_the_one_given(project: Path, icarus: 
     for simulator in ("icarus", "verilator"):
         assert accepted(simulator, made, made.module.ordered)
         assert not accepted(simulator, made, backwards)
-
-
-@pytest.mark.simulator
-def test_what_is_listed_is_built(project: Path, lists: None, icarus: None) -> None:
-    assert command("icarus", design(project, **KEYS["list"]).sources("icarus"), trace=False)
 
 
 @pytest.mark.parametrize(
@@ -284,12 +278,6 @@ def test_a_first_file_names_lists_and_an_order(
     assert load_dut(project / "rtl/far.yaml").sources.files == load_dut(project / "listed.yaml").sources.files
     assert main(["dut-init"]) == 2
     assert "dut-init must have a source or --filelist" in capsys.readouterr().err
-
-
-def test_a_list_of_lists_is_read_in_order(project: Path, lists: None) -> None:
-    found = read_list(project / "rtl.f", project)
-    assert names(found.files) == GIVEN
-    assert found.libraries == ((project / "rtl/lib").resolve(),)
 
 
 def test_sources_that_slang_comes_to_no_end_with_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from built_presets import others_slow
 from cosim.dut_files import play
 from cosim.runs_shown import few_pairs
 from cosim.small_runs import processes_in, small_suites
@@ -73,10 +74,12 @@ def run(folder: Path, path: Path, simulator: str, *more: str) -> tuple[int, RunR
     return status, read_json(folder / "out" / "results.json")
 
 
-@pytest.mark.sample(2)
+ENDLESS = [(loop, "icarus") for loop in LOOPS if loop != COUNTING] + [(COUNTING, "verilator")]
+
+
 @pytest.mark.parametrize(
     ("loop", "simulator"),
-    [(loop, "icarus") for loop in LOOPS if loop != COUNTING] + [(COUNTING, "verilator")],
+    others_slow(ENDLESS, [ENDLESS[0], ENDLESS[-1]]),
 )
 def test_a_design_that_never_ends_is_ended(
     request: pytest.FixtureRequest, tmp_path: Path, loop: str, simulator: str, capsys: pytest.CaptureFixture[str]

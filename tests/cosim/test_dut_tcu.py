@@ -30,6 +30,7 @@ def test_the_published_case_is_what_was_published(icarus: None, tmp_path: Path) 
     assert report.passed and report.figures.compared == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", range(5))
 def test_the_suites_find_sticky_bits_that_are_lost(
     icarus: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: int

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import html5lib
 import pytest
+from built_presets import others_slow
 from cosim.runs_shown import FAULT, RIGHT, WRONG, Shown, called, few_pairs, shown
 from cosim.small_runs import mutant, shrink
 from junitparser import JUnitXml, Skipped
@@ -123,8 +124,7 @@ def json_results(mismatches: list[Any]) -> list[tuple[str, str]]:
     return [(one["expected"]["code"], one["got"]["code"]) for one in mismatches if one["what"] == "result"]
 
 
-@pytest.mark.sample(2)
-@pytest.mark.parametrize("name", RUNS)
+@pytest.mark.parametrize("name", others_slow(RUNS, ["cosim", "dut-wrong"]))
 def test_every_number_is_the_same_in_every_output(name: str, icarus: None) -> None:
     run = shown(name)
     data = json.loads(run.files[f"{run.name}/results.json"])
@@ -238,6 +238,7 @@ def check_terminal(run: Shown, data: Any, rows: list[Line]) -> None:
     assert causes_and_facts(data, run.terminal)
 
 
+@pytest.mark.slow
 def test_the_minimal_case_is_no_suite(icarus: None) -> None:
     # It was counted on the page and not on the terminal: "4 of 5 suites failed" beside "5 of 6".
     data = json.loads(shown("dut-wrong").files["dut-wrong/results.json"])
@@ -246,38 +247,7 @@ def test_the_minimal_case_is_no_suite(icarus: None) -> None:
     assert f"{data['summary']['verdict']}: " in shown("dut-wrong").terminal
 
 
-@pytest.mark.parametrize("name", WRONG)
-def test_what_explains_the_results_stands_once_on_the_page(name: str, icarus: None) -> None:
-    page = page_of(shown(name))
-    heads = [words(one) for one in page.iter() if str(one.tag).startswith(f"{SPACE}h")]
-    assert heads.count("What would explain the results") == (name != "cosim-wrong")
-    assert len(re.findall(r"of a negative term", words(page))) == 1 + (name == "dut-wrong")
-
-
-@pytest.mark.parametrize("name", RUNS)
-def test_a_page_says_what_it_is_about(name: str, icarus: None) -> None:
-    page = page_of(shown(name))
-    ((title,), (head,)) = ([words(one) for one in page.iter(f"{SPACE}{tag}")] for tag in ("title", "h1"))
-    about = {
-        "cosim": "Co-simulation of hwsim's RTL of tiny",
-        "dut": "Co-simulation of dot4_comb, a design of your own, as dot4",
-        "check": "Check of the results in results.txt: smoke of tiny",
-    }[name.split("-")[0]]
-    assert head == about and title == f"{'Failed' if name in WRONG else 'Passed'}: {about}"
-
-
-@pytest.mark.parametrize("name", RUNS)
-def test_no_count_disagrees_with_its_noun(name: str, icarus: None) -> None:
-    run = shown(name)
-    outputs = run.terminal, words(page_of(run)), run.files[f"{name}/results.xml"].decode()
-    nouns = (
-        "mismatches|cases|results|suites|bins|elements|hits|beats|simulations|comparisons|cycles|contexts|zeros|bits"
-    )
-    for text in outputs:
-        assert not re.search(rf"(?<![\d,.^/] of )(?<![\w.,=-])1 ({nouns})\b", text)
-
-
-@pytest.mark.parametrize("name", WRONG)
+@pytest.mark.parametrize("name", others_slow(WRONG, ["dut-wrong"]))
 def test_the_commands_of_a_page_can_be_copied_and_run(
     name: str, icarus: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -313,8 +283,7 @@ def window(chromium: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
         yield opened
 
 
-@pytest.mark.sample(3)
-@pytest.mark.parametrize("name", ["cosim", "check", *WRONG])
+@pytest.mark.parametrize("name", others_slow(["cosim", "check", *WRONG], ["dut-wrong"]))
 def test_a_page_looks_well_in_both_schemes_at_every_width(
     name: str, folder: Callable[[str], Path], window: Browser
 ) -> None:
@@ -340,7 +309,7 @@ BROKEN = {
 }
 
 
-@pytest.mark.parametrize("wrong", BROKEN)
+@pytest.mark.parametrize("wrong", others_slow(BROKEN, ["contrast"]))
 def test_a_page_that_looks_wrong_is_seen(wrong: str, folder: Callable[[str], Path], window: Browser) -> None:
     window.open(folder("check-wrong") / "check-wrong" / "report.html")
     window.view(1400, "light")
