@@ -36,7 +36,7 @@ UNKNOWN, MISSING, LOST = -1, -2, -3
 NO_OTHER, ANY_NAN, ANY_ZERO = range(3)
 
 FLAG, COPY = "flag", "copy"
-BESIDE = "beside_"  # before the names of what is kept of signals beside the results
+EXTRA = "extra_"  # before the names of what is kept of signals beside the results
 
 # What happened in a cycle is a byte: the bits of `drive`, and from this bit on those of `seen`.
 SEEN = 4
@@ -114,7 +114,7 @@ class Recording:
 
 
 @dataclass(frozen=True)
-class Beside:
+class ExtraOutputs:
     """What is promised of signals beside the results, one after another in the bench's `beside`, the first lowest.
 
     names: str[signals]. kinds: str[signals]: `flag`, or `copy` of the result, in which any NaN will do where it does in
@@ -152,7 +152,7 @@ class Script:
     """One suite.
 
     payloads: what stands at the input, beat by beat. results: what `result_rows` makes, in order: context, code, and
-    which other codes will do: NO_OTHER, ANY_NAN or ANY_ZERO. beside: what stands beside them; None for a device that
+    which other codes will do: NO_OTHER, ANY_NAN or ANY_ZERO. extra: what stands beside them; None for a device that
     has nothing there. first: where the suite's payloads begin in the bench's memory.
     """
 
@@ -160,7 +160,7 @@ class Script:
     promise: Promise
     payloads: Sequence[int] = ()
     results: np.ndarray = field(default_factory=lambda: np.zeros((0, 3), np.uint64))
-    beside: Beside | None = None
+    extra: ExtraOutputs | None = None
     first: int = 0
 
     @property
@@ -246,25 +246,25 @@ def write_job(folder: Path, scripts: Sequence[Script], width: int) -> list[str]:
             code = to_words(script.results[:, 1])
             owner = script.results[:, ::2].astype(np.uint64)
             arrays = {"owner": owner, "code": code, "first": first, **vars(script.promise)}
-            if script.beside is not None:
-                arrays |= _beside_arrays(script.beside)
+            if script.extra is not None:
+                arrays |= _extra_arrays(script.extra)
             np.savez(folder / f"suite{index}.npz", kind=kind, **arrays)
             first += len(script.payloads)
     return [f"+last={max(first - 1, 0)}"]
 
 
-def _beside_arrays(beside: Beside) -> dict[str, np.ndarray]:
+def _extra_arrays(extra: ExtraOutputs) -> dict[str, np.ndarray]:
     """As arrays of a file, by their names there."""
-    arrays = vars(beside) | {"expected": to_words(beside.expected), "mask": to_words(beside.mask)}
-    return {f"{BESIDE}{key}": array for key, array in arrays.items()}
+    arrays = vars(extra) | {"expected": to_words(extra.expected), "mask": to_words(extra.mask)}
+    return {f"{EXTRA}{key}": array for key, array in arrays.items()}
 
 
-def _read_beside(data: dict[str, Any]) -> Beside | None:
-    """What `_beside_arrays` made, taken out of what a file has; None where it has none."""
-    arrays = {key.removeprefix(BESIDE): data.pop(key) for key in list(data) if key.startswith(BESIDE)}
+def _read_extra(data: dict[str, Any]) -> ExtraOutputs | None:
+    """What `_extra_arrays` made, taken out of what a file has; None where it has none."""
+    arrays = {key.removeprefix(EXTRA): data.pop(key) for key in list(data) if key.startswith(EXTRA)}
     if not arrays:
         return None
-    return Beside(**arrays | {key: from_words(arrays[key]) for key in ("expected", "mask")})
+    return ExtraOutputs(**arrays | {key: from_words(arrays[key]) for key in ("expected", "mask")})
 
 
 def suite_names(folder: Path) -> list[str]:
@@ -279,8 +279,8 @@ def read_script(folder: Path, index: int, name: str) -> Script:
     kind, first, owner = data.pop("kind"), data.pop("first"), data.pop("owner")
     code = from_words(data.pop("code"))
     results = np.stack([column.astype(code.dtype) for column in (owner[:, 0], code, owner[:, 1])], axis=1)
-    beside = _read_beside(data)
-    return Script(name, PROMISES[kind](**data), results=results, beside=beside, first=first)
+    extra = _read_extra(data)
+    return Script(name, PROMISES[kind](**data), results=results, extra=extra, first=first)
 
 
 def read_progress(folder: Path) -> tuple[str, int] | None:

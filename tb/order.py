@@ -37,7 +37,7 @@ from hwsim.tb.job import (
     UNKNOWN,
     VALID,
     BeatOrder,
-    Beside,
+    ExtraOutputs,
     PortMismatch,
     Script,
     SuiteOutcome,
@@ -51,19 +51,19 @@ class LostStep(Exception):
     """The device no longer answers what it was asked: nothing after it means anything."""
 
 
-class BesideBoard:
+class ExtraOutputsBoard:
     """Holds what stands beside a result against what is promised. will_do: whether a result's copy may be that code."""
 
-    def __init__(self, beside: Beside, will_do: Callable[[int, int], bool]):
+    def __init__(self, extra: ExtraOutputs, will_do: Callable[[int, int], bool]):
         self.will_do = will_do
-        bits: list[int] = beside.bits.tolist()
+        bits: list[int] = extra.bits.tolist()
         lows = list(accumulate(bits, initial=0))[:-1]
-        names, kinds = beside.names.tolist(), beside.kinds.tolist()
+        names, kinds = extra.names.tolist(), extra.kinds.tolist()
         self.signals = [
             (kind, name, low, (1 << width) - 1) for kind, name, low, width in zip(kinds, names, lows, bits, strict=True)
         ]
-        self.wanted = [_joined(row, lows) for row in beside.expected.tolist()]
-        self.masks = [_joined(row, lows) for row in beside.mask.tolist()]
+        self.wanted = [_joined(row, lows) for row in extra.expected.tolist()]
+        self.masks = [_joined(row, lows) for row in extra.mask.tolist()]
 
     def wrong(self, index: int, seen: int) -> Iterator[tuple[str, str, int, int]]:
         """Of a result, every signal that is not as promised: kind, name, what it said and what it should."""
@@ -94,7 +94,7 @@ class Player:
         self.held: tuple[int, int, int] | None = None
         self.standing = self.counts = self.late = self.filling = False
         self.edge, self.quiet = RisingEdge(dut.clk), ReadOnly()
-        self.beside = None if script.beside is None else BesideBoard(script.beside, self.will_do)
+        self.extra = None if script.extra is None else ExtraOutputsBoard(script.extra, self.will_do)
 
     def will_do(self, index: int, code: int) -> bool:
         """Whether a code will do for the result of that number, though another one is expected."""
@@ -170,17 +170,17 @@ class Player:
             self.note("latency", latency + self.count - count, latency)
             raise LostStep
         got = seen >> CONTEXT, UNKNOWN if seen & SEEN_UNKNOWN else int(self.dut.result.value)
-        beside = 0 if self.beside is None else int(self.dut.beside.value)  # 0 where a bit of it is unknown
-        if self.held is not None and self.held != (*got, beside):
-            self.note("changed", *((got[1], self.held[1]) if got != self.held[:2] else (beside, self.held[2])))
-        self.held = None if take else (*got, beside)
+        extra = 0 if self.extra is None else int(self.dut.extra.value)  # 0 where a bit of it is unknown
+        if self.held is not None and self.held != (*got, extra):
+            self.note("changed", *((got[1], self.held[1]) if got != self.held[:2] else (extra, self.held[2])))
+        self.held = None if take else (*got, extra)
         if not take:
             return
         self.silent = 0
         self.codes[index] = got[1]
         self._compare(index, got)
-        if self.beside is not None and got[1] != UNKNOWN:
-            for kind, name, told, want in self.beside.wrong(index, beside):
+        if self.extra is not None and got[1] != UNKNOWN:
+            for kind, name, told, want in self.extra.wrong(index, extra):
                 self.outcome.note(PortMismatch(kind, self.cycle, index, told, want, name=name))
         self.outcome.results += self.counts
         del self.due[place]

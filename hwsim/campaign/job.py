@@ -22,7 +22,7 @@ from hwsim.cosim.build import BuildFailed
 from hwsim.cosim.design import AskedSuites, Design, SuiteKind
 from hwsim.cosim.dutdesign import dut_design
 from hwsim.cosim.dutfile import load_dut
-from hwsim.cosim.run import CosimOptions, Silence, carried_out, check
+from hwsim.cosim.run import CosimOptions, NoProgress, carried_out, check
 from hwsim.cosim.tables import tables_design
 from hwsim.cosim.unitdesign import design_of
 from hwsim.errors import InputError, ToolMissing
@@ -171,7 +171,7 @@ class SuitesJob(CampaignJob):
         )
         check(options)
         with scratch_folder() as folder:
-            report = carried_out(options, folder, Silence(), time.monotonic())
+            report = carried_out(options, folder, NoProgress(), time.monotonic())
             kept = {
                 f"{place.name}-{name}": text
                 for place in sorted(folder.glob("minimal*"))
@@ -287,7 +287,7 @@ class TablesJob(CampaignJob):
         """Both tables."""
         options = CosimOptions(designs=(tables_design(dict(self.units)),), simulators=(self.simulator,))
         with scratch_folder() as folder:
-            return _without_files(carried_out(options, folder, Silence(), time.monotonic())), {}
+            return _without_files(carried_out(options, folder, NoProgress(), time.monotonic())), {}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -150,8 +150,8 @@ def _streams(module: Module, logic: ProtocolLogic, fields: Wiring) -> Iterator[s
     context = logic.context
     if "result_context" in fields.places:
         context = joined(port_bit(bit, module) for bit in fields.places["result_context"][0])
-    beside = [_result(module, fields, field) for field in fields.beside]
-    parts = [*reversed(beside), context, logic.result or _result(module, fields, fields.output[0])]
+    extra = [_result(module, fields, field) for field in fields.extra]
+    parts = [*reversed(extra), context, logic.result or _result(module, fields, fields.output[0])]
     body = [
         *logic.lines,
         f"assign i__ready = {logic.ready};",

@@ -63,7 +63,7 @@ class StreamPort:
 class PortMap:
     """A device's ports: clock, synchronous active-high reset, a stream of beats in and a stream of results out.
 
-    misuse: empty for a device that reports none. beside: fields of the output, the last of its payload, that stand
+    misuse: empty for a device that reports none. extra: fields of the output, the last of its payload, that stand
     beside result and context.
     """
 
@@ -73,11 +73,11 @@ class PortMap:
     clock: str = "clk"
     reset: str = "rst"
     misuse: str = "misuse"
-    beside: tuple[PortField, ...] = ()
+    extra: tuple[PortField, ...] = ()
 
     @property
-    def beside_width(self) -> int:
-        return sum(field.bits for field in self.beside)
+    def extra_width(self) -> int:
+        return sum(field.bits for field in self.extra)
 
     @property
     def result(self) -> PortField:
@@ -143,7 +143,7 @@ def words_of(values: Sequence[int], words: int) -> np.ndarray:
 
 
 TOP = "hwsim_bench"
-PUBLIC = ("clk", "drive", "seen", "result")  # and `beside`, where something stands beside the results
+PUBLIC = ("clk", "drive", "seen", "result")  # and `extra`, where there are outputs beside the results
 CODE_WORD = 32  # bits of what says a result, at least
 ROOM = 1 << 17  # payloads that one run can hold
 DEPTH = ROOM - 1  # beats of a suite: one payload stands at the input where none of them does
@@ -159,7 +159,7 @@ module {bench} (
   // bit 0: the input is ready; 1: the output is valid; 2: misuse; 3: an unknown bit in these; 4: in a valid result;
   // from 5 on: the context
   output [31:0] seen,
-  output [{code_high}:0] result{beside_port}
+  output [{code_high}:0] result{extra_port}
 );
   reg [{input_high}:0] payloads [0:{depth_high}];
   integer last;
@@ -183,7 +183,7 @@ module {bench} (
   wire [{output_high}:0] known = (!lost & output_valid & !unknown) ? out : {output_width}'d0;
   wire [{owner_high}:0] owner = {owner};
   assign seen = lost ? 32'd8 : {{ {seen_padding}'d0, owner, unknown, 1'b0, misuse, output_valid, input_ready }};
-  assign result = {{ {result_padding}known[{result_high}:{result_low}] }};{beside}
+  assign result = {{ {result_padding}known[{result_high}:{result_low}] }};{extra}
 endmodule
 """
 
@@ -192,7 +192,7 @@ def bench(ports: PortMap, room: int = ROOM) -> str:
     """The bench's Verilog. room: payloads that it holds."""
     i, o, result, context = ports.input, ports.output, ports.result, ports.context
     context_bits = 1 if context is None else context.bits
-    low, high = o.width - ports.beside_width, o.width - 1
+    low, high = o.width - ports.extra_width, o.width - 1
     return TEMPLATE.format(
         bench=TOP,
         top=ports.top,
@@ -218,14 +218,14 @@ def bench(ports: PortMap, room: int = ROOM) -> str:
         owner_high=context_bits - 1,
         owner="1'd0" if context is None else f"known[{context.offset + context.bits - 1}:{context.offset}]",
         seen_padding=27 - context_bits,
-        beside_port=f",\n  output [{high - low}:0] beside" if ports.beside else "",
-        beside=f"\n  assign beside = known[{high}:{low}];" if ports.beside else "",
+        extra_port=f",\n  output [{high - low}:0] extra" if ports.extra else "",
+        extra=f"\n  assign extra = known[{high}:{low}];" if ports.extra else "",
     )
 
 
 def public(ports: PortMap) -> tuple[str, ...]:
     """The bench's ports."""
-    return (*PUBLIC, "beside") if ports.beside else PUBLIC
+    return (*PUBLIC, "extra") if ports.extra else PUBLIC
 
 
 def fitting(items: Iterable[T], beats: Callable[[T], int], most: int, depth: int | None = None) -> Iterator[list[T]]:

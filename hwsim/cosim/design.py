@@ -359,7 +359,7 @@ class DotDesign(Design):
         """A suite as the testbench plays it. stream: of everything random."""
 
     @property
-    def without(self) -> Mapping[SuiteKind, str]:
+    def skipped_suites(self) -> Mapping[SuiteKind, str]:
         """The suites that it is not to be put through, each with the reason."""
         return {}
 

@@ -56,41 +56,41 @@ from hwsim.tb.job import (
     FLAG,
     NO_OTHER,
     BeatOrder,
-    Beside,
+    ExtraOutputs,
     Script,
     result_rows,
 )
 
 
-def beside(dut: Dut, cases: Sequence[Case], codes: Sequence[int]) -> Beside:
+def extra(dut: Dut, cases: Sequence[Case], codes: Sequence[int]) -> ExtraOutputs:
     """What stands beside the results of cases. codes: the results that are expected of them."""
     place = dut.file.ports.result
     copies = [copy.named for copy in place.copies] if place is not None else []
     ports = dut.file.flags
     names: list[FlagName] = [name for name, _ in flagged(ports)]
-    said = said_of(dut, cases, names, ports.rules) if ports is not None else np.zeros((len(cases), 0, 2), np.uint64)
+    flags = flags_of(dut, cases, names, ports.rules) if ports is not None else np.zeros((len(cases), 0, 2), np.uint64)
     bits = dut.unit.output.container_bits
     of_copies = np.repeat(code_array(codes, bits)[:, None], len(copies), axis=1)
     whole = np.full(of_copies.shape, (1 << bits) - 1, of_copies.dtype)
-    said = said.astype(of_copies.dtype)
-    return Beside(
+    flags = flags.astype(of_copies.dtype)
+    return ExtraOutputs(
         names=np.array([*copies, *names], str),
         kinds=np.array([COPY] * len(copies) + [FLAG] * len(names), str),
         bits=np.array([bits] * len(copies) + [1] * len(names), np.int64),
-        expected=np.concatenate([of_copies, said[:, :, 0]], axis=1),
-        mask=np.concatenate([whole, said[:, :, 1]], axis=1),
+        expected=np.concatenate([of_copies, flags[:, :, 0]], axis=1),
+        mask=np.concatenate([whole, flags[:, :, 1]], axis=1),
     )
 
 
-def said_of(dut: Dut, cases: Sequence[Case], names: Sequence[FlagName], rules: FlagRules) -> np.ndarray:
+def flags_of(dut: Dut, cases: Sequence[Case], names: Sequence[FlagName], rules: FlagRules) -> np.ndarray:
     """What flags say of cases, and whether that counts: uint64[cases, flags, 2]."""
     definition = Definition(dut.unit)
     found = np.zeros((len(cases), len(names), 2), np.uint64)
     for row, case in enumerate(cases):
         explanation = dot(definition, case)
         for column, name in enumerate(names):
-            said = flag(explanation, name, rules)
-            found[row, column] = bool(said), said is not None
+            flags = flag(explanation, name, rules)
+            found[row, column] = bool(flags), flags is not None
     return found
 
 
@@ -114,7 +114,7 @@ class DutDesign(DotDesign):
     assertions: bool = False
 
     @property
-    def without(self) -> Mapping[SuiteKind, str]:
+    def skipped_suites(self) -> Mapping[SuiteKind, str]:
         """Those that its file names."""
         return self.dut.file.without
 
@@ -177,7 +177,7 @@ class DutDesign(DotDesign):
             self._order(suite, tagged, segments, stream),
             [self.ports.pack(beat) for beat in (*(item.beat for item in tagged), self._idle(tagged[0].beat))],
             self._results(suite, closing),
-            beside=self._beside(suite, closing),
+            extra=self._extra(suite, closing),
         )
         return Play(suite, script, tuple(item.beat for item in tagged), owners)
 
@@ -221,13 +221,13 @@ class DutDesign(DotDesign):
         contexts = [item.beat.context for item in closing]
         return result_rows(contexts, codes, others)
 
-    def _beside(self, suite: Suite, closing: Sequence[Tagged]) -> Beside | None:
+    def _extra(self, suite: Suite, closing: Sequence[Tagged]) -> ExtraOutputs | None:
         """What must stand beside each result: flags, and copies of it; None for a design without either."""
-        if not self.ports.beside:
+        if not self.ports.extra:
             return None
         cases = [suite.cases[item.case] for item in closing]
         codes = [(suite.expected or ())[item.case] for item in closing]
-        return beside(self.dut, cases, codes)
+        return extra(self.dut, cases, codes)
 
     def _order(
         self, suite: Suite, tagged: Sequence[Tagged], segments: Sequence[tuple[int, int]], stream: Stream
@@ -277,7 +277,7 @@ def dut_design(dut: Dut, assertions: bool = False, called: str = "") -> DutDesig
         input=StreamPort("i__payload", "i__valid", "i__ready", wired.input_width, wired.input),
         output=StreamPort("o__payload", "o__valid", "o__ready", wired.output_width, wired.output),
         misuse="",
-        beside=wired.beside,
+        extra=wired.extra,
     )
     return DutDesign(
         name=file.top,

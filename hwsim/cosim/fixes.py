@@ -178,7 +178,7 @@ UNTIMELY = {"latency", "hang", "refused", "unasked", "unknown"}  # kinds of mism
 
 
 @dataclass(frozen=True)
-class Amends:
+class FixSearch:
     """Tries changes of a design's file on a simulator.
 
     folder: where simulations leave what they need. stuck_after: as of `Design`.
@@ -190,7 +190,7 @@ class Amends:
     folder: Path
     stuck_after: float
 
-    def said(self, played: Sequence[Played]) -> str:
+    def suggest_fix(self, played: Sequence[Played]) -> str:
         """What would make every result right, in words; empty where nothing would, or most are right as it is."""
         if self._share_wrong(played) < SUSPICIOUS:
             return ""

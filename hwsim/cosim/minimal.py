@@ -155,7 +155,7 @@ def minimal_mismatch(design: DutDesign, simulator: str, shrunk: Shrunk, files: d
     return mismatch.changed(unit=design.name)
 
 
-def meant(unit: Unit, played: Played, mismatch: Mismatch) -> Mismatch:
+def explain_mismatch(unit: Unit, played: Played, mismatch: Mismatch) -> Mismatch:
     """A mismatch of a suite of one case, and what sum its result stands for."""
     (case,), (code,) = played.suite.cases, played.codes.tolist()
     if mismatch.what != "result" or mismatch.key != (mismatch.unit, played.driver, played.suite.name):
@@ -180,13 +180,13 @@ def value(fmt: Format, code: int) -> Fraction | None:
 def interpretation(explained: Explained, got: int) -> str:
     """What sum of the last window the design's result stands for, in units of its last place; empty without one."""
     group, unit = explained.groups[-1], explained.unit
-    meant = value(unit.output, got)
-    if meant is None or group.max_exp is None or group.special is not None or unit.sum.method != "aligned":
+    explain_mismatch = value(unit.output, got)
+    if explain_mismatch is None or group.max_exp is None or group.special is not None or unit.sum.method != "aligned":
         return ""
     if explained.promotions or explained.additions:
         return ""
     exponent = group.max_exp - group.fraction_bits
-    total = meant / Fraction(2) ** exponent
+    total = explain_mismatch / Fraction(2) ** exponent
     digits, apart = (str(x) if x.denominator == 1 else f"{float(x):.6g}" for x in (total, total - group.total))
     sign = "" if total < group.total else "+"
     there = f"a sum of {digits} * 2^{exponent}, where the model has {group.total}"

@@ -208,7 +208,7 @@ def _told(design: Design, row: Row, played: Played) -> Iterable[Mismatch]:
         case = played.play.case(mismatch.index)
         stage, group = ("", None) if number else design.stage(case)
         result = mismatch.kind in CODES
-        beside = f"flag {mismatch.name}" if mismatch.kind == FLAG else f"result at {mismatch.name}"
+        extra = f"flag {mismatch.name}" if mismatch.kind == FLAG else f"result at {mismatch.name}"
         wrong_context = mismatch.kind == "result" and mismatch.got_context != mismatch.expected_context
         output = design.unit.output
         promise = played.play.script.promise
@@ -223,7 +223,7 @@ def _told(design: Design, row: Row, played: Played) -> Iterable[Mismatch]:
             driver=row.driver,
             case=case.id if case else "?",
             operands=case_operands(unit, alone) if alone else (),
-            what=beside if mismatch.name else "result" if result else KINDS[mismatch.kind],
+            what=extra if mismatch.name else "result" if result else KINDS[mismatch.kind],
             format=output.name if result else "",
             expected=expected,
             got=got,

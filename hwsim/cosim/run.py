@@ -21,8 +21,8 @@ from hwsim.cosim.casefile import load_case
 from hwsim.cosim.coverage import UnitCoverage, design_coverage
 from hwsim.cosim.design import BULK_KINDS, EVERY_SUITE, AskedSuites, Design, DotDesign, Play, Played, Suite, SuiteKind
 from hwsim.cosim.dutdesign import DutDesign
-from hwsim.cosim.fixes import Amends
-from hwsim.cosim.minimal import Minimized, Minimizer, meant
+from hwsim.cosim.fixes import FixSearch
+from hwsim.cosim.minimal import Minimized, Minimizer, explain_mismatch
 from hwsim.cosim.play import BULK, WAVEFORM, command, play_in_bulk, play_simulated
 from hwsim.cosim.report import judge, refusal
 from hwsim.cosim.suites import ModalPlanner, Planner
@@ -108,7 +108,7 @@ class Watcher(Protocol):
         return
 
 
-class Silence(Watcher):
+class NoProgress(Watcher):
     """Shows nothing."""
 
 
@@ -137,7 +137,7 @@ def run(options: CosimOptions, watcher: Watcher | None = None) -> RunReport:
     started = time.monotonic()
     check(options)
     with written_folder(options.folder, "cosim", last=NAMES[-1]) as folder:
-        report = carried_out(options, folder, watcher or Silence(), started)
+        report = carried_out(options, folder, watcher or NoProgress(), started)
         write_reports(folder, report)
     return report
 
@@ -284,7 +284,7 @@ class _Run:
         seed, asked = self.options.seed, self.options.suites
         if isinstance(design, ModalDesign):
             return ModalPlanner(design, seed, asked)
-        return Planner(design, seed, asked.and_without(design.without))
+        return Planner(design, seed, asked.and_without(design.skipped_suites))
 
     def _build(self, design: Design, simulator: str) -> list[str]:
         if isinstance(design, DutDesign) and (unfit := design.unfit_for(simulator)):
@@ -342,12 +342,12 @@ class _Run:
         if not there:
             return
         if options.case is not None:
-            self.found.mismatches = [meant(design.unit, there[0], one) for one in self.found.mismatches]
+            self.found.mismatches = [explain_mismatch(design.unit, there[0], one) for one in self.found.mismatches]
         elif options.minimize:
             traced = "icarus" if any(one.driver == "icarus" for one in played) else failed  # which may refuse it
             limit = design.stuck_after if options.stuck_after is None else options.stuck_after
-            amends = Amends(design, traced, options.seed, self.folder, limit)
-            if said := amends.said(there):
+            search = FixSearch(design, traced, options.seed, self.folder, limit)
+            if said := search.suggest_fix(there):
                 # Where all are right in another cycle, no case says anything of the arithmetic.
                 self.found.notes.append(said)
                 return

@@ -17,7 +17,7 @@ from hwsim.cosim.build import HdlSources, bulk_build, require
 from hwsim.cosim.design import FULL, Design, Play, Played, Suite, Traffic, draws
 from hwsim.cosim.play import command, play_in_bulk, play_simulated
 from hwsim.cosim.report import KINDS, MOST_TOLD, suite_row
-from hwsim.cosim.run import WORKERS, Silence, Watcher
+from hwsim.cosim.run import WORKERS, NoProgress, Watcher
 from hwsim.errors import InputError
 from hwsim.explain import CodeReading, Mismatch, Row, RunReport
 from hwsim.leftovers import scratch_folder
@@ -164,7 +164,7 @@ def run_streams(
     """
     for simulator in simulators:
         require(simulator)
-    started, watching = time.monotonic(), watcher or Silence()
+    started, watching = time.monotonic(), watcher or NoProgress()
     watching.plan(len(jobs) * len(simulators))
     rows, mismatches, names = list[Row](), list[Mismatch](), list[str]()
     with processes.threads(WORKERS) as pool:

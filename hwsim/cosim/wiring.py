@@ -138,7 +138,7 @@ class Wiring:
     scaled: dict[str, ScaledResult] = field(default_factory=dict)
 
     @property
-    def beside(self) -> tuple[PortField, ...]:
+    def extra(self) -> tuple[PortField, ...]:
         """The fields beside result and context: copies of the result, and flags."""
         return self.output[2:]
 

@@ -693,7 +693,7 @@ class _DutProof:
     def _left_out(self) -> Iterator[str]:
         """What the proof says nothing of."""
         design, protocol = self.design, self.design.dut.file.protocol
-        if beside := ", ".join(field.name for field in design.ports.beside):
+        if beside := ", ".join(field.name for field in design.ports.extra):
             yield f"what stands beside the result ({beside})"
         if self.proved < design.products:
             yield f"beats with more than {counted(self.proved, 'product')} other than zero"

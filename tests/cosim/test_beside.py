@@ -9,12 +9,12 @@ import pytest
 from cosim.dut_files import design
 
 from hwsim.cases.case import Case
-from hwsim.cosim.dutdesign import beside
-from hwsim.tb.job import COPY, FLAG, Beside
-from hwsim.tb.order import BesideBoard
+from hwsim.cosim.dutdesign import extra
+from hwsim.tb.job import COPY, FLAG, ExtraOutputs
+from hwsim.tb.order import ExtraOutputsBoard
 
 NAN = 0x7E00
-BESIDE = Beside(
+BESIDE = ExtraOutputs(
     names=np.array(["twin", "invalid", "inexact"]),
     kinds=np.array([COPY, FLAG, FLAG]),
     bits=np.array([16, 1, 1], np.int64),
@@ -38,7 +38,7 @@ BESIDE = Beside(
 def test_each_signal_is_compared_as_it_is_promised(
     index: int, seen: int, wrong: list[tuple[str, str, int, int]]
 ) -> None:
-    board = BesideBoard(BESIDE, lambda result, code: result == 1 and code & 0x7FFF > 0x7C00)
+    board = ExtraOutputsBoard(BESIDE, lambda result, code: result == 1 and code & 0x7FFF > 0x7C00)
     assert list(board.wrong(index, seen)) == wrong
 
 
@@ -52,8 +52,8 @@ def test_what_a_design_promises_is_the_models(tmp_path: Path) -> None:
     ports = {"a": "req_i.pairs[{}].factor", "b": "req_i.pairs[{}].other", "c": "req_i.addend"}
     result = {"port": "resp_o.result", "copies": [{"pieces": ["resp_o.result[7:0]", "resp_o.result[15:8]"]}]}
     made = design(tmp_path, "sdotp", ports={**ports, "result": result})
-    said = beside(made.dut, cases, [0x3C00, NAN, NAN])
+    said = extra(made.dut, cases, [0x3C00, NAN, NAN])
     assert said.names.tolist()[1:] == ["invalid", "divide_by_zero", "overflow", "underflow", "inexact"]
     assert said.expected.tolist() == [[0x3C00, 0, 0, 0, 0, 1], [NAN, 1, 0, 0, 0, 0], [NAN, 0, 0, 0, 0, 0]]
     assert said.mask.tolist() == [[0xFFFF, 1, 1, 1, 1, 1], [0xFFFF, 1, 1, 1, 1, 1], [0xFFFF, 0, 1, 1, 1, 1]]
-    assert made.ports.beside_width == 16 + 5
+    assert made.ports.extra_width == 16 + 5

@@ -22,14 +22,14 @@ from hwsim.tb.job import (
     FLAG,
     LOST,
     UNKNOWN,
-    Beside,
+    ExtraOutputs,
     SuiteOutcome,
     read_answers,
     read_script,
     write_answers,
     write_job,
 )
-from hwsim.tb.order import BesideBoard
+from hwsim.tb.order import ExtraOutputsBoard
 
 UNIT = unit("long-73")
 RESULT = Form(0, 32, 0, "fixed", 73)
@@ -87,13 +87,13 @@ def test_copies_of_long_results_are_compared_in_every_bit(tmp_path: Path) -> Non
     bits, codes = 73, [(1 << 72) + 5, 3]
     whole = np.array([[(1 << bits) - 1, 1]] * 2, object)
     flags = np.array([[code, 1] for code in codes], object)
-    beside = Beside(np.array(["copy", "inexact"]), np.array([COPY, FLAG]), np.array([bits, 1]), flags, whole)
+    extra = ExtraOutputs(np.array(["copy", "inexact"]), np.array([COPY, FLAG]), np.array([bits, 1]), flags, whole)
     play = recorded(UNIT, pipeline(UNIT), random_cases(UNIT, 40, 1))
-    write_job(tmp_path, [replace(play.script, beside=beside)], 100)
-    again = read_script(tmp_path, 0, play.script.name).beside
+    write_job(tmp_path, [replace(play.script, extra=extra)], 100)
+    again = read_script(tmp_path, 0, play.script.name).extra
     assert again is not None
     assert (again.expected.tolist(), again.mask.tolist()) == (flags.tolist(), whole.tolist())
-    board = BesideBoard(again, lambda index, code: False)
+    board = ExtraOutputsBoard(again, lambda index, code: False)
     assert not list(board.wrong(0, 1 << bits | codes[0]))
     assert list(board.wrong(0, 1 << bits | 5)) == [(COPY, "copy", 5, codes[0])]
     assert list(board.wrong(1, 3)) == [(FLAG, "inexact", 0, 1)]

@@ -58,7 +58,7 @@ def test_fields_of_structs_are_guessed_by_their_names(tmp_path: Path) -> None:
     assert data["ports"] == ports
     assert data["flags"] == {"invalid": "resp_o.nv", "overflow": "of", "inexact": "resp_o.nx"}
     assert data["constants"] == {"req_i.mode": 0, "req_i.lanes[0].spare": 0, "req_i.lanes[1].spare": 0}
-    assert dut_design(load_dut(tmp_path / "first.yaml")).ports.beside_width == 3
+    assert dut_design(load_dut(tmp_path / "first.yaml")).ports.extra_width == 3
     # Of a unit that rounds more than once they are not.
     assert main(["dut-init", str(tmp_path / "m.sv"), "--unit", "hopper-wgmma-e4m3-f16", "-o", str(tmp_path / "x")]) == 0
     assert "flags" not in yaml.safe_load((tmp_path / "x").read_text())

@@ -343,7 +343,7 @@ class DutQualifier:
             places = Stream(self.seed, self.design.name, "qualify").sample(range(len(every)), count)
             chosen = [every[place] for place in sorted(places)]
         without_clock = self.design.dut.file.protocol.kind == "combinational"
-        if without_clock and not self.design.ports.beside and not self.design.wiring.scaled:
+        if without_clock and not self.design.ports.extra and not self.design.wiring.scaled:
             rows = self._played(chosen, cases)
         else:
             with scratch_folder() as folder:
