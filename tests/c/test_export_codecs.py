@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from built_presets import others_slow
 from c.export_codecs import ALL, MISSING, OVERFLOWS, ROUNDINGS, Codecs, units
 from c.export_stages import CLASSES
 
@@ -49,7 +50,7 @@ def numbers(fmt: Format) -> np.ndarray:
     return np.concatenate([near, least, most, traps, -traps, bits, ranged])
 
 
-@pytest.fixture(scope="module", params=range(len(UNITS)))
+@pytest.fixture(scope="module", params=others_slow(range(len(UNITS)), range(0, len(UNITS), 3)))
 def codecs(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Codecs:
     return Codecs(UNITS[request.param], tmp_path_factory.mktemp("codecs"))
 
@@ -80,7 +81,6 @@ def want(fmt: Format, x: np.ndarray, rounding: str, overflow: str, missing: str)
         return np.full(len(x), -1)
 
 
-@pytest.mark.sample(9)
 @pytest.mark.filterwarnings("ignore:invalid value")  # signalling NaNs
 def test_numbers_are_rounded(codecs: Codecs) -> None:
     for fmt in codecs.formats:

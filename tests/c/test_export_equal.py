@@ -7,11 +7,11 @@ import re
 from pathlib import Path
 
 import pytest
-from built_presets import one_of_each
+from built_presets import one_of_each, others_slow
 from c.export_library import C99, CPP17, Library, syntax
 from c.export_stages import differences
 from model.model_units import NAMES, Case, cases, run
-from odd_units import ODD, unit
+from odd_units import unit
 from unit_keys import chained, exact_blocks, late, odd_unit, scaled
 
 from hwsim.compute.c import HEADER, UnitInC, render, supports
@@ -26,7 +26,7 @@ FEW = (
     "blackwell-mxf4nvf4-e2m1-f32", "cdna3-mfma-e4m3fnuz-f32", "cdna2-mfma-bf16-f32", "hfp8-forward-e4m3-dlfloat16",
     "exact-e4m3-f32", "intel-amx-e5m2-f32", "int8-i32", "wide",
 )  # fmt: skip
-ALWAYS = {*FEW, "sticky-short", "cut-late", *list(ODD)[::8]}
+ALWAYS = {*FEW, "sticky-short", "cut-late"}
 MARKED = [
     name if name in ALWAYS else pytest.param(name, marks=pytest.mark.slow) for name in NAMES if supports(unit(name))
 ]
@@ -40,7 +40,6 @@ def assert_equal(library: Library, given: list[Case], want: list[int]) -> None:
         assert differences(library, case) == [], case
 
 
-@pytest.mark.sample(10)
 @pytest.mark.quick(cases=4)
 @pytest.mark.parametrize("name", MARKED)
 def test_every_stage_is_the_models(name: str, tmp_path: Path) -> None:
@@ -71,8 +70,7 @@ def test_presets_of_one_arithmetic_have_one_header() -> None:
     assert {body(name) for name in NAMES if name in have} == set(bodies)
 
 
-@pytest.mark.sample(5)
-@pytest.mark.parametrize("name", FEW)
+@pytest.mark.parametrize("name", others_slow(FEW, FEW[::4]))
 def test_clang_makes_the_same_of_it(name: str, clang: None, tmp_path: Path) -> None:
     given = list(cases(name, PROFILES, seed=2))
     library = Library(unit(name), tmp_path, "clang", ("-O2", *C99))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from built_presets import one_of_each
+from built_presets import one_of_each, others_slow
 from c.export_library import C99, Library
 from c.export_suites import assert_equal, plain, results, suites
 
@@ -20,8 +20,7 @@ SHOWN = one_of_each(list(CAPTURES))
 SHOWN_FEW = ("volta-mma-f16-f16", "ada-mma-e5m2-f16", "hopper-wgmma-e4m3-f32", "blackwell-mma-e4m3-f32")
 
 
-@pytest.mark.sample(3)
-@pytest.mark.parametrize("name", FEW)
+@pytest.mark.parametrize("name", others_slow(FEW, FEW[:2]))
 def test_suites(name: str, tmp_path: Path) -> None:
     library = Library(load_unit(name), tmp_path)
     played = [suite for suite, cases in suites(library.unit, 100, 16) if not assert_equal(library, suite, cases, 40)]

@@ -10,7 +10,6 @@ from fractions import Fraction
 from functools import cache, lru_cache
 
 import numpy as np
-import pytest
 
 from hwsim.formats import ExponentFormat, FixedFormat, FloatFormat, formats, get_format, parse
 
@@ -195,11 +194,6 @@ def paired_policies(name):
     """Roundings with overflow policies, so that a format has each, and all formats together every pair of the two."""
     policies, turn = overflows(EVERY[name]), list(EVERY).index(name)
     return [(mode, policies[(turn + at) % len(policies)]) for at, mode in enumerate(ROUNDINGS)]
-
-
-def policy_marks(name, policy):
-    """A test of a policy that is in no pair is for `make soak`."""
-    return [] if policy in paired_policies(name) else [pytest.mark.slow]
 
 
 # In bulk, by float64 comparisons.

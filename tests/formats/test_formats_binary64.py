@@ -6,6 +6,7 @@ from fractions import Fraction
 import ml_dtypes
 import numpy as np
 import pytest
+from built_presets import others_slow
 from formats.formats_witness import ROUNDINGS, expected, overflows, rung_value
 
 from hwsim.formats import codes_of, container_dtype, get_format, order_key, parse, unpack
@@ -71,8 +72,7 @@ def rationals():
     return [sign * x for x in found if x >= 0 for sign in (1, -1)]
 
 
-@pytest.mark.sample(2)
-@pytest.mark.parametrize("mode", ROUNDINGS)
+@pytest.mark.parametrize("mode", others_slow(ROUNDINGS, ("rne", "ru")))
 def test_a_fraction_goes_to_the_code_that_the_witness_finds(mode):
     numbers = rationals()
     for overflow in overflows(F64):

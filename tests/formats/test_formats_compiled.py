@@ -7,6 +7,7 @@ import ml_dtypes
 import numba
 import numpy as np
 import pytest
+from built_presets import others_slow
 from formats.formats_witness import EVERY, every_policy, inputs, overflows, paired_policies
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -77,9 +78,8 @@ def check(name, x, mode, overflow, by=(fast._by_arithmetic, fast._by_table)):
             )
 
 
-@pytest.mark.sample(14)
 @POLICIES
-@pytest.mark.parametrize("name", NARROW)
+@pytest.mark.parametrize("name", others_slow(NARROW, NARROW[::3]))
 def test_codes_of_up_to_8_bits_are_the_reference_s(name, policies):
     x = traps(name)
     for mode, overflow in members(policies(name)):
@@ -87,9 +87,8 @@ def test_codes_of_up_to_8_bits_are_the_reference_s(name, policies):
     assert {name for name in NARROW if fast.encoder_parameters(EVERY[name], *DEFAULTS)} == ARITHMETIC
 
 
-@pytest.mark.sample(4)
 @POLICIES
-@pytest.mark.parametrize("name", WIDE)
+@pytest.mark.parametrize("name", others_slow(WIDE, WIDE[::2]))
 def test_codes_of_more_bits_are_the_reference_s(name, policies):
     x, fmt = traps(name), EVERY[name]
     for mode, overflow in members(policies(name)):
@@ -99,7 +98,7 @@ def test_codes_of_more_bits_are_the_reference_s(name, policies):
 
 
 @POLICIES
-@pytest.mark.parametrize("name", NARROW)
+@pytest.mark.parametrize("name", others_slow(NARROW, NARROW[1::3]))
 def test_binary64_is_rounded_once(name, policies):
     fmt, x = EVERY[name], inputs(name)
     rng = np.random.default_rng(6)
@@ -167,8 +166,7 @@ def stochastic_check(name, bits):
         assert np.array_equal(got, encode_reference(fmt, x, "stochastic", overflow, **words)), overflow
 
 
-@pytest.mark.sample(9)
-@pytest.mark.parametrize("name", sorted(ARITHMETIC | set(WIDE)))
+@pytest.mark.parametrize("name", others_slow(sorted(ARITHMETIC | set(WIDE)), sorted(ARITHMETIC | set(WIDE))[::4]))
 def test_stochastic_codes_are_the_reference_s(name):
     for bits in (1, 8, stochastic.most_random_bits(EVERY[name])):
         stochastic_check(name, bits)

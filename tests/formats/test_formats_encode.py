@@ -6,6 +6,7 @@ from fractions import Fraction
 import ml_dtypes
 import numpy as np
 import pytest
+from built_presets import others_slow
 from formats.formats_witness import (
     EVERY,
     ROUNDINGS,
@@ -15,7 +16,6 @@ from formats.formats_witness import (
     inputs,
     overflows,
     paired_policies,
-    policy_marks,
 )
 from gfloat import Domain, FormatInfo, RoundMode, Signedness, encode_ndarray, round_ndarray
 from gfloat import formats as gf
@@ -95,9 +95,9 @@ def binary32(name):
 
 
 def cases():
-    """Every format with every rounding and overflow policy; `make test` has them in pairs."""
-    every = [(name, policy) for name in EVERY for policy in every_policy(name)]
-    return [pytest.param(name, *policy, marks=policy_marks(name, policy)) for name, policy in every]
+    """Every format with every rounding and overflow policy; always a part of those pairs in which all of both occur."""
+    paired = [(name, *policy) for name in EVERY for policy in paired_policies(name)]
+    return others_slow([(name, *policy) for name in EVERY for policy in every_policy(name)], paired[::5])
 
 
 def test_the_pairs_of_formats_and_policies_are_all_there():
@@ -108,7 +108,6 @@ def test_the_pairs_of_formats_and_policies_are_all_there():
     assert {pair[1:] for pair in chosen} == {policy for name in EVERY for policy in every_policy(name)}
 
 
-@pytest.mark.sample(64)
 @pytest.mark.quick(cases=6)
 @pytest.mark.parametrize(("name", "mode", "overflow"), cases())
 def test_encode_is_what_the_witness_finds(name, mode, overflow):
@@ -116,8 +115,7 @@ def test_encode_is_what_the_witness_finds(name, mode, overflow):
     check(name, mode, overflow, encoders=(reference.encode_reference, codec.encode))
 
 
-@pytest.mark.sample(21)
-@pytest.mark.parametrize("name", EVERY)
+@pytest.mark.parametrize("name", others_slow(EVERY, [*EVERY][::3]))
 def test_the_two_witnesses_agree(name):
     few = np.random.default_rng(2).choice(inputs(name), 30)
     for mode in ROUNDINGS:
@@ -206,8 +204,7 @@ def near_every_code(fmt):
     return x if fmt.signed else x[x >= 0]
 
 
-@pytest.mark.sample(3)
-@pytest.mark.parametrize("bits", range(3, 9))
+@pytest.mark.parametrize("bits", others_slow(range(3, 9), (3, 8)))
 def test_p3109_is_that_of_gfloat(bits):
     # gfloat overflows by IEEE 754, by the rounding, as `ieee` does.
     for name in (f"binary{bits}p{p}{sign}{domain}" for p in range(1, bits + 1) for sign in "su" for domain in "ef"):
@@ -362,7 +359,6 @@ def test_a_fraction_cut_without_a_jam_is_seen(monkeypatch):
     assert get_format("e4m3").encode(just_above) == 0x38
 
 
-@pytest.mark.sample(123)
 @pytest.mark.parametrize(("name", "mode", "overflow"), cases())
 def test_fractions_that_no_float64_holds(name, mode, overflow):
     fmt = EVERY[name]

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from built_presets import others_slow
 from formats.formats_witness import EVERY, ROUNDINGS, every_policy, expected, inward, overflows
 from formats.test_formats_compiled import check as check_loops
 from numpy.typing import NDArray
@@ -44,8 +45,7 @@ def check(name: str, mode: str, overflow: str) -> None:
     assert fmt.encode(exact, mode, overflow).tolist() == want
 
 
-@pytest.mark.sample(18)
-@pytest.mark.parametrize("name", EVERY)
+@pytest.mark.parametrize("name", others_slow(EVERY, [*EVERY][::3]))
 def test_the_ends_of_every_format_are_those_of_the_witness(name: str) -> None:
     for mode, overflow in every_policy(name):
         check(name, mode, overflow)

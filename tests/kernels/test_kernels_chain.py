@@ -45,9 +45,8 @@ def unit_of(*arguments: Any, **more: Any) -> Unit:
     return Unit.model_validate(odd(*arguments, **more))
 
 
-@pytest.mark.sample(6)
 @pytest.mark.quick
-@pytest.mark.parametrize("unit", others_slow(UNITS, UNITS[::3]), ids=lambda unit: unit.name)
+@pytest.mark.parametrize("unit", others_slow(UNITS, UNITS[::11]), ids=lambda unit: unit.name)
 def test_kernel_is_the_model(unit: Unit) -> None:
     assert compare_all(additions_kernel(unit), unit, seed=1) > 250
 

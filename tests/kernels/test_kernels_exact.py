@@ -44,9 +44,8 @@ def named(name: str) -> Unit:
     return next(unit for unit in UNITS if unit.name == name)
 
 
-@pytest.mark.sample(6)
 @pytest.mark.quick
-@pytest.mark.parametrize("unit", others_slow(UNITS, UNITS[::3]), ids=lambda unit: unit.name)
+@pytest.mark.parametrize("unit", others_slow(UNITS, UNITS[::9]), ids=lambda unit: unit.name)
 def test_kernel_is_the_model(unit: Unit) -> None:
     assert compare_all(exact_kernel(unit), unit, seed=1, m=2) > 250
 

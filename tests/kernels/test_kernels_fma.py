@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from built_presets import others_slow
 from kernels.kernel_cases import by_kernel, by_pairs, compare, compare_all, product
 from kernels.kernel_units import units
 from unit_keys import chained, late, mx, odd, promoted
@@ -34,9 +35,8 @@ def test_the_units() -> None:
     }
 
 
-@pytest.mark.sample(2)
 @pytest.mark.quick
-@pytest.mark.parametrize("name", UNITS)
+@pytest.mark.parametrize("name", others_slow(UNITS, [*UNITS][::4]))
 def test_kernel_is_the_model(name: str) -> None:
     kernel = kernel_of(UNITS[name])
     for seed in range(1, 4):

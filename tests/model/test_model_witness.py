@@ -29,9 +29,8 @@ def differences(name: str, given: list[Case]) -> list[str]:
     return [f"{case} got {got:#x} expected {want:#x}" for case, got, want in pairs if got != want]
 
 
-@pytest.mark.sample(33)
 @pytest.mark.quick(cases=16)
-@pytest.mark.parametrize("name", others_slow(NAMES, ALWAYS))
+@pytest.mark.parametrize("name", others_slow(NAMES, sorted(ALWAYS)[::7]))
 def test_random_operands_give_the_witness_bits(name: str) -> None:
     wrong = differences(name, list(cases(name, COUNT, SEED)))
     assert not wrong, f"seed {SEED}: {len(wrong)} of {COUNT} differ, first: {wrong[0]}"

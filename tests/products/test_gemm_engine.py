@@ -96,7 +96,6 @@ def test_the_number_of_threads_is_numbas() -> None:
 # Progress, and what ends early
 
 
-@pytest.mark.sample(4)
 @pytest.mark.parametrize(("a", "b"), [((5, 40), (40, 6)), ((2, 1, 3, 7), (4, 7, 2)), ((30, 3), (3, 700))])
 def test_progress_adds_up(way: str, a: tuple[int, ...], b: tuple[int, ...]) -> None:
     calls: list[int] = []

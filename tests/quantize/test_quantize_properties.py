@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from built_presets import others_slow
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
@@ -74,9 +75,8 @@ def test_blocks_do_not_know_of_each_other(name: str, seed: int) -> None:
     assert (plain.codes.reshape(6, -1)[order] == moved.codes.reshape(6, -1)).all()
 
 
-@pytest.mark.sample(11)
 @pytest.mark.parametrize("select", SELECTS)
-@pytest.mark.parametrize("name", MX)
+@pytest.mark.parametrize("name", others_slow(MX, MX[::4]))
 @QUICK
 @given(seed=st.integers(0, 1000), power=st.integers(-40, 40))
 def test_a_power_of_two_moves_the_scales_and_nothing_else(name: str, select: str, seed: int, power: int) -> None:
@@ -87,8 +87,7 @@ def test_a_power_of_two_moves_the_scales_and_nothing_else(name: str, select: str
     assert (moved.scales.astype(int) == plain.scales.astype(int) + power).all()
 
 
-@pytest.mark.sample(11)
-@pytest.mark.parametrize("name", sorted(rules()))
+@pytest.mark.parametrize("name", others_slow(sorted(rules()), sorted(rules())[::4]))
 @QUICK
 @given(x=NUMBERS)
 def test_signs_are_kept_and_numbers_stay_finite(name: str, x: Any) -> None:

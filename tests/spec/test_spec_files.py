@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import yaml
+from built_presets import others_slow
 from spec.spec_examples import DLFLOAT16, HARD, RVBNA, UE4M3
 from spec.spec_files import failure, write
 
@@ -309,8 +310,7 @@ def test_no_name_stands_for_two_presets() -> None:
     assert all(name == units[0] or "{" in name for name, _, units in families())
 
 
-@pytest.mark.sample(114)
-@pytest.mark.parametrize("name", presets())
+@pytest.mark.parametrize("name", others_slow(presets(), list(presets())[::9]))
 def test_presets_survive_being_written(name: str, tmp_path: Path) -> None:
     unit = load_unit(name)
     text = as_yaml(unit)

@@ -183,7 +183,6 @@ def test_the_rtl_has_the_steps_of_the_specification(name: str) -> None:
     assert steps_built(load_unit(name)) == list(steps(load_unit(name)))
 
 
-@pytest.mark.sample(5)
 @pytest.mark.parametrize(("parts", "what"), OTHERS, ids=[other[1] for other in OTHERS])
 def test_what_is_in_the_rtl_beside_one_plain_window(parts: dict[str, dict[str, Any]], what: str) -> None:
     unit = changed(**parts)
