@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, NamedTuple, assert_never, get_args
+from typing import Annotated, Any, Literal, NamedTuple, get_args
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, PlainValidator, Strict
 
@@ -40,47 +40,45 @@ def _none(value: Any) -> Any:
 NoneWord = BeforeValidator(_none)
 
 
-class LostWords(NamedTuple):
-    """A rule for lost bits in words. sentence: about terms. after: a word that follows `lost bits`."""
+class LostRule(NamedTuple):
+    """What a rule for the bits of a term below its window makes of the term, and its words.
 
+    rounding: of the term to the window. complemented: then the magnitude of a negative term is one more, exact or not.
+    sentence: about terms. after: a word that follows `lost bits`.
+    """
+
+    rounding: Rounding
     sentence: str
     after: str
+    complemented: bool = False
+
+
+LOST_RULES: dict[AlignedLost, LostRule] = {
+    "truncate": LostRule("rz", "bits below are cut off each term's magnitude", "truncated"),
+    "floor": LostRule("rd", "terms are rounded down to it", "floored"),
+    "ceil": LostRule("ru", "terms are rounded up to it", "rounded up"),
+    "jam": LostRule("rto", "lost ones are OR-ed into each term's last bit", "jammed"),
+    "rne": LostRule("rne", "terms are rounded to it, ties to even", "to nearest even"),
+    "rna": LostRule("rna", "terms are rounded to it, ties away from zero", "to away"),
+    "ones-complement": LostRule(
+        "rz", "bits below are cut off each term's magnitude, and negative terms are one's complements",
+        "ones-complemented", complemented=True,
+    ),
+    "sticky": LostRule(
+        "rz", "bits below are cut off each term's magnitude, and OR-ed into one bit below the sum's magnitude",
+        "OR-ed into one sticky bit",
+    ),
+}  # fmt: skip
+
+
+def lost_words(lost: AlignedLost) -> LostRule:
+    """A rule for the bits of a term below its window, with its words."""
+    return LOST_RULES[lost]
 
 
 def term_lost(lost: AlignedLost) -> Lost:
     """What a rule makes of each term by itself: `sticky` cuts off its magnitude, as `truncate` does."""
-    match lost:
-        case "sticky":
-            return "truncate"
-        case "truncate" | "floor" | "ceil" | "jam" | "rne" | "rna" | "ones-complement":
-            return lost
-        case _:
-            assert_never(lost)
-
-
-def lost_words(lost: AlignedLost) -> LostWords:
-    """A rule for the bits of a term below its window, in words."""
-    match lost:
-        case "truncate":
-            return LostWords("bits below are cut off each term's magnitude", "truncated")
-        case "floor":
-            return LostWords("terms are rounded down to it", "floored")
-        case "ceil":
-            return LostWords("terms are rounded up to it", "rounded up")
-        case "jam":
-            return LostWords("lost ones are OR-ed into each term's last bit", "jammed")
-        case "rne":
-            return LostWords("terms are rounded to it, ties to even", "to nearest even")
-        case "rna":
-            return LostWords("terms are rounded to it, ties away from zero", "to away")
-        case "ones-complement":
-            complemented = "bits below are cut off each term's magnitude, and negative terms are one's complements"
-            return LostWords(complemented, "ones-complemented")
-        case "sticky":
-            ored = "bits below are cut off each term's magnitude, and OR-ed into one bit below the sum's magnitude"
-            return LostWords(ored, "OR-ed into one sticky bit")
-        case _:
-            assert_never(lost)
+    return "truncate" if lost == "sticky" else lost
 
 
 class Values:

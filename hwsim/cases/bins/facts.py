@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import assert_never
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,42 +16,24 @@ from hwsim.cases.solver import EVERY_DISTANCE, Addend, Bench, Filling, Solution
 from hwsim.formats import Class, FixedFormat, FloatFormat
 from hwsim.model.terms import Term, addend_term, align, lost_part
 from hwsim.spec import Unit
-from hwsim.spec.keys import Lost, Number
+from hwsim.spec.keys import LOST_RULES, Lost, Number
 from hwsim.spec.rules import embeds
 from hwsim.words import counted
 
 
 def changes_what_is_kept(lost: Lost) -> bool:
     """Whether bits below the window can change those in it."""
-    match lost:
-        case "truncate" | "ones-complement":
-            return False
-        case "floor" | "ceil" | "jam" | "rne" | "rna":
-            return True
-        case _:
-            assert_never(lost)
+    return LOST_RULES[lost].rounding != "rz"
 
 
 def keeps_what_fits(lost: Lost) -> bool:
     """Whether a term without bits below the window is in it as it is."""
-    match lost:
-        case "truncate" | "floor" | "ceil" | "jam" | "rne" | "rna":
-            return True
-        case "ones-complement":
-            return False
-        case _:
-            assert_never(lost)
+    return not LOST_RULES[lost].complemented
 
 
 def drops_what_is_far_below(lost: Lost) -> bool:
     """Whether a term of less than half of the window's last place leaves nothing in it."""
-    match lost:
-        case "truncate" | "rne" | "rna":
-            return True
-        case "floor" | "ceil" | "jam" | "ones-complement":
-            return False
-        case _:
-            assert_never(lost)
+    return LOST_RULES[lost].rounding in ("rz", "rne", "rna") and keeps_what_fits(lost)
 
 
 def in_window(lost: Lost, sign: int, sig: int, fraction_bits: int, window: int) -> int:

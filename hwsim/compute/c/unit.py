@@ -12,7 +12,7 @@ from hwsim.compute.c.sums import FARTHEST, LONGEST, adds, sized, supports
 from hwsim.formats import ExponentFormat, FixedFormat, FloatFormat, Format
 from hwsim.formats.blocks import one_code
 from hwsim.spec import AlignedSum, LateAdd, LateInWindow, Lost, RoundedSum, Rounding, SequentialSum, Unit, as_yaml
-from hwsim.spec.keys import Overflow, Tininess
+from hwsim.spec.keys import LOST_RULES, Overflow, Tininess
 from hwsim.spec.parts import Order
 from hwsim.spec.ranges import Span, span_of
 
@@ -123,21 +123,8 @@ def cut_mode(mode: Mode) -> CutMode:
 
 def mode_of(lost: Lost) -> Mode:
     """The mode of a rule for lost bits."""
-    match lost:
-        case "truncate":
-            return "rz"
-        case "floor":
-            return "rd"
-        case "ceil":
-            return "ru"
-        case "jam":
-            return "rto"
-        case "rne" | "rna":
-            return lost
-        case "ones-complement":
-            return "ones"
-        case _:
-            assert_never(lost)
+    rule = LOST_RULES[lost]
+    return "ones" if rule.complemented else rule.rounding
 
 
 def modes(lost: list[Lost], rounding: Rounding | None = None) -> tuple[CutMode, ...]:

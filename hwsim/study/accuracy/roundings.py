@@ -19,7 +19,7 @@ from hwsim.spec import (
     SequentialSum,
     Unit,
 )
-from hwsim.spec.keys import Lost
+from hwsim.spec.keys import LOST_RULES, Lost
 from hwsim.spec.parts import Promotion
 from hwsim.spec.sums import WindowSubgroup
 
@@ -117,18 +117,13 @@ def _rounded(unit: Unit, count: int) -> list[Loss]:
 
 def _window_size(fraction_bits: int, lost: Lost) -> float:
     """The largest part of 2^max_exp that a term loses in a window."""
-    match lost:
-        case "rne" | "rna":
-            return 2.0 ** -(fraction_bits + 1)
-        case "truncate" | "floor" | "ceil" | "jam" | "ones-complement":
-            return 2.0**-fraction_bits
-        case _:
-            assert_never(lost)
+    nearest = LOST_RULES[lost].rounding in ("rne", "rna")
+    return 2.0 ** -(fraction_bits + nearest)
 
 
 def _keeps(lost: Lost) -> bool:
     """Whether a term that the window holds loses nothing: of ones' complement, a negative term loses its +1."""
-    return lost != "ones-complement"
+    return not LOST_RULES[lost].complemented
 
 
 def _aligned(unit: Unit, rule: AlignedSum, parts: Lengths) -> list[Loss]:

@@ -28,6 +28,7 @@ from hwsim.spec import (
     SequentialSum,
     Unit,
 )
+from hwsim.spec.keys import LOST_RULES
 from hwsim.spec.keys import Lost as LostBits
 from hwsim.spec.parts import Promotion
 from hwsim.spec.sums import Sum, WindowSubgroup
@@ -144,13 +145,9 @@ def _below(term: Term, unit_exp: int, lost: LostBits, kept: int) -> bool:
     """Whether a term other than zero has every bit below 2^unit_exp; one that is rounded up to it has not."""
     if term.cls is not Class.NORMAL or not term.sig:
         return False
-    match lost:
-        case "rne" | "rna":
-            return kept == 0
-        case "truncate" | "floor" | "ceil" | "jam" | "ones-complement":
-            return term.sig.bit_length() + term.exp - term.fraction_bits <= unit_exp
-        case _:
-            assert_never(lost)
+    if LOST_RULES[lost].rounding in ("rne", "rna"):
+        return kept == 0
+    return term.sig.bit_length() + term.exp - term.fraction_bits <= unit_exp
 
 
 # Of sums that are rounded at each step: steps in the order in which the definition makes them.
