@@ -17,7 +17,7 @@ from documents import files  # noqa: F401  a fixture
 from extras import LeftOut, lacking
 from quick import choose, left_out, sample
 
-from hwsim.cosim.build import find_icarus, find_verilator
+from hwsim.cosim.tools import find_icarus, find_verilator
 from hwsim.errors import ToolMissing
 from hwsim.study.network import minilm
 

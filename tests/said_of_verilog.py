@@ -6,7 +6,7 @@ import os
 import subprocess
 from pathlib import Path
 
-from hwsim.cosim.build import find_icarus, find_verilator
+from hwsim.cosim.tools import find_icarus, find_verilator
 
 
 def said_of(file: Path) -> list[tuple[int, str]]:

@@ -44,9 +44,9 @@ from verilated import environment, put_runtime
 
 from hwsim.cli import main
 from hwsim.cli.commands import app
-from hwsim.cosim.build import find_verilator
 from hwsim.cosim.dutdesign import dut_design
 from hwsim.cosim.dutfile import load_dut
+from hwsim.cosim.tools import find_verilator
 from hwsim.rtl.synthesis.tools import NEXTPNR, YOSYS, first_run
 from hwsim.spec import load_specified, pipeline
 from hwsim.study.report import charts

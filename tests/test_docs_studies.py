@@ -14,7 +14,8 @@ import typer.main
 import yaml
 from documents import DATA, STUDIES, Command, blocks, commands, takes_minutes
 
-from hwsim.cli import complete, main
+from hwsim.cli import arguments as complete
+from hwsim.cli import main
 from hwsim.cli.commands import app
 from hwsim.study.data import parse_data
 from hwsim.study.plan import load_study

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from hwsim import processes
-from hwsim.cli.runs import terminated
+from hwsim.cli.progress import terminated
 from hwsim.errors import InputError
 
 DEADLINE = 60  # seconds; what takes milliseconds, on a machine where much else runs

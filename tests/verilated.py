@@ -13,7 +13,7 @@ from pathlib import Path
 
 from computed_once import computed_once
 
-from hwsim.cosim.build import find_verilator
+from hwsim.cosim.tools import find_verilator
 
 UNOPTIMISED = "-- OPT_FAST=-O0 OPT_SLOW=-O0 OPT_GLOBAL=-O0"
 # GCC 10 needs to be told of coroutines, which a bench's clock is made of.

@@ -6,7 +6,8 @@ import subprocess
 from functools import cache
 
 from hwsim.campaign.matrix import Simulator
-from hwsim.cosim.build import find_icarus, find_verilator, verilator_version
+from hwsim.cosim.build import verilator_version
+from hwsim.cosim.tools import find_icarus, find_verilator
 from hwsim.errors import ToolMissing
 
 SECONDS = 60  # that a program may take to say its version

@@ -2,29 +2,104 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 import hwsim
 
+# The module of each command, those first that most people need. The help shows both lists in this order.
+FIRST = {
+    "units": "units", "formats": "formats", "encode": "codec", "decode": "codec", "explain": "explain", "gemm": "gemm",
+    "rtl": "rtl", "cosim": "cosim", "dut-init": "dut", "vectors": "vectors", "check": "check", "docs": "docs",
+    "doctor": "doctor",
+}  # fmt: skip
+MORE = {
+    "prove": "prove", "qualify": "qualify", "synth": "synth", "converter": "converter", "quantizer": "quantizer",
+    "export-c": "export", "study": "study", "recipes": "recipes", "capture": "capture", "campaign": "campaign",
+    "fuzz": "fuzz", "verilator": "verilator",
+}  # fmt: skip
+STREAM: dict[str, tuple[str, ...]] = {
+    "Hardware": ("--cuts", "--modules", "--output"),
+    "Verification": ("--cosim", "--sim", "--seed", "--cases", "--report", "--prove"),
+}
+# Options that the help of a command shows below the others, by what they are for.
+PANELS: dict[str, dict[str, tuple[str, ...]]] = {
+    "cosim": {
+        "Pipeline of a unit": ("--cuts", "--contexts", "--register-ready"),
+        "Your own design": ("--dut", "--assertions", "--stuck-after"),
+        "What is played": ("--suite", "--without", "--case"),
+    },
+    "prove": {
+        "Pipeline of a unit": ("--cuts", "--contexts"),
+        "Your own design": ("--dut", "--products"),
+        "Files": ("--html", "--json", "--case", "--output"),
+    },
+    "qualify": {"Your own design": ("--dut", "--vectors", "--least")},
+    "gemm": {
+        "Quantisation": ("--scale-a", "--scale-b", "--quantize", "--quantize-b", "--allow-nan"),
+        "How B and codes lie in files": ("--transposed", "--packed"),
+    },
+    "explain": {"A random example": ("--seed", "--products"), "Shared scales": ("--scale-a", "--scale-b")},
+    "encode": {"Stochastic rounding": ("--random-bits", "--seed", "--counter")},
+    "dut-init": {"Sources": ("--filelist", "--include", "--define", "--library", "--slang")},
+    "study": {
+        "A study without a file": (
+            "--unit", "--grid", "--scaling", "--data", "--length", "--trials", "--rows", "--columns", "--seed",
+            "--explained", "--skip-invalid",
+        ),
+        "One product": ("--a", "--b"),
+        "Area and speed": ("--pareto", "--stages", "--fmax"),
+        "How it runs": ("--workers", "--scheduler", "--no-report", "--dry-run", "--overwrite"),
+    },
+    "converter": STREAM,
+    "quantizer": STREAM,
+}  # fmt: skip
 
-class WholeSentences(TyperGroup):
-    """The commands of a group, each with all of its first sentence."""
+
+class Commands(TyperGroup):
+    """The commands of hwsim, each with all of its first sentence, and those first that most people need."""
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Write the commands, in lines as wide as the terminal."""
-        every = ((name, self.get_command(ctx, name)) for name in self.list_commands(ctx))
-        rows = [(name, command.get_short_help_str(limit=1000)) for name, command in every if command is not None]
-        with formatter.section("Commands"):
-            formatter.write_dl(rows)
+        for title, names in (("Commands", FIRST), ("More commands", MORE)):
+            every = ((name, self.get_command(ctx, name)) for name in names)
+            with formatter.section(title):
+                formatter.write_dl([(name, one.get_short_help_str(limit=1000)) for name, one in every if one])
+
+
+class Command(TyperCommand):
+    """A command whose help shows some options below the others, as PANELS says."""
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write arguments and options."""
+        panels = PANELS.get(self.name or "", {})
+        titles = {option: title for title, options in panels.items() for option in options}
+        rows: dict[str, list[tuple[str, str]]] = {"Arguments": [], "Options": [], **{title: [] for title in panels}}
+        for parameter in self.get_params(ctx):
+            if (row := parameter.get_help_record(ctx)) is not None:
+                of = [titles[name] for name in parameter.opts if name in titles] or ["Options"]
+                rows["Arguments" if parameter.param_type_name == "argument" else of[0]].append(row)
+        for title, some in rows.items():
+            if some:
+                with formatter.section(title):
+                    formatter.write_dl(some)
+
+
+class Application(typer.Typer):
+    """Where commands add themselves."""
+
+    def command(self, name: str | None = None, **more: Any) -> Callable[[Any], Any]:
+        """As `typer.Typer.command`, of commands with panels."""
+        return super().command(name, **{"cls": Command, **more})
 
 
 # Rich's markup in help texts would reflow the examples.
-app = typer.Typer(
+app = Application(
     name="hwsim",
-    cls=WholeSentences,
+    cls=Commands,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -54,22 +129,13 @@ def root(
     hwsim encode e4m3 1.3 0x1.8p3 1/3               numbers to codes
     hwsim explain hopper-wgmma-e4m3-f32             one dot product, stage by stage
     hwsim gemm int8-i32 a.npy b.npy -o d.npy        a matrix product of files
-    hwsim recipes mxfp8                             what a recipe of hwsim.torch computes, product by product
-    hwsim study study.yaml -o study/                how many bits, which format: errors measured exactly
     hwsim rtl hopper-wgmma-e4m3-f32 -o build/       its Verilog
-    hwsim synth hopper-wgmma-e4m3-f32               its gates, clock rate, area, delay and power
-    hwsim converter f32 e4m3 -o build/              a converter of formats in hardware
-    hwsim quantizer mxfp8-e4m3 --cosim              a block quantiser in hardware, on simulators
-    hwsim export-c hopper-wgmma-e4m3-f32 -o golden/ the model in C, for harnesses
     hwsim cosim                                     model and RTL agree, on Verilator and Icarus
-    hwsim cosim --dut my-dut.yaml                   your own RTL against the model
+    hwsim cosim --dut my-dut.yaml                   your own RTL against the model; hwsim dut-init TOP.v begins it
     hwsim vectors hopper-wgmma-e4m3-f32 -o v/       test vectors, and a testbench that replays them
     hwsim check v/ results.txt                      what a device answered, and what would explain it
-    hwsim dut-init TOP.v                            a first DUT.yaml, for cosim --dut: your own RTL
-    hwsim capture --help                            ask a real GPU what it returns
     hwsim docs dut                                  a page of the documentation; without a name, a list
     hwsim doctor                                    what hwsim can use on this machine, and how to get the rest
-    hwsim verilator --lint-only my_unit.v           the Verilator that hwsim found
 
     \b
     Exit status: 0 all is well; 1 a mismatch; 2 bad usage or input; 3 a tool is missing; 70 a defect

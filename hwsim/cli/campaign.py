@@ -11,8 +11,7 @@ import typer
 
 from hwsim.cli.app import app
 from hwsim.cli.output import note, print_error, print_table, say
-from hwsim.cli.progress import Progress
-from hwsim.cli.runs import end_whole
+from hwsim.cli.progress import Progress, end_whole
 from hwsim.errors import InputError
 from hwsim.words import counted
 

@@ -9,9 +9,10 @@ from typing import Annotated
 import numpy as np
 import typer
 
-from hwsim.cli import complete, parse
+from hwsim.cli import arguments as complete
+from hwsim.cli import arguments as parse
 from hwsim.cli.app import app
-from hwsim.cli.complete import FormatName
+from hwsim.cli.arguments import FormatName
 from hwsim.cli.output import print_table
 from hwsim.explain.stages import code_text, number_text
 from hwsim.formats import Missing, Overflow, codes_of, get_format, unpack

@@ -1,35 +1,10 @@
-"""The commands. Each is a module that adds itself to `hwsim.cli.app.app`, and is imported here."""
+"""All commands: each module adds its own to `hwsim.cli.app.app`, which this has when it is imported."""
 
-from hwsim.cli import (
-    campaign,
-    capture,
-    check,
-    codec,
-    converter,
-    cosim,
-    docs,
-    doctor,
-    dut,
-    explain,
-    export,
-    formats,
-    fuzz,
-    gemm,
-    prove,
-    qualify,
-    quantizer,
-    recipes,
-    rtl,
-    study,
-    synth,
-    units,
-    vectors,
-    verilator,
-)
-from hwsim.cli.app import app
+from importlib import import_module
 
-__all__ = [
-    "app", "campaign", "capture", "check", "codec", "converter", "cosim", "docs", "doctor", "dut", "explain", "export",
-    "formats", "fuzz", "gemm", "prove", "qualify", "quantizer", "recipes", "rtl", "study", "synth", "units", "vectors",
-    "verilator",
-]  # fmt: skip
+from hwsim.cli.app import FIRST, MORE, app
+
+for _module in sorted({*FIRST.values(), *MORE.values()}):
+    import_module(f"hwsim.cli.{_module}")
+
+__all__ = ["app"]

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from hwsim.cli import complete
+from hwsim.cli import arguments as complete
 from hwsim.cli.app import app
 from hwsim.cli.output import console, is_terminal, print_table, say
 from hwsim.pages import page, pages, title

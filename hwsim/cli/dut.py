@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from hwsim.cli import complete
+from hwsim.cli import arguments as complete
 from hwsim.cli.app import app
 from hwsim.cli.output import note, say
 from hwsim.errors import InputError

@@ -20,7 +20,7 @@ import typer
 from typer.main import get_command
 
 import hwsim
-from hwsim.cli.app import app
+from hwsim.cli.app import FIRST, MORE, app
 from hwsim.cli.output import print_error
 from hwsim.errors import INTERRUPTED, InputError, ToolMissing
 
@@ -79,15 +79,12 @@ def _check_streams() -> None:
 
 
 def _load(command: str) -> None:
-    """Import a command, and refuse what Numba would stop at in words of its own, where it is used."""
-    if command in ALONE:
-        import_module(f"hwsim.cli.{command}")
-        return
+    """Import a command, or all, and refuse what Numba would stop at in words of its own, where it is used."""
     threads = os.environ.get("NUMBA_NUM_THREADS")
-    if threads is not None and not (threads.isdecimal() and int(threads) > 0):
+    if command not in ALONE and threads is not None and not (threads.isdecimal() and int(threads) > 0):
         raise InputError(f"NUMBA_NUM_THREADS must be the number of threads, at least 1, not {threads!r}")
     with _without_collections():
-        import_module("hwsim.cli.commands")
+        import_module(f"hwsim.cli.{(FIRST | MORE).get(command, 'commands')}")
 
 
 @contextlib.contextmanager

@@ -10,9 +10,9 @@ import typer
 from rich.text import Text
 
 from hwsim.cases.drawing import Stream, normals
-from hwsim.cli import parse
+from hwsim.cli import arguments as parse
 from hwsim.cli.app import app
-from hwsim.cli.complete import UnitName
+from hwsim.cli.arguments import UnitName
 from hwsim.cli.output import note, print_table, say
 from hwsim.errors import InputError
 from hwsim.explain.explained import Explained

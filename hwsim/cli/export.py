@@ -9,7 +9,7 @@ import typer
 
 import hwsim
 from hwsim.cli.app import app
-from hwsim.cli.complete import UnitName
+from hwsim.cli.arguments import UnitName
 from hwsim.cli.output import say
 from hwsim.errors import InputError
 from hwsim.outputs import written_texts

@@ -8,7 +8,7 @@ from typing import Annotated
 import numpy as np
 import typer
 
-from hwsim.cli import complete
+from hwsim.cli import arguments as complete
 from hwsim.cli.app import app
 from hwsim.cli.output import print_table, say
 from hwsim.explain.stages import code_text, number_text

@@ -11,8 +11,7 @@ import typer
 
 from hwsim.cli.app import app
 from hwsim.cli.output import print_table, say
-from hwsim.cli.progress import Progress
-from hwsim.cli.runs import played
+from hwsim.cli.progress import Progress, played
 from hwsim.words import counted
 
 if TYPE_CHECKING:

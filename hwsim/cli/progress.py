@@ -1,9 +1,15 @@
-"""A progress bar on the standard error, where that is a terminal."""
+"""Long work: a bar or lines on the standard error that say how far it is, and signals that end it."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import contextlib
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, TypeVar
 
+import typer
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
@@ -18,11 +24,56 @@ from rich.progress import (
 from rich.progress import Progress as Bar
 from rich.text import Text
 
-from hwsim.cli.output import console, is_terminal
-from hwsim.cli.stillat import StillAt
+from hwsim.cli.output import console, is_terminal, note, print_error, say
 
 if TYPE_CHECKING:
     from types import TracebackType
+
+
+SOON, LATER = 10.0, 60.0  # seconds of silence before the first line about one piece of work, and between the next ones
+
+
+class StillAt:
+    """A context manager, inside of which `at` names what is done next, and `now` how far it is.
+
+    soon, later: seconds before the first line about it, and between further ones.
+    """
+
+    def __init__(self, soon: float = SOON, later: float = LATER):
+        self.soon, self.later = soon, later
+        self.what, self.since = "", time.monotonic()
+        self.changed, self.ended = threading.Event(), False
+        self.thread = threading.Thread(target=self._beat, daemon=True)
+
+    def __enter__(self) -> StillAt:
+        self.thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.ended = True
+        self.changed.set()
+        self.thread.join()
+
+    def at(self, what: str) -> None:
+        """Name what is done from now on."""
+        self.what, self.since = what, time.monotonic()
+        self.changed.set()
+
+    def now(self, what: str) -> None:
+        """Name how far the same piece of work is: neither its time nor the silence begins anew."""
+        self.what = what
+
+    def _beat(self) -> None:
+        wait = self.soon
+        while not self.ended:
+            if self.changed.wait(wait):
+                self.changed.clear()
+                wait = self.soon
+            elif self.what:
+                note(f"{self.what}: {time.monotonic() - self.since:.0f} s so far")
+                wait = self.later
 
 
 class _Rate(ProgressColumn):
@@ -100,3 +151,59 @@ class Progress:
 
     def tick(self) -> None:
         """Do nothing: the bar moves by itself."""
+
+
+@contextlib.contextmanager
+def interruptible() -> Iterator[None]:
+    """Let SIGTERM and SIGHUP end the run as Ctrl-C does, so that the run leaves only what can be resumed."""
+    before = {}
+    if threading.current_thread() is threading.main_thread():
+        for ending in (signal.SIGTERM, signal.SIGHUP):
+            if signal.getsignal(ending) is not signal.SIG_IGN:
+                before[ending] = signal.signal(ending, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        for ending, handler in before.items():
+            signal.signal(ending, handler)
+
+
+T = TypeVar("T")
+
+
+def played(what: str, run: Callable[[Progress], T], refused: str, status: int) -> T:
+    """The result of a run, shown with a bar; any signal that ends it ends its children too.
+
+    refused, status: the message and the exit status where a simulator does not accept the design.
+    """
+    from hwsim.cosim.build import BuildFailed
+    from hwsim.processes import Stopped
+
+    end_whole()
+    try:
+        with Progress(what, lines=True) as progress:
+            return run(progress)
+    except Stopped:
+        raise KeyboardInterrupt from None
+    except BuildFailed as error:
+        say(str(error))
+        print_error(refused)
+        raise typer.Exit(status) from None
+
+
+def end_whole() -> None:
+    """Let any signal that ends the run end its children too."""
+    for ending in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(ending) is not signal.SIG_IGN:
+            signal.signal(ending, terminated)
+
+
+def terminated(*_: object) -> None:
+    """End as Ctrl-C does, also where a shell in the background has SIGINT ignored.
+
+    The children are stopped first: should a library swallow the exception, the run ends all the same.
+    """
+    from hwsim import processes
+
+    processes.stop()
+    raise KeyboardInterrupt

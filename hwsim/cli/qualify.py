@@ -1,4 +1,4 @@
-"""`hwsim qualify`."""
+"""`hwsim qualify`: mutants of our RTL, and of a user's design."""
 
 from __future__ import annotations
 
@@ -10,19 +10,96 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hwsim.cli import complete
+from hwsim.cli import arguments as complete
 from hwsim.cli.app import app
 from hwsim.cli.output import print_table, say
-from hwsim.cli.progress import Progress
-from hwsim.cli.qualify_dut import qualify_dut
+from hwsim.cli.progress import Progress, played
 from hwsim.errors import InputError, ToolMissing
 from hwsim.outputs import refuse_strangers, written
 from hwsim.spec import load_unit, pipeline
 
 if TYPE_CHECKING:
+    from hwsim.prove.qualify.dut import DutQualification, Fate
     from hwsim.prove.qualify.run import MutantRow, Qualification
 
-SHOWN = 20  # mutants that are named, of each kind
+
+MOST_SURVIVORS = 40  # survivors that are named
+
+
+def qualify_dut(
+    dut: Path, vectors: Path | None, count: int | None, seed: int, least: float | None, report: Path | None
+) -> None:
+    """Tell what vectors notice of a user's design. Exits with status 1 unless that is shown to be `least` percent."""
+    from hwsim.cosim.dutdesign import dut_design
+    from hwsim.cosim.dutfile import load_dut
+    from hwsim.cosim.vectors.check import stored
+    from hwsim.prove.qualify.dut import DutQualifier
+    from hwsim.rtl.synthesis import FlowFailed
+
+    design = dut_design(load_dut(dut), called=str(dut))
+    known = stored(vectors) if vectors is not None else None
+
+    def run(bar: Progress) -> DutQualification:
+        return DutQualifier(design, seed, bar.update).qualify(count, known)
+
+    try:
+        found = played("", run, f"Verilator does not take what Yosys makes of {design.name}", 2)
+    except FlowFailed as error:
+        raise InputError(f"Yosys does not read {design.name}: {error}") from None
+    _print_dut(found)
+    if report is not None:
+        with written(report) as file:
+            file.write(json.dumps(_dut_data(found), indent=1).encode() + b"\n")
+    enough = least is None or (100 * found.killed.low >= least and bool(len(found.rows) - found.count("equivalent")))
+    say(_conclusion(found, least), None if enough else "red")
+    if not enough:
+        raise typer.Exit(1)
+
+
+def _print_dut(found: DutQualification) -> None:
+    for row in found.survivors[:MOST_SURVIVORS]:
+        shown = f"; shown by {row.how}" if row.how else ""
+        say(f"{row.fate:9} {row.mutant.place}  {row.mutant.name}{shown}")
+    if len(found.survivors) > MOST_SURVIVORS:
+        say(f"{'':9} and {len(found.survivors) - MOST_SURVIVORS:,} more, which --json names")
+    drawn = f"{len(found.rows):,} of {found.of:,} mutants, drawn with seed {found.seed}"
+    asked = f"all {found.of:,} mutants" if len(found.rows) == found.of else drawn
+    say(f"{found.design}: {found.cases:,} cases, {found.vectors}; {asked}")
+    say(", ".join(f"{found.count(fate):,} {words}" for fate, words in FATES if found.count(fate)))
+
+
+FATES: tuple[tuple[Fate, str], ...] = (
+    ("killed", "killed by the vectors"),
+    ("equivalent", "shown to change nothing"),
+    ("survives", "not killed, and shown to change a result"),
+    ("undecided", "not killed, and not known to change anything"),
+)
+
+
+def _conclusion(found: DutQualification, least: float | None) -> str:
+    """The last line: what share is killed, and whether it is enough."""
+    total = len(found.rows) - found.count("equivalent")
+    if not total:
+        return "no mutant is left that may change anything: nothing is shown of the vectors"
+    share, low, high = (100 * one for one in found.killed)
+    within = f"; of all mutants {low:.1f} to {high:.1f} %, with 95 % confidence" if low < high else ""
+    said = f"{share:.1f} % of {total:,} that may change something are killed{within}"
+    if least is None or low >= least:
+        return said if least is None else f"at least {least:g} %: {said}"
+    return f"{'fewer than' if high < least else 'not shown: at least'} {least:g} %: {said}"
+
+
+def _dut_data(found: DutQualification) -> dict[str, object]:
+    rows = [
+        asdict(row) | {"killed": row.killed, "name": row.mutant.name, "place": row.mutant.place} for row in found.rows
+    ]
+    return {
+        "design": found.design, "vectors": found.vectors, "cases": found.cases, "seed": found.seed, "of": found.of,
+        "killed": found.killed._asdict(), "mutants": rows,
+    }  # fmt: skip
+
+
+MOST_NAMED = 20  # mutants that are named, of each kind
 EVERY = "all"
 
 
@@ -52,7 +129,7 @@ def qualify(
         Path | None, typer.Option("--json", metavar="FILE", help="Write every mutant as JSON, too.")
     ] = None,
 ) -> None:
-    """Ask whether the evidence is enough: change a circuit in one place, and see what notices.
+    """Mutation-test a circuit: change it in one place, and see which vectors and proofs notice.
 
     \b
     hwsim qualify hopper-wgmma-e4m3-f32                       1,000 mutants of our RTL, a minute
@@ -100,10 +177,10 @@ def _qualify_unit(
             found = Qualifier(specified, built.cuts, seed, seconds, bar.update).qualify(count)
     except FlowFailed as error:  # what was typed has been checked: memory, or the tool itself
         raise InputError(f"{specified.name} could not be read as circuits: {error}") from None
-    _tell(found)
+    _print_unit(found)
     if report is not None:
         with written(report) as file:
-            file.write(json.dumps(_as_data(found), indent=1).encode() + b"\n")
+            file.write(json.dumps(_unit_data(found), indent=1).encode() + b"\n")
     if not found.decided:
         raise typer.Exit(1)
 
@@ -122,7 +199,7 @@ def _count(given: str) -> int | None:
     return int(given)
 
 
-def _tell(found: Qualification) -> None:
+def _print_unit(found: Qualification) -> None:
     from hwsim.prove.qualify.run import FATES
 
     rows = [
@@ -133,10 +210,10 @@ def _tell(found: Qualification) -> None:
     print_table(["step", *FATES, "mutants"], rows, right=range(1, len(FATES) + 2))
     for fate in ("open", "proof", "standard"):
         named = [row for row in found.rows if row.fate == fate]
-        for row in named[:SHOWN]:
+        for row in named[:MOST_NAMED]:
             say(f"{fate:9} {row.mutant.name}  {row.mutant.place}{_why(row)}", "red" if fate == "open" else None)
-        if len(named) > SHOWN:
-            say(f"{fate:9} and {len(named) - SHOWN:,} more, which --json names")
+        if len(named) > MOST_NAMED:
+            say(f"{fate:9} and {len(named) - MOST_NAMED:,} more, which --json names")
     real = len(found.rows) - found.count("equivalent")
     smoke = found.count("smoke")
     share = f"{100 * smoke / real:.2f} % of those that change something" if real else "none changes anything"
@@ -150,7 +227,7 @@ def _why(row: MutantRow) -> str:
     return f"; killed by {row.case}" if row.case else ""
 
 
-def _as_data(found: Qualification) -> dict[str, Any]:
+def _unit_data(found: Qualification) -> dict[str, Any]:
     from hwsim.prove.qualify.run import FATES
 
     counts = {step: {fate: found.count(fate, step) for fate in FATES} for step in found.steps}

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hwsim.cli import complete
+from hwsim.cli import arguments as complete
 from hwsim.cli.app import app
 from hwsim.cli.cosim import Simulators
 from hwsim.cli.streams import (

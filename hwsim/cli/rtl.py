@@ -12,8 +12,7 @@ import typer
 
 from hwsim import __version__
 from hwsim.cli.app import app
-from hwsim.cli.complete import UnitName
-from hwsim.cli.options import Contexts, Cuts
+from hwsim.cli.arguments import Contexts, Cuts, UnitName
 from hwsim.cli.output import announce, note
 from hwsim.errors import InputError, ToolMissing
 from hwsim.outputs import written, written_texts

@@ -15,9 +15,9 @@ import typer
 
 from hwsim.cli.cosim import Simulators
 from hwsim.cli.output import note, print_table, say
+from hwsim.cli.progress import played
 from hwsim.cli.prove import claim_line, conclude
 from hwsim.cli.rtl import need_yosys, target_file
-from hwsim.cli.runs import played
 from hwsim.errors import InputError, ToolMissing
 from hwsim.outputs import written
 from hwsim.words import counted

@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
-from hwsim.cli import complete
+from hwsim.cli import arguments as complete
 from hwsim.cli.app import app
-from hwsim.cli.interrupt import interruptible
 from hwsim.cli.output import note, print_error, print_table, say
-from hwsim.cli.progress import Progress
+from hwsim.cli.progress import Progress, interruptible
 from hwsim.cli.study_arguments import as_mapping
 from hwsim.cli.study_pareto import write_pareto
 from hwsim.cli.study_product import write_product_errors

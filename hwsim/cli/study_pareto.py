@@ -7,9 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from hwsim.cli.interrupt import interruptible
 from hwsim.cli.output import note, say
-from hwsim.cli.progress import Progress
+from hwsim.cli.progress import Progress, interruptible
 from hwsim.cli.study_report import draw, show
 
 if TYPE_CHECKING:

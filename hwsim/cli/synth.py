@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from hwsim.cli.app import app
-from hwsim.cli.complete import units as unit_names
-from hwsim.cli.interrupt import interruptible
-from hwsim.cli.options import Contexts, Cuts
+from hwsim.cli.arguments import Contexts, Cuts
+from hwsim.cli.arguments import units as unit_names
 from hwsim.cli.output import print_table, say
-from hwsim.cli.progress import Progress
+from hwsim.cli.progress import Progress, interruptible
 from hwsim.cli.rtl import need_yosys
 from hwsim.errors import InputError
 from hwsim.outputs import refuse_strangers, written

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hwsim.cli import complete
+from hwsim.cli import arguments as complete
 from hwsim.cli.app import app
-from hwsim.cli.complete import UnitName
+from hwsim.cli.arguments import UnitName
 from hwsim.cli.output import announce, note, print_table, say
 from hwsim.cli.progress import Progress
 from hwsim.errors import InputError

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from hwsim.cli.app import app
-from hwsim.cosim.build import find_verilator
+from hwsim.cosim.tools import find_verilator
 
 AS_THEY_ARE = {"ignore_unknown_options": True, "allow_interspersed_args": False, "help_option_names": []}
 KILLED = 128  # what a shell adds to the signal that ended a program

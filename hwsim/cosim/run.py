@@ -16,7 +16,7 @@ import yaml
 
 from hwsim import processes
 from hwsim.cases.drawing import Stream
-from hwsim.cosim.build import BuildFailed, require
+from hwsim.cosim.build import BuildFailed
 from hwsim.cosim.casefile import load_case
 from hwsim.cosim.coverage import UnitCoverage, design_coverage
 from hwsim.cosim.design import BULK_KINDS, EVERY_SUITE, AskedSuites, Design, DotDesign, Play, Played, Suite, SuiteKind
@@ -27,6 +27,7 @@ from hwsim.cosim.play import BULK, WAVEFORM, command, play_in_bulk, play_simulat
 from hwsim.cosim.report import judge, refusal
 from hwsim.cosim.suites import ModalPlanner, Planner
 from hwsim.cosim.tables import TablesDesign
+from hwsim.cosim.tools import require
 from hwsim.cosim.unitdesign import ModalDesign, UnitDesign
 from hwsim.cosim.waivers import AppliedWaivers
 from hwsim.errors import InputError

@@ -13,7 +13,7 @@ from c.export_random_units import codes
 from verilated import environment, put_runtime
 
 from hwsim.compute.c import UnitInC
-from hwsim.cosim.build import find_verilator
+from hwsim.cosim.tools import find_verilator
 from hwsim.formats.blocks import one_code, per_term
 from hwsim.model.definition import definition_of
 from hwsim.model.record import Explanation

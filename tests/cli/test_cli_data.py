@@ -11,7 +11,7 @@ from built_presets import one_of_each_family, others_slow
 from cli.cli_run import Run, fails
 
 import hwsim
-from hwsim.cli import parse
+from hwsim.cli import arguments as parse
 from hwsim.formats import formats
 from hwsim.spec import as_yaml, load_specified, load_unit, modal_presets, presets
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from safetensors.numpy import save_file
 
 import hwsim
-from hwsim.cli import product
+from hwsim.cli import gemm as product
 from hwsim.formats import container_dtype
 from hwsim.quantize import get_rule, rules
 from hwsim.quantize import tensors as quantized

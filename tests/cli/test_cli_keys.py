@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from cli.cli_run import Run
 
-from hwsim.cli.support import implementations, model_only, settings
+from hwsim.cli.units import implementations, model_only, settings
 from hwsim.spec import Support, Unit, load_unit, presets
 from hwsim.spec.table import spec_keys
 

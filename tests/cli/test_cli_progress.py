@@ -6,10 +6,10 @@ from functools import partial
 import pytest
 from patience import wait_until
 
-from hwsim.cli import progress, stillat
+from hwsim.cli import progress
+from hwsim.cli import progress as stillat
 from hwsim.cli.output import print_error, print_table
-from hwsim.cli.progress import Progress
-from hwsim.cli.stillat import StillAt
+from hwsim.cli.progress import Progress, StillAt
 
 
 @pytest.fixture(autouse=True)

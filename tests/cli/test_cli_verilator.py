@@ -13,7 +13,7 @@ import pytest
 from cli.cli_run import Run, fails
 from verilated import BINARY, UNOPTIMISED, put_runtime
 
-from hwsim.cosim.build import Verilator, find_verilator
+from hwsim.cosim.tools import Verilator, find_verilator
 from hwsim.errors import ToolMissing
 
 ECHO = '#!/bin/sh\nprintf "%s\\n" "$VERILATOR_ROOT" "$@"\nexit 7\n'

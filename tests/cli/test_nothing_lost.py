@@ -5,7 +5,6 @@ What takes long is left out of a command, not what writes.
 
 from __future__ import annotations
 
-import re
 import shutil
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -212,17 +211,6 @@ def written_by(group: Any, name: str = "") -> Iterator[tuple[str, str]]:
 def test_every_command_that_writes_is_tried_here() -> None:
     group = typer.main.get_command(app)
     assert set(written_by(group)) == {(one.command, one.option) for one in WRITERS} | NEVER | INNER
-
-
-def test_what_replaces_anything_is_used_for_caches_and_scratch_folders_alone() -> None:
-    package = Path(hwsim.__file__).parent
-    sources = {str(path.relative_to(package)): path.read_text() for path in package.rglob("*.py")}
-    assert {name for name, text in sources.items() if re.search(r"\breplaced(_folder)?\(", text)} == {
-        "files.py", "outputs.py", "cosim/build.py", "cosim/waves.py", "prove/machine.py", "vectors/folder.py",
-    }  # fmt: skip
-    assert {name for name, text in sources.items() if "rmtree(" in text} == {
-        "files.py", "outputs.py", "cosim/amends.py", "cosim/build.py", "cosim/minimal.py",
-    }  # fmt: skip
 
 
 def content(folder: Path) -> dict[str, tuple[str, Any]]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from patience import wait_until
 
-from hwsim.cli import stillat
-from hwsim.cli.stillat import StillAt
+from hwsim.cli import progress as stillat
+from hwsim.cli.progress import StillAt
 
 
 def test_what_takes_long_is_named_until_it_ends(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,14 +13,8 @@ from odd_units import unit
 
 from hwsim import processes
 from hwsim.cosim.bench import PUBLIC, TOP, PortMap, bench, port_map
-from hwsim.cosim.build import (
-    BuildFailed,
-    HdlSources,
-    _looked_at_once,
-    find_icarus,
-    find_verilator,
-    icarus_build,
-)
+from hwsim.cosim.build import BuildFailed, HdlSources, _looked_at_once, icarus_build
+from hwsim.cosim.tools import find_icarus, find_verilator
 from hwsim.errors import ToolMissing
 from hwsim.files import is_sealed
 from hwsim.rtl import verilog

@@ -15,9 +15,10 @@ from patience import LIMIT
 from hwsim.cli import main
 from hwsim.cosim.adapter import ADAPTER
 from hwsim.cosim.bench import PUBLIC, TOP, bench, checks, port_map
-from hwsim.cosim.build import HdlSources, find_verilator
+from hwsim.cosim.build import HdlSources
 from hwsim.cosim.dutdesign import dut_design
 from hwsim.cosim.dutfile import load_dut
+from hwsim.cosim.tools import find_verilator
 from hwsim.cosim.unitdesign import UnitDesign
 from hwsim.spec import as_yaml, pipeline
 

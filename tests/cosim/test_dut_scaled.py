@@ -13,7 +13,7 @@ from cosim.runs_shown import few_pairs
 from cosim.small_runs import small_suites
 
 from hwsim.cli import main
-from hwsim.cosim.build import find_icarus
+from hwsim.cosim.tools import find_icarus
 from hwsim.cosim.wiring import ScaledResult
 from hwsim.errors import InputError
 from hwsim.explain import read_json

@@ -13,11 +13,11 @@ from cosim.dut_files import DESIGNS, variant
 
 from hwsim.cli import main
 from hwsim.cosim import elaborate
-from hwsim.cosim.build import find_icarus, find_verilator
 from hwsim.cosim.dutdesign import DutDesign, dut_design
 from hwsim.cosim.dutfile import load_dut
 from hwsim.cosim.elaborate import BitVector, Range, read_module
 from hwsim.cosim.sources import DesignSources
+from hwsim.cosim.tools import find_icarus, find_verilator
 from hwsim.errors import InputError
 from hwsim.processes import Spent, bounded
 

@@ -20,7 +20,7 @@ from amaranth.sim import Simulator
 from built_presets import others_slow
 from numpy.typing import NDArray
 
-from hwsim.cosim.build import find_icarus, find_verilator
+from hwsim.cosim.tools import find_icarus, find_verilator
 from hwsim.formats import FloatFormat, get_format, stochastic
 from hwsim.formats.reference import encode_reference
 from hwsim.rtl import StochasticConvert, StochasticRound, Threefry, convert

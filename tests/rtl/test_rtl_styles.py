@@ -16,9 +16,10 @@ from said_of_verilog import said_of
 
 from hwsim.cases.random_cases import random_cases
 from hwsim.cosim.bench import port_map
-from hwsim.cosim.build import bulk_build, find_icarus
+from hwsim.cosim.build import bulk_build
 from hwsim.cosim.design import Traffic
 from hwsim.cosim.play import BulkUnit
+from hwsim.cosim.tools import find_icarus
 from hwsim.rtl import Style, modular_verilog, top_name, typed, verilog
 from hwsim.spec import Unit, pipeline
 

@@ -17,7 +17,7 @@ from unit_keys import odd_unit, window
 
 import hwsim
 from hwsim.cosim.bench import port_map
-from hwsim.cosim.build import find_icarus, find_verilator
+from hwsim.cosim.tools import find_icarus, find_verilator
 from hwsim.rtl import DotUnit, beat_layout, field_table, result_port_layout, top_name, verilog
 from hwsim.spec import NotImplementedYet, Pipeline, Unit, load_unit, pipeline, presets, steps
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from patience import LIMIT
 from verilated import BINARY, environment, put_runtime
 
-from hwsim.cosim.build import find_icarus, find_verilator
+from hwsim.cosim.tools import find_icarus, find_verilator
 
 BENCH = ("vectors_pkg.sv", "replay_dut.sv", "replay_tb.sv")
 

@@ -1,0 +1,202 @@
+"""What several commands take: names that the shell completes, options, and codes and numbers as people type them."""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+from glob import escape, glob
+from typing import Annotated
+
+import typer
+
+from hwsim.errors import InputError
+from hwsim.formats.yamlfile import MOST, MOST_DIGITS
+
+
+def _or_file(names: list[str], begun: str) -> list[str]:
+    """Names, and YAML files: the shell itself lists files only where there is no name."""
+    return [*names, *sorted(path for end in ("yaml", "yml") for path in glob(f"{escape(begun)}*.{end}"))]
+
+
+def units(incomplete: str) -> list[str]:
+    """Presets, their modes once a name is followed by a colon, and files in this folder."""
+    from hwsim.spec import ModalUnit, load_specified, modal_presets, presets
+
+    name, colon, _ = incomplete.partition(":")
+    if colon and name in modal_presets():
+        unit = load_specified(name)
+        return [f"{name}:{mode}" for mode in unit.modes] if isinstance(unit, ModalUnit) else []
+    return _or_file([*presets(), *modal_presets()], incomplete)
+
+
+def formats(incomplete: str) -> list[str]:
+    """Formats, and files in this folder."""
+    from hwsim.formats import formats as shipped
+
+    return _or_file(list(shipped()), incomplete)
+
+
+def recipes(incomplete: str) -> list[str]:
+    """Recipes, where PyTorch is installed, and files in this folder."""
+    from hwsim.errors import ToolMissing
+
+    try:
+        from hwsim.torch.recipe import recipes as shipped
+    except ToolMissing:
+        return _or_file([], incomplete)
+    return _or_file(list(shipped()), incomplete)
+
+
+def pages() -> list[str]:
+    """Pages of the documentation."""
+    from hwsim.pages import pages as shipped
+
+    return list(shipped())
+
+
+def rules() -> list[str]:
+    """Rules of quantisation."""
+    from hwsim.quantize import rules as shipped
+
+    return list(shipped())
+
+
+def scalings() -> list[str]:
+    """How a study scales its data."""
+    return ["direct", "tensor", "channel", "block", *rules()]
+
+
+def distributions() -> list[str]:
+    """What a study draws its data from."""
+    from hwsim.study.data.sources import DISTRIBUTIONS
+
+    return list(DISTRIBUTIONS)
+
+
+def studies() -> list[str]:
+    """The studies that come with hwsim."""
+    from hwsim.study.presets import PRESETS
+    from hwsim.training.pages import NAMES
+
+    return [*PRESETS, *NAMES]
+
+
+def suites() -> list[str]:
+    """The suites of test vectors."""
+    from hwsim.cosim.vectors.plan import PARTS, SUITES
+
+    return [*SUITES, *PARTS]
+
+
+def roundings() -> list[str]:
+    """The roundings of numbers to codes."""
+    from hwsim.formats import Rounding
+
+    return [*Rounding, "stochastic"]
+
+
+def overflows() -> list[str]:
+    """What may become of a number that is too large."""
+    from hwsim.formats import Overflow
+
+    return list(Overflow)
+
+
+def missing() -> list[str]:
+    """What may become of a number that a format has no code for."""
+    from hwsim.formats import Missing
+
+    return list(Missing)
+
+
+UnitName = Annotated[
+    str, typer.Argument(metavar="UNIT", help="A unit, or the path of its YAML file.", autocompletion=units)
+]
+FormatName = Annotated[
+    str, typer.Argument(metavar="FORMAT", help="A format's name, or the path of its YAML file.", autocompletion=formats)
+]
+
+
+Cuts = Annotated[
+    str | None, typer.Option(help="Steps after which there is a register, with commas; `hwsim units UNIT` lists them.")
+]
+Contexts = Annotated[int | None, typer.Option(help="Sums that can be open at once; as many as registers unless given.")]
+
+
+Number = Fraction | float
+
+MOST_CHARACTERS = 4_000  # of a number that is typed
+MAX_EXPONENT = 9999  # of a number that is typed: beyond every format, and still a small integer
+
+_DECIMAL = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:e([+-]?\d+))?", re.ASCII | re.IGNORECASE)
+_HEX = re.compile(r"([+-]?)0x([0-9a-f]*)(?:\.([0-9a-f]*))?(?:p([+-]?\d+))?", re.ASCII | re.IGNORECASE)
+_RATIO = re.compile(r"[+-]?\d+/\d+", re.ASCII)
+_SPECIAL = re.compile(r"[+-]?(?:nan|inf(?:inity)?)", re.IGNORECASE)
+
+
+def code(text: str, what: str = "a code") -> int:
+    """A code: decimal, 0x..., 0o... or 0b.... Raises ValueError."""
+    typed = text.strip()
+    if len(typed) > MOST_CHARACTERS:
+        raise InputError(f"{what} must have at most {MOST_CHARACTERS:,} digits, not {len(typed):,}")
+    try:
+        made = int(typed, 0)
+    except ValueError:
+        made = None
+    if made is None or "_" in typed or not typed.isascii():
+        raise InputError(f"{what} must be an integer such as 56, 0x38 or 0b111000, not {typed!r}")
+    if abs(made) >= MOST:
+        raise InputError(f"{what} must have at most {MOST_DIGITS:,} digits in decimal; it has more")
+    return made
+
+
+def codes(text: str, what: str) -> list[int]:
+    """Codes, with commas between them."""
+    return [code(part, what) for part in text.split(",")]
+
+
+def numbers(text: str, what: str) -> list[Number]:
+    """Numbers, with commas between them."""
+    return [number(part, what) for part in text.split(",")]
+
+
+def number(text: str, what: str = "a value") -> Number:
+    """The exact number in a text, so that it is rounded only once, to the format.
+
+    Decimals, hexadecimal floats (0x1.8p3), fractions (1/3), nan, inf; a zero with a minus sign is -0.0.
+    Raises ValueError.
+    """
+    typed = text.strip()
+    if len(typed) > MOST_CHARACTERS:
+        raise InputError(f"{what} must have at most {MOST_CHARACTERS:,} digits, not {len(typed):,}")
+    if _SPECIAL.fullmatch(typed):
+        return float(typed)
+    exact = _exact(typed)
+    if exact is None:
+        raise InputError(f"{what} must be a number such as 1.5, -2e-3, 0x1.8p3, 1/3, inf or nan, not {typed!r}")
+    return -0.0 if exact == 0 and typed.startswith("-") else exact
+
+
+def _exact(typed: str) -> Fraction | None:
+    if match := _DECIMAL.fullmatch(typed):
+        _check_exponent(match[1], typed)
+        return Fraction(typed)
+    if _RATIO.fullmatch(typed):
+        above, below = typed.split("/")
+        if int(below) == 0:
+            raise InputError(f"a fraction must not have the denominator 0: {typed!r}")
+        return Fraction(int(above), int(below))
+    match = _HEX.fullmatch(typed)
+    if match is None or not (match[2] or match[3]):
+        return None
+    _check_exponent(match[4], typed)
+    fraction = match[3] or ""
+    exact = Fraction(int(match[2] + fraction, 16)) * Fraction(2) ** (int(match[4] or 0) - 4 * len(fraction))
+    return -exact if match[1] == "-" else exact
+
+
+def _check_exponent(exponent: str | None, typed: str) -> None:
+    if exponent is not None and (
+        len(exponent.lstrip("+-0")) > len(str(MAX_EXPONENT)) or abs(int(exponent)) > MAX_EXPONENT
+    ):
+        raise InputError(f"an exponent must be -{MAX_EXPONENT} to {MAX_EXPONENT}: {typed!r}")
