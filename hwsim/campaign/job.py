@@ -4,31 +4,31 @@ from __future__ import annotations
 
 import hashlib
 import json
+import subprocess
 import time
 import traceback
-from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from functools import cached_property
+from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import Any
 
 import hwsim
-from hwsim.campaign.matrix import PipelineKeys, Simulator
-from hwsim.campaign.outcome import Breakage, JobOutcome
-from hwsim.campaign.randomunits import random_units_report
-from hwsim.campaign.versions import simulator_version
-from hwsim.cosim.build import BuildFailed
+from hwsim.campaign.file import PipelineKeys, Simulator
+from hwsim.campaign.results import Breakage, JobOutcome
+from hwsim.cosim.build import BuildFailed, verilator_version
 from hwsim.cosim.design import AskedSuites, Design, SuiteKind
 from hwsim.cosim.dutdesign import dut_design
 from hwsim.cosim.dutfile import load_dut
 from hwsim.cosim.run import CosimOptions, NoProgress, carried_out, check
 from hwsim.cosim.tables import tables_design
+from hwsim.cosim.tools import find_icarus, find_verilator
 from hwsim.cosim.unitdesign import design_of
 from hwsim.errors import InputError, ToolMissing
-from hwsim.explain import RunReport
+from hwsim.explain import CodeReading, CoverageGroup, LeftOut, Mismatch, Row, RunReport, coverage_groups
 from hwsim.files import NO_ROOM
-from hwsim.fuzz.campaign import FuzzPlan, collected_between, fuzzed
+from hwsim.fuzz.campaign import UNPLAYED, FuzzedUnit, FuzzPlan, collected_between, fuzzed, reasons, unplayed
+from hwsim.fuzz.draw import counted_settings
 from hwsim.fuzz.trial import Side
 from hwsim.leftovers import scratch_folder
 from hwsim.runners import OtherCode, Rows, WorkPart
@@ -38,51 +38,49 @@ from hwsim.words import counted
 
 LAST_LINES = 3  # of a traceback
 MOST_FILE = 1 << 20  # bytes of a file that an outcome keeps
+VERSION_SECONDS = 60  # that a program may take to say its version
+# Guesses, in seconds of a core, that a progress bar begins with.
+COST: dict[Simulator, float] = {"verilator": 40.0, "icarus": 20.0}
+COST_OF_UNIT, COST_OF_CASES = 4.0, 1 / 20_000
+# What was compared, and files where something failed.
 Ran = tuple[RunReport, dict[str, str]]
 
 
 @dataclass(frozen=True, kw_only=True)
 class CampaignJob(WorkPart):
-    """A job. name: unlike any other's of its campaign. cost: a guess, in seconds."""
+    """A job.
+
+    name: unlike any other's of its campaign. words: what it does, for people. inputs: all that its outcome depends on
+    beside the code of hwsim, as plain data. simulators: those that it runs. action: does it. cost: a guess, in seconds.
+    dut: a design's file, whose `content` is among the inputs.
+    """
 
     code = "hwsim.campaign.job"
 
     name: str
+    words: str
+    inputs: Mapping[str, Any]
+    simulators: tuple[Simulator, ...]
+    action: Callable[[], Ran]
     cost: float = 10.0
+    dut: Path | None = None
 
     @property
     def work(self) -> int:
         """The guess, in milliseconds."""
         return max(1, round(self.cost * 1000))
 
-    @property
-    @abstractmethod
-    def words(self) -> str:
-        """What it does, for people."""
-
-    @property
-    @abstractmethod
-    def said(self) -> Mapping[str, Any]:
-        """All that its outcome depends on beside the code of hwsim, as plain data."""
-
-    @property
-    @abstractmethod
-    def simulators(self) -> Sequence[Simulator]:
-        """The simulators that it runs."""
-
-    @abstractmethod
-    def ran(self) -> Ran:
-        """What was compared, and files where something failed."""
-
     @cached_property  # it goes along to the worker, which need not read all of hwsim's code
     def key(self) -> str:
-        """A digest of what it says, of versions of simulators, and of hwsim's code."""
+        """A digest of its inputs, of versions of simulators, and of hwsim's code."""
         tools = {name: simulator_version(name) for name in self.simulators}
-        text = json.dumps([identity(self.code), type(self).__name__, self.name, dict(self.said), tools], sort_keys=True)
+        text = json.dumps([identity(self.code), self.name, dict(self.inputs), tools], sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:32]
 
     def check(self) -> None:
-        """Nothing: a job says all that it needs, unless it has files."""
+        """Raise OtherCode where a design's files hold something else."""
+        if self.dut is not None and content_of(self.dut) != self.inputs["content"]:
+            raise OtherCode(f"{self.dut}: a worker finds other sources there than this machine")
 
     def execute(self) -> Rows:
         """Its outcome. Raises ToolMissing, and OSError of a full disk, which are no failures of the job."""
@@ -90,27 +88,39 @@ class CampaignJob(WorkPart):
 
         def outcome(**more: Any) -> Rows:
             seconds = round(time.monotonic() - started, 3)
-            made = JobOutcome(key=self.key, name=self.name, seconds=seconds, **more)
-            return [made.model_dump(mode="json")]
+            return [JobOutcome(key=self.key, name=self.name, seconds=seconds, **more).model_dump(mode="json")]
 
         try:
-            report, files = self.ran()
+            report, files = self.action()
         except ToolMissing:
             raise
-        except BuildFailed as error:
-            return outcome(breakage=Breakage(kind="build", said=str(error)))
-        except InputError as error:  # a source that cannot be elaborated, a cut that is no step
+        except (BuildFailed, InputError) as error:  # a source that cannot be elaborated, a cut that is no step
             return outcome(breakage=Breakage(kind="build", said=str(error)))
         except Exception as error:
             if isinstance(error, OSError) and error.errno in NO_ROOM:
                 raise
-            return outcome(breakage=Breakage(kind="error", said=_defect(error)))
+            lines = [line.strip().splitlines()[0] for line in traceback.format_tb(error.__traceback__)[-LAST_LINES:]]
+            defect = f"{type(error).__name__}: {str(error)[:600]} ({' < '.join(lines[::-1])})"
+            return outcome(breakage=Breakage(kind="error", said=defect))
         return outcome(report=report, files={} if report.passed else files)
 
 
-def _defect(error: Exception) -> str:
-    lines = [line.strip().splitlines()[0] for line in traceback.format_tb(error.__traceback__)[-LAST_LINES:]]
-    return f"{type(error).__name__}: {str(error)[:600]} ({' < '.join(lines[::-1])})"
+@cache
+def simulator_version(simulator: Simulator) -> str:
+    """The version of an installed simulator, by which jobs are known. Raises ToolMissing."""
+    if simulator == "verilator":
+        return verilator_version(find_verilator())
+    program = find_icarus()
+    try:
+        done = subprocess.run(
+            [program, "-V"], capture_output=True, text=True, errors="replace", timeout=VERSION_SECONDS
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise ToolMissing(f"{program} does not say its version: {error}") from None
+    return next((line.strip() for line in done.stdout.splitlines() if line.strip()), "")
+
+
+# Co-simulation.
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,208 +135,190 @@ class ChosenSuites:
     coverage: bool = True
     minimize: bool = True
 
-    @property
-    def said(self) -> Mapping[str, Any]:
-        """All of it, as plain data."""
-        return {**asdict(self), "suites": None if self.suites is None else sorted(self.suites)}
-
     def __str__(self) -> str:
         suites = "all suites" if self.suites is None else counted(len(self.suites), "suite")
         cases = "" if self.cases is None else f", {counted(self.cases, 'random case')}"
         return f"{suites} on {self.simulator}{cases}, seed {self.seed}"
 
 
-@dataclass(frozen=True, kw_only=True)
-class SuitesJob(CampaignJob):
-    """Suites of a design on one simulator."""
+def unit_job(name: str, chosen: ChosenSuites, unit: Specified, called: str, built: PipelineKeys) -> CampaignJob:
+    """Suites of our RTL of a unit on one simulator. called: what a command line calls it."""
+    inputs = {"unit": as_yaml(unit), "pipeline": built.model_dump(mode="json")}
+    design = partial(_unit_design, unit, called, built)
+    return _suites_job(name, chosen, f"our RTL of {unit.name}", inputs, design)
 
-    asked: ChosenSuites
 
-    @property
-    def said(self) -> Mapping[str, Any]:
-        """What is asked."""
-        return self.asked.said
+def design_job(name: str, chosen: ChosenSuites, path: Path, content: str) -> CampaignJob:
+    """Suites of a user's design on one simulator. content: of its files; where they lie does not matter."""
+    return _suites_job(name, chosen, path.name, {"content": content}, partial(_users_design, path), path)
 
-    @property
-    def simulators(self) -> Sequence[Simulator]:
-        """One."""
-        return (self.asked.simulator,)
 
-    @abstractmethod
-    def design(self) -> Design:
-        """What is put through the suites."""
+def _suites_job(
+    name: str, chosen: ChosenSuites, words: str, inputs: dict[str, Any], design: Callable[[], Design],
+    dut: Path | None = None,
+) -> CampaignJob:  # fmt: skip
+    suites = None if chosen.suites is None else sorted(chosen.suites)
+    return CampaignJob(
+        name=name, cost=COST[chosen.simulator], words=f"{words}: {chosen}", simulators=(chosen.simulator,),
+        inputs={**asdict(chosen), "suites": suites, **inputs}, action=partial(_run_suites, chosen, design), dut=dut,
+    )  # fmt: skip
 
-    def ran(self) -> Ran:
-        """As `hwsim cosim` runs it, in a folder for a while."""
-        asked = self.asked
-        options = CosimOptions(
-            designs=(self.design(),),
-            simulators=(asked.simulator,),
-            seed=asked.seed,
-            cases=asked.cases,
-            stuck_after=asked.stuck_after,
-            suites=AskedSuites(asked.suites or frozenset()),
-            coverage=asked.coverage,
-            minimize=asked.minimize,
-        )
-        check(options)
-        with scratch_folder() as folder:
-            report = carried_out(options, folder, NoProgress(), time.monotonic())
-            kept = {
-                f"{place.name}-{name}": text
-                for place in sorted(folder.glob("minimal*"))
-                for name, text in _texts(place).items()
-            }
-            return _without_files(report), kept
+
+def _unit_design(unit: Specified, called: str, built: PipelineKeys) -> Design:
+    return design_of(unit, pipeline(unit, built.cuts, built.contexts, register_ready=built.register_ready), called)
+
+
+def _users_design(path: Path) -> Design:
+    return dut_design(load_dut(path), called=str(path))
+
+
+def _run_suites(chosen: ChosenSuites, design: Callable[[], Design]) -> Ran:
+    """As `hwsim cosim` runs them, in a folder for a while."""
+    options = CosimOptions(
+        designs=(design(),),
+        simulators=(chosen.simulator,),
+        seed=chosen.seed,
+        cases=chosen.cases,
+        stuck_after=chosen.stuck_after,
+        suites=AskedSuites(chosen.suites or frozenset()),
+        coverage=chosen.coverage,
+        minimize=chosen.minimize,
+    )
+    check(options)
+    with scratch_folder() as folder:
+        report = _without_files(carried_out(options, folder, NoProgress(), time.monotonic()))
+        return report, {
+            f"{place.name}-{name}": text
+            for place in sorted(folder.glob("minimal*"))
+            for name, text in _texts(place).items()
+        }
 
 
 def _without_files(report: RunReport) -> RunReport:
     """The same, without paths of files that went with the folder of the run."""
-    told = tuple(one.changed(files=()) for one in report.mismatches)
     kinds = tuple(
         kind.changed(minimal=None if kind.minimal is None else kind.minimal.changed(files=())) for kind in report.kinds
     )
-    return report.changed(mismatches=told, kinds=kinds)
+    return report.changed(mismatches=tuple(one.changed(files=()) for one in report.mismatches), kinds=kinds)
 
 
 def _texts(folder: Path) -> dict[str, str]:
     """The small texts of a folder, by name."""
-    found = sorted(folder.glob("*")) if folder.is_dir() else []
-    small = [path for path in found if path.suffix in {".yaml", ".hex"} and path.stat().st_size <= MOST_FILE]
+    paths = sorted(folder.glob("*")) if folder.is_dir() else []
+    small = [path for path in paths if path.suffix in {".yaml", ".hex"} and path.stat().st_size <= MOST_FILE]
     return {path.name: path.read_text("utf-8", "replace") for path in small}
-
-
-@dataclass(frozen=True, kw_only=True)
-class UnitJob(SuitesJob):
-    """Our RTL of a unit. called: what a command line calls it."""
-
-    unit: Specified
-    called: str
-    built: PipelineKeys
-
-    @property
-    def words(self) -> str:
-        """The unit and the suites."""
-        return f"our RTL of {self.unit.name}: {self.asked}"
-
-    @property
-    def said(self) -> Mapping[str, Any]:
-        """The unit and its pipeline too."""
-        return {**super().said, "unit": as_yaml(self.unit), "pipeline": self.built.model_dump(mode="json")}
-
-    def design(self) -> Design:
-        """The RTL."""
-        built = self.built
-        made = pipeline(self.unit, built.cuts, built.contexts, register_ready=built.register_ready)
-        return design_of(self.unit, made, self.called)
-
-
-@dataclass(frozen=True, kw_only=True)
-class DesignJob(SuitesJob):
-    """A user's design. path: of its file. content: a digest of that, of its unit and of its sources."""
-
-    path: Path
-    content: str
-
-    @property
-    def words(self) -> str:
-        """The design and the suites."""
-        return f"{self.path.name}: {self.asked}"
-
-    @property
-    def said(self) -> Mapping[str, Any]:
-        """What the design's files hold too; where they lie does not matter."""
-        return {**super().said, "content": self.content}
-
-    def check(self) -> None:
-        """Raise OtherCode where the files hold something else."""
-        if content_of(self.path) != self.content:
-            raise OtherCode(f"{self.path}: a worker finds other sources there than this machine")
-
-    def design(self) -> Design:
-        """The user's RTL."""
-        return dut_design(load_dut(self.path), called=str(self.path))
 
 
 def content_of(path: Path) -> str:
     """A digest of a design's file, its unit, and all sources that it reads. Raises SpecError for a wrong file."""
     dut = load_dut(path)
     try:
-        read: Sequence[Path] = dut_design(dut).module.files
+        sources: Sequence[Path] = dut_design(dut).module.files
     except InputError:  # what cannot be elaborated is a failure of its jobs
-        read = dut.sources.files
+        sources = dut.sources.files
     digest = hashlib.sha256(as_yaml(dut.unit).encode())
-    for one in (path, *sorted(read)):
-        digest.update(b"\0" + one.read_bytes())
+    for file in (path, *sorted(sources)):
+        digest.update(b"\0" + file.read_bytes())
     return digest.hexdigest()[:32]
 
 
-@dataclass(frozen=True, kw_only=True)
-class TablesJob(CampaignJob):
+def tables_job(name: str, simulator: Simulator, units: Mapping[str, Specified]) -> CampaignJob:
     """Every code and product of every format, through the RTL. units: by what a command line calls them."""
-
-    simulator: Simulator
-    units: tuple[tuple[str, Specified], ...]
-
-    @property
-    def words(self) -> str:
-        """The tables and the simulator."""
-        return f"codec tables and products on {self.simulator}"
-
-    @property
-    def said(self) -> Mapping[str, Any]:
-        """The units, whose formats count."""
-        return {"simulator": self.simulator, "units": [(called, as_yaml(unit)) for called, unit in self.units]}
-
-    @property
-    def simulators(self) -> Sequence[Simulator]:
-        """One."""
-        return (self.simulator,)
-
-    def ran(self) -> Ran:
-        """Both tables."""
-        options = CosimOptions(designs=(tables_design(dict(self.units)),), simulators=(self.simulator,))
-        with scratch_folder() as folder:
-            return _without_files(carried_out(options, folder, NoProgress(), time.monotonic())), {}
+    return CampaignJob(
+        name=name, cost=COST[simulator], words=f"codec tables and products on {simulator}", simulators=(simulator,),
+        inputs={"simulator": simulator, "units": [(called, as_yaml(unit)) for called, unit in units.items()]},
+        action=partial(_run_tables, simulator, dict(units)),
+    )  # fmt: skip
 
 
-@dataclass(frozen=True, kw_only=True)
-class FuzzJob(CampaignJob):
+def _run_tables(simulator: Simulator, units: dict[str, Specified]) -> Ran:
+    options = CosimOptions(designs=(tables_design(units),), simulators=(simulator,))
+    with scratch_folder() as folder:
+        return _without_files(carried_out(options, folder, NoProgress(), time.monotonic())), {}
+
+
+# Random units: a row for each side, a mismatch for each finding, and what was drawn as coverage.
+
+RANDOM_UNITS = "random units"  # the driver, and what coverage calls all of them: settings are of the language
+SHOWN = 400  # characters of a finding
+
+
+def fuzz_job(name: str, seed: int, first: int, last: int, cases: int, every: Mapping[Side, int]) -> CampaignJob:
     """Random units, numbers first to last, both included. every: of each side, by name; 0 for none of it."""
-
-    seed: int
-    first: int
-    last: int
-    cases: int
-    every: tuple[tuple[Side, int], ...]
-
-    @property
-    def words(self) -> str:
-        """How many units and cases."""
-        units = counted(self.last - self.first + 1, "random unit")
-        return f"{units} of seed {self.seed}, {counted(self.cases, 'case')} each"
-
-    @property
-    def said(self) -> Mapping[str, Any]:
-        """All of it."""
-        return {"seed": self.seed, "first": self.first, "last": self.last, "cases": self.cases, "every": self.every}
-
-    @property
-    def simulators(self) -> Sequence[Simulator]:
-        """Those of the sides that some unit has."""
-        numbers, steps = range(self.first, self.last + 1), dict(self.every)
-        of_sides: dict[Side, Simulator] = {"RTL": "verilator", "Icarus": "icarus"}
-        return [
+    count = last - first + 1
+    simulators: dict[Side, Simulator] = {"RTL": "verilator", "Icarus": "icarus"}
+    return CampaignJob(
+        name=name,
+        cost=count * (COST_OF_UNIT + cases * COST_OF_CASES),
+        words=f"{counted(count, 'random unit')} of seed {seed}, {counted(cases, 'case')} each",
+        simulators=tuple(
             simulator
-            for side, simulator in of_sides.items()
-            if (step := steps.get(side, 1)) and any(number % step == 0 for number in numbers)
-        ]
+            for side, simulator in simulators.items()
+            if (step := every.get(side, 1)) and any(number % step == 0 for number in range(first, last + 1))
+        ),
+        inputs={"seed": seed, "first": first, "last": last, "cases": cases, "every": dict(every)},
+        action=partial(_run_random_units, seed, first, count, cases, dict(every)),
+    )
 
-    def ran(self) -> Ran:
-        """Each unit through all sides; what differs is made simpler, and kept as a file."""
-        with scratch_folder() as folder:
-            count = self.last - self.first + 1
-            plan = FuzzPlan(count, self.cases, self.seed, folder, every=dict(self.every), first=self.first, kept=False)
-            units = [fuzzed(plan, number) for number in collected_between(plan.numbers)]
-            report = random_units_report(plan, units, hwsim.__version__)
-            return report, _texts(folder)
+
+def _run_random_units(seed: int, first: int, count: int, cases: int, every: dict[Side, int]) -> Ran:
+    """Each unit through all sides; what differs is made simpler, and kept as a file."""
+    with scratch_folder() as folder:
+        plan = FuzzPlan(count, cases, seed, folder, every=every, first=first, kept=False)
+        units = [fuzzed(plan, number) for number in collected_between(plan.numbers)]
+        return random_units_report(plan, units), _texts(folder)
+
+
+def random_units_report(plan: FuzzPlan, units: Sequence[FuzzedUnit]) -> RunReport:
+    """The record of some units of a plan."""
+    first, last = units[0].number, units[-1].number
+    name = f"units {first} to {last} of seed {plan.seed}"
+    findings = [(unit, *finding) for unit in units for finding in unit.found]
+    sides = dict.fromkeys([*(side for unit in units for side in unit.cases), *(side for _, side, _, _ in findings)])
+    mismatches = tuple(
+        Mismatch(
+            unit=name, suite=side, driver=RANDOM_UNITS, case=f"unit {unit.number}", what="finding",
+            expected=CodeReading(code="equal", value=""), got=CodeReading(code=words[:SHOWN], value=""),
+            notes=(f"seed {plan.seed}",), again=f"hwsim fuzz --again {file}" if file else "",
+        )
+        for unit, side, words, file in findings
+    )  # fmt: skip
+    return RunReport(
+        title=f"Random {name}",
+        command=f"hwsim fuzz --first {first} --units {len(units)} --cases {plan.cases} --seed {plan.seed} -o found",
+        version=hwsim.__version__,
+        seed=plan.seed,
+        rows=tuple(_side_row(name, side, units, mismatches) for side in sides),
+        left_out=tuple(_left_out(name, plan, units)),
+        coverage=_drawn(units),
+        mismatches=mismatches,
+    )
+
+
+def _side_row(name: str, side: Side, units: Sequence[FuzzedUnit], mismatches: Sequence[Mismatch]) -> Row:
+    """What a side was asked; of a unit that it raised for nothing was compared."""
+    wrong = sum(mismatch.suite == side for mismatch in mismatches)
+    asked = sum(unit.cases.get(side, 0) for unit in units)
+    raised = sum(side not in unit.cases and any(where == side for where, _, _ in unit.found) for unit in units)
+    return Row(
+        unit=name, suite=side, driver=RANDOM_UNITS, planned=asked + raised, compared=asked, mismatches=wrong
+    )  # fmt: skip
+
+
+def _left_out(name: str, plan: FuzzPlan, units: Sequence[FuzzedUnit]) -> Iterator[LeftOut]:
+    """Why sides do not have units: with the results that they were not asked for, where they had others."""
+    ran = {side for unit in units for side in [*unit.cases, *(side for side, _, _ in unit.found)]}
+    for side, counts in reasons(units).items():
+        for reason, count in counts.items() if side != "any" else ():
+            cases, why = count if side in ran else 0, f"units with {reason}"
+            yield LeftOut(unit=name, suite=side, driver=RANDOM_UNITS, cases=cases, reason=why)
+    if cases := unplayed(plan.cases, units):
+        yield LeftOut(unit=name, suite="RTL", driver=RANDOM_UNITS, cases=cases, reason=UNPLAYED)
+
+
+def _drawn(units: Sequence[FuzzedUnit]) -> tuple[CoverageGroup, ...]:
+    """Every value of every key that was drawn; words that were not are open: nobody knows whether they can be."""
+    counts = counted_settings(unit.settings for unit in units)
+    planned = [(key, f"{key}: {value}", None, "") for key, values in counts.items() for value in values]
+    hits = {f"{key}: {value}": count for key, values in counts.items() for value, count in values.items() if count}
+    return coverage_groups(planned, hits, unit=RANDOM_UNITS)

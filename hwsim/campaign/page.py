@@ -1,97 +1,93 @@
-"""The page of a run: its failures, how runs went until now, coverage of each unit, and all jobs."""
+"""What a run leaves for people and for CI: a page, JUnit XML, and of each job that failed its own page and files."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import shlex
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
+from xml.etree.ElementTree import Element, SubElement
 
 from markupsafe import Markup
 
 import hwsim
-from hwsim.campaign.store import failed_folder
-from hwsim.campaign.summary import RunSummary
-from hwsim.campaign.tables import RunTables
-from hwsim.campaign.timeleft import worded_seconds
-from hwsim.campaign.verdict import RunVerdict
+from hwsim.campaign.file import Campaign
+from hwsim.campaign.results import JobOutcome, Rows, RunResults, RunSummary
 from hwsim.explain.drawing import environment, page_style, policy, read
-from hwsim.outputs import written
+from hwsim.explain.reports import write_html
+from hwsim.outputs import written, written_texts
 from hwsim.words import counted
 
 HERE = Path(__file__).parent
+PAGE, JUNIT, COPY, FAILED = "report.html", "results.xml", "campaign.yaml", "failed"
 MOST_RUNS = 60  # that are drawn
 BAR, STEP, HIGH = 8, 11, 90  # pixels
 
 
-@dataclass(frozen=True)
-class CampaignPage:
-    """What the page shows. earlier: runs before this one, the first one first. command: what runs it again."""
-
-    name: str
-    title: str
-    summary: RunSummary
-    verdict: RunVerdict
-    earlier: tuple[RunSummary, ...]
-    tables: RunTables
-    command: str
-
-    @property
-    def runs(self) -> tuple[RunSummary, ...]:
-        """All runs, this one last."""
-        return (*self.earlier, self.summary)
+def worded_seconds(seconds: float) -> str:
+    """`40 s`, `12 min`, `3 h 20 min`."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    hours, rest = divmod(minutes, 60)
+    return f"{minutes} min" if not hours else f"{hours:,} h {rest} min" if rest else f"{hours:,} h"
 
 
-@dataclass(frozen=True)
-class TrendBar:
-    """A rectangle of the picture of runs: how many jobs of a run passed, failed, or failed in a known way."""
-
-    x: int
-    y: float
-    height: float
-    kind: str
-    title: str
+def failed_folder(job: str) -> str:
+    """Where in a run's folder the report of a job is that failed: a name of its own for each job."""
+    return f"{FAILED}/{job.replace('~', '~~').replace('/', '~')}"
 
 
-def trend_bars(runs: Sequence[RunSummary]) -> list[TrendBar]:
-    """The bars of the last runs, each as high as it has jobs: passed below, then known failures, then new ones."""
-    shown = runs[-MOST_RUNS:]
-    most = max((one.jobs for one in shown), default=0) or 1
-    bars = []
-    for place, one in enumerate(shown):
-        top = float(HIGH)
-        for kind, count in (("passed", one.passed), ("known", one.known), ("failed", one.failed)):
-            height = HIGH * count / most
-            top -= height
-            if count:
-                title = f"run {one.number}, {one.began}: {counted(count, 'job')} {kind}"
-                bars.append(TrendBar(place * STEP, round(top, 2), round(height, 2), kind, title))
-    return bars
+def campaign_command(campaign: Campaign, folder: Path) -> str:
+    """The command that runs it again, or goes on."""
+    return shlex.join(["hwsim", "campaign", str(campaign.path), "-o", str(folder)])
 
 
-def write_campaign_page(path: Path, page: CampaignPage) -> None:
-    """Write the page: one file, which asks nothing of a network."""
-    text = campaign_html(page)
-    with written(path) as file:
-        file.write(text.encode())
+def write_failed(run: Path, outcome: JobOutcome) -> None:
+    """Write the page of a job that failed, its files, and why it broke. run: the run's folder."""
+    folder = run / failed_folder(outcome.name)
+    texts = {Path(name).name: text for name, text in outcome.files.items()}
+    if outcome.breakage is not None:
+        texts["why.txt"] = f"{outcome.name}: {outcome.breakage.kind}\n{outcome.breakage.said}\n"
+    written_texts(folder, texts)
+    if outcome.report is not None:
+        write_html(folder / PAGE, outcome.report)
 
 
-def campaign_html(page: CampaignPage) -> str:
-    """The page as text. Whatever names are, they are shown, and never become markup."""
+def write_campaign_reports(
+    campaign: Campaign, run: Path, earlier: Sequence[RunSummary], results: RunResults, command: str
+) -> None:
+    """Write the page and JUnit XML of a run, and the file that it was run from.
+
+    run: the run's folder. earlier: runs before this one, the first one first. command: what runs it again.
+    """
+    page, junit = campaign_html(campaign, earlier, results, command).encode(), campaign_junit(campaign.name, results)
+    for name, data in ((PAGE, page), (JUNIT, junit), (COPY, campaign.path.read_bytes())):
+        with written(run / name) as file:
+            file.write(data)
+
+
+def campaign_html(campaign: Campaign, earlier: Sequence[RunSummary], results: RunResults, command: str) -> str:
+    """The page, one file which asks nothing of a network. Whatever names are, they never become markup."""
     style, script = page_style() + (HERE / "page.css").read_text("utf-8"), read("copy.js") + read("report.js")
     templates = environment(HERE)
     templates.filters |= {"commas": lambda number: f"{number:,}", "counted": counted, "span": worded_seconds}
+    runs = [*earlier, results.summary]
     return templates.get_template("page.html.j2").render(
-        page=page,
-        run=page.summary,
-        verdict=page.verdict,
-        units=page.tables.coverage.units,
-        jobs=sorted(page.tables.jobs, key=_job_order),
-        bars=trend_bars(page.runs),
-        width=STEP * min(len(page.runs), MOST_RUNS),
+        name=campaign.name,
+        title=campaign.file.title,
+        runs=runs,
+        run=runs[-1],
+        verdict=results.verdict,
+        units=results.units,
+        jobs=sorted(results.jobs, key=lambda row: (row["outcome"] == "passed", row["job"])),
+        bars=trend_bars(runs),
+        width=STEP * min(len(runs), MOST_RUNS),
         high=HIGH,
         bar=BAR,
         folder=failed_folder,
+        command=command,
         version=hwsim.__version__,
         style=Markup(style),
         script=Markup(script),
@@ -99,6 +95,68 @@ def campaign_html(page: CampaignPage) -> str:
     )
 
 
-def _job_order(row: dict[str, Any]) -> tuple[bool, str]:
-    """Those that failed first."""
-    return row["outcome"] == "passed", row["job"]
+def trend_bars(runs: Sequence[RunSummary]) -> list[dict[str, Any]]:
+    """The bars of the last runs, each as high as it has jobs: passed below, then known failures, then new ones."""
+    most = max((run.jobs for run in runs[-MOST_RUNS:]), default=0) or 1
+    bars = []
+    for place, run in enumerate(runs[-MOST_RUNS:]):
+        top = float(HIGH)
+        for kind, count in (("passed", run.passed), ("known", run.known), ("failed", run.failed)):
+            height = HIGH * count / most
+            top -= height
+            if count:
+                title = f"run {run.number}, {run.began}: {counted(count, 'job')} {kind}"
+                bar = {"x": place * STEP, "y": round(top, 2), "height": round(height, 2), "kind": kind, "title": title}
+                bars.append(bar)
+    return bars
+
+
+def campaign_junit(name: str, results: RunResults) -> bytes:
+    """JUnit XML, as CI systems read it: a testsuite a job, a test case a suite; known failures are skipped."""
+    root = Element("testsuites", {"name": name, **_counts(results.suites)})
+    lines = _mismatch_lines(results.mismatches)
+    for job in sorted(row["job"] for row in results.jobs):
+        rows = [row for row in results.suites if row["job"] == job]
+        suite = SubElement(root, "testsuite", {"name": job, **_counts(rows)})
+        for row in sorted(rows, key=lambda row: (row["unit"], row["driver"], row["suite"])):
+            _add_case(suite, row, [row["said"], *lines.get((job, row["driver"], row["suite"]), [])])
+    ElementTree.indent(root)
+    document: bytes = ElementTree.tostring(root, encoding="utf-8", xml_declaration=True)
+    return document
+
+
+def _mismatch_lines(mismatches: Rows) -> dict[tuple[str, str, str], list[str]]:
+    """Lines of the mismatches of each suite, by job, driver and suite."""
+    by_suite: dict[tuple[str, str, str], list[str]] = {}
+    for row in mismatches:
+        ulp = f", {row['ulp']} ulp" if row["ulp"] else ""
+        where = f" {row['place']}" if row["place"] else ""
+        lines = by_suite.setdefault((row["job"], row["driver"], row["suite"]), [])
+        lines.append(f"case {row['case']}: {row['what']}: expected {row['expected']}, got {row['got']}{ulp}{where}")
+        lines += [f"again: {row['again']}"] if row["again"] else []
+    return by_suite
+
+
+def _add_case(suite: Element, row: Mapping[str, Any], lines: Sequence[str]) -> None:
+    name = f"{row['job']}.{row['driver']}".rstrip(".")
+    case = SubElement(suite, "testcase", classname=name, name=row["suite"], time=f"{row['seconds']:.3f}")
+    if row["passed"]:
+        return
+    if row["known"]:
+        verdict = SubElement(case, "skipped", message=f"known {row['failure']}: {row['known']}")
+    else:
+        kind = "error" if row["failure"] in ("build", "error", "lost") else "failure"
+        verdict = SubElement(case, kind, message=row["said"], type=row["failure"])
+    verdict.text = "\n".join(lines)
+
+
+def _counts(rows: Rows) -> dict[str, str]:
+    new = [row for row in rows if not row["passed"] and not row["known"]]
+    errors = sum(row["failure"] in ("build", "error", "lost") for row in new)
+    return {
+        "tests": str(len(rows)),
+        "failures": str(len(new) - errors),
+        "errors": str(errors),
+        "skipped": str(sum(bool(row["known"]) for row in rows)),
+        "time": f"{sum(row['seconds'] for row in rows):.3f}",
+    }

@@ -17,10 +17,9 @@ from hwsim.words import counted
 
 if TYPE_CHECKING:
     from hwsim.campaign.file import Campaign
-    from hwsim.campaign.outcome import JobOutcome
     from hwsim.campaign.plan import JobPlan
-    from hwsim.campaign.run import CampaignResult, RunProgress
-    from hwsim.campaign.verdict import JudgedFailure
+    from hwsim.campaign.results import Failure, JobOutcome
+    from hwsim.campaign.run import CampaignResult
     from hwsim.runners import Lost, Runner
 
 FAILED = 1
@@ -100,46 +99,41 @@ class _Watcher:
     def __init__(self, bar: Progress):
         self.bar, self.done, self.jobs = bar, 0, 0
 
-    def begun(self, run: int, progress: RunProgress, taken: int) -> None:
-        """How many jobs there are to run."""
-        self.done, self.jobs = progress.done, progress.jobs
-        self.bar.plan(progress.jobs, f"run {run}")
-        self.bar.advance(progress.done)
-        self.bar.steps = progress.done
+    def begun(self, run: int, done: int, jobs: int, taken: int) -> None:
+        self.done, self.jobs = done, jobs
+        self.bar.plan(jobs, f"run {run}")
+        self.bar.advance(done)
+        self.bar.steps = done
         if taken:
             note(f"run {run}: {counted(taken, 'job')} did not change since a run that passed: outcomes taken")
-        if progress.done > taken:
-            note(f"run {run}: goes on after {progress.done:,} of {counted(progress.jobs, 'job')}")
+        if done > taken:
+            note(f"run {run}: goes on after {done:,} of {counted(jobs, 'job')}")
 
-    def ended(self, outcome: JobOutcome, failures: Sequence[JudgedFailure], progress: RunProgress) -> None:
-        """A job: its failures in full, and all in a line."""
-        from hwsim.campaign.timeleft import worded_seconds
+    def ended(self, outcome: JobOutcome, failures: Sequence[Failure], done: int, left: float) -> None:
+        from hwsim.campaign.page import worded_seconds
 
-        self.done = progress.done
-        for one in failures:
-            say(f"{'known' if one.reason else 'FAILED'}: {one}", "" if one.reason else "red")
-        said = "passed" if outcome.passed else "failed"
-        self.bar.step(f"{outcome.name}: {said} in {outcome.seconds:.1f} s; {worded_seconds(progress.left)} left")
+        self.done = done
+        for failure in failures:
+            say(f"{'known' if failure.reason else 'FAILED'}: {failure}", "" if failure.reason else "red")
+        verdict = "passed" if outcome.passed else "failed"
+        self.bar.step(f"{outcome.name}: {verdict} in {outcome.seconds:.1f} s; {worded_seconds(left)} left")
 
 
 def _carried_out(
     loaded: Campaign, jobs: JobPlan, folder: Path, changed: bool, workers: int | None, scheduler: str | None
 ) -> CampaignResult:
     """Run a campaign, with a bar. After Ctrl-C, prints the command that goes on."""
-    from hwsim.campaign.reports import campaign_command
-    from hwsim.campaign.run import CampaignRunner
-    from hwsim.campaign.store import CampaignFolder
+    from hwsim.campaign.page import campaign_command
+    from hwsim.campaign.run import run_campaign
     from hwsim.runners import OtherCode
 
     end_whole()
     with Progress(loaded.name, lines=True) as bar:
         watcher = _Watcher(bar)
-        runner = CampaignRunner(
-            loaded, jobs, CampaignFolder(folder, loaded.name), lambda lost: _make(workers, scheduler, lost), watcher,
-            changed,
-        )  # fmt: skip
         try:
-            return runner.run()
+            return run_campaign(
+                loaded, jobs, folder, lambda lost: _make(workers, scheduler, lost), watcher, changed
+            )  # fmt: skip
         except OtherCode as error:
             print_error(str(error))
             raise typer.Exit(FAILED) from None
@@ -151,7 +145,7 @@ def _carried_out(
 
 def _tell_plan(loaded: Campaign, plan: JobPlan) -> None:
     """Print the jobs of a campaign."""
-    from hwsim.campaign.timeleft import worded_seconds
+    from hwsim.campaign.page import worded_seconds
 
     jobs = list(plan.jobs.values())
     cells = [[job.name, job.words, worded_seconds(job.cost)] for job in jobs[:MOST_LINES]]
@@ -168,20 +162,24 @@ def _tell_plan(loaded: Campaign, plan: JobPlan) -> None:
 
 def _finish(loaded: Campaign, folder: Path, result: CampaignResult) -> None:
     """Print what came of a run."""
-    from hwsim.campaign.reports import campaign_command
-    from hwsim.campaign.timeleft import worded_seconds
+    from hwsim.campaign.page import campaign_command, worded_seconds
 
-    run, verdict = result.summary, result.verdict
+    run, verdict = result.results.summary, result.results.verdict
     if verdict.failures:
         heads = ["verdict", "job", "suite", "driver", "kind", "since"]
         print_table(
-            heads, [_cells(one, run.number) for one in [*verdict.unknown, *verdict.known][:MOST_LINES]], right=[5]
+            heads,
+            [
+                ["known" if one.reason else "new", one.job, one.suite, one.driver, one.kind, f"{one.since}"]
+                for one in [*verdict.unknown, *verdict.known][:MOST_LINES]
+            ],
+            right=[5],
         )
     for place in verdict.mended:
         say(f"mended since the run before: {place.job} {place.driver} {place.suite}: {place.kind}")
     for entry in verdict.unused:
         say(f"known, and did not happen: {entry.kind} of {entry.job}, {entry.reason} ({entry.date}); its entry can go")
-    for unit, bins in result.coverage.items():
+    for unit, bins in result.results.units.items():
         say(f"{unit}: {bins}")
     if result.stale:
         say(f"{counted(result.stale, 'outcome')} of jobs that the campaign has no more are left out")
@@ -190,21 +188,16 @@ def _finish(loaded: Campaign, folder: Path, result: CampaignResult) -> None:
     known = f", {run.known:,} in known ways alone" if run.known else ""
     figures = f"{counted(run.cases, 'result')} compared in {worded_seconds(run.seconds)} of jobs"
     say(f"{loaded.name}, run {run.number}: {counted(run.jobs, 'job')}{taken}: {failed}{known}; {figures}")
-    say(f"report: {result.run.folder / 'report.html'}; JUnit XML and Parquet tables beside it")
+    say(f"report: {result.folder / 'report.html'}; JUnit XML and Parquet tables beside it")
     say(f"again: {campaign_command(loaded, folder)}")
     if verdict.unknown:
         raise typer.Exit(FAILED)
 
 
-def _cells(one: JudgedFailure, run: int) -> list[str]:
-    failure = one.failure
-    return [(one.reason and "known") or "new", one.job, failure.suite, failure.driver, failure.kind, f"{one.since}"]
-
-
 def _show(folder: Path) -> None:
     """Print the runs of a folder, and what fails in the last that ended."""
-    from hwsim.campaign.shown import shown_runs
-    from hwsim.campaign.timeleft import worded_seconds
+    from hwsim.campaign.page import worded_seconds
+    from hwsim.campaign.run import shown_runs
 
     found = shown_runs(folder)
     heads = ["run", "began (UTC)", "jobs", "failed", "new", "again", "known", "mended", "compared", "bins hit", "took"]

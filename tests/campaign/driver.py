@@ -18,7 +18,7 @@ def main(arguments: list[str]) -> None:
     if most:
         resource.setrlimit(resource.RLIMIT_FSIZE, (most[0], most[0]))
     result = run(Path(folder), fakes(Path(folder), *deeds, size=int(size)), workers=1 if most else 2)  # type: ignore[arg-type]
-    print(result.summary.passed)
+    print(result.results.summary.passed)
 
 
 if __name__ == "__main__":

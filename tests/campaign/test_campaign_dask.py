@@ -10,8 +10,7 @@ from campaign.fake_jobs import Deed, Told, begun, campaign, fakes, run
 
 from hwsim import runners as on_many
 from hwsim.campaign.plan import JobPlan
-from hwsim.campaign.run import CampaignRunner
-from hwsim.campaign.store import CampaignFolder
+from hwsim.campaign.run import run_campaign
 from hwsim.parquet import read_table
 from hwsim.runners import Lost, Runner, on_dask
 
@@ -37,7 +36,7 @@ def on_workers(folder: Path, workers: int, *deeds: Deed) -> list[str]:
             return on_dask(cluster.scheduler_address, None, lost)
 
         plan = JobPlan({job.key: job for job in fakes(folder, *deeds)})
-        CampaignRunner(campaign(folder), plan, CampaignFolder(folder / "runs", "fake"), make, told := Told()).run()
+        run_campaign(campaign(folder), plan, folder / "runs", make, told := Told())
     return told.names
 
 

@@ -48,7 +48,7 @@ def kept(folder: Path) -> int:
 def test_a_job_that_ends_its_worker_is_lost_alone(tmp_path: Path) -> None:
     told = Told()
     result = run(tmp_path, fakes(tmp_path, "passes", "dies", "passes", "passes"), told=told)
-    assert [(one.job, one.failure.kind) for one in result.verdict.new] == [("job1", "lost")]
+    assert [(one.job, one.kind) for one in result.results.verdict.new] == [("job1", "lost")]
     assert "its process ended 3 times before it was done, the last time by SIGKILL" in told.failures[0]
     assert begun(tmp_path) == {"job0": 1, "job1": 3, "job2": 1, "job3": 1}
     assert names(tmp_path) == ["job0", "job1", "job2", "job3"]
@@ -69,7 +69,7 @@ def test_a_kill_of_everything_at_any_point_loses_nothing_that_was_done(points: t
     done, tried = kept(tmp_path), count_of_begun(tmp_path)
     (tmp_path / LET_GO).touch()
     result = run(tmp_path, jobs)
-    assert result.summary.passed == len(deeds) and result.run.number == 1
+    assert result.results.summary.passed == len(deeds) and result.results.number == 1
     assert names(tmp_path) == sorted(job.name for job in jobs)
     # Only what was in flight is done again: two jobs at a time, which may begin while they are killed.
     assert 0 <= count_of_begun(tmp_path) - (tried + len(deeds) - done) <= 2
@@ -124,7 +124,7 @@ def test_a_disk_that_is_full_ends_the_run_in_a_way_that_can_go_on(tmp_path: Path
     assert running.returncode != 0
     assert f"[Errno {errno.EFBIG}]" in said.splitlines()[-1] and ".json.gz" in said.splitlines()[-1]
     assert kept(tmp_path) == 0
-    assert run(tmp_path, fakes(tmp_path, *MANY[:3], size=SIZE)).summary.passed == 3
+    assert run(tmp_path, fakes(tmp_path, *MANY[:3], size=SIZE)).results.summary.passed == 3
     assert begun(tmp_path) == {"job0": 2, "job1": 1, "job2": 1}
 
 
@@ -139,7 +139,7 @@ def test_a_small_file_system_that_is_full_keeps_what_was_written(tmp_path: Path)
             run(tmp_path, fakes(tmp_path, *MANY, size=SIZE), workers=1)
         assert 0 < (done := kept(tmp_path)) < len(MANY)
         assert subprocess.run(["mount", "-o", "remount,size=64m", str(small)]).returncode == 0
-        assert run(tmp_path, fakes(tmp_path, *MANY, size=SIZE)).summary.passed == len(MANY)
+        assert run(tmp_path, fakes(tmp_path, *MANY, size=SIZE)).results.summary.passed == len(MANY)
         # What did not fit was done once more, and nothing else.
         assert begun(tmp_path)[f"job{done}"] == 2 and sum(begun(tmp_path).values()) == len(MANY) + 1
     finally:
@@ -158,7 +158,7 @@ def test_a_second_campaign_in_one_folder_is_refused_and_an_interrupted_one_leave
     finally:
         running.kill()
         running.communicate()
-    assert run(tmp_path, fakes(tmp_path, "passes"), workers=0).summary.passed == 1
+    assert run(tmp_path, fakes(tmp_path, "passes"), workers=0).results.summary.passed == 1
 
 
 def _session(leader: int) -> list[int]:

@@ -6,10 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from hwsim.campaign.job import FuzzJob
-from hwsim.campaign.merged import MergedCoverage
-from hwsim.campaign.outcome import JobOutcome
-from hwsim.campaign.randomunits import random_units_report
+from hwsim.campaign.job import CampaignJob, fuzz_job, random_units_report
+from hwsim.campaign.results import JobOutcome, RunResults
 from hwsim.compute.kernels import supports
 from hwsim.fuzz import campaign, trial
 from hwsim.fuzz.campaign import FuzzedUnit, FuzzPlan
@@ -18,9 +16,9 @@ from hwsim.fuzz.findings import SimplerFinding, load_finding
 from hwsim.fuzz.trial import SIDES, Side, SideMismatch
 
 
-def block(first: int, last: int, *sides: Side) -> FuzzJob:
-    every = tuple((side, int(side in (sides or ("kernels", "gemm")))) for side in SIDES)
-    return FuzzJob(name=f"{first}", seed=1, first=first, last=last, cases=30, every=every)
+def block(first: int, last: int, *sides: Side) -> CampaignJob:
+    every: dict[Side, int] = {side: int(side in (sides or ("kernels", "gemm"))) for side in SIDES}
+    return fuzz_job(f"{first}", 1, first, last, 30, every)
 
 
 def has_kernels(number: int) -> bool:
@@ -32,7 +30,7 @@ def first_of_two() -> int:
     return next(number for number in range(100) if has_kernels(number) and has_kernels(number + 1))
 
 
-def outcome(job: FuzzJob) -> JobOutcome:
+def outcome(job: CampaignJob) -> JobOutcome:
     (row,) = job.execute()
     return JobOutcome.model_validate(row)
 
@@ -47,22 +45,21 @@ def test_blocks_are_what_one_run_over_all_units_is() -> None:
     assert rows[0]["kernels"] == having * 25 > 0
     assert sum(one.cases for one in whole.report.left_out if one.suite == "kernels") == 6 - having
     assert whole.report.command == "hwsim fuzz --first 0 --units 6 --cases 30 --seed 1 -o found"
-    once, twice = MergedCoverage(), MergedCoverage()
-    once.add(whole.report.coverage)
+    once, twice = RunResults(1), RunResults(1)
+    once.add(whole)
     for part in parts:
-        assert part.report is not None
-        twice.add(part.report.coverage)
-    assert [{**row, "jobs": 0} for row in once.rows] == [{**row, "jobs": 0} for row in twice.rows]
+        twice.add(part)
+    assert once.bins and once.bins == {key: {**row, "jobs": row["hits"] > 0} for key, row in twice.bins.items()}
 
 
 def test_cases_that_units_of_the_model_alone_lack_are_said() -> None:
     plan = FuzzPlan(3, 50_000, 1)
     for results, lacking in (((50_000, 1250, 50_000), 48_750), ((50_000, 1250, 10_000), 48_750 + 40_000)):
         units = [FuzzedUnit(number, {}, {}, {"RTL": count}, [], []) for number, count in enumerate(results)]
-        said = [one for one in random_units_report(plan, units, "1").left_out if one.suite == "RTL"]
+        said = [one for one in random_units_report(plan, units).left_out if one.suite == "RTL"]
         assert [one.cases for one in said] == [lacking] and "the model computes a fortieth" in said[0].reason
     units = [FuzzedUnit(0, {}, {}, {"RTL": 50_000}, [], []), FuzzedUnit(1, {}, {}, {"C": 9}, [], [])]
-    assert not random_units_report(plan, units, "1").left_out
+    assert not random_units_report(plan, units).left_out
 
 
 def test_a_finding_is_a_failure_with_a_file_that_is_tried_again(
@@ -76,7 +73,7 @@ def test_a_finding_is_a_failure_with_a_file_that_is_tried_again(
     monkeypatch.setattr(campaign, "simplified", as_it_is)
     first = first_of_two()
     found = outcome(block(first, first + 1, "kernels"))
-    assert [(one.suite, one.kind) for one in found.failures] == [("kernels", "mismatch")]
+    assert [(suite, kind) for suite, _, kind, _ in found.failures] == [("kernels", "mismatch")]
     name = f"{first}-kernels.yaml"
     assert set(found.files) == {name, f"{first + 1}-kernels.yaml"}
     (tmp_path / "f.yaml").write_text(found.files[name])

@@ -8,18 +8,15 @@ from typing import Any
 
 import html5lib
 import pytest
-from campaign.fake_jobs import FakeJob, Told, begun, campaign, fakes, run
+from campaign.fake_jobs import Told, begun, campaign, fake_job, fake_report, fakes, run
 from junitparser import Error, Failure, JUnitXml, Skipped
 
-from hwsim.campaign.known import KnownFailure
-from hwsim.campaign.outcome import JobOutcome
-from hwsim.campaign.page import trend_bars
+from hwsim.campaign.file import KnownFailure
+from hwsim.campaign.job import CampaignJob
+from hwsim.campaign.page import trend_bars, worded_seconds
 from hwsim.campaign.plan import JobPlan
-from hwsim.campaign.run import CampaignRunner
-from hwsim.campaign.shown import shown_runs
-from hwsim.campaign.store import CampaignFolder
-from hwsim.campaign.summary import summaries
-from hwsim.campaign.timeleft import TimeLeft, expected_costs, worded_seconds
+from hwsim.campaign.results import JobOutcome
+from hwsim.campaign.run import claimed, expected_costs, run_campaign, seconds_left, shown_runs, summaries
 from hwsim.errors import InputError, ToolMissing
 from hwsim.parquet import read_table
 from hwsim.runners import Rows, Runner
@@ -45,9 +42,9 @@ def test_each_failure_is_told_by_its_kind_and_tables_have_every_job_once(tmp_pat
     told = Told()
     result = run(tmp_path, fakes(tmp_path, *ALL), told=told)
     assert sorted(told.names) == [f"job{at}" for at in range(6)]
-    assert {one.job: one.failure.kind for one in result.verdict.failures} == KINDS
-    assert len(result.verdict.new) == 4 and not result.verdict.known
-    summary = result.summary
+    assert {one.job: one.kind for one in result.results.verdict.failures} == KINDS
+    assert len(result.results.verdict.new) == 4 and not result.results.verdict.known
+    summary = result.results.summary
     assert (summary.jobs, summary.failed, summary.passed, summary.cases) == (6, 4, 2, 35)
     assert [row["outcome"] for row in rows(tmp_path, 1, "jobs")] == [
         "passed", "failed", "failed", "build", "error", "passed",
@@ -96,7 +93,7 @@ def test_an_outcome_that_was_damaged_is_made_again(damage: bytes, tmp_path: Path
         run(tmp_path, fakes(tmp_path, "passes", "passes"), told=Told(stop_after=1), workers=1)
     (kept,) = (tmp_path / "runs" / "runs" / "0001" / "outcomes").glob("*.json.gz")
     kept.write_bytes(damage)
-    assert run(tmp_path, fakes(tmp_path, "passes", "passes")).summary.passed == 2
+    assert run(tmp_path, fakes(tmp_path, "passes", "passes")).results.summary.passed == 2
     assert begun(tmp_path) == {"job0": 2, "job1": 1}
 
 
@@ -104,7 +101,7 @@ def test_jobs_that_say_something_else_are_run_and_those_of_before_count_no_more(
     with pytest.raises(KeyboardInterrupt):
         run(tmp_path, fakes(tmp_path, "passes", "fails"), told=Told(stop_after=2), workers=1)
     result = run(tmp_path, fakes(tmp_path, "passes", "passes"))
-    assert (result.summary.jobs, result.summary.passed, result.stale) == (2, 2, 1)
+    assert (result.results.summary.jobs, result.results.summary.passed, result.stale) == (2, 2, 1)
     assert begun(tmp_path) == {"job0": 1, "job1": 2}
 
 
@@ -112,42 +109,42 @@ def test_known_failures_are_told_from_new_ones_and_runs_are_compared(tmp_path: P
     jobs = fakes(tmp_path, "passes", "fails", "breaks")
     entries = [known("job1", "mismatch"), known("job0", "mismatch"), known("elsewhere", "build")]
     first = run(tmp_path, jobs, known=entries)
-    assert [(one.job, one.reason, one.since) for one in first.verdict.failures] == [
+    assert [(one.job, one.reason, one.since) for one in first.results.verdict.failures] == [
         ("job1", "a ticket (2026-11-26)", 1),
         ("job2", "", 1),
     ]
-    assert first.verdict.unused == (entries[1],)
-    assert (first.summary.failed, first.summary.known, first.summary.new) == (1, 1, 1)
+    assert first.results.verdict.unused == (entries[1],)
+    assert (first.results.summary.failed, first.results.summary.known, first.results.summary.new) == (1, 1, 1)
     # Another kind of failure, or of another suite, is not what is known.
     second = run(tmp_path, jobs, known=[known("job1", "stuck")])
-    assert second.verdict.known == second.verdict.new == [] and len(second.verdict.unknown) == 2
-    assert (second.summary.new, second.summary.again, second.summary.failed) == (0, 2, 2)
-    assert run(tmp_path, jobs, known=[known("job1", "mismatch", "GEMM*")]).verdict.known == []
+    assert second.results.verdict.known == second.results.verdict.new == [] and len(second.results.verdict.unknown) == 2
+    assert (second.results.summary.new, second.results.summary.again, second.results.summary.failed) == (0, 2, 2)
+    assert run(tmp_path, jobs, known=[known("job1", "mismatch", "GEMM*")]).results.verdict.known == []
     fourth = run(tmp_path, fakes(tmp_path, "fails", "fails", "passes"), known=[known("job?", "mismatch")])
-    assert [(one.job, one.since) for one in fourth.verdict.known] == [
+    assert [(one.job, one.since) for one in fourth.results.verdict.known] == [
         ("job0", 4),
         ("job1", 1),
-    ] and not fourth.verdict.new
-    assert [(one.job, one.kind) for one in fourth.verdict.mended] == [("job2", "build")]
+    ] and not fourth.results.verdict.new
+    assert [(one.job, one.kind) for one in fourth.results.verdict.mended] == [("job2", "build")]
     assert [one.number for one in summaries(tmp_path / "runs")] == [1, 2, 3, 4]
     shown = shown_runs(tmp_path / "runs")
     assert [(place.job, since) for place, since, _ in shown.failures] == [("job0", 4), ("job1", 1)]
     assert (shown.name, shown.unfinished, len(shown.runs)) == ("fake", None, 4)
     # A job that did not run is not mended.
-    assert run(tmp_path, fakes(tmp_path, "passes")).verdict.mended[0].job == "job0"
+    assert run(tmp_path, fakes(tmp_path, "passes")).results.verdict.mended[0].job == "job0"
 
 
 def test_what_passed_is_taken_from_the_last_run_where_that_is_asked_for(tmp_path: Path) -> None:
     jobs = fakes(tmp_path, "passes", "fails", "passes")
     run(tmp_path, jobs)
     told = Told()
-    changed = [jobs[0], jobs[1], FakeJob(name="job2", folder=jobs[0].folder, content="other")]
+    changed = [jobs[0], jobs[1], fake_job("job2", "passes", tmp_path / "begun", content="other")]
     second = run(tmp_path, changed, told=told, changed=True)
-    assert told.taken == second.summary.taken == 1
+    assert told.taken == second.results.summary.taken == 1
     assert begun(tmp_path) == {"job0": 1, "job1": 2, "job2": 2}
     run(tmp_path, changed, changed=True)
     assert [row["taken_from"] for row in rows(tmp_path, 3, "jobs")] == [1, None, 2]
-    assert (second.summary.cases, second.summary.jobs) == (30, 3)
+    assert (second.results.summary.cases, second.results.summary.jobs) == (30, 3)
     run(tmp_path, changed)
     assert begun(tmp_path) == {"job0": 2, "job1": 4, "job2": 3}
     kept = [path.name for path in (tmp_path / "runs" / "runs").iterdir() if (path / "outcomes").exists()]
@@ -172,7 +169,7 @@ def test_reports_say_what_came_of_it(tmp_path: Path) -> None:
 
 
 def test_names_never_become_markup(tmp_path: Path) -> None:
-    job = FakeJob(name="<b>/~", does="fails", folder=tmp_path / "begun")
+    job = fake_job("<b>/~", "fails", tmp_path / "begun")
     run(tmp_path, [job], known=[known("<b>*", "mismatch", "<i>")])
     folder = tmp_path / "runs" / "runs" / "0001"
     assert "<b>" not in (folder / "report.html").read_text()
@@ -182,7 +179,7 @@ def test_names_never_become_markup(tmp_path: Path) -> None:
 def test_a_missing_tool_ends_the_run_and_is_no_failure_of_a_job(tmp_path: Path) -> None:
     with pytest.raises(ToolMissing, match="get it"):
         run(tmp_path, fakes(tmp_path, "passes", "misses a tool"), workers=1)
-    assert run(tmp_path, fakes(tmp_path, "passes")).summary.passed == 1
+    assert run(tmp_path, fakes(tmp_path, "passes")).results.summary.passed == 1
     assert begun(tmp_path)["job0"] == 1
 
 
@@ -197,12 +194,12 @@ def test_an_outcome_that_nobody_can_read_is_a_failure(tmp_path: Path) -> None:
 
     jobs = fakes(tmp_path, "passes", "passes")
     plan = JobPlan({job.key: job for job in jobs})
-    result = CampaignRunner(campaign(tmp_path), plan, CampaignFolder(tmp_path / "runs", "fake"), make, Told()).run()
-    assert [(one.job, one.failure.kind) for one in result.verdict.new] == [("job0", "lost")]
+    result = run_campaign(campaign(tmp_path), plan, tmp_path / "runs", make, Told())
+    assert [(one.job, one.kind) for one in result.results.verdict.new] == [("job0", "lost")]
 
 
-def _rows(job: FakeJob) -> Rows:
-    return [JobOutcome(key=job.key, name=job.name, seconds=0, report=job.report()).model_dump(mode="json")]
+def _rows(job: CampaignJob) -> Rows:
+    return [JobOutcome(key=job.key, name=job.name, seconds=0, report=fake_report(job.name)).model_dump(mode="json")]
 
 
 def test_a_folder_of_something_else_is_refused(tmp_path: Path) -> None:
@@ -215,7 +212,7 @@ def test_a_folder_of_something_else_is_refused(tmp_path: Path) -> None:
     (tmp_path / "runs" / "mine.txt").unlink()
     with (
         pytest.raises(InputError, match="holds runs of campaign other, not of fake"),
-        CampaignFolder(tmp_path / "runs", "other").claimed(),
+        claimed(tmp_path / "runs", "other"),
     ):
         run(tmp_path, fakes(tmp_path, "passes"))
 
@@ -223,12 +220,6 @@ def test_a_folder_of_something_else_is_refused(tmp_path: Path) -> None:
 def test_time_that_is_left_follows_what_jobs_took() -> None:
     costs = expected_costs([("a", 10.0), ("b", 10.0), ("c", 30.0)], {"a": 1.0, "b": 3.0})
     assert costs == {"a": 1.0, "b": 3.0, "c": 6.0}
-    left = TimeLeft(costs)
-    assert left.left(5.0) == 10.0
-    left.end("b")
-    left.end("b")
-    assert left.left(6.0) == 14.0
-    left.end("a")
-    left.end("c")
-    assert left.left(20.0) == 0.0
+    for ended, elapsed, left in (("", 5.0, 10.0), ("b", 6.0, 14.0), ("abc", 20.0, 0.0)):
+        assert seconds_left(costs, set(ended), elapsed) == left
     assert [worded_seconds(one) for one in (5, 89, 720, 3600, 12000)] == ["5 s", "89 s", "12 min", "1 h", "3 h 20 min"]
