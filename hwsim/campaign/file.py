@@ -119,7 +119,6 @@ class Combination(CampaignModel):
 
     @property
     def given(self) -> dict[str, Any]:
-        """The keys that were given."""
         return {key: getattr(self, key) for key in self.model_fields_set}
 
     @model_validator(mode="after")
@@ -218,8 +217,6 @@ class FuzzRange(CampaignModel):
 
 
 class FuzzJobs(CampaignModel):
-    """Jobs of random units."""
-
     fuzz: FuzzRange
 
 
@@ -251,17 +248,13 @@ class KnownFailure(CampaignModel):
     date: Annotated[date, BeforeValidator(_day)]
 
     def is_of(self, job: str) -> bool:
-        """Whether it speaks of a job."""
         return fnmatchcase(job, self.job)
 
     def covers(self, job: str, suite: str, kind: FailureKind) -> bool:
-        """Whether a failure is one of these."""
         return kind == self.kind and self.is_of(job) and fnmatchcase(suite, self.suite)
 
 
 class KnownFile(CampaignModel):
-    """The keys of a file of known failures."""
-
     known: tuple[KnownFailure, ...] = ()
 
 
@@ -281,7 +274,6 @@ class Campaign:
 
     @property
     def name(self) -> str:
-        """The campaign's name."""
         return self.file.campaign
 
     @property

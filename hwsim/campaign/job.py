@@ -67,7 +67,6 @@ class CampaignJob(WorkPart):
 
     @property
     def work(self) -> int:
-        """The guess, in milliseconds."""
         return max(1, round(self.cost * 1000))
 
     @cached_property  # it goes along to the worker, which need not read all of hwsim's code

@@ -83,7 +83,6 @@ class _MatrixPlanner:
 
     @property
     def place(self) -> Location:
-        """Where the matrix is in the file."""
         return ("jobs", self.name, "matrix")
 
     def jobs(self) -> Iterator[CampaignJob]:

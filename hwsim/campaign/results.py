@@ -52,8 +52,6 @@ Rows = list[dict[str, Any]]
 
 
 class Breakage(Record):
-    """Why a job compared nothing."""
-
     kind: FailureKind
     said: Text
 
@@ -119,7 +117,6 @@ class Failure(NamedTuple):
 
     @property
     def place(self) -> FailurePlace:
-        """By which it is found again."""
         return FailurePlace(*self[:4])
 
     @property
@@ -158,7 +155,6 @@ class RunVerdict:
 
     @property
     def known(self) -> list[Failure]:
-        """The others."""
         return [failure for failure in self.failures if failure.reason]
 
 

@@ -48,11 +48,9 @@ class FuzzPlan:
 
     @property
     def numbers(self) -> range:
-        """Of its units."""
         return range(self.first, self.first + self.units)
 
     def has(self, number: int, side: Side) -> bool:
-        """Whether a unit goes through a side."""
         step = self.every.get(side, 1)
         return side in self.sides and step > 0 and number % step == 0
 
@@ -171,7 +169,6 @@ def _done(plan: FuzzPlan, path: Path) -> dict[int, FuzzedUnit]:
 
 
 def _keep(plan: FuzzPlan, unit: FuzzedUnit) -> None:
-    """Write down a unit, so that a run that is begun again goes on behind it."""
     if plan.folder is None:
         return
     plan.folder.mkdir(parents=True, exist_ok=True)

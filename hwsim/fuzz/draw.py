@@ -37,13 +37,11 @@ class FormatDrawer:
         return not self.narrow or fmt.bits <= 8
 
     def any(self) -> Any:
-        """A float, a fixed format or a power of two, as a unit's file has it."""
         if self.stream.random() >= OWN:
             return self.stream.choice(self._shipped).name
         return self.stream.choice((self.own_float, self.own_float, self.own_fixed, self.own_power))()
 
     def factor(self) -> Any:
-        """A format of factors: floats mostly."""
         stream = self.stream
         if stream.random() < 0.15:
             return stream.choice(("mxint8", "mxint8", self.own_fixed()))
@@ -64,7 +62,6 @@ class FormatDrawer:
         return self.stream.choice(few if self.narrow else usual)
 
     def power(self) -> Any:
-        """A power of two."""
         return "e8m0" if self.stream.random() < 0.6 else self.own_power()
 
     def own_float(self, *, with_nan: bool = False) -> Keys:
@@ -92,7 +89,6 @@ class FormatDrawer:
         return keys
 
     def own_fixed(self) -> Keys:
-        """A fixed format of a user's own."""
         integers, fraction = self.stream.randint(0, 5 if self.narrow else 12), self.stream.randint(0, 2)
         integers = max(integers, 1 if not fraction else 0)
         return _fixed(integers, fraction)
@@ -110,7 +106,6 @@ class FormatDrawer:
         return _fixed(bits - fraction, fraction)
 
     def finite_float(self) -> Keys:
-        """A float of a user's own with neither NaN nor infinity."""
         exponent_bits = self.stream.randint(1, 5)
         fraction_bits = self.stream.randint(1, 3)
         return {
@@ -119,7 +114,6 @@ class FormatDrawer:
         }  # fmt: skip
 
     def own_power(self) -> Keys:
-        """A power of two of a user's own."""
         bits = self.stream.randint(2, 7)
         keys: Keys = {
             "name": f"own-e{bits}m0", "kind": "exponent", "exponent_bits": bits,
@@ -377,7 +371,6 @@ class _UnitDrawer:
         return keys
 
     def _nan(self, fmt: Any) -> int | str:
-        """One of a format's NaN codes."""
         try:
             found = reference(fmt)
         except (ValidationError, InputError):

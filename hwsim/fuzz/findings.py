@@ -95,7 +95,6 @@ class UnitShrinker:
         self.again, self.until, self.tried = again, time.monotonic() + seconds, 0
 
     def shrink(self, drawn: DrawnUnit, found: SideMismatch) -> SimplerFinding:
-        """The simplest that was found in the time."""
         best = SimplerFinding(drawn, found)
         while (better := self._better(best)) is not None:
             best = better

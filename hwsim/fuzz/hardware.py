@@ -45,11 +45,9 @@ class TiledCases:
 
     @property
     def tiles(self) -> int:
-        """How many there are."""
         return len(self.slots[0])
 
     def tile(self, number: int) -> list[Case]:
-        """The cases of one."""
         return [batch.case(number) for batch in self.slots]
 
 
@@ -231,7 +229,6 @@ def dots_signature(plan: UnitInC) -> str:
 
 
 def dots_source(plan: UnitInC) -> str:
-    """C with the function `dots`."""
     u, name = plan.u, plan.prefix
     c = ", c[i]" if u.operands.addend else ""
     scales = ", scale_a + i * (k / {}), scale_b + i * (k / {})".format(*plan.scale_blocks) if u.scale else ""

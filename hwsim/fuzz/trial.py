@@ -72,7 +72,6 @@ class SideMismatch:
 
     @property
     def raised(self) -> bool:
-        """Whether it is no result that differs."""
         return self.case is None
 
 
@@ -119,7 +118,6 @@ class Trial:
         self._given = cases
 
     def run(self) -> TrialResult:
-        """All sides."""
         if not self._tried("cases", lambda: self.cases):
             return self.result
         steps: dict[Side, tuple[Support | None, Callable[[], Iterator[SideDifference]]]] = {
@@ -184,7 +182,6 @@ class Trial:
         return max(FEWEST, sample) if self._c_is_reference else max(1, sample)
 
     def _count(self, side: Side) -> int:
-        """Results that a side is asked for."""
         if side == "gemm":
             rows, columns = (min(len(self.cases.slots[0]), most) for most in (ROWS, COLUMNS))
             return rows * columns if self._fits_kernel else 0
@@ -193,7 +190,6 @@ class Trial:
         return len(self.first) if side in ("clock", "Icarus") else sum(map(len, self.cases.slots))
 
     def _tried(self, side: Side, action: Callable[[], object]) -> bool:
-        """Whether something raised nothing."""
         try:
             action()
         except (ToolMissing, KeyboardInterrupt):
@@ -208,7 +204,6 @@ class Trial:
 
     @cached_property
     def cases(self) -> TiledCases:
-        """The operands."""
         if self._given is not None:
             return self._given
         return tiled_cases(self.unit, self._many, self.drawn.seed)
@@ -222,7 +217,6 @@ class Trial:
 
     @cached_property
     def kernel(self) -> AnyKernel:
-        """The kernel with code of its own."""
         return kernel_of(self.unit)
 
     @property
@@ -232,17 +226,14 @@ class Trial:
 
     @cached_property
     def definition(self) -> Definition:
-        """The model."""
         return Definition(self.unit)
 
     @cached_property
     def first(self) -> list[Case]:
-        """The cases of the first tile."""
         return self.cases.tile(0)
 
     @cached_property
     def model_first(self) -> list[int]:
-        """The model's results of the first tile."""
         return [dot(self.definition, case).code for case in self.first]
 
     @cached_property
@@ -279,7 +270,6 @@ class Trial:
             yield from _differing(some, codes_of_model(self.unit, some), have[: self._sampled])
 
     def _all_cases(self, ask: Callable[[], Sequence[Codes]]) -> Iterator[SideDifference]:
-        """All results of a side."""
         got = ask()
         for batch, want, have in zip(self.cases.slots, self.expected, got, strict=True):
             yield from _differing(batch, want, have)
@@ -316,12 +306,10 @@ class Trial:
 
     @cached_property
     def design(self) -> UnitDesign:
-        """The RTL."""
         return unit_design(self.unit, self.drawn.pipeline)
 
     @cached_property
     def recorded(self) -> RecordedTile:
-        """The first tile on the cycle-level model."""
         return RecordedTile(self.drawn, self.design, self.first)
 
     def _clock(self) -> Iterator[SideDifference]:
@@ -350,7 +338,6 @@ class Trial:
 
 
 def codes_of_model(unit: Unit, batch: Batch) -> Codes:
-    """The model's results: (cases,)."""
     definition = Definition(unit)
     return objects([dot(definition, case).code for case in batch.cases()])
 

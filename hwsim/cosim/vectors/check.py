@@ -54,8 +54,6 @@ class _Read(BaseModel):
 
 
 class StoredFile(_Read):
-    """A file of a set."""
-
     sha256: str
 
 
@@ -68,8 +66,6 @@ class StoredGroup(_Read):
 
 
 class StoredCoverage(_Read):
-    """What the cases cover."""
-
     cases: int
     groups: dict[str, StoredGroup]
     missed: list[str]
@@ -92,25 +88,20 @@ class StoredManifest(_Read):
 
 @dataclass(frozen=True, eq=False)
 class Stored:
-    """A set in a folder."""
-
     folder: Path
     manifest: StoredManifest
     unit: Unit
 
     @property
     def cases(self) -> int:
-        """How many cases there are."""
         return self.manifest.cases
 
     @cached_property
     def expected(self) -> HexLines:
-        """The lines of expected.hex."""
         return HexLines(self.folder / EXPECTED, result_layout(self.unit), self.cases)
 
     @cached_property
     def operands(self) -> HexLines:
-        """The lines of operands.hex."""
         return HexLines(self.folder / OPERANDS, operand_layout(self.unit), self.manifest.lines)
 
     @cached_property
@@ -127,7 +118,6 @@ class Stored:
         return names
 
     def name(self, case: int) -> str:
-        """The name of a case, or its number."""
         return f"case {case}" if self.names is None else self.names[case]
 
     @cached_property
@@ -142,7 +132,6 @@ class Stored:
         return np.append(np.flatnonzero(nibbles >> at % 4 & 1), self.operands.count)
 
     def case(self, number: int) -> Case:
-        """A case, from its lines of operands."""
         lines = range(int(self._first_lines[number]), int(self._first_lines[number + 1]))
         return case_of(self.unit, self.name(number), [self.operands[line] for line in lines])
 
@@ -279,7 +268,6 @@ class Answers:
 
     @cached_property
     def _places(self) -> dict[str, int] | None:
-        """The numbers of the cases by name."""
         names = self.known.names
         return None if names is None else {name: at for at, name in enumerate(names)}
 
@@ -345,7 +333,6 @@ class Findings:
 
     @property
     def row(self) -> Row:
-        """The comparison as a row of a report."""
         return Row(
             unit=self.unit.name,
             suite=self.suite,
@@ -445,7 +432,6 @@ class _Order:
         self.shifts = {-1: 0, 1: 0}
 
     def add(self, expected: int, answer: Answer, right: bool) -> None:
-        """A result."""
         got = -1 if answer.code is None else answer.code
         for power in range(3):
             self.sums[power] += expected ** (power + 1) - got ** (power + 1)
@@ -474,7 +460,6 @@ class _Order:
 
 
 def _coverage(known: Stored) -> tuple[CoverageGroup, ...]:
-    """The set's coverage, by its manifest."""
     held = known.manifest.coverage
     if held is None:
         return ()

@@ -36,23 +36,18 @@ class Field:
 
 @dataclass(frozen=True)
 class Layout:
-    """The fields of one line."""
-
     fields: tuple[Field, ...]
 
     @property
     def bits(self) -> int:
-        """Bits of a line."""
         last = self.fields[-1]
         return last.offset + last.bits * last.count
 
     @property
     def digits(self) -> int:
-        """Hexadecimal digits of a line."""
         return -(-self.bits // 4)
 
     def field(self, name: str) -> Field:
-        """The field of a name."""
         return next(field for field in self.fields if field.name == name)
 
     def packed(self, values: Mapping[str, NDArray[Any]]) -> bytes:
@@ -232,7 +227,6 @@ def case_of(unit: Unit, name: str, lines: Sequence[bytes]) -> Case:
 
 
 def result_layout(unit: Unit) -> Layout:
-    """A line of expected results."""
     return layout([("result", unit.output.container_bits, 1, False)])
 
 
@@ -368,7 +362,6 @@ def _words(fmt: Format, codes: Codes) -> list[str]:
 
 
 def _digits(fmt: Format) -> int:
-    """Hexadecimal digits of a code."""
     return -(-fmt.container_bits // 4)
 
 

@@ -106,7 +106,6 @@ def computed_block(unit: Unit, batch: Batch, wanted: Collection[str], kernel: An
 
 
 def computed(unit: Unit, batch: Batch, kernel: AnyKernel | None) -> Codes:
-    """The results' codes."""
     if kernel is None or batch.a.shape[1] > kernel.longest:
         return expected(unit, batch)
     out = np.empty(len(batch), kernel.word)
@@ -200,14 +199,12 @@ class Growing:
         return None
 
     def _clear(self) -> None:
-        """Remove what an interrupted run has written."""
         for name in self._claimed():
             (self.folder / name).unlink(missing_ok=True)
             with contextlib.suppress(OSError):
                 (self.folder / name).parent.rmdir()
 
     def _claimed(self) -> list[str]:
-        """The names of all files that were written here."""
         return (self.folder / LOCK).read_text(encoding="utf-8").removeprefix(MARK).splitlines()
 
     def _claim(self, name: str) -> None:
@@ -227,7 +224,6 @@ class Growing:
         self._files[name] = path.open("ab")
 
     def grow(self, files: Mapping[str, bytes]) -> None:
-        """Append to files."""
         for name, data in files.items():
             if name not in self._files:
                 self._claim(name)
@@ -237,7 +233,6 @@ class Growing:
             self._hashes[name].update(data)
 
     def note(self, **state: Any) -> None:
-        """Remember how far the files are."""
         sizes = {}
         for name, file in self._files.items():
             with naming(self.target / name):
@@ -256,7 +251,6 @@ class Growing:
         self._hashes[name] = hashlib.sha256(data)
 
     def digests(self) -> dict[str, str]:
-        """The SHA-256 of every file, by name."""
         return {name: made.hexdigest() for name, made in self._hashes.items()}
 
     def finish(self, manifest: bytes) -> None:
@@ -292,7 +286,6 @@ def _digest(noted: Mapping[str, Any]) -> str:
 
 
 def hashed(path: Path) -> Any:
-    """The SHA-256 of a file so far."""
     made = hashlib.sha256()
     for data in pieces(path):
         made.update(data)
@@ -300,7 +293,6 @@ def hashed(path: Path) -> Any:
 
 
 def pieces(path: Path) -> Iterator[bytes]:
-    """A file's bytes, some at a time."""
     with path.open("rb") as file:
         while data := file.read(STEP):
             yield data
@@ -322,7 +314,6 @@ class Counts:
             self.coverage = Coverage(coverage_plan(unit))
 
     def add(self, block: Block) -> None:
-        """Count a block."""
         self.parts[self._part()] += len(block.batch)
         self.cases += len(block.batch)
         self.lines += len(block.batch) * lines_of(self.unit, block.batch)
@@ -331,7 +322,6 @@ class Counts:
                 self.coverage.sample(case, explained)
 
     def _part(self) -> str:
-        """The part of the next case."""
         end = 0
         for part in self.planned.parts:
             end += len(part.cases)
@@ -357,19 +347,16 @@ class Counts:
             yield "random", self.parts["random"], None, ""
 
     def state(self) -> dict[str, Any]:
-        """What `restore` goes on from."""
         coverage = None if self.coverage is None else self.coverage.state()
         return {"cases": self.cases, "lines": self.lines, "parts": dict(self.parts), "coverage": coverage}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Go on from what was noted."""
         self.cases, self.lines, self.parts = state["cases"], state["lines"], Counter(state["parts"])
         if self.coverage is not None:
             self.coverage = Coverage.restore(self.coverage.plan, state["coverage"])
 
 
 def manifest(wanted: Wanted, counts: Counts, digests: Mapping[str, str], files: Sequence[str]) -> bytes:
-    """The manifest's bytes."""
     unit, layout = wanted.unit, layouts(wanted.unit, files)
     data = {
         "generator": "hwsim vectors",
@@ -585,7 +572,6 @@ def silent(done: int, planned: int, what: str) -> None:
 
 
 def number_of_cases(wanted: Wanted, planned: SetPlan) -> int:
-    """How many cases a set has."""
     if planned.random:
         return wanted.cases or SUITES.get(wanted.suite, 10_000)
     there = sum(len(part.cases) for part in planned.parts)

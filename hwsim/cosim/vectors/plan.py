@@ -56,12 +56,10 @@ class SetPart:
 
     @property
     def asked(self) -> bool:
-        """Whether they were asked for."""
         return "_made" in vars(self)
 
     @property
     def cases(self) -> Sequence[Case]:
-        """All of them."""
         return self._made[0]
 
     @property
@@ -153,7 +151,6 @@ class _Parts:
 
 
 def _alone(unit: Unit, suite: str, seed: int, progress: Progress) -> SetPlan:
-    """One part by itself."""
     if suite == "captured":
         return _captured(unit)
     if suite == "random":
