@@ -12,8 +12,8 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import pytest
+from browsing import opened
 from markdown_it import MarkdownIt
-from report.browsing import opened
 
 ROOT = Path(__file__).parents[1]
 COUNTED = ("li", "tr", "pre", "h2", "h3", "img")

@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 
 import html5lib
 import pytest
+from browser import LOOK, Browser, browser
 from built_presets import others_slow
 from cosim.runs_shown import FAULT, RIGHT, WRONG, Shown, called, few_pairs, shown
 from cosim.small_runs import mutant, shrink
 from junitparser import JUnitXml, Skipped
-from report.browser import LOOK, Browser, browser
 
 pytestmark = pytest.mark.simulator
 SPACE = "{http://www.w3.org/1999/xhtml}"

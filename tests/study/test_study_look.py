@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from browser import LOOK, Browser, browser
 from patience import LIMIT
-from report.browser import LOOK, Browser, browser
 from study.chart_samples import COMMAND, found, panels, report
 
 from hwsim.study.overview import default_report

@@ -7,10 +7,10 @@ import re
 from pathlib import Path
 from typing import Any
 
+import browsing
 import html5lib
 import pytest
 from PIL import Image
-from report import browsing
 from study.chart_samples import NASTY, nasty_report, report
 
 from hwsim.explain import drawing as rules

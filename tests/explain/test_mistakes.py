@@ -1,4 +1,4 @@
-"""The catalogue of mistakes: without a flaw the machine is the definition, and each flaw means what its name says."""
+"""The catalogue of mistakes: without a flaw a design is the definition, and each flaw means what its name says."""
 
 from __future__ import annotations
 
@@ -7,15 +7,23 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
+from built_presets import others_slow
+from random_units.random_unit_files import SMALL
 from unit_keys import odd_unit, window
 
 from hwsim.cases.case import Case, dot
 from hwsim.cases.random_cases import random_cases
+from hwsim.explain.candidate import addend_rounded, results
+from hwsim.explain.discriminate import lengths_of, stimuli
+from hwsim.explain.known import candidates
 from hwsim.explain.mistakes import Flaw, catalogue, code_of
 from hwsim.explain.mistakes.flawed import FlawedDefinition, LastPlace, rounded_magnitude
 from hwsim.explain.mistakes.sums import RULE_WORDS
-from hwsim.formats import get_format
+from hwsim.explain.readings import READINGS, read_unit, supports
+from hwsim.formats import FloatFormat, get_format
+from hwsim.fuzz.draw import Size, drawn_unit
 from hwsim.model import Definition
+from hwsim.model.definition import definition_of
 from hwsim.spec import Unit, load_unit
 
 ROOT = Path(__file__).parents[2]
@@ -53,7 +61,7 @@ def test_without_a_flaw_a_preset_is_computed_as_specified(name: str) -> None:
         assert machine.code_of(case) == dot(own, case).code
 
 
-@pytest.mark.parametrize("unit", [WINDOW, TREE, EXACT], ids=lambda unit: unit.name)
+@pytest.mark.parametrize("unit", others_slow([WINDOW, TREE, EXACT], [TREE]), ids=lambda unit: unit.name)
 def test_every_mistake_has_a_name_of_its_own_and_most_change_a_result(unit: Unit) -> None:
     own, cases = Definition(unit), random_cases(unit, 40, 7)
     expected, mistakes = [dot(own, case).code for case in cases], catalogue(unit)
@@ -291,3 +299,60 @@ def test_an_addend_far_below_is_dropped_with_its_sticky_bit(distance: int, resul
     name = f"the addend dropped from {distance} places below"
     tie = Case("case", (0x3C01,), (0x3E00,), 0x8001)  # 1.5 * (1 + 2^-10) - 2^-24
     assert code_of(fma, flaw(fma, name), tie) == result
+
+
+# A window of no place; an addend that is rounded to a format of another container; addends and results of binary64;
+# a carry of a result that is too large; late additions in formats without infinity, and without subnormals.
+ONCE = (
+    (2029, 0, SMALL), (2030, 24, None), (2030, 44, None), (2030, 116, None), (2030, 88, None), (2030, 216, None),
+    (2031, 15, SMALL),
+)  # fmt: skip
+
+
+def ask(unit: Unit) -> int:
+    cases = [case for length in lengths_of(unit)[-1:] for case in stimuli(unit, 1, 0, 3, length).cases()]
+    asked = list(candidates(unit))
+    for one in asked:
+        assert len(results(one.candidate, cases, whole=True)) == len(cases), one.name
+    return len(asked)
+
+
+@pytest.mark.parametrize(("seed", "number", "size"), others_slow(ONCE, ONCE[:2]))
+def test_every_mistake_of_a_unit_has_results(seed: int, number: int, size: Size | None) -> None:
+    assert ask(drawn_unit(seed, number, size).unit) > 100
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("first", range(0, 400, 25))
+def test_every_mistake_of_many_units_has_results(first: int) -> None:
+    for number in range(first, first + 25):
+        unit = drawn_unit(2031, number, SMALL if number % 2 else None).unit
+        if unit.instruction.lanes * unit.instruction.k <= 300:
+            ask(unit)
+
+
+@pytest.mark.parametrize(
+    ("name", "code", "rounded"),
+    [
+        ("e4m3", 0x3F880001, 0x3F900000),  # just above 1.0625, which is half of a step
+        ("e4m3", 0x3F880000, 0x3F800000),
+        ("e4m3", 0x7F000000, 0x43E00000),  # 2^127: 448, the largest
+        ("e5m2", 0xFF000000, 0xFF800000),  # -2^127: -infinity
+        ("e5m2", 0x80000001, 0x80000000),
+        ("e5m2", 0x7FC00000, 0x7FC00000),
+        ("e8m13", 0x3F800001, 0x3F800000),
+    ],
+)
+def test_an_addend_is_rounded_first_by_value(name: str, code: int, rounded: int) -> None:
+    fmt = get_format(name)
+    assert isinstance(fmt, FloatFormat)
+    case = addend_rounded(fmt).case(load_unit("hopper-wgmma-e4m3-f32"), Case("", (), (), code))
+    assert hex(case.c) == hex(rounded)
+
+
+@pytest.mark.parametrize(("seed", "number", "size"), [(2031, 15, SMALL), (2033, 1956, SMALL)])
+def test_each_reading_of_a_late_addition_is_a_unit(seed: int, number: int, size: Size | None) -> None:
+    unit = drawn_unit(seed, number, size).unit
+    assert supports(unit)
+    for reading in READINGS:
+        definition_of(read_unit(unit, reading))

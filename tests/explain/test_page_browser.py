@@ -8,9 +8,9 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from browsing import Seen, opened
+from explain.report_samples import good, nasty, report
 from PIL import Image
-from report.browsing import Seen, opened
-from report.report_samples import good, nasty, report
 
 from hwsim.explain import write_html
 from hwsim.explain.reports import html
