@@ -276,7 +276,7 @@ def _show(judgement: Judgement, every: bool) -> None:
     say(f"{as_said}, the unit explains {judgement.right:,} of {judgement.of:,} results")
     if judgement.unexplained is not None:
         example = judgement.unexplained
-        say(f"case {example.case} is not explained: {_codes(example.got, example.said, unit)}", style="red")
+        say(f"case {example.case} is not explained: {_codes(example.got, example.expected, unit)}", style="red")
     say()
 
 
@@ -293,7 +293,7 @@ def _standing_cells(standing: Standing, unit: Unit) -> list[str]:
     text = ""
     if example is not None:
         word = "refutes another" if standing.survives else "refutes it"
-        text = f"case {example.case} {word}: {_codes(example.got, example.said, unit)}"
+        text = f"case {example.case} {word}: {_codes(example.got, example.expected, unit)}"
     state = "left" if standing.survives else "refuted" if standing.of else "not asked"
     return [standing.candidate.name, f"{standing.right}", f"{standing.of}", state, text]
 

@@ -174,14 +174,14 @@ def results(
         definition = flawed_definition(unit, candidate.flaw)
         earlier = before or [None] * len(asked)
         rows = zip(cases, asked, earlier, strict=True)
-        return [edit.code(came, definition.code_of(case, one)) for came, case, one in rows]
+        return [edit.code(came, definition.code_of(case, previous)) for came, case, previous in rows]
     if len(cases) <= (FEW if isinstance(unit.sum, WindowSum) else FEW_OF_OTHERS):
         return [edit.code(case, code) for case, code in zip(cases, by_model(unit, asked), strict=True)]
     codes, order = [0] * len(asked), sorted(range(len(asked)), key=lambda i: len(asked[i].a))
-    at = iter(order)
+    places = iter(order)
     for batch in batches(unit, [asked[i] for i in order]):
         for code in batch_results(unit, batch).tolist():
-            place = next(at)
+            place = next(places)
             codes[place] = edit.code(cases[place], code)
     return codes
 

@@ -92,8 +92,8 @@ def diagnose(
 
 
 @dataclass
-class _Tried:
-    """A candidate and what it says, as far as it was asked: by the place of the observation.
+class _Hypothesis:
+    """A candidate that may explain results. codes: its results by the index of an observation, as far as computed.
 
     parts: the mistakes that it is made of. finite: whether it leaves cases with operands that are NaN or infinite as
     specified: designs find these apart.
@@ -101,9 +101,9 @@ class _Tried:
 
     semantic: Semantic
     rank: int
-    said: dict[int, int] = field(default_factory=dict)
+    codes: dict[int, int] = field(default_factory=dict)
     finite: bool = False
-    parts: tuple[_Tried, ...] = ()
+    parts: tuple[_Hypothesis, ...] = ()
 
     @property
     def description(self) -> str:
@@ -112,199 +112,212 @@ class _Tried:
         return f"{self.semantic.description}{more}"
 
     @property
-    def singles(self) -> tuple[_Tried, ...]:
+    def singles(self) -> tuple[_Hypothesis, ...]:
         """The single mistakes that it is made of."""
         return self.parts or (self,)
 
 
 @dataclass(frozen=True)
-class _Story:
+class _Combination:
     """Mistakes that a design may have together: the candidate of all, and of the last one what is as good as it."""
 
-    whole: _Tried
-    alternatives: dict[str, tuple[_Tried, ...]]
+    whole: _Hypothesis
+    alternatives: dict[str, tuple[_Hypothesis, ...]]
 
 
 class _Examination:
     """The results of one design, and the candidates as far as they were tried on them."""
 
     def __init__(self, unit: Unit, observations: Sequence[Observation], progress: Progress):
-        self.unit, self.seen, self.progress = unit, observations, progress
-        self.same = unpromised(unit).plain
-        cases = [one.case for one in observations]
+        self.unit, self.observations, self.progress = unit, observations, progress
+        self.plain = unpromised(unit).plain
+        cases = [observation.case for observation in observations]
         self.expected = results(Candidate("as specified", unit), cases)
         every = range(len(observations))
-        self.wrong = [at for at in every if self.same(self.expected[at]) != self.same(observations[at].code)]
+        self.wrong = [
+            index for index in every if self.plain(self.expected[index]) != self.plain(observations[index].code)
+        ]
         apart = set(self.wrong)
-        self.right = [at for at in every if at not in apart]
+        self.right = [index for index in every if index not in apart]
         self.special: dict[int, bool] = {}
-        self.tried: list[_Tried] = []
+        self.hypotheses: list[_Hypothesis] = []
         if self.wrong:
-            every_one: dict[str, Semantic] = {}
-            longest = max(len(case.a) for case in cases)
-            for one in (*evident(unit, self.expected, [one.code for one in observations]), *candidates(unit)):
-                if longest > unit.instruction.k or one.candidate.unit.instruction.k <= unit.instruction.k:
-                    every_one.setdefault(one.name, one)  # nothing is said of several instructions where one was played
-            self.tried = [_Tried(one, rank) for rank, one in enumerate(every_one.values())]
+            named: dict[str, Semantic] = {}
+            longest, k = max(len(case.a) for case in cases), unit.instruction.k
+            codes = [observation.code for observation in observations]
+            for semantic in (*evident(unit, self.expected, codes), *candidates(unit)):
+                if longest > k or semantic.candidate.unit.instruction.k <= k:
+                    named.setdefault(semantic.name, semantic)  # no several instructions where one was played
+            self.hypotheses = [_Hypothesis(semantic, rank) for rank, semantic in enumerate(named.values())]
             # The simplest come first: where few operands count, several mistakes seldom meet.
-            self.wrong.sort(key=lambda at: counted_operands(observations[at].case))
-        self.own = _Tried(semantics(unit)[0], 0, dict(enumerate(self.expected))) if self.wrong else None
+            self.wrong.sort(key=lambda index: counted_operands(observations[index].case))
+        self.own = _Hypothesis(semantics(unit)[0], 0, dict(enumerate(self.expected))) if self.wrong else None
 
     def diagnosis(self) -> Diagnosis:
         """The kinds of wrong results."""
         named, rest = self._named() if self.wrong else ([], [])
-        right = [self.seen[at] for at in self.right]
+        right = [self.observations[index] for index in self.right]
         unused = self._independent() if rest else []
         kinds = []
         parts = by_class(self.unit.output, rest, self._as_wrong)
         for classes, members in parts:
             words = sorted(f"{got} where {expected} is expected" for expected, got in classes)
-            said = facts(self.unit, [self._as_wrong(at) for at in members], right)
-            said = ("; ".join(words), *said) if len(parts) > 1 else said
-            kinds.append(WrongKind((), (*unused, *dict.fromkeys(said)), tuple(members), classes=classes))
+            common = facts(self.unit, [self._as_wrong(index) for index in members], right)
+            common = ("; ".join(words), *common) if len(parts) > 1 else common
+            kinds.append(WrongKind((), (*unused, *dict.fromkeys(common)), tuple(members), classes=classes))
         return Diagnosis((*named, *kinds), len(self.wrong), len(self.right))
 
     def _named(self) -> tuple[list[WrongKind], list[int]]:
         """The kinds that have names, the largest first, and the wrong results that none explains."""
-        story = self._story()
-        if story is None:
+        combination = self._combination()
+        if combination is None:
             return [], sorted(self.wrong)
-        whole, rest = story.whole, list(self.wrong)
+        whole, rest = combination.whole, list(self.wrong)
         kinds: list[WrongKind] = []
         # What one mistake alone explains is a kind of its own; what only several explain comes last.
         parts = [*whole.singles, *([whole] if len(whole.singles) > 1 else [])]
         for part in parts:
-            members = [at for at in rest if self._fits(part, at)]
+            members = [index for index in rest if self._explains(part, index)]
             if not members:
                 continue
-            alike = story.alternatives.get(part.semantic.name, (part,))
-            kept = [one for one in alike if all(self._fits(one, at) for at in (*members, *self.right))]
+            alike = combination.alternatives.get(part.semantic.name, (part,))
+            asked = (*members, *self.right)
+            kept = [hypothesis for hypothesis in alike if all(self._explains(hypothesis, index) for index in asked)]
             if not kept:
                 continue  # alone it says of right results that they are wrong
-            causes = tuple(self._cause(one) for one in kept)
+            causes = tuple(self._cause(hypothesis) for hypothesis in kept)
             kinds.append(WrongKind(causes[:MOST_NAMES], (), tuple(sorted(members)), part.semantic))
             taken = set(members)
-            rest = [at for at in rest if at not in taken]
+            rest = [index for index in rest if index not in taken]
         if len(self.wrong) - len(rest) < len(rest):
             # Names for the smaller part of what is wrong are likely to be another mistake's shadow.
             return [], sorted(self.wrong)
         return sorted(kinds, key=lambda kind: -len(kind.members)), sorted(rest)
 
-    def _cause(self, one: _Tried) -> Cause:
-        mistakes = tuple(part.semantic.name for part in one.singles)
-        return Cause(one.semantic.name, one.description, len(self.right), mistakes)
+    def _cause(self, hypothesis: _Hypothesis) -> Cause:
+        mistakes = tuple(part.semantic.name for part in hypothesis.singles)
+        return Cause(hypothesis.semantic.name, hypothesis.description, len(self.right), mistakes)
 
-    def _story(self) -> _Story | None:
+    def _combination(self) -> _Combination | None:
         """The mistakes that explain most of the wrong results together, the fewest; None where nothing does."""
         assert self.own is not None
-        self.progress(f"trying {len(self.tried)} names on {len(self.wrong)} mismatches")
-        best = self._grown(self.own, self.wrong, {})
-        explained = 0 if best is None else self._hits(best.whole, self.wrong)
+        self.progress(f"trying {len(self.hypotheses)} names on {len(self.wrong)} mismatches")
+        best = self._extended(self.own, self.wrong, {})
+        explained = 0 if best is None else self._explained(best.whole, self.wrong)
         if best is None or explained < len(self.wrong):
             first = best.whole.singles if best is not None else ()
             self.progress("trying two names at once")
             pair = self._best(self._pairs(self.wrong, first), self.wrong, self.own)
             # Two at once must explain what neither does alone.
-            pair = [one for one in pair if self._beats_its_parts(one)]
-            if pair and self._hits(pair[0], self.wrong) > explained:
-                names: dict[str, tuple[_Tried, ...]] = {part.semantic.name: (part,) for part in pair[0].singles}
+            pair = [hypothesis for hypothesis in pair if self._beats_its_parts(hypothesis)]
+            if pair and self._explained(pair[0], self.wrong) > explained:
+                names: dict[str, tuple[_Hypothesis, ...]] = {part.semantic.name: (part,) for part in pair[0].singles}
                 names[pair[0].semantic.name] = tuple(pair)
-                rest = [at for at in self.wrong if not self._fits(pair[0], at)]
-                other = self._grown(pair[0], rest, names) or _Story(pair[0], names)
-                if best is None or self._hits(other.whole, self.wrong) > explained:
+                rest = [index for index in self.wrong if not self._explains(pair[0], index)]
+                other = self._extended(pair[0], rest, names) or _Combination(pair[0], names)
+                if best is None or self._explained(other.whole, self.wrong) > explained:
                     best = other
         return best
 
-    def _grown(self, base: _Tried, rest: Sequence[int], names: dict[str, tuple[_Tried, ...]]) -> _Story | None:
+    def _extended(
+        self, base: _Hypothesis, rest: Sequence[int], names: dict[str, tuple[_Hypothesis, ...]]
+    ) -> _Combination | None:
         """Mistakes added to a base, one after the other, each explaining most of what is left; None if none does."""
-        story: _Story | None = None
+        combination: _Combination | None = None
         while rest and len(base.parts) < MOST_MISTAKES:
-            among = self.tried if base is self.own else list(self._added(base))
+            among = self.hypotheses if base is self.own else list(self._with_another(base))
             chosen = self._best(among, rest, base)
             if not chosen:
                 break
-            last = [one.singles[-1] for one in chosen]
+            last = [hypothesis.singles[-1] for hypothesis in chosen]
             names = {**names, last[0].semantic.name: tuple(last)}
             base = chosen[0]
             names.setdefault(base.semantic.name, (base,))
-            story = _Story(base, names)
-            rest = [at for at in rest if not self._fits(base, at)]
-        return story
+            combination = _Combination(base, names)
+            rest = [index for index in rest if not self._explains(base, index)]
+        return combination
 
-    def _added(self, base: _Tried) -> Iterator[_Tried]:
+    def _with_another(self, base: _Hypothesis) -> Iterator[_Hypothesis]:
         """The base with another mistake, each in turn."""
         there = {part.semantic.name for part in base.singles}
-        for other in self.tried:
+        for other in self.hypotheses:
             if other.semantic.name not in there:
-                made = _together(self.unit, (*base.singles, other))
-                if made is not None:
-                    yield made
+                both = _together(self.unit, (*base.singles, other))
+                if both is not None:
+                    yield both
 
-    def _beats_its_parts(self, one: _Tried) -> bool:
-        whole = self._hits(one, self.wrong)
-        return all(whole > self._hits(part, self.wrong) + 1 for part in one.singles)
+    def _beats_its_parts(self, hypothesis: _Hypothesis) -> bool:
+        whole = self._explained(hypothesis, self.wrong)
+        return all(whole > self._explained(part, self.wrong) + 1 for part in hypothesis.singles)
 
     def _independent(self) -> list[str]:
         """What no result depends on."""
-        cases, got = [one.case for one in self.seen], [self.same(one.code) for one in self.seen]
-        return independent(self.unit, cases, [self.same(code) for code in self.expected], got)
+        cases = [observation.case for observation in self.observations]
+        got = [self.plain(observation.code) for observation in self.observations]
+        return independent(self.unit, cases, [self.plain(code) for code in self.expected], got)
 
-    def _as_wrong(self, at: int) -> WrongResult:
-        return WrongResult(self.seen[at].case, self.expected[at], self.seen[at].code, self.seen[at].stalled)
+    def _as_wrong(self, index: int) -> WrongResult:
+        observation = self.observations[index]
+        return WrongResult(observation.case, self.expected[index], observation.code, observation.stalled)
 
-    def _ask(self, one: _Tried, places: Sequence[int]) -> None:
-        """Make a candidate say what it returns at some places."""
-        open_places = [at for at in places if at not in one.said]
-        if open_places:
-            cases, before = [self.seen[at].case for at in open_places], [self.seen[at].before for at in open_places]
-            codes = results(one.semantic.candidate, cases, before=before)
-            one.said.update(zip(open_places, codes, strict=True))
-            if one.finite:
-                one.said |= {at: code for at, code in self._finite(one).said.items() if at in set(open_places)}
+    def _compute(self, hypothesis: _Hypothesis, indices: Sequence[int]) -> None:
+        """Compute a hypothesis' results of some observations, where they are not known yet."""
+        unknown = [index for index in indices if index not in hypothesis.codes]
+        if unknown:
+            observations = [self.observations[index] for index in unknown]
+            cases, before = [each.case for each in observations], [each.before for each in observations]
+            returned = results(hypothesis.semantic.candidate, cases, before=before)
+            hypothesis.codes.update(zip(unknown, returned, strict=True))
+            if hypothesis.finite:
+                hypothesis.codes |= self._finite(hypothesis).codes
 
-    def _fits(self, one: _Tried, at: int) -> bool:
-        self._ask(one, [at])
-        return self.same(one.said[at]) == self.same(self.seen[at].code)
+    def _explains(self, hypothesis: _Hypothesis, index: int) -> bool:
+        self._compute(hypothesis, [index])
+        return self.plain(hypothesis.codes[index]) == self.plain(self.observations[index].code)
 
-    def _hits(self, one: _Tried, places: Sequence[int]) -> int:
-        self._ask(one, places)
-        return sum(self._fits(one, at) for at in places)
+    def _explained(self, hypothesis: _Hypothesis, indices: Sequence[int]) -> int:
+        self._compute(hypothesis, indices)
+        return sum(self._explains(hypothesis, index) for index in indices)
 
-    def _contradicts(self, one: _Tried, places: Sequence[int]) -> bool:
+    def _contradicts(self, hypothesis: _Hypothesis, indices: Sequence[int]) -> bool:
         """Whether a candidate spoils a right result, the first ones tried first."""
-        ends = (0, FIRST, SAMPLE, 8 * SAMPLE, len(places))
-        parts = (places[start:end] for start, end in pairwise(ends))
-        return any(self._hits(one, part) < len(part) for part in parts)
+        ends = (0, FIRST, SAMPLE, 8 * SAMPLE, len(indices))
+        parts = (indices[start:end] for start, end in pairwise(ends))
+        return any(self._explained(hypothesis, part) < len(part) for part in parts)
 
-    def _precision(self, one: _Tried, base: _Tried, places: Sequence[int]) -> float:
+    def _precision(self, hypothesis: _Hypothesis, base: _Hypothesis, indices: Sequence[int]) -> float:
         """Of the wrong results of which a candidate says something else than its base, the part that it explains."""
-        self._ask(one, places)
-        self._ask(base, places)
-        changes = [at for at in places if self.same(one.said[at]) != self.same(base.said[at])]
-        return sum(self._fits(one, at) for at in changes) / len(changes) if changes else 0.0
+        self._compute(hypothesis, indices)
+        self._compute(base, indices)
+        changes = [index for index in indices if self.plain(hypothesis.codes[index]) != self.plain(base.codes[index])]
+        return sum(self._explains(hypothesis, index) for index in changes) / len(changes) if changes else 0.0
 
-    def _finite(self, one: _Tried) -> _Tried:
+    def _finite(self, hypothesis: _Hypothesis) -> _Hypothesis:
         """A candidate that leaves special operands as specified."""
-        for at in one.said:
-            if at not in self.special:
-                self.special[at] = special_operands(self.unit, self.seen[at].case)
-        said = {at: self.expected[at] if self.special[at] else code for at, code in one.said.items()}
-        return _Tried(one.semantic, one.rank, said, finite=True, parts=one.parts)
+        for index in hypothesis.codes:
+            if index not in self.special:
+                self.special[index] = special_operands(self.unit, self.observations[index].case)
+        codes = {
+            index: self.expected[index] if self.special[index] else code for index, code in hypothesis.codes.items()
+        }
+        return _Hypothesis(hypothesis.semantic, hypothesis.rank, codes, finite=True, parts=hypothesis.parts)
 
-    def _holds(self, one: _Tried, base: _Tried, wrong: Sequence[int], right: Sequence[int]) -> bool:
+    def _holds(self, hypothesis: _Hypothesis, base: _Hypothesis, wrong: Sequence[int], right: Sequence[int]) -> bool:
         """Whether nearly all that a candidate changes came out as it says, and none of it is right as specified."""
-        return self._precision(one, base, wrong) >= PRECISE and not self._contradicts(one, right)
+        return self._precision(hypothesis, base, wrong) >= PRECISE and not self._contradicts(hypothesis, right)
 
-    def _best(self, among: Iterable[_Tried], rest: Sequence[int], base: _Tried) -> list[_Tried]:
+    def _best(self, among: Iterable[_Hypothesis], rest: Sequence[int], base: _Hypothesis) -> list[_Hypothesis]:
         """The candidates that explain most of the rest and contradict nothing, the likeliest first; none of none."""
-        first, telling = self._chosen(rest, FIRST), self._chosen(rest, TELLING)
-        hopeful = [one for one in among if self._hits(one, first)]
-        hopeful = sorted(hopeful, key=lambda one: (-self._hits(one, telling), one.rank))[:HOPEFUL]
+        first, telling = self._sample(rest, FIRST), self._sample(rest, TELLING)
+        hopeful = [hypothesis for hypothesis in among if self._explained(hypothesis, first)]
+        hopeful = sorted(hopeful, key=lambda hypothesis: (-self._explained(hypothesis, telling), hypothesis.rank))[
+            :HOPEFUL
+        ]
         sample = spread(self.right, SAMPLE)
-        whole = list[_Tried]()
-        for one in hopeful:
-            self._ask(one, [*telling, *sample])
-            for each in (one, self._finite(one)):
+        whole = list[_Hypothesis]()
+        for hypothesis in hopeful:
+            self._compute(hypothesis, [*telling, *sample])
+            for each in (hypothesis, self._finite(hypothesis)):
                 if self._holds(each, base, telling, sample) and self._holds(each, base, self.wrong, self.right):
                     whole.append(each)
                     break
@@ -312,39 +325,43 @@ class _Examination:
                 break
         if not whole:
             return []
-        most = max(self._hits(one, rest) for one in whole)
-        constant = [one for one in whole if one.semantic.name.startswith(ALWAYS)]
-        if constant and self._hits(constant[0], rest) == most:
+        most = max(self._explained(hypothesis, rest) for hypothesis in whole)
+        constant = [hypothesis for hypothesis in whole if hypothesis.semantic.name.startswith(ALWAYS)]
+        if constant and self._explained(constant[0], rest) == most:
             return constant  # whatever else would explain it
         # Few results of many are explained by chance.
         if most < max(min(2, len(self.wrong)), FEW * len(rest)):
             return []
-        best = [one for one in whole if self._hits(one, rest) == most]
+        best = [hypothesis for hypothesis in whole if self._explained(hypothesis, rest) == most]
         # Nothing need be said of NaN and infinite operands where a name explains as much without it.
-        return ([one for one in best if not one.finite] or best)[:MOST_NAMES]
+        return ([hypothesis for hypothesis in best if not hypothesis.finite] or best)[:MOST_NAMES]
 
-    def _chosen(self, places: Sequence[int], most: int) -> list[int]:
+    def _sample(self, indices: Sequence[int], most: int) -> list[int]:
         """Some of the wrong results, the simplest first: half of them the simplest ones, half spread over all."""
-        simplest = list(places[: most // 2])
-        return list(dict.fromkeys([*simplest, *spread(places[most // 2 :], most - len(simplest))]))
+        simplest = list(indices[: most // 2])
+        return list(dict.fromkeys([*simplest, *spread(indices[most // 2 :], most - len(simplest))]))
 
-    def _pairs(self, rest: Sequence[int], first: Sequence[_Tried]) -> list[_Tried]:
+    def _pairs(self, rest: Sequence[int], first: Sequence[_Hypothesis]) -> list[_Hypothesis]:
         """Two changes at once that explain some of the rest: what is named already, and what explains some of it."""
-        telling = self._chosen(rest, TELLING)
-        few = self._chosen(rest, FIRST)
-        scored = [one for one in self.tried if one.semantic.changes == 1 and self._hits(one, few)]
-        scored.sort(key=lambda one: (-self._hits(one, telling), one.rank))
-        bases = list({id(one): one for one in (*first, *scored[:BASES])}.values())
-        made: dict[frozenset[str], _Tried] = {}
+        telling = self._sample(rest, TELLING)
+        few = self._sample(rest, FIRST)
+        scored = [
+            hypothesis
+            for hypothesis in self.hypotheses
+            if hypothesis.semantic.changes == 1 and self._explained(hypothesis, few)
+        ]
+        scored.sort(key=lambda hypothesis: (-self._explained(hypothesis, telling), hypothesis.rank))
+        bases = list({id(hypothesis): hypothesis for hypothesis in (*first, *scored[:BASES])}.values())
+        made: dict[frozenset[str], _Hypothesis] = {}
         for number, base in enumerate(bases):
             self.progress(f"trying two names at once: {number + 1} of {len(bases)}")
-            open_places = [at for at in few if not self._fits(base, at)] or few
-            for other in self.tried:
+            unknown = [index for index in few if not self._explains(base, index)] or few
+            for other in self.hypotheses:
                 key = frozenset((base.semantic.name, other.semantic.name))
                 if len(key) < 2 or key in made:
                     continue
                 pair = _together(self.unit, (base, other))
-                if pair is not None and self._hits(pair, open_places[:2]):
+                if pair is not None and self._explained(pair, unknown[:2]):
                     made[key] = pair
         return list(made.values())
 
@@ -354,24 +371,24 @@ def counted_operands(case: Case) -> int:
     return sum(1 for a, b in zip(case.a, case.b, strict=True) if a and b) + (case.c != 0)
 
 
-def _together(unit: Unit, parts: Sequence[_Tried]) -> _Tried | None:
+def _together(unit: Unit, parts: Sequence[_Hypothesis]) -> _Hypothesis | None:
     """Several mistakes in one design; None where it cannot have all, or where they cannot be computed together."""
     candidate, flaw, edit = Candidate("", unit), NO_FLAW, NO_EDIT
     for part in sorted(parts, key=lambda part: not part.semantic.specified):
         if part.semantic.changes != 1:
             return None
-        made = part.semantic.on(candidate.unit)
-        if made is None:
+        changed = part.semantic.on(candidate.unit)
+        if changed is None:
             return None
-        if made.edit != NO_EDIT:
+        if changed.edit != NO_EDIT:
             if edit != NO_EDIT:
                 return None
-            edit = made.edit
-        if made.flaw != NO_FLAW:
-            flaw = flaw & made.flaw
-        candidate = made
+            edit = changed.edit
+        if changed.flaw != NO_FLAW:
+            flaw = flaw & changed.flaw
+        candidate = changed
     name = " and ".join(part.semantic.name for part in parts)
     description = ", and ".join(part.semantic.description for part in parts)
     whole = replace(candidate, name=name, edit=edit, flaw=flaw)
     semantic = Semantic(name, description, whole, parts[0].semantic.on, changes=len(parts))
-    return _Tried(semantic, sum(part.rank for part in parts), parts=tuple(parts))
+    return _Hypothesis(semantic, sum(part.rank for part in parts), parts=tuple(parts))

@@ -53,8 +53,8 @@ class PairSearch:
         while scores.any():
             best = int(scores.argmax())
             kept.append(int(helps[best]))
-            told = wanted[differ[best]]
-            self.need[told] -= 1
+            pairs_told = wanted[differ[best]]
+            self.need[pairs_told] -= 1
             scores -= differ[:, differ[best] & (self.need[wanted] == 0)].sum(axis=1)
             scores[best], differ[best] = 0, False
         return kept
@@ -213,8 +213,8 @@ def lengths_of(unit: Unit) -> tuple[int, ...]:
 
 def turned(case: Case, places: int, among: int) -> Case:
     """A case whose products are rotated by `places` lanes within every `among` neighbours."""
-    at = [i - i % among + (i + places) % among for i in range(len(case.a))]
-    a, b = (tuple(side[i] for i in at) for side in (case.a, case.b))
+    indices = [i - i % among + (i + places) % among for i in range(len(case.a))]
+    a, b = (tuple(side[i] for i in indices) for side in (case.a, case.b))
     return replace(case, id=f"{case.id}-turned{places:02}", a=a, b=b)
 
 
@@ -236,8 +236,9 @@ def told_from_mistakes(
     """
     # Mistakes of widths and signs change so many results that any case tells them.
     gross = {mistake.name for part in OF_WIDTHS for mistake in part(unit)}
-    own, every = semantics(unit)[0], [one for one in candidates(unit) if one.name not in gross and _is_asked(one)]
-    search = PairSearch([(0, at + 1) for at in range(len(every))], QUOTA)
+    own = semantics(unit)[0]
+    every = [semantic for semantic in candidates(unit) if semantic.name not in gross and _is_asked(semantic)]
+    search = PairSearch([(0, column + 1) for column in range(len(every))], QUOTA)
     kept, tried = list[Case](), 0
     for cases in _chunks(unit, seed):
         asked = search.asked
@@ -245,20 +246,20 @@ def told_from_mistakes(
             break
         codes = np.zeros((len(cases), len(every) + 1), np.int64)
         numbers: dict[int, int] = {}
-        for at in asked:
-            candidate = every[at - 1].candidate if at else own.candidate
-            codes[:, at] = _numbered(unit, candidate, cases, numbers)
-        kept += [cases[at] for at in search.keep(codes)]
+        for column in asked:
+            candidate = every[column - 1].candidate if column else own.candidate
+            codes[:, column] = _numbered(unit, candidate, cases, numbers)
+        kept += [cases[index] for index in search.keep(codes)]
         tried += len(cases)
         if progress is not None:
             progress(tried)
     needs = search.need.tolist()
-    pairs = [ToldPair(own, one, QUOTA - need, "", tried) for one, need in zip(every, needs, strict=True)]
+    pairs = [ToldPair(own, semantic, QUOTA - need, "", tried) for semantic, need in zip(every, needs, strict=True)]
     return Discrimination(unit, kept, tuple(pairs), tried)
 
 
-def _is_asked(one: Semantic) -> bool:
-    return not one.name.startswith("result bit") and one.candidate.flaw is not NOT_CLEARED
+def _is_asked(semantic: Semantic) -> bool:
+    return not semantic.name.startswith("result bit") and semantic.candidate.flaw is not NOT_CLEARED
 
 
 def _numbered(unit: Unit, candidate: Candidate, cases: Sequence[Case], numbers: dict[int, int]) -> list[int]:

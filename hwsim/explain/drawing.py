@@ -112,9 +112,9 @@ def window_drawing(shown: Picture) -> Drawing:
     bars = [Bar(left, HEAD - 4, edge - left, height - HEAD, "window")]
     if depth:
         bars.append(Bar(edge + GAP, HEAD - 4, depth * CELL, height - HEAD, "below"))
-    at = left + (shown.top - shown.max_exp) * CELL
-    bars.append(Bar(at, HEAD - 4, CELL, height - HEAD, "maximum"))
-    words = _axis(shown, left, edge, at, depth)
+    top_x = left + (shown.top - shown.max_exp) * CELL
+    bars.append(Bar(top_x, HEAD - 4, CELL, height - HEAD, "maximum"))
+    words = _axis(shown, left, edge, top_x, depth)
     for index, row in enumerate(shown.rows):
         y = HEAD + index * ROW + (6 if row.label in ("sum", "result") else 0)
         row_bars, row_words = _row(row, left, edge, y)
@@ -135,20 +135,24 @@ def _kind(row: BitRow) -> str:
     return row.label if row.label in ("sum", "result") else "label"
 
 
-def _axis(shown: Picture, left: float, edge: float, at: float, depth: int) -> list[Words]:
+def _axis(shown: Picture, left: float, edge: float, top_x: float, depth: int) -> list[Words]:
     middle = CELL / 2
     words = [
         Words(
-            f"{at + middle:g}", 12, f"max_exp {power(shown.max_exp)}", "axis", "middle" if at > left + 40 else "start"
+            f"{top_x + middle:g}",
+            12,
+            f"max_exp {power(shown.max_exp)}",
+            "axis",
+            "middle" if top_x > left + 40 else "start",
         ),
-        Words(f"{at + middle:g}", 25, "▼", "mark", "middle"),
+        Words(f"{top_x + middle:g}", 25, "▼", "mark", "middle"),
         Words(f"{edge - middle:g}", 25, power(shown.last), "axis", "middle"),
     ]
     if shown.top - shown.max_exp > 3:
         words.append(Words(f"{left + middle:g}", 25, power(shown.top), "axis", "middle"))
     if depth:
         # Above a narrow window there is no room beside max_exp.
-        words.append(Words(f"{edge + GAP:g}", 12 if edge - at > 100 else 25, "lost", "axis lost"))
+        words.append(Words(f"{edge + GAP:g}", 12 if edge - top_x > 100 else 25, "lost", "axis lost"))
     return words
 
 
@@ -198,9 +202,9 @@ def coverage_bar(group: CoverageGroup) -> Drawing:
             length = least + count * scale
             bars.append(Bar(round(x, 2), 0, round(length, 2), BAR_HEIGHT, state, f"{state}: {count}"))
             x += length
-    said = ", ".join(f"{count} {state}" for state, count in counts.items() if count)
+    states = ", ".join(f"{count} {state}" for state, count in counts.items() if count)
     return Drawing(
-        BAR_WIDTH, BAR_HEIGHT, f"{group.name}: {said}, of {counted(len(group.bins), 'bin')}", tuple(bars), ()
+        BAR_WIDTH, BAR_HEIGHT, f"{group.name}: {states}, of {counted(len(group.bins), 'bin')}", tuple(bars), ()
     )
 
 
@@ -221,8 +225,8 @@ def pair_table(group: CoverageGroup) -> Drawing | None:
         level = sum(bin.hits >= least for least in LEVELS)
         kind = f"cell {f'hit{level}' if bin.state == 'hit' else bin.state}"
         x, y = left + across[place[1]] * SQUARE, top + down[place[0]] * SQUARE
-        said = counted(bin.hits, "hit") if bin.hits else bin.state
-        bars.append(Bar(x, y, SQUARE - 1, SQUARE - 1, kind, f"{bin.name}: {said}"))
+        hits = counted(bin.hits, "hit") if bin.hits else bin.state
+        bars.append(Bar(x, y, SQUARE - 1, SQUARE - 1, kind, f"{bin.name}: {hits}"))
     words = [Words(f"{left - 6:g}", top + row * SQUARE + 9.5, label, "tick", "end") for label, row in _ticks(down)]
     words += [
         Words(f"{left + column * SQUARE + SQUARE / 2:g}", top - 5, label, "tick", "middle")
@@ -268,8 +272,8 @@ def histogram(series: Mapping[str, NDArray[Any]]) -> Drawing:
         bars.append(Bar(left, foot, (len(counts) + 0.5) * WIDE, 1, "rule"))
         for column, count in enumerate(counts):
             high = HIGH * count / max(*counts, 1)
-            said = "0" if column == 0 else f"from {power(first + column - 1)}"
-            bars.append(Bar(_place(left, column), foot - high, WIDE - 2, high, "kept", f"{name}: {count:,} {said}"))
+            binade = "0" if column == 0 else f"from {power(first + column - 1)}"
+            bars.append(Bar(_place(left, column), foot - high, WIDE - 2, high, "kept", f"{name}: {count:,} {binade}"))
     end = len(series) * (HIGH + ROWS_GAP) + FOOT
     words += [Words(f"{_place(left, 0) + 10:g}", end - 4, "0", "axis", "middle")]
     for column in range(0, last - first + 1, 4):
@@ -284,8 +288,8 @@ def _place(left: float, column: int) -> float:
 
 
 def _counts(exponents: NDArray[Any], first: int, last: int) -> list[int]:
-    found = np.bincount(np.maximum(exponents, first) - first, minlength=last - first + 1)
-    return [int(count) for count in found]
+    counts = np.bincount(np.maximum(exponents, first) - first, minlength=last - first + 1)
+    return [int(count) for count in counts]
 
 
 def notebook_html(shown: ExplanationJson) -> str:

@@ -14,11 +14,11 @@ from hwsim.spec import Unit, unpromised
 
 
 class Example(NamedTuple):
-    """A mismatch. case: the case's number. got: the device's result. said: the candidate's."""
+    """A mismatch. case: the case's number. got: the device's result. expected: the candidate's."""
 
     case: int
     got: int
-    said: int
+    expected: int
 
 
 class Evidence:
@@ -33,23 +33,23 @@ class Evidence:
             raise InputError(f"results must be as many as cases ({len(cases)}), not {len(codes)}")
         self.cases, self.codes, self.whole, self._plain = cases, codes, whole, unpromised(unit).plain
 
-    def mismatches(self, candidate: Candidate, at: Sequence[int]) -> list[Example]:
+    def mismatches(self, candidate: Candidate, indices: Sequence[int]) -> list[Example]:
         """The results at these indices that a candidate does not explain."""
-        said = results(candidate, [self.cases[index] for index in at], self.whole)
-        rows = zip(at, said, strict=True)
+        codes = results(candidate, [self.cases[index] for index in indices], self.whole)
+        rows = zip(indices, codes, strict=True)
         return [
             Example(index, self.codes[index], code)
             for index, code in rows
             if self._plain(code) != self._plain(self.codes[index])
         ]
 
-    def right(self, candidate: Candidate, at: Sequence[int]) -> int:
+    def right(self, candidate: Candidate, indices: Sequence[int]) -> int:
         """How many results at these indices a candidate explains."""
-        return len(at) - len(self.mismatches(candidate, at))
+        return len(indices) - len(self.mismatches(candidate, indices))
 
-    def explained(self, candidate: Candidate, at: Sequence[int]) -> bool:
+    def explained(self, candidate: Candidate, indices: Sequence[int]) -> bool:
         """Whether a candidate explains all results at these indices; the first two are tried first."""
-        return not self.mismatches(candidate, at[:2]) and not self.mismatches(candidate, at[2:])
+        return not self.mismatches(candidate, indices[:2]) and not self.mismatches(candidate, indices[2:])
 
 
 TELLING = 48  # results that are not as specified, which every explanation is tried on first
@@ -93,7 +93,7 @@ class _Results(Evidence):
         return [
             Consistent(each.name, each.description, count, count)
             for each in among
-            if all(self.explained(each.candidate, at) for at in (self.telling, self.sample, self.every))
+            if all(self.explained(each.candidate, indices) for indices in (self.telling, self.sample, self.every))
         ]
 
     def scores(self, among: Iterable[Semantic]) -> list[tuple[int, int, Semantic]]:

@@ -52,20 +52,20 @@ def by_class(
     Zeros are numbers where they are few: a number that is wrong is now and then zero.
     """
     kinds: dict[tuple[str, str], list[int]] = {}
-    for at in places:
-        one = wrong(at)
-        kinds.setdefault((class_of(fmt, one.expected), class_of(fmt, one.got)), []).append(at)
-    made = [(frozenset([pair]), members) for pair, members in kinds.items()]
-    finite = [one for one in made if all(set(pair) <= {ZERO, NUMBER} for pair in one[0])]
+    for index in places:
+        result = wrong(index)
+        kinds.setdefault((class_of(fmt, result.expected), class_of(fmt, result.got)), []).append(index)
+    joined_kinds = [(frozenset([pair]), members) for pair, members in kinds.items()]
+    finite = [kind for kind in joined_kinds if all(set(pair) <= {ZERO, NUMBER} for pair in kind[0])]
     if finite:
         many = max(len(members) for _, members in finite)
-        joined = [one for one in finite if len(one[1]) >= FEW_ZEROS * many or one[0] == {(NUMBER, NUMBER)}]
-        whole = max(joined, key=lambda one: len(one[1]))
-        small = [one for one in finite if one not in joined]
-        others = [one for one in made if one not in small and one is not whole]
-        pairs = frozenset(pair for one in (whole, *small) for pair in one[0])
-        made = [*others, (pairs, sorted(at for one in (whole, *small) for at in one[1]))]
-    return sorted(made, key=lambda one: -len(one[1]))
+        joined = [kind for kind in finite if len(kind[1]) >= FEW_ZEROS * many or kind[0] == {(NUMBER, NUMBER)}]
+        whole = max(joined, key=lambda kind: len(kind[1]))
+        small = [kind for kind in finite if kind not in joined]
+        others = [kind for kind in joined_kinds if kind not in small and kind is not whole]
+        pairs = frozenset(pair for kind in (whole, *small) for pair in kind[0])
+        joined_kinds = [*others, (pairs, sorted(index for kind in (whole, *small) for index in kind[1]))]
+    return sorted(joined_kinds, key=lambda kind: -len(kind[1]))
 
 
 def facts(unit: Unit, wrong: Sequence[WrongResult], right: Sequence[Observation]) -> tuple[str, ...]:
@@ -80,28 +80,28 @@ def facts(unit: Unit, wrong: Sequence[WrongResult], right: Sequence[Observation]
 
 def _differences(fmt: Format, wrong: Sequence[WrongResult]) -> Iterator[str]:
     """How results differ from what is expected."""
-    codes = {one.got for one in wrong}
+    codes = {result.got for result in wrong}
     if len(codes) == 1:
         yield f"the result is always {next(iter(codes)):#x}"
     if isinstance(fmt, FloatFormat):
         yield from _float_differences(fmt, wrong)
     changed = 0
-    for one in wrong:
-        changed |= one.expected ^ one.got
+    for result in wrong:
+        changed |= result.expected ^ result.got
     if changed.bit_count() == 1:
         yield f"only bit {changed.bit_length() - 1} of the result differs"
 
 
 def _float_differences(fmt: FloatFormat, wrong: Sequence[WrongResult]) -> Iterator[str]:
     sign = fmt.sign_bit << fmt.padding if fmt.signed else 0
-    if all((one.expected ^ one.got) == sign for one in wrong):
-        zero = all(one.expected & ~sign == 0 for one in wrong)
+    if all((result.expected ^ result.got) == sign for result in wrong):
+        zero = all(result.expected & ~sign == 0 for result in wrong)
         yield "only signs of zero differ" if zero else "only the sign differs"
         return
-    finite = [_places(fmt, one) for one in wrong]
-    apart = [one for one in finite if one is not None]
+    finite = [_places(fmt, result) for result in wrong]
+    apart = [result for result in finite if result is not None]
     if len(apart) < len(wrong):
-        kinds = {(_kind(fmt, one.expected), _kind(fmt, one.got)) for one in wrong}
+        kinds = {(_kind(fmt, result.expected), _kind(fmt, result.got)) for result in wrong}
         if len(kinds) == 1:
             (expected, got) = kinds.pop()
             if expected != got:
@@ -120,11 +120,11 @@ def _float_differences(fmt: FloatFormat, wrong: Sequence[WrongResult]) -> Iterat
         yield f"the magnitude is always {'above' if min(steps) > 0 else 'below'}"
 
 
-def _places(fmt: FloatFormat, one: WrongResult) -> int | None:
+def _places(fmt: FloatFormat, result: WrongResult) -> int | None:
     """By how many ulp the result's magnitude is above the expected one; None for other kinds, and other signs."""
-    if _kind(fmt, one.expected) not in FINITE or _kind(fmt, one.got) not in FINITE:
+    if _kind(fmt, result.expected) not in FINITE or _kind(fmt, result.got) not in FINITE:
         return None
-    expected, got = one.expected >> fmt.padding, one.got >> fmt.padding
+    expected, got = result.expected >> fmt.padding, result.got >> fmt.padding
     if (expected ^ got) & fmt.sign_bit:
         return None
     return (got & (fmt.sign_bit - 1)) - (expected & (fmt.sign_bit - 1))
@@ -165,16 +165,19 @@ def _conditions(unit: Unit, wrong: Sequence[WrongResult], right: Sequence[Observ
     """When results are wrong: what all their cases meet, and most cases with right results do not."""
     fmt = unit.output
     if isinstance(fmt, FloatFormat):
-        kinds = {_kind(fmt, one.expected) for one in wrong}
+        kinds = {_kind(fmt, result.expected) for result in wrong}
         if len(kinds) == 1 and kinds != {"a number"}:
             yield f"only where {next(iter(kinds))} is expected"
     rare = RARE * len(right)
-    if all(_negative(fmt, one.expected) for one in wrong) and sum(_negative(fmt, one.code) for one in right) <= rare:
+    if (
+        all(_negative(fmt, result.expected) for result in wrong)
+        and sum(_negative(fmt, result.code) for result in right) <= rare
+    ):
         yield "only where the result is negative"
-    if all(one.stalled for one in wrong) and any(one.stalled is False for one in right):
+    if all(result.stalled for result in wrong) and any(result.stalled is False for result in right):
         yield "only in suites with gaps and back-pressure"
     for words, holds in _input_conditions(unit):
-        if all(holds(one.case) for one in wrong) and sum(holds(one.case) for one in right) <= rare:
+        if all(holds(result.case) for result in wrong) and sum(holds(result.case) for result in right) <= rare:
             yield words
 
 
@@ -265,10 +268,10 @@ def parts(unit: Unit) -> Iterator[Varied]:
 
         return moved
 
-    def lane(at: int, lanes: int) -> Callable[[Case, Case], Case]:
+    def lane(place: int, lanes: int) -> Callable[[Case, Case], Case]:
         def moved(to: Case, source: Case) -> Case:
             a, b = (
-                tuple(theirs[i] if i % lanes == at else code for i, code in enumerate(own))
+                tuple(theirs[i] if i % lanes == place else code for i, code in enumerate(own))
                 for own, theirs in ((to.a, source.a), (to.b, source.b))
             )
             return replace(to, a=a, b=b)
@@ -285,24 +288,24 @@ def parts(unit: Unit) -> Iterator[Varied]:
     lanes = unit.instruction.lanes
     # Lanes are those of a beat where products come in order.
     if lanes > 1 and unit.instruction.order == "sequential":
-        for at in range(min(lanes, MOST_LANES)):
-            yield Varied(f"lane {at}", lane(at, lanes))
+        for place in range(min(lanes, MOST_LANES)):
+            yield Varied(f"lane {place}", lane(place, lanes))
 
 
 def varied(unit: Unit, cases: Sequence[Case]) -> list[Case]:
     """Cases in which one part of some of these cases is another's, and which must then have other results."""
     few = list(cases[:: max(1, len(cases) // (3 * PAIRS))])
-    made = list[tuple[str, Case, Case]]()
+    variants = list[tuple[str, Case, Case]]()
     for part in parts(unit):
-        for at, case in enumerate(few):
-            source = next((one for one in (*few[at + 1 :], *few[:at]) if len(one.a) == len(case.a)), None)
+        for number, case in enumerate(few):
+            source = next((each for each in (*few[number + 1 :], *few[:number]) if len(each.a) == len(case.a)), None)
             if source is not None and (other := part.moved(case, source)) != case:
-                made.append((part.name, case, other))
+                variants.append((part.name, case, other))
     own = Candidate("as specified", unit)
-    before, after = results(own, [case for _, case, _ in made]), results(own, [other for _, _, other in made])
+    before, after = results(own, [case for _, case, _ in variants]), results(own, [other for _, _, other in variants])
     kept, counts = list[Case](), dict[str, int]()
-    for (name, case, other), one, two in zip(made, before, after, strict=True):
-        if one != two and counts.get(name, 0) < (LANE_PAIRS if name.startswith("lane") else PAIRS):
+    for (name, case, other), code, other_code in zip(variants, before, after, strict=True):
+        if code != other_code and counts.get(name, 0) < (LANE_PAIRS if name.startswith("lane") else PAIRS):
             counts[name] = counts.get(name, 0) + 1
             kept += [case, other]
     return list(dict.fromkeys(kept))
@@ -314,25 +317,25 @@ def independent(unit: Unit, cases: Sequence[Case], expected: Sequence[int], got:
     expected, got: a code for each case. Only cases that must have different results count, and only many of them say
     something. A lane is not told where the results do not depend on a or b.
     """
-    said = dict[str, str]()
+    sentences = dict[str, str]()
     empty = Case("", (), ())
     for part in parts(unit):
-        if part.name.startswith("lane") and said.keys() & {"a", "b"}:
+        if part.name.startswith("lane") and sentences.keys() & {"a", "b"}:
             break
         groups: dict[Case, list[int]] = {}
-        for at, case in enumerate(cases):
+        for index, case in enumerate(cases):
             zeros = replace(empty, a=(0,) * len(case.a), b=(0,) * len(case.b))
             zeros = replace(zeros, scale_a=(0,) * len(case.scale_a), scale_b=(0,) * len(case.scale_b))
-            groups.setdefault(replace(part.moved(case, zeros), id=""), []).append(at)
+            groups.setdefault(replace(part.moved(case, zeros), id=""), []).append(index)
         pairs = [
-            (one, two)
+            (first, second)
             for members in groups.values()
-            for one, two in pairwise(members)
-            if expected[one] != expected[two]
+            for first, second in pairwise(members)
+            if expected[first] != expected[second]
         ]
-        if len(pairs) >= LEAST and all(got[one] == got[two] for one, two in pairs):
-            said[part.name] = (
+        if len(pairs) >= LEAST and all(got[first] == got[second] for first, second in pairs):
+            sentences[part.name] = (
                 f"the result does not depend on {part.name}: {len(pairs)} of {len(pairs)} pairs of cases that differ "
                 "in it alone, and must have different results, have the same"
             )
-    return list(said.values())
+    return list(sentences.values())

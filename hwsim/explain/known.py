@@ -206,13 +206,13 @@ def _edited(unit: Unit, name: str, description: str, edit: Edit) -> Semantic:
 def candidates(unit: Unit) -> tuple[Semantic, ...]:
     """All that a result may be explained by, the likeliest first: single changes before several, then mistakes."""
     known = list(semantics(unit)[1:])
-    made = [_semantic(unit, mistake) for mistake in catalogue(unit)]
-    plain = [one for one in known if one.changes == 1 and not one.name.startswith("result bit")]
-    bits = [one for one in known if one.changes == 1 and one.name.startswith("result bit")]
-    several = sorted((one for one in known if one.changes > 1), key=lambda one: one.changes)
+    mistakes = [_semantic(unit, mistake) for mistake in catalogue(unit)]
+    plain = [semantic for semantic in known if semantic.changes == 1 and not semantic.name.startswith("result bit")]
+    bits = [semantic for semantic in known if semantic.changes == 1 and semantic.name.startswith("result bit")]
+    several = sorted((semantic for semantic in known if semantic.changes > 1), key=lambda semantic: semantic.changes)
     names: dict[str, Semantic] = {}
-    for one in (*plain, *made, *bits, *several):
-        names.setdefault(one.name, one)
+    for semantic in (*plain, *mistakes, *bits, *several):
+        names.setdefault(semantic.name, semantic)
     return tuple(names.values())
 
 

@@ -126,7 +126,7 @@ def _codes(codes: Sequence[int]) -> str:
     return ",".join(map(hex, codes))
 
 
-def wrong_result(unit: Unit, case: Case, expected: int, got: int | CodeReading, **said: Any) -> Mismatch:
+def wrong_result(unit: Unit, case: Case, expected: int, got: int | CodeReading, **other_fields: Any) -> Mismatch:
     """A result that is not the expected one. got: a code, or in words why there is none.
 
     said: other fields of Mismatch, its suite and driver among them.
@@ -140,7 +140,7 @@ def wrong_result(unit: Unit, case: Case, expected: int, got: int | CodeReading, 
         got=got if isinstance(got, CodeReading) else reading(unit.output, got),
         ulp=None if isinstance(got, CodeReading) else ulps(unit.output, got, expected),
         explanation=case_explanation(unit, case),
-        **said,
+        **other_fields,
     )
 
 
@@ -155,9 +155,9 @@ def fault_kinds(diagnosis: Diagnosis, minimal: Sequence[Mismatch | None] = ()) -
             wrong=len(kind.members),
             of=diagnosis.wrong,
             causes=tuple(
-                KnownCause(name=one.name, description=one.description, right=tried, of=tried)
-                for one in kind.causes
-                for tried in [len(kind.members) + one.agrees]
+                KnownCause(name=cause.name, description=cause.description, right=tried, of=tried)
+                for cause in kind.causes
+                for tried in [len(kind.members) + cause.agrees]
             ),
             facts=kind.facts,
             minimal=case,

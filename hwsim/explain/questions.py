@@ -246,22 +246,22 @@ def _flushed(rounding: Rounding) -> Iterator[tuple[str, str]]:
 
 def unasked(unit: Unit) -> Proposals:
     """Changes that are no question for GPUs, of which none is known to have them, by name."""
-    found: dict[str, Changes] = {}
+    changes: dict[str, Changes] = {}
     if isinstance(unit.sum, AlignedSum):
-        found[f"lost bits {lost_words('sticky').after}"] = {"sum": {"lost": "sticky"}}
+        changes[f"lost bits {lost_words('sticky').after}"] = {"sum": {"lost": "sticky"}}
     for tininess, words in _flushed(unit.result.rounding):
-        found[f"subnormal results {words}"] = {"result": {"subnormals": "flush", "tininess": tininess}}
+        changes[f"subnormal results {words}"] = {"result": {"subnormals": "flush", "tininess": tininess}}
     if isinstance(unit.late, LateAdd):
-        found["subnormals of late additions kept"] = {"late": {"flush": False, "tininess": "result"}}
+        changes["subnormals of late additions kept"] = {"late": {"flush": False, "tininess": "result"}}
         for tininess, words in _flushed(unit.late.rounding):
-            found[f"subnormals of late additions {words}"] = {"late": {"flush": True, "tininess": tininess}}
+            changes[f"subnormals of late additions {words}"] = {"late": {"flush": True, "tininess": tininess}}
     if isinstance(unit.sum, RoundedSum):
-        found["subnormal sums kept"] = {"sum": {"flush": False, "tininess": "result"}}
+        changes["subnormal sums kept"] = {"sum": {"flush": False, "tininess": "result"}}
         for tininess, words in _flushed(unit.sum.rounding):
-            found[f"subnormal sums {words}"] = {"sum": {"flush": True, "tininess": tininess}}
+            changes[f"subnormal sums {words}"] = {"sum": {"flush": True, "tininess": tininess}}
         for policy, words in TOO_LARGE.items():
-            found[f"overflow of sums gives {words}"] = {"sum": {"overflow": policy}}
-    return found
+            changes[f"overflow of sums gives {words}"] = {"sum": {"overflow": policy}}
+    return changes
 
 
 @dataclass(frozen=True)

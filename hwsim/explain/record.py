@@ -398,10 +398,12 @@ class RunReport(Record):
         named_once((f"{group.unit} {group.name}".strip() for group in self.coverage), "coverage groups")
         self._mismatches_are_of_rows()
         rows = {row.key for row in self.rows}
-        for one in self.left_out:
-            if (one.key in rows) != (one.cases > 0):
-                rule = "ran, so that so many of its cases must be left out" if one.key in rows else "did not run at all"
-                raise InputError(f"{' / '.join(one.key)} {rule}, not {one.cases}")
+        for suite in self.left_out:
+            if (suite.key in rows) != (suite.cases > 0):
+                rule = (
+                    "ran, so that so many of its cases must be left out" if suite.key in rows else "did not run at all"
+                )
+                raise InputError(f"{' / '.join(suite.key)} {rule}, not {suite.cases}")
         self._kinds_are_of_what_failed()
         waived, explained = sum(row.waived for row in self.rows), sum(waiver.results for waiver in self.waivers)
         if waived != explained:
@@ -412,9 +414,9 @@ class RunReport(Record):
         failed = {(row.unit, row.driver) for row in self.failed}
         if self.kinds and not failed:
             raise InputError(f"a kind has {self.kinds[0].wrong} wrong results, but every suite passed")
-        for one in self.minimal:
-            if (one.unit, one.driver) not in failed:
-                raise InputError(f"the minimal case is of {one.unit} on {one.driver}, where nothing failed")
+        for mismatch in self.minimal:
+            if (mismatch.unit, mismatch.driver) not in failed:
+                raise InputError(f"the minimal case is of {mismatch.unit} on {mismatch.driver}, where nothing failed")
 
     def _mismatches_are_of_rows(self) -> None:
         shown: dict[tuple[str, str, str], int] = {}
@@ -476,7 +478,7 @@ class RunReport(Record):
             suites_lacking=len(self.lacking),
             planned=sum(row.planned for row in self.rows),
             compared=sum(row.compared for row in self.rows),
-            cases_left_out=sum(one.cases for one in self.left_out),
+            cases_left_out=sum(suite.cases for suite in self.left_out),
             mismatches=sum(row.mismatches for row in self.rows),
             waived=sum(row.waived for row in self.rows),
             bins=bin_counts(self.coverage),
@@ -504,7 +506,7 @@ class RunReport(Record):
 
     def not_given(self, row: Row) -> tuple[LeftOut, ...]:
         """What of a row's suite was left out."""
-        return tuple(one for one in self.left_out if one.key == row.key)
+        return tuple(suite for suite in self.left_out if suite.key == row.key)
 
     @property
     def pictured(self) -> bool:

@@ -203,10 +203,10 @@ def write_junit(path: Path, report: RunReport) -> None:
     groups: dict[tuple[str, str], tuple[list[Row], list[LeftOut]]] = {}
     for row in report.rows:
         groups.setdefault((row.unit, row.driver), ([], []))[0].append(row)
-    for one in report.left_out:
-        if not one.cases:
-            groups.setdefault((one.unit, one.driver), ([], []))[1].append(one)
-    skipped = [one for _, left_out in groups.values() for one in left_out]
+    for left in report.left_out:
+        if not left.cases:
+            groups.setdefault((left.unit, left.driver), ([], []))[1].append(left)
+    skipped = [left for _, left_out in groups.values() for left in left_out]
     root = Element("testsuites", {"name": report.title, **_counts(report.rows, skipped)})
     for (unit, driver), (rows, left_out) in groups.items():
         name = f"{unit}.{driver}"
@@ -216,13 +216,13 @@ def write_junit(path: Path, report: RunReport) -> None:
             SubElement(properties, "property", name=key, value=value)
         for row in rows:
             _case(suite, report, row)
-        for one in left_out:
-            case = SubElement(suite, "testcase", classname=name, name=one.suite, time="0.000")
-            if one.required:
-                SubElement(case, "failure", message=one.what, type="incomplete").text = str(one)
+        for left in left_out:
+            case = SubElement(suite, "testcase", classname=name, name=left.suite, time="0.000")
+            if left.required:
+                SubElement(case, "failure", message=left.what, type="incomplete").text = str(left)
             else:
-                SubElement(case, "skipped", message=one.what)
-        if any((one.unit, one.driver) == (unit, driver) for one in report.minimal):
+                SubElement(case, "skipped", message=left.what)
+        if any((case.unit, case.driver) == (unit, driver) for case in report.minimal):
             SubElement(suite, "system-out").text = "\n".join(kinds_lines(report.kinds))
     ElementTree.indent(root)
     with written(path) as file:
@@ -249,7 +249,7 @@ def _properties(report: RunReport) -> Iterable[tuple[str, str]]:
 def _case(suite: Element, report: RunReport, row: Row) -> None:
     name = f"{row.unit}.{row.driver}"
     case = SubElement(suite, "testcase", classname=name, name=row.suite, time=f"{row.seconds:.3f}")
-    mismatches, out = report.of(row), [one.what for one in report.not_given(row)]
+    mismatches, out = report.of(row), [suite_left_out.what for suite_left_out in report.not_given(row)]
     out += [f"{counted(row.waived, 'result')} waived"] if row.waived else []
     if not row.passed:
         kind = "mismatch" if row.mismatches else "incomplete"

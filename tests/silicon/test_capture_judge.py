@@ -93,7 +93,7 @@ def test_what_is_no_candidate_is_not_explained(fault: Any) -> None:
     assert judgement.right < judgement.of
     assert judgement.unexplained is not None
     example = judgement.unexplained
-    assert example.got != example.said
+    assert example.got != example.expected
     assert "unexplained" in {verdict.word for verdict in judgement.verdicts}
 
 

@@ -236,8 +236,8 @@ class FlawedDefinition(Definition):
     def code_of(self, case: Case, before: int | None = None) -> int:
         """The result's code for a case. before: the design's result before, None where nobody knows it."""
         taken: Case = self.flaw.at("case", case, self.unit, before)
-        made = self.dot(taken.a, taken.b, taken.c, *term_scales(self.unit, taken)).code
-        code: int = self.flaw.at("code", made, self.unit)
+        specified = self.dot(taken.a, taken.b, taken.c, *term_scales(self.unit, taken)).code
+        code: int = self.flaw.at("code", specified, self.unit)
         return code
 
 
@@ -419,9 +419,9 @@ def _flawed_float(
     place = LastPlace(sig, binade - fmt.fraction_bits - unit_exp, sign, rounding, exp < fmt.emin)
     kept = rounded_magnitude(flaw.at("last_place", place))
     magnitude = ((binade - fmt.emin) << fmt.fraction_bits) + kept
-    made = flaw.at("number", None, UnpackedResult(fmt, sign, magnitude, exp + fmt.bias, kept, sig, unit_exp))
-    if made is not None:
-        code = made << fmt.padding
+    code_of_flaw = flaw.at("number", None, UnpackedResult(fmt, sign, magnitude, exp + fmt.bias, kept, sig, unit_exp))
+    if code_of_flaw is not None:
+        code = code_of_flaw << fmt.padding
         return Rounded(code if flush is None else flushed_code(fmt, code), exp)
     if magnitude > fmt.max_magnitude:
         return Rounded(overflow_code(fmt, sign, rounding, overflow), exp, overflow=True)

@@ -42,11 +42,11 @@ def of_decoder(where: Where, decode: Decode) -> Flaw:
         if not isinstance(fmt, FloatFormat) or not concerns(where, None):
             return term
         own = fmt.fields(code >> fmt.padding)
-        made = decode(own, fmt, code)
-        if made == own:
+        decoded = decode(own, fmt, code)
+        if decoded == own:
             return term
-        cls = Class.NORMAL if made.cls is Class.SUBNORMAL else made.cls
-        return Term(made.sign, made.exp, made.sig, fmt.fraction_bits, cls)
+        cls = Class.NORMAL if decoded.cls is Class.SUBNORMAL else decoded.cls
+        return Term(decoded.sign, decoded.exp, decoded.sig, fmt.fraction_bits, cls)
 
     return Flaw(factor=factor, addend=addend)
 
@@ -412,8 +412,8 @@ def scales_wrong(side: Side, change: Scales) -> Flaw:
         together = unit.instruction.lanes // block_lengths(unit)[0 if side == "a" else 1]
         size = together if together > 1 else len(codes)
         parts = (codes[first : first + size] for first in range(0, len(codes), size))
-        made = tuple(code for part in parts for code in change(fmt, part))
-        return replace(case, scale_a=made) if side == "a" else replace(case, scale_b=made)
+        changed = tuple(code for part in parts for code in change(fmt, part))
+        return replace(case, scale_a=changed) if side == "a" else replace(case, scale_b=changed)
 
     return Flaw(case=case)
 
@@ -465,13 +465,13 @@ def _sum_forgotten(keeps_addend: bool, case: Case, unit: Unit, before: int | Non
     first = len(case.a) - unit.instruction.fill
     if first <= 0:
         return case
-    made = replace(case, a=case.a[first:], b=case.b[first:], c=case.c if keeps_addend else 0)
+    last = replace(case, a=case.a[first:], b=case.b[first:], c=case.c if keeps_addend else 0)
     if unit.scale is None:
-        return made
+        return last
     lengths = block_lengths(unit)
     if any(first % length and first // length != (len(case.a) - 1) // length for length in lengths):
         return case  # a block that begins before the last group, and ends within it, is none of a shorter case
-    return replace(made, scale_a=case.scale_a[first // lengths[0] :], scale_b=case.scale_b[first // lengths[1] :])
+    return replace(last, scale_a=case.scale_a[first // lengths[0] :], scale_b=case.scale_b[first // lengths[1] :])
 
 
 # A sum goes on from the result before it, in the place of its addend.

@@ -86,7 +86,9 @@ def judge(
     tags = [case.tag for case in captured.cases]
     rows = captured.stable
     names = {rule.name for rule in rules}
-    telling = [at for at in rows if tags[at] in names] + [at for at in rows if tags[at] not in names][:SAMPLE]
+    telling = [indices for indices in rows if tags[indices] in names] + [
+        indices for indices in rows if tags[indices] not in names
+    ][:SAMPLE]
     best, adopted = Candidate("as specified", unit), dict[str, str]()
     right = evidence.right(best, telling)
     for _ in range(MOST_STEPS):
@@ -102,7 +104,8 @@ def judge(
             break
         right, best, adopted[name] = most, candidate, candidate.name
     verdicts = tuple(
-        _verdict(rule, unit, best, evidence, [at for at in rows if tags[at] == rule.name], rows) for rule in rules
+        _verdict(rule, unit, best, evidence, [indices for indices in rows if tags[indices] == rule.name], rows)
+        for rule in rules
     )
     wrong = evidence.mismatches(best, rows)
     return Judgement(

@@ -69,14 +69,14 @@ def result_lines(cases: CaseFile, facts: dict[str, str], results: Iterator[Secti
     yield f"{HEAD}\ncases {cases.checksum}\n"
     for key in FACTS:
         yield f"{key} {facts[key]}\n"
-    for one in results:
-        instruction = one.section.instruction
+    for each in results:
+        instruction = each.section.instruction
         yield f"instruction {instruction.name}\n"
-        if one.skipped:
-            yield f"skipped {one.skipped}\n"
+        if each.skipped:
+            yield f"skipped {each.skipped}\n"
             continue
-        yield f"results {len(one.codes)}\n"
-        for index, code in enumerate(one.codes):
+        yield f"results {len(each.codes)}\n"
+        for index, code in enumerate(each.codes):
             yield f"{index} {code:0{instruction.digits[1]}x}\n"
     yield "end\n"
 
@@ -190,9 +190,9 @@ def store(folder: Path, cases: CaseFile, results: ResultFile, replace: bool = Fa
     return path, names
 
 
-def _packed(one: SectionResults) -> bytes:
+def _packed(results: SectionResults) -> bytes:
     """The arrays of an instruction: the codes of all cases, concatenated."""
-    section, (factor, accumulator) = one.section, one.section.instruction.digits
+    section, (factor, accumulator) = results.section, results.section.instruction.digits
     tags = list(dict.fromkeys(case.tag for case in section.cases))
     narrow, wide = np.dtype(f"uint{4 * factor}"), np.dtype(f"uint{4 * accumulator}")
     arrays: dict[str, Any] = {
@@ -203,8 +203,8 @@ def _packed(one: SectionResults) -> bytes:
         "b": np.array([code for case in section.cases for code in case.b], dtype=narrow),
         "c": np.array([case.c or 0 for case in section.cases], dtype=wide),
         "c_off": np.array([case.c is None for case in section.cases]),
-        "d": np.array(one.codes, dtype=wide),
-        "unstable": np.array(one.unstable, dtype=np.uint32),
+        "d": np.array(results.codes, dtype=wide),
+        "unstable": np.array(results.unstable, dtype=np.uint32),
     }
     return npz(arrays, compressed=True)
 
