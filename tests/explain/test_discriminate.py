@@ -15,6 +15,7 @@ from odd_units import unit
 
 from hwsim.cases.bins.covering import directed
 from hwsim.cases.case import Case, dot
+from hwsim.cosim.vectors.plan import plan
 from hwsim.explain import (
     READINGS,
     Discrimination,
@@ -32,7 +33,6 @@ from hwsim.explain.mistakes import catalogue, code_of
 from hwsim.explain.readings import normal_forms, read_unit, short_name, why_equal
 from hwsim.model.definition import definition_of
 from hwsim.spec import Unit, load_unit, unpromised
-from hwsim.vectors.plan import plan
 
 HOPPER = "hopper-wgmma-e4m3-f32"
 SUITE = ["hopper-wgmma-e4m3-f32", "rvbna-e4m3-f32-n8"]
