@@ -90,19 +90,6 @@ def test_results_replace_those_of_an_earlier_run(tmp_path: Path, monkeypatch: py
     assert folder.stat().st_mode & 0o777 == 0o755
 
 
-def test_an_empty_folder_or_the_one_we_are_in_may_be_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "empty").mkdir()
-    quick(tmp_path / "empty", monkeypatch)
-    (tmp_path / "here").mkdir()
-    monkeypatch.chdir(tmp_path / "here")
-    quick(Path(), monkeypatch)
-    monkeypatch.chdir(tmp_path)
-    quick(Path("there"), monkeypatch)
-    for name in ("empty", "here", "there"):
-        assert (tmp_path / name / "results.xml").exists()
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["empty", "here", "there"]
-
-
 @pytest.mark.parametrize("error", [KeyboardInterrupt, RuntimeError])
 def test_a_run_that_fails_leaves_the_earlier_results(
     error: type[BaseException], tmp_path: Path, monkeypatch: pytest.MonkeyPatch

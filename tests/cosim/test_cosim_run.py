@@ -17,7 +17,6 @@ from cosim.small_runs import (
     junit,
     lines,
     mutant,
-    one_row,
     options,
     shrink,
     small_run,
@@ -35,7 +34,7 @@ from hwsim.cosim.report import MOST_TOLD
 from hwsim.cosim.suites import expected_codes
 from hwsim.cosim.trace import alone
 from hwsim.cosim.unitdesign import modal_design
-from hwsim.explain import NAMES, CodeReading, Mismatch, Row, RunReport, read_json
+from hwsim.explain import NAMES, read_json
 from hwsim.explain.mismatches import explain_command, explained_case
 from hwsim.explain.reports import MOST_LINES
 from hwsim.spec import pipeline
@@ -247,27 +246,6 @@ def test_a_simulator_that_dies_is_a_failure(icarus: None, tmp_path: Path, monkey
     assert len(report.rows) == len(SUITES)
     assert not any(row.passed or row.compared for row in report.rows)
     assert all("  out of luck" in lines(report, row) for row in report.rows)
-
-
-def reported(*rows: Row) -> RunReport:
-    told = [
-        Mismatch(
-            **dict(zip(("unit", "driver", "suite"), one.key, strict=True)),
-            case="case",
-            expected=CodeReading(code="0", value=""),
-            got=CodeReading(code="1", value=""),
-        )
-        for one in rows
-        if one.mismatches
-    ]
-    return RunReport(title="a run", command="make", version="1", rows=rows, mismatches=tuple(told))
-
-
-def test_no_rows_are_no_success() -> None:
-    assert not reported().passed
-    assert reported(one_row()).passed
-    for failed in (one_row(0, 0), one_row(2, 1), one_row(2, 2, 1)):
-        assert not reported(one_row(), failed.changed(suite="other")).passed
 
 
 @pytest.mark.simulator

@@ -73,6 +73,7 @@ def test_a_right_design_passes_on_icarus(
     assert directed.planned > (1000 if name == "stream" else 200)
 
 
+@pytest.mark.slow
 def test_a_right_design_passes_on_verilator(verilator: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     small_suites(monkeypatch)
     report = play(tmp_path, "stream", "verilator")

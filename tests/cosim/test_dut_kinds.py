@@ -31,6 +31,7 @@ def two(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_two_mistakes_have_a_kind_and_a_minimal_case_each(
     icarus: None, two: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

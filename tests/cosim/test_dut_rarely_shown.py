@@ -79,6 +79,7 @@ def test_a_buffer_that_no_reset_empties_is_found(icarus: None, tmp_path: Path, k
     assert played(tmp_path, SKID, keys, "--suite", "reset") == kept
 
 
+@pytest.mark.slow
 @pytest.mark.simulator
 def test_what_only_earlier_cases_make_wrong_has_no_minimal_case(
     icarus: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]

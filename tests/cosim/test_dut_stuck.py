@@ -14,7 +14,6 @@ from cosim.small_runs import processes_in, small_suites
 from patience import wait_until
 
 from hwsim.cli import main
-from hwsim.cosim.dutfile import load_dut
 from hwsim.explain import RunReport, read_json
 
 pytestmark = pytest.mark.simulator
@@ -99,14 +98,6 @@ def test_a_design_that_never_ends_is_ended(
     assert said in capsys.readouterr().out
     wait_until(lambda: not processes_in(tmp_path))
     assert not list(tmp_path.rglob("progress")) and not list(tmp_path.rglob("payloads.hex"))
-
-
-def test_the_option_goes_before_the_file(icarus: None, tmp_path: Path) -> None:
-    path = design(tmp_path, LOOPS["forever"], stuck_after=3600)
-    assert load_dut(path).file.stuck_after == 3600
-    status, report = run(tmp_path, path, "icarus", "--stuck-after", str(LIMIT))
-    assert status == 1 and f"ended for {LIMIT} s" in report.notes[0]
-    assert report.command.endswith(f"--stuck-after {LIMIT}")
 
 
 def test_what_hangs_while_a_failing_case_is_made_simpler_is_ended_too(icarus: None, tmp_path: Path) -> None:

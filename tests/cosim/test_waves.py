@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from cosim.wave_checks import check, groups_of
 
-from hwsim.cosim.play import SAVED, WaveSignal, grouped, save_file, write_save_file
+from hwsim.cosim.play import SAVED, write_save_file
 from hwsim.spec import load_unit, steps
 
 VCD = """$date today $end
@@ -51,17 +51,6 @@ def test_signals_stand_in_the_groups_of_their_stages(tmp_path: Path) -> None:
         "control": [f"{dut}.accept"],
         "testbench": ["hwsim_bench.clk"],
     }
-
-
-def test_a_design_of_unknown_stages_has_a_group_for_each_scope() -> None:
-    signals = [
-        WaveSignal(("bench",), "clk"),
-        WaveSignal(("bench", "dut"), "x"),
-        WaveSignal(("bench", "dut", "core"), "y", "[7:0]"),
-    ]
-    assert groups_of(save_file("dump.vcd", grouped(signals, ()))) == {
-        "dut": ["bench.dut.x"], "dut.core": ["bench.dut.core.y[7:0]"], "testbench": ["bench.clk"],
-    }  # fmt: skip
 
 
 @pytest.mark.parametrize("stage", ["multiply", "round"])
