@@ -57,28 +57,15 @@ class Range:
 
 
 @dataclass(frozen=True)
-class BitVector:
-    """Bits. range: their indices, the most significant one first."""
-
-    range: Range
-
-    @property
-    def width(self) -> int:
-        """Bits."""
-        return self.range.count
-
-
-@dataclass(frozen=True)
 class Packed:
-    """A packed array. range: indices of its elements, the one in the high bits first."""
+    """A packed array. range: indices of its elements, the one in the high bits first. element: None of single bits."""
 
     range: Range
-    element: Shape
+    element: Shape | None = None
 
     @property
     def width(self) -> int:
-        """Bits."""
-        return self.range.count * self.element.width
+        return self.range.count * (1 if self.element is None else self.element.width)
 
 
 @dataclass(frozen=True)
@@ -98,7 +85,8 @@ class Struct:
     members: tuple[Member, ...]
 
 
-Shape = BitVector | Packed | Struct
+Shape = Packed | Struct
+BIT = Packed(Range(0, 0))
 
 
 @dataclass(frozen=True)
@@ -127,7 +115,7 @@ def _field(part: PortPart, shape: Shape, name: str) -> PortPart:
                 if member.name == name:
                     return PortPart(part.low + member.low, member.shape.width, member.shape)
             raise InputError(f"has fields {', '.join(member.name for member in members)}, not {name}")
-        case BitVector() | Packed():
+        case Packed():
             raise InputError(f"has no fields, and not {name}")
         case _:
             assert_never(shape)
@@ -136,14 +124,11 @@ def _field(part: PortPart, shape: Shape, name: str) -> PortPart:
 def _indexed(part: PortPart, shape: Shape, step: re.Match[str]) -> PortPart:
     """An element of an array, or several that stand side by side."""
     left, right = int(step["left"]), int(step["right"] or step["left"])
-    each: Shape
     match shape:
         case Struct(members=members):
             raise InputError(f"has fields {', '.join(member.name for member in members)}, not {step[0]}")
-        case BitVector(range=span):
-            each, name = BitVector(Range(0, 0)), "bits"
-        case Packed(range=span, element=each):
-            name = "elements"
+        case Packed(range=span, element=element):
+            each, name = (BIT, "bits") if element is None else (element, "elements")
         case _:
             assert_never(shape)
     try:
@@ -365,8 +350,8 @@ def _shape(kind: Any) -> Shape:
         return Struct(kind.bitWidth, members)
     if kind.isPackedArray and kind.arrayElementType.canonicalType.bitWidth * kind.range.width == kind.bitWidth:
         span, element = Range(kind.range.left, kind.range.right), kind.arrayElementType.canonicalType
-        return BitVector(span) if element.isScalar else Packed(span, _shape(element))
-    return BitVector(Range(kind.bitWidth - 1, 0))
+        return Packed(span, None if element.isScalar else _shape(element))
+    return Packed(Range(kind.bitWidth - 1, 0))
 
 
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_$]*")

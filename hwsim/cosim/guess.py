@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple, assert_never
 
-from hwsim.cosim.elaborate import BitVector, Module, Packed, Port, Struct, read_module
+from hwsim.cosim.elaborate import Module, Packed, Port, Struct, read_module
 from hwsim.cosim.sources import SUFFIXES, DesignSources, read_list
 from hwsim.errors import InputError
 from hwsim.formats.catalog import looks_like_path
@@ -196,7 +196,7 @@ def _leaves(port: Port) -> Iterator[Port]:
                 return
             for index in span.indices:
                 yield from _leaves(replace(port, name=f"{port.name}[{index}]", shape=element))
-        case BitVector() | Packed():
+        case Packed():
             yield port
         case _:
             assert_never(port.shape)

@@ -15,7 +15,7 @@ from hwsim.cli import main
 from hwsim.cosim import elaborate
 from hwsim.cosim.dutdesign import DutDesign, dut_design
 from hwsim.cosim.dutfile import load_dut
-from hwsim.cosim.elaborate import BitVector, Range, read_module
+from hwsim.cosim.elaborate import Packed, Range, read_module
 from hwsim.cosim.sources import DesignSources
 from hwsim.cosim.tools import find_icarus, find_verilator
 from hwsim.errors import InputError
@@ -240,7 +240,7 @@ def test_a_parameter_may_be_a_type(tmp_path: Path) -> None:
     source.write_text("module typed #(parameter type T = logic, parameter int N = 2) (input T [N-1:0] a); endmodule\n")
     sources = DesignSources(files=(source,))
     assert read_module(sources, "typed").parameters == (("T", "logic"), ("N", "2"))
-    assert read_module(sources, "typed", {"N": 3}).by_name["a"].shape == BitVector(Range(2, 0))
+    assert read_module(sources, "typed", {"N": 3}).by_name["a"].shape == Packed(Range(2, 0))
     assert read_module(sources, "typed", {"T": "logic [4:0]", "N": 3}).by_name["a"].width == 15
 
 
