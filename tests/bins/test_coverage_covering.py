@@ -24,6 +24,7 @@ MX = "mxfp8-e4m3-f32"
 SEED = 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [HOPPER, MX, DEEPSEEK])
 def test_every_bin_is_hit_or_proven_unreachable(name):
     found = covering_once(unit_of(name))

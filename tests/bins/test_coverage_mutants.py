@@ -33,6 +33,7 @@ def test_a_sampler_that_counts_everything_is_found(cases):
     assert wrong(greedy, cases[:1])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("index", range(3, 9))
 def test_a_sampler_that_counts_nothing_is_found(cases, index):
     """Samplers of distances, lanes and lost bits, each left out."""

@@ -74,6 +74,7 @@ def test_a_partial_sum_has_more_bits_than_c():
     assert counted(unit, *cases).cases == len(cases)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lost", LOST)
 @pytest.mark.parametrize("seed", range(4))
 def test_any_case_has_its_bins_in_a_short_window(lost, seed):

@@ -68,6 +68,7 @@ def counted(name: str) -> Counter:
     return counter
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", UNITS)
 def test_each_case_hits_a_bin_and_no_proof_is_contradicted(name: str) -> None:
     some, cases, _ = made(name)
@@ -137,6 +138,7 @@ def asked(name: str) -> list[tuple[RoundedPair, int]]:
     return [(one, at % 2 ^ 1) for at, one in enumerate(adders(UNITS[name]())) if one.place != "result"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in UNITS if name not in ("exact", "tree")])
 def test_a_term_that_is_dropped_from_any_distance_on_shows(name: str) -> None:
     for one, side in asked(name):

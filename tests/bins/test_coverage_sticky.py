@@ -24,6 +24,7 @@ def names(unit: Unit) -> list[str]:
     return [one.name for one in plan(unit).bins if DECIDES in one.name]
 
 
+@pytest.mark.slow
 @pytest.mark.sample(3)
 @pytest.mark.parametrize(("rounding", "signs"), [("rne", "+-"), ("rto", "+-"), ("ru", "+"), ("rd", "-")])
 @pytest.mark.parametrize("addend", ["f32", "none"])

@@ -34,6 +34,7 @@ def unit(name: str, **result: Any) -> Unit:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "rounding"),
     [("wide", "rne"), ("wider than a word", "rto"), ("wider than two words", "rd"), ("none", "rz")],

@@ -13,6 +13,7 @@ from hwsim.spec import Unit, pipeline
 GROUPS = {"lane", "addend", "normalize", "growth", "carry", "cancel", "class", "zero", "chain", "lost", "edge"}
 
 
+@pytest.mark.slow
 def test_ids_are_unique(measured):
     ids = [case.id for case in measured.cases]
     assert len(set(ids)) == len(ids)

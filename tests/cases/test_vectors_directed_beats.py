@@ -145,6 +145,7 @@ def test_nan_comes_out_canonical(deepseek):
     assert codes == {CANONICAL}
 
 
+@pytest.mark.slow
 def test_a_scaled_partial_sum_overflows_the_register_and_just_not():
     """The largest register, and partial sums of an eighth of its last place to twice that: a half rounds up."""
     data = suite("mxfp8-e4m3-f32").unit.model_dump(mode="json")

@@ -63,6 +63,7 @@ def designs(here: Path, icarus: None) -> Path:
     return here
 
 
+@pytest.mark.slow
 @pytest.mark.simulator
 def test_designs_that_fail_fail_alone_and_each_in_its_way(designs: Path, run: Run) -> None:
     plan = run("campaign", "c.yaml", "--plan")

@@ -129,11 +129,13 @@ def test_bash_completes_presets(script: None) -> None:
     assert "-F _hwsim_completion hwsim" in done.stderr
 
 
+@pytest.mark.slow
 def test_fish_completes_presets(script: None) -> None:
     done = shell("fish", FISH, ("--no-config",))
     assert sorted(done.stdout.split()) == ["hopper-wgmma-e4m3-f16", "hopper-wgmma-e4m3-f32"], done
 
 
+@pytest.mark.slow
 def test_zsh_completes_presets(script: None) -> None:
     done = shell("zsh", ZSH, ("-f",))
     assert {"hopper-wgmma-e4m3-f16", "hopper-wgmma-e4m3-f32"} <= set(done.stdout.split()), done

@@ -51,6 +51,7 @@ def test_a_table_says_that_all_is_equal(run: Run, verilator: None, icarus: None,
     assert re.search(r"^mxfp4-e2m1-from-f32 +boundaries +verilator +50 +0", quantised.out, re.MULTILINE)
 
 
+@pytest.mark.slow
 def test_claims_are_decided(run: Run) -> None:
     done = run("converter", "e4m3", "e2m1", "--prove")
     assert done.status == 0, done.out + done.err

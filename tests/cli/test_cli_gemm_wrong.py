@@ -187,6 +187,7 @@ def started(words: list[str], **more: Any) -> subprocess.Popen[bytes]:
     return process
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_an_interrupt_leaves_what_was_there(long: list[str], here: Path, number: int) -> None:
     before = Path("d.npy").read_bytes()

@@ -194,6 +194,7 @@ def gone(pid: int) -> bool:
         return True
 
 
+@pytest.mark.slow
 def test_killed_workers_and_a_killed_study_lose_nothing(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -216,6 +217,7 @@ def test_killed_workers_and_a_killed_study_lose_nothing(
         assert Path("killed", name).read_bytes() == Path("through", name).read_bytes()
 
 
+@pytest.mark.slow
 def test_ctrl_c_says_how_to_go_on() -> None:
     process = started("stopped")
     wait_for_parts("stopped", 1, process)

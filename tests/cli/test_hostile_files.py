@@ -194,6 +194,7 @@ def test_an_array_without_elements_beside_huge_axes_is_refused(run: Run, here: P
     fails(run("gemm", WGMMA, "a.npy", "a.npy", "-o", "d.npy"), "a.npy: cannot be read .* no array can have")
 
 
+@pytest.mark.slow
 def test_verilog_is_written_where_addresses_are_bounded(here: Path) -> None:
     Path("u.yaml").write_text(UNIT)
     line = f"ulimit -v 3000000; exec {sys.executable} -m hwsim rtl u.yaml -o"
@@ -212,6 +213,7 @@ def test_a_name_too_long_leaves_no_folder(run: Run, here: Path, command: tuple[s
     assert not Path("out").exists()
 
 
+@pytest.mark.slow
 def test_an_output_that_cannot_be_is_named_as_it_was_typed(run: Run, here: Path) -> None:
     Path("u.yaml").write_text(UNIT)
     fails(run("rtl", "u.yaml", "-o", "/proc/x"), r"^error: /proc/x: No such file or directory$")

@@ -161,6 +161,7 @@ def test_a_fault_of_control_is_refuted(mutant: Mutant) -> None:
     assert len(found.inputs) == found.cycle
 
 
+@pytest.mark.slow
 def test_without_the_wait_a_beat_takes_over_what_is_not_known_yet() -> None:
     unit = of_lanes(HOPPER, FEW)
     built = pipeline(unit, contexts=3)

@@ -76,6 +76,7 @@ MUTANTS: dict[str, tuple[set[str], Callable[[Patch], None]]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mutant", others_slow(MUTANTS, ["a place too high", "cut off"]))
 def test_a_broken_dequantiser_is_not_proved(mutant: str, monkeypatch: Patch) -> None:
     broken, mutate = MUTANTS[mutant]

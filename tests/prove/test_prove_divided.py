@@ -48,6 +48,7 @@ def test_these_are_nvfp4s() -> None:
     assert sorted(DIVIDED) == sorted(name for name in rules() if name.startswith("nvfp4"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", others_slow(DIVIDED, ["nvfp4-block"]))
 def test_a_quantiser_is_proved_but_for_what_takes_long(name: str) -> None:
     found = words(DividedClaims(block(name)), LONG)
@@ -156,6 +157,7 @@ MUTANTS: dict[str, tuple[str, dict[str, Any], set[str], Callable[[Patch], None]]
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mutant", others_slow(MUTANTS, ["an equal rest is kept", "thresholds to nearest"]))
 def test_a_broken_quantiser_is_not_proved(mutant: str, monkeypatch: Patch) -> None:
     name, changes, broken, mutate = MUTANTS[mutant]

@@ -126,6 +126,7 @@ KEEPS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", KEEPS)
 def test_what_a_design_does_among_other_beats_is_not_proved(
     name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -153,6 +153,7 @@ def test_what_is_compared_of_a_right_unit_is_equal(name: str, tmp_path: Path) ->
     assert (rows[-1].name, rows[-1].word) == (PLAYED, "compared")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mutant", others_slow(MUTANTS, [*RTL][:5] + [*MODEL][:4]))
 def test_a_mutant_of_a_parameter_or_of_the_model_is_refuted(mutant: str, monkeypatch: Patch, tmp_path: Path) -> None:
     name, broken, mutate = MUTANTS[mutant]

@@ -60,6 +60,7 @@ def test_a_refuted_claim_of_a_promotion_becomes_a_case(monkeypatch: pytest.Monke
     assert difference.stage == "promote"
 
 
+@pytest.mark.slow
 def test_a_case_is_written_drawn_and_read_again(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     unit, path = load_unit(SMALL), tmp_path / "case.yaml"
     built = pipeline(unit)

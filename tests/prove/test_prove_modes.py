@@ -71,6 +71,7 @@ BROKEN = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
 def test_a_fault_in_a_mode_is_not_proved(mutant: Mutant) -> None:
     with mutant.applied():
@@ -84,6 +85,7 @@ def test_a_fault_in_a_mode_is_not_proved(mutant: Mutant) -> None:
         assert claim.decide(60).word != "proved"
 
 
+@pytest.mark.slow
 def test_zeros_below_that_change_a_product_are_refuted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(modal_claims, "align", lambda term, *rest: align(term._replace(fraction_bits=0), *rest))
     claims = {claim.name: claim for claim in UnitClaims(SMALL, pipeline(SMALL)).datapath.claims()}

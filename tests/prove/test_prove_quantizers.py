@@ -146,6 +146,7 @@ MUTANTS: dict[str, tuple[BlockQuantization, set[str], Callable[[Patch], None]]] 
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mutant", others_slow(MUTANTS, [*MUTANTS][::4]))
 def test_a_broken_quantiser_is_not_proved(mutant: str, monkeypatch: Patch) -> None:
     q, broken, mutate = MUTANTS[mutant]

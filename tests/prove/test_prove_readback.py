@@ -98,6 +98,7 @@ def test_a_changed_operator_is_refuted(kind: str, promoted: bool) -> None:
     assert refuted(promoted, changed(text, old, new, at))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("place", [0.0, 1.0], ids=["factors", "scales"])
 def test_a_changed_product_of_scales_is_refuted(place: float) -> None:
     unit, built = UNITS["scaled promotions"]
@@ -106,6 +107,7 @@ def test_a_changed_product_of_scales_is_refuted(place: float) -> None:
     assert {name for name, word in found.items() if word == "refuted"} >= {"file: result", "file: register"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "carries"), [("even-odd-bare", False), ("exact-e4m3", True)])
 def test_a_register_is_asked_for_where_what_it_holds_makes_a_difference(name: str, carries: bool) -> None:
     rtl = Elaborated(odd(name), pipeline(odd(name)))

@@ -84,6 +84,7 @@ INSIDE = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", others_slow(INSIDE, ["late"]))
 def test_rounded_additions_with_registers_inside_are_the_models(name: str) -> None:
     found = {claim.name: claim.decide(60).word for claim in of_adders(small(name), INSIDE[name])}

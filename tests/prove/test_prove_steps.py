@@ -46,6 +46,7 @@ def test_a_broken_step_is_not_proved(mutant: str, monkeypatch: Patch) -> None:
     assert claim.decide(60).word != "proved"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("broken", [False, True])
 def test_sums_in_a_wide_window_are_rounded_place_by_place(broken: bool, monkeypatch: Patch) -> None:
     monkeypatch.setattr(window_claims, "AT_ONCE", 4)
@@ -71,6 +72,7 @@ def test_lost_bits_that_the_rounding_knows_are_proved(general: bool) -> None:
     assert set(found.values()) == {"proved"}, found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("general", "broken"), [(False, "lane: aligned"), (True, "term: aligned")])
 def test_lost_bits_that_are_told_wrong_are_refuted(general: bool, broken: str, monkeypatch: Patch) -> None:
     module = windows if general else align

@@ -44,6 +44,7 @@ def test_a_preset_is_proved(name: str) -> None:  # one always is, where the docu
     demand_proof(load_unit(name))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["bits-0", "narrow-tf32"])
 def test_bounds_of_a_window_that_cuts_products_are_of_sums_that_there_are(name: str) -> None:
     """A total that no terms add up to would be rounded otherwise."""
@@ -69,6 +70,7 @@ def test_only_flags_that_no_operand_sets_are_left_out(name: str, never: list[str
 SHARED = "promotion: jammed"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", others_slow(["deepseek-v3-e4m3-f32", "f16-in-f32"], ["f16-in-f32"]))
 def test_a_promoting_unit_is_proved(name: str) -> None:  # f16-in-f32's adder moves exponents
     one, found = unit(name), dict[str, str]()

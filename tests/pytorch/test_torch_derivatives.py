@@ -161,6 +161,7 @@ def run(net: nn.Module, recipe: str, whole: bool | None, outside: bool, batches:
     return [one.grad for one in (*given, *net.parameters()) if one.grad is not None]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("recipe", ["hopper-unpromoted", "fp8-tensorwise-delayed", "nvfp4"])
 @pytest.mark.parametrize(("whole", "inner"), [(True, None), (False, None), (None, True), (None, False), (False, True)])
 def test_a_checkpoint_changes_no_gradient(recipe: str, whole: bool | None, inner: bool | None) -> None:

@@ -231,6 +231,7 @@ def weighted(x: Tensor) -> Any:
     return functional.embedding_bag(torch.tensor([[0, 1]]), x, mode="sum", per_sample_weights=torch.ones(1, 2))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("make", "x", "name"),
     [

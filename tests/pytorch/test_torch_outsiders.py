@@ -47,6 +47,7 @@ def encoder() -> nn.Sequential:
     return nn.Sequential(nn.TransformerEncoder(layer, 1), nn.Flatten(), nn.Linear(32 * 6, 3))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("recipe", FIVE)
 @pytest.mark.parametrize(("model", "shape"), [(residual_network, (12, 3, 20, 20)), (encoder, (12, 6, 32))])
 def test_a_module_of_others_trains_unchanged(model: type[nn.Module], shape: tuple[int, ...], recipe: str) -> None:
@@ -112,6 +113,7 @@ class MiniLM(nn.Module):
         return found
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("minilm_weights")
 def test_minilm_runs_as_it_is_and_its_first_product_is_that_of_gemm() -> None:
     weights = minilm.minilm()

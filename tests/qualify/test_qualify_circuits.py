@@ -118,6 +118,7 @@ def test_mutants_are_numbered_behind_one_input():
     assert SELECT not in netlists().steps[0].module["ports"]
 
 
+@pytest.mark.slow
 def test_mutants_that_are_absorbed_change_nothing():
     nets = scaled()
     found = [mutant for mutant in nets.mutants() if nets.absorbed(mutant)]

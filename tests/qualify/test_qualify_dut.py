@@ -52,6 +52,7 @@ def test_a_design_is_read_wherever_it_stands(tmp_path):
     assert len(dut_netlist(dut_design(load_dut(tmp_path / "designs" / "comb.yaml")), 1).mutants) > 10_000
 
 
+@pytest.mark.slow
 def test_few_vectors_kill_fewer(combinational, tmp_path, monkeypatch):
     monkeypatch.setattr(qualifying, "differences", lambda netlist, mutants, tell: [UNKNOWN] * len(mutants))
     unit = combinational.design.dut.unit
@@ -69,6 +70,7 @@ def test_vectors_of_another_unit_are_refused(combinational, tmp_path):
         combinational.qualify(3, stored(tmp_path / "other"))
 
 
+@pytest.mark.slow
 def test_a_design_that_fails_itself_is_refused():
     with pytest.raises(InputError, match=r"itself does not pass: case \d+: the circuit returns"):
         DutQualifier(design("comb.yaml", WRONG=2), 1, silent).qualify(3)
