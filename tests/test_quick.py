@@ -67,7 +67,7 @@ def test_without_an_extra_its_tests_are_left_out_with_the_reason_and_in_ci_they_
     demanded: str, status: int, said: str
 ) -> None:
     hidden = "import sys; sys.modules['torch'] = None; import pytest; sys.exit(pytest.main(sys.argv[1:]))"
-    files = ["tests/pytorch/test_torch_optim.py", "tests/training/test_training_tables.py"]
+    files = ["tests/pytorch/test_torch_optim.py", "tests/papers/test_papers.py"]
     environment = {**os.environ, "HWSIM_TESTS_DEMAND_ALL": demanded}
     command = [sys.executable, "-c", hidden, "-q", "-rsE", "-p", "no:cacheprovider", *files]
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)

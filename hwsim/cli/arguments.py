@@ -74,11 +74,10 @@ def distributions() -> list[str]:
 
 
 def studies() -> list[str]:
-    """The studies that come with hwsim."""
-    from hwsim.study.presets import PRESETS
-    from hwsim.training.pages import NAMES
+    """The plans of studies that come with hwsim."""
+    from hwsim.study.plan.study import plans
 
-    return [*PRESETS, *NAMES]
+    return plans()
 
 
 def suites() -> list[str]:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import shlex
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from enum import StrEnum
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
@@ -18,23 +17,24 @@ from hwsim.cli.progress import Progress, interruptible
 from hwsim.cli.study_arguments import as_mapping
 from hwsim.cli.study_pareto import write_pareto
 from hwsim.cli.study_product import write_product_errors
-from hwsim.cli.study_report import draw, show
+from hwsim.cli.study_report import draw
 from hwsim.errors import InputError
 from hwsim.formats.catalog import nearest
 
 if TYPE_CHECKING:
-    from hwsim.runners import Rows, Runner
-    from hwsim.study.parts import StudyInParts
+    from hwsim.runners import Runner
     from hwsim.study.plan import Study
-    from hwsim.study.presets import Context
-    from hwsim.study.report.contents import StudyReport
     from hwsim.study.results import Results
 
 T = TypeVar("T")
 Shown = Callable[[int, int, str], None]
 MISMATCH = 1
 MOST_LINES = 200  # of a table
-MOST_PRESET_SEED = 1_000_000  # so that PyTorch takes the seeds of networks, too
+# What was a preset and is a script, by the name of its page.
+SCRIPTS = (
+    "flexible-fp8", "fp8-formats", "hfp8", "mx", "real-model", "silicon", "train-deepseek", "train-fp8", "train-hfp8",
+    "train-mx", "train-nvfp4", "train-qualcomm",
+)  # fmt: skip
 # Of a study's table in a terminal, and their heads.
 MEASURES = {
     "accumulation_snr_db": "accumulation SNR dB",
@@ -47,14 +47,6 @@ MEASURES = {
 }
 
 
-class PresetSize(StrEnum):
-    """What `--size` takes."""
-
-    TINY = "tiny"
-    QUICK = "quick"
-    FULL = "full"
-
-
 @app.command()
 def study(
     context: typer.Context,
@@ -64,13 +56,10 @@ def study(
         str | None,
         typer.Option(
             metavar="NAME",
-            help="A study that a paper made; an unknown name lists them.",
+            help="A plan that comes with hwsim; an unknown name lists them.",
             autocompletion=complete.studies,
         ),
     ] = None,
-    size: Annotated[
-        PresetSize, typer.Option(help="Of a preset: seconds, minutes, or as long as it takes.")
-    ] = PresetSize.QUICK,
     unit: Annotated[
         list[str] | None,
         typer.Option(
@@ -161,8 +150,6 @@ def study(
     given = sum((file is not None, preset is not None, bool(unit)))
     if given != 1 and not (pareto and not given):
         raise InputError("give one of STUDY.yaml, --preset NAME and --unit UNIT")
-    if pareto and preset is not None:
-        raise InputError("--pareto goes with STUDY.yaml or --unit, or with neither, not with --preset")
     if not pareto and (stages or fmax):
         raise InputError("--stages and --fmax go with --pareto")
     if preset is not None:
@@ -171,29 +158,17 @@ def study(
         raise InputError("--output is missing: the folder that results go to")
     folder = output or Path()  # a dry run writes nothing
     runner = _runner(scheduler, workers)
-    if preset is not None:
-        if words or changes.keys() - {"seed"} or dry_run:
-            allowed = "--size, --seed, --workers, --scheduler and --overwrite"
-            raise InputError(f"--preset goes without other options than {allowed}")
-        if seed is not None and not 1 <= seed <= MOST_PRESET_SEED:
-            raise InputError(f"--seed of a preset must be 1 to {MOST_PRESET_SEED:,}, not {seed:,}")
-        sized = [] if size is PresetSize.QUICK else ["--size", size.value]
-        sized += [] if seed is None else ["--seed", str(seed)]
-        command = shlex.join(["hwsim", "study", "--preset", preset, *sized, "-o", str(folder)])
-        _run_preset(preset, size, folder, command, runner, overwrite, seed or 1)
-        return
     from hwsim.study.plan import load_study
 
-    if not given:
-        from hwsim.study.area.pareto import default_study
-
-        made = default_study({**words, **changes})
-    elif file is None:
+    if not given and any(key not in ("data", "lengths") for key in words):
+        raise InputError("--grid, --scaling and --skip-invalid go with --unit")
+    named = file or preset or ("pareto" if pareto and not unit else None)
+    if named is None:
         made = load_study({"study": "study", "data": ["normal"], **words, **changes})
     else:
-        if any(key != "lengths" for key in words):
+        if given and any(key != "lengths" for key in words):
             raise InputError("--grid, --scaling, --data and --skip-invalid go with --unit; a file has its own")
-        made = load_study(file, changes={**changes, **words})
+        made = load_study(named, changes={**changes, **words})
     if dry_run:
         _plan(made)
         return
@@ -260,59 +235,15 @@ def _shown(name: str, carry_out: Callable[[Shown], T]) -> T:
 
 
 def _check_preset(name: str) -> None:
+    if name in SCRIPTS:
+        script = f"examples/papers/{name.replace('-', '_')}.py"
+        raise InputError(
+            f"preset {name} is a script of hwsim's repository: python {script} (hwsim docs studies/{name})"
+        )
     known = complete.studies()
     if name not in known:
         said, listed = nearest("preset", name, known), f"known: {', '.join(known)}"
         raise InputError(said if said.endswith(listed) else f"{said}; {listed}")
-
-
-def _report_of(name: str, given: Context) -> StudyReport:
-    """The report of a preset: of sums and formats, or of networks that are trained."""
-    from hwsim.study.presets import PRESETS
-
-    if name in PRESETS:
-        return PRESETS[name](given)
-    from hwsim.training.study import report
-
-    return report(name, given)
-
-
-def _run_preset(
-    name: str, size: PresetSize, folder: Path, command: str, runner: Runner, overwrite: bool, seed: int
-) -> None:
-    from hwsim.study.parts import run_parts
-    from hwsim.study.presets import Context
-
-    def carried_out(made: Study) -> Results:
-        return _carried_out(made, folder / "studies" / made.name, runner, overwrite, command)
-
-    def in_parts(made: StudyInParts) -> Rows:
-        return _shown(
-            made.name, lambda shown: run_parts(made, folder / "studies" / made.name, runner, shown, overwrite)
-        )
-
-    given = Context(
-        folder=folder, size=size.value, command=command, run=carried_out, run_parts=in_parts, each=_each, seed=seed
-    )
-    try:
-        with interruptible():
-            report = _report_of(name, given)
-    except KeyboardInterrupt:
-        note(f"what was measured is kept in {folder}; to go on: {command}")
-        raise
-    show(report)
-    draw(report, folder)
-    say(f"seed {seed}")
-    say(f"again: {command}")
-
-
-def _each(items: Sequence[T], what: str) -> Iterator[T]:
-    """Iterate over items with a progress bar."""
-    with Progress(what, len(items)) as bar:
-        for item in items:
-            bar.update(bar.steps, len(items), f"{what}: {item}" if isinstance(item, str) else what)
-            yield item
-            bar.step(what)
 
 
 def _plan(study: Study) -> None:
@@ -377,8 +308,8 @@ def _measured(row: dict[str, Any], name: str) -> str:
 
 # The options that say what is studied, and not by what means.
 REPEATED = (
-    "unit", "grid", "scaling", "data", "length", "skip_invalid", "trials", "rows", "columns", "seed", "explained",
-    "no_report", "pareto", "stages", "fmax",
+    "preset", "unit", "grid", "scaling", "data", "length", "skip_invalid", "trials", "rows", "columns", "seed",
+    "explained", "no_report", "pareto", "stages", "fmax",
 )  # fmt: skip
 
 

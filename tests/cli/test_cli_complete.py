@@ -182,7 +182,7 @@ def test_it_is_installed_for_the_shell_that_runs_it(script: None, tmp_path: Path
 def test_names_are_listed_only_when_they_are_asked_for() -> None:
     code = (
         "import sys, hwsim.cli.commands, hwsim.spec.catalog as c; "
-        "sys.exit(bool(c._shipped.cache_info().currsize or {'hwsim.study.presets'} & set(sys.modules)))"
+        "sys.exit(bool(c._shipped.cache_info().currsize or {'hwsim.study.results'} & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
     assert done.returncode == 0, done.stderr

@@ -14,6 +14,7 @@ from patience import LIMIT, wait_until
 
 import hwsim
 from hwsim.cli import main
+from hwsim.cli.study import SCRIPTS
 from hwsim.study import trial
 from hwsim.study.report import charts
 
@@ -245,40 +246,29 @@ def test_a_report_is_drawn(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captu
     assert main(words) == 0 and Path("o/report.html").read_text() == page
 
 
-def test_a_preset_is_given_its_means_and_its_report_is_shown(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["study", "--preset", "deepseek-2pct", "--trials", "3", "-o", "o"]) == 2
-    assert "--preset goes without other options" in capsys.readouterr().err
-    assert main(["study", "--preset", "deepseek-2pct", "--seed", "0", "-o", "o"]) == 2
-    assert "--seed of a preset must be 1 to 1,000,000, not 0" in capsys.readouterr().err
-    from hwsim.study.overview import default_report
-    from hwsim.study.plan import load_study
-    from hwsim.study.presets import PRESETS, Context
-    from hwsim.study.report import StudyReport
-
-    seen: list[Context] = []
-
-    def report(context: Context) -> StudyReport:
-        seen.append(context)
-        assert list(context.each(["a", "b"], "letters")) == ["a", "b"]
-        made = {"study": "tiny", "rows": 2, "columns": 2, "lengths": 32, "units": [HOPPER], "data": ["normal"]}
-        return default_report(context.run(load_study(made)), context.command)
-
-    for name in list(PRESETS):
-        monkeypatch.delitem(PRESETS, name)
-    monkeypatch.setitem(PRESETS, "tiny-one", report)
-    monkeypatch.setattr("hwsim.training.pages.NAMES", ())
-    assert main(["study", "--preset", "x", "-o", "o"]) == 2
-    assert capsys.readouterr().err == "error: unknown preset 'x': known: tiny-one\n"
-    assert main(["study", "--preset", "tiny-on", "-o", "o"]) == 2
-    assert "unknown preset 'tiny-on': did you mean tiny-one?; known: tiny-one" in capsys.readouterr().err
-    assert main(["study", "--preset", "tiny-one", "--size", "tiny", "--seed", "5", "-o", "o"]) == 0
+def test_a_preset_is_a_plan_like_a_file(capsys: pytest.CaptureFixture[str]) -> None:
+    sizes = ["--trials", "1", "--rows", "2", "--columns", "2", "--length", "64", "--no-report"]
+    assert main(["study", "--preset", "deepseek-2pct", *sizes, "--seed", "5", "-o", "o"]) == 0
     printed = capsys.readouterr().out
-    assert [(one.size, one.folder, one.seed) for one in seen] == [("tiny", Path("o"), 5)]
-    assert "All points" in printed and "o/report.html" in printed
-    assert printed.splitlines()[-2:] == ["seed 5", "again: hwsim study --preset tiny-one --size tiny --seed 5 -o o"]
-    assert Path("o/studies/tiny/results.parquet").is_file()
+    assert "ReLU x ReLU" in printed and "seed 5" in printed
+    again = printed.splitlines()[-1].removeprefix("again: hwsim ").split()
+    assert again[:3] == ["study", "--preset", "deepseek-2pct"] and main(again) == 0
+    assert "all there from an earlier run" in capsys.readouterr().out
+
+
+def test_a_preset_that_is_no_plan_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["study", "--preset", "train-mx", "-o", "o"]) == 2
+    said = "error: preset train-mx is a script of the repository: python examples/papers/train_mx.py"
+    assert capsys.readouterr().err == f"{said} (hwsim docs studies/train-mx)\n"
+    assert main(["study", "--preset", "x", "-o", "o"]) == 2
+    assert capsys.readouterr().err == "error: unknown preset 'x': known: deepseek-2pct, pareto, snr-vector-length\n"
+    assert main(["study", "--preset", "deepseek-2pc", "-o", "o"]) == 2
+    assert "did you mean deepseek-2pct?" in capsys.readouterr().err
+
+
+def test_every_script_of_the_repository_is_named() -> None:
+    folder = Path(__file__).parents[2] / "examples" / "papers"
+    assert all((folder / f"{name.replace('-', '_')}.py").is_file() for name in SCRIPTS)
 
 
 @pytest.fixture

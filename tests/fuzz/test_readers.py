@@ -88,9 +88,6 @@ MODULES = {
 }
 OWN = {  # no user's files
     "rtl/synthesis/cells.py": "the cells, a file of a package, and what Yosys just wrote",
-    "hwsim/training/corpus.py": "the text that ships with hwsim",
-    "hwsim/training/learners.py": "what the process that began them just wrote, and what they did",
-    "hwsim/training/part.py": "the recipes that ship with hwsim",
     "hwsim/campaign/job.py": "sources that were elaborated, for their digest, and what a run just left",
     "hwsim/campaign/page.py": "the package's own style",
     "hwsim/campaign/reports.py": "the campaign's file, which was read before",
@@ -115,12 +112,7 @@ OWN = {  # no user's files
     "hwsim/explain/drawing.py": "the package's own templates",
     "hwsim/resources.py": "the system's own files",
     "hwsim/sources.py": "the package's own sources",
-    "hwsim/study/area/pareto.py": "the package's own study",
     "hwsim/study/area/references.py": "the package's own figures",
-    "hwsim/study/network/measurement.py": "results beside a preset's, which are made again where they cannot be read",
-    "hwsim/study/network/minilm.py": "weights of a package, whose digest is checked",
-    "hwsim/study/presets/preset.py": "the package's own studies",
-    "hwsim/study/presets/samples.py": "the package's own text",
     "hwsim/study/report/page.py": "the package's own script",
     "hwsim/cosim/play.py": "the log and the waveform that a simulator just wrote",
     "rtl/synthesis/flows.py": "what Yosys just wrote",

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import numpy as np
+from typing import Any
+
 import pytest
 import torch
+from papers import minilm
 from torch import Tensor, nn
 from torch.nn import functional
 
 import hwsim
 import hwsim.torch as ht
 from hwsim.quantize import quantize
-from hwsim.study.network import minilm
-from hwsim.study.network.bert import Bert, Layer
-from hwsim.study.network.layers import Linear, Norm
-from hwsim.study.network.product import exact
 
 FIVE = ["bf16-hopper", "fp8-rowwise", "deepseek-v3", "mxfp6", "hfp8"]
 SENTENCES = ["All dreaded it.", "All sought to avert it."]
@@ -70,42 +68,36 @@ def test_a_module_of_others_trains_unchanged(model: type[nn.Module], shape: tupl
     assert not emulation.report.left and len(emulation.report.converted) >= 5
 
 
-def loaded(norm: nn.LayerNorm, given: Norm) -> None:
-    norm.weight.copy_(torch.from_numpy(given.weight))
-    norm.bias.copy_(torch.from_numpy(given.bias))
-
-
-def put(weight: Tensor, bias: Tensor, *given: Linear) -> None:
-    """Linear layers, one under the other."""
-    weight.copy_(torch.from_numpy(np.concatenate([one.weight.T for one in given])))
-    bias.copy_(torch.from_numpy(np.concatenate([one.bias for one in given])))
-
-
-def filled_layer(layer: nn.TransformerEncoderLayer, given: Layer) -> None:
-    put(layer.self_attn.in_proj_weight, layer.self_attn.in_proj_bias, given.query, given.key, given.value)
-    put(layer.self_attn.out_proj.weight, layer.self_attn.out_proj.bias, given.attended)
-    put(layer.linear1.weight, layer.linear1.bias, given.wider)
-    put(layer.linear2.weight, layer.linear2.bias, given.narrower)
-    loaded(layer.norm1, given.attended_norm)
-    loaded(layer.norm2, given.norm)
-
-
 class MiniLM(nn.Module):
     """all-MiniLM-L6-v2 of PyTorch's own modules."""
 
     @torch.no_grad()
-    def __init__(self, weights: Bert):
+    def __init__(self) -> None:
         super().__init__()
-        self.words, self.places = (nn.Embedding(*one.shape) for one in (weights.words, weights.positions))
-        self.words.weight.copy_(torch.from_numpy(weights.words + weights.kinds[0]))
-        self.places.weight.copy_(torch.from_numpy(weights.positions))
+        weights = {name: one.float() for name, one in minilm.weights().items()}
+        words, places = (weights[f"embeddings.{one}_embeddings.weight"] for one in ("word", "position"))
+        kinds = weights["embeddings.token_type_embeddings.weight"]
+        self.words, self.places = nn.Embedding.from_pretrained(words + kinds[0]), nn.Embedding.from_pretrained(places)
         self.norm = nn.LayerNorm(384, eps=minilm.EPSILON)
-        loaded(self.norm, weights.norm)
         layer = nn.TransformerEncoderLayer(384, 12, 1536, 0.0, "gelu", minilm.EPSILON, batch_first=True)
-        self.encoder = nn.TransformerEncoder(layer, len(weights.layers))
-        for one, given in zip(self.encoder.layers, weights.layers, strict=True):
+        self.encoder = nn.TransformerEncoder(layer, minilm.LAYERS)
+
+        def loaded(module: Any, *names: str, ending: str = "") -> None:
+            for part in ("weight", "bias"):
+                value = torch.cat([weights[f"{name}.{part}"] for name in names])
+                getattr(module, ending + part).copy_(value)
+
+        loaded(self.norm, "embeddings.LayerNorm")
+        for at, one in enumerate(self.encoder.layers):
             assert isinstance(one, nn.TransformerEncoderLayer)
-            filled_layer(one, given)
+            name = f"encoder.layer.{at}"
+            qkv = [f"{name}.attention.self.{part}" for part in ("query", "key", "value")]
+            loaded(one.self_attn, *qkv, ending="in_proj_")
+            loaded(one.self_attn.out_proj, f"{name}.attention.output.dense")
+            loaded(one.linear1, f"{name}.intermediate.dense")
+            loaded(one.linear2, f"{name}.output.dense")
+            loaded(one.norm1, f"{name}.attention.output.LayerNorm")
+            loaded(one.norm2, f"{name}.output.LayerNorm")
 
     def forward(self, tokens: Tensor) -> Tensor:
         x = self.norm(self.words(tokens) + self.places(torch.arange(tokens.shape[1])))
@@ -116,10 +108,9 @@ class MiniLM(nn.Module):
 @pytest.mark.slow
 @pytest.mark.usefixtures("minilm_weights")
 def test_minilm_runs_as_it_is_and_its_first_product_is_that_of_gemm() -> None:
-    weights = minilm.minilm()
-    net = MiniLM(weights).eval()
+    net = MiniLM().eval()
     sentences = minilm.tokens(SENTENCES)
-    expected = torch.from_numpy(minilm.embeddings(weights, sentences, exact))
+    expected = minilm.embeddings(sentences)
 
     def embedded() -> Tensor:
         return torch.cat([net(torch.tensor([one])) for one in sentences])

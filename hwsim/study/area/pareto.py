@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
-from importlib.resources import files
 from pathlib import Path
-from typing import Any
 
-import yaml
-
-from hwsim.errors import InputError
 from hwsim.outputs import written
 from hwsim.study.area.areas import SynthesisOptions, areas, require_tools
 from hwsim.study.area.report import pareto_report
 from hwsim.study.area.sized_points import error_kind, sized_points
 from hwsim.study.parts import Progress, nothing
-from hwsim.study.plan import Study, load_study
+from hwsim.study.plan import Study
 from hwsim.study.plan.grid import points
 from hwsim.study.report import StudyReport, markdown
 from hwsim.study.results import Results
@@ -24,15 +19,8 @@ from hwsim.study.results import Results
 Run = Callable[[Study, Path], Results]
 
 
-def default_study(changes: Mapping[str, Any] | None = None) -> Study:
-    """The study in pareto.yaml. changes: keys that take the place of its own, all but its units."""
-    if changes and "units" in changes:
-        raise InputError("--grid, --scaling and --skip-invalid go with --unit")
-    return load_study(yaml.safe_load(files("hwsim.study.area").joinpath("pareto.yaml").read_text()), changes=changes)
-
-
 def report(
-    study: Study | None,
+    study: Study,
     folder: Path,
     run: Run,
     options: SynthesisOptions | None = None,
@@ -41,15 +29,14 @@ def report(
 ) -> StudyReport:
     """Accuracy against area of a study's units: one table and charts, and pareto.md with the tables in `folder`.
 
-    study: `default_study()` unless given. run: a study into a folder (`hwsim.study.results.run`), here folder/study.
+    run: a study into a folder (`hwsim.study.results.run`), here folder/study.
     The figures and the page are the caller's to write. Raises ValueError for a study that is wrong, and ToolMissing.
     """
     chosen = options or SynthesisOptions()
-    made = default_study() if study is None else study
-    planned = points(made)
+    planned = points(study)
     units = [point.unit for point in planned]
     require_tools(chosen.fmax != "none")
-    results = run(made, folder / "study")  # first, because it refuses a folder that holds something else
+    results = run(study, folder / "study")  # first, because it refuses a folder that holds something else
     sized = areas(units, chosen, chosen.fmax == "all", progress)
     measure = error_kind(planned)
     placed = sized_points(planned, results.points, sized, measure)
@@ -57,7 +44,7 @@ def report(
         best = {place.point.unit for place in placed if place.on_front}
         clocked = areas([unit for unit in units if unit in best], chosen, True, progress)
         placed = [replace(place, area=clocked.get(place.point.unit, place.area)) for place in placed]
-    found = pareto_report(made, placed, measure, chosen.stages, command)
+    found = pareto_report(study, placed, measure, chosen.stages, command)
     with written(folder / "pareto.md") as file:
         file.write("\n".join(f"## {table.title}\n\n{markdown(table)}" for table in found.tables).encode())
     return found

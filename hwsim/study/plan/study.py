@@ -22,6 +22,7 @@ from hwsim.study.plan.scaling import check_scaling, default_scaling
 MOST_OF_A_KIND = 1 << 40  # trials, rows, columns, products: no study has as many, and floats hold what they take
 Positive = Annotated[int, Strict(), Field(ge=1, le=MOST_OF_A_KIND)]
 MOST_SEEDS = 1 << 64
+PLANS = Path(__file__).parents[1] / "plans"
 KEYS_OF_UNIT = ("unit", "label", "grid", "scaling", "invalid")
 
 
@@ -83,10 +84,15 @@ class _Said(Document):
         return str(self.path)
 
 
+def plans() -> list[str]:
+    """The names of the plans that come with hwsim."""
+    return sorted(path.stem for path in PLANS.glob("*.yaml"))
+
+
 def load_study(
     source: str | Path | Mapping[str, Any], folder: Path | None = None, changes: Mapping[str, Any] | None = None
 ) -> Study:
-    """The study in a YAML file, or in a mapping of the same keys.
+    """The study in a YAML file, the plan of that name that comes with hwsim, or a mapping of the same keys.
 
     folder: where relative paths of a mapping start; the current one unless given. Those of a file start where it is.
     changes: keys that take the place of the study's own.
@@ -98,8 +104,9 @@ def load_study(
         name = f"study {source.get('study', '')}".strip()
         document: Document = _Said(Path(name), copy.deepcopy(dict(source)), dict.fromkeys(locations(source), 0))
     else:
-        document = read(Path(source))
-        base = Path(source).absolute().parent
+        path = PLANS / f"{source}.yaml" if source in plans() else Path(source)
+        document = read(path)
+        base = path.absolute().parent
     document.data.update(changes or {})
     return _StudyReader(document, base).study()
 

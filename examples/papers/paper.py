@@ -1,0 +1,211 @@
+"""What the scripts of this folder share: their options, plans that are run, tables in Markdown, and figures."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from multiprocessing import get_context
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hwsim.study import draw, load_study, parse_data, run
+
+Record = dict[str, Any]
+T = TypeVar("T")
+# Okabe and Ito, "Color Universal Design" (2008); more series than colours also differ in their markers.
+COLOURS = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#000000", "#e69f00", "#56b4e9", "#9b8f00"]
+SHAPES = ["circle", "square", "triangle-up", "diamond", "cross", "triangle-down"]
+
+
+@dataclass(frozen=True)
+class Options:
+    """The options of a script. size: `tiny` takes seconds, `quick` minutes, `full` as long as it needs."""
+
+    seed: int
+    size: str
+    figures: Path | None
+
+    def pick(self, tiny: T, quick: T, full: T) -> T:
+        """The one of this size."""
+        return {"tiny": tiny, "quick": quick, "full": full}[self.size]
+
+
+def options(description: str | None, arguments: Sequence[str] | None = None) -> Options:
+    parser = argparse.ArgumentParser(
+        description=description, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False
+    )
+    parser.add_argument("--seed", type=int, default=1, help="of everything random; the page has 1")
+    parser.add_argument("--size", choices=["tiny", "quick", "full"], default="quick", help="the page has quick")
+    parser.add_argument("--figures", type=Path, metavar="DIR", help="draw the page's figures there, as SVG")
+    given = parser.parse_args(arguments)
+    if not 1 <= given.seed <= 1_000_000:
+        parser.error(f"--seed must be 1 to 1,000,000, not {given.seed}")
+    return Options(given.seed, given.size, given.figures)
+
+
+def study(plan: str | Mapping[str, Any], given: Options, **changes: Any) -> list[Record]:
+    """Run a plan as `hwsim study` does. A record for each point: its summary, and MEASURE_most, the largest of a trial.
+
+    `entry` is the label of its unit; a field of the grid has its own name.
+    """
+    made = load_study(plan, changes={**changes, "seed": given.seed})
+    with TemporaryDirectory() as folder:
+        results = run(made, Path(folder) / made.name)
+    records = [{name.removeprefix("axis."): value for name, value in point.items()} for point in results.points]
+    labels = sorted((entry.label for entry in made.units), key=len, reverse=True)
+    for one in records:
+        one["results"] = made.rows * made.columns
+        one["entry"] = next(label for label in labels if one["label"].startswith(label))
+    for measure in results.measures:
+        most = results.rows[measure].to_numpy().reshape(len(records), made.trials).max(axis=1)
+        for one, value in zip(records, most.tolist(), strict=True):
+            one[f"{measure}_most"] = value
+    return records
+
+
+def numbers(entry: Any, rows: int, length: int, seed: int, trial: int = 0) -> NDArray[np.float32]:
+    """float32 (rows, length) of a distribution, in the words of a study's `data`. Outlier channels are columns."""
+    return draw(parse_data(entry, Path()), seed, trial, length, rows, 1).a
+
+
+def signal_to_noise(exact: NDArray[Any], rounded: NDArray[Any]) -> float:
+    """10 log10(sum of squares / sum of squared errors), in dB; infinite where there is no error."""
+    exact = np.asarray(exact, np.float64)
+    noise, signal = (float(np.square(x, order="C").sum()) for x in (exact - rounded, exact))
+    return 10 * math.log10(signal / noise) if noise and signal else math.inf if signal else -math.inf
+
+
+def share_lost(exact: NDArray[Any], rounded: NDArray[Any]) -> float:
+    """The share of the numbers other than zero that have become zero."""
+    there = exact != 0
+    return float(np.count_nonzero(there & (rounded == 0)) / max(1, np.count_nonzero(there)))
+
+
+def on_all_cores(function: Callable[..., T], calls: Sequence[tuple[Any, ...]], together: bool = True) -> list[T]:
+    """The results of a function for each tuple of arguments, in processes of their own where there are several."""
+    if len(calls) < 2 or not together:
+        return [function(*one) for one in calls]
+    with ProcessPoolExecutor(mp_context=get_context("spawn")) as pool:
+        return list(pool.map(function, *zip(*calls, strict=True)))
+
+
+def percent(share: float) -> str:
+    """A share with three digits, in %: 7.45, 0.0552, 1,230."""
+    if math.isnan(share):
+        return "-"
+    return f"{100 * share:,.0f}" if abs(share) >= 10 else f"{100 * share:.3g}"
+
+
+def scientific(error: float) -> str:
+    return f"{error:.1e}" if error else "0"
+
+
+def table(title: str, header: Sequence[str], rows: Iterable[Sequence[str]], left: int = 1, caption: str = "") -> None:
+    """Print a table in Markdown. left: how many columns are words, set to the left."""
+    dashes = [" --- " if at < left else " ---: " for at in range(len(header))]
+    lines = [_line(header), f"|{'|'.join(dashes)}|", *map(_line, rows), *(["", _plain(caption)] if caption else [])]
+    print(f"## {title}\n", *lines, "", sep="\n", flush=True)
+
+
+def pivot(
+    title: str,
+    records: Iterable[Record],
+    rows: Mapping[str, str],
+    column: str,
+    cell: Callable[[Record], str],
+    head: str = "{}",
+    caption: str = "",
+) -> None:
+    """Print a table with a column for each value of a field. rows: from heads to the fields whose words name a row."""
+    cells: dict[tuple[str, ...], dict[str, str]] = {}
+    heads: dict[str, None] = {}
+    for one in records:
+        name = head.format(one[column])
+        heads[name] = None
+        cells.setdefault(tuple(str(one[field]) for field in rows.values()), {})[name] = cell(one)
+    lines = [[*words, *(found.get(name, "") for name in heads)] for words, found in cells.items()]
+    table(title, [*rows, *heads], lines, len(rows), caption)
+
+
+def _line(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(map(_plain, cells))} |"
+
+
+def _plain(text: str) -> str:
+    return re.sub(r"([\\`*_{}\[\]<>|~])", r"\\\1", " ".join(text.split()))
+
+
+def figure(
+    given: Options, name: str, title: str, records: Sequence[Record], x: str, y: str, series: str, *,
+    titles: tuple[str, str], kind: str = "lines", panel: str = "", columns: int = 3, log_x: int = 0, log_y: int = 0,
+    dashed: Sequence[str] = (), reference: float | None = None,
+) -> None:  # fmt: skip
+    """Draw DIR/NAME.svg where `--figures DIR` is given.
+
+    kind: `lines` of numbers, `points` of words side by side, or a `heatmap` of x and series. An interval y_low to
+    y_high of a record is a thin line. titles: of x and y. dashed: series that are theory. reference: a value of y.
+    """
+    if given.figures is None:
+        return
+    import altair as alt
+
+    def rows(some: Iterable[Record]) -> Any:
+        return alt.Chart(alt.InlineData(values=[{key: one.get(key) for key in fields} for one in some]))
+
+    low, high, fields = f"{y}_low", f"{y}_high", (x, y, f"{y}_low", f"{y}_high", series)
+    shown = [one for one in records if math.isfinite(one[y]) and (one[y] > 0 or not log_y)]
+    labels, words = (list(dict.fromkeys(one[key] for one in shown)) for key in (series, x))
+    scale_x, scale_y = (alt.Scale(type="log", base=base) if base else alt.Scale(zero=False) for base in (log_x, log_y))
+    ticks = alt.Axis(values=words) if len(words) <= 12 else alt.Axis()
+    place: Any = alt.X(f"{x}:Q", title=titles[0], scale=scale_x, axis=ticks)
+    if kind != "lines":
+        place = alt.X(f"{x}:N", sort=words, title=titles[0], axis=alt.Axis(labelAngle=-35, labelLimit=0))
+    legend = alt.Legend(title=None, orient="bottom", columns=3, labelLimit=0)
+    looks = {"color": alt.Color, "shape": alt.Shape, "strokeDash": alt.StrokeDash}
+    ranges = {"color": COLOURS, "shape": SHAPES, "strokeDash": [[6, 4] if one in dashed else [1, 0] for one in labels]}
+    look = {
+        key: of(f"{series}:N", scale=alt.Scale(domain=labels, range=ranges[key]), legend=legend)
+        for key, of in looks.items()
+    }
+
+    def heatmap(some: Sequence[Record]) -> Any:
+        at = rows(some).encode(x=place, y=alt.Y(f"{series}:N", sort=labels, title=None, axis=alt.Axis(labelLimit=0)))
+        ends = [choose(one[y] for one in shown) for choose in (min, max)]
+        middle = math.sqrt(ends[0] * ends[1]) if log_y else sum(ends) / 2
+        ink = alt.condition(f"datum['{y}'] < {middle!r}", alt.value("white"), alt.value("black"))
+        scale = alt.Scale(scheme="viridis", type="log" if log_y else "linear")
+        cells = at.mark_rect().encode(color=alt.Color(f"{y}:Q", title=titles[1], scale=scale))
+        number = at.mark_text(fontSize=10).encode(text=alt.Text(f"{y}:Q", format=".3~g"), color=ink)
+        return (cells + number).properties(width=alt.Step(48), height=alt.Step(26))
+
+    def curves(some: Sequence[Record]) -> Any:
+        at: dict[str, Any] = {"x": place, "y": alt.Y(f"{y}:Q", title=titles[1], scale=scale_y), "color": look["color"]}
+        if kind == "points":
+            at["xOffset"] = alt.XOffset(f"{series}:N", sort=labels)
+        chart = rows(some).mark_point(filled=True, size=50, opacity=1).encode(**at, shape=look["shape"])
+        if kind == "lines":
+            chart = rows(some).mark_line().encode(**at, strokeDash=look["strokeDash"]) + chart
+        least = min(one[y] for one in shown) / 10 if log_y else -math.inf
+        ends = [{**one, low: max(one[low], least)} for one in some if math.isfinite(one.get(low) or math.nan)]
+        if ends:
+            spread = {**at, "y": alt.Y(f"{low}:Q", title=titles[1], scale=scale_y), "y2": f"{high}:Q"}
+            chart = rows(ends).mark_rule(opacity=0.6).encode(**spread) + chart
+        if reference is not None:
+            line = alt.Chart(alt.InlineData(values=[{"value": reference}]))
+            chart += line.mark_rule(strokeDash=[2, 2]).encode(y="value:Q")
+        return chart.properties(width=380 if panel else 560, height=260 if panel else 340)
+
+    drawn = heatmap if kind == "heatmap" else curves
+    panels = list(dict.fromkeys(one[panel] for one in shown)) if panel else []
+    each = [drawn([one for one in shown if one[panel] == name]).properties(title=name) for name in panels]
+    whole = alt.concat(*each, columns=columns).resolve_scale(y="shared") if panel else drawn(shown)
+    given.figures.mkdir(parents=True, exist_ok=True)
+    whole.properties(title=title).save(str(given.figures / f"{name}.svg"))

@@ -1,1 +1,0 @@
-"""Networks whose every matrix product goes through a unit: a transformer that embeds sentences, and one for digits."""

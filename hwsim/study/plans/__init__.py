@@ -1,0 +1,1 @@
+"""The plans of studies that come with hwsim, one a file."""

@@ -1,0 +1,107 @@
+"""The scripts of papers: each prints the tables of its page, from the public names alone."""
+
+from __future__ import annotations
+
+import ast
+import csv
+import importlib.util
+import re
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+import torch
+from papers import minilm
+
+ROOT = Path(__file__).parents[2]
+PAPERS, STUDIES = ROOT / "examples" / "papers", ROOT / "docs" / "studies"
+SHARED = {"minilm", "paper", "training"}
+PUBLIC = {"hwsim", "hwsim.quantize", "hwsim.study", "hwsim.torch"}
+SCRIPTS = sorted(path.stem for path in PAPERS.glob("*.py") if path.stem not in SHARED)
+TRAINED = ("train_deepseek", "train_hfp8", "train_mx", "train_nvfp4", "train_qualcomm")  # as train_fp8, and longer
+SLOW = [pytest.param(name, marks=pytest.mark.soak) if name in TRAINED else name for name in SCRIPTS]
+MADE_UP = "linear"  # the layer of tensors that are drawn in the size tiny
+# What a row of a page depends on: numbers, and the sizes that they are of.
+NUMBER = re.compile(r"(?<![A-Za-z\d])[\d,.]+(e-?\d+)?")
+
+
+@pytest.fixture
+def script(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    monkeypatch.syspath_prepend(str(PAPERS))
+    spec = importlib.util.spec_from_file_location(f"papers_{request.param}", PAPERS / f"{request.param}.py")
+    assert spec is not None and spec.loader is not None
+    made = importlib.util.module_from_spec(spec)
+    monkeypatch.setitem(sys.modules, spec.name, made)
+    spec.loader.exec_module(made)
+    return made
+
+
+def tables(text: str) -> list[list[list[str]]]:
+    """The cells of every table in Markdown: header, then rows."""
+    found = re.findall(r"(?:^\|.*\|\n)+", text, re.MULTILINE)
+    return [[[cell.strip() for cell in line.strip("|").split(" | ")] for line in one.splitlines()] for one in found]
+
+
+@pytest.mark.parametrize("script", SLOW, indirect=True)
+def test_a_script_prints_the_tables_of_its_page(
+    script: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    name = Path(str(script.__file__)).stem
+    script.main(["--size", "tiny", "--seed", "2", "--figures", str(tmp_path)])
+    printed = tables(capsys.readouterr().out)
+    page = (STUDIES / f"{name.replace('_', '-')}.md").read_text("utf-8")
+    shown = tables(page)
+    assert printed
+    for header, _, *rows in printed:
+        # Heads of numbers (K = 512) are of a size; the words that rows begin with are the page's, more or less of them.
+        words = {head for head in header if not NUMBER.search(head)}
+        match = [other for other in shown if words <= set(other[0])]
+        assert match, f"{header} is no table of the page"
+        named = [{*(row[0] for row in other[2:]), MADE_UP} for other in match]
+        assert any({row[0] for row in rows} & names for names in named), f"{rows[0]} is no row of it"
+        assert any(NUMBER.search(cell) for row in rows for cell in row[1:])
+    linked = set(re.findall(r"\(figures/(\S+)\)", page))
+    drawn = {path.name for path in tmp_path.iterdir()}
+    assert drawn <= linked and drawn
+    assert all((tmp_path / one).read_text("utf-8").startswith("<svg") for one in drawn)
+
+
+@pytest.mark.parametrize("script", ["mx"], indirect=True)
+def test_another_seed_has_other_numbers_and_the_same_seed_the_same(
+    script: ModuleType, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said = []
+    for seed in ("2", "2", "3"):
+        script.main(["--size", "tiny", "--seed", seed])
+        said.append(capsys.readouterr().out)
+    assert said[0] == said[1] != said[2]
+
+
+@pytest.mark.parametrize("script", ["mx"], indirect=True)
+def test_help_says_what_is_shown_and_whose_claim_it_is(script: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="0"):
+        script.main(["--help"])
+    said = capsys.readouterr().out
+    assert "arXiv 2310.10537" in said and all(option in said for option in ("--seed", "--size", "--figures"))
+
+
+@pytest.mark.usefixtures("minilm_weights")
+def test_embeddings_are_those_of_transformers() -> None:
+    # 12 decimals that PyTorch and Transformers computed in float64: vectors/network/manifest.yaml says how.
+    with (ROOT / "vectors" / "network" / "embeddings.csv").open(newline="") as file:
+        golden = list(csv.DictReader(file))
+    found = minilm.embeddings(minilm.tokens([row.pop("sentence") for row in golden]))[:, :8]
+    expected = torch.tensor([[float(value) for value in row.values()] for row in golden], dtype=torch.float64)
+    assert float((found - expected).abs().max()) < 1e-11
+
+
+@pytest.mark.parametrize("path", sorted(PAPERS.glob("*.py")), ids=lambda path: path.stem)
+def test_scripts_use_public_names_alone(path: Path) -> None:
+    tree = ast.parse(path.read_text("utf-8"))
+    for node in ast.walk(tree):
+        names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+        names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+        assert {one for one in names if one.split(".")[0] == "hwsim"} <= PUBLIC
+        if isinstance(node, ast.Attribute):
+            assert not node.attr.startswith("_") or node.attr.startswith("__")
