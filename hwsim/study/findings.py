@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from hwsim.study.report.contents import KeyNumber, TextTable
-from hwsim.study.report.scales import spread
+from hwsim.study.report.contents import KeyNumber, TextTable, spread
 from hwsim.words import counted
 
 Point = Mapping[str, Any]

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from hwsim.errors import InputError
 from hwsim.study.findings import MEASURE_TITLES, Point, findings, measured, number, said_once
-from hwsim.study.report.contents import Axis, Chart, Kind, Series, StudyReport, TextTable
-from hwsim.study.report.declared import line, said, table
-from hwsim.study.report.marks import MOST_BANDS
+from hwsim.study.report.charts import MOST_BANDS
+from hwsim.study.report.contents import Axis, Chart, Kind, Row, StudyReport, TextTable
 from hwsim.study.results import Results
 from hwsim.words import counted
 
@@ -175,21 +174,17 @@ def _chart(drawn: Sequence[Point], confidence: float, measure: str, along: Along
         return None
     if (twin := TWINS.get(measure)) and _same(drawn, measure, twin):
         return None
-    by_series: dict[tuple[str, str], list[Point]] = {}
     best = _best(drawn, measure, log is None)
-    for one in drawn:
-        if one["without"] in best:
-            by_series.setdefault((one["panel"], one["series"]), []).append(one)
-    words = along.categories
-    for found in by_series.values():
-        found.sort(key=lambda one: words.index(one["x"]) if words else one["x"])
-    series = [_series(label, found, measure, panel=panel) for (panel, label), found in by_series.items()]
+    shown = [one for one in drawn if one["without"] in best]
+    if along.kind == "lines":
+        shown.sort(key=lambda one: float(one["x"]))
+    rows: list[Row] = [_row(one, measure) | {"note": one["note"]} for one in shown]
     caption = "Mean over trials"
-    if any(one.low for one in series):
-        banded = along.kind == "lines" and len({one.label for one in series}) <= MOST_BANDS
-        band = "band" if banded else "thin line"
+    series = {one["series"] for one in shown}
+    if any(math.isfinite(row.get("low", math.nan)) for row in rows):
+        band = "band" if along.kind == "lines" and len(series) <= MOST_BANDS else "thin line"
         caption += f"; the {band} is its {100 * confidence:g} % confidence interval"
-    theory = [] if along.key == "label" else _theory(by_series, measure)
+    theory, bounds = ({}, []) if along.key == "label" else _theory(shown, measure, len(series))
     if theory:
         caption += f". {'Strokes' if along.categories else 'Dashed'}: what theory bounds it by"
     alike = [MEASURES[one][0].lower() for one, twin in TWINS.items() if twin == measure and _same(drawn, one, twin)]
@@ -199,11 +194,32 @@ def _chart(drawn: Sequence[Point], confidence: float, measure: str, along: Along
         name=measure.replace("_", "-"),
         title=heading,
         caption=f"{caption}.",
-        series=(*series, *theory),
+        rows=(*rows, *bounds),
+        theory=theory,
         x=Axis(title=along.title, log=along.log, categories=along.categories),
         y=Axis(title=title, log=log),
         kind=along.kind,
     )
+
+
+def _row(one: Point, measure: str) -> dict[str, Any]:
+    """A point of a chart: the mean of a measure, and its interval where there is one."""
+    ends = {end: number(one, f"{measure}_{end}") for end in ("low", "high")}
+    known = {end: value for end, value in ends.items() if not math.isnan(value)}
+    return {"series": one["series"], "panel": one["panel"], "x": one["x"], "y": number(one, measure), **known}
+
+
+def _theory(shown: Sequence[Point], measure: str, many: int) -> tuple[dict[str, str], list[Row]]:
+    """The bounds of a measure, in the colour of their series: fewer of them where series are many."""
+    theory: dict[str, str] = {}
+    rows: list[Row] = []
+    for bound, (of, words) in list(BOUNDS.items())[: 2 if many <= 3 else 1 if many <= 6 else 0]:
+        for one in shown if of == measure else ():
+            if math.isfinite(number(one, bound)):
+                theory[f"{one['series']}: {words}"] = one["series"]
+                place = {key: one[key] for key in ("panel", "x")}
+                rows.append({"series": f"{one['series']}: {words}", **place, "y": number(one, bound)})
+    return theory, rows
 
 
 def _same(drawn: Sequence[Point], measure: str, twin: str) -> bool:
@@ -230,43 +246,24 @@ def _best(drawn: Sequence[Point], measure: str, large: bool) -> set[str]:
     return set(sorted(values, key=rank)[:MOST_SERIES])
 
 
-def _series(label: str, points: Sequence[Point], measure: str, **look: Any) -> Series:
-    """The means and intervals of a measure; what theory says has no note."""
-    ends = {"y": measure, "low": f"{measure}_low", "high": f"{measure}_high"}
-    shown = [
-        {"x": one["x"], "notes": "" if look.get("dashed") else one["note"]}
-        | {key: number(one, name) for key, name in ends.items()}
-        for one in points
-    ]
-    return line(label, shown, **look)
-
-
-def _theory(by_series: Mapping[tuple[str, str], list[Point]], measure: str) -> list[Series]:
-    """The bounds of a measure as dashed lines, each in its series' colour: fewer of them where series are many."""
-    labels = len({label for _, label in by_series})
-    shown = list(BOUNDS.items())[: 2 if labels <= 3 else 1 if labels <= 6 else 0]
-    return [
-        _series(f"{label}: {words}", points, bound, panel=panel, dashed=True, like=label)
-        for bound, (of, words) in shown
-        for (panel, label), points in by_series.items()
-        if of == measure and any(math.isfinite(number(point, bound)) for point in points)
-    ]
-
-
 def _table(points: Sequence[Point]) -> TextTable:
     """All points. What is the same for all of them is said in the caption and has no column."""
     shown = {key: title for key, title in MEASURE_TITLES.items() if any(point.get(key) is not None for point in points)}
-    # A unit's label says its scaling where it has several.
-    words = {"Unit": "{label}", "Scaling": "{scaling}", "Data": "{data}", "K": "{length:,}"}
-    told = {head: list(dict.fromkeys(said(cell, point) for point in points)) for head, cell in words.items()}
-    same = [f"{head}: {values[0]}" for head, values in told.items() if len(values) == 1 and head != "Unit"]
     label = said_once(points)
-    made = [{**point, "label": label(point), **{key: measured(point, key) for key in shown}} for point in points]
-    declared = {
-        "table": "All points",
-        "rows": {head: cell for head, cell in words.items() if head == "Unit" or len(told[head]) > 1},
-        "columns": [(title, f"{{{key}}}") for key, title in shown.items()],
-        "left": ["Data", "Scaling"],
-        "caption": ". ".join([*same, "Means over trials, and half the width of their confidence intervals."]),
-    }
-    return table(declared, made, {})
+    # A unit's label says its scaling where it has several.
+    words = {"Scaling": "scaling", "Data": "data", "K": "length"}
+    told = {head: list(dict.fromkeys(_word(point[key]) for point in points)) for head, key in words.items()}
+    same = [f"{head}: {values[0]}" for head, values in told.items() if len(values) == 1]
+    varied = [head for head, values in told.items() if len(values) > 1]
+    header = ("Unit", *varied, *shown.values())
+    rows = tuple(
+        (label(one), *(_word(one[words[head]]) for head in varied), *(measured(one, key) for key in shown))
+        for one in points
+    )
+    right = tuple(at for at, head in enumerate(header) if head not in ("Unit", "Scaling", "Data"))
+    caption = ". ".join([*same, "Means over trials, and half the width of their confidence intervals."])
+    return TextTable(title="All points", header=header, rows=rows, right=right, caption=caption)
+
+
+def _word(value: Any) -> str:
+    return f"{value:,}" if isinstance(value, int) else str(value)

@@ -2,76 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
 from hwsim.outputs import refuse_strangers
-from hwsim.study.report import StudyReport, write_charts, write_page
-from hwsim.study.report.declared import part
+from hwsim.study.report import Axis, Chart, StudyReport, TextTable, write_charts, write_page
+from hwsim.study.report.contents import decibels, scientific, table
 
 Records = Sequence[Mapping[str, Any]]
 KINDS = {"quantization": "quantisation", "accumulation": "accumulation"}
 PANELS = {"forward": "forward", "input": "gradient of the input", "weight": "gradient of the weight"}
-RMS = {"title": "RMS error / RMS of the product", "log": 10}
-LAYERS = {
-    "chart": "layers",
-    "title": "Error of every product, by layer",
-    "kind": "points",
-    "from": "layers",
-    "series": "{kind}",
-    "panel": "{panel}",
-    "shows": "error",
-    "x": {"field": "layer", "title": "Layer", "categories": "layers"},
-    "y": RMS,
-    "caption": "Mean over {steps} measured steps. A point that is missing is an error of zero.",
-}
-STEPS = {
-    "chart": "steps",
-    "title": "Error of products, by step",
-    "from": "steps",
-    "series": "{kind}",
-    "panel": "{panel}",
-    "shows": "error",
-    "x": {"field": "step", "title": "Step"},
-    "y": RMS,
-    "caption": "Mean over the layers.",
-}
-TABLE = {
-    "table": "Products by layer",
-    "from": "products",
-    "rows": {"Layer": "{layer}", "Product": "{product}"},
-    "columns": [
-        ["M x K x N", "{m} x {k} x {n}"],
-        ["Quantisation", "{quantization:error}"],
-        ["Accumulation", "{accumulation:error}"],
-        ["SNR dB", "{snr_db:decibels}"],
-        ["Shrink", "{shrink:error}"],
-        ["Saturated %", "{saturated:.2f}"],
-        ["To zero %", "{underflowed:.2f}"],
-    ],
-    "caption": "RMS error over RMS of the exact product, mean over {steps} measured steps. Shrink: how much nearer to "
-    "zero sums are than exact ones, of their mean magnitude. Saturated, to zero: of the factor where more numbers are.",
-}
+RMS = Axis(title="RMS error / RMS of the product", log=10)
 
 
 def report_of(records: Records, summary: Records, title: str) -> StudyReport:
     """The report of what was measured: `records` of each product, and `summary`, their means by layer and product."""
     steps = sorted({one["step"] for one in records})
-    tables = {"layers": _by_layer(summary), "steps": _by_step(records, steps), "products": _products(summary)}
     layers = tuple(dict.fromkeys(_named(one) for one in summary))
-    words = {"layers": layers, "steps": len(steps)}
-    chosen: list[Mapping[str, Any]] = [LAYERS, *([STEPS] if len(steps) > 1 else []), TABLE]
+    by_layer = Chart(
+        name="layers",
+        title="Error of every product, by layer",
+        kind="points",
+        rows=_by_layer(summary),
+        x=Axis(title="Layer", categories=layers),
+        y=RMS,
+        caption=f"Mean over {len(steps)} measured steps. A point that is missing is an error of zero.",
+    )
+    caption, x = "Mean over the layers.", Axis(title="Step")
+    by_step = [
+        Chart(
+            name="steps", title="Error of products, by step", rows=_by_step(records, steps), x=x, y=RMS, caption=caption
+        )
+    ]
     return StudyReport(
         name="measured",
         title=title,
         command="",
         verdict=_verdict(summary),
-        key=(),
-        summary=(),
-        parts=tuple(part(one, tables, words) for one in chosen),
-        sources=(),
+        parts=(by_layer, *(by_step if len(steps) > 1 else ()), _products(summary, len(steps))),
     )
 
 
@@ -89,39 +59,46 @@ def _named(one: Mapping[str, Any]) -> str:
 
 def _by_layer(summary: Records) -> Records:
     return [
-        {"layer": _named(one), "panel": PANELS[one["product"]], "kind": words, "error": one[kind]}
+        {"x": _named(one), "panel": PANELS[one["product"]], "series": words, "y": one[kind]}
         for kind, words in KINDS.items()
         for one in summary
     ]
 
 
 def _by_step(records: Records, steps: Sequence[int]) -> Records:
+    errors: dict[tuple[str, str, int], list[float]] = {}
+    for product in PANELS:
+        for kind in KINDS:
+            for one in records:
+                if one["product"] == product:
+                    errors.setdefault((product, kind, one["step"]), []).append(one[kind])
+    order = {step: at for at, step in enumerate(steps)}
     return [
-        {
-            "step": step,
-            "panel": panel,
-            "kind": words,
-            "error": fmean(one[kind] for one in records if (one["step"], one["product"]) == (step, product)),
-        }
-        for product, panel in PANELS.items()
-        if any(one["product"] == product for one in records)
-        for kind, words in KINDS.items()
-        for step in steps
-        if any((one["step"], one["product"]) == (step, product) for one in records)
+        {"panel": PANELS[product], "series": KINDS[kind], "x": step, "y": fmean(found)}
+        for (product, kind, step), found in sorted(errors.items(), key=lambda item: order[item[0][2]])
     ]
 
 
-def _products(summary: Records) -> Records:
-    return [
-        {
-            **one,
-            "layer": _named(one),
-            "product": PANELS[one["product"]],
-            "saturated": 100 * max(one["saturated_a"], one["saturated_b"]),
-            "underflowed": 100 * max(one["underflowed_a"], one["underflowed_b"]),
-        }
-        for one in summary
-    ]
+def _products(summary: Records, steps: int) -> TextTable:
+    def share(what: str) -> Callable[[Any], str]:
+        return lambda one: f"{100 * max(one[f'{what}_a'], one[f'{what}_b']):.2f}"
+
+    columns: dict[str, Callable[[Any], str]] = {
+        "Layer": _named,
+        "Product": lambda one: PANELS[one["product"]],
+        "M x K x N": lambda one: f"{one['m']} x {one['k']} x {one['n']}",
+        "Quantisation": lambda one: scientific(one["quantization"]),
+        "Accumulation": lambda one: scientific(one["accumulation"]),
+        "SNR dB": lambda one: decibels(one["snr_db"]),
+        "Shrink": lambda one: scientific(one["shrink"]),
+        "Saturated %": share("saturated"),
+        "To zero %": share("underflowed"),
+    }
+    caption = (
+        f"RMS error over RMS of the exact product, mean over {steps} measured steps. Shrink: how much nearer to zero "
+        "sums are than exact ones, of their mean magnitude. Saturated, to zero: of the factor where more numbers are."
+    )
+    return table("Products by layer", columns, summary, 2, caption)
 
 
 def _verdict(summary: Records) -> str:

@@ -20,7 +20,7 @@ SHARED = {"minilm", "paper", "training"}
 PUBLIC = {"hwsim", "hwsim.quantize", "hwsim.study", "hwsim.torch"}
 SCRIPTS = sorted(path.stem for path in PAPERS.glob("*.py") if path.stem not in SHARED)
 TRAINED = ("train_deepseek", "train_hfp8", "train_mx", "train_nvfp4", "train_qualcomm")  # as train_fp8, and longer
-SLOW = [pytest.param(name, marks=pytest.mark.soak) if name in TRAINED else name for name in SCRIPTS]
+SLOW = [pytest.param(name, marks=pytest.mark.slow) if name in TRAINED else name for name in SCRIPTS]
 MADE_UP = "linear"  # the layer of tensors that are drawn in the size tiny
 # What a row of a page depends on: numbers, and the sizes that they are of.
 NUMBER = re.compile(r"(?<![A-Za-z\d])[\d,.]+(e-?\d+)?")

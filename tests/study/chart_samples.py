@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import Any
 
-from hwsim.study.report import Axis, Chart, KeyNumber, Reference, Series, StudyReport, TextTable
+from hwsim.study.report import Axis, Chart, KeyNumber, Reference, StudyReport, TextTable
 
 COMMAND = "hwsim study --unit hopper-wgmma-e4m3-f32 --grid interval=none,128 --length 512 -o out"
 NASTY = "<script>alert(1)</script>{{ 7*7 }}&amp;\"'</style>"
@@ -14,74 +14,66 @@ LENGTHS = (512, 1024, 4096)
 WORDS = ("normal", "uniform", "student-t, 2 degrees of freedom")
 
 
-def grown(label: str, first: float, **more: Any) -> Series:
+def grown(label: str, first: float, **more: Any) -> list[dict[str, Any]]:
     """A series with an interval, of which each value is another."""
-    y = tuple(first * (at + 1) ** 1.5 for at in range(3))
-    low, high = tuple(one * 0.75 for one in y), tuple(one * 1.5 for one in y)
-    return Series(label=label, x=LENGTHS, y=y, low=low, high=high, **more)
+    values = {length: first * (at + 1) ** 1.5 for at, length in enumerate(LENGTHS)}
+    return [{"series": label, "x": x, "y": y, "low": 0.75 * y, "high": 1.5 * y, **more} for x, y in values.items()]
 
 
 def lines() -> Chart:
-    theory = Series(label="Worst case", x=LENGTHS, y=(0.01, 0.02, 0.08), dashed=True, like="Hopper")
+    worst = [{"series": "Worst case", "x": x, "y": y} for x, y in zip(LENGTHS, (0.01, 0.02, 0.08), strict=True)]
     return Chart(
         name="lines", title="Error by length", caption="Mean over trials.", command=COMMAND,
         x=Axis(title="Length K (products)", log=2), y=Axis(title="Relative error (max)", log=10),
-        series=(grown("Hopper", 1e-4), grown("Promoted every 128", 3e-5), theory),
+        rows=[*grown("Hopper", 1e-4), *grown("Promoted every 128", 3e-5), *worst], theory={"Worst case": "Hopper"},
         references=(Reference(value=0.03, label="3 %"), Reference(value=1024, label="K = 1024", axis="x")),
     )  # fmt: skip
 
 
 def panels() -> Chart:
-    series = tuple(grown(one, value, panel=data) for data in ("normal", "outliers", "uniform")
-                   for one, value in (("Hopper", 10), ("Ada", 20)))  # fmt: skip
+    pairs = [
+        (data, one, value) for data in ("normal", "outliers", "uniform") for one, value in (("Hopper", 10), ("Ada", 20))
+    ]
+    rows = [row for data, one, value in pairs for row in grown(one, value, panel=data)]
     x, y = Axis(title="Length K (products)", log=2), Axis(title="SNR (dB)")
-    return Chart(name="panels", title="SNR by data", command=COMMAND, x=x, y=y, series=series)
+    return Chart(name="panels", title="SNR by data", command=COMMAND, x=x, y=y, rows=rows)
 
 
 def many() -> Chart:
-    series = tuple(Series(label=f"unit {at}", x=LENGTHS, y=(at, at + 1.5, at + 3)) for at in range(20))
+    rows = [{"series": f"unit {at}", "x": x, "y": at + x / 1000} for at in range(20) for x in LENGTHS]
     x, y = Axis(title="Length K (products)", log=2), Axis(title="SNR (dB)")
-    return Chart(name="many", title="Twenty units", command=COMMAND, x=x, y=y, series=series)
+    return Chart(name="many", title="Twenty units", command=COMMAND, x=x, y=y, rows=rows)
 
 
 def points() -> Chart:
-    front = Series(label="Front", x=(100, 300, 900), y=(0.1, 0.01, 0.001), front=True)
-    rest = Series(label="Others", x=(100, 300, 400, 800, 900), y=(0.1, 0.01, 0.2, 0.02, 0.001), names=tuple("abdec"),
-                  notes=("of a", "", "of d", "of e", ""))  # fmt: skip
+    front = [{"series": "Front", "x": x, "y": y} for x, y in ((100, 0.1), (300, 0.01), (900, 0.001))]
+    rest = [
+        {"series": "Others", "x": x, "y": y, "name": name, "note": f"of {name}"}
+        for x, y, name in ((100, 0.1, "a"), (300, 0.01, "b"), (400, 0.2, "d"), (900, 0.001, "c"), (500, 0.0, "e"))
+    ]
     return Chart(
         name="points", title="Accuracy against area", kind="points", command=COMMAND, x=Axis(title="Area (gates)"),
-        y=Axis(title="Relative error", log=10), series=(front, rest),
+        y=Axis(title="Relative error", log=10), rows=[*front, *rest], front="Front",
     )  # fmt: skip
 
 
 def worded() -> Chart:
-    series = tuple(Series(label=f"unit {at}", x=WORDS, y=(at + 1, at + 2.5, at + 4), low=(at + 0.5,) * 3,
-                          high=(at + 5,) * 3) for at in range(3))  # fmt: skip
-    x, y = Axis(title="Data"), Axis(title="SNR (dB)")
-    return Chart(name="worded", title="SNR by data", kind="points", command=COMMAND, x=x, y=y, series=series)
-
-
-def heatmap() -> Chart:
-    series = tuple(Series(label=f"row {at}", x=WORDS, y=(10.0**-at, 0.5 * 10.0**-at, math.inf if at == 1 else 0.02))
-                   for at in range(3))  # fmt: skip
-    return Chart(
-        name="heatmap", title="Error by format", kind="heatmap", command=COMMAND, x=Axis(title="Data"),
-        y=Axis(title="Format"), value=Axis(title="Relative error", log=10), series=series,
-    )  # fmt: skip
+    rows = [{"series": f"unit {at}", "x": word, "y": at + 1.5 * place, "low": at - 0.5, "high": at + 5}
+            for at in range(3) for place, word in enumerate(WORDS)]  # fmt: skip
+    x, y = Axis(title="Data", categories=WORDS), Axis(title="SNR (dB)")
+    return Chart(name="worded", title="SNR by data", kind="points", command=COMMAND, x=x, y=y, rows=rows)
 
 
 def nasty() -> Chart:
-    series = (
-        Series(label=NASTY, x=(NASTY, "b"), y=(1, 2), notes=(NASTY, "")),
-        Series(label="__proto__", x=("b",), y=(3,)),
-    )
+    rows = [{"series": NASTY, "x": NASTY, "y": 1, "note": NASTY}, {"series": NASTY, "x": "b", "y": 2, "note": ""},
+            {"series": "__proto__", "x": "b", "y": 3, "note": ""}]  # fmt: skip
     return Chart(
         name="nasty", title=NASTY, kind="points", caption=NASTY, command=NASTY, x=Axis(title=NASTY),
-        y=Axis(title=NASTY), series=series, references=(Reference(value=2, label=NASTY),),
+        y=Axis(title=NASTY), rows=rows, references=(Reference(value=2, label=NASTY),),
     )  # fmt: skip
 
 
-CHARTS = {make.__name__: make for make in (lines, panels, many, points, worded, heatmap, nasty)}
+CHARTS = {make.__name__: make for make in (lines, panels, many, points, worded, nasty)}
 
 
 def table() -> TextTable:
@@ -96,7 +88,7 @@ def report() -> StudyReport:
         name="sample", title="Accumulator width", command=COMMAND, summary=("How many bits?", "Thirteen."),
         verdict="Thirteen bits are enough.",
         key=(KeyNumber(what="Largest error", value="0.5", of="FP32"), KeyNumber(what="Points", value="3")),
-        parts=(table(), lines(), worded(), replace(heatmap(), command="hwsim study others.yaml")),
+        parts=(table(), lines(), worded(), replace(points(), command="hwsim study others.yaml")),
         sources=("DeepSeek-V3 technical report",),
     )  # fmt: skip
 

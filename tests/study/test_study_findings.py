@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import math
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from hwsim.study.findings import findings, said_once
-from hwsim.study.plan import load_study
-from hwsim.study.report.declared import pick
-from hwsim.study.report.scales import spread
-from hwsim.study.results import run
+from hwsim.study.report.contents import spread
 
 
 def point(label: str, total: float, alone: float = 30.0, summed: float = 60.0, **more: Any) -> dict[str, Any]:
@@ -129,20 +125,3 @@ def test_what_all_labels_begin_with_is_left_out() -> None:
 )
 def test_a_number_has_as_many_digits_as_its_interval_tells(value: float, half: float, text: str) -> None:
     assert spread(value, half) == text
-
-
-def test_a_record_is_picked_by_words_and_by_most_and_least() -> None:
-    tables = {"t": [{"a": "x", "n": 1}, {"a": "y", "n": 3}, {"a": "y", "n": math.nan}, {"a": "y", "n": 2}]}
-    assert pick({"from": "t", "where": {"a": ["y"]}}, tables)["n"] == 3
-    assert pick({"from": "t", "most": "n"}, tables)["n"] == 3 and pick({"from": "t", "least": "n"}, tables)["n"] == 1
-    for wrong in ({"from": "t", "where": {"a": ["z"]}}, {"from": "t", "where": {"a": ["z"]}, "most": "n"}):
-        with pytest.raises(ValueError, match="no record of"):
-            pick(wrong, tables)
-
-
-def test_results_show_themselves_in_a_notebook(tmp_path: Path) -> None:
-    said = {"study": "few", "title": "A <few>", "units": ["hopper-wgmma-e4m3-f32"], "data": ["normal"], "lengths": [32]}
-    results = run(load_study({**said, "trials": 2, "rows": 2, "columns": 2}), tmp_path / "out")
-    shown = results._repr_html_()
-    assert "A &lt;few&gt;" in shown and "<few>" not in shown
-    assert "1 point, 2 trials of each" in shown and "Total SNR (dB)" in shown and "At K = 32" in shown

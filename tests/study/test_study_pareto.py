@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ from hwsim.rtl.synthesis import (
 from hwsim.spec import Support, Unit
 from hwsim.study.area import areas as areas_module
 from hwsim.study.area.areas import SynthesisOptions, areas
-from hwsim.study.area.pareto import default_study, report
+from hwsim.study.area.pareto import report
 from hwsim.study.area.references import references
 from hwsim.study.area.sized_points import SizedPoint, error_kind, sized_points
 from hwsim.study.plan import Study, load_study
@@ -125,12 +126,15 @@ def test_the_tables_are_written_as_they_are_said(made: tuple[StudyReport, Path])
 
 def test_the_charts_show_every_unit_that_has_an_area(made: tuple[StudyReport, Path]) -> None:
     errors, depth = made[0].charts
-    assert (errors.panels, depth.name) == (("normal", "outliers"), "pareto-depth")
-    for panel in errors.panels:
-        shown = {one.label: one for one in errors.series if one.panel == panel}
-        assert [len(one.x) for one in shown.values()] == [2, 1, 3]
-        assert shown["Pareto front"].front
-        assert shown["tiny"].names == ("2", "5")
+    assert (errors.values("panel"), depth.name, errors.front) == (
+        ["normal", "outliers"],
+        "pareto-depth",
+        "Pareto front",
+    )
+    for panel in errors.values("panel"):
+        shown = Counter(row["series"] for row in errors.rows if row["panel"] == panel)
+        assert list(shown.values()) == [2, 1, 3] and shown["Pareto front"] == 3
+    assert [row["name"] for row in errors.rows if row["series"] == "tiny"] == ["2", "5"] * 2
 
 
 def placed_at(values: list[tuple[int, float]], study: Study) -> list[SizedPoint]:
@@ -152,7 +156,7 @@ def test_a_front_is_of_gates_for_each_lane() -> None:
 
 def test_units_of_different_formats_are_compared_by_the_whole_error() -> None:
     assert error_kind(points(load_study(STUDY))) == "total"
-    assert error_kind(points(default_study())) == "accumulation"
+    assert error_kind(points(load_study("pareto"))) == "accumulation"
 
 
 def test_a_design_that_fails_is_listed_with_what_the_tool_said(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -181,8 +185,6 @@ def test_bad_options_are_told() -> None:
         SynthesisOptions(stages="5")
     with pytest.raises(ValueError, match="fmax must be none, front or all"):
         SynthesisOptions(fmax="some")  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="go with --unit"):
-        default_study({"units": []})
 
 
 @pytest.mark.parametrize(

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from hwsim.rtl.synthesis import STAGES, Area
 from hwsim.study.area.references import ReferenceUnit, references
 from hwsim.study.area.sized_points import SizedPoint
 from hwsim.study.plan import Study
-from hwsim.study.report import Axis, Chart, KeyNumber, Reference, Series, StudyReport, TextTable
-from hwsim.study.report.declared import said, table
+from hwsim.study.report import Axis, Chart, KeyNumber, Reference, StudyReport, TextTable
+from hwsim.study.report.contents import Row, counted_or_dash, decibels, scientific, table
 
 FRONT = "Pareto front"
 # References far from the study's units are named below the chart: their lines would leave no room for anything else.
@@ -27,7 +27,8 @@ KINDS = {
 def pareto_report(study: Study, placed: Sequence[SizedPoint], measure: str, stages: str, command: str) -> StudyReport:
     """One figure of error by gates, one of speed by gates, and the tables of both. measure: of KINDS."""
     sized = [place for place in placed if isinstance(place.area, Area)]
-    charts = [_errors(sized, measure), _speed(sized)] if sized else []
+    drawn = (_errors(sized, measure), _speed(sized)) if sized else ()
+    charts = [one for one in drawn if one is not None]
     return StudyReport(
         name="pareto",
         title=study.title or f"Accuracy against area: {study.name}",
@@ -50,7 +51,7 @@ def _verdict(sized: Sequence[SizedPoint], measure: str) -> str:
         return f"On {panel} no unit is on the front of gates and error."
 
     def told(place: SizedPoint) -> str:
-        snr = said("{x:decibels}", {"x": place.row[f"{measure}_snr_db"]})
+        snr = decibels(place.row[f"{measure}_snr_db"])
         return f"{_long(place, varied)} ({_gates(place):,.0f} gates per lane, SNR {snr} dB)"
 
     more = f" to {told(best[-1])}" if len(best) > 1 else ""
@@ -120,24 +121,24 @@ def _long(place: SizedPoint, varied: Sequence[str]) -> str:
     return ", ".join([place.entry, *said])
 
 
-def _errors(sized: Sequence[SizedPoint], measure: str) -> Chart:
+def _errors(sized: Sequence[SizedPoint], measure: str) -> Chart | None:
     name, varied = f"{measure}_rms", _varied(sized)
-    series: list[Series] = []
+    rows: list[Row] = []
     exact: list[str] = []
     for panel, inside in _panels(sized).items():
         shown = [place for place in inside if 0 < place.row[name] < math.inf]
         exact += [f"{_long(place, varied)} ({panel})" for place in inside if place.row[name] == 0]
-        for label, places in _by_entry(shown).items():
-            y, low, high = (tuple(place.row[f"{name}{end}"] for place in places) for end in ("", "_low", "_high"))
-            bounded = all(0 < value < math.inf for value in (*low, *high))
-            ends = {"low": low, "high": high} if bounded else {}
-            series.append(_series(label, places, y, varied, panel=panel, **ends))
+        for place in shown:
+            ends = {end: place.row[f"{name}_{end}"] for end in ("low", "high")}
+            known = ends if all(0 < value < math.inf for value in ends.values()) else {}
+            rows.append({**_point(place, varied), "panel": panel, "y": place.row[name], **known})
         best = sorted((p.gates_per_lane, p.row[name]) for p in shown if p.on_front)
-        xs, ys = tuple(x for x, _ in best), tuple(y for _, y in best)
-        series.append(Series(label=FRONT, x=xs, y=ys, panel=panel, front=True))
+        rows += [{"series": FRONT, "panel": panel, "x": x, "y": y} for x, y in best]
+    if not rows:
+        return None
     near, far = _near(sized)
     said = [
-        f"Numbers beside the points: {' and '.join(varied)}." if varied else "",
+        f"Words beside the points: {' and '.join(varied)}." if varied else "",
         f"Vertical lines: gates of {', '.join(f'{u.name} ({u.what})' for u in near)}." if near else "",
         f"Outside: {', '.join(f'{unit.name} at {unit.gates_per_lane:,.0f}' for unit in far)}." if far else "",
         f"Exact, so without a place: {', '.join(exact)}." if exact else "",
@@ -148,7 +149,8 @@ def _errors(sized: Sequence[SizedPoint], measure: str) -> Chart:
         caption=" ".join(filter(None, said)),
         x=GATES,
         y=Axis(title=KINDS[measure], log=10),
-        series=tuple(series),
+        rows=rows,
+        front=FRONT,
         references=tuple(Reference(value=unit.gates_per_lane, label=unit.name, axis="x") for unit in near),
         kind="points",
     )
@@ -159,11 +161,6 @@ def _speed(sized: Sequence[SizedPoint]) -> Chart:
     varied = _varied(sized)
     units = list({place.point.unit: place for place in sized}.values())
     clocked = [place for place in units if place.megahertz is not None]
-    shown = clocked or units
-    series = [
-        _series(label, inside, tuple(place.megahertz or place.depth for place in inside), varied)
-        for label, inside in _by_entry(shown).items()
-    ]
     near, _ = _near(sized)
     lines = [(unit.name, unit.megahertz if clocked else unit.depth) for unit in near]
     return Chart(
@@ -172,33 +169,16 @@ def _speed(sized: Sequence[SizedPoint]) -> Chart:
         caption="Out of context: paths from the inputs and to the outputs are not timed." if clocked else "",
         x=GATES,
         y=Axis(title="Fmax (MHz)" if clocked else "Gates between registers", zero=True),
-        series=tuple(series),
+        rows=[_point(place, varied) | {"y": place.megahertz or place.depth} for place in clocked or units],
         references=_merged([(name, value) for name, value in lines if value is not None]),
         kind="points",
     )
 
 
-def _by_entry(places: Iterable[SizedPoint]) -> dict[str, list[SizedPoint]]:
-    found: dict[str, list[SizedPoint]] = {}
-    for place in places:
-        found.setdefault(place.entry, []).append(place)
-    return found
-
-
-def _series(
-    label: str, places: Sequence[SizedPoint], y: tuple[float, ...], varied: Sequence[str], **look: Any
-) -> Series:
-    """Points by gates, with their varied fields beside them."""
-    return Series(
-        label=label,
-        x=tuple(place.gates_per_lane for place in places),
-        y=y,
-        names=tuple(
-            " ".join(place.point.axes[field] for field in varied if field in place.point.axes) for place in places
-        ),
-        notes=tuple(place.point.unit.name for place in places),
-        **look,
-    )
+def _point(place: SizedPoint, varied: Sequence[str]) -> dict[str, Any]:
+    """A point at its gates, with its varied fields beside it."""
+    name = " ".join(place.point.axes[field] for field in varied if field in place.point.axes)
+    return {"series": place.entry, "x": place.gates_per_lane, "name": name, "note": place.point.unit.name}
 
 
 def _merged(lines: Sequence[tuple[str, float]]) -> tuple[Reference, ...]:
@@ -234,8 +214,8 @@ def _units(placed: Sequence[SizedPoint], measure: str) -> TextTable:
     for panel, inside in panels.items():
         for place in inside:
             row = by_unit[place.point.label]
-            row[f"SNR dB, {panel}"] = said("{x:decibels}", {"x": place.row[f"{measure}_snr_db"]})
-            row[f"median error, {panel}"] = said("{x:error}", {"x": place.row[f"{measure}_relative_p50"]})
+            row[f"SNR dB, {panel}"] = decibels(place.row[f"{measure}_snr_db"])
+            row[f"median error, {panel}"] = scientific(place.row[f"{measure}_relative_p50"])
             if place.on_front:
                 row["front"] = ", ".join(filter(None, (row.get("front"), panel)))
     header = ["unit", "lanes", "gates", "a lane", "flip-flops", "depth", *clocked]
@@ -249,42 +229,29 @@ def _units(placed: Sequence[SizedPoint], measure: str) -> TextTable:
     )
 
 
-# From heads of columns to what they say of an area.
-AREA = {
-    "gates": "{gates:,}",
-    "a lane": "{lane:,.0f}",
-    "flip-flops": "{flipflops:,}",
-    "depth": "{depth}",
-    "ECP5 LUTs": "{comb:count}",
-    "MHz": "{megahertz:tenths}",
-}
-
-
 def _area_cells(place: SizedPoint) -> dict[str, str]:
-    if isinstance(place.area, str):
-        return dict.fromkeys(AREA, "-")
-    values = {**vars(place.area), "lane": place.gates_per_lane}
-    return {head: said(template, values) for head, template in AREA.items()}
+    heads = ("gates", "a lane", "flip-flops", "depth", "ECP5 LUTs", "MHz")
+    area = place.area
+    if isinstance(area, str):
+        return dict.fromkeys(heads, "-")
+    of_design = f"{area.gates:,}", f"{place.gates_per_lane:,.0f}", f"{area.flipflops:,}", str(area.depth)
+    return dict(zip(heads, (*of_design, counted_or_dash(area.comb), counted_or_dash(area.megahertz, 1)), strict=True))
 
 
 def _references() -> TextTable:
     source = references().source
-    declared = {
-        "table": "Units of others",
-        "rows": {"unit": "{name}", "what": "{what}"},
-        "columns": [
-            ("lanes", "{lanes}"),
-            ("gates", "{gates:,}"),
-            ("a lane", "{a_lane:,.0f}"),
-            ("flip-flops", "{flipflops:count}"),
-            ("depth", "{depth:count}"),
-            ("ECP5 LUTs", "{comb:count}"),
-            ("MHz", "{megahertz:tenths}"),
-        ],
-        "caption": f"{source[0].upper()}{source[1:]}.",
+    columns: dict[str, Callable[[ReferenceUnit], str]] = {
+        "unit": lambda unit: unit.name,
+        "what": lambda unit: unit.what,
+        "lanes": lambda unit: str(unit.lanes),
+        "gates": lambda unit: f"{unit.gates:,}",
+        "a lane": lambda unit: f"{unit.gates_per_lane:,.0f}",
+        "flip-flops": lambda unit: counted_or_dash(unit.flipflops),
+        "depth": lambda unit: counted_or_dash(unit.depth),
+        "ECP5 LUTs": lambda unit: counted_or_dash(unit.comb),
+        "MHz": lambda unit: counted_or_dash(unit.megahertz, 1),
     }
-    rows = [{**unit.model_dump(), "a_lane": unit.gates_per_lane} for unit in references().units]
-    return table(declared, rows, {})
+    return table("Units of others", columns, references().units, 2, f"{source[0].upper()}{source[1:]}.")
 
 
 def _refused(placed: Sequence[SizedPoint]) -> list[TextTable]:

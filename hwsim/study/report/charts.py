@@ -1,166 +1,191 @@
-"""Charts as Vega-Lite specifications, SVG and PNG: by vl-convert, without a network or a browser."""
+"""Charts by Altair: as Vega-Lite specifications, SVG and PNG, without a network or a browser."""
 
 from __future__ import annotations
 
+import importlib
 import json
+import math
 import re
 import resource
 import subprocess
 import sys
+import textwrap
+import warnings
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from hwsim.errors import ToolMissing
 from hwsim.outputs import written
-from hwsim.study.report.channels import Panel, Spec
-from hwsim.study.report.coinciding import coinciding, told
-from hwsim.study.report.contents import Chart, StudyReport
-from hwsim.study.report.labels import wrapped
-from hwsim.study.report.layout import WIDTHS, layout
-from hwsim.study.report.libraries import library
-from hwsim.study.report.marks import layers
-from hwsim.study.report.palette import MONO, QUIET, config, looks
-from hwsim.study.report.scales import AxisScale, PlottedPoint, missing, places, scale
+from hwsim.study.report.contents import Axis, Chart, Row, StudyReport
 
-VERSION = "v6.4"  # of Vega-Lite
-SCHEMA = f"https://vega.github.io/schema/vega-lite/{VERSION}.1.json"
-PIXELS = 2  # of a PNG, for each unit of the SVG
 FOLDER = "figures"
+PIXELS = 2  # of a PNG, for each unit of the SVG
+MOST_BANDS = 3  # more of them would mix: intervals are thin lines then
+WIDE, HIGH = 640, 360  # of one panel; of several each is smaller
+# Okabe and Ito, "Color Universal Design" (2008); its yellow, which has no contrast to white, is darker here.
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#666666", "#e69f00", "#56b4e9", "#9b8f00")
+SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-right", "triangle-left")
+SOLID, DASHES = [1, 0], ([6, 4], [2, 3], [10, 3, 2, 3])
 
 
-def specification(chart: Chart, framed: bool = True, wide: int | None = None) -> Spec:
+def library(name: str) -> Any:
+    """A module of the extra `study`. Raises ToolMissing, with the command that installs it."""
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        raise ToolMissing(f"{name} is missing; install it with: pip install 'hwsim[study]'") from error
+
+
+def specification(chart: Chart, framed: bool = True) -> dict[str, Any]:
     """A chart as a Vega-Lite specification, which holds all its data.
 
-    framed : with title, caption and command, as a picture needs them; without, for a page that says them itself, with
-    a legend whose entries are clicked to pick series. wide : in pixels, about; as a picture is unless given.
+    framed : with title, caption and command, as a picture needs them; without, for a page that says them itself.
     """
-    drawn, _ = places(chart)
-    laid = layout(chart, wide)
-    x, y = _scales(chart, drawn)
-    found, groups = looks(chart), coinciding(chart, drawn, y)
-    several = len(chart.panels) > 1
-    views = [
-        layers(
-            Panel(
-                chart=chart,
-                name=name,
-                places=[one for one in drawn if chart.series[one.series].panel == name],
-                looks=found,
-                x=x,
-                y=y,
-                size=laid.size,
-                left=at % laid.columns == 0,
-                under=at + laid.columns >= len(chart.panels),
-                picks=not framed and bool(laid.legend),
-                legend=laid.legend,
-                groups=groups.get(name, []),
-            ),
-            f"panel_{at}" if several else "panel",
+    panels = chart.values("panel")
+    each = [_panel(chart, [row for row in chart.placed if row.get("panel", "") == name], name) for name in panels]
+    columns = {1: 1, 2: 2, 4: 2}.get(len(panels), 3)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Automatically deduplicated selection")  # one legend picks in all panels
+        whole = (
+            each[0] if len(panels) == 1 else library("altair").concat(*each, columns=columns).resolve_scale(y="shared")
         )
-        for at, name in enumerate(chart.panels)
-    ]
-    whole: Spec = {"concat": views, "columns": laid.columns} if several else {"hconcat": views}
-    shared = {"color": "shared", "shape": "shared", "strokeDash": "shared", "xOffset": "independent"}
-    whole["resolve"] = {"scale": shared}
     if framed:
-        whole = _framed(whole, chart, laid.total + (laid.columns - 1) * 40)
-    elif laid.legend:
-        picked = {"name": "picked", "select": {"type": "point", "fields": ["series"]}, "bind": "legend"}
-        whole["params"] = [picked | {"views": [view["layer"][0]["name"] for view in views]}]
-    return {"$schema": SCHEMA, "config": config(), "padding": 10, "datasets": _datasets(views), **whole}
+        under = [f"{chart.caption} {chart.missing}".strip(), chart.command]
+        lines = [line for text in under for line in textwrap.wrap(text, 110 if len(panels) == 1 else 150)]
+        title = {"text": textwrap.wrap(chart.title, 80), "subtitle": lines, "anchor": "start", "offset": 14}
+        whole = whole.properties(title=title)
+    limits = {"labelLimit": 0, "titleLimit": 0}
+    whole = whole.configure_axis(**limits, titleFontWeight="normal").configure_legend(labelLimit=0, symbolOpacity=1)
+    spec: dict[str, Any] = whole.configure_title(limit=0, subtitleColor="#55606c").properties(padding=10).to_dict()
+    return spec
 
 
-def of_widths(chart: Chart) -> dict[str, Any]:
-    """A chart for a page: its specification, without a frame, for each of WIDTHS, and the data of all of them."""
-    data: dict[str, Any] = {}
-    names: dict[str, str] = {}
-    views: dict[int, Spec] = {}
-    for wide in WIDTHS:
-        spec = specification(chart, framed=False, wide=wide)
-        own = {old: names.setdefault(json.dumps(rows), f"rows-{len(names)}") for old, rows in spec["datasets"].items()}
-        data |= {own[old]: rows for old, rows in spec.pop("datasets").items()}
-        for view in spec.get("concat") or spec["hconcat"]:
-            for layer in view["layer"]:
-                layer["data"] = {"name": own[layer["data"]["name"]]}
-        views[wide] = spec
-    return {"data": data, "views": views}
+def _panel(chart: Chart, rows: Sequence[Row], name: str) -> Any:
+    """One panel's layers: intervals, lines, points and words beside them, and reference lines."""
+    alt = library("altair")
+    labels, several = chart.values("series"), len(chart.values("panel")) > 1
+    measured = [row for row in rows if row["series"] not in chart.theory and row["series"] != chart.front]
+    steps, words = (
+        [row for row in rows if row["series"] == chart.front],
+        any(isinstance(row["x"], str) for row in chart.rows),
+    )
+    look = _looks(chart, labels)
+    picked = alt.selection_point(name="picked", fields=["series"], bind="legend")
+    faint = alt.condition(picked, alt.value(1), alt.value(0.12))
+    kind = "N" if words else "Q"
+    at: dict[str, Any] = {"x": alt.X(f"x:{kind}", title=chart.x.title, **_axis(chart, chart.x, "x"))}
+    at |= {"y": _y(chart, "y"), "color": look["color"]}
+    if words and len(labels) > 1 and chart.kind == "points":
+        at["xOffset"] = alt.XOffset("slot:N", sort=[one for one in labels if one not in chart.theory])
+    tooltip = [alt.Tooltip("series:N", title="Series"), alt.Tooltip(f"x:{kind}", title=chart.x.title)]
+    tooltip.append(alt.Tooltip("y:Q", title=chart.y.title, format=".5~g"))
+    tooltip += [alt.Tooltip("note:N", title="Note")] if any(row.get("note") for row in chart.rows) else []
+
+    layers = _intervals(chart, rows, at, faint)
+    if chart.kind == "lines":
+        drawn = alt.Chart(_data(chart, rows)).mark_line()
+        layers.append(drawn.encode(**at, strokeDash=look["strokeDash"], opacity=faint))
+    elif theory := [row for row in rows if row["series"] in chart.theory]:
+        stroke = alt.Chart(_data(chart, theory)).mark_tick(thickness=2, orient="horizontal", size=22)
+        layers.append(stroke.encode(**at, tooltip=tooltip, opacity=faint))
+    if steps:
+        stairs = alt.Chart(_data(chart, steps)).mark_line(interpolate="step-after", strokeWidth=1.5)
+        layers.append(stairs.encode(x=at["x"], y=at["y"], color=look["color"], order="x:Q"))
+    points = alt.Chart(_data(chart, measured)).mark_point(filled=True, size=60)
+    layers.append(points.encode(**at, shape=look["shape"], tooltip=tooltip, opacity=faint).add_params(picked))
+    if any(row.get("name") for row in rows):
+        named = alt.Chart(_data(chart, measured)).mark_text(align="left", dx=7, fontSize=10)
+        layers.append(named.encode(x=at["x"], y=at["y"], text="name:N"))
+    for one in chart.references:
+        layers += _reference(chart, one)
+    size = {"width": WIDE, "height": HIGH} if not several else {"width": 400, "height": 280}
+    return alt.layer(*layers).properties(**size, **({"title": name} if several else {}))
 
 
-def _datasets(views: list[Spec]) -> dict[str, Any]:
-    """The data of all layers, each once; the layers have their names instead."""
-    names: dict[str, str] = {}
-    data = {}
-    for layer in (layer for view in views for layer in view["layer"]):
-        values = layer["data"]["values"]
-        name = names.setdefault(json.dumps(values), f"data-{len(names)}")
-        data[name], layer["data"] = values, {"name": name}
-    return data
-
-
-def _scales(chart: Chart, drawn: list[PlottedPoint]) -> tuple[AxisScale | tuple[str, ...], AxisScale]:
-    """The axes that all panels share."""
-    along = {axis: [one.value for one in chart.references if one.axis == axis] for axis in ("x", "y")}
-    values = [value for one in drawn for value in (one.y, *_ends(chart, drawn, one))] + along["y"]
-    if chart.kind == "heatmap" and chart.value:
-        return chart.words_of_x, scale(chart.value, values, margin=0.0)
-    y = scale(chart.y, values, margin=0.05)
-    if chart.words_of_x:
-        return chart.words_of_x, y
-    places_x = [float(one.x) for one in drawn]
-    # Labels stand beside points: there is room for them at both sides.
-    return scale(chart.x, places_x + along["x"], margin=0.08 if chart.kind == "points" else 0.03, few=places_x), y
-
-
-def _ends(chart: Chart, drawn: list[PlottedPoint], one: PlottedPoint) -> tuple[float, float]:
-    """What an axis shows of an interval: on a logarithmic one no more than a decade beyond all values.
-
-    An interval that reaches zero has no lower end there, and would take the whole chart.
-    """
-    if not chart.y.log:
-        return one.low, one.high
-    least, most = min(other.y for other in drawn), max(other.y for other in drawn)
-    return max(one.low, least / 10), min(one.high, most * 10)
-
-
-def note(chart: Chart) -> str:
-    """What a chart cannot show, in words: points without a place, ends of intervals, series on one another."""
-    drawn, gone = places(chart)
-    _, y = _scales(chart, drawn)
-    cut = any(one.low < y.low or one.high > y.high for one in drawn)
-    said = [
-        missing(gone, "Without colour" if chart.kind == "heatmap" else "Not drawn"),
-        "Intervals that leave the axis are cut." if cut else "",
-        told(coinciding(chart, drawn, y)),
-    ]
-    return " ".join(filter(None, said))
-
-
-def _framed(whole: Spec, chart: Chart, wide: int) -> Spec:
-    wide = max(wide, 420)
-    title: Spec = {"text": wrapped(chart.title, wide, 18), "anchor": "start", "offset": 16}
-    if caption := wrapped(f"{chart.caption} {note(chart)}".strip(), wide, 12.5):
-        title["subtitle"] = caption
-    if not chart.command:
-        return whole | {"title": title}
-    command = {
-        "text": wrapped(chart.command, wide, 10, mono=True),
-        "orient": "bottom",
-        "anchor": "start",
-        "font": MONO,
-        "fontSize": 10,
-        "fontWeight": "normal",
-        "color": QUIET,
-        "offset": 16,
-        "lineHeight": 13,
+def _looks(chart: Chart, labels: Sequence[str]) -> dict[str, Any]:
+    """Colour, shape and dashes of the series. Theory has the colour of the series that it is like."""
+    alt = library("altair")
+    measured = [label for label in labels if label not in chart.theory]
+    colours = {label: COLOURS[at % len(COLOURS)] for at, label in enumerate(measured)}
+    alike = {label: [one for one in chart.theory if chart.theory[one] == like] for label, like in chart.theory.items()}
+    dashes = {label: DASHES[alike[label].index(label) % len(DASHES)] for label in chart.theory}
+    colours |= {label: colours.get(like, COLOURS[0]) for label, like in chart.theory.items()}
+    # A second round through the colours has other shapes.
+    shapes = {label: SHAPES[(at + at // len(COLOURS)) % len(SHAPES)] for at, label in enumerate(measured)}
+    ranges: dict[str, list[Any]] = {
+        "color": [colours[label] for label in labels],
+        "shape": [shapes.get(label, "stroke") for label in labels],
+        "strokeDash": [dashes.get(label, SOLID) for label in labels],
     }
-    apart = {"color": "independent", "shape": "independent", "strokeDash": "independent"}
-    return {"vconcat": [whole | {"title": command}], "resolve": {"scale": apart}, "title": title}
+    legend = None
+    if len(labels) > 1 or chart.values("panel") != [""]:
+        legend = alt.Legend(title=None, orient="bottom", columns=max(1, 110 // (max(map(len, labels)) + 6)))
+    channels = {"color": alt.Color, "shape": alt.Shape, "strokeDash": alt.StrokeDash}
+    return {
+        name: channel("series:N", scale=alt.Scale(domain=list(labels), range=ranges[name]), legend=legend)
+        for name, channel in channels.items()
+    }
 
 
-def svg(chart: Chart) -> str:
-    """A chart as SVG: the same chart gives the same text. Raises ToolMissing where vl-convert is not installed."""
-    return rendered(specification(chart))
+def _axis(chart: Chart, axis: Axis, key: str) -> dict[str, Any]:
+    """The scale and the ticks of an axis; `sort` of words."""
+    alt = library("altair")
+    values = {row[key] for row in chart.placed}
+    if any(isinstance(value, str) for value in values):
+        order = list(axis.categories or chart.values("x"))
+        return {"sort": order, "axis": alt.Axis(labelAngle=-35 if sum(map(len, order)) > 70 else 0, grid=False)}
+    scale = alt.Scale(type="log", base=axis.log) if axis.log else alt.Scale(zero=axis.zero)
+    whole = all(float(value).is_integer() for value in values)
+    ticks = alt.Axis(values=sorted(values)) if key == "x" and whole and len(values) <= 12 else alt.Axis(format=".4~g")
+    if axis.log == 10 and any(value < 1e-3 or value >= 1e5 for value in values):
+        ticks = alt.Axis(format=".1~e")
+    return {"scale": scale, "axis": ticks}
+
+
+def _y(chart: Chart, field: str) -> Any:
+    return library("altair").Y(f"{field}:Q", title=chart.y.title, **_axis(chart, chart.y, "y"))
+
+
+def _data(chart: Chart, rows: Sequence[Row]) -> Any:
+    """Rows as they are drawn; `slot` is where they stand beside others."""
+    made = [{**row, "slot": chart.theory.get(row["series"], row["series"])} for row in rows]
+    finite = [
+        {key: one for key, one in row.items() if not (isinstance(one, float) and not math.isfinite(one))}
+        for row in made
+    ]
+    return library("altair").InlineData(values=finite)
+
+
+def _intervals(chart: Chart, rows: Sequence[Row], at: dict[str, Any], faint: Any) -> list[Any]:
+    """Confidence intervals: bands of a few lines, else thin lines. One that leaves a logarithmic axis is cut."""
+    alt = library("altair")
+    known = [row for row in rows if math.isfinite(row.get("low", math.nan)) and row["low"] < row["high"]]
+    if not known:
+        return []
+    least = min(row["y"] for row in chart.placed) / 10 if chart.y.log else -math.inf
+    cut = [{**row, "low": max(row["low"], least)} for row in known]
+    ends = {**at, "y": _y(chart, "low"), "y2": "high:Q"}
+    drawn = alt.Chart(_data(chart, cut))
+    if chart.kind == "lines" and len({row["series"] for row in chart.rows if "low" in row}) <= MOST_BANDS:
+        return [drawn.mark_area(opacity=0.16).encode(**ends)]
+    return [drawn.mark_rule(strokeWidth=1.3).encode(**ends, opacity=faint)]
+
+
+def _reference(chart: Chart, one: Any) -> list[Any]:
+    """A line across the panel with its words."""
+    alt = library("altair")
+    data = alt.InlineData(values=[{"value": one.value, "label": one.label}])
+    channel = {"y": _y(chart, "value")} if one.axis == "y" else {
+        "x": alt.X("value:Q", title=chart.x.title, **_axis(chart, chart.x, "x"))
+    }  # fmt: skip
+    ends = {"x": alt.value(4)} if one.axis == "y" else {"y": alt.value(4)}
+    side = (
+        {"align": "left", "dy": -5} if one.axis == "y" else {"align": "left", "baseline": "top", "angle": 90, "dx": 3}
+    )
+    line = alt.Chart(data).mark_rule(strokeDash=[2, 2], color="#55606c").encode(**channel)
+    return [line, alt.Chart(data).mark_text(color="#55606c", **side).encode(**channel, **ends, text="label:N")]
 
 
 def _drawing() -> Any:
@@ -187,9 +212,10 @@ def _has_room() -> bool:
     return not subprocess.run(trial, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False).returncode
 
 
-def rendered(spec: Spec) -> str:
-    """A Vega-Lite specification as SVG, made without reading anything from outside."""
-    text = _drawing().vegalite_to_svg(json.dumps(spec), vl_version=VERSION, allowed_base_urls=[])
+def svg(spec: dict[str, Any]) -> str:
+    """A specification as SVG, made without reading anything from outside: the same one gives the same text."""
+    version = ".".join(library("altair").SCHEMA_VERSION.split(".")[:2])
+    text = _drawing().vegalite_to_svg(json.dumps(spec), vl_version=version, allowed_base_urls=[])
     # Vega numbers what it names over all pictures of a process: here each picture is numbered for itself.
     numbers: dict[str, str] = {}
     named = re.compile(r'(?<= id=")(clip|gradient_)\d+(?=")|(?<="url\(#)(clip|gradient_)\d+(?=\)")')
@@ -204,11 +230,11 @@ def png(picture: str) -> bytes:
 def write_charts(report: StudyReport, folder: Path) -> list[Path]:
     """Writes every chart as figures/NAME.svg and figures/NAME.png. Returns their paths, in the report's order.
 
-    Raises ToolMissing where vl-convert is not installed, OSError where the folder cannot be written.
+    Raises ToolMissing where Altair or vl-convert is not installed, OSError where the folder cannot be written.
     """
     paths = []
     for chart in report.charts:
-        picture = svg(chart)
+        picture = svg(specification(chart))
         for ending, content in (("svg", picture.encode()), ("png", png(picture))):
             paths.append(folder / FOLDER / f"{chart.name}.{ending}")
             with written(paths[-1]) as file:

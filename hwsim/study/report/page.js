@@ -1,57 +1,26 @@
 // Conveniences only: the page says everything without them.
-const { charts, dark } = JSON.parse(document.getElementById("charts").textContent);
+const charts = JSON.parse(document.getElementById("charts").textContent);
 const preference = window.matchMedia("(prefers-color-scheme: dark)");
-const settings = {
-  mode: "vega-lite", renderer: "svg", actions: false, defaultStyle: false, ast: true,
-  tooltip: { disableDefaultStyle: true, theme: "ours" },
-};
-
-function coloured(value) {
-  if (typeof value === "string") return preference.matches && Object.hasOwn(dark, value) ? dark[value] : value;
-  if (Array.isArray(value)) return value.map(coloured);
-  if (value && typeof value === "object") {
-    return Object.fromEntries(Object.entries(value).map(([key, one]) => [key, coloured(one)]));
-  }
-  return value;
-}
-
-// The layout whose width is nearest to the card's: it is scaled to fill it.
-function chosen(place) {
-  const widths = Object.keys(charts[place.dataset.chart].views).map(Number).sort((a, b) => a - b);
-  return widths.filter((one) => one <= place.clientWidth * 1.12).at(-1) ?? widths[0];
-}
-
-async function drawOne(place) {
-  const { data, views } = charts[place.dataset.chart];
-  const width = chosen(place);
-  const view = document.createElement("div");
-  view.className = "view";
-  const made = await vegaEmbed(view, coloured({ ...views[width], datasets: data }), settings);
-  const picture = view.querySelector("svg");
-  // Of a chart that is wider than its layout (a heatmap of many columns), letters stay legible: it is scrolled.
-  picture.style.minWidth = `${Math.round(picture.viewBox.baseVal.width * 0.72)}px`;
-  place.made?.finalize();
-  place.made = made;
-  place.width = width;
-  place.replaceChildren(view);
-  place.classList.add("drawn");
-}
 
 async function draw() {
-  for (const place of document.querySelectorAll("div.chart")) await drawOne(place);
+  for (const place of document.querySelectorAll("div.chart")) {
+    const view = document.createElement("div");
+    view.className = "view";
+    const made = await vegaEmbed(view, charts[place.dataset.chart], {
+      renderer: "svg", actions: false, defaultStyle: false, ast: true, theme: preference.matches ? "dark" : undefined,
+      config: { background: "transparent" }, tooltip: { disableDefaultStyle: true, theme: "ours" },
+    });
+    place.made?.finalize();
+    place.made = made;
+    place.replaceChildren(view);
+    place.classList.add("drawn");
+  }
   document.documentElement.dataset.drawn = "yes";
 }
-draw();
-preference.addEventListener("change", draw);
-const resized = new ResizeObserver((changes) => {
-  // Not before it has returned: what it draws has another size.
-  for (const { target } of changes) {
-    if (target.width && target.width !== chosen(target)) requestAnimationFrame(() => drawOne(target));
-  }
-});
-for (const place of document.querySelectorAll("div.chart")) resized.observe(place);
 // On paper a chart is light, as the page is: its picture is what prints.
 for (const place of document.querySelectorAll("div.chart")) place.picture = place.querySelector("img");
+draw();
+preference.addEventListener("change", draw);
 let asked = false;
 window.addEventListener("beforeprint", () => {
   if (!preference.matches) return;
