@@ -66,7 +66,7 @@ def test_a_chart_that_lies_is_caught() -> None:
     spec = specification(lines())
     for before, after in (
         ('"y": 0.0001', '"y": 0.0002'),
-        ("7.5e-05", "7.4e-05"),
+        ('"low": 7.5', '"low": 7.4'),
         ("3 %", "4 %"),
         ("Mean over", "Sum over"),
     ):
@@ -143,7 +143,7 @@ def test_a_table_in_markdown_escapes_what_means_something() -> None:
 @pytest.mark.parametrize(
     ("value", "half", "said"),
     [
-        (81.04, 0.42, "81.0 ± 0.4"), (2.1e-4, 3.2e-4, "(2.1 ± 3.2)e-4"), (0.5, 0.0, "0.5"), (-1.25e-7, 0.0, "−1.3e-7"),
+        (81.04, 0.42, "81.0 ± 0.4"), (2.1e-4, 3.2e-4, "(2.1 ± 3.2)e-4"), (0.5, 0.0, "0.5"), (-1.5e-7, 0.0, "−1.5e-7"),
         (float("inf"), float("nan"), "∞"), (float("nan"), 1.0, "nan"), (123456.0, 0.0, "1.2e5"),
     ],
 )  # fmt: skip
