@@ -258,7 +258,7 @@ def test_a_preset_is_a_plan_like_a_file(capsys: pytest.CaptureFixture[str]) -> N
 
 def test_a_preset_that_is_no_plan_is_told(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["study", "--preset", "train-mx", "-o", "o"]) == 2
-    said = "error: preset train-mx is a script of the repository: python examples/papers/train_mx.py"
+    said = "error: preset train-mx is a script of hwsim's repository: python examples/papers/train_mx.py"
     assert capsys.readouterr().err == f"{said} (hwsim docs studies/train-mx)\n"
     assert main(["study", "--preset", "x", "-o", "o"]) == 2
     assert capsys.readouterr().err == "error: unknown preset 'x': known: deepseek-2pct, pareto, snr-vector-length\n"
