@@ -78,7 +78,6 @@ MODULES = {
     "hwsim/parquet.py": "stored",
     "hwsim/explain/reports.py": "report",
     "hwsim/spec/catalog.py": "unit",
-    "hwsim/study/parts.py": "stored",
     "hwsim/study/plan/study.py": "study",
     "hwsim/study/results.py": "stored",
     "hwsim/study/store.py": "stored",
