@@ -38,7 +38,7 @@ def products_of(name: str) -> tuple[Case, ...]:
     return tuple(product_cases(unit_of(name)))
 
 
-@computed_once("vectors")
+@computed_once("cosim")
 def smoke_cases(name: str) -> list[Case]:
     """The cases of a smoke set."""
     return [case for part in plan(unit_of(name), "smoke", 1).parts for case in part.cases][: SUITES["smoke"]]
