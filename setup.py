@@ -1,6 +1,6 @@
 """Which packages there are: those in hwsim/, and rtl/, tb/, docs/ and capture/, which are installed inside hwsim.
 
-docs/ and capture/ hold nothing that hwsim imports; hwsim/pages.py finds them. Folders of templates hold none either.
+docs/ and capture/ hold nothing that hwsim imports; hwsim/base/package.py finds them. Nor do folders of templates.
 """
 
 from setuptools import find_packages, setup
@@ -8,7 +8,7 @@ from setuptools import find_packages, setup
 setup(
     packages=[
         *find_packages(include=["hwsim", "hwsim.*"]),
-        *(f"hwsim.{name}.templates" for name in ("c", "report", "vectors")),
+        *(f"hwsim.{name}.templates" for name in ("compute.c", "explain", "cosim.vectors")),
         *(f"hwsim.{name}" for name in find_packages(include=["rtl", "rtl.*", "tb", "tb.*"])),
         "hwsim.docs",
         "hwsim.docs.studies",

@@ -16,7 +16,7 @@ import sys
 from rich.console import Console
 from rich.table import Table
 
-from hwsim.errors import ToolMissing
+from hwsim.base.errors import ToolMissing
 from hwsim.rtl.synthesis import (
     NEXTPNR,
     STAGES,

@@ -15,8 +15,8 @@ from contextlib import ExitStack, contextmanager, suppress
 from multiprocessing.connection import Connection, wait
 from typing import Any, ClassVar, Protocol, TypeVar
 
-from hwsim.errors import InputError, ToolMissing
-from hwsim.sources import identity
+from hwsim.base.errors import InputError, ToolMissing
+from hwsim.base.package import identity
 
 Rows = list[dict[str, Any]]
 

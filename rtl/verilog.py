@@ -10,7 +10,7 @@ from amaranth.hdl import Shape
 from amaranth.lib.data import ArrayLayout, StructLayout
 from amaranth.lib.wiring import Component
 
-from hwsim.resources import MIB, Cost
+from hwsim.base.resources import MIB, Cost
 from hwsim.spec import Pipeline, Specified, as_yaml
 
 from .dot_unit import DotUnit, beat_layout, result_port_layout

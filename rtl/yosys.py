@@ -8,9 +8,9 @@ from functools import cache
 
 import wasmtime
 
-from hwsim.errors import InputError
-from hwsim.leftovers import scratch_folder
-from hwsim.resources import free_memory, size
+from hwsim.base.errors import InputError
+from hwsim.base.processes import scratch_folder
+from hwsim.base.resources import free_memory, size
 
 
 def run_yosys(script: str) -> str:

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from hwsim.codewords import code_array, from_words, to_words
+from hwsim.base.arrays import code_array, from_words, to_words
 
 FOLDER = "HWSIM_JOB"
 PROGRESS = "progress"  # the file that says how far a simulation is

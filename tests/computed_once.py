@@ -30,7 +30,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
-from hwsim.files import replaced
+from hwsim.base.files import replaced
 from hwsim.spec import Unit
 
 P = ParamSpec("P")

@@ -18,8 +18,8 @@ from documents import files  # noqa: F401  a fixture
 from extras import LeftOut, lacking
 from quick import choose, left_out, sample
 
+from hwsim.base.errors import ToolMissing
 from hwsim.cosim.tools import find_icarus, find_verilator
-from hwsim.errors import ToolMissing
 
 # Python's and pytest's bytecode is kept, by whatever name the environment forbids it: without it a run spends longer
 # on compiling tests, in each of its processes, than on many a folder of them.
@@ -40,7 +40,7 @@ if os.environ.pop("CI", None) == "true":
 os.environ.pop("BUILD_NUMBER", None)  # by which pytest knows CI too
 
 # How long compiling takes, and so whether it is said, is a matter of the machine.
-logging.getLogger("hwsim.compiled").setLevel(logging.ERROR)
+logging.getLogger("hwsim.base.compiled").setLevel(logging.ERROR)
 
 ROOT = Path(__file__).parents[1]
 SILICON = ROOT.parent / "shared" / "silicon"

@@ -16,10 +16,10 @@ from typing import Any, NoReturn
 import numba
 import pytest
 
-from hwsim import compiled
-from hwsim.compiled import _CheckedFiles, code_folder, keep
-from hwsim.sources import PACKAGE as ROOT
-from hwsim.sources import imported_modules, reachable_modules
+from hwsim.base import compiled
+from hwsim.base.compiled import _CheckedFiles, code_folder, keep
+from hwsim.base.package import PACKAGE as ROOT
+from hwsim.base.package import imported_modules, reachable_modules
 
 FILES = {
     "hwsim/__init__.py": "",
@@ -78,7 +78,7 @@ def test_the_folder_is_in_the_user_s_cache(tmp_path: Path, monkeypatch: pytest.M
 
 def test_what_the_quantisers_loops_call_is_reached() -> None:
     # Their code holds that of the codecs' loops.
-    calls = {"hwsim.formats.loops", "hwsim.compiled"}
+    calls = {"hwsim.formats.loops", "hwsim.base.compiled"}
     assert calls <= reachable_modules("hwsim.quantize.loops")
 
 
@@ -170,7 +170,7 @@ def test_compiling_for_long_is_said_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(compiled, "NOTICE_AFTER", 1e6)
-    with caplog.at_level("WARNING", "hwsim.compiled"):
+    with caplog.at_level("WARNING", "hwsim.base.compiled"):
         kept(twice, tmp_path / "short")
         assert not caplog.messages
         monkeypatch.setattr(compiled, "NOTICE_AFTER", 0)

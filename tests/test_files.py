@@ -12,8 +12,8 @@ from typing import Any, NoReturn
 
 import pytest
 
-from hwsim.errors import InputError
-from hwsim.files import MOST_LINE, bounded_lines, cache_folder, contents, replaced, replaced_folder, takes_files
+from hwsim.base.errors import InputError
+from hwsim.base.files import MOST_LINE, bounded_lines, cache_folder, contents, replaced, replaced_folder, takes_files
 
 
 def test_where_results_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -130,7 +130,7 @@ def test_a_folder_that_another_process_has_removed_in_the_meantime_is_made_again
         target.parent.rmdir()
         yield
 
-    monkeypatch.setattr("hwsim.files.removed_with_us", removed)
+    monkeypatch.setattr("hwsim.base.files.remove_on_exit", removed)
     with write(target):
         pass
     assert target.exists()

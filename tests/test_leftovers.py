@@ -11,14 +11,14 @@ from pathlib import Path
 import pytest
 from patience import wait_until
 
-from hwsim.leftovers import ended_with_us, removed_with_us
+from hwsim.base.processes import kill_on_exit, remove_on_exit
 
 # A process with a child and a grandchild, a folder and a file that are half made; the child says who they are.
 WORK = """
 import os, sys
 from pathlib import Path
-from hwsim import processes
-from hwsim.files import replaced, replaced_folder
+from hwsim.base import processes
+from hwsim.base.files import replaced, replaced_folder
 
 with replaced_folder(Path("a folder 'of' $names")) as folder, replaced(Path("file")) as file:
     (folder / "part").write_text("half")
@@ -52,17 +52,17 @@ def test_what_a_killed_process_started_ends_and_goes(ending: signal.Signals, tmp
 def test_what_is_done_is_left_alone(tmp_path: Path) -> None:
     script = """
 from pathlib import Path
-from hwsim.files import replaced
-from hwsim.leftovers import ended_with_us, removed_with_us
+from hwsim.base.files import replaced
+from hwsim.base.processes import kill_on_exit, remove_on_exit
 import os, signal, sys
 for number in range(100):
     with replaced(Path(f"file{number}")) as file:
         file.write(b"whole")
-with removed_with_us(Path("kept")):
+with remove_on_exit(Path("kept")):
     Path("kept").write_text("whole")
-with ended_with_us(int(sys.argv[1])):
+with kill_on_exit(int(sys.argv[1])):
     pass
-with removed_with_us(Path("gone")):
+with remove_on_exit(Path("gone")):
     Path("gone").write_text("half")
     os.kill(os.getpid(), signal.SIGKILL)
 """
@@ -79,10 +79,10 @@ with removed_with_us(Path("gone")):
 
 def test_a_forked_process_has_a_watch_of_its_own(tmp_path: Path) -> None:
     mine = tmp_path / "mine"
-    with removed_with_us(mine):
+    with remove_on_exit(mine):
         mine.write_text("half")
         if (child := os.fork()) == 0:
-            with removed_with_us(tmp_path / "childs"), ended_with_us(1 << 22):
+            with remove_on_exit(tmp_path / "childs"), kill_on_exit(1 << 22):
                 (tmp_path / "childs").write_text("half")
                 os.kill(os.getpid(), signal.SIGKILL)
         os.waitpid(child, 0)

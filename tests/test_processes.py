@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from hwsim import processes
+from hwsim.base import processes
+from hwsim.base.errors import InputError
 from hwsim.cli.progress import terminated
-from hwsim.errors import InputError
 
 DEADLINE = 60  # seconds; what takes milliseconds, on a machine where much else runs
 

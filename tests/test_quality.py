@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from hwsim.files import cache_folder
+from hwsim.base.files import cache_folder
 
 ROOT = Path(__file__).parents[1]
 

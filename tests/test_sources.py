@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from hwsim.sources import PACKAGE, digest_of, identity, reachable_modules
+from hwsim.base.package import PACKAGE, digest_of, identity, reachable_modules
 
 # What only shows or starts what was computed.
 SHOWING = ("hwsim.cli", "hwsim.explain", "hwsim.study.report")
@@ -49,10 +49,10 @@ def test_a_change_of_code_or_of_a_unit_is_another_identity(tmp_path: Path, monke
     before = identity("hwsim.study.task")
     assert before == identity("hwsim.study.task") and len(before) == 32
     with monkeypatch.context() as patch:
-        patch.setattr("hwsim.sources.digest_of", lambda _: "other code")
+        patch.setattr("hwsim.base.package.digest_of", lambda _: "other code")
         assert identity.__wrapped__("hwsim.study.task") != before
     (tmp_path / "unit.yaml").write_text("unit: another\n")
-    monkeypatch.setattr("hwsim.sources.PACKAGE", tmp_path)
+    monkeypatch.setattr("hwsim.base.package.PACKAGE", tmp_path)
     assert identity.__wrapped__("hwsim.study.task") != before
 
 

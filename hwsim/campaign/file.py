@@ -12,8 +12,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Strict, Tag, model_validator
 
+from hwsim.base.errors import InputError
 from hwsim.cosim.design import SuiteKind
-from hwsim.errors import InputError
 from hwsim.explain.frozen import Text
 from hwsim.formats.yamlfile import Document, Location, RuleError, SpecError, read, shown, validated
 from hwsim.fuzz.findings import MOST_CASES

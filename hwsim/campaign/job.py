@@ -14,6 +14,11 @@ from pathlib import Path
 from typing import Any
 
 import hwsim
+from hwsim.base.errors import InputError, ToolMissing
+from hwsim.base.files import NO_ROOM
+from hwsim.base.package import identity
+from hwsim.base.processes import scratch_folder
+from hwsim.base.text import counted
 from hwsim.campaign.file import PipelineKeys, Simulator
 from hwsim.campaign.results import Breakage, JobOutcome
 from hwsim.cosim.build import BuildFailed, verilator_version
@@ -24,17 +29,12 @@ from hwsim.cosim.run import CosimOptions, NoProgress, carried_out, check
 from hwsim.cosim.tables import tables_design
 from hwsim.cosim.tools import find_icarus, find_verilator
 from hwsim.cosim.unitdesign import design_of
-from hwsim.errors import InputError, ToolMissing
 from hwsim.explain import CodeReading, CoverageGroup, LeftOut, Mismatch, Row, RunReport, coverage_groups
-from hwsim.files import NO_ROOM
 from hwsim.fuzz.campaign import UNPLAYED, FuzzedUnit, FuzzPlan, collected_between, fuzzed, reasons, unplayed
 from hwsim.fuzz.draw import counted_settings
 from hwsim.fuzz.trial import Side
-from hwsim.leftovers import scratch_folder
 from hwsim.runners import OtherCode, Rows, WorkPart
-from hwsim.sources import identity
 from hwsim.spec import Specified, as_yaml, pipeline
-from hwsim.words import counted
 
 LAST_LINES = 3  # of a traceback
 MOST_FILE = 1 << 20  # bytes of a file that an outcome keeps

@@ -12,12 +12,12 @@ from xml.etree.ElementTree import Element, SubElement
 from markupsafe import Markup
 
 import hwsim
+from hwsim.base.files import written, written_texts
+from hwsim.base.text import counted
 from hwsim.campaign.file import Campaign
 from hwsim.campaign.results import JobOutcome, Rows, RunResults, RunSummary
 from hwsim.explain.drawing import environment, page_style, policy, read
 from hwsim.explain.reports import write_html
-from hwsim.outputs import written, written_texts
-from hwsim.words import counted
 
 HERE = Path(__file__).parent
 PAGE, JUNIT, COPY, FAILED = "report.html", "results.xml", "campaign.yaml", "failed"

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import assert_never
 
+from hwsim.base.errors import InputError
 from hwsim.campaign.file import Campaign, Combination, FuzzJobs, FuzzRange, MatrixJobs, PipelineKeys, Simulator
 from hwsim.campaign.job import CampaignJob, ChosenSuites, content_of, design_job, fuzz_job, tables_job, unit_job
-from hwsim.errors import InputError
 from hwsim.formats.catalog import looks_like_path
 from hwsim.formats.yamlfile import Location, shown
 from hwsim.fuzz.campaign import EVERY

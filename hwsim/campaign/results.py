@@ -10,16 +10,15 @@ from typing import Annotated, Any, NamedTuple
 
 from pydantic import Field, ValidationError
 
+from hwsim.base.arrays import arrow, read_table, write_table
+from hwsim.base.errors import InputError
+from hwsim.base.files import contents, written
 from hwsim.campaign.file import FailureKind, KnownFailure, known_reason
 from hwsim.cosim.report import ENDED
-from hwsim.errors import InputError
 from hwsim.explain import RunReport
 from hwsim.explain.frozen import Count, Record, Text
 from hwsim.explain.record import STATES, BinCounts
-from hwsim.files import contents
 from hwsim.formats.yamlfile import broken_rule
-from hwsim.outputs import written
-from hwsim.parquet import arrow, read_table, write_table
 
 WHOLE = "whole job"  # what the suite of a failure is called where no suite ran
 EXTRA = "campaign"  # which brings pyarrow

@@ -19,6 +19,9 @@ from io import BytesIO
 from pathlib import Path
 from typing import Protocol
 
+from hwsim.base.arrays import arrow
+from hwsim.base.errors import InputError
+from hwsim.base.files import LIST, contents, held_alone, remove_written, written
 from hwsim.campaign.file import Campaign
 from hwsim.campaign.job import CampaignJob
 from hwsim.campaign.page import FAILED, campaign_command, write_campaign_reports, write_failed
@@ -36,10 +39,6 @@ from hwsim.campaign.results import (
     read_summary,
     seconds_of,
 )  # fmt: skip
-from hwsim.errors import InputError
-from hwsim.files import contents, held_alone
-from hwsim.outputs import LIST, remove_written, written
-from hwsim.parquet import arrow
 from hwsim.runners import Lost, Rows, Runner, WorkPart
 
 MARK, LOCK, RUNS = "campaign", "lock", "runs"

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hwsim.errors import InputError
+from hwsim.base.errors import InputError
 
 if TYPE_CHECKING:  # `hwsim doctor` looks for the file where NumPy may be broken
     from numpy.typing import NDArray

@@ -10,8 +10,8 @@ from typing import assert_never
 
 import numpy as np
 
+from hwsim.base.errors import InputError
 from hwsim.compute.products import dot_codes
-from hwsim.errors import InputError
 from hwsim.formats import container_dtype
 from hwsim.formats.blocks import one_code
 from hwsim.formats.codes import Codes

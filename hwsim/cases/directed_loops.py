@@ -6,10 +6,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from hwsim.base.compiled import compiled, inlined
 from hwsim.cases.case import block_lengths
 from hwsim.cases.drawing import ABOVE, ANY, ANYWHERE, LARGEST, LEAST, MOST, NEAR, POWER, SMALLEST, ZERO, CaseKind
 from hwsim.cases.random_loops import WORD, DrawnCases, Side, code_of, no_cases, side_of
-from hwsim.compiled import compiled, inlined
 from hwsim.formats import Format
 from hwsim.formats.loops import threefry
 from hwsim.formats.rounding import Ints

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from hwsim.codewords import objects
-from hwsim.errors import InputError
+from hwsim.base.arrays import objects
+from hwsim.base.errors import InputError
 from hwsim.formats import FixedFormat, Format
 from hwsim.formats.codes import Codes, container_dtype
 from hwsim.formats.rounding import Ints

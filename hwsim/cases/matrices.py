@@ -16,12 +16,12 @@ import numpy as np
 import yaml
 from numpy.typing import NDArray
 
+from hwsim.base.arrays import npz
 from hwsim.cases.case import Case, block_lengths, dot, draws
 from hwsim.cases.drawing import Stream, normals
 from hwsim.formats import ExponentFormat, FloatFormat, container_dtype
 from hwsim.formats.blocks import BlockScale, one_code, scale_shape
 from hwsim.model.definition import Definition
-from hwsim.npz import npz
 from hwsim.spec import Unit, load_unit
 from hwsim.spec.keys import Number
 

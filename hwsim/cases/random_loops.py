@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hwsim.base.compiled import compiled, inlined
 from hwsim.cases.case import block_lengths
 from hwsim.cases.drawing import KEPT, SIGN, is_long, short_places
 from hwsim.cases.palette import infinities, nans
-from hwsim.compiled import compiled, inlined
 from hwsim.formats import ExponentFormat, FixedFormat, FloatFormat, Format
 from hwsim.formats.loops import threefry
 from hwsim.formats.rounding import Ints

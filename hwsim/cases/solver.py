@@ -7,10 +7,10 @@ from functools import cached_property
 from itertools import product
 from typing import NamedTuple
 
+from hwsim.base.errors import InputError
 from hwsim.cases.case import Case, block_lengths, window_of
 from hwsim.cases.drawing import Stream
 from hwsim.cases.palette import Palette, Product, exact_code, negate, numbers, zeros
-from hwsim.errors import InputError
 from hwsim.formats import ExponentFormat, FloatFormat
 from hwsim.model.definition import Definition
 from hwsim.model.record import Group

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-from hwsim.errors import INTERRUPTED
+from hwsim.base.errors import INTERRUPTED
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from hwsim.errors import InputError
+from hwsim.base.errors import InputError
 from hwsim.formats.yamlfile import MOST, MOST_DIGITS
 
 
@@ -38,7 +38,7 @@ def formats(incomplete: str) -> list[str]:
 
 def recipes(incomplete: str) -> list[str]:
     """Recipes, where PyTorch is installed, and files in this folder."""
-    from hwsim.errors import ToolMissing
+    from hwsim.base.errors import ToolMissing
 
     try:
         from hwsim.torch.recipe import recipes as shipped
@@ -49,7 +49,7 @@ def recipes(incomplete: str) -> list[str]:
 
 def pages() -> list[str]:
     """Pages of the documentation."""
-    from hwsim.pages import pages as shipped
+    from hwsim.base.package import pages as shipped
 
     return list(shipped())
 

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from hwsim.base.errors import InputError
+from hwsim.base.text import counted
 from hwsim.cli.app import app
 from hwsim.cli.output import note, print_error, print_table, say
 from hwsim.cli.progress import Progress, end_whole
-from hwsim.errors import InputError
-from hwsim.words import counted
 
 if TYPE_CHECKING:
     from hwsim.campaign.file import Campaign

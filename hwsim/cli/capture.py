@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import hwsim
+from hwsim.base.errors import InputError
+from hwsim.base.files import refuse_strangers
 from hwsim.cli import arguments as complete
 from hwsim.cli.app import app
 from hwsim.cli.output import note, print_table, say
 from hwsim.cli.progress import Progress
-from hwsim.errors import InputError
 from hwsim.formats.yamlfile import shown
-from hwsim.outputs import refuse_strangers
 from hwsim.spec import Unit, load_unit, presets
 
 if TYPE_CHECKING:
@@ -134,8 +134,8 @@ def kit(
 
     The GPU machine needs this folder and nvcc, not hwsim. DIR/README.md describes the program and its files.
     """
-    from hwsim.outputs import written_texts
-    from hwsim.pages import kit as files
+    from hwsim.base.files import written_texts
+    from hwsim.base.package import kit as files
 
     content = files()
     written_texts(output, content)

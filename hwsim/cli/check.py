@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from hwsim.base.errors import InputError
+from hwsim.base.files import ascii_lines, bounded_lines
+from hwsim.base.text import counted
 from hwsim.cli.app import app
 from hwsim.cli.output import note, say
 from hwsim.cli.progress import Progress
-from hwsim.errors import InputError
-from hwsim.files import ascii_lines, bounded_lines
 from hwsim.spec import Unit, load_unit, presets
-from hwsim.words import counted
 
 if TYPE_CHECKING:
     from hwsim.cosim.vectors.check import Findings

@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from hwsim.base.errors import InputError
+from hwsim.base.text import counted
 from hwsim.cli import arguments as complete
 from hwsim.cli.app import app
 from hwsim.cli.arguments import Contexts, Cuts
 from hwsim.cli.output import print_table, say
 from hwsim.cli.progress import played
 from hwsim.cosim.design import NOT_ASKED, AskedSuites, SuiteKind
-from hwsim.errors import InputError
 from hwsim.spec import Unit, load_specified, load_unit, pipeline
-from hwsim.words import counted
 
 if TYPE_CHECKING:
     from hwsim.cosim.design import Design

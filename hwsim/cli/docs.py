@@ -8,10 +8,10 @@ from typing import Annotated
 
 import typer
 
+from hwsim.base.package import page, pages, title
 from hwsim.cli import arguments as complete
 from hwsim.cli.app import app
 from hwsim.cli.output import console, is_terminal, print_table, say
-from hwsim.pages import page, pages, title
 
 
 @app.command()

@@ -29,14 +29,14 @@ from typing import Annotated
 import typer
 
 import hwsim
+from hwsim.base.errors import ToolMissing
+from hwsim.base.files import cache_folder, takes_files
+from hwsim.base.processes import kill_on_exit
+from hwsim.base.resources import free_memory, size
 from hwsim.cases.captured import FILE, VARIABLE, silicon
 from hwsim.cli.app import app
 from hwsim.cli.output import print_table, say
 from hwsim.cosim.tools import located_verilator
-from hwsim.errors import ToolMissing
-from hwsim.files import cache_folder, takes_files
-from hwsim.leftovers import ended_with_us
-from hwsim.resources import free_memory, size
 
 NO_SIMULATOR = 3
 LIMIT = 15.0  # seconds of a program; a busy machine, or one that reads packages from a network, is done sooner
@@ -232,7 +232,7 @@ def output_of(command: Sequence[str], environment: Mapping[str, str] | None = No
         raise Broken(f"cannot be run: {getattr(error, 'strerror', None) or error}", place) from None
     output, heard, status = child.stdout, b"", None
     assert output is not None
-    with ended_with_us(child.pid):
+    with kill_on_exit(child.pid):
         while len(heard) <= MOST_BYTES and select.select([output], [], [], max(0.0, end - time.monotonic()))[0]:
             part = os.read(output.fileno(), MOST_BYTES)
             heard += part

@@ -7,10 +7,10 @@ from typing import Annotated
 
 import typer
 
+from hwsim.base.errors import InputError
 from hwsim.cli import arguments as complete
 from hwsim.cli.app import app
 from hwsim.cli.output import note, say
-from hwsim.errors import InputError
 
 
 @app.command("dut-init")

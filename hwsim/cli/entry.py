@@ -20,9 +20,9 @@ import typer
 from typer.main import get_command
 
 import hwsim
+from hwsim.base.errors import INTERRUPTED, InputError, ToolMissing
 from hwsim.cli.app import FIRST, MORE, app
 from hwsim.cli.output import print_error
-from hwsim.errors import INTERRUPTED, InputError, ToolMissing
 
 PACKAGE = Path(hwsim.__file__).resolve().parent
 SOURCES = (PACKAGE, PACKAGE.parent / "rtl", PACKAGE.parent / "tb")

@@ -9,12 +9,12 @@ import numpy as np
 import typer
 from rich.text import Text
 
+from hwsim.base.errors import InputError
 from hwsim.cases.drawing import Stream, normals
 from hwsim.cli import arguments as parse
 from hwsim.cli.app import app
 from hwsim.cli.arguments import UnitName
 from hwsim.cli.output import note, print_table, say
-from hwsim.errors import InputError
 from hwsim.explain.explained import Explained
 from hwsim.explain.explained import explain as explain_dot
 from hwsim.explain.stages import EMPTY, BitRow, CellTable, Picture, group_blocks, group_title, result_text, title

@@ -8,11 +8,11 @@ from typing import Annotated
 import typer
 
 import hwsim
+from hwsim.base.errors import InputError
+from hwsim.base.files import written_texts
 from hwsim.cli.app import app
 from hwsim.cli.arguments import UnitName
 from hwsim.cli.output import say
-from hwsim.errors import InputError
-from hwsim.outputs import written_texts
 from hwsim.spec import load_unit
 
 

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from hwsim.base.text import counted
 from hwsim.cli.app import app
 from hwsim.cli.output import print_table, say
 from hwsim.cli.progress import Progress, played
-from hwsim.words import counted
 
 if TYPE_CHECKING:
     from hwsim.fuzz.campaign import FuzzedUnit

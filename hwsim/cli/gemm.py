@@ -12,22 +12,23 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
+from hwsim.base.arrays import WORD, to_words, words_of
+from hwsim.base.errors import InputError, InputTypeError
+from hwsim.base.files import refuse_strangers, written
+from hwsim.base.resources import Cost, demand_disk
 from hwsim.cli import arguments as complete
 from hwsim.cli.app import app
 from hwsim.cli.arguments import UnitName
 from hwsim.cli.output import announce, say
 from hwsim.cli.progress import Progress, interruptible
-from hwsim.codewords import WORD, to_words, words_of
 from hwsim.compute.kernels import supports
 from hwsim.compute.kernels.tiles import threads
 from hwsim.compute.products import chosen
 from hwsim.compute.products import gemm as multiply
-from hwsim.errors import InputError, InputTypeError
 from hwsim.formats import Format
 from hwsim.formats.blocks import scale_shape
 from hwsim.formats.codes import Codes
 from hwsim.model.definition import definition_of
-from hwsim.outputs import refuse_strangers, written
 from hwsim.quantize import get_rule
 from hwsim.quantize.layouts import packed_factor
 from hwsim.quantize.tensors import (
@@ -44,7 +45,6 @@ from hwsim.quantize.tensors import (
     suited,
     suits,
 )
-from hwsim.resources import Cost, demand_disk
 from hwsim.spec import Unit, load_unit
 from hwsim.spec.arguments import Shape, check_broadcast, matrix_shape, result_dtype
 

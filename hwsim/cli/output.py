@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from hwsim.resources import Cost
+from hwsim.base.resources import Cost
 
 MOST_WORDS, KEPT_END = 1_600, 400  # characters of a message, and of its end where it is cut
 UNLIMITED = 10_000  # columns of an output that is a file or a pipe

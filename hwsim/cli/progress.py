@@ -176,8 +176,8 @@ def played(what: str, run: Callable[[Progress], T], refused: str, status: int) -
 
     refused, status: the message and the exit status where a simulator does not accept the design.
     """
+    from hwsim.base.processes import Stopped
     from hwsim.cosim.build import BuildFailed
-    from hwsim.processes import Stopped
 
     end_whole()
     try:
@@ -203,7 +203,7 @@ def terminated(*_: object) -> None:
 
     The children are stopped first: should a library swallow the exception, the run ends all the same.
     """
-    from hwsim import processes
+    from hwsim.base import processes
 
     processes.stop()
     raise KeyboardInterrupt

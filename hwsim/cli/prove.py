@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from hwsim.base.errors import InputError, ToolMissing
+from hwsim.base.files import refuse_strangers
 from hwsim.cli.app import app
 from hwsim.cli.arguments import Contexts, Cuts, UnitName
 from hwsim.cli.output import say
 from hwsim.cli.progress import StillAt
-from hwsim.errors import InputError, ToolMissing
-from hwsim.outputs import refuse_strangers
 from hwsim.spec import load_specified, pipeline
 
 if TYPE_CHECKING:

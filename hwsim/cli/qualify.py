@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from hwsim.base.errors import InputError, ToolMissing
+from hwsim.base.files import refuse_strangers, written
 from hwsim.cli import arguments as complete
 from hwsim.cli.app import app
 from hwsim.cli.output import print_table, say
 from hwsim.cli.progress import Progress, played
-from hwsim.errors import InputError, ToolMissing
-from hwsim.outputs import refuse_strangers, written
 from hwsim.spec import load_unit, pipeline
 
 if TYPE_CHECKING:

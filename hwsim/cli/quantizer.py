@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from hwsim.base.errors import InputError
 from hwsim.cli import arguments as complete
 from hwsim.cli.app import app
 from hwsim.cli.cosim import Simulators
@@ -27,7 +28,6 @@ from hwsim.cli.streams import (
     split,
     write,
 )
-from hwsim.errors import InputError
 from hwsim.formats import get_format
 
 if TYPE_CHECKING:

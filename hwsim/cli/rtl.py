@@ -11,11 +11,11 @@ from typing import Annotated
 import typer
 
 from hwsim import __version__
+from hwsim.base.errors import InputError, ToolMissing
+from hwsim.base.files import written, written_texts
 from hwsim.cli.app import app
 from hwsim.cli.arguments import Contexts, Cuts, UnitName
 from hwsim.cli.output import announce, note
-from hwsim.errors import InputError, ToolMissing
-from hwsim.outputs import written, written_texts
 from hwsim.spec import load_specified, pipeline
 
 MAX_PERIOD = 1_000_000  # ns

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from hwsim.base.errors import InputError, ToolMissing
+from hwsim.base.files import written
+from hwsim.base.text import counted
 from hwsim.cli.cosim import Simulators
 from hwsim.cli.output import note, print_table, say
 from hwsim.cli.progress import played
 from hwsim.cli.prove import claim_line, conclude
 from hwsim.cli.rtl import need_yosys, target_file
-from hwsim.errors import InputError, ToolMissing
-from hwsim.outputs import written
-from hwsim.words import counted
 
 if TYPE_CHECKING:
     from hwsim.cosim.streams import StreamDesign, StreamJob

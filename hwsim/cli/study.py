@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
+from hwsim.base.errors import InputError
 from hwsim.cli import arguments as complete
 from hwsim.cli.app import app
 from hwsim.cli.output import note, print_error, print_table, say
@@ -18,7 +19,6 @@ from hwsim.cli.study_arguments import as_mapping
 from hwsim.cli.study_pareto import write_pareto
 from hwsim.cli.study_product import write_product_errors
 from hwsim.cli.study_report import draw
-from hwsim.errors import InputError
 from hwsim.formats.catalog import nearest
 
 if TYPE_CHECKING:

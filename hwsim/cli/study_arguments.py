@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-from hwsim.errors import InputError
+from hwsim.base.errors import InputError
 
 RANGE = re.compile(r"(\d{1,18}):(\d{1,18})(?::(\d{1,18}))?")
 MOST_VALUES = 10_000  # of a range

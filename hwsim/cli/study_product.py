@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from hwsim.base.errors import InputError, InputTypeError
+from hwsim.base.files import written
 from hwsim.cli.output import say
 from hwsim.cli.study_arguments import as_scaling
-from hwsim.errors import InputError, InputTypeError
-from hwsim.outputs import written
 from hwsim.quantize.tensors import NUMBERS, numbers, read
 
 PAGE = "error.html"

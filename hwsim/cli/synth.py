@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from hwsim.base.errors import InputError
+from hwsim.base.files import refuse_strangers, written
 from hwsim.cli.app import app
 from hwsim.cli.arguments import Contexts, Cuts
 from hwsim.cli.arguments import units as unit_names
 from hwsim.cli.output import print_table, say
 from hwsim.cli.progress import Progress, interruptible
 from hwsim.cli.rtl import need_yosys
-from hwsim.errors import InputError
-from hwsim.outputs import refuse_strangers, written
 from hwsim.spec import Pipeline, Specified, load_specified, pipeline
 
 if TYPE_CHECKING:

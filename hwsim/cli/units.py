@@ -10,6 +10,7 @@ from typing import Annotated, Any, assert_never
 import typer
 from pydantic import ValidationError
 
+from hwsim.base.text import counted
 from hwsim.cli import arguments as complete
 from hwsim.cli.app import app
 from hwsim.cli.output import print_table, say
@@ -41,7 +42,6 @@ from hwsim.spec.keys import Overflow, Tininess, lost_words
 from hwsim.spec.parts import Instruction
 from hwsim.spec.sums import ExactSubgroup, WindowSubgroup
 from hwsim.spec.table import SpecKey, spec_keys
-from hwsim.words import counted
 
 # Presets of every method, with and without scales, promotion, conversion, groups, in which settings are tried.
 BASES = (

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from hwsim.base.errors import InputError
 from hwsim.cli import arguments as complete
 from hwsim.cli.app import app
 from hwsim.cli.arguments import UnitName
 from hwsim.cli.output import announce, note, print_table, say
 from hwsim.cli.progress import Progress
-from hwsim.errors import InputError
 from hwsim.spec import load_unit
 
 if TYPE_CHECKING:

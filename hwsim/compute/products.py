@@ -11,9 +11,10 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from hwsim.base.arrays import is_pairs, pairs_as_bytes
+from hwsim.base.errors import InputError, InputTypeError
 from hwsim.compute.kernels import AnyKernel, kernel_of, supports
 from hwsim.compute.kernels.tiles import ProductOperands, Progress, multiply_all, multiply_pairs
-from hwsim.errors import InputError, InputTypeError
 from hwsim.formats import codes_of, container_dtype, own_dtype
 from hwsim.formats.blocks import per_term
 from hwsim.formats.codes import Codes
@@ -37,7 +38,6 @@ from hwsim.spec.arguments import (
     scale_codes,
     scale_shapes,
 )
-from hwsim.tensors import is_pairs, pairs_as_bytes
 
 SIDES: tuple[Side, Side] = ("a", "b")
 # The factors whose codes are packed.

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from hwsim.codewords import WORD, code_array
+from hwsim.base.arrays import WORD, code_array
 from hwsim.model.clock import Beat
 from hwsim.rtl import Project, StreamedDatapath, Style, beat_layout, result_port_layout, timing, top_name, unit_package
 from hwsim.spec import Pipeline, Specified

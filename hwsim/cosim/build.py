@@ -16,12 +16,12 @@ from pathlib import Path
 
 import cocotb_tools.config
 
-from hwsim import processes
+from hwsim.base import processes
+from hwsim.base.files import cache_folder, is_sealed, replaced_folder, seal, takes_files
+from hwsim.base.processes import scratch_folder
 from hwsim.cosim.bench import PortMap
 from hwsim.cosim.sources import TIMESCALE
 from hwsim.cosim.tools import Verilator, find_icarus, find_verilator
-from hwsim.files import cache_folder, is_sealed, replaced_folder, seal, takes_files
-from hwsim.leftovers import scratch_folder
 
 BULK = Path(__file__).with_name("bulk.cpp")
 RUNTIME = ("verilated", "verilated_vpi", "verilated_dpi", "verilated_threads", "verilated_vcd_c")

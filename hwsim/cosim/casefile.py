@@ -8,13 +8,13 @@ from typing import Annotated, Any
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, Strict
 
+from hwsim.base.files import written
 from hwsim.cases.case import Case, block_lengths
 from hwsim.cosim.design import DotDesign, tag
 from hwsim.cosim.dutdesign import DutDesign
 from hwsim.cosim.suites import expected_codes, fill
 from hwsim.formats import Format
 from hwsim.formats.yamlfile import SpecError, read, validated
-from hwsim.outputs import written
 from hwsim.spec import Unit
 
 Codes = tuple[Annotated[int, Strict(), Field(ge=0)], ...]

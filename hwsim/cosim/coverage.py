@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from hwsim.base.text import counted
 from hwsim.cases.bins import declare as bins
 from hwsim.cases.bins import plan as functional
 from hwsim.cases.bins.covering import Covered, covered
@@ -19,7 +20,6 @@ from hwsim.explain import CoverageGroup, coverage_groups
 from hwsim.model.clock import Beat
 from hwsim.spec import NotImplementedYet
 from hwsim.tb.job import READY, RESET, SEEN_MISUSE, SEEN_READY, SEEN_VALID, VALID
-from hwsim.words import counted
 
 EMPTY, BUBBLE, BEAT = range(3)  # what stands in a stage: nothing since reset, a gap right behind a beat, a beat
 

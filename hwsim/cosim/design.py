@@ -17,13 +17,13 @@ from typing import ClassVar
 
 import numpy as np
 
+from hwsim.base.errors import InputError
 from hwsim.cases.bins.declare import CoverageBin
 from hwsim.cases.case import Case, beats
 from hwsim.cases.drawing import Stream
 from hwsim.cosim.bench import ROOM, PortMap
 from hwsim.cosim.build import HdlSources
 from hwsim.cosim.heldoperands import NONE_HELD, HeldOperands
-from hwsim.errors import InputError
 from hwsim.model.clock import Beat
 from hwsim.spec import Specified, Unit
 from hwsim.tb.job import (

@@ -10,11 +10,12 @@ from datetime import date
 import numpy as np
 from pydantic import ValidationError
 
+from hwsim.base.arrays import code_array
+from hwsim.base.errors import InputError
 from hwsim.cases.bins import declare as bins
 from hwsim.cases.bins.declare import CoverageBin
 from hwsim.cases.case import Case, addend_mask, dot
 from hwsim.cases.drawing import Stream
-from hwsim.codewords import code_array
 from hwsim.compute.products import dot as dot_product
 from hwsim.cosim.adapter import ADAPTER, adapter
 from hwsim.cosim.bench import TOP, PortMap, StreamPort, bench, checks, public
@@ -40,7 +41,6 @@ from hwsim.cosim.protocols import Handshakes, TaggedProtocol
 from hwsim.cosim.suites import PAIRS, expected_codes
 from hwsim.cosim.waivers import AppliedWaivers
 from hwsim.cosim.wiring import Wiring, operands_of, wiring
-from hwsim.errors import InputError
 from hwsim.formats import FloatFormat, Format, codes_of
 from hwsim.formats.catalog import looks_like_path
 from hwsim.model.clock import Beat

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal, assert_never
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, Strict, model_validator
 
+from hwsim.base.errors import InputError
 from hwsim.cosim.design import SuiteKind
 from hwsim.cosim.protocols import (
     AccumulateProtocol,
@@ -27,7 +28,6 @@ from hwsim.cosim.protocols import (
 )
 from hwsim.cosim.sources import EASING, SUFFIXES, DesignSources, is_option, read_core, read_list
 from hwsim.cosim.waivers import Waiver
-from hwsim.errors import InputError
 from hwsim.formats.catalog import looks_like_path
 from hwsim.formats.yamlfile import Document, Location, RuleError, SpecError, read, validated
 from hwsim.model.flags import FLAG_NAMES, FlagName, FlagRules, undefined

@@ -22,9 +22,9 @@ from pyslang.ast import (
     VisitAction,
 )
 
+from hwsim.base.errors import InputError
+from hwsim.base.processes import Spent, bounded
 from hwsim.cosim.sources import AROUND, Compiled, DesignSources, compiled
-from hwsim.errors import InputError
-from hwsim.processes import Spent, bounded
 
 STEP = re.compile(r"\.(?P<field>[A-Za-z_][\w$]*)|\[(?P<left>\d+)(?::(?P<right>\d+))?\]")
 MOST_BITS = 1 << 16  # of a port

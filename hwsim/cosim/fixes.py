@@ -10,6 +10,7 @@ from typing import Literal, assert_never
 
 import numpy as np
 
+from hwsim.base.text import counted
 from hwsim.cases.case import Case
 from hwsim.cases.drawing import Stream
 from hwsim.cases.random_cases import random_cases
@@ -31,7 +32,6 @@ from hwsim.cosim.protocols import (
 from hwsim.cosim.suites import Filter, expected_codes
 from hwsim.spec import Unpromised
 from hwsim.tb.job import READY, SEEN, SEEN_READY, UNKNOWN, VALID, Recording, Script
-from hwsim.words import counted
 
 FURTHEST = 64  # cycles by which a promise may be wrong, and the right one is found
 CASES = 40

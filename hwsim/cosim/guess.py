@@ -10,9 +10,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple, assert_never
 
+from hwsim.base.errors import InputError
 from hwsim.cosim.elaborate import Module, Packed, Port, Struct, read_module
 from hwsim.cosim.sources import SUFFIXES, DesignSources, read_list
-from hwsim.errors import InputError
 from hwsim.formats.catalog import looks_like_path
 from hwsim.model.flags import FlagName, undefined
 from hwsim.spec import Unit, load_unit

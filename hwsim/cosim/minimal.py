@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
+from hwsim.base.text import counted
 from hwsim.cases.case import Case
 from hwsim.cases.drawing import Stream
 from hwsim.cosim.bench import DEPTH
@@ -32,7 +33,6 @@ from hwsim.explain.reports import kind_lines
 from hwsim.formats import Class, Format, unpack
 from hwsim.spec import Unit, unpromised
 from hwsim.tb.job import COPY, FLAG, UNKNOWN
-from hwsim.words import counted
 
 MOST_WRONG, MOST_RIGHT = 600, 6000  # results that names are judged by
 FEW, LOOKED_AT, NEAR = 40, 8, 80  # wrong results that are few; how many of them get cases near them, and how many

@@ -16,12 +16,13 @@ import cocotb_tools.config
 import find_libpython
 import numpy as np
 
-from hwsim import processes
+from hwsim.base import processes
+from hwsim.base.errors import InputError
+from hwsim.base.files import replaced
+from hwsim.base.text import counted
 from hwsim.cosim.bench import PortMap, fitting, words_of
 from hwsim.cosim.build import HdlSources, icarus_build, verilator_build
 from hwsim.cosim.design import Design, Play, Played
-from hwsim.errors import InputError
-from hwsim.files import replaced
 from hwsim.tb.job import (
     FOLDER,
     MISSING,
@@ -43,7 +44,6 @@ from hwsim.tb.job import (
     read_progress,
     write_job,
 )
-from hwsim.words import counted
 
 TESTBENCH = "hwsim.tb.player"
 

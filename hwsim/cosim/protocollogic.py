@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import assert_never
 
+from hwsim.base.text import counted
 from hwsim.cosim.bench import PortField
 from hwsim.cosim.dutfile import ControlPlace, Dut
 from hwsim.cosim.elaborate import Module, PortBit
@@ -37,7 +38,6 @@ from hwsim.cosim.wiring import (
     joined,
     port_bit,
 )
-from hwsim.words import counted
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, NamedTuple, Self, get_args
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, Strict, model_validator
 
-from hwsim.errors import InputError
+from hwsim.base.errors import InputError
 from hwsim.formats.yamlfile import RuleError, shown
 
 MOST_CYCLES = 4096  # of a latency, and of a schedule

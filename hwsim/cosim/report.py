@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from hwsim.base.text import counted
 from hwsim.cosim.design import Design, DotDesign, Played
 from hwsim.cosim.dutdesign import DutDesign
 from hwsim.cosim.play import SAVED, assertions_in, errors_in, log_end
@@ -15,7 +16,6 @@ from hwsim.explain import CodeReading, File, Mismatch, Row
 from hwsim.explain.mismatches import case_explanation, case_operands, explain_command, reading, ulps
 from hwsim.formats import Format
 from hwsim.tb.job import COPY, FLAG, MISSING, UNKNOWN, BeatOrder, CodeTable, PortMismatch
-from hwsim.words import counted
 
 
 def waited(order: BeatOrder, mismatch: PortMismatch) -> tuple[CodeReading, CodeReading] | None:

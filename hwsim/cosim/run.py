@@ -14,7 +14,9 @@ from typing import Protocol
 
 import yaml
 
-from hwsim import processes
+from hwsim.base import processes
+from hwsim.base.errors import InputError
+from hwsim.base.files import written_folder
 from hwsim.cases.drawing import Stream
 from hwsim.cosim.build import BuildFailed
 from hwsim.cosim.casefile import load_case
@@ -30,9 +32,7 @@ from hwsim.cosim.tables import TablesDesign
 from hwsim.cosim.tools import require
 from hwsim.cosim.unitdesign import ModalDesign, UnitDesign
 from hwsim.cosim.waivers import AppliedWaivers
-from hwsim.errors import InputError
 from hwsim.explain import NAMES, LeftOut, Mismatch, Row, RunReport, WaivedDifference, write_reports
-from hwsim.outputs import written_folder
 from hwsim.spec import Specified, as_yaml
 
 WORKERS = 2

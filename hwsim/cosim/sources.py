@@ -14,8 +14,8 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
 from pyslang.ast import Compilation, CompilationFlags, CompilationOptions
 from pyslang.syntax import SyntaxKind, SyntaxTree
 
-from hwsim.errors import InputError
-from hwsim.files import contents
+from hwsim.base.errors import InputError
+from hwsim.base.files import contents
 from hwsim.formats.yamlfile import UNWRITABLE, Document, Location, SpecError, explain_invalid, read
 
 T = TypeVar("T")

@@ -10,7 +10,9 @@ from importlib.metadata import version
 import numpy as np
 from numpy.typing import NDArray
 
-from hwsim import processes
+from hwsim.base import processes
+from hwsim.base.errors import InputError
+from hwsim.base.processes import scratch_folder
 from hwsim.cases.drawing import Stream
 from hwsim.cosim.bench import PUBLIC, TOP, PortMap, StreamPort, bench, stream_ports
 from hwsim.cosim.build import HdlSources, bulk_build
@@ -19,9 +21,7 @@ from hwsim.cosim.play import command, play_in_bulk, play_simulated
 from hwsim.cosim.report import KINDS, MOST_TOLD, suite_row
 from hwsim.cosim.run import WORKERS, NoProgress, Watcher
 from hwsim.cosim.tools import require
-from hwsim.errors import InputError
 from hwsim.explain import CodeReading, Mismatch, Row, RunReport
-from hwsim.leftovers import scratch_folder
 from hwsim.model.clock import PipelinedStream
 from hwsim.rtl import StreamedDatapath, module_name, stream_verilog
 from hwsim.tb.job import READY, RESET, SEEN_READY, SEEN_VALID, VALID, PortMismatch, Script, Trace, result_rows

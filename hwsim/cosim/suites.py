@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache, cached_property, partial
 from itertools import chain, islice
 
+from hwsim.base.text import counted
 from hwsim.cases.bins.covering import covering, directed
 from hwsim.cases.case import Case, block_lengths, dot
 from hwsim.cases.drawing import Stream
@@ -24,7 +25,6 @@ from hwsim.formats import codes_of
 from hwsim.formats.blocks import one_code
 from hwsim.model import Definition
 from hwsim.spec import NotImplementedYet, Unit
-from hwsim.words import counted
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from hwsim.errors import ToolMissing
+from hwsim.base.errors import ToolMissing
 
 
 @dataclass(frozen=True)

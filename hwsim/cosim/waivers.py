@@ -15,9 +15,10 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, Strict, model_validator
 
+from hwsim.base.errors import InputError
+from hwsim.base.text import counted
 from hwsim.cases.case import Case
 from hwsim.cosim.design import Played
-from hwsim.errors import InputError
 from hwsim.explain import WaivedDifference
 from hwsim.explain.known import Semantic, candidates
 from hwsim.explain.mismatches import ulps
@@ -25,7 +26,6 @@ from hwsim.formats import Class, Format, unpack
 from hwsim.formats.codes import is_padded
 from hwsim.spec import Unit, unpromised
 from hwsim.tb.job import LOST, BeatOrder, PortMismatch
-from hwsim.words import counted
 
 
 def _listed(value: Any) -> Any:

@@ -9,11 +9,11 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from hwsim.base.arrays import code_array
+from hwsim.base.errors import InputError
 from hwsim.cases.case import Batch, Case, batches, block_lengths, term_scales
-from hwsim.codewords import code_array
 from hwsim.compute.kernels.tiles import multiply_pairs
 from hwsim.compute.products import kernel_for
-from hwsim.errors import InputError
 from hwsim.explain.mistakes.flawed import NO_FLAW, Flaw, flawed_definition
 from hwsim.formats import Class, FloatFormat, get_format
 from hwsim.formats.codes import Codes

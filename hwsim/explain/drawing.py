@@ -15,9 +15,9 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 from markupsafe import Markup
 from numpy.typing import NDArray
 
+from hwsim.base.text import counted
 from hwsim.explain.record import STATES, CoverageGroup
 from hwsim.explain.stages import EMPTY, BitRow, ExplanationJson, Picture
-from hwsim.words import counted
 
 TEMPLATES = Path(__file__).with_name("templates")
 

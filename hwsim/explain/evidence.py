@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+from hwsim.base.errors import InputError
 from hwsim.cases.case import Case
-from hwsim.errors import InputError
 from hwsim.explain.candidate import Candidate, results
 from hwsim.explain.known import Semantic, semantics
 from hwsim.spec import Unit, unpromised

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-from hwsim.errors import InputError
+from hwsim.base.errors import InputError
 
 # What XML 1.0 and HTML cannot hold: controls, halves of surrogate pairs, noncharacters. A terminal's colours go.
 COLOURS = re.compile(r"\x1b\[[0-9;]*m")

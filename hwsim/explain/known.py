@@ -11,6 +11,7 @@ from functools import lru_cache, partial
 from itertools import product
 from typing import Any
 
+from hwsim.base.text import counted
 from hwsim.cases.case import Case
 from hwsim.explain.candidate import (
     ADDEND_DROPPED,
@@ -44,7 +45,6 @@ from hwsim.spec import AlignedSum, Unit
 from hwsim.spec.keys import LOST, Lost, lost_words
 from hwsim.spec.rules import is_nan_code
 from hwsim.spec.sums import SumCut
-from hwsim.words import counted
 
 
 @dataclass(frozen=True)

@@ -11,12 +11,12 @@ from jinja2 import Template
 from markupsafe import Markup
 from pydantic import Field
 
+from hwsim.base.files import written
+from hwsim.base.text import counted
 from hwsim.explain.drawing import page_style, policy, read
 from hwsim.explain.frozen import Count, Record, Text
 from hwsim.explain.record import Mismatch, Seconds
 from hwsim.explain.reports import page_environment
-from hwsim.outputs import written
-from hwsim.words import counted
 
 SCHEMA = "hwsim-proof/1"
 

@@ -14,10 +14,10 @@ from typing import Annotated, Any, Literal, NamedTuple, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from hwsim.errors import InputError
+from hwsim.base.errors import InputError
+from hwsim.base.text import counted
 from hwsim.explain.frozen import Count, Record, Text, fit, named_once
 from hwsim.explain.stages import ExplanationJson
-from hwsim.words import counted
 
 STATES = ("hit", "missed", "open", "unreachable")
 

@@ -16,8 +16,10 @@ from jinja2 import Environment, Template
 from markupsafe import Markup
 from pydantic import ValidationError
 
+from hwsim.base.errors import InputError
+from hwsim.base.files import contents, refuse_strangers, written
+from hwsim.base.text import counted
 from hwsim.cases.bins.plan import case_meaning
-from hwsim.errors import InputError
 from hwsim.explain.drawing import (
     TEMPLATES,
     coverage_bar,
@@ -40,10 +42,7 @@ from hwsim.explain.record import (
     Row,
     RunReport,
 )
-from hwsim.files import contents
 from hwsim.formats.yamlfile import broken_rule, shown
-from hwsim.outputs import refuse_strangers, written
-from hwsim.words import counted
 
 MOST_LINES = 15
 MOST_OPERANDS = 6

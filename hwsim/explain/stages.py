@@ -10,6 +10,7 @@ from typing import NamedTuple, assert_never
 
 from pydantic import BaseModel, ConfigDict
 
+from hwsim.base.text import counted
 from hwsim.explain.frozen import Text
 from hwsim.formats import Class, Fields, FloatFormat, Format, unpack
 from hwsim.model.late import Added, Promoted
@@ -30,7 +31,6 @@ from hwsim.spec import (
     WindowSum,
 )
 from hwsim.spec.parts import Promotion
-from hwsim.words import counted
 
 LOST_SHOWN = 16  # columns below the window; what is further down is only counted
 EMPTY = "."

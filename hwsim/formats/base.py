@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from hwsim.errors import InputError
+from hwsim.base.errors import InputError
+from hwsim.base.text import facts, titled
 from hwsim.formats import codec
 from hwsim.formats.kind import Kind
 from hwsim.formats.yamlfile import RuleError
-from hwsim.markup import facts, titled
 
 # Every value must be a float64, because that is what `decode` returns.
 FLOAT64_LEAST, FLOAT64_MOST = -1074, 1023

@@ -12,7 +12,7 @@ from typing import Annotated, Any, TypeVar
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, PlainSerializer, PlainValidator, Strict, ValidationError
 
-from hwsim.errors import InputError
+from hwsim.base.errors import InputError
 from hwsim.formats import Format, formats, get_format, parse
 from hwsim.formats.yamlfile import RuleError, broken_rule
 

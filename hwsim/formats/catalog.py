@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 from pydantic import Field, TypeAdapter, ValidationError
 
-from hwsim.errors import InputTypeError
+from hwsim.base.errors import InputTypeError
 from hwsim.formats.fixed import ExponentFormat, FixedFormat
 from hwsim.formats.floats import FloatFormat
 from hwsim.formats.yamlfile import Document, Location, SpecError, explain_invalid, read

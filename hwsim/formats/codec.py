@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hwsim.errors import InputError, InputTypeError
+from hwsim.base.errors import InputError, InputTypeError
 from hwsim.formats import fast
 from hwsim.formats import reference as wide
 from hwsim.formats.codes import Codes, codes_of, container_dtype, fits_single

@@ -7,11 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hwsim.codewords import WORD
-from hwsim.errors import InputError, InputTypeError
+from hwsim.base.arrays import WORD, as_bits, as_numbers, is_tensor
+from hwsim.base.errors import InputError, InputTypeError
 from hwsim.formats.kind import Fields, Kind
 from hwsim.formats.rounding import Ints
-from hwsim.tensors import as_bits, as_numbers, is_tensor
 
 Codes = NDArray[np.unsignedinteger[Any]]
 

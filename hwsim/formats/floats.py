@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BeforeValidator, Field, model_validator
 
-from hwsim.errors import InputError
+from hwsim.base.errors import InputError
 from hwsim.formats.base import FLOAT64_LEAST, FLOAT64_MOST, FormatBase, nan_codes
 from hwsim.formats.kind import ONES, Class, Fields, Steps
 from hwsim.formats.rounding import (

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hwsim.compiled import compiled
+from hwsim.base.compiled import compiled
 from hwsim.formats.codes import container_dtype
 from hwsim.formats.kind import Kind
 from hwsim.formats.loops import right

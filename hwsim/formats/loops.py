@@ -9,7 +9,7 @@ import numba
 import numpy as np
 from numba.extending import intrinsic
 
-from hwsim.compiled import compiled, inlined
+from hwsim.base.compiled import compiled, inlined
 from hwsim.formats.kind import TILE, EncoderParameters
 
 

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple, TypeVar, assert_never
 import numpy as np
 from numpy.typing import NDArray
 
-from hwsim.codewords import objects
-from hwsim.errors import InputError, InputTypeError
+from hwsim.base.arrays import objects
+from hwsim.base.errors import InputError, InputTypeError
 from hwsim.formats.codes import Codes, codes_of, container_dtype, element
 from hwsim.formats.kind import Kind
 from hwsim.formats.rounding import Bools, Draw, Ints, Missing, Overflow, Rounding, exact, is_float, numbers_of

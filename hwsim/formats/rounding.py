@@ -11,8 +11,8 @@ from typing import Any, NamedTuple, assert_never
 import numpy as np
 from numpy.typing import NDArray
 
-from hwsim.errors import InputTypeError
-from hwsim.tensors import as_numbers
+from hwsim.base.arrays import as_numbers
+from hwsim.base.errors import InputTypeError
 
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hwsim.errors import InputError, InputTypeError
+from hwsim.base.errors import InputError, InputTypeError
 from hwsim.formats.kind import Kind, RandomWords
 from hwsim.formats.parts import split, worth
 from hwsim.formats.rounding import Draw, Ints

@@ -11,8 +11,8 @@ import yaml
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from hwsim.errors import InputError
-from hwsim.files import contents
+from hwsim.base.errors import InputError
+from hwsim.base.files import contents
 
 Location = tuple[str | int, ...]
 

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import hwsim
+from hwsim.base.errors import InputError
+from hwsim.base.files import bounded_lines
 from hwsim.cases.case import batches
-from hwsim.errors import InputError
-from hwsim.files import bounded_lines
 from hwsim.fuzz.draw import DrawnUnit, Size, drawn_unit, settings
 from hwsim.fuzz.findings import KeptFinding, SimplerFinding, UnitShrinker, failing_again, simplest_case, write_finding
 from hwsim.fuzz.hardware import TiledCases

@@ -14,7 +14,9 @@ from pathlib import Path
 from typing import Any
 
 import hwsim
-from hwsim import processes
+from hwsim.base import processes
+from hwsim.base.errors import InputError
+from hwsim.base.processes import scratch_folder
 from hwsim.compute.c import export_c
 from hwsim.cosim.run import CosimOptions
 from hwsim.cosim.run import run as cosim
@@ -22,12 +24,10 @@ from hwsim.cosim.unitdesign import modal_design
 from hwsim.cosim.vectors.check import check, same, stored
 from hwsim.cosim.vectors.make import make
 from hwsim.cosim.vectors.plan import Wanted, plan
-from hwsim.errors import InputError
 from hwsim.explain import discrimination, told_from_mistakes
 from hwsim.explain.readings import supports
 from hwsim.fuzz.draw import DrawnUnit, modes_of
 from hwsim.fuzz.hardware import c_compiler, least_terms
-from hwsim.leftovers import scratch_folder
 from hwsim.prove.qualify.run import Qualifier
 from hwsim.spec import as_yaml, pipeline
 from hwsim.study.plan import load_study

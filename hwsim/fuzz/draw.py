@@ -9,8 +9,8 @@ from typing import Any, get_args
 
 from pydantic import ValidationError
 
+from hwsim.base.errors import InputError
 from hwsim.cases.drawing import Stream
-from hwsim.errors import InputError
 from hwsim.formats import ExponentFormat, FloatFormat, Format, formats, get_format
 from hwsim.formats.blocks import reference
 from hwsim.spec import Pipeline, Unit, described, pipeline, steps

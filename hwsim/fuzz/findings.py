@@ -14,19 +14,19 @@ import numpy as np
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, Strict, ValidationError
 
+from hwsim.base.errors import InputError
+from hwsim.base.files import written
 from hwsim.cases.case import Batch, Case, batches, block_lengths
 from hwsim.compute.kernels import kernel_of
 from hwsim.cosim.casefile import Codes, HexDumper
 from hwsim.cosim.heldoperands import NONE_HELD, HeldOperands
 from hwsim.cosim.shrink import Shrinker
-from hwsim.errors import InputError
 from hwsim.formats import Format
 from hwsim.formats.codes import codes_of
 from hwsim.formats.yamlfile import Document, SpecError, read, validated
 from hwsim.fuzz.draw import DrawnUnit
 from hwsim.fuzz.hardware import UnitInMachineCode, alone_in_bulk, least_terms
 from hwsim.fuzz.trial import Depth, Side, SideMismatch, Trial, codes_of_kernel
-from hwsim.outputs import written
 from hwsim.spec import Unit, described, pipeline
 from hwsim.spec.fields import worded
 from hwsim.spec.implementation import steps

@@ -15,20 +15,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hwsim import processes
+from hwsim.base import processes
+from hwsim.base.arrays import objects
+from hwsim.base.errors import ToolMissing
+from hwsim.base.processes import scratch_folder
 from hwsim.cases.case import Batch, Case, addend_mask, block_lengths
 from hwsim.cases.drawing import DIRECTED, KINDS, Stream, key_of
 from hwsim.cases.random_cases import draw, most_beats
-from hwsim.codewords import objects
 from hwsim.compute.c import HEADER, UnitInC, render
 from hwsim.cosim.bench import PortField, PortMap, words_of
 from hwsim.cosim.design import BUSY, Play, Suite, Tagged, interleave
 from hwsim.cosim.play import BulkUnit, command, compare, play_simulated
 from hwsim.cosim.trace import record
 from hwsim.cosim.unitdesign import UnitDesign
-from hwsim.errors import ToolMissing
 from hwsim.fuzz.draw import DrawnUnit
-from hwsim.leftovers import scratch_folder
 from hwsim.spec import Unit
 from hwsim.tb.job import Script, SuiteOutcome, Trace, result_rows
 

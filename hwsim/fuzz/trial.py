@@ -11,14 +11,15 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from hwsim.base.arrays import objects
+from hwsim.base.errors import InputError, ToolMissing
+from hwsim.base.processes import scratch_folder
 from hwsim.cases.case import Batch, Case, dot
-from hwsim.codewords import objects
 from hwsim.compute.c import supports as in_c
 from hwsim.compute.kernels import AnyKernel, kernel_of
 from hwsim.compute.kernels import supports as in_kernels
 from hwsim.compute.kernels.tiles import ProductOperands, multiply, multiply_pairs
 from hwsim.cosim.unitdesign import UnitDesign, unit_design
-from hwsim.errors import InputError, ToolMissing
 from hwsim.formats import container_dtype
 from hwsim.fuzz import commands
 from hwsim.fuzz.draw import DrawnUnit
@@ -32,7 +33,6 @@ from hwsim.fuzz.hardware import (
     played_on_icarus,
     tiled_cases,
 )
-from hwsim.leftovers import scratch_folder
 from hwsim.model import Definition
 from hwsim.model.clock import supports as on_clock
 from hwsim.rtl import supports as in_rtl

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from hwsim.errors import InputError
+from hwsim.base.errors import InputError
 from hwsim.model.definition import Definition, GroupOperands
 from hwsim.model.methods import Carried
 from hwsim.spec import Pipeline, Specified, Support, implemented, modes_of, of_modes

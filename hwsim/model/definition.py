@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, assert_never
 import numpy as np
 from numpy.typing import NDArray
 
-from hwsim.errors import InputError
+from hwsim.base.errors import InputError
 from hwsim.formats import Class, Fields, FixedFormat, FloatFormat, container_dtype
 from hwsim.model.late import Added, LateAddition, LateOperands, Promoted, Promoter, late_addition, promoter_of
 from hwsim.model.methods import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import NamedTuple, assert_never
 
-from hwsim.errors import InputError
+from hwsim.base.errors import InputError
 from hwsim.formats import FixedFormat, FloatFormat, Format, unpack
 from hwsim.model.methods import ZeroSign, sum_zero_sign
 from hwsim.model.rounding import ResultRounding, add, combine_specials, exact_sum, flushed_code

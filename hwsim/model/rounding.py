@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import Literal, NamedTuple, assert_never
 
-from hwsim.errors import InputError
+from hwsim.base.errors import InputError
 from hwsim.formats import Class, FixedFormat, FloatFormat
 from hwsim.model.terms import Term, round_magnitude
 from hwsim.spec.keys import Number, Overflow, Rounding, Tininess

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple, assert_never
 
-from hwsim.errors import InputError
+from hwsim.base.errors import InputError
 from hwsim.formats import Class, ExponentFormat, Fields, Format, unpack
 from hwsim.model.rounding import combine_specials, exact_sum, zero_sign
 from hwsim.model.terms import AlignedTerms, Term, product, window

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from amaranth.lib.data import StructLayout
 
-from hwsim.errors import InputError
+from hwsim.base.errors import InputError
 from hwsim.prove.additions import entering
 from hwsim.prove.circuits import Elaborated, Machine
 from hwsim.prove.terms import (

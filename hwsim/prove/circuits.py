@@ -10,8 +10,8 @@ from functools import cached_property
 from amaranth.back import rtlil
 from amaranth.lib.wiring import Component
 
-from hwsim.errors import InputError
-from hwsim.leftovers import scratch_folder
+from hwsim.base.errors import InputError
+from hwsim.base.processes import scratch_folder
 from hwsim.prove.terms import Kind, Term, all_substituted, constant, constants_of, op, substituted, value, width
 from hwsim.rtl import datapath, promotion, supports, top_name, unit_rtlil, verilog_of
 from hwsim.rtl.accumulate import accumulation

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal, Protocol
 
-from hwsim.errors import InputError
+from hwsim.base.errors import InputError
 from hwsim.model.definition import Definition
 from hwsim.prove.circuits import Circuit, connected
 from hwsim.prove.symbolic import Path, Truth, as_integer

@@ -15,7 +15,7 @@ from importlib.metadata import version
 
 from amaranth.lib.data import StructLayout
 
-from hwsim.errors import InputError
+from hwsim.base.errors import InputError
 from hwsim.explain.proof import ClaimRow, ProofReport
 from hwsim.model.conversion import convert
 from hwsim.prove.circuits import Circuit, Machine, cycles, verilog_circuit

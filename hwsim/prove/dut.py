@@ -17,9 +17,12 @@ from typing import Any, Literal
 
 import numpy as np
 
+from hwsim.base.arrays import objects
+from hwsim.base.errors import InputError, ToolMissing
+from hwsim.base.processes import scratch_folder
+from hwsim.base.text import counted
 from hwsim.cases.case import Case, block_lengths
 from hwsim.cases.random_cases import random_cases
-from hwsim.codewords import objects
 from hwsim.cosim.build import BuildFailed
 from hwsim.cosim.casefile import write_unit_case
 from hwsim.cosim.dutdesign import DutDesign
@@ -28,7 +31,6 @@ from hwsim.cosim.run import CosimOptions, run
 from hwsim.cosim.shrink import Shrinker, Shrunk
 from hwsim.cosim.suites import Filter, expected_codes
 from hwsim.cosim.wiring import operands_of
-from hwsim.errors import InputError, ToolMissing
 from hwsim.explain import FaultKind, Mismatch
 from hwsim.explain.diagnosis import diagnose
 from hwsim.explain.facts import Observation
@@ -37,7 +39,6 @@ from hwsim.explain.proof import ClaimRow, ProofReport
 from hwsim.explain.reports import all_fault_lines
 from hwsim.formats import Format
 from hwsim.formats.blocks import one_code
-from hwsim.leftovers import scratch_folder
 from hwsim.model.definition import Definition
 from hwsim.prove.boundaries import Boundaries, DesignClaims, DesignRanges, constant_ports, with_code, with_plain_zeros
 from hwsim.prove.claims import AnyClaim, Claim, Decidable, StepCircuits
@@ -50,7 +51,6 @@ from hwsim.prove.terms import Decided, Evaluated, Term, Word, both, same, substi
 from hwsim.prove.unrolled import BeatResult, beat_result
 from hwsim.rtl.numbers import WindowRanges
 from hwsim.spec import AlignedSum
-from hwsim.words import counted
 
 SEED, NAMED = 1, 400  # of cases that a name must explain
 SIMULATORS = ("icarus", "verilator")

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from hwsim.base.text import counted
 from hwsim.cases.case import Case, beats, block_lengths, dot, modal_dot
 from hwsim.cases.drawing import WORD, Stream
 from hwsim.cases.palette import infinities, nans, negate, numbers, zeros
@@ -39,7 +40,6 @@ from hwsim.prove.terms import (
 )
 from hwsim.spec import ModalUnit, Specified, Unit
 from hwsim.spec.keys import Number
-from hwsim.words import counted
 
 TRIES = 6  # finds of a choice of lanes before the next choice
 SECONDS = 20.0  # for each find

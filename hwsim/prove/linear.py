@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import NamedTuple
 
-from hwsim.errors import InputError
+from hwsim.base.errors import InputError
 from hwsim.prove.terms import Kind, Term, constant, op, same, substituted, width
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from amaranth.lib.data import StructLayout
 
-from hwsim.errors import InputError
+from hwsim.base.errors import InputError
 from hwsim.prove.abstract import field_names, packed, widened
 from hwsim.prove.additions import entering
 from hwsim.prove.circuits import (

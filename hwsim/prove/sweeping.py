@@ -7,8 +7,8 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from hwsim.base.errors import InputError
 from hwsim.cases.drawing import WORD, Stream
-from hwsim.errors import InputError
 from hwsim.prove.claims import Claim
 from hwsim.prove.linear import Forms, children_first
 from hwsim.prove.terms import (

@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 import bitwuzla as bw
 
-from hwsim.errors import InputError, ToolMissing
+from hwsim.base.errors import InputError, ToolMissing
 
 Term = Any  # bitwuzla ships no types
 Kind: Any = bw.Kind

@@ -9,13 +9,14 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
+from hwsim.base.errors import InputError
+from hwsim.base.files import write_texts
+from hwsim.base.processes import scratch_folder
+from hwsim.base.text import counted
 from hwsim.cosim.adapter import ADAPTER
 from hwsim.cosim.dutdesign import DutDesign
 from hwsim.cosim.dutfile import Dut
-from hwsim.errors import InputError
 from hwsim.explain.proof import ClaimRow
-from hwsim.files import write_texts
-from hwsim.leftovers import scratch_folder
 from hwsim.prove.abstract import packed
 from hwsim.prove.circuits import Circuit, Cycle, Machine, cycles, read_btor
 from hwsim.prove.terms import (
@@ -34,7 +35,6 @@ from hwsim.prove.terms import (
     width,
 )
 from hwsim.rtl.synthesis.tools import YOSYS, FlowFailed, run_tool
-from hwsim.words import counted
 
 SCRIPT = """read_verilog -sv {options} {files}
 hierarchy -check -top {top}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from hwsim.errors import InputError
+from hwsim.base.errors import InputError
 from hwsim.formats import FloatFormat, Format, get_format
 from hwsim.formats.blocks import OF_OPERANDS
 from hwsim.formats.codes import fits_single

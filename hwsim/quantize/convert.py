@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hwsim.errors import InputError, InputTypeError
+from hwsim.base.arrays import as_numbers
+from hwsim.base.errors import InputError, InputTypeError
 from hwsim.formats import container_dtype
 from hwsim.formats.codec import encode
 from hwsim.formats.codes import element, refuse_masked
@@ -27,7 +28,6 @@ from hwsim.quantize.scales import (
     shifted,
     tensor_scale,
 )
-from hwsim.tensors import as_numbers
 
 CHUNK = 1 << 15  # elements encoded at a time: what the codec makes of them stays in the cache
 SINGLE_MIN_NORMAL = 2.0**-126

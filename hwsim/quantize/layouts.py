@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hwsim.errors import InputError, InputTypeError
+from hwsim.base.errors import InputError, InputTypeError
 from hwsim.formats import Format, get_format
 from hwsim.formats.codes import codes_of
 from hwsim.quantize.quantized import axis_of

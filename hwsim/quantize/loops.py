@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from hwsim.compiled import compiled
+from hwsim.base.compiled import compiled
 from hwsim.formats.kind import TILE
 from hwsim.formats.loops import HIDDEN, INFINITY, MAGNITUDE, SIGN, U, codes_of_run, largest, put_special, unpacked
 from hwsim.quantize.rule import DIVIDE, MULTIPLY

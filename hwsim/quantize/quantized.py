@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hwsim.errors import InputError, InputTypeError
+from hwsim.base.errors import InputError, InputTypeError
+from hwsim.base.text import columns, facts, titled
 from hwsim.formats import Format
-from hwsim.markup import columns, facts, titled
 from hwsim.quantize.rule import Rule, is_f32
 
 Lengths = tuple[int, ...]

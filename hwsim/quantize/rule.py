@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hwsim.errors import InputTypeError
+from hwsim.base.errors import InputTypeError
 from hwsim.formats import Format, get_format
 from hwsim.formats.blocks import OF_OPERANDS
 from hwsim.formats.catalog import nearest

@@ -7,11 +7,11 @@ from typing import Any, NamedTuple, assert_never
 import numpy as np
 from numpy.typing import NDArray
 
-from hwsim.errors import InputError, InputTypeError
+from hwsim.base.arrays import as_numbers
+from hwsim.base.errors import InputError, InputTypeError
 from hwsim.formats import container_dtype
 from hwsim.formats.rounding import LAST, SIG_BITS, ExactNumbers, Ints, exact
 from hwsim.quantize.rule import Apply, Rule, Select, TensorScale, is_f32, nan_code
-from hwsim.tensors import as_numbers
 
 Floats = NDArray[np.float64]
 

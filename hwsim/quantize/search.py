@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hwsim.errors import InputError, InputTypeError
+from hwsim.base.errors import InputError, InputTypeError
 from hwsim.formats import FloatFormat
 from hwsim.formats.codes import element
 from hwsim.formats.rounding import SIG_BITS, exact

@@ -20,15 +20,15 @@ from typing import IO, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hwsim.codewords import WORD, from_words, words_of
-from hwsim.errors import InputError, InputTypeError
-from hwsim.files import named
+from hwsim.base.arrays import WORD, from_words, words_of
+from hwsim.base.errors import InputError, InputTypeError
+from hwsim.base.files import named
+from hwsim.base.resources import Cost
 from hwsim.formats import Format, codes_of, container_dtype, get_format, own_dtype
 from hwsim.formats.blocks import BlockScale, scale_shape
 from hwsim.formats.codes import Codes
 from hwsim.quantize import Apply, Rule, TensorScale, quantize, rules
 from hwsim.quantize.rule import is_f32
-from hwsim.resources import Cost
 from hwsim.spec import Unit
 
 # What NumPy and zipfile raise of files that are not what they seem.

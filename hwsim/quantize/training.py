@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hwsim.errors import InputError, InputTypeError
+from hwsim.base.arrays import as_numbers
+from hwsim.base.errors import InputError, InputTypeError
 from hwsim.formats import Format, get_format
 from hwsim.formats.codes import element
 from hwsim.quantize.convert import quantize
 from hwsim.quantize.quantized import Quantized
 from hwsim.quantize.rule import Apply, Rule, Select, Special
-from hwsim.tensors import as_numbers
 
 KERNELS = ("plain", "fused", "unfused")
 SINGLE_MAX = float(np.finfo(np.float32).max)

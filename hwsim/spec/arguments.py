@@ -7,7 +7,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from hwsim.errors import InputError
+from hwsim.base.errors import InputError
 from hwsim.formats import codes_of, container_dtype, own_dtype
 from hwsim.formats.blocks import one_code, per_term, scale_shape
 from hwsim.formats.codes import Codes

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 import yaml
 from pydantic import ValidationError
 
-from hwsim.errors import InputTypeError
+from hwsim.base.errors import InputTypeError
 from hwsim.formats.catalog import looks_like_path, nearest
 from hwsim.formats.yamlfile import Document, Location, SpecError, explain_invalid, read, validated
 from hwsim.spec.fields import checked

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
-from hwsim.errors import InputError
+from hwsim.base.errors import InputError
 from hwsim.formats import Format, get_format
 from hwsim.formats.blocks import OF_OPERANDS
 from hwsim.formats.reference import choices

@@ -9,7 +9,7 @@ from typing import assert_never
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from hwsim.errors import InputError
+from hwsim.base.errors import InputError
 from hwsim.formats import FixedFormat
 from hwsim.spec.modes import Specified
 from hwsim.spec.sums import AlignedSum, EvenOddSum, ExactSum, LateAdd, LateInWindow, PairwiseSum, SequentialSum

@@ -13,10 +13,10 @@ from typing import Annotated, Any, Self, TypeAlias
 
 from pydantic import BeforeValidator, Field, ValidationError, model_validator
 
+from hwsim.base.text import facts, titled
 from hwsim.formats.blocks import as_written, one_code, reference
 from hwsim.formats.catalog import nearest
 from hwsim.formats.yamlfile import RuleError, SpecError, broken_rule
-from hwsim.markup import facts, titled
 from hwsim.spec.fields import worded
 from hwsim.spec.keys import Flag, Number
 from hwsim.spec.parts import Factors, SharedKeys

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, SerializeAsAny, ValidationError
 
-from hwsim.errors import InputError
+from hwsim.base.errors import InputError
 from hwsim.formats import FixedFormat
 from hwsim.formats.blocks import BlockScale
 from hwsim.spec.keys import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
-from hwsim.errors import InputError
+from hwsim.base.errors import InputError
 from hwsim.formats import ExponentFormat, FloatFormat
 from hwsim.formats.kind import Kind
 from hwsim.spec.modes import Specified, modes_of

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import model_validator
 
+from hwsim.base.text import facts, titled
 from hwsim.formats import FloatFormat
-from hwsim.markup import facts, titled
 from hwsim.spec.fields import vary
 from hwsim.spec.parts import SharedKeys, UnitKeys
 from hwsim.spec.rules import check

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from hwsim.base.text import counted
 from hwsim.study.report.contents import KeyNumber, TextTable, spread
-from hwsim.words import counted
 
 Point = Mapping[str, Any]
 TOTAL, ALONE, SUMMED = "total_snr_db", "quantization_snr_db", "accumulation_snr_db"

@@ -7,12 +7,12 @@ import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from hwsim.errors import InputError
+from hwsim.base.errors import InputError
+from hwsim.base.text import counted
 from hwsim.study.findings import MEASURE_TITLES, Point, findings, measured, number, said_once
 from hwsim.study.report.charts import MOST_BANDS
 from hwsim.study.report.contents import Axis, Chart, Kind, Row, StudyReport, TextTable
 from hwsim.study.results import Results
-from hwsim.words import counted
 
 # Measures that are drawn, if the study has them: the axis's title, its logarithm, and what is said of it.
 MEASURES: dict[str, tuple[str, str, int | None]] = {

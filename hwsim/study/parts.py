@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from hwsim.parquet import arrow
+from hwsim.base.arrays import arrow
 from hwsim.runners import Rows, Runner
 from hwsim.study.part import StudyPart
 from hwsim.study.store import Store

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hwsim.base.errors import InputError
+from hwsim.base.text import columns, titled
 from hwsim.compute.products import gemm
-from hwsim.errors import InputError
 from hwsim.explain.drawing import drawing_html, histogram
-from hwsim.markup import columns, titled
 from hwsim.quantize.convert import real_numbers
 from hwsim.spec import Unit, UnitLike, load_unit
 from hwsim.spec.arguments import check_length, matrix_shape

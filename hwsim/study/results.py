@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import hwsim
-from hwsim.errors import InputError
+from hwsim.base.arrays import arrow, read_table
+from hwsim.base.errors import InputError
+from hwsim.base.package import identity as code_identity
+from hwsim.base.text import columns, counted, facts, titled
 from hwsim.formats.yamlfile import parse
-from hwsim.markup import columns, facts, titled
-from hwsim.parquet import arrow, read_table
 from hwsim.runners import Runner, local
-from hwsim.sources import identity as code_identity
 from hwsim.spec import as_yaml
 from hwsim.study.data import check, digest
 from hwsim.study.findings import findings
@@ -25,7 +25,6 @@ from hwsim.study.plan.grid import Point, points
 from hwsim.study.plan.study import Study, load_study, spell
 from hwsim.study.store import BY, METADATA, RESULTS, Store
 from hwsim.study.task import tasks
-from hwsim.words import counted
 
 MOST_ROWS = 1_000_000
 # Columns that say what a row is of; the others are measures.

@@ -8,10 +8,17 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from hwsim.errors import InputError
-from hwsim.files import held_alone
-from hwsim.outputs import LIST, refuse_changed, refuse_strangers, remove_if_written, remove_written, written
-from hwsim.parquet import arrow, read_table, write_table
+from hwsim.base.arrays import arrow, read_table, write_table
+from hwsim.base.errors import InputError
+from hwsim.base.files import (
+    LIST,
+    held_alone,
+    refuse_changed,
+    refuse_strangers,
+    remove_if_written,
+    remove_written,
+    written,
+)
 
 PARTS, IDENTITY, LOCK = ".parts", "study", "lock"
 RESULTS, SUMMARY, STUDY = "results.parquet", "summary.parquet", "study.yaml"

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import groupby
 
+from hwsim.base.package import identity
 from hwsim.runners import OtherCode, Rows
-from hwsim.sources import identity
 from hwsim.spec import as_yaml
 from hwsim.study.data import Data, digest
 from hwsim.study.part import StudyPart

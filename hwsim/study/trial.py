@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hwsim.base.errors import InputError
 from hwsim.compute.products import FEW, chosen, gemm
-from hwsim.errors import InputError
 from hwsim.explain.explained import explain
 from hwsim.spec import Unit
 from hwsim.study.accuracy.exact import DoubleDouble, exact_product, magnitude

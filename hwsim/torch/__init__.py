@@ -3,7 +3,7 @@
 Needs PyTorch: pip install 'hwsim[torch]'.
 """
 
-from hwsim.errors import ToolMissing
+from hwsim.base.errors import ToolMissing
 
 try:
     import torch as _torch

@@ -19,7 +19,8 @@ from torch.nn import functional
 from torch.overrides import TorchFunctionMode
 from torch.utils.checkpoint import checkpoint
 
-from hwsim.errors import InputError, InputTypeError
+from hwsim.base.errors import InputError, InputTypeError
+from hwsim.base.text import counted
 from hwsim.formats.catalog import nearest
 from hwsim.torch import checkpoints as again
 from hwsim.torch.functional import (
@@ -35,7 +36,6 @@ from hwsim.torch.functional import (
 from hwsim.torch.operators import ProductLayer, histories, within_backward
 from hwsim.torch.products import Histories, Products
 from hwsim.torch.recipe import Kind, LayerRule, Recipe, RecipeLike, load_recipe
-from hwsim.words import counted
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ import torch.distributed as dist
 from torch import Tensor
 from torch.optim import Optimizer
 
-from hwsim.errors import InputError
+from hwsim.base.errors import InputError
 from hwsim.formats import Format, get_format
 from hwsim.quantize import Rule, get_rule, quantize, split_residual
 from hwsim.quantize.quantized import Quantized

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from hwsim.errors import InputError
+from hwsim.base.errors import InputError
 from hwsim.formats import Format, get_format
 from hwsim.quantize import Rule
 from hwsim.quantize import quantize as quantize_numbers

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hwsim.errors import InputError
-from hwsim.parquet import arrow, write_table
+from hwsim.base.arrays import arrow, write_table
+from hwsim.base.errors import InputError
 from hwsim.quantize.quantized import spread
 from hwsim.quantize.tensors import MatrixOperand
 from hwsim.spec import Unit

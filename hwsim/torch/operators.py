@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from hwsim.errors import InputError
+from hwsim.base.errors import InputError
 from hwsim.formats import container_dtype
 from hwsim.quantize import Quantized, dequantize, quantize
 from hwsim.quantize.quantized import block_lengths

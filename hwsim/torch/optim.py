@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
-from hwsim.errors import InputError
+from hwsim.base.errors import InputError
 from hwsim.formats import Format, get_format
 from hwsim.quantize import LossScaling, split_residual
 from hwsim.torch.operators import singles

@@ -7,7 +7,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from hwsim.outputs import refuse_strangers
+from hwsim.base.files import refuse_strangers
 from hwsim.study.report import Axis, Chart, StudyReport, TextTable, write_charts, write_page
 from hwsim.study.report.contents import decibels, scientific, table
 

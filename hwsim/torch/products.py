@@ -11,9 +11,9 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hwsim.base.errors import InputError
 from hwsim.compute.products import no_progress
 from hwsim.compute.products import product as multiplied
-from hwsim.errors import InputError
 from hwsim.formats.blocks import BlockScale
 from hwsim.formats.stochastic import random_words
 from hwsim.formats.yamlfile import SpecError

@@ -11,14 +11,14 @@ from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from hwsim.errors import InputTypeError
+from hwsim.base.errors import InputTypeError
+from hwsim.base.text import counted
 from hwsim.formats.catalog import looks_like_path, nearest
 from hwsim.formats.yamlfile import Document, Location, SpecError, read, validated
 from hwsim.quantize import Rule, get_rule
 from hwsim.spec import load_unit
 from hwsim.spec.fields import locations
 from hwsim.torch.products import FactorRule, Output, Products, Side, UnitProduct, Which, check_size, operand_of
-from hwsim.words import counted
 
 SHIPPED = Path(__file__).with_name("recipes")
 Kind = Literal["linear", "convolution", "depthwise", "attention", "matmul"]

@@ -13,8 +13,8 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from hwsim import processes
-from hwsim.errors import InputError, ToolMissing
+from hwsim.base import processes
+from hwsim.base.errors import InputError, ToolMissing
 from hwsim.rtl.synthesis.flows import yosys
 from hwsim.rtl.synthesis.kept import kept
 from hwsim.rtl.synthesis.tools import YOSYS, FlowFailed, require

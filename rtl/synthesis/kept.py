@@ -11,8 +11,8 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, TypeVar
 
-from hwsim.files import cache_folder, replaced
-from hwsim.leftovers import scratch_folder
+from hwsim.base.files import cache_folder, replaced
+from hwsim.base.processes import scratch_folder
 
 Figures = TypeVar("Figures", bound=Any)  # a dataclass of numbers
 

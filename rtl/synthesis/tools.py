@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from hwsim import processes
-from hwsim.errors import ToolMissing
-from hwsim.leftovers import scratch_folder
+from hwsim.base import processes
+from hwsim.base.errors import ToolMissing
+from hwsim.base.processes import scratch_folder
 
 LAST_LINES = 12
 LONGEST_COMPILING = 1800.0  # seconds; a minute of two cores is usual
@@ -49,7 +49,7 @@ def require(*tools: Tool) -> None:
 def run_tool(tool: Tool, arguments: list[str], folder: Path, seconds: float) -> str:
     """What a tool prints, run in a folder and in a process of its own.
 
-    Raises ToolMissing, FlowFailed, and Stopped after `hwsim.processes.stop`.
+    Raises ToolMissing, FlowFailed, and Stopped after `hwsim.base.processes.stop`.
     """
     require(tool)
     first_run(tool)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from fractions import Fraction
 from math import floor
 
+from hwsim.base.text import counted
 from hwsim.cases.case import Case
 from hwsim.formats import FloatFormat
 from hwsim.spec import Unit
-from hwsim.words import counted
 
 GROUPS = {"G2", "G3", "G4", "G5", "G6", "G7"}
 # Bins that the oracle says nothing of: what classes of factors and zero products do.

@@ -9,9 +9,9 @@ import pytest
 from campaign.fake_jobs import Deed, Told, begun, campaign, fakes, run
 
 from hwsim import runners as on_many
+from hwsim.base.arrays import read_table
 from hwsim.campaign.plan import JobPlan
 from hwsim.campaign.run import run_campaign
-from hwsim.parquet import read_table
 from hwsim.runners import Lost, Runner, on_dask
 
 DEEDS: tuple[Deed, ...] = ("passes", "dies", "fails", "passes", "breaks")

@@ -13,8 +13,8 @@ import pytest
 from campaign.fake_jobs import LET_GO, Deed, Told, begun, fakes, run
 from patience import LIMIT, wait_until
 
-from hwsim.errors import InputError
-from hwsim.parquet import read_table
+from hwsim.base.arrays import read_table
+from hwsim.base.errors import InputError
 
 TESTS = Path(__file__).parents[1]
 MANY: tuple[Deed, ...] = ("passes",) * 10

@@ -11,14 +11,14 @@ import pytest
 from campaign.fake_jobs import Told, begun, campaign, fake_job, fake_report, fakes, run
 from junitparser import Error, Failure, JUnitXml, Skipped
 
+from hwsim.base.arrays import read_table
+from hwsim.base.errors import InputError, ToolMissing
 from hwsim.campaign.file import KnownFailure
 from hwsim.campaign.job import CampaignJob
 from hwsim.campaign.page import trend_bars, worded_seconds
 from hwsim.campaign.plan import JobPlan
 from hwsim.campaign.results import JobOutcome
 from hwsim.campaign.run import claimed, expected_costs, run_campaign, seconds_left, shown_runs, summaries
-from hwsim.errors import InputError, ToolMissing
-from hwsim.parquet import read_table
 from hwsim.runners import Rows, Runner
 
 ALL = ("passes", "fails", "is short", "breaks", "raises", "passes")

@@ -8,8 +8,8 @@ import pytest
 from campaign import fake_jobs
 from cli.cli_run import Done, Run, fails
 
+from hwsim.base.arrays import read_table
 from hwsim.campaign import job
-from hwsim.parquet import read_table
 
 UNIT = """unit: int8x2
 operands: {a: int8, b: int8, addend: i32}

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from cli.cli_run import Run, fails
 
-from hwsim.pages import folder, pages
+from hwsim.base.package import folder, pages
 
 ROOT = Path(__file__).parents[2]
 
@@ -68,7 +68,7 @@ def test_an_unknown_page_is_named_with_the_nearest(run: Run) -> None:
 
 def test_pages_are_those_in_the_package_where_it_has_some(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # As in a wheel. A checkout's are beside the package.
-    monkeypatch.setattr("hwsim.pages.PACKAGE", tmp_path / "hwsim")
+    monkeypatch.setattr("hwsim.base.package.PACKAGE", tmp_path / "hwsim")
     for name in ("docs", "hwsim/docs"):
         (tmp_path / name).mkdir(parents=True)
         (tmp_path / name / "dut.md").write_text(f"# {name}\n")

@@ -17,10 +17,10 @@ import pytest
 from cli.cli_run import Run
 from patience import LIMIT, wait_until
 
+from hwsim.base.errors import ToolMissing
 from hwsim.cli import doctor
 from hwsim.cli.doctor import COSIM, HWSIM, MOST_LETTERS, SIMULATORS, Finding, Probe, examine, missing_for
 from hwsim.cosim.tools import Verilator
-from hwsim.errors import ToolMissing
 
 ROOT = Path(__file__).parents[2]
 Tool = Callable[[str, str], Path]

@@ -19,7 +19,7 @@ from cli.gemm_arrays import HOPPER, MX, NVFP4, SCALED, WIDE, finite
 from patience import LIMIT, wait_until
 from safetensors.numpy import save_file
 
-from hwsim.outputs import written
+from hwsim.base.files import written
 
 # Wrong input.
 

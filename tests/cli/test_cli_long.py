@@ -12,8 +12,8 @@ from odd_units import ODD, unit
 from unit_keys import FIXED73
 
 import hwsim
+from hwsim.base.arrays import from_words
 from hwsim.cases.matrices import gemm_problem
-from hwsim.codewords import from_words
 
 UNIT = unit("long-73")
 

@@ -16,8 +16,8 @@ import pytest
 from cli.cli_run import Run, fails
 
 import hwsim
+from hwsim.base.errors import InputError, InputTypeError, ToolMissing
 from hwsim.cli.app import app
-from hwsim.errors import InputError, InputTypeError, ToolMissing
 
 HOPPER = "hopper-wgmma-e4m3-f32"
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from cli.cli_run import Run, fails
 
-from hwsim.errors import ToolMissing
+from hwsim.base.errors import ToolMissing
 from hwsim.rtl import synthesis
 
 TINY = (

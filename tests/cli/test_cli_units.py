@@ -10,7 +10,7 @@ from built_presets import one_of_each_family
 from cli.cli_run import Run, fails
 
 import hwsim
-from hwsim.outputs import written
+from hwsim.base.files import written
 from hwsim.spec import as_yaml, load_unit, presets
 
 HOPPER = "hopper-wgmma-e4m3-f32"

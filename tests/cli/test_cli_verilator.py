@@ -13,8 +13,8 @@ import pytest
 from cli.cli_run import Run, fails
 from verilated import BINARY, UNOPTIMISED, put_runtime
 
+from hwsim.base.errors import ToolMissing
 from hwsim.cosim.tools import Verilator, find_verilator
-from hwsim.errors import ToolMissing
 
 ECHO = '#!/bin/sh\nprintf "%s\\n" "$VERILATOR_ROOT" "$@"\nexit 7\n'
 

@@ -13,8 +13,8 @@ import pytest
 import yaml
 from cli.cli_run import Run
 
-from hwsim.errors import InputError
-from hwsim.resources import GIB, Cost, demand_disk, duration, free_memory, size
+from hwsim.base.errors import InputError
+from hwsim.base.resources import GIB, Cost, demand_disk, duration, free_memory, size
 
 UNIT = """unit: big
 operands: {{a: e5m2, b: e5m2, addend: f16}}
@@ -50,7 +50,7 @@ def test_what_takes_more_memory_than_there_is_is_refused_before_it_begins(run: R
 
 
 def test_what_takes_long_is_announced(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hwsim.resources.LONG", 0.001)
+    monkeypatch.setattr("hwsim.base.resources.LONG", 0.001)
     done = run("rtl", unit(8, 4), "-o", "x.v")
     assert done.status == 0 and done.err.startswith("note: the Verilog of 4 lanes takes about 0 seconds\n")
 

@@ -19,9 +19,9 @@ from cli.small_files import STUDY, UNIT
 from silicon.capture_samples import WGMMA, machine, results_file, section, written
 
 import hwsim
+from hwsim.base.errors import InputError
 from hwsim.cli.output import MOST_WORDS, one_line
 from hwsim.cosim.vectors.make import Growing
-from hwsim.errors import InputError
 from hwsim.explain import read_json
 
 

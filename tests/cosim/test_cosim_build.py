@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 from odd_units import unit
 
-from hwsim import processes
+from hwsim.base import processes
+from hwsim.base.errors import ToolMissing
+from hwsim.base.files import is_sealed
 from hwsim.cosim.bench import PUBLIC, TOP, PortMap, bench, port_map
 from hwsim.cosim.build import BuildFailed, HdlSources, _looked_at_once, icarus_build
 from hwsim.cosim.tools import find_icarus, find_verilator
-from hwsim.errors import ToolMissing
-from hwsim.files import is_sealed
 from hwsim.rtl import verilog
 from hwsim.spec import pipeline
 

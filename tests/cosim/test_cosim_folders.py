@@ -9,8 +9,8 @@ import pytest
 from cosim.small_runs import TINY, junit, one_row, options, shrink, small_run
 from unit_keys import odd_unit, window
 
+from hwsim.base.errors import ToolMissing
 from hwsim.cosim import run
-from hwsim.errors import ToolMissing
 from hwsim.explain import NAMES
 from hwsim.spec import NotImplementedYet, pipeline
 

@@ -27,6 +27,7 @@ from odd_modes import ODD_MODES
 from odd_units import unit
 from unit_keys import odd_unit, window
 
+from hwsim.base.text import counted
 from hwsim.cases.case import block_lengths
 from hwsim.cases.random_cases import random_cases
 from hwsim.cosim import play, run
@@ -39,7 +40,6 @@ from hwsim.explain.mismatches import explain_command, explained_case
 from hwsim.explain.reports import MOST_LINES
 from hwsim.spec import pipeline
 from hwsim.tb.job import SuiteOutcome, read_outcome
-from hwsim.words import counted
 
 simulators = [pytest.mark.simulator, pytest.mark.usefixtures("verilator", "icarus")]
 SCALED = unit("blocks-in-a-beat")

@@ -12,10 +12,10 @@ from cosim.dut_files import DESIGNS, design, play, variant
 from cosim.runs_shown import few_pairs
 from cosim.small_runs import small_suites
 
+from hwsim.base.errors import InputError
 from hwsim.cli import main
 from hwsim.cosim.tools import find_icarus
 from hwsim.cosim.wiring import ScaledResult
-from hwsim.errors import InputError
 from hwsim.explain import read_json
 from hwsim.explain.reports import kinds_lines
 from hwsim.formats import FloatFormat, get_format

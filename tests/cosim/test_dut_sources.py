@@ -11,6 +11,8 @@ import pytest
 import yaml
 from cosim.dut_files import DESIGNS, variant
 
+from hwsim.base.errors import InputError
+from hwsim.base.processes import Spent, bounded
 from hwsim.cli import main
 from hwsim.cosim import elaborate
 from hwsim.cosim.dutdesign import DutDesign, dut_design
@@ -18,8 +20,6 @@ from hwsim.cosim.dutfile import load_dut
 from hwsim.cosim.elaborate import Packed, Range, read_module
 from hwsim.cosim.sources import DesignSources
 from hwsim.cosim.tools import find_icarus, find_verilator
-from hwsim.errors import InputError
-from hwsim.processes import Spent, bounded
 
 # Four products, as `dot4_comb` has them: packages that name each other, an include, a define, a module of a library.
 FILES = {

@@ -17,6 +17,7 @@ import pytest
 from explain.report_samples import NASTY, coverage, good, mismatch, nasty, report
 
 import hwsim
+from hwsim.base.text import counted
 from hwsim.explain import CountedBin, CoverageGroup, write_html
 from hwsim.explain import drawing as rules
 from hwsim.explain import reports as page
@@ -39,7 +40,6 @@ from hwsim.formats import Class
 from hwsim.formats.catalog import formats
 from hwsim.model.record import Group
 from hwsim.spec import load_unit
-from hwsim.words import counted
 
 REPORTS = {"good": good, "failed": report, "nasty": nasty}
 SPACE = "{http://www.w3.org/1999/xhtml}"

@@ -31,6 +31,7 @@ from junitparser import JUnitXml, Skipped
 from pydantic import ValidationError
 
 import hwsim
+from hwsim.base.text import counted
 from hwsim.explain import (
     CountedBin,
     CoverageGroup,
@@ -52,7 +53,6 @@ from hwsim.explain.reports import MOST_LINES, _percent, all_fault_lines, kinds_l
 from hwsim.explain.stages import text
 from hwsim.formats import get_format
 from hwsim.spec import load_unit
-from hwsim.words import counted
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from model.witness_numbers import Form, fixed
 from pydantic import ValidationError
 
-from hwsim.codewords import code_array, from_words, to_words
-from hwsim.errors import InputError
+from hwsim.base.arrays import code_array, from_words, to_words
+from hwsim.base.errors import InputError
 from hwsim.formats import FixedFormat, codes_of, container_dtype, get_format, order_key, parse, unpack
 from hwsim.formats import reference as wide_codec
 from hwsim.formats.reference import encode_reference

@@ -11,7 +11,7 @@ import numpy as np
 from safetensors.numpy import load_file
 
 import hwsim
-from hwsim.errors import InputError
+from hwsim.base.errors import InputError
 from hwsim.formats import get_format
 from hwsim.formats.yamlfile import read
 from hwsim.spec import as_yaml, load_unit

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from hwsim.errors import InputError
+from hwsim.base.errors import InputError
 from hwsim.formats import yamlfile
 
 Reader = Callable[[Path], Any]

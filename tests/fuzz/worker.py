@@ -23,10 +23,10 @@ import typer.main
 from fuzz import inputs, judge, watch
 from fuzz.inputs import FuzzInput, Key, Pool
 
+from hwsim.base.errors import InputError
+from hwsim.base.files import cache_folder
 from hwsim.cli import main
 from hwsim.cli.output import print_error
-from hwsim.errors import InputError
-from hwsim.files import cache_folder
 
 READY = "ready"  # what a worker says when it has started
 MEMORY = 4 << 30  # bytes of address space

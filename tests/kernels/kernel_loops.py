@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import numba
 
-from hwsim.compiled import code_folder, keep
+from hwsim.base.compiled import code_folder, keep
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 

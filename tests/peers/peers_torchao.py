@@ -62,7 +62,7 @@ def torchaos(version: tuple[int, ...]) -> dict[Any, Any]:
     return computed(version, tuple(row.there for row in rows() if row.section == "torchao"))
 
 
-@computed_once("errors")
+@computed_once("base")
 def computed(version: tuple[int, ...], calls: tuple[str, ...]) -> dict[Any, Any]:
     """What `torchaos` returns. version: of torchao. calls: of it, in rows of the page."""
     ao = _module()

@@ -15,10 +15,10 @@ from built_presets import others_slow
 from cosim.dut_files import DESIGNS, variant
 from prove.own_verilog import wrapped
 
+from hwsim.base.errors import InputError
 from hwsim.cli import main
 from hwsim.cosim.dutdesign import DutDesign, dut_design
 from hwsim.cosim.dutfile import DesignBoundaries, load_dut
-from hwsim.errors import InputError
 from hwsim.prove.dut import StepsOf
 from hwsim.prove.unrolled import BeatResult, beat_result
 

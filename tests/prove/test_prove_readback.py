@@ -11,7 +11,7 @@ from cosim.mutants import DEEPSEEK, HOPPER, of_lanes
 from odd_units import unit as odd
 from prove.scaled_unit import SCALED
 
-from hwsim.errors import InputError
+from hwsim.base.errors import InputError
 from hwsim.prove.circuits import Circuit, Elaborated, without_undriven
 from hwsim.prove.readback import ReadBack, fields_of_header, readback_claims
 from hwsim.prove.terms import constant

@@ -9,7 +9,7 @@ import pytest
 from built_presets import others_slow
 from prove.step_mutants import Patch, elaborated, on
 
-from hwsim.errors import InputError
+from hwsim.base.errors import InputError
 from hwsim.model import methods as model
 from hwsim.prove import circuits as btor
 from hwsim.prove.aligned import AlignedClaims

@@ -20,7 +20,7 @@ from torch.func import functional_call, grad, hessian, jacfwd, jacrev, jvp, vjp,
 from torch.utils.checkpoint import checkpoint
 
 import hwsim.torch as ht
-from hwsim.errors import InputError
+from hwsim.base.errors import InputError
 from hwsim.torch import operators
 
 X = torch.randn(3, 32, generator=torch.Generator().manual_seed(1))

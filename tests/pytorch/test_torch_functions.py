@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.nn import functional
 
 import hwsim.torch as ht
-from hwsim.errors import InputError
+from hwsim.base.errors import InputError
 from hwsim.torch.functional import attention_at, convolution_at, layer_by, transposed_at
 
 EXACT = layer_by("exact")

@@ -15,7 +15,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
 import hwsim.torch as ht
-from hwsim.errors import InputError
+from hwsim.base.errors import InputError
 from hwsim.torch.convert import COMPOSED, HANDLERS, LEFT_OUT
 
 

@@ -11,8 +11,8 @@ from torch import nn
 
 import hwsim
 import hwsim.torch as ht
-from hwsim.errors import InputError
-from hwsim.parquet import read_table
+from hwsim.base.arrays import read_table
+from hwsim.base.errors import InputError
 from hwsim.quantize import quantize
 
 

@@ -15,7 +15,7 @@ from torch.nn import functional
 from torch.utils.checkpoint import checkpoint
 
 import hwsim.torch as ht
-from hwsim.errors import InputError, InputTypeError
+from hwsim.base.errors import InputError, InputTypeError
 from hwsim.torch.recipe import SHIPPED
 
 BLOCKS = {"unit": "mxfp8-e4m3-f32", "a": "block", "b": "block"}

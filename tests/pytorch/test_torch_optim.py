@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from torch.optim import SGD
 
 import hwsim.torch as ht
-from hwsim.errors import InputError
+from hwsim.base.errors import InputError
 from hwsim.formats import get_format
 from hwsim.quantize import LossScaling, split_residual, update_residual
 

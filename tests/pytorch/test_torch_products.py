@@ -11,7 +11,7 @@ from torch import Tensor
 
 import hwsim
 import hwsim.torch as ht
-from hwsim.errors import InputError
+from hwsim.base.errors import InputError
 from hwsim.quantize import quantize
 from hwsim.torch.operators import singles
 from hwsim.torch.products import transformed

@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 import hwsim.torch as ht
-from hwsim.errors import InputError
+from hwsim.base.errors import InputError
 from hwsim.formats.yamlfile import SpecError
 from hwsim.quantize import DelayedScaling
 

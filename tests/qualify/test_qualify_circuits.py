@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 from qualify.small_mutants import CASES, netlists, scaled, some
 
+from hwsim.base.processes import scratch_folder
 from hwsim.cases.case import batches
 from hwsim.cases.sensitive import comparisons
 from hwsim.cases.solver import Bench
 from hwsim.cosim.vectors.make import made_batches
 from hwsim.cosim.vectors.plan import Wanted
-from hwsim.leftovers import scratch_folder
 from hwsim.prove.circuits import read_btor
 from hwsim.prove.qualify.machine import WrongCircuit, evaluate, groups, played
 from hwsim.prove.qualify.mutants import MODES, SELECT, of_one_lane

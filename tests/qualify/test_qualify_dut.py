@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from hwsim.base.errors import InputError
 from hwsim.cli import main
 from hwsim.cosim.dutdesign import dut_design
 from hwsim.cosim.dutfile import load_dut
 from hwsim.cosim.vectors.check import stored
 from hwsim.cosim.vectors.make import make
 from hwsim.cosim.vectors.plan import Wanted
-from hwsim.errors import InputError
 from hwsim.prove.qualify import dut as qualifying
 from hwsim.prove.qualify.dut import UNKNOWN, DutQualifier, cases_of, dut_netlist, wilson
 

@@ -167,5 +167,5 @@ def test_narrow_floats_are_the_numbers_that_they_are(dtype: str) -> None:
 
 
 def test_rows_of_other_lengths_are_refused_in_words() -> None:
-    with pytest.raises(hwsim.errors.InputError, match=r"x must be an array: "):
+    with pytest.raises(hwsim.base.errors.InputError, match=r"x must be an array: "):
         hwsim.quantize([[1.0], [1.0, 2.0]], "mxfp8-e4m3")

@@ -10,13 +10,13 @@ import pytest
 from amaranth.hdl import Mux
 from random_units.random_unit_files import FAST, FOUND, SMALL
 
+from hwsim.base.errors import InputError
 from hwsim.cases.case import batches, beats, dot
 from hwsim.compute.c import supports as in_c
 from hwsim.compute.kernels import kernel_of
 from hwsim.compute.kernels import supports as in_kernels
 from hwsim.cosim.bench import words_of
 from hwsim.cosim.diagnose import first_difference
-from hwsim.errors import InputError
 from hwsim.fuzz import campaign, commands, trial
 from hwsim.fuzz import hardware as clanguage
 from hwsim.fuzz.campaign import FuzzPlan

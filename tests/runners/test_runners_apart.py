@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from hwsim.errors import ToolMissing
+from hwsim.base.errors import ToolMissing
 from hwsim.runners import Rows, WorkPart, apart
 
 

@@ -91,7 +91,7 @@ def quick_compiler(folder: Path, compiler: str) -> str:
     return str(script)
 
 
-@computed_once("files")
+@computed_once("base")
 def _compiled(compiler: str, sources: str) -> dict[str, bytes]:
     """The program and its object files, by name. sources: a digest of what they are made of."""
     with tempfile.TemporaryDirectory() as made:

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from silicon.capture_samples import FACTS_OF_H200, WGMMA, machine, results_file, section, written
 
+from hwsim.base.files import replaced
 from hwsim.explain.silicon.cases import INSTRUCTIONS, read_cases, write_cases
 from hwsim.explain.silicon.results import folder_name, load, read_results, store
-from hwsim.files import replaced
 
 
 @pytest.mark.quick

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 import hwsim
+from hwsim.base.errors import InputError
 from hwsim.cli import main
-from hwsim.errors import InputError
 from hwsim.explain.candidate import changed
 from hwsim.explain.silicon.results import LibraryProduct, read_products
 from hwsim.spec import load_unit

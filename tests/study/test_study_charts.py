@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 import pytest
 from study.chart_samples import CHARTS, lines, many, points, report, table, worded
 
-from hwsim.errors import ToolMissing
+from hwsim.base.errors import ToolMissing
 from hwsim.study.report import Axis, Chart, TextTable, charts, markdown, specification, svg, write_charts
 from hwsim.study.report.contents import short, spread
 

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from hwsim import runners as on_many
+from hwsim.base.package import identity
 from hwsim.runners import OtherCode, WorkersLost, local, on_dask
-from hwsim.sources import identity
 from hwsim.study.plan import load_study
 from hwsim.study.results import run
 from hwsim.study.task import Task, tasks

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from study.study_cases import SHORT, Done, alone, content, study
 
-from hwsim.outputs import written
+from hwsim.base.files import written
 from hwsim.study.results import read_results, run
 from hwsim.study.task import Task
 

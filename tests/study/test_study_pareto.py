@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from conftest import ROOT, missing
 
+from hwsim.base.errors import ToolMissing
 from hwsim.cli import main
-from hwsim.errors import ToolMissing
 from hwsim.rtl.synthesis import (
     NEXTPNR,
     YOSYS,

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from conftest import missing
 
-from hwsim.errors import ToolMissing
+from hwsim.base.errors import ToolMissing
 from hwsim.rtl.synthesis import NEXTPNR, YOSYS, require
 
 

@@ -12,7 +12,7 @@ from computed_once import computed_once
 from conftest import missing
 from odd_units import unit
 
-from hwsim.errors import InputError, ToolMissing
+from hwsim.base.errors import InputError, ToolMissing
 from hwsim.rtl import top_name, verilog
 from hwsim.rtl.synthesis import FlowFailed, Mapped, cells, mapped, require_cells
 from hwsim.spec import pipeline

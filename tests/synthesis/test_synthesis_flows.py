@@ -23,8 +23,8 @@ from conftest import ROOT
 from odd_units import unit
 from patience import LIMIT
 
-from hwsim import processes
-from hwsim.errors import ToolMissing
+from hwsim.base import processes
+from hwsim.base.errors import ToolMissing
 from hwsim.rtl import top_name, verilog
 from hwsim.rtl.synthesis import (
     TOP,

@@ -6,11 +6,11 @@ import numpy as np
 from odd_units import unit
 
 import hwsim
+from hwsim.base.arrays import from_words
 from hwsim.cases.case import batches
 from hwsim.cases.case import expected as by_the_model
 from hwsim.cases.matrices import gemm_problem
 from hwsim.cases.random_cases import random_cases
-from hwsim.codewords import from_words
 from hwsim.cosim.vectors.lines import (
     EXPECTED,
     OPERANDS,

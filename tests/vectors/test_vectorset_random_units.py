@@ -7,8 +7,8 @@ import contextlib
 import pytest
 from random_units.random_unit_files import SMALL
 
+from hwsim.base.errors import InputError
 from hwsim.cosim.vectors.plan import plan
-from hwsim.errors import InputError
 from hwsim.fuzz.draw import Size, drawn_unit
 from hwsim.spec import Unit
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from functools import lru_cache
 from itertools import product as cross
 
+from hwsim.base.text import counted
 from hwsim.cases.bins.declare import Declared, Family, Hits, SampledCase, SampledGroup
 from hwsim.cases.bins.facts import UnitFacts
 from hwsim.cases.bins.operands import named
@@ -15,7 +16,6 @@ from hwsim.formats import Class, FloatFormat, Format, unpack
 from hwsim.formats.codes import all_codes
 from hwsim.model.late import Promoted
 from hwsim.model.terms import Term, addend_term
-from hwsim.words import counted
 
 WORDS = ("add", "subtract")
 LONG = 128  # beats

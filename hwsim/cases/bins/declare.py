@@ -6,15 +6,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
+from hwsim.base.errors import InputError
+from hwsim.base.text import counted
 from hwsim.cases.bins.facts import UnitFacts
 from hwsim.cases.case import Case, one_window
 from hwsim.cases.solver import Bench
-from hwsim.errors import InputError
 from hwsim.formats import Class
 from hwsim.model.record import Explanation, Group
 from hwsim.model.terms import Term
 from hwsim.spec import AlignedSum, Pipeline, Unit
-from hwsim.words import counted
 
 SignedTerm = tuple[int, Term, int, int]
 

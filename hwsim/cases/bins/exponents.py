@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import product as cross
 
+from hwsim.base.text import counted
 from hwsim.cases.bins.declare import Declared, Family, Hits, SampledGroup
 from hwsim.cases.bins.facts import UnitFacts
 from hwsim.cases.palette import Product, negate, numbers, zeros
@@ -12,7 +13,6 @@ from hwsim.cases.solver import SIGN, SIGN_PAIRS, SIGNS, Addend, Bench, Solution,
 from hwsim.formats import Class
 from hwsim.model.terms import any_lost, window
 from hwsim.spec.keys import Number
-from hwsim.words import counted
 
 WORDS = ("add", "subtract")
 BITS = ("exact", "bits lost")

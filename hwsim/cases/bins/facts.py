@@ -10,6 +10,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from hwsim.base.text import counted
 from hwsim.cases.case import Case
 from hwsim.cases.palette import EXHAUSTIVE_BITS, Product, exact_code
 from hwsim.cases.solver import EVERY_DISTANCE, Addend, Bench, Filling, Solution
@@ -18,7 +19,6 @@ from hwsim.model.terms import Term, addend_term, align, lost_part
 from hwsim.spec import Unit
 from hwsim.spec.keys import LOST_RULES, Lost, Number
 from hwsim.spec.rules import embeds
-from hwsim.words import counted
 
 
 def changes_what_is_kept(lost: Lost) -> bool:

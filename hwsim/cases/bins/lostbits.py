@@ -7,13 +7,13 @@ from fractions import Fraction
 from itertools import product as cross
 from typing import assert_never
 
+from hwsim.base.text import counted
 from hwsim.cases.bins.declare import MARKS, Declared, Family, Hits, SampledGroup, SignedTerm
 from hwsim.cases.bins.facts import UnitFacts, changes_what_is_kept
 from hwsim.cases.palette import Product, distinct, factors_ending
 from hwsim.cases.solver import SIGN, SIGN_PAIRS, SIGNS, Bench, SignPair, Solution, Solutions, signs_of
 from hwsim.formats import FloatFormat
 from hwsim.spec.keys import Rounding
-from hwsim.words import counted
 
 MOST_DEPTH = 40  # places below the window that have a bin each
 KINDS = ("zero", "one last bit", "below half", "half", "above half", "all ones")

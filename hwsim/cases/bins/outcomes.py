@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import product as cross
 from typing import NamedTuple, assert_never
 
+from hwsim.base.text import counted
 from hwsim.cases.bins.declare import MARKS, Declared, Hits, SampledCase
 from hwsim.cases.bins.operands import classes, classify
 from hwsim.cases.case import Case, block_lengths, dot
@@ -18,7 +19,6 @@ from hwsim.model.rounding import Rounded, flushed_code, round_to, tiny_after
 from hwsim.model.terms import Term, addend_term
 from hwsim.spec import AlignedSum, EvenOddSum, ExactSum, LateAdd, LateInWindow, RoundedSum, Unit
 from hwsim.spec.keys import Number, Rounding, Tininess
-from hwsim.words import counted
 
 # Of a number below the least normal one, where subnormal results become zero: it is rounded up to the least normal one
 # in the places of subnormals alone, or in those that a normal number of its size would have, too.

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, TypedDict
 
 import numpy as np
 
+from hwsim.base.errors import InputError
 from hwsim.cases.bins.accumulation import ACCUMULATION, PROMOTIONS
 from hwsim.cases.bins.adders import adders, declare_smaller
 from hwsim.cases.bins.declare import (
@@ -31,7 +32,6 @@ from hwsim.cases.bins.roundings import RANGES, ROUNDINGS
 from hwsim.cases.bins.scales import SCALES
 from hwsim.cases.bins.sums import SUMS
 from hwsim.cases.case import Case, dot, one_window, supports
-from hwsim.errors import InputError
 from hwsim.model.definition import Definition
 from hwsim.model.record import Explanation
 from hwsim.spec import Unit

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from fractions import Fraction
 from itertools import product as cross
 
+from hwsim.base.text import counted
 from hwsim.cases.bins.declare import MARKS, Declared, Family, Hits, SampledGroup
 from hwsim.cases.bins.facts import UnitFacts, drops_what_is_far_below
 from hwsim.cases.palette import Product, distinct, exact_code
 from hwsim.cases.solver import SIGN, SIGN_PAIRS, SIGNS, Bench, Pair
 from hwsim.formats import FloatFormat, unpack
-from hwsim.words import counted
 
 MOST_CUT = 12  # up to so many places cut off, each sticky place of each has a bin
 FEW = 8  # exponents of products up to which each is tried as the largest

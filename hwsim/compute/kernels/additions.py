@@ -9,7 +9,7 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-from hwsim.compiled import compiled
+from hwsim.base.compiled import compiled
 from hwsim.compute.kernels.float_kernel import FloatKernel, Partial, float_lacks, round_all
 from hwsim.compute.kernels.floats import (
     NATIVE,

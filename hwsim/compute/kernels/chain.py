@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hwsim.compiled import compiled, inlined
+from hwsim.base.compiled import compiled, inlined
 from hwsim.compute.kernels.floats import RoundingTarget, round_to, sum_in
 from hwsim.compute.kernels.group import NAN_EXP, GroupTerms, Lanes, group_sum
 from hwsim.compute.kernels.kernel import Int64s, Integer, int32

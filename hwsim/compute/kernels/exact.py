@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hwsim.compiled import compiled, inlined
+from hwsim.base.compiled import compiled, inlined
 from hwsim.compute.kernels import fixed
 from hwsim.compute.kernels.fixed import FixedKernel
 from hwsim.compute.kernels.float_kernel import FloatKernel, Partial, float_lacks

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hwsim.compiled import Callback, inlined, row_at
+from hwsim.base.compiled import Callback, inlined, row_at
 from hwsim.compute.kernels.floats import RoundingTarget, add_odd, fma_odd, round_in, settled, sum_in
 from hwsim.compute.kernels.group import power
 from hwsim.compute.kernels.kernel import Int32s, Int64s, int32, int64

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from hwsim.compiled import compiled, inlined
+from hwsim.base.compiled import compiled, inlined
 from hwsim.compute.kernels.floats import RD, RNA, RNE, RTO, RU, RZ, mode_of
 from hwsim.compute.kernels.kernel import Int64s, Rows, Words, lane_indices
 from hwsim.compute.kernels.values import OperandName, factor_values

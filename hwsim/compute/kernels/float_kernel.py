@@ -16,7 +16,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from hwsim.compiled import compiled
+from hwsim.base.compiled import compiled
 from hwsim.compute.kernels.floats import (
     CarrierType,
     RoundingTarget,

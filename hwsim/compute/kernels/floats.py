@@ -19,9 +19,9 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from hwsim.compiled import inlined
+from hwsim.base.compiled import inlined
+from hwsim.base.errors import InputError
 from hwsim.compute.kernels.vector_code import Builder, Value
-from hwsim.errors import InputError
 from hwsim.formats import FixedFormat, FloatFormat, formats
 from hwsim.spec import LateAdd, Unit, wide_codes
 from hwsim.spec.keys import Number, Overflow, Rounding, Tininess

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hwsim.compiled import compiled, inlined
+from hwsim.base.compiled import compiled, inlined
 from hwsim.compute.kernels.kernel import Int64s, int64
 from hwsim.compute.kernels.lanes import NO_EXP
 from hwsim.compute.kernels.lost import cut, loses

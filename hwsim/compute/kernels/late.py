@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hwsim.compiled import Callback, call, compiled, inlined, row_at
+from hwsim.base.compiled import Callback, call, compiled, inlined, row_at
 from hwsim.compute.kernels.chain import GroupRules, WindowOperand, aligned_bytes
 from hwsim.compute.kernels.finish import TARGET_NUMBERS, WIDE, target_at
 from hwsim.compute.kernels.floats import binary32_target, round_in, settled

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from hwsim.compiled import compiled
+from hwsim.base.compiled import compiled
 from hwsim.spec.keys import Lost
 
 TRUNCATE, FLOOR, CEIL, JAM, NEAREST_EVEN, NEAREST_AWAY, ONES_COMPLEMENT = range(7)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hwsim.compiled import compiled, inlined
+from hwsim.base.compiled import compiled, inlined
 from hwsim.compute.kernels.chain import (
     ADDED_LATE,
     PLAIN,

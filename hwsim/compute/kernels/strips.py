@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hwsim.compiled import Callback, call, compiled
+from hwsim.base.compiled import Callback, call, compiled
 from hwsim.compute.kernels.chain import ADDED_LATE, AT_PRODUCTS, PLAIN, ChainNumbers, GroupRules, WindowOperand
 from hwsim.compute.kernels.finish import WIDE, Row, addend_exps, all_usual, single_exps
 from hwsim.compute.kernels.floats import RoundingTarget, round_to

@@ -10,10 +10,10 @@ from typing import Literal, NamedTuple, assert_never
 import numpy as np
 from numpy.typing import NDArray
 
-from hwsim.compiled import compiled
+from hwsim.base.compiled import compiled
+from hwsim.base.errors import InputError
 from hwsim.compute.kernels.floats import CarrierType
 from hwsim.compute.kernels.kernel import lane_indices
-from hwsim.errors import InputError
 from hwsim.formats import ExponentFormat, FixedFormat, FloatFormat, Format
 from hwsim.formats.codes import Codes
 from hwsim.spec import Unit

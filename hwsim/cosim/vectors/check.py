@@ -15,6 +15,9 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
+from hwsim.base.errors import InputError
+from hwsim.base.files import ascii_lines, bounded_lines
+from hwsim.base.text import counted
 from hwsim.cases.bins.plan import GROUPS, labels
 from hwsim.cases.case import Batch, Case, batches
 from hwsim.compute.kernels import AnyKernel
@@ -33,16 +36,13 @@ from hwsim.cosim.vectors.lines import (
     text_lines,
 )
 from hwsim.cosim.vectors.make import MANIFEST, TEXT, VERSION, computed, hashed
-from hwsim.errors import InputError
 from hwsim.explain import CodeReading, CoverageGroup, FaultKind, Mismatch, Row, RunReport, coverage_groups
 from hwsim.explain.diagnosis import Progress, diagnose
 from hwsim.explain.facts import Observation
 from hwsim.explain.mismatches import explain_command, fault_kinds, wrong_result
-from hwsim.files import ascii_lines, bounded_lines
 from hwsim.formats.yamlfile import read, shown, validated
 from hwsim.spec import Unit, unpromised
 from hwsim.spec.catalog import written_out
-from hwsim.words import counted
 
 CHECKED = 1 << 16  # lines that are read at once
 

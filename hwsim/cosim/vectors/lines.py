@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hwsim.base.compiled import compiled
+from hwsim.base.errors import InputError
 from hwsim.cases.case import Batch, Case, addend_mask, block_lengths
-from hwsim.compiled import compiled
-from hwsim.errors import InputError
 from hwsim.formats import Class, Format, container_dtype
 from hwsim.formats.codes import Codes
 from hwsim.model.definition import Definition

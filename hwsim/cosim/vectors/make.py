@@ -21,12 +21,16 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from numpy.typing import NDArray
 
 import hwsim
+from hwsim.base.arrays import npz, to_words, words_of
+from hwsim.base.errors import InputError
+from hwsim.base.files import WrittenFolder, held_alone, naming, replaced
+from hwsim.base.package import identity
+from hwsim.base.resources import demand_disk
 from hwsim.cases.bins.plan import Counter as Coverage
 from hwsim.cases.bins.plan import plan as coverage_plan
 from hwsim.cases.case import Batch, batches, dot, expected
 from hwsim.cases.matrices import GemmProblem, gemm_cases
 from hwsim.cases.random_cases import MANY, random_batch, runs
-from hwsim.codewords import to_words, words_of
 from hwsim.compute.kernels import AnyKernel
 from hwsim.compute.kernels.tiles import threads
 from hwsim.compute.products import kernel_for
@@ -50,17 +54,11 @@ from hwsim.cosim.vectors.lines import (
     text_lines,
 )
 from hwsim.cosim.vectors.plan import SUITES, SetPlan, Wanted, cost, plan
-from hwsim.errors import InputError
 from hwsim.explain import Discrimination
-from hwsim.files import held_alone, naming, replaced
 from hwsim.formats import Format, container_dtype, tables
 from hwsim.formats.codes import Codes
 from hwsim.model.definition import definition_of
 from hwsim.model.record import Explanation
-from hwsim.npz import npz
-from hwsim.outputs import WrittenFolder
-from hwsim.resources import demand_disk
-from hwsim.sources import identity
 from hwsim.spec import NotImplementedYet, Unit, as_yaml, pipeline, unpromised
 
 TEXT, JSON = "cases.txt", "cases.jsonl"

@@ -7,16 +7,16 @@ from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from heapq import heapify, heapreplace
 
+from hwsim.base.errors import InputError
+from hwsim.base.resources import KIB, MIB, Cost
 from hwsim.cases.bins.covering import Covered, covered, covering
 from hwsim.cases.case import Case, draws
 from hwsim.cases.matrices import GemmProblem, gemm_cases, gemm_problem
 from hwsim.cases.random_cases import product_cases
 from hwsim.cases.sensitive import sensitive
-from hwsim.errors import InputError
 from hwsim.explain import Discrimination, discrimination, told_from_mistakes
 from hwsim.explain.readings import supports
 from hwsim.explain.silicon.results import known_cases
-from hwsim.resources import KIB, MIB, Cost
 from hwsim.spec import NotImplementedYet, Unit
 
 SUITES = {"smoke": 2_000, "standard": 50_000, "soak": 1_000_000}

@@ -12,16 +12,15 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from hwsim.base.errors import InputError
+from hwsim.base.files import contents, written
 from hwsim.cases.case import Case
 from hwsim.cases.drawing import key_of
 from hwsim.cases.random_cases import draw
-from hwsim.errors import InputError
 from hwsim.explain.candidate import Candidate, results
 from hwsim.explain.discriminate import PairSearch
 from hwsim.explain.questions import QUESTIONS, Question
-from hwsim.files import contents
 from hwsim.formats import Format, get_format
-from hwsim.outputs import written
 from hwsim.spec import Unit
 
 HEX = re.compile(r"[0-9a-f]*\Z")

@@ -16,10 +16,12 @@ import yaml
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from hwsim.base.arrays import npz
+from hwsim.base.errors import InputError
+from hwsim.base.files import contents, written_texts
 from hwsim.cases.captured import captured_cases, folders
 from hwsim.cases.case import Case
 from hwsim.compute.products import gemm
-from hwsim.errors import InputError
 from hwsim.explain.candidate import changed
 from hwsim.explain.silicon.cases import (
     INSTRUCTIONS,
@@ -30,11 +32,8 @@ from hwsim.explain.silicon.cases import (
     Section,
     as_case,
 )
-from hwsim.files import contents
 from hwsim.formats import codes_of
 from hwsim.formats.yamlfile import broken_rule, read, validated
-from hwsim.npz import npz
-from hwsim.outputs import written_texts
 from hwsim.quantize.tensors import members
 from hwsim.spec import Unit, load_unit
 

@@ -14,10 +14,12 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hwsim import processes
+from hwsim.base import processes
+from hwsim.base.arrays import code_array
+from hwsim.base.errors import InputError
+from hwsim.base.processes import scratch_folder
 from hwsim.cases.case import Batch, Case, batches, expected
 from hwsim.cases.drawing import Stream
-from hwsim.codewords import code_array
 from hwsim.cosim.adapter import adapter
 from hwsim.cosim.design import BUSY, Play, Played, Suite
 from hwsim.cosim.dutdesign import DutDesign
@@ -29,8 +31,6 @@ from hwsim.cosim.vectors.check import Stored
 from hwsim.cosim.vectors.make import made_batches
 from hwsim.cosim.vectors.plan import Wanted
 from hwsim.cosim.wiring import joined
-from hwsim.errors import InputError
-from hwsim.leftovers import scratch_folder
 from hwsim.prove.qualify.machine import (
     TOGETHER,
     BeatWords,

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hwsim.base.arrays import WORD, from_words, to_words
+from hwsim.base.compiled import compiled, inlined
+from hwsim.base.errors import InputError
 from hwsim.cases.case import Batch, Case, beats, expected
-from hwsim.codewords import WORD, from_words, to_words
-from hwsim.compiled import compiled, inlined
 from hwsim.compute.kernels.tiles import threads
-from hwsim.errors import InputError
 from hwsim.formats import FloatFormat, Format
 from hwsim.formats.codes import Codes
 from hwsim.model.clock import Beat

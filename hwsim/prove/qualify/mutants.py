@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, assert_never, get_args
 
-from hwsim.files import write_texts
-from hwsim.leftovers import scratch_folder
+from hwsim.base.files import write_texts
+from hwsim.base.processes import scratch_folder
 from hwsim.rtl.synthesis.tools import YOSYS, run_tool
 
 Mode = Literal["inv", "const0", "const1", "cnot0", "cnot1"]

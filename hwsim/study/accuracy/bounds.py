@@ -11,7 +11,7 @@ from math import expm1, log1p, sqrt
 
 import numpy as np
 
-from hwsim.errors import InputError
+from hwsim.base.errors import InputError
 from hwsim.formats import ExponentFormat, Format
 from hwsim.spec import AlignedSum, EvenOddSum, Unit, implemented
 from hwsim.spec.sums import ExactSubgroup

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hwsim.errors import InputError
+from hwsim.base.errors import InputError
 from hwsim.study.accuracy.transformations import fast_two_sum, split_product, two_sum
 
 Array = NDArray[np.float64]

@@ -7,8 +7,8 @@ from concurrent.futures import Future, as_completed
 from dataclasses import dataclass
 from typing import Literal
 
-from hwsim import processes
-from hwsim.errors import InputError
+from hwsim.base import processes
+from hwsim.base.errors import InputError
 from hwsim.rtl.synthesis import NEXTPNR, STAGES, YOSYS, Area, FlatModule, FlowFailed, area, require, unit_parts
 from hwsim.runners import cores
 from hwsim.spec import NotImplementedYet, Unit

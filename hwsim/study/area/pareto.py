@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from hwsim.outputs import written
+from hwsim.base.files import written
 from hwsim.study.area.areas import SynthesisOptions, areas, require_tools
 from hwsim.study.area.report import pareto_report
 from hwsim.study.area.sized_points import error_kind, sized_points

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, SerializeAsAny, model_validator
 
-from hwsim.errors import InputError
+from hwsim.base.errors import InputError
 from hwsim.formats.yamlfile import RuleError
 from hwsim.study.data.parameters import StudyModel
 from hwsim.study.data.sources import CorrelatedSource, Source

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
-from hwsim.errors import InputError
+from hwsim.base.errors import InputError
 
 EXTREME = 60  # scales are from 2^-60 to 2^60
 FREEDOMS = 100  # of Student's t; with more it is a normal distribution, nearly

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hwsim.errors import InputError
+from hwsim.base.errors import InputError
 from hwsim.quantize.tensors import NUMBERS, StoredArray, file_of, numbers, parts, read
 from hwsim.study.data.elementary import Floats
 from hwsim.study.data.sources import Source

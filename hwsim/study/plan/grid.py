@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from hwsim.base.resources import Cost
 from hwsim.formats.yamlfile import SpecError
-from hwsim.resources import Cost
 from hwsim.spec import Unit
 from hwsim.spec.arguments import check_length
 from hwsim.spec.fields import text, vary

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hwsim.errors import InputError
+from hwsim.base.errors import InputError
 from hwsim.formats import ExponentFormat, FixedFormat, Format, container_dtype, get_format
 from hwsim.formats.blocks import BlockScale, one_code, scale_shape
 from hwsim.formats.catalog import nearest

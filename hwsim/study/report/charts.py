@@ -16,8 +16,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from hwsim.errors import ToolMissing
-from hwsim.outputs import written
+from hwsim.base.errors import ToolMissing
+from hwsim.base.files import written
 from hwsim.study.report.contents import Axis, Chart, Row, StudyReport
 
 FOLDER = "figures"

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from hwsim.errors import InputError
+from hwsim.base.errors import InputError
 
 Kind = Literal["lines", "points"]
 Row = Mapping[str, Any]

@@ -14,8 +14,8 @@ from typing import Any
 from markupsafe import Markup
 
 import hwsim
+from hwsim.base.files import written
 from hwsim.explain.drawing import environment, page_style, policy, read
-from hwsim.outputs import written
 from hwsim.study.report.charts import library, specification, svg
 from hwsim.study.report.contents import Chart, StudyReport
 

@@ -1,4 +1,7 @@
-"""What the code that computes is known by: its content. A version may stay the same while the code changes."""
+"""hwsim's own files: its code, known by its content, the pages of docs and the capture program.
+
+A version may stay the same while the code changes. Pages are beside the package in a checkout, in it once installed.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,9 @@ from functools import cache
 from importlib.util import resolve_name
 from pathlib import Path
 
-PACKAGE = Path(__file__).parent
+from hwsim.base.errors import InputError
+
+PACKAGE = Path(__file__).resolve().parents[1]
 # Folders whose YAML files are no units and no formats: studies, and recipes of models.
 NOT_UNITS = {PACKAGE / "study", PACKAGE / "torch", PACKAGE / "training"}
 IMPORT = re.compile(
@@ -67,3 +72,45 @@ def _file(module: str, root: Path) -> Path:
     parts = module.split(".")[1:]
     path = (root.parent if parts[:1] in (["rtl"], ["tb"]) and not (root / parts[0]).is_dir() else root).joinpath(*parts)
     return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+
+
+CAPTURE = "capture"
+START = "README"
+
+
+def folder(name: str) -> Path:
+    """The folder `docs` or `capture`, which a wheel has in the package, and a checkout beside it."""
+    installed = PACKAGE / name
+    return installed if installed.is_dir() else PACKAGE.parent / name
+
+
+def pages() -> dict[str, Path]:
+    """Every page, by the name that `hwsim docs` takes: dut, studies/mx; `capture` is the capture program's own."""
+    docs = folder("docs")
+    found = {str(path.relative_to(docs).with_suffix("")): path for path in sorted(docs.rglob("*.md"))}
+    capture = folder(CAPTURE) / "README.md"
+    return {**found, CAPTURE: capture} if capture.is_file() else found
+
+
+def page(name: str) -> Path:
+    """The file of a page. Raises InputError for a name that no page has."""
+    every = pages()
+    plain = name.removeprefix("docs/").removesuffix(".md")
+    if plain not in every:
+        import difflib
+
+        close = difflib.get_close_matches(plain, every, n=1)
+        hint = f", did you mean {close[0]}?" if close else ""
+        raise InputError(f"no page {name!r}{hint} (hwsim docs lists them)")
+    return every[plain]
+
+
+def title(path: Path) -> str:
+    """The heading of a page."""
+    with path.open(encoding="utf-8") as file:
+        return next((line.lstrip("# ").rstrip() for line in file if line.startswith("# ")), path.stem)
+
+
+def kit() -> dict[str, bytes]:
+    """The capture program: the content of its files, by their names."""
+    return {path.name: path.read_bytes() for path in sorted(folder(CAPTURE).iterdir()) if path.is_file()}

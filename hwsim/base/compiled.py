@@ -21,8 +21,8 @@ from numba.core.ccallback import CFunc
 from numba.core.compiler_lock import global_compiler_lock
 from numba.extending import intrinsic
 
-from hwsim.files import cache_folder
-from hwsim.sources import PACKAGE, digest_of
+from hwsim.base.files import cache_folder
+from hwsim.base.package import PACKAGE, digest_of
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 

@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from hwsim.errors import InputError
+from hwsim.base.errors import InputError
 
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 LONG = 30.0  # seconds, from which on work is announced

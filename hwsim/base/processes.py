@@ -1,7 +1,12 @@
-"""Child processes that end with the run."""
+"""Child processes, which end with the run, and what must not outlive this process, even where it is killed.
+
+A small shell, in a session of its own, is told of each process group and file. When this process ends, whatever ends
+it, the shell's standard input ends too, and it kills and removes what is left.
+"""
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import fcntl
 import hashlib
@@ -20,7 +25,115 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import IO, Any, NoReturn, TextIO, TypeVar
 
-from hwsim.leftovers import ended_with_us
+# Lines are `+ THING` and `- THING`; a thing is a process group or an absolute path.
+WATCH = r"""
+trap '' INT TERM HUP
+left='
+'
+while IFS= read -r line; do
+  thing=${line#??}
+  case $line in
+    +*) left="$left$thing
+" ;;
+    -*) case $left in
+      *"
+$thing
+"*) left="${left%%"
+$thing
+"*}
+${left#*"
+$thing
+"}" ;;
+    esac ;;
+  esac
+done
+printf '%s' "$left" | while IFS= read -r thing; do
+  case $thing in
+    /*) rm -rf -- "$thing" ;;
+    ?*) kill -9 "-$thing" ;;
+  esac
+done 2>/dev/null
+"""
+
+_lock = threading.RLock()  # a signal handler may come while this thread tells the shell
+_shell: subprocess.Popen[bytes] | None = None
+
+
+@contextlib.contextmanager
+def kill_on_exit(group: int) -> Iterator[None]:
+    """Meanwhile, a process group is killed where this process is."""
+    with _told(str(group)):
+        yield
+
+
+@contextlib.contextmanager
+def remove_on_exit(path: Path) -> Iterator[None]:
+    """Meanwhile, a file or folder is removed where this process is killed."""
+    with _told(os.path.abspath(path)):
+        yield
+
+
+@contextlib.contextmanager
+def scratch_folder() -> Iterator[Path]:
+    """A folder for a while, in the system's own."""
+    with tempfile.TemporaryDirectory(prefix="hwsim-") as folder, remove_on_exit(Path(folder)):
+        yield Path(folder)
+
+
+@contextlib.contextmanager
+def _told(thing: str) -> Iterator[None]:
+    # A line cannot hold a name of two lines: such a file is left behind.
+    watched = "\n" not in thing
+    if watched:
+        _tell(f"+ {thing}")
+    try:
+        yield
+    finally:
+        if watched:
+            _tell(f"- {thing}")
+
+
+def _tell(line: str) -> None:
+    global _shell
+    with _lock, contextlib.suppress(OSError):
+        if _shell is None:
+            _shell = subprocess.Popen(
+                ["/bin/sh", "-c", WATCH],
+                cwd="/",
+                stdin=subprocess.PIPE,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                start_new_session=True,
+            )
+        assert _shell.stdin is not None
+        _shell.stdin.write(os.fsencode(f"{line}\n"))
+        _shell.stdin.flush()
+
+
+def _close() -> None:
+    global _shell
+    with _lock, contextlib.suppress(OSError):
+        shell, _shell = _shell, None
+        if shell is not None and shell.stdin is not None:
+            shell.stdin.close()
+            shell.wait()
+
+
+def _forget() -> None:
+    """After a fork, the shell is the parent's: this process has another when it needs one."""
+    global _shell, _lock
+    _lock = threading.RLock()
+    if _shell is not None and _shell.stdin is not None:
+        with contextlib.suppress(OSError):
+            os.close(_shell.stdin.fileno())
+        _shell.returncode = 0  # not this process's child: nothing to wait for
+        _shell.stdin = None
+    _shell = None
+
+
+atexit.register(_close)
+os.register_at_fork(after_in_child=_forget)
+
 
 T = TypeVar("T")
 
@@ -39,7 +152,7 @@ POLL = 0.25  # seconds between two looks at a child that must make progress
 
 
 _running: set[subprocess.Popen[bytes]] = set()
-_lock = threading.RLock()  # a signal handler may stop while this thread starts a child
+_starting = threading.RLock()  # a signal handler may stop while this thread starts a child
 _stopped = threading.Event()
 
 
@@ -60,7 +173,7 @@ def run(
     to neither for `silence` seconds; it is ended then.
     """
     with log.open("ab") as output:
-        with _lock:
+        with _starting:
             if _stopped.is_set():
                 raise Stopped
             child = subprocess.Popen(
@@ -74,11 +187,11 @@ def run(
             )
             _running.add(child)
         try:
-            with ended_with_us(child.pid):
+            with kill_on_exit(child.pid):
                 _begin(child)
                 status = _waited(child, seconds, (log, *([progress] if progress else [])), silence)
         finally:
-            with _lock:
+            with _starting:
                 _running.discard(child)
     if _stopped.is_set():
         raise Stopped
@@ -139,7 +252,7 @@ def bounded(work: Callable[[], T], seconds: int, memory: int, idle: float = 20.0
         _work_and_end(work, theirs, seconds, memory)
     os.close(theirs)
     try:
-        with ended_with_us(child), os.fdopen(ours, "rb") as answers:
+        with kill_on_exit(child), os.fdopen(ours, "rb") as answers:
             answer = _answer(answers, child, idle)
     finally:
         with contextlib.suppress(ProcessLookupError):
@@ -234,7 +347,7 @@ def _is_held(lock: TextIO, path: Path) -> bool:
 def stop() -> None:
     """End every child process, and the processes that it started."""
     _stopped.set()
-    with _lock:
+    with _starting:
         for child in _running:
             _end(child)
 
