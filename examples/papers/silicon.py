@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import re
 import subprocess
 import sys
@@ -126,7 +127,9 @@ def groups() -> dict[Key, list[list[Any]]]:
 
     An `fnuz` format counts as the one of its name without; e8m13 is f32, as what it returns is.
     """
-    listed = subprocess.run([sys.executable, "-m", "hwsim", "units", "*"], capture_output=True, text=True, check=True)
+    command = [sys.executable, "-m", "hwsim", "units", "*"]
+    wide = {**os.environ, "COLUMNS": "1000"}  # no name is cut
+    listed = subprocess.run(command, capture_output=True, text=True, check=True, env=wide)
     found: dict[Key, dict[str, list[Any]]] = defaultdict(lambda: defaultdict(list))
     for name in (line.split()[0] for line in listed.stdout.splitlines()[1:] if line.strip()):
         if name.split("-")[0] not in MAKERS:

@@ -102,17 +102,17 @@ class Characters:
 
     def batch_of(self, seed: int, step: int, many: int = 1) -> Batch:
         """What goes into a step, and what should come out. many: that many batches in one."""
-        return self._drawn(corpus()[: -(len(corpus()) // 10)], self.batch * many, generator(seed, step))
+        return self.drawn(corpus()[: -(len(corpus()) // 10)], self.batch * many, generator(seed, step))
 
     def unseen(self) -> Batch:
         unseen = corpus()[-(len(corpus()) // 10) :]
-        return self._drawn(unseen, self.validated // self.context, generator(VALIDATION_SEED, 0))
+        return self.drawn(unseen, self.validated // self.context, generator(VALIDATION_SEED, 0))
 
     def probes(self) -> Tensor:
         """What answers are compared on."""
         return self.unseen()[0]
 
-    def _drawn(self, text: Tensor, count: int, of: torch.Generator) -> Batch:
+    def drawn(self, text: Tensor, count: int, of: torch.Generator) -> Batch:
         places = torch.randint(0, len(text) - self.context, (count, 1), generator=of) + torch.arange(self.context)
         return text[places], text[places + 1]
 
