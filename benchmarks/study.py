@@ -24,8 +24,7 @@ from hwsim.study.accuracy.exact import exact_product
 from hwsim.study.data import draw, parse_data
 from hwsim.study.plan import load_study, points
 from hwsim.study.plan.scaling import apply
-from hwsim.study.task import tasks
-from hwsim.study.trial import execute
+from hwsim.study.task import execute, tasks
 
 SIZES = ((32, 512), (32, 4096), (128, 4096), (256, 4096))
 

@@ -16,7 +16,7 @@ RUNS = {
     "hwsim.study.task": """
 from hwsim.study.plan.study import load_study
 from hwsim.study.task import tasks
-from hwsim.study.trial import execute
+from hwsim.study.task import execute
 units = [{"unit": "mxfp8-e4m3-f32", "scaling": ["block"]},
          {"unit": "hopper-wgmma-e4m3-f32", "grid": {"interval": [None, 32]}}]
 study = {"study": "s", "units": units, "data": ["normal"], "lengths": [64], "trials": 1,

@@ -224,7 +224,7 @@ def _carried_out(study: Study, folder: Path, runner: Runner, overwrite: bool, co
 def _shown(name: str, carry_out: Callable[[Shown], T]) -> T:
     """Carry something out, with a progress bar that counts products."""
     from hwsim.runners import WorkersLost
-    from hwsim.study.trial import Disagreement
+    from hwsim.study.task import Disagreement
 
     try:
         with Progress(name, products=True) as bar:
@@ -249,7 +249,7 @@ def _check_preset(name: str) -> None:
 def _plan(study: Study) -> None:
     """Print the points that a study would run."""
     from hwsim.study.data import check
-    from hwsim.study.plan.grid import points
+    from hwsim.study.plan.study import points
 
     every = points(study)
     for data in study.data:

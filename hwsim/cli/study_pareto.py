@@ -12,7 +12,7 @@ from hwsim.cli.progress import Progress, interruptible
 from hwsim.cli.study_report import draw, show
 
 if TYPE_CHECKING:
-    from hwsim.study.area.areas import Fmax
+    from hwsim.study.area.sized import Fmax
     from hwsim.study.plan import Study
     from hwsim.study.results import Results
 
@@ -28,8 +28,8 @@ def write_pareto(
     drawn: bool,
 ) -> None:
     """Synthesise and run a study, print its tables, and write its page and figures."""
-    from hwsim.study.area.areas import SynthesisOptions
-    from hwsim.study.area.pareto import report
+    from hwsim.study.area.report import report
+    from hwsim.study.area.sized import SynthesisOptions
 
     def run_alone(part: Study, place: Path) -> Results:
         bar.bar.stop()  # a terminal has one bar at a time

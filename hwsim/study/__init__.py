@@ -9,9 +9,8 @@ if TYPE_CHECKING:
     from hwsim.study.accuracy.bounds import bounds
     from hwsim.study.accuracy.exact import DoubleDouble, difference, exact_product, magnitude
     from hwsim.study.data import draw, parse_data
-    from hwsim.study.intervals import interval
     from hwsim.study.plan import load_study
-    from hwsim.study.results import run
+    from hwsim.study.results import interval, run
 
 __all__ = [
     "DoubleDouble",
@@ -31,9 +30,8 @@ _HOMES = {
     "accuracy.bounds": ("bounds",),
     "accuracy.exact": ("DoubleDouble", "difference", "exact_product", "magnitude"),
     "data": ("draw", "parse_data"),
-    "intervals": ("interval",),
     "plan": ("load_study",),
-    "results": ("run",),
+    "results": ("interval", "run"),
 }
 
 

@@ -18,7 +18,7 @@ from hwsim.spec.arguments import check_length, matrix_shape
 from hwsim.study.accuracy.exact import exact_product
 from hwsim.study.accuracy.measures import KINDS, errors_by_kind
 from hwsim.study.plan.scaling import default_scaling, resolve
-from hwsim.study.trial import quantized_product, trial_outcome
+from hwsim.study.task import quantized_product, trial_outcome
 
 Floats = NDArray[np.float64]
 

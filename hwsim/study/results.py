@@ -1,30 +1,283 @@
-"""Runs a study, or resumes it, and reads its results."""
+"""Runs a study, or resumes it: its folder, the rows of each task, and the summary with intervals."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+import math
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import hwsim
-from hwsim.base.arrays import arrow, read_table
+from hwsim.base.arrays import arrow, read_table, write_table
 from hwsim.base.errors import InputError
+from hwsim.base.files import (
+    LIST,
+    held_alone,
+    refuse_changed,
+    refuse_strangers,
+    remove_if_written,
+    remove_written,
+    written,
+)
 from hwsim.base.package import identity as code_identity
 from hwsim.base.text import columns, counted, facts, titled
 from hwsim.formats.yamlfile import parse
-from hwsim.runners import Runner, local
+from hwsim.runners import Rows, Runner, local
 from hwsim.spec import as_yaml
 from hwsim.study.data import check, digest
 from hwsim.study.findings import findings
-from hwsim.study.intervals import interval
-from hwsim.study.parts import Progress, all_rows, nothing
-from hwsim.study.plan.grid import Point, points
-from hwsim.study.plan.study import Study, load_study, spell
-from hwsim.study.store import BY, METADATA, RESULTS, Store
-from hwsim.study.task import tasks
+from hwsim.study.plan.study import Point, Study, load_study, points, spell
+from hwsim.study.task import StudyPart, tasks
+
+UNDEFINED = float("nan")
+
+
+class Interval(NamedTuple):
+    """A mean, and the ends of its confidence interval."""
+
+    mean: float
+    low: float
+    high: float
+
+
+def interval(values: Sequence[float], confidence: float) -> Interval:
+    """The mean over trials, and Student's t interval around it.
+
+    values: one a trial; NaNs, where there was nothing to measure, are left out. Trials have data drawn apart from the
+    same source, so that a mean over many is nearly normal; of maxima and of dB too the interval is that of their mean
+    over trials, not of the largest possible value.
+    Where some are finite, infinite ones are left out: of dB, the trials without any error. The ends are NaN for fewer
+    than two values and where all are infinite; the mean of no value is NaN.
+    """
+    there = [value for value in values if not math.isnan(value)]
+    finite = [value for value in there if math.isfinite(value)]
+    if not finite:
+        return Interval(there[0] if len(set(there)) == 1 else UNDEFINED, UNDEFINED, UNDEFINED)
+    there = finite
+    count = len(there)
+    mean = math.fsum(there) / count
+    if count < 2:
+        return Interval(mean, UNDEFINED, UNDEFINED)
+    deviation = math.sqrt(math.fsum((value - mean) ** 2 for value in there) / (count - 1))
+    reach = t_quantile((1 + confidence) / 2, count - 1) * deviation / math.sqrt(count)
+    return Interval(mean, mean - reach, mean + reach)
+
+
+@cache
+def t_quantile(probability: float, freedom: int) -> float:
+    """The quantile of Student's t distribution at a probability in (1/2, 1), by bisection."""
+    high = 1.0
+    while _below(high, freedom) < probability:
+        high *= 2
+    low = 0.0
+    while (middle := (low + high) / 2) not in (low, high):
+        low, high = (low, middle) if _below(middle, freedom) >= probability else (middle, high)
+    return high
+
+
+def _below(t: float, freedom: int) -> float:
+    """The probability of less than t, t >= 0 (Abramowitz and Stegun 26.7.3 and 26.7.4)."""
+    angle = math.atan(t / math.sqrt(freedom))
+    cosine, sine = math.cos(angle), math.sin(angle)
+    odd = freedom % 2
+    term = cosine if odd else 1.0
+    total = term if freedom > 1 else 0.0
+    for n in range(2 + odd, freedom - 1, 2):
+        term *= cosine * cosine * (n - 1) / n
+        total += term
+    inside = 2 / math.pi * (angle + sine * total) if odd else sine * total
+    return (1 + inside) / 2
+
+
+PARTS, IDENTITY, LOCK = ".parts", "study", "lock"
+RESULTS, SUMMARY, STUDY = "results.parquet", "summary.parquet", "study.yaml"
+# What a study's folder holds; `report.html` and `figures` are drawn from the results.
+MADE, FIGURES = (RESULTS, SUMMARY, STUDY, "report.html"), "figures"
+OURS = {PARTS, *MADE, FIGURES}
+METADATA = b"hwsim.study"
+BY = " by "  # between the identity of a study and that of the code
+
+
+def table_of(rows: Sequence[Mapping[str, Any]]) -> Any:
+    """Rows with `point`, `trial` and measures as a table: int32 and float64. All rows have the same columns."""
+    pa = arrow()
+    names = list(rows[0])
+    for row in rows:
+        if list(row) != names:
+            raise InputError(f"rows must have the same columns, not {sorted(set(names) ^ set(row))} in some alone")
+    schema = pa.schema([(name, pa.int32() if name in ("point", "trial") else pa.float64()) for name in names])
+    return pa.Table.from_pylist(rows, schema)
+
+
+class Store:
+    """A study's folder. identity: of the study BY the code, which everything in the folder must be of."""
+
+    def __init__(self, folder: Path, identity: str):
+        self.folder, self.identity = folder, identity
+        self.parts = folder / PARTS
+
+    @contextmanager
+    def claimed(self, overwrite: bool) -> Iterator[None]:
+        """Hold the folder for this process alone.
+
+        overwrite: take the place of other results. Raises ValueError for a folder that holds those without,
+        that holds files of other kinds, or that another process is writing; OSError where nothing can be written.
+        """
+        self._check(overwrite)
+        self.parts.mkdir(parents=True, exist_ok=True)
+        with held_alone(self.parts / LOCK, f"{self.folder}: another process is writing a study's results here"):
+            if self._held() not in (None, self.identity):
+                self.clear()
+            with written(self.parts / IDENTITY) as file:
+                file.write(self.identity.encode())
+            try:
+                yield
+            except InputError:
+                if not any(self.parts.glob("*.parquet")):  # nothing to go on from
+                    self._drop_parts()
+                raise
+            if self.finished:
+                self._drop_parts()
+
+    def _drop_parts(self) -> None:
+        """Remove what hwsim wrote among the parts, and their folder where nothing else is in it."""
+        lock = self.parts / LOCK
+        if lock.is_file() and not lock.stat().st_size:
+            lock.unlink()
+        remove_written(self.parts)
+
+    def _check(self, overwrite: bool) -> None:
+        if self.folder.exists() and not self.folder.is_dir():
+            raise InputError(f"{self.folder}: must be a folder, which results are written to; it is a file")
+        inside = set(os.listdir(self.folder)) - {LIST} if self.folder.exists() else set()
+        held, damaged = self._held(), not is_readable(self.folder / RESULTS)
+        if inside - OURS or (inside - {*MADE} and held is None and not damaged):
+            other = sorted(inside - OURS) or sorted(inside)
+            raise InputError(
+                f"{self.folder}: holds {', '.join(other[:3])}{', ...' if len(other) > 3 else ''}, which are no study's "
+                "results; name a new folder"
+            )
+        if damaged:
+            raise InputError(f"{self.folder / RESULTS}: is damaged, or was changed; move it, or name another folder")
+        if held not in (None, self.identity) and not overwrite:
+            holds = "the results of another study, or of this one before it was changed"
+            if held is not None and held.partition(BY)[0] == self.identity.partition(BY)[0]:
+                holds = "results of this study that other code of hwsim made"
+            raise InputError(f"{self.folder}: holds {holds}; name another folder, or give --overwrite")
+        for name in MADE:
+            refuse_strangers(self.folder / name)
+        refuse_changed(self.folder / FIGURES)
+
+    def _held(self) -> str | None:
+        """The identity of what the folder holds; None where it holds nothing that says so."""
+        if (found := identity_of(self.folder / RESULTS)) is not None:
+            return found
+        try:
+            return (self.parts / IDENTITY).read_text(errors="replace")
+        except OSError:
+            return None
+
+    def clear(self) -> None:
+        """Remove results, and what was made of them; figures too."""
+        for name in MADE:
+            remove_if_written(self.folder / name)
+        remove_written(self.folder / FIGURES)
+        for part in self.parts.glob("*.parquet"):
+            remove_if_written(part)
+
+    @property
+    def finished(self) -> bool:
+        """Whether the results of this study are there."""
+        return identity_of(self.folder / RESULTS) == self.identity
+
+    def part(self, key: str) -> Any:
+        """The rows of the task of that key, as a table; None where there are none that can be read."""
+        try:
+            return read_table(self.parts / f"{key}.parquet")
+        except (OSError, InputError):
+            return None
+
+    def keep(self, key: str, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Write the rows of a task."""
+        write_table(table_of(rows), self.parts / f"{key}.parquet", aside=True)
+
+    def finish(self, results: Any, summary: Any, study: str) -> None:
+        """Write what a study ends with, the results last: they say that the study has ended."""
+        self.complete(summary, study)
+        write_table(results, self.folder / RESULTS)
+
+    def complete(self, summary: Any, study: str) -> None:
+        """Write what follows from the results."""
+        with written(self.folder / STUDY) as file:
+            file.write(study.encode())
+        write_table(summary, self.folder / SUMMARY)
+
+
+def is_readable(path: Path) -> bool:
+    """Whether a file is a whole Parquet file, or not there."""
+    try:
+        return not path.exists() or arrow().parquet.read_schema(path) is not None
+    except (OSError, ValueError, arrow().ArrowException):
+        return False
+
+
+def identity_of(path: Path) -> str | None:
+    """The identity of the study whose results a file holds; None for any other file, and for none."""
+    pa = arrow()
+    try:
+        metadata = pa.parquet.read_schema(path).metadata or {}
+    except (OSError, ValueError, pa.ArrowException):
+        return None
+    found = metadata.get(METADATA)
+    return None if found is None else found.decode(errors="replace")
+
+
+# What was done, of how much, and what is being done: products, as a bar shows them.
+Progress = Callable[[int, int, str], None]
+
+
+def nothing(_done: int, _planned: int, _what: str) -> None:
+    """Show no progress."""
+
+
+def all_rows(
+    name: str, parts: Sequence[StudyPart], store: Store, runner: Runner, progress: Progress = nothing
+) -> tuple[Any, int]:
+    """The rows of all parts of a study, as a table, and how many of them an earlier run had left.
+
+    name: of the study. store: its folder, claimed.
+    """
+    left, found = [], []
+    planned, ended = sum(part.products for part in parts), 0
+    for part in parts:
+        kept = store.part(part.key)
+        if kept is None or kept.num_rows != part.count:
+            left.append(part)
+        else:
+            found.append(kept)
+            ended += part.products
+    resumed = sum(one.num_rows for one in found)
+    progress(ended, planned, name)
+
+    def done(part: StudyPart, rows: Rows) -> None:
+        nonlocal ended
+        store.keep(part.key, rows)
+        ended += part.products
+        progress(ended, planned, name)
+
+    if left:
+        runner(left, done)
+    found += [store.part(part.key) for part in left]
+    if any(one is None for one in found):
+        raise RuntimeError(f"{store.folder}: parts of study {name} were lost while it ran")
+    return arrow().concat_tables(found), resumed
+
 
 MOST_ROWS = 1_000_000
 # Columns that say what a row is of; the others are measures.

@@ -15,7 +15,7 @@ from patience import LIMIT, wait_until
 import hwsim
 from hwsim.cli import main
 from hwsim.cli.study import SCRIPTS
-from hwsim.study import trial
+from hwsim.study import task as trial
 from hwsim.study.report import charts
 
 HOPPER = "hopper-wgmma-e4m3-f32"

@@ -25,8 +25,7 @@ from hwsim.formats import formats
 from hwsim.spec import as_yaml, load_unit
 from hwsim.study.plan.study import load_study
 from hwsim.study.results import run as run_study
-from hwsim.study.task import Task
-from hwsim.study.trial import execute
+from hwsim.study.task import Task, execute
 
 CASES_BEGUN = 2500  # of several blocks, one of which is written
 RECIPES = Path(__file__).parents[2] / "hwsim" / "torch" / "recipes"

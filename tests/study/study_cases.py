@@ -9,8 +9,7 @@ from typing import Any
 from hwsim.runners import Rows
 from hwsim.study.plan import Study, load_study
 from hwsim.study.results import Results
-from hwsim.study.task import Task
-from hwsim.study.trial import execute
+from hwsim.study.task import Task, execute
 
 HOPPER = "hopper-wgmma-e4m3-f32"
 

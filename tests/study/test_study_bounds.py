@@ -18,8 +18,8 @@ from hwsim.spec import Unit, load_unit, presets
 from hwsim.study.accuracy import bounds as module
 from hwsim.study.accuracy.bounds import bounds, counted_magnitude, worst_errors
 from hwsim.study.accuracy.exact import DoubleDouble, difference
-from hwsim.study.accuracy.measurable import measurable
 from hwsim.study.accuracy.measures import trial_measures
+from hwsim.study.plan.study import measurable
 
 pytestmark = pytest.mark.filterwarnings("error")
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hwsim.study.area.front import front
+from hwsim.study.area.sized import front
 
 Point = tuple[float, ...]
 Front = Callable[[Sequence[Point]], list[bool]]

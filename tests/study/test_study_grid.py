@@ -9,8 +9,8 @@ from study.study_cases import HOPPER, study
 from hwsim.formats.yamlfile import SpecError
 from hwsim.spec import load_unit, presets
 from hwsim.spec.fields import fields, vary
-from hwsim.study.plan import grid
-from hwsim.study.plan.grid import points
+from hwsim.study.plan import study as grid
+from hwsim.study.plan.study import points
 
 
 def entry(**keys: Any) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import statistics
 import pytest
 
 from hwsim.cases.drawing import Stream, normals
-from hwsim.study.intervals import interval, t_quantile
+from hwsim.study.results import interval, t_quantile
 
 # Student's t distribution, tables of critical values: (probability below, degrees of freedom): t.
 TABLE = {

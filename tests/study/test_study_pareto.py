@@ -25,13 +25,11 @@ from hwsim.rtl.synthesis import (
     unit_parts,
 )
 from hwsim.spec import Support, Unit
-from hwsim.study.area import areas as areas_module
-from hwsim.study.area.areas import SynthesisOptions, areas
-from hwsim.study.area.pareto import report
-from hwsim.study.area.references import references
-from hwsim.study.area.sized_points import SizedPoint, error_kind, sized_points
+from hwsim.study.area import sized as areas_module
+from hwsim.study.area.report import references, report
+from hwsim.study.area.sized import SizedPoint, SynthesisOptions, areas, error_kind, sized_points
 from hwsim.study.plan import Study, load_study
-from hwsim.study.plan.grid import points
+from hwsim.study.plan.study import points
 from hwsim.study.report import Chart, StudyReport, markdown
 from hwsim.study.results import run
 

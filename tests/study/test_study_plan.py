@@ -10,7 +10,7 @@ from study.study_cases import HOPPER, SMALL, study
 from hwsim.formats.yamlfile import SpecError
 from hwsim.spec import as_yaml, load_unit
 from hwsim.study.plan import load_study
-from hwsim.study.plan.grid import points
+from hwsim.study.plan.study import points
 
 FILE = """study: mine
 trials: 2

@@ -16,14 +16,13 @@ from hwsim.formats.yamlfile import SpecError
 from hwsim.model import Definition
 from hwsim.runners import Rows, local
 from hwsim.study import results as results_module
-from hwsim.study import trial as trial_module
+from hwsim.study import task as trial_module
 from hwsim.study.data import draw
 from hwsim.study.plan import Study
-from hwsim.study.plan.grid import points
 from hwsim.study.plan.scaling import QuantizedFactor, apply
+from hwsim.study.plan.study import points
 from hwsim.study.results import Results, read_results, run
-from hwsim.study.task import Task, tasks
-from hwsim.study.trial import Disagreement, execute
+from hwsim.study.task import Disagreement, Task, execute, tasks
 
 
 def cut(task: Task) -> list[Task]:

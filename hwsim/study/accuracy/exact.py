@@ -1,9 +1,6 @@
-"""Exact matrix products, as unevaluated sums of two float64, and exact arithmetic with those.
+"""Exact products of float64 matrices, and error-free sums and products of float64.
 
-Operands are cut into slices of few bits, so that a matrix product of two slices in float64 is one of integers whose
-every partial sum stays within 2^53: no order of additions, no FMA and no blocking can round it (Ozaki, Ogita, Oishi
-and Rump 2012, Numerical Algorithms 59). Slices go on until nothing remains. Their products are summed in integers.
-"""
+Ogita, Rump and Oishi 2005, SIAM Journal on Scientific Computing 26(6); Dekker 1971; Knuth."""
 
 from __future__ import annotations
 
@@ -14,9 +11,39 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hwsim.base.errors import InputError
-from hwsim.study.accuracy.transformations import fast_two_sum, split_product, two_sum
 
 Array = NDArray[np.float64]
+
+SPLITTER = float((1 << 27) + 1)  # cuts 53 bits in 26 and 26, with a sign (Veltkamp)
+
+
+def two_sum(x: Array, y: Array) -> tuple[Array, Array]:
+    """x + y rounded, and the error: their sum is x + y (Knuth)."""
+    total = x + y
+    part = total - x
+    return total, (x - (total - part)) + (y - part)
+
+
+def fast_two_sum(x: Array, y: Array) -> tuple[Array, Array]:
+    """`two_sum` where x is zero or |x| >= |y| (Dekker)."""
+    total = x + y
+    return total, y - (total - x)
+
+
+def split_product(x: Array, y: Array) -> tuple[Array, Array]:
+    """x * y rounded, and the error: their sum is x * y (Dekker). |x| and |y|: from 2^-100 to 2^100, or zero."""
+    product = x * y
+    high_x, low_x = _split(x)
+    high_y, low_y = _split(y)
+    error = low_x * low_y - (((product - high_x * high_y) - low_x * high_y) - high_x * low_y)
+    return product, error
+
+
+def _split(x: Array) -> tuple[Array, Array]:
+    scaled = SPLITTER * x
+    high = scaled - (scaled - x)
+    return high, x - high
+
 
 EXACT_BITS = 53  # integers of at most 2^53 are float64, and so are their sums up to there
 MOST_SLICE = 52  # bits of a slice: 3 * 2^(g + 51), added to a wider one, would not round at 2^g

@@ -1,17 +1,67 @@
-"""The charts and tables of accuracy against area."""
+"""Accuracy against area: the error of a study's units, their gates and clock, beside units of others."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
+import yaml
+from pydantic import BaseModel, ConfigDict, Field
+
+from hwsim.base.files import written
 from hwsim.rtl.synthesis import STAGES, Area
-from hwsim.study.area.references import ReferenceUnit, references
-from hwsim.study.area.sized_points import SizedPoint
+from hwsim.study.area.sized import SizedPoint, SynthesisOptions, areas, error_kind, require_tools, sized_points
 from hwsim.study.plan import Study
-from hwsim.study.report import Axis, Chart, KeyNumber, Reference, StudyReport, TextTable
+from hwsim.study.plan.study import points
+from hwsim.study.report import Axis, Chart, KeyNumber, Reference, StudyReport, TextTable, markdown
 from hwsim.study.report.contents import Row, counted_or_dash, decibels, scientific, table
+from hwsim.study.results import Progress, Results, nothing
+
+
+class ReferenceUnit(BaseModel):
+    """A unit that was synthesised as ours are. operands: what its factors may be; lanes: products a cycle."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str
+    what: str
+    operands: tuple[str, ...]
+    lanes: int = Field(ge=1)
+    gates: int = Field(ge=1)
+    flipflops: int | None = None
+    depth: int | None = None
+    comb: int | None = None
+    megahertz: float | None = None
+
+    @property
+    def gates_per_lane(self) -> float:
+        """Gates for each product a cycle."""
+        return self.gates / self.lanes
+
+
+class References(BaseModel):
+    """All reference units, and how they were measured."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    source: str
+    units: tuple[ReferenceUnit, ...]
+
+    def of(self, operands: Collection[str]) -> tuple[ReferenceUnit, ...]:
+        """The reference units that multiply one of these formats."""
+        return tuple(unit for unit in self.units if set(unit.operands) & set(operands))
+
+
+@cache
+def references() -> References:
+    """The units in references.yaml."""
+    return References.model_validate(yaml.safe_load(files("hwsim.study.area").joinpath("references.yaml").read_text()))
+
 
 FRONT = "Pareto front"
 # References far from the study's units are named below the chart: their lines would leave no room for anything else.
@@ -261,3 +311,37 @@ def _refused(placed: Sequence[SizedPoint]) -> list[TextTable]:
         return []
     rows = tuple((label, " ".join(str(reason).split())) for label, reason in reasons.items())
     return [TextTable(title="Units without an area", header=("unit", "why"), rows=rows)]
+
+
+Run = Callable[[Study, Path], Results]
+
+
+def report(
+    study: Study,
+    folder: Path,
+    run: Run,
+    options: SynthesisOptions | None = None,
+    command: str = "",
+    progress: Progress = nothing,
+) -> StudyReport:
+    """Accuracy against area of a study's units: one table and charts, and pareto.md with the tables in `folder`.
+
+    run: a study into a folder (`hwsim.study.results.run`), here folder/study.
+    The figures and the page are the caller's to write. Raises ValueError for a study that is wrong, and ToolMissing.
+    """
+    chosen = options or SynthesisOptions()
+    planned = points(study)
+    units = [point.unit for point in planned]
+    require_tools(chosen.fmax != "none")
+    results = run(study, folder / "study")  # first, because it refuses a folder that holds something else
+    sized = areas(units, chosen, chosen.fmax == "all", progress)
+    measure = error_kind(planned)
+    placed = sized_points(planned, results.points, sized, measure)
+    if chosen.fmax == "front":
+        best = {place.point.unit for place in placed if place.on_front}
+        clocked = areas([unit for unit in units if unit in best], chosen, True, progress)
+        placed = [replace(place, area=clocked.get(place.point.unit, place.area)) for place in placed]
+    found = pareto_report(study, placed, measure, chosen.stages, command)
+    with written(folder / "pareto.md") as file:
+        file.write("\n".join(f"## {table.title}\n\n{markdown(table)}" for table in found.tables).encode())
+    return found

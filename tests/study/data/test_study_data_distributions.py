@@ -23,7 +23,11 @@ from study.data.study_data_checks import (
 
 from hwsim.cases.drawing import Stream
 from hwsim.formats.stochastic import random_words
-from hwsim.study.data import bits, distributions, elementary, sources, streams
+from hwsim.study.data import draws as bits
+from hwsim.study.data import draws as distributions
+from hwsim.study.data import draws as elementary
+from hwsim.study.data import draws as streams
+from hwsim.study.data import sources
 from hwsim.study.data.sources import DISTRIBUTIONS
 
 SIDES = ("a", "b")

@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 from study.data.study_data_witness import first_normals
 
 from hwsim.cases.drawing import Stream
-from hwsim.study.data import Data, bits, digest, draw, parse_data
+from hwsim.study.data import Data, digest, draw, parse_data
+from hwsim.study.data import draws as bits
 from hwsim.study.data.sources import DISTRIBUTIONS, NormalSource
 
 HERE = Path()

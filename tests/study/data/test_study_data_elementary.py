@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 from study.data.study_data_witness import density, normal_below, scalar_exp, scalar_log
 
-from hwsim.study.data import elementary
+from hwsim.study.data import draws as elementary
 
 Floats = NDArray[np.float64]
 BOUND, NEAR = Decimal("1e-15"), Decimal("3e-16")

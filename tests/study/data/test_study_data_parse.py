@@ -18,9 +18,9 @@ from hwsim.study.data.sources import (
     NormalSource,
     OutliersSource,
     StudentTSource,
+    Tensor,
     UniformSource,
 )
-from hwsim.study.data.tensors import Tensor
 
 HERE = Path("/somewhere")
 

@@ -15,8 +15,9 @@ from safetensors.numpy import save_file
 
 from hwsim.cases.drawing import Stream
 from hwsim.quantize import tensors as stored
-from hwsim.study.data import Data, check, digest, draw, parse_data, tensors
-from hwsim.study.data.tensors import Tensor
+from hwsim.study.data import Data, check, digest, draw, parse_data
+from hwsim.study.data import sources as tensors
+from hwsim.study.data.sources import Tensor
 
 
 @pytest.fixture
