@@ -72,7 +72,7 @@ def test_every_page_that_a_message_names_is_in_the_wheel(wheel: ZipFile) -> None
     named = {page for text in texts().values() for page in re.findall(r"hwsim docs (?!lists them)([a-z][\w/-]*)", text)}
     assert {"dut", "study", "vectors", "silicon", "arithmetic"} <= named
     inside = set(wheel.namelist())
-    for page in named - {"capture"}:
+    for page in named - {"capture", "studies/"}:  # what a message adds after it
         assert f"hwsim/docs/{page}.md" in inside, page
     assert "hwsim/capture/README.md" in inside
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
+from operator import and_, or_, xor
 from typing import Any
 
 from pydantic import ValidationError
@@ -23,6 +24,23 @@ from hwsim.model.terms import Term, addend_term
 from hwsim.spec import Unit, WindowSum
 
 
+# Functions of the module, not lambdas: candidates go to other processes.
+def _same_case(unit: Unit, case: Case) -> Case:
+    return case
+
+
+def _same_code(case: Case, code: int) -> int:
+    return code
+
+
+def _without_addend(unit: Unit, case: Case) -> Case:
+    return replace(case, c=0)
+
+
+def _addend(case: Case, code: int) -> int:
+    return case.c
+
+
 @dataclass(frozen=True)
 class Edit:
     """What a device may do beside a unit's arithmetic.
@@ -30,29 +48,29 @@ class Edit:
     case: to the operands before it. code: to the result after it; of the case as it came.
     """
 
-    case: Callable[[Unit, Case], Case] = lambda unit, case: case
-    code: Callable[[Case, int], int] = lambda case, code: code
+    case: Callable[[Unit, Case], Case] = _same_case
+    code: Callable[[Case, int], int] = _same_code
 
 
 NO_EDIT = Edit()
-ADDEND_DROPPED = Edit(case=lambda unit, case: replace(case, c=0))
-ADDEND_RETURNED = Edit(code=lambda case, code: case.c)
+ADDEND_DROPPED = Edit(case=_without_addend)
+ADDEND_RETURNED = Edit(code=_addend)
 
 
 @lru_cache(maxsize=64)
 def addend_rounded(fmt: FloatFormat) -> Edit:
     """The addend is first rounded, to nearest even, to a narrower format."""
+    return Edit(partial(_with_rounded_addend, fmt))
 
-    def case(unit: Unit, case: Case) -> Case:
-        own = unit.operands.addend
-        if not isinstance(own, FloatFormat):
-            raise InputError(f"unit {unit.name}: an addend is rounded first where it is a float")
-        term = addend_term(own, case.c)
-        if term.cls is not Class.NORMAL:
-            return case
-        return replace(case, c=_in_format(own, addend_term(fmt, _in_format(fmt, term))))
 
-    return Edit(case)
+def _with_rounded_addend(fmt: FloatFormat, unit: Unit, case: Case) -> Case:
+    own = unit.operands.addend
+    if not isinstance(own, FloatFormat):
+        raise InputError(f"unit {unit.name}: an addend is rounded first where it is a float")
+    term = addend_term(own, case.c)
+    if term.cls is not Class.NORMAL:
+        return case
+    return replace(case, c=_in_format(own, addend_term(fmt, _in_format(fmt, term))))
 
 
 def _in_format(fmt: FloatFormat, term: Term) -> int:
@@ -65,24 +83,28 @@ def _in_format(fmt: FloatFormat, term: Term) -> int:
 
 def lane_dropped(lane: int) -> Edit:
     """The product of a lane of each group is left out."""
+    return Edit(partial(_without_lane, lane))
 
-    def case(unit: Unit, case: Case) -> Case:
-        groups = map(unit.instruction.indices, range(len(case.a) // unit.instruction.lanes))
-        gone = {group[lane] for group in groups if lane < len(group)}
-        a, b = (tuple(0 if i in gone else code for i, code in enumerate(side)) for side in (case.a, case.b))
-        return replace(case, a=a, b=b)
 
-    return Edit(case)
+def _without_lane(lane: int, unit: Unit, case: Case) -> Case:
+    groups = map(unit.instruction.indices, range(len(case.a) // unit.instruction.lanes))
+    gone = {group[lane] for group in groups if lane < len(group)}
+    a, b = (tuple(0 if i in gone else code for i, code in enumerate(side)) for side in (case.a, case.b))
+    return replace(case, a=a, b=b)
 
 
 def bit_faults(bit: int) -> dict[str, Edit]:
     """What may be wrong with a bit of every result, by name."""
     mask = 1 << bit
     return {
-        "always 0": Edit(code=lambda case, code: code & ~mask),
-        "always 1": Edit(code=lambda case, code: code | mask),
-        "inverted": Edit(code=lambda case, code: code ^ mask),
+        "always 0": Edit(code=partial(_with_bits, and_, ~mask)),
+        "always 1": Edit(code=partial(_with_bits, or_, mask)),
+        "inverted": Edit(code=partial(_with_bits, xor, mask)),
     }
+
+
+def _with_bits(operator: Callable[[int, int], int], mask: int, case: Case, code: int) -> int:
+    return operator(code, mask)
 
 
 Changes = Mapping[str, Any]

@@ -59,10 +59,8 @@ OPENS_A_SUM = re.compile(
 # Modules that open files: the targets that reach them, or why none does.
 MODULES = {
     "hwsim/campaign/file.py": "campaign",
-    "hwsim/campaign/known.py": "campaign",
-    "hwsim/campaign/store.py": "campaign-runs",
-    "hwsim/campaign/summary.py": "campaign-runs",
-    "hwsim/campaign/tables.py": "campaign-runs",
+    "hwsim/campaign/results.py": "campaign-runs",
+    "hwsim/campaign/run.py": "campaign campaign-runs",
     "hwsim/cli/check.py": "results pipe",
     "hwsim/base/files.py": "export kit unit",
     "hwsim/cosim/casefile.py": "case",
@@ -87,7 +85,6 @@ OWN = {  # no user's files
     "rtl/synthesis/cells.py": "the cells, a file of a package, and what Yosys just wrote",
     "hwsim/campaign/job.py": "sources that were elaborated, for their digest, and what a run just left",
     "hwsim/campaign/page.py": "the package's own style",
-    "hwsim/campaign/reports.py": "the campaign's file, which was read before",
     "hwsim/prove/circuits.py": "what Yosys just wrote",
     "hwsim/prove/unrolled.py": "what Yosys just wrote",
     "hwsim/prove/qualify/mutants.py": "what Yosys just wrote",

@@ -26,6 +26,7 @@ from fuzz.inputs import FuzzInput, Key, Pool
 from hwsim.base.errors import InputError
 from hwsim.base.files import cache_folder
 from hwsim.cli import main
+from hwsim.cli.app import FIRST, MORE
 from hwsim.cli.output import print_error
 
 READY = "ready"  # what a worker says when it has started
@@ -140,7 +141,9 @@ def serve(prepared: Path, scratch: Path, plant: str) -> None:
     """Answer requests until there are none."""
     requests, answers = os.fdopen(os.dup(0)), os.fdopen(os.dup(1), "w")
     sys.dont_write_bytecode = True
-    # Half of a short command's time is typer's, which builds all commands again for each.
+    # Half of a short command's time is typer's, which builds all commands again for each; all must be there before.
+    for name in {*FIRST.values(), *MORE.values()}:
+        import_module(f"hwsim.cli.{name}")
     typer.main.get_command = functools.cache(typer.main.get_command)
     worker = Worker(prepared, scratch)
     bound()

@@ -7,12 +7,10 @@ from typing import Any, get_args
 
 import pytest
 
-import hwsim
 from hwsim.formats import FixedFormat, FloatFormat, get_format
-from hwsim.model.methods import method_of
 from hwsim.model.rounding import infinity_code, overflow_code, round_fixed, round_to
 from hwsim.model.terms import addend_term, align, cut_magnitude, max_exponent, round_magnitude
-from hwsim.spec import Lost, Rounding, presets
+from hwsim.spec import Lost, Rounding
 
 F32 = get_format("f32")
 assert isinstance(F32, FloatFormat)
@@ -48,10 +46,3 @@ def test_every_rule_loses_bits_in_a_way_of_its_own() -> None:
     for cut, rules in ((cut_magnitude, get_args(Lost)), (round_magnitude, get_args(Rounding))):
         results = {tuple(cut(*number, rule) for number in numbers) for rule in rules}
         assert len(results) == len(rules) >= 5
-
-
-def test_every_method_is_in_the_file_of_its_name() -> None:
-    units = {hwsim.load_unit(name).sum.method: hwsim.load_unit(name) for name in presets()}
-    assert set(units) == {"aligned", "sequential", "pairwise", "even-odd", "exact"}
-    for name, unit in units.items():
-        assert type(method_of(unit)).__module__ == f"hwsim.model.{name.replace('-', '_')}"

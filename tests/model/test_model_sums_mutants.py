@@ -181,12 +181,15 @@ def always_carried(self: Exact, summed: Summed, code: int) -> ExactSoFar:
     return ExactSoFar(summed.outcome, code)
 
 
+ROUND_FIXED = rounding.round_fixed  # as it is before a mutant takes its place
+
+
 def saturated(fmt: FixedFormat, sign: int, sig: int, unit_exp: int, mode: Any, overflow: str) -> Any:
-    return rounding.round_fixed(fmt, sign, sig, unit_exp, mode, "saturate")
+    return ROUND_FIXED(fmt, sign, sig, unit_exp, mode, "saturate")
 
 
 def wrapped(fmt: FixedFormat, sign: int, sig: int, unit_exp: int, mode: Any, overflow: str) -> Any:
-    return rounding.round_fixed(fmt, sign, sig, unit_exp, mode, "wrap")
+    return ROUND_FIXED(fmt, sign, sig, unit_exp, mode, "wrap")
 
 
 def no_late_flush(patch: Patch) -> None:

@@ -111,13 +111,13 @@ def test_what_was_measured_is_drawn(tmp_path: Path) -> None:
             measures.step()
     report = measures.report("Two layers")
     layers, steps = report.charts
-    assert {one.panel for one in layers.series} == {"forward", "gradient of the input", "gradient of the weight"}
+    assert set(layers.values("panel")) == {"forward", "gradient of the input", "gradient of the weight"}
     (table,) = report.tables
     summary = measures.summary()
     assert [row[0] for row in table.rows] == [one["layer"] for one in summary] and len(summary) == 5
-    forward = next(one for one in steps.series if (one.panel, one.label) == ("forward", "quantisation"))
+    forward = [row for row in steps.rows if (row["panel"], row["series"]) == ("forward", "quantisation")]
     of_step = [one["quantization"] for one in measures.records if (one["step"], one["product"]) == (1, "forward")]
-    assert forward.x == (0.0, 1.0) and forward.y[1] == pytest.approx(np.mean(of_step))
+    assert [row["x"] for row in forward] == [0, 1] and forward[1]["y"] == pytest.approx(np.mean(of_step))
     assert f"{summary[0]['accumulation']:.1e}" in table.rows[0]
     written = measures.draw(tmp_path)
     assert all(path.is_file() for path in written)
