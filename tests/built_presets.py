@@ -88,6 +88,3 @@ def others_slow(items: Iterable[Any], always: Collection[Any]) -> list[Any]:
     """Parameters of a test: those that run always; the others are slow."""
     rows = ((item, item if isinstance(item, tuple) else (item,)) for item in items)
     return [item if item in always else pytest.param(*values, marks=pytest.mark.slow) for item, values in rows]
-
-
-others_slow = others_slow  # as it was called

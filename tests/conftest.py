@@ -117,9 +117,6 @@ def _is_quick(config: pytest.Config) -> bool:
 
 @pytest.hookimpl(tryfirst=True)  # before `-m "not slow"` is looked at
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    for item in items:
-        if item.get_closest_marker("soak"):  # as the mark was called
-            item.add_marker(pytest.mark.slow)
     sample(items)
     if _is_quick(config):
         chosen = choose(items)

@@ -132,7 +132,6 @@ def _scales(unit, case):
     return [] if unit.scale is None else [(unit.scale.a, case.scale_a), (unit.scale.b, case.scale_b)]
 
 
-@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     "unit",
     others_slow(UNITS, [*UNITS[::2], *(unit for unit in UNITS if unit.scale is not None)]),
