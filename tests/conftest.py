@@ -16,7 +16,7 @@ import hypothesis
 import pytest
 from documents import files  # noqa: F401  a fixture
 from extras import LeftOut, lacking
-from quick import choose, left_out, sample
+from quick import choose, left_out
 
 from hwsim.base.errors import ToolMissing
 from hwsim.cosim.tools import find_icarus, find_verilator
@@ -115,9 +115,7 @@ def _is_quick(config: pytest.Config) -> bool:
     return config.getoption("markexpr") == "quick"
 
 
-@pytest.hookimpl(tryfirst=True)  # before `-m "not slow"` is looked at
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    sample(items)
     if _is_quick(config):
         chosen = choose(items)
         config.hook.pytest_deselected(items=[item for item in items if item not in chosen])

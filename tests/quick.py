@@ -2,7 +2,6 @@
 
 `@pytest.mark.quick` marks a test that is among them, with few of its parameters: two, spread over all of them, or as
 many as it says, `@pytest.mark.quick(cases=5)`. The Makefile gives pytest no files but those that hold such marks.
-Of a test with `@pytest.mark.sample(n)` all but so many parameters are slow, and run by `make soak` alone.
 """
 
 from __future__ import annotations
@@ -31,24 +30,6 @@ def choose(items: list[pytest.Item]) -> list[pytest.Item]:
         count = mark.kwargs.get("cases", CASES) if mark else CASES
         chosen += spread(cases, count)
     return chosen
-
-
-def sample(items: Iterable[pytest.Item]) -> None:
-    """Of a test with many parameters that are much the same, `@pytest.mark.sample(n)` keeps so many for every run.
-
-    They are spread over all; the others are slow.
-    """
-    functions: dict[str, list[pytest.Item]] = {}
-    for item in items:
-        if item.get_closest_marker("sample") and not item.get_closest_marker("slow"):
-            functions.setdefault(function_of(item.nodeid), []).append(item)
-    for cases in functions.values():
-        mark = cases[0].get_closest_marker("sample")
-        assert mark is not None
-        kept = {item.nodeid for item in spread(cases, *mark.args)}
-        for item in cases:
-            if item.nodeid not in kept:
-                item.add_marker(pytest.mark.slow)
 
 
 def spread(cases: list[pytest.Item], count: int) -> list[pytest.Item]:

@@ -34,14 +34,6 @@ def test_marked_tests_are_run_with_few_parameters(pytester: pytest.Pytester) -> 
     assert [item.name for item in quick.choose(items)] == ["test_many[0]", "test_many[3]", "test_many[6]", "test_once"]
 
 
-def test_of_a_sample_the_others_are_in_the_soak(pytester: pytest.Pytester) -> None:
-    pytester.makeini("[pytest]\nmarkers =\n    sample: some\n    quick: quick\n    slow: long")
-    items, _ = pytester.inline_genitems(pytester.makepyfile(SUITE.replace("quick(cases=3)", "sample(3)")))
-    quick.sample(items)
-    kept = [item.name for item in items if not item.get_closest_marker("slow")]
-    assert kept == ["test_many[0]", "test_many[3]", "test_many[6]", "test_once", "test_other"]
-
-
 def test_what_was_not_run_is_counted_by_folder() -> None:
     ran = [
         "tests/spec/test_spec_methods.py::test_what_is_wrong[a]",

@@ -34,14 +34,12 @@ def contradicted(some: Unit, random: int = 300) -> list[str]:
 
 
 @pytest.mark.slow
-@pytest.mark.sample(8)
 @pytest.mark.parametrize("name", OTHERS)
 def test_no_case_of_an_odd_unit_contradicts_a_proof(name: str) -> None:
     assert contradicted(unit(name)) == []
 
 
 @pytest.mark.slow
-@pytest.mark.sample(5)
 @pytest.mark.parametrize("number", range(200))
 def test_no_case_of_a_drawn_unit_contradicts_a_proof(number: int) -> None:
     assert contradicted(drawn_unit(41, number, SMALL).unit, 60) == []

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import pytest
 from bins.coverage_oracle import ELSEWHERE, GROUPS, expected
 from bins.covering_kept import covering_once
+from built_presets import others_slow
 from odd_units import unit as unit_of
 
 from hwsim.cases.bins.plan import Counter, CoveragePlan, plan
@@ -55,8 +56,7 @@ def wrong(found: CoveragePlan, cases: list[Case]) -> list[tuple[str, set[str]]]:
     return differences
 
 
-@pytest.mark.sample(2)
-@pytest.mark.parametrize("name", UNITS)
+@pytest.mark.parametrize("name", others_slow(UNITS, list(UNITS)[::2]))
 def test_every_hit_is_one_by_fractions_and_every_one_by_fractions_is_a_hit(name):
     unit = unit_of(name)
     cases = list(cases_of(unit))

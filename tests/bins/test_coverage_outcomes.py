@@ -6,6 +6,7 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
+from built_presets import others_slow
 from odd_units import unit
 
 from hwsim.cases.bins.covering import covered, directed
@@ -118,8 +119,7 @@ OPEN: dict[str, int] = {
 }
 
 
-@pytest.mark.sample(2)
-@pytest.mark.parametrize("name", OPEN)
+@pytest.mark.parametrize("name", others_slow(OPEN, ["sequential-e4m3-f16", "cdna1-mfma-f32-f32"]))
 def test_directed_and_found_cases_hit_what_can_be_hit(name: str) -> None:
     found = covered(load_unit(name), 1)
     assert found.counter.contradicted() == []
@@ -129,8 +129,10 @@ def test_directed_and_found_cases_hit_what_can_be_hit(name: str) -> None:
     assert len({case.id for case in found.cases}) == len(found.cases)
 
 
-@pytest.mark.sample(2)
-@pytest.mark.parametrize("name", ["chain-rd", "tree-f16-7", "exact-f16-group", "even-odd", "subgroups", "emulated"])
+METHODS = ["chain-rd", "tree-f16-7", "exact-f16-group", "even-odd", "subgroups", "emulated"]
+
+
+@pytest.mark.parametrize("name", others_slow(METHODS, ["chain-rd", "even-odd"]))
 def test_units_of_every_kind_are_covered_alike(name: str) -> None:
     odd = unit(name)
     found = covered(odd, 1)

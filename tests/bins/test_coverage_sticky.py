@@ -25,7 +25,6 @@ def names(unit: Unit) -> list[str]:
 
 
 @pytest.mark.slow
-@pytest.mark.sample(3)
 @pytest.mark.parametrize(("rounding", "signs"), [("rne", "+-"), ("rto", "+-"), ("ru", "+"), ("rd", "-")])
 @pytest.mark.parametrize("addend", ["f32", "none"])
 def test_covering_cases_have_every_decision(rounding: str, signs: str, addend: str) -> None:

@@ -121,9 +121,9 @@ SUMS = [(*rule, bias, lanes) for rule in RULES for bias in (-2, 1, 3, 6) for lan
 SOAKED = {(1, "jam", "rne", 3, 2), (1, "jam", "rne", 6, 2), (4, "floor", "ru", 6, 2)}
 
 
-@pytest.mark.sample(7)
 @pytest.mark.parametrize(
-    ("window", "lost", "rounding", "bias", "lanes"), others_slow(SUMS, [one for one in SUMS if one not in SOAKED])
+    ("window", "lost", "rounding", "bias", "lanes"),
+    others_slow(SUMS, [rule for rule in SUMS if rule not in SOAKED][::3]),
 )
 def test_reports_agree_with_every_sum(window, lost, rounding, bias, lanes):
     """Of results that are too small for the products, too large for them, and neither."""

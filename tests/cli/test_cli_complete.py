@@ -46,7 +46,6 @@ TAKING_UNITS = """units, explain, rtl, export-c, vectors, gemm, cosim, cosim int
 capture judge h200, study --unit, dut-init top.v --unit"""
 
 
-@pytest.mark.sample(5)
 @pytest.mark.parametrize("before", TAKING_UNITS.replace("\n", " ").split(", "))
 def test_units(complete: Complete, before: str) -> None:
     assert complete(*before.split(), "") == [*presets(), *modal_presets()]

@@ -43,8 +43,7 @@ def test_formats_shows_one(run: Run) -> None:
     assert pairs["0x7f"] == "nan"
 
 
-@pytest.mark.sample(14)
-@pytest.mark.parametrize("name", formats())
+@pytest.mark.parametrize("name", others_slow(formats(), list(formats())[::2]))
 def test_formats_shows_each(run: Run, name: str) -> None:
     done = run("formats", name)
     assert done.status == 0
@@ -104,8 +103,7 @@ def test_units_lists_those_that_match(run: Run) -> None:
     fails(run("units", "voltaic*"), r"no unit's name matches 'voltaic\*': `hwsim units` lists all 278")
 
 
-@pytest.mark.sample(12)
-@pytest.mark.parametrize("name", others_slow(presets(), one_of_each_family(presets())))
+@pytest.mark.parametrize("name", others_slow(presets(), one_of_each_family(presets())[::3]))
 def test_units_prints_a_file_that_loads(run: Run, tmp_path: Path, name: str) -> None:
     done = run("units", name)
     assert done.status == 0

@@ -9,6 +9,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
+from built_presets import others_slow
 from cli.cli_run import Run, fails
 from cli.gemm_arrays import HOPPER, MX, NVFP4, SCALED, WIDE, finite
 from numpy.typing import NDArray
@@ -247,8 +248,9 @@ def by_hand(unit: str, x: NDArray[Any], w: NDArray[Any], rule: str) -> NDArray[A
     return np.asarray(results * (a.tensor_scale * b.tensor_scale))
 
 
-@pytest.mark.sample(16)
-@pytest.mark.parametrize(("rule", "unit"), RULES, ids=[f"{rule}, {unit}" for rule, unit in RULES])
+@pytest.mark.parametrize(
+    ("rule", "unit"), others_slow(RULES, RULES[::3]), ids=[f"{rule}, {unit}" for rule, unit in RULES]
+)
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_quantised_as_the_whole_is(
     run: Run, here: Path, rng: np.random.Generator, small_parts: None, rule: str, unit: str, dtype: str

@@ -59,7 +59,6 @@ def test_every_key_of_a_preset_is_in_the_table() -> None:
                 assert path in paths | sections or part is None, f"{name}: {path}"
 
 
-@pytest.mark.sample(16)
 @pytest.mark.parametrize("name", presets()[::9])
 def test_what_implementations_say_agrees_with_what_they_do(name: str, run: Run) -> None:
     unit, printed = load_unit(name), run("units", name).out

@@ -115,7 +115,6 @@ def no_unit(manifest: dict[str, Any]) -> None:
     del manifest["unit"]
 
 
-@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("change", "message"),
     [

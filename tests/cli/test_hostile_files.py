@@ -94,7 +94,6 @@ def published(**changes: Any) -> None:
     np.savez("captured.npz", **{name: array for name, array in arrays.items() if array is not None})
 
 
-@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("changes", "message"),
     [

@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import yaml
+from built_presets import others_slow
 from cli.cli_run import Run, fails
 from cli.small_files import STUDY, UNIT
 from pydantic import TypeAdapter
@@ -145,7 +146,6 @@ CASES: list[tuple[str, dict[str, str | bytes], str, str]] = [
 ]
 
 
-@pytest.mark.sample(7)
 @pytest.mark.parametrize(("files", "command", "message"), [case[1:] for case in CASES], ids=[case[0] for case in CASES])
 def test_it_is_refused_in_a_line(
     run: Run, here: Path, files: dict[str, str | bytes], command: str, message: str
@@ -247,15 +247,13 @@ def vectors(run: Run, here: Path) -> list[str]:
     return Path("v/expected.hex").read_text().split()
 
 
-@pytest.mark.sample(3)
-@pytest.mark.parametrize("end", ["\n", "\r\n", "\r", "\n\n", "  # right\n"])
+@pytest.mark.parametrize("end", others_slow(["\n", "\r\n", "\r", "\n\n", "  # right\n"], ["\r\n", "\r", "  # right\n"]))
 def test_results_in_other_lines_are_the_same(run: Run, vectors: list[str], end: str) -> None:
     for text in (end.join(vectors), end.join(vectors).upper() if "#" not in end else end.join(vectors)):
         Path("r").write_bytes(text.encode())
         assert run("check", "v", "r").status == 0
 
 
-@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     ("text", "message"),
     [

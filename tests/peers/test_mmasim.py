@@ -12,6 +12,7 @@ from importlib.util import find_spec
 
 import numpy as np
 import pytest
+from built_presets import others_slow
 from conftest import missing
 from peers.mmasim_lists import arithmetic, every_instruction, k_of, preset_of
 from peers.mmasim_units import Codes, Instruction, instruction_of, run
@@ -24,6 +25,7 @@ from hwsim.formats import container_dtype
 from hwsim.spec import Unit, load_unit, presets
 
 COMPARED = [name for name in presets() if instruction_of(load_unit(name))]
+FLOORED = [name for name in COMPARED if getattr(load_unit(name).sum, "max_exp_floor", None)]
 CASES, CASES_OF_SHAPES, SOAKED, AT_ONCE = 2_000, 600, 100_000, 20_000
 SEED = 20261123
 
@@ -133,8 +135,7 @@ def test_every_shape_of_a_preset_is_its_arithmetic(instructions: dict[Instructio
     assert others > 20
 
 
-@pytest.mark.sample(80)
-@pytest.mark.parametrize("name", COMPARED)
+@pytest.mark.parametrize("name", others_slow(COMPARED, COMPARED[::3]))
 def test_results_are_equal(name: str) -> None:
     unit = load_unit(name)
     compare(name, drawn(unit, CASES, SEED, length(unit)))
@@ -209,8 +210,7 @@ def test_the_operands_are_of_every_kind() -> None:
     assert is_nan(given.c.astype(np.uint32), 32).sum() > 500
 
 
-@pytest.mark.sample(34)
-@pytest.mark.parametrize("name", [name for name in COMPARED if getattr(load_unit(name).sum, "max_exp_floor", None)])
+@pytest.mark.parametrize("name", others_slow(FLOORED, FLOORED[::2]))
 def test_a_floor_of_max_exp_shows(name: str) -> None:
     """Where a preset says it; without it some results are others. Presets that do not say it are equal as they are."""
     unit = load_unit(name)

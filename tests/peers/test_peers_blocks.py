@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from built_presets import others_slow
 from peers.peers_draws import blocks, version_of
 
 import hwsim
@@ -27,8 +28,7 @@ def test_gfloats_blocks(name: str) -> None:
     assert x.size > 2000 and np.array_equal(got.dequantize(), np.array(rows))
 
 
-@pytest.mark.sample(3)
-@pytest.mark.parametrize("name", ELEMENTS)
+@pytest.mark.parametrize("name", others_slow(ELEMENTS, list(ELEMENTS)[::2]))
 def test_pychops_blocks(name: str) -> None:
     version_of("pychop")
     from pychop import mx_quantize

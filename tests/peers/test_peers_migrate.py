@@ -34,7 +34,6 @@ def theirs(row: Row, versions: dict[str, tuple[int, ...]]) -> list[Any]:
     return parts(eval(row.there, {**known(row.section), **names(drawn())}))
 
 
-@pytest.mark.sample(10)
 @pytest.mark.parametrize("row", list(rows()), ids=lambda row: row.there)
 def test_a_row_gives_the_same_bits(row: Row) -> None:
     versions = {package: version_of(package) for package in RUN[row.section]}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from built_presets import others_slow
 from formats.test_formats_encode import near_every_code
 from peers.peers_draws import version_of
 
@@ -28,8 +29,7 @@ def pairs(fmt: FloatFormat, mode: str, overflow: str) -> tuple[list[int], list[i
     return fmt.encode(x, mode, overflow).tolist(), theirs.tolist()
 
 
-@pytest.mark.sample(3)
-@pytest.mark.parametrize("bits", range(3, 9))
+@pytest.mark.parametrize("bits", others_slow(range(3, 9), [3, 5, 7]))
 def test_p3109_is_that_of_pychop(bits: int) -> None:
     version_of("pychop")
     for precision in range(1, bits + 1):

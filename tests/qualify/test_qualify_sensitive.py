@@ -48,15 +48,14 @@ def killed(promoted: bool, step: str, without: tuple[str, ...] = ()) -> int:
     return int((played(machine(promoted, step), made, lambda count: None) >= 0).sum())
 
 
-@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("promoted", "step", "kinds", "least"),
     [
         (False, "maximum", ("comparisons", "more comparisons"), 15),
-        (False, "multiply", ("small factors",), 1),
         (False, "distance", ("far addends",), 3),
-        (False, "distance", ("below",), 3),
-        (False, "normalize", ("small totals", "more small totals"), 10),
+        pytest.param(False, "multiply", ("small factors",), 1, marks=pytest.mark.slow),
+        pytest.param(False, "distance", ("below",), 3, marks=pytest.mark.slow),
+        pytest.param(False, "normalize", ("small totals", "more small totals"), 10, marks=pytest.mark.slow),
         pytest.param(False, "decode", ("ends of scales",), 3, marks=pytest.mark.slow),
         pytest.param(True, "promote.align", ("far registers",), 1, marks=pytest.mark.slow),
     ],

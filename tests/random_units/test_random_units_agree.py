@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from amaranth.hdl import Mux
+from built_presets import others_slow
 from random_units.random_unit_files import FAST, FOUND, SMALL
 
 from hwsim.base.errors import InputError
@@ -35,15 +36,13 @@ def wrong(number: int, sides: frozenset[Side] = FAST, cases: int = 60, seed: int
     return Trial(drawn_unit(seed, number, SMALL), Depth(cases, sides)).run().found
 
 
-@pytest.mark.sample(8)
-@pytest.mark.parametrize("number", range(20))
+@pytest.mark.parametrize("number", others_slow(range(20), range(0, 20, 3)))
 def test_small_units_agree(number: int) -> None:
     assert wrong(number) == []
 
 
-@pytest.mark.sample(2)
 @pytest.mark.simulator
-@pytest.mark.parametrize("number", range(6))
+@pytest.mark.parametrize("number", others_slow(range(6), [0, 3]))
 def test_small_units_agree_in_the_rtl(verilator: None, number: int) -> None:
     assert wrong(number, frozenset[Side]({"RTL"}), 1000) == []
 
@@ -57,8 +56,7 @@ def test_many_units_agree(verilator: None, icarus: None, first: int) -> None:
     assert [(unit.number, unit.found) for unit in done if unit.found] == []
 
 
-@pytest.mark.sample(4)
-@pytest.mark.parametrize("path", FOUND, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", others_slow(FOUND, FOUND[::5]), ids=lambda path: path.stem)
 def test_what_was_found_stays_right(path: Path) -> None:
     finding = load_finding(path)
     unit, case = finding.drawn.unit, finding.case
@@ -138,8 +136,7 @@ def test_a_kernel_that_is_wrong_where_the_model_is_not_asked_is_named(monkeypatc
     assert found.side == "C" and found.said.endswith("so that kernels are wrong")
 
 
-@pytest.mark.sample(6)
-@pytest.mark.parametrize("number", range(40))
+@pytest.mark.parametrize("number", others_slow(range(40), range(0, 40, 7)))
 def test_payloads_of_all_tiles_are_those_of_their_cases(number: int) -> None:
     drawn = drawn_unit(5, number)
     one = Trial(drawn, Depth(60))

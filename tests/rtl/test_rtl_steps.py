@@ -40,7 +40,6 @@ def test_leaves_are_the_signals_of_a_bundle() -> None:
     assert list(leaves(NARROW)) == ["terms0_sign", "terms0_sig", "terms1_sign", "terms1_sig", "code"]
 
 
-@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("i", "o", "makes", "message"),
     [

@@ -167,8 +167,7 @@ CONVERSIONS = [
 ]
 
 
-@pytest.mark.sample(4)
-@pytest.mark.parametrize(("name", "bits", "overflow"), others_slow(CONVERSIONS, CONVERSIONS[:7]))
+@pytest.mark.parametrize(("name", "bits", "overflow"), others_slow(CONVERSIONS, CONVERSIONS[:7:2]))
 def test_binary32_with_random_words(name: str, bits: int, overflow: str, monkeypatch: pytest.MonkeyPatch) -> None:
     f32, fmt = get_format("f32"), get_format(name)
     assert isinstance(f32, FloatFormat)
@@ -223,8 +222,7 @@ SUMS = [
 ]
 
 
-@pytest.mark.sample(4)
-@pytest.mark.parametrize(("name", "bits", "overflow", "width", "max_exp", "unit_exp"), others_slow(SUMS, SUMS[:-1]))
+@pytest.mark.parametrize(("name", "bits", "overflow", "width", "max_exp", "unit_exp"), others_slow(SUMS, SUMS[:-1:2]))
 def test_sums_with_random_words(
     name: str,
     bits: int,
@@ -271,7 +269,6 @@ def test_a_faulty_rounder_is_seen(old: str, new: str, monkeypatch: pytest.Monkey
     assert play(faulty, {"code": codes.tolist(), "word": words}, ["result", "nan"]) != want
 
 
-@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("name", "bits", "overflow", "message"),
     [

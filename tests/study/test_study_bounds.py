@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from built_presets import one_of_each_family
+from built_presets import one_of_each_family, others_slow
 from odd_units import ODD
 from odd_units import unit as odd_unit
 from study.study_units import Given, operands
@@ -74,8 +74,10 @@ def kept(name: str, rows: int) -> None:
         assert reached(case) <= 1.0
 
 
-@pytest.mark.sample(16)
-@pytest.mark.parametrize("name", one_of_each_family(presets()))
+FAMILIES = one_of_each_family(presets())
+
+
+@pytest.mark.parametrize("name", others_slow(FAMILIES, FAMILIES[::3]))
 def test_no_error_exceeds_the_worst_case(name: str) -> None:
     kept(name, 2)
 
@@ -113,8 +115,10 @@ def test_ones_complement_takes_a_unit_of_the_window_from_a_negative_term_that_it
     assert 0.99 < reached(given) <= 1
 
 
-@pytest.mark.sample(46)
-@pytest.mark.parametrize("name", [name for name in ODD if measurable(odd_unit(name))])
+MEASURABLE = [name for name in ODD if measurable(odd_unit(name))]
+
+
+@pytest.mark.parametrize("name", others_slow(MEASURABLE, MEASURABLE[::3]))
 def test_no_error_of_odd_units_exceeds_the_worst_case(name: str) -> None:
     unit = odd_unit(name)
     blocks = [1, 1] if unit.scale is None else [unit.scale.a.block[1], unit.scale.b.block[0]]

@@ -136,7 +136,6 @@ def _fail(task: Task, wanted: str) -> None:
     raise ValueError("as it is")
 
 
-@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("scheduler", "workers", "said"),
     [

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from built_presets import one_of_each
+from built_presets import one_of_each, others_slow
 from numpy.typing import NDArray
 from odd_units import unit as odd_unit
 from study.study_units import operands
@@ -110,8 +110,10 @@ def loses_nothing_else(name: str) -> bool:
     return all(x in ("truncate", "rne", "rna") for x in lost)
 
 
-@pytest.mark.sample(67)
-@pytest.mark.parametrize("name", one_of_each([name for name in presets() if loses_nothing_else(name)]))
+LOSSES = one_of_each([name for name in presets() if loses_nothing_else(name)])
+
+
+@pytest.mark.parametrize("name", others_slow(LOSSES, LOSSES[::3]))
 def test_without_its_swamped_terms_a_sum_is_the_same(name: str) -> None:
     unchanged_without_its_swamped_terms(load_unit(name))
 
