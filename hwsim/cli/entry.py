@@ -48,7 +48,8 @@ def run(given: Sequence[str]) -> int:
     try:
         _check_streams()
         _load(command)
-        status = _commands(*app.registered_commands)(arguments, prog_name="hwsim", standalone_mode=False)
+        run_command = _commands(*app.registered_commands, *app.registered_groups)
+        status = run_command(arguments, prog_name="hwsim", standalone_mode=False)
     except SystemExit as error:
         return error.code if isinstance(error.code, int) else int(error.code is not None)
     except (KeyboardInterrupt, typer.Abort) as error:
