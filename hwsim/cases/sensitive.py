@@ -21,7 +21,7 @@ from hwsim.cases.sensitive_registers import (
     special_registers,
     tied_registers,
 )
-from hwsim.cases.solver import Addend, Bench, Pair
+from hwsim.cases.solver import Addend, CaseBuilder, Pair
 from hwsim.formats import FloatFormat
 from hwsim.spec import Unit
 from hwsim.spec.keys import Number
@@ -29,13 +29,13 @@ from hwsim.spec.keys import Number
 TURNS = 8  # of lanes, where there is room for more
 
 
-def scales_add(bench: Bench) -> bool:
+def scales_add(bench: CaseBuilder) -> bool:
     """Whether scales add to the exponents of products."""
     scale = bench.unit.scale
     return scale is not None and scale.at == "product"
 
 
-def highest_shift(bench: Bench) -> int:
+def highest_shift(bench: CaseBuilder) -> int:
     """What scales add at most to exponents."""
     return bench.scale_ends[1] - bench.neutral if scales_add(bench) else 0
 
@@ -72,7 +72,7 @@ class ExponentFields:
         return max(1, self.field(self.result + above))
 
 
-def exponent_fields(bench: Bench) -> ExponentFields:
+def exponent_fields(bench: CaseBuilder) -> ExponentFields:
     """Those of a unit."""
     exps, neutral, down = bench.palette.exps, 0, 0
     if scales_add(bench):
@@ -83,7 +83,7 @@ def exponent_fields(bench: Bench) -> ExponentFields:
     return ExponentFields(least, most, exps[0], down, bench.result.emin - bench.result.fraction_bits)
 
 
-def shifts_of(bench: Bench) -> list[int]:
+def shifts_of(bench: CaseBuilder) -> list[int]:
     """What scales add to exponents: 0 first, and where any do, what brings each bit of a field to change in between."""
     if not scales_add(bench):
         return [0]
@@ -99,7 +99,7 @@ def shifts_of(bench: Bench) -> list[int]:
     return found
 
 
-def ends_of_scales(bench: Bench) -> None:
+def ends_of_scales(bench: CaseBuilder) -> None:
     """The least and the largest scales, the next to them, and NaN, of either side or both, beside other products."""
     if not scales_add(bench):
         return
@@ -120,7 +120,7 @@ def ends_of_scales(bench: Bench) -> None:
     _nearly_nan(bench)
 
 
-def _nearly_nan(bench: Bench) -> None:
+def _nearly_nan(bench: CaseBuilder) -> None:
     """Scales that differ from NaN in one bit, beside those that bring products back into the middle."""
     for side, fmt in enumerate(bench.scale_formats):
         other, row = bench.scale_formats[1 - side], [bench.palette.of(0, bench.palette.exps[-1])[-1]]
@@ -133,7 +133,7 @@ def _nearly_nan(bench: Bench) -> None:
             bench.add(f"sensitive/scale-{'ab'[side]}-nan-but-{bit}", (filling._replace(scale_a=x, scale_b=y),))
 
 
-def cancelled_maxima(bench: Bench, more: bool = False) -> None:
+def cancelled_maxima(bench: CaseBuilder, more: bool = False) -> None:
     """The largest term cancels, far up, where all that is left overflows: what is left tells its exponent."""
     exps, highest, window = bench.palette.exps, highest_shift(bench), bench.window
     if not highest or bench.lanes < 4:
@@ -172,7 +172,7 @@ class ExponentStep:
         return (self.field & -self.field).bit_length() - 1
 
 
-def comparisons(bench: Bench, more: bool = False) -> None:
+def comparisons(bench: CaseBuilder, more: bool = False) -> None:
     """One exponent one above all others, from lane to lane: each bit decides, and those above it are set and cleared.
 
     Where lanes are compared, on one side or the other a bit is set, and beside it another bit is, or is not.
@@ -189,7 +189,7 @@ def comparisons(bench: Bench, more: bool = False) -> None:
         _beside_addends(bench, by_place)
 
 
-def _beside_addends(bench: Bench, by_place: dict[int, list[ExponentStep]]) -> None:
+def _beside_addends(bench: CaseBuilder, by_place: dict[int, list[ExponentStep]]) -> None:
     """An addend's exponent one above those of all products, or one below."""
     for place, steps in sorted(by_place.items()):
         for step, above in product(steps[:4], (True, False)):
@@ -201,13 +201,13 @@ def _beside_addends(bench: Bench, by_place: dict[int, list[ExponentStep]]) -> No
                 bench.add(name, (*addend.before, bench.filling(row, 0, step.shift, exact=True)), addend.c)
 
 
-def last_bit(bench: Bench, exp: int) -> Addend | None:
+def last_bit(bench: CaseBuilder, exp: int) -> Addend | None:
     """An addend of an exponent, with its first bit and the window's last one set."""
     bits = min(bench.window, bench.addend_bits - 1)
     return bench.addend(bench.rng.randrange(2), (1 << bits) | 1, exp - bits) if bits > 0 else None
 
 
-def _by_place(bench: Bench) -> dict[int, list[ExponentStep]]:
+def _by_place(bench: CaseBuilder) -> dict[int, list[ExponentStep]]:
     """Larger exponents by the bit that tells them from the next lower one, in an order that soon shows all bits above.
 
     Of a scaled unit those that a result can show.
@@ -226,7 +226,7 @@ def _by_place(bench: Bench) -> dict[int, list[ExponentStep]]:
     return {place: _each_bit(bench, some) for place, some in found.items()}
 
 
-def _each_bit(bench: Bench, steps: Sequence[ExponentStep]) -> list[ExponentStep]:
+def _each_bit(bench: CaseBuilder, steps: Sequence[ExponentStep]) -> list[ExponentStep]:
     """Steps in an order in which each bit of a field is soon seen set and cleared; some of many."""
 
     def bits(step: ExponentStep) -> set[tuple[int, int]]:
@@ -245,7 +245,7 @@ def _each_bit(bench: Bench, steps: Sequence[ExponentStep]) -> list[ExponentStep]
     return found
 
 
-def _all_but_cancels(bench: Bench, step: ExponentStep, lane: int) -> tuple[list[Product | Pair], Addend | None]:
+def _all_but_cancels(bench: CaseBuilder, step: ExponentStep, lane: int) -> tuple[list[Product | Pair], Addend | None]:
     """A row whose largest term is in a lane, next to others one below, and all but a few of its bits cancel.
 
     Far below is a term that loses its last bit where max_exp is larger: a product, or else an addend.
@@ -279,7 +279,7 @@ def _all_but_cancels(bench: Bench, step: ExponentStep, lane: int) -> tuple[list[
     return row, addend
 
 
-def _nearly(bench: Bench, exp: int, sign: int) -> tuple[Product, Product, Product] | None:
+def _nearly(bench: CaseBuilder, exp: int, sign: int) -> tuple[Product, Product, Product] | None:
     """A product, and two of one exponent below and of the other sign: so little is left that a result has a tail, too.
 
     But some is: else all three could be lost, and nothing would show.
@@ -300,7 +300,7 @@ def _nearly(bench: Bench, exp: int, sign: int) -> tuple[Product, Product, Produc
     return None
 
 
-def _tail(bench: Bench, exp: int, sign: int) -> Product | None:
+def _tail(bench: CaseBuilder, exp: int, sign: int) -> Product | None:
     """A product whose last bit is the window's last one, below a max_exp."""
     for place in range(bench.palette.fraction_bits + 1):
         low = exp - bench.window + bench.palette.fraction_bits - place
@@ -313,7 +313,7 @@ def _tail(bench: Bench, exp: int, sign: int) -> Product | None:
 ZEROS = 4  # turns of zeros times other numbers, where there is room for more
 
 
-def zeros_beside(bench: Bench, more: bool = False) -> None:
+def zeros_beside(bench: CaseBuilder, more: bool = False) -> None:
     """Zeros times numbers of every exponent, in all lanes, beside a term whose last bit a larger max_exp would lose."""
     least, turn, shifts = bench.palette.exps[0], 0, shifts_of(bench)
     for exp in (*range(least - 4, least), *sorted(bench.tries)):
@@ -330,7 +330,7 @@ def zeros_beside(bench: Bench, more: bool = False) -> None:
         _zeros_at_each_bit(bench)
 
 
-def _zeros_above(bench: Bench, more: bool) -> None:
+def _zeros_above(bench: CaseBuilder, more: bool) -> None:
     """Zeros times the largest number, in all lanes but one, beside the least product with its last bit set."""
     lowest = [one for exp in bench.palette.exps[:2] for one in bench.palette.of(0, exp) if one.sig % 2]
     for lane in range(bench.lanes if more else 2) if lowest and bench.lanes > 1 else ():
@@ -342,7 +342,7 @@ def _zeros_above(bench: Bench, more: bool) -> None:
             bench.add(f"sensitive/zeros-above-{'ab'[side]}-{lane}-{more:d}", (bench.filling(row, 0, exact=True),))
 
 
-def _zero_times(bench: Bench, side: int, turn: int) -> Pair:
+def _zero_times(bench: CaseBuilder, side: int, turn: int) -> Pair:
     """A zero of one side, times a number of the other: its exponent's field is that of the turn."""
     zero, fmt = bench.rng.choice(zeros(bench.factors[side])), bench.factors[1 - side]
     largest = largest_code(fmt)
@@ -354,7 +354,7 @@ def _zero_times(bench: Bench, side: int, turn: int) -> Pair:
     return as_pair(side, zero, number)
 
 
-def _zeros_at_each_bit(bench: Bench) -> None:
+def _zeros_at_each_bit(bench: CaseBuilder) -> None:
     """Zeros in all lanes whose exponent has a bit that no other term's has, beside an addend that would lose by it."""
     for side in range(2):
         for other in _at_each_bit(bench, 1 - side, 0):
@@ -366,7 +366,7 @@ def _zeros_at_each_bit(bench: Bench) -> None:
                 bench.add(f"sensitive/zeros-{'ab'[side]}-bit-{other.place}", (*addend.before, filling), addend.c)
 
 
-def small_factors(bench: Bench) -> None:
+def small_factors(bench: CaseBuilder) -> None:
     """Significands of one bit in all lanes: that a factor is not zero hangs on that bit alone."""
     for side, fmt in enumerate(bench.factors):
         if not isinstance(fmt, FloatFormat):
@@ -394,7 +394,7 @@ class Other(NamedTuple):
     exp: int
 
 
-def _at_each_bit(bench: Bench, side: int, above: int) -> Iterator[Other]:
+def _at_each_bit(bench: CaseBuilder, side: int, above: int) -> Iterator[Other]:
     """For each bit of a product's exponent numbers of a side. above: how far results' least number products must be."""
     fmt = bench.factors[side]
     if not isinstance(fmt, FloatFormat):
@@ -416,7 +416,7 @@ def _at_each_bit(bench: Bench, side: int, above: int) -> Iterator[Other]:
                 break
 
 
-def _cancelling(bench: Bench, side: int, factor: int, other: int) -> list[Pair]:
+def _cancelling(bench: CaseBuilder, side: int, factor: int, other: int) -> list[Pair]:
     """One product in all lanes, of both signs in turn: of their sum nothing is left, unless one of them is wrong."""
     opposite = negate(bench.factors[1 - side], other)
     pairs = [as_pair(side, factor, one) for one in (other, other if opposite is None else opposite)]
@@ -442,7 +442,7 @@ def sensitive(unit: Unit, seed: int) -> list[Case]:
 
     Raises NotImplementedYet for a unit without bins (`hwsim.cases.case`).
     """
-    bench = Bench(unit, seed)
+    bench = CaseBuilder(unit, seed)
     for name, solve in SOLVERS.items():
         bench.start("sensitive", name)
         solve(bench)
@@ -462,7 +462,7 @@ def _bits_alone(fmt: FloatFormat) -> Iterator[tuple[str, int]]:
             yield f"inf-{bit}", infinity >> fmt.padding ^ 1 << bit
 
 
-def single_bits(bench: Bench) -> None:
+def single_bits(bench: CaseBuilder) -> None:
     """Addends that have one bit set or cleared, alone, and handed on to a second beat: each bit of a code counts."""
     fmt = bench.unit.operands.addend
     if not isinstance(fmt, FloatFormat):
@@ -481,7 +481,7 @@ def single_bits(bench: Bench) -> None:
             bench.add(f"sensitive/addend-{name}-beside-{at}-{shift}", (row,), code << fmt.padding)
 
 
-def not_numbers(bench: Bench) -> None:
+def not_numbers(bench: CaseBuilder) -> None:
     """A NaN of either side in one lane, alone; and one that is handed on to a second beat."""
     for side, fmt in enumerate(bench.factors):
         codes = nans(fmt)
@@ -495,7 +495,7 @@ def not_numbers(bench: Bench) -> None:
                 bench.add(f"sensitive/nan-{'ab'[side]}-handed-on", (beat, bench.filling(())))
 
 
-def below(bench: Bench) -> None:
+def below(bench: CaseBuilder) -> None:
     """Terms of all lanes below another one: at each distance in the window, and where one bit says that it is far."""
     palette, exps = bench.palette, bench.palette.exps
     far = [(1 << place) + near for place in range(bench.window.bit_length(), 12) for near in range(4)]
@@ -517,7 +517,7 @@ def below(bench: Bench) -> None:
             bench.add(f"sensitive/below-{distance}", (bench.filling(row, 0, exact=True),))
 
 
-def far_addends(bench: Bench) -> None:
+def far_addends(bench: CaseBuilder) -> None:
     """An addend far below products that cancel, where one bit says how far: nothing of it may be left."""
     least, most = bench.result.emin, bench.result.emax
     highest = bench.palette.exps[-1] + highest_shift(bench)
@@ -534,7 +534,7 @@ def far_addends(bench: Bench) -> None:
                     break
 
 
-def _cancelling_at(bench: Bench, exp: int) -> tuple[tuple[Product, Product], int] | None:
+def _cancelling_at(bench: CaseBuilder, exp: int) -> tuple[tuple[Product, Product], int] | None:
     """Two products of an exponent whose sum is zero, and what scales add to theirs."""
     if not scales_add(bench):
         return None if (pair := bench.cancelling(exp)) is None else (pair, 0)
@@ -544,7 +544,7 @@ def _cancelling_at(bench: Bench, exp: int) -> tuple[tuple[Product, Product], int
     return None
 
 
-def sparse_totals(bench: Bench, more: bool = False) -> None:
+def sparse_totals(bench: CaseBuilder, more: bool = False) -> None:
     """Totals of one bit, or of two that are some power of two apart: where the leading one is, and the next."""
     bits = bench.window + 1 + max(bench.growths, 0)
     for high in range(bits):
@@ -559,7 +559,7 @@ def sparse_totals(bench: Bench, more: bool = False) -> None:
             bench.add_solution(f"sensitive/total-{high}-{'alone' if low is None else low}", solution)
 
 
-def small_totals(bench: Bench, more: bool = False) -> None:
+def small_totals(bench: CaseBuilder, more: bool = False) -> None:
     """Totals of any max_exp whose results are the last normal ones, subnormal, or nothing: how far each is moved."""
     bits = bench.window + 1 + max(bench.growths, 0)
     lowest, least = exponent_fields(bench).lowest_exp, bench.result.emin
@@ -578,7 +578,7 @@ def small_totals(bench: Bench, more: bool = False) -> None:
         _alone(bench, f"sensitive/nothing-{top}", top)
 
 
-def _alone(bench: Bench, name: str, top: int) -> None:
+def _alone(bench: CaseBuilder, name: str, top: int) -> None:
     """A negative product of an exponent, beside products of zero: what is so small that nothing is left is -0."""
     for exp in bench.palette.exps:
         products = bench.palette.of(1, exp)
@@ -593,7 +593,7 @@ def _powers_below(far: range) -> list[int]:
     return sorted(ends & set(far))
 
 
-def vanishing_sums(bench: Bench, more: bool = False) -> None:
+def vanishing_sums(bench: CaseBuilder, more: bool = False) -> None:
     """Sums of zero or next to it, of many terms: all carries of the sum run through."""
     lanes = bench.lanes
     blocks = [range(first, first + size) for size in _sizes(lanes) for first in range(0, lanes, size)]
@@ -609,7 +609,7 @@ def _sizes(lanes: int) -> list[int]:
     return [1 << place for place in range((lanes - 1).bit_length() + 1)]
 
 
-def _vanishing(bench: Bench, name: str, negative: Sequence[int], total: int) -> None:
+def _vanishing(bench: CaseBuilder, name: str, negative: Sequence[int], total: int) -> None:
     """A sum of a total, in units of the window's last place, whose negative terms stand in some lanes."""
     palette, lanes = bench.palette, bench.lanes
     others = [lane for lane in range(lanes) if lane not in negative]
@@ -640,7 +640,7 @@ def _vanishing(bench: Bench, name: str, negative: Sequence[int], total: int) -> 
 
 
 # The names key random choices. What serves most comes first: a short set takes the first cases alone.
-SOLVERS: Mapping[str, Callable[[Bench], None]] = {
+SOLVERS: Mapping[str, Callable[[CaseBuilder], None]] = {
     "single bits": single_bits,
     "not numbers": not_numbers,
     "special registers": special_registers,

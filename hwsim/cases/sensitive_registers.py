@@ -6,19 +6,19 @@ from collections.abc import Iterator
 from itertools import product
 
 from hwsim.cases.palette import exact_code, infinities, nans, negate, numbers, zeros
-from hwsim.cases.solver import Bench, Filling
+from hwsim.cases.solver import CaseBuilder, Filling
 from hwsim.formats import FloatFormat
 
 EXPONENTS = (0, 3, -4)  # of partial sums, beside that of 1
 
 
-def _register(bench: Bench) -> FloatFormat | None:
+def _register(bench: CaseBuilder) -> FloatFormat | None:
     """The format of a register that the addend starts."""
     fmt = bench.unit.operands.addend
     return fmt if bench.unit.promotion is not None and isinstance(fmt, FloatFormat) else None
 
 
-def _partial(bench: Bench, sign: int, size: int, unit: int) -> Filling | None:
+def _partial(bench: CaseBuilder, sign: int, size: int, unit: int) -> Filling | None:
     """A beat whose result is (-1)^sign * size * 2^unit."""
     code = exact_code(bench.result, sign, size, unit)
     solution = None if code is None else bench.solved(-size if sign else size, unit)
@@ -27,7 +27,7 @@ def _partial(bench: Bench, sign: int, size: int, unit: int) -> Filling | None:
     return bench.filling(solution.products, 0, solution.shift)
 
 
-def cancelling_registers(bench: Bench, more: bool = False) -> None:
+def cancelling_registers(bench: CaseBuilder, more: bool = False) -> None:
     """What is left of a register and a partial sum is one bit, or two: where the leading one is, and the next."""
     fmt = _register(bench)
     if fmt is None:
@@ -55,7 +55,7 @@ def _odd_bits(places: int, more: bool) -> Iterator[int]:
     yield from range(places) if more else sorted({0, places - 4, places - 3, places - 1} & set(range(places)))
 
 
-def tied_registers(bench: Bench, more: bool = False) -> None:
+def tied_registers(bench: CaseBuilder, more: bool = False) -> None:
     """Ties of a register and a partial sum at every distance, and each bit that decides them alone, both ways round."""
     fmt = _register(bench)
     if fmt is None:
@@ -83,7 +83,7 @@ def tied_registers(bench: Bench, more: bool = False) -> None:
                 bench.add(f"sensitive/tie-partial-{distance}-{place}{'-more' * more}", [filling], c)
 
 
-def far_registers(bench: Bench) -> None:
+def far_registers(bench: CaseBuilder) -> None:
     """Registers far above or below a partial sum, where one bit says how far: of the smaller one nothing is left."""
     fmt = _register(bench)
     if fmt is None:
@@ -98,7 +98,7 @@ def far_registers(bench: Bench) -> None:
                 bench.add(f"sensitive/far-register-{side * distance}", [filling], c)
 
 
-def partial_bits(bench: Bench) -> None:
+def partial_bits(bench: CaseBuilder) -> None:
     """Partial sums with one bit of the fraction, at every exponent that products reach, beside a register of zero."""
     if _register(bench) is None:
         return
@@ -110,7 +110,7 @@ def partial_bits(bench: Bench) -> None:
             bench.add(f"sensitive/partial-{exp}-{place}", [filling], 0)
 
 
-def special_registers(bench: Bench) -> None:
+def special_registers(bench: CaseBuilder) -> None:
     """Registers that are NaN or infinite for two promotions, zeros of both signs, and the ends of the subnormals."""
     fmt, beats = _register(bench), bench.unit.promotion_beats
     if fmt is None or not beats:
@@ -136,7 +136,7 @@ def special_registers(bench: Bench) -> None:
                     bench.add(f"sensitive/register-{name}-{sign}-{number}", [filling], each)
 
 
-def small_partials(bench: Bench) -> None:
+def small_partials(bench: CaseBuilder) -> None:
     """Partial sums of every exponent, taken over by a beat of zeros, and by products of some exponents."""
     beats = bench.unit.promotion_beats
     if _register(bench) is None or not bench.partials or (beats is not None and beats < 2):
@@ -162,7 +162,7 @@ def small_partials(bench: Bench) -> None:
                 bench.add(f"sensitive/tiny-{count}-{number}-{after}", fillings)
 
 
-def _least_codes(bench: Bench, side: int) -> list[int]:
+def _least_codes(bench: CaseBuilder, side: int) -> list[int]:
     """The least number of a side's format, and one of three times its size, where there is one."""
     fmt = bench.factors[side]
     return [code << fmt.padding for code in (1, 3)] if isinstance(fmt, FloatFormat) else [1]
@@ -173,7 +173,7 @@ def _few(places: int, more: bool) -> Iterator[int]:
     yield from _odd_bits(places, True) if more else sorted({-1, *({places // 2} & set(range(places)))})
 
 
-def past_ties(bench: Bench, more: bool = False) -> None:
+def past_ties(bench: CaseBuilder, more: bool = False) -> None:
     """Sums that leave the larger operand's binade and end at a tie there, or one bit off it; both ways round."""
     fmt = _register(bench)
     if fmt is None:
@@ -187,7 +187,7 @@ def past_ties(bench: Bench, more: bool = False) -> None:
 class _PastTies:
     """Adds the cases of a distance between the exponents of a register and a partial sum."""
 
-    def __init__(self, bench: Bench, fmt: FloatFormat, more: bool):
+    def __init__(self, bench: CaseBuilder, fmt: FloatFormat, more: bool):
         self.bench, self.fmt, self.more = bench, fmt, more
         self.bits, self.partial_bits = fmt.fraction_bits, bench.result.fraction_bits
 
@@ -230,7 +230,7 @@ class _PastTies:
             self.bench.add(f"sensitive/past-{name}{'-more' * self.more}", [filling], c)
 
 
-def left_registers(bench: Bench) -> None:
+def left_registers(bench: CaseBuilder) -> None:
     """What is left of a register and a partial sum has any bits, from any place on."""
     fmt = _register(bench)
     if fmt is None:

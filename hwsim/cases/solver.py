@@ -403,7 +403,7 @@ def signs_of(high: int, low: int) -> str:
     return f"{'neg-' if high else ''}{'sub' if high != low else 'add'}"
 
 
-class Bench(Solver):
+class CaseBuilder(Solver):
     """A solver that collects cases."""
 
     def __init__(self, unit: Unit, seed: int):

@@ -31,7 +31,7 @@ from hwsim.spec.conversion import Conversion
 
 if TYPE_CHECKING:
     from hwsim.explain.proof import ProofReport
-    from hwsim.prove.run import Asked
+    from hwsim.prove.run import ProofOptions
 
 
 @app.command()
@@ -103,7 +103,7 @@ def converter(
         prove_all([partial(proved, one, steps) for one in conversions])
 
 
-def proved(conversion: Conversion, cuts: tuple[str, ...] | None, asked: Asked) -> ProofReport:
+def proved(conversion: Conversion, cuts: tuple[str, ...] | None, asked: ProofOptions) -> ProofReport:
     """Every claim about a converter, decided."""
     from hwsim.prove.converters import prove_converter
 

@@ -41,12 +41,12 @@ def proved_dut(
     tell: Callable[[ClaimRow], None],
     at: Callable[[str], None],
 ) -> ProofReport:
-    """What comes of a user's design. tell, at: as of `hwsim.prove.dut.DutAsked`."""
+    """What comes of a user's design. tell, at: as of `hwsim.prove.dut.DutProofOptions`."""
     demand_provers()
     from hwsim.cosim.dutdesign import dut_design
     from hwsim.cosim.dutfile import load_dut
     from hwsim.explain.reports import explained_lines, mismatch_lines
-    from hwsim.prove.dut import DutAsked, prove_dut
+    from hwsim.prove.dut import DutProofOptions, prove_dut
     from hwsim.prove.unrolled import check_language
     from hwsim.rtl.synthesis.tools import YOSYS, first_run
 
@@ -55,7 +55,7 @@ def proved_dut(
     words = ["hwsim", "prove", "--dut", str(path)]
     words += ["--products", str(products)] if products is not None else []
     words += ["--seconds", f"{seconds:g}"] if seconds is not None else []
-    asked = DutAsked(products, DUT_SECONDS if seconds is None else seconds, case, tell, at)
+    asked = DutProofOptions(products, DUT_SECONDS if seconds is None else seconds, case, tell, at)
     at(COMPILING)
     first_run(YOSYS)
     proof = prove_dut(dut_design(dut, called=str(path)), asked, shlex.join(words))
@@ -138,7 +138,7 @@ def prove(
     chosen = tuple(cut.strip() for cut in cuts.split(",") if cut.strip()) if cuts is not None else None
     built = pipeline(specified, chosen, contexts)
     demand_provers()
-    from hwsim.prove.run import Asked
+    from hwsim.prove.run import ProofOptions
     from hwsim.prove.run import prove as decide
     from hwsim.prove.terms import demand_z3
     from hwsim.rtl.synthesis import FlowFailed
@@ -152,7 +152,7 @@ def prove(
         with StillAt() as heart:
             heart.at(COMPILING)
             first_run(YOSYS)
-            asked = Asked(seconds or UNIT_SECONDS, second, only, case, claim_line, heart.at)
+            asked = ProofOptions(seconds or UNIT_SECONDS, second, only, case, claim_line, heart.at)
             proof = decide(specified, built, asked, unit, shlex.join(words))
     except FlowFailed as error:  # what was typed has been checked: memory, or the tool itself
         raise InputError(f"{specified.name} could not be read as circuits: {error}") from None

@@ -32,7 +32,7 @@ from hwsim.formats import get_format
 
 if TYPE_CHECKING:
     from hwsim.explain.proof import ProofReport
-    from hwsim.prove.run import Asked
+    from hwsim.prove.run import ProofOptions
     from hwsim.quantize.block import BlockDequantization, BlockQuantization
 
 
@@ -116,7 +116,9 @@ def quantizer(
         prove_all([partial(proved, one, steps) for one in wanted])
 
 
-def proved(block: BlockQuantization | BlockDequantization, cuts: tuple[str, ...] | None, asked: Asked) -> ProofReport:
+def proved(
+    block: BlockQuantization | BlockDequantization, cuts: tuple[str, ...] | None, asked: ProofOptions
+) -> ProofReport:
     """Every claim about a quantiser, or a dequantiser, decided."""
     from hwsim.prove.quantizers import prove_dequantizer, prove_quantizer
     from hwsim.quantize.block import BlockQuantization

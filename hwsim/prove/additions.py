@@ -13,7 +13,7 @@ from hwsim.model.rounding import add, combine_specials, infinity_code, nan_code,
 from hwsim.model.terms import Term as ModelTerm
 from hwsim.model.terms import addend_term, align
 from hwsim.prove.circuits import Circuit, circuits
-from hwsim.prove.claims import SPECIAL, AnyClaim, Claim, FormClaim, LateClaim, each, exactly, holds
+from hwsim.prove.claims import SPECIAL, AnyClaim, Claim, LateClaim, StructuralClaim, each, exactly, holds
 from hwsim.prove.linear import Bounded, Forms, Variable, form
 from hwsim.prove.rounding import of_every_total
 from hwsim.prove.symbolic import MOST_PLACES, Integer, Places, Tailed, Truth, as_integer, bits_for, ite, paths
@@ -434,7 +434,7 @@ class AdderClaims:
         for side in (0, 1):
             yield self._aligned(side)
         yield self._special()
-        yield FormClaim(f"{self.name}: sum", *EXACT, self._is_sum, self._sum_in_halves)
+        yield StructuralClaim(f"{self.name}: sum", *EXACT, self._is_sum, self._sum_in_halves)
         yield from self._rounded()
         yield self._flags()
         yield self.addition.composition(self.name, [self._placed(number) for number in self.numbers])

@@ -10,7 +10,7 @@ from hwsim.model.rounding import combine_specials
 from hwsim.model.terms import Term as ModelTerm
 from hwsim.model.terms import addend_term, align, lost_part
 from hwsim.prove.circuits import Circuit, connected, datapath_circuits, fixed
-from hwsim.prove.claims import SPECIAL, AnyClaim, Claim, FormClaim, StepCircuits, each, exactly, holds
+from hwsim.prove.claims import SPECIAL, AnyClaim, Claim, StepCircuits, StructuralClaim, each, exactly, holds
 from hwsim.prove.factors import FactorClaims
 from hwsim.prove.linear import Bounded, Form, Forms, Variable, equal, form, without_maxima
 from hwsim.prove.rounding import is_result, of_every_total, special_result
@@ -222,9 +222,9 @@ class WindowClaims(OperandClaims):
             among.append(holds(found == self.n.floor))
         return both(*most, either(*among))
 
-    def _passed(self, name: str, circuit: Circuit, outputs: Sequence[str]) -> FormClaim:
+    def _passed(self, name: str, circuit: Circuit, outputs: Sequence[str]) -> StructuralClaim:
         """That outputs are the inputs of the same names."""
-        return FormClaim(
+        return StructuralClaim(
             f"{name}: passed on", "what the step does not make leaves as it came", f"{len(outputs)} signals",
             lambda: all(circuit.outputs[one] == circuit.inputs[f"i{one[1:]}"] for one in outputs),
         )  # fmt: skip
@@ -242,7 +242,7 @@ class WindowClaims(OperandClaims):
             n.product_fraction_bits, Class.NORMAL,
         )  # fmt: skip
         yield self._aligned_lane("lane: aligned", 0, term, top, known, self._product_bound(top))
-        yield FormClaim(
+        yield StructuralClaim(
             "lanes: aligned", "every lane makes the same of its term and max_exp", f"{n.lanes} lanes", self._align_alike
         )
         sign, exp, sig = self._addend_fields(circuit.inputs, "i")
@@ -285,9 +285,9 @@ class WindowClaims(OperandClaims):
         """What the fields of a product of zero are."""
         return tuple(same(port, value(0, width(port))) for port in (exp, sig))
 
-    def _lifted_is_less(self) -> FormClaim:
+    def _lifted_is_less(self) -> StructuralClaim:
         """A subnormal addend never has the largest exponent beside a product: its hidden bit may change its own."""
-        return FormClaim(
+        return StructuralClaim(
             "addend: lifted is less", "the exponent of a subnormal is at most that of any product", "all addends",
             lambda: all(fmt.emin + self.n.product_bias <= 1 for _, fmt, _, _ in self._sources()),
         )  # fmt: skip
@@ -409,7 +409,7 @@ class WindowClaims(OperandClaims):
     # The sum.
 
     def _sum(self) -> Iterator[AnyClaim]:
-        yield FormClaim(
+        yield StructuralClaim(
             "sum", "the total is the sum of all aligned terms, exactly", f"{self.n.lanes + 1} terms", self._is_sum
         )
         if self.n.sticky:
@@ -549,7 +549,7 @@ class AlignedClaims(WindowClaims):
 
     def _no_product_signs(self) -> AnyClaim:
         """What is shown of products of +0 is so of all that are zero."""
-        return FormClaim(
+        return StructuralClaim(
             "no product: signs", "neither signs nor significands of products change max_exp", f"{self.n.lanes} lanes",
             self._signs_do_not_matter,
         )  # fmt: skip

@@ -14,7 +14,7 @@ from hwsim.model.conversion import convert, encode_fields
 from hwsim.model.rounding import infinity_code, nan_code, pack, round_to
 from hwsim.prove.additions import of_known_sign
 from hwsim.prove.circuits import Circuit, circuits, connected, fixed, without_undriven
-from hwsim.prove.claims import AnyClaim, CasesClaim, Claim, FormClaim, each, holds, is_each
+from hwsim.prove.claims import AnyClaim, CasesClaim, Claim, StructuralClaim, each, holds, is_each
 from hwsim.prove.converters import StreamFile
 from hwsim.prove.factors import narrowed
 from hwsim.prove.linear import children_first, without_maxima
@@ -104,7 +104,7 @@ class BlockClaims:
             "lane: counted", "a number counts in amax, or makes the scale NaN, as the rule says", self._codes,
             self._clean(port), each(right), (port,),
         )  # fmt: skip
-        yield FormClaim("lanes: counted", "every lane counts alike", f"{q.lanes} lanes", self._counted_alike)
+        yield StructuralClaim("lanes: counted", "every lane counts alike", f"{q.lanes} lanes", self._counted_alike)
         every = []
         for lane in range(q.lanes):
             others = {name: term for name, term in circuit.inputs.items() if name.startswith("i__x__")}
@@ -149,7 +149,9 @@ class BlockClaims:
         leaves = [circuit.inputs[f"i__maxima__{lane}"] for lane in range(q.lanes)]
         tree = without_maxima(circuit.outputs["o__amax"], leaves)
         whole = len(tree.groups) == 1 and frozenset(leaves) in tree.groups.values()
-        yield FormClaim("amax: tree", "one magnitude is left, the largest of all", f"{q.lanes} lanes", lambda: whole)
+        yield StructuralClaim(
+            "amax: tree", "one magnitude is left, the largest of all", f"{q.lanes} lanes", lambda: whole
+        )
         if not whole:
             return
         (largest,) = tree.groups
@@ -398,7 +400,7 @@ def threshold_claims(rule: Rule, circuit: Circuit) -> Iterator[AnyClaim]:
     """The claims of a step that makes thresholds of what elements are divided by."""
     fmt = rule.element
     assert isinstance(fmt, FloatFormat)
-    yield FormClaim(
+    yield StructuralClaim(
         "thresholds: meaning", "x / d, rounded to binary32 and then, reaches a magnitude where x is above d "
         "times a factor of 25 bits, which no x equals",
         f"{fmt.max_magnitude} magnitudes of {fmt.name}", lambda: _mean(rule),
@@ -501,7 +503,9 @@ class DividedClaims(BlockClaims):
             yield from self._division.claims(self.steps, "reciprocal", dividend, "operand", "factor", self._limited)
             yield from self._scaled()
             yield self._rounded()
-        yield FormClaim("lanes: elements", "every lane makes the same", f"{self.q.lanes} lanes", self._elements_alike)
+        yield StructuralClaim(
+            "lanes: elements", "every lane makes the same", f"{self.q.lanes} lanes", self._elements_alike
+        )
         yield from self._file()
 
     @cached_property

@@ -23,9 +23,9 @@ from hwsim.prove.claims import (
     AnyClaim,
     CasesClaim,
     Claim,
-    FormClaim,
     LateClaim,
     StepCircuits,
+    StructuralClaim,
     each,
     exactly,
     holds,
@@ -381,7 +381,7 @@ class DesignClaims(AlignedClaims):
 
     def known(self, claim: AnyClaim) -> AnyClaim:
         """A claim, of ports some of which always hold one number."""
-        if isinstance(claim, FormClaim):
+        if isinstance(claim, StructuralClaim):
             asked = claim.otherwise
             return claim if asked is None else replace(claim, otherwise=lambda: self._of_known(asked()))
         if isinstance(claim, CasesClaim):
@@ -553,7 +553,7 @@ class DesignClaims(AlignedClaims):
 
     def _aligned(self) -> Iterator[AnyClaim]:
         for claim in super()._aligned():
-            if isinstance(claim, FormClaim) and claim.name == "lanes: aligned":
+            if isinstance(claim, StructuralClaim) and claim.name == "lanes: aligned":
                 claim = replace(claim, otherwise=self._align_equal)
             yield claim
 
@@ -570,7 +570,7 @@ class DesignClaims(AlignedClaims):
 
     def _sum(self) -> Iterator[AnyClaim]:
         for claim in super()._sum():
-            yield replace(claim, otherwise=self._adds) if isinstance(claim, FormClaim) else claim
+            yield replace(claim, otherwise=self._adds) if isinstance(claim, StructuralClaim) else claim
 
     def _adds(self) -> Claim:
         """The sum as a question, of terms within their bounds."""

@@ -78,7 +78,7 @@ class LateClaim:
 
 
 @dataclass(frozen=True)
-class FormClaim:
+class StructuralClaim:
     """Something that forms decide: that two of them are equal, or two terms one term.
 
     otherwise: the same as a question, which is asked where forms do not show it; None where none is.
@@ -179,7 +179,7 @@ class Decidable(Protocol):
 
 
 OfSolver = Claim | LateClaim
-AnyClaim = OfSolver | FormClaim | CasesClaim
+AnyClaim = OfSolver | StructuralClaim | CasesClaim
 
 
 SPECIAL = ("nan", "positive", "negative")

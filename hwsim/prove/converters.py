@@ -21,7 +21,7 @@ from hwsim.model.conversion import convert
 from hwsim.prove.circuits import Circuit, Machine, cycles, verilog_circuit
 from hwsim.prove.claims import AnyClaim, Claim, each, holds
 from hwsim.prove.readback import fields_of_header
-from hwsim.prove.run import CONCLUSION, TRUSTED, Asked
+from hwsim.prove.run import CONCLUSION, TRUSTED, ProofOptions
 from hwsim.prove.symbolic import Integer, Path, paths
 from hwsim.prove.terms import Term, both, constant, is_one, negated, part, same, substituted, value, width
 from hwsim.rtl import Converter, stream_verilog, supports_conversion
@@ -138,17 +138,17 @@ def converter_claims(
 
 
 def prove_converter(
-    conversion: Conversion, cuts: Sequence[str] | None = None, asked: Asked | None = None, command: str = ""
+    conversion: Conversion, cuts: Sequence[str] | None = None, asked: ProofOptions | None = None, command: str = ""
 ) -> ProofReport:
     """Decide every claim about a converter. command: what asks the same again. Raises as `converter_claims`."""
     return decided(conversion.name, conversion_cuts(cuts), converter_claims(conversion, cuts), asked, command)
 
 
 def decided(
-    name: str, cuts: Sequence[str], claims: Iterable[AnyClaim], asked: Asked | None, command: str
+    name: str, cuts: Sequence[str], claims: Iterable[AnyClaim], asked: ProofOptions | None, command: str
 ) -> ProofReport:
     """What was asked about a design, and answered; each claim is told when it is decided."""
-    asked, begun, rows = asked or Asked(), time.monotonic(), list[ClaimRow]()
+    asked, begun, rows = asked or ProofOptions(), time.monotonic(), list[ClaimRow]()
     for claim in claims:
         rows.append(asked.decide(claim))
         asked.tell(rows[-1])

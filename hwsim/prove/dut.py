@@ -45,7 +45,7 @@ from hwsim.prove.claims import AnyClaim, Claim, Decidable, StepCircuits
 from hwsim.prove.example import Examples
 from hwsim.prove.methods import datapath_parameters, plain_window
 from hwsim.prove.products import Lanes, Placing, RefutedChoice, zeros_count
-from hwsim.prove.run import Asked
+from hwsim.prove.run import ProofOptions
 from hwsim.prove.symbolic import OutOfTime, until
 from hwsim.prove.terms import Decided, Evaluated, Term, Word, both, same, substituted
 from hwsim.prove.unrolled import BeatResult, beat_result
@@ -435,7 +435,7 @@ PRODUCTS = 2  # other than zero that are proved, unless another number is asked 
 
 
 @dataclass(frozen=True)
-class DutAsked:
+class DutProofOptions:
     """What is asked of a design.
 
     products: how many at most that are not zero; None for the steps that the design's file names, and where it names
@@ -451,17 +451,17 @@ class DutAsked:
     at: Callable[[str], None] = field(default=lambda what: None)
 
 
-def prove_dut(design: DutDesign, asked: DutAsked | None = None, command: str = "") -> ProofReport:
+def prove_dut(design: DutDesign, asked: DutProofOptions | None = None, command: str = "") -> ProofReport:
     """Prove what can be of a design. command: what asks the same again.
 
     Raises as `beat_result` does, NotImplementedYet for a unit that the model does not have, or of whose steps nothing
     is claimed, and SpecError for steps that do not fit the design.
     """
-    return _DutProof(design, asked or DutAsked(), command).made()
+    return _DutProof(design, asked or DutProofOptions(), command).made()
 
 
 class _DutProof:
-    def __init__(self, design: DutDesign, asked: DutAsked, command: str):
+    def __init__(self, design: DutDesign, asked: DutProofOptions, command: str):
         self.design, self.asked, self.command = design, asked, command
         self.begun, self.spent_before = time.monotonic(), time.thread_time()
         asked.at("Yosys reads the design, and a beat is followed through it")
@@ -540,7 +540,7 @@ class _DutProof:
     def _steps(self) -> None:
         """Every claim about the steps that the design's file names."""
         steps = StepsOf(self.design, self.followed, self.asked.seconds).found()
-        wrong, refuted, asked = list[AnyClaim](), list[ClaimRow](), Asked(self.asked.seconds)
+        wrong, refuted, asked = list[AnyClaim](), list[ClaimRow](), ProofOptions(self.asked.seconds)
         for claim in steps.all():
             self.asked.at(f"deciding {claim.name}")
             row = asked.decide(claim)

@@ -10,7 +10,17 @@ from hwsim.model.methods import AddendToCome, ExactSoFar, PartialSum, PromotedRe
 from hwsim.model.terms import Term as ModelTerm
 from hwsim.model.terms import addend_term
 from hwsim.prove.circuits import Circuit, datapath_circuits, fixed
-from hwsim.prove.claims import SPECIAL, AnyClaim, CasesClaim, Claim, ExactCircuits, FormClaim, each, exactly, holds
+from hwsim.prove.claims import (
+    SPECIAL,
+    AnyClaim,
+    CasesClaim,
+    Claim,
+    ExactCircuits,
+    StructuralClaim,
+    each,
+    exactly,
+    holds,
+)
 from hwsim.prove.factors import FactorClaims
 from hwsim.prove.linear import Bounded, Forms, Variable, children_first, equal, form
 from hwsim.prove.rounding import by_leading_one, is_result, leading_ones, special_result, unit_exp_claims
@@ -77,7 +87,7 @@ class ExactTermClaims(FactorClaims[ExactRanges]):
             tuple(front.inputs.values()),
         )  # fmt: skip
 
-    def _segments(self) -> FormClaim:
+    def _segments(self) -> StructuralClaim:
         """Of the lanes of a segment each has the scales of its first."""
 
         def shared() -> bool:
@@ -89,7 +99,7 @@ class ExactTermClaims(FactorClaims[ExactRanges]):
                 for lane in range(self.n.length)
             )
 
-        return FormClaim("scales: segments", "lanes that are summed together have one scale", "all lanes", shared)
+        return StructuralClaim("scales: segments", "lanes that are summed together have one scale", "all lanes", shared)
 
     def _product(self) -> Claim:
         known, lane = self._lane_product()
@@ -184,7 +194,7 @@ class ExactTermClaims(FactorClaims[ExactRanges]):
         total = Integer.signed(outputs["o__start__total"])
         return both(special, exactly(places, 0, most), holds(total == signed), holds(abs(total) <= self._begins))
 
-    def _carried_over(self) -> FormClaim:
+    def _carried_over(self) -> StructuralClaim:
         """A group that continues takes over the sum so far."""
 
         def taken() -> bool:
@@ -197,7 +207,9 @@ class ExactTermClaims(FactorClaims[ExactRanges]):
                 for name in names
             )
 
-        return FormClaim("start: carried", "a group that continues starts from the sum so far", "every sum", taken)
+        return StructuralClaim(
+            "start: carried", "a group that continues starts from the sum so far", "every sum", taken
+        )
 
     def _nothing(self) -> Claim:
         outputs = fixed(self.front.decode, {"i__chain": value(0, 1)}).outputs
@@ -262,7 +274,7 @@ class ExactTermClaims(FactorClaims[ExactRanges]):
                     return False
             return True
 
-        yield FormClaim("lanes: aligned", "every lane is aligned alike", f"{self.n.lanes} lanes", alike)
+        yield StructuralClaim("lanes: aligned", "every lane is aligned alike", f"{self.n.lanes} lanes", alike)
 
     def _signed(self, port: Term, most: int) -> tuple[dict[Variable, int], Bounded]:
         """A two's complement as a form, and its bounds."""
@@ -298,7 +310,7 @@ class ExactTermClaims(FactorClaims[ExactRanges]):
             found = Forms({}, known).of(substituted(total, by))
             return self._so_far() and equal(found, form(width(total), 0, wanted))
 
-        yield FormClaim(
+        yield StructuralClaim(
             "sum", "the total is the sum of all products and of what the group starts from, exactly",
             f"{n.lanes + 1} terms", is_sum,
         )  # fmt: skip
@@ -333,7 +345,7 @@ class ExactTermClaims(FactorClaims[ExactRanges]):
             summed = shift.children()[0]
             return equal(Forms({}, known).of(summed), form(width(summed), 0, wanted))
 
-        yield FormClaim(
+        yield StructuralClaim(
             f"segment {segment}: sum",
             "products with the same scales are added, exactly",
             f"{n.length} products",
@@ -461,7 +473,7 @@ class ExactClaims(ExactTermClaims):
         words = "the code is the model's rounding of the total"
         return CasesClaim("result", words, "every place of its leading one, both signs", cases)
 
-    def _passed(self) -> Iterator[FormClaim]:
+    def _passed(self) -> Iterator[StructuralClaim]:
         """What a step does not make leaves as it came."""
 
         def passed() -> bool:
@@ -476,7 +488,9 @@ class ExactClaims(ExactTermClaims):
             goes_on = ("total", *flags)
             return kept and all(last.outputs[f"o__{one}"] == last.inputs[f"i__so_far__{one}"] for one in goes_on)
 
-        yield FormClaim("passed on", "what a step does not make leaves as it came, and goes on", "all steps", passed)
+        yield StructuralClaim(
+            "passed on", "what a step does not make leaves as it came, and goes on", "all steps", passed
+        )
 
     # How the steps compose.
 
@@ -489,7 +503,7 @@ class ExactClaims(ExactTermClaims):
             return most <= n.most and all(n.most < 1 << width(port) - 1 for port in ports)
 
         groups = f"at most 2^{n.groups_bits} groups" if n.carries else "one group"
-        yield FormClaim(
+        yield StructuralClaim(
             "composition: sum", f"the bounds of all terms fit the total, of {groups}", f"{n.lanes} products", fits
         )
         yield from self._model_sums()

@@ -19,9 +19,9 @@ from hwsim.prove.claims import (
     CasesClaim,
     Claim,
     DatapathClaims,
-    FormClaim,
     FrontCircuits,
     LateClaim,
+    StructuralClaim,
     by_value,
     each,
     exactly,
@@ -264,7 +264,7 @@ class FactorClaims(DatapathClaims, Generic[Ranges]):
 
     # All lanes.
 
-    def _lanes_alike(self, fields: Sequence[str] = ("sign", "exp", "sig")) -> FormClaim:
+    def _lanes_alike(self, fields: Sequence[str] = ("sign", "exp", "sig")) -> StructuralClaim:
         """fields: of a term, which every lane makes."""
 
         def alike() -> bool:
@@ -277,7 +277,9 @@ class FactorClaims(DatapathClaims, Generic[Ranges]):
                         return False
             return True
 
-        return FormClaim("lanes: products", "every lane makes the same of its operands", f"{self.n.lanes} lanes", alike)
+        return StructuralClaim(
+            "lanes: products", "every lane makes the same of its operands", f"{self.n.lanes} lanes", alike
+        )
 
     @cached_property
     def _never(self) -> list[str]:

@@ -15,7 +15,7 @@ from hwsim.model.rounding import ResultRounding, Rounded, combine_specials
 from hwsim.model.terms import AlignedTerms, addend_term
 from hwsim.model.terms import Term as ModelTerm
 from hwsim.prove.circuits import Circuit
-from hwsim.prove.claims import AnyClaim, Claim, FormClaim, each, exactly, holds
+from hwsim.prove.claims import AnyClaim, Claim, StructuralClaim, each, exactly, holds
 from hwsim.prove.linear import children_first
 from hwsim.prove.rounding import unit_exp_claims
 from hwsim.prove.symbolic import Integer, any_alignment, as_integer, bits_for, given_function, paths
@@ -170,7 +170,7 @@ class LateWindowClaims(WindowsClaims):
                 both(each(paths(right, before)), holds(abs(found) <= bound), implies(nothing, holds(found == 0))),
                 (*self._shown(circuit), top),
             )  # fmt: skip
-        yield FormClaim(
+        yield StructuralClaim(
             "late: sum", "the sum of both is no wider than it is added", "both bounds",
             lambda: sum(mosts) < 1 << width(whole) - 1,
         )  # fmt: skip

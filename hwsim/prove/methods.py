@@ -14,7 +14,7 @@ from hwsim.model.terms import align
 from hwsim.prove.accumulation import AccumulationClaims, PromotionClaims
 from hwsim.prove.aligned import AlignedClaims
 from hwsim.prove.circuits import Circuit, datapath_circuits, fixed
-from hwsim.prove.claims import AnyClaim, Claim, DatapathClaims, FormClaim, StepCircuits, each, exactly, holds
+from hwsim.prove.claims import AnyClaim, Claim, DatapathClaims, StepCircuits, StructuralClaim, each, exactly, holds
 from hwsim.prove.exact import ExactClaims
 from hwsim.prove.factors import FactorClaims
 from hwsim.prove.latewindow import LateWindowClaims
@@ -81,7 +81,7 @@ class ModalClaims(DatapathClaims):
         for at, (name, mode) in enumerate(self.modes.items()):
             for claim in mode.of_mode() if at else mode.claims():
                 yield replace(claim, name=f"{name}: {claim.name}")
-        yield FormClaim(
+        yield StructuralClaim(
             "modes: one datapath", "no step but decoding looks at the mode, and only for factors and scales",
             f"{len(self.modes)} modes", self._one_datapath,
         )  # fmt: skip

@@ -16,10 +16,10 @@ from hwsim.model.terms import product
 from hwsim.prove.additions import of_known_sign
 from hwsim.prove.blocks import BlockClaims, DividedClaims
 from hwsim.prove.circuits import Circuit, circuits, connected, fixed, without_undriven
-from hwsim.prove.claims import AnyClaim, Claim, FormClaim, each, exactly, holds
+from hwsim.prove.claims import AnyClaim, Claim, StructuralClaim, each, exactly, holds
 from hwsim.prove.converters import StreamFile, decided
 from hwsim.prove.rounding import Encoding
-from hwsim.prove.run import Asked
+from hwsim.prove.run import ProofOptions
 from hwsim.prove.sweeping import Alike
 from hwsim.prove.symbolic import Integer, Path, Truth, as_integer, ite, paths
 from hwsim.prove.terms import Kind, Term, both, either, implies, is_one, negated, op, same, substituted, value, width
@@ -65,7 +65,7 @@ class ScaledClaims:
         low, high = target.max_exp
         yield from encoding.claims("number", low - target.bias, high - target.bias)
         yield from self._codes(encoding)
-        yield FormClaim("lanes", "every lane makes the same", f"{d.lanes} lanes", self._alike)
+        yield StructuralClaim("lanes", "every lane makes the same", f"{d.lanes} lanes", self._alike)
         yield from self._file()
 
     def _factor(self) -> Claim:
@@ -210,7 +210,7 @@ class PowerClaims(BlockClaims):
         yield from self._special()
         yield from self._largest()
         yield self._scale()
-        yield FormClaim(
+        yield StructuralClaim(
             "scale: quantize", "the scale is that of `hwsim.quantize` at both ends of every stretch of amax",
             f"{len(self.stretches())} stretches, which are all of binary32", self._is_quantized,
         )  # fmt: skip
@@ -337,7 +337,7 @@ class PowerClaims(BlockClaims):
             "lane: dead", "under a scale that is NaN it is the element's NaN, or 0", self._codes, (dead,),
             holds(found == nan_or_zero(rule.element)), (port, scale),
         )  # fmt: skip
-        yield FormClaim("lanes: elements", "every lane makes the same", f"{q.lanes} lanes", self._elements_alike)
+        yield StructuralClaim("lanes: elements", "every lane makes the same", f"{q.lanes} lanes", self._elements_alike)
 
     def _elements_alike(self) -> bool:
         circuit = self._joined("scaled", "normalize", "round")
@@ -358,7 +358,10 @@ def quantizer_claims(
 
 
 def prove_quantizer(
-    quantization: BlockQuantization, cuts: Sequence[str] | None = None, asked: Asked | None = None, command: str = ""
+    quantization: BlockQuantization,
+    cuts: Sequence[str] | None = None,
+    asked: ProofOptions | None = None,
+    command: str = "",
 ) -> ProofReport:
     """Decide every claim about a block quantiser. command: what asks the same again.
 
@@ -399,7 +402,7 @@ def dequantizer_claims(
 def prove_dequantizer(
     dequantization: BlockDequantization,
     cuts: Sequence[str] | None = None,
-    asked: Asked | None = None,
+    asked: ProofOptions | None = None,
     command: str = "",
 ) -> ProofReport:
     """Decide every claim about a block dequantiser; as `prove_quantizer`."""

@@ -21,7 +21,7 @@ from hwsim.prove.additions import (
     of_known_sign,
 )
 from hwsim.prove.circuits import Circuit, connected, datapath_circuits, fixed
-from hwsim.prove.claims import AnyClaim, Claim, FormClaim, FrontCircuits, LateClaim, adding, each, holds
+from hwsim.prove.claims import AnyClaim, Claim, FrontCircuits, LateClaim, StructuralClaim, adding, each, holds
 from hwsim.prove.factors import SIDES, FactorClaims, facts_of
 from hwsim.prove.symbolic import Integer, as_integer, paths
 from hwsim.prove.terms import (
@@ -100,8 +100,8 @@ class RoundedProductClaims(FactorClaims[RoundedRanges]):
         else:
             yield from self._of_any_product(words, known, sigs, claimed, show)
 
-    def _lanes(self) -> FormClaim:
-        return FormClaim(
+    def _lanes(self) -> StructuralClaim:
+        return StructuralClaim(
             "lanes: products",
             "every lane makes the same of its operands",
             f"{self.n.lanes} lanes",
@@ -315,7 +315,7 @@ class RoundedSumClaims(RoundedProductClaims):
         step = self._path[0]
         assert isinstance(step, RoundedDecode)
         absent = addend_term(self.fmt, step.absent << self.fmt.padding)
-        yield FormClaim(
+        yield StructuralClaim(
             "start: no addend", "a group that continues nothing starts from one zero", "all operands",
             lambda: bool(simplified(first) == value(step.absent, width(first))),
         )  # fmt: skip
@@ -327,7 +327,7 @@ class RoundedSumClaims(RoundedProductClaims):
             yield self._absent(absent)
         else:
             zero = self._rounded(model.partial(0))
-            yield FormClaim(
+            yield StructuralClaim(
                 "start: zero", "which is the model's, rounded to the format of sums", "zero",
                 lambda: zero >> self.fmt.padding == step.absent,
             )  # fmt: skip
@@ -372,13 +372,13 @@ class RoundedSumClaims(RoundedProductClaims):
 
     # Additions.
 
-    def _alike(self, firsts: Mapping[str, PlacedAddition]) -> FormClaim:
+    def _alike(self, firsts: Mapping[str, PlacedAddition]) -> StructuralClaim:
         every = [addition for level in self._additions for addition in level]
 
         def alike() -> bool:
             return all(self._is_like(addition, firsts[addition.kind]) for addition in every)
 
-        return FormClaim(
+        return StructuralClaim(
             "additions: alike", "every addition of the same kinds of operands makes the same of them",
             f"{len(every)} additions", alike,
         )  # fmt: skip
@@ -392,7 +392,7 @@ class RoundedSumClaims(RoundedProductClaims):
         wanted = substituted(first.whole.outputs[f"o__{first.place.sum}"], by)
         return bool(wanted == addition.whole.outputs[f"o__{addition.place.sum}"])
 
-    def _passed_on(self) -> FormClaim:
+    def _passed_on(self) -> StructuralClaim:
         def passed() -> bool:
             for level in self._additions:
                 whole, sums = level[0].whole, {addition.place.sum for addition in level}
@@ -401,7 +401,7 @@ class RoundedSumClaims(RoundedProductClaims):
                     return False
             return True
 
-        return FormClaim(
+        return StructuralClaim(
             "additions: passed on",
             "what a level does not add leaves as it came",
             f"{len(self._additions)} levels",
@@ -430,9 +430,9 @@ class RoundedSumClaims(RoundedProductClaims):
             lambda: each(paths(right)), (port,),
         )  # fmt: skip
 
-    def _composition(self) -> FormClaim:
+    def _composition(self) -> StructuralClaim:
         """Which sums are added."""
-        return FormClaim(
+        return StructuralClaim(
             "composition: model", "the additions are those of the model, in its order", f"{self.n.lanes} products",
             lambda: self._of_hardware() == self._of_model(),
         )  # fmt: skip

@@ -115,7 +115,7 @@ def claims_of(unit: Specified, pipeline: Pipeline) -> Iterator[Decidable]:
 
 
 @dataclass
-class Asked:
+class ProofOptions:
     """How claims are decided.
 
     seconds: for each. second: whether z3 is asked, too. only: what the name of a claim must contain to be run; every
@@ -150,13 +150,13 @@ class Asked:
 
 
 def prove(
-    unit: Specified, pipeline: Pipeline, asked: Asked | None = None, called: str = "", command: str = ""
+    unit: Specified, pipeline: Pipeline, asked: ProofOptions | None = None, called: str = "", command: str = ""
 ) -> ProofReport:
     """Decide every claim of a unit.
 
     called: what names the unit in a command. command: what asks the same again. Raises as `UnitClaims` does.
     """
-    asked, begun = asked or Asked(), time.monotonic()
+    asked, begun = asked or ProofOptions(), time.monotonic()
     asked.at(READING)
     claims, rows, wrong = UnitClaims(unit, pipeline), list[ClaimRow](), list[Decidable]()
     with seldom_collected():

@@ -12,7 +12,7 @@ from functools import cached_property
 from hwsim.formats import Class, unpack
 from hwsim.model.scales import SubgroupScales
 from hwsim.model.terms import Term as ModelTerm
-from hwsim.prove.claims import SPECIAL, AnyClaim, CasesClaim, Claim, FormClaim, by_value, each, exactly, holds
+from hwsim.prove.claims import SPECIAL, AnyClaim, CasesClaim, Claim, StructuralClaim, by_value, each, exactly, holds
 from hwsim.prove.factors import SIDES
 from hwsim.prove.linear import Bounded, Forms, Variable, children_first, equal, form
 from hwsim.prove.symbolic import Integer, Path, Truth, as_integer, bits_for, ite, paths
@@ -39,20 +39,20 @@ class SubgroupClaims(WindowsClaims):
                 f"scale: {side}", "a decoded scale is the model's", fmt, FactorShape.of(fmt), port,
                 f"o__scale_{side}__0", self._padded(fmt, code), lambda fmt=fmt, code=code: unpack(fmt, code),  # type: ignore[misc]
             )  # fmt: skip
-        yield FormClaim(
+        yield StructuralClaim(
             "lanes: decoded", "every lane and every block decodes alike", f"{self.n.lanes} lanes", self._decoded_alike
         )
         yield self._placed()
-        yield FormClaim(
+        yield StructuralClaim(
             "lanes: placed", "every lane places its product alike", f"{self.n.lanes} lanes", self._placed_alike
         )
-        yield FormClaim(
+        yield StructuralClaim(
             "subgroups: sum", "a subgroup's total is the sum of its products, exactly", f"{self.n.terms} subgroups",
             self._are_sums,
         )  # fmt: skip
         yield self._no_cancelling()
         yield self._scaled()
-        yield FormClaim(
+        yield StructuralClaim(
             "subgroups: alike", "every subgroup is scaled alike", f"{self.n.terms} subgroups", self._scaled_alike
         )
         yield self._all_flags()

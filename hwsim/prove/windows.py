@@ -14,7 +14,7 @@ from hwsim.model.methods import AddendToCome, PartialSum, PromotedRegister, comb
 from hwsim.model.terms import AlignedTerms, addend_term, align, any_lost, cut_magnitude, lost_part, low_bits
 from hwsim.model.terms import Term as ModelTerm
 from hwsim.prove.circuits import Circuit, datapath_circuits, fixed
-from hwsim.prove.claims import SPECIAL, AnyClaim, Claim, FormClaim, WindowsCircuits, each, exactly, holds
+from hwsim.prove.claims import SPECIAL, AnyClaim, Claim, StructuralClaim, WindowsCircuits, each, exactly, holds
 from hwsim.prove.factors import FactorClaims
 from hwsim.prove.linear import Bounded, Form, Forms, Variable, equal, form
 from hwsim.prove.rounding import is_result, special_result
@@ -305,7 +305,7 @@ class WindowStepClaims(WindowTermClaims):
             sign, exp.between(*n.term_exp) - n.bias, sig.between(0, n.term_most), n.term_fraction_bits, Class.NORMAL
         )
         yield self._aligned_term("term: aligned", 0, term, holds(exp <= self._max_exp(0)))
-        yield FormClaim("terms: aligned", "every term is aligned alike", f"{n.terms} terms", self._align_alike)
+        yield StructuralClaim("terms: aligned", "every term is aligned alike", f"{n.terms} terms", self._align_alike)
         if n.inner:
             sign, exp, sig, _ = self._addend_fields(circuit.inputs, "i__inner")
             span = self._span("inner")
@@ -368,7 +368,7 @@ class WindowStepClaims(WindowTermClaims):
 
     # The sum.
 
-    def _sum(self, window: int) -> FormClaim:
+    def _sum(self, window: int) -> StructuralClaim:
         own = self._own(window)
 
         def is_sum() -> bool:
@@ -388,7 +388,7 @@ class WindowStepClaims(WindowTermClaims):
             found = Forms({}, known).of(total) if own else Form(width(total), 0)
             return passed and equal(found, form(width(total), 0, wanted))
 
-        return FormClaim(
+        return StructuralClaim(
             f"sum: window {window}", "the total is the sum of its aligned terms, exactly", f"{len(own)} terms", is_sum
         )
 
@@ -545,7 +545,7 @@ class WindowsClaims(WindowStepClaims):
 
     # How the steps compose.
 
-    def _passed(self) -> Iterator[FormClaim]:
+    def _passed(self) -> Iterator[StructuralClaim]:
         """What a step does not make leaves as it came."""
         steps = {"maximum": self.parts.maximum, "align": self.parts.align, "sum": self.parts.sum}
         steps |= {} if self.parts.combine is None else {"combine": self.parts.combine}
@@ -557,7 +557,7 @@ class WindowsClaims(WindowStepClaims):
             def passed(circuit: Circuit = circuit, names: Sequence[str] = same_names) -> bool:
                 return all(circuit.outputs[one] == circuit.inputs[f"i{one[1:]}"] for one in names)
 
-            yield FormClaim(
+            yield StructuralClaim(
                 f"{name}: passed on", "what the step does not make leaves as it came", f"{len(same_names)} signals",
                 passed,
             )  # fmt: skip
@@ -584,7 +584,7 @@ class WindowsClaims(WindowStepClaims):
             f"{self.n.terms} terms and an addend", tuple(known), both(*wanted), tuple(show),
         )  # fmt: skip
 
-    def _fits(self) -> FormClaim:
+    def _fits(self) -> StructuralClaim:
         """That totals are the integers that they are counted as."""
         circuit = self.parts.sum
 
@@ -592,7 +592,7 @@ class WindowsClaims(WindowStepClaims):
             ports = [width(circuit.outputs[f"o__window{window}__total"]) for window in range(self.n.windows)]
             return all(self._total(window).most < 1 << bits - 1 for window, bits in enumerate(ports))
 
-        return FormClaim(
+        return StructuralClaim(
             "composition: sum", "the bounds of all terms together fit the total", f"{self.n.terms} terms", fits
         )
 

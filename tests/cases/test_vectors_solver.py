@@ -5,7 +5,7 @@ import pytest
 from cases.vectors_measure import NAMES, suite, unit_of
 
 from hwsim.cases.palette import Palette, exact_code, infinities, is_finite, nans, negate, numbers, zeros
-from hwsim.cases.solver import Bench
+from hwsim.cases.solver import CaseBuilder
 from hwsim.formats import Class, FloatFormat, formats, get_format, parse, unpack
 
 FNUZ = parse({"name": "fnuz", "kind": "float", "exponent_bits": 4, "fraction_bits": 3, "bias": 8, "nan": [0x80],
@@ -97,7 +97,7 @@ def test_a_wide_palette_has_products_of_every_exponent(name):
 
 @pytest.mark.parametrize("name", ["hopper-wgmma-e4m3-f32", "hopper-wgmma-e5m2-f32", "mxint8-f32"])
 def test_decompositions_have_the_sum_that_was_asked_for(name):
-    bench = Bench(unit_of(name), 0)
+    bench = CaseBuilder(unit_of(name), 0)
     palette = bench.palette
     top = palette.exps[-3] if len(palette.exps) > 3 else palette.exps[-1]
     lsb, found = top - 12, 0
@@ -124,7 +124,7 @@ def test_powers_are_powers():
 @pytest.mark.parametrize("name", NAMES)
 def test_addends_are_what_was_asked_for(name):
     """Brought by c, or left by a beat before: the definition decides."""
-    bench = Bench(unit_of(name), 0)
+    bench = CaseBuilder(unit_of(name), 0)
     for sign in (0, 1):
         addend = bench.addend(sign, 0b1011, 0)
         term = addend.term
@@ -141,14 +141,14 @@ def test_addends_are_what_was_asked_for(name):
 
 
 def test_two_cases_of_one_name_are_refused():
-    bench = Bench(unit_of("hopper-wgmma-e4m3-f32"), 0)
+    bench = CaseBuilder(unit_of("hopper-wgmma-e4m3-f32"), 0)
     assert bench.add_beat("a", [])
     with pytest.raises(ValueError, match="two cases are named a"):
         bench.add_beat("a", [])
 
 
 def test_what_does_not_fit_is_refused():
-    bench = Bench(unit_of("hopper-wgmma-e4m3-f32"), 0)
+    bench = CaseBuilder(unit_of("hopper-wgmma-e4m3-f32"), 0)
     one = bench.palette.of(0, 0)[0]
     assert not bench.add_beat("many", [one] * 33)
     assert bench.cases == []

@@ -23,7 +23,7 @@ from hwsim.cosim.vectors.plan import Wanted
 from hwsim.explain import Mismatch
 from hwsim.formats import get_format
 from hwsim.formats.yamlfile import SpecError
-from hwsim.prove.dut import DutAsked, prove_dut
+from hwsim.prove.dut import DutProofOptions, prove_dut
 from hwsim.prove.qualify.dut import cases_of
 
 CONVERTER, SUBTRACTOR = "to-e5m2", "differs"
@@ -102,7 +102,7 @@ def test_a_case_of_another_operand_is_no_case_of_the_design(tmp_path: Path) -> N
 
 @pytest.mark.parametrize("fault", others_slow([0, 3], [0]))
 def test_a_converter_is_proved_or_refuted(tmp_path: Path, fault: int) -> None:
-    report = prove_dut(design(tmp_path, CONVERTER, parameters={"FAULT": fault}), DutAsked(seconds=120))
+    report = prove_dut(design(tmp_path, CONVERTER, parameters={"FAULT": fault}), DutProofOptions(seconds=120))
     assert [row.word for row in report.rows][-1] == ("refuted" if fault else "proved")
     assert report.conclusion.endswith("where b = 1")
     if report.example is not None:
@@ -111,7 +111,7 @@ def test_a_converter_is_proved_or_refuted(tmp_path: Path, fault: int) -> None:
 
 @pytest.mark.parametrize("fault", others_slow([0, 3], [3]))
 def test_a_subtractor_is_proved_or_refuted(tmp_path: Path, fault: int) -> None:
-    report = prove_dut(design(tmp_path, SUBTRACTOR, parameters={"FAULT": fault}), DutAsked(seconds=120))
+    report = prove_dut(design(tmp_path, SUBTRACTOR, parameters={"FAULT": fault}), DutProofOptions(seconds=120))
     assert [row.word for row in report.rows][-1] == ("refuted" if fault else "proved")
 
 

@@ -16,7 +16,7 @@ from hwsim.cosim.dutfile import load_dut
 from hwsim.cosim.run import CosimOptions, run
 from hwsim.cosim.shrink import Shrinker
 from hwsim.explain import RunReport
-from hwsim.prove.dut import DutAsked, prove_dut
+from hwsim.prove.dut import DutProofOptions, prove_dut
 from hwsim.spec import Unit
 
 NOT_COMPARED = "the signs of results that are zero (result.zero_sign: any)"
@@ -55,7 +55,7 @@ def test_other_signs_of_zero_are_mismatches_where_they_are_promised(
 
 def test_a_proof_leaves_the_signs_out_and_says_so(tmp_path: Path) -> None:
     path = own_file(tmp_path, unit_of("ours", "ieee"), unit_of("ours", "positive", "any"))
-    report = prove_dut(dut_design(load_dut(path)), DutAsked(products=1, case=tmp_path / "case.yaml"))
+    report = prove_dut(dut_design(load_dut(path)), DutProofOptions(products=1, case=tmp_path / "case.yaml"))
     words = {row.name: row.word for row in report.rows}
     assert [words[name] for name in ("a beat alone", "other beats", "1 product")] == ["proved"] * 3
     assert set(words.values()) == {"proved", "not proved"}  # a sum of several beats and its kind are not shown

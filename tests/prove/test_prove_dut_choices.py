@@ -9,7 +9,7 @@ from cosim.dut_files import DESIGNS, design, own_file
 
 from hwsim.cosim.dutdesign import DutDesign, dut_design
 from hwsim.cosim.dutfile import load_dut
-from hwsim.prove.dut import DutAsked, prove_dut, refuted_by_a_case
+from hwsim.prove.dut import DutProofOptions, prove_dut, refuted_by_a_case
 from hwsim.prove.products import Placing
 from hwsim.prove.sweeping import Merging, is_one_sum
 from hwsim.prove.terms import Evaluated, Kind, Term, constant, op, value
@@ -82,7 +82,7 @@ def test_a_lane_that_differs_in_one_zero_is_no_other(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_a_rare_mistake_in_the_last_lane_is_refuted_there(tmp_path: Path) -> None:
     made = with_lane_3(tmp_path, "operands[24:31] == 8'h55 ? 8'h56 : operands[24:31]")
-    report = prove_dut(made, DutAsked(products=1))
+    report = prove_dut(made, DutProofOptions(products=1))
     row = report.rows[-1]
     assert row.word == "refuted"
     assert row.refuting["a[3]"] == 0x55
@@ -117,6 +117,6 @@ def test_the_right_rule_is_not_refuted_by_a_case(name: str, tmp_path: Path) -> N
 @pytest.mark.slow
 def test_a_claim_ends_in_its_seconds(tmp_path: Path) -> None:
     made = dut_design(load_dut(own_file(tmp_path, small(TREE | {"product": "rounded"}))))
-    row = prove_dut(made, DutAsked(products=1, seconds=1.0)).rows[-1]
+    row = prove_dut(made, DutProofOptions(products=1, seconds=1.0)).rows[-1]
     assert row.word == "undecided"
     assert row.seconds < 15

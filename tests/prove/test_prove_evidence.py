@@ -20,7 +20,7 @@ from hwsim.model.definition import Definition
 from hwsim.model.late import Promoter
 from hwsim.model.methods import FirstAddend, ResultCode
 from hwsim.prove.methods import accumulation_parameters, parameters, provable, ranges_parameters
-from hwsim.prove.run import Asked, UnitClaims
+from hwsim.prove.run import ProofOptions, UnitClaims
 from hwsim.rtl import accumulate, rounded, supports
 from hwsim.rtl.exact import ExactRanges
 from hwsim.rtl.generalranges import GeneralRanges
@@ -60,7 +60,7 @@ def claimed(name: str, tmp_path: Path) -> Iterator[ClaimRow]:
     one = load_unit(path)
     claims = UnitClaims(one, pipeline(one))
     for claim in (*parameters(one, claims.datapath, claims.after), claims.played):
-        yield Asked().decide(claim)
+        yield ProofOptions().decide(claim)
 
 
 def made_with(**changes: object) -> Callable[..., None]:

@@ -16,7 +16,7 @@ from hwsim.cosim.unitdesign import unit_design
 from hwsim.prove.aligned import AlignedClaims
 from hwsim.prove.claims import Claim
 from hwsim.prove.example import DatapathExamples
-from hwsim.prove.run import Asked, UnitClaims, claims_of, prove
+from hwsim.prove.run import ProofOptions, UnitClaims, claims_of, prove
 from hwsim.rtl import align, promote
 from hwsim.spec import load_unit, pipeline
 
@@ -66,7 +66,7 @@ def test_a_case_is_written_drawn_and_read_again(monkeypatch: pytest.MonkeyPatch,
     built = pipeline(unit)
     with monkeypatch.context() as patch:
         on(align, "bitwise_maximum", lambda m, values: real_maximum(m, values[1:]))(patch)
-        report = prove(unit, built, Asked(only="maximum", case=path))
+        report = prove(unit, built, ProofOptions(only="maximum", case=path))
     assert report.verdict.endswith("1 refuted")
     assert report.example is not None
     assert report.example.stage.startswith("maximum")
@@ -95,7 +95,7 @@ def test_solvers_that_disagree_prove_nothing(monkeypatch: pytest.MonkeyPatch) ->
     unit = load_unit(SMALL)
     monkeypatch.setattr("hwsim.prove.run.second_opinion", lambda *_: "refuted")
     asked = next(claim for claim in claims_of(unit, pipeline(unit)) if isinstance(claim, Claim))
-    row = Asked(second=True).decide(asked)
+    row = ProofOptions(second=True).decide(asked)
     assert row.word == "proved"
     assert row.disputed
     assert not row.holds

@@ -8,7 +8,7 @@ from odd_units import unit
 from prove.integer_mutants import MUTANTS
 from prove.step_mutants import Patch
 
-from hwsim.prove.claims import FormClaim
+from hwsim.prove.claims import StructuralClaim
 from hwsim.prove.methods import method_claims
 
 # One of each kind of datapath, of few bits: zeros that count, signs of zero, halves, a late window, an exact
@@ -38,4 +38,4 @@ def test_a_mistake_is_not_proved(mutant: str, monkeypatch: Patch) -> None:
     name, broken, mutate = MUTANTS[mutant]
     mutate(monkeypatch)
     claim = next(claim for claim in method_claims(unit(name), ()).claims() if claim.name == broken)
-    assert claim.decide(60).word == ("undecided" if isinstance(claim, FormClaim) else "refuted")
+    assert claim.decide(60).word == ("undecided" if isinstance(claim, StructuralClaim) else "refuted")

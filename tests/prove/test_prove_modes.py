@@ -14,7 +14,7 @@ from hwsim.prove import methods as modal_claims
 from hwsim.prove.claims import AnyClaim
 from hwsim.prove.methods import provable
 from hwsim.prove.readback import readback_claims
-from hwsim.prove.run import Asked, UnitClaims, prove
+from hwsim.prove.run import ProofOptions, UnitClaims, prove
 from hwsim.spec import ModalUnit, load_specified, pipeline
 from hwsim.spec.support import NotImplementedYet
 
@@ -30,7 +30,7 @@ SMALL = modal(
 
 def demand_proof(unit: ModalUnit) -> set[str]:
     """The names of its claims."""
-    report = prove(unit, pipeline(unit), Asked(seconds=300))
+    report = prove(unit, pipeline(unit), ProofOptions(seconds=300))
     assert report.proved, [f"{row.name}: {row.word}" for row in report.open]
     assert report.verdict.startswith("equal for every input, under any traffic: each step")
     assert report.verdict.endswith("compared, not proved")
@@ -98,7 +98,7 @@ def test_zeros_below_that_change_a_product_are_refuted(monkeypatch: pytest.Monke
 def test_a_wrong_factor_is_shown_in_words() -> None:
     mutant = next(mutant for mutant in MUTANTS if mutant.name == "exponents stay where they are")
     with mutant.applied():
-        report = prove(SMALL, pipeline(SMALL), Asked(only="factor: a"))
+        report = prove(SMALL, pipeline(SMALL), ProofOptions(only="factor: a"))
     assert report.example is None
     assert any(": factor: a: shown by a[0] 0x" in note and ", got 0x" in note for note in report.notes), report.notes
 

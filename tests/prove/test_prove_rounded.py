@@ -20,7 +20,7 @@ from hwsim.prove.accumulation import after_claims
 from hwsim.prove.additions import RoundedAddition, entering_claim
 from hwsim.prove.claims import AnyClaim
 from hwsim.prove.methods import method_claims
-from hwsim.prove.run import Asked, prove
+from hwsim.prove.run import ProofOptions, prove
 from hwsim.prove.symbolic import Tailed
 from hwsim.prove.terms import true
 from hwsim.rtl import accumulate, addition, normalize, rounded, sequential
@@ -95,14 +95,14 @@ def test_rounded_additions_with_registers_inside_are_the_models(name: str) -> No
 @pytest.mark.slow
 @pytest.mark.parametrize("name", INSIDE)
 def test_a_unit_with_registers_inside_of_additions_is_proved(name: str) -> None:
-    report = prove(small(name), pipeline(small(name), INSIDE[name], 2), Asked(seconds=300))
+    report = prove(small(name), pipeline(small(name), INSIDE[name], 2), ProofOptions(seconds=300))
     assert report.proved, [row.name for row in report.open]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["late", "chain", "tree", "scaled"])
 def test_a_unit_of_rounded_additions_is_proved(name: str) -> None:
-    report = prove(small(name), pipeline(small(name)), Asked(seconds=120))
+    report = prove(small(name), pipeline(small(name)), ProofOptions(seconds=120))
     assert report.proved, [f"{row.name}: {row.word}" for row in report.open]
 
 

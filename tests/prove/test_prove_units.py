@@ -10,7 +10,7 @@ from unit_keys import odd_unit, scaled, subgroups, windowed
 from hwsim.prove.accumulation import PromotionClaims
 from hwsim.prove.aligned import AlignedClaims
 from hwsim.prove.methods import method_claims, provable
-from hwsim.prove.run import Asked, UnitClaims, claims_of, prove
+from hwsim.prove.run import ProofOptions, UnitClaims, claims_of, prove
 from hwsim.rtl import supports
 from hwsim.spec import Unit, load_unit, pipeline, presets, steps
 from hwsim.spec.support import NotImplementedYet
@@ -25,7 +25,7 @@ UNDECIDED = {"subgroups-signed": "subgroup: scaled"}
 
 
 def demand_proof(one: Unit, cuts: tuple[str, ...] | None = None, contexts: int | None = None) -> None:
-    report = prove(one, pipeline(one, cuts, contexts), Asked(seconds=600))
+    report = prove(one, pipeline(one, cuts, contexts), ProofOptions(seconds=600))
     assert report.proved, [f"{row.name}: {row.word}" for row in report.open]
     assert report.verdict.startswith("equal for every input, under any traffic: each step")
     assert report.verdict.endswith("compared, not proved")

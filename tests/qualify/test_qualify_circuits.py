@@ -13,7 +13,7 @@ from qualify.small_mutants import CASES, netlists, scaled, some
 from hwsim.base.processes import scratch_folder
 from hwsim.cases.case import batches
 from hwsim.cases.sensitive import comparisons
-from hwsim.cases.solver import Bench
+from hwsim.cases.solver import CaseBuilder
 from hwsim.cosim.vectors.make import made_batches
 from hwsim.cosim.vectors.plan import Wanted
 from hwsim.prove.circuits import read_btor
@@ -123,7 +123,7 @@ def test_mutants_that_are_absorbed_change_nothing():
     nets = scaled()
     found = [mutant for mutant in nets.mutants() if nets.absorbed(mutant)]
     assert len(found) > 50
-    bench = Bench(nets.unit, 1)
+    bench = CaseBuilder(nets.unit, 1)
     comparisons(bench)
     made = groups(nets.unit, batches(nets.unit, bench.cases, 64))
     assert (played(nets.machine(found), made, lambda count: None) < 0).all()

@@ -11,7 +11,7 @@ from qualify.small_mutants import SCALED, netlists, promoted, scaled, small
 
 from hwsim.cases.case import beats
 from hwsim.cases.sensitive import SOLVERS
-from hwsim.cases.solver import Bench
+from hwsim.cases.solver import CaseBuilder
 from hwsim.prove.circuits import circuits, connected
 from hwsim.prove.qualify.relations import PARTS, AdderRelations, Blocks
 from hwsim.prove.qualify.steps import Leaks, MutatedSteps, nan_handed_on
@@ -43,7 +43,7 @@ def leaks_of(unit: Unit) -> Leaks:
 
 def operands(unit: Unit, every: int) -> list[dict[str, int]]:
     """The first beats of some directed cases, by ports."""
-    bench = Bench(unit, 1)
+    bench = CaseBuilder(unit, 1)
     for kind in KINDS:
         bench.start("sensitive", kind)
         SOLVERS[kind](bench)

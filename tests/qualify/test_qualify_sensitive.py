@@ -9,7 +9,7 @@ from qualify.small_mutants import netlists, scaled
 
 from hwsim.cases.case import Case, batches
 from hwsim.cases.sensitive import SOLVERS
-from hwsim.cases.solver import Bench
+from hwsim.cases.solver import CaseBuilder
 from hwsim.prove.qualify.machine import MutantMachine, groups, played
 from hwsim.prove.qualify.run import UnitNetlists
 
@@ -24,7 +24,7 @@ def nets(promoted: bool) -> UnitNetlists:
 @cache
 def cases(promoted: bool) -> dict[str, list[Case]]:
     """By kind."""
-    bench, found = Bench(nets(promoted).unit, 1), {}
+    bench, found = CaseBuilder(nets(promoted).unit, 1), {}
     for kind, solve in SOLVERS.items():
         before = len(bench.cases)
         bench.start("sensitive", kind)

@@ -11,7 +11,7 @@ from hwsim.cases.bins.declare import Declared, Family, Hits, SampledCase, Sample
 from hwsim.cases.bins.facts import UnitFacts
 from hwsim.cases.bins.operands import named
 from hwsim.cases.palette import EXHAUSTIVE_BITS, Product, exact_code, infinities, is_finite, nans, numbers, zeros
-from hwsim.cases.solver import SIGN, SIGN_PAIRS, SIGNS, Bench, Filling, Pair, Solution
+from hwsim.cases.solver import SIGN, SIGN_PAIRS, SIGNS, CaseBuilder, Filling, Pair, Solution
 from hwsim.formats import Class, FloatFormat, Format, unpack
 from hwsim.formats.codes import all_codes
 from hwsim.model.late import Promoted
@@ -20,7 +20,7 @@ from hwsim.model.terms import Term, addend_term
 WORDS = ("add", "subtract")
 LONG = 128  # beats
 LENGTHS = (1, 2, 3, 9)
-Content = Callable[[Bench, int], list[Filling]]
+Content = Callable[[CaseBuilder, int], list[Filling]]
 
 
 def declare_accumulation(facts: UnitFacts, out: Declared) -> None:
@@ -119,17 +119,17 @@ def _three(facts: UnitFacts) -> str | None:
     )
 
 
-def same(bench: Bench, n: int) -> list[Filling]:
+def same(bench: CaseBuilder, n: int) -> list[Filling]:
     """The largest product in every lane of every beat."""
     return [bench.filling([bench.ends()[1]] * bench.lanes) for _ in range(n)]
 
 
-def small(bench: Bench, n: int) -> list[Filling]:
+def small(bench: CaseBuilder, n: int) -> list[Filling]:
     """The smallest product in every lane of every beat: the sum grows until it swallows them."""
     return [bench.filling([bench.ends()[0]] * bench.lanes) for _ in range(n)]
 
 
-def crossing(bench: Bench, n: int) -> list[Filling]:
+def crossing(bench: CaseBuilder, n: int) -> list[Filling]:
     """Products that grow and change sign, so that the sum changes sign through zero at every beat."""
     exps = [bench.inside[(i + 1) * (len(bench.inside) - 1) // n] for i in range(n)]
     products = [bench.palette.of(i % 2, exp) or bench.palette.of(0, exp) for i, exp in enumerate(exps)]
@@ -137,7 +137,7 @@ def crossing(bench: Bench, n: int) -> list[Filling]:
     return [bench.filling([of[(i + 1) * (len(of) - 1) // n]]) for i, of in enumerate(products)]
 
 
-def cancelling(bench: Bench, n: int) -> list[Filling]:
+def cancelling(bench: CaseBuilder, n: int) -> list[Filling]:
     """A product and its opposite in turn: the sum is exactly zero after every second beat."""
     middle = bench.inside[len(bench.inside) // 2]
     one = bench.palette.of(0, middle)[0]
@@ -145,17 +145,17 @@ def cancelling(bench: Bench, n: int) -> list[Filling]:
     return [bench.filling([(one, back)[i % 2]]) for i in range(n)]
 
 
-def swamped(bench: Bench, n: int) -> list[Filling]:
+def swamped(bench: CaseBuilder, n: int) -> list[Filling]:
     """The largest products first, then small ones of the other sign."""
     return [bench.filling([bench.ends()[1]] * bench.lanes), *(bench.filling([bench.ends(1)[0]]) for _ in range(n - 1))]
 
 
-def dense(bench: Bench, n: int) -> list[Filling]:
+def dense(bench: CaseBuilder, n: int) -> list[Filling]:
     """Any numbers in all lanes."""
     return [bench.filling([any_pair(bench) for _ in range(bench.lanes)], 0) for _ in range(n)]
 
 
-def any_pair(bench: Bench) -> Pair:
+def any_pair(bench: CaseBuilder) -> Pair:
     """Any two finite factors; of wide formats, such that the product is inside the result's range."""
     if max(fmt.bits for fmt in bench.factors) > EXHAUSTIVE_BITS:
         exp = bench.rng.choice([exp for exp in bench.inside if exp > bench.inside[-1] - 40])
@@ -181,7 +181,7 @@ CONTENTS: dict[str, Content] = {
 }
 
 
-def chain(bench: Bench) -> None:
+def chain(bench: CaseBuilder) -> None:
     """One, two, three and nine beats of every content, from addends of every kind."""
     fmt = bench.unit.operands.addend
     largest = bench.ends(1)[1]
@@ -199,7 +199,7 @@ def chain(bench: Bench) -> None:
         _emptied(bench, n, sign)
 
 
-def _emptied(bench: Bench, n: int, sign: int) -> None:
+def _emptied(bench: CaseBuilder, n: int, sign: int) -> None:
     """Beats of zeros only: the partial sum, or the addend, passes through each."""
     one = bench.ends(sign)[1]
     if n <= bench.beats:
@@ -209,7 +209,7 @@ def _emptied(bench: Bench, n: int, sign: int) -> None:
             bench.add(f"chain/zeros-then-{word}", [*(bench.filling([]) for _ in range(n - 1)), bench.filling([one])])
 
 
-def special(bench: Bench) -> None:
+def special(bench: CaseBuilder) -> None:
     """NaN and infinities in the first, the middle and the last of three beats: what follows does not undo them."""
     n = min(3, bench.beats)
     plain = bench.ends()[1]
@@ -225,7 +225,7 @@ def special(bench: Bench) -> None:
             bench.add(f"chain/special-{'ab'[side]}-alike", [bench.filling([pairs[1]]) for _ in range(n)])
 
 
-def chains(bench: Bench, facts: UnitFacts) -> None:
+def chains(bench: CaseBuilder, facts: UnitFacts) -> None:
     """Long chains: of any numbers, and of a sum that stands still."""
     for n in dict.fromkeys((1, 2, 3, bench.lanes, LONG)):
         if n <= bench.beats:
@@ -316,7 +316,7 @@ def _at(term: Term, low: int) -> int:
     return -size if term.sign else size
 
 
-def interval(bench: Bench) -> None:
+def interval(bench: CaseBuilder) -> None:
     """One beat, one interval and two, and one beat before and after each, of every content and register."""
     beats = bench.unit.promotion_beats
     if beats is None:
@@ -328,13 +328,13 @@ def interval(bench: Bench) -> None:
             bench.add(f"promotion/beats{n:02}-{name}-c-{word}", content(bench, n), c)
 
 
-def _registers(bench: Bench) -> dict[str, int]:
+def _registers(bench: CaseBuilder) -> dict[str, int]:
     """Codes of the addend, which the register starts at, by name."""
     fmt = bench.unit.operands.addend
     return named(fmt) if fmt is not None else {"zero0": 0}
 
 
-def register(bench: Bench) -> None:
+def register(bench: CaseBuilder) -> None:
     """Every kind of register with a partial sum of zero, of one product, and of the largest, in both signs."""
     if bench.unit.promotion is None:
         return
@@ -349,13 +349,13 @@ def register(bench: Bench) -> None:
             bench.add(f"promotion/register-{name}-partial-{word}", [bench.filling([pair])], c)
 
 
-def _special_pairs(bench: Bench) -> Iterator[tuple[str, tuple[int, int]]]:
+def _special_pairs(bench: CaseBuilder) -> Iterator[tuple[str, tuple[int, int]]]:
     plain = bench.ends()[1]
     for code in [*infinities(bench.factors[0]), *nans(bench.factors[0])[:1]]:
         yield f"{code:x}", (code, plain.b)
 
 
-def cancel(bench: Bench) -> None:
+def cancel(bench: CaseBuilder) -> None:
     """Registers that the partial sum cancels exactly, or all but one last place; in the second interval too."""
     fmt, beats = bench.unit.operands.addend, bench.unit.promotion_beats
     if beats is None or not isinstance(fmt, FloatFormat):
@@ -374,7 +374,7 @@ def cancel(bench: Bench) -> None:
                     bench.add(f"promotion/cancel{index:02}-first", [filling, *later, filling], c)
 
 
-def _sums(bench: Bench) -> Iterator[tuple[Product, ...]]:
+def _sums(bench: CaseBuilder) -> Iterator[tuple[Product, ...]]:
     """Products in several numbers, of small, middle and large exponents, in both signs."""
     exps = bench.inside
     for sign, exp in cross(SIGNS, sorted({exps[0], exps[len(exps) // 3], exps[len(exps) // 2], exps[-1]})):
@@ -386,7 +386,7 @@ def _sums(bench: Bench) -> Iterator[tuple[Product, ...]]:
                 yield tuple(bench.rng.choice(products) for _ in range(bench.lanes // 2))
 
 
-def tie(bench: Bench) -> None:
+def tie(bench: CaseBuilder) -> None:
     """Ties of register + partial, and either side of them, at even, odd and all-ones registers, in all signs."""
     promotion, fmt = bench.unit.promotion, bench.unit.operands.addend
     if promotion is None or not isinstance(fmt, FloatFormat):
@@ -403,7 +403,7 @@ def tie(bench: Bench) -> None:
                     bench.add(f"promotion/tie-{name}-{word}-{below}-{signs[0]}{signs[1]}", [filling], c)
 
 
-def _halves(bench: Bench, sign: int) -> Iterator[tuple[str, int, Filling]]:
+def _halves(bench: CaseBuilder, sign: int) -> Iterator[tuple[str, int, Filling]]:
     """Partial sums of one bit, a little more and a little less: name, exponent of the leading one, beat."""
     bits = bench.palette.fraction_bits
     for exp in bench.tries:
@@ -418,7 +418,7 @@ def _halves(bench: Bench, sign: int) -> Iterator[tuple[str, int, Filling]]:
             return
 
 
-def apart(bench: Bench) -> None:
+def apart(bench: CaseBuilder) -> None:
     """A partial sum much larger and much smaller than the register, by one place to far more than it has."""
     promotion, fmt = bench.unit.promotion, bench.unit.operands.addend
     if promotion is None or not isinstance(fmt, FloatFormat):
@@ -436,7 +436,7 @@ def apart(bench: Bench) -> None:
                 bench.add(f"promotion/register-{word}", [bench.filling([most])], c)
 
 
-def overflow(bench: Bench) -> None:
+def overflow(bench: CaseBuilder) -> None:
     """A register at its largest, and partial sums around half its last place; only scales make them so large."""
     promotion, fmt = bench.unit.promotion, bench.unit.operands.addend
     if promotion is None or not isinstance(fmt, FloatFormat) or not isinstance(promotion.format, FloatFormat):

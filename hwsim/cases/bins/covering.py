@@ -19,7 +19,7 @@ from hwsim.cases.case import Case, Pair, Rows, one_window, supports
 from hwsim.cases.drawing import key_of
 from hwsim.cases.palette import Palette, Product, exact_code, infinities, nans, negate, numbers, zeros
 from hwsim.cases.random_cases import draw, run_beats, runs
-from hwsim.cases.solver import Bench
+from hwsim.cases.solver import CaseBuilder
 from hwsim.formats import ExponentFormat, FixedFormat, FloatFormat, unpack
 from hwsim.formats.blocks import one_code
 from hwsim.spec import RoundedSum, Unit
@@ -451,7 +451,7 @@ def _directed(unit: Unit, seed: int) -> tuple[Case, ...]:
         arranged(rows)
         smaller_rows(rows)
         return tuple(rows.cases.values())
-    bench = Bench(unit, seed)
+    bench = CaseBuilder(unit, seed)
     for family in FAMILIES:
         for solve in family.directed:
             bench.start(family.name, solve.__name__)
@@ -514,7 +514,7 @@ def _search(unit: Unit, seed: int, counter: Counter, held: list[tuple[Case, Hit]
 
 def _solve(unit: Unit, seed: int, counter: Counter, held: list[tuple[Case, Hit]]) -> None:
     """Add cases that are solved for bins which no directed case hits."""
-    bench, facts = Bench(unit, seed), UnitFacts(unit)
+    bench, facts = CaseBuilder(unit, seed), UnitFacts(unit)
     for family in FAMILIES:
         for solve in family.rest:
             if any(bin_.group in family.groups for bin_ in counter.missed()):

@@ -10,7 +10,7 @@ from hwsim.base.errors import InputError
 from hwsim.base.text import counted
 from hwsim.cases.bins.facts import UnitFacts
 from hwsim.cases.case import Case, one_window
-from hwsim.cases.solver import Bench
+from hwsim.cases.solver import CaseBuilder
 from hwsim.formats import Class
 from hwsim.model.record import Explanation, Group
 from hwsim.model.terms import Term
@@ -143,8 +143,8 @@ class Family:
     name: str
     groups: Mapping[str, str]
     declare: Callable[[UnitFacts, Declared], None]
-    directed: tuple[Callable[[Bench], None], ...]
-    rest: tuple[Callable[[Bench, UnitFacts], None], ...] = ()
+    directed: tuple[Callable[[CaseBuilder], None], ...]
+    rest: tuple[Callable[[CaseBuilder, UnitFacts], None], ...] = ()
 
 
 BACK_TO_BACK, ONE_IDLE = "beats back to back", "one cycle without a beat"

@@ -9,7 +9,7 @@ from hwsim.base.text import counted
 from hwsim.cases.bins.declare import Declared, Family, Hits, SampledGroup
 from hwsim.cases.bins.facts import UnitFacts
 from hwsim.cases.palette import Product, negate, numbers, zeros
-from hwsim.cases.solver import SIGN, SIGN_PAIRS, SIGNS, Addend, Bench, Solution, Solutions, signs_of
+from hwsim.cases.solver import SIGN, SIGN_PAIRS, SIGNS, Addend, CaseBuilder, Solution, Solutions, signs_of
 from hwsim.formats import Class
 from hwsim.model.terms import any_lost, window
 from hwsim.spec.keys import Number
@@ -104,7 +104,7 @@ def _addend_range(facts: UnitFacts, d: int) -> str | None:
     return f"addends have exponents {low} to {high}, products of {facts.names} {least} to {most}"
 
 
-def between_products(bench: Bench) -> None:
+def between_products(bench: CaseBuilder) -> None:
     """Every distance between two products, added and subtracted, with bits below the window and without."""
     for d in bench.distances:
         for lost, signs in cross((False, True), SIGN_PAIRS):
@@ -113,7 +113,7 @@ def between_products(bench: Bench) -> None:
                 bench.add_beat(f"distance/d{d:02}-{'lost' if lost else 'exact'}-{signs_of(*signs)}", pair)
 
 
-def to_the_addend(bench: Bench) -> None:
+def to_the_addend(bench: CaseBuilder) -> None:
     """The addend at every distance above and below a product, with a fraction of all ones, of zero, and of one."""
     if not bench.addend_bits:
         return
@@ -127,7 +127,7 @@ def to_the_addend(bench: Bench) -> None:
             bench.add_first(name, _at_distance(bench, d if above else -d, signs if above else signs[::-1], sig))
 
 
-def _at_distance(bench: Bench, d: int, signs: tuple[int, int], sig: int) -> Iterator[Solution]:
+def _at_distance(bench: CaseBuilder, d: int, signs: tuple[int, int], sig: int) -> Iterator[Solution]:
     """An addend d places above a product. signs: of the addend and of the product."""
     for exp in bench.shuffled(signs[1]):
         products = (bench.rng.choice(bench.palette.of(signs[1], exp)),)
@@ -136,7 +136,7 @@ def _at_distance(bench: Bench, d: int, signs: tuple[int, int], sig: int) -> Iter
             yield solution
 
 
-def extreme_addends(bench: Bench) -> None:
+def extreme_addends(bench: CaseBuilder) -> None:
     """Subnormal, smallest normal, largest and other landmark addends, alone and beside small and large products."""
     fmt = bench.addend_format
     if fmt is None:
@@ -300,7 +300,7 @@ def _never_straddles(facts: UnitFacts) -> str | None:
     return f"no product of {facts.names} keeps bits and loses bits below another: all are enumerated"
 
 
-def lanes(bench: Bench) -> None:
+def lanes(bench: CaseBuilder) -> None:
     """Each lane once as the maximum, and once shifted: against another lane, and against the addend."""
     apart = [d for d in bench.distances if 0 < d <= bench.window] if bench.lanes > 1 else []
     for i in range(bench.lanes):
@@ -315,7 +315,7 @@ def lanes(bench: Bench) -> None:
                 bench.add_first(f"lane/{word}{i:02}-addend-{SIGN[sign]}", solutions, lane=i)
 
 
-def lane_pairs(bench: Bench, facts: UnitFacts) -> None:
+def lane_pairs(bench: CaseBuilder, facts: UnitFacts) -> None:
     """Each lane as the maximum of a row in which all others straddle the window's end."""
     able = _straddling(bench)
     for lane, sign in cross(range(bench.lanes), SIGNS) if able else ():
@@ -324,7 +324,7 @@ def lane_pairs(bench: Bench, facts: UnitFacts) -> None:
         bench.add_beat(f"G3/max{lane:02}-others-{'alternate' if sign else 'straddle'}", (high, *others), lane=lane)
 
 
-def _straddling(bench: Bench) -> list[tuple[Product, Product]]:
+def _straddling(bench: CaseBuilder) -> list[tuple[Product, Product]]:
     """A product for max_exp and one below it that keeps bits and loses bits, for each distance that has such."""
     found = []
     for d in bench.distances:
@@ -339,7 +339,7 @@ def _straddling(bench: Bench) -> list[tuple[Product, Product]]:
     return found
 
 
-def subnormals(bench: Bench) -> None:
+def subnormals(bench: CaseBuilder) -> None:
     """A subnormal factor whose product has the largest reference exponent, and leading zeros, beside a larger term."""
     for side, fmt in enumerate(bench.factors):
         if not fmt.subnormals or not fmt.fraction_bits:
@@ -353,7 +353,7 @@ def subnormals(bench: Bench) -> None:
                     _leading_zeros(bench, f"{'ab'[side]}-lead{lead}-{kind}", pair)
 
 
-def _leading_zeros(bench: Bench, name: str, pair: tuple[int, int]) -> None:
+def _leading_zeros(bench: CaseBuilder, name: str, pair: tuple[int, int]) -> None:
     term = bench.definition.product(*pair, bench.neutral)
     near = {0, 1, 2, 3, bench.window - 1, bench.window, bench.window + 1}
     for d, sign in cross(sorted(d for d in near if d >= 0), (0, 1)):
@@ -366,7 +366,7 @@ def _leading_zeros(bench: Bench, name: str, pair: tuple[int, int]) -> None:
             bench.add_beat(f"{word}-addend", [pair], added)
 
 
-def least_subnormals(bench: Bench, facts: UnitFacts) -> None:
+def least_subnormals(bench: CaseBuilder, facts: UnitFacts) -> None:
     """A subnormal of each number of leading zeros sets max_exp, beside the smallest products; and two subnormals do."""
     least = bench.palette.of(0, bench.palette.exps[0])[:1]
     factors = bench.factors
@@ -382,7 +382,7 @@ def least_subnormals(bench: Bench, facts: UnitFacts) -> None:
         bench.add_beat("G3/subnormals", [(codes[0], codes[1])] * bench.lanes)
 
 
-def zero_times(bench: Bench) -> None:
+def zero_times(bench: CaseBuilder) -> None:
     """A zero product with a large other factor beside a tiny term: it must have no part in max_exp."""
     a, b = bench.factors
     tiny = bench.palette.of(0, bench.palette.exps[0])[0]
@@ -393,7 +393,7 @@ def zero_times(bench: Bench) -> None:
         _beside(bench, f"b{i}", (x, y), (tiny.a, tiny.b), small)
 
 
-def _beside(bench: Bench, name: str, empty: tuple[int, int], tiny: tuple[int, int], small: Addend | None) -> None:
+def _beside(bench: CaseBuilder, name: str, empty: tuple[int, int], tiny: tuple[int, int], small: Addend | None) -> None:
     for lane in sorted({0, bench.lanes // 2, bench.lanes - 1}):
         if bench.lanes > 1:
             bench.add(f"zero-times/{name}-lane{lane:02}", [bench.filling([empty, tiny], lane, exact=True)])
@@ -474,7 +474,7 @@ def _shown(facts: UnitFacts, floor: int, out: Declared) -> None:
                 hits.add(index)
 
 
-def depths(bench: Bench) -> None:
+def depths(bench: CaseBuilder) -> None:
     """One product at each distance below the floor."""
     floor = bench.rule.max_exp_floor
     if floor is None:
@@ -483,7 +483,7 @@ def depths(bench: Bench) -> None:
         bench.add_first(f"floor/d{d:02}-{SIGN[sign]}", _at(bench, floor - d, sign))
 
 
-def _at(bench: Bench, exp: int, sign: int) -> Solutions:
+def _at(bench: CaseBuilder, exp: int, sign: int) -> Solutions:
     """One product of an exponent, which scales may bring there."""
     for source in [exp] if bench.unit.scale is None else bench.tries:
         products = bench.palette.of(sign, source)
@@ -491,7 +491,7 @@ def _at(bench: Bench, exp: int, sign: int) -> Solutions:
             yield Solution((bench.rng.choice(products),), None, exp - source)
 
 
-def at_the_end(bench: Bench) -> None:
+def at_the_end(bench: CaseBuilder) -> None:
     """Next to a result that the least bit changes, one bit at and around the end of the floor's window."""
     floor = bench.rule.max_exp_floor
     if floor is None:
@@ -502,7 +502,7 @@ def at_the_end(bench: Bench) -> None:
         bench.add_first(name, _with_bit(bench, floor, lead, floor - bench.window - below, signs))
 
 
-def _with_bit(bench: Bench, floor: int, lead: int, place: int, signs: tuple[int, int]) -> Solutions:
+def _with_bit(bench: CaseBuilder, floor: int, lead: int, place: int, signs: tuple[int, int]) -> Solutions:
     """Products of sum 2^lead and one of 2^place, all of exponents below the floor. signs: of both."""
     for shift in _shifts(bench, place):
         low = next((one for one in bench.palette.powers(signs[1], place - shift) if one.exp + shift < floor), None)
@@ -516,7 +516,7 @@ def _with_bit(bench: Bench, floor: int, lead: int, place: int, signs: tuple[int,
                 yield Solution((*products, low), None, shift)
 
 
-def _shifts(bench: Bench, place: int) -> Iterator[int]:
+def _shifts(bench: CaseBuilder, place: int) -> Iterator[int]:
     """What scales may add so that a product of 2^place may be there; 0 without scales."""
     if bench.unit.scale is None:
         yield 0

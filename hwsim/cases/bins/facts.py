@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from hwsim.base.text import counted
 from hwsim.cases.case import Case
 from hwsim.cases.palette import EXHAUSTIVE_BITS, Product, exact_code
-from hwsim.cases.solver import EVERY_DISTANCE, Addend, Bench, Filling, Solution
+from hwsim.cases.solver import EVERY_DISTANCE, Addend, CaseBuilder, Filling, Solution
 from hwsim.formats import Class, FixedFormat, FloatFormat
 from hwsim.model.terms import Term, addend_term, align, lost_part
 from hwsim.spec import Unit
@@ -66,7 +66,7 @@ def range_report(unit: Unit) -> RangeReport:
 
     Raises NotImplementedYet for a unit without bins.
     """
-    bench = Bench(unit, 0)
+    bench = CaseBuilder(unit, 0)
     overflow, why_overflow, large = _overflow(bench)
     underflow, why_underflow, small = _underflow(bench)
     return RangeReport(overflow, underflow, (why_overflow, why_underflow), large, small)
@@ -84,7 +84,7 @@ class _Largest:
     overflow: bool
 
 
-def _overflow(bench: Bench) -> tuple[bool, str, Case | None]:
+def _overflow(bench: CaseBuilder) -> tuple[bool, str, Case | None]:
     fmt = bench.addend_format
     largest = [_largest(bench, sign, fmt, None) for sign in (0, 1)]
     over = next((one for one in largest if one.overflow), None)
@@ -95,12 +95,12 @@ def _overflow(bench: Bench) -> tuple[bool, str, Case | None]:
     return False, f"overflow: {_bound(bench, largest)}", None
 
 
-def _bound(bench: Bench, largest: list[_Largest]) -> str:
+def _bound(bench: CaseBuilder, largest: list[_Largest]) -> str:
     most = bench.definition.result.decode([max(one.magnitude for one in largest) << bench.result.padding])[0]
     return f"for every max_exp the largest sum of {bench.lanes} products and an addend rounds to at most {most:g}"
 
 
-def _chained_overflow(bench: Bench, magnitude: int) -> tuple[bool, str, Case | None]:
+def _chained_overflow(bench: CaseBuilder, magnitude: int) -> tuple[bool, str, Case | None]:
     """Overflow by partial sums, which no addend stands for: they may have any value up to a bound that grows."""
     fmt, beats = bench.result, min(bench.beats, bench.unit.promotion_beats or bench.beats)
     for beat in range(1, beats):
@@ -117,7 +117,7 @@ def _chained_overflow(bench: Bench, magnitude: int) -> tuple[bool, str, Case | N
     return False, f"overflow: {_bound(bench, largest)}, after all {counted(beats, 'beat')}", None
 
 
-def _chained_witness(bench: Bench, beats: int) -> Case | None:
+def _chained_witness(bench: CaseBuilder, beats: int) -> Case | None:
     """A chain of beats that each add as much as can be to the partial sum before, if it overflows."""
     low, high = _product_exps(bench)
     for sign in (0, 1):
@@ -136,14 +136,14 @@ def _chained_witness(bench: Bench, beats: int) -> Case | None:
     return None
 
 
-def _product_exps(bench: Bench) -> tuple[int, int]:
+def _product_exps(bench: CaseBuilder) -> tuple[int, int]:
     """The least and the largest reference exponent of a product, with the scales' ends."""
     exps = bench.palette.exps
     low, high = bench.scale_ends
     return exps[0] - bench.neutral + low, exps[-1] - bench.neutral + high
 
 
-def _largest(bench: Bench, sign: int, fmt: FloatFormat | None, addend_exp: int | None) -> _Largest:
+def _largest(bench: CaseBuilder, sign: int, fmt: FloatFormat | None, addend_exp: int | None) -> _Largest:
     """The largest result of a sign, over every max_exp. addend_exp: the addend's largest exponent, or None for any."""
     low, high = _product_exps(bench)
     if fmt is not None:
@@ -170,7 +170,7 @@ def _largest_addend(sign: int, fmt: FloatFormat, exp: int) -> Addend | None:
     return Addend(addend_term(fmt, code), code)
 
 
-def _of_top(bench: Bench, sign: int, top: int, addend: Addend | None) -> Iterator[_Largest]:
+def _of_top(bench: CaseBuilder, sign: int, top: int, addend: Addend | None) -> Iterator[_Largest]:
     """The largest sum whose max_exp is `top`: of each term the largest, one of them at `top` unless the floor is."""
     least, most = (end - bench.neutral for end in bench.scale_ends)
     # Scales bring one of the largest exponents to `top`, as far as they go.
@@ -191,11 +191,11 @@ def _of_top(bench: Bench, sign: int, top: int, addend: Addend | None) -> Iterato
         yield _Largest(magnitude, Solution(products, addend, shift), rounded.overflow)
 
 
-def _term(bench: Bench, one: Product, shift: int) -> Term:
+def _term(bench: CaseBuilder, one: Product, shift: int) -> Term:
     return Term(one.sign, one.exp + shift, one.sig, bench.palette.fraction_bits, Class.NORMAL)
 
 
-def _witness(bench: Bench, name: str, found: Solution) -> Case | None:
+def _witness(bench: CaseBuilder, name: str, found: Solution) -> Case | None:
     """What was found, as a case of one beat."""
     return bench.cases[-1] if bench.add_solution(f"reachable/{name}", found) else None
 
@@ -203,7 +203,7 @@ def _witness(bench: Bench, name: str, found: Solution) -> Case | None:
 # Underflow.
 
 
-def _underflow(bench: Bench) -> tuple[bool, str, Case | None]:
+def _underflow(bench: CaseBuilder) -> tuple[bool, str, Case | None]:
     unit_exp, why = granule(bench)
     least = bench.result.emin
     if unit_exp >= least:
@@ -215,7 +215,7 @@ def _underflow(bench: Bench) -> tuple[bool, str, Case | None]:
     return True, f"underflow: not excluded, because sums are multiples of 2^{unit_exp}", None
 
 
-def granule(bench: Bench) -> tuple[int, str]:
+def granule(bench: CaseBuilder) -> tuple[int, str]:
     """The exponent of a power of two that every sum with a product is a multiple of, and why."""
     least = _product_exps(bench)[0]
     product = least - bench.palette.fraction_bits
@@ -230,7 +230,7 @@ def granule(bench: Bench) -> tuple[int, str]:
     return term, "because every term is"
 
 
-def _tiny(bench: Bench, unit_exp: int) -> Iterator[Solution]:
+def _tiny(bench: CaseBuilder, unit_exp: int) -> Iterator[Solution]:
     """Sums that may be tiny: the smallest products alone, and with addends or other products that leave little."""
     emin, exps = bench.result.emin, bench.palette.exps
     shifts = sorted({0, max(bench.scale_ends[0] - bench.neutral, emin - 1 - exps[0])}) if bench.unit.scale else [0]
@@ -272,7 +272,7 @@ class UnitFacts:
 
     def __init__(self, unit: Unit):
         self.unit = unit
-        self.bench = bench = Bench(unit, 0)
+        self.bench = bench = CaseBuilder(unit, 0)
         self.lanes, self.window, self.lost = bench.lanes, bench.window, bench.rule.term_lost
         self.sticky = bench.rule.sticky
         self.bits = bench.palette.fraction_bits

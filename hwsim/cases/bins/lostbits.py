@@ -11,7 +11,7 @@ from hwsim.base.text import counted
 from hwsim.cases.bins.declare import MARKS, Declared, Family, Hits, SampledGroup, SignedTerm
 from hwsim.cases.bins.facts import UnitFacts, changes_what_is_kept
 from hwsim.cases.palette import Product, distinct, factors_ending
-from hwsim.cases.solver import SIGN, SIGN_PAIRS, SIGNS, Bench, SignPair, Solution, Solutions, signs_of
+from hwsim.cases.solver import SIGN, SIGN_PAIRS, SIGNS, CaseBuilder, SignPair, Solution, Solutions, signs_of
 from hwsim.formats import FloatFormat
 from hwsim.spec.keys import Rounding
 
@@ -214,7 +214,7 @@ def fields(places: int) -> dict[str, int]:
     return distinct({name: value for name, value in patterns.items() if 0 <= value <= ones})
 
 
-def of_products(bench: Bench) -> None:
+def of_products(bench: CaseBuilder) -> None:
     """Each field of lost bits of a straddling product, under a product and under the addend, in all signs."""
     for places in range(1, bench.palette.fraction_bits + 4):
         d = bench.window - bench.palette.fraction_bits + places
@@ -229,7 +229,7 @@ def of_products(bench: Bench) -> None:
             )
 
 
-def of_the_addend(bench: Bench) -> None:
+def of_the_addend(bench: CaseBuilder) -> None:
     """Each field of lost bits of the addend below a product, added and subtracted."""
     fraction_bits = bench.addend_bits - 1
     for places in range(1, fraction_bits + 4) if bench.addend_bits else ():
@@ -242,7 +242,7 @@ def of_the_addend(bench: Bench) -> None:
             bench.add_first(f"lost/addend-s{places:02}-{name}-{signs_of(*signs)}", _addend_under(bench, d, signs, sig))
 
 
-def _addend_under(bench: Bench, d: int, signs: SignPair, sig: int) -> Solutions:
+def _addend_under(bench: CaseBuilder, d: int, signs: SignPair, sig: int) -> Solutions:
     """An addend of significand `sig` at a distance below a product."""
     for exp, high in bench.by_exponent(signs[0]):
         solution = bench.with_addend((bench.rng.choice(high),), signs[1], sig, exp - d - bench.addend_bits + 1)
@@ -250,7 +250,7 @@ def _addend_under(bench: Bench, d: int, signs: SignPair, sig: int) -> Solutions:
             yield solution
 
 
-def of_many_lanes(bench: Bench) -> None:
+def of_many_lanes(bench: CaseBuilder) -> None:
     """One, two and more lanes that lose bits at once, up to all but one."""
     best = _losing_most(bench)
     if best is None:
@@ -263,7 +263,7 @@ def of_many_lanes(bench: Bench) -> None:
         bench.add_beat(f"lost/lanes{n:02}-neg", (high, *[back] * n))
 
 
-def _losing_most(bench: Bench) -> tuple[Product, Product] | None:
+def _losing_most(bench: CaseBuilder) -> tuple[Product, Product] | None:
     """A product, and one below it that loses as much of a window place as can be."""
     best, most = None, 0.0
     for d in bench.distances:
@@ -277,7 +277,7 @@ def _losing_most(bench: Bench) -> tuple[Product, Product] | None:
     return best
 
 
-def at_the_edge(bench: Bench) -> None:
+def at_the_edge(bench: CaseBuilder) -> None:
     """A single bit at the last place that is kept, at the first that is lost, and at the places next to them."""
     for place, signs in cross((-3, -2, -1, 0, 1, 2), SIGN_PAIRS):
         name = {0: "last-kept", -1: "first-lost"}.get(place, f"place{place:+}")
@@ -286,14 +286,14 @@ def at_the_edge(bench: Bench) -> None:
         bench.add_first(f"edge/{name}-of-addend-{signs_of(*signs)}", _addend_bit(bench, place, signs))
 
 
-def _bit_under_product(bench: Bench, place: int, signs: SignPair) -> Solutions:
+def _bit_under_product(bench: CaseBuilder, place: int, signs: SignPair) -> Solutions:
     for exp, high in bench.by_exponent(signs[0]):
         low = [one for one in bench.palette.powers(signs[1], exp - bench.window + place) if one.exp <= exp]
         if low:
             yield Solution((bench.rng.choice(high), bench.rng.choice(low)))
 
 
-def _bit_under_addend(bench: Bench, place: int, signs: SignPair) -> Solutions:
+def _bit_under_addend(bench: CaseBuilder, place: int, signs: SignPair) -> Solutions:
     for exp in reversed(bench.tries):
         top = exp + bench.window - place
         for low in bench.palette.powers(signs[1], exp):
@@ -301,12 +301,12 @@ def _bit_under_addend(bench: Bench, place: int, signs: SignPair) -> Solutions:
                 yield bench.with_addend((low,), signs[0], 1, top)
 
 
-def _addend_bit(bench: Bench, place: int, signs: SignPair) -> Solutions:
+def _addend_bit(bench: CaseBuilder, place: int, signs: SignPair) -> Solutions:
     for exp, high in bench.by_exponent(signs[0]):
         yield bench.with_addend((bench.rng.choice(high),), signs[1], 1, exp - bench.window + place)
 
 
-def single_bits(bench: Bench, facts: UnitFacts) -> None:
+def single_bits(bench: CaseBuilder, facts: UnitFacts) -> None:
     """One product, or the addend, that loses one bit alone, below products of several sums."""
     bits = bench.addend_bits
     for d, sign in cross(range(bench.window + MOST_DEPTH + 1), SIGNS):
@@ -326,7 +326,7 @@ def single_bits(bench: Bench, facts: UnitFacts) -> None:
                 bench.add_beat(name, high[index : index + 1], added)
 
 
-def under_addend(bench: Bench, facts: UnitFacts) -> None:
+def under_addend(bench: CaseBuilder, facts: UnitFacts) -> None:
     """Each kind of lost field of one product below an addend; and 1, 2, ... all lanes that lose it."""
     counts = sorted({1, 2, 3, bench.lanes // 2, bench.lanes - 1, bench.lanes} - {0})
     for places, sign in cross(range(1, facts.width), SIGNS if bench.addend_bits else ()):
@@ -343,7 +343,7 @@ def under_addend(bench: Bench, facts: UnitFacts) -> None:
                 bench.add_beat(name, (one,) * n, added)
 
 
-def many_alike(bench: Bench, facts: UnitFacts) -> None:
+def many_alike(bench: CaseBuilder, facts: UnitFacts) -> None:
     """Numbers of lanes that lose the same field below a product, and the least product far below all others."""
     counts = sorted({1, 2, 3, bench.lanes // 2, bench.lanes // 2 + 1, bench.lanes - 1} & set(range(1, bench.lanes)))
     for d in bench.distances:
@@ -360,7 +360,7 @@ def many_alike(bench: Bench, facts: UnitFacts) -> None:
     bench.add_solution("G4/deepest-addend", far)
 
 
-def last_bits(bench: Bench, facts: UnitFacts) -> None:
+def last_bits(bench: CaseBuilder, facts: UnitFacts) -> None:
     """Products whose lost bits are 0...01 or all ones, for each number of them that straddles, below a product.
 
     They are made from significands: of wide formats the palette holds a few products only.
@@ -450,7 +450,7 @@ def declare_sticky(facts: UnitFacts, out: Declared) -> None:
             hits.add(deep[depth])
 
 
-def depths(bench: Bench) -> list[int]:
+def depths(bench: CaseBuilder) -> list[int]:
     """How far below the window a product can lose a single 1, beside another that has the window's exponent."""
     if bench.lanes < 2 or bench.unit.scale is not None:
         return []
@@ -465,7 +465,7 @@ def depths(bench: Bench) -> list[int]:
     return sorted(depth for depth in found if 0 < depth <= MOST_STICKY_DEPTH)
 
 
-def _powers(bench: Bench, sign: int, exp: int) -> list[Product]:
+def _powers(bench: CaseBuilder, sign: int, exp: int) -> list[Product]:
     """The products of a sign and an exponent whose significands are powers of two."""
     return [one for one in bench.palette.of(sign, exp) if one.sig & (one.sig - 1) == 0]
 
@@ -489,7 +489,7 @@ def _never(facts: UnitFacts, differ: bool) -> str | None:
     return facts.loses or (facts.together if differ else None)
 
 
-def deciding(bench: Bench) -> None:
+def deciding(bench: CaseBuilder) -> None:
     """Such sums: in all signs, of a product and of the addend, and with the product that loses a 1 in each lane."""
     rounding = bench.unit.result.rounding
     if not bench.rule.sticky:
@@ -507,7 +507,7 @@ def deciding(bench: Bench) -> None:
         bench.add_first(f"sticky/depth{depth:02}-{SIGN[low]}", solutions, depth % bench.lanes)
 
 
-def _totals(bench: Bench, sign: int) -> Iterator[tuple[int, list[int]]]:
+def _totals(bench: CaseBuilder, sign: int) -> Iterator[tuple[int, list[int]]]:
     """Sums that a rounding takes otherwise if something is below them, and exponents to try as max_exp."""
     fraction, half = bench.result.fraction_bits, ends(bench.unit.result.rounding) == "half"
     for cut in range(int(half), max(bench.window - fraction, 0) + bench.growths + 1):
@@ -516,7 +516,7 @@ def _totals(bench: Bench, sign: int) -> Iterator[tuple[int, list[int]]]:
             yield -total if sign else total, bench.tops(total.bit_length() - 1 - bench.window)
 
 
-def _with_addend(bench: Bench, sign: int, low: int) -> Iterator[Solution]:
+def _with_addend(bench: CaseBuilder, sign: int, low: int) -> Iterator[Solution]:
     for total, tops in _totals(bench, sign):
         for top in tops:
             addend = bench.addend(low, 1, top - bench.window - 1)
@@ -524,14 +524,14 @@ def _with_addend(bench: Bench, sign: int, low: int) -> Iterator[Solution]:
                 yield from (found._replace(addend=addend) for found in bench.alone(total, top))
 
 
-def _with_product(bench: Bench, sign: int, low: int) -> Iterator[Solution]:
+def _with_product(bench: CaseBuilder, sign: int, low: int) -> Iterator[Solution]:
     """The product that loses a 1 comes first."""
     for total, tops in _totals(bench, sign):
         for top, one in cross(tops, _lowest(bench, low)):
             yield from _beside(bench, total, top, one)
 
 
-def _at_depth(bench: Bench, sign: int, low: int, depth: int) -> Iterator[Solution]:
+def _at_depth(bench: CaseBuilder, sign: int, low: int, depth: int) -> Iterator[Solution]:
     """The product that loses a single 1, so far below the window, comes first; then those of least exponent."""
     exps = {*bench.palette.exps}
     powers = [one for exp in bench.palette.exps for one in _powers(bench, low, exp)]
@@ -541,13 +541,13 @@ def _at_depth(bench: Bench, sign: int, low: int, depth: int) -> Iterator[Solutio
             yield from _beside(bench, total, top, one)
 
 
-def _lowest(bench: Bench, sign: int) -> list[Product]:
+def _lowest(bench: CaseBuilder, sign: int) -> list[Product]:
     """Products of a sign, of the least exponents and significands that there are."""
     products = (one for exp in bench.palette.exps for one in bench.palette.of(sign, exp))
     return [one for _, one in zip(range(MOST_LOW), products, strict=False)]
 
 
-def _beside(bench: Bench, total: int, top: int, one: Product) -> Iterator[Solution]:
+def _beside(bench: CaseBuilder, total: int, top: int, one: Product) -> Iterator[Solution]:
     """One product that loses a 1, and others with which the sum is `total`: alone, or with an addend."""
     below = bench.lost_place(top - one.exp)
     kept = one.sig >> below

@@ -9,7 +9,7 @@ from typing import assert_never
 from hwsim.cases.bins.declare import MARKS, Declared, Family, Hits, SampledGroup
 from hwsim.cases.bins.facts import UnitFacts
 from hwsim.cases.palette import EXHAUSTIVE_BITS, infinities, nans, negate, numbers, zeros
-from hwsim.cases.solver import Bench, Pair
+from hwsim.cases.solver import CaseBuilder, Pair
 from hwsim.formats import Class, FixedFormat, FloatFormat, Format, unpack
 from hwsim.formats.codes import all_codes
 from hwsim.model.rounding import rounds_inward
@@ -153,14 +153,14 @@ def named(fmt: Number) -> dict[str, int]:
     return {**found, "most-negative": 1 << fmt.bits - 1}
 
 
-def class_pairs(bench: Bench) -> None:
+def class_pairs(bench: CaseBuilder) -> None:
     """Every class of one factor times every class of the other, in all signs, in lanes that vary."""
     a, b = bench.factors
     for index, ((x, code), (y, other)) in enumerate(cross(named(a).items(), named(b).items())):
         bench.add(f"class/{x}-{y}", [bench.filling([(code, other)], index % bench.lanes, exact=True)])
 
 
-def class_rows(bench: Bench, facts: UnitFacts) -> None:
+def class_rows(bench: CaseBuilder, facts: UnitFacts) -> None:
     """Every pair of classes of numbers through every lane, a pair in each lane of a row."""
     finite = [pair for pair in pairs_of_classes(facts) if not any(pair_of[1:] in SPECIAL for pair_of in pair)]
     for row in range(len(finite)):
@@ -168,7 +168,7 @@ def class_rows(bench: Bench, facts: UnitFacts) -> None:
         bench.add(f"G1/numbers{row:03}", [bench.filling([_codes_of(facts, pair, row) for pair in held], 0, exact=True)])
 
 
-def class_specials(bench: Bench, facts: UnitFacts) -> None:
+def class_specials(bench: CaseBuilder, facts: UnitFacts) -> None:
     """Every pair of classes with NaN or an infinity through every lane, alone beside numbers, so that it shows."""
     special = [pair for pair in pairs_of_classes(facts) if any(one[1:] in SPECIAL for one in pair)]
     plain = bench.ends()[0]
@@ -365,7 +365,7 @@ def _no_zeros(facts: UnitFacts, kind: str) -> str | None:
     return f"neither {a.name} nor {b.name} has a zero of each sign"
 
 
-def zeros_alone(bench: Bench) -> None:
+def zeros_alone(bench: CaseBuilder) -> None:
     """All lanes zero, with every sign of zero in a, in b and in the addend."""
     a, b = bench.factors
     fmt = bench.unit.operands.addend
@@ -385,7 +385,7 @@ def zeros_alone(bench: Bench) -> None:
             bench.add(f"zero/times-{x}-c{k}", [bench.filling(pairs, 0, exact=True)], c)
 
 
-def nan(bench: Bench) -> None:
+def nan(bench: CaseBuilder) -> None:
     """Each NaN code, NaN in each lane of a and of b and in the addend; beside and times zeros, numbers, infinities."""
     for side, fmt in enumerate(bench.factors):
         others = list(named(bench.factors[1 - side]).items())
@@ -402,14 +402,14 @@ def nan(bench: Bench) -> None:
         bench.add(f"nan/addend-{code:x}-zero", [bench.filling([])], code)
 
 
-def _nan_in(bench: Bench, name: str, side: int, code: int, other: tuple[str, int], lane: int) -> None:
+def _nan_in(bench: CaseBuilder, name: str, side: int, code: int, other: tuple[str, int], lane: int) -> None:
     pair = (other[1], code) if side else (code, other[1])
     beside = bench.palette.of(lane % 2, bench.palette.exps[-1])
     row = [pair, *[(one.a, one.b) for one in beside[-1:]]][: bench.lanes]
     bench.add(f"{name}-{other[0]}", [bench.filling(row, lane, exact=True)])
 
 
-def infinity(bench: Bench) -> None:
+def infinity(bench: CaseBuilder) -> None:
     """Inf in each lane; with Inf of the other sign in another lane and in the addend; beside NaN; times zero."""
     for side, fmt in enumerate(bench.factors):
         for index, code in enumerate(infinities(fmt)):
@@ -425,7 +425,7 @@ def infinity(bench: Bench) -> None:
             bench.add(f"inf/addend{index}-{name}", [bench.filling([special])], code)
 
 
-def _specials(bench: Bench) -> list[tuple[str, tuple[int, int]]]:
+def _specials(bench: CaseBuilder) -> list[tuple[str, tuple[int, int]]]:
     """Products that are NaN or infinite."""
     a, b = bench.factors
     x, y = (numbers(fmt).get("one", 1) for fmt in bench.factors)
@@ -437,7 +437,7 @@ def _specials(bench: Bench) -> list[tuple[str, tuple[int, int]]]:
     ]
 
 
-def _infinity_in(bench: Bench, name: str, side: int, code: int, lane: int) -> None:
+def _infinity_in(bench: CaseBuilder, name: str, side: int, code: int, lane: int) -> None:
     """An infinite product in a lane: alone, against its opposite in the next one, and beside one other special term."""
     other = list(numbers(bench.factors[1 - side]).values())[lane % 4 - 1]
     pair = (other, code) if side else (code, other)
@@ -455,7 +455,7 @@ def _infinity_in(bench: Bench, name: str, side: int, code: int, lane: int) -> No
         bench.add(f"{name}-{word}", [bench.filling([pair, *pairs], lane, exact=True)], c)
 
 
-def nan_beside_infinity(bench: Bench, facts: UnitFacts) -> None:
+def nan_beside_infinity(bench: CaseBuilder, facts: UnitFacts) -> None:
     """NaN in one lane and an infinity in another, of either factor."""
     x, y = (numbers(fmt).get("one", 1) for fmt in bench.factors)
     special = [

@@ -10,7 +10,7 @@ from hwsim.base.text import counted
 from hwsim.cases.bins.declare import MARKS, Declared, Family, Hits, SampledGroup
 from hwsim.cases.bins.facts import UnitFacts, drops_what_is_far_below
 from hwsim.cases.palette import Product, distinct, exact_code
-from hwsim.cases.solver import SIGN, SIGN_PAIRS, SIGNS, Bench, Pair
+from hwsim.cases.solver import SIGN, SIGN_PAIRS, SIGNS, CaseBuilder, Pair
 from hwsim.formats import FloatFormat, unpack
 
 MOST_CUT = 12  # up to so many places cut off, each sticky place of each has a bin
@@ -171,7 +171,7 @@ def cut_fields(places: int) -> dict[str, int]:
     return distinct({name: value for name, value in fields.items() if value >= 0})
 
 
-def ties(bench: Bench) -> None:
+def ties(bench: CaseBuilder) -> None:
     """Each field of bits that rounding cuts off, below an even and an odd last bit, and below all ones."""
     fraction = bench.result.fraction_bits
     last = 1 << fraction
@@ -185,12 +185,12 @@ def ties(bench: Bench) -> None:
             _total(bench, f"tie/cut{places}-{field}-{kind}-{SIGN[sign]}", -total if sign else total)
 
 
-def _total(bench: Bench, name: str, total: int) -> None:
+def _total(bench: CaseBuilder, name: str, total: int) -> None:
     """A case of a sum, by products alone or else with an addend."""
     bench.add_solution(name, bench.either(total, bench.tops(abs(total).bit_length() - 1 - bench.window)))
 
 
-def cut(bench: Bench, facts: UnitFacts) -> None:
+def cut(bench: CaseBuilder, facts: UnitFacts) -> None:
     """Sums with each pattern of last, guard and sticky bits, and with every run of zeros."""
     fraction = bench.result.fraction_bits
     for places in range(max(facts.most_cut, 0) + 1):
@@ -209,7 +209,7 @@ def _patterns(places: int) -> set[int]:
     return {0, half, *single, *(half | one for one in single)}
 
 
-def sticky(bench: Bench, facts: UnitFacts) -> None:
+def sticky(bench: CaseBuilder, facts: UnitFacts) -> None:
     """As few large products as grow so far, or two that cancel, and one whose lowest bits are guard and sticky."""
     fraction = bench.result.fraction_bits
     for cut, top in cross(range(2, facts.most_cut + 1), bench.tops(facts.most_growth)[:2]):
@@ -222,14 +222,14 @@ def sticky(bench: Bench, facts: UnitFacts) -> None:
                 bench.add_beat(f"G7/sticky-{cut}-{place}-{guard}-{top}", (*row, one))
 
 
-def _growing(bench: Bench, top: int, growth: int, cut: int) -> tuple[Product, ...] | None:
+def _growing(bench: CaseBuilder, top: int, growth: int, cut: int) -> tuple[Product, ...] | None:
     """The largest product without bits in the last `cut` places, as often as its sum needs to grow so far."""
     low = (1 << max(0, cut - (bench.window - bench.palette.fraction_bits))) - 1
     high = [one for one in bench.palette.of(0, top) if not one.sig & low]
     return (high[-1],) * -(-(1 << growth + bench.palette.fraction_bits) // high[-1].sig) if high else None
 
 
-def _ending(bench: Bench, top: int, field: int, places: int, length: int | None) -> Product | None:
+def _ending(bench: CaseBuilder, top: int, field: int, places: int, length: int | None) -> Product | None:
     """A product with nothing below the window, whose last places in it are so. length: its bits in the window."""
     mask = (1 << places) - 1
     for exp in bench.palette.exps:
@@ -240,7 +240,7 @@ def _ending(bench: Bench, top: int, field: int, places: int, length: int | None)
     return None
 
 
-def bits_apart(bench: Bench, facts: UnitFacts) -> None:
+def bits_apart(bench: CaseBuilder, facts: UnitFacts) -> None:
     """Two products that cancel, one for the result's first bit, and one for guard and one sticky bit."""
     if bench.lanes < 4 or bench.unit.scale is not None:
         return
@@ -254,7 +254,7 @@ def bits_apart(bench: Bench, facts: UnitFacts) -> None:
                 bench.add_beat(f"G7/apart-{cut}-{place}-{guard}-{sign}", pairs)
 
 
-def _exactly(bench: Bench, sig: int, unit_exp: int, sign: int) -> Pair | None:
+def _exactly(bench: CaseBuilder, sig: int, unit_exp: int, sign: int) -> Pair | None:
     """Factors of (-1)^sign * sig * 2^unit_exp: all of its bits in one, a power of two the other, both normal."""
     a, b = bench.factors
     if not isinstance(a, FloatFormat) or not isinstance(b, FloatFormat) or sig.bit_length() > a.precision:
@@ -267,7 +267,7 @@ def _exactly(bench: Bench, sig: int, unit_exp: int, sign: int) -> Pair | None:
     return None if x is None or y is None else (x, y)
 
 
-def near(bench: Bench, facts: UnitFacts) -> None:
+def near(bench: CaseBuilder, facts: UnitFacts) -> None:
     """Results on the codes at which a format changes, and next to them: by products, or by the addend alone."""
     fmt = bench.result
     first, one = 1 << fmt.fraction_bits, fmt.bias << fmt.fraction_bits
@@ -281,7 +281,7 @@ def near(bench: Bench, facts: UnitFacts) -> None:
             _result(bench, f"G8/binade{binade}{step:+}-{SIGN[sign]}", magnitude, sign)
 
 
-def _result(bench: Bench, name: str, magnitude: int, sign: int) -> None:
+def _result(bench: CaseBuilder, name: str, magnitude: int, sign: int) -> None:
     """Cases whose result is a code: by products, beside an addend, and by an addend alone."""
     fmt = bench.result
     _, exp, sig, _ = unpack(fmt, magnitude << fmt.padding)
@@ -419,7 +419,7 @@ def _never_zero(facts: UnitFacts, sign: int) -> str | None:
     return None
 
 
-def magnitudes(bench: Bench) -> Iterator[tuple[str, int, int]]:
+def magnitudes(bench: CaseBuilder) -> Iterator[tuple[str, int, int]]:
     """Numbers near the ends of the result's range, and of every subnormal length.
 
     Name, integer, and the exponent of its unit.
@@ -442,13 +442,13 @@ def magnitudes(bench: Bench) -> Iterator[tuple[str, int, int]]:
         yield f"lead{place:02}-below-half", (1 << kept + 3) | 3, lead - kept - 3
 
 
-def ends(bench: Bench) -> None:
+def ends(bench: CaseBuilder) -> None:
     """Results at the ends of the range: overflow and just not, and underflow through every subnormal place to zero."""
     for (name, size, unit_exp), sign in cross(magnitudes(bench), SIGNS):
         bench.add_solution(f"range/{name}-{SIGN[sign]}", bench.solved(-size if sign else size, unit_exp))
 
 
-def pushed(bench: Bench, facts: UnitFacts) -> None:
+def pushed(bench: CaseBuilder, facts: UnitFacts) -> None:
     """Addends near the ends of their format's range, and products of about their size that push them over or back."""
     fmt = bench.addend_format or bench.result
     first, most = 1 << fmt.fraction_bits, fmt.max_magnitude
@@ -461,7 +461,7 @@ def pushed(bench: Bench, facts: UnitFacts) -> None:
             bench.add_beat(f"G9/{word}-{signs[0]}{signs[1]}", one[:1], added, shift=one[1])
 
 
-def beside(bench: Bench, sign: int, exp: int) -> tuple[Product, int] | None:
+def beside(bench: CaseBuilder, sign: int, exp: int) -> tuple[Product, int] | None:
     """A product whose exponent, scaled, is near this one; and the shift of the scales."""
     for source in bench.tries:
         products = bench.palette.of(sign, source)

@@ -8,7 +8,7 @@ from hwsim.cases.bins.declare import Declared, Family, Hits, SampledGroup
 from hwsim.cases.bins.facts import UnitFacts
 from hwsim.cases.bins.operands import no_nan
 from hwsim.cases.palette import Product, infinities, nans
-from hwsim.cases.solver import SIGN, Bench, Filling, Pair
+from hwsim.cases.solver import SIGN, CaseBuilder, Filling, Pair
 from hwsim.formats import ExponentFormat
 
 
@@ -63,13 +63,15 @@ def landmarks(fmt: ExponentFormat) -> list[int]:
     return sorted(code for code in near if fmt.min_code <= code <= fmt.max_code)
 
 
-def scaled(bench: Bench, products: tuple[Product | Pair, ...], x: int, y: int, lane: int | None = None) -> Filling:
+def scaled(
+    bench: CaseBuilder, products: tuple[Product | Pair, ...], x: int, y: int, lane: int | None = None
+) -> Filling:
     """A beat with scale code x in every block of a and y in every block of b."""
     filling = bench.filling(products, lane)
     return filling._replace(scale_a=(x,) * bench.blocks[0], scale_b=(y,) * bench.blocks[1])
 
 
-def codes(bench: Bench) -> None:
+def codes(bench: CaseBuilder) -> None:
     """The landmark codes of both sides, crossed, with small and large products, few and all lanes, and an addend."""
     if bench.unit.scale is None:
         return
@@ -88,7 +90,7 @@ def codes(bench: Bench) -> None:
             bench.add(f"{name}-addend", [*one.before, scaled(bench, (minus,), x, y)], one.c)
 
 
-def nan(bench: Bench) -> None:
+def nan(bench: CaseBuilder) -> None:
     """A NaN scale in each block of each side, with numbers, zeros, a NaN element and an infinite addend."""
     if bench.unit.scale is None:
         return
@@ -108,7 +110,7 @@ def nan(bench: Bench) -> None:
                 bench.add(f"scale/nan-{which}-block{block}-{name}", [filling], c)
 
 
-def _nan_scale(bench: Bench, filling: Filling, which: str, block: int) -> Filling | None:
+def _nan_scale(bench: CaseBuilder, filling: Filling, which: str, block: int) -> Filling | None:
     """A beat with NaN in one block of the sides that `which` names, or None where the format has no NaN."""
     sides = [list(filling.scale_a), list(filling.scale_b)]
     for side, fmt in enumerate(bench.scale_formats):
@@ -119,7 +121,7 @@ def _nan_scale(bench: Bench, filling: Filling, which: str, block: int) -> Fillin
     return filling._replace(scale_a=tuple(sides[0]), scale_b=tuple(sides[1]))
 
 
-def far(bench: Bench) -> None:
+def far(bench: CaseBuilder) -> None:
     """Scales beyond the result's range with a result inside, by small or large elements, and by cancellation."""
     if bench.unit.scale is None:
         return
@@ -137,7 +139,7 @@ def far(bench: Bench) -> None:
         _cancelled(bench, d)
 
 
-def _cancelled(bench: Bench, d: int) -> None:
+def _cancelled(bench: CaseBuilder, d: int) -> None:
     """X - X + t, with X above the result's largest and t below it."""
     for exp in reversed(bench.palette.exps):
         pair, low = bench.cancelling(exp), bench.palette.of(d % 2, exp - d)
@@ -147,7 +149,7 @@ def _cancelled(bench: Bench, d: int) -> None:
             return
 
 
-def blocks(bench: Bench) -> None:
+def blocks(bench: CaseBuilder) -> None:
     """Blocks of one beat with scales of their own: a distance between lanes that only scales make."""
     if max(bench.blocks) < 2:
         return
@@ -169,7 +171,7 @@ def blocks(bench: Bench) -> None:
                 bench.add(f"scale/block{block}-d{d:02}-{word}", [beat])
 
 
-def beats(bench: Bench) -> None:
+def beats(bench: CaseBuilder) -> None:
     """Beats of one sum with scales of their own: rising, falling, and from one end of the range to the other."""
     if bench.unit.scale is None or not bench.partials:
         return

@@ -7,7 +7,7 @@ from itertools import product as cross
 from hwsim.cases.bins.declare import MARKS, Declared, Family, Hits, SampledGroup, SignedTerm
 from hwsim.cases.bins.facts import UnitFacts
 from hwsim.cases.palette import Product, exact_code
-from hwsim.cases.solver import SIGN, SIGNS, Addend, Bench, Solution, Solutions
+from hwsim.cases.solver import SIGN, SIGNS, Addend, CaseBuilder, Solution, Solutions
 from hwsim.formats import FloatFormat
 
 BITS = ("exact", "bits lost")
@@ -140,7 +140,7 @@ def _ends(facts: UnitFacts, out: Declared) -> None:
                     hits.add(most[sign])
 
 
-def normalize(bench: Bench) -> None:
+def normalize(bench: CaseBuilder) -> None:
     """Every left shift: large terms cancel, and what remains has its leading one at each place."""
     for place, sign, lost in cross(range(bench.window + 1), SIGNS, (False, True)):
         name = f"normalize/left{place:02}-{'lost' if lost else 'exact'}-{SIGN[sign]}"
@@ -153,7 +153,7 @@ def normalize(bench: Bench) -> None:
             bench.add_first(f"{name}-nearly", _nearly_equal(bench, place, sign))
 
 
-def _remaining_product(bench: Bench, place: int, sign: int, lost: bool) -> Solutions:
+def _remaining_product(bench: CaseBuilder, place: int, sign: int, lost: bool) -> Solutions:
     """X - X + a product whose leading one is `place` places below X's exponent."""
     bits = bench.palette.fraction_bits
     for exp, pair in bench.cancelling_pairs():
@@ -167,7 +167,7 @@ def _remaining_product(bench: Bench, place: int, sign: int, lost: bool) -> Solut
                 yield Solution((*pair, bench.rng.choice(low)))
 
 
-def _remaining_addend(bench: Bench, place: int, sign: int, lost: bool) -> Solutions:
+def _remaining_addend(bench: CaseBuilder, place: int, sign: int, lost: bool) -> Solutions:
     """X - X + an addend `place` places below X's exponent."""
     below = bench.addend_bits - 1 - (bench.window - place)
     if not bench.addend_bits or (lost and below < 1):
@@ -177,7 +177,7 @@ def _remaining_addend(bench: Bench, place: int, sign: int, lost: bool) -> Soluti
         yield bench.with_addend(pair, sign, sig, exp - bench.window - 1 if lost else exp - place)
 
 
-def _nearly_equal(bench: Bench, place: int, sign: int) -> Solutions:
+def _nearly_equal(bench: CaseBuilder, place: int, sign: int) -> Solutions:
     """A product, and an addend of the other sign that differs from it in one place."""
     bits = bench.palette.fraction_bits
     for exp, products in bench.by_exponent(sign):
@@ -189,7 +189,7 @@ def _nearly_equal(bench: Bench, place: int, sign: int) -> Solutions:
                 yield solution
 
 
-def growth(bench: Bench) -> None:
+def growth(bench: CaseBuilder) -> None:
     """1, 2, 3 and so on to all lanes of one large product, in both signs, with and without an addend as large."""
     fits = [exp for exp in bench.inside if exp + bench.growths <= bench.result_exps[1]]
     top = fits[-1] if fits else bench.palette.exps[-1]
@@ -205,7 +205,7 @@ def growth(bench: Bench) -> None:
                 bench.add_beat(f"growth/{kind}{n:02}-addend-{SIGN[sign]}", (one,) * n, added)
 
 
-def _as_large(bench: Bench, one: Product) -> Addend | None:
+def _as_large(bench: CaseBuilder, one: Product) -> Addend | None:
     """An addend of a product's sign and exponent: of all ones, or the power of two."""
     bits = bench.addend_bits
     if not bits:
@@ -213,7 +213,7 @@ def _as_large(bench: Bench, one: Product) -> Addend | None:
     return bench.addend(one.sign, (1 << bits) - 1, one.exp - bits + 1) or bench.addend(one.sign, 1, one.exp)
 
 
-def carry(bench: Bench) -> None:
+def carry(bench: CaseBuilder) -> None:
     """Ones from each place up to the top of the window, and one more in the last of them; the same backwards."""
     whole = 1 << bench.window
     for place, sign, addend in cross(range(bench.window + 1), SIGNS, (False, True)):
@@ -224,7 +224,7 @@ def carry(bench: Bench) -> None:
         bench.add_first(f"carry/{kinds[1]}{word}", back)
 
 
-def _one_more(bench: Bench, total: int, sign: int, place: int, addend: bool) -> Solutions:
+def _one_more(bench: CaseBuilder, total: int, sign: int, place: int, addend: bool) -> Solutions:
     """Terms of that sum, which may be an addend alone, and a product of one unit in a place of the window."""
     exps = bench.inside
     lowest = exps[0] - bench.palette.fraction_bits
@@ -239,7 +239,7 @@ def _one_more(bench: Bench, total: int, sign: int, place: int, addend: bool) -> 
                 yield solution._replace(products=(*solution.products, unit[0]))
 
 
-def cancel(bench: Bench) -> None:
+def cancel(bench: CaseBuilder) -> None:
     """Exact cancellation between each lane and the next, and between each lane and the addend."""
     exps = bench.inside
     for i, sign in cross(range(bench.lanes), SIGNS):
@@ -253,7 +253,7 @@ def cancel(bench: Bench) -> None:
         bench.add_beat("cancel/all-alternating", whole * half)
 
 
-def _cancelled_by_addend(bench: Bench, i: int, sign: int) -> Solutions:
+def _cancelled_by_addend(bench: CaseBuilder, i: int, sign: int) -> Solutions:
     exps = bench.inside
     for k in range(len(exps)):
         products = bench.palette.of(sign, exps[(5 * i + k) % len(exps)])
@@ -261,7 +261,7 @@ def _cancelled_by_addend(bench: Bench, i: int, sign: int) -> Solutions:
             yield bench.with_addend((one,), 1 - sign, one.sig, one.exp - bench.palette.fraction_bits)
 
 
-def residue(bench: Bench) -> None:
+def residue(bench: CaseBuilder) -> None:
     """What the window keeps cancels, and what it lost does not: the sum is zero, or one last place, and not exact."""
     for sign in SIGNS:
         _same_kept(bench, SIGN[sign], sign)
@@ -271,7 +271,7 @@ def residue(bench: Bench) -> None:
         bench.add_first(f"residue/all-lost-{SIGN[sign]}", (Solution((*pair, low[-1])) for pair, low in lost if low))
 
 
-def _same_kept(bench: Bench, word: str, sign: int) -> None:
+def _same_kept(bench: CaseBuilder, word: str, sign: int) -> None:
     """X - X + t - u, where t and u straddle the window's end and differ in what is lost, for each number of places."""
     bits = bench.palette.fraction_bits
     for places in range(max(1, bits - bench.window), bits + 2):
@@ -288,7 +288,7 @@ def _same_kept(bench: Bench, word: str, sign: int) -> None:
                 break
 
 
-def _hidden_in_addend(bench: Bench, places: int, sign: int) -> Solutions:
+def _hidden_in_addend(bench: CaseBuilder, places: int, sign: int) -> Solutions:
     """A product against an addend that is the same in the window, and has a bit below it."""
     bits = bench.palette.fraction_bits
     lead = bench.window + places - bits
@@ -297,7 +297,7 @@ def _hidden_in_addend(bench: Bench, places: int, sign: int) -> Solutions:
             yield bench.with_addend((one,), 1 - sign, (one.sig << lead) + 1, one.exp - bench.window - places)
 
 
-def largest(bench: Bench, facts: UnitFacts) -> None:
+def largest(bench: CaseBuilder, facts: UnitFacts) -> None:
     """The largest product in all lanes, in both signs; and sums that are a power of two, the largest there is."""
     exp = bench.palette.exps[-1]
     for sign in SIGNS:
@@ -314,7 +314,7 @@ def largest(bench: Bench, facts: UnitFacts) -> None:
             bench.add_solution(name, bench.with_addend(products, sign, part, top - 4))
 
 
-def hidden(bench: Bench, facts: UnitFacts) -> None:
+def hidden(bench: CaseBuilder, facts: UnitFacts) -> None:
     """Products whose sum an addend cancels in the window, with one bit more below it."""
     for place, sign in cross(range(bench.window + 1), SIGNS if bench.addend_bits else ()):
         solution = bench.total((-1) ** sign << place, bench.tops(place - bench.window))
@@ -327,7 +327,7 @@ def hidden(bench: Bench, facts: UnitFacts) -> None:
                 bench.add_solution(f"G5/hidden{place:02}-{below}-{SIGN[sign]}", solution._replace(addend=added))
 
 
-def highest(bench: Bench, facts: UnitFacts) -> None:
+def highest(bench: CaseBuilder, facts: UnitFacts) -> None:
     """All lanes one large product, and an addend that brings the sum just into the highest binade, with low bits.
 
     The product is made from significands: of wide formats the palette holds a few products only.
@@ -347,7 +347,7 @@ def highest(bench: Bench, facts: UnitFacts) -> None:
             bench.add_beat(f"G6/highest-{ones:02}-{pattern:x}-{sign}", [(codes[0], codes[1])] * bench.lanes, added)
 
 
-def cancelled(bench: Bench, facts: UnitFacts) -> None:
+def cancelled(bench: CaseBuilder, facts: UnitFacts) -> None:
     """Two products that cancel, one that is left at each place, and one far below that loses bits."""
     places = range(1, bench.window + 1)
     for place, sign, back in cross(places, SIGNS, SIGNS if bench.lanes > 3 else ()):
@@ -355,7 +355,7 @@ def cancelled(bench: Bench, facts: UnitFacts) -> None:
         bench.add_first(name, _left_and_losing(bench, place, sign, bool(back)))
 
 
-def _left_and_losing(bench: Bench, place: int, sign: int, back: bool) -> Solutions:
+def _left_and_losing(bench: CaseBuilder, place: int, sign: int, back: bool) -> Solutions:
     """back: what loses bits has the other sign, so that what is left is no power of two."""
     bits = bench.palette.fraction_bits
     for exp, pair in bench.cancelling_pairs():
@@ -367,7 +367,7 @@ def _left_and_losing(bench: Bench, place: int, sign: int, back: bool) -> Solutio
                     yield Solution((*pair, one, low))
 
 
-def _losing(bench: Bench, top: int, sign: int) -> Product | None:
+def _losing(bench: CaseBuilder, top: int, sign: int) -> Product | None:
     """A product that loses bits under an exponent, as small as can be."""
     for exp in bench.palette.exps:
         below = bench.lost_bits(top - exp) if exp <= top else 0
