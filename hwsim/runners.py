@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from multiprocessing.connection import Connection, wait
-from typing import Any, ClassVar, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from hwsim.base.errors import InputError, ToolMissing
 from hwsim.base.package import identity
@@ -32,8 +32,10 @@ class WorkersLost(RuntimeError):
 class WorkPart(ABC):
     """A part: picklable, and all that its rows depend on besides the code of hwsim."""
 
-    code: ClassVar[str]
-    """The module that makes the rows, by whose content results are known."""
+    @property
+    @abstractmethod
+    def code(self) -> str:
+        """The module that makes the rows, by whose content results are known."""
 
     @property
     @abstractmethod

@@ -12,14 +12,15 @@ import typer
 from hwsim.base.errors import InputError
 from hwsim.base.text import counted
 from hwsim.cli.app import app
+from hwsim.cli.fuzz import handed
 from hwsim.cli.output import note, print_error, print_table, say
 from hwsim.cli.progress import Progress, end_whole
 
 if TYPE_CHECKING:
-    from hwsim.campaign.file import Campaign
-    from hwsim.campaign.plan import JobPlan
-    from hwsim.campaign.results import Failure, JobOutcome
-    from hwsim.campaign.run import CampaignResult
+    from hwsim.cosim.campaign.file import Campaign
+    from hwsim.cosim.campaign.plan import JobPlan
+    from hwsim.cosim.campaign.results import Failure, JobOutcome
+    from hwsim.cosim.campaign.run import CampaignResult
     from hwsim.runners import Lost, Runner
 
 FAILED = 1
@@ -70,12 +71,13 @@ def campaign(
             raise InputError("--show goes alone: it runs nothing")
         _show(show)
         return
-    from hwsim.campaign.file import load_campaign
-    from hwsim.campaign.plan import planned
+    from hwsim.cosim.campaign.file import load_campaign
+    from hwsim.cosim.campaign.job import HandedSides
+    from hwsim.cosim.campaign.plan import planned
 
     assert file is not None
     loaded = load_campaign(file)
-    jobs = planned(loaded)
+    jobs = planned(loaded, HandedSides(handed(), __name__))
     if plan:
         _tell_plan(loaded, jobs)
         return
@@ -110,7 +112,7 @@ class _Watcher:
             note(f"run {run}: goes on after {done:,} of {counted(jobs, 'job')}")
 
     def ended(self, outcome: JobOutcome, failures: Sequence[Failure], done: int, left: float) -> None:
-        from hwsim.campaign.page import worded_seconds
+        from hwsim.cosim.campaign.page import worded_seconds
 
         self.done = done
         for failure in failures:
@@ -123,8 +125,8 @@ def _carried_out(
     loaded: Campaign, jobs: JobPlan, folder: Path, changed: bool, workers: int | None, scheduler: str | None
 ) -> CampaignResult:
     """Run a campaign, with a bar. After Ctrl-C, prints the command that goes on."""
-    from hwsim.campaign.page import campaign_command
-    from hwsim.campaign.run import run_campaign
+    from hwsim.cosim.campaign.page import campaign_command
+    from hwsim.cosim.campaign.run import run_campaign
     from hwsim.runners import OtherCode
 
     end_whole()
@@ -145,7 +147,7 @@ def _carried_out(
 
 def _tell_plan(loaded: Campaign, plan: JobPlan) -> None:
     """Print the jobs of a campaign."""
-    from hwsim.campaign.page import worded_seconds
+    from hwsim.cosim.campaign.page import worded_seconds
 
     jobs = list(plan.jobs.values())
     cells = [[job.name, job.words, worded_seconds(job.cost)] for job in jobs[:MOST_LINES]]
@@ -162,7 +164,7 @@ def _tell_plan(loaded: Campaign, plan: JobPlan) -> None:
 
 def _finish(loaded: Campaign, folder: Path, result: CampaignResult) -> None:
     """Print what came of a run."""
-    from hwsim.campaign.page import campaign_command, worded_seconds
+    from hwsim.cosim.campaign.page import campaign_command, worded_seconds
 
     run, verdict = result.results.summary, result.results.verdict
     if verdict.failures:
@@ -196,8 +198,8 @@ def _finish(loaded: Campaign, folder: Path, result: CampaignResult) -> None:
 
 def _show(folder: Path) -> None:
     """Print the runs of a folder, and what fails in the last that ended."""
-    from hwsim.campaign.page import worded_seconds
-    from hwsim.campaign.run import shown_runs
+    from hwsim.cosim.campaign.page import worded_seconds
+    from hwsim.cosim.campaign.run import shown_runs
 
     found = shown_runs(folder)
     heads = ["run", "began (UTC)", "jobs", "failed", "new", "again", "known", "mended", "compared", "bins hit", "took"]

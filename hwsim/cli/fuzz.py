@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from math import lcm
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from hwsim.base.processes import scratch_folder
 from hwsim.base.text import counted
 from hwsim.cli.app import app
 from hwsim.cli.output import print_table, say
 from hwsim.cli.progress import Progress, played
 
 if TYPE_CHECKING:
-    from hwsim.fuzz.campaign import FuzzedUnit
-    from hwsim.fuzz.findings import KeptFinding
-    from hwsim.fuzz.trial import SideMismatch
+    from hwsim.cosim.fuzz.commands import Ask
+    from hwsim.cosim.fuzz.draw import DrawnUnit
+    from hwsim.cosim.fuzz.findings import KeptFinding
+    from hwsim.cosim.fuzz.run import FuzzedUnit
+    from hwsim.cosim.fuzz.trial import Side, SideMismatch
 
 SHOWN = 12  # values of a key, and reasons, that are shown
+MUTANTS, MUTANT_SECONDS = 4, 1.0  # of a random unit
 
 
 @app.command()
@@ -58,7 +63,7 @@ def fuzz(
     if again is not None:
         _again(again)
         return
-    from hwsim.fuzz.campaign import FuzzPlan, run
+    from hwsim.cosim.fuzz.run import FuzzPlan, run
 
     def all_units(progress: Progress) -> list[FuzzedUnit]:
         progress.plan(units, "units")
@@ -67,7 +72,7 @@ def fuzz(
             for side, said, file in unit.found:
                 say(f"unit {unit.number}: {side}: {said[:300]}" + (f"; see {output}/{file}" if file else ""), "red")
 
-        return run(FuzzPlan(units, cases, seed, output, first=first), tell, progress.advance)
+        return run(FuzzPlan(units, cases, seed, output, first=first, handed=handed()), tell, progress.advance)
 
     done = played("units", all_units, "a simulator did not accept the Verilog of a unit", 1)
     _tell(done, cases, seed)
@@ -76,8 +81,8 @@ def fuzz(
 
 
 def _tell(done: Sequence[FuzzedUnit], cases: int, seed: int) -> None:
-    from hwsim.fuzz.campaign import UNPLAYED, reasons, unplayed
-    from hwsim.fuzz.draw import counted_settings
+    from hwsim.cosim.fuzz.draw import counted_settings
+    from hwsim.cosim.fuzz.run import UNPLAYED, reasons, unplayed
 
     drawn = counted_settings(unit.settings for unit in done)
     print_table(["key", "drawn"], [[path, _most(values)] for path, values in drawn.items()])
@@ -109,7 +114,7 @@ def _most(values: Counter[str]) -> str:
 
 
 def _again(path: Path) -> None:
-    from hwsim.fuzz.findings import load_finding
+    from hwsim.cosim.fuzz.findings import load_finding
 
     finding = load_finding(path)
     found = played("cases", lambda _: _tried(finding), "a simulator did not accept the Verilog of the unit", 1)
@@ -123,6 +128,39 @@ def _again(path: Path) -> None:
 
 
 def _tried(finding: KeptFinding) -> list[SideMismatch]:
-    from hwsim.fuzz.campaign import tried_again
+    from hwsim.cosim.fuzz.run import tried_again
 
-    return tried_again(finding)
+    return tried_again(finding, handed())
+
+
+def handed() -> dict[Side, Ask]:
+    """Sides of random units that are commands above co-simulation."""
+    return {"study": studied, "qualify": qualified}
+
+
+def studied(drawn: DrawnUnit) -> Iterator[str]:
+    """A study of two lengths: compiled code and definition are compared by it, and every trial has its row."""
+    from hwsim.cosim.fuzz.hardware import least_terms
+    from hwsim.spec import as_yaml
+    from hwsim.study.plan import load_study
+    from hwsim.study.results import run
+
+    with scratch_folder() as folder:
+        (folder / "unit.yaml").write_text(as_yaml(drawn.unit), encoding="utf-8")
+        k = lcm(drawn.unit.instruction.k, least_terms(drawn.unit))
+        keys: dict[str, Any] = {
+            "study": "fuzz", "units": ["unit.yaml"], "data": ["normal"], "rows": 3, "columns": 2, "trials": 2,
+            "lengths": [k] if drawn.unit.instruction.chain is None else [k, 3 * k], "seed": drawn.seed,
+        }  # fmt: skip
+        rows = run(load_study(keys, folder), folder / "results").rows.num_rows
+        if rows != 2 * len(keys["lengths"]):
+            yield f"{rows} rows of {2 * len(keys['lengths'])} trials"
+
+
+def qualified(drawn: DrawnUnit) -> Iterator[str]:
+    """What becomes of a few mutants of a unit's circuits."""
+    from hwsim.prove.qualify.run import Qualifier
+
+    found = Qualifier(drawn.unit, drawn.pipeline.cuts, drawn.seed, MUTANT_SECONDS).qualify(MUTANTS)
+    if len(found.rows) != min(MUTANTS, found.of):
+        yield f"{len(found.rows)} of {found.of} mutants have a fate, not {MUTANTS}"

@@ -16,8 +16,8 @@ from hwsim.cases.bins.plan import Counter, plan
 from hwsim.cases.case import one_window
 from hwsim.cases.palette import exact_code
 from hwsim.cases.random_cases import random_cases
+from hwsim.cosim.fuzz.draw import Size, drawn_unit
 from hwsim.formats import FloatFormat
-from hwsim.fuzz.draw import Size, drawn_unit
 from hwsim.spec import Unit, load_unit
 
 OTHERS = [name for name in ODD if not one_window(unit(name))]

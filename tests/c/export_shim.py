@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hwsim.compute.c import UnitInC
-from hwsim.fuzz.hardware import dots_signature, dots_source
+from hwsim.cosim.fuzz.hardware import dots_signature, dots_source
 
 
 def shim(plan: UnitInC) -> str:

@@ -15,8 +15,8 @@ from odd_units import unit
 from unit_keys import chained, exact_blocks, late, odd_unit, scaled
 
 from hwsim.compute.c import HEADER, UnitInC, render, supports
-from hwsim.fuzz.draw import drawn_unit
-from hwsim.fuzz.hardware import tiled_cases
+from hwsim.cosim.fuzz.draw import drawn_unit
+from hwsim.cosim.fuzz.hardware import tiled_cases
 from hwsim.spec import Unit, as_yaml, load_unit, presets
 
 PROFILES = 7  # of random operands

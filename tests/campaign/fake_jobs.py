@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import Any, Literal
 
 from hwsim.base.errors import ToolMissing
-from hwsim.campaign.file import Campaign, CampaignFile, KnownFailure
-from hwsim.campaign.job import CampaignJob, Ran
-from hwsim.campaign.plan import JobPlan
-from hwsim.campaign.results import Failure, JobOutcome
-from hwsim.campaign.run import CampaignResult, run_campaign
 from hwsim.cosim.build import BuildFailed
+from hwsim.cosim.campaign.file import Campaign, CampaignFile, KnownFailure
+from hwsim.cosim.campaign.job import CampaignJob, Ran
+from hwsim.cosim.campaign.plan import JobPlan
+from hwsim.cosim.campaign.results import Failure, JobOutcome
+from hwsim.cosim.campaign.run import CampaignResult, run_campaign
 from hwsim.explain import CodeReading, Mismatch, Row, RunReport, coverage_groups
 from hwsim.formats.yamlfile import Document
 from hwsim.runners import Lost, Rows, Runner, W, apart

@@ -10,8 +10,8 @@ from campaign.fake_jobs import Deed, Told, begun, campaign, fakes, run
 
 from hwsim import runners as on_many
 from hwsim.base.arrays import read_table
-from hwsim.campaign.plan import JobPlan
-from hwsim.campaign.run import run_campaign
+from hwsim.cosim.campaign.plan import JobPlan
+from hwsim.cosim.campaign.run import run_campaign
 from hwsim.runners import Lost, Runner, on_dask
 
 DEEDS: tuple[Deed, ...] = ("passes", "dies", "fails", "passes", "breaks")

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from hwsim.base.errors import InputError
-from hwsim.campaign.file import JobMatrix, known_reason, load_campaign
-from hwsim.campaign.job import content_of
-from hwsim.campaign.plan import JobPlan, planned
+from hwsim.cosim.campaign.file import JobMatrix, known_reason, load_campaign
+from hwsim.cosim.campaign.job import content_of
+from hwsim.cosim.campaign.plan import JobPlan, planned
 
 UNIT = """unit: tiny
 operands: {a: int8, b: int8, addend: i32}

@@ -6,19 +6,20 @@ from pathlib import Path
 
 import pytest
 
-from hwsim.campaign.job import CampaignJob, fuzz_job, random_units_report
-from hwsim.campaign.results import JobOutcome, RunResults
 from hwsim.compute.kernels import supports
-from hwsim.fuzz import campaign, trial
-from hwsim.fuzz.campaign import FuzzedUnit, FuzzPlan
-from hwsim.fuzz.draw import DrawnUnit, drawn_unit
-from hwsim.fuzz.findings import SimplerFinding, load_finding
-from hwsim.fuzz.trial import SIDES, Side, SideMismatch
+from hwsim.cosim.campaign.job import CampaignJob, HandedSides, fuzz_job, random_units_report
+from hwsim.cosim.campaign.results import JobOutcome, RunResults
+from hwsim.cosim.fuzz import run as campaign
+from hwsim.cosim.fuzz import trial
+from hwsim.cosim.fuzz.draw import DrawnUnit, drawn_unit
+from hwsim.cosim.fuzz.findings import SimplerFinding, load_finding
+from hwsim.cosim.fuzz.run import FuzzedUnit, FuzzPlan
+from hwsim.cosim.fuzz.trial import SIDES, Side, SideMismatch
 
 
 def block(first: int, last: int, *sides: Side) -> CampaignJob:
     every: dict[Side, int] = {side: int(side in (sides or ("kernels", "gemm"))) for side in SIDES}
-    return fuzz_job(f"{first}", 1, first, last, 30, every)
+    return fuzz_job(f"{first}", 1, first, last, 30, every, HandedSides())
 
 
 def has_kernels(number: int) -> bool:
@@ -65,7 +66,7 @@ def test_cases_that_units_of_the_model_alone_lack_are_said() -> None:
 def test_a_finding_is_a_failure_with_a_file_that_is_tried_again(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    def as_it_is(drawn: DrawnUnit, found: SideMismatch, cases: int) -> SimplerFinding:
+    def as_it_is(drawn: DrawnUnit, found: SideMismatch, plan: FuzzPlan) -> SimplerFinding:
         return SimplerFinding(drawn, found, 0)
 
     right = trial.multiply_pairs

@@ -13,12 +13,12 @@ from junitparser import Error, Failure, JUnitXml, Skipped
 
 from hwsim.base.arrays import read_table
 from hwsim.base.errors import InputError, ToolMissing
-from hwsim.campaign.file import KnownFailure
-from hwsim.campaign.job import CampaignJob
-from hwsim.campaign.page import trend_bars, worded_seconds
-from hwsim.campaign.plan import JobPlan
-from hwsim.campaign.results import JobOutcome
-from hwsim.campaign.run import claimed, expected_costs, run_campaign, seconds_left, shown_runs, summaries
+from hwsim.cosim.campaign.file import KnownFailure
+from hwsim.cosim.campaign.job import CampaignJob
+from hwsim.cosim.campaign.page import trend_bars, worded_seconds
+from hwsim.cosim.campaign.plan import JobPlan
+from hwsim.cosim.campaign.results import JobOutcome
+from hwsim.cosim.campaign.run import claimed, expected_costs, run_campaign, seconds_left, shown_runs, summaries
 from hwsim.runners import Rows, Runner
 
 ALL = ("passes", "fails", "is short", "breaks", "raises", "passes")

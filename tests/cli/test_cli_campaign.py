@@ -9,7 +9,7 @@ from campaign import fake_jobs
 from cli.cli_run import Done, Run, fails
 
 from hwsim.base.arrays import read_table
-from hwsim.campaign import job
+from hwsim.cosim.campaign import job
 
 UNIT = """unit: int8x2
 operands: {a: int8, b: int8, addend: i32}

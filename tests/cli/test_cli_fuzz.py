@@ -7,20 +7,24 @@ from pathlib import Path
 import pytest
 from cli.cli_run import Run, fails
 
-from hwsim.fuzz import campaign, trial
-from hwsim.fuzz.draw import DrawnUnit
-from hwsim.fuzz.findings import SimplerFinding
-from hwsim.fuzz.trial import SideMismatch
+from hwsim.cosim.fuzz import run as campaign
+from hwsim.cosim.fuzz import trial
+from hwsim.cosim.fuzz.draw import DrawnUnit
+from hwsim.cosim.fuzz.findings import SimplerFinding
+from hwsim.cosim.fuzz.run import FuzzPlan
+from hwsim.cosim.fuzz.trial import SideMismatch
 from hwsim.spec import Support
 
 COMMAND = ("fuzz", "--units", "1", "--cases", "30", "--seed", "2")
 
 
 def test_what_differs_is_written_and_tried_again(run: Run, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def as_it_is(drawn: DrawnUnit, found: SideMismatch, cases: int) -> SimplerFinding:
+    def as_it_is(drawn: DrawnUnit, found: SideMismatch, plan: FuzzPlan) -> SimplerFinding:
         return SimplerFinding(drawn, found, 0)
 
-    # Simulators take seconds; the command of docs/tests.md runs them.
+    # Simulators and what commands make take a minute; the command of docs/tests.md runs them.
+    monkeypatch.setattr(trial, "COMMANDS", {})
+    monkeypatch.setattr("hwsim.cli.fuzz.handed", dict)
     monkeypatch.setattr(trial, "in_rtl", lambda unit: Support(unit.name, "is left out", ("hardware",)))
     right = trial.multiply_pairs
     with monkeypatch.context() as broken:

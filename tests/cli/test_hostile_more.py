@@ -21,7 +21,7 @@ from cli.cli_run import Run, fails
 from cli.small_files import STUDY, UNIT
 from pydantic import TypeAdapter
 
-from hwsim.campaign.file import CampaignFile
+from hwsim.cosim.campaign.file import CampaignFile
 from hwsim.cosim.dutfile import DutFile
 from hwsim.formats.yamlfile import PATTERNS
 from hwsim.spec import Unit

@@ -20,7 +20,6 @@ from cosim.small_runs import one_row
 
 import hwsim.cli.commands  # (adds every command to the application)
 import hwsim.rtl
-from hwsim.campaign import plan as campaign_plan
 from hwsim.cli import campaign as campaign_command
 from hwsim.cli import prove as prove_command
 from hwsim.cli import qualify, streams
@@ -28,16 +27,17 @@ from hwsim.cli.app import app
 from hwsim.cosim import bench as project
 from hwsim.cosim import run as cosim_run
 from hwsim.cosim import streams as streams_designs
+from hwsim.cosim.campaign import plan as campaign_plan
+from hwsim.cosim.fuzz import run as fuzzing
+from hwsim.cosim.fuzz.draw import drawn_unit
+from hwsim.cosim.fuzz.findings import write_finding
+from hwsim.cosim.fuzz.run import FuzzedUnit, FuzzPlan
+from hwsim.cosim.fuzz.trial import SideMismatch
 from hwsim.explain import RunReport
 from hwsim.explain.proof import ProofReport
 from hwsim.explain.silicon import cases as capture_design
 from hwsim.explain.silicon.cases import INSTRUCTIONS, CaptureCase, Section, read_cases, write_cases
 from hwsim.explain.silicon.results import FACTS, SectionResults, result_lines
-from hwsim.fuzz import campaign as fuzzing
-from hwsim.fuzz.campaign import FuzzedUnit, FuzzPlan
-from hwsim.fuzz.draw import drawn_unit
-from hwsim.fuzz.findings import write_finding
-from hwsim.fuzz.trial import SideMismatch
 from hwsim.prove import run as proving
 from hwsim.prove.qualify import run as qualifying
 from hwsim.prove.qualify.run import Qualification

@@ -13,6 +13,7 @@ from unit_keys import odd_unit, window
 
 from hwsim.cases.case import Case, dot
 from hwsim.cases.random_cases import random_cases
+from hwsim.cosim.fuzz.draw import Size, drawn_unit
 from hwsim.explain.candidate import addend_rounded, results
 from hwsim.explain.discriminate import lengths_of, stimuli
 from hwsim.explain.known import candidates
@@ -21,7 +22,6 @@ from hwsim.explain.mistakes.flawed import FlawedDefinition, LastPlace, rounded_m
 from hwsim.explain.mistakes.sums import RULE_WORDS
 from hwsim.explain.readings import READINGS, read_unit, supports
 from hwsim.formats import FloatFormat, get_format
-from hwsim.fuzz.draw import Size, drawn_unit
 from hwsim.model import Definition
 from hwsim.model.definition import definition_of
 from hwsim.spec import Unit, load_unit

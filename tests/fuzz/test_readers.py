@@ -58,15 +58,15 @@ OPENS_A_SUM = re.compile(
 )
 # Modules that open files: the targets that reach them, or why none does.
 MODULES = {
-    "hwsim/campaign/file.py": "campaign",
-    "hwsim/campaign/results.py": "campaign-runs",
-    "hwsim/campaign/run.py": "campaign campaign-runs",
+    "hwsim/cosim/campaign/file.py": "campaign",
+    "hwsim/cosim/campaign/results.py": "campaign-runs",
+    "hwsim/cosim/campaign/run.py": "campaign campaign-runs",
     "hwsim/cli/check.py": "results pipe",
     "hwsim/base/files.py": "export kit unit",
     "hwsim/cosim/casefile.py": "case",
     "hwsim/cosim/dutfile.py": "design",
     "hwsim/cosim/sources.py": "core filelist",
-    "hwsim/fuzz/findings.py": "unit",
+    "hwsim/cosim/fuzz/findings.py": "unit",
     "hwsim/formats/catalog.py": "format",
     "hwsim/formats/yamlfile.py": "unit",
     "hwsim/quantize/tensors.py": "arrays tensor",
@@ -83,8 +83,8 @@ MODULES = {
 }
 OWN = {  # no user's files
     "rtl/synthesis/cells.py": "the cells, a file of a package, and what Yosys just wrote",
-    "hwsim/campaign/job.py": "sources that were elaborated, for their digest, and what a run just left",
-    "hwsim/campaign/page.py": "the package's own style",
+    "hwsim/cosim/campaign/job.py": "sources that were elaborated, for their digest, and what a run just left",
+    "hwsim/cosim/campaign/page.py": "the package's own style",
     "hwsim/prove/circuits.py": "what Yosys just wrote",
     "hwsim/prove/unrolled.py": "what Yosys just wrote",
     "hwsim/prove/qualify/mutants.py": "what Yosys just wrote",
@@ -95,9 +95,9 @@ OWN = {  # no user's files
     "hwsim/cli/vectors.py": "opens a device",
     "hwsim/cli/doctor.py": "another program's header, for its version",
     "hwsim/base/compiled.py": "the cache of kernels; tests/test_compiled.py damages it",
-    "hwsim/fuzz/campaign.py": "its own progress; tests/random_units damages it",
-    "hwsim/fuzz/hardware.py": "a compiler's log",
-    "hwsim/fuzz/commands.py": "a program's log",
+    "hwsim/cosim/fuzz/run.py": "its own progress; tests/random_units damages it",
+    "hwsim/cosim/fuzz/hardware.py": "a compiler's log",
+    "hwsim/cosim/fuzz/commands.py": "a program's log",
     "hwsim/cosim/bench.py": "the package's own Verilog",
     "hwsim/cosim/build.py": "the cache of simulators and their sources; tests/cosim/test_cosim_build.py damages it",
     "hwsim/cosim/report.py": "a source that a simulator refused, after slang read it",

@@ -11,7 +11,7 @@ import hwsim
 from hwsim.cases.case import batches
 from hwsim.compute.kernels import kernel_of
 from hwsim.compute.kernels.additions import AdditionsKernel
-from hwsim.fuzz.trial import codes_of_kernel, codes_of_model
+from hwsim.cosim.fuzz.trial import codes_of_kernel, codes_of_model
 from hwsim.spec import Unit
 
 

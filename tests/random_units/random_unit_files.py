@@ -1,11 +1,11 @@
-"""What the tests of `hwsim.fuzz` share: small units, and findings of earlier runs."""
+"""What the tests of `hwsim.cosim.fuzz` share: small units, and findings of earlier runs."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from hwsim.fuzz.draw import Size
-from hwsim.fuzz.trial import Side
+from hwsim.cosim.fuzz.draw import Size
+from hwsim.cosim.fuzz.trial import Side
 
 FOUND = sorted((Path(__file__).parent / "found").glob("*.yaml"))
 SMALL = Size(lanes=2, groups=2, narrow=True)

@@ -13,18 +13,20 @@ from random_units.random_unit_files import FAST, FOUND, SMALL
 
 from hwsim.base.errors import InputError
 from hwsim.cases.case import batches, beats, dot
+from hwsim.cli.fuzz import handed
 from hwsim.compute.c import supports as in_c
 from hwsim.compute.kernels import kernel_of
 from hwsim.compute.kernels import supports as in_kernels
 from hwsim.cosim.bench import words_of
 from hwsim.cosim.diagnose import first_difference
-from hwsim.fuzz import campaign, commands, trial
-from hwsim.fuzz import hardware as clanguage
-from hwsim.fuzz.campaign import FuzzPlan
-from hwsim.fuzz.draw import drawn_unit
-from hwsim.fuzz.findings import UnitShrinker, failing_again, load_finding, write_finding
-from hwsim.fuzz.hardware import TiledCases, payload_words, tiled_cases
-from hwsim.fuzz.trial import SIDES, Depth, Side, SideMismatch, Trial, codes_of_kernel
+from hwsim.cosim.fuzz import commands, trial
+from hwsim.cosim.fuzz import hardware as clanguage
+from hwsim.cosim.fuzz import run as campaign
+from hwsim.cosim.fuzz.draw import drawn_unit
+from hwsim.cosim.fuzz.findings import UnitShrinker, failing_again, load_finding, write_finding
+from hwsim.cosim.fuzz.hardware import TiledCases, payload_words, tiled_cases
+from hwsim.cosim.fuzz.run import FuzzPlan
+from hwsim.cosim.fuzz.trial import SIDES, Depth, Side, SideMismatch, Trial, codes_of_kernel
 from hwsim.model import Definition
 from hwsim.rtl import exact, supports
 from hwsim.spec import Unit
@@ -51,7 +53,7 @@ def test_small_units_agree_in_the_rtl(verilator: None, number: int) -> None:
 @pytest.mark.simulator
 @pytest.mark.parametrize("first", range(0, SOAK_UNITS, CHUNK))
 def test_many_units_agree(verilator: None, icarus: None, first: int) -> None:
-    plan = FuzzPlan(SOAK_UNITS, 1000, 2026)
+    plan = FuzzPlan(SOAK_UNITS, 1000, 2026, handed=handed())
     done = [campaign.fuzzed(plan, number) for number in range(first, first + CHUNK)]
     assert [(unit.number, unit.found) for unit in done if unit.found] == []
 
@@ -201,7 +203,7 @@ def test_what_raises_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def commanded(side: Side, number: int = 0) -> trial.TrialResult:
-    return Trial(drawn_unit(1, number, SMALL), Depth(30, frozenset[Side]({side}))).run()
+    return Trial(drawn_unit(1, number, SMALL), Depth(30, frozenset[Side]({side}), handed=handed())).run()
 
 
 def test_what_a_command_gets_wrong_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -226,7 +228,7 @@ def test_what_a_command_refuses_by_name_is_no_finding_and_what_it_raises_is(monk
         def raises(*_: object, error: Exception = error) -> None:
             raise error
 
-        monkeypatch.setattr(commands, "load_study", raises)
+        monkeypatch.setattr("hwsim.study.plan.load_study", raises)
         result = commanded("study")
         assert result.refused == refused and [one.said.partition(" (")[0] for one in result.found] == (
             [] if refused else ["KeyError: 'units'"]
@@ -237,8 +239,8 @@ def test_what_a_command_refuses_by_name_is_no_finding_and_what_it_raises_is(monk
 @pytest.mark.simulator
 @pytest.mark.parametrize("first", range(0, 200, 10))
 def test_every_command_takes_many_units_or_refuses_them_by_name(verilator: None, first: int) -> None:
-    every = dict.fromkeys(trial.COMMANDS, 1)
-    plan = FuzzPlan(10, 100, 2026, None, frozenset(trial.COMMANDS), every=every, first=first)
+    sides = frozenset[Side]({*trial.COMMANDS, *handed()})
+    plan = FuzzPlan(10, 100, 2026, None, sides, every=dict.fromkeys(sides, 1), first=first, handed=handed())
     assert [(unit.number, unit.found) for unit in campaign.run(plan, lambda _: None) if unit.found] == []
 
 

@@ -7,8 +7,8 @@ from collections import Counter
 import pytest
 from random_units.random_unit_files import SMALL
 
-from hwsim.fuzz.draw import counted_settings, drawn_unit, modes_of, settings
-from hwsim.fuzz.hardware import ALL_KINDS, tiled_cases
+from hwsim.cosim.fuzz.draw import counted_settings, drawn_unit, modes_of, settings
+from hwsim.cosim.fuzz.hardware import ALL_KINDS, tiled_cases
 from hwsim.model.definition import supports
 
 

@@ -10,7 +10,7 @@ from odd_units import unit
 from hwsim.cases.case import beats
 from hwsim.cosim.bench import port_map, words_of
 from hwsim.cosim.design import interleave
-from hwsim.fuzz.hardware import payload_words, tiled_cases
+from hwsim.cosim.fuzz.hardware import payload_words, tiled_cases
 from hwsim.spec import pipeline
 
 

@@ -8,8 +8,8 @@ import pytest
 from random_units.random_unit_files import SMALL
 
 from hwsim.base.errors import InputError
+from hwsim.cosim.fuzz.draw import Size, drawn_unit
 from hwsim.cosim.vectors.plan import plan
-from hwsim.fuzz.draw import Size, drawn_unit
 from hwsim.spec import Unit
 
 # A promotion's register without a fraction; scales in fixed point; a factor whose largest number is 1; a window of one

@@ -25,10 +25,10 @@ from hwsim.cases.random_cases import draw, most_beats
 from hwsim.compute.c import HEADER, UnitInC, render
 from hwsim.cosim.bench import PortField, PortMap, words_of
 from hwsim.cosim.design import BUSY, Play, Suite, Tagged, interleave
+from hwsim.cosim.fuzz.draw import DrawnUnit
 from hwsim.cosim.play import BulkUnit, command, compare, play_simulated
 from hwsim.cosim.trace import record
 from hwsim.cosim.unitdesign import UnitDesign
-from hwsim.fuzz.draw import DrawnUnit
 from hwsim.spec import Unit
 from hwsim.tb.job import Script, SuiteOutcome, Trace, result_rows
 

@@ -13,7 +13,7 @@ from pydantic import Field, ValidationError
 from hwsim.base.arrays import arrow, read_table, write_table
 from hwsim.base.errors import InputError
 from hwsim.base.files import contents, written
-from hwsim.campaign.file import FailureKind, KnownFailure, known_reason
+from hwsim.cosim.campaign.file import FailureKind, KnownFailure, known_reason
 from hwsim.cosim.report import ENDED
 from hwsim.explain import RunReport
 from hwsim.explain.frozen import Count, Record, Text

@@ -8,7 +8,7 @@ import subprocess
 import time
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import Any
@@ -19,20 +19,21 @@ from hwsim.base.files import NO_ROOM
 from hwsim.base.package import identity
 from hwsim.base.processes import scratch_folder
 from hwsim.base.text import counted
-from hwsim.campaign.file import PipelineKeys, Simulator
-from hwsim.campaign.results import Breakage, JobOutcome
 from hwsim.cosim.build import BuildFailed, verilator_version
+from hwsim.cosim.campaign.file import PipelineKeys, Simulator
+from hwsim.cosim.campaign.results import Breakage, JobOutcome
 from hwsim.cosim.design import AskedSuites, Design, SuiteKind
 from hwsim.cosim.dutdesign import dut_design
 from hwsim.cosim.dutfile import load_dut
+from hwsim.cosim.fuzz.commands import Ask
+from hwsim.cosim.fuzz.draw import counted_settings
+from hwsim.cosim.fuzz.run import UNPLAYED, FuzzedUnit, FuzzPlan, collected_between, fuzzed, reasons, unplayed
+from hwsim.cosim.fuzz.trial import Side
 from hwsim.cosim.run import CosimOptions, NoProgress, carried_out, check
 from hwsim.cosim.tables import tables_design
 from hwsim.cosim.tools import find_icarus, find_verilator
 from hwsim.cosim.unitdesign import design_of
 from hwsim.explain import CodeReading, CoverageGroup, LeftOut, Mismatch, Row, RunReport, coverage_groups
-from hwsim.fuzz.campaign import UNPLAYED, FuzzedUnit, FuzzPlan, collected_between, fuzzed, reasons, unplayed
-from hwsim.fuzz.draw import counted_settings
-from hwsim.fuzz.trial import Side
 from hwsim.runners import OtherCode, Rows, WorkPart
 from hwsim.spec import Specified, as_yaml, pipeline
 
@@ -52,10 +53,8 @@ class CampaignJob(WorkPart):
 
     name: unlike any other's of its campaign. words: what it does, for people. inputs: all that its outcome depends on
     beside the code of hwsim, as plain data. simulators: those that it runs. action: does it. cost: a guess, in seconds.
-    dut: a design's file, whose `content` is among the inputs.
+    dut: a design's file, whose `content` is among the inputs. code: the module that imports all that it may call.
     """
-
-    code = "hwsim.campaign.job"
 
     name: str
     words: str
@@ -64,6 +63,7 @@ class CampaignJob(WorkPart):
     action: Callable[[], Ran]
     cost: float = 10.0
     dut: Path | None = None
+    code: str = __name__
 
     @property
     def work(self) -> int:
@@ -242,7 +242,17 @@ RANDOM_UNITS = "random units"  # the driver, and what coverage calls all of them
 SHOWN = 400  # characters of a finding
 
 
-def fuzz_job(name: str, seed: int, first: int, last: int, cases: int, every: Mapping[Side, int]) -> CampaignJob:
+@dataclass(frozen=True)
+class HandedSides:
+    """Sides of random units that packages above hand in. asks: by side. code: the module that imports them and this."""
+
+    asks: Mapping[Side, Ask] = field(default_factory=dict)
+    code: str = __name__
+
+
+def fuzz_job(
+    name: str, seed: int, first: int, last: int, cases: int, every: Mapping[Side, int], handed: HandedSides
+) -> CampaignJob:
     """Random units, numbers first to last, both included. every: of each side, by name; 0 for none of it."""
     count = last - first + 1
     simulators: dict[Side, Simulator] = {"RTL": "verilator", "Icarus": "icarus"}
@@ -256,14 +266,17 @@ def fuzz_job(name: str, seed: int, first: int, last: int, cases: int, every: Map
             if (step := every.get(side, 1)) and any(number % step == 0 for number in range(first, last + 1))
         ),
         inputs={"seed": seed, "first": first, "last": last, "cases": cases, "every": dict(every)},
-        action=partial(_run_random_units, seed, first, count, cases, dict(every)),
+        action=partial(_run_random_units, seed, first, count, cases, dict(every), dict(handed.asks)),
+        code=handed.code,
     )
 
 
-def _run_random_units(seed: int, first: int, count: int, cases: int, every: dict[Side, int]) -> Ran:
+def _run_random_units(
+    seed: int, first: int, count: int, cases: int, every: dict[Side, int], handed: dict[Side, Ask]
+) -> Ran:
     """Each unit through all sides; what differs is made simpler, and kept as a file."""
     with scratch_folder() as folder:
-        plan = FuzzPlan(count, cases, seed, folder, every=every, first=first, kept=False)
+        plan = FuzzPlan(count, cases, seed, folder, every=every, first=first, kept=False, handed=handed)
         units = [fuzzed(plan, number) for number in collected_between(plan.numbers)]
         return random_units_report(plan, units), _texts(folder)
 

@@ -14,10 +14,10 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Fiel
 
 from hwsim.base.errors import InputError
 from hwsim.cosim.design import SuiteKind
+from hwsim.cosim.fuzz.findings import MOST_CASES
+from hwsim.cosim.fuzz.trial import SIDES, Side
 from hwsim.explain.frozen import Text
 from hwsim.formats.yamlfile import Document, Location, RuleError, SpecError, read, shown, validated
-from hwsim.fuzz.findings import MOST_CASES
-from hwsim.fuzz.trial import SIDES, Side
 
 MOST_SEED = 2**32 - 1
 MOST_RANGE = 100_000  # seeds of `1..N`

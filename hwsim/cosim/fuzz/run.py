@@ -15,10 +15,18 @@ import hwsim
 from hwsim.base.errors import InputError
 from hwsim.base.files import bounded_lines
 from hwsim.cases.case import batches
-from hwsim.fuzz.draw import DrawnUnit, Size, drawn_unit, settings
-from hwsim.fuzz.findings import KeptFinding, SimplerFinding, UnitShrinker, failing_again, simplest_case, write_finding
-from hwsim.fuzz.hardware import TiledCases
-from hwsim.fuzz.trial import SIDES, Depth, Side, SideMismatch, Trial
+from hwsim.cosim.fuzz.commands import Ask
+from hwsim.cosim.fuzz.draw import DrawnUnit, Size, drawn_unit, settings
+from hwsim.cosim.fuzz.findings import (
+    KeptFinding,
+    SimplerFinding,
+    UnitShrinker,
+    failing_again,
+    simplest_case,
+    write_finding,
+)
+from hwsim.cosim.fuzz.hardware import TiledCases
+from hwsim.cosim.fuzz.trial import SIDES, Depth, Side, SideMismatch, Trial
 
 PROGRESS = "progress.jsonl"
 UNPLAYED = "units that neither kernels nor C have: the model computes a fortieth of their cases, or 1,000"
@@ -33,7 +41,7 @@ class FuzzPlan:
     """What to run. folder: for progress and findings, or None. size: of each unit.
 
     every: which units a side has: every so many-th, 0 for none; each unit unless said. first: the number of the first.
-    kept: whether builds are kept in the cache.
+    kept: whether builds are kept in the cache. handed: as `Depth` has it.
     """
 
     units: int
@@ -45,6 +53,7 @@ class FuzzPlan:
     every: Mapping[Side, int] = field(default_factory=lambda: dict(EVERY))
     first: int = 0
     kept: bool = True
+    handed: Mapping[Side, Ask] = field(default_factory=dict)
 
     @property
     def numbers(self) -> range:
@@ -120,10 +129,10 @@ def fuzzed(plan: FuzzPlan, number: int) -> FuzzedUnit:
     """One unit: drawn, tried, and where something is wrong made simpler and written."""
     drawn = drawn_unit(plan.seed, number, plan.size)
     sides = {side for side in plan.sides if plan.has(number, side)}
-    result = Trial(drawn, Depth(plan.cases, frozenset(sides), plan.kept)).run()
+    result = Trial(drawn, Depth(plan.cases, frozenset(sides), plan.kept, plan.handed)).run()
     found = []
     for one in result.found:
-        simpler = simplified(drawn, one, plan.cases)
+        simpler = simplified(drawn, one, plan)
         name = ""
         if plan.folder is not None:
             path = plan.folder / f"{number}-{one.side.replace(' ', '-')}.yaml"
@@ -134,15 +143,18 @@ def fuzzed(plan: FuzzPlan, number: int) -> FuzzedUnit:
     return FuzzedUnit(number, dict(drawn.refused), lacks, result.cases, settings(drawn), found)
 
 
-def simplified(drawn: DrawnUnit, found: SideMismatch, cases: int) -> SimplerFinding:
+def simplified(drawn: DrawnUnit, found: SideMismatch, plan: FuzzPlan) -> SimplerFinding:
     """A finding with a simpler unit, and a simpler case."""
-    simpler = UnitShrinker(failing_again(found.side, cases)).shrink(drawn, found)
+    simpler = UnitShrinker(failing_again(found.side, plan.cases, plan.handed)).shrink(drawn, found)
     return SimplerFinding(simpler.drawn, simplest_case(simpler.drawn, simpler.found), simpler.tried)
 
 
-def tried_again(finding: KeptFinding) -> list[SideMismatch]:
-    """What is wrong with a finding's unit now: with its case alone, and with the cases that are drawn for it."""
-    drawn, depth = finding.drawn, Depth(finding.cases)
+def tried_again(finding: KeptFinding, handed: Mapping[Side, Ask]) -> list[SideMismatch]:
+    """What is wrong with a finding's unit now: with its case alone, and with the cases that are drawn for it.
+
+    handed: as `Depth` has it.
+    """
+    drawn, depth = finding.drawn, Depth(finding.cases, handed=handed)
     given = [TiledCases(list(batches(drawn.unit, [finding.case])))] if finding.case is not None else []
     return [one for cases in (*given, None) for one in Trial(drawn, depth, cases).run().found]
 

@@ -1,4 +1,4 @@
-"""What users ask of a unit beside its results: vectors and their check, C's example, mutants, a study, modes.
+"""What users ask of a unit beside its results: vectors and their check, C's example, modes; others are handed in.
 
 Each is done as the command does it, in small. What is wrong is yielded in words; what a command refuses by name raises
 InputError, and what it raises else is a finding.
@@ -9,15 +9,15 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Callable, Iterator
-from math import lcm
 from pathlib import Path
-from typing import Any
 
 import hwsim
 from hwsim.base import processes
 from hwsim.base.errors import InputError
 from hwsim.base.processes import scratch_folder
 from hwsim.compute.c import export_c
+from hwsim.cosim.fuzz.draw import DrawnUnit, modes_of
+from hwsim.cosim.fuzz.hardware import c_compiler
 from hwsim.cosim.run import CosimOptions
 from hwsim.cosim.run import run as cosim
 from hwsim.cosim.unitdesign import modal_design
@@ -26,14 +26,9 @@ from hwsim.cosim.vectors.make import make
 from hwsim.cosim.vectors.plan import Wanted, plan
 from hwsim.explain import discrimination, told_from_mistakes
 from hwsim.explain.readings import supports
-from hwsim.fuzz.draw import DrawnUnit, modes_of
-from hwsim.fuzz.hardware import c_compiler, least_terms
-from hwsim.prove.qualify.run import Qualifier
-from hwsim.spec import as_yaml, pipeline
-from hwsim.study.plan import load_study
-from hwsim.study.results import run as study
+from hwsim.spec import pipeline
 
-CASES, TRIED, MUTANTS, MUTANT_SECONDS = 120, 96, 4, 1.0
+CASES, TRIED = 120, 96
 Ask = Callable[[DrawnUnit], Iterator[str]]
 
 
@@ -74,28 +69,6 @@ def exported(drawn: DrawnUnit) -> Iterator[str]:
             if status := processes.run(words, log, os.environ, folder):
                 yield f"{Path(words[0]).name}, of example.c, ended with {status}: {log.read_text()[-400:]}"
                 return
-
-
-def qualified(drawn: DrawnUnit) -> Iterator[str]:
-    """What becomes of a few mutants of a unit's circuits."""
-    found = Qualifier(drawn.unit, drawn.pipeline.cuts, drawn.seed, MUTANT_SECONDS).qualify(MUTANTS)
-    if len(found.rows) != min(MUTANTS, found.of):
-        yield f"{len(found.rows)} of {found.of} mutants have a fate, not {MUTANTS}"
-
-
-def studied(drawn: DrawnUnit) -> Iterator[str]:
-    """A study of two lengths: compiled code and definition are compared by it, and every trial has its row."""
-    with scratch_folder() as folder:
-        (folder / "unit.yaml").write_text(as_yaml(drawn.unit), encoding="utf-8")
-        k = lcm(drawn.unit.instruction.k, least_terms(drawn.unit))
-        keys: dict[str, Any] = {
-            "study": "fuzz", "units": ["unit.yaml"], "data": ["normal"], "rows": 3, "columns": 2, "trials": 2,
-            "lengths": [k] if drawn.unit.instruction.chain is None else [k, 3 * k], "seed": drawn.seed,
-        }  # fmt: skip
-        made = load_study(keys, folder)
-        rows = study(made, folder / "results").rows.num_rows
-        if rows != 2 * len(keys["lengths"]):
-            yield f"{rows} rows of {2 * len(keys['lengths'])} trials"
 
 
 def modal(drawn: DrawnUnit) -> Iterator[str]:

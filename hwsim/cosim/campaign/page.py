@@ -14,8 +14,8 @@ from markupsafe import Markup
 import hwsim
 from hwsim.base.files import written, written_texts
 from hwsim.base.text import counted
-from hwsim.campaign.file import Campaign
-from hwsim.campaign.results import JobOutcome, Rows, RunResults, RunSummary
+from hwsim.cosim.campaign.file import Campaign
+from hwsim.cosim.campaign.results import JobOutcome, Rows, RunResults, RunSummary
 from hwsim.explain.drawing import environment, page_style, policy, read
 from hwsim.explain.reports import write_html
 

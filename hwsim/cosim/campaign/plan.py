@@ -8,12 +8,21 @@ from pathlib import Path
 from typing import assert_never
 
 from hwsim.base.errors import InputError
-from hwsim.campaign.file import Campaign, Combination, FuzzJobs, FuzzRange, MatrixJobs, PipelineKeys, Simulator
-from hwsim.campaign.job import CampaignJob, ChosenSuites, content_of, design_job, fuzz_job, tables_job, unit_job
+from hwsim.cosim.campaign.file import Campaign, Combination, FuzzJobs, FuzzRange, MatrixJobs, PipelineKeys, Simulator
+from hwsim.cosim.campaign.job import (
+    CampaignJob,
+    ChosenSuites,
+    HandedSides,
+    content_of,
+    design_job,
+    fuzz_job,
+    tables_job,
+    unit_job,
+)
+from hwsim.cosim.fuzz.run import EVERY
+from hwsim.cosim.fuzz.trial import SIDES, Side
 from hwsim.formats.catalog import looks_like_path
 from hwsim.formats.yamlfile import Location, shown
-from hwsim.fuzz.campaign import EVERY
-from hwsim.fuzz.trial import SIDES, Side
 from hwsim.spec import Specified, load_specified, pipeline
 
 MOST_JOBS = 100_000
@@ -28,14 +37,14 @@ class JobPlan:
     repeated: list[str] = field(default_factory=list)
 
 
-def planned(campaign: Campaign) -> JobPlan:
-    """All jobs of a campaign.
+def planned(campaign: Campaign, handed: HandedSides | None = None) -> JobPlan:
+    """All jobs of a campaign. handed: sides of random units that are not cosim's own.
 
     Raises SpecError for a unit or a design that cannot be, an `exclude` without use, two jobs of one name and none at
     all; ToolMissing for a simulator that jobs run.
     """
     plan, names = JobPlan(), set[str]()
-    for job in _jobs(campaign):
+    for job in _jobs(campaign, handed or HandedSides()):
         if (key := job.key) in plan.jobs:
             plan.repeated.append(job.name)
             continue
@@ -51,24 +60,24 @@ def planned(campaign: Campaign) -> JobPlan:
     return plan
 
 
-def _jobs(campaign: Campaign) -> Iterator[CampaignJob]:
+def _jobs(campaign: Campaign, handed: HandedSides) -> Iterator[CampaignJob]:
     for name, section in campaign.file.jobs.items():
         match section:
             case MatrixJobs():
                 yield from _MatrixPlanner(campaign, name, section).jobs()
             case FuzzJobs():
-                yield from _fuzz_jobs(name, section.fuzz)
+                yield from _fuzz_jobs(name, section.fuzz, handed)
             case _:
                 assert_never(section)
 
 
-def _fuzz_jobs(section: str, units: FuzzRange) -> Iterator[CampaignJob]:
+def _fuzz_jobs(section: str, units: FuzzRange, handed: HandedSides) -> Iterator[CampaignJob]:
     every: dict[Side, int] = {side: units.every.get(side, EVERY.get(side, 1)) for side in SIDES}
     width = len(str(units.last))
     for first in range(units.first, units.last + 1, units.block):
         last = min(first + units.block - 1, units.last)
         name = f"{section}/seed-{units.seed}/{first:0{width}}-{last:0{width}}"
-        yield fuzz_job(name, units.seed, first, last, units.cases, every)
+        yield fuzz_job(name, units.seed, first, last, units.cases, every, handed)
 
 
 @dataclass(frozen=True)

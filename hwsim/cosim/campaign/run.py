@@ -22,11 +22,11 @@ from typing import Protocol
 from hwsim.base.arrays import arrow
 from hwsim.base.errors import InputError
 from hwsim.base.files import LIST, contents, held_alone, remove_written, written
-from hwsim.campaign.file import Campaign
-from hwsim.campaign.job import CampaignJob
-from hwsim.campaign.page import FAILED, campaign_command, write_campaign_reports, write_failed
-from hwsim.campaign.plan import JobPlan
-from hwsim.campaign.results import (
+from hwsim.cosim.campaign.file import Campaign
+from hwsim.cosim.campaign.job import CampaignJob
+from hwsim.cosim.campaign.page import FAILED, campaign_command, write_campaign_reports, write_failed
+from hwsim.cosim.campaign.plan import JobPlan
+from hwsim.cosim.campaign.results import (  # fmt: skip
     EXTRA,
     JOBS,
     Breakage,
@@ -38,7 +38,7 @@ from hwsim.campaign.results import (
     failures_of,
     read_summary,
     seconds_of,
-)  # fmt: skip
+)
 from hwsim.runners import Lost, Rows, Runner, WorkPart
 
 MARK, LOCK, RUNS = "campaign", "lock", "runs"

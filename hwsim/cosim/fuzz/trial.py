@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
@@ -19,11 +19,10 @@ from hwsim.compute.c import supports as in_c
 from hwsim.compute.kernels import AnyKernel, kernel_of
 from hwsim.compute.kernels import supports as in_kernels
 from hwsim.compute.kernels.tiles import ProductOperands, multiply, multiply_pairs
-from hwsim.cosim.unitdesign import UnitDesign, unit_design
-from hwsim.formats import container_dtype
-from hwsim.fuzz import commands
-from hwsim.fuzz.draw import DrawnUnit
-from hwsim.fuzz.hardware import (
+from hwsim.cosim.fuzz import commands
+from hwsim.cosim.fuzz.commands import Ask
+from hwsim.cosim.fuzz.draw import DrawnUnit
+from hwsim.cosim.fuzz.hardware import (
     TILE,
     Codes,
     RecordedTile,
@@ -33,22 +32,22 @@ from hwsim.fuzz.hardware import (
     played_on_icarus,
     tiled_cases,
 )
+from hwsim.cosim.unitdesign import UnitDesign, unit_design
+from hwsim.formats import container_dtype
 from hwsim.model import Definition
 from hwsim.model.clock import supports as on_clock
 from hwsim.rtl import supports as in_rtl
 from hwsim.spec import Support, Unit
 from hwsim.tb.job import SuiteOutcome
 
-# What is compared; `cases` draws the operands. The last five are what commands do with a unit.
+# What is compared; `cases` draws the operands. The last five are what commands do with a unit; of these study and
+# qualify are handed in, by those who may import them.
 Side = Literal[
     "cases", "kernels", "own kernel", "gemm", "C", "clock", "RTL", "Icarus", "vectors", "export-c", "study", "qualify",
     "modes",
 ]  # fmt: skip
-COMMANDS: dict[Side, commands.Ask] = {
-    "vectors": commands.vectors, "export-c": commands.exported, "study": commands.studied,
-    "qualify": commands.qualified, "modes": commands.modal,
-}  # fmt: skip
-SIDES: tuple[Side, ...] = ("kernels", "own kernel", "gemm", "C", "clock", "RTL", "Icarus", *COMMANDS)
+COMMANDS: dict[Side, Ask] = {"vectors": commands.vectors, "export-c": commands.exported, "modes": commands.modal}
+SIDES: tuple[Side, ...] = get_args(Side)[1:]
 ROWS, COLUMNS = 9, 7  # of a matrix product
 STRIP_ROWS, STRIP_COLUMNS = 24, 150  # of one in strips, the last of them narrower
 LAST_LINES = 3  # of a traceback
@@ -99,12 +98,14 @@ class Depth:
     """How much is asked of a unit.
 
     cases: at least so many; of a unit that neither kernels nor C have a fortieth, or 1,000.
-    sides: those that are asked. kept: whether builds are kept in the cache, for another time.
+    sides: those that are asked, as far as they are cosim's own or handed in. handed: what to ask of sides, in the place
+    of cosim's own or beside them. kept: whether builds are kept in the cache, for another time.
     """
 
     cases: int = 1000
     sides: frozenset[Side] = frozenset(SIDES)
     kept: bool = True
+    handed: Mapping[Side, Ask] = field(default_factory=dict)
 
 
 class Trial:
@@ -138,12 +139,13 @@ class Trial:
             elif not self._tried(side, partial(self._ask, side, ask)) and self._is_reference(side):
                 # What others are compared with is not there.
                 break
-        for side, command in COMMANDS.items():
-            if side in self.depth.sides:
-                self._tried(side, partial(self._commanded, side, command))
+        asks = {**COMMANDS, **self.depth.handed}
+        for side in SIDES:
+            if side in self.depth.sides and side in asks:
+                self._tried(side, partial(self._commanded, side, asks[side]))
         return self.result
 
-    def _commanded(self, side: Side, command: commands.Ask) -> None:
+    def _commanded(self, side: Side, command: Ask) -> None:
         """Ask a command; what it refuses by name is no finding."""
         try:
             self.result.found += [SideMismatch(side, said) for said in command(self.drawn)]

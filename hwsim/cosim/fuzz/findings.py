@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import partial
@@ -19,14 +19,15 @@ from hwsim.base.files import written
 from hwsim.cases.case import Batch, Case, batches, block_lengths
 from hwsim.compute.kernels import kernel_of
 from hwsim.cosim.casefile import Codes, HexDumper
+from hwsim.cosim.fuzz.commands import Ask
+from hwsim.cosim.fuzz.draw import DrawnUnit
+from hwsim.cosim.fuzz.hardware import UnitInMachineCode, alone_in_bulk, least_terms
+from hwsim.cosim.fuzz.trial import Depth, Side, SideMismatch, Trial, codes_of_kernel
 from hwsim.cosim.heldoperands import NONE_HELD, HeldOperands
 from hwsim.cosim.shrink import Shrinker
 from hwsim.formats import Format
 from hwsim.formats.codes import codes_of
 from hwsim.formats.yamlfile import Document, SpecError, read, validated
-from hwsim.fuzz.draw import DrawnUnit
-from hwsim.fuzz.hardware import UnitInMachineCode, alone_in_bulk, least_terms
-from hwsim.fuzz.trial import Depth, Side, SideMismatch, Trial, codes_of_kernel
 from hwsim.spec import Unit, described, pipeline
 from hwsim.spec.fields import worded
 from hwsim.spec.implementation import steps
@@ -117,9 +118,11 @@ def _alike(one: SideMismatch, other: SideMismatch) -> bool:
     return kinds[0] == kinds[1]
 
 
-def failing_again(side: Side, cases: int) -> Callable[[DrawnUnit], SideMismatch | None]:
-    """What goes wrong on one side with a unit."""
-    depth = Depth(cases, frozenset((side,)))
+def failing_again(
+    side: Side, cases: int, handed: Mapping[Side, Ask] | None = None
+) -> Callable[[DrawnUnit], SideMismatch | None]:
+    """What goes wrong on one side with a unit. handed: as `Depth` has it."""
+    depth = Depth(cases, frozenset((side,)), handed=handed or {})
 
     def again(drawn: DrawnUnit) -> SideMismatch | None:
         return next((one for one in Trial(drawn, depth).run().found if one.side == side), None)
