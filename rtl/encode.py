@@ -17,7 +17,7 @@ from hwsim.spec import NotImplementedYet
 from hwsim.spec.conversion import AnyRounding, Missing
 from hwsim.spec.keys import Overflow
 
-from .normalize import Encode, Normalize, last_place, with_sign
+from .normalize import Encode, Normalize, last_place, rounds_inward, with_sign
 from .numbers import FieldRange, as_float
 from .step import DatapathStep
 from .stochastic import exponent_field, magnitude_of, magnitude_with_word
@@ -143,20 +143,11 @@ def rounded_magnitude(m: Module, target: EncodeTarget, step: DatapathStep) -> Si
 
 def inward(target: EncodeTarget, sign: Value) -> Value | bool:
     """Whether IEEE 754 rounds a number that is too large to the largest one; to odd goes where the code is odd."""
-    match target.rounding:
-        case "rne" | "rna" | "stochastic":
-            return False
-        case "rz":
-            return True
-        case "ru":
-            return sign
-        case "rd":
-            return ~sign
-        case "rto":
-            infinity = target.to.infinity_magnitude if isinstance(target.to, FloatFormat) else None
-            return infinity is not None and infinity % 2 == 0
-        case _:
-            assert_never(target.rounding)
+    if target.rounding == "stochastic":
+        return False
+    return rounds_inward(
+        target.rounding, target.to.infinity_magnitude if isinstance(target.to, FloatFormat) else None, sign
+    )
 
 
 def is_negative(step: DatapathStep) -> Value:

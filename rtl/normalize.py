@@ -9,7 +9,7 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib.data import StructLayout
 
 from hwsim.formats import FloatFormat
-from hwsim.spec.keys import Rounding, Tininess
+from hwsim.spec.keys import ROUNDINGS, Rounding, Tininess
 
 from .layouts import result_layout
 from .numbers import signed_shape
@@ -141,6 +141,26 @@ def last_place(rounding: Rounding, sign: Value, last: Value, guard: Value, stick
             return last | guard | sticky, Const(0)
         case _:
             assert_never(rounding)
+
+
+def rounds_inward(rounding: Rounding, infinity: int | None, sign: Value) -> Value | bool:
+    """Whether IEEE 754 rounds a number of that sign that is too large to the largest one; else to infinity.
+
+    infinity: its code without a sign, or None where there is none.
+    """
+    match ROUNDINGS[rounding].inward:
+        case "neither":
+            return False
+        case "both":
+            return True
+        case "negative":
+            return sign
+        case "positive":
+            return ~sign
+        case "odd":
+            return infinity is not None and infinity % 2 == 0
+        case other:
+            assert_never(other)
 
 
 def with_sign(fmt: FloatFormat, magnitude: Value, sign: Value) -> Value:
@@ -306,35 +326,10 @@ class Round(Encode):
         least: Value = fraction == 1
         more = (self.i.bexp > 0) | (binade & ((fraction > 1) | (least & below)))
         nonzero = self.i.sig[-1]
-        match self.rounding:
-            case "rne":
-                return nonzero & more
-            case "rna":
-                return nonzero & (more | (binade & least))
-            case "rz":
-                return Const(0)
-            case "rto":
-                return nonzero
-            case "ru":
-                return nonzero & ~sign
-            case "rd":
-                return nonzero & sign
-            case _:
-                assert_never(self.rounding)
+        half = more | (binade & least)
+        last, up = last_place(self.rounding, sign, Const(0), half, more | ~half)
+        return nonzero & (last | up)
 
     def inward(self, sign: Value) -> Value | bool:
-        """As in `Encode`; to odd goes where the code is odd."""
-        match self.rounding:
-            case "rne" | "rna":
-                return False
-            case "rz":
-                return True
-            case "ru":
-                return sign
-            case "rd":
-                return ~sign
-            case "rto":
-                infinity = self.target.fmt.infinity_magnitude
-                return infinity is not None and infinity % 2 == 0
-            case _:
-                assert_never(self.rounding)
+        """As in `Encode`."""
+        return rounds_inward(self.rounding, self.target.fmt.infinity_magnitude, sign)

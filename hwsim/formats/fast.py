@@ -9,24 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hwsim.formats.codes import Codes, container_dtype
-from hwsim.formats.kind import ONES, EncoderParameters, Kind
+from hwsim.formats.kind import EncoderParameters, Kind
 from hwsim.formats.parts import flat, split, worth
 from hwsim.formats.reference import Choices, encode_reference
-from hwsim.formats.rounding import Missing, Overflow, Rounding, is_float
+from hwsim.formats.rounding import COMPILED, Missing, Overflow, Rounding, is_float
 from hwsim.formats.stochastic import Stochastic
 
-HALF = 1 << 31
 MOST_FRACTION_BITS = 22  # of 23: a number is cut by at least one bit
-
-# even, turn, flip: a magnitude goes up where its lost bits are above these.
-LEAST = {
-    Rounding.RNE: (HALF, ONES, 0),
-    Rounding.RNA: (HALF - 1, 0, 0),
-    Rounding.RZ: (ONES, 0, 0),
-    Rounding.RU: (0, 0, ONES),
-    Rounding.RD: (ONES, 0, ONES),
-    Rounding.RTO: (0, ONES, 0),
-}
 
 
 def take(table: NDArray[Any], codes: Codes) -> NDArray[Any]:
@@ -113,7 +102,7 @@ def encoder_parameters(
     steps = fmt.steps(rounding, overflow)
     if steps is None or steps.fraction_bits > MOST_FRACTION_BITS or steps.low < 1:
         return None
-    even, turn, flip = (0, 0, 0) if rounding is None else LEAST[rounding]
+    even, turn, flip = (0, 0, 0) if rounding is None else COMPILED[rounding]
     plus, minus = encode_reference(fmt, [np.inf, -np.inf], overflow=overflow).tolist()
     lacks_nan = not fmt.has_nan and missing is Missing.ERROR
     nan = 0 if lacks_nan else int(encode_reference(fmt, np.nan, missing=missing))

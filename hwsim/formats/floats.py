@@ -11,9 +11,10 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from hwsim.base.errors import InputError
 from hwsim.formats.base import FLOAT64_LEAST, FLOAT64_MOST, FormatBase, nan_codes
-from hwsim.formats.kind import ONES, Class, Fields, Steps
+from hwsim.formats.kind import Class, Fields, Steps
 from hwsim.formats.rounding import (
     LAST,
+    ONES,
     Bools,
     Draw,
     ExactNumbers,

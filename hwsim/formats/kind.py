@@ -8,10 +8,9 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from hwsim.formats.rounding import Bools, Draw, ExactNumbers, Ints, Overflow, Rounding
+from hwsim.formats.rounding import ONES, Bools, Draw, ExactNumbers, Ints, Overflow, Rounding
 
 TILE = 1024  # elements at a time: their bits, codes and what lies between stay in the first cache
-ONES = (1 << 32) - 1
 
 
 class Steps(NamedTuple):

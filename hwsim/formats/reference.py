@@ -16,7 +16,18 @@ from hwsim.base.arrays import objects
 from hwsim.base.errors import InputError, InputTypeError
 from hwsim.formats.codes import Codes, codes_of, container_dtype, element
 from hwsim.formats.kind import Kind
-from hwsim.formats.rounding import Bools, Draw, Ints, Missing, Overflow, Rounding, exact, is_float, numbers_of
+from hwsim.formats.rounding import (
+    Bools,
+    Draw,
+    Ints,
+    Missing,
+    Overflow,
+    Rounding,
+    exact,
+    is_float,
+    numbers_of,
+    round_fraction,
+)
 from hwsim.formats.stochastic import NAME as STOCHASTIC
 from hwsim.formats.stochastic import Stochastic, checked_stochastic
 
@@ -56,32 +67,8 @@ def _code(fmt: Kind, value: Any, rounding: Rounding, missing: Missing) -> int | 
             return most if value < 0 else most - 1
     elif isinstance(value, bool) or not isinstance(value, numbers.Rational):
         raise InputTypeError(f"x must hold real numbers (floats, ints, Fractions), not {type(value).__name__}")
-    steps = _rounded(Fraction(value) * Fraction(2) ** fmt.fraction_bits, rounding)
+    steps = round_fraction(Fraction(value) * Fraction(2) ** fmt.fraction_bits, rounding)
     return min(max(steps, -most), most - 1) & mask
-
-
-def _rounded(value: Fraction, rounding: Rounding) -> int:
-    """An integer next to a number, by its magnitude."""
-    size = abs(value)
-    kept = size.numerator // size.denominator
-    rest, half = size - kept, Fraction(1, 2)
-    match rounding:
-        case Rounding.RNE:
-            up = rest > half or (rest == half and kept % 2 == 1)
-        case Rounding.RNA:
-            up = rest >= half
-        case Rounding.RZ:
-            up = False
-        case Rounding.RU:
-            up = rest > 0 and value > 0
-        case Rounding.RD:
-            up = rest > 0 and value < 0
-        case Rounding.RTO:
-            up = rest > 0 and kept % 2 == 0
-        case _:
-            assert_never(rounding)
-    kept += up
-    return -kept if value < 0 else kept
 
 
 class Choices(NamedTuple):

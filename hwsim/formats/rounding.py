@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import numbers
 from enum import StrEnum
+from fractions import Fraction
 from functools import lru_cache
 from typing import Any, NamedTuple, assert_never
 
@@ -131,6 +132,42 @@ def grows(rounding: Rounding | Draw, rest: Ints, steps: Ints, negative: Bools) -
         case _:
             assert_never(rounding)
     return np.asarray(up)
+
+
+def round_fraction(value: Fraction, rounding: Rounding) -> int:
+    """An integer next to a number, by its magnitude."""
+    size = abs(value)
+    kept = size.numerator // size.denominator
+    rest, half = size - kept, Fraction(1, 2)
+    match rounding:
+        case Rounding.RNE:
+            up = rest > half or (rest == half and kept % 2 == 1)
+        case Rounding.RNA:
+            up = rest >= half
+        case Rounding.RZ:
+            up = False
+        case Rounding.RU:
+            up = rest > 0 and value > 0
+        case Rounding.RD:
+            up = rest > 0 and value < 0
+        case Rounding.RTO:
+            up = rest > 0 and kept % 2 == 0
+        case _:
+            assert_never(rounding)
+    kept += up
+    return -kept if value < 0 else kept
+
+
+ONES, HALF_OF_ONES = (1 << 32) - 1, 1 << 31
+# Of compiled loops: even, turn, flip. A magnitude goes up where its lost bits are above these.
+COMPILED = {
+    Rounding.RNE: (HALF_OF_ONES, ONES, 0),
+    Rounding.RNA: (HALF_OF_ONES - 1, 0, 0),
+    Rounding.RZ: (ONES, 0, 0),
+    Rounding.RU: (0, 0, ONES),
+    Rounding.RD: (ONES, 0, ONES),
+    Rounding.RTO: (0, ONES, 0),
+}
 
 
 def rounds_inward(rounding: Rounding | Draw | None, negative: Bools, infinity: int | None) -> Bools:

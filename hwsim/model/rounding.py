@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple, assert_never
 from hwsim.base.errors import InputError
 from hwsim.formats import Class, FixedFormat, FloatFormat
 from hwsim.model.terms import Term, round_magnitude
-from hwsim.spec.keys import Number, Overflow, Rounding, Tininess
+from hwsim.spec.keys import ROUNDINGS, Number, Overflow, Rounding, Tininess
 from hwsim.spec.parts import ResultRule
 
 TinySign = Literal["signed", "positive"]
@@ -123,22 +123,9 @@ def _zero_or_least(fmt: FloatFormat, sign: int, sig: int, unit_exp: int, roundin
     """0 or 1: the code, without its sign, that the rounding chooses for a number below a bare format's least one."""
     least_exp = fmt.emin - fmt.fraction_bits
     low = min(unit_exp, least_exp)
-    value, least = sig << unit_exp - low, (1 << fmt.fraction_bits) + 1 << least_exp - low
-    match rounding:
-        case "rne":
-            return int(2 * value > least)
-        case "rna":
-            return int(2 * value >= least)
-        case "rz":
-            return 0
-        case "rto":
-            return 1
-        case "ru":
-            return 1 - sign
-        case "rd":
-            return sign
-        case _:
-            assert_never(rounding)
+    twice, least = sig << 1 + unit_exp - low, (1 << fmt.fraction_bits) + 1 << least_exp - low
+    quarters = 2 + (twice > least) - (twice < least)  # of the least number, as far as its half tells
+    return round_magnitude(quarters, 2, sign, rounding)
 
 
 def round_fixed(
@@ -204,19 +191,19 @@ def rounds_inward(fmt: FloatFormat, sign: int, rounding: Rounding) -> bool:
     IEEE 754-2019, section 7.4. Rounding to odd, which IEEE 754 lacks, takes the one whose code is odd: in its formats
     the largest number, as in Boldo and Melquiond 2008. Without an infinity it takes what is outside, NaN.
     """
-    match rounding:
-        case "rne" | "rna":
+    match ROUNDINGS[rounding].inward:
+        case "neither":
             return False
-        case "rz":
+        case "both":
             return True
-        case "ru":
+        case "negative":
             return sign == 1
-        case "rd":
+        case "positive":
             return sign == 0
-        case "rto":
+        case "odd":
             return fmt.infinity_magnitude is not None and fmt.max_magnitude % 2 == 1
-        case _:
-            assert_never(rounding)
+        case other:
+            assert_never(other)
 
 
 def infinity_code(fmt: FloatFormat, sign: int, overflow: Overflow) -> int:

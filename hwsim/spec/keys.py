@@ -40,6 +40,28 @@ def _none(value: Any) -> Any:
 NoneWord = BeforeValidator(_none)
 
 
+class RoundingRule(NamedTuple):
+    """Words for a rounding, and what IEEE 754-2019, section 7.4, takes a finite number to that is too large.
+
+    after: words that follow `rounded`. sentence: follows `results are rounded`.
+    inward: of which signs it becomes the largest number and not infinity; `odd` takes the one whose code is odd.
+    """
+
+    after: str
+    sentence: str
+    inward: Literal["neither", "both", "negative", "positive", "odd"] = "neither"
+
+
+ROUNDINGS: dict[Rounding, RoundingRule] = {
+    "rne": RoundingRule("ties to even", "to nearest, ties to even"),
+    "rna": RoundingRule("ties away from zero", "to nearest, ties away from zero"),
+    "rz": RoundingRule("truncated", "towards zero", "both"),
+    "rto": RoundingRule("to odd", "to odd: a lost 1 sets the last place", "odd"),
+    "ru": RoundingRule("up", "towards plus infinity", "negative"),
+    "rd": RoundingRule("down", "towards minus infinity", "positive"),
+}
+
+
 class LostRule(NamedTuple):
     """What a rule for the bits of a term below its window makes of the term, and its words.
 

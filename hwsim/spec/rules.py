@@ -8,7 +8,7 @@ from typing import assert_never
 from hwsim.formats import ExponentFormat, FixedFormat, FloatFormat, Format
 from hwsim.formats.blocks import OF_OPERANDS
 from hwsim.formats.yamlfile import RuleError
-from hwsim.spec.keys import Number, Tininess
+from hwsim.spec.keys import ROUNDINGS, Number, Tininess
 from hwsim.spec.parts import Scale, UnitKeys
 from hwsim.spec.sums import (
     AlignedSum,
@@ -266,7 +266,9 @@ def _check_rounded(unit: UnitKeys, rule: RoundedSum) -> None:
     result = unit.result.format
     if rule.overflow == "infinity" and not rule.format.infinities:
         raise RuleError("sum.overflow", f"must not be infinity: {rule.format.name} has none")
-    inward = rule.overflow in ("saturate", "propagate") or (rule.overflow == "ieee" and rule.rounding == "rz")
+    inward = rule.overflow in ("saturate", "propagate") or (
+        rule.overflow == "ieee" and ROUNDINGS[rule.rounding].inward == "both"
+    )
     if not inward and isinstance(result, FloatFormat) and not result.has_nan:
         because = f"because sums in {rule.format.name} that overflow lead to one; {result.name} has none"
         unless = "sum.rounding is rz" if rule.overflow == "ieee" else "sum.overflow is saturate or propagate"

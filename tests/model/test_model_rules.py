@@ -29,7 +29,6 @@ USES: dict[str, Callable[[], object]] = {
     "zero terms": lambda: max_exponent([addend_term(F32, 0x3F800000)], UNKNOWN),
     "overflow of a float format": lambda: overflow_code(F32, 0, "rz", UNKNOWN),
     "infinity of a float format": lambda: infinity_code(F32, 0, UNKNOWN),
-    "rounding of an overflow": lambda: overflow_code(F32, 0, UNKNOWN, "ieee"),
     "overflow of a fixed format": lambda: round_fixed(FIXED, 0, 1000, 0, "rz", UNKNOWN),
 }
 

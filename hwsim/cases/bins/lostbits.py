@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from fractions import Fraction
 from itertools import product as cross
-from typing import assert_never
 
 from hwsim.base.text import counted
 from hwsim.cases.bins.declare import MARKS, Declared, Family, Hits, SampledGroup, SignedTerm
@@ -13,6 +12,7 @@ from hwsim.cases.bins.facts import UnitFacts, changes_what_is_kept
 from hwsim.cases.palette import Product, distinct, factors_ending
 from hwsim.cases.solver import SIGN, SIGN_PAIRS, SIGNS, CaseBuilder, SignPair, Solution, Solutions, signs_of
 from hwsim.formats import FloatFormat
+from hwsim.model.terms import round_magnitude
 from hwsim.spec.keys import Rounding
 
 MOST_DEPTH = 40  # places below the window that have a bin each
@@ -393,28 +393,17 @@ MOST_STICKY_DEPTH = 64  # places below the window in which a single lost 1 is as
 
 def tells(rounding: Rounding, sign: int) -> bool:
     """Whether a rounding can give another result of a sum of that sign because something is below its places."""
-    match rounding:
-        case "rne" | "rto":
-            return True
-        case "ru":
-            return sign == 0
-        case "rd":
-            return sign == 1
-        case "rz" | "rna":
-            return False
-        case _:
-            assert_never(rounding)
+    return any(_decides(rounding, sign, eighths) for eighths in (0, 4))
 
 
-def ends(rounding: Rounding) -> str:
-    """What a sum ends in that such a rounding takes otherwise: half a last place, or nothing below an even one."""
-    match rounding:
-        case "rne":
-            return "half"
-        case "ru" | "rd" | "rto" | "rz" | "rna":
-            return "nothing"
-        case _:
-            assert_never(rounding)
+def ends_in_half(rounding: Rounding) -> bool:
+    """Whether a sum whose result then is another ends in half a last place, and not in nothing below an even one."""
+    return any(_decides(rounding, sign, 4) for sign in SIGNS)
+
+
+def _decides(rounding: Rounding, sign: int, eighths: int) -> bool:
+    exact, above = (round_magnitude(sig, 3, sign, rounding) for sig in (eighths, eighths + 1))
+    return exact != above
 
 
 def declare_sticky(facts: UnitFacts, out: Declared) -> None:
@@ -509,7 +498,7 @@ def deciding(bench: CaseBuilder) -> None:
 
 def _totals(bench: CaseBuilder, sign: int) -> Iterator[tuple[int, list[int]]]:
     """Sums that a rounding takes otherwise if something is below them, and exponents to try as max_exp."""
-    fraction, half = bench.result.fraction_bits, ends(bench.unit.result.rounding) == "half"
+    fraction, half = bench.result.fraction_bits, ends_in_half(bench.unit.result.rounding)
     for cut in range(int(half), max(bench.window - fraction, 0) + bench.growths + 1):
         for kept in (1 << fraction, 1 << fraction | 2, 1 << min(fraction, bench.window)):
             total = kept << cut | (1 << cut - 1 if half else 0)

@@ -21,6 +21,7 @@ from hwsim.compute.kernels.float_kernel import FloatKernel, Partial, float_lacks
 from hwsim.compute.kernels.floats import (
     ANY_RANGE,
     FIXED_BITS,
+    MODES,
     RD,
     FixedRange,
     RoundingTarget,
@@ -318,7 +319,7 @@ def sign_zeros(
     total: Floats, addend: Floats, with_addend: bool, x: Carried, b: Carried, first: int, last: int, mode: int
 ) -> None:
     """Give sums of zero the sign of IEEE 754: that of all terms; where they differ, positive, and negative under rd."""
-    down = mode & 7 == RD
+    down = mode & MODES == RD
     for j in range(total.shape[0]):
         if total[j] != 0:
             continue

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from hwsim.base.compiled import compiled, inlined
-from hwsim.compute.kernels.floats import RD, RNA, RNE, RTO, RU, RZ, mode_of
+from hwsim.compute.kernels.floats import grows, mode_of
 from hwsim.compute.kernels.kernel import Int64s, Rows, Words, lane_indices
 from hwsim.compute.kernels.values import OperandName, factor_values
 from hwsim.formats import FixedFormat
@@ -57,24 +57,6 @@ def _added(high: Any, low: Any, other_high: Any, other_low: Any) -> Any:
 
 
 @inlined
-def _grows(kept: Any, half: Any, below: Any, negative: Any, mode: Any) -> Any:
-    """Whether a magnitude is rounded up. half: the first bit that is lost. below: whether others are 1."""
-    if mode == RNE:
-        return half and (below or kept & U(1) == 1)
-    if mode == RNA:
-        return half
-    if mode == RZ:
-        return False
-    lost = half or below
-    if mode == RU:
-        return lost and not negative
-    if mode == RD:
-        return lost and negative
-    assert mode == RTO
-    return lost and kept & U(1) == 0
-
-
-@inlined
 def _rounded(high: Any, low: Any, rule: Any) -> Any:
     """A sum of two words as an integer of the result's width."""
     negative = high < 0
@@ -99,7 +81,7 @@ def _rounded(high: Any, low: Any, rule: Any) -> Any:
         half = small >> U(drop - 1) & U(1) == 1
         below = drop > 1 and small << U(HALF - drop + 1) != 0
         big, small = big >> U(drop), big << U(HALF - drop) | small >> U(drop)
-    if _grows(small, half, below, negative, rule.mode):
+    if grows(small, half, below, negative, rule.mode):
         small = U(small + U(1))
         big = U(big + (U(1) if small == 0 else U(0)))
     if rule.wraps:

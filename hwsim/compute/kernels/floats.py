@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import cache
-from typing import Literal, NamedTuple, assert_never
+from typing import Any, Literal, NamedTuple, assert_never
 
 import numpy as np
 from llvmlite import ir
@@ -24,7 +24,7 @@ from hwsim.base.errors import InputError
 from hwsim.compute.kernels.vector_code import Builder, Value
 from hwsim.formats import FixedFormat, FloatFormat, formats
 from hwsim.spec import LateAdd, Unit, wide_codes
-from hwsim.spec.keys import Number, Overflow, Rounding, Tininess
+from hwsim.spec.keys import ROUNDINGS, Number, Overflow, Rounding, Tininess
 from hwsim.spec.parts import ResultRule
 
 EXPONENT = {32: 0x7F800000, 64: 0x7FF0000000000000}
@@ -107,10 +107,11 @@ fma: Callable[[float, float, float], float] = intrinsic(_fma)
 
 RNE, RNA, RZ, RU, RD, RTO = range(6)
 # Of `round_in`: the carrier's own arithmetic has rounded; the format is the carrier with fewer bits, to nearest.
-NATIVE, CUT = 6, 7
+NATIVE, CUT = 14, 15
+MODES = 15  # the bits of a mode that say this
 # Added to a mode: a format without subnormals whose numbers below the least are rounded to it or to zero; a number
 # below the floor becomes zero, whatever it is rounded to; to nearest, infinities become other than what is too large.
-NEARBY, FLUSH_BEFORE, APART = 8, 16, 32
+NEARBY, FLUSH_BEFORE, APART = 16, 32, 64
 
 MOST_EXPONENT = 500
 
@@ -134,6 +135,24 @@ def mode_of(rounding: Rounding) -> int:
             return RTO
         case _:
             assert_never(rounding)
+
+
+@inlined
+def grows(kept: Any, half: Any, below: Any, negative: Any, mode: Any) -> Any:
+    """Whether a magnitude is rounded up. half: the first bit that is lost. below: whether others are 1."""
+    if mode == RNE:
+        return half and (below or kept & np.uint64(1) == 1)
+    if mode == RNA:
+        return half
+    if mode == RZ:
+        return False
+    lost = half or below
+    if mode == RU:
+        return lost and not negative
+    if mode == RD:
+        return lost and negative
+    assert mode == RTO
+    return lost and kept & np.uint64(1) == 0
 
 
 class RoundingTarget(NamedTuple):
@@ -268,19 +287,19 @@ def _outside(rounding: Rounding, positive: bool, fmt: FloatFormat) -> bool:
 
     To odd goes where the code is odd; a format's code before infinity's is that of the largest number.
     """
-    match rounding:
-        case "rne" | "rna":
+    match ROUNDINGS[rounding].inward:
+        case "neither":
             return True
-        case "rz":
+        case "both":
             return False
-        case "ru":
+        case "negative":
             return positive
-        case "rd":
+        case "positive":
             return not positive
-        case "rto":
+        case "odd":
             return not fmt.infinities or fmt.max_magnitude & 1 == 0
-        case _:
-            assert_never(rounding)
+        case other:
+            assert_never(other)
 
 
 def _drop(fmt: FloatFormat, rounding: Rounding, carrier: CarrierType, flush: Tininess | None) -> int:
@@ -359,7 +378,7 @@ def fma_odd(x: float, y: float, z: float) -> float:
 @inlined
 def sum_in(x: float, y: float, mode: int, exact: bool) -> float:
     """x + y for one rounding in that mode: rounded to odd, or exact where the caller knows that; IEEE 754's zeros."""
-    total = -((-x) - y) if mode & 7 == RD else x + y
+    total = -((-x) - y) if mode & MODES == RD else x + y
     if exact:
         return total
     of_y = total - x
@@ -369,12 +388,12 @@ def sum_in(x: float, y: float, mode: int, exact: bool) -> float:
 @inlined
 def round_in(x: float, t: RoundingTarget, mode: int) -> float:
     """x, rounded to t by the rules of an addition. mode: t.mode, as a constant where a loop is to become vectors."""
-    if mode & 7 == NATIVE:
+    if mode & MODES == NATIVE:
         kept = abs(x)
-    elif mode & 7 == CUT:
+    elif mode & MODES == CUT:
         kept = abs(drop_bits(x, t.drop))
     else:
-        kept = _nearest(abs(x), x > 0, t, mode & 7)
+        kept = _nearest(abs(x), x > 0, t, mode & MODES)
     if mode & NEARBY:
         tie = t.tie_plus if x > 0 else t.tie_minus
         small = t.least if abs(x) > tie else t.none
@@ -384,9 +403,9 @@ def round_in(x: float, t: RoundingTarget, mode: int) -> float:
     if mode & FLUSH_BEFORE:
         kept = t.none if abs(x) < t.floor else kept
     over = t.over_plus
-    if RU <= mode & 7 <= RD:
+    if RU <= mode & MODES <= RD:
         over = over if x > 0 else t.over_minus
-    if RZ <= mode & 7 <= RTO or mode & APART:  # what is too large may become what no infinity does
+    if RZ <= mode & MODES <= RTO or mode & APART:  # what is too large may become what no infinity does
         over = t.infinite if abs(x) == np.inf else over
     kept = over if kept > t.most else kept
     rounded: float = np.copysign(kept, x) + t.zero

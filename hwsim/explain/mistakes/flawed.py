@@ -389,10 +389,8 @@ def rounded_magnitude(place: LastPlace) -> int:
             return kept + (lost > half or (lost == half and not place.sign))
         case "ties-down":
             return kept + (lost > half)
-        case "rne" | "rna" | "rz" | "ru" | "rd" | "rto":
-            return round_magnitude(place.sig, place.shift, place.sign, place.rule)
-        case _:
-            assert_never(place.rule)
+        case rounding:
+            return round_magnitude(place.sig, place.shift, place.sign, rounding)
 
 
 def _flawed_float(

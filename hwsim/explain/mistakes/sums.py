@@ -9,18 +9,15 @@ from hwsim.explain.mistakes.flawed import Flaw, LastPlace, LastPlaceRule, Mistak
 from hwsim.formats import Class, FixedFormat, FloatFormat
 from hwsim.model.terms import Term
 from hwsim.spec import AlignedSum, ExactSum, RoundedSum, Unit
-from hwsim.spec.keys import Lost
+from hwsim.spec.keys import ROUNDINGS, Lost
 
+# To nearest first, then those that no specification says.
 RULE_WORDS: dict[LastPlaceRule, tuple[str, str]] = {
-    "rne": ("ties to even", "to nearest, ties to even"),
-    "rna": ("ties away from zero", "to nearest, ties away from zero"),
+    **{rule: (row.after, row.sentence) for rule, row in ROUNDINGS.items() if row.inward == "neither"},
     "ties-odd": ("ties to odd", "to nearest, ties to odd"),
     "ties-up": ("ties up", "to nearest, ties towards plus infinity, as adding half does in two's complement"),
     "ties-down": ("ties towards zero", "to nearest, ties towards zero"),
-    "rz": ("truncated", "towards zero"),
-    "rto": ("to odd", "to odd: a lost 1 sets the last place"),
-    "ru": ("up", "towards plus infinity"),
-    "rd": ("down", "towards minus infinity"),
+    **{rule: (row.after, row.sentence) for rule, row in ROUNDINGS.items() if row.inward != "neither"},
 }
 WIDTHS = 12  # of a sum, of which one is a design's
 VANISHED = 1 << 12  # a distance at which nothing is left of a term
