@@ -20,15 +20,14 @@ from hwsim.model.definition import Definition, dot_in_modes
 from hwsim.model.record import Explanation
 from hwsim.spec import (
     AlignedSum,
-    EvenOddSum,
     ExactSum,
     ModalUnit,
     NotImplementedYet,
-    PairwiseSum,
-    SequentialSum,
+    RoundedSum,
     Specified,
     Support,
     Unit,
+    WindowSum,
     implemented,
     wide_codes,
 )
@@ -278,7 +277,7 @@ def _of_sum(unit: Unit) -> Iterator[str]:
                 yield "sum.max_exp_floor without an addend"
             if rule.zero != "positive":
                 yield f"sum.zero: {rule.zero}"
-        case SequentialSum() | PairwiseSum() | EvenOddSum() | ExactSum():
+        case WindowSum() | RoundedSum() | ExactSum():
             yield f"sum.method: {unit.sum.method}"
         case _:
             assert_never(unit.sum)

@@ -28,14 +28,12 @@ from hwsim.rtl.exact import ExactRanges
 from hwsim.rtl.numbers import FactorShape, ProductRanges, as_float
 from hwsim.spec import (
     AlignedSum,
-    EvenOddSum,
     ExactSum,
     LateInWindow,
     ModalUnit,
-    PairwiseSum,
     RoundedSum,
-    SequentialSum,
     Specified,
+    WindowSum,
     modes_of,
 )
 from hwsim.spec.implementation import one_plain_window
@@ -228,9 +226,9 @@ def _group_checkpoints(n: ProductRanges, values: Values, group: Group, code: int
         case AlignedSum():
             if group.special is None and one_plain_window(unit):
                 yield from _terms(n, group, values)
-        case SequentialSum() | PairwiseSum() as rule:
+        case RoundedSum() as rule:
             yield from _additions(rule, values, group)
-        case EvenOddSum() | ExactSum():
+        case WindowSum() | ExactSum():
             pass
         case _:
             assert_never(unit.sum)

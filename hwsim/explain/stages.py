@@ -20,13 +20,10 @@ from hwsim.model.rounding import infinity_code, nan_code, pack
 from hwsim.model.terms import AlignedTerms, Term
 from hwsim.spec import (
     AlignedSum,
-    EvenOddSum,
     ExactSum,
     LateAdd,
     LateInWindow,
-    PairwiseSum,
     RoundedSum,
-    SequentialSum,
     Unit,
     WindowSum,
 )
@@ -219,9 +216,9 @@ def _scaled(group: Group) -> bool:
 def _window_header(group: Group) -> list[str]:
     """The columns of a window that products stand in; none where it is something else, or nothing, that is aligned."""
     match group.unit.sum:
-        case AlignedSum() | EvenOddSum():
+        case WindowSum():
             return [] if group.subgroups else ["exp", "distance", "aligned"]
-        case SequentialSum() | PairwiseSum() | ExactSum():
+        case RoundedSum() | ExactSum():
             return []
         case _:
             assert_never(group.unit.sum)

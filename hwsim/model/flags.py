@@ -10,7 +10,7 @@ from hwsim.model.methods import FirstAddend
 from hwsim.model.record import Explanation, Group
 from hwsim.model.rounding import combine_specials, exact_sum, round_to, tiny_after
 from hwsim.model.terms import Term
-from hwsim.spec import AlignedSum, EvenOddSum, ExactSum, PairwiseSum, SequentialSum, Unit
+from hwsim.spec import ExactSum, RoundedSum, SequentialSum, Unit, WindowSum
 
 FlagName = Literal["invalid", "divide_by_zero", "overflow", "underflow", "inexact", "nan"]
 FLAG_NAMES: tuple[FlagName, ...] = get_args(FlagName)
@@ -67,9 +67,9 @@ def _rounded_more(unit: Unit, products: int | None) -> str:
             return ""
         case SequentialSum(product="fused", flush=False) as rule if products == 1 and rule.format == unit.result.format:
             return ""
-        case SequentialSum() | PairwiseSum():
+        case RoundedSum():
             return "rounds every addition, and dot products have several"
-        case AlignedSum() | EvenOddSum():
+        case WindowSum():
             return "loses bits below its window"
         case _:
             assert_never(unit.sum)

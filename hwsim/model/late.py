@@ -11,15 +11,13 @@ from hwsim.model.methods import ZeroSign, sum_zero_sign
 from hwsim.model.rounding import ResultRounding, add, combine_specials, exact_sum, flushed_code
 from hwsim.model.terms import Term, ZeroTerms, addend_term, align, cut_magnitude, max_exponent, product
 from hwsim.spec import (
-    AlignedSum,
-    EvenOddSum,
     ExactSum,
     LateAdd,
     LateInWindow,
-    PairwiseSum,
     ReadAlignedSum,
-    SequentialSum,
+    RoundedSum,
     Unit,
+    WindowSum,
 )
 from hwsim.spec.keys import Lost, Number, Rounding
 
@@ -189,9 +187,9 @@ def late_window(total: Term, addend: Term, rule: LateInWindow, zero_terms: ZeroT
 def _zeros(unit: Unit) -> tuple[ZeroTerms, ZeroSign]:
     """How zero terms count in a unit's window, and the sign of a sum of zero, which a late addend's window shares."""
     match unit.sum:
-        case AlignedSum() | EvenOddSum() as rule:
+        case WindowSum() as rule:
             return rule.zero_terms, rule.zero
-        case SequentialSum() | PairwiseSum() | ExactSum() as rule:
+        case RoundedSum() | ExactSum() as rule:
             raise InputError(f"a late addend's window needs a window, which method {rule.method} has not")
         case _:
             assert_never(unit.sum)

@@ -5,14 +5,19 @@ Every pipeline of one unit returns the same bits; only the cycles differ.
 
 from __future__ import annotations
 
-from typing import assert_never
-
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from hwsim.base.errors import InputError
 from hwsim.formats import FixedFormat
 from hwsim.spec.modes import Specified
-from hwsim.spec.sums import AlignedSum, EvenOddSum, ExactSum, LateAdd, LateInWindow, PairwiseSum, SequentialSum
+from hwsim.spec.sums import (
+    AlignedSum,
+    EvenOddSum,
+    ExactSum,
+    LateAdd,
+    LateInWindow,
+    RoundedSum,
+)
 
 
 def _levels(name: str, count: int) -> list[str]:
@@ -23,15 +28,7 @@ def _levels(name: str, count: int) -> list[str]:
 def additions(unit: Specified) -> int:
     """The number of rounded additions on the longest way from a product to a group's result; 0 for other methods."""
     count = parts_of_group(unit)
-    match unit.sum:
-        case SequentialSum():
-            return count
-        case PairwiseSum():
-            return (count - 1).bit_length() + 1
-        case AlignedSum() | EvenOddSum() | ExactSum():
-            return 0
-        case _:
-            assert_never(unit.sum)
+    return unit.sum.depth(count) if isinstance(unit.sum, RoundedSum) else 0
 
 
 def one_plain_window(unit: Specified) -> bool:

@@ -11,15 +11,12 @@ from hwsim.formats.yamlfile import RuleError
 from hwsim.spec.keys import ROUNDINGS, Number, Tininess
 from hwsim.spec.parts import Scale, UnitKeys
 from hwsim.spec.sums import (
-    AlignedSum,
     EvenOddSum,
     ExactSubgroup,
     ExactSum,
     LateAdd,
     LateInWindow,
-    PairwiseSum,
     RoundedSum,
-    SequentialSum,
     SubgroupRule,
     WindowSubgroup,
     WindowSum,
@@ -242,15 +239,10 @@ def _check_promotion(unit: UnitKeys) -> None:
 
 def _check_sum(unit: UnitKeys) -> None:
     """Check a sum's settings, and its addend."""
-    match unit.sum:
-        case EvenOddSum():
-            _check_even_odd(unit)
-        case SequentialSum() | PairwiseSum():
-            _check_rounded(unit, unit.sum)
-        case AlignedSum() | ExactSum():
-            pass
-        case _:
-            assert_never(unit.sum)
+    if isinstance(unit.sum, EvenOddSum):
+        _check_even_odd(unit)
+    if isinstance(unit.sum, RoundedSum):
+        _check_rounded(unit, unit.sum)
     if unit.subgroup is not None:
         _check_subgroup(unit, unit.subgroup)
     _check_addend(unit)

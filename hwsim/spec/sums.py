@@ -242,17 +242,29 @@ class RoundedSum(SpecPart):
         """What is judged where subnormals become zeros; None where they are kept."""
         return self.tininess if self.flush else None
 
+    def depth(self, parts: int) -> int:
+        """The number of rounded additions on the longest way from a part of a group to its result."""
+        raise NotImplementedError
+
 
 class SequentialSum(RoundedSum):
     """One addition after the other, from the addend or +0."""
 
     method: Literal["sequential"]
 
+    def depth(self, parts: int) -> int:
+        """One addition for each part."""
+        return parts
+
 
 class PairwiseSum(RoundedSum):
     """A balanced tree of additions, neighbours first; the addend last."""
 
     method: Literal["pairwise"]
+
+    def depth(self, parts: int) -> int:
+        """The levels of the tree, and the addend's."""
+        return (parts - 1).bit_length() + 1
 
 
 class LateAdd(SpecPart):

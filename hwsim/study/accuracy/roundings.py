@@ -16,6 +16,7 @@ from hwsim.spec import (
     LateAdd,
     LateInWindow,
     PairwiseSum,
+    RoundedSum,
     SequentialSum,
     Unit,
 )
@@ -229,7 +230,7 @@ def _window_bits(unit: Unit) -> int:
             return unit.sum.combine.fraction_bits
         case AlignedSum() as rule:
             return rule.fraction_bits - (rule.cut.bits if rule.cut is not None else 0)
-        case ExactSum() | SequentialSum() | PairwiseSum():
+        case ExactSum() | RoundedSum():
             return 0
         case _:
             assert_never(unit.sum)
