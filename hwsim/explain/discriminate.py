@@ -218,8 +218,7 @@ def turned(case: Case, places: int, among: int) -> Case:
     return replace(case, id=f"{case.id}-turned{places:02}", a=a, b=b)
 
 
-MOST_DIRECTED = 384  # of the directed cases, spread over all
-MOST_DRAWN = 384
+MOST_OF_EACH = 384  # directed cases, spread over all, and drawn ones
 MISTAKES_CHUNK = 48  # most mistakes are told by the first few, and those that are asked no more cost nothing
 
 
@@ -240,19 +239,19 @@ def told_from_mistakes(
     every = [semantic for semantic in candidates(unit) if semantic.name not in gross and _is_asked(semantic)]
     search = PairSearch([(0, column + 1) for column in range(len(every))], QUOTA)
     kept, tried = list[Case](), 0
-    for cases in _chunks(unit, seed):
-        asked = search.asked
-        if not asked or tried >= limit:
-            break
+    for chunk in _chunks(unit, seed):
+        cases = chunk[: limit - tried]
         codes = np.zeros((len(cases), len(every) + 1), np.int64)
         numbers: dict[int, int] = {}
-        for column in asked:
+        for column in search.asked:
             candidate = every[column - 1].candidate if column else own.candidate
             codes[:, column] = _numbered(unit, candidate, cases, numbers)
         kept += [cases[index] for index in search.keep(codes)]
         tried += len(cases)
         if progress is not None:
             progress(tried)
+        if tried >= limit or not search.asked:
+            break
     needs = search.need.tolist()
     pairs = [ToldPair(own, semantic, QUOTA - need, "", tried) for semantic, need in zip(every, needs, strict=True)]
     return Discrimination(unit, kept, tuple(pairs), tried)
@@ -269,12 +268,12 @@ def _numbered(unit: Unit, candidate: Candidate, cases: Sequence[Case], numbers: 
 
 
 def _chunks(unit: Unit, seed: int) -> Iterator[list[Case]]:
-    """Directed cases and drawn ones, in turn."""
-    known = directed(unit, seed)
-    known = known[:: max(1, -(-len(known) // MOST_DIRECTED))]
-    lengths = lengths_of(unit)
-    for number, first in enumerate(range(0, max(len(known), MOST_DRAWN), MISTAKES_CHUNK)):
-        if first < MOST_DRAWN:
-            yield list(stimuli(unit, seed, first, MISTAKES_CHUNK, lengths[number % len(lengths)]).cases())
+    """Drawn cases and directed ones, in turn."""
+    lengths, known = lengths_of(unit), list[Case]()
+    for number, first in enumerate(range(0, MOST_OF_EACH, MISTAKES_CHUNK)):
+        yield list(stimuli(unit, seed, first, MISTAKES_CHUNK, lengths[number % len(lengths)]).cases())
+        if not first:  # solvers take a while, which a search that has ended does not wait for
+            known = directed(unit, seed)
+            known = known[:: max(1, -(-len(known) // MOST_OF_EACH))]
         if some := known[first : first + MISTAKES_CHUNK]:
             yield some

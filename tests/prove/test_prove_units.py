@@ -1,18 +1,27 @@
-"""Whole proofs: equal for every input, under any traffic."""
+"""Whole proofs, of units and of units of several modes: equal for every input, under any traffic."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import pytest
 from built_presets import buildable, one_of_each, one_of_each_family, others_slow
+from cosim.modal_mutants import MUTANTS
+from cosim.mutants import Mutant
+from odd_modes import E8M0, ODD_MODES, modal, pair
 from odd_units import NAMED, unit
 from unit_keys import odd_unit, scaled, subgroups, windowed
 
+from hwsim.model.terms import align
+from hwsim.prove import methods as modal_claims
 from hwsim.prove.accumulation import PromotionClaims
 from hwsim.prove.aligned import AlignedClaims
+from hwsim.prove.claims import AnyClaim
 from hwsim.prove.methods import method_claims, provable
+from hwsim.prove.readback import readback_claims
 from hwsim.prove.run import ProofOptions, UnitClaims, claims_of, prove
 from hwsim.rtl import supports
-from hwsim.spec import Unit, load_unit, pipeline, presets, steps
+from hwsim.spec import ModalUnit, Unit, load_specified, load_unit, pipeline, presets, steps
 from hwsim.spec.support import NotImplementedYet
 
 EACH = one_of_each([name for name in presets() if buildable(name) and provable(load_unit(name))])
@@ -35,6 +44,7 @@ def demand_proof(one: Unit, cuts: tuple[str, ...] | None = None, contexts: int |
 @pytest.mark.quick(cases=1)
 @pytest.mark.parametrize("name", ["tiny", "tiny-pair"])
 def test_a_small_unit_is_proved(name: str) -> None:
+    # No operand of tiny-pair sets flags of special terms, and its file has bits that nothing drives.
     demand_proof(unit(name))
 
 
@@ -53,11 +63,6 @@ def test_bounds_of_a_window_that_cuts_products_are_of_sums_that_there_are(name: 
     }
     assert set(answers.values()) == {"proved"}, answers
     assert {"lane: aligned", "addend: aligned", "result", "composition: result"} <= answers.keys()
-
-
-def test_a_unit_of_formats_without_special_values_is_proved() -> None:
-    """No operand sets its flags of special terms, and its file has bits that nothing drives."""
-    demand_proof(unit("tiny-pair"))
 
 
 @pytest.mark.parametrize(("name", "never"), [("tiny-pair", ["nan", "positive", "negative"]), ("tiny", [])])
@@ -82,6 +87,7 @@ def test_a_promoting_unit_is_proved(name: str) -> None:  # f16-in-f32's adder mo
     assert len(found) >= 112
 
 
+@pytest.mark.slow
 def test_sums_of_products_with_the_same_scales_are_shown_whatever_their_order_is() -> None:
     one = unit("exact-scaled")
     claims = {claim.name: claim for claim in UnitClaims(one, pipeline(one)).datapath.claims()}
@@ -153,3 +159,102 @@ def test_an_addend_far_below_a_floor_is_aligned() -> None:
     wanted = {"addend: aligned", "no product: partial sum"}
     claims = [claim for claim in method_claims(load_unit(keys), ()).claims() if claim.name in wanted]
     assert {claim.name: claim.decide(60).word for claim in claims} == dict.fromkeys(wanted, "proved")
+
+
+PRESETS = ["fp8-any", "hfp8-hybrid", "mxf8f6f4-any", "mx-any"]
+PROVED = [name for name, unit in ODD_MODES.items() if provable(unit)]
+# Small formats, three modes, and a number for one more.
+SMALL = modal(
+    "modes-small", "mxfp8-e4m3-f32",
+    {"wide": pair("e2m3", "e3m2"), "bare": pair("e2m1", "e2m1", scales=False), "other": pair("e3m2", "e2m1")},
+    scale=E8M0, sum={"fraction_bits": 8},
+)  # fmt: skip
+
+TINY = modal(
+    "modes-tiny", "mxfp8-e4m3-f32", {"wide": pair("e2m1", "e3m2"), "bare": pair("e2m1", "e2m1", scales=False)}, lanes=2,
+    scale=E8M0, sum={"fraction_bits": 4},
+)  # fmt: skip
+
+
+def proved_claims(unit: ModalUnit) -> set[str]:
+    """The names of its claims."""
+    report = prove(unit, pipeline(unit), ProofOptions(seconds=300))
+    assert report.proved, [f"{row.name}: {row.word}" for row in report.open]
+    assert report.verdict.startswith("equal for every input, under any traffic: each step")
+    assert report.verdict.endswith("compared, not proved")
+    return {row.name for row in report.rows}
+
+
+@pytest.mark.parametrize("unit", others_slow([TINY, SMALL], [TINY]), ids=lambda unit: unit.name)
+def test_every_mode_is_proved(unit: ModalUnit) -> None:
+    names = proved_claims(unit)
+    for mode in unit.modes:
+        assert {f"{mode}: {about}" for about in ("factor: a", "factor: b", "scales", "lanes: products")} <= names
+    assert {"wide: result", "modes: one datapath", "modes: 0 zeros below", "control: misuse", "file: result"} <= names
+    assert "bare: result" not in names  # what follows decoding is one circuit
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", PROVED)
+def test_an_odd_unit_of_several_modes_is_proved(name: str) -> None:
+    proved_claims(ODD_MODES[name])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", PRESETS)
+def test_a_preset_of_several_modes_is_proved(name: str) -> None:
+    unit = load_specified(name)
+    assert isinstance(unit, ModalUnit)
+    proved_claims(unit)
+
+
+# What each mistake breaks.
+BROKEN = {
+    "the mode is ignored": "bare: factor: a",
+    "a lane is decoded by another mode": "wide: lanes: products",
+    "the mode is taken at first only": "file: carried",
+    "scales count in every mode": "bare: scales",
+    "bits above a narrow code count": "bare: factor: b",
+    "exponents stay where they are": "bare: factor: b",
+    "any mode will do": "control: misuse",
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
+def test_a_fault_in_a_mode_is_not_proved(mutant: Mutant) -> None:
+    with mutant.applied():
+        name, built = BROKEN[mutant.name], pipeline(SMALL)
+        claims: Iterable[AnyClaim] = UnitClaims(SMALL, built).datapath.claims()
+        if name.startswith("control: "):
+            claims = UnitClaims(SMALL, built).control
+        elif name.startswith("file: "):
+            claims = readback_claims(SMALL, built)
+        claim = next(one for one in claims if one.name == name)
+        assert claim.decide(60).word != "proved"
+
+
+@pytest.mark.slow
+def test_zeros_below_that_change_a_product_are_refuted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(modal_claims, "align", lambda term, *rest: align(term._replace(fraction_bits=0), *rest))
+    claims = {claim.name: claim for claim in UnitClaims(SMALL, pipeline(SMALL)).datapath.claims()}
+    answer = claims["modes: 2 zeros below"].decide(60)
+    assert answer.word == "refuted" and answer.model is not None
+    assert answer.model.keys() == {"modes.sig", "modes.sign", "modes.exp", "modes.top"}
+
+
+@pytest.mark.slow
+def test_a_wrong_factor_is_shown_in_words() -> None:
+    mutant = next(mutant for mutant in MUTANTS if mutant.name == "exponents stay where they are")
+    with mutant.applied():
+        report = prove(SMALL, pipeline(SMALL), ProofOptions(only="factor: a"))
+    assert report.example is None
+    assert any(": factor: a: shown by a[0] 0x" in note and ", got 0x" in note for note in report.notes), report.notes
+
+
+@pytest.mark.parametrize("name", [name for name in ODD_MODES if name not in PROVED])
+def test_what_has_no_claims_is_refused_by_name(name: str) -> None:
+    with pytest.raises(
+        NotImplementedYet, match=r"modes (of|with) .* no proof covers it yet|no proof covers it yet.*modes"
+    ):
+        UnitClaims(ODD_MODES[name], pipeline(ODD_MODES[name]))

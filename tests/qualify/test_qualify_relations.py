@@ -1,4 +1,4 @@
-"""What is taken for granted before each part of a datapath holds of every group that is tried; and is no less."""
+"""Relations between the steps of a unit hold of every group; how far max_exp may be raised without a change."""
 
 from __future__ import annotations
 
@@ -159,3 +159,21 @@ def test_a_partial_sum_of_zero_may_have_an_exponent_below_all_others_and_no_othe
     zero = same(outputs["o__partial__sig"], value(0, width(outputs["o__partial__sig"])))
     assert ask(alike, [zero]).word == "proved"
     assert ask(alike, [negated(zero)]).word == "refuted"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("bits", [13, 19])
+def test_max_exp_may_be_raised_until_the_least_products_last_bit_falls_out(bits):
+    leaks = leaks_of(promoted(bits))
+    n = leaks.n
+    # The last bit of the window at max_exp, no higher than the least product's last bit.
+    most = n.product_least - n.product_fraction_bits + n.fraction_bits
+    assert leaks.raised_to == leaks.products_below == 1 << most.bit_length() - 1 < n.product_most
+    assert not leaks._exact(2 * leaks.raised_to)
+    assert not leaks._all_vanish(2 * leaks.raised_to)
+
+
+def test_a_hidden_bit_of_zero_is_nothing_where_no_partial_sum_is_as_small():
+    assert leaks_of(promoted(13)).addend
+    # Products of e5m2 are below binary16's subnormals: where zero counts there, they lose what is below its window.
+    assert not leaks_of(small(operands={"a": "e5m2", "b": "e5m2", "addend": "f16"})).addend

@@ -295,7 +295,7 @@ MUTANTS: dict[str, tuple[str, Callable[[Patch], None]]] = {
 }  # fmt: skip
 
 
-# Others are not proved either: tests/prove/test_prove_quantizers.py and test_prove_divided.py.
+# Others are not proved either: tests/prove/test_prove_streams.py.
 OF_QUOTIENTS = ["a last place of a threshold", "a tie of quotients goes up", "a factor that may be infinite"]
 
 

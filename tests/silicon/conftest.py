@@ -56,7 +56,7 @@ def sections(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Section]:
     draw = random.Random(1)
     return {
         name: Section(
-            name, unit_file(folder, name), [one(name, draw) for one in [random_case] * 4 + [moderate_case] * 12]
+            name, unit_file(folder, name), [one(name, draw) for one in [random_case] * 2 + [moderate_case] * 6]
         )
         for name in INSTRUCTIONS
     }

@@ -52,6 +52,7 @@ def ptx_of(name: str) -> str:
     return f"mma.sync.aligned.{shape}.row.col.{d}.{a}.{b}.{d} "
 
 
+@pytest.mark.slow
 def test_every_instruction_is_in_the_program_for_hopper(gpu_program: Path) -> None:
     ptx = (gpu_program.parent / "device.ptx").read_text()
     assert re.search(r"^\.target sm_90a$", ptx, re.MULTILINE)
@@ -80,6 +81,7 @@ def test_other_architectures_get_what_they_have(nvcc: str, tmp_path: Path) -> No
         assert sum("trap;" in kernel for kernel in kernels) == sum(name.startswith(lacking) for name in INSTRUCTIONS)
 
 
+@pytest.mark.slow
 def test_without_a_gpu_the_program_says_which_call_failed(gpu_program: Path, tmp_path: Path) -> None:
     cases = case_file(tmp_path / "cases", GOOD)
     done = capture(gpu_program, cases, tmp_path / "results", CUDA_VISIBLE_DEVICES="-1")

@@ -1,0 +1,510 @@
+"""A user's own RTL is proved as far as it goes; what is wrong with it is refuted, and becomes a case that is played."""
+
+from __future__ import annotations
+
+import copy
+import json
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from built_presets import others_slow
+from cosim.dut_files import DESIGNS, design, own_file, variant
+from prove.own_verilog import wrapped
+
+from hwsim.base.errors import InputError
+from hwsim.cli import main
+from hwsim.cosim.casefile import load_case
+from hwsim.cosim.dutdesign import DutDesign, dut_design
+from hwsim.cosim.dutfile import DesignBoundaries, load_dut
+from hwsim.prove import dut as dutcase
+from hwsim.prove.dut import DutProofOptions, StepsOf, prove_dut, refuted_by_a_case
+from hwsim.prove.products import Placing
+from hwsim.prove.sweeping import Merging, is_one_sum
+from hwsim.prove.terms import Evaluated, Kind, Term, constant, op, value
+from hwsim.prove.unrolled import BeatResult, beat_result
+from hwsim.spec import Unit
+
+# A design's file, its mistake, what is said of it, and how it is named.
+WRONG = {
+    "lost bits floored": ("comb", 2, "-8193 * 2^-13, where the model has -8192"),
+    "leading-one exponents": ("latency", 1, "where the model has"),
+}
+
+
+@pytest.mark.simulator
+@pytest.mark.parametrize("name", [pytest.param(one, marks=[pytest.mark.slow] * at) for at, one in enumerate(WRONG)])
+def test_a_mistake_is_refuted_with_one_product(
+    icarus: None, name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    design, wrong, said = WRONG[name]
+    path, case, page = (
+        variant(tmp_path, design, parameters={"WRONG": wrong}),
+        tmp_path / "case.yaml",
+        tmp_path / "p.html",
+    )
+    arguments = ["--products", "1", "--case", str(case), "--html", str(page)]
+    assert main(["prove", "--dut", str(path), *arguments]) == 1
+    printed = capsys.readouterr().out
+    assert said in printed
+    assert "played on icarus: it returns the same" in printed
+    assert f"  {name}: " in printed
+    found = load_case(case, dut_design(load_dut(path)))
+    assert sum(bool(a and b) for a, b in zip(found.a, found.b, strict=True)) <= 1
+    assert "<svg" in page.read_text()
+
+
+@pytest.mark.quick(cases=1)
+@pytest.mark.parametrize("cycles", [2, pytest.param(4, marks=pytest.mark.slow)])
+def test_a_latency_that_is_not_the_designs_is_refuted(
+    cycles: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = variant(tmp_path, "latency", protocol={"kind": "latency", "cycles": cycles})
+    assert main(["prove", "--dut", str(path), "--products", "1", "--case", str(tmp_path / "case.yaml")]) == 1
+    assert "its latency seems to be 3 cycles" in capsys.readouterr().out
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["comb", "latency"])
+def test_a_right_design_is_proved_and_says_up_to_where(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, table = variant(tmp_path, name), tmp_path / "proof.json"
+    assert main(["prove", "--dut", str(path), "--products", "1", "--json", str(table)]) == 1
+    words = {row["name"]: row["word"] for row in json.loads(table.read_text())["rows"]}
+    left = [one for one, word in words.items() if word != "proved"]
+    assert left[0] == "beats with more than 1 product other than zero"
+    assert {words[one] for one in left} == {"not proved"}
+    ends = f"equal for every beat with at most 1 product other than zero; not proved: {'; '.join(left)}\n"
+    assert capsys.readouterr().out.endswith(ends)
+
+
+def test_what_goes_with_a_unit_does_not_go_with_a_design(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = variant(tmp_path, "comb")
+    assert main(["prove", "--dut", str(path), "--cuts", "sum"]) == 2
+    assert main(["prove", "hopper-wgmma-e4m3-f32", "--products", "2"]) == 2
+    assert main(["prove"]) == 2
+    assert capsys.readouterr().err.count("error:") == 3
+
+
+MEMORY = """
+module memory (input clk, input rst, input [7:0] a, b, input [8:0] acc, output reg [8:0] y);
+  wire signed [10:0] p0 = $signed(a[3:0]) * $signed(b[3:0]);
+  wire signed [10:0] p1 = $signed(a[7:4]) * $signed(b[7:4]);
+  wire signed [10:0] s = p0 + p1 + $signed(acc);
+  wire [8:0] sat = s > 255 ? 9'd255 : s < -256 ? 9'h100 : s[8:0];
+  reg [15:0] seen;
+  always @(posedge clk) begin
+    if (rst) seen <= 0; else seen <= NEXT;
+    y <= sat ^ WRONG;
+  end
+endmodule
+"""
+INTEGERS = """
+unit: integers
+operands:
+  a: {name: i3f0, kind: fixed, integer_bits: 3, fraction_bits: 0}
+  b: {name: i3f0, kind: fixed, integer_bits: 3, fraction_bits: 0}
+  addend: {name: i8f0, kind: fixed, integer_bits: 8, fraction_bits: 0}
+instruction: {k: 2, lanes: 2}
+sum: {method: exact}
+result: {format: {name: i8f0, kind: fixed, integer_bits: 8, fraction_bits: 0}, rounding: rz, overflow: saturate}
+"""
+DESIGN = """
+unit: unit.yaml
+sources: [memory.v]
+top: memory
+clock: clk
+reset: rst
+protocol: {kind: latency, cycles: 1}
+ports: {a: a, b: b, c: acc, result: y}
+"""
+OTHERS = "beats that follow others, or are not the first after a reset"
+
+
+def with_memory(folder: Path, seen: str, wrong: str) -> Path:
+    """A design that sums integers, and what it keeps beside its result."""
+    (folder / "unit.yaml").write_text(INTEGERS)
+    (folder / "memory.v").write_text(MEMORY.replace("NEXT", seen).replace("WRONG", wrong))
+    (folder / "dut.yaml").write_text(DESIGN)
+    return folder / "dut.yaml"
+
+
+# What a design keeps from cycle to cycle, where its result is wrong, and whether a beat shows it that follows another.
+KEEPS = {
+    "the beat before": ("{a, b}", "((seen == 16'h8877) ? 9'd1 : 9'd0)", True),
+    "a count of cycles": ("seen + 16'd1", "((seen == 16'hffff) ? 9'd1 : 9'd0)", False),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", KEEPS)
+def test_what_a_design_does_among_other_beats_is_not_proved(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    seen, wrong, shown = KEEPS[name]
+    path = with_memory(tmp_path, seen, wrong)
+    assert main(["prove", "--dut", str(path), "--products", "1", "--case", str(tmp_path / "case.yaml")]) == 1
+    printed = capsys.readouterr().out
+    assert f"not proved: beats with more than 1 product other than zero; {OTHERS}" in printed.splitlines()[-1]
+    assert "alone, right after a reset" in printed.splitlines()[-1]
+    assert ("a beat changes the result of the one that follows it" in printed) == shown
+
+
+def test_what_is_kept_and_changes_nothing_is_seen_to(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Terms alone do not show it: the register is in the result."""
+    path = with_memory(tmp_path, "{a, b}", "((seen * seen & 16'd2) != 0 ? 9'd1 : 9'd0)")
+    assert main(["prove", "--dut", str(path), "--products", "1"]) == 1
+    assert OTHERS not in capsys.readouterr().out  # a square is 0 or 1 modulo 4
+
+
+def test_a_refutation_that_no_simulator_shows_is_none(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dutcase, "_played", lambda *_: ("played: it returns what is expected", dutcase.DIFFER))
+    path = with_memory(tmp_path, "{a, b}", "9'd1")
+    assert main(["prove", "--dut", str(path), "--products", "1", "--case", str(tmp_path / "case.yaml")]) == 1
+    printed = capsys.readouterr().out
+    assert "refuted " not in printed
+    assert f"the netlist refutes it; {dutcase.DIFFER}" in printed
+    assert printed.splitlines()[-1].endswith("not proved: 1 product")
+
+
+WIRE = "a3 = operands[24:31];"
+SMALL = Unit.model_validate(
+    {
+        "unit": "small",
+        "operands": {"a": "e2m3", "b": "e2m3", "addend": "f16"},
+        "instruction": {"k": 2, "lanes": 2},
+        "sum": {"method": "exact"},
+        "result": {"format": "f16", "rounding": "rne"},
+    }
+)
+CHAIN = {"method": "sequential", "format": "f16", "rounding": "rne", "product": "fused"}
+TREE = {**CHAIN, "method": "pairwise"}
+
+
+def with_lane_3(folder: Path, code: str) -> DutDesign:
+    """The combinational design with another code in its last lane."""
+    text = (DESIGNS / "dot4_comb.v").read_text()
+    assert WIRE in text
+    (folder / "wrong.v").write_text(text.replace(WIRE, f"a3 = {code};"))
+    return design(folder, "comb", sources=["wrong.v", str(DESIGNS / "dot4_core.v")])
+
+
+def placing(made: DutDesign) -> Placing:
+    return Placing(made, beat_result(made))
+
+
+def small(method: dict[str, str], **result: str) -> Unit:
+    data = SMALL.model_dump(mode="json", exclude_none=True)
+    return Unit.model_validate(data | {"sum": method, "result": {"format": "f16", "rounding": "rne"} | result})
+
+
+def test_sums_in_another_order_are_one() -> None:
+    x, y, z = (op(Kind.BV_ZERO_EXTEND, constant(name, 8), indices=[4]) for name in "xyz")
+
+    def plus(first: Term, second: Term) -> Term:
+        return op(Kind.BV_ADD, first, second)
+
+    assert is_one_sum(plus(plus(x, y), z), plus(x, plus(z, y)))
+    assert not is_one_sum(plus(plus(x, y), z), plus(x, plus(z, z)))
+    # Where the inner sum of one wraps round, they are two.
+    short = op(Kind.BV_ADD, constant("x", 8), constant("y", 8))
+    assert not is_one_sum(op(Kind.BV_ZERO_EXTEND, short, indices=[4]), plus(x, y))
+
+
+def test_terms_are_put_together_only_where_they_are_equal() -> None:
+    x, y = constant("x", 8), constant("y", 8)
+    merging = Merging(Evaluated({"x": [1, 2, 3], "y": [3, 2, 1]}))
+    first, second = (op(Kind.ITE, op(Kind.BV_ULT, p, q), q, p) for p, q in ((x, y), (y, x)))
+    assert merging.merged(first).id() == merging.merged(second).id()
+    # Equal in all samples, and not elsewhere.
+    third = op(Kind.ITE, op(Kind.EQUAL, x, value(77, 8)), y, first)
+    assert merging.merged(third).id() != merging.merged(first).id()
+
+
+def test_a_lane_that_differs_in_one_zero_is_no_other(tmp_path: Path) -> None:
+    # 0 times 2^-9 is taken for 2^-9 times 2^-9.
+    code = "operands[24:31] == 8'h80 && operands[56:63] == 8'h01 ? 8'h01 : operands[24:31]"
+    found = placing(with_lane_3(tmp_path, code))
+    assert [found.zero_is_plain(lane, seconds) for lane, seconds in ((0, 10.0), (3, 0.5))] == [True, False]
+    ends = [found.alike((lane,)) for lane in range(4)]
+    assert ends[0] == ends[1] == ends[2] != ends[3]
+
+
+@pytest.mark.slow
+def test_a_rare_mistake_in_the_last_lane_is_refuted_there(tmp_path: Path) -> None:
+    made = with_lane_3(tmp_path, "operands[24:31] == 8'h55 ? 8'h56 : operands[24:31]")
+    report = prove_dut(made, DutProofOptions(products=1))
+    row = report.rows[-1]
+    assert row.word == "refuted"
+    assert row.refuting["a[3]"] == 0x55
+
+
+# Our own Verilog of one unit, said to be another.
+MISTAKEN = {
+    "sequential": (small(CHAIN), CHAIN | {"rounding": "rz"}, "rne"),
+    "exact": (SMALL, {"method": "exact"}, "rd"),
+    "sequential, products rounded": (small(CHAIN | {"product": "rounded"}), CHAIN | {"rounding": "rz"}, "rne"),
+    "pairwise": (small(TREE), TREE | {"rounding": "rz"}, "rne"),
+    "pairwise, products rounded": (small(TREE | {"product": "rounded"}), TREE | {"rounding": "rd"}, "rne"),
+}
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(one, marks=[pytest.mark.slow] * (at > 0)) for at, one in enumerate(MISTAKEN)]
+)
+def test_another_rule_is_refuted_by_a_case(name: str, tmp_path: Path) -> None:
+    unit, method, rounding = MISTAKEN[name]
+    made = dut_design(load_dut(own_file(tmp_path, unit, small(method, rounding=rounding))))
+    assert refuted_by_a_case(made, beat_result(made), 1) is not None
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", MISTAKEN)
+def test_the_right_rule_is_not_refuted_by_a_case(name: str, tmp_path: Path) -> None:
+    made = dut_design(load_dut(own_file(tmp_path, MISTAKEN[name][0])))
+    assert all(refuted_by_a_case(made, beat_result(made), count) is None for count in (1, 2))
+
+
+@pytest.mark.slow
+def test_a_claim_ends_in_its_seconds(tmp_path: Path) -> None:
+    made = dut_design(load_dut(own_file(tmp_path, small(TREE | {"product": "rounded"}))))
+    row = prove_dut(made, DutProofOptions(products=1, seconds=1.0)).rows[-1]
+    assert row.word == "undecided"
+    assert row.seconds < 15
+
+
+STEPS = yaml.safe_load((DESIGNS / "steps.yaml").read_text())["steps"]
+
+# A mistake in the design, and the claim that it breaks.
+MISTAKES = {
+    1: "lanes: products",  # a lane's sign is that of one factor
+    2: "maximum",  # a product of zero takes part
+    3: "lane: aligned",  # lost bits are floored
+    4: "sum",  # the addend's sign is not extended
+    5: "special",  # NaN beside an infinity
+    6: "sum",  # a lane is left out
+    7: "result",  # rounded to nearest where it is a tie
+    8: "addend: c",  # a subnormal addend is zero
+}
+
+
+@cache
+def followed() -> tuple[DutDesign, BeatResult]:
+    design = dut_design(load_dut(DESIGNS / "steps.yaml"))
+    return design, beat_result(design)
+
+
+def steps_of(*changes: tuple[str, Any]) -> StepsOf:
+    """The design's steps, with other places: None takes one away."""
+    data = copy.deepcopy(STEPS)
+    for key, other in changes:
+        *path, last = key.split(".")
+        place = data
+        for name in path:
+            place = place[name]
+        place.pop(last, None)
+        place |= {} if other is None else {last: other}
+    design, beat = followed()
+    file = design.dut.file.model_copy(update={"steps": DesignBoundaries.model_validate(data)})
+    return StepsOf(replace(design, dut=replace(design.dut, file=file)), beat, 60)
+
+
+def words(steps: StepsOf) -> dict[str, str]:
+    return {claim.name: claim.decide(60).word for claim in steps.found().all()}
+
+
+@pytest.mark.quick(cases=1)
+def test_every_step_of_a_users_design_is_the_models() -> None:
+    design, beat = followed()
+    assert (beat.cycles, beat.alone) == (2, False)
+    found = words(StepsOf(design, beat, 60))
+    assert set(found.values()) == {"proved"}, found
+    assert {"lane: product", "maximum", "lane: aligned", "sum", "result", "special", "wiring"} < set(found)
+
+
+# What `steps` says, and is not so; and a claim that says so.
+WRONG_BOUNDARIES = {
+    "a sign that is the next lane's": (
+        ("multiply.terms.sign", ["neg[1]", "neg[0]", "neg[2]", "neg[3]"]),
+        "lanes: products",
+    ),
+    "an addend that is one more": (("multiply.addend.sig", {"signal": "cmant_q", "plus": 1}), "addend: c"),
+    "an exponent that is one less": (("multiply.terms.exp", {"signal": "place", "plus": -1}), "lane: product"),
+    "a largest exponent that is one more": (("maximum.max_exp", {"signal": "top", "plus": -112}), "maximum"),
+    "a term in the window in ones' complement": (
+        ("align.aligned.carry", ["fixed[15]", "fixed[31]", "fixed[47]", "fixed[63]", "cfixed[15]"]),
+        "lane: aligned",
+    ),
+    "lanes the other way round": (("multiply.terms.exp", {"signal": "place", "lane0": "high"}), "lane: product"),
+}
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(one, marks=[pytest.mark.slow] * (at % 4 > 0)) for at, one in enumerate(WRONG_BOUNDARIES)]
+)
+def test_a_boundary_that_is_not_what_it_is_said_to_be_is_refuted(name: str) -> None:
+    change, claim = WRONG_BOUNDARIES[name]
+    found = words(steps_of(change))
+    assert found[claim] == "refuted", found
+
+
+# What is no boundary of the design, and what is said of it.
+ERRORS = {
+    "no signal": (
+        ("maximum.max_exp", "topp"),
+        "maximum.max_exp must name a signal of dot4_steps, not topp; there are top",
+    ),
+    "of another module": (("sum.total", "lane[0].mul.sum"), "not lane[0].mul.sum; there are last.sum, sum, "),
+    "beyond": (("sum.total", "sum[19:0]"), "sum.total must be within sum[18:0], not sum[19:0]"),
+    "too narrow": (("sum.total", "sum[16:0]"), "sum.total must have at least 19 bits, not 17"),
+    "a narrow addend": (
+        ("multiply.addend.sig", "cmant_q[12:0]"),
+        "addend.sig must have at least 14 bits, not 13",
+    ),
+    "a wide flag": (("multiply.special.nan", "top"), "multiply.special.nan must be of one bit, not 9"),
+    "a wide sign": (("multiply.terms.sign", "mant"), "multiply.terms.sign must be of one bit, not 8"),
+    "few": (
+        ("multiply.terms.sign", ["neg[0]"]),
+        "terms.sign must name 4 signals, one for each element, not 1",
+    ),
+    "uneven": (
+        ("multiply.terms.sig", "mant[30:0]"),
+        "must hold 4 elements of as many bits each, not 31 bits (mant[",
+    ),
+    "no such cycle": (("sum.total", {"signal": "sum", "cycle": 3}), "must have a cycle from 0 to 2, not 3 (sum)"),
+    "another cycle": (
+        ("sum.total", {"signal": "sum", "cycle": 0}),
+        "in cycle 0 is sum the beat's alone: it depends on cmant_q, cneg_q, cplace_q",
+    ),
+    "infinities that never are": (("multiply.special.positive", 0), "also depends on"),
+    "an infinity of the other sign": (("multiply.special.positive", "minus_q"), "also depends on"),
+    "not all": (("multiply.addend.sign", "nan_q"), "also depends on c"),
+    "not all of the result": (("sum.total", "third"), "steps.sum must be all that the result follows from, which also"),
+    "no addend": (("multiply.addend", None), "multiply.addend is missing: ports.c is an addend"),
+}
+
+
+@pytest.mark.parametrize("name", ERRORS)
+def test_what_is_no_boundary_is_an_error(name: str) -> None:
+    change, said = ERRORS[name]
+    with pytest.raises(InputError) as caught:
+        steps_of(change).found()
+    assert said in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert str(caught.value).startswith(str(DESIGNS / "steps.yaml"))
+
+
+@pytest.mark.parametrize(
+    ("place", "said"),
+    [
+        ({"signal": "a", "signals": ["b"]}, "must have one of signal, signals, each and constant"),
+        ({}, "must have one of signal, signals, each and constant"),
+        ({"signal": "a b"}, "steps.sum.total.signal"),
+        ({"constant": 1, "plus": 1}, "must have no other key beside constant"),
+        ({"constant": -1}, "steps.sum.total.constant must be greater than or equal to 0, not -1"),
+        ({"signal": "a", "cycle": -1}, "steps.sum.total.cycle must be greater than or equal to 0, not -1"),
+        ({"signal": "a", "bits": 3}, "steps.sum.total.bits is not a key here"),
+        (None, "steps.sum.total"),
+    ],
+)
+def test_a_place_that_breaks_a_rule_is_named(place: Any, said: str, tmp_path: Path) -> None:
+    path = variant(tmp_path, "steps", steps={**STEPS, "sum": {"total": place}})
+    with pytest.raises(InputError, match=r"dut\.yaml:") as caught:
+        load_dut(path)
+    assert said in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"products": 8, "unit": "eight"}, "steps need beats of one group: 4 products, not 8"),
+        ({"unit": "promoted"}, "steps must not be given: promoted has a promotion"),
+    ],
+)
+def test_steps_are_those_of_one_plain_group(changes: dict[str, Any], said: str, tmp_path: Path) -> None:
+    design, beat = followed()
+    unit = design.unit
+    if changes["unit"] == "eight":
+        design = replace(design, products=8)
+    else:
+        promotion = {"interval": 4, "format": "f32", "operation": "add", "rounding": "rne"}
+        data = unit.model_dump(mode="json", exclude_unset=True) | {"unit": "promoted", "promotion": promotion}
+        design = replace(design, unit=type(unit).model_validate(data))
+    with pytest.raises(InputError, match=said):
+        StepsOf(design, beat, 60)
+
+
+@pytest.mark.simulator
+@pytest.mark.parametrize("wrong", others_slow(MISTAKES, []))
+def test_a_mistake_in_a_step_is_refuted_and_played(
+    icarus: None, wrong: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, table = variant(tmp_path, "steps", parameters={"WRONG": wrong}), tmp_path / "p.json"
+    assert main(["prove", "--dut", str(path), "--case", str(tmp_path / "case.yaml"), "--json", str(table)]) == 1
+    rows = {row["name"]: row["word"] for row in json.loads(table.read_text())["rows"]}
+    assert rows[MISTAKES[wrong]] == "refuted"
+    assert "played on icarus: it returns the same" in capsys.readouterr().out
+
+
+@pytest.mark.slow
+def test_what_a_step_does_with_what_never_comes_to_it_does_not_matter(tmp_path: Path) -> None:
+    assert main(["prove", "--dut", str(variant(tmp_path, "steps", parameters={"WRONG": 9}))]) == 0
+
+
+@pytest.mark.slow
+def test_the_last_line_says_that_it_is_equal_for_every_input(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["prove", "--dut", str(variant(tmp_path, "steps"))]) == 0
+    printed = capsys.readouterr().out
+    assert "equal for every input, under any traffic; whole dot products" in printed
+    assert printed.endswith("compared, not proved\n")
+    assert main(["prove", "--dut", str(variant(tmp_path, "steps")), "--products", "1"]) == 1
+    assert "at most 1 product other than zero; not proved: " in capsys.readouterr().out
+
+
+@pytest.mark.slow
+def test_a_wrong_boundary_of_a_right_design_is_said_to_be_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    steps = copy.deepcopy(STEPS)
+    steps["maximum"]["max_exp"]["plus"] += 1
+    assert main(["prove", "--dut", str(variant(tmp_path, "steps", steps=steps))]) == 1
+    assert "perhaps a signal is not what `steps`" in capsys.readouterr().out
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("unit", ["hopper-wgmma-e4m3-f32", "ada-mma-e5m2-f32", "mxfp8-e4m3-f32"])
+def test_our_own_verilog_is_a_design_that_is_proved(
+    unit: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["prove", "--dut", str(wrapped(unit, tmp_path))]) == 0
+    assert "equal for every input, under any traffic; whole dot products" in capsys.readouterr().out
+
+
+# Text of our Verilog of 32 lanes, what stands there instead, and the claim that it breaks.
+IN_OUR_OWN = {
+    "what does not lead stays": (
+        "? datapath_maximum_leads3 : datapath_maximum_left4",
+        "? datapath_maximum_left4 : datapath_maximum_leads3",
+        "maximum",
+    ),
+    "another lane's distance": (">> datapath_align_i__shifts__7;", ">> datapath_align_i__shifts__6;", "lanes: aligned"),
+    "a bit too few": ("aligned__2__ones[14:0] }", "aligned__2__ones[14:1], 1'h0 }", "sum"),
+    "another place": ("datapath_i__sig[18:6]", "datapath_i__sig[17:5]", "result"),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", IN_OUR_OWN)
+def test_a_mistake_in_our_own_verilog_is_not_proved(name: str, tmp_path: Path) -> None:
+    before, after, claim = IN_OUR_OWN[name]
+    design = dut_design(load_dut(wrapped("hopper-wgmma-e4m3-f32", tmp_path, (before, after))))
+    found = words(StepsOf(design, beat_result(design), 60))
+    assert found[claim] == "refuted", found

@@ -1,0 +1,492 @@
+"""The capture program: files, results, how operands are packed, runs that fail; a stand-in answers as the model."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import shutil
+import signal
+import subprocess
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from built_presets import others_slow
+from patience import LIMIT
+from silicon.capture_program import (
+    BITS,
+    GOOD,
+    INSTRUCTIONS,
+    ONE,
+    SOURCE,
+    WARNINGS,
+    Build,
+    Section,
+    after_head,
+    capture,
+    case_file,
+    environment,
+    words,
+)
+
+from hwsim.explain.silicon.cases import read_cases
+from hwsim.explain.silicon.results import read_results
+
+
+def test_every_instruction_gives_what_the_model_gives(
+    build: Build, sections: dict[str, Section], tmp_path: Path
+) -> None:
+    cases = case_file(tmp_path / "cases", *(one.lines for one in sections.values()))
+    done = capture(build.program, cases, tmp_path / "results")
+    assert done.returncode == 0, done.stderr
+    wanted = [line for one in sections.values() for line in one.results]
+    assert after_head(tmp_path / "results") == [*wanted, "end"]
+    # What is compared varies: no constant would do.
+    assert len({line.split()[-1] for line in wanted}) > 70
+    said = [f"{name}: 8 cases, each run twice: 8 stable, 0 unstable" for name in INSTRUCTIONS]
+    assert done.stderr.splitlines() == ["stand-in (no GPU)", *said]
+
+
+def test_a_result_file_says_where_it_comes_from_and_is_read(
+    build: Build, sections: dict[str, Section], tmp_path: Path
+) -> None:
+    chosen = [sections["wgmma.m64n8k32.f16.e5m2.e4m3"], sections["mma.m16n8k8.f32.tf32.tf32"]]
+    cases = case_file(tmp_path / "cases", *(one.lines for one in chosen))
+    assert capture(build.program, cases, tmp_path / "results", HWSIM_STANDIN_CAPABILITY="8.9").returncode == 0
+    head = (tmp_path / "results").read_text().splitlines()[:8]
+    known = read_cases(cases)
+    assert head[:7] == [
+        "hwsim-capture-results 1",
+        f"cases {known.checksum}",
+        "gpu stand-in (no GPU)",
+        "capability 8.9",
+        "driver none",
+        "cuda-driver none",
+        "cuda-runtime none",
+    ]
+    assert re.fullmatch(r"compiler g\+\+ \d+\..+", head[7])
+    skipped, given = read_results(tmp_path / "results", known).sections
+    assert (skipped.skipped, skipped.codes) == ("needs compute capability 9.0", ())
+    assert [f"{code:08x}" for code in given.codes] == [line.split()[1] for line in chosen[1].results[2:]]
+
+
+@pytest.mark.parametrize(
+    ("capability", "needed"),
+    [
+        pytest.param("8.0", ["9.0", "8.9 or later", ""], marks=pytest.mark.slow),
+        ("8.9", ["9.0", "", ""]),
+        pytest.param("10.0", ["9.0", "", ""], marks=pytest.mark.slow),
+    ],
+)
+def test_what_the_gpu_lacks_is_skipped(
+    capability: str, needed: list[str], build: Build, sections: dict[str, Section], tmp_path: Path
+) -> None:
+    names = ["wgmma.m64n8k32.f32.e4m3.e4m3", "mma.m16n8k32.f32.e4m3.e4m3", "mma.m16n8k8.f32.bf16.bf16"]
+    cases = case_file(tmp_path / "cases", *(sections[name].lines for name in names))
+    done = capture(build.program, cases, tmp_path / "results", HWSIM_STANDIN_CAPABILITY=capability)
+    assert done.returncode == 0, done.stderr
+    wanted = ["end"]
+    for name, text in zip(reversed(names), reversed(needed), strict=True):
+        skipped = [f"instruction {name}", f"skipped needs compute capability {text}"]
+        wanted = [*(skipped if text else sections[name].results), *wanted]
+        assert f"{name}: skipped: needs compute capability {text}\n" in done.stderr or not text
+    assert after_head(tmp_path / "results") == wanted
+
+
+@pytest.mark.parametrize("fault", ["changed", "torn"])
+def test_an_unstable_result_is_reported(fault: str, build: Build, sections: dict[str, Section], tmp_path: Path) -> None:
+    bad, good = sections["mma.m16n8k16.f32.bf16.bf16"], sections["mma.m16n8k16.f16.f16.f16"]
+    cases = case_file(tmp_path / "cases", bad.lines, good.lines)
+    done = capture(build.program, cases, tmp_path / "results", fault)
+    assert done.returncode == 1
+    wanted = []
+    for one in (bad, good):
+        texts = [line.split()[-1] for line in one.lines[3:]]
+        at = max(range(len(texts)), key=lambda at: texts[at])
+        rows = one.results
+        code = rows[2 + at].split()[1]
+        other = f"{int(code, 16) ^ 1:0{len(code)}x}"
+        # A run that differs from the other comes second; elements of a tile have no order, so the lower code is first.
+        pair = (code, other) if fault == "changed" else sorted((code, other))
+        rows[2 + at] = f"{at} unstable {' '.join(pair)}"
+        wanted += rows
+    assert after_head(tmp_path / "results") == [*wanted, "end"]
+    assert done.stderr.count(": 8 cases, each run twice: 7 stable, 1 unstable\n") == 2
+
+
+def test_operands_out_of_place_are_reported_and_not_believed(
+    build: Build, sections: dict[str, Section], tmp_path: Path
+) -> None:
+    cases = case_file(tmp_path / "cases", sections["mma.m16n8k4.f32.tf32.tf32"].lines)
+    done = capture(build.program, cases, tmp_path / "results", "apart")
+    assert done.returncode == 1
+    reason = "operands are out of place: a 1 at k 0 of a and one at k 1 of b must not meet"
+    assert after_head(tmp_path / "results")[1:] == [f"skipped {reason}", "end"]
+    assert reason in done.stderr
+
+
+# Runs that fail.
+
+
+@pytest.mark.parametrize(
+    ("fault", "message"),
+    [
+        ("garbage", "the stand-in answered 'none\n', which is no code"),
+        ("dies", "the stand-in ended before it had answered"),
+    ],
+)
+def test_a_failing_device_leaves_no_results(
+    fault: str, message: str, build: Build, sections: dict[str, Section], tmp_path: Path
+) -> None:
+    cases = case_file(tmp_path / "cases", *(sections[name].lines for name in INSTRUCTIONS[-2:]))
+    done = capture(build.program, cases, tmp_path / "results", fault)
+    assert (done.returncode, done.stderr) == (3, f"stand-in (no GPU)\nerror: {message}\n")
+    assert [path.name for path in tmp_path.iterdir()] == ["cases"]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_an_interrupted_run_leaves_no_results(
+    number: signal.Signals, build: Build, sections: dict[str, Section], tmp_path: Path
+) -> None:
+    cases = case_file(tmp_path / "cases", sections["mma.m16n8k4.f32.tf32.tf32"].lines)
+    command = [str(build.program), str(cases), str(tmp_path / "results")]
+    with (
+        subprocess.Popen(command, env=environment("hangs"), stderr=subprocess.PIPE, text=True) as running,
+        contextlib.ExitStack() as watchdog,
+    ):
+        watchdog.callback(running.kill)
+        assert running.stderr is not None
+        assert [running.stderr.readline() for _ in range(2)] == ["stand-in (no GPU)\n", "hangs\n"]
+        # The file is being written, under another name.
+        (part,) = set(tmp_path.iterdir()) - {cases}
+        assert part.name == f"results.part{running.pid}"
+        running.send_signal(number)
+        assert running.wait(LIMIT) == -number
+    assert [path.name for path in tmp_path.iterdir()] == ["cases"]
+
+
+def test_results_that_cannot_be_written_are_an_error_before_the_gpu_is_asked(build: Build, tmp_path: Path) -> None:
+    cases = case_file(tmp_path / "cases", GOOD)
+    done = capture(build.program, cases, tmp_path / "absent" / "results", HWSIM_STANDIN="echo asked >&2")
+    assert (done.returncode, done.stderr) == (2, f"error: {tmp_path}/absent/results: No such file or directory\n")
+
+
+def test_without_a_stand_in_there_is_an_error(build: Build, tmp_path: Path) -> None:
+    done = capture(build.program, case_file(tmp_path / "cases", GOOD), tmp_path / "results", HWSIM_STANDIN="")
+    assert (done.returncode, done.stderr) == (3, "error: HWSIM_STANDIN names no command\n")
+
+
+@pytest.mark.parametrize("arguments", [[], ["cases"], ["cases", "results", "more"], ["--what", "results"]])
+def test_bad_usage_is_exit_status_2(arguments: list[str], build: Build) -> None:
+    for program in (build.program, SOURCE / "run"):
+        done = subprocess.run([program, *arguments], capture_output=True, text=True)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert re.fullmatch(r"usage: \S+ (\[--standin\] )?CASES RESULTS\n", done.stderr)
+
+
+def test_help_is_printed(build: Build) -> None:
+    for program in (build.program, SOURCE / "run"):
+        done = subprocess.run([program, "--help"], capture_output=True, text=True)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert done.stdout.startswith("usage: ")
+        assert "3 " in done.stdout.partition("Exit status:")[2]
+
+
+WGMMA = [
+    "instruction wgmma.m64n8k32.f16.e4m3.e5m2",
+    "unit any",
+    "cases 1",
+    f"0 tag 32 - {'38' * 32} {'3c' * 32}",
+]
+
+
+class Broken(NamedTuple):
+    """A line of the file of GOOD and WGMMA and what it becomes. where: the line that is named, if it is another."""
+
+    line: int
+    text: str
+    message: str
+    where: int = 0
+
+
+BROKEN = {
+    "head": Broken(1, "hwsim-capture-cases 2", "this is no case file: must be 'hwsim-capture-cases 1', not"),
+    "generator": Broken(2, "generator", "must be 'generator ...', not 'generator'"),
+    "seed": Broken(3, "seed one", "seed must be a number, not 'one'"),
+    "section": Broken(4, "instructions mma", "must be 'instruction ...', not 'instructions mma'"),
+    "instruction": Broken(4, "instruction mma.m16n8k8.f16.e4m3.e4m3", "unknown instruction 'mma.m16n8k8.f16.e4m3"),
+    "unit": Broken(5, "unit an other", "unit must be one word, not 'an other'"),
+    "no-cases": Broken(6, "cases 0", "cases must be a number from 1 to 100000000, not '0'"),
+    "cases": Broken(6, "cases 2x", "cases must be a number from 1 to 100000000, not '2x'"),
+    "more-cases": Broken(6, "cases 3", "must be a case, 'ID TAG K C A B'", 9),
+    "fewer-cases": Broken(6, "cases 1", "must be 'instruction ...', not '1 tag", 8),
+    "id": Broken(8, f"2 tag 4 {ONE} {ONE * 4} {ONE * 4}", "must be case 1, not '2'"),
+    "same-id": Broken(8, f"0 tag 4 {ONE} {ONE * 4} {ONE * 4}", "must be case 1, not '0'"),
+    "words": Broken(7, f"0 tag 4 {ONE} {ONE * 4}", "must be a case, 'ID TAG K C A B'"),
+    "two-blanks": Broken(7, f"0 tag  4 {ONE} {ONE * 4} {ONE * 4}", "must be a case, 'ID TAG K C A B'"),
+    "more-words": Broken(
+        7, f"0 tag 4 {ONE} {ONE * 4} {ONE * 4} ", "b must have 4 codes of 8 digits, which is 32, not 33"
+    ),
+    "k": Broken(7, f"0 tag 6 {ONE} {ONE * 6} {ONE * 6}", "K must be a multiple of 4 up to 65536, not '6'"),
+    "k-zero": Broken(7, f"0 tag 0 {ONE} {ONE * 4} {ONE * 4}", "K must be a multiple of 4 up to 65536, not '0'"),
+    "k-negative": Broken(7, f"0 tag -4 {ONE} {ONE * 4} {ONE * 4}", "K must be a multiple of 4 up to 65536, not '-4'"),
+    "k-large": Broken(7, f"0 tag 65540 {ONE} {ONE} {ONE}", "K must be a multiple of 4 up to 65536, not '65540'"),
+    "c-short": Broken(7, f"0 tag 4 3f80 {ONE * 4} {ONE * 4}", "c must have 8 digits, not '3f80'"),
+    "c-off": Broken(
+        7, f"0 tag 4 - {ONE * 4} {ONE * 4}", "the addend of mma.m16n8k4.f32.tf32.tf32 cannot be switched off"
+    ),
+    "c-digits": Broken(
+        7, f"0 tag 4 3f8000g0 {ONE * 4} {ONE * 4}", "c must be lower-case hexadecimal digits, not '3f8000g0'"
+    ),
+    "a-short": Broken(7, f"0 tag 4 {ONE} {ONE * 3} {ONE * 4}", "a must have 4 codes of 8 digits, which is 32, not 24"),
+    "b-long": Broken(7, f"0 tag 4 {ONE} {ONE * 4} {ONE * 4}0", "b must have 4 codes of 8 digits, which is 32, not 33"),
+    "a-upper": Broken(
+        7,
+        f"0 tag 4 {ONE} {ONE * 3}3F800000 {ONE * 4}",
+        "a must be lower-case hexadecimal digits, not '3F800000'",
+    ),
+    "a-not-tf32": Broken(
+        7,
+        f"0 tag 4 {ONE} {ONE * 3}3f801000 {ONE * 4}",
+        "a must be binary32 codes whose low 13 bits are zero",
+    ),
+    "carriage-return": Broken(5, "unit any\r", "a line is ASCII text and ends with LF alone"),
+    "not-ascii": Broken(2, "generator \u00e9", "a line is ASCII text and ends with LF alone"),
+    "f16-addend": Broken(12, f"0 tag 32 {ONE} {'38' * 32} {'3c' * 32}", "c must have 4 digits, not '3f800000'"),
+    "after-the-end": Broken(13, "end\nend", "'end' must be the last line", 14),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_a_broken_case_file_is_refused_with_its_line(name: str, build: Build, tmp_path: Path) -> None:
+    broken = BROKEN[name]
+    cases = case_file(tmp_path / "cases", GOOD, WGMMA)
+    assert capture(build.program, cases, tmp_path / "results", HWSIM_STANDIN="exit 0").returncode == 3  # it is read
+    lines = cases.read_text().split("\n")
+    lines[broken.line - 1] = broken.text
+    cases.write_text("\n".join(lines), encoding="utf-8", newline="")
+    done = capture(build.program, cases, tmp_path / "results")
+    assert done.stderr.startswith(f"error: {cases}:{broken.where or broken.line}: {broken.message}"), done.stderr
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert not (tmp_path / "results").exists()
+
+
+def test_a_case_file_that_is_cut_off_anywhere_is_refused(build: Build, tmp_path: Path) -> None:
+    cases = case_file(tmp_path / "cases", GOOD, WGMMA)
+    whole = cases.read_bytes()
+    cut = tmp_path / "cut"
+    for length in [*range(0, len(whole), 7), len(whole) - 1]:
+        cut.write_bytes(whole[:length])
+        done = capture(build.program, cut, tmp_path / "results")
+        line = whole.count(b"\n", 0, length) + 1
+        assert done.stderr.startswith(f"error: {cut}:{line}: the file ends"), (length, done.stderr)
+        assert done.returncode == 2
+    assert not (tmp_path / "results").exists()
+
+
+def test_the_files_that_the_readme_shows_are_what_is_read_and_written(build: Build, tmp_path: Path) -> None:
+    shown = re.findall(r"^```text\n(.*?)^```$", (SOURCE / "README.md").read_text(), re.MULTILINE | re.DOTALL)
+    for name, text in zip(("cases", "shown"), shown, strict=True):
+        (tmp_path / name).write_text(text)
+    known = read_cases(tmp_path / "cases")
+    stable, skipped = read_results(tmp_path / "shown", known).sections
+    assert (stable.unstable, bool(skipped.skipped)) == ((1,), True)
+    capability = "HWSIM_STANDIN_CAPABILITY"
+    done = capture(build.program, tmp_path / "cases", tmp_path / "results", "changed", **{capability: "8.0"})
+    assert done.returncode == 1, done.stderr
+    written = read_results(tmp_path / "results", known).sections
+    assert [len(one.unstable) for one in written] == [1, 0]
+    assert written[1].skipped == skipped.skipped
+
+
+@pytest.mark.parametrize("kind", ["absent", "folder"])
+def test_a_case_file_that_cannot_be_read_is_named(kind: str, build: Build, tmp_path: Path) -> None:
+    if kind == "folder":
+        (tmp_path / "cases").mkdir()
+    done = capture(build.program, tmp_path / "cases", tmp_path / "results")
+    reason = {"absent": "No such file or directory", "folder": "Is a directory"}[kind]
+    assert (done.returncode, done.stderr) == (2, f"error: {tmp_path}/cases: {reason}\n")
+
+
+DUMP = r"""
+#include <cstdio>
+#include "fragments.hpp"
+#include "instructions.hpp"
+using namespace capture;
+int main() {
+    for (const Instruction& one : INSTRUCTIONS) {
+        const char* name = one.name.data();
+        if (one.family == Family::wgmma) {
+            std::printf("%s descriptor %llx\n", name, static_cast<unsigned long long>(descriptor(0x12340)));
+            for (int row = 0; row < 64; ++row)
+                for (int word = 0; word < ROW_WORDS; ++word)
+                    std::printf("%s core %d %d %d\n", name, row, word, core_word(row, word));
+            continue;
+        }
+        for (int lane = 0; lane < 32; ++lane) {
+            for (int place = 0; place < one.words() / 2; ++place)
+                std::printf("%s a %d %d %d\n", name, lane, place, a_word(lane, place));
+            for (int place = 0; place < one.words() / 4; ++place)
+                std::printf("%s b %d %d %d\n", name, lane, place, b_word(lane, place));
+        }
+    }
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def packing(compiler: str, tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], list[list[int]]]:
+    """By instruction and side: rows of what the packing functions take and give."""
+    folder = tmp_path_factory.mktemp("packing")
+    (folder / "dump.cpp").write_text(DUMP)
+    command = [compiler, "-std=c++17", *WARNINGS, f"-I{SOURCE}", "-o", str(folder / "dump"), str(folder / "dump.cpp")]
+    subprocess.run(command, check=True)
+    text = subprocess.run([folder / "dump"], check=True, capture_output=True, text=True).stdout
+    found: dict[tuple[str, str], list[list[int]]] = {}
+    for line in text.splitlines():
+        name, side, *numbers = line.split()
+        found.setdefault((name, side), []).append(
+            [int(number, 16 if side == "descriptor" else 10) for number in numbers]
+        )
+    return found
+
+
+def places(k: int, bits: int, side: str, lane: int) -> list[tuple[int, int]]:
+    """(row or column, k) of the elements a0, a1, ... or b0, b1, ... of a lane.
+
+    PTX ISA 9.0, "Matrix Fragments for mma.m16n8k4", "... mma.m16n8k8", "... mma.m16n8k16 with floating point type" and
+    "... mma.m16n8k32": the formulas for row and col.
+    """
+    group, thread = lane >> 2, lane % 4
+    if side == "b":
+        columns = {
+            (4, 32): [thread],
+            (8, 32): [thread, thread + 4],
+            (8, 16): [thread * 2 + (i & 1) for i in range(2)],
+            (16, 16): [thread * 2 + (i & 1) + (8 if i >= 2 else 0) for i in range(4)],
+            (32, 8): [thread * 4 + (i & 3) + (16 if i >= 4 else 0) for i in range(8)],
+        }
+        return [(group, at) for at in columns[k, bits]]
+    rows = {
+        (4, 32): [(group, thread), (group + 8, thread)],
+        (8, 32): [(group, thread), (group + 8, thread), (group, thread + 4), (group + 8, thread + 4)],
+        (8, 16): [(group if i < 2 else group + 8, thread * 2 + (i & 1)) for i in range(4)],
+        (16, 16): [
+            (group if i in (0, 1, 4, 5) else group + 8, thread * 2 + (i & 1) + (8 if i >= 4 else 0)) for i in range(8)
+        ],
+        (32, 8): [
+            (group if i < 4 or 8 <= i < 12 else group + 8, thread * 4 + (i & 3) + (16 if i >= 8 else 0))
+            for i in range(16)
+        ],
+    }
+    return rows[k, bits]
+
+
+@pytest.mark.parametrize("side", ["a", "b"])
+@pytest.mark.parametrize("name", [name for name in INSTRUCTIONS if name.startswith("mma.")])
+def test_registers_hold_every_k_where_the_ptx_isa_says(
+    name: str, side: str, packing: dict[tuple[str, str], list[list[int]]]
+) -> None:
+    one = words(name)
+    bits = BITS[one.a]
+    held = {}
+    for lane, place, word in packing[name, side]:
+        held[lane, place] = [word * 32 // bits + at for at in range(32 // bits)]
+    seen: dict[int, list[int]] = {}
+    for lane in range(32):
+        wanted = places(one.k, bits, side, lane)
+        registers = len(wanted) * bits // 32
+        got = [k for place in range(registers) for k in held.pop((lane, place))]
+        assert got == [k for _, k in wanted]
+        for line, k in wanted:
+            seen.setdefault(line, []).append(k)
+    assert not held
+    # Over the lanes, every row of A and every column of B has every k once.
+    assert {line: sorted(ks) for line, ks in seen.items()} == {
+        line: list(range(one.k)) for line in range(16 if side == "a" else 8)
+    }
+
+
+@pytest.mark.parametrize("name", [name for name in INSTRUCTIONS if name.startswith("wgmma.")])
+def test_shared_memory_holds_every_k_where_the_descriptor_says(
+    name: str, packing: dict[tuple[str, str], list[list[int]]]
+) -> None:
+    # PTX ISA 9.0, "Matrix Descriptor Format": 14 bits each from bits 0, 16 and 32, in units of 16 bytes.
+    ((descriptor,),) = packing[name, "descriptor"]
+    start, leading, stride = ((descriptor >> low & 0x3FFF) * 16 for low in (0, 16, 32))
+    assert (start, descriptor >> 46, descriptor >> 14 & 3, descriptor >> 30 & 3) == (0x12340, 0, 0, 0)
+    # "Strides", K-major without swizzling: core matrices of 8 rows of 16 bytes; the leading offset leads to the next
+    # one along k, the stride offset to the next 8 rows.
+    assert packing[name, "core"] == [
+        [row, word, (row // 8 * stride + word // 4 * leading + row % 8 * 16 + word % 4 * 4) // 4]
+        for row in range(64)
+        for word in range(8)
+    ]
+    # No two share a place, and A's 64 rows fill 2 KiB.
+    assert sorted(at for _, _, at in packing[name, "core"]) == list(range(512))
+
+
+MUTANTS = {
+    "a's registers in another order": (
+        "fragments.hpp",
+        "return place / 2 * 4 + lane % 4;",
+        "return place % 2 * 4 + lane % 4;",
+        "rows or columns differ",
+    ),
+    "lanes in another order": (
+        "fragments.hpp",
+        "return place * 4 + lane % 4;",
+        "return place * 4 + 3 - lane % 4;",
+        "operands are out of place",
+    ),
+    "halves of k exchanged for a and b alike": (
+        "fragments.hpp",
+        "word / 4 * (LEADING_BYTES / 4)",
+        "(1 - word / 4) * (LEADING_BYTES / 4)",
+        "",
+    ),
+    "leading and stride offsets exchanged": (
+        "fragments.hpp",
+        "descriptor_field(LEADING_BYTES) << 16 | descriptor_field(STRIDE_BYTES) << 32",
+        "descriptor_field(STRIDE_BYTES) << 16 | descriptor_field(LEADING_BYTES) << 32",
+        "an element is beyond what is filled",
+    ),
+    "codes in a word from the top": (
+        "cases.cpp",
+        "|= code << bit;",
+        "|= code << (32 - bits - static_cast<int>(bit));",
+        "",
+    ),
+    "one step of a chain for another": (
+        "standin.cpp",
+        "&words.at(at)",
+        "&words.at(one.first)",
+        "",
+    ),
+}
+
+
+@pytest.mark.parametrize("mutant", others_slow(MUTANTS, [*MUTANTS][1::3]))
+def test_operands_that_are_packed_wrongly_show(
+    mutant: str, build: Build, sections: dict[str, Section], tmp_path: Path
+) -> None:
+    name, old, new, message = MUTANTS[mutant]
+    folder = tmp_path / "capture"
+    shutil.copytree(SOURCE, folder)
+    text = (folder / name).read_text()
+    assert text.count(old) == 1
+    (folder / name).write_text(text.replace(old, new))
+    changed = "cases" if name == "cases.cpp" else "standin"
+    objects = {**build.objects, changed: tmp_path / "changed.o"}
+    compile_one = [build.compiler, "-std=c++17", "-c", str(folder / f"{changed}.cpp"), "-o", str(objects[changed])]
+    subprocess.run(compile_one, check=True)
+    subprocess.run([build.compiler, "-o", tmp_path / "program", *objects.values()], check=True)
+    chosen = [sections["mma.m16n8k32.f32.e4m3.e4m3"], sections["wgmma.m64n8k32.f32.e4m3.e4m3"]]
+    cases = case_file(tmp_path / "cases", *(one.lines for one in chosen))
+    done = capture(tmp_path / "program", cases, tmp_path / "results")
+    if message:
+        assert done.returncode != 0
+        assert message in done.stderr
+    else:
+        assert done.returncode == 0, done.stderr
+        assert after_head(tmp_path / "results") != [*(line for one in chosen for line in one.results), "end"]
