@@ -10,21 +10,18 @@ from typing import Any
 import numpy as np
 import pytest
 from built_presets import others_slow
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
-from kernels.kernel_cases import PROFILES, Product, by_kernel, compare, compare_all, draw
+from kernels.kernel_cases import Product, by_kernel, compare, compare_all, draw
 from kernels.kernel_loops import loop
 from kernels.kernel_units import units
 from model.witness_numbers import read, rounded
-from pydantic import ValidationError
-from unit_keys import I12, I32, INT8, exact_sum, mx, odd, promoted
+from unit_keys import I32, INT8, exact_sum, mx, odd
 
 from hwsim.compute.kernels import exact, kernel_of, supports
 from hwsim.compute.kernels.exact import LONG, ExactKernel, SumPlan, as_integers, collect, levels_for, plan_of, spread
 from hwsim.compute.kernels.fixed import FixedKernel
 from hwsim.compute.kernels.tiles import multiply_pairs
 from hwsim.formats import container_dtype
-from hwsim.spec import NotImplementedYet, Unit, implemented, load_unit
+from hwsim.spec import Unit, load_unit
 from hwsim.spec.ranges import Extent
 
 UNITS = [unit for unit in units("exact") if supports(unit) and not as_integers(unit)]
@@ -282,50 +279,6 @@ def test_mutants_are_caught(
     mutant(kernel, monkeypatch)
     with pytest.raises(AssertionError, match=f"{name}, seed"):
         compare_all(kernel, named(name), seed=1, m=2)
-
-
-FACTORS: list[Any] = ["e4m3", "e5m2", "e2m1", "mxint8", "f16", "bf16", "e4m3fnuz", "hfp8-e5m2", I12]
-
-
-@st.composite
-def drawn_units(draw: st.DrawFn) -> Unit | None:
-    """A unit, or None where the settings do not go together."""
-    rule = {"method": "exact", "rounded": draw(st.sampled_from(["end", "group"]))}
-    rule["zero"] = draw(st.sampled_from(["positive", "ieee"]))
-    lanes = draw(st.integers(1, 6))
-    more: dict[str, Any] = {
-        "rounding": draw(st.sampled_from(["rne", "rd"])),
-        "overflow": draw(st.sampled_from(["infinity", "nan", "saturate", "ieee", "propagate"])),
-        "tiny": draw(st.sampled_from(["signed", "positive"])),
-        "subnormals": draw(st.sampled_from(["keep", "flush"])),
-        "daz": draw(st.booleans()),
-        "zeros": draw(st.sampled_from(["signed", "positive"])),
-    }
-    if draw(st.booleans()):
-        more |= mx(lanes * draw(st.integers(1, 2)), draw(st.sampled_from([1, lanes])))
-    if draw(st.booleans()):
-        more |= promoted(lanes * draw(st.integers(1, 3)), "f32", "rne")
-    factors = draw(st.sampled_from(FACTORS)), draw(st.sampled_from(FACTORS))
-    addend, result = (
-        draw(st.sampled_from(["none", "f16", "f32"])),
-        draw(st.sampled_from(["f32", "f16", "e5m2", "bf16"])),
-    )
-    try:
-        unit = unit_of(factors, addend, rule, result, lanes, **more)
-        implemented(unit).demand()
-    except (ValidationError, NotImplementedYet):
-        return None
-    return unit
-
-
-@settings(max_examples=15, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
-@given(drawn_units(), st.integers(1, 3), st.integers(1, 20), st.integers(1, 5), st.sampled_from(PROFILES))
-def test_any_unit_is_the_model(unit: Unit | None, m: int, n: int, groups: int, profile: str) -> None:
-    if unit is None:
-        return
-    # Whole blocks of scales; without scales a tail too.
-    k = groups * 2 * unit.instruction.lanes - (unit.scale is None and groups % 2)
-    compare(exact_kernel(unit), unit, [m, n, k], (m, n, k), profile)
 
 
 def test_what_is_refused() -> None:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hwsim.base.compiled import compiled, inlined
+from hwsim.base.compiled import Callback, call, compiled, inlined, row_at
 from hwsim.compute.kernels import fixed
 from hwsim.compute.kernels.fixed import FixedKernel
 from hwsim.compute.kernels.float_kernel import FloatKernel, Partial, float_lacks
@@ -23,14 +23,15 @@ from hwsim.compute.kernels.floats import (
     FIXED_BITS,
     MODES,
     RD,
+    TARGET_NUMBERS,
     FixedRange,
-    RoundingTarget,
     add_odd,
     binary32_target,
     fixed_range,
     result_target,
     round_in,
     settled,
+    target_at,
     within,
 )
 from hwsim.compute.kernels.kernel import Int64s, int64
@@ -87,7 +88,8 @@ def collect(total: Floats, special: Floats, levels: Floats, shifts: Floats) -> N
             above[j] += part
             level[j] -= part
     # Every level is now at most about half a unit of the one above: no sum cancels more than a bit.
-    total[:] = levels[last]
+    for j in range(total.shape[0]):
+        total[j] = levels[last, j]
     for i in range(last - 1, -1, -1):
         level = levels[i]
         for j in range(total.shape[0]):
@@ -109,36 +111,55 @@ class Segments(NamedTuple):
     scale_b: Floats
 
 
-class SumKind(NamedTuple):
-    """What sums are compiled for. pair: with the sum of their errors. scaled: times a scale. ieee: the signs of zeros.
+class RowFinish(NamedTuple):
+    """What makes results of a row of sums: addresses of `rounding_of` and of its numbers.
 
-    fixed: results are brought into a fixed format's range. native: they are binary32's, by a conversion. mode: of their
-    rounding.
+    ieee: zeros have the signs of IEEE 754; otherwise they are positive. down: the rounding is.
     """
 
-    pair: bool
-    scaled: bool
+    code: int
+    target: int
+    ends: int
     ieee: bool
-    fixed: bool
-    native: bool
-    mode: int
-
-
-# values, room, factors, first, last, count, part, alone, target, range
-NarrowSums = Callable[
-    [Floats, Floats, Segments, int, int, int, tuple[int, bool], int, RoundingTarget, FixedRange], None
-]
+    down: bool
 
 
 @lru_cache(maxsize=64)
-def narrow_sums(kind: SumKind) -> NarrowSums:
-    """Sums that one float64, or with `pair` two, hold."""
-    pair, scaled, ieee, to_fixed, native, mode = kind
+def rounding_of(fixed: bool, native: bool, mode: int) -> Callback:
+    """Rounds a row of sums, themselves rounded to odd.
+
+    fixed: results are brought into a fixed format's range. native: they are binary32's, by a conversion. mode: of the
+    rounding. Its arguments: the addresses of results and sums; how many; the addresses of the target's numbers, and of
+    the range's.
+    """
+
+    def finish(results: int, sums: int, count: int, target: int, ends: int) -> None:
+        result, total = row_at(results, count, np.float64), row_at(sums, count, np.float64)
+        t, end = target_at(row_at(target, TARGET_NUMBERS, np.float64)), row_at(ends, 3, np.float64)
+        f = FixedRange(end[0], end[1], end[2])
+        for j in range(count):
+            x = total[j]
+            if native:
+                result[j] = np.float32(x)
+                continue
+            rounded = round_in(x, t, mode)
+            result[j] = within(rounded, f) if fixed else settled(x, rounded, t)
+
+    return Callback(finish, 5)
+
+
+# values, room, factors, first, last, count, part, alone, finish
+NarrowSums = Callable[[Floats, Floats, Segments, int, int, int, tuple[int, bool], int, RowFinish], None]
+
+
+@lru_cache(maxsize=4)
+def narrow_sums(pair: bool, scaled: bool) -> NarrowSums:
+    """Sums that one float64, or with `pair` two: the sum and its errors' sum, hold. scaled: times a scale."""
 
     @compiled
     def sums(
         values: Floats, room: Floats, factors: Segments, first: int, last: int, count: int, part: tuple[int, bool],
-        alone: int, t: RoundingTarget, f: FixedRange,
+        alone: int, finish: RowFinish,
     ) -> None:  # fmt: skip
         """Values (m, n) become the rounded sums of themselves and `count` products, again and again up to `last`.
 
@@ -148,7 +169,7 @@ def narrow_sums(kind: SumKind) -> NarrowSums:
         """
         a, b, of_a, of_b = factors
         origin, ends = part
-        total = np.empty(values.shape[1])
+        n, total = values.shape[1], np.empty(values.shape[1])
         for i in range(values.shape[0]):
             main, errors = room[0, i], room[1, i]
             for start in range(first, last, count):
@@ -157,43 +178,40 @@ def narrow_sums(kind: SumKind) -> NarrowSums:
                 addend = values[i]
                 if pair and not scaled and begins and ends and stop - start == 2:
                     add_two_products(addend, a[i], b, start, total)
-                    if ieee:
-                        sign_zeros(total, addend, start != alone, a[i], b, start, stop, mode)
-                    round_sums(addend, total, ieee, to_fixed, native, t, f, mode)
+                    sign_zeros(total, addend, start != alone, a[i], b, start, stop, finish)
+                    call(finish.code, (addend.ctypes.data, total.ctypes.data, n, finish.target, finish.ends))
                     continue
                 add_products(main, errors, a[i], b, start, stop, pair, begins)
                 if not ends:
                     continue
                 scale_b = of_b[start // count if scaled else 0]
                 scale_a = of_a[i, start // count if scaled else 0]
-                for j in range(total.shape[0]):
+                for j in range(n):
                     scale = scale_a * scale_b[j] if scaled else 1.0
                     if pair:
                         total[j] = sum_of_three(main[j] * scale, errors[j] * scale, addend[j])
                     else:
                         total[j] = add_odd(main[j] * scale, addend[j])
-                if ieee:
-                    began = start if origin < 0 else origin
-                    sign_zeros(total, addend, began != alone, a[i], b, began, stop, mode)
-                round_sums(addend, total, ieee, to_fixed, native, t, f, mode)
+                began = start if origin < 0 else origin
+                sign_zeros(total, addend, began != alone, a[i], b, began, stop, finish)
+                call(finish.code, (addend.ctypes.data, total.ctypes.data, n, finish.target, finish.ends))
 
     return sums
 
 
 Reaches = tuple[Reach, Reach, tuple[int, int]]
-# values, factors, reaches, first, last, count, segment, alone, target, range, levels
-WideSums = Callable[[Floats, Segments, Reaches, int, int, int, int, int, RoundingTarget, FixedRange, Levels], None]
+# values, factors, reaches, first, last, count, segment, alone, finish, levels
+WideSums = Callable[[Floats, Segments, Reaches, int, int, int, int, int, RowFinish, Levels], None]
 
 
-@lru_cache(maxsize=64)
-def wide_sums(kind: SumKind) -> WideSums:
+@lru_cache(maxsize=4)
+def wide_sums(pair: bool, scaled: bool) -> WideSums:
     """Sums in levels, to which sums of segments are added, in one float64 or two, each times a scale."""
-    pair, scaled, ieee, to_fixed, native, mode = kind
 
     @compiled
     def sums(
         values: Floats, factors: Segments, reaches: Reaches, first: int, last: int,
-        count: int, segment: int, alone: int, t: RoundingTarget, f: FixedRange, given: Levels,
+        count: int, segment: int, alone: int, finish: RowFinish, given: Levels,
     ) -> None:  # fmt: skip
         """Values (m, n) become the rounded sums of themselves and `count` products, again and again up to `last`.
 
@@ -211,7 +229,8 @@ def wide_sums(kind: SumKind) -> WideSums:
                 stop = min(start + count, last)
                 levels[:] = 0.0
                 special[:] = 0.0
-                main[:] = values[i]
+                for j in range(n):
+                    main[j] = values[i, j]
                 below = level_of(reach_c[1], high, width, top)
                 spread(main, special, levels, shifts, (high - reach_c[0]) // width, below)
                 for k in range(start, stop, segment):
@@ -230,9 +249,8 @@ def wide_sums(kind: SumKind) -> WideSums:
                         # What a special sum leaves here is a NaN that means nothing.
                         spread(errors, lost, levels, shifts, above, below)
                 collect(main, special, levels, shifts)
-                if ieee:
-                    sign_zeros(main, values[i], start != alone, a[i], b, start, stop, mode)
-                round_sums(values[i], main, ieee, to_fixed, native, t, f, mode)
+                sign_zeros(main, values[i], start != alone, a[i], b, start, stop, finish)
+                call(finish.code, (values[i].ctypes.data, main.ctypes.data, n, finish.target, finish.ends))
 
     return sums
 
@@ -316,12 +334,16 @@ def sum_of_three(x: float, y: float, z: float) -> float:
 
 @inlined
 def sign_zeros(
-    total: Floats, addend: Floats, with_addend: bool, x: Carried, b: Carried, first: int, last: int, mode: int
+    total: Floats, addend: Floats, with_addend: bool, x: Carried, b: Carried, first: int, last: int, finish: RowFinish
 ) -> None:
-    """Give sums of zero the sign of IEEE 754: that of all terms; where they differ, positive, and negative under rd."""
-    down = mode & MODES == RD
+    """Give sums of zero their sign: plus, or that of IEEE 754.
+
+    That is the sign of all terms; where they differ, positive, and negative under rd.
+    """
+    down = finish.down
     for j in range(total.shape[0]):
-        if total[j] != 0:
+        total[j] += 0.0
+        if total[j] != 0 or not finish.ieee:
             continue
         # Rounding down, one negative term is enough; else one positive term.
         decided = with_addend and (np.copysign(1.0, addend[j]) < 0) == down
@@ -330,21 +352,6 @@ def sign_zeros(
             decided = (np.copysign(1.0, x[k]) != np.copysign(1.0, b[k, j])) == down
             k += 1
         total[j] = -0.0 if decided == down else 0.0
-
-
-@inlined
-def round_sums(
-    result: Floats, total: Floats, ieee: bool, fixed: bool, native: bool, t: RoundingTarget, f: FixedRange, mode: int
-) -> None:
-    """Write a row of sums, rounded to odd, as results. ieee: zeros have signs; otherwise they are positive."""
-    for j in range(total.shape[0]):
-        # Minus zero and zero are zero.
-        x = total[j] if ieee else total[j] + 0.0
-        if native:
-            result[j] = np.float32(x)
-            continue
-        rounded = round_in(x, t, mode)
-        result[j] = within(rounded, f) if fixed else settled(x, rounded, t)
 
 
 # Products along K of one pass over all rows: with a tile's columns they stay in the processor's cache.
@@ -475,19 +482,20 @@ class ExactKernel(FloatKernel):
         single = (a.bits, b.bits) if plan.segment == 1 else None
         return self._wide(factors, plan, count, self._reach(factors, plan.segment, single))
 
-    def _kind(self, plan: SumPlan) -> SumKind:
-        """What the compiled sums are made for."""
-        to_fixed = isinstance(self.unit.result.format, FixedFormat)
-        ieee, native = self.rule.zero == "ieee", self.target == binary32_target()
-        return SumKind(plan.pair, self.shared is not None, ieee, to_fixed, native, self.target.mode)
+    def _finish(self, numbers: Floats, ends: Floats) -> RowFinish:
+        """What finishes rows. numbers, ends: of the target and of the range, which must live as long."""
+        fixed, mode = isinstance(self.unit.result.format, FixedFormat), self.target.mode
+        code = rounding_of(fixed, self.target == binary32_target(), mode).address
+        return RowFinish(code, numbers.ctypes.data, ends.ctypes.data, self.rule.zero == "ieee", mode & MODES == RD)
 
     def _narrow(self, factors: Segments, plan: SumPlan, count: int) -> Partial:
         """Sums that need no levels. count: products that are rounded together."""
-        compiled = narrow_sums(self._kind(plan))
+        compiled = narrow_sums(plan.pair, self.shared is not None)
         room = np.empty((2, len(factors.a), factors.b.shape[1]))
+        numbers, ends = np.array(self.target), np.array(self.range)
 
         def sums(values: Floats, first: int, last: int, count: int, part: tuple[int, bool], alone: int) -> None:
-            compiled(values, room, factors, first, last, count, part, alone, self.target, self.range)
+            compiled(values, room, factors, first, last, count, part, alone, self._finish(numbers, ends))
 
         def partial(values: Floats, first: int, last: int) -> None:
             alone = -1 if self.starts_from_addend(first) else first
@@ -506,7 +514,8 @@ class ExactKernel(FloatKernel):
 
     def _wide(self, factors: Segments, plan: SumPlan, count: int, reaches: tuple[Reach, Reach]) -> Partial:
         """Sums in levels. count: products that are rounded together. reaches: of the rows' segments, the columns'."""
-        compiled = wide_sums(self._kind(plan))
+        compiled = wide_sums(plan.pair, self.shared is not None)
+        numbers, ends = np.array(self.target), np.array(self.range)
         growth = plan.segment.bit_length()
         levels = levels_for(self.numbers._replace(high=self.numbers.high + growth), 2 * -(-count // plan.segment) + 1)
         reach_b = reaches[1]
@@ -515,8 +524,8 @@ class ExactKernel(FloatKernel):
 
         def partial(values: Floats, first: int, last: int) -> None:
             alone = -1 if self.starts_from_addend(first) else first
-            reaches = reach_a, reach_b, reach_c
-            compiled(values, factors, reaches, first, last, count, plan.segment, alone, self.target, self.range, levels)
+            reaches, finish = (reach_a, reach_b, reach_c), self._finish(numbers, ends)
+            compiled(values, factors, reaches, first, last, count, plan.segment, alone, finish, levels)
 
         return partial
 

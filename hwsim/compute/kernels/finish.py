@@ -13,7 +13,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hwsim.base.compiled import Callback, inlined, row_at
-from hwsim.compute.kernels.floats import RoundingTarget, add_odd, fma_odd, round_in, settled, sum_in
+from hwsim.compute.kernels.floats import (
+    TARGET_NUMBERS,
+    RoundingTarget,
+    add_odd,
+    fma_odd,
+    round_in,
+    settled,
+    sum_in,
+    target_at,
+)
 from hwsim.compute.kernels.group import power
 from hwsim.compute.kernels.kernel import Int32s, Int64s, int32, int64
 from hwsim.compute.kernels.lanes import NO_EXP
@@ -22,17 +31,7 @@ from hwsim.compute.kernels.vector_code import COLUMNS
 from hwsim.compute.kernels.windows import LEAST_PLACE, MASKED, ODD, SMALL
 
 WIDE = 4 * COLUMNS  # columns of a strip
-TARGET_NUMBERS = len(RoundingTarget._fields)
 Row = NDArray[np.float32] | NDArray[np.float64]
-
-
-@inlined
-def target_at(t: Row) -> RoundingTarget:
-    """A rounding's target from an array of its numbers."""
-    return RoundingTarget(
-        t[0], t[1], t[2], t[3], t[4], t[5], t[6], t[7], t[8], t[9], t[10], t[11], t[12], int64(t[13]), int64(t[14]),
-        int64(t[15]),
-    )  # fmt: skip
 
 
 @inlined

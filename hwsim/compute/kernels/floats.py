@@ -18,9 +18,11 @@ import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
+from numpy.typing import NDArray
 
 from hwsim.base.compiled import inlined
 from hwsim.base.errors import InputError
+from hwsim.compute.kernels.kernel import int64
 from hwsim.compute.kernels.vector_code import Builder, Value
 from hwsim.formats import FixedFormat, FloatFormat, formats
 from hwsim.spec import LateAdd, Unit, wide_codes
@@ -183,6 +185,18 @@ class RoundingTarget(NamedTuple):
     mode: int
     drop: int
     positive: int
+
+
+TARGET_NUMBERS = len(RoundingTarget._fields)
+
+
+@inlined
+def target_at(t: NDArray[Any]) -> RoundingTarget:
+    """A rounding's target from an array of its numbers."""
+    return RoundingTarget(
+        t[0], t[1], t[2], t[3], t[4], t[5], t[6], t[7], t[8], t[9], t[10], t[11], t[12], int64(t[13]), int64(t[14]),
+        int64(t[15]),
+    )  # fmt: skip
 
 
 def has_room(fmt: Number, rounding: Rounding, carrier: CarrierType = np.float64, flush: Tininess | None = None) -> bool:

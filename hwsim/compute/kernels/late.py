@@ -13,8 +13,8 @@ import numpy as np
 
 from hwsim.base.compiled import Callback, call, compiled, inlined, row_at
 from hwsim.compute.kernels.chain import GroupRules, WindowOperand, aligned_bytes
-from hwsim.compute.kernels.finish import TARGET_NUMBERS, WIDE, target_at
-from hwsim.compute.kernels.floats import binary32_target, round_in, settled
+from hwsim.compute.kernels.finish import WIDE
+from hwsim.compute.kernels.floats import TARGET_NUMBERS, binary32_target, round_in, settled, target_at
 from hwsim.compute.kernels.group import GroupTerms, Lanes, power
 from hwsim.compute.kernels.kernel import Int32s, Int64s, int32, int64, lane_indices
 from hwsim.compute.kernels.lanes import NO_EXP

@@ -13,8 +13,8 @@ import numpy as np
 
 from hwsim.base.compiled import Callback, call, compiled, inlined, row_at
 from hwsim.compute.kernels.chain import Bytes, Flags, GroupRules, WindowOperand, aligned_bytes
-from hwsim.compute.kernels.finish import TARGET_NUMBERS, WIDE, target_at
-from hwsim.compute.kernels.floats import round_in, round_to, settled
+from hwsim.compute.kernels.finish import WIDE
+from hwsim.compute.kernels.floats import TARGET_NUMBERS, round_in, round_to, settled, target_at
 from hwsim.compute.kernels.group import GroupTerms, Lanes, group_sum, power
 from hwsim.compute.kernels.kernel import Int32s, Int64s, int32, int64
 from hwsim.compute.kernels.lanes import NO_EXP, DotsLayout, dots
