@@ -158,7 +158,6 @@ def _tenths(cost: float) -> str:
 
 
 def _lost(point: Point) -> float:
-    """The dB that accumulation costs; NaN where either SNR is not finite."""
     cost = number(point, ALONE) - number(point, TOTAL)
     return cost if math.isfinite(cost) else math.nan
 
@@ -174,7 +173,6 @@ def _not_finite(points: Sequence[Point]) -> str:
 
 
 def _key(orders: Mapping[Any, Sequence[Point]], named: Callable[[Point], str], points: int) -> tuple[KeyNumber, ...]:
-    """Key numbers. orders: points by data."""
     made, order = list[KeyNumber](), [point for of in orders.values() for point in of]
     for measure, what in ((TOTAL, "Total SNR"), (SUMMED, "Accumulation SNR")):
         for data, of in list(orders.items())[:MOST_VERDICTS]:
@@ -211,7 +209,6 @@ def _short(point: Point, measure: str) -> str:
 
 
 def _table(orders: Mapping[Any, Sequence[Point]], named: Callable[[Point], str], longest: int) -> TextTable:
-    """The table. orders: points by data, those of each ranked."""
     many = len(orders) > 1
     order = [point for of in orders.values() for point in of]
     shown = [point for of in orders.values() for point in of[: max(1, MOST_ROWS // len(orders))]][:MOST_ROWS]

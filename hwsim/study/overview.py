@@ -95,7 +95,6 @@ def default_report(results: Results, command: str) -> StudyReport:
 
 
 def _title(points: Sequence[Point]) -> str:
-    """What a study that has no name is of."""
     units = list(dict.fromkeys(str(point.get("axis.unit", point["unit"])) for point in points))
     lengths = sorted({point["length"] for point in points})
     fields = [key for key in points[0] if key.startswith("axis.") and key != "axis.unit"]

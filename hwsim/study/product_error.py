@@ -70,13 +70,11 @@ class ProductError:
 
     @property
     def title(self) -> str:
-        """What was multiplied."""
         m, k, n = self.shape
         return f"{self.unit.name}, scaling {self.scaling}: {m} x {k} by {k} x {n}"
 
     @property
     def left_out(self) -> str:
-        """What nothing is said of."""
         return f"; {self.nonfinite:,} results are not finite" if self.nonfinite else ""
 
     def __repr__(self) -> str:

@@ -193,7 +193,6 @@ class Store:
 
     @property
     def finished(self) -> bool:
-        """Whether the results of this study are there."""
         return identity_of(self.folder / RESULTS) == self.identity
 
     def part(self, key: str) -> Any:
@@ -204,7 +203,6 @@ class Store:
             return None
 
     def keep(self, key: str, rows: Sequence[Mapping[str, Any]]) -> None:
-        """Write the rows of a task."""
         write_table(table_of(rows), self.parts / f"{key}.parquet", aside=True)
 
     def finish(self, results: Any, summary: Any, study: str) -> None:
@@ -213,7 +211,6 @@ class Store:
         write_table(results, self.folder / RESULTS)
 
     def complete(self, summary: Any, study: str) -> None:
-        """Write what follows from the results."""
         with written(self.folder / STUDY) as file:
             file.write(study.encode())
         write_table(summary, self.folder / SUMMARY)

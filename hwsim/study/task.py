@@ -191,12 +191,10 @@ class Task(Trials, StudyPart):
 
     @property
     def products(self) -> int:
-        """The number of products that are summed."""
         return self.rows * self.columns * self.length * len(self.trials) * len(self.points)
 
     @property
     def work(self) -> int:
-        """The cost, in products of a kernel."""
         each = _cost(self.rows * self.columns, self.length, self.explained)
         return each * len(self.trials) * len(self.points)
 
@@ -210,11 +208,9 @@ class Task(Trials, StudyPart):
 
     @property
     def count(self) -> int:
-        """A row for each trial of each point."""
         return len(self.trials) * len(self.points)
 
     def execute(self) -> Rows:
-        """The measures of every trial. Raises Disagreement where a kernel is wrong."""
         return execute(self)
 
     def check(self) -> None:

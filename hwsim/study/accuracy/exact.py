@@ -166,7 +166,6 @@ def _lowest(x: Array, axis: int) -> Array:
 
 
 def _normalised(x: Array, exponents: NDArray[np.intc]) -> Array:
-    """x / 2^exponents."""
     if np.abs(exponents).max() > MOST_SPAN:
         return np.asarray(np.ldexp(x, -exponents), dtype=np.float64)
     return np.asarray(x * np.ldexp(1.0, -exponents), dtype=np.float64)

@@ -156,7 +156,6 @@ def _beside_bounds(outcome: TrialOutcome, finite: NDArray[np.bool_]) -> dict[str
 
 
 def _measures(errors: Errors) -> dict[str, float]:
-    """All measures of one kind."""
     size, reference = np.abs(errors.error), np.abs(errors.reference)
     with np.errstate(over="ignore"):
         relative = _quotients(size, reference)
@@ -198,7 +197,6 @@ def _root_mean_square(values: Array) -> float:
 
 
 def _cosine(x: Array, y: Array) -> float:
-    """The cosine of the angle between two vectors."""
     most_x, most_y = _most(np.abs(x)), _most(np.abs(y))
     if not (most_x > 0 and most_y > 0):
         return UNDEFINED

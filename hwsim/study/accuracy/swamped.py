@@ -77,7 +77,6 @@ def _is_factor(fmt: Format, code: int) -> bool:
 
 
 def _lost(unit: Unit, group: Group) -> Lost:
-    """The terms that one group swamps."""
     flushed = {lane for lane, term in enumerate(group.products) if term.cls is Class.ZERO}
     if group.special is not None:
         return Lost(flushed)
@@ -208,7 +207,6 @@ def _gone(fmt: Format, code: int, term: Term, other: Term) -> bool:
 
 
 def _rounded_away(fmt: Format, step: Addition) -> bool:
-    """Whether the rounding of one term made it zero."""
     return bool(_value(step.terms[0])) and _value(addend_term(fmt, step.code)) == 0
 
 

@@ -40,7 +40,6 @@ class ReferenceUnit(BaseModel):
 
     @property
     def gates_per_lane(self) -> float:
-        """Gates for each product a cycle."""
         return self.gates / self.lanes
 
 

@@ -113,7 +113,6 @@ class SizedPoint:
 
     @property
     def entry(self) -> str:
-        """The label of the study's entry that its unit is of."""
         return self.point.axes["unit"]
 
     @property
@@ -123,7 +122,6 @@ class SizedPoint:
 
     @property
     def megahertz(self) -> float | None:
-        """The clock rate; None where the unit was not placed and routed."""
         return self.area.megahertz if isinstance(self.area, Area) else None
 
     @property

@@ -200,30 +200,9 @@ def half_normal(bits: Bits) -> Floats:
     return -inverse_normal(bits.half)
 
 
-def relu_normal(bits: Bits) -> Floats:
-    """A normal number where it is positive, else zero."""
-    return np.where(bits.negative, 0.0, half_normal(bits))
-
-
 def exponential(bits: Bits) -> Floats:
     """Mean 1."""
     return -log(bits.unit)
-
-
-def laplace(bits: Bits) -> Floats:
-    """An exponential number with a random sign: mean 0 and variance 2."""
-    return bits.signed(exponential(bits))
-
-
-def uniform(bits: Bits, low: float, high: float) -> Floats:
-    """From low to high."""
-    return low + (high - low) * bits.unit
-
-
-def log_normal(bits: Bits, mu: float, sigma: float, signed: bool) -> Floats:
-    """exp of a normal number of mean mu and deviation sigma; signed: with a random sign."""
-    size = exp(mu + sigma * normal(bits))
-    return np.where(bits.other, -size, size) if signed else size
 
 
 def student_t(freedom: int, first: Bits, *rest: Bits) -> Floats:
@@ -250,9 +229,3 @@ def student_t_parts(freedom: int) -> int:
 def largest(words: NDArray[np.int64], count: int) -> NDArray[np.int64]:
     """The places of the `count` largest words, ascending; of equal ones the first."""
     return np.sort(np.argsort(-words, kind="stable")[:count])
-
-
-def softmax(logits: Floats) -> Floats:
-    """exp of each over the sum of its row: rows of positive numbers that add to 1, nearly. logits: within 700 of 0."""
-    size = exp(logits.reshape(-1)).reshape(logits.shape)
-    return np.asarray(size / tree_sum(size)[..., np.newaxis])

@@ -130,7 +130,6 @@ class NormalSource(_Alike):
     deviation: Scale = 1.0
 
     def numbers(self, *bits: Bits) -> Floats:
-        """mean + deviation z."""
         return self.mean + self.deviation * distributions.normal(*bits)
 
 
@@ -148,8 +147,7 @@ class UniformSource(_Alike):
         return self
 
     def numbers(self, *bits: Bits) -> Floats:
-        """low + (high - low) u."""
-        return distributions.uniform(bits[0], self.low, self.high)
+        return self.low + (self.high - self.low) * bits[0].unit
 
 
 class LogNormalSource(_Alike):
@@ -161,8 +159,8 @@ class LogNormalSource(_Alike):
     signed: bool = True
 
     def numbers(self, *bits: Bits) -> Floats:
-        """+-exp(mu + sigma z)."""
-        return distributions.log_normal(bits[0], self.mu, self.sigma, self.signed)
+        size = distributions.exp(self.mu + self.sigma * distributions.normal(bits[0]))
+        return np.where(bits[0].other, -size, size) if self.signed else size
 
 
 class StudentTSource(_Alike):
@@ -174,11 +172,9 @@ class StudentTSource(_Alike):
 
     @property
     def parts(self) -> tuple[str, ...]:
-        """A normal number, and what chi-squared is a sum of."""
         return ("numbers", *(f"chi-squared {i}" for i in range(distributions.student_t_parts(self.freedom))))
 
     def numbers(self, *bits: Bits) -> Floats:
-        """scale z / sqrt(chi-squared / freedom)."""
         return self.scale * distributions.student_t(self.freedom, *bits)
 
 
@@ -189,8 +185,7 @@ class LaplaceSource(_Alike):
     scale: Scale = 1.0
 
     def numbers(self, *bits: Bits) -> Floats:
-        """+-scale e."""
-        return self.scale * distributions.laplace(*bits)
+        return self.scale * bits[0].signed(distributions.exponential(bits[0]))
 
 
 class NonNegativeSource(_Alike):
@@ -201,13 +196,10 @@ class NonNegativeSource(_Alike):
     scale: Scale = 1.0
 
     def numbers(self, *bits: Bits) -> Floats:
-        """scale times max(0, z), |z| or e."""
-        unit = {
-            "relu-normal": distributions.relu_normal,
-            "half-normal": distributions.half_normal,
-            "exponential": distributions.exponential,
-        }[self.kind]
-        return self.scale * unit(*bits)
+        if self.kind == "exponential":
+            return self.scale * distributions.exponential(bits[0])
+        size = distributions.half_normal(bits[0])
+        return self.scale * (np.where(bits[0].negative, 0.0, size) if self.kind == "relu-normal" else size)
 
 
 class OutliersSource(Source):
@@ -223,7 +215,6 @@ class OutliersSource(Source):
     factor: Scale = 50.0
 
     def vectors(self, place: StreamKey, count: int) -> Floats:
-        """Normal numbers, the columns of the channels times factor."""
         found = NormalSource(deviation=self.deviation).vectors(place, count)
         words = place.lasting("channels").words(place.length)
         wide = max(1, int(self.fraction * place.length + 0.5))
@@ -238,9 +229,9 @@ class SoftmaxSource(Source):
     deviation: LogitDeviation = 1.0
 
     def vectors(self, place: StreamKey, count: int) -> Floats:
-        """exp(x_k) / sum of exp(x_i)."""
         logits = NormalSource(deviation=self.deviation).vectors(place, count)
-        return distributions.softmax(logits)
+        size = distributions.exp(logits.reshape(-1)).reshape(logits.shape)
+        return np.asarray(size / distributions.tree_sum(size)[..., np.newaxis])
 
 
 class CorrelatedSource(Source):
@@ -304,14 +295,12 @@ class Tensor(Source):
             raise InputError(f"{path}: {error.strerror or error}") from None
 
     def matrix(self, side: str) -> NDArray[Any]:
-        """The stored elements as [vectors, K]."""
         array = self.stored.array
         if array.ndim == 1:
             return array[np.newaxis, :]
         return array if self.transpose == (side == "b") else array.T
 
     def vectors(self, place: StreamKey, count: int) -> Floats:
-        """Rows of `matrix`. Raises ValueError where it is too small."""
         self.check_size(place.side, place.length, count)
         matrix = self.matrix(place.side)
         chosen = place.stream("vectors").sample(range(len(matrix)), count)
@@ -387,7 +376,6 @@ class Data(StudyModel):
 
     @property
     def tensors(self) -> dict[str, Tensor]:
-        """The sides whose numbers come from a tensor."""
         sides = {"a": self.a, "b": self.b}
         return {side: source for side, source in sides.items() if isinstance(source, Tensor)}
 
@@ -485,7 +473,6 @@ def _both(source: Source) -> list[Source]:
 
 
 def _fields(entry: Any, at: tuple[str, ...]) -> dict[str, Any]:
-    """An entry's keys and values."""
     if isinstance(entry, Mapping):
         return {str(key): value for key, value in entry.items()}
     if not isinstance(entry, str):

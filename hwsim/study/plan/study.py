@@ -32,7 +32,6 @@ KEYS_OF_UNIT = ("unit", "label", "grid", "scaling", "invalid")
 
 
 def _listed(value: Any) -> Any:
-    """A list, of one value where it is not a list."""
     return value if isinstance(value, (list, tuple)) else [value]
 
 
@@ -73,7 +72,6 @@ class Study(StudyModel):
 
     @property
     def name(self) -> str:
-        """The study's name."""
         return self.study
 
     def as_yaml(self) -> str:
@@ -85,7 +83,6 @@ class _Said(Document):
     """A mapping that stands in no file."""
 
     def where(self, location: Location) -> str:
-        """What it is called."""
         return str(self.path)
 
 
@@ -125,11 +122,9 @@ class _StudyReader:
         self.place = Document(folder / document.path.name, document.data, document.lines)
 
     def wrong(self, location: Location, message: object) -> SpecError:
-        """FILE:LINE: KEY: MESSAGE."""
         return SpecError(f"{self.document.where(location)}: {'.'.join(map(str, location))}: {message}")
 
     def known(self, mapping: Mapping[str, Any], keys: tuple[str, ...], at: Location) -> None:
-        """Refuse other keys."""
         for key in mapping:
             if key not in keys:
                 where = self.document.where((*at, key))
@@ -138,7 +133,6 @@ class _StudyReader:
                 )
 
     def study(self) -> Study:
-        """The study."""
         data = dict(self.document.data)
         self.known(data, tuple(key for key in Study.model_fields if key != "written"), ())
         for key in ("units", "data"):
@@ -159,13 +153,11 @@ class _StudyReader:
         return made.model_copy(update={"written": spelt})
 
     def apart(self, names: list[str], key: str, field: str) -> None:
-        """Refuse two of one name."""
         for at, name in enumerate(names):
             if name in names[:at]:
                 raise self.wrong((key,), f"two are called {name!r}; give one another {field}")
 
     def entry(self, entry: Any, at: Location) -> tuple[UnitEntry, dict[str, Any]]:
-        """An entry of `units`, and as it is written."""
         whole = isinstance(entry, Unit) or (isinstance(entry, Mapping) and "operands" in entry)
         given: dict[str, Any] = {"unit": entry} if whole or isinstance(entry, (str, Path)) else entry
         if not isinstance(given, Mapping):
@@ -210,7 +202,6 @@ class _StudyReader:
             raise self.wrong(at, error) from None
 
     def grid(self, given: Any, at: Location) -> dict[str, tuple[Any, ...]]:
-        """The fields that vary."""
         if not isinstance(given, Mapping):
             raise self.wrong(at, f"must be a mapping of fields to lists of values, not {given!r}")
         found = {}
@@ -227,7 +218,6 @@ class _StudyReader:
         return found
 
     def drawn(self, entry: Any, at: Location) -> Data:
-        """An entry of `data`."""
         if isinstance(entry, Data):
             return entry
         try:
@@ -275,7 +265,6 @@ class Point:
 
     @property
     def name(self) -> str:
-        """The point's full name, for errors."""
         return f"{self.label}, {self.data.name}, K = {self.length}"
 
 

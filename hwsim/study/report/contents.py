@@ -174,12 +174,10 @@ class StudyReport:
 
     @property
     def charts(self) -> tuple[Chart, ...]:
-        """The charts of the report, in order."""
         return tuple(one for one in self.parts if isinstance(one, Chart))
 
     @property
     def tables(self) -> tuple[TextTable, ...]:
-        """The tables of the report, in order."""
         return tuple(one for one in self.parts if isinstance(one, TextTable))
 
 
