@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-from itertools import islice
 
 import numpy as np
 import pytest
 from built_presets import FAMILIES, OF_FAMILIES, others_slow
-from kernels.kernel_cases import PROFILES, Product, draw, lengths, product
+from kernels.kernel_cases import Product, draw, product
 from kernels.kernel_units import units
 from kernels.window_cases import (
     addend_sweep,
@@ -25,7 +24,6 @@ from kernels.window_cases import (
     whole,
     window_kernel,
 )
-from kernels.window_units import random_units
 from odd_for_kernels import FOR_SCALARS, FOR_VECTORS
 from odd_units import ODD, units_of
 
@@ -95,38 +93,7 @@ def test_the_models_odd_units_are_the_models_in_vectors(unit: Unit) -> None:
         assert compare(unit, kernels(unit), 4, 70, 40) > 1500
 
 
-def check_random(seed: int, count: int, for_vectors: bool) -> None:
-    tried, found = 0, 0
-    for index, unit in enumerate(islice(random_units(seed, for_vectors), count)):
-        rng = np.random.default_rng([seed, index])
-        made = kernel_without_vectors(unit)
-        if made and for_vectors:
-            made = kernels(unit)[1:]
-        for profile in PROFILES if made else ():
-            k = int(rng.choice(sorted(set(lengths(unit, rng)))))
-            given = product(rng, unit, (2, 7, k), profile)
-            what = (seed, index, unit.model_dump_json(exclude={"source"}))
-            found += check(made, unit, given._replace(c=addends(unit, (2, 7), rng)), what)
-            tried += 1
-    assert tried > count and found > 50 * count
-
-
-def test_random_units_are_the_models() -> None:
-    check_random(1, 40, False)
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(2, 12))
-def test_many_random_units_are_the_models(seed: int) -> None:
-    check_random(seed, 600, False)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", range(8))
-def test_random_units_are_the_models_in_vectors(seed: int) -> None:
-    check_random(seed, 30, True)
-
-
 def test_every_pair_of_codes_is_the_models() -> None:
     unit = UNITS["single"]
     assert check(kernels(unit), unit, code_pairs(unit, unit.instruction.lanes - 2), "pairs") == 1 << 16

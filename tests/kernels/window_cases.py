@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -256,26 +255,6 @@ def operands(unit: Unit, seed: int, n: int = 19, most: int | None = None) -> Ite
         yield f"{profile}, modest", given._replace(c=addends(unit, (1, 66), rng, modest=True))
     for given in traps(unit, seed, most or 7):
         yield "traps", given
-
-
-class Replay:
-    """`operands` of a unit with the model's results, each computed when it is first asked for, and kept."""
-
-    def __init__(self, unit: Unit, seed: int):
-        self.unit, self.source = unit, operands(unit, seed)
-        self.kept: list[tuple[Product, Codes]] = []
-
-    def __iter__(self) -> Iterator[tuple[Product, Codes]]:
-        yield from self.kept
-        for _, given in self.source:
-            self.kept.append((given, by_model(self.unit, given)))
-            yield self.kept[-1]
-
-
-@lru_cache(maxsize=16)
-def replay(unit: Unit, seed: int) -> Replay:
-    """What many mutants of one unit's kernel are tried with."""
-    return Replay(unit, seed)
 
 
 def addend_sweep(unit: Unit, seed: int) -> Product:
