@@ -5,7 +5,7 @@ from formats.formats_witness import EVERY, float_value
 from gfloat import Domain, Signedness, decode_ndarray
 from gfloat import formats as gf
 
-from hwsim.formats import Class, FloatFormat, codes_of, container_dtype, formats, get_format, p3109, reference, unpack
+from hwsim.formats import Class, FloatFormat, codes_of, container_dtype, formats, get_format, p3109, unpack
 
 ML_DTYPES = {
     "e4m3": ml_dtypes.float8_e4m3fn,
@@ -125,37 +125,18 @@ def test_decode_of_finite_floats_is_the_formula(name):
     assert fmt.decode(magnitudes).tolist() == [float(float_value(fmt, m)) for m in magnitudes]
 
 
-def test_decode_of_mxint8_is_int8_over_64():
-    codes = np.arange(256, dtype=np.uint8)
-    assert np.array_equal(get_format("mxint8").decode(codes), codes.view(np.int8) / 64)
-
-
+# Of formats that no other decoder has, and where tables of specifications are easily misread.
 @pytest.mark.parametrize(
     ("name", "code", "value"),
     [
         ("e4m3", 0x7E, 448.0),  # OCP OFP8, table 1
-        ("e4m3", 0x08, 2.0**-6),
-        ("e4m3", 0x01, 2.0**-9),
-        ("e5m2", 0x7B, 57344.0),
         ("e5m2", 0x01, 2.0**-16),
-        ("e5m2", 0xFC, -np.inf),
-        ("e3m2", 0x1F, 28.0),  # OCP MX, tables 3 to 6
-        ("e3m2", 0x01, 0.0625),
-        ("e2m3", 0x1F, 7.5),
-        ("e2m3", 0x01, 0.125),
-        ("e2m1", 0x7, 6.0),
-        ("e2m1", 0xF, -6.0),
-        ("e2m1", 0x1, 0.5),
+        ("e2m1", 0xF, -6.0),  # OCP MX, table 5
         ("mxint8", 0x80, -2.0),  # exists, though OCP lets a conversion leave it out
-        ("mxint8", 0x7F, 1.984375),
         ("e8m0", 0x00, 2.0**-127),  # a binary32 subnormal, not 0
-        ("e8m0", 0xFE, 2.0**127),
-        ("f16", 0x7BFF, 65504.0),
-        ("bf16", 0x7F7F, 255 * 2.0**120),
         ("tf32", 0x7F7FE000, 2047 * 2.0**117),
         ("e8m13", 0x7F7FFC00, 16383 * 2.0**114),
         ("e8m13", 0x00000400, 2.0**-139),
-        ("f32", 0x00000001, 2.0**-149),
         ("dlfloat16", 0x3E00, 1.0),  # Agrawal et al., DLFloat, ARITH 2019
         ("dlfloat16", 0x7FFE, 8573157376.0),
         ("dlfloat16", 0x0001, 4.665707820095122e-10),
@@ -163,42 +144,15 @@ def test_decode_of_mxint8_is_int8_over_64():
         ("hfp8-e4m3", 0x01, 1.125 * 2.0**-11),
         ("hfp8-e5m2", 0x7E, 98304.0),
         ("hfp8-e5m2", 0x01, 1.25 * 2.0**-15),
-        ("ue4m3", 0x01, 2.0**-9),
-        ("ue4m3", 0x7E, 448.0),
-        ("ue8m0", 0xFE, 2.0**127),
         ("e3m4-finite", 0x7E, 30.0),
         ("e5m6", 0x7BF, 65024.0),
-        ("e5m6", 0x3C0, 1.0),
-        ("binary8p3se", 0x01, 2.0**-17),  # P3109's value tables, Binary8p3se
-        ("binary8p3se", 0x7E, 49152.0),
-        ("binary8p3se", 0xFF, -np.inf),
-        ("binary8p1se", 0x01, 2.0**-63),
+        ("binary8p3se", 0x01, 2.0**-17),  # P3109's value tables
         ("binary8p1se", 0x7E, 2.0**62),
-        ("binary8p8ue", 0x01, 2.0**-7),
         ("binary8p8ue", 0xFD, 1.9765625),
-        ("binary8p8ue", 0xFE, np.inf),
     ],
 )
 def test_value_of_a_code(name, code, value):
     assert EVERY[name].decode(code) == value
-
-
-def test_nan_codes():
-    assert np.isnan(get_format("e4m3").decode([0x7F, 0xFF])).all()
-    assert np.isnan(get_format("e8m0").decode([0xFF])).all()
-    for name in WIDE:
-        assert np.isnan(get_format(name).decode([0x7FC00000, 0x7FFFFFFF])).all()
-
-
-def test_negative_zero_is_kept():
-    assert np.signbit(get_format("e4m3").decode(0x80))
-    assert np.signbit(get_format("e8m13").decode(0x80000000))
-
-
-def test_a_wider_table_is_no_other_path():
-    # Formats of up to 16 bits go by a table; the arithmetic behind it must not depend on that.
-    codes = np.arange(1 << 16, dtype=np.uint16)
-    assert same(reference.values_of(get_format("bf16"), codes), get_format("bf16").decode(codes))
 
 
 # What an argument may be.

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from formats.formats_witness import EVERY
 
-from hwsim.formats import Class, unpack
+from hwsim.formats import Class, FloatFormat, unpack
 
 SMALL = [name for name, fmt in EVERY.items() if fmt.bits <= 12]
 
@@ -23,7 +23,10 @@ def number(fmt, fields):
 
 @pytest.mark.parametrize("name", SMALL)
 def test_a_format_s_answers_are_those_of_its_codes(name):
-    fmt = EVERY[name]
+    check_answers(EVERY[name])
+
+
+def check_answers(fmt):
     codes = every(fmt)
     finite = {code: fields for code, fields in codes.items() if fields.cls not in (Class.NAN, Class.INFINITY)}
     values = {code: number(fmt, fields) for code, fields in finite.items()}
@@ -38,6 +41,12 @@ def test_a_format_s_answers_are_those_of_its_codes(name):
     assert abs(values[fmt.min_code]) == min(map(abs, values.values()))
     assert fmt.emax == max(fields.exp for fields in finite.values())
     assert fmt.sig_bits == max(fields.sig for fields in finite.values()).bit_length()
+    if isinstance(fmt, FloatFormat):
+        assert fmt.max_magnitude << fmt.padding == fmt.max_code
+        if fmt.fraction_bits or fmt.subnormals:  # else the lowest binade holds zero alone
+            assert fmt.emin == min(f.exp for f in finite.values() if f.cls is not Class.ZERO or fmt.subnormals)
+        if fmt.signed:
+            assert sorted(v for v in values.values() if v) == sorted(-v for v in values.values() if v)
 
 
 @pytest.mark.parametrize("name", SMALL)

@@ -42,11 +42,10 @@ def numbers(fmt: FixedFormat) -> st.SearchStrategy[Fraction]:
     return st.builds(lambda step, part: (step + part) * unit, steps, between)
 
 
-@pytest.mark.parametrize("fmt", FORMATS, ids=lambda fmt: f"{fmt.bits}-{fmt.fraction_bits}")
-@settings(max_examples=40)  # of each of 55 formats
-@given(data=st.data())
-def test_codes_are_those_of_exact_rationals(fmt: FixedFormat, data: st.DataObject) -> None:
-    number, rounding = data.draw(numbers(fmt)), data.draw(st.sampled_from(ROUNDINGS))
+@settings(max_examples=800)
+@given(st.data(), st.sampled_from(FORMATS), st.sampled_from(ROUNDINGS))
+def test_codes_are_those_of_exact_rationals(data: st.DataObject, fmt: FixedFormat, rounding: str) -> None:
+    number = data.draw(numbers(fmt))
     want = fixed(Form(0, fmt.fraction_bits, 0, "fixed", fmt.bits), number, rounding, "saturate")
     for encode in (fmt.encode, lambda *how: encode_reference(fmt, *how)):
         codes = encode([number], rounding)

@@ -6,6 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from formats.formats_witness import EVERY, ROUNDINGS, expected, largest_rung, overflows, rung_value
+from formats.test_formats_kind import check_answers
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
@@ -137,31 +138,14 @@ def test_codes_of_any_format_decode_and_come_back(fmt):
 @settings(SETTINGS, max_examples=60)
 @given(floats.filter(lambda fmt: fmt.bits <= 12))
 def test_the_properties_of_a_format_are_those_of_its_codes(fmt):
-    check_properties(fmt)
+    check_answers(fmt)
 
 
 @pytest.mark.slow
 @settings(SETTINGS, max_examples=1000)
 @given(floats.filter(lambda fmt: fmt.bits <= 14))
 def test_the_properties_of_more_formats_are_those_of_their_codes(fmt):
-    check_properties(fmt)
-
-
-def check_properties(fmt):
-    fields = {code: unpack(fmt, code << fmt.padding) for code in range(1 << fmt.bits)}
-    finite = {code: f for code, f in fields.items() if f.cls not in (Class.NAN, Class.INFINITY)}
-    values = {code: Fraction(f.sig) * Fraction(2) ** f.exp * (-1) ** f.sign for code, f in finite.items()}
-    assert fmt.max_magnitude == max(values, key=lambda code: values[code])
-    assert fmt.emax == max(f.exp for f in finite.values())
-    if fmt.fraction_bits or fmt.subnormals:  # else the lowest binade holds zero alone
-        assert fmt.emin == min(f.exp for f in finite.values() if f.cls is not Class.ZERO or fmt.subnormals)
-    assert fmt.has_nan == any(f.cls is Class.NAN for f in fields.values())
-    assert fmt.infinities == any(f.cls is Class.INFINITY for f in fields.values())
-    assert fmt.signed_zero == any(f.cls is Class.ZERO and f.sign for f in fields.values())
-    if fmt.signed:
-        assert sorted(v for v in values.values() if v) == sorted(-v for v in values.values() if v)
-    else:
-        assert min(values.values()) == 0
+    check_answers(fmt)
 
 
 def test_an_eleven_bit_exponent_may_be_that_of_binary64():

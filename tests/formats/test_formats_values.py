@@ -20,78 +20,27 @@ def code(name, x, *policy, **policies):
 
 
 # Overflow. The values' derivation: the largest number, the first that an unbounded exponent would add, their midpoint.
+# The ends of every format, in every rounding and by every policy: test_formats_overflow.py.
 
 
 @pytest.mark.parametrize(
     ("name", "x", "overflow", "want"),
     [
         ("e4m3", 464, "nan", 0x7E),  # midpoint of 448 and 480: a tie, down to even
-        ("e4m3", 464, "saturate", 0x7E),
         ("e4m3", AFTER_464, "nan", 0x7F),
-        ("e4m3", AFTER_464, "saturate", 0x7E),
         ("e4m3", -AFTER_464, "nan", 0x7F),  # the canonical NaN has no sign
         ("e4m3", -AFTER_464, "saturate", 0xFE),
-        ("e4m3", INF, "nan", 0x7F),
-        ("e4m3", INF, "saturate", 0x7E),
-        ("e4m3", -INF, "saturate", 0xFE),
-        ("e5m2", 61439, "infinity", 0x7B),
-        ("e5m2", 61440, "infinity", 0x7C),  # midpoint of 57344 and 65536: a tie, up to even
-        ("e5m2", 61440, "nan", 0x7F),
-        ("e5m2", 61440, "saturate", 0x7B),
-        ("e5m2", -61440, "infinity", 0xFC),
-        ("e5m2", INF, "infinity", 0x7C),
+        ("e5m2", -61440, "infinity", 0xFC),  # midpoint of 57344 and 65536: a tie, up to even
         ("e5m2", INF, "nan", 0x7C),  # no overflow: infinity has a code
-        ("e5m2", -INF, "nan", 0xFC),
-        ("e5m2", INF, "saturate", 0x7B),
-        ("e3m2", 30, "saturate", 0x1F),
-        ("e3m2", -INF, "saturate", 0x3F),
-        ("e2m3", 1e300, "saturate", 0x1F),
-        ("e2m1", INF, "saturate", 0x7),
-        ("e2m1", -INF, "saturate", 0xF),
-        ("mxint8", 2.0, "saturate", 0x7F),
-        ("mxint8", INF, "saturate", 0x7F),
         ("mxint8", -2.0, "saturate", 0x80),  # exists
-        ("mxint8", -2.5, "saturate", 0x80),
-        ("mxint8", -INF, "saturate", 0x80),
-        ("e8m0", 2.0**128, "saturate", 0xFE),
-        ("e8m0", 2.0**128, "nan", 0xFF),
-        ("e8m0", INF, "saturate", 0xFE),
-        ("e8m0", INF, "nan", 0xFF),
         ("e8m0", 1.5 * 2.0**127, "nan", 0xFE),  # a tie, down to the even code
-        ("f16", 65519.99, "infinity", 0x7BFF),
-        ("f16", 65520, "infinity", 0x7C00),
-        ("f16", 65520, "saturate", 0x7BFF),
-        ("bf16", 511 * 2.0**119, "infinity", 0x7F80),
-        ("tf32", 4095 * 2.0**116, "infinity", 0x7F800000),
-        ("tf32", INF, "saturate", 0x7F7FE000),
-        ("e8m13", 32767 * 2.0**113, "infinity", 0x7F800000),
-        ("e8m13", INF, "saturate", 0x7F7FFC00),
-        ("f32", (2**25 - 1) * 2.0**103, "infinity", 0x7F800000),
         ("f32", (2**25 - 1.5) * 2.0**103, "infinity", 0x7F7FFFFF),
-        ("e4m3fnuz", 247, "nan", 0x7F),  # 240
         ("e4m3fnuz", 248, "nan", 0x80),
-        ("e4m3b11fnuz", 30.9, "nan", 0x7F),
-        ("e4m3b11fnuz", 31, "nan", 0x80),
-        ("e4m3-ieee", 247, "infinity", 0x77),  # 240
-        ("e4m3-ieee", 248, "infinity", 0x78),
-        ("e3m4", 15.74, "infinity", 0x6F),  # 15.5
-        ("e3m4", 15.75, "infinity", 0x70),
-        ("e3m4-finite", 30, "nan", 0x7E),
         ("e3m4-finite", 30.5, "nan", 0x7E),  # midpoint of 30 and 31: a tie, down to even
-        ("e3m4-finite", 30.6, "nan", 0x7F),
-        ("e5m2fnuz", 61439, "nan", 0x7F),  # 57344
-        ("e5m2fnuz", 61440, "nan", 0x80),
-        ("e5m6", 65279, "infinity", 0x7BF),  # 65024
         ("e5m6", 65280, "infinity", 0x7C0),
         ("hfp8-e4m3", 1e9, "saturate", 0x7F),
-        ("hfp8-e5m2", 98304, "nan", 0x7E),
-        ("hfp8-e5m2", 1e9, "nan", 0x7F),
         ("ue4m3", 1e9, "nan", 0x7F),
         ("binary8p3se", 53248, "infinity", 0x7E),  # midpoint of 49152 and 57344: a tie, down to even
-        ("binary8p3se", 53249, "infinity", 0x7F),
-        ("binary8p3se", -53249, "infinity", 0xFF),
-        ("binary8p3se", -INF, "saturate", 0xFE),
-        ("binary8p3se", 1e9, "nan", 0x80),
         ("binary8p4uf", 1e19, "nan", 0xFF),
     ],
 )
@@ -106,35 +55,11 @@ def test_dlfloat16_overflows_at_a_tie_under_half_up():
     assert code("dlfloat16", 8577351680, "rne", "nan") == 0x7FFE
 
 
-@pytest.mark.parametrize(
-    ("x", "want"),
-    [
-        (1.0, 0x3E00),
-        *[(2.0**-31, 0x0000), (-(2.0**-31), 0x8000)],
-        (2.0**-31 * (1 + 2.0**-10), 0x0001),  # the midpoint of 2^-31 and the least number
-        (2.0**-31 * (1 + 2.0**-10) * (1 - 2.0**-52), 0x0000),
-        (4.665707820095122e-10, 0x0001),
-        (8573157376.0, 0x7FFE),
-    ],
-)
-def test_dlfloat16_half_up(x, want):
-    # Agrawal et al., ARITH 2019: 2^-31 would be code 0, which is zero.
-    assert code("dlfloat16", x, "rna", "nan") == want
-
-
 @pytest.mark.parametrize(("mode", "want"), [("rz", 448), ("rd", 448), ("rne", 448), ("rna", NAN), ("ru", NAN)])
 def test_overflow_is_judged_after_rounding(mode, want):
     # 464 lies between 448 and 480, which only an unbounded exponent has.
     got = get_format("e4m3").decode(code("e4m3", 464, mode, "nan"))
     assert got == want or (math.isnan(got) and math.isnan(want))
-
-
-@pytest.mark.parametrize("mode", ROUNDINGS)
-def test_overflow_is_judged_in_every_rounding(mode):
-    # IEEE 754 would give the largest number for 1e6 under rz, and for -1e6 under ru.
-    assert code("e5m2", 1e6, mode, "infinity") == 0x7C
-    assert code("e5m2", -1e6, mode, "infinity") == 0xFC
-    assert code("e5m2", 1e6, mode, "nan") == 0x7F
 
 
 # NaN and what a format lacks.
@@ -227,54 +152,6 @@ def test_negative_numbers_in_an_unsigned_format(x):
 # Rounding.
 
 
-@pytest.mark.parametrize(
-    ("x", "rne", "rna"),
-    [(5, 4, 6), (0.25, 0, 0.5), (0.75, 1, 1), (1.25, 1, 1.5), (1.75, 2, 2), (2.5, 2, 3), (3.5, 4, 4)],
-)
-def test_e2m1_ties(x, rne, rna):
-    e2m1 = get_format("e2m1")
-    assert e2m1.decode(e2m1.encode([x, -x])).tolist() == [rne, -rne]
-    assert e2m1.decode(e2m1.encode([x, -x], "rna")).tolist() == [rna, -rna]
-
-
-@pytest.mark.parametrize(
-    ("name", "x", "want"),
-    [
-        ("e4m3", 1 + 2.0**-4 + 2.0**-40, 1.125),  # by way of binary32: 1.0
-        ("e4m3", -431.99999999999994, -416.0),
-        ("e2m1", 2.5 + 2.0**-45, 3.0),
-        ("e2m1", 0.24999998509883880, 0.0),  # just below half the least subnormal
-        ("e2m1", 0.25000002980232239, 0.5),
-        ("e4m3", 0.015, 0.015625),  # up to the least normal number
-        ("e4m3", 2.0**-10, 0.0),
-        ("e4m3", 2.0**-10 * (1 + 2.0**-52), 2.0**-9),
-        ("f16", 2.0**-25, 0.0),
-        ("f16", 1 + 2.0**-11 + 2.0**-52, 1 + 2.0**-10),
-        ("bf16", 1 + 2.0**-8 + 2.0**-40, 1 + 2.0**-7),
-        ("tf32", 1 + 2.0**-11 + 2.0**-50, 1 + 2.0**-10),
-        ("e8m13", 1 + 2.0**-14 + 2.0**-50, 1 + 2.0**-13),
-        ("f32", 2.0**-150, 0.0),
-        ("f32", 2.0**-126 - 2.0**-150, 2.0**-126),  # a tie: up, from the largest subnormal to the least normal
-        ("mxint8", 2.0**-7, 0.0),
-        ("mxint8", 3 * 2.0**-7, 2.0**-5),
-    ],
-)
-def test_rounded_once(name, x, want):
-    fmt = get_format(name)
-    assert fmt.decode(fmt.encode(x)) == want
-    assert fmt.decode(fmt.encode(Fraction(x))) == want
-
-
-@pytest.mark.parametrize(
-    ("mode", "up", "down"),
-    [("rne", 1, -1), ("rna", 1, -1), ("rz", 1, -1), ("ru", 1.125, -1), ("rd", 1, -1.125), ("rto", 1.125, -1.125)],
-)
-def test_directions(mode, up, down):
-    # Between 1 (0x38) and 1.125 (0x39), next to 1.
-    e4m3 = get_format("e4m3")
-    assert e4m3.decode(e4m3.encode([1 + 2.0**-52, -1 - 2.0**-52], mode)).tolist() == [up, down]
-
-
 @pytest.mark.parametrize("name", ["e4m3", "e5m2", "e2m1", "f16", "e8m13", "hfp8-e4m3"])
 def test_negative_zero_keeps_its_sign(name):
     fmt = EVERY[name]
@@ -286,10 +163,6 @@ def test_negative_zero_keeps_its_sign(name):
 @pytest.mark.parametrize("name", ["e4m3fnuz", "e5m2fnuz", "mxint8", "binary8p3se"])
 def test_negative_zero_is_zero_where_there_is_none(name):
     assert EVERY[name].encode([-0.0, 0.0, -1e-300]).tolist() == [0, 0, 0]
-
-
-def test_unsigned_zero():
-    assert code("ue4m3", -0.0) == 0
 
 
 @pytest.mark.parametrize(

@@ -158,20 +158,18 @@ def differ(
     """The flags of which the model says something else than the rationals."""
     definition, wrong = Definition(made), set[FlagName]()
     rule: Literal["invalid", "quiet", "all"]
-    for rule in ("invalid", "quiet", "all"):
-        rules = FlagRules(tininess, rule)
-        for case in cases(count, made.instruction.lanes, specials):
-            explanation = dot(definition, case)
-            values = [(SMALL.value(a), SMALL.value(b)) for a, b in zip(case.a, case.b, strict=True)]
-            c = SMALL.value(case.c)
-            want: dict[FlagName, bool | None] = {"invalid": invalid(values, c, rule), "divide_by_zero": False}
-            numbers = [one for pair in values for one in pair] + [c]
-            if all(isinstance(one, Fraction) for one in numbers):
-                exact = sum((a * b for a, b in values), c)  # type: ignore[operator, misc]
-                want |= expected(SMALL, exact, rounding, tininess)  # type: ignore[arg-type]
-            else:
-                want |= {"overflow": False, "underflow": False, "inexact": False}
-            want["nan"] = "nan" in str(SMALL.value(explanation.code))
+    for case in cases(count, made.instruction.lanes, specials):
+        explanation = dot(definition, case)
+        values = [(SMALL.value(a), SMALL.value(b)) for a, b in zip(case.a, case.b, strict=True)]
+        c = SMALL.value(case.c)
+        want: dict[FlagName, bool | None] = {"overflow": False, "underflow": False, "inexact": False}
+        if all(isinstance(number, Fraction) for number in (c, *(number for pair in values for number in pair))):
+            exact = sum((a * b for a, b in values), c)  # type: ignore[operator, misc]
+            want |= expected(SMALL, exact, rounding, tininess)  # type: ignore[arg-type]
+        want |= {"divide_by_zero": False, "nan": "nan" in str(SMALL.value(explanation.code))}
+        for rule in ("invalid", "quiet", "all"):
+            rules = FlagRules(tininess, rule)
+            want["invalid"] = invalid(values, c, rule)
             wrong |= {name for name in FLAG_NAMES if flags.flag(explanation, name, rules) != want[name]}
     return wrong
 
