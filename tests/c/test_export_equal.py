@@ -122,7 +122,7 @@ def assert_drawn_units_are_equal(count: int, seed: int, folder: Path) -> None:
 
 
 def test_units_drawn_from_the_whole_schema(tmp_path: Path) -> None:
-    assert_drawn_units_are_equal(16, 1, tmp_path)
+    assert_drawn_units_are_equal(8, 1, tmp_path)
 
 
 @pytest.mark.slow

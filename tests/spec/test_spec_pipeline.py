@@ -135,6 +135,7 @@ REFUSED: list[tuple[dict[str, dict[str, Any]], str]] = [
 ]
 
 # In the model and the RTL, and not one plain window: no proofs of ranges, and a datapath of another kind or with more.
+SHORT = {"k": 8, "lanes": 8}
 ORDER = {"modulo": 4, "groups": [[0, 1], [2, 3]]}
 OTHERS: list[tuple[dict[str, dict[str, Any]], str]] = [
     ({"operands": {"convert": "f16"}}, "operands.convert"),
@@ -145,8 +146,8 @@ OTHERS: list[tuple[dict[str, dict[str, Any]], str]] = [
         "instruction.start: zero",
     ),
     ({"sum": {"method": "exact", "fraction_bits": None}}, "sum.method: exact"),
-    ({"sum": {**CHAIN, "method": "sequential"}}, "sum.method: sequential"),
-    ({"sum": {**CHAIN, "method": "pairwise"}}, "sum.method: pairwise"),
+    ({"instruction": SHORT, "sum": {**CHAIN, "method": "sequential"}}, "sum.method: sequential"),
+    ({"instruction": SHORT, "sum": {**CHAIN, "method": "pairwise"}}, "sum.method: pairwise"),
     (
         {**LATE, "sum": {"addend": "late", "method": "even-odd", "combine": COMBINE}, "late": ADD},
         "sum.method: even-odd",

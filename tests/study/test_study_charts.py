@@ -13,7 +13,6 @@ from study.chart_samples import CHARTS, lines, many, points, report, table, word
 
 from hwsim.base.errors import ToolMissing
 from hwsim.study.report import Axis, Chart, TextTable, charts, markdown, specification, svg, write_charts
-from hwsim.study.report.contents import short, spread
 
 
 def layers(spec: dict[str, Any]) -> list[tuple[str, dict[str, Any], list[dict[str, Any]]]]:
@@ -138,14 +137,3 @@ def test_a_table_in_markdown_escapes_what_means_something() -> None:
         "| Unit | SNR (dB) | Error |", "| --- | ---: | ---: |", "| Hopper | 81.2 | 1.2e-4 |",
     ]  # fmt: skip
     assert "| a\\|b\\*c |" in markdown(TextTable(title="t", header=("h",), rows=(("a|b*c",),)))
-
-
-@pytest.mark.parametrize(
-    ("value", "half", "said"),
-    [
-        (81.04, 0.42, "81.0 ± 0.4"), (2.1e-4, 3.2e-4, "(2.1 ± 3.2)e-4"), (0.5, 0.0, "0.5"), (-1.5e-7, 0.0, "−1.5e-7"),
-        (float("inf"), float("nan"), "∞"), (float("nan"), 1.0, "nan"), (123456.0, 0.0, "1.2e5"),
-    ],
-)  # fmt: skip
-def test_numbers_are_as_long_as_they_are_known(value: float, half: float, said: str) -> None:
-    assert spread(value, half) == said and (half > 0 or short(value) == said or said == "nan")

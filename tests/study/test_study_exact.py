@@ -164,11 +164,6 @@ def test_no_partial_sum_leaves_the_integers(length: int, bits: int) -> None:
     holds(a, b)
 
 
-def test_one_slice_is_enough_for_e4m3() -> None:
-    # 448 = 1.75 * 2^8 down to 2^-9: 18 bits, and with 2^17 products of 36 bits, 53.
-    assert [slice_widths(18, 18, length) for length in (1 << 17, 1 << 13)] == [(19, 19), (19, 23)]
-
-
 @pytest.mark.parametrize("more", [1, 2])
 def test_mutant_slices_with_a_bit_more_are_caught(monkeypatch: pytest.MonkeyPatch, more: int) -> None:
     monkeypatch.setattr(exact, "EXACT_BITS", 53 + more)

@@ -35,13 +35,6 @@ def test_what_is_on_the_front_is_not_dominated_and_all_else_is(points: list[Poin
     check(points, front(points))
 
 
-@given(POINTS)
-def test_the_order_of_points_does_not_count(points: list[Point]) -> None:
-    found = dict(zip(points, front(points), strict=True))
-    turned = points[::-1]
-    assert front(turned) == [found[point] for point in turned]
-
-
 def mutant_strict(points: Sequence[Point]) -> list[bool]:
     """Better in everything."""
     return [not any(all(a < b for a, b in zip(o, p, strict=True)) for o in points) for p in points]
