@@ -78,24 +78,12 @@ def quantize(
     return _quantize(x, chosen, axis, given, random, compiled=True)
 
 
-def quantize_reference(
-    x: Any,
-    rule: str | Rule,
-    axis: int = -1,
-    *,
-    scale: Any = None,
-    second_scale: Any = None,
-    tensor_amax: Any = None,
-    random_bits: int | None = None,
-    seed: int | None = None,
-    counter: int = 0,
-    **changes: Any,
-) -> Quantized:
+def quantize_reference(x: Any, rule: str | Rule, axis: int = -1, **options: Any) -> Quantized:
     """`quantize` step by step in NumPy, with the reference encoder: the compiled loops must return the same."""
-    chosen = get_rule(rule).replace(**changes) if changes else get_rule(rule)
-    random = {"random_bits": random_bits, "seed": seed, "counter": counter}
-    given = checked_given(chosen, scale, second_scale, tensor_amax)
-    return _quantize(x, chosen, axis, given, random, compiled=False)
+    scales = [options.pop(key, None) for key in ("scale", "second_scale", "tensor_amax")]
+    random = {key: options.pop(key, None) for key in ("random_bits", "seed")} | {"counter": options.pop("counter", 0)}
+    chosen = get_rule(rule).replace(**options) if options else get_rule(rule)
+    return _quantize(x, chosen, axis, checked_given(chosen, *scales), random, compiled=False)
 
 
 def _quantize(

@@ -193,8 +193,8 @@ def _array(archive: zipfile.ZipFile, path: Path, member: str | None) -> NDArray[
 
 def _words(error: Exception) -> str:
     """What an error says, without the system's number of it, or what Python calls the pieces of a header."""
-    said = (isinstance(error, OSError) and error.strerror) or str(error)
-    return "its header is no description of an array" if re.search(" object at 0x|max_header_size", said) else said
+    text = (isinstance(error, OSError) and error.strerror) or str(error)
+    return "its header is no description of an array" if re.search(" object at 0x|max_header_size", text) else text
 
 
 def _check_header(file: IO[bytes], size: int) -> None:

@@ -42,7 +42,7 @@ def measured(point: Point, name: str, times: float = 1.0) -> str:
     return spread(mean, (high - low) / 2)
 
 
-def said_once(points: Sequence[Point]) -> Callable[[Point], str]:
+def short_labels(points: Sequence[Point]) -> Callable[[Point], str]:
     """What tells a point's unit from the others: its label, without the words that all labels begin with."""
     labels = list(dict.fromkeys(str(point["label"]) for point in points))
     common = 0
@@ -73,7 +73,7 @@ def findings(points: Sequence[Point]) -> StudyFindings:
     """
     longest = max(point["length"] for point in points)
     compared = [point for point in points if point["length"] == longest]
-    label, by_data = said_once(compared), dict[Any, list[Point]]()
+    label, by_data = short_labels(compared), dict[Any, list[Point]]()
     for point in compared:
         by_data.setdefault(point["data"], []).append(point)
     ranked = {data: _ranked(of) for data, of in by_data.items()}

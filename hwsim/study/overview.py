@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from hwsim.base.errors import InputError
 from hwsim.base.text import counted
-from hwsim.study.findings import MEASURE_TITLES, Point, findings, measured, number, said_once
+from hwsim.study.findings import MEASURE_TITLES, Point, findings, measured, number, short_labels
 from hwsim.study.report.charts import MOST_BANDS
 from hwsim.study.report.contents import Axis, Chart, Kind, Row, StudyReport, TextTable
 from hwsim.study.results import Results
@@ -140,7 +140,7 @@ def _drawn(points: Sequence[Point], along: Along) -> list[Point]:
     panels = not of_units and len({point["data"] for point in points}) > 1
     length = along.key != "length" and len({point["length"] for point in points}) > 1
     names = [_without(point, along) for point in points]
-    label = said_once([{"label": name} for name in names])
+    label = short_labels([{"label": name} for name in names])
     made: list[Point] = []
     for point, name in zip(points, names, strict=True):
         parts = [label({"label": name})] if len(set(names)) > 1 or not length else []
@@ -248,7 +248,7 @@ def _best(drawn: Sequence[Point], measure: str, large: bool) -> set[str]:
 def _table(points: Sequence[Point]) -> TextTable:
     """All points. What is the same for all of them is said in the caption and has no column."""
     shown = {key: title for key, title in MEASURE_TITLES.items() if any(point.get(key) is not None for point in points)}
-    label = said_once(points)
+    label = short_labels(points)
     # A unit's label says its scaling where it has several.
     words = {"Scaling": "scaling", "Data": "data", "K": "length"}
     told = {head: list(dict.fromkeys(_word(point[key]) for point in points)) for head, key in words.items()}

@@ -92,8 +92,8 @@ class ProductError:
         ]
         table = columns(["error of", "SNR dB", "largest", "mean"], rows)
         series = {SPELT.get(kind, kind): np.abs(getattr(self, kind).errors) for kind in KINDS}
-        said = f"the product's rms is {self.size:.3g}{self.left_out}; below, the errors' magnitudes by powers of two"
-        return titled(self.title, said, table, drawing_html(histogram(series)))
+        caption = f"the product's rms is {self.size:.3g}{self.left_out}; below, the errors' magnitudes by powers of two"
+        return titled(self.title, caption, table, drawing_html(histogram(series)))
 
 
 def error(unit: UnitLike, A: Any, B: Any, scaling: Any = None) -> ProductError:

@@ -278,8 +278,8 @@ def all_rows(
 
 MOST_ROWS = 1_000_000
 # Columns that say what a row is of; the others are measures.
-SAID = ("point", "label", "unit", "scaling", "data", "length")
-FIXED = (*SAID, "trial", "seed", "rows", "columns", "specification", "source")
+LABELS = ("point", "label", "unit", "scaling", "data", "length")
+FIXED = (*LABELS, "trial", "seed", "rows", "columns", "specification", "source")
 
 
 @dataclass
@@ -287,7 +287,7 @@ class Results:
     """The results of a study.
 
     rows: a pyarrow table, a row for each point and trial, sorted. points: the summary, a mapping for each point: what
-    it is of (SAID, `axis.FIELD` and `trials`), and of each measure `m` its mean over trials, `m_low` and `m_high`.
+    it is of (LABELS, `axis.FIELD` and `trials`), and of each measure `m` its mean over trials, `m_low` and `m_high`.
     measures: the names of the measures. resumed: the trials that an earlier run had left; all where it was finished.
     """
 
@@ -357,9 +357,9 @@ def _earlier(store: Store, overwrite: bool) -> Results | None:
 
 def identity(study: Study) -> str:
     """Digests of what a study's results depend on: what it says, its units and its data; and the code of hwsim."""
-    said = {key: value for key, value in study.written.items() if key != "data"}
+    written = {key: value for key, value in study.written.items() if key != "data"}
     units = [as_yaml(entry.unit) for entry in study.units]
-    text = json.dumps([said, units, [digest(data) for data in study.data]], default=str)
+    text = json.dumps([written, units, [digest(data) for data in study.data]], default=str)
     return f"{hashlib.sha256(text.encode()).hexdigest()}{BY}{code_identity(__name__)}"
 
 
@@ -388,7 +388,7 @@ def _described(study: Study, made: Sequence[Point], parts: Any) -> Any:
 
     columns: dict[str, Any] = {
         "point": at,
-        **{name: of_points([_said(point)[name] for point in made]) for name in ("label", "unit", "scaling", "data")},
+        **{name: of_points([_labels(point)[name] for point in made]) for name in ("label", "unit", "scaling", "data")},
         "length": pa.array([point.length for point in made], pa.int32()).take(at),
         "trial": parts["trial"].combine_chunks(),
         **{f"axis.{name}": of_points([point.axes.get(name) for point in made]) for name in axes(made)},
@@ -417,7 +417,7 @@ def axes(made: Sequence[Point]) -> list[str]:
     return list(dict.fromkeys(name for point in made for name in point.axes if name not in ("unit", "scaling")))
 
 
-def _said(point: Point) -> dict[str, Any]:
+def _labels(point: Point) -> dict[str, Any]:
     return {
         "point": point.index, "label": point.label, "unit": point.unit.name, "scaling": point.scaling.name,
         "data": point.data.name, "length": point.length,
@@ -434,7 +434,7 @@ def _summary(study: Study, made: Sequence[Point], table: Any) -> list[dict[str, 
     values = {name: table[name].to_numpy() for name in names}
     found = []
     for place, point in enumerate(made):
-        row = _said(point) | {f"axis.{name}": point.axes.get(name) for name in varied} | {"trials": study.trials}
+        row = _labels(point) | {f"axis.{name}": point.axes.get(name) for name in varied} | {"trials": study.trials}
         trials = slice(place * study.trials, (place + 1) * study.trials)
         for name in names:
             of = interval(values[name][trials].tolist(), study.confidence)
@@ -448,7 +448,7 @@ def _summary_table(study: Study, results: Results) -> Any:
     kinds = {"point": pa.int32(), "length": pa.int32(), "trials": pa.int32()}
 
     def kind(name: str) -> Any:
-        text = name in SAID or name.startswith("axis.")
+        text = name in LABELS or name.startswith("axis.")
         return kinds.get(name, pa.string() if text else pa.float64())
 
     schema = pa.schema([(name, kind(name)) for name in results.points[0]], _metadata(study))

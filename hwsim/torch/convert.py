@@ -357,11 +357,11 @@ class Emulation:
         self._stack: list[tuple[str, str, dict[str, int]]] = []
         self._active = False
         self._chosen: dict[tuple[str, Kind], ProductLayer | None] = {}
-        self._unsaid: list[CallPlace] = []
+        self._unreported: list[CallPlace] = []
 
     def __getstate__(self) -> dict[str, Any]:
         """What a copy, and a file of the model, have of it: all but what is of this process."""
-        mine = ("_owner", "_stack", "_active", "_chosen", "_unsaid")
+        mine = ("_owner", "_stack", "_active", "_chosen", "_unreported")
         return {name: value for name, value in vars(self).items() if name not in mine}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -409,11 +409,11 @@ class Emulation:
             place = CallPlace(name, cls, function, ())
             raise InputError(f"no unit computes {place.words}: {ALLOW}, and without strict PyTorch computes it")
         if (new := self.report.not_converted(name, cls, function)) is not None:
-            self._unsaid.append(new)
+            self._unreported.append(new)
 
     def _warn(self) -> None:
         """Name what no unit computes, all of a forward pass at once, and each once."""
-        places, self._unsaid = self._unsaid, []
+        places, self._unreported = self._unreported, []
         named = ", ".join(place.words for place in places)
         warnings.warn(
             f"no unit computes {named}: PyTorch does, in its own precision. {ALLOW}; strict=True raises", stacklevel=2
@@ -461,7 +461,7 @@ class Emulation:
                 finally:
                     again.surroundings.pop()
                     self._active = False
-                    if self._unsaid and not torch.compiler.is_compiling():
+                    if self._unreported and not torch.compiler.is_compiling():
                         self._warn()
         finally:
             self._stack.pop()
@@ -488,9 +488,9 @@ def _left_out(model: nn.Module, leave: Leave) -> set[str]:
         else:
             raise InputTypeError(f"leave must hold names and classes of modules, not {one!r}")
         if not found:
-            said = one if isinstance(one, str) else one.__name__
+            name = one if isinstance(one, str) else one.__name__
             raise InputError(
-                f"leave: no module of the model is {said}; it has {', '.join(filter(None, names[:12]))} ..."
+                f"leave: no module of the model is {name}; it has {', '.join(filter(None, names[:12]))} ..."
             )
         left |= {name for name in names if any(name == top or name.startswith(f"{top}.") for top in found)}
     return left

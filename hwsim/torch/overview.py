@@ -103,8 +103,8 @@ def _products(summary: Records, steps: int) -> TextTable:
 
 def _verdict(summary: Records) -> str:
     worst = {kind: max(summary, key=lambda one: float(one[kind])) for kind in KINDS}
-    said = [
+    parts = [
         f"{words} is largest in {_named(worst[kind])}, {PANELS[worst[kind]['product']]}: {worst[kind][kind]:.2e}"
         for kind, words in KINDS.items()
     ]
-    return f"Error of {'; of '.join(said)}."
+    return f"Error of {'; of '.join(parts)}."

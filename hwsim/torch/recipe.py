@@ -353,10 +353,10 @@ def _factor(operand: FactorRule, side: Side) -> str:
 
 def _layers(keys: LayerKeys) -> str:
     """Which layers a rule is of."""
-    said = [
+    parts = [
         PLACES.get(keys.place or "", ""),
         keys.kind or "",
         f"modules {keys.name}" if keys.name else "",
         f"modules of class {keys.type}" if keys.type else "",
     ]
-    return ", ".join(filter(None, said))
+    return ", ".join(filter(None, parts))

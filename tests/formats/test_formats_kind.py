@@ -40,7 +40,8 @@ def check_answers(fmt):
     assert fmt.largest == max(values.values()) == values[fmt.max_code]
     assert abs(values[fmt.min_code]) == min(map(abs, values.values()))
     assert fmt.emax == max(fields.exp for fields in finite.values())
-    assert fmt.sig_bits == max(fields.sig for fields in finite.values()).bit_length()
+    widest = max(fields.sig for fields in finite.values()).bit_length()
+    assert fmt.sig_bits == widest + all(fields.cls is not Class.NORMAL for fields in finite.values())
     if isinstance(fmt, FloatFormat):
         assert fmt.max_magnitude << fmt.padding == fmt.max_code
         if fmt.fraction_bits or fmt.subnormals:  # else the lowest binade holds zero alone

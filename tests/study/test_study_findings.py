@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from hwsim.study.findings import findings, said_once
+from hwsim.study.findings import findings, short_labels
 from hwsim.study.report.contents import spread
 
 
@@ -101,11 +101,11 @@ def test_what_is_exact_or_not_finite_is_said() -> None:
 
 def test_what_all_labels_begin_with_is_left_out() -> None:
     points = [{"label": "hopper interval=none"}, {"label": "hopper interval=128"}]
-    assert [said_once(points)(one) for one in points] == ["interval=none", "interval=128"]
+    assert [short_labels(points)(one) for one in points] == ["interval=none", "interval=128"]
     # One label, or one that is the beginning of another, stays as it is.
-    assert said_once(points[:1])(points[0]) == "hopper interval=none"
+    assert short_labels(points[:1])(points[0]) == "hopper interval=none"
     nested = [{"label": "hopper"}, {"label": "hopper promoted"}]
-    assert [said_once(nested)(one) for one in nested] == ["hopper", "hopper promoted"]
+    assert [short_labels(nested)(one) for one in nested] == ["hopper", "hopper promoted"]
 
 
 @pytest.mark.parametrize(

@@ -166,8 +166,8 @@ def _varied(placed: Sequence[SizedPoint]) -> list[str]:
 
 
 def _long(place: SizedPoint, varied: Sequence[str]) -> str:
-    said = [f"{field} {place.point.axes[field]}" for field in varied if field in place.point.axes]
-    return ", ".join([place.entry, *said])
+    fields = [f"{field} {place.point.axes[field]}" for field in varied if field in place.point.axes]
+    return ", ".join([place.entry, *fields])
 
 
 def _errors(sized: Sequence[SizedPoint], measure: str) -> Chart | None:
@@ -186,7 +186,7 @@ def _errors(sized: Sequence[SizedPoint], measure: str) -> Chart | None:
     if not rows:
         return None
     near, far = _near(sized)
-    said = [
+    sentences = [
         f"Words beside the points: {' and '.join(varied)}." if varied else "",
         f"Vertical lines: gates of {', '.join(f'{u.name} ({u.what})' for u in near)}." if near else "",
         f"Outside: {', '.join(f'{unit.name} at {unit.gates_per_lane:,.0f}' for unit in far)}." if far else "",
@@ -195,7 +195,7 @@ def _errors(sized: Sequence[SizedPoint], measure: str) -> Chart | None:
     return Chart(
         name="pareto",
         title="Accuracy against area",
-        caption=" ".join(filter(None, said)),
+        caption=" ".join(filter(None, sentences)),
         x=GATES,
         y=Axis(title=KINDS[measure], log=10),
         rows=rows,

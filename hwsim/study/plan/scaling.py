@@ -122,8 +122,8 @@ def scaling_name(entry: Any) -> str:
     if isinstance(entry, Mapping) and "a" in entry:
         return f"{scaling_name(entry['a'])} x {scaling_name(entry['b'])}"
     name, changes, scale = _parts(entry)
-    said = {**changes, **({} if scale is None else {"scale": f"{scale:g}"})}
-    return " ".join([name, *(f"{key}={value}" for key, value in said.items())])
+    fields = {**changes, **({} if scale is None else {"scale": f"{scale:g}"})}
+    return " ".join([name, *(f"{key}={value}" for key, value in fields.items())])
 
 
 def _parts(entry: Any) -> tuple[str, dict[str, Any], float | None]:

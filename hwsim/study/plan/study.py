@@ -79,7 +79,7 @@ class Study(StudyModel):
         return yaml.safe_dump(self.written, sort_keys=False, default_flow_style=None, width=110, allow_unicode=True)
 
 
-class _Said(Document):
+class _Mapping(Document):
     """A mapping that stands in no file."""
 
     def where(self, location: Location) -> str:
@@ -104,7 +104,7 @@ def load_study(
     if isinstance(source, Mapping):
         base = Path.cwd() if folder is None else folder
         name = f"study {source.get('study', '')}".strip()
-        document: Document = _Said(Path(name), copy.deepcopy(dict(source)), dict.fromkeys(locations(source), 0))
+        document: Document = _Mapping(Path(name), copy.deepcopy(dict(source)), dict.fromkeys(locations(source), 0))
     else:
         path = PLANS / f"{source}.yaml" if source in plans() else Path(source)
         document = read(path)
@@ -149,7 +149,7 @@ class _StudyReader:
             raise explain_invalid(error, self.document) from None
         sizes = {key: getattr(made, key) for key in Study.model_fields if key not in ("units", "data", "written")}
         sizes["lengths"] = list(made.lengths)
-        spelt = {**sizes, "units": [said for _, said in units], "data": [spell(one) for one in drawn]}
+        spelt = {**sizes, "units": [written for _, written in units], "data": [spell(one) for one in drawn]}
         return made.model_copy(update={"written": spelt})
 
     def apart(self, names: list[str], key: str, field: str) -> None:
@@ -165,7 +165,7 @@ class _StudyReader:
         self.known(given, KEYS_OF_UNIT, at)
         if "unit" not in given:
             raise self.wrong(at, "unit is missing")
-        unit, said = self.unit(given["unit"], at if whole else (*at, "unit"))
+        unit, written = self.unit(given["unit"], at if whole else (*at, "unit"))
         grid = self.grid(given.get("grid", {}), (*at, "grid"))
         scaling = tuple(_listed(given.get("scaling", default_scaling(unit))))
         for one in scaling:
@@ -179,7 +179,7 @@ class _StudyReader:
             made = UnitEntry.model_validate({"unit": unit, **fields})
         except ValidationError as error:
             raise explain_invalid(error, self.document, at) from None
-        spelt = {"unit": said, **fields, "grid": {key: list(values) for key, values in grid.items()}}
+        spelt = {"unit": written, **fields, "grid": {key: list(values) for key, values in grid.items()}}
         spelt["scaling"] = list(scaling)
         return made, spelt
 
@@ -211,8 +211,8 @@ class _StudyReader:
             except ValueError as error:
                 raise self.wrong((*at, field), error) from None
             listed = tuple(_listed(values))
-            said = [text(value) for value in listed]
-            if not listed or len(set(said)) < len(said):
+            texts = [text(value) for value in listed]
+            if not listed or len(set(texts)) < len(texts):
                 raise self.wrong((*at, field), f"must be different values, at least one, not {values!r}")
             found[str(field)] = listed
         return found
@@ -252,7 +252,7 @@ class Point:
     """One unit, with its scaling, on one kind of data of one length.
 
     label: what tells the unit from the study's others: its entry's label and what is varied. axes: the label of the
-    entry (`unit`), the value of each field of its grid, and the scaling (`scaling`), as they are said.
+    entry (`unit`), the value of each field of its grid, and the scaling (`scaling`), as they are written.
     """
 
     index: int
@@ -316,8 +316,8 @@ def _units(study: Study, at: int, entry: UnitEntry) -> Iterator[tuple[str, Unit,
     """Labels, units, scalings and axes of an entry."""
     for values in itertools.product(*entry.grid.values()):
         changes: dict[str, Any] = dict(zip(entry.grid, values, strict=True))
-        said = {field: text(value) for field, value in changes.items()}
-        combination = " ".join([entry.label, *(f"{field}={value}" for field, value in said.items())])
+        fields = {field: text(value) for field, value in changes.items()}
+        combination = " ".join([entry.label, *(f"{field}={value}" for field, value in fields.items())])
         try:
             unit = vary(entry.unit, changes)
             measurable(unit).demand()
@@ -335,7 +335,7 @@ def _units(study: Study, at: int, entry: UnitEntry) -> Iterator[tuple[str, Unit,
                     continue
                 where = f"units.{at}.scaling"
                 raise SpecError(f"study {study.name}: {where}: {combination}, {name}: {error}{_hint(entry)}") from None
-            yield label, unit, scaling, {"unit": entry.label, **said, "scaling": name}
+            yield label, unit, scaling, {"unit": entry.label, **fields, "scaling": name}
 
 
 def _hint(entry: UnitEntry) -> str:
