@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import reprlib
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -57,6 +58,24 @@ class Document:
             if location[:end] in self.lines:
                 return f"{self.path}:{self.lines[location[:end]]}"
         return f"{self.path}:1"
+
+
+class MappingDocument(Document):
+    """A mapping that stands in no file. Messages name it by its name alone."""
+
+    def __init__(self, name: str, data: Mapping[str, Any]):
+        super().__init__(Path(name), dict(data), dict.fromkeys(_locations(data), 0))
+
+    def where(self, location: Location) -> str:
+        """The name."""
+        return str(self.path)
+
+
+def _locations(data: Any, at: Location = ()) -> Iterator[Location]:
+    """The paths of all keys of a mapping, those inside its mappings and lists too."""
+    yield at
+    for key, value in data.items() if isinstance(data, Mapping) else enumerate(data) if isinstance(data, list) else ():
+        yield from _locations(value, (*at, key))
 
 
 def read(path: Path) -> Document:

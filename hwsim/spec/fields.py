@@ -6,14 +6,13 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from functools import cache
-from pathlib import Path
 from typing import Any, TypeVar, get_args
 
 from pydantic import BaseModel, ValidationError
 
 from hwsim.formats.blocks import reference
 from hwsim.formats.catalog import nearest
-from hwsim.formats.yamlfile import Document, Location, SpecError, explain_invalid
+from hwsim.formats.yamlfile import MappingDocument, SpecError, explain_invalid
 from hwsim.spec.keys import SpecPart
 from hwsim.spec.parts import Scale, SharedKeys, UnitKeys
 
@@ -84,7 +83,7 @@ SHORT: dict[str, tuple[Keys, ...]] = {
 }
 # Short names that change more than a value; `method` before the others, which may be about what it brings.
 ORDER = ("method", "accumulator", "lanes", "interval")
-_NOWHERE = Path("unit")
+NAMELESS = "unit"
 # Keys of a unit that say nothing of what it returns.
 SAYINGS = {"unit", "summary", "evidence", "source"}
 BINARY32 = 23
@@ -114,8 +113,8 @@ def checked(kind: type[AnyKeys], data: dict[str, Any]) -> AnyKeys:
     try:
         return kind.model_validate(data)
     except ValidationError as error:
-        told = str(explain_invalid(error, Document(_NOWHERE, data, dict.fromkeys(locations(data), 1))))
-        raise SpecError(told.removeprefix(f"{_NOWHERE}:1: ")) from None
+        told = str(explain_invalid(error, MappingDocument(NAMELESS, data)))
+        raise SpecError(told.removeprefix(f"{NAMELESS}: ")) from None
 
 
 def worded(data: Any) -> Any:
@@ -123,13 +122,6 @@ def worded(data: Any) -> Any:
     if isinstance(data, dict):
         return {key: worded(value) for key, value in data.items()}
     return "none" if data is None else data
-
-
-def locations(data: Any, at: Location = ()) -> Iterator[Location]:
-    """The paths of all keys of a mapping, those inside its mappings and lists too."""
-    yield at
-    for key, value in data.items() if isinstance(data, Mapping) else enumerate(data) if isinstance(data, list) else ():
-        yield from locations(value, (*at, key))
 
 
 def check_field(field: str) -> None:

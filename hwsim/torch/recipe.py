@@ -14,10 +14,9 @@ from pydantic import BaseModel, ConfigDict, Field
 from hwsim.base.errors import InputTypeError
 from hwsim.base.text import counted
 from hwsim.formats.catalog import looks_like_path, nearest
-from hwsim.formats.yamlfile import Document, Location, SpecError, read, validated
+from hwsim.formats.yamlfile import Document, Location, MappingDocument, SpecError, read, validated
 from hwsim.quantize import Rule, get_rule
 from hwsim.spec import load_unit
-from hwsim.spec.fields import locations
 from hwsim.torch.products import FactorRule, Output, Products, Side, UnitProduct, Which, check_size, operand_of
 
 SHIPPED = Path(__file__).with_name("recipes")
@@ -131,14 +130,6 @@ class Recipe:
         return replace(self, products=replace(self.products, **changes))
 
 
-class _Mapping(Document):
-    """A recipe that stands in no file."""
-
-    def where(self, location: Location) -> str:
-        """What it is called."""
-        return str(self.path)
-
-
 RecipeLike: TypeAlias = Recipe | str | Path | Mapping[str, Any]
 
 
@@ -157,7 +148,7 @@ def load_recipe(recipe: RecipeLike) -> Recipe:
     if isinstance(recipe, Recipe):
         return recipe
     if isinstance(recipe, Mapping):
-        return _read(_Mapping(Path("recipe"), dict(recipe), dict.fromkeys(locations(recipe), 0)))
+        return _read(MappingDocument("recipe", recipe))
     if not isinstance(recipe, (str, Path)):
         raise InputTypeError(f"recipe must be a name, a path, a mapping or a Recipe, not {type(recipe).__name__}")
     if isinstance(recipe, str) and not looks_like_path(recipe):

@@ -15,11 +15,11 @@ from pydantic import BeforeValidator, Field, Strict, ValidationError
 
 from hwsim.base.resources import Cost
 from hwsim.formats.catalog import looks_like_path, nearest
-from hwsim.formats.yamlfile import Document, Location, SpecError, explain_invalid, read
+from hwsim.formats.yamlfile import Document, Location, MappingDocument, SpecError, explain_invalid, read
 from hwsim.spec import Support, Unit, as_yaml, implemented, load_unit
 from hwsim.spec.arguments import check_length
 from hwsim.spec.catalog import written_out
-from hwsim.spec.fields import check_field, locations, text, vary
+from hwsim.spec.fields import check_field, text, vary
 from hwsim.study.data import Data, parse_data
 from hwsim.study.data.sources import StudyModel
 from hwsim.study.plan.scaling import Scaling, check_scaling, default_scaling, resolve, scaling_name
@@ -79,13 +79,6 @@ class Study(StudyModel):
         return yaml.safe_dump(self.written, sort_keys=False, default_flow_style=None, width=110, allow_unicode=True)
 
 
-class _Mapping(Document):
-    """A mapping that stands in no file."""
-
-    def where(self, location: Location) -> str:
-        return str(self.path)
-
-
 def plans() -> list[str]:
     """The names of the plans that come with hwsim."""
     return sorted(path.stem for path in PLANS.glob("*.yaml"))
@@ -104,7 +97,7 @@ def load_study(
     if isinstance(source, Mapping):
         base = Path.cwd() if folder is None else folder
         name = f"study {source.get('study', '')}".strip()
-        document: Document = _Mapping(Path(name), copy.deepcopy(dict(source)), dict.fromkeys(locations(source), 0))
+        document: Document = MappingDocument(name, copy.deepcopy(dict(source)))
     else:
         path = PLANS / f"{source}.yaml" if source in plans() else Path(source)
         document = read(path)
