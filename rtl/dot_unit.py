@@ -119,7 +119,7 @@ class DotUnit(wiring.Component):
         cycles = f"{latency} cycle{'s' * (latency > 1)}"
         return (
             f"{self.unit.name}: a beat of {products} enters in a cycle, up to {sums} can be open, and a result leaves "
-            f"{cycles} after its last beat, or later where o__ready was low."
+            f"{cycles} after its last beat, or later where out_ready was low."
         )
 
     def elaborate(self, platform: object) -> Module:

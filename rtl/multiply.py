@@ -24,10 +24,11 @@ def significand_product(m: Module, a: Value, b: Value) -> Value:
     rows = [Cat(Const(0, at), row, Const(0, bits - at - len(a))) for at, row in enumerate(partial)]
     total, carries = rows[0], rows[1]
     for at, row in enumerate(rows[2:]):
-        half, found, carried = (Signal(bits, name=f"{name}{at}") for name in ("half", "total", "carries"))
+        half, found = Signal(bits, name=f"half{at}"), Signal(bits, name=f"total{at}")
+        carry = Signal(bits - 1, name=f"carry{at}")
         values = carry_save(total, carries, row, half)
-        m.d.comb += [half.eq(total ^ carries), found.eq(values[0]), carried.eq(values[1])]
-        total, carries = found, carried
+        m.d.comb += [half.eq(total ^ carries), found.eq(values[0]), carry.eq(values[1][1:])]
+        total, carries = found, Cat(Const(0, 1), carry)
     return (total + carries)[:bits]
 
 

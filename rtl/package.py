@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
-from amaranth.hdl import Shape
 from amaranth.lib.data import ArrayLayout, StructLayout
 
-from .hierarchy import PortType
 from .keywords import KEYWORDS
 
 
@@ -16,10 +15,22 @@ def package_name(top: str) -> str:
     return f"{top}_pkg"
 
 
-def port_type(name: str, layout: StructLayout) -> PortType:
-    """The type of a port, as a package has it."""
-    fields = {(field.offset, Shape.cast(field.shape).width): _allowed(at) for at, field in layout}
-    return PortType(name, fields)
+class PayloadField(NamedTuple):
+    """A field of a payload: its lowest bit, and bits of an element. elements: of an array, the first lowest; else 0."""
+
+    name: str
+    low: int
+    bits: int
+    elements: int = 0
+
+
+def fields_of(layout: StructLayout) -> list[PayloadField]:
+    """The fields of a payload, the first in the low bits."""
+    found = []
+    for name, field in layout:
+        elements = field.shape.length if isinstance(field.shape, ArrayLayout) else 0
+        found.append(PayloadField(name, field.offset, field.width // (elements or 1), elements))
+    return found
 
 
 def package(top: str, sizes: dict[str, int], types: dict[str, tuple[str, StructLayout]]) -> str:
@@ -36,14 +47,12 @@ def package(top: str, sizes: dict[str, int], types: dict[str, tuple[str, StructL
 
 def _fields(layout: StructLayout) -> Iterator[str]:
     """The last field first: a packed struct begins with its high bits."""
-    for name, field in reversed(list(layout)):
-        shape = field.shape
-        elements = f"[{shape.length - 1}:0]" if isinstance(shape, ArrayLayout) else ""
-        width = Shape.cast(shape.elem_shape if isinstance(shape, ArrayLayout) else shape).width
+    for name, _, width, count in reversed(fields_of(layout)):
+        elements = f"[{count - 1}:0]" if count else ""
         bits = f"{elements}[{width - 1}:0]" if width > 1 or elements else ""
-        yield f"    {f'logic {bits}'.rstrip()} {_allowed(name)};"
+        yield f"    {f'logic {bits}'.rstrip()} {member_name(name)};"
 
 
-def _allowed(name: str) -> str:
+def member_name(name: str) -> str:
     """A field's name, unless it is a word of SystemVerilog."""
     return f"{name}_id" if name in KEYWORDS else name

@@ -1,4 +1,4 @@
-"""A datapath between two streams, one payload in and one out each cycle, and its Verilog."""
+"""A datapath between two streams: one payload in and one out each cycle, with nothing but registers between."""
 
 from __future__ import annotations
 
@@ -11,9 +11,7 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.data import ArrayLayout, StructLayout
 from amaranth.lib.wiring import In, Out
 
-from hwsim.rtl.hierarchy import modules
 from hwsim.rtl.step import Datapath
-from hwsim.rtl.verilog import ONE_FILE, convert, field_table, module_name
 
 
 class StreamedDatapath(wiring.Component):
@@ -66,18 +64,3 @@ class StreamedDatapath(wiring.Component):
         self.enter(m)
         self.leave(m)
         return m
-
-
-def stream_verilog(component: StreamedDatapath, *, by_modules: bool = False) -> str:
-    """A streamed component as Verilog; ports clk, rst (synchronous, active high), i__* and o__*.
-
-    by_modules: whether as several modules that people read, or as a flat one.
-    """
-    top = module_name(component.name)
-    body = f"\n{ONE_FILE}{modules(component, top).text}" if by_modules else convert(component, top)
-    lines = [*component.words, ""]
-    for port, side in (("i__payload", component.i), ("o__payload", component.o)):
-        lines += [f"{port}[{high}:{low}]  {field}" for field, high, low in field_table(side.payload.shape())]
-    return "".join(f"// {line}".rstrip() + "\n" for line in lines) + (
-        body if by_modules else body[body.index("module ") :]
-    )

@@ -15,6 +15,7 @@ from cocotb.triggers import ReadOnly, RisingEdge
 from hwsim.tb.heartbeat import Heartbeat
 from hwsim.tb.job import (
     CONTEXT,
+    HOLD,
     INDEX,
     MISSING,
     READY,
@@ -58,7 +59,7 @@ class Scoreboard:
             got = (seen >> CONTEXT, int(self.result.value))
             if got != (context, code) and not seen & SEEN_UNKNOWN:
                 outcome.note(PortMismatch("result", cycle, outcome.results, got[1], code, got[0], context))
-            if drive & READY:
+            if drive & READY and not drive & HOLD:
                 outcome.results += 1
 
     def _flags(self, cycle: int, wrong: int, seen: int, expect: int) -> None:

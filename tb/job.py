@@ -21,9 +21,10 @@ FOLDER = "HWSIM_JOB"
 PROGRESS = "progress"  # the file that says how far a simulation is
 MOST_MISMATCHES = 64
 
-# Bits of the bench's `drive`: the input is valid, the output is ready, reset. The payload's index stands above.
-VALID, READY, RESET = 1, 2, 4
-INDEX = 3
+# Bits of the bench's `drive`: the input is valid, the output is ready, reset, the clock is not enabled. The payload's
+# index stands above.
+VALID, READY, RESET, HOLD = 1, 2, 4, 8
+INDEX = 4
 # Bits of its `seen`: the input is ready, the output is valid, misuse; an unknown bit in those, or in a valid result.
 # The result's context stands above.
 SEEN_READY, SEEN_VALID, SEEN_MISUSE, SEEN_LOST, SEEN_UNKNOWN = 1, 2, 4, 8, 16
@@ -46,8 +47,8 @@ SEEN = 4
 class Trace:
     """A promise of every cycle.
 
-    drive: uint8[cycles], bits VALID, READY, RESET. offered: int32[cycles], which payload stands at the input; -1 for
-    any. expect: uint8[cycles], bits SEEN_READY (promised while the input is valid), SEEN_VALID and SEEN_MISUSE;
+    drive: uint8[cycles], bits VALID, READY, RESET, HOLD. offered: int32[cycles], which payload stands at the input; -1
+    for any. expect: uint8[cycles], bits SEEN_READY (promised while the input is valid), SEEN_VALID and SEEN_MISUSE;
     nothing is promised during reset.
     """
 
@@ -63,7 +64,7 @@ class Trace:
     @property
     def results(self) -> np.ndarray:
         """In which cycles a result leaves: bool[cycles]."""
-        leaves: np.ndarray = (self.expect & SEEN_VALID != 0) & (self.drive & (READY | RESET) == READY)
+        leaves: np.ndarray = (self.expect & SEEN_VALID != 0) & (self.drive & (READY | RESET | HOLD) == READY)
         return leaves
 
 

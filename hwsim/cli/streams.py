@@ -20,7 +20,7 @@ from hwsim.cli.cosim import Simulators
 from hwsim.cli.output import note, print_table, say
 from hwsim.cli.progress import played
 from hwsim.cli.prove import claim_line, conclude
-from hwsim.cli.rtl import need_yosys, target_file
+from hwsim.cli.rtl import need_amaranth, target_file
 
 if TYPE_CHECKING:
     from hwsim.cosim.streams import StreamDesign, StreamJob
@@ -53,7 +53,7 @@ Cuts = Annotated[str | None, typer.Option(help="Steps after which there is a reg
 
 Modules = Annotated[
     bool,
-    typer.Option("--modules", help="A module for each step, to be read, instead of a flat one: written and played."),
+    typer.Option("--modules", help="As without: there is one form of Verilog.", hidden=True),
 ]
 
 
@@ -68,12 +68,12 @@ def demand_work(*asked: object) -> None:
         raise InputError("nothing to do: --output FILE writes Verilog, --cosim plays it, --prove proves it")
 
 
-def write(designs: Iterable[StreamDesign], output: str, by_modules: bool) -> None:
-    """Write the Verilog of each design. by_modules: whether it is several modules, which are SystemVerilog."""
-    need_yosys()
+def write(designs: Iterable[StreamDesign], output: str) -> None:
+    """Write the Verilog of each design."""
+    need_amaranth()
     for design in designs:
         top = design.ports.top
-        target = None if output == "-" else target_file(output, f"{top}.sv" if by_modules else f"{top}.v")
+        target = None if output == "-" else target_file(output, f"{top}.sv")
         if target is None:
             sys.stdout.write(design.verilog)
             continue
@@ -94,7 +94,7 @@ def cosimulate(
     from hwsim.cosim.streams import run_streams
     from hwsim.explain import refuse_reports, write_reports
 
-    need_yosys()
+    need_amaranth()
     if folder is not None:
         refuse_reports(folder)
     command = shlex.join(["hwsim", *words, "--sim", sim.value, "--seed", str(seed)])

@@ -18,7 +18,7 @@ from hwsim.cli.arguments import Contexts, Cuts
 from hwsim.cli.arguments import units as unit_names
 from hwsim.cli.output import print_table, say
 from hwsim.cli.progress import Progress, interruptible
-from hwsim.cli.rtl import need_yosys
+from hwsim.cli.rtl import need_amaranth
 from hwsim.spec import Pipeline, Specified, load_specified, pipeline
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ def synth(
 
 def _demand(flows: Sequence[Flow], units: Sequence[Specified]) -> None:
     """Raise ToolMissing where a tool is, and NotImplementedYet for a unit that the RTL does not have."""
-    need_yosys()
+    need_amaranth()
     from hwsim.rtl import supports
     from hwsim.rtl.synthesis import NEXTPNR, YOSYS, require, require_cells
 

@@ -1,28 +1,51 @@
-"""The bench in Verilog around a stream device: the device's ports, what drives and watches them, and assertions."""
+"""Benches in Verilog around a stream device: the device's ports, what drives and watches them, and assertions.
+
+A testbench in Python costs what crosses between it and the simulator. Payloads are hundreds of bits wide, so they
+wait in a memory of the bench, which the simulator fills from a file; what crosses is an index. The bulk driver's bench
+holds what is driven for the whole cycle: what depends on inputs of its top, Verilator computes at both edges.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
+from amaranth.lib.data import StructLayout
 
 from hwsim.base.arrays import WORD, code_array
 from hwsim.model.clock import Beat
-from hwsim.rtl import Project, StreamedDatapath, Style, beat_layout, result_port_layout, timing, top_name, unit_package
+from hwsim.rtl import (
+    CLOCK_ENABLE,
+    PLAIN,
+    Project,
+    StreamedDatapath,
+    Style,
+    beat_layout,
+    fields_of,
+    result_port_layout,
+    timing,
+    top_name,
+    unit_package,
+)
 from hwsim.spec import Pipeline, Specified
+from hwsim.tb.job import INDEX
 
 
 @dataclass(frozen=True)
 class PortField:
-    """Bits of a port: `count` elements of `bits` bits, the first in the low bits, from `offset` on."""
+    """Bits of a payload: `count` elements of `bits` bits, the first in the low bits, from `offset` on.
+
+    port: the port that they are; empty where the payload is one.
+    """
 
     name: str
     offset: int
     bits: int
     count: int = 1
+    port: str = ""
 
     def place(self, values: Iterable[int]) -> int:
         """The field with these elements, in its place in the port."""
@@ -45,7 +68,7 @@ class PortField:
 
 @dataclass(frozen=True)
 class StreamPort:
-    """The signals of one stream, and the fields of its payload."""
+    """The signals of one stream, and the fields of its payload. payload: empty where each field is a port."""
 
     payload: str
     valid: str
@@ -58,12 +81,27 @@ class StreamPort:
         """Words of 32 bits that hold a payload."""
         return -(-self.width // 32)
 
+    def connected(self, payload: str) -> dict[str, str]:
+        """The ports of a payload, and which bits of a net of its width each is."""
+        if self.payload:
+            return {self.payload: payload}
+        return {
+            field.port: f"{payload}[{field.offset + field.bits * field.count - 1}:{field.offset}]"
+            for field in self.fields
+        }
+
+    @property
+    def joined(self) -> str:
+        """The payload, of its ports."""
+        return self.payload or f"{{{', '.join(field.port for field in reversed(self.fields))}}}"
+
 
 @dataclass(frozen=True)
 class PortMap:
-    """A device's ports: clock, synchronous active-high reset, a stream of beats in and a stream of results out.
+    """A device's ports: clock, reset, a stream of beats in and a stream of results out.
 
-    misuse: empty for a device that reports none. extra: fields of the output, the last of its payload, that stand
+    misuse: empty for a device that reports none. reset_low: whether the reset is active low. enable: of a clock enable;
+    empty for a device that has none. extra: fields of the output, the last of its payload, that stand
     beside result and context.
     """
 
@@ -73,6 +111,8 @@ class PortMap:
     clock: str = "clk"
     reset: str = "rst"
     misuse: str = "misuse"
+    reset_low: bool = False
+    enable: str = ""
     extra: tuple[PortField, ...] = ()
 
     @property
@@ -107,33 +147,31 @@ class PortMap:
         return np.stack([context.astype(code.dtype), code], axis=1)
 
 
-def port_map(unit: Specified, pipeline: Pipeline) -> PortMap:
+def port_map(unit: Specified, pipeline: Pipeline, style: Style = PLAIN) -> PortMap:
     """The ports of the RTL that hwsim generates."""
-    beat, result = beat_layout(unit, pipeline), result_port_layout(unit, pipeline)
     return PortMap(
         top=top_name(unit),
-        input=StreamPort("i__payload", "i__valid", "i__ready", beat.size, tuple(_fields(beat))),
-        output=StreamPort("o__payload", "o__valid", "o__ready", result.size, tuple(_fields(result))),
+        input=_stream("in", beat_layout(unit, pipeline), style),
+        output=_stream("out", result_port_layout(unit, pipeline), style),
+        reset=style.reset_name,
+        reset_low=style.reset_low,
+        enable=CLOCK_ENABLE if style.clock_enable else "",
     )
 
 
 def stream_ports(top: str, component: StreamedDatapath) -> PortMap:
     """The ports of a converter or a quantiser: a stream in and a stream out, and no misuse."""
     i, o = component.i.payload.shape(), component.o.payload.shape()
-    return PortMap(
-        top=top,
-        input=StreamPort("i__payload", "i__valid", "i__ready", i.size, tuple(_fields(i))),
-        output=StreamPort("o__payload", "o__valid", "o__ready", o.size, tuple(_fields(o))),
-        misuse="",
+    return PortMap(top=top, input=_stream("in", i, PLAIN), output=_stream("out", o, PLAIN), misuse="")
+
+
+def _stream(name: str, layout: StructLayout, style: Style) -> StreamPort:
+    payload = f"{name}_payload" if style.package else ""
+    fields = (
+        PortField(each.name, each.low, each.bits, each.elements or 1, "" if payload else f"{name}_{each.name}")
+        for each in fields_of(layout)
     )
-
-
-def _fields(layout: Iterable[tuple[str, object]]) -> Iterable[PortField]:
-    for name, field in layout:
-        shape, offset = field.shape, field.offset  # type: ignore[attr-defined]
-        count = getattr(shape, "length", 1)
-        bits = field.width // count  # type: ignore[attr-defined]
-        yield PortField(name, offset, bits, count)
+    return StreamPort(payload, f"{name}_valid", f"{name}_ready", layout.size, tuple(fields))
 
 
 def words_of(values: Sequence[int], words: int) -> np.ndarray:
@@ -154,7 +192,7 @@ T = TypeVar("T")
 TEMPLATE = """// Plays payloads into {top}, one index a cycle.
 module {bench} (
   input clk,
-  // bit 0: the input is valid; 1: the output is ready; 2: reset; from 3 on: which payload
+  // bit 0: the input is valid; 1: the output is ready; 2: reset; 3: the clock is not enabled; from 4 on: which payload
   input [31:0] drive,
   // bit 0: the input is ready; 1: the output is valid; 2: misuse; 3: an unknown bit in these; 4: in a valid result;
   // from 5 on: the context
@@ -165,18 +203,8 @@ module {bench} (
   integer last;
   initial if ($value$plusargs("last=%d", last)) $readmemh("payloads.hex", payloads, 0, last);
 
-  wire input_ready, output_valid, misuse;
-  wire [{output_high}:0] out;
-  {top} dut (
-    .{clock}(clk),
-    .{reset}(drive[2]),
-    .{input_payload}(payloads[drive[{index_high}:3]]),
-    .{input_valid}(drive[0]),
-    .{input_ready}(input_ready),
-    .{output_payload}(out),
-    .{output_valid}(output_valid),
-    .{output_ready}(drive[1]){misuse_port}
-  );{no_misuse}
+  wire [{input_high}:0] payload = payloads[drive[{index_high}:4]];
+{device}
   wire lost = (^{{input_ready, output_valid, misuse}} === 1'bx);
   // A result that is not valid may be anything; an unknown bit anywhere else is a fault.
   wire unknown = !lost & output_valid & (^out === 1'bx);
@@ -187,6 +215,56 @@ module {bench} (
 endmodule
 """
 
+BULK = "hwsim_bulk"
+BULK_TEMPLATE = """module {bench} (
+  input clk,
+  input load,  // at both edges of which the rest is taken
+  input [3:0] driven,  // as the four low bits of the other bench's `drive`
+  input [{input_high}:0] offered,
+  output [2:0] seen,  // as the three low bits of the other bench's
+  output [{output_high}:0] out
+);
+  reg [3:0] drive;
+  reg [{input_high}:0] payload;
+  always @(posedge load or negedge load) begin
+    drive <= driven;
+    payload <= offered;
+  end
+{device}
+  assign seen = {{misuse, output_valid, input_ready}};
+endmodule
+"""
+
+
+def device(ports: PortMap, drive: str) -> str:
+    """A device in a bench that has nets clk, payload and out; `drive` has the bits of hwsim.tb.job."""
+    i, o = ports.input, ports.output
+    connected = {
+        ports.clock: "clk",
+        ports.reset: f"{'~' * ports.reset_low}{drive}[2]",
+        **({ports.enable: f"~{drive}[3]"} if ports.enable else {}),
+        **i.connected("payload"),
+        i.valid: f"{drive}[0]",
+        i.ready: "input_ready",
+        **o.connected("out"),
+        o.valid: "output_valid",
+        o.ready: f"{drive}[1]",
+        **({ports.misuse: "misuse"} if ports.misuse else {}),
+    }
+    pins = ",\n".join(f"    .{port}({net})" for port, net in connected.items())
+    none = "" if ports.misuse else "\n  assign misuse = 1'b0;"
+    return f"  wire input_ready, output_valid, misuse;\n  {ports.top} dut (\n{pins}\n  );{none}"
+
+
+def bulk_bench(ports: PortMap) -> str:
+    """The bulk driver's bench in Verilog."""
+    return BULK_TEMPLATE.format(
+        bench=BULK,
+        input_high=ports.input.width - 1,
+        output_high=ports.output.width - 1,
+        device=device(ports, "drive"),
+    )
+
 
 def bench(ports: PortMap, room: int = ROOM) -> str:
     """The bench's Verilog. room: payloads that it holds."""
@@ -196,21 +274,12 @@ def bench(ports: PortMap, room: int = ROOM) -> str:
     return TEMPLATE.format(
         bench=TOP,
         top=ports.top,
-        clock=ports.clock,
-        reset=ports.reset,
-        misuse_port=f",\n    .{ports.misuse}(misuse)" if ports.misuse else "",
-        no_misuse="" if ports.misuse else "\n  assign misuse = 1'b0;",
-        input_payload=i.payload,
-        input_valid=i.valid,
-        input_ready=i.ready,
-        output_payload=o.payload,
-        output_valid=o.valid,
-        output_ready=o.ready,
+        device=f"  wire [{o.width - 1}:0] out;\n{device(ports, 'drive')}",
         input_high=i.width - 1,
         output_high=o.width - 1,
         output_width=o.width,
         depth_high=room - 1,
-        index_high=2 + (room - 1).bit_length(),
+        index_high=INDEX - 1 + (room - 1).bit_length(),
         result_high=result.offset + result.bits - 1,
         result_low=result.offset,
         code_high=max(CODE_WORD, result.bits) - 1,
@@ -248,8 +317,8 @@ CHECKS = Path(__file__).with_name("hwsim_stream_checks.sv")
 BIND = """
 bind {top} hwsim_stream_checks #(.INPUT_WIDTH({input_width}), .OUTPUT_WIDTH({output_width}), .LAST({last})) checks (
   .clk({clock}), .rst({reset}),
-  .i_payload({i.payload}), .i_valid({i.valid}), .i_ready({i.ready}),
-  .o_payload({o.payload}), .o_valid({o.valid}), .o_ready({o.ready}));
+  .i_payload({i.joined}), .i_valid({i.valid}), .i_ready({i.ready}),
+  .o_payload({o.joined}), .o_valid({o.valid}), .o_ready({o.ready}));
 """
 
 
@@ -262,7 +331,7 @@ def checks(ports: PortMap) -> str:
         output_width=ports.output.width,
         last=last,
         clock=ports.clock,
-        reset=ports.reset,
+        reset=f"{'~' * ports.reset_low}{ports.reset}",
         i=ports.input,
         o=ports.output,
     )
@@ -275,15 +344,14 @@ def bound_checks(unit: Specified, pipeline: Pipeline, style: Style) -> dict[str,
     """
     if style.clock_enable:
         return {}
-    ports = port_map(unit, pipeline)
-    reset = f"~{style.reset_name}" if style.reset_low else style.reset_name
-    return {f"{ports.top}_checks.sv": checks(replace(ports, reset=reset))}
+    ports = port_map(unit, pipeline, style)
+    return {f"{ports.top}_checks.sv": checks(ports)}
 
 
 def project_files(unit: Specified, pipeline: Pipeline, style: Style, period: float, version: str) -> dict[str, str]:
     """What stands beside `TOP.sv`, by the names of the files. period: of the clock, in ns. version: hwsim's."""
     top = top_name(unit)
-    packages = {f"{top}_pkg.sv": unit_package(unit, pipeline)} if style.types else {}
+    packages = {f"{top}_pkg.sv": unit_package(unit, pipeline)} if style.package else {}
     found = bound_checks(unit, pipeline, style)
     project = Project(
         top=top,
@@ -293,8 +361,17 @@ def project_files(unit: Specified, pipeline: Pipeline, style: Style, period: flo
         words=f"{unit.name}: {unit.summary}",
         version=version,
     )
-    enable = ["clk_en"] if style.clock_enable else []
-    inputs = [*enable, "i__valid", "i__payload[*]", "o__ready"]
-    outputs = ["i__ready", "o__valid", "o__payload[*]", "misuse"]
+    ports = port_map(unit, pipeline, style)
+    i, o = ports.input, ports.output
+    enable = [ports.enable] if ports.enable else []
+    inputs = [*enable, i.valid, *_patterns(i), o.ready]
+    outputs = [i.ready, o.valid, *_patterns(o), ports.misuse]
     constraints = timing(top, period, inputs, outputs, style)
     return {**packages, f"{top}.core": project.core(), f"{top}.sdc": constraints, **found}
+
+
+def _patterns(stream: StreamPort) -> list[str]:
+    """The ports of a payload, as timing constraints name them: a port of several bits by the pattern of these."""
+    if stream.payload:
+        return [f"{stream.payload}[*]"]
+    return [field.port + "[*]" * (field.bits * field.count > 1) for field in stream.fields]

@@ -19,11 +19,11 @@ import cocotb_tools.config
 from hwsim.base import processes
 from hwsim.base.files import cache_folder, is_sealed, replaced_folder, seal, takes_files
 from hwsim.base.processes import scratch_folder
-from hwsim.cosim.bench import PortMap
+from hwsim.cosim.bench import BULK, PortMap, bulk_bench
 from hwsim.cosim.sources import TIMESCALE
 from hwsim.cosim.tools import Verilator, find_icarus, find_verilator
 
-BULK = Path(__file__).with_name("bulk.cpp")
+BULK_DRIVER = Path(__file__).with_name("bulk.cpp")
 RUNTIME = ("verilated", "verilated_vpi", "verilated_dpi", "verilated_threads", "verilated_vcd_c")
 # -O1 compiles the model three times faster than -O2, and what it makes runs as fast (benchmarks/).
 FLAGS = ["-std=gnu++17", "-fPIC", "-O1", "-DVM_COVERAGE=0", "-DVM_TRACE_FST=0"]
@@ -198,10 +198,10 @@ class _Compiler:
     def _key(self, *parts: str) -> str:
         return _key("runtime", _content(self.tool.root / "include"), *parts)
 
-    def link(self, into: Path, driver: Path, log: Path, name: str, compiled: list[str], linked: list[str]) -> None:
+    def link(self, into: Path, driver: Path, log: Path, name: str, linked: list[str]) -> None:
         """All that Verilator wrote into a folder, and what drives it, to a program or a library of that name.
 
-        compiled, linked: flags of the two steps.
+        linked: flags of the last step.
         """
         runtime, headers = self.objects(), self.headers()
         # All in one: the compiler would spend most of its time on the headers that each of them includes.
@@ -210,7 +210,7 @@ class _Compiler:
         whole.write_text("".join(f'#include "{source}"\n' for source in sources))
         objects = into / "Vtop_all.o"
         included = ["-include", str(headers), f"-I{into}"]
-        self.compile(whole, objects, log, *self.flags, *included, *compiled, "-c")
+        self.compile(whole, objects, log, *self.flags, *included, "-c")
         _run(["g++", "-o", str(into / name), str(objects), *map(str, runtime), *linked, "-lpthread"], log, {}, into)
         for leftover in {*into.glob("*.o"), *into.glob("Vtop*")}:
             leftover.unlink()
@@ -231,26 +231,6 @@ def verilator_version(tool: Verilator) -> str:
     return header.read_text(errors="replace") if header.exists() else tool.program
 
 
-def verilated_name(port: str) -> str:
-    return port.replace("__", "___05F")
-
-
-def _defines(ports: PortMap) -> list[str]:
-    i, o = ports.input, ports.output
-    names = {
-        "INPUT_PAYLOAD": i.payload,
-        "INPUT_VALID": i.valid,
-        "INPUT_READY": i.ready,
-        "OUTPUT_PAYLOAD": o.payload,
-        "OUTPUT_VALID": o.valid,
-        "OUTPUT_READY": o.ready,
-        "CLOCK": ports.clock,
-        "RESET": ports.reset,
-        "MISUSE": ports.misuse,
-    }
-    return [f"-DHWSIM_{key}={verilated_name(name)}" for key, name in names.items() if name]
-
-
 def verilator_build(hdl: HdlSources, *, trace: bool = False) -> Path:
     """The program that Verilator makes of a design, for cocotb. Raises ToolMissing or BuildFailed."""
     tool = find_verilator()
@@ -268,7 +248,7 @@ def verilator_build(hdl: HdlSources, *, trace: bool = False) -> Path:
             _verilate(tool, hdl.top, hdl.verilog, into, log, [*options, *own])
         main = cocotb_tools.config.share_dir / "lib" / "verilator" / "verilator.cpp"
         linked = [f"-Wl,-rpath,{libs}", f"-L{libs}", "-lcocotbvpi_verilator"]
-        _Compiler(tool, trace).link(into, main, log, "sim", [], linked)
+        _Compiler(tool, trace).link(into, main, log, "sim", linked)
 
     return _cached(key, make) / "sim"
 
@@ -276,7 +256,7 @@ def verilator_build(hdl: HdlSources, *, trace: bool = False) -> Path:
 def bulk_build(verilog: str, ports: PortMap) -> Path:
     """The shared library that Verilator makes of a unit, for the bulk driver. Raises ToolMissing or BuildFailed."""
     tool = find_verilator()
-    key = _key("bulk", verilator_version(tool), verilog, ports.top, *_defines(ports), BULK.read_text(), *FLAGS)
+    key = _key("bulk", verilator_version(tool), bulk_bench(ports), verilog, BULK_DRIVER.read_text(), *FLAGS)
     return _cached(key, lambda into, log: _bulk(tool, verilog, ports, into, log)) / LIBRARY
 
 
@@ -287,8 +267,8 @@ def bulk_build_in(folder: Path, verilog: str, ports: PortMap) -> Path:
 
 
 def _bulk(tool: Verilator, verilog: str, ports: PortMap, into: Path, log: Path) -> None:
-    _verilate(tool, ports.top, verilog, into, log, [])
-    _Compiler(tool, trace=False).link(into, BULK, log, LIBRARY, _defines(ports), ["-shared"])
+    _verilate(tool, BULK, bulk_bench(ports) + verilog, into, log, [])
+    _Compiler(tool, trace=False).link(into, BULK_DRIVER, log, LIBRARY, ["-shared"])
 
 
 def _verilate(tool: Verilator, top: str, verilog: str, into: Path, log: Path, options: list[str]) -> None:

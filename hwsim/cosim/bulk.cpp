@@ -6,12 +6,6 @@
 #include "Vtop.h"
 #include "verilated.h"
 
-#ifdef HWSIM_MISUSE
-#define HWSIM_MISUSED(top) (top).HWSIM_MISUSE
-#else
-#define HWSIM_MISUSED(top) 0
-#endif
-
 double sc_time_stamp() { return 0; }
 
 namespace {
@@ -37,7 +31,7 @@ void* hwsim_open() { return new Bench; }
 
 void hwsim_close(void* bench) { delete static_cast<Bench*>(bench); }
 
-// drive: bit 0 the input is valid, bit 1 the output is ready, bit 2 reset.
+// drive: bit 0 the input is valid, 1 the output is ready, 2 reset, 3 the clock is not enabled.
 // beat: which row of `words` stands at the input; -1 keeps what is there.
 // seen: bit 0 the input was ready, bit 1 the output was valid, bit 2 misuse; taken just before the rising edge.
 // results: one row for each cycle in which a result was handed over. Returns how many there were.
@@ -46,18 +40,17 @@ int64_t hwsim_run(void* bench, int64_t cycles, const uint8_t* drive, const int32
     Vtop& top = static_cast<Bench*>(bench)->top;
     int64_t count = 0;
     for (int64_t cycle = 0; cycle < cycles; ++cycle) {
-        if (beat[cycle] >= 0) put(top.HWSIM_INPUT_PAYLOAD, words + beat[cycle] * row);
-        top.HWSIM_INPUT_VALID = drive[cycle] & 1;
-        top.HWSIM_OUTPUT_READY = drive[cycle] >> 1 & 1;
-        top.HWSIM_RESET = drive[cycle] >> 2 & 1;
-        top.HWSIM_CLOCK = 0;
+        if (beat[cycle] >= 0) put(top.offered, words + beat[cycle] * row);
+        top.driven = drive[cycle];
+        top.load ^= 1;
+        top.clk = 0;
         top.eval();
-        seen[cycle] = top.HWSIM_INPUT_READY | top.HWSIM_OUTPUT_VALID << 1 | HWSIM_MISUSED(top) << 2;
-        if (top.HWSIM_OUTPUT_VALID && (drive[cycle] & 6) == 2) {
-            get(top.HWSIM_OUTPUT_PAYLOAD, results + count * result_row);
+        seen[cycle] = top.seen;
+        if ((top.seen & 2) && (drive[cycle] & 14) == 2) {
+            get(top.out, results + count * result_row);
             ++count;
         }
-        top.HWSIM_CLOCK = 1;
+        top.clk = 1;
         top.eval();
     }
     return count;

@@ -19,7 +19,7 @@ from hwsim.cosim.unitdesign import ModalDesign
 from hwsim.explain import CoverageGroup, coverage_groups
 from hwsim.model.clock import Beat
 from hwsim.spec import NotImplementedYet
-from hwsim.tb.job import READY, RESET, SEEN_MISUSE, SEEN_READY, SEEN_VALID, VALID
+from hwsim.tb.job import HOLD, READY, RESET, SEEN_MISUSE, SEEN_READY, SEEN_VALID, VALID
 
 EMPTY, BUBBLE, BEAT = range(3)  # what stands in a stage: nothing since reset, a gap right behind a beat, a beat
 
@@ -30,7 +30,7 @@ def port_counts(cycles: Iterable[Cycle], latency: int) -> Counter[str]:
     for drive, beat, seen in cycles:
         if drive & RESET:
             ports.reset()
-        else:
+        elif not drive & HOLD:
             ports.cycle(drive, seen, beat if drive & VALID else None)
     return ports.counts
 

@@ -2,8 +2,8 @@
 //
 //   bind my_unit hwsim_stream_checks #(.INPUT_WIDTH(578), .OUTPUT_WIDTH(34), .LAST(577)) checks (
 //     .clk(clk), .rst(rst),
-//     .i_payload(i__payload), .i_valid(i__valid), .i_ready(i__ready),
-//     .o_payload(o__payload), .o_valid(o__valid), .o_ready(o__ready));
+//     .i_payload({in_context, in_last, in_first, in_c, in_b, in_a}), .i_valid(in_valid), .i_ready(in_ready),
+//     .o_payload({out_context, out_result}), .o_valid(out_valid), .o_ready(out_ready));
 //
 // LAST: the bit of the input's payload that closes a sum; -1 where every beat does. rst: active high.
 // For Verilator (--assert) and other simulators with SystemVerilog assertions; Icarus Verilog has none.

@@ -232,7 +232,7 @@ def assertions_in(folder: Path) -> list[str]:
 
 WAVEFORM, SAVED = "dump.vcd", "dump.gtkw"
 PORTS, CONTROL, BENCH = "ports", "control", "testbench"
-PORT = re.compile(r"(clk|rst|[io]__\w+|misuse)$")
+PORT = re.compile(r"(clk(_en)?|rst(_n)?|([io]_|in|out)_\w+|misuse)$")
 BIT, WORD = "@28", "@22"  # how GTKWave shows a signal: binary, hexadecimal
 OPEN, CLOSED = ("@800200", "@1000200"), ("@c00200", "@1401200")  # a group's first and last line
 

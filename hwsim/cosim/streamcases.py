@@ -44,13 +44,11 @@ def converted(conversion: Conversion, codes: Codes, words: Codes | None = None) 
     return codes_drawn(c.target, values, rounding, Overflow(c.overflow), Missing(c.substitute)).astype(np.int64)
 
 
-def converter_design(
-    conversion: Conversion, cuts: Sequence[str] | None = None, *, by_modules: bool = False
-) -> StreamDesign:
+def converter_design(conversion: Conversion, cuts: Sequence[str] | None = None) -> StreamDesign:
     """The RTL of a converter. Raises NotImplementedYet for formats that the RTL does not have."""
     supports_conversion(conversion)
     with AMARANTH:
-        return stream_design(Converter(conversion, cuts), by_modules=by_modules)
+        return stream_design(Converter(conversion, cuts))
 
 
 def converter_suites(conversion: Conversion, seed: int, random: int = RANDOM) -> Iterator[StreamSuite]:
@@ -159,13 +157,11 @@ MOST_PAIRS = 1 << 16  # of codes of elements and scales that are all tried
 TENSORS = 5  # that a suite's blocks are of, where a rule has a scale of the tensor
 
 
-def quantizer_design(
-    q: BlockQuantization, cuts: Sequence[str] | None = None, *, by_modules: bool = False
-) -> StreamDesign:
+def quantizer_design(q: BlockQuantization, cuts: Sequence[str] | None = None) -> StreamDesign:
     """The RTL of a block quantiser. Raises NotImplementedYet for a rule that it does not have."""
     supports_quantizer(q)
     with AMARANTH:
-        return stream_design(BlockQuantizer(q, cuts), by_modules=by_modules)
+        return stream_design(BlockQuantizer(q, cuts))
 
 
 Maker = Callable[[BlockQuantization, Stream, int, np.float32], Codes]
@@ -290,13 +286,11 @@ def _placed(q: BlockQuantization, lead: Codes, rest: Codes, stream: Stream | Non
     return (blocks | signs) << q.source.padding
 
 
-def dequantizer_design(
-    d: BlockDequantization, cuts: Sequence[str] | None = None, *, by_modules: bool = False
-) -> StreamDesign:
+def dequantizer_design(d: BlockDequantization, cuts: Sequence[str] | None = None) -> StreamDesign:
     """The RTL of a block dequantiser. Raises NotImplementedYet for formats that it does not have."""
     supports_dequantizer(d)
     with AMARANTH:
-        return stream_design(BlockDequantizer(d, cuts), by_modules=by_modules)
+        return stream_design(BlockDequantizer(d, cuts))
 
 
 def dequantizer_suites(d: BlockDequantization, seed: int, blocks: int = BLOCKS) -> Iterator[StreamSuite]:

@@ -44,9 +44,9 @@ class StreamDesign(Design):
         return HdlSources(TOP, bench(self.ports, self.room) + self.verilog, PUBLIC)
 
 
-def stream_design(component: StreamedDatapath, *, by_modules: bool = False) -> StreamDesign:
-    """The Verilog of a component that nothing else uses. by_modules: as several modules."""
-    text = stream_verilog(component, by_modules=by_modules)
+def stream_design(component: StreamedDatapath) -> StreamDesign:
+    """The Verilog of a component that nothing else uses."""
+    text = stream_verilog(component)
     return of_verilog(component.name, text, stream_ports(module_name(component.name), component), component.latency)
 
 

@@ -18,9 +18,10 @@ from hwsim.cosim.design import BURST, FULL, Play, Suite, Tagged, Tick, Traffic, 
 from hwsim.formats.blocks import one_code
 from hwsim.model.clock import PipelinedUnit
 from hwsim.spec import Pipeline, Specified
-from hwsim.tb.job import READY, RESET, SEEN_MISUSE, SEEN_READY, SEEN_VALID, VALID, Script, Trace, result_rows
+from hwsim.tb.job import HOLD, READY, RESET, SEEN_MISUSE, SEEN_READY, SEEN_VALID, VALID, Script, Trace, result_rows
 
 RESET_CYCLES = 2
+HELD = 0.25  # how often the clock is not enabled
 
 
 def record(
@@ -34,9 +35,10 @@ def record(
 ) -> Play:
     """Run the cycle-level model over a suite's beats and note every cycle.
 
-    stream: when ports stop. tick: called now and then, to show progress.
+    stream: when ports stop, and in which cycles the clock of a device with a clock enable is not enabled. tick: called
+    now and then, to show progress.
     """
-    recorder = _Recorder(PipelinedUnit(unit, pipeline), suite.traffic, stream)
+    recorder = _Recorder(PipelinedUnit(unit, pipeline), suite.traffic, stream, bool(ports.enable))
     recorder.reset()
     for index, item in enumerate(order):
         recorder.offer(item)
@@ -54,7 +56,7 @@ def record_handshake(suite: Suite, unit: Specified, pipeline: Pipeline, ports: P
     `alone` makes of each of them.
     """
     cases = suite.cases
-    recorder = _Recorder(PipelinedUnit(unit, pipeline), FULL, stream)
+    recorder = _Recorder(PipelinedUnit(unit, pipeline), FULL, stream, bool(ports.enable))
     offer = recorder.offer
 
     def one_beat(number: int, context: int = 0, *, last: bool = True) -> Tagged:
@@ -158,10 +160,13 @@ def _scales_of(unit: Specified, case: Case, here: Sequence[int]) -> Iterator[tup
 
 
 class _Recorder:
-    """The cycle-level model at work, with notes of what went in and came out."""
+    """The cycle-level model at work, with notes of what went in and came out.
 
-    def __init__(self, model: PipelinedUnit, traffic: Traffic, stream: Stream):
-        self.model, self.traffic, self.stream = model, traffic, stream
+    holds: whether there are cycles in which the clock is not enabled, and nothing happens but a reset.
+    """
+
+    def __init__(self, model: PipelinedUnit, traffic: Traffic, stream: Stream, holds: bool):
+        self.model, self.traffic, self.stream, self.holds = model, traffic, stream, holds
         self.order: list[Tagged] = []
         self.drive: list[int] = []
         self.offered: list[int] = []
@@ -174,7 +179,7 @@ class _Recorder:
     def reset(self, cycles: int = RESET_CYCLES) -> None:
         """Hold reset, with nothing promised. One cycle must be enough."""
         for _ in range(cycles):
-            self.drive.append(RESET)
+            self.drive.append(RESET | HOLD * self._stands_still())
             self.offered.append(-1)
             self.expect.append(0)
         self.model.reset()
@@ -188,19 +193,30 @@ class _Recorder:
             self.held = 3 * self.model.pipeline.latency
         return self.traffic.take >= 1 or self.stream.random() < self.traffic.take
 
-    def cycle(self, index: int, item: Tagged | None) -> bool:
-        take = self._takes()
+    def _stands_still(self) -> bool:
+        return self.holds and self.stream.random() < HELD
+
+    def _note(self, drive: int, index: int, item: Tagged | None) -> None:
+        """A cycle's inputs, and what is promised of its outputs."""
         model = self.model
         expect = SEEN_VALID * model.valid | SEEN_MISUSE * model.misuse
-        if item is not None and model.ready(item.beat.first, item.beat.context, take):
+        if item is not None and model.ready(item.beat.first, item.beat.context, bool(drive & READY)):
             expect |= SEEN_READY
+        self.drive.append(VALID * (item is not None) | drive)
+        self.offered.append(index)
+        self.expect.append(expect)
+
+    def cycle(self, index: int, item: Tagged | None) -> bool:
+        """One cycle; whether the beat was accepted."""
+        while self._stands_still():
+            self._note(HOLD | READY * (self.stream.random() < 0.5), index, item)
+        take = self._takes()
+        self._note(READY * take, index, item)
+        model = self.model
         result = model.result
         if result is not None and take:
             self.owners.append(self.pending.pop(0))
             self.results.append((result.context, result.code))
-        self.drive.append(VALID * (item is not None) | READY * take)
-        self.offered.append(index)
-        self.expect.append(expect)
         accepted = model.tick(item.beat if item is not None else None, take)
         if accepted and item is not None and item.beat.last:
             self.pending.append(item.case)

@@ -17,7 +17,7 @@ from hwsim.cosim.build import HdlSources, bulk_build, bulk_build_in
 from hwsim.cosim.design import AMARANTH, Compared, DotDesign, Play, Suite, Tick, interleave
 from hwsim.cosim.diagnose import first_difference
 from hwsim.cosim.trace import record, record_handshake
-from hwsim.rtl import supports, verilog
+from hwsim.rtl import PLAIN, Style, pipeline_options, style_options, supports, verilog
 from hwsim.spec import ModalUnit, Pipeline, Specified, Unit, steps
 from hwsim.spec import pipeline as usual_pipeline
 
@@ -31,13 +31,14 @@ class UnitDesign(DotDesign):
 
     pipeline: Pipeline
     built: Specified
+    style: Style
     cycles: ClassVar[bool] = True
 
     @cached_property
     def verilog(self) -> str:
         """The RTL."""
         with AMARANTH:
-            return verilog(self.built, self.pipeline)
+            return verilog(self.built, self.pipeline, self.style)
 
     @property
     def steps(self) -> tuple[str, ...]:
@@ -72,23 +73,24 @@ class UnitDesign(DotDesign):
         return "control: alone, the case is right in every stage; see registers, contexts and handshake", None
 
 
-def _options(pipeline: Pipeline) -> tuple[str, ...]:
-    ready = ("--register-ready",) if pipeline.register_ready else ()
-    return ("--cuts", ",".join(pipeline.cuts), "--contexts", str(pipeline.contexts), *ready)
+def options(unit: Specified, pipeline: Pipeline, style: Style) -> tuple[str, ...]:
+    """What a command line says of a pipeline and a style, where they are not the usual ones."""
+    usual = pipeline == usual_pipeline(unit)
+    return (*(() if usual else pipeline_options(pipeline)), *style_options(style))
 
 
-def unit_design(unit: Unit, pipeline: Pipeline, called: str = "") -> UnitDesign:
+def unit_design(unit: Unit, pipeline: Pipeline, called: str = "", style: Style = PLAIN) -> UnitDesign:
     """Our RTL of a unit. called: what a command line calls the unit; its name unless given.
 
     Raises NotImplementedYet for a unit that the RTL cannot build.
     """
     supports(unit).demand()
-    usual, ports = pipeline == usual_pipeline(unit), port_map(unit, pipeline)
+    ports = port_map(unit, pipeline, style)
     return UnitDesign(
         name=unit.name,
         folder=unit.name,
         words=(called or unit.name,),
-        ends=() if usual else _options(pipeline),
+        ends=options(unit, pipeline, style),
         width=ports.input.width,
         unit=unit,
         called=called or unit.name,
@@ -100,6 +102,7 @@ def unit_design(unit: Unit, pipeline: Pipeline, called: str = "") -> UnitDesign:
         interface=interface_bins(unit, pipeline),
         pipeline=pipeline,
         built=unit,
+        style=style,
     )
 
 
@@ -153,7 +156,7 @@ class ModalDesign(UnitDesign):
             yield design, own
 
 
-def modal_design(unit: ModalUnit, pipeline: Pipeline, called: str = "") -> ModalDesign:
+def modal_design(unit: ModalUnit, pipeline: Pipeline, called: str = "", style: Style = PLAIN) -> ModalDesign:
     """Our RTL of a unit of several modes. called: what a command line calls the unit; its name unless given.
 
     Raises NotImplementedYet for a unit that the RTL cannot build.
@@ -161,15 +164,15 @@ def modal_design(unit: ModalUnit, pipeline: Pipeline, called: str = "") -> Modal
     supports(unit).demand()
     called = called or unit.name
     modes = tuple(
-        unit_design(mode, pipeline, f"{called}:{name}") for name, mode in zip(unit.modes, unit.units, strict=True)
+        unit_design(mode, pipeline, f"{called}:{name}", style)
+        for name, mode in zip(unit.modes, unit.units, strict=True)
     )
-    first, ports = modes[0], port_map(unit, pipeline)
-    usual = pipeline == usual_pipeline(unit)
+    first, ports = modes[0], port_map(unit, pipeline, style)
     return ModalDesign(
         name=unit.name,
         folder=unit.name,
         words=(called,),
-        ends=() if usual else ("--cuts", ",".join(pipeline.cuts), "--contexts", str(pipeline.contexts)),
+        ends=options(unit, pipeline, style),
         width=ports.input.width,
         unit=first.unit,
         called=called,
@@ -181,14 +184,17 @@ def modal_design(unit: ModalUnit, pipeline: Pipeline, called: str = "") -> Modal
         interface=first.interface,
         pipeline=pipeline,
         built=unit,
+        style=style,
         modal=unit,
         modes=modes,
     )
 
 
-def design_of(unit: Specified, built: Pipeline, called: str) -> UnitDesign:
-    """Our RTL of a unit, of one mode or of several. called: what a command line calls it.
+def design_of(unit: Specified, built: Pipeline, called: str, style: Style = PLAIN) -> UnitDesign:
+    """Our RTL of a unit, of one mode or of several. called: what a command line calls it. style: of its Verilog.
 
     Raises NotImplementedYet for a unit that the RTL cannot build.
     """
-    return modal_design(unit, built, called) if isinstance(unit, ModalUnit) else unit_design(unit, built, called)
+    if isinstance(unit, ModalUnit):
+        return modal_design(unit, built, called, style)
+    return unit_design(unit, built, called, style)

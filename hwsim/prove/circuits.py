@@ -13,7 +13,7 @@ from amaranth.lib.wiring import Component
 from hwsim.base.errors import InputError
 from hwsim.base.processes import scratch_folder
 from hwsim.prove.terms import Kind, Term, all_substituted, constant, constants_of, op, substituted, value, width
-from hwsim.rtl import datapath, promotion, supports, top_name, unit_rtlil, verilog_of
+from hwsim.rtl import datapath, promotion, supports, top_name, unit_rtlil, verilog
 from hwsim.rtl.accumulate import accumulation
 from hwsim.rtl.synthesis.tools import YOSYS, run_tool
 from hwsim.spec import Pipeline, Specified
@@ -334,7 +334,7 @@ class Elaborated:
     @cached_property
     def file(self) -> str:
         """Its Verilog, as `hwsim.rtl.verilog` writes it."""
-        return verilog_of(self.whole, self.unit, self.pipeline)
+        return verilog(self.unit, self.pipeline)
 
 
 @dataclass(frozen=True)

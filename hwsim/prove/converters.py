@@ -20,7 +20,7 @@ from hwsim.explain.proof import ClaimRow, ProofReport
 from hwsim.model.conversion import convert
 from hwsim.prove.circuits import Circuit, Machine, cycles, verilog_circuit
 from hwsim.prove.claims import AnyClaim, Claim, each, holds
-from hwsim.prove.readback import fields_of_header
+from hwsim.prove.readback import field_places, with_payloads
 from hwsim.prove.run import CONCLUSION, TRUSTED, ProofOptions
 from hwsim.prove.symbolic import Integer, Path, paths
 from hwsim.prove.terms import Term, both, constant, is_one, negated, part, same, substituted, value, width
@@ -47,10 +47,8 @@ class StreamFile:
         """i, o: what the payloads are to be."""
         self.latency = latency
         sizes = {"i__payload": i.size, "o__payload": o.size}
-        self.circuit, self.fields = (
-            without_undriven(verilog_circuit(text, "file.", undriven=True)),
-            fields_of_header(text),
-        )
+        self.circuit = with_payloads(without_undriven(verilog_circuit(text, "file.", undriven=True)), i, o)
+        self.fields = field_places(i, o)
         self.machine = Machine.of(self.circuit)
         ports = {name: width(term) for name, term in (*self.circuit.inputs.items(), *self.circuit.outputs.items())}
         ports = {name: bits for name, bits in ports.items() if not UNDRIVEN.fullmatch(name)}
@@ -66,10 +64,7 @@ class StreamFile:
 
     def field(self, port: str, name: str, at: int = 0) -> Term:
         """A field of the payload that enters (`i`), or of the result that leaves (`o`)."""
-        key = f"{port}.{name}"
-        if key not in self.fields or at >= len(self.fields[key]):
-            raise InputError(f"the comment of the file must say where {name} is in {port}__payload")
-        return part(self.payload if port == "i" else self.result, *self.fields[key][at])
+        return part(self.payload if port == "i" else self.result, *self.fields[f"{port}.{name}"][at])
 
     def control(self) -> Iterator[Claim]:
         """What the streams do, whatever the data are."""

@@ -45,7 +45,7 @@ from hwsim.prove.terms import (
     value,
     width,
 )
-from hwsim.rtl import beat_layout, datapath, promotion, result_port_layout
+from hwsim.rtl import beat_layout, datapath, fields_of, promotion, result_port_layout
 from hwsim.rtl.accumulate import Accumulation
 from hwsim.rtl.dot_unit import flight_layout
 from hwsim.rtl.step import Datapath
@@ -87,7 +87,7 @@ def as_elaborated(file: Circuit, unit: Circuit, flight: StructLayout) -> Circuit
         states[name] = Register(same[register.now], _joined_next(name, flight, file, missing))
         for field in flight.members:
             states.pop(f"{name}_{field}", None)
-    return _over(file, states, by)
+    return over(file, states, by)
 
 
 def _take_apart(name: str, elements: Mapping[int, Register], states: dict[str, Register], by: dict[Term, Term]) -> None:
@@ -123,19 +123,16 @@ def _joined_next(name: str, flight: StructLayout, file: Circuit, missing: Term) 
     return packed(nexts)
 
 
-def _over(file: Circuit, states: Mapping[str, Register], by: Mapping[Term, Term]) -> Circuit:
+def over(file: Circuit, states: Mapping[str, Register], by: Mapping[Term, Term]) -> Circuit:
     """A circuit over other registers."""
 
-    def over(term: Term | None) -> Term | None:
+    def read(term: Term | None) -> Term | None:
         return None if term is None else substituted(term, by)
 
-    registers = {name: replace(register, next=over(register.next)) for name, register in states.items()}
+    registers = {name: replace(register, next=read(register.next)) for name, register in states.items()}
     outputs = {name: substituted(term, by) for name, term in file.outputs.items()}
     wires = {name: substituted(term, by) for name, term in file.wires.items()}
     return Circuit(file.inputs, outputs, registers, wires)
-
-
-FIELD = re.compile(r"^// ([io])__payload\[(\d+):(\d+)\]  (\w+)(?:\[0\.\.(\d+)\])?$", re.MULTILINE)
 
 
 def readback_claims(
@@ -154,16 +151,44 @@ def readback_claims(
     return file.claims()
 
 
-def fields_of_header(text: str) -> dict[str, list[tuple[int, int]]]:
-    """Where the comment says that fields are, by port and name (`i.a`): low bit and bits, for each element."""
-    found = {}
-    for port, high, low, name, last in FIELD.findall(text):
-        count = 1 + int(last or 0)
-        bits, over = divmod(1 + int(high) - int(low), count)
-        if over:
-            raise InputError(f"{port}__payload: {name} must be {count} elements of as many bits each")
-        found[f"{port}.{name}"] = [(int(low) + at * bits, bits) for at in range(count)]
-    return found
+PORTS = {"in": "i", "out": "o"}  # the streams' names in a file and in the elaborated unit
+
+
+def with_payloads(circuit: Circuit, i: StructLayout, o: StructLayout) -> Circuit:
+    """A file's circuit with the ports of the elaborated unit: fields joined to payloads, `in_valid` as `i__valid`.
+
+    i, o: the fields, each of which is a port of the file. Raises InputError where it is not, or has other bits.
+    """
+
+    def renamed(ports: Mapping[str, Term]) -> dict[str, Term]:
+        names = {name: name.partition("_") for name in ports}
+        return {
+            f"{PORTS[stream]}__{rest}" if stream in PORTS else name: ports[name]
+            for name, (stream, _, rest) in names.items()
+        }
+
+    inputs, outputs = renamed(circuit.inputs), renamed(circuit.outputs)
+    payload, by, results = constant("file.payload", i.size), dict[Term, Term](), list[Term]()
+    for stream, ports, layout in (("in", inputs, i), ("out", outputs, o)):
+        for field in fields_of(layout):
+            term, bits = ports.pop(f"{PORTS[stream]}__{field.name}", None), field.bits * (field.elements or 1)
+            if term is None or width(term) != bits:
+                raise InputError(f"the file must have a port {stream}_{field.name} of {bits} bits")
+            if ports is inputs:
+                by[term] = part(payload, field.low, bits)
+            else:
+                results.append(term)
+    whole = replace(circuit, inputs=inputs | {"i__payload": payload}, outputs=outputs | {"o__payload": packed(results)})
+    return over(whole, whole.states, by)
+
+
+def field_places(i: StructLayout, o: StructLayout) -> dict[str, list[tuple[int, int]]]:
+    """Where fields are in payloads, by stream and name (`i.a`): low bit and bits, for each element."""
+    return {
+        f"{stream}.{field.name}": [(field.low + at * field.bits, field.bits) for at in range(field.elements or 1)]
+        for stream, layout in (("i", i), ("o", o))
+        for field in fields_of(layout)
+    }
 
 
 @dataclass(frozen=True)
@@ -182,14 +207,15 @@ class ReadBack:
         unit, pipeline = self.unit, self.pipeline = rtl.unit, rtl.pipeline
         self.latency = pipeline.latency
         self.over = f"any state and any data; {pipeline.latency} registers, {pipeline.contexts} contexts"
-        file = without_undriven(verilog_circuit(text, "file."))
+        i, o = beat_layout(unit, pipeline), result_port_layout(unit, pipeline)
+        file = with_payloads(without_undriven(verilog_circuit(text, "file.")), i, o)
         path = datapath(unit, pipeline.cuts)
         self.after = rtl.after
         self.carried_fields = field_names(path.carried)
         self.chains = {"datapath": _chain(path, rtl.datapath)}
         if self.after is not None:
             self.chains[self.after.part] = _chain(promotion(unit, pipeline.cuts), rtl.adder)
-        self.fields = fields_of_header(text)
+        self.fields = field_places(i, o)
         self.elaborated = rtl.around
         self.circuit = file
         self._demand_ports()
@@ -284,10 +310,7 @@ class ReadBack:
     # A beat, from the input to the output.
 
     def _field(self, term: Term, port: str, name: str, at: int = 0) -> Term:
-        key = f"{port}.{name}"
-        if key not in self.fields or at >= len(self.fields[key]):
-            raise InputError(f"{self.unit.name}: the comment of its file must say where {name} is in {port}__payload")
-        return part(term, *self.fields[key][at])
+        return part(term, *self.fields[f"{port}.{name}"][at])
 
     def _enter(self) -> None:
         """The beat that enters in cycle 0, and what the specification makes of it there."""

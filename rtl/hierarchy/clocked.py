@@ -103,10 +103,6 @@ def _statements(about: Sequence[tuple[str, Sequence[Statement]]], expressions: E
 
 
 def _chosen(selector: Bits, chosen: Sequence[tuple[str, Choice]], expressions: Expressions) -> Iterator[str]:
-    indexed, chosen = _indexed(selector, chosen, expressions)
-    yield from indexed
-    if not chosen:
-        return
     patterns = list(dict.fromkeys(words for _, each in chosen for words, _ in each.cases))
     inside = {
         words: [(wire, body) for wire, each in chosen for found, body in each.cases if found == words]
@@ -128,43 +124,6 @@ def _chosen(selector: Bits, chosen: Sequence[tuple[str, Choice]], expressions: E
     if () not in patterns:
         yield "  default: ;"
     yield "endcase"
-
-
-def _indexed(
-    selector: Bits, chosen: Sequence[tuple[str, Choice]], expressions: Expressions
-) -> tuple[list[str], list[tuple[str, Choice]]]:
-    """Assignments to the element that a selector is the number of, and the choices that are something else."""
-    lines: list[str] = []
-    left = list(chosen)
-    places = expressions.naming.places
-    for name in dict.fromkeys(places[wire].name for wire, _ in chosen):
-        own = [item for item in chosen if places[item[0]].name == name]
-        value = _value_of_each(len(selector), own, expressions) if expressions.is_net(selector) else None
-        if value is not None:
-            lines.append(f"{name}[{expressions.value(selector).words}] <= {expressions.value(value).words};")
-            left = [item for item in left if item not in own]
-    return lines, left
-
-
-def _value_of_each(width: int, own: Sequence[tuple[str, Choice]], expressions: Expressions) -> Bits | None:
-    """What every element of an array, or bit of a wire, takes where a selector is its number, or None."""
-    values: dict[int, Bits] = {}
-    whole = 0
-    for wire, choice in own:
-        name, number = expressions.naming.places[wire]
-        most = expressions.module.widths[wire]
-        whole, most = (most, 1) if number is None else (len(expressions.naming.arrays[name]), most)
-        for words, body in choice.cases:
-            if not body:
-                continue
-            if len(body) != 1 or not isinstance(body[0], Assignment):
-                return None
-            at = body[0].low if number is None else number
-            if len(body[0].value) != most or words != (f"{at:0{width}b}",):
-                return None
-            values[at] = body[0].value
-    every = whole > 1 and sorted(values) == list(range(whole)) and len(set(values.values())) == 1
-    return values[0] if every else None
 
 
 def _assigned(assignments: Sequence[tuple[str, Assignment]], expressions: Expressions) -> Iterator[str]:

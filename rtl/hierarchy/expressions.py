@@ -6,7 +6,7 @@ between MARK and END until statements that differ in indices alone have become a
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from itertools import groupby
 from typing import NamedTuple
 
@@ -14,6 +14,7 @@ from .names import Naming
 from .netlist import Bits, Operation, RtlModule
 
 MARK, END = "\x01", "\x02"
+EACH = "\x03"  # behind an array of which each element has a driver, until it is known whether it is read whole, too
 
 BINARY = {"$add": "+", "$sub": "-", "$mul": "*", "$and": "&", "$or": "|", "$xor": "^", "$eq": "==", "$ne": "!=",
           "$lt": "<", "$le": "<=", "$gt": ">", "$ge": ">=", "$shl": "<<", "$shr": ">>", "$sshr": ">>>"}  # fmt: skip
@@ -81,27 +82,22 @@ def number_bits(number: int, like: Bits) -> Bits:
 class Expressions:
     """The expressions of a module.
 
-    inlined: wires that are written where they are read. fields: of ports that are structs, by their low bit and width.
+    inlined: wires that are written where they are read. spread: arrays of which each element has a driver of its own;
+    they are unpacked, which simulators are faster with. joined: those of them that are read whole, too.
     """
 
-    def __init__(
-        self,
-        module: RtlModule,
-        naming: Naming,
-        inlined: Mapping[str, Operation],
-        fields: Mapping[str, Mapping[tuple[int, int], str]],
-    ):
-        self.module, self.naming, self.inlined, self.fields = module, naming, inlined, fields
+    def __init__(self, module: RtlModule, naming: Naming, inlined: Mapping[str, Operation]):
+        self.module, self.naming, self.inlined = module, naming, inlined
+        self.spread, self.joined = set[str](), set[str]()
 
     def net(self, wire: str, low: int = 0, width: int | None = None) -> str:
         """A net that is declared, or some of its bits."""
         place, whole = self.naming.places[wire], self.module.widths[wire]
         width = whole if width is None else width
-        text = place.name if place.number is None else f"{place.name}[{MARK}{place.number}{END}]"
+        each = EACH if place.name in self.spread else ""
+        text = place.name if place.number is None else f"{place.name}{each}[{MARK}{place.number}{END}]"
         if width == whole:
             return text
-        if (low, width) in self.fields.get(wire, {}):
-            return f"{text}.{self.fields[wire][low, width]}"
         return f"{text}[{MARK}{low}{END}]" if width == 1 else f"{text}[{low + width - 1}:{low}]"
 
     def is_net(self, bits: Bits) -> bool:
@@ -130,6 +126,7 @@ class Expressions:
             elif count > 1:
                 name, first = self.naming.places[run.wire]
                 assert first is not None
+                self.joined.add(name)
                 whole = count == len(self.naming.arrays[name])
                 yield Text(name if whole else f"{name}[{first + count - 1}:{first}]")
             elif run.wire in self.inlined:
@@ -162,8 +159,6 @@ class Expressions:
             return self._inverted(operands[0])
         if kind in {"$reduce_or", "$reduce_and", "$reduce_xor"}:
             return self._reduction(kind, operands[0])
-        if kind == "$mux" and (element := self._element(operation)) is not None:
-            return element
         if kind in {"$add", "$sub"} and (less := self._with_constant(operation)) is not None:
             return less
         texts = [self.value(each) for each in operands]
@@ -179,54 +174,6 @@ class Expressions:
                 return Text(f"$unsigned({left} >>> {right})")
             right = f"$signed({texts[1].words})"
         return Text(f"{left} {BINARY[kind]} {right}", kind)
-
-    def _element(self, operation: Operation) -> Text | None:
-        """The element of an array that a net is the number of, where a choice by every number comes to that."""
-        index: Bits | None = None
-        elements: list[Bits] = []
-        rest: Bits = ()
-        while True:
-            chosen, rest, then = operation.operands
-            equal = self._inlined_operation(chosen)
-            if (
-                equal is None
-                or equal.kind != "$eq"
-                or equal.operands[1] != number_bits(len(elements), equal.operands[0])
-            ):
-                return None
-            if index not in (None, equal.operands[0]) or not self.is_net(equal.operands[0]):
-                return None
-            index = equal.operands[0]
-            elements.append(then)
-            if len(elements) + 1 == 1 << len(index):
-                break
-            following = self._inlined_operation(rest)
-            if following is None or following.kind != "$mux":
-                return None
-            operation = following
-        name = self._whole_array([*elements, rest])
-        return None if name is None else Text(f"{name}[{self.value(index).words}]")
-
-    def _whole_array(self, elements: Sequence[Bits]) -> str | None:
-        """The name of an array that some elements are all of, or of a net that some bits are all of."""
-        found = [runs(each) for each in elements]
-        if any(len(each) != 1 or each[0].wire not in self.naming.places for each in found):
-            return None
-        first = self.naming.places[found[0][0].wire]
-        if first.number is None:
-            bits = tuple(bit for each in elements for bit in each)
-            is_whole = all(len(each) == 1 for each in elements) and bits == self.module.whole(found[0][0].wire)
-            return first.name if is_whole else None
-        wires = [each[0].wire for each in found]
-        is_whole = all(each == [Run(each[0].wire, 0, self.module.widths[each[0].wire])] for each in found)
-        return first.name if is_whole and wires == self.naming.arrays[first.name] else None
-
-    def _inlined_operation(self, bits: Bits) -> Operation | None:
-        """The operation that some bits are all of, where it is written where it is read."""
-        found = runs(bits)
-        wire = found[0].wire
-        whole = len(found) == 1 and found[0].width == self.module.widths.get(wire)
-        return self.inlined.get(wire) if whole else None
 
     def _with_constant(self, operation: Operation) -> Text | None:
         """A sum or difference with a constant, which is written in decimals; one that is negative with its sign."""

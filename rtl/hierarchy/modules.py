@@ -8,14 +8,17 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from amaranth.hdl import Fragment
+from amaranth.lib.stream import Signature
 from amaranth.lib.wiring import Component
 
+from ..package import fields_of, member_name, package_name
 from ..rtlil import rtlil_of
 from ..step import purpose_of
 from .design import Hierarchy
-from .names import settle_nets
+from .names import Place, settle_nets
 from .netlist import read_netlists
 from .reduced import reduced
+from .structs import Part
 from .style import PLAIN, Style, apply_style
 from .writing import Written, write_module
 
@@ -33,22 +36,24 @@ def modules(component: Component, top: str, style: Style = PLAIN) -> Modules:
     """A component and all that is inside it."""
     fragment = Fragment.get(component, None)
     components = _components(fragment, "top")
+    ports = stream_ports(component)
     # Ports are those of the component's signature, which a fragment no longer has.
-    design = reduced(read_netlists(rtlil_of(_Elaborated(component, fragment), "top")), "top")
+    design = reduced(read_netlists(rtlil_of(_Elaborated(component, fragment), "top")), "top", ports)
     apply_style(design, style)
+    places = {part.name: _place(part.name, style) for parts in ports.values() for part in parts}
     written: dict[str, Written] = {}
     unique: dict[str, Written] = {}
     taken: set[str] = set()
     for path, module in design.modules.items():
-        settle_nets(module)
+        settle_nets(module, path == "top")
         module.order = _port_order(components.get(path))
-        found = write_module(design, module, written, style)
+        found = write_module(design, module, written, style, places if path == "top" else {})
         comment = _comment(components.get(path))
         written[path] = unique.setdefault(comment + found.body, found)
         if not found.name and written[path] is found:
             found.name = _name(path, top, taken)
             taken.add(found.name)
-            imports = f"\n  import {style.package}::*;\n" if path == "top" and style.package else " "
+            imports = f"\n  import {package_name(top)}::*;\n" if path == "top" and style.package else " "
             found.body = f"{comment}module {found.name}{imports}{found.body}"
     ordered = list({id(written[path]): written[path] for path in _from_top(design, "top")}.values())
     text = "\n\n".join(each.body for each in ordered) + "\n"
@@ -61,6 +66,32 @@ def _from_top(design: Hierarchy, path: str) -> Iterator[str]:
     yield path
     for instance in design.modules[path].instances.values():
         yield from _from_top(design, instance.module)
+
+
+def stream_ports(component: Component) -> dict[str, list[Part]]:
+    """What becomes of the ports of a component's streams `i` and `o`: a port for each field, named in words."""
+    found: dict[str, list[Part]] = {}
+    streams = {"i": "in", "o": "out"}
+    for stream, member in component.signature.members.items():
+        if stream not in streams or not member.is_signature or not isinstance(member.signature, Signature):
+            continue
+        name = streams[stream]
+        found |= {f"{stream}__{each}": [Part(f"{name}_{each}", 0, 1)] for each in ("valid", "ready")}
+        found[f"{stream}__payload"] = [
+            Part(f"{name}_{each.name}" + f"__{at}" * (each.elements > 0), each.low + at * each.bits, each.bits)
+            for each in fields_of(member.signature.members["payload"].shape)
+            for at in range(each.elements or 1)
+        ]
+    return found
+
+
+def _place(port: str, style: Style) -> Place:
+    """How a port is written: by its name, as an element of an array, or as a field of the struct that has it."""
+    name, _, number = port.partition("__")
+    stream, _, field = name.partition("_")
+    if style.package and field not in ("valid", "ready"):
+        name = f"{stream}_payload.{member_name(field)}"
+    return Place(name, int(number) if number else None)
 
 
 class _Elaborated(Component):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -38,9 +38,12 @@ class Naming:
     made_up: list[str] = field(default_factory=list)
 
 
-def settle_nets(module: RtlModule) -> None:
-    """Give every net that has a driver a wire of its own, with a name where there is one for it."""
-    renamed(module, _of_outputs(module))
+def settle_nets(module: RtlModule, is_top: bool) -> None:
+    """Give every net that has a driver a wire of its own, with a name where there is one for it.
+
+    is_top: registers of the top keep their names where they are outputs.
+    """
+    renamed(module, _of_outputs(module, module.registers if is_top else ()))
     outputs = {wire: (called, port) for called, each in module.instances.items() for port, wire in each.outputs.items()}
     names: dict[str, str] = {}
     given: set[str] = set()
@@ -67,14 +70,14 @@ def settle_nets(module: RtlModule) -> None:
     renamed(module, names)
 
 
-def _of_outputs(module: RtlModule) -> dict[str, str]:
-    """Wires that are all of an output, which they become."""
+def _of_outputs(module: RtlModule, kept: Collection[str]) -> dict[str, str]:
+    """Wires that are all of an output, which they become, but for those that are kept."""
     names: dict[str, str] = {}
     for port, bits in list(module.outputs.items()):
         wire = whole_wire(module, bits)
         if wire == port:
             del module.outputs[port]
-        elif wire is not None and wire not in module.directions and wire not in names:
+        elif wire is not None and wire not in module.directions and wire not in names and wire not in kept:
             names[wire] = port
             del module.outputs[port]
     return names
@@ -117,15 +120,23 @@ def _split(tokens: list[str]) -> tuple[str, int | None]:
     return "_".join(tokens), None
 
 
-def naming(module: RtlModule, shown: Iterable[str], is_top: bool, made_up: Mapping[str, str]) -> Naming:
-    """How nets are written. shown: those that are declared; made_up: names for those that have none."""
+def naming(
+    module: RtlModule, shown: Iterable[str], is_top: bool, made_up: Mapping[str, str], ports: Mapping[str, Place]
+) -> Naming:
+    """How nets are written.
+
+    shown: those that are declared. made_up: names for those that have none. ports: how those of the top are written,
+    where not by their names.
+    """
     found = Naming()
     wires = list(shown)
     taken: set[str] = set(KEYWORDS)
     if is_top:
         for port in module.directions:
-            found.places[port] = Place(port)
-            taken.add(port)
+            place = found.places[port] = ports.get(port, Place(port))
+            taken.add(place.name)
+            if place.number is not None:
+                found.arrays.setdefault(place.name, []).append(port)
     groups: dict[tuple[str, str, int], list[tuple[int, str]]] = defaultdict(list)
     alone: list[tuple[str, str]] = []
     for wire in wires:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import NamedTuple
 
-from ..widen import ARITHMETIC, COMPARISONS, SHIFTS, widen
+ARITHMETIC = {"$add", "$sub", "$mul", "$and", "$or", "$xor", "$xnor", "$not", "$neg"}
+COMPARISONS = {"$eq", "$ne", "$lt", "$le", "$gt", "$ge"}
+SHIFTS = {"$shl", "$shr", "$sshl", "$sshr"}
 
 
 class WireBit(NamedTuple):
@@ -89,12 +92,17 @@ class RtlModule:
 
     def whole(self, wire: str) -> tuple[WireBit, ...]:
         """All bits of a wire."""
-        return tuple(WireBit(wire, at) for at in range(self.widths[wire]))
+        return _bits_of(wire, self.widths[wire])
+
+
+@lru_cache(maxsize=1 << 16)
+def _bits_of(wire: str, width: int) -> tuple[WireBit, ...]:
+    return tuple(WireBit(wire, at) for at in range(width))
 
 
 def read_netlists(rtlil: str) -> list[RtlModule]:
     """The modules of a design. Raises ValueError for a line that is not understood."""
-    lines = iter(widen(rtlil).splitlines())
+    lines = iter(rtlil.splitlines())
     return [_module(line.split()[1][1:], lines) for line in lines if line.startswith("module ")]
 
 
@@ -196,16 +204,26 @@ def _whole_wire(module: RtlModule, bits: Bits) -> str:
 def _operation(kind: str, width: int, parameters: dict[str, int], ports: dict[str, Bits]) -> Operation:
     signed = bool(parameters.get("A_SIGNED", 0))
     operands = [ports[name] for name in "SAB" if name in ports]
+    # Amaranth trims operands to the bits that they need; lint tools warn where Verilog is left to extend them.
+    most = max(map(len, operands)) if kind in COMPARISONS else width
+    if kind in ARITHMETIC or kind in COMPARISONS:
+        signs = [parameters.get(f"{name}_SIGNED", 0) for name in "AB" if name in ports]
+        operands = [_extended(each, most, sign) for each, sign in zip(operands, signs, strict=True)]
     if kind in ARITHMETIC:
         return Operation(kind, tuple(each[:width] for each in operands))
     if kind in COMPARISONS:
         return Operation(kind, tuple(operands), signed and kind not in {"$eq", "$ne"})
     if kind in SHIFTS:
+        operands[0] = _extended(operands[0], width, signed)
         kind = {"$sshl": "$shl", "$sshr": "$sshr" if signed else "$shr"}.get(kind, kind)
         return Operation(kind, tuple(operands), kind == "$sshr")
     if kind in {"$mux", "$reduce_or", "$reduce_and", "$reduce_xor", "$reduce_bool"}:
         return Operation(kind.replace("bool", "or"), tuple(operands))
     raise ValueError(f"the operation {kind} is not known here")
+
+
+def _extended(bits: Bits, width: int, signed: int) -> Bits:
+    return (*bits, *[bits[-1] if signed and bits else "0"] * (width - len(bits)))
 
 
 def _process(module: RtlModule, lines: Iterator[str]) -> None:

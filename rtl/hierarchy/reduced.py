@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import takewhile
 
@@ -20,14 +20,14 @@ from .netlist import (
     WireBit,
 )
 from .portnames import name_ports
-from .structs import Part, name_fields, split_structs
+from .structs import Part, split_structs
 
 # Bits of their operands do not matter to lower bits of what they give.
 NARROWABLE = {"$add", "$sub", "$mul", "$neg", "$and", "$or", "$xor", "$xnor", "$not", "$mux", "$shl"}
 
 
-def reduced(netlists: Iterable[RtlModule], top: str) -> Hierarchy:
-    """A design reduced: every module, those inside it first."""
+def reduced(netlists: Iterable[RtlModule], top: str, ports: Mapping[str, list[Part]]) -> Hierarchy:
+    """A design reduced: every module, those inside it first. ports: what becomes of those of the top."""
     given = {module.name: module for module in netlists}
     design = Hierarchy({}, top)
     splits: dict[str, dict[str, list[Part]]] = {}
@@ -39,11 +39,9 @@ def reduced(netlists: Iterable[RtlModule], top: str) -> Hierarchy:
         for instance in module.instances.values():
             visit(instance.module)
         _take_up_registers(module)
-        splits[name] = split_structs(module, set(module.directions) if name == top else set(), splits)
+        splits[name] = split_structs(module, ports if name == top else None, splits)
         for called, instance in module.instances.items():
             _take_outputs(module, called, instance, design)
-        if name == top:
-            name_fields(module)
         _take_up(module)
         design.modules[name] = module
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from .design import substitute
-from .netlist import Bit, NextValue, Operation, RtlModule, Statement, WireBit, part_of
+from .netlist import NextValue, RtlModule, Statement, WireBit, part_of
 
 
 @dataclass
@@ -20,11 +20,17 @@ class Part:
 
 
 def split_structs(
-    module: RtlModule, kept: set[str], inner: Mapping[str, Mapping[str, list[Part]]]
+    module: RtlModule, given: Mapping[str, list[Part]] | None, inner: Mapping[str, Mapping[str, list[Part]]]
 ) -> dict[str, list[Part]]:
-    """Wires that are structs become a wire for each field. kept: wires that stay."""
-    parts = {wire: found for wire, found in _structs(module).items() if wire not in kept}
+    """Wires that are structs become a wire for each field. given: for the top, those of its ports."""
+    parts = _structs(module)
+    if given is not None:
+        parts = {wire: fields for wire, fields in parts.items() if wire not in module.directions} | dict(given)
     by: dict[WireBit, WireBit] = {}
+    for wire in parts.keys() & module.operations.keys():  # it is named as what it drives
+        module.widths[f"${wire}"] = module.widths[wire]
+        module.operations[f"${wire}"] = module.operations.pop(wire)
+        module.connections.append((module.whole(wire), module.whole(f"${wire}")))
     for wire, fields in parts.items():
         for each in fields:
             module.widths[each.name] = each.width
@@ -114,20 +120,3 @@ def _free(module: RtlModule, name: str) -> str:
 def flat_name(name: str) -> str:
     """A name in which fields and elements are set off as Amaranth does it in ports: `a.sig[3]` is `a__sig__3`."""
     return re.sub(r"[.\[]", "__", name).replace("]", "")
-
-
-def name_fields(module: RtlModule) -> None:
-    """Nets for the fields of inputs that stay whole."""
-    by: dict[WireBit, Bit] = {}
-    for left, right in module.connections:
-        name = left[0].wire if left and isinstance(left[0], WireBit) else ""
-        port, _, inside = name.partition(".")
-        if inside and "." not in inside and "[" not in inside and module.directions.get(port) == "input":
-            by |= {bit: WireBit(name, at) for at, bit in enumerate(right) if isinstance(bit, WireBit)}
-            module.operations[name] = Operation("$pos", (right,))
-    named = {
-        wire: module.operations.pop(wire) for wire in list(module.operations) if module.operations[wire].kind == "$pos"
-    }
-    module.connections = [(left, right) for left, right in module.connections if right and left[0].wire not in named]  # type: ignore[union-attr]
-    substitute(module, by)
-    module.operations |= named

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal
 
 from .design import Hierarchy, renamed
@@ -13,28 +12,19 @@ ResetKind = Literal["sync", "async"]
 CLOCK_ENABLE = "clk_en"
 
 
-@dataclass(frozen=True)
-class PortType:
-    """The type of a port of the top: its name, and the names of its fields by their low bit and width."""
-
-    name: str
-    fields: Mapping[tuple[int, int], str]
-
-
 @dataclass(frozen=True, kw_only=True)
 class Style:
     """How registers and ports are written.
 
     reset: whether it acts at a rising edge of the clock, or at once. reset_low: whether it is active low, as `rst_n`.
     clock_enable: whether registers keep their values in cycles in which `clk_en` is low; reset acts in these too.
-    types: of ports of the top that have one; `package` has them.
+    package: whether payloads are structs of a package.
     """
 
     reset: ResetKind = "sync"
     reset_low: bool = False
     clock_enable: bool = False
-    types: Mapping[str, PortType] = field(default_factory=dict)
-    package: str = ""
+    package: bool = False
 
     @property
     def reset_name(self) -> str:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import NamedTuple
 
 from .clocked import blocks, stages
 from .design import Hierarchy
-from .expressions import Expressions, Run, runs
+from .expressions import EACH, Expressions, Run, runs
 from .loops import pieces, unmarked
-from .names import WORDS, Naming, naming
+from .names import WORDS, Naming, Place, naming
 from .netlist import Bits, Operation, RtlModule, WireBit
 from .reduced import bits_read, operands_of, values_read
 from .style import CLOCK_ENABLE, Style
@@ -24,13 +25,11 @@ FIRST = [
     "rst_n",
     CLOCK_ENABLE,
     "enable",
-    "i__valid",
-    "i__ready",
-    "i__payload",
-    "o__valid",
-    "o__ready",
-    "o__payload",
+    "in_valid",
+    "in_ready",
 ]
+LAST = ["out_valid", "out_ready", "out_", "misuse"]  # with what begins with these in their places
+TYPES = {"in_payload": "beat_t", "out_payload": "result_t"}  # of a package
 CHEAP = {"$not", "$reduce_or", "$eq"}
 
 
@@ -55,25 +54,36 @@ class Written:
     name: str = ""
 
 
-def write_module(design: Hierarchy, module: RtlModule, inside: Mapping[str, Written], style: Style) -> Written:
-    """A module whose nets are settled. inside: the modules that it has instances of, with their names."""
-    return _Writer(design, module, inside, style).written()
+def write_module(
+    design: Hierarchy, module: RtlModule, inside: Mapping[str, Written], style: Style, ports: Mapping[str, Place]
+) -> Written:
+    """A module whose nets are settled.
+
+    inside: the modules that it has instances of, with their names. ports: how those of the top are written.
+    """
+    return _Writer(design, module, inside, style, ports).written()
 
 
 class _Writer:
-    def __init__(self, design: Hierarchy, module: RtlModule, inside: Mapping[str, Written], style: Style):
+    def __init__(
+        self,
+        design: Hierarchy,
+        module: RtlModule,
+        inside: Mapping[str, Written],
+        style: Style,
+        ports: Mapping[str, Place],
+    ):
         self.design, self.module, self.inside, self.style = design, module, inside, style
         self.is_top = module.name == design.top
-        self.types = style.types if self.is_top else {}
         self.values = list(values_read(module, design))
         self.readers = self._readers()
         inlined = self._inlined()
         made_up = self._made_up(inlined)
         shown = [wire for wire in self._declared() if wire not in inlined]
-        self.naming: Naming = naming(module, shown, self.is_top, made_up)
+        self.naming: Naming = naming(module, shown, self.is_top, made_up, ports)
         self.shown = shown
-        fields = {port: kind.fields for port, kind in self.types.items()}
-        self.text = Expressions(module, self.naming, inlined, fields)
+        self.text = Expressions(module, self.naming, inlined)
+        self.text.spread |= self._spread()
 
     def _declared(self) -> list[str]:
         module = self.module
@@ -133,17 +143,27 @@ class _Writer:
                 made[wire] = f"{reader}__{WORDS[kind]}"
         return made
 
+    def _spread(self) -> set[str]:
+        """Arrays of which each element has a driver of its own: an operation, or an output of one of some instances."""
+        module, apart = self.module, {*self.module.operations, *self.module.outputs}
+        for instance in module.instances.values():
+            arrays = {wire for port in self.inside[instance.module].ports if port.is_array for wire in port.wires}
+            apart |= {wire for port, wire in instance.outputs.items() if port not in arrays}
+        return {name for name, wires in self.naming.arrays.items() if apart.issuperset(wires) and "." not in name}
+
     # The module.
 
     def written(self) -> Written:
         ports = self._ports()
         nets = len({self.naming.places[wire].name for wire in self.shown})
+        self.text.joined |= {port.name for port in ports if port.direction == "output"}
+        unused, registers, statements = list(self._unused()), list(self._registers()), list(self._statements())
         declarations = list(self._declarations(ports))
         lines = ["(", *self._port_lines(ports), ");", *_indented(iter([*declarations, *[""] * bool(declarations)]))]
-        lines += _indented(self._body())
-        lines += _indented(self._unused())
+        lines += _indented(iter([*self._body(statements), *self._joins(), *registers, *unused]))
         lines.append("endmodule")
-        body = "\n".join(part for line in lines for part in _wrapped(unmarked(line)))
+        text = re.sub(f"(\\w+){EACH}", self._element_name, unmarked("\n".join(lines)))
+        body = "\n".join(part for line in text.splitlines() for part in _wrapped(line))
         made = tuple(dict.fromkeys(self.naming.places[wire].name for wire in self.naming.made_up))
         return Written(body, ports, nets, made)
 
@@ -154,44 +174,49 @@ class _Writer:
             members = self.naming.arrays.get(name)
             wires = tuple(members) if members else (wire,)
             found[name] = WrittenPort(name, direction, self.module.widths[wire], wires, bool(members))
-        first = {name: at for at, name in enumerate(FIRST)}
         order = self.module.order
 
         def place(port: WrittenPort) -> tuple[int, bool, int]:
-            return (
-                first.get(port.name, len(FIRST)),
-                port.direction == "output",
-                order.get(port.wires[0].partition("$")[0], len(order)),
-            )
+            at = FIRST.index(port.name) if port.name in FIRST else len(FIRST)
+            if self.is_top:
+                at += next((1 + at for at, begins in enumerate(LAST) if port.name.startswith(begins)), 0)
+            return at, port.direction == "output", order.get(port.wires[0].partition("$")[0], len(order))
 
         return sorted(found.values(), key=place)
 
     def _port_lines(self, ports: Sequence[WrittenPort]) -> Iterator[str]:
-        kinds = [self._kind(port) for port in ports]
-        most = max(map(len, kinds), default=0)
-        for at, (port, kind) in enumerate(zip(ports, kinds, strict=True)):
-            comma = "," if at + 1 < len(ports) else ""
-            yield f"  {port.direction:6} {kind:{most}} {port.name}{comma}"
-
-    def _kind(self, port: WrittenPort) -> str:
-        if port.name in self.types:
-            return self.types[port.name].name
-        return f"logic {_range(len(port.wires) if port.is_array else 0, port.width)}".rstrip()
+        rows = list(dict.fromkeys(map(_declared_port, ports)))
+        most = max((len(kind) for _, kind, _ in rows), default=0)
+        for at, (direction, kind, name) in enumerate(rows):
+            yield f"  {direction:6} {kind:{most}} {name}{',' if at + 1 < len(rows) else ''}"
 
     def _declarations(self, ports: Sequence[WrittenPort]) -> Iterator[str]:
-        declared = {port.name for port in ports}
+        declared, taken = {port.name for port in ports}, set[str]()
         for wire in self.shown:
             name = self.naming.places[wire].name
-            if name not in declared:
-                declared.add(name)
-                bits = _range(len(self.naming.arrays.get(name, ())), self.module.widths[wire])
-                yield f"logic {bits} {name};".replace("  ", " ")
+            if name in taken:
+                continue
+            taken.add(name)
+            count, width = len(self.naming.arrays.get(name, ())), self.module.widths[wire]
+            if name in self.text.spread:
+                yield f"logic {_range(0, width)} {name}{EACH} [0:{count - 1}];".replace("  ", " ")
+            if name not in declared and (name not in self.text.spread or name in self.text.joined):
+                yield f"logic {_range(count, width)} {name};".replace("  ", " ")
 
-    def _body(self) -> Iterator[str]:
+    def _element_name(self, match: re.Match[str]) -> str:
+        return match[1] + "_each" * (match[1] in self.text.joined)
+
+    def _joins(self) -> Iterator[str]:
+        """Arrays that are read whole, of their elements."""
+        for name in sorted(self.text.spread & self.text.joined):
+            elements = (f"{name}{EACH}[{at}]" for at in reversed(range(len(self.naming.arrays[name]))))
+            yield f"assign {name} = {{{', '.join(elements)}}};"
+
+    def _body(self, statements: Iterable[tuple[tuple[str, list[int]] | None, list[str]]]) -> Iterator[str]:
         lines: list[str] = []
         loops: list[str] = []
         size = 0
-        for kind, texts in self._statements():
+        for kind, texts in statements:
             for at, text, count in pieces(texts):
                 if kind and count == 1:
                     text = text.replace(f" u_{kind[0]} (", f" u_{kind[0]}{kind[1][at]} (")
@@ -204,6 +229,8 @@ class _Writer:
                     lines += text.splitlines()
         lines += _loop(loops, size)
         yield from lines
+
+    def _registers(self) -> Iterator[str]:
         for names in stages(self.module, self.style.reset_bits):
             for lines in blocks(self.module, names, self.text, self.style):
                 yield ""
@@ -299,10 +326,19 @@ class _Writer:
                 name = self.naming.places[wire].name
                 left.setdefault(name, []).append(self.text.net(run.wire, run.low, run.width))
         if left:
+            self.text.joined |= {name for name, texts in left.items() if len(texts) > 1}
             words = [texts[0] if len(texts) == 1 else name for name, texts in left.items()]
             yield ""
             yield "// Bits that nothing reads."
             yield f"wire unused = &{{1'b0, {', '.join(words)}}};"
+
+
+def _declared_port(port: WrittenPort) -> tuple[str, str, str]:
+    """A port's direction, type and name; a field of a struct is part of the struct's port."""
+    name, _, field = port.name.partition(".")
+    if field:
+        return port.direction, TYPES[name], name
+    return port.direction, f"logic {_range(len(port.wires) if port.is_array else 0, port.width)}".rstrip(), name
 
 
 def _range(elements: int, width: int) -> str:
@@ -324,7 +360,7 @@ def _loop(texts: Sequence[str], count: int) -> Iterator[str]:
         yield "end"
 
 
-def _indented(lines: Iterator[str]) -> Iterator[str]:
+def _indented(lines: Iterable[str]) -> Iterator[str]:
     return (f"  {line}" if line else "" for line in lines)
 
 

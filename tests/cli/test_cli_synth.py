@@ -64,7 +64,7 @@ def test_a_datapath_alone_has_no_handshake(run: Run, tools: Tools) -> None:
     assert done.out.splitlines()[1].split() == ["tiny", "4", "-", "1,234", "56", "7"]
     ((name, top, text),) = tools.given
     assert (name, top) == ("generic", "datapath")
-    assert "i__ready" not in text and "half" in text
+    assert "in_ready" not in text and "half" in text
 
 
 def test_refusals(run: Run, tools: Tools, monkeypatch: pytest.MonkeyPatch) -> None:

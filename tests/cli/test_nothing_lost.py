@@ -90,8 +90,7 @@ def _quick_streams(patch: pytest.MonkeyPatch, here: Path) -> None:
 
 
 def _quick_verilog(patch: pytest.MonkeyPatch, here: Path) -> None:
-    for name in ("verilog", "modular_verilog"):
-        patch.setattr(hwsim.rtl, name, lambda *_, **__: "module m; endmodule\n")
+    patch.setattr(hwsim.rtl, "verilog", lambda *_, **__: "module m; endmodule\n")
     patch.setattr(project, "project_files", lambda *_: {"m.core": "CAPI=2:\n", "m.sdc": "# a clock\n"})
     patch.setattr(streams_designs, "stream_verilog", lambda *_, **__: "module m; endmodule\n")
 
@@ -167,7 +166,7 @@ WRITERS = (
     Writer("--output", "cosim int8x2.yaml -o {out} --seed 1", folder=True, quick=_quick_cosim),
     Writer("--report", "check set answers --report {out}", folder=True, quick=_answers),
     Writer("--output", "rtl int8x2.yaml -o {out}", quick=_quick_verilog),
-    Writer("--output", "rtl int8x2.yaml --modules --project -o {out}", folder=True, quick=_quick_verilog),
+    Writer("--output", "rtl int8x2.yaml --project -o {out}", folder=True, quick=_quick_verilog),
     Writer("--output", "converter e2m1 e3m2 -o {out}", quick=_quick_verilog),
     Writer("--report", "converter e2m1 e3m2 --cosim --seed 1 --report {out}", folder=True, quick=_quick_streams),
     Writer("--output", "quantizer mxfp4-e2m1 -o {out}", quick=_quick_verilog),

@@ -57,31 +57,26 @@ def own_file(folder: Path, unit: Unit, claimed: Unit | None = None, **places: ob
     """Our own Verilog of a unit, described as a stranger's. claimed: the unit that it is said to be."""
     built = pipeline(unit)
     ports = port_map(unit, built)
-    (folder / "ours.v").write_text(verilog(unit, built))
+    (folder / "ours.sv").write_text(verilog(unit, built))
     (folder / "ours.yaml").write_text(as_yaml(claimed or unit))
-    slices = {
-        field.name: f"i__payload[{field.offset + field.bits * field.count - 1}:{field.offset}]"
-        for field in ports.input.fields
-    }
-    result, context = ports.output.fields
     data = {
         "unit": "ours.yaml",
-        "sources": ["ours.v"],
+        "sources": ["ours.sv"],
         "top": module_name(unit.name),
         "clock": "clk",
         "reset": "rst",
         "protocol": {
             "kind": "stream",
-            "input_valid": "i__valid",
-            "input_ready": "i__ready",
-            "output_valid": "o__valid",
-            "output_ready": "o__ready",
+            "input_valid": "in_valid",
+            "input_ready": "in_ready",
+            "output_valid": "out_valid",
+            "output_ready": "out_ready",
         },
         "contexts": built.contexts,
         "ports": {
-            **slices,
-            "result": f"o__payload[{result.bits - 1}:0]",
-            "result_context": f"o__payload[{context.offset + context.bits - 1}:{context.offset}]",
+            **{field.name: field.port for field in ports.input.fields},
+            "result": "out_result",
+            "result_context": "out_context",
             **places,
         },
     }

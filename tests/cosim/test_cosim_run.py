@@ -109,7 +109,7 @@ def test_a_run_is_repeated_by_its_seed_and_waves_are_kept(tmp_path: Path) -> Non
         dump = (tmp_path / "first" / f"tiny-{simulator}" / "dump.vcd").read_text()
         assert "$enddefinitions" in dump and "#" in dump
         # The stages have the model's names.
-        for name in ("i__payload", "o__payload", "datapath", "align", "max_exp"):
+        for name in ("in_a", "out_result", "u_datapath", "u_align", "max_exp"):
             assert name in dump
         check(tmp_path / "first" / f"tiny-{simulator}", ("multiply", "maximum.1", "align", "sum.1", "round"))
 

@@ -31,8 +31,8 @@ def test_our_own_rtl_keeps_them(verilator: None, tmp_path: Path, monkeypatch: py
     # A checker that is blind to what comes in must see results that nobody asked for: so the others are not vacuous.
     def checked(design: UnitDesign, simulator: str) -> HdlSources:
         bound = checks(design.ports)
-        assert bound.count(".i_valid(i__valid)") == 2  # in the comment, and in the binding
-        bound = bound.replace(".i_valid(i__valid)", ".i_valid(1'b0)") if blind else bound
+        assert bound.count(".i_valid(in_valid)") == 2  # in the comment, and in the binding
+        bound = bound.replace(".i_valid(in_valid)", ".i_valid(1'b0)") if blind else bound
         return HdlSources(TOP, bench(design.ports) + design.verilog + bound, PUBLIC, assertions=True)
 
     shrink(monkeypatch)

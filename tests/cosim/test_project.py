@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,7 +14,7 @@ from odd_units import unit as odd
 
 from hwsim.cli import main
 from hwsim.cosim.bench import bound_checks, project_files
-from hwsim.rtl import Style, typed
+from hwsim.rtl import Style
 from hwsim.rtl.synthesis.cells import STA
 from hwsim.spec import as_yaml, pipeline
 
@@ -30,7 +29,6 @@ def test_the_command_fills_a_folder_that_the_core_description_lists(tmp_path: Pa
     words = [
         "rtl",
         str(tmp_path / "u.yaml"),
-        "--modules",
         "--package",
         "--project",
         "--period",
@@ -47,7 +45,7 @@ def test_the_command_fills_a_folder_that_the_core_description_lists(tmp_path: Pa
     assert listed == set(left) - {f"{TOP}.core"}
     # The package comes before what imports it.
     assert core["filesets"]["rtl"]["files"] == [f"{TOP}_pkg.sv", f"{TOP}.sv"]
-    assert b"package" not in left[f"{TOP}.sv"] and f"import {TOP}_pkg::*;".encode() in left[f"{TOP}.sv"]
+    assert b"\npackage " not in left[f"{TOP}.sv"] and f"import {TOP}_pkg::*;".encode() in left[f"{TOP}.sv"]
     for target in core["targets"].values():
         assert set(target["filesets"]) <= set(core["filesets"]) and target["toplevel"] == TOP
     assert set(core["targets"]) == {"default", "lint", "checked", "synth"}
@@ -83,7 +81,10 @@ def constrained(text: str, folder: Path) -> dict[str, list[str]]:
     return said
 
 
-PORTS = {"clk", "rst", "i__valid", "i__ready", "i__payload", "o__valid", "o__ready", "o__payload", "misuse"}
+PORTS = {
+    "clk", "rst", "in_valid", "in_ready", "in_a", "in_b", "in_c", "in_first", "in_last", "in_context",
+    "out_valid", "out_ready", "out_result", "out_context", "misuse",
+}  # fmt: skip
 
 
 def test_constraints_are_tcl_and_name_every_port_once(tmp_path: Path) -> None:
@@ -110,21 +111,20 @@ def test_constraints_of_a_reset_that_acts_at_once_and_of_an_enable(tmp_path: Pat
 
 def test_assertions_know_the_level_of_the_reset() -> None:
     usual, low = (bound_checks(TINY, BUILT, style)[f"{TOP}_checks.sv"] for style in (Style(), Style(reset_low=True)))
-    assert usual.replace(".rst(rst),\n  .i_payload(i__payload)", ".rst(~rst_n),\n  .i_payload(i__payload)") == low
+    fields = "{in_context, in_last, in_first, in_c, in_b, in_a}"
+    assert usual.replace(f".rst(rst),\n  .i_payload({fields})", f".rst(~rst_n),\n  .i_payload({fields})") == low
     assert low.count("~rst_n") == 1
-    assert bound_checks(TINY, BUILT, replace(typed(Style(), TINY, BUILT))) == {f"{TOP}_checks.sv": usual}
+    packed = bound_checks(TINY, BUILT, Style(package=True))[f"{TOP}_checks.sv"]
+    assert ".i_payload(in_payload), .i_valid(in_valid)" in packed
 
 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--reset", "async", "-o", "-"], "--reset goes with --modules"),
-        (["--clock-enable", "-o", "-"], "--clock-enable goes with --modules"),
-        (["--project", "-o", "f/"], "--project goes with --modules"),
-        (["--modules", "--project", "-o", "-"], "--project needs a folder for --output"),
-        (["--modules", "--project", "--period", "0", "-o", "f/"], "--period must be above 0"),
-        (["--modules", "--period", "2", "-o", "-"], "--period must be above 0 and below 1,000,000 ns, with --project"),
-        (["--modules", "--clock-enable", "--assertions", "-o", "f/"], "--assertions goes without --clock-enable"),
+        (["--project", "-o", "-"], "--project needs a folder for --output"),
+        (["--project", "--period", "0", "-o", "f/"], "--period must be above 0"),
+        (["--period", "2", "-o", "-"], "--period must be above 0 and below 1,000,000 ns, with --project"),
+        (["--clock-enable", "--assertions", "-o", "f/"], "--assertions goes without --clock-enable"),
     ],
 )
 def test_options_that_do_not_go_together_are_refused(

@@ -86,7 +86,7 @@ def test_a_player_finds_a_wrong_result_and_a_wrong_cycle(verilator: None, icarus
 @pytest.mark.simulator
 def test_icarus_finds_an_unknown_bit(icarus: None) -> None:
     design, (every, _) = designed()
-    stuck = re.sub(r"o__payload <= .*;", "o__payload <= 4'b01x0;", design.verilog)
+    stuck = re.sub(r"code_o <= .*;", "code_o <= 4'b01x0;", design.verilog)
     assert stuck != design.verilog
     (played,) = play(replace(design, verilog=stuck), [every], "icarus", SEED)
     assert played.outcome.count > 0

@@ -14,8 +14,8 @@ VCD = """$date today $end
 $scope module hwsim_bench $end
 $var wire 1 ! clk $end
 $scope module dut $end
-$var wire 36 " i__payload [35:0] $end
-$var wire 1 # o__valid $end
+$var wire 36 " in_a [35:0] $end
+$var wire 1 # out_valid $end
 $var wire 15 $ datapath_add_0_normalize_sum_shifted1[14:0] $end
 $var wire 1 % datapath_add_0_o__code $end
 $var wire 1 & \\datapath_round_o.nan $end
@@ -43,7 +43,7 @@ def test_signals_stand_in_the_groups_of_their_stages(tmp_path: Path) -> None:
     assert saved == tmp_path / SAVED
     assert saved.read_text().startswith('[dumpfile] "dump.vcd"\n')
     assert groups_of(saved.read_text()) == {
-        "ports": [f"{dut}.i__payload[35:0]", f"{dut}.o__valid"],
+        "ports": [f"{dut}.in_a[35:0]", f"{dut}.out_valid"],
         "multiply": [f"{dut}.u_datapath.u_multiply.sig[3:0]"],
         "add.0.normalize": [f"{dut}.datapath_add_0_normalize_sum_shifted1[14:0]"],
         "add.0": [f"{dut}.datapath_add_0_o__code"],

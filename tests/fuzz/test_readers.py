@@ -110,7 +110,6 @@ OWN = {  # no user's files
     "rtl/synthesis/flows.py": "what Yosys just wrote",
     "rtl/synthesis/kept.py": "the cache of synthesis; tests/synthesis/test_synthesis_kept.py damages it",
     "rtl/synthesis/tools.py": "a program's log",
-    "rtl/yosys.py": "what Yosys just wrote",
     "tb/job.py": "the job that the simulator's parent wrote",
 }  # fmt: skip
 

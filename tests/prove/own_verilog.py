@@ -7,20 +7,16 @@ from pathlib import Path
 
 import yaml
 
-from hwsim.prove.readback import fields_of_header
-from hwsim.rtl import verilog
-from hwsim.rtl.numbers import WindowRanges
+from hwsim.rtl import beat_layout, fields_of, top_name, verilog
 from hwsim.spec import load_unit, pipeline
 
 MODULE = """module wrapped (
   input clk, input rst, input valid, output done, {inputs}, output [31:0] y
 );
-  wire [{out}:0] o;
   {top} unit (
-    .clk(clk), .rst(rst), .i__valid(valid), .i__ready(), .o__valid(done), .o__ready(1'b1), .misuse(),
-    .i__payload({{{context}'d0, 2'b11, {names}}}), .o__payload(o)
+    .clk(clk), .rst(rst), .in_valid(valid), .in_ready(), .out_valid(done), .out_ready(1'b1), .misuse(),
+    .in_first(1'b1), .in_last(1'b1), .in_context({context}'d0), {pins}, .out_result(y), .out_context()
   );
-  assign y = o[31:0];
 endmodule
 """
 
@@ -32,34 +28,36 @@ def wrapped(name: str, folder: Path, mistake: tuple[str, str] | None = None) -> 
     unit = load_unit(name)
     built = pipeline(unit, None, None)
     text = verilog(unit, built)
-    fields, ports = fields_of_header(text), dict(re.findall(r"\[(\d+):0\] ([io]__payload);", text)[::-1])
-    widths = {port: int(high) for high, port in ports.items()}
-    top = re.search(r"^module (\w+)", text, re.MULTILINE)
-    assert top is not None
-    operands = [name.removeprefix("i.") for name in fields if name.startswith("i.")][:-3]  # first, last and context
-    bits = {name: sum(size for _, size in fields[f"i.{name}"]) for name in operands}
-    outside = {"out": widths["o__payload"], "top": top[1], "context": fields["i.context"][0][1]}
-    inputs = ", ".join(f"input [{size - 1}:0] {name}" for name, size in bits.items())
-    module = MODULE.format(inputs=inputs, names=", ".join(reversed(operands)), **outside)
+    bits = {field.name: field.bits * (field.elements or 1) for field in fields_of(beat_layout(unit, built))}
+    operands = [name for name in bits if name not in ("first", "last", "context")]
+    module = MODULE.format(
+        top=top_name(unit),
+        inputs=", ".join(f"input [{bits[name] - 1}:0] {name}" for name in operands),
+        pins=", ".join(f".in_{name}({name})" for name in operands),
+        context=bits["context"],
+    )
     if mistake is not None:
         assert mistake[0] in text
         text = text.replace(*mistake)
-    (folder / "unit.v").write_text(text)
+    (folder / "unit.sv").write_text(text)
     (folder / "wrapped.v").write_text(module)
-    lanes, inside = unit.instruction.lanes, "unit.datapath_"
-    # A term's significand has no wire of its own: it is the high end of the term's.
-    of_lane = f"{inside}multiply_lane{{}}_term"
-    term, exp = (
-        int(re.search(rf"wire \[(\d+):0\] \\?datapath_multiply_lane0_term{part};", text)[1])  # type: ignore[index]
-        for part in ("", r"\.exp ")
-    )
-    terms = {"sign": f"{of_lane}.sign", "exp": f"{of_lane}.exp", "sig": f"{of_lane}[{term}:{exp + 2}]"}
-    signs = [terms["sign"].format(lane) for lane in range(lanes)]
-    kept = WindowRanges(unit).addend_fraction_bits
-    sign_of_c = f"{inside}decode_addend_code[31]"
+    inside, lanes = "unit.u_datapath.", unit.instruction.lanes
+    datapath = text[text.index(f"module {top_name(unit)}_datapath (") :].partition("endmodule")[0]
+    widths = {net: int(high) + 1 for high, net in re.findall(r"logic \[\d+:0\]\[(\d+):0\] (\w+);", datapath)}
+
+    def elements(net: str) -> list[str]:
+        size = widths[net]
+        return [f"{inside}{net}[{at * size + size - 1}:{at * size}]" for at in range(lanes)]
+
+    signs = [f"{inside}multiply_terms_sign[{at}]" for at in range(lanes)]
+    sign_of_c = f"{inside}decode_addend_sign"
+    addend = {part: f"{inside}decode_addend_{part}" for part in ("sign", "exp", "sig")}
+    flags = {flag: f"decode_special_{flag}" for flag in ("nan", "positive", "negative")}
+    flags |= {flag: f"multiply_special_{flag}" for flag in flags if f"multiply_special_{flag};" in datapath}
+    ones = [*elements("align_aligned_ones"), f"{inside}align_aligned_{lanes}_ones"]
     data = {
         "unit": name,
-        "sources": ["unit.v", "wrapped.v"],
+        "sources": ["unit.sv", "wrapped.v"],
         "top": "wrapped",
         "clock": "clk",
         "reset": "rst",
@@ -67,17 +65,13 @@ def wrapped(name: str, folder: Path, mistake: tuple[str, str] | None = None) -> 
         "ports": {**{name: name for name in operands}, "result": "y"},
         "steps": {
             "multiply": {
-                "terms": terms,
-                "addend": {
-                    "sign": sign_of_c,
-                    "exp": f"{inside}decode_addend_exp",
-                    "sig": f"{inside}decode_addend_o[32:{32 - kept}]",
-                },
-                "special": {flag: f"{inside}multiply_o__special__{flag}" for flag in ("nan", "positive", "negative")},
+                "terms": {"sign": signs, "exp": elements("multiply_terms_exp"), "sig": elements("multiply_terms_sig")},
+                "addend": addend,
+                "special": {flag: f"{inside}{net}" for flag, net in flags.items()},
             },
-            "maximum": {"max_exp": f"{inside}align_i__max_exp"},
-            "align": {"aligned": {"ones": f"{inside}align_o__aligned__{{}}__ones", "carry": [*signs, sign_of_c]}},
-            "sum": {"total": f"{inside}o__total"},
+            "maximum": {"max_exp": f"{inside}maximum_max_exp"},
+            "align": {"aligned": {"ones": ones, "carry": [*signs, sign_of_c]}},
+            "sum": {"total": f"{inside}sum_total"},
         },
     }  # fmt: skip
     path = folder / "dut.yaml"

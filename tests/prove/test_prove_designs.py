@@ -491,13 +491,17 @@ def test_our_own_verilog_is_a_design_that_is_proved(
 # Text of our Verilog of 32 lanes, what stands there instead, and the claim that it breaks.
 IN_OUR_OWN = {
     "what does not lead stays": (
-        "? datapath_maximum_leads3 : datapath_maximum_left4",
-        "? datapath_maximum_left4 : datapath_maximum_leads3",
+        "? leads[3] : left4",
+        "? left4 : leads[3]",
         "maximum",
     ),
-    "another lane's distance": (">> datapath_align_i__shifts__7;", ">> datapath_align_i__shifts__6;", "lanes: aligned"),
-    "a bit too few": ("aligned__2__ones[14:0] }", "aligned__2__ones[14:1], 1'h0 }", "sum"),
-    "another place": ("datapath_i__sig[18:6]", "datapath_i__sig[17:5]", "result"),
+    "another lane's distance": (
+        "{31{terms_sign[i]}}) >> shifts[i]",
+        "{31{terms_sign[i]}}) >> shifts[i ^ 1]",
+        "lanes: aligned",
+    ),
+    "a bit too few": ("{1'b0, aligned_ones[2 * i][14:0]}", "{1'b0, aligned_ones[2 * i][14:1], 1'b0}", "sum"),
+    "another place": ("bexp, sig[18:6]", "bexp, sig[17:5]", "result"),
 }
 
 

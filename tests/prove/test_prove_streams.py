@@ -143,8 +143,8 @@ def test_a_broken_converter_is_not_proved(mutant: str, monkeypatch: Patch) -> No
 
 
 TEXTS: dict[str, tuple[set[str], Callable[[str], str]]] = {
-    "a payload is taken while a result waits": ({"ready"}, in_text("assign i__ready = ", "assign i__ready = 1'b1 | ")),
-    "a reset that leaves what is valid": ({"reset"}, in_text("rst ? 1'h0", "rst & o__ready ? 1'h0")),
+    "a payload is taken while a result waits": ({"ready"}, in_text("assign in_ready = ", "assign in_ready = 1'b1 | ")),
+    "a reset that leaves what is valid": ({"reset"}, in_text("if (rst)", "if (rst & out_ready)")),
 }
 
 

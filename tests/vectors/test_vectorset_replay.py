@@ -107,12 +107,13 @@ def test_broken_designs_fail_on_icarus(icarus, icarus_bench, mutant, tmp_path):
 
 
 SILENT = """module tiny_e2m1_f16 (
-  input clk, input rst, input [63:0] i__payload, input i__valid, output i__ready,
-  output [{high}:0] o__payload, output o__valid, input o__ready, output misuse
+  input clk, input rst, input in_valid, output in_ready, input [63:0] in_a, in_b, in_c, input in_first, in_last,
+  input [1:0] in_context, output out_valid, input out_ready, output [15:0] out_result, output [1:0] out_context,
+  output misuse
 );
-  assign i__ready = 1'b1;
-  assign o__valid = {valid};
-  assign o__payload = {payload};
+  assign in_ready = 1'b1;
+  assign out_valid = {valid};
+  assign out_result = {payload};
   assign misuse = 1'b0;
 endmodule
 """
@@ -125,13 +126,13 @@ endmodule
         ("1'b0", "0", "nothing moved"),
         ("1'bx", "0", "FAIL"),
         ("1'b1", "0", "FAIL"),
-        ("1'b1", "{20{1'bx}}", "case 0: expected"),
+        ("1'b1", "16'bx", "case 0: expected"),
     ],
 )
 def test_dead_and_unknown_designs_fail(icarus, icarus_bench, valid, payload, said, tmp_path):
     folder, _ = icarus_bench
     design = tmp_path / "dead.v"
-    design.write_text(SILENT.format(valid=valid, payload=payload, high=17))
+    design.write_text(SILENT.format(valid=valid, payload=payload))
     command = bench.icarus(folder, [design], tmp_path)
     done = bench.replay(command, folder)
     assert done.returncode != 0
