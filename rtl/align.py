@@ -37,15 +37,19 @@ def tree_maximum(m: Module, left: list[Value], levels: int) -> list[Value]:
 
 def bitwise_maximum(m: Module, values: Sequence[Value]) -> Value:
     """The largest value, from the top bit down among those that it can still be: small, but deeper than a tree."""
-    left: Value = Const(-1, len(values))
+    candidates: Value = Const(-1, len(values))
     result: list[Value] = []
     for place in reversed(range(len(values[0]))):
-        leads, some = Signal(len(values), name=f"leads{place}"), Signal(name=f"some{place}")
-        m.d.comb += [leads.eq(Cat(value[place] for value in values) & left), some.eq(leads.any())]
-        following = Signal(len(values), name=f"left{place}")
-        m.d.comb += following.eq(Mux(some, leads, left))
-        left = following
-        result.insert(0, some)
+        column, left = Signal(len(values), name=f"column{place}"), Signal(len(values), name=f"left{place}")
+        m.d.comb += column.eq(Cat(value[place] for value in values))
+        leads: Value = column
+        if result:
+            leads = Signal(len(values), name=f"leads{place}")
+            m.d.comb += leads.eq(column & candidates)
+        largest = Signal(name=f"largest{place}")
+        m.d.comb += [largest.eq(leads.any()), left.eq(Mux(largest, leads, candidates))]
+        candidates = left
+        result.insert(0, largest)
     return Cat(result)
 
 
@@ -68,7 +72,7 @@ class TreeMaximum(DatapathStep):
 
 
 class Maximum(DatapathStep):
-    """max_exp: the largest exponent of all terms that are not zero, the addend among them. Ends the tree.
+    """The largest exponent of all terms that are not zero, the addend among them. Ends the tree.
 
     Where max_exp has a floor, the addend, zero or not, counts there at least: beside the tree, and not after it.
     """
@@ -76,6 +80,15 @@ class Maximum(DatapathStep):
     def __init__(self, n: WindowRanges, maxima: int = 0):
         self.floor = n.floor
         super().__init__("maximum", products_layout(n, maxima), max_exp_layout(n), {"max_exp"})
+
+    @property
+    def purpose(self) -> str:
+        """What the module computes."""
+        how = (
+            "" if "maxima" in fields(self.i) else " Products from the top bit down: column has a bit of each exponent, "
+            "leads are those with a 1 in it among what is left, and where there are any, they alone stay left."
+        )
+        return f"max_exp: the largest exponent of all terms that are not zero, the addend among them.{how}"
 
     def compute(self, m: Module) -> None:
         """Drive max_exp."""

@@ -14,21 +14,19 @@ from .sum import carry_save
 SMALL = 4  # bits of significands up to which rows of full adders are smaller than what synthesis makes of `*`
 
 
-def significand_product(m: Module, a: Value, b: Value) -> Value:
-    """a * b; of small numbers as rows of full adders, and one addition of the high bits."""
-    if not 2 < max(len(a), len(b)) <= SMALL or min(len(a), len(b)) < 2:
-        return a * b
+def product_in_rows(m: Module, a: Value, b: Value) -> Value:
+    """a * b as rows of full adders, and one addition of the high bits."""
     bits = len(a) + len(b)
     partial = [Signal(len(a), name=f"partial{at}") for at in range(len(b))]
     m.d.comb += [to.eq(a & bit.replicate(len(a))) for to, bit in zip(partial, b, strict=True)]
     rows = [Cat(Const(0, at), row, Const(0, bits - at - len(a))) for at, row in enumerate(partial)]
     total, carries = rows[0], rows[1]
     for at, row in enumerate(rows[2:]):
-        half, found = Signal(bits, name=f"half{at}"), Signal(bits, name=f"total{at}")
-        carry = Signal(bits - 1, name=f"carry{at}")
-        values = carry_save(total, carries, row, half)
-        m.d.comb += [half.eq(total ^ carries), found.eq(values[0]), carry.eq(values[1][1:])]
-        total, carries = found, Cat(Const(0, 1), carry)
+        differ, row_sum = Signal(bits, name=f"differ{at}"), Signal(bits, name=f"row_sum{at}")
+        row_carry = Signal(bits - 1, name=f"row_carry{at}")
+        values = carry_save(total, carries, row, differ)
+        m.d.comb += [differ.eq(total ^ carries), row_sum.eq(values[0]), row_carry.eq(values[1][1:])]
+        total, carries = row_sum, Cat(Const(0, 1), row_carry)
     return (total + carries)[:bits]
 
 
@@ -48,6 +46,18 @@ class LaneProduct(wiring.Component):
             }
         )
 
+    @property
+    def purpose(self) -> str:
+        """What the module computes."""
+        how = " Rows of full adders sum partial products, and the last addition their carries." if self.in_rows else ""
+        return f"The exact product of one lane, and whether it is NaN or infinite.{how}"
+
+    @property
+    def in_rows(self) -> bool:
+        """Whether significands are so small that rows of full adders multiply them."""
+        sizes = sorted(shape.sig_bits for shape in self.n.multiplied)
+        return sizes[0] > 1 and 2 < sizes[1] <= SMALL
+
     def elaborate(self, platform: object) -> Module:
         """The multiplier's logic."""
         m = Module()
@@ -59,7 +69,7 @@ class LaneProduct(wiring.Component):
             zero_a.eq(~a.sig.any()),
             zero_b.eq(~b.sig.any()),
             term.sign.eq(a.sign ^ b.sign),
-            term.sig.eq(significand_product(m, a.sig, b.sig)),
+            term.sig.eq(product_in_rows(m, a.sig, b.sig) if self.in_rows else a.sig * b.sig),
             exp.eq(a.bexp + b.bexp + self.scale_exp if self.n.scales else a.bexp + b.bexp),
             # A zero product has exponent 0, below every other, so that it never sets the maximum.
             term.exp.eq(Mux(zero_a | zero_b, 0, exp)),

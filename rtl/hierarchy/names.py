@@ -5,13 +5,15 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from hwsim.rtl.keywords import KEYWORDS
 
 from .design import low_part, renamed, whole_wire
-from .netlist import Bits, RtlModule, WireBit
+from .netlist import Bits, Operation, RtlModule, WireBit
+
+MANY = 8  # wires of which bits are gathered
 
 WORDS = {
     "$add": "sum", "$sub": "difference", "$mul": "product", "$not": "inverted", "$and": "both", "$or": "either",
@@ -68,6 +70,22 @@ def settle_nets(module: RtlModule, is_top: bool) -> None:
             names[wire] = name
             given.add(name)
     renamed(module, names)
+    _gather(module)
+
+
+def _gather(module: RtlModule) -> None:
+    """Bits of many wires that are read together, by a name of the source: a wire of that name."""
+    read = {bits for operation in module.operations.values() for bits in operation.operands}
+    for name, bits in module.hints.items():
+        wires = {bit.wire for bit in bits if isinstance(bit, WireBit)}
+        if len(wires) < MANY or len(wires) < len(bits) or bits not in read or name in module.widths or _borrowed(name):
+            continue
+        module.widths[name] = len(bits)
+        by = {bits: module.whole(name)}
+        for wire, operation in module.operations.items():
+            operands = tuple(by.get(each, each) for each in operation.operands)
+            module.operations[wire] = replace(operation, operands=operands)
+        module.operations[name] = Operation("$pos", (bits,))
 
 
 def _of_outputs(module: RtlModule, kept: Collection[str]) -> dict[str, str]:

@@ -32,4 +32,4 @@ def check(folder: Path, stages: tuple[str, ...]) -> None:
     assert {"ports", "control", *stages} <= set(groups)
     for stage in stages:
         begins = stage.replace(".", "_")
-        assert all(re.search(rf"_{begins}(_|$|\.|\[)", path) for path in groups[stage])
+        assert all(re.search(rf"[._]{begins}(_|$|\.|\[)", path) for path in groups[stage])
