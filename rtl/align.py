@@ -85,7 +85,9 @@ class Maximum(DatapathStep):
     def purpose(self) -> str:
         """What the module computes."""
         how = (
-            "" if "maxima" in fields(self.i) else " Products from the top bit down: column has a bit of each exponent, "
+            ""
+            if "maxima" in fields(self.i)
+            else " Products from the top bit down: column has a bit of each exponent, "
             "leads are those with a 1 in it among what is left, and where there are any, they alone stay left."
         )
         return f"max_exp: the largest exponent of all terms that are not zero, the addend among them.{how}"
