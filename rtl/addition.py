@@ -19,7 +19,6 @@ from amaranth.lib.wiring import In, Out, PureInterface
 from hwsim.formats import FloatFormat
 from hwsim.spec.keys import Number, Overflow, Rounding, Tininess
 
-from .align import clamp
 from .decode import bare_decoder
 from .layouts import SPECIAL, result_layout, term_layout
 from .lost import shifted
@@ -28,7 +27,7 @@ from .numbers import FieldRange, PairRanges, signed_shape
 from .shifter import Shifter
 from .step import assign, connect, flat
 from .targets import ResultTarget
-from .zeros import leading_zeros
+from .zeros import clamp, leading_zeros
 
 # Bits below the last place of the longer operand: guard, round, and sticky, into which all others are jammed.
 GUARDS = 3

@@ -11,28 +11,12 @@ from .layouts import max_exp_layout, near_bits, near_layout, products_layout, sh
 from .lost import any_lost, shifted
 from .numbers import WindowRanges
 from .step import DatapathStep, fields
-
-
-def larger(m: Module, pair: Sequence[Value], name: str) -> Value:
-    """The largest of one or two values, by one comparison."""
-    if len(pair) == 1:
-        return pair[0]
-    first, second = pair
-    result = Signal.like(first, name=name)
-    m.d.comb += result.eq(Mux(first < second, second, first))
-    return result
+from .zeros import clamp, larger, tree_maximum
 
 
 def candidates(i: PureInterface) -> list[Value]:
     """The exponents that can still be the largest: every product's, or what the tree has left."""
     return list(i.maxima) if "maxima" in fields(i) else [term.exp for term in i.terms]
-
-
-def tree_maximum(m: Module, left: list[Value], levels: int) -> list[Value]:
-    """What remains of `left` after `levels` rounds of a knock-out by comparison."""
-    for level in range(levels):
-        left = [larger(m, left[at : at + 2], f"larger{level}_{at // 2}") for at in range(0, len(left), 2)]
-    return left
 
 
 def bitwise_maximum(m: Module, values: Sequence[Value]) -> Value:
@@ -111,13 +95,6 @@ class Maximum(DatapathStep):
         if self.floor is None:
             return counts, addend.exp
         return Const(1), Mux(counts & (addend.exp > self.floor), addend.exp, self.floor)
-
-
-def clamp(distance: Value, bits: int) -> Value:
-    """A distance in `bits` bits: all ones if it needs more. It is not negative where it matters."""
-    if len(distance) <= bits:
-        return distance
-    return distance[:bits] | distance[bits:].any().replicate(bits)
 
 
 def nearest(m: Module, n: WindowRanges, max_exp: Value) -> Signal:

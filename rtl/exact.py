@@ -23,9 +23,9 @@ from .numbers import FieldRange, ProductRanges, most_sig, signed_shape
 from .rounded import Each
 from .step import Datapath, DatapathStep, assign, connect, flat
 from .subgroups import PRODUCT, PartRanges, decode_scales, drive_part
-from .sum import balanced
 from .targets import ResultTarget
 from .tree import TreeSums, levels_before, neighbours
+from .zeros import balanced
 
 # Groups of a sum without end are at most 2^40: at a billion a second, 18 minutes of nothing else.
 ENDLESS = 40

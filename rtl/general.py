@@ -23,8 +23,8 @@ from .multiply import LaneProduct
 from .numbers import FieldRange, as_float, signed_shape
 from .step import DatapathStep, assign
 from .subgroups import decode_scales, drive_part
-from .sum import balanced
 from .windows import WindowTerm, aligned, candidates, largest, loses, maximum
+from .zeros import balanced
 
 
 def _addends(n: GeneralRanges) -> dict[str, StructLayout]:

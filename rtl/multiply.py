@@ -9,7 +9,7 @@ from amaranth.lib.wiring import In, Out
 from .layouts import SPECIAL, decoded_layout, factor_layout, products_layout, term_layout
 from .numbers import PairRanges, WindowRanges, signed_shape
 from .step import DatapathStep, assign
-from .sum import carry_save
+from .zeros import carry_save
 
 SMALL = 4  # bits of significands up to which rows of full adders are smaller than what synthesis makes of `*`
 

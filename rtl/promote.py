@@ -11,7 +11,6 @@ from hwsim.formats import FloatFormat
 from hwsim.spec.parts import Promotion
 
 from .addition import GUARDS, pair_specials
-from .align import clamp
 from .decode import FloatDecode
 from .layouts import SPECIAL, factor_layout
 from .lost import shifted
@@ -20,7 +19,7 @@ from .normalizing import normalizing
 from .numbers import FieldRange, signed_shape
 from .step import Datapath, DatapathStep, assign, fields
 from .targets import ResultTarget
-from .zeros import leading_zeros
+from .zeros import clamp, leading_zeros
 
 BELOW = GUARDS
 

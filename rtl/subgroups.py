@@ -20,8 +20,8 @@ from .layouts import SPECIAL
 from .multiply import LaneProduct
 from .numbers import FieldRange, ProductRanges, most_sig, signed_shape
 from .step import assign
-from .sum import balanced
 from .windows import WindowTerm, aligned, aligned_bits, maximum
+from .zeros import balanced
 
 PRODUCT = 2  # the least exponent of a product, of factors that count from 1
 

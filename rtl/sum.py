@@ -10,28 +10,7 @@ from amaranth.hdl import Cat, Const, Module, Signal, Value
 from .layouts import beside_terms, halves_layout, sums_layout, window_layout
 from .numbers import WindowRanges
 from .step import DatapathStep, assign, fields
-
-
-def balanced(m: Module, values: Sequence[Value], name: str) -> Value:
-    """The sum, as a balanced tree of neighbours: no wider than it must be, and synthesis makes what it likes of it.
-
-    name: of the sums of pairs, `name0_0` and so on; the number of their level, and of the pair in it.
-    """
-    level, left = 0, list(values)
-    while len(left) > 1:
-        above: list[Value] = []
-        for at in range(0, len(left) - 1, 2):
-            pair = left[at] + left[at + 1]
-            total = Signal(pair.shape(), name=f"{name}{level}_{at // 2}")
-            m.d.comb += total.eq(pair)
-            above.append(total)
-        level, left = level + 1, above + left[len(left) // 2 * 2 :]
-    return left[0]
-
-
-def carry_save(a: Value, b: Value, c: Value, half: Value) -> tuple[Value, Value]:
-    """Two numbers whose sum is that of three, by a row of full adders, modulo 2^bits of them. half: a ^ b."""
-    return half ^ c, Cat(Const(0, 1), (a & b) | (half & c))[: len(a)]
+from .zeros import balanced
 
 
 class TermWords(NamedTuple):

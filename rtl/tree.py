@@ -10,7 +10,7 @@ from amaranth.lib.data import ArrayLayout, StructLayout
 from hwsim.spec import Specified, steps
 
 from .step import DatapathStep
-from .sum import balanced
+from .zeros import balanced
 
 
 def levels_before(unit: Specified, cuts: Sequence[str], name: str) -> Iterator[tuple[str, int]]:

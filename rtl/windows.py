@@ -12,11 +12,10 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 
 from hwsim.spec.keys import Lost
 
-from .align import clamp
 from .lost import any_lost, lost_bits, shifted
 from .numbers import signed_shape
 from .shifter import Shifter
-from .zeros import leading_zeros
+from .zeros import clamp, leading_zeros
 
 
 class WindowTerm(NamedTuple):

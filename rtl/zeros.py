@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 
 
@@ -33,3 +35,49 @@ def _joined(m: Module, name: str, over: tuple[Value, Value], under: tuple[Value,
         count.eq(Cat(Mux(over_zero, under_count, over_count), over_zero)),
     ]
     return is_zero, count
+
+
+def balanced(m: Module, values: Sequence[Value], name: str) -> Value:
+    """The sum, as a balanced tree of neighbours: no wider than it must be, and synthesis makes what it likes of it.
+
+    name: of the sums of pairs, `name0_0` and so on; the number of their level, and of the pair in it.
+    """
+    level, left = 0, list(values)
+    while len(left) > 1:
+        above: list[Value] = []
+        for at in range(0, len(left) - 1, 2):
+            pair = left[at] + left[at + 1]
+            total = Signal(pair.shape(), name=f"{name}{level}_{at // 2}")
+            m.d.comb += total.eq(pair)
+            above.append(total)
+        level, left = level + 1, above + left[len(left) // 2 * 2 :]
+    return left[0]
+
+
+def carry_save(a: Value, b: Value, c: Value, half: Value) -> tuple[Value, Value]:
+    """Two numbers whose sum is that of three, by a row of full adders, modulo 2^bits of them. half: a ^ b."""
+    return half ^ c, Cat(Const(0, 1), (a & b) | (half & c))[: len(a)]
+
+
+def clamp(distance: Value, bits: int) -> Value:
+    """A distance in `bits` bits: all ones if it needs more. It is not negative where it matters."""
+    if len(distance) <= bits:
+        return distance
+    return distance[:bits] | distance[bits:].any().replicate(bits)
+
+
+def larger(m: Module, pair: Sequence[Value], name: str) -> Value:
+    """The largest of one or two values, by one comparison."""
+    if len(pair) == 1:
+        return pair[0]
+    first, second = pair
+    result = Signal.like(first, name=name)
+    m.d.comb += result.eq(Mux(first < second, second, first))
+    return result
+
+
+def tree_maximum(m: Module, left: list[Value], levels: int) -> list[Value]:
+    """What remains of `left` after `levels` rounds of a knock-out by comparison."""
+    for level in range(levels):
+        left = [larger(m, left[at : at + 2], f"larger{level}_{at // 2}") for at in range(0, len(left), 2)]
+    return left
