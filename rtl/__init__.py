@@ -1,4 +1,4 @@
-"""The unit in hardware: Amaranth components, one stage a file, generated from a specification.
+"""The unit in hardware: Amaranth components, generated from a specification.
 
 Nothing here imports the model: that the two agree is what the testbenches show.
 """
@@ -11,10 +11,10 @@ from .datapath import datapath, promotion
 from .dot_unit import DotUnit, beat_layout, result_port_layout
 from .format_bench import FormatBench, decode_fields, port_names, product_fields
 from .hierarchy import CLOCK_ENABLE, PLAIN, Style
+from .methods import supports
 from .package import fields_of, member_name
 from .project import Project, timing
 from .stochastic import StochasticConvert, StochasticRound, Threefry
-from .support import supports
 from .verilog import (
     convert,
     cost,

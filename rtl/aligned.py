@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from amaranth.hdl import unsigned
 from amaranth.lib.data import StructLayout
 
-from hwsim.spec import AlignedSum, Specified, steps
+from hwsim.spec import Specified, steps
 from hwsim.spec.implementation import one_plain_window
 
 from .align import Align, Distance, Maximum, Near, TreeMaximum
@@ -22,17 +22,12 @@ from .sum import HalfAdders, Sum
 from .targets import ResultTarget
 
 
-def lacks(rule: AlignedSum) -> Iterator[str]:
-    """The settings of an aligned sum that the RTL does not have: none."""
-    yield from ()
-
-
 def carried_layout(n: WindowRanges) -> StructLayout:
     """What goes from group to group: the partial sum, as the code that the group's result has."""
     return StructLayout({"code": unsigned(n.result.bits)})
 
 
-def datapath(unit: Specified, cuts: Sequence[str]) -> Datapath:
+def aligned_datapath(unit: Specified, cuts: Sequence[str]) -> Datapath:
     """A group's sum: `operands_layout` in, `result_layout` out."""
     if not one_plain_window(unit):
         return general_datapath(unit, cuts)

@@ -7,17 +7,16 @@ from collections.abc import Sequence
 from hwsim.spec import Specified
 
 from .accumulate import accumulation, accumulator, smaller_promotion
-from .methods import METHODS
+from .methods import METHODS, supports
 from .numbers import as_float
 from .promote import promotion_adder
 from .step import Datapath
-from .support import supports
 
 
 def datapath(unit: Specified, cuts: Sequence[str]) -> Datapath:
     """A group's sum, with a register after each step of `cuts`. Raises NotImplementedYet for what the RTL lacks."""
     supports(unit).demand()
-    return METHODS[type(unit.sum)].datapath(unit, cuts)
+    return METHODS[type(unit.sum)](unit, cuts)
 
 
 def promotion(unit: Specified, cuts: Sequence[str]) -> Datapath:

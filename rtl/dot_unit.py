@@ -16,10 +16,10 @@ from hwsim.spec.keys import Number
 from .accumulate import Accumulation, accumulation
 from .datapath import datapath, promotion
 from .layouts import factors_layout
+from .methods import supports
 from .numbers import ProductRanges
 from .skid import SkidBuffer
 from .step import Datapath, assign
-from .support import supports
 
 
 def beat_layout(unit: Specified, pipeline: Pipeline) -> StructLayout:

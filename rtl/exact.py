@@ -31,11 +31,6 @@ from .zeros import balanced
 ENDLESS = 40
 
 
-def lacks(rule: ExactSum) -> Iterator[str]:
-    """The settings of an exact sum that the RTL does not have: none."""
-    yield from ()
-
-
 class ExactRanges(ProductRanges):
     """The ranges of a unit's exact sums, which are integers in units of 2^unit_exp.
 
@@ -362,7 +357,7 @@ class ExactFinish(DatapathStep):
             ]
 
 
-def datapath(unit: Specified, cuts: Sequence[str]) -> Datapath:
+def exact_datapath(unit: Specified, cuts: Sequence[str]) -> Datapath:
     """A group's sum: from operands, and the exact sum or the result so far, to `result_layout` and what goes on."""
     n = ExactRanges(unit)
     carried = n.total if n.carries else StructLayout({"code": unsigned(n.result.bits)})

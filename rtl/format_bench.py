@@ -14,9 +14,9 @@ from hwsim.spec import Unit
 
 from .decode import FixedDecode, FloatDecode, ScaleDecode, factor_decoder
 from .layouts import SPECIAL, factor_layout, term_layout
+from .methods import supports
 from .multiply import LaneProduct
 from .numbers import ProductRanges
-from .support import supports
 
 Factor = FloatFormat | FixedFormat
 Decodable = Factor | ExponentFormat

@@ -1,39 +1,54 @@
-"""The methods that the RTL has, by the class of the specification's sum: a file each, of the method's name."""
+"""The methods that the RTL has, by the class of the specification's sum."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from hwsim.spec import AlignedSum, EvenOddSum, ExactSum, PairwiseSum, SequentialSum, Specified, Sum
+from hwsim.spec import (
+    AlignedSum,
+    EvenOddSum,
+    ExactSum,
+    PairwiseSum,
+    SequentialSum,
+    Specified,
+    Support,
+    Unit,
+    implemented,
+    of_modes,
+)
 
-from . import aligned, even_odd, exact, pairwise, sequential
+from .aligned import aligned_datapath
+from .exact import exact_datapath
+from .latewindow import general_datapath
+from .pairwise import tree_datapath
+from .sequential import chain_datapath
 from .step import Datapath
 
-
-@dataclass(frozen=True)
-class HardwareMethod:
-    """One method in hardware.
-
-    lacks: the settings of a sum that it does not have, in the specification's words. datapath: of a unit and its cuts,
-    from the operands and what is carried from the group before, to a result's code and what is carried on.
-    """
-
-    lacks: Callable[[Any], Iterable[str]]
-    datapath: Callable[[Specified, Sequence[str]], Datapath]
-
-
-METHODS: Mapping[type, HardwareMethod] = {
-    AlignedSum: HardwareMethod(aligned.lacks, aligned.datapath),
-    SequentialSum: HardwareMethod(sequential.lacks, sequential.datapath),
-    PairwiseSum: HardwareMethod(pairwise.lacks, pairwise.datapath),
-    EvenOddSum: HardwareMethod(even_odd.lacks, even_odd.datapath),
-    ExactSum: HardwareMethod(exact.lacks, exact.datapath),
+# Of a unit and its cuts: from the operands and what is carried from the group before, to a result's code and what is
+# carried on.
+METHODS: Mapping[type, Callable[[Specified, Sequence[str]], Datapath]] = {
+    AlignedSum: aligned_datapath,
+    SequentialSum: chain_datapath,
+    PairwiseSum: tree_datapath,
+    EvenOddSum: general_datapath,
+    ExactSum: exact_datapath,
 }
 
 
-def lacks_of_method(rule: Sum) -> tuple[str, ...]:
-    """What of a sum the RTL does not have: the whole method, or settings of it."""
-    method = METHODS.get(type(rule))
-    return (f"sum.method: {rule.method}",) if method is None else tuple(method.lacks(rule))
+def supports(unit: Specified) -> Support:
+    """What of a unit, or of one of its modes, the RTL lacks; first of all what no implementation has."""
+    return of_modes(unit, _supports)
+
+
+def _supports(unit: Unit) -> Support:
+    general = implemented(unit)
+    if not general:
+        return general
+    lacks = () if type(unit.sum) in METHODS else (f"sum.method: {unit.sum.method}",)
+    return Support(unit.name, "is in the model, but not in the RTL yet", lacks, tuple(_unseen(unit)))
+
+
+def _unseen(unit: Unit) -> Iterator[str]:
+    """Settings that no result of a unit that the RTL has shows."""
+    if unit.operands.zeros == "positive" and isinstance(unit.sum, AlignedSum):
+        yield "operands.zeros: positive"  # no sum of zero has the sign of a zero

@@ -11,12 +11,7 @@ from .rounded import AdditionPlace, rounded_datapath
 from .step import Datapath
 
 
-def lacks(rule: PairwiseSum) -> Iterator[str]:
-    """The settings of a tree that the RTL does not have: none."""
-    yield from ()
-
-
-def datapath(unit: Specified, cuts: Sequence[str]) -> Datapath:
+def tree_datapath(unit: Specified, cuts: Sequence[str]) -> Datapath:
     """A group's sum: a level for each of the tree's, and one for the addend."""
     return rounded_datapath(unit, cuts, _levels(parts_of_group(unit)), _absent(unit))
 

@@ -14,10 +14,10 @@ from hwsim.spec import Pipeline, Specified, as_yaml
 from .dot_unit import DotUnit, beat_layout, result_port_layout
 from .hierarchy import PLAIN, Style, modules
 from .keywords import KEYWORDS
+from .methods import supports
 from .package import package
 from .rtlil import rtlil_of
 from .streamed import StreamedDatapath
-from .support import supports
 
 LICENCE = "Apache-2.0"  # of what is written, as of hwsim
 # Verilator wants a file for each module, of its name; here they are read one after another.

@@ -43,7 +43,7 @@ from hwsim.model.clock import supports as supports_clock
 from hwsim.model.definition import Definition
 from hwsim.model.definition import supports as supports_model
 from hwsim.model.late import Added
-from hwsim.rtl.support import supports as supports_rtl
+from hwsim.rtl.methods import supports as supports_rtl
 from hwsim.spec import ReadAlignedSum, Support, Unit, load_unit
 
 HOPPER = "hopper-wgmma-e4m3-f32"

@@ -10,7 +10,6 @@ import pytest
 from amaranth.hdl import Module, signed, unsigned
 from amaranth.lib.data import ArrayLayout, StructLayout
 
-from hwsim.rtl.methods import METHODS
 from hwsim.rtl.step import Datapath, DatapathStep, flat, leaves
 
 PAIR = StructLayout({"sign": 1, "sig": unsigned(4)})
@@ -73,9 +72,3 @@ def test_what_is_carried_is_what_the_last_step_makes_and_the_first_one_takes() -
     ):
         with pytest.raises(TypeError, match=message):
             Datapath([Doubled("step", i, NARROW, {"code"})], (), carried)
-
-
-def test_every_method_has_a_file_of_its_name() -> None:
-    for rule, method in METHODS.items():
-        (name,) = rule.model_fields["method"].annotation.__args__  # type: ignore[attr-defined]
-        assert method.datapath.__module__ == f"hwsim.rtl.{name.replace('-', '_')}"
