@@ -1,7 +1,6 @@
 """Verilog of several modules, for people to read."""
 
-from .modules import modules as modules
-from .style import CLOCK_ENABLE as CLOCK_ENABLE
-from .style import PLAIN as PLAIN
-from .style import ResetKind as ResetKind
-from .style import Style as Style
+from .modules import modules
+from .style import CLOCK_ENABLE, PLAIN, ResetKind, Style
+
+__all__ = ["CLOCK_ENABLE", "PLAIN", "ResetKind", "Style", "modules"]
