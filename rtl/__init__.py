@@ -3,30 +3,29 @@
 Nothing here imports the model: that the two agree is what the testbenches show.
 """
 
+from hwsim.rtl.converter import Converter, StreamedDatapath, supports_conversion
+from hwsim.rtl.dot_unit import DotUnit, beat_layout, result_port_layout
+from hwsim.rtl.hierarchy.names import fields_of, member_name
+from hwsim.rtl.methods import datapath, promotion, supports
 from hwsim.rtl.quantizer import BlockDequantizer, BlockQuantizer, supports_dequantizer, supports_quantizer
-from hwsim.rtl.streamed import StreamedDatapath
-
-from .converter import Converter, supports_conversion
-from .datapath import datapath, promotion
-from .dot_unit import DotUnit, beat_layout, result_port_layout
-from .format_bench import FormatBench, decode_fields, port_names, product_fields
-from .hierarchy import CLOCK_ENABLE, PLAIN, Style
-from .methods import supports
-from .package import fields_of, member_name
-from .project import Project, timing
-from .stochastic import StochasticConvert, StochasticRound, Threefry
-from .verilog import (
+from hwsim.rtl.verilog import (
+    Project,
     convert,
     cost,
     module_name,
     pipeline_options,
     stream_verilog,
     style_options,
+    timing,
     top_name,
     unit_package,
     unit_rtlil,
     verilog,
 )
+
+from .format_bench import FormatBench, decode_fields, port_names, product_fields
+from .hierarchy import CLOCK_ENABLE, PLAIN, Style
+from .stochastic import StochasticConvert, StochasticRound, Threefry
 
 __all__ = [
     "CLOCK_ENABLE",

@@ -17,17 +17,12 @@ from amaranth.lib.data import StructLayout
 from amaranth.lib.wiring import In, Out, PureInterface
 
 from hwsim.formats import FloatFormat
+from hwsim.rtl.arithmetic import Shifter, clamp, leading_zeros, shifted
+from hwsim.rtl.normalize import Normalize, Round
+from hwsim.rtl.numbers import SPECIAL, FieldRange, PairRanges, ResultTarget, result_layout, signed_shape, term_layout
+from hwsim.rtl.products import bare_decoder
+from hwsim.rtl.step import assign, connect, flat
 from hwsim.spec.keys import Number, Overflow, Rounding, Tininess
-
-from .decode import bare_decoder
-from .layouts import SPECIAL, result_layout, term_layout
-from .lost import shifted
-from .normalize import Normalize, Round
-from .numbers import FieldRange, PairRanges, signed_shape
-from .shifter import Shifter
-from .step import assign, connect, flat
-from .targets import ResultTarget
-from .zeros import clamp, leading_zeros
 
 # Bits below the last place of the longer operand: guard, round, and sticky, into which all others are jammed.
 GUARDS = 3

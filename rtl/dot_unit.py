@@ -10,16 +10,38 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.data import Layout, StructLayout, View
 from amaranth.lib.wiring import In, Out
 
+from hwsim.rtl.accumulate import Accumulation, accumulation
+from hwsim.rtl.methods import datapath, promotion, supports
+from hwsim.rtl.numbers import ProductRanges, factors_layout
+from hwsim.rtl.step import Datapath, assign
 from hwsim.spec import Pipeline, Specified, modes_of
 from hwsim.spec.keys import Number
 
-from .accumulate import Accumulation, accumulation
-from .datapath import datapath, promotion
-from .layouts import factors_layout
-from .methods import supports
-from .numbers import ProductRanges
-from .skid import SkidBuffer
-from .step import Datapath, assign
+
+class SkidBuffer(wiring.Component):
+    """Keeps a payload that was accepted in a cycle in which the next stage was not ready.
+
+    `entering.ready` is low while one is kept, and depends on nothing else: no path leads from `leaving.ready` to it.
+    What is offered while the buffer is empty goes through in the same cycle.
+    """
+
+    def __init__(self, payload: ShapeLike):
+        super().__init__({"entering": In(stream.Signature(payload)), "leaving": Out(stream.Signature(payload))})
+
+    def elaborate(self, platform: object) -> Module:
+        """The buffer."""
+        m = Module()
+        full = Signal(name="full")
+        kept = Signal.like(self.entering.payload.as_value(), name="kept", reset_less=True)
+        m.d.comb += [
+            self.entering.ready.eq(~full),
+            self.leaving.valid.eq(full | self.entering.valid),
+            self.leaving.payload.as_value().eq(Mux(full, kept, self.entering.payload.as_value())),
+        ]
+        m.d.sync += full.eq(self.leaving.valid & ~self.leaving.ready)
+        with m.If(~full):
+            m.d.sync += kept.eq(self.entering.payload.as_value())
+        return m
 
 
 def beat_layout(unit: Specified, pipeline: Pipeline) -> StructLayout:

@@ -13,15 +13,14 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, signed, unsigne
 from amaranth.lib.data import StructLayout
 
 from hwsim.formats import ExponentFormat, FixedFormat, FloatFormat, Format, get_format
+from hwsim.rtl.normalize import Encode, Normalize, last_place, rounds_inward, with_sign
+from hwsim.rtl.numbers import FieldRange, SumTarget, as_float
+from hwsim.rtl.step import DatapathStep
 from hwsim.spec import NotImplementedYet
 from hwsim.spec.conversion import AnyRounding, Missing
 from hwsim.spec.keys import Overflow
 
-from .normalize import Encode, Normalize, last_place, rounds_inward, with_sign
-from .numbers import FieldRange, as_float
-from .step import DatapathStep
 from .stochastic import exponent_field, magnitude_of, magnitude_with_word
-from .targets import SumTarget
 
 # An even number, so that the last bit of a carrier's code is that of the power's: two powers of two below the least.
 BELOW = 2

@@ -10,22 +10,24 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, unsigned
 from amaranth.lib.data import ArrayLayout, Layout, StructLayout
 
 from hwsim.formats import FixedFormat, FloatFormat
+from hwsim.rtl.arithmetic import balanced
+from hwsim.rtl.normalize import Encode, Magnitude, Round, RoundFixed, normalizing
+from hwsim.rtl.numbers import (
+    SPECIAL,
+    FieldRange,
+    ProductRanges,
+    ResultTarget,
+    factor_layout,
+    factors_layout,
+    most_sig,
+    signed_shape,
+)
+from hwsim.rtl.products import FixedDecode, FloatDecode, LaneProduct, addend_code, decode_factors, scale_exponents
+from hwsim.rtl.rounded import Each
+from hwsim.rtl.step import Datapath, DatapathStep, TreeSums, assign, connect, flat, levels_before, neighbours
+from hwsim.rtl.windows import PRODUCT, PartRanges, decode_scales, drive_part
 from hwsim.spec import ExactSum, Specified
 from hwsim.spec.keys import Number
-
-from .decode import FixedDecode, FloatDecode, addend_code, decode_factors, scale_exponents
-from .fixed import RoundFixed
-from .layouts import SPECIAL, factor_layout, factors_layout
-from .multiply import LaneProduct
-from .normalize import Encode, Magnitude, Round
-from .normalizing import normalizing
-from .numbers import FieldRange, ProductRanges, most_sig, signed_shape
-from .rounded import Each
-from .step import Datapath, DatapathStep, assign, connect, flat
-from .subgroups import PRODUCT, PartRanges, decode_scales, drive_part
-from .targets import ResultTarget
-from .tree import TreeSums, levels_before, neighbours
-from .zeros import balanced
 
 # Groups of a sum without end are at most 2^40: at a billion a second, 18 minutes of nothing else.
 ENDLESS = 40

@@ -10,13 +10,10 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from hwsim.formats import ExponentFormat, FixedFormat, FloatFormat
+from hwsim.rtl.methods import supports
+from hwsim.rtl.numbers import SPECIAL, ProductRanges, factor_layout, term_layout
+from hwsim.rtl.products import FixedDecode, FloatDecode, LaneProduct, ScaleDecode, factor_decoder
 from hwsim.spec import Unit
-
-from .decode import FixedDecode, FloatDecode, ScaleDecode, factor_decoder
-from .layouts import SPECIAL, factor_layout, term_layout
-from .methods import supports
-from .multiply import LaneProduct
-from .numbers import ProductRanges
 
 Factor = FloatFormat | FixedFormat
 Decodable = Factor | ExponentFormat

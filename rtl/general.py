@@ -1,8 +1,6 @@
-"""Sums in windows of other kinds than one plain one: their ranges, and the steps up to the windows' sums.
+"""Sums in windows of other kinds than one plain one, in parts between which registers can stand.
 
-One window or two (even and odd lanes); of products, or of sums of some of them (rtl/subgroups.py); zero terms may
-count; the addend may come late, in a window of its own (rtl/latewindow.py).
-"""
+One window or two (even and odd lanes); of products, or of sums of some of them; zero terms may count."""
 
 from __future__ import annotations
 
@@ -14,17 +12,124 @@ from amaranth.lib.data import ArrayLayout, Layout, StructLayout
 from amaranth.lib.wiring import PureInterface
 
 from hwsim.formats import Format
-from hwsim.spec import Specified
+from hwsim.rtl.arithmetic import Shifter, balanced
+from hwsim.rtl.numbers import (
+    SPECIAL,
+    FieldRange,
+    PairRanges,
+    ProductRanges,
+    as_float,
+    factor_layout,
+    factors_layout,
+    signed_shape,
+)
+from hwsim.rtl.products import FloatDecode, LaneProduct, decode_factors, scale_exponents
+from hwsim.rtl.step import DatapathStep, TreeSums, assign, levels_before, taking_turns
+from hwsim.rtl.windows import (
+    PRODUCT,
+    PartRanges,
+    WindowTerm,
+    aligned,
+    aligned_bits,
+    candidates,
+    decode_scales,
+    drive_part,
+    largest,
+    loses,
+    maximum,
+    shifter_of,
+    unshifted,
+)
+from hwsim.spec import AlignedSum, EvenOddSum, LateInWindow, Specified, WindowSum
 
-from .decode import FloatDecode, decode_factors, scale_exponents
-from .generalranges import GeneralRanges
-from .layouts import SPECIAL, factor_layout, factors_layout
-from .multiply import LaneProduct
-from .numbers import FieldRange, as_float, signed_shape
-from .step import DatapathStep, assign
-from .subgroups import decode_scales, drive_part
-from .windows import WindowTerm, aligned, candidates, largest, loses, maximum
-from .zeros import balanced
+
+class GeneralRanges(ProductRanges):
+    """The ranges of a unit's windows. Exponents are counted so that `bias` taken off gives the real one.
+
+    subgroup: the rule of sums of parts, or None; parts: their ranges. terms: how many there are beside the addend.
+    windows: one or two. inner: whether an addend, or +0 in its place, is a term of the window. late: the window of a
+    late addend, or None.
+    Raises TypeError for a unit of another method.
+    """
+
+    def __init__(self, unit: Specified):
+        super().__init__(unit)
+        if not isinstance(unit.sum, WindowSum):
+            raise TypeError(f"{unit.name} must sum in a window, not by method {unit.sum.method}")
+        self.rule, self.result = unit.sum, as_float(unit.result.format)
+        self.subgroup = unit.subgroup
+        self.parts = None if self.subgroup is None else PartRanges(self, self.subgroup)
+        self.halves = unit.sum if isinstance(unit.sum, EvenOddSum) else None
+        self.late = unit.late if isinstance(unit.late, LateInWindow) else None
+        self.inner = isinstance(unit.sum, AlignedSum)
+        self.addend = None if self.group_addend is None else as_float(self.group_addend)
+        self.windows = 1 if self.halves is None else 2
+        self.products: PairRanges = self
+        self._terms()
+        self._exponents()
+
+    @property
+    def inner_formats(self) -> list[Format]:
+        """The formats of codes that may be the window's addend."""
+        c = [self.addend] if self.addend is not None and self.late is None else []
+        return [*c, self.result] if self.inner else []
+
+    @property
+    def late_formats(self) -> list[Format]:
+        """The formats of codes that may be the late addend: c, and the result of the instruction before."""
+        return [] if self.late is None or self.addend is None else [self.addend, self.result]
+
+    def _terms(self) -> None:
+        if self.parts is None:
+            self.terms, self.bias = self.lanes, self.product_bias
+            self.term_exp = (PRODUCT, self.product_most)
+            self.term_fraction_bits, self.term_most = self.product_fraction_bits, self.most_product
+            return
+        self.terms, self.bias, self.term_exp = self.parts.count, self.parts.bias, self.parts.exp
+        self.term_fraction_bits, self.term_most = self.parts.fraction_bits, self.parts.most
+        self.sum_most = self.parts.sum_most
+
+    @property
+    def sticky(self) -> bool:
+        """Whether the rounding of a sum knows that a term lost a 1."""
+        return self.rule.sticky
+
+    @property
+    def term_bits(self) -> int:
+        """Bits of a term's significand."""
+        return self.term_most.bit_length()
+
+    def addend_span(self, formats: Sequence[Format]) -> tuple[int, int]:
+        """The ends of the exponents of addends."""
+        moved = [(FieldRange.of(fmt), self.bias - FieldRange.of(fmt).bias) for fmt in formats]
+        return min(1 + by for _, by in moved), max(field.most + by for field, by in moved)
+
+    def _exponents(self) -> None:
+        spans = [self.term_exp, *([self.addend_span(self.inner_formats)] if self.inner else [])]
+        floor = self.rule.max_exp_floor
+        self.floor = None if floor is None else floor + self.bias
+        floors = [] if self.floor is None else [self.floor]
+        self.max_exp = min([low for low, _ in spans] + floors), max([high for _, high in spans] + floors)
+        bits = self.rule.fraction_bits
+        self.aligned_bits = max(
+            aligned_bits(self.term_bits, self.term_fraction_bits, bits),
+            *(aligned_bits(fmt.precision, fmt.fraction_bits, bits) for fmt in self.inner_formats),
+            1,
+        )
+        count = self.terms + self.inner
+        self.total_bits = self.aligned_bits + count.bit_length()
+
+    def addend_layout(self, formats: Sequence[Format]) -> StructLayout:
+        """An addend as a term. there: whether it is one at all."""
+        sig = max(fmt.fraction_bits for fmt in formats) + 1
+        return StructLayout({"sign": 1, "exp": signed_shape(*self.addend_span(formats)), "sig": sig, "there": 1})
+
+    def sums(self) -> StructLayout:
+        """A window's sum, in units of 2^(max_exp - fraction bits); any: whether a term is other than zero."""
+        return StructLayout(
+            {"total": signed_shape(-(1 << self.total_bits - 1), (1 << self.total_bits - 1) - 1), "any": 1,
+             "max_exp": signed_shape(*self.max_exp)}
+        )  # fmt: skip
 
 
 def _addends(n: GeneralRanges) -> dict[str, StructLayout]:
@@ -272,3 +377,99 @@ class GeneralSum(DatapathStep):
             to, own = getattr(self.o, f"window{at}"), list(self.i.aligned)[at :: self.n.windows]
             total = balanced(m, own, f"window{at}_level") if own else Const(0)
             m.d.comb += [to.total.eq(total), to.any.eq(self.i.any[at]), to.max_exp.eq(self.i.max_exp[at])]
+
+
+class GeneralExponents(DatapathStep):
+    """Some levels of the trees that find the largest exponents."""
+
+    def __init__(self, name: str, n: GeneralRanges, before: StructLayout, levels: int):
+        self.n = n
+        left = before.members.get("left")
+        count = n.terms + n.inner + n.windows if left is None else left.length
+        self.groups = taking_turns(count, n.windows, levels)
+        made = {"left": ArrayLayout(signed_shape(*n.max_exp), len(self.groups))}
+        super().__init__(name, before, StructLayout({**before.members, **made}), set(made))
+
+    def compute(self, m: Module) -> None:
+        """Drive the largest exponent of each few."""
+        left = exponents_left(m, self.n, self.i)
+        for at, (to, group) in enumerate(zip(self.o.left, self.groups, strict=True)):
+            m.d.comb += to.eq(largest(m, f"group{at}", [left[place] for place in group], self.n.max_exp))
+
+
+def _shifters(n: GeneralRanges) -> list[Shifter]:
+    """What shifts each term into its window, the addend's last."""
+    sizes = [(n.term_bits, n.term_fraction_bits)] * n.terms
+    if n.inner:
+        sig = max(fmt.fraction_bits for fmt in n.inner_formats) + 1
+        sizes.append((sig, sig - 1))
+    return [shifter_of(*size, n.rule.fraction_bits, n.rule.term_lost) for size in sizes]
+
+
+class GeneralDistance(DatapathStep):
+    """How far each term is to be shifted."""
+
+    def __init__(self, n: GeneralRanges):
+        self.n, i = n, maxima_layout(n)
+        kept = {name: shape for name, shape in i.members.items() if name not in ("terms", "inner")}
+        self.shifters = _shifters(n)
+        made = {f"term{at}": place.before() for at, place in enumerate(self.shifters)}
+        super().__init__("distance", i, StructLayout({**kept, **made}), set(made))
+
+    def compute(self, m: Module) -> None:
+        """Drive the distances."""
+        n = self.n
+        for at, (term, place) in enumerate(zip(window_terms(n, self.i), self.shifters, strict=True)):
+            top, to = self.i.max_exp[at % n.windows], getattr(self.o, f"term{at}")
+            magnitude, sign, distance = unshifted(m, f"term{at}", term, place, top, n.max_exp[1])
+            m.d.comb += [to.magnitude.eq(magnitude), to.sign.eq(sign), to.distance.eq(distance)]
+
+
+class GeneralBegin(DatapathStep):
+    """Each term shifted by the high bits of its distance."""
+
+    def __init__(self, before: GeneralDistance):
+        self.shifters = before.shifters
+        made = {f"term{at}": place.between() for at, place in enumerate(self.shifters)}
+        super().__init__("align.1", before.gives, StructLayout({**before.gives.members, **made}), set(made))
+
+    def compute(self, m: Module) -> None:
+        """Drive the terms."""
+        for at, place in enumerate(self.shifters):
+            m.d.comb += place.begin(getattr(self.i, f"term{at}"), getattr(self.o, f"term{at}"))
+
+
+class GeneralEnd(DatapathStep):
+    """Each term shifted by the rest."""
+
+    def __init__(self, n: GeneralRanges, before: GeneralBegin):
+        self.shifters = before.shifters
+        self.sticky = n.sticky
+        super().__init__("align", before.gives, aligned_layout(n), made_by_align(n))
+
+    def compute(self, m: Module) -> None:
+        """Drive the aligned terms."""
+        for at, place in enumerate(self.shifters):
+            name, term = f"term{at}", getattr(self.i, f"term{at}")
+            ones, carry = place.end(m, name, term)
+            m.d.comb += self.o.aligned[at].eq(ones + carry)
+            if self.sticky:
+                m.d.comb += self.o.lost[at].eq(place.loses(m, name, term))
+
+
+def general_window(n: GeneralRanges, cuts: Sequence[str], before: StructLayout) -> list[DatapathStep]:
+    """From the terms to every window's sum: maximum, align and sum, in parts where cuts are inside them."""
+    path: list[DatapathStep] = []
+    for name, levels in levels_before(n.unit, cuts, "maximum"):
+        path.append(GeneralExponents(name, n, path[-1].gives if path else before, levels))
+    path.append(GeneralMaximum(n, path[-1].gives if path else before))
+    if {"distance", "align.1"} & set(cuts):
+        distance = GeneralDistance(n)
+        begin = GeneralBegin(distance)
+        path += [distance, begin, GeneralEnd(n, begin)]
+    else:
+        path.append(GeneralAlign(n))
+    for name, levels in levels_before(n.unit, cuts, "sum"):
+        after = path[-1].gives
+        path.append(TreeSums(name, after, "aligned", taking_turns(after["aligned"].shape.length, n.windows, levels)))
+    return [*path, GeneralSum(n, path[-1].gives)]

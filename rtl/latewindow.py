@@ -8,18 +8,13 @@ from amaranth.hdl import Const, Module, Mux, Shape, Signal, Value, unsigned
 from amaranth.lib.data import StructLayout
 from amaranth.lib.wiring import PureInterface
 
+from hwsim.rtl.general import GeneralDecode, GeneralMultiply, GeneralRanges, general_window, sums_layout
+from hwsim.rtl.normalize import Magnitude, Round, normalizing
+from hwsim.rtl.numbers import FieldRange, ResultTarget, signed_shape
+from hwsim.rtl.step import Datapath, DatapathStep, assign
+from hwsim.rtl.windows import WindowTerm, aligned, aligned_bits, cut, leading_place, maximum
 from hwsim.spec import AlignedSum, Specified
 from hwsim.spec.sums import SumCut
-
-from .general import GeneralDecode, GeneralMultiply, sums_layout
-from .generalcuts import general_window
-from .generalranges import GeneralRanges
-from .normalize import Magnitude, Round
-from .normalizing import normalizing
-from .numbers import FieldRange, signed_shape
-from .step import Datapath, DatapathStep, assign
-from .targets import ResultTarget
-from .windows import WindowTerm, aligned, aligned_bits, cut, leading_place, maximum
 
 
 class WindowSumRange:

@@ -1,9 +1,16 @@
-"""The methods that the RTL has, by the class of the specification's sum."""
+"""The datapaths of a unit: a group's sum by the unit's method, and the adder of what follows it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
+from hwsim.rtl.accumulate import accumulation, accumulator, promotion_adder, smaller_promotion
+from hwsim.rtl.aligned import aligned_datapath
+from hwsim.rtl.exact import exact_datapath
+from hwsim.rtl.latewindow import general_datapath
+from hwsim.rtl.numbers import as_float
+from hwsim.rtl.rounded import chain_datapath, tree_datapath
+from hwsim.rtl.step import Datapath
 from hwsim.spec import (
     AlignedSum,
     EvenOddSum,
@@ -16,13 +23,6 @@ from hwsim.spec import (
     implemented,
     of_modes,
 )
-
-from .aligned import aligned_datapath
-from .exact import exact_datapath
-from .latewindow import general_datapath
-from .pairwise import tree_datapath
-from .sequential import chain_datapath
-from .step import Datapath
 
 # Of a unit and its cuts: from the operands and what is carried from the group before, to a result's code and what is
 # carried on.
@@ -52,3 +52,19 @@ def _unseen(unit: Unit) -> Iterator[str]:
     """Settings that no result of a unit that the RTL has shows."""
     if unit.operands.zeros == "positive" and isinstance(unit.sum, AlignedSum):
         yield "operands.zeros: positive"  # no sum of zero has the sign of a zero
+
+
+def datapath(unit: Specified, cuts: Sequence[str]) -> Datapath:
+    """A group's sum, with a register after each step of `cuts`. Raises NotImplementedYet for what the RTL lacks."""
+    supports(unit).demand()
+    return METHODS[type(unit.sum)](unit, cuts)
+
+
+def promotion(unit: Specified, cuts: Sequence[str]) -> Datapath:
+    """The adder of a unit's promotion register, or of its late addend. Raises TypeError for a unit that has neither."""
+    what, rule = accumulation(unit), smaller_promotion(unit, cuts)
+    if what is None:
+        raise TypeError(f"{unit.name} must have a promotion or a late addition")
+    if rule is not None:
+        return promotion_adder(as_float(unit.result.format), rule, cuts)
+    return accumulator(what, cuts)

@@ -1,21 +1,20 @@
-"""Normalise and round: an integer and its exponent to a code, rounded once."""
+"""From a sum to its code: sign and magnitude, normalised, rounded once."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from typing import assert_never
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, signed, unsigned
 from amaranth.lib.data import StructLayout
 
-from hwsim.formats import FloatFormat
+from hwsim.formats import FixedFormat, FloatFormat
+from hwsim.rtl.arithmetic import leading_zeros
+from hwsim.rtl.numbers import ResultTarget, SumTarget, result_layout, signed_shape
+from hwsim.rtl.step import DatapathStep
 from hwsim.spec.keys import ROUNDINGS, Rounding, Tininess
-
-from .layouts import result_layout
-from .numbers import signed_shape
-from .step import DatapathStep
-from .targets import ResultTarget, SumTarget
-from .zeros import leading_zeros
+from hwsim.spec.parts import ResultRule
 
 
 class Magnitude(DatapathStep):
@@ -333,3 +332,80 @@ class Round(Encode):
     def inward(self, sign: Value) -> Value | bool:
         """As in `Encode`."""
         return rounds_inward(self.rounding, self.target.fmt.infinity_magnitude, sign)
+
+
+class CountZeros(Normalize):
+    """The first half of `Normalize`: how far the leading one is to move, and what is lost before."""
+
+    def __init__(self, target: SumTarget, name: str):
+        self.target = target
+        zeros = unsigned((target.bits - 1).bit_length())
+        i, gone = target.magnitude(), ("magnitude", "more")
+        kept = {field: shape for field, shape in i.members.items() if field not in gone}
+        made = {"magnitude": unsigned(target.bits), "zeros": zeros, "sticky": 1}
+        DatapathStep.__init__(self, name, i, StructLayout({**kept, **made}), set(made))
+
+    def compute(self, m: Module) -> None:
+        """Drive the magnitude, and by how much it is to be shifted to the left."""
+        whole = Cat(Const(0, self.target.bits - self.target.magnitude_bits), self.i.magnitude)
+        magnitude, shift = self._counted(m, whole)
+        m.d.comb += [self.o.magnitude.eq(magnitude), self.o.zeros.eq(shift)]
+
+
+class MoveLeadingOne(Normalize):
+    """The second half."""
+
+    def __init__(self, target: SumTarget, name: str):
+        self.target = target
+        DatapathStep.__init__(self, name, CountZeros(target, "").gives, target.normalized(), {"sig", "bexp"})
+
+    def compute(self, m: Module) -> None:
+        """Drive the normalised significand and its exponent."""
+        self._moved(m, self.i.magnitude, self.i.zeros)
+
+
+def normalizing(target: SumTarget, cuts: Sequence[str], name: str = "normalize") -> dict[str, DatapathStep]:
+    """`Normalize` by its name, in halves where a cut asks for a register between them."""
+    if f"{name}.1" not in cuts:
+        return {name: Normalize(target, name)}
+    return {f"{name}.1": CountZeros(target, f"{name}.1"), name: MoveLeadingOne(target, name)}
+
+
+class RoundFixed(DatapathStep):
+    """The code of an integer in units of 2^unit_exp: rounded, and what is too large by the result's rule."""
+
+    def __init__(self, fmt: FixedFormat, rule: ResultRule, total: StructLayout, unit_exp: int):
+        self.fmt, self.rule, self.unit_exp = fmt, rule, unit_exp
+        o = StructLayout({**result_layout(fmt).members})
+        super().__init__("round", total, o, {"code", "nan"})
+
+    def compute(self, m: Module) -> None:
+        """Drive the code."""
+        fmt, total = self.fmt, self.i.total
+        sign = total[-1]
+        rounded = self._rounded(m, sign, (total ^ sign.replicate(len(total)))[: len(total) - 1] + sign)
+        value = Signal(signed(len(rounded) + 1), name="value")  # which may be narrower than the code
+        m.d.comb += [value.eq(Mux(sign, -rounded, rounded)), self.o.code.eq(value)]
+        match self.rule.overflow:
+            case "wrap":
+                pass
+            case "saturate":
+                most = (1 << fmt.bits - 1) - 1
+                with m.If(rounded > most + sign):
+                    m.d.comb += self.o.code.eq(Mux(sign, most + 1, most))
+            case "infinity" | "ieee" | "nan" | "propagate":
+                raise TypeError(f"{fmt.name} has no {self.rule.overflow}")
+            case _:
+                assert_never(self.rule.overflow)
+
+    def _rounded(self, m: Module, sign: Value, magnitude: Value) -> Value:
+        """The magnitude in units of the format's last place."""
+        drop = -self.fmt.fraction_bits - self.unit_exp
+        if drop <= 0:
+            return Cat(Const(0, -drop), magnitude)
+        kept = Cat(magnitude, Const(0, drop))[drop:]
+        below = Cat(Const(0, 1), magnitude)[: drop + 1]
+        last, up = last_place(self.rule.rounding, sign, kept[0], below[-1], below[:-1].any())
+        rounded = Signal(len(kept) + 1, name="rounded")
+        m.d.comb += rounded.eq(Cat(last, kept[1:]) + up)
+        return rounded

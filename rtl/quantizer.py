@@ -14,17 +14,27 @@ from amaranth.lib.data import ArrayLayout, StructLayout
 from hwsim.formats import ExponentFormat, FixedFormat, FloatFormat, Format
 from hwsim.quantize.block import BlockDequantization, BlockQuantization
 from hwsim.quantize.rule import Apply, Rule, Select, Special, TensorScale
-from hwsim.rtl.converter import Number, decoded, in_container, source_range
-from hwsim.rtl.decode import FloatDecode
+from hwsim.rtl.arithmetic import tree_maximum
+from hwsim.rtl.converter import Number, StreamedDatapath, decoded, in_container, source_range
 from hwsim.rtl.encode import EncodeTarget, encoder
 from hwsim.rtl.normalize import Normalize, with_sign
 from hwsim.rtl.numbers import signed_shape
-from hwsim.rtl.single import F32, INFINITY, LARGEST, Multiply32, Recode, divide_stages
-from hwsim.rtl.staircase import Staircase, nearest_single, scale_code
+from hwsim.rtl.products import FloatDecode
+from hwsim.rtl.single import (
+    F32,
+    INFINITY,
+    LARGEST,
+    Multiply32,
+    Recode,
+    Staircase,
+    Threshold,
+    by_thresholds,
+    divide_stages,
+    nearest_single,
+    scale_code,
+    single_code,
+)
 from hwsim.rtl.step import Datapath, Stage, flat
-from hwsim.rtl.streamed import StreamedDatapath
-from hwsim.rtl.thresholds import Threshold, by_thresholds, single_code
-from hwsim.rtl.zeros import tree_maximum
 from hwsim.spec import NotImplementedYet
 from hwsim.spec.conversion import Conversion, chosen_cuts
 

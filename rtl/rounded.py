@@ -1,4 +1,4 @@
-"""Sums by rounded additions in hardware, in a row or as a tree: what `sequential` and `pairwise` share.
+"""Sums by rounded additions in hardware: product after product, or as a tree of neighbours, the addend last.
 
 A level is additions side by side, in five steps; between levels a sum is a code of the specification's `sum.format`.
 """
@@ -13,18 +13,14 @@ from amaranth.hdl import Const, Module, Mux, Value, unsigned
 from amaranth.lib.data import ArrayLayout, Layout, StructLayout
 
 from hwsim.formats import FloatFormat
-from hwsim.spec import RoundedSum, Specified
+from hwsim.rtl.addition import FloatAdder, NumberDecode, NumberRange, ProductNumber, RoundedNumber
+from hwsim.rtl.normalize import Magnitude, Round, normalizing
+from hwsim.rtl.numbers import ProductRanges, as_float, factor_layout, factors_layout, result_layout
+from hwsim.rtl.products import LaneProduct, addend_code, decode_factors, scale_exponents
+from hwsim.rtl.step import Datapath, DatapathStep, assign, connect, flat, purpose_of
+from hwsim.rtl.windows import PartNumber, PartRanges, decode_scales, drive_part
+from hwsim.spec import PairwiseSum, RoundedSum, Specified
 from hwsim.spec.implementation import parts_of_group
-
-from .addition import FloatAdder, NumberDecode, NumberRange, ProductNumber, RoundedNumber
-from .decode import addend_code, decode_factors, scale_exponents
-from .layouts import factor_layout, factors_layout, result_layout
-from .multiply import LaneProduct
-from .normalize import Magnitude, Round
-from .normalizing import normalizing
-from .numbers import ProductRanges, as_float
-from .step import Datapath, DatapathStep, assign, connect, flat, purpose_of
-from .subgroups import PartNumber, PartRanges, decode_scales, drive_part
 
 # What stands between levels: a code of the format of sums, or a product that is still exact.
 State = dict[str, FloatFormat | NumberRange]
@@ -358,3 +354,33 @@ def rounded_datapath(
         steps, state = additions(f"add.{index}", state, pairs, n.rule, cuts)
         path += steps
     return Datapath([*path, RoundResult(n)], cuts, carried)
+
+
+def chain_datapath(unit: Specified, cuts: Sequence[str]) -> Datapath:
+    """A group's sum: a level for each lane, from the addend or +0."""
+    levels = ([AdditionPlace("sum", "sum", f"product{lane}")] for lane in range(parts_of_group(unit)))
+    return rounded_datapath(unit, cuts, levels)
+
+
+def tree_datapath(unit: Specified, cuts: Sequence[str]) -> Datapath:
+    """A group's sum: a level for each of the tree's, and one for the addend."""
+    return rounded_datapath(unit, cuts, _tree_levels(parts_of_group(unit)), _absent(unit))
+
+
+def _tree_levels(lanes: int) -> Iterator[list[AdditionPlace]]:
+    """The additions of each level; an odd one goes up a level as it is."""
+    left, level = [f"product{lane}" for lane in range(lanes)], 0
+    while len(left) > 1:
+        pairs = [AdditionPlace(f"sum{level}_{at // 2}", *left[at : at + 2]) for at in range(0, len(left) - 1, 2)]
+        yield pairs
+        left = [pair.sum for pair in pairs] + left[2 * len(pairs) :]
+        level += 1
+    yield [AdditionPlace("sum", left[0], "sum")]
+
+
+def _absent(unit: Specified) -> int:
+    """The code of a zero that changes no sum, where the first group has no addend: -0, or +0 when rounding down."""
+    rule, starts = unit.sum, unit.promotion is None and unit.instruction.start == "addend"
+    if not isinstance(rule, PairwiseSum) or unit.operands.addend is not None or not starts:
+        return 0
+    return rule.format.sign_bit if rule.format.signed_zero and rule.rounding != "rd" else 0

@@ -1,25 +1,28 @@
-"""Binary32 arithmetic: products and quotients of codes, rounded once to nearest even, and codes recoded."""
+"""Binary32 in hardware: products, quotients and codes recoded, rounded once; scales and elements by comparison."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from fractions import Fraction
 from functools import partial
-from typing import Any
+from typing import Any, assert_never
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, unsigned
 from amaranth.lib import wiring
 from amaranth.lib.data import StructLayout
 from amaranth.lib.wiring import In, Out
 
-from hwsim.formats import get_format
+from hwsim.formats import ExponentFormat, FloatFormat, get_format
+from hwsim.quantize.rule import Rule, Select
+from hwsim.rtl.arithmetic import leading_zeros
+from hwsim.rtl.converter import DecodeNumber, conversion_target, in_container
+from hwsim.rtl.encode import EncodeTarget
+from hwsim.rtl.numbers import as_float, signed_shape
+from hwsim.rtl.products import FloatDecode
+from hwsim.rtl.step import DatapathStep, Stage, flat
+from hwsim.spec import NotImplementedYet
 from hwsim.spec.conversion import Conversion
-
-from .converter import DecodeNumber, conversion_target, in_container
-from .decode import FloatDecode
-from .encode import EncodeTarget
-from .numbers import as_float
-from .step import DatapathStep, Stage, flat
-from .zeros import leading_zeros
 
 F32 = as_float(get_format("f32"))
 INFINITY, LARGEST = F32.infinity_magnitude or 0, F32.max_magnitude
@@ -200,3 +203,230 @@ def divide_stages(
         stage = Stage(f"{name}.{part}", stage.gives, layout, partial(_rows, span=span))
         yield stage
     yield Stage(name, stage.gives, {quotient: unsigned(32)}, end, drops=("division", *drops))
+
+
+MOST = 8  # magnitudes of an element
+ROUNDINGS = ("rne", "rna", "rz")
+
+
+def by_thresholds(rule: Rule) -> bool:
+    """Whether a rule's elements are found by comparison."""
+    fmt = rule.element
+    few = isinstance(fmt, FloatFormat) and fmt.subnormals and fmt.max_magnitude < MOST
+    return few and rule.rounding in ROUNDINGS and rule.overflow in ("saturate", "propagate")
+
+
+def magnitude(fmt: FloatFormat, code: int) -> Fraction:
+    """The number of a magnitude's bits."""
+    field, frac = code >> fmt.fraction_bits, code & (1 << fmt.fraction_bits) - 1
+    sig = frac + (1 << fmt.fraction_bits if field else 0)
+    return sig * Fraction(2) ** (max(field, 1) - fmt.bias - fmt.fraction_bits)
+
+
+def single_code(x: Fraction) -> int:
+    """The code of a normal binary32 number above 0."""
+    exp = x.numerator.bit_length() - x.denominator.bit_length()
+    exp -= x < Fraction(2) ** exp
+    sig = x / Fraction(2) ** (exp - F32.fraction_bits)
+    if sig.denominator != 1 or not F32.emin <= exp <= F32.emax:
+        raise NotImplementedYet(f"thresholds must be normal numbers of binary32, not {x}")
+    return (exp + F32.bias - 1 << F32.fraction_bits) + int(sig)
+
+
+@dataclass(frozen=True)
+class Threshold:
+    """What x must reach: d * factor.
+
+    factor: half-way between two neighbours of binary32, so that it has 25 bits, the last of them 1. No binary32 number
+    is that times another one: x is above the product or below it, never at it.
+    """
+
+    factor: Fraction
+
+    @classmethod
+    def of(cls, rule: Rule, step: int) -> Threshold:
+        """That of a magnitude, 1 for the least: where x / d, rounded to binary32, is rounded to it or beyond."""
+        fmt = rule.element
+        assert isinstance(fmt, FloatFormat)
+        value, before = magnitude(fmt, step), magnitude(fmt, step - 1)
+        middle = (value + before) / 2
+        if rule.rounding == "rz":
+            least = single_code(value)
+        else:
+            # A tie goes to the even code.
+            least = single_code(middle) + (rule.rounding == "rne" and step % 2 == 1)
+        return cls((magnitude(F32, least) + magnitude(F32, least - 1)) / 2)
+
+    def target(self) -> EncodeTarget:
+        """Rounding of d * factor: up."""
+        bits = F32.precision + self.factor.numerator.bit_length()
+        top = bits - 1 - (self.factor.denominator.bit_length() - 1) - F32.fraction_bits
+        return EncodeTarget.of(
+            F32, bits, (F32.emin + top, F32.emax + 1 + top), F32.emax + 1 + top,
+            rounding="ru", overflow="infinity", missing="nan",
+        )  # fmt: skip
+
+    def drive(self, m: Module, d: FloatDecode, name: str) -> Value:
+        """The least code of binary32 that reaches it. d: decoded, above 0 or infinite."""
+        target = self.target()
+        bits = target.magnitude_bits
+        top = target.max_exp[0] - target.bias - F32.emin
+        values = {
+            "magnitude": d.o.sig * Const(self.factor.numerator, bits - F32.precision),
+            "top_bexp": d.o.bexp + (top + target.bias - F32.bias),
+            "special_positive": d.o.inf,
+        }
+        found = through(m, target.steps(), name, values)
+        return Mux(d.o.inf | ~d.o.sig.any(), INFINITY, found["code"])[:31]
+
+
+FRACTION, FIELDS, BIAS = 23, 256, 127  # of binary32
+HUGE = 1 << 12  # an exponent beyond every one
+MOST_POWER = (1 << FRACTION) - 1
+
+
+def floor_log2(x: Fraction) -> int:
+    """floor(log2(x)), exactly; x > 0."""
+    exp = x.numerator.bit_length() - x.denominator.bit_length()
+    return exp if x >= Fraction(2) ** exp else exp - 1
+
+
+def ceil_log2(x: Fraction) -> int:
+    """ceil(log2(x)), exactly; x > 0."""
+    exp = floor_log2(x)
+    return exp + (x != Fraction(2) ** exp)
+
+
+def nearest_single(x: Fraction) -> Fraction:
+    """A number above 0, rounded to binary32, ties to even; beyond its largest a power of two beyond every one."""
+    unit = Fraction(2) ** (max(floor_log2(x), -126) - FRACTION)
+    rounded = round(x / unit) * unit  # Python rounds Fractions to the nearest even integer
+    return rounded if rounded < Fraction(2) ** 128 else Fraction(2) ** HUGE
+
+
+def exponent_of(rule: Rule) -> Callable[[Fraction], int]:
+    """The scale's exponent for an amax, without limits."""
+    largest = Fraction(rule.largest)
+    emax = floor_log2(largest)
+    match rule.select:
+        case Select.FLOOR:
+            return lambda amax: floor_log2(amax) - emax
+        case Select.CEIL:
+            return lambda amax: ceil_log2(amax) - emax
+        case Select.EVEN:
+            half = Fraction(1, 2 << rule.fraction_bits)
+            return lambda amax: floor_log2(amax + half * Fraction(2) ** floor_log2(amax)) - emax
+        case Select.RCEIL:
+            return lambda amax: _ceil_of_single(nearest_single(nearest_single(amax) / largest))
+        case Select.RCEIL_RECIPROCAL:
+            reciprocal = nearest_single(1 / largest)
+            return lambda amax: _ceil_of_single(nearest_single(nearest_single(amax) * reciprocal))
+        case Select.DIVIDE:
+            raise TypeError("select 'divide' gives no powers of two")
+        case _:
+            assert_never(rule.select)
+
+
+def _ceil_of_single(x: Fraction) -> int:
+    return ceil_log2(x) if x else -HUGE
+
+
+@dataclass(frozen=True)
+class BinadeSteps:
+    """A binade: the value at its first fraction, and the fractions above which it is one more, in order."""
+
+    first: int
+    above: tuple[int, ...]
+
+    def at(self, frac: Value) -> Value:
+        """The value at a fraction."""
+        value: Value = Const(self.first)
+        for step in self.above:
+            value = value + (frac > step)
+        return value
+
+
+@dataclass(frozen=True)
+class Staircase:
+    """The scale's exponent over amax, a binary32 number above 0: within limits, `most` + 1 for what is beyond them.
+
+    offset, above: the exponent is the field + offset, and one more above that fraction (never, where it is the last
+    one). others: the binades, by their fields, where that is not so.
+    """
+
+    least: int
+    most: int
+    offset: int
+    above: int
+    others: dict[int, BinadeSteps]
+
+    @classmethod
+    def of(cls, rule: Rule) -> Staircase:
+        """A rule's, in the limits of its scale format, a power of two."""
+        fmt = rule.scale_format
+        assert isinstance(fmt, ExponentFormat)
+        exponent, least, most = exponent_of(rule), fmt.emin, fmt.emax
+        floor = Fraction(rule.least_amax)
+
+        def limited(field: int, frac: int) -> int:
+            amax = Fraction(frac + (1 << FRACTION) * (field > 0)) * Fraction(2) ** (max(field, 1) - BIAS - FRACTION)
+            return min(max(exponent(max(amax, floor)), least), most + 1)
+
+        # The middle of the range has no limits: there the pattern is.
+        usual = _binade(exponent_at(exponent, BIAS), 0)
+        offset, above = usual.first - BIAS, usual.above[0] if usual.above else MOST_POWER
+        stairs = cls(least, most, offset, above, {})
+        for field in range(FIELDS):
+            true = _binade(partial(limited, field), int(field == 0))
+            if true != _binade(partial(stairs.usual, field), int(field == 0)):
+                stairs.others[field] = true
+        return stairs
+
+    def usual(self, field: int, frac: int) -> int:
+        """The exponent where the pattern holds."""
+        return min(max(field + self.offset + (frac > self.above), self.least), self.most + 1)
+
+    @property
+    def reach(self) -> int:
+        """The most by which an exponent of amax, a finite number, is above its scale's, where there is one."""
+        reach = -HUGE
+        for field in range(1, FIELDS - 1):
+            exp = self.others[field].first if field in self.others else self.usual(field, 0)
+            reach = max(reach, field - BIAS - min(exp, self.most))
+        return reach
+
+    def drive(self, m: Module, amax: Value) -> Signal:
+        """The exponent of an amax other than zero: 31 bits of binary32; infinity counts as 2^128."""
+        frac, field = amax[:FRACTION], amax[FRACTION : FRACTION + 8]
+        low, high = min(self.least, self.offset), max(self.most + 1, FIELDS + self.offset)
+        plain, found = (Signal(signed_shape(low, high), name=name) for name in ("plain", "exponent"))
+        up = Const(0) if self.above == MOST_POWER else frac > self.above
+        m.d.comb += plain.eq(field + self.offset + up)
+        m.d.comb += found.eq(Mux(plain < self.least, self.least, Mux(plain > self.most, self.most + 1, plain)))
+        for value, steps in self.others.items():
+            with m.If(field == value):
+                m.d.comb += found.eq(steps.at(frac))
+        return found
+
+
+def exponent_at(exponent: Callable[[Fraction], int], field: int) -> Callable[[int], int]:
+    """The exponent at the fractions of a binade of normal numbers."""
+    return lambda frac: exponent(Fraction(frac + (1 << FRACTION)) * Fraction(2) ** (field - BIAS - FRACTION))
+
+
+def _binade(value: Callable[[int], int], start: int) -> BinadeSteps:
+    """The steps of a function of a fraction that grows, from a fraction on."""
+    first, last = value(start), value(MOST_POWER)
+    above = []
+    for step in range(first, last):
+        low, high = start, MOST_POWER  # value(low) <= step < value(high)
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (middle, high) if value(middle) <= step else (low, middle)
+        above.append(low)
+    return BinadeSteps(first, tuple(above))
+
+
+def scale_code(fmt: ExponentFormat, exponent: Value) -> Value:
+    """The code of an exponent within a format's limits."""
+    return Cat((exponent + fmt.bias)[: fmt.bits])

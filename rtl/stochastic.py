@@ -11,13 +11,11 @@ from amaranth.lib.data import StructLayout
 from amaranth.lib.wiring import In, Out
 
 from hwsim.formats import FloatFormat
+from hwsim.rtl.normalize import Encode, Magnitude, Normalize, with_sign
+from hwsim.rtl.numbers import FieldRange, SumTarget, signed_shape
+from hwsim.rtl.products import FloatDecode
+from hwsim.rtl.step import connect, flat
 from hwsim.spec.keys import Overflow
-
-from .decode import FloatDecode
-from .normalize import Encode, Magnitude, Normalize, with_sign
-from .numbers import FieldRange, signed_shape
-from .step import connect, flat
-from .targets import SumTarget
 
 ROTATIONS = (13, 15, 26, 6, 17, 29, 16, 24)
 PARITY = 0x1BD11BDA

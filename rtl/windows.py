@@ -1,21 +1,26 @@
-"""Windows of any terms: the largest exponent, terms shifted into the window, and bits cut off a sum.
+"""Windows of any terms: the largest exponent, terms shifted into the window, and bits cut off a sum; sums of parts.
 
-For what `align` and `sum` are too special: several windows, addends in windows of their own, sums as terms.
-"""
+For what the plain window is too special: several windows, addends in windows of their own, sums as terms."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import NamedTuple, assert_never
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
+from amaranth.lib import wiring
+from amaranth.lib.data import StructLayout
+from amaranth.lib.wiring import In, Out, PureInterface
 
+from hwsim.formats import FloatFormat, Format
+from hwsim.rtl.addition import NumberRange, normalized
+from hwsim.rtl.arithmetic import Shifter, any_lost, balanced, clamp, leading_zeros, lost_bits, shifted
+from hwsim.rtl.numbers import SPECIAL, FieldRange, ProductRanges, most_sig, signed_shape
+from hwsim.rtl.products import LaneProduct, decoder
+from hwsim.rtl.step import assign
 from hwsim.spec.keys import Lost
-
-from .lost import any_lost, lost_bits, shifted
-from .numbers import signed_shape
-from .shifter import Shifter
-from .zeros import clamp, leading_zeros
+from hwsim.spec.sums import ExactSubgroup, SubgroupRule, WindowSubgroup
 
 
 class WindowTerm(NamedTuple):
@@ -153,3 +158,182 @@ def leading_place(m: Module, magnitude: Value) -> Value:
     place = Signal(range(len(magnitude) + 1), name="leading")
     m.d.comb += place.eq(Mux(is_zero, 0, len(magnitude) - 1 - Cat(count)))
     return place
+
+
+PRODUCT = 2  # the least exponent of a product, of factors that count from 1
+
+
+class PartRanges:
+    """The ranges of sums of parts: (-1)^sign * sig * 2^(exp - bias - fraction_bits).
+
+    scales: the formats of scales that multiply the sums. count: of parts in a group. exp: the ends of exponents.
+    sum_most, most: the largest magnitude of a sum, and of a significand, with the scales.
+    """
+
+    def __init__(self, n: ProductRanges, rule: SubgroupRule):
+        scale = n.unit.scale
+        self.products, self.rule, self.count = n, rule, n.lanes // rule.lanes
+        self.scales: list[Format] = n.scale_formats if scale is not None and scale.at == "subgroup" else []
+        fields = [FieldRange.of(fmt) for fmt in self.scales]
+        self.bias, tops = sum(field.bias for field in fields), sum(field.most for field in fields)
+        self.fraction_bits = sum(fmt.fraction_bits for fmt in self.scales)
+        match rule:
+            case ExactSubgroup():
+                self.exp = (PRODUCT, tops) if self.scales else (0, 0)
+                # The sum is an integer in units of 2^(PRODUCT - bias - fraction bits) of its products.
+                self.fraction_bits -= PRODUCT - n.product_bias - n.product_fraction_bits
+                self.sum_most = rule.lanes * (n.most_product << n.product_most - PRODUCT)
+            case WindowSubgroup():
+                self.exp = PRODUCT, n.product_most + tops
+                self.bias += n.product_bias
+                self.fraction_bits += rule.fraction_bits
+                own = aligned_bits(n.sig_bits, n.product_fraction_bits, rule.fraction_bits)
+                self.sum_most = 1 << own + rule.lanes.bit_length()
+            case _:
+                assert_never(rule)
+        self.most = self.sum_most * math.prod(map(most_sig, self.scales))
+
+    def scales_of(self, i: PureInterface, at: int) -> list[PureInterface]:
+        """The decoded scales that multiply one sum. i: what has them."""
+        sides = [getattr(i, f"scale_{side}") for side in "ab"] if self.scales else []
+        return [side[at * len(side) // self.count] for side in sides]
+
+    def move(self, to: FloatFormat) -> int:
+        """What turns a term's exponent into the exponent field of `to` of its top bit."""
+        return FieldRange.of(to).bias - self.bias - self.fraction_bits + self.most.bit_length() - 1
+
+    def number_range(self, to: FloatFormat) -> NumberRange:
+        """The range of a sum as a number in the exponent fields of `to`."""
+        bits, (low, high) = self.most.bit_length(), (end + self.move(to) for end in self.exp)
+        return NumberRange(bits, min(1, low - bits + 1), max(1, high))
+
+    @property
+    def layout(self) -> StructLayout:
+        """A sum as a term. nonzero: whether it counts as other than zero."""
+        return StructLayout({"sign": 1, "exp": signed_shape(*self.exp), "sig": self.most.bit_length(), "nonzero": 1})
+
+
+class PartNumber(wiring.Component):
+    """The sum of a part as a number in the exponent fields of `to`."""
+
+    def __init__(self, p: PartRanges, to: FloatFormat):
+        self.move, self.range = p.move(to), p.number_range(to)
+        super().__init__({"part": In(p.layout), "special": In(SPECIAL), "o": Out(self.range.layout)})
+
+    @property
+    def purpose(self) -> str:
+        """What the module computes."""
+        return "The sum of a part, normalised, as a number."
+
+    def elaborate(self, platform: object) -> Module:
+        """The logic."""
+        m = Module()
+        normalized(m, self.part.sig, self.part.exp + self.move, self.o, self.range.low)
+        m.d.comb += [
+            self.o.sign.eq(self.part.sign),
+            self.o.nan.eq(self.special.nan | (self.special.positive & self.special.negative)),
+            self.o.inf.eq(self.special.positive | self.special.negative),
+        ]
+        return m
+
+
+def decode_scales(m: Module, n: ProductRanges, i: PureInterface, o: PureInterface) -> None:
+    """Drive the decoded scales `scale_a` and `scale_b` of every block of a beat."""
+    for side, fmt, blocks in zip("ab", n.scale_formats, n.scale_blocks, strict=True):
+        for block in range(blocks):
+            m.submodules[f"scale_{side}{block}"] = decode = decoder(fmt)
+            m.d.comb += decode.code.eq(getattr(i, f"scale_{side}")[block])
+            m.d.comb += assign(getattr(o, f"scale_{side}")[block], decode.o)
+
+
+def drive_part(
+    m: Module,
+    p: PartRanges,
+    at: int,
+    lanes: Sequence[tuple[LaneProduct, Value]],
+    scales: Sequence[PureInterface],
+    to: PureInterface,
+) -> Value:
+    """Drive one sum as a term; what is special about it.
+
+    lanes: the products of all lanes, and their exponents, zeros' too. scales: those of this part; none where none
+    multiply it.
+    """
+    own = lanes[at * p.rule.lanes : (at + 1) * p.rule.lanes]
+    products = [product for product, _ in own]
+    total, tops = Signal(signed_shape(-p.sum_most, p.sum_most), name=f"total{at}"), list[Value]()
+    match p.rule:
+        case ExactSubgroup():
+            placed = _placed(m, p, at, products, total)
+        case WindowSubgroup() as rule:
+            top, placed = _in_window(m, p, rule, at, own)
+            tops.append(top)
+        case _:
+            assert_never(p.rule)
+    m.d.comb += total.eq(balanced(m, placed, f"subgroup{at}_level"))
+    inner = {field: Cat(product.special[field] for product in products).any() for field in SPECIAL.members}
+    nan = inner["nan"] | (inner["positive"] & inner["negative"])
+    infinite = inner["positive"] | inner["negative"]
+    signs = Cat(product.term.sign for product in products)
+    sign = Mux(infinite, inner["negative"], Mux(total.any(), total[-1], signs.all()))
+    for scale in scales:
+        sign = sign ^ scale.sign
+    magnitude = (total ^ total[-1].replicate(len(total)))[: len(total) - 1] + total[-1]
+    zeros = [Mux(infinite, 0, ~total.any()), *(~(scale.sig.any() | scale.inf) for scale in scales)]
+    infinities = [infinite, *(scale.inf for scale in scales)]
+    # From left to right: what an infinity meets decides, as does every product after it.
+    nans = [nan, *(scale.nan for scale in scales), *([Cat(infinities).any() & Cat(zeros).any()] if scales else [])]
+    cancels: Value = Const(0)
+    if p.rule.cancelled == "count":
+        some = Cat(product.term.sig.any() for product in products).any()
+        cancels = Cat(some, *(scale.sig.any() for scale in scales)).all()
+    special = Signal(SPECIAL, name=f"special{at}")
+    sig, exp = magnitude, sum([*tops, *(scale.bexp for scale in scales)])
+    for scale in scales:
+        sig = sig * scale.sig
+    m.d.comb += [
+        to.sign.eq(sign),
+        to.exp.eq(exp),
+        to.sig.eq(sig),
+        to.nonzero.eq(to.sig.any() | cancels),
+        special.nan.eq(Cat(nans).any()),
+        special.positive.eq(Cat(infinities).any() & ~sign),
+        special.negative.eq(Cat(infinities).any() & sign),
+    ]
+    return special
+
+
+def _placed(m: Module, p: PartRanges, at: int, products: Sequence[LaneProduct], total: Signal) -> list[Value]:
+    """Products as integers of one unit."""
+    placed: list[Value] = []
+    for product in products:
+        places = Signal(range(p.products.product_most - PRODUCT + 1), name=f"places{at}_{len(placed)}")
+        m.d.comb += places.eq(product.term.exp - PRODUCT)
+        magnitude = Signal(len(total), name=f"magnitude{at}_{len(placed)}")
+        term = Signal(total.shape(), name=f"term{at}_{len(placed)}")
+        m.d.comb += [
+            magnitude.eq((product.term.sig << places)[: len(total)]),
+            term.eq(Mux(product.term.sign, -magnitude, magnitude)),
+        ]
+        placed.append(term)
+    return placed
+
+
+def _in_window(
+    m: Module, p: PartRanges, rule: WindowSubgroup, at: int, own: Sequence[tuple[LaneProduct, Value]]
+) -> tuple[Value, list[Value]]:
+    """The largest exponent of a part's products, of zeros where all are, and the products aligned to it."""
+    n, span = p.products, (PRODUCT, p.products.product_most)
+    nonzero = [product.term.sig.any() for product, _ in own]
+    none = Signal(name=f"all_zero{at}")
+    m.d.comb += none.eq(~Cat(nonzero).any())
+    terms = [
+        WindowTerm(product.term.sign, exp, product.term.sig, n.product_fraction_bits, some | none, some, PRODUCT)
+        for (product, exp), some in zip(own, nonzero, strict=True)
+    ]
+    top = maximum(m, f"own{at}", terms, span)
+    placed = [
+        aligned(m, f"own{at}_{lane}", term, top, span[1], rule.fraction_bits, rule.lost)
+        for lane, term in enumerate(terms)
+    ]
+    return top, placed

@@ -46,7 +46,7 @@ from hwsim.cli import main
 from hwsim.cli.commands import app
 from hwsim.cosim.dutdesign import dut_design
 from hwsim.cosim.dutfile import load_dut
-from hwsim.rtl.synthesis.tools import NEXTPNR, YOSYS, first_run
+from hwsim.rtl.synthesis.flows import NEXTPNR, YOSYS, first_run
 from hwsim.spec import load_specified, pipeline
 from hwsim.study.report import charts
 

@@ -135,7 +135,7 @@ def reachable(name: str, imports: dict[str, list[str]]) -> set[str]:
 
 def test_no_modules_import_each_other_in_a_circle(tree: Path) -> None:
     imports = imports_of("hwsim", tree)
-    assert len(imports) > 200 and "hwsim.rtl.sum" in imports
+    assert len(imports) > 200 and "hwsim.rtl.aligned" in imports
     assert circles(imports) == sorted(CIRCLES, key=min), "a circle that is new; or mended: strike it out of CIRCLES"
 
 

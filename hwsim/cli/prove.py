@@ -48,7 +48,7 @@ def proved_dut(
     from hwsim.explain.reports import explained_lines, mismatch_lines
     from hwsim.prove.dut import DutProofOptions, prove_dut
     from hwsim.prove.unrolled import check_language
-    from hwsim.rtl.synthesis.tools import YOSYS, first_run
+    from hwsim.rtl.synthesis.flows import YOSYS, first_run
 
     dut = load_dut(path)
     check_language(dut)  # before slang, which takes it for bad Verilog
@@ -142,7 +142,7 @@ def prove(
     from hwsim.prove.run import prove as decide
     from hwsim.prove.terms import demand_z3
     from hwsim.rtl.synthesis import FlowFailed
-    from hwsim.rtl.synthesis.tools import YOSYS, first_run
+    from hwsim.rtl.synthesis.flows import YOSYS, first_run
 
     if second:
         demand_z3()

@@ -31,11 +31,9 @@ from hwsim.prove.factors import product_claims
 from hwsim.prove.sweeping import Alike
 from hwsim.prove.symbolic import Integer, Path, as_integer, ite, paths
 from hwsim.prove.terms import Term, both, either, implies, is_one, negated, part, same, substituted, true, value
-from hwsim.rtl.accumulate import Accumulation, ScalesNumber, accumulation, smaller_promotion
+from hwsim.rtl.accumulate import Accumulation, Adder, ScalesNumber, accumulation, smaller_promotion
 from hwsim.rtl.addition import FloatAdder, RoundedNumber
-from hwsim.rtl.layouts import result_layout
-from hwsim.rtl.numbers import FieldRange, as_float
-from hwsim.rtl.promote import Adder
+from hwsim.rtl.numbers import FieldRange, as_float, result_layout
 from hwsim.spec import Unit
 from hwsim.spec.keys import Number
 from hwsim.spec.parts import Promotion, ResultRule

@@ -45,9 +45,19 @@ from hwsim.quantize.rule import Apply, Rule, Special, TensorScale, infinity_code
 from hwsim.quantize.rule import nan_code as element_nan
 from hwsim.rtl import BlockQuantizer, stream_verilog, supports_quantizer
 from hwsim.rtl.quantizer import block_layout, flushes, quantized_layout, quantizer_cuts, stages, tensor_fields
-from hwsim.rtl.single import F32, INFINITY, ROWS, Multiply32, Recode, product_target, row_stage
-from hwsim.rtl.staircase import nearest_single
-from hwsim.rtl.thresholds import Threshold, magnitude, single_code
+from hwsim.rtl.single import (
+    F32,
+    INFINITY,
+    ROWS,
+    Multiply32,
+    Recode,
+    Threshold,
+    magnitude,
+    nearest_single,
+    product_target,
+    row_stage,
+    single_code,
+)
 from hwsim.spec.conversion import Conversion
 
 

@@ -15,7 +15,7 @@ from hwsim.base.processes import scratch_folder
 from hwsim.prove.terms import Kind, Term, all_substituted, constant, constants_of, op, substituted, value, width
 from hwsim.rtl import datapath, promotion, supports, top_name, unit_rtlil, verilog
 from hwsim.rtl.accumulate import accumulation
-from hwsim.rtl.synthesis.tools import YOSYS, run_tool
+from hwsim.rtl.synthesis.flows import YOSYS, run_tool
 from hwsim.spec import Pipeline, Specified
 
 

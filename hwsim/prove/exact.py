@@ -43,7 +43,7 @@ from hwsim.prove.terms import (
     width,
 )
 from hwsim.rtl.exact import ExactRanges
-from hwsim.rtl.subgroups import PRODUCT
+from hwsim.rtl.windows import PRODUCT
 from hwsim.spec import Unit
 
 START = "start__special"

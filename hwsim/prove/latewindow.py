@@ -21,8 +21,8 @@ from hwsim.prove.rounding import unit_exp_claims
 from hwsim.prove.symbolic import Integer, any_alignment, as_integer, bits_for, given_function, paths
 from hwsim.prove.terms import Kind, Term, both, constant, either, implies, is_one, negated, substituted, value, width
 from hwsim.prove.windows import SumBounds, WindowsClaims, most_in_window
-from hwsim.rtl.datapath import datapath
 from hwsim.rtl.latewindow import LateSum
+from hwsim.rtl.methods import datapath
 from hwsim.spec import LateInWindow
 
 EXTENDED = (Kind.BV_SIGN_EXTEND, Kind.BV_ZERO_EXTEND)

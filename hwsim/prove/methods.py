@@ -26,7 +26,7 @@ from hwsim.prove.windows import WindowsClaims
 from hwsim.rtl.accumulate import Accumulation
 from hwsim.rtl.addition import FloatAdder
 from hwsim.rtl.exact import ExactRanges
-from hwsim.rtl.generalranges import GeneralRanges
+from hwsim.rtl.general import GeneralRanges
 from hwsim.rtl.numbers import ProductRanges, WindowRanges, most_sig
 from hwsim.rtl.rounded import RoundedRanges
 from hwsim.spec import (

@@ -37,8 +37,8 @@ from hwsim.rtl.quantizer import (
     quantizer_cuts,
     scaled_layout,
 )
-from hwsim.rtl.single import F32
-from hwsim.rtl.staircase import FRACTION, MOST, Staircase
+from hwsim.rtl.single import F32, FRACTION, Staircase
+from hwsim.rtl.single import MOST_POWER as MOST
 from hwsim.spec import Rounding
 from hwsim.spec.conversion import Conversion
 from hwsim.spec.keys import Overflow

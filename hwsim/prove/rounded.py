@@ -39,7 +39,7 @@ from hwsim.prove.terms import (
     width,
 )
 from hwsim.rtl.addition import FloatAdder, NumberRange
-from hwsim.rtl.datapath import datapath
+from hwsim.rtl.methods import datapath
 from hwsim.rtl.rounded import AdditionPlace, AlignPairs, RoundedDecode, RoundedRanges
 from hwsim.spec import ModalUnit, RoundedSum, Unit
 

@@ -19,7 +19,7 @@ from hwsim.prove.symbolic import Integer, Path, Truth, as_integer, bits_for, ite
 from hwsim.prove.terms import Kind, Term, both, constant, either, implies, is_one, negated, same, substituted, width
 from hwsim.prove.windows import WindowsClaims
 from hwsim.rtl.numbers import FactorShape
-from hwsim.rtl.subgroups import PRODUCT
+from hwsim.rtl.windows import PRODUCT
 
 FIELDS = ("sign", "bexp", "sig", "nan", "inf")
 ADDED = (Kind.BV_ADD, Kind.BV_SIGN_EXTEND, Kind.BV_ZERO_EXTEND, Kind.BV_EXTRACT, Kind.BV_CONCAT)

@@ -34,7 +34,7 @@ from hwsim.prove.terms import (
     value,
     width,
 )
-from hwsim.rtl.synthesis.tools import YOSYS, FlowFailed, run_tool
+from hwsim.rtl.synthesis.flows import YOSYS, FlowFailed, run_tool
 
 SCRIPT = """read_verilog -sv {options} {files}
 hierarchy -check -top {top}

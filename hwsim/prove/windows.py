@@ -33,8 +33,8 @@ from hwsim.prove.terms import (
     value,
     width,
 )
-from hwsim.rtl.generalranges import GeneralRanges
-from hwsim.rtl.lost import lost_bits
+from hwsim.rtl.arithmetic import lost_bits
+from hwsim.rtl.general import GeneralRanges
 from hwsim.spec import AlignedSum, Unit, WindowSum
 from hwsim.spec.keys import Lost
 from hwsim.spec.sums import SumCut

@@ -1,6 +1,7 @@
 """Verilog of several modules, for people to read."""
 
+from hwsim.rtl.hierarchy.expressions import CLOCK_ENABLE, PLAIN, ResetKind, Style
+
 from .modules import modules
-from .style import CLOCK_ENABLE, PLAIN, ResetKind, Style
 
 __all__ = ["CLOCK_ENABLE", "PLAIN", "ResetKind", "Style", "modules"]

@@ -1,17 +1,26 @@
-"""Operations as expressions of SystemVerilog, each exactly as wide as what it gives.
-
-Operands are as wide as their operation, so that no expression depends on what stands around it. Every index stands
-between MARK and END until statements that differ in indices alone have become a loop.
-"""
+"""Expressions and clocked blocks as text, and statements that differ in indices alone as loops."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import groupby
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
-from .names import Naming
-from .netlist import Bits, Operation, RtlModule
+from hwsim.rtl.hierarchy.names import Naming
+from hwsim.rtl.hierarchy.netlist import (
+    Assignment,
+    Bits,
+    Choice,
+    Hierarchy,
+    Operation,
+    RtlModule,
+    Statement,
+    WireBit,
+    renamed,
+)
 
 MARK, END = "\x01", "\x02"
 EACH = "\x03"  # behind an array of which each element has a driver, until it is known whether it is read whole, too
@@ -200,3 +209,269 @@ class Expressions:
 
     def _any(self, bits: Bits, sign: str) -> Text:
         return Text(f"{self.value(bits).closed} {sign} {len(bits)}'d0", "$eq")
+
+
+INDEX = re.compile(f"{MARK}(\\d+){END}")
+
+
+def unmarked(text: str) -> str:
+    """A text without the marks of its indices."""
+    return INDEX.sub(r"\1", text)
+
+
+def rolled(texts: Sequence[str], variable: str = "i") -> str | None:
+    """One text for all of some, in which indices are expressions of their number; None where there is none."""
+    if len({INDEX.sub("", text) for text in texts}) > 1 or len(texts) < 2:
+        return None
+    columns = list(zip(*([int(number) for number in INDEX.findall(text)] for text in texts), strict=True))
+    expressions = [_affine(column, variable) for column in columns]
+    if None in expressions or all(
+        expression == str(column[0]) for expression, column in zip(expressions, columns, strict=True)
+    ):
+        return None
+    found = iter(expressions)
+    return INDEX.sub(lambda _: str(next(found)), texts[0])
+
+
+def _affine(numbers: Sequence[int], variable: str) -> str | None:
+    first, step = numbers[0], numbers[1] - numbers[0]
+    if any(number != first + step * at for at, number in enumerate(numbers)):
+        return None
+    if not step:
+        return str(first)
+    times = variable if abs(step) == 1 else f"{abs(step)} * {variable}"
+    if step < 0:
+        return f"{first} - {times}"
+    return f"{times} + {first}" if first else times
+
+
+def pieces(texts: Sequence[str]) -> list[tuple[int, str, int]]:
+    """Texts in order, as many as can be in each loop: its first, the text, and how many; 1 for no loop."""
+    keys = [INDEX.sub("", text) for text in texts]
+    numbers = [[int(number) for number in INDEX.findall(text)] for text in texts]
+    found: list[tuple[int, str, int]] = []
+    at = 0
+    while at < len(texts):
+        stop = at + 1
+        while stop < len(texts) and keys[stop] == keys[at] and _goes_on(numbers[at : stop + 1]):
+            stop += 1
+        loop = rolled(texts[at:stop])
+        stop = stop if loop is not None else at + 1
+        found.append((at, loop or unmarked(texts[at]), stop - at))
+        at = stop
+    return found
+
+
+def _goes_on(rows: Sequence[Sequence[int]]) -> bool:
+    """Whether the last of some rows is as far from the one before as the second is from the first."""
+    steps = [second - first for first, second in zip(rows[0], rows[1], strict=True)]
+    return [last - before for before, last in zip(rows[-2], rows[-1], strict=True)] == steps
+
+
+ResetKind = Literal["sync", "async"]
+CLOCK_ENABLE = "clk_en"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Style:
+    """How registers and ports are written.
+
+    reset: whether it acts at a rising edge of the clock, or at once. reset_low: whether it is active low, as `rst_n`.
+    clock_enable: whether registers keep their values in cycles in which `clk_en` is low; reset acts in these too.
+    package: whether payloads are structs of a package.
+    """
+
+    reset: ResetKind = "sync"
+    reset_low: bool = False
+    clock_enable: bool = False
+    package: bool = False
+
+    @property
+    def reset_name(self) -> str:
+        """The port of the reset."""
+        return "rst_n" if self.reset_low else "rst"
+
+    @property
+    def reset_bits(self) -> Bits:
+        """What selects the statements of a reset, in a netlist."""
+        return (WireBit(self.reset_name, 0),)
+
+    @property
+    def reset_condition(self) -> str:
+        """When a register is reset."""
+        return "!rst_n" if self.reset_low else "rst"
+
+    def events(self, clock: str, is_reset: bool) -> str:
+        """What a block of registers waits for. is_reset: whether its registers have a reset."""
+        edge = "negedge" if self.reset_low else "posedge"
+        at_once = f" or {edge} {self.reset_name}" if is_reset and self.reset == "async" else ""
+        return f"posedge {clock}{at_once}"
+
+
+PLAIN = Style()
+
+
+def apply_style(design: Hierarchy, style: Style) -> None:
+    """Give the modules of a design the ports that a style asks for."""
+    if style.reset_low:
+        for module in design.modules.values():
+            if "rst" in module.widths:
+                renamed(module, {"rst": style.reset_name})
+            for instance in module.instances.values():
+                if "rst" in instance.ports:
+                    instance.ports[style.reset_name] = instance.ports.pop("rst")
+    if style.clock_enable:
+        clocked: set[str] = set()
+        for name, module in design.modules.items():  # those inside come first
+            inside = [each for each in module.instances.values() if each.module in clocked]
+            if module.registers or inside or name == design.top:
+                _add_input(module, CLOCK_ENABLE)
+                clocked.add(name)
+            for instance in inside:
+                instance.ports[CLOCK_ENABLE] = module.whole(CLOCK_ENABLE)
+
+
+def _add_input(module: RtlModule, name: str) -> None:
+    module.widths[name], module.directions[name] = 1, "input"
+
+
+def stages(module: RtlModule, reset: Bits) -> list[list[str]]:
+    """Registers that stand in a block: those of a stage, or with the same enable."""
+    found: dict[object, list[str]] = defaultdict(list)
+    for wire, register in sorted(module.registers.items(), key=lambda item: _number(item[0])):
+        first, *rest = [token for token in re.split("__", re.sub("^[io]__", "", wire)) if token]
+        stage = first if rest and not first[-1].isdigit() else ""
+        selectors = tuple(
+            each.selector for each in register.next if isinstance(each, Choice) and each.selector != reset
+        )
+        base = re.sub(r"\d+$", "", first)
+        found[stage or ("", selectors if selectors[:1] and len(selectors) == 1 else base)].append(wire)
+    return _merged(module, list(found.values()))
+
+
+def _number(name: str) -> tuple[str, int]:
+    """Elements of an array in order; sorting keeps the order of all others."""
+    found = re.search(r"__(\d+)(?:__|$)|(?<=\D)(\d+)$", name)
+    return "", int(found[1] or found[2]) if found else 0
+
+
+def _merged(module: RtlModule, blocks: list[list[str]]) -> list[list[str]]:
+    """Blocks of single registers of one array become one."""
+    made: dict[object, list[str]] = {}
+    for block in blocks:
+        base = re.sub(r"\d+$", "", block[0])
+        key = ("array", base) if len(block) == 1 and base != block[0] else tuple(block)
+        made.setdefault(key, []).extend(block)
+    return list(made.values())
+
+
+def blocks(module: RtlModule, names: Sequence[str], expressions: Expressions, style: Style) -> Iterator[list[str]]:
+    """The always_ff blocks of some registers, as lines: one; or two, where a reset at once is not that of all."""
+    reset: list[str] = []
+    other: list[str] = []
+    for wire in names:
+        is_reset = any(isinstance(each, Choice) and each.selector == style.reset_bits
+                       for each in module.registers[wire].next)  # fmt: skip
+        (reset if is_reset else other).append(wire)
+    for some in [other, reset] if style.reset == "async" else [list(names)]:
+        if some:
+            yield list(_block(module, some, expressions, style))
+
+
+def _block(module: RtlModule, names: Sequence[str], expressions: Expressions, style: Style) -> Iterator[str]:
+    """The lines of an always_ff block."""
+    plain: list[tuple[str, Sequence[Statement]]] = []
+    resets: list[tuple[str, Sequence[Statement]]] = []
+    for wire in names:
+        statements = module.registers[wire].next
+        reset = [each for each in statements if isinstance(each, Choice) and each.selector == style.reset_bits]
+        plain.append((wire, [each for each in statements if each not in reset]))
+        resets += [(wire, inside) for each in reset for _, inside in each.cases]
+    clock = expressions.value((module.registers[names[0]].clock,)).words
+    usual, at_reset = list(_statements(plain, expressions)), list(_statements(resets, expressions))
+    yield f"always_ff @({style.events(clock, bool(resets))}) begin"
+    if resets and style.reset == "async":
+        yield from _indented(_under(style.reset_condition, at_reset, ends=False))
+        enabled = f"end else if ({CLOCK_ENABLE}) begin" if style.clock_enable else "end else begin"
+        yield from _indented([enabled, *_indented(usual), "end"])
+    else:
+        yield from _indented(_under(CLOCK_ENABLE, usual) if style.clock_enable else usual)
+        if resets:
+            yield from _indented(_under(style.reset_condition, at_reset))
+    yield "end"
+
+
+def _under(condition: str, lines: Sequence[str], *, ends: bool = True) -> list[str]:
+    """Lines that count where a condition holds."""
+    return [f"if ({condition}) begin", *_indented(lines), *["end"] * ends]
+
+
+def _indented(lines: Iterable[str]) -> Iterator[str]:
+    return (f"  {line}" for line in lines)
+
+
+def _statements(about: Sequence[tuple[str, Sequence[Statement]]], expressions: Expressions) -> Iterator[str]:
+    """The statements of some registers, what is chosen by the same selector together."""
+    assignments: list[tuple[str, Assignment]] = []
+    choices: dict[Bits, list[tuple[str, Choice]]] = {}
+    for wire, statements in about:
+        for each in statements:
+            if isinstance(each, Assignment):
+                assignments.append((wire, each))
+            else:
+                choices.setdefault(each.selector, []).append((wire, each))
+    yield from _assigned(assignments, expressions)
+    for selector, chosen in choices.items():
+        yield from _chosen(selector, chosen, expressions)
+
+
+def _chosen(selector: Bits, chosen: Sequence[tuple[str, Choice]], expressions: Expressions) -> Iterator[str]:
+    patterns = list(dict.fromkeys(words for _, each in chosen for words, _ in each.cases))
+    inside = {
+        words: [(wire, body) for wire, each in chosen for found, body in each.cases if found == words]
+        for words in patterns
+    }
+    text = unmarked(expressions.value(selector).words)
+    if patterns == [("1",)]:
+        yield f"if ({text}) begin"
+        yield from _indented(_statements(inside["1",], expressions))
+        yield "end"
+        return
+    either = any("-" in word for words in patterns for word in words)
+    yield f"{'casez' if either else 'case'} ({text})"
+    for words in patterns:
+        label = ", ".join(f"{len(word)}'b{word.replace('-', '?')}" for word in words) or "default"
+        yield f"  {label}: begin"
+        yield from _indented(_indented(_statements(inside[words], expressions)))
+        yield "  end"
+    if () not in patterns:
+        yield "  default: ;"
+    yield "endcase"
+
+
+def _assigned(assignments: Sequence[tuple[str, Assignment]], expressions: Expressions) -> Iterator[str]:
+    places, arrays = expressions.naming.places, expressions.naming.arrays
+    texts: dict[str, list[str]] = {}
+    values: dict[str, list[Bits]] = {}
+    whole: dict[str, list[str]] = {}
+    for wire, each in assignments:
+        name = places[wire].name
+        target = expressions.net(wire, each.low, len(each.value))
+        texts.setdefault(name, []).append(f"{target} <= {expressions.value(each.value).words};")
+        values.setdefault(name, []).append(each.value)
+        whole.setdefault(name, []).append(wire)
+    for name, lines in texts.items():
+        source = expressions.value(tuple(bit for value in values[name] for bit in value)).words
+        if whole[name] == arrays.get(name) and not source.startswith("{"):
+            yield f"{name} <= {unmarked(source)};"
+            continue
+        for at, text, count in pieces(lines):
+            some = expressions.value(tuple(bit for value in values[name][at : at + count] for bit in value)).words
+            targets = tuple(bit for wire in whole[name][at : at + count] for bit in expressions.module.whole(wire))
+            left = expressions.value(targets).words
+            if count == 1:
+                yield text
+            elif "{" in some or "{" in left:
+                yield from map(unmarked, lines[at : at + count])
+            else:
+                yield unmarked(f"{left} <= {some};")

@@ -11,15 +11,12 @@ from amaranth.hdl import Fragment
 from amaranth.lib.stream import Signature
 from amaranth.lib.wiring import Component
 
-from ..package import fields_of, member_name, package_name
-from ..rtlil import rtlil_of
-from ..step import purpose_of
-from .design import Hierarchy
-from .names import Place, settle_nets
-from .netlist import read_netlists
-from .reduced import reduced
-from .structs import Part
-from .style import PLAIN, Style, apply_style
+from hwsim.rtl.hierarchy.expressions import PLAIN, Style, apply_style
+from hwsim.rtl.hierarchy.names import Place, fields_of, member_name, package_name, settle_nets
+from hwsim.rtl.hierarchy.netlist import Hierarchy, read_netlists, rtlil_of
+from hwsim.rtl.hierarchy.reduced import Part, reduced
+from hwsim.rtl.step import purpose_of
+
 from .writing import Written, write_module
 
 

@@ -1,17 +1,87 @@
-"""Names for nets: those of signals, of ports of instances, and arrays of what belongs together."""
+"""Names for nets, ports, packages and types: those of the source, arrays of what belongs together."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from hwsim.rtl.keywords import KEYWORDS
+from amaranth.lib.data import ArrayLayout, StructLayout
 
-from .design import low_part, renamed, whole_wire
-from .netlist import Bits, Operation, RtlModule, WireBit
+from hwsim.rtl.hierarchy.netlist import Bits, Operation, RtlModule, WireBit, low_part, renamed, whole_wire
+
+KEYWORDS = frozenset(
+    """
+    accept_on alias always always_comb always_ff always_latch and assert assign assume automatic before begin bind bins
+    binsof bit break buf bufif0 bufif1 byte case casex casez cell chandle checker class clocking cmos config const
+    constraint context continue cover covergroup coverpoint cross deassign default defparam design disable dist do edge
+    else end endcase endchecker endclass endclocking endconfig endfunction endgenerate endgroup endinterface endmodule
+    endpackage endprimitive endprogram endproperty endsequence endspecify endtable endtask enum event eventually expect
+    export extends extern final first_match for force foreach forever fork forkjoin function generate genvar global
+    highz0 highz1 if iff ifnone ignore_bins illegal_bins implements implies import incdir include initial inout input
+    inside instance int integer interconnect interface intersect join join_any join_none large let liblist library local
+    localparam logic longint macromodule matches medium modport module nand negedge nettype new nexttime nmos nor
+    noshowcancelled not notif0 notif1 null or output package packed parameter pmos posedge primitive priority program
+    property protected pull0 pull1 pulldown pullup pulsestyle_ondetect pulsestyle_onevent pure rand randc randcase
+    randsequence rcmos real realtime ref reg reject_on release repeat restrict return rnmos rpmos rtran rtranif0
+    rtranif1 s_always s_eventually s_nexttime s_until s_until_with scalared sequence shortint shortreal showcancelled
+    signed small soft solve specify specparam static string strong strong0 strong1 struct super supply0 supply1
+    sync_accept_on sync_reject_on table tagged task this throughout time timeprecision timeunit tran tranif0 tranif1 tri
+    tri0 tri1 triand trior trireg type typedef union unique unique0 unsigned until until_with untyped use uwire var
+    vectored virtual void wait wait_order wand weak weak0 weak1 while wildcard wire with within wor xnor xor
+    """.split()  # noqa: SIM905 - a list of 250 literals is no easier to read
+)
+
+
+def package_name(top: str) -> str:
+    """The package of a module."""
+    return f"{top}_pkg"
+
+
+class PayloadField(NamedTuple):
+    """A field of a payload: its lowest bit, and bits of an element. elements: of an array, the first lowest; else 0."""
+
+    name: str
+    low: int
+    bits: int
+    elements: int = 0
+
+
+def fields_of(layout: StructLayout) -> list[PayloadField]:
+    """The fields of a payload, the first in the low bits."""
+    found = []
+    for name, member in layout:
+        elements = member.shape.length if isinstance(member.shape, ArrayLayout) else 0
+        found.append(PayloadField(name, member.offset, member.width // (elements or 1), elements))
+    return found
+
+
+def package(top: str, sizes: dict[str, int], types: dict[str, tuple[str, StructLayout]]) -> str:
+    """The package of a module. types: by their names, what they are, and their fields."""
+    lines = [f"// Sizes and types of {top}.", f"package {package_name(top)};"]
+    lines += [f"  localparam int {name} = {number};" for name, number in sizes.items()]
+    for name, (words, layout) in types.items():
+        lines += ["", f"  // {words}", "  typedef struct packed {", *_fields(layout), f"  }} {name};"]
+    # Who uses the package need not use all of its sizes.
+    return "\n".join(
+        ["// verilator lint_off UNUSEDPARAM", *lines, "endpackage", "// verilator lint_on UNUSEDPARAM", ""]
+    )
+
+
+def _fields(layout: StructLayout) -> Iterator[str]:
+    """The last field first: a packed struct begins with its high bits."""
+    for name, _, width, count in reversed(fields_of(layout)):
+        elements = f"[{count - 1}:0]" if count else ""
+        bits = f"{elements}[{width - 1}:0]" if width > 1 or elements else ""
+        yield f"    {f'logic {bits}'.rstrip()} {member_name(name)};"
+
+
+def member_name(name: str) -> str:
+    """A field's name, unless it is a word of SystemVerilog."""
+    return f"{name}_id" if name in KEYWORDS else name
+
 
 MANY = 8  # wires of which bits are gathered
 

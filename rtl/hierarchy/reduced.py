@@ -2,25 +2,332 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from itertools import takewhile
 
-from .design import Hierarchy, substitute, whole_wire
-from .folding import folded, idle_registers
-from .netlist import (
+from hwsim.rtl.hierarchy.netlist import (
     Assignment,
     Bit,
     Bits,
+    Hierarchy,
     Instance,
     NextValue,
     Operation,
     RtlModule,
     Statement,
     WireBit,
+    part_of,
+    renamed,
+    substitute,
+    whole_wire,
 )
-from .portnames import name_ports
-from .structs import Part, split_structs
+
+ZERO, ONE = {"0"}, {"1"}
+
+
+def folded(module: RtlModule) -> dict[WireBit, Bit]:
+    """Simplify a module's operations; the bits that now stand for others. Empty once nothing is left to do."""
+    found: dict[WireBit, Bit] = {}
+    first: dict[tuple[Operation, int], str] = {}
+    for wire, operation in list(module.operations.items()):
+        width = module.widths[wire]
+        value = _value(operation, width)
+        if isinstance(value, Operation):
+            module.operations[wire] = operation = value
+            value = None
+        if value is None and (operation, width) in first:
+            value = module.whole(first[operation, width])
+        if value is None:
+            first[operation, width] = wire
+            continue
+        found |= {WireBit(wire, at): bit for at, bit in enumerate(value)}
+        del module.operations[wire]
+        _rename(module, wire, value)
+    return found
+
+
+def idle_registers(module: RtlModule) -> dict[WireBit, Bit]:
+    """Take out registers that are always 0, as they begin; their bits, which stand for that."""
+    found = [wire for wire, register in module.registers.items() if all(_is_zero(each) for each in register.next)]
+    for wire in found:
+        del module.registers[wire]
+    return {bit: "0" for wire in found for bit in module.whole(wire) if isinstance(bit, WireBit)}
+
+
+def _is_zero(statement: Statement) -> bool:
+    """Whether a statement assigns nothing but 0."""
+    if isinstance(statement, Assignment):
+        return set(statement.value) <= ZERO
+    return all(_is_zero(each) for _, inside in statement.cases for each in inside)
+
+
+def _rename(module: RtlModule, wire: str, value: Bits) -> None:
+    if wire[0] != "$":
+        module.hints.setdefault(wire, value)
+
+
+def _value(operation: Operation, width: int) -> Bits | Operation | None:
+    """What an operation comes to, or a simpler one; None for one that must stay."""
+    kind, operands = operation.kind, operation.operands
+    match kind:
+        case "$and" | "$or":
+            return _bitwise(kind, *operands)
+        case "$xor":
+            return next((one for one, other in _both(operands) if set(other) <= ZERO), None)
+        case "$not":
+            return tuple("10"[int(str(bit))] for bit in operands[0]) if _constant(operands[0]) else None
+        case "$add":
+            return next((one for one, other in _both(operands) if set(other) <= ZERO), None)
+        case "$sub":
+            return operands[0] if set(operands[1]) <= ZERO else None
+        case "$mux":
+            selector, otherwise, then = operands
+            if then == otherwise or selector == ("0",):
+                return otherwise
+            if (then, otherwise) == (("1",), ("0",)):
+                return selector
+            return then if selector == ("1",) else None
+        case "$shl" | "$shr" if _constant(operands[1]):
+            places = int("".join(map(str, reversed(operands[1]))) or "0", 2)
+            zeros = ("0",) * min(places, width)
+            moved = (*zeros, *operands[0]) if kind == "$shl" else operands[0][places:]
+            return (*moved, *("0",) * width)[:width]
+        case "$sshr":
+            return operands[0][:width] if set(operands[1]) <= ZERO else None
+        case "$reduce_or" | "$reduce_and" | "$reduce_xor":
+            return _reduction(kind, operands[0], width)
+        case "$eq" | "$ne":
+            return _equality(kind, *operands)
+        case "$lt" | "$ge" if not operation.signed and set(operands[1]) <= ZERO:
+            return ("0" if kind == "$lt" else "1",)
+        case "$gt" | "$le" if not operation.signed and set(operands[0]) <= ZERO:
+            return ("0" if kind == "$gt" else "1",)
+        case _:
+            return None
+
+
+def _constant(bits: Bits) -> bool:
+    return all(isinstance(bit, str) and bit in "01" for bit in bits)
+
+
+def _both(operands: tuple[Bits, ...]) -> Iterator[tuple[Bits, Bits]]:
+    yield operands[0], operands[1]
+    yield operands[1], operands[0]
+
+
+def _bitwise(kind: str, left: Bits, right: Bits) -> Bits | None:
+    wins, stays = (ZERO, ONE) if kind == "$and" else (ONE, ZERO)
+    if left == right:
+        return left
+    for one, other in ((left, right), (right, left)):
+        if set(other) == wins:
+            return other
+        if set(other) == stays:
+            return one
+    return None
+
+
+def _reduction(kind: str, bits: Bits, width: int) -> Bits | Operation | None:
+    idle, wins = ("1", "0") if kind == "$reduce_and" else ("0", "1")
+    above = ("0",) * (width - 1)
+    if kind != "$reduce_xor" and wins in bits:
+        return (wins, *above)
+    left = tuple(bit for bit in bits if bit != idle)
+    if len(left) < 2:
+        return (left[0] if left else idle, *above)
+    return Operation(kind, (left,)) if len(left) < len(bits) else None
+
+
+def _equality(kind: str, left: Bits, right: Bits) -> Bits | Operation | None:
+    same = "1" if kind == "$eq" else "0"
+    pairs = [(one, other) for one, other in zip(left, right, strict=True) if one != other]
+    if any(isinstance(one, str) and isinstance(other, str) for one, other in pairs):
+        return ("0" if same == "1" else "1",)
+    if not pairs:
+        return (same,)
+    if len(pairs) == 1 and pairs[0][1] in ("0", "1"):
+        one, other = pairs[0]
+        return (one,) if (other == "1") == (kind == "$eq") else Operation("$not", ((one,),))
+    if len(pairs) < len(left):
+        return Operation(kind, (tuple(one for one, _ in pairs), tuple(other for _, other in pairs)))
+    return None
+
+
+@dataclass
+class Part:
+    """A part of a wire that was split into the fields of a struct."""
+
+    name: str
+    low: int
+    width: int
+
+
+def split_structs(
+    module: RtlModule, given: Mapping[str, list[Part]] | None, inner: Mapping[str, Mapping[str, list[Part]]]
+) -> dict[str, list[Part]]:
+    """Wires that are structs become a wire for each field. given: for the top, those of its ports."""
+    parts = _structs(module)
+    if given is not None:
+        parts = {wire: fields for wire, fields in parts.items() if wire not in module.directions} | dict(given)
+    by: dict[WireBit, WireBit] = {}
+    for wire in parts.keys() & module.operations.keys():  # it is named as what it drives
+        module.widths[f"${wire}"] = module.widths[wire]
+        module.operations[f"${wire}"] = module.operations.pop(wire)
+        module.connections.append((module.whole(wire), module.whole(f"${wire}")))
+    for wire, fields in parts.items():
+        for each in fields:
+            module.widths[each.name] = each.width
+            if wire in module.directions:
+                module.directions[each.name] = module.directions[wire]
+            by |= {WireBit(wire, each.low + at): WireBit(each.name, at) for at in range(each.width)}
+    substitute(module, by)
+    module.processes = [new for old in module.processes for new in _split_statements(*old, parts)]
+    module.registers = {
+        name: NextValue(register.clock, statements)
+        for wire, register in module.registers.items()
+        for name, statements in _split_statements(wire, register.next, parts)
+    }
+    for wire in parts:
+        del module.widths[wire]
+        module.directions.pop(wire, None)
+    for instance in module.instances.values():
+        for port, fields in inner[instance.module].items():
+            if port not in instance.ports:  # split, but no port
+                continue
+            bits = instance.ports.pop(port)
+            instance.ports |= {each.name: bits[each.low : each.low + each.width] for each in fields}
+    return parts
+
+
+def _split_statements(
+    wire: str, statements: tuple[Statement, ...], parts: Mapping[str, list[Part]]
+) -> Iterator[tuple[str, tuple[Statement, ...]]]:
+    if wire not in parts:
+        yield wire, statements
+        return
+    for each in parts[wire]:
+        yield each.name, part_of(statements, each.low, each.width)
+
+
+def _structs(module: RtlModule) -> dict[str, list[Part]]:
+    """Wires whose bits are all in fields that have names, and those fields."""
+    views: dict[str, dict[str, tuple[int, int]]] = {}
+    for left, right in module.connections:
+        name = left[0].wire if left and isinstance(left[0], WireBit) else ""
+        base = right[0].wire if right and isinstance(right[0], WireBit) else ""
+        if not base or name[:1] in "$" or left != module.whole(name) or base in module.operations:
+            continue
+        places = [bit.at for bit in right if isinstance(bit, WireBit) and bit.wire == base]
+        if len(places) == len(right) and places == list(range(places[0], places[0] + len(right))):
+            views.setdefault(base, {})[name] = (places[0], len(right))
+    found = {}
+    for wire, names in views.items():
+        ends = {"input": "i__", "output": "o__"}.get(module.directions.get(wire, ""), ".")
+        of_port = {name: place for name, place in names.items() if name.startswith(ends) and "." not in name}
+        own = {name: place for name, place in names.items() if re.split(r"[.\[]", name)[0] == wire and name != wire}
+        if fields := _tiled(module, wire, of_port) or _tiled(module, wire, own):
+            found[wire] = fields
+    return found
+
+
+def _tiled(module: RtlModule, wire: str, views: Mapping[str, tuple[int, int]]) -> list[Part]:
+    """The innermost of the views of a wire, if every bit is in one of them; none where that is the wire itself."""
+    names: dict[tuple[int, int], str] = {}
+    for name, place in sorted(views.items()):
+        names.setdefault(place, name)
+    inner = [
+        (low, width)
+        for low, width in names
+        if not any((low, width) != other and low <= other[0] and sum(other) <= low + width for other in names)
+    ]
+    end = 0
+    for low, width in sorted(inner):
+        if low != end:
+            return []
+        end += width
+    if end != module.widths[wire] or (len(inner) == 1 and "$" not in wire):
+        return []
+    fields = [Part(_free(module, names[low, width]), low, width) for low, width in sorted(inner)]
+    return fields if not any(each.name == wire for each in fields) else []
+
+
+def _free(module: RtlModule, name: str) -> str:
+    """The flat name of a field, which no other wire has."""
+    wanted, number = flat_name(name), 1
+    found = wanted
+    while found != name and found in module.widths:
+        found, number = f"{wanted}${number}", number + 1
+    return found
+
+
+def flat_name(name: str) -> str:
+    """A name in which fields and elements are set off as Amaranth does it in ports: `a.sig[3]` is `a__sig__3`."""
+    return re.sub(r"[.\[]", "__", name).replace("]", "")
+
+
+BEGINS = {"input": "i__", "output": "o__"}
+NAMED = {"input": ("i__",), "output": ("o__", "next__")}
+
+
+def name_ports(design: Hierarchy) -> None:
+    """Rename the ports of every module but the top, and join those that are parts of one signal."""
+    for module in design.modules.values():
+        for called, instance in module.instances.items():
+            inner = design.modules[instance.module]
+            _join(inner, called, instance, module)
+            for port in [port for port in inner.directions if not port.startswith(NAMED[inner.directions[port]])]:
+                name = _better(inner, port)
+                if name is not None and name not in inner.widths:
+                    renamed(inner, {port: name})
+                    instance.ports = {name if key == port else key: bits for key, bits in instance.ports.items()}
+                    instance.outputs = {name if key == port else key: wire for key, wire in instance.outputs.items()}
+
+
+def _values(module: RtlModule, port: str) -> Bits:
+    return module.outputs.get(port, module.whole(port))
+
+
+def _better(module: RtlModule, port: str) -> str | None:
+    """A name that a port has, too."""
+    begins, bits = BEGINS[module.directions[port]], _values(module, port)
+    names = sorted(module.hints, key=lambda name: ("$" in name, name))
+    for name in names:
+        if name.startswith(begins) and module.hints[name] == bits:
+            return name
+    if "$" not in port:
+        return None
+    for name in names:
+        if name.startswith(begins) and len(bits) > 1 and module.hints[name][: len(bits)] == bits:
+            return name
+    return next((name for name in names if "$" not in name and module.hints[name] == bits), None)
+
+
+def _join(module: RtlModule, called: str, instance: Instance, outer: RtlModule) -> None:
+    """Outputs that are parts of one signal become one output."""
+    numbered = {port: _values(module, port) for port in module.outputs if re.search(r"\$", port)}
+    for name, bits in list(module.hints.items()):
+        if not name.startswith("o__") or name in module.widths:
+            continue
+        parts, at = [], 0
+        while at < len(bits):
+            part = next((p for p, each in numbered.items() if bits[at : at + len(each)] == each), None)
+            if part is None:
+                break
+            parts.append(part)
+            at += len(numbered[part])
+        if at != len(bits) or len(parts) < 2 or len(set(parts)) != len(parts):
+            continue
+        module.widths[name], module.directions[name], module.outputs[name] = len(bits), "output", bits
+        joined = instance.outputs[name] = f"${called}${name}"
+        outer.widths[joined] = len(bits)
+        old = [bit for part in parts for bit in outer.whole(instance.outputs[part])]
+        substitute(outer, dict(zip(old, outer.whole(joined), strict=True)))
+        for part in parts:
+            del module.directions[part], module.outputs[part], instance.outputs[part], numbered[part]
+
 
 # Bits of their operands do not matter to lower bits of what they give.
 NARROWABLE = {"$add", "$sub", "$mul", "$neg", "$and", "$or", "$xor", "$xnor", "$not", "$mux", "$shl"}

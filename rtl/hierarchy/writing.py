@@ -9,14 +9,21 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import NamedTuple
 
-from .clocked import blocks, stages
-from .design import Hierarchy
-from .expressions import EACH, Expressions, Run, runs
-from .loops import pieces, unmarked
-from .names import WORDS, Naming, Place, naming
-from .netlist import Bits, Operation, RtlModule, WireBit
-from .reduced import bits_read, operands_of, values_read
-from .style import CLOCK_ENABLE, Style
+from hwsim.rtl.hierarchy.expressions import (
+    CLOCK_ENABLE,
+    EACH,
+    Expressions,
+    Run,
+    Style,
+    blocks,
+    pieces,
+    runs,
+    stages,
+    unmarked,
+)
+from hwsim.rtl.hierarchy.names import WORDS, Naming, Place, naming
+from hwsim.rtl.hierarchy.netlist import Bits, Hierarchy, Operation, RtlModule, WireBit
+from hwsim.rtl.hierarchy.reduced import bits_read, operands_of, values_read
 
 WIDTH = 110
 FIRST = [

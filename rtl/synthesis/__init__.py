@@ -1,10 +1,24 @@
 """Gates and clock rate of generated Verilog, by Yosys and nextpnr; area, delay and power in cells, by OpenSTA."""
 
-from hwsim.rtl.synthesis.area import Area, area
-from hwsim.rtl.synthesis.cells import CONDITIONS, Mapped, mapped, require_cells
-from hwsim.rtl.synthesis.designs import STAGES, TOP, FlatModule, datapath_verilog, stage_cuts, unit_parts
-from hwsim.rtl.synthesis.flows import GATES, Ecp5, Generic, ecp5, generic, yosys
-from hwsim.rtl.synthesis.tools import NEXTPNR, YOSYS, FlowFailed, require
+from hwsim.rtl.synthesis.cells import CONDITIONS, Area, Mapped, area, mapped, require_cells
+from hwsim.rtl.synthesis.flows import (
+    GATES,
+    NEXTPNR,
+    STAGES,
+    TOP,
+    YOSYS,
+    Ecp5,
+    FlatModule,
+    FlowFailed,
+    Generic,
+    datapath_verilog,
+    ecp5,
+    generic,
+    require,
+    stage_cuts,
+    unit_parts,
+    yosys,
+)
 
 __all__ = [
     "CONDITIONS",

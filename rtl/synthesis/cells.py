@@ -10,14 +10,13 @@ import os
 import re
 import shutil
 import subprocess
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from hwsim.base import processes
 from hwsim.base.errors import InputError, ToolMissing
-from hwsim.rtl.synthesis.flows import yosys
-from hwsim.rtl.synthesis.kept import kept
-from hwsim.rtl.synthesis.tools import YOSYS, FlowFailed, require
+from hwsim.rtl.synthesis.flows import YOSYS, FlatModule, FlowFailed, ecp5, generic, kept, require, yosys
 
 LIBERTY = "osu018_stdcells.lib"
 PLACES = tuple(Path(root) / "share/qflow/tech/osu018" / LIBERTY for root in ("/usr", "/usr/local"))
@@ -173,3 +172,32 @@ def _figures(stat: str, timing: str) -> Mapped:
     sequential = float(registers.group(1)) if registers else 0.0
     delay, watts = PERIOD - float(slack.group(1)), float(power.group(1))
     return Mapped(float(area.group(1)), sequential, int(cells.group(1)), round(delay, 4), round(watts * 1000, 4))
+
+
+@dataclass(frozen=True)
+class Area:
+    """Gates, flip-flops and, where it was asked for, an ECP5's cells and clock rate.
+
+    gates, flipflops, comb: of all modules. depth: of the deepest. megahertz: of the slowest.
+    """
+
+    gates: int
+    flipflops: int
+    depth: int
+    comb: int | None = None
+    megahertz: float | None = None
+
+
+def area(parts: Sequence[FlatModule], fmax: bool, seconds: float = 900) -> Area:
+    """What some modules take, each by itself. fmax: on an ECP5 too, which takes ten times as long.
+
+    seconds: for each tool. Raises ToolMissing or FlowFailed.
+    """
+    mapped = [generic(part.text, part.top, seconds) for part in parts]
+    gates, flipflops = sum(each.gates for each in mapped), sum(each.flipflops for each in mapped)
+    depth = max(each.depth for each in mapped)
+    if not fmax:
+        return Area(gates, flipflops, depth)
+    placed = [ecp5(part.text, part.top, seconds) for part in parts]
+    slowest = min(each.megahertz for each in placed)
+    return Area(gates, flipflops, depth, sum(each.comb for each in placed), slowest)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from cosim.mutants import Mutant
 
-from hwsim.rtl import decode, dot_unit
+from hwsim.rtl import dot_unit
+from hwsim.rtl import products as decode
 
 OWN, MIXED, STRANGE = "of one mode", "of mixed modes", "a strange mode"
 LATCHED = """getattr(path.i, field).eq(payload[field] if field == "c" else (

@@ -17,8 +17,12 @@ from unittest import mock
 
 from unit_keys import odd_unit, window
 
-from hwsim.rtl import align, decode, dot_unit, lost, multiply, normalize
-from hwsim.rtl import sum as sums
+from hwsim.rtl import aligned as align
+from hwsim.rtl import aligned as sums
+from hwsim.rtl import arithmetic as lost
+from hwsim.rtl import dot_unit, normalize
+from hwsim.rtl import products as decode
+from hwsim.rtl import products as multiply
 from hwsim.spec import Unit, load_unit
 
 HOPPER, DEEPSEEK, MXFP8 = "hopper-wgmma-e4m3-f32", "deepseek-v3-e4m3-f32", "mxfp8-e4m3-f32"

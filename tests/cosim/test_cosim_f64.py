@@ -16,7 +16,8 @@ from hwsim.cases.case import Case, batches
 from hwsim.cases.case import expected as by_the_processor
 from hwsim.cases.random_cases import random_cases
 from hwsim.cosim.design import Suite
-from hwsim.rtl import addition, decode, normalize
+from hwsim.rtl import addition, normalize
+from hwsim.rtl import products as decode
 from hwsim.spec import load_unit, pipeline
 from hwsim.tb.job import SuiteOutcome
 

@@ -107,9 +107,7 @@ OWN = {  # no user's files
     "hwsim/study/area/report.py": "the package's own figures",
     "hwsim/study/report/page.py": "the package's own script",
     "hwsim/cosim/play.py": "the log and the waveform that a simulator just wrote",
-    "rtl/synthesis/flows.py": "what Yosys just wrote",
-    "rtl/synthesis/kept.py": "the cache of synthesis; tests/synthesis/test_synthesis_kept.py damages it",
-    "rtl/synthesis/tools.py": "a program's log",
+    "rtl/synthesis/flows.py": "what Yosys wrote, and a cache that tests/synthesis/test_synthesis_kept.py damages",
     "tb/job.py": "the job that the simulator's parent wrote",
 }  # fmt: skip
 

@@ -14,7 +14,8 @@ from hwsim.model import methods as model_exact
 from hwsim.model import rounding as model_result
 from hwsim.prove.claims import holds
 from hwsim.prove.symbolic import Tailed, Truth
-from hwsim.rtl import decode, exact, general, latewindow
+from hwsim.rtl import exact, general, latewindow
+from hwsim.rtl import products as decode
 from hwsim.rtl.normalize import Magnitude
 
 Mutant = tuple[str, str, Callable[[Patch], None]]

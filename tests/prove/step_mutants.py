@@ -8,7 +8,12 @@ from typing import Any
 import pytest
 from amaranth.hdl import Value
 
-from hwsim.rtl import align, decode, lost, multiply, normalize, sum
+from hwsim.rtl import aligned as align
+from hwsim.rtl import aligned as sum
+from hwsim.rtl import arithmetic as lost
+from hwsim.rtl import normalize
+from hwsim.rtl import products as decode
+from hwsim.rtl import products as multiply
 
 HOPPER, MX, F16, DEEPSEEK = "hopper-wgmma-e4m3-f32", "mxfp8-e4m3-f32", "ampere-mma-f16-f16", "deepseek-v3-e4m3-f32"
 Patch = pytest.MonkeyPatch

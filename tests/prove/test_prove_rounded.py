@@ -23,7 +23,8 @@ from hwsim.prove.methods import method_claims
 from hwsim.prove.run import ProofOptions, prove
 from hwsim.prove.symbolic import Tailed
 from hwsim.prove.terms import true
-from hwsim.rtl import accumulate, addition, normalize, rounded, sequential
+from hwsim.rtl import accumulate, addition, normalize, rounded
+from hwsim.rtl import rounded as sequential
 from hwsim.rtl.accumulate import accumulation
 from hwsim.rtl.rounded import AdditionPlace
 from hwsim.spec import Unit, pipeline

@@ -29,9 +29,11 @@ from hwsim.prove.claims import Claim
 from hwsim.prove.example import DatapathExamples
 from hwsim.prove.methods import accumulation_parameters, parameters, provable, ranges_parameters
 from hwsim.prove.run import ProofOptions, UnitClaims, claims_of, prove
-from hwsim.rtl import accumulate, align, promote, rounded, supports
+from hwsim.rtl import accumulate, rounded, supports
+from hwsim.rtl import accumulate as promote
+from hwsim.rtl import aligned as align
 from hwsim.rtl.exact import ExactRanges
-from hwsim.rtl.generalranges import GeneralRanges
+from hwsim.rtl.general import GeneralRanges
 from hwsim.rtl.numbers import ProductRanges, WindowRanges
 from hwsim.rtl.rounded import RoundedRanges
 from hwsim.spec import ExactSum, RoundedSum, Unit, load_unit, pipeline, presets

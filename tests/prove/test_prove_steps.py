@@ -21,7 +21,9 @@ from hwsim.prove.aligned import AlignedClaims
 from hwsim.prove.claims import StructuralClaim, holds
 from hwsim.prove.methods import method_claims
 from hwsim.prove.terms import Kind, Term, either, op, true
-from hwsim.rtl import align, multiply, normalize, windows
+from hwsim.rtl import aligned as align
+from hwsim.rtl import normalize, windows
+from hwsim.rtl import products as multiply
 from hwsim.spec import load_unit
 
 

@@ -28,9 +28,8 @@ from hwsim.rtl import BlockQuantizer, Converter, encode, quantizer, single, stre
 from hwsim.rtl import quantizer as dequantizer
 from hwsim.rtl.normalize import Normalize
 from hwsim.rtl.quantizer import quantizer_lacks
-from hwsim.rtl.single import F32, ROWS, Multiply32
-from hwsim.rtl.staircase import MOST, Staircase
-from hwsim.rtl.thresholds import Threshold
+from hwsim.rtl.single import F32, ROWS, Multiply32, Staircase, Threshold
+from hwsim.rtl.single import MOST_POWER as MOST
 from hwsim.spec.conversion import Conversion
 
 SEED = 20261123

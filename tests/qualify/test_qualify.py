@@ -35,7 +35,7 @@ from hwsim.prove.qualify.mutants import MODES, SELECT, of_one_lane
 from hwsim.prove.qualify.run import FATES, MutatedClaims, Qualifier, UnitNetlists
 from hwsim.prove.qualify.steps import MutatedSteps, part_of
 from hwsim.prove.terms import ask, both, possible, same, substituted
-from hwsim.rtl.synthesis.tools import YOSYS, run_tool
+from hwsim.rtl.synthesis.flows import YOSYS, run_tool
 from hwsim.spec import NotImplementedYet, load_unit
 
 

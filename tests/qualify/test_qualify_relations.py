@@ -30,7 +30,7 @@ from hwsim.prove.terms import (
     value,
     width,
 )
-from hwsim.rtl.datapath import datapath, promotion
+from hwsim.rtl.methods import datapath, promotion
 from hwsim.spec import Unit
 
 F32 = {"format": "f32", "rounding": "rz"}

@@ -17,27 +17,16 @@ from hwsim.cases.case import Case
 from hwsim.cases.random_cases import random_cases
 from hwsim.cosim.design import Traffic
 from hwsim.cosim.diagnose import first_difference
-from hwsim.rtl import (
-    accumulate,
-    addition,
-    decode,
-    dot_unit,
-    exact,
-    fixed,
-    general,
-    generalcuts,
-    latewindow,
-    multiply,
-    normalize,
-    normalizing,
-    pairwise,
-    rounded,
-    shifter,
-    subgroups,
-    supports,
-    tree,
-    windows,
-)
+from hwsim.rtl import accumulate, addition, dot_unit, exact, general, latewindow, normalize, rounded, supports, windows
+from hwsim.rtl import arithmetic as shifter
+from hwsim.rtl import general as generalcuts
+from hwsim.rtl import normalize as fixed
+from hwsim.rtl import normalize as normalizing
+from hwsim.rtl import products as decode
+from hwsim.rtl import products as multiply
+from hwsim.rtl import rounded as pairwise
+from hwsim.rtl import step as tree
+from hwsim.rtl import windows as subgroups
 from hwsim.spec import Unit, pipeline, steps
 
 BUILT = list(NAMED)

@@ -245,7 +245,7 @@ def test_an_exact_zero_of_opposite_signs(rounding: str, zero: int) -> None:
 @pytest.mark.parametrize("bits", [1, 2])
 def test_a_narrower_adder_is_caught(bits: int, monkeypatch: pytest.MonkeyPatch) -> None:
     # Without the sticky bit, or without guard and sticky: the pairs above must tell.
-    from hwsim.rtl import promote
+    from hwsim.rtl import accumulate as promote
 
     monkeypatch.setattr(promote, "BELOW", 3 - bits)
     register, partial = near_pairs(np.random.default_rng(11), 500)

@@ -22,12 +22,13 @@ from hwsim.quantize import Quantized, get_rule, quantize, rules
 from hwsim.quantize.block import BlockDequantization, BlockQuantization
 from hwsim.quantize.rule import Rule, Select
 from hwsim.quantize.scales import power_exponents
-from hwsim.rtl import quantizer, supports_dequantizer, supports_quantizer, thresholds
+from hwsim.rtl import quantizer, supports_dequantizer, supports_quantizer
+from hwsim.rtl import single as thresholds
+from hwsim.rtl.converter import StreamedDatapath
 from hwsim.rtl.quantizer import quantizer_steps, stages
-from hwsim.rtl.single import divide_stages
-from hwsim.rtl.staircase import FIELDS, FRACTION, MOST, Staircase
+from hwsim.rtl.single import FIELDS, FRACTION, Staircase, divide_stages
+from hwsim.rtl.single import MOST_POWER as MOST
 from hwsim.rtl.step import Datapath, Stage, flat
-from hwsim.rtl.streamed import StreamedDatapath
 from hwsim.spec import NotImplementedYet
 
 SEED = 20261123

@@ -7,7 +7,7 @@ import pytest
 from amaranth.hdl import Cat, ClockDomain, CombinationalCycle, Instance, Module, Mux, Print, Signal, _nir
 from amaranth.lib.wiring import Component, Out
 
-from hwsim.rtl.rtlil import amaranths_search, has_order, rtlil_of, search_loops
+from hwsim.rtl.hierarchy.netlist import amaranths_search, has_order, rtlil_of, search_loops
 
 Build = Callable[[Module, Signal, Signal], object]
 

@@ -49,7 +49,7 @@ from hwsim.rtl import (
     verilog,
 )
 from hwsim.rtl.converter import Conversion
-from hwsim.rtl.hierarchy.loops import pieces
+from hwsim.rtl.hierarchy.expressions import pieces
 from hwsim.rtl.hierarchy.modules import modules
 from hwsim.spec import NotImplementedYet, Pipeline, Unit, as_yaml, load_unit, pipeline, presets, steps
 

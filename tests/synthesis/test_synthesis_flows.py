@@ -38,7 +38,7 @@ from hwsim.rtl.synthesis import (
     stage_cuts,
     yosys,
 )
-from hwsim.rtl.synthesis.tools import NEXTPNR, YOSYS, Tool, run_tool
+from hwsim.rtl.synthesis.flows import NEXTPNR, YOSYS, Tool, run_tool
 from hwsim.spec import Unit, load_unit, pipeline
 
 SMALL_SCALED = unit("small-scaled")

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from hwsim.rtl.synthesis import Generic
-from hwsim.rtl.synthesis import kept as module
-from hwsim.rtl.synthesis.kept import kept
+from hwsim.rtl.synthesis import flows as module
+from hwsim.rtl.synthesis.flows import kept
 
 PARTS = ("script", "module top; endmodule")
 

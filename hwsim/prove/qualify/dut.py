@@ -47,7 +47,7 @@ from hwsim.prove.qualify.machine import (
 )
 from hwsim.prove.qualify.mutants import AIGER, SELECT, VERILOG, Mutant, Netlist, absorbed, netlists, written
 from hwsim.prove.unrolled import yosys_sources
-from hwsim.rtl.synthesis.tools import FlowFailed
+from hwsim.rtl.synthesis.flows import FlowFailed
 
 if TYPE_CHECKING:
     from hwsim.prove.circuits import Circuit

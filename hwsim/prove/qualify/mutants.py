@@ -14,7 +14,7 @@ from typing import Any, Literal, assert_never, get_args
 
 from hwsim.base.files import write_texts
 from hwsim.base.processes import scratch_folder
-from hwsim.rtl.synthesis.tools import YOSYS, run_tool
+from hwsim.rtl.synthesis.flows import YOSYS, run_tool
 
 Mode = Literal["inv", "const0", "const1", "cnot0", "cnot1"]
 MODES: tuple[Mode, ...] = get_args(Mode)

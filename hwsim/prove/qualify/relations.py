@@ -15,8 +15,8 @@ from hwsim.prove.circuits import Circuit, connected, fixed
 from hwsim.prove.claims import SPECIAL, StepCircuits, exactly, holds
 from hwsim.prove.symbolic import Integer, Truth, as_integer, ite
 from hwsim.prove.terms import Term, ask, both, constant, either, implies, is_one, negated, same, value, width
+from hwsim.rtl.accumulate import BELOW
 from hwsim.rtl.numbers import WindowRanges
-from hwsim.rtl.promote import BELOW
 from hwsim.spec import Unit
 from hwsim.spec.parts import Promotion
 

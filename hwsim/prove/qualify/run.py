@@ -24,7 +24,7 @@ from hwsim.prove.qualify.mutants import AIGER, SELECT, Mutant, Netlist, absorbed
 from hwsim.prove.qualify.steps import MutatedSteps, part_of
 from hwsim.prove.terms import Term, Word, ask, substituted, value, width
 from hwsim.rtl.accumulate import INSIDE, smaller_promotion
-from hwsim.rtl.datapath import datapath, promotion
+from hwsim.rtl.methods import datapath, promotion
 from hwsim.rtl.numbers import as_float
 from hwsim.rtl.step import DatapathStep
 from hwsim.spec import NotImplementedYet, Unit, unpromised
