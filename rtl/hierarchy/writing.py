@@ -222,6 +222,7 @@ class _Writer:
     def _body(self, statements: Iterable[tuple[tuple[str, list[int]] | None, list[str]]]) -> Iterator[str]:
         lines: list[str] = []
         loops: list[str] = []
+        labels: set[str] = set()
         size = 0
         for kind, texts in statements:
             for at, text, count in pieces(texts):
@@ -230,11 +231,11 @@ class _Writer:
                 if count > 1 and (count == size or not loops):
                     loops, size = [*loops, text], count
                     continue
-                lines += _loop(loops, size)
+                lines += _loop(loops, size, labels)
                 loops, size = ([text], count) if count > 1 else ([], 0)
                 if count == 1:
                     lines += text.splitlines()
-        lines += _loop(loops, size)
+        lines += _loop(loops, size, labels)
         yield from lines
 
     def _registers(self) -> Iterator[str]:
@@ -353,7 +354,7 @@ def _range(elements: int, width: int) -> str:
     return array + (f"[{width - 1}:0]" if width > 1 else "")
 
 
-def _loop(texts: Sequence[str], count: int) -> Iterator[str]:
+def _loop(texts: Sequence[str], count: int, labels: set[str]) -> Iterator[str]:
     if texts:
         names = [
             line.split()[1].removeprefix("u_")
@@ -362,7 +363,11 @@ def _loop(texts: Sequence[str], count: int) -> Iterator[str]:
             if "assign " not in line
         ]
         names += [text.split()[1].partition("[")[0] for text in texts if text.startswith("assign ")]
-        yield f"for (genvar i = 0; i < {count}; i++) begin : g_{names[0]}"
+        label, number = names[0], 2
+        while label in labels:
+            label, number = f"{names[0]}_{number}", number + 1
+        labels.add(label)
+        yield f"for (genvar i = 0; i < {count}; i++) begin : g_{label}"
         yield from _indented(line for text in texts for line in text.splitlines())
         yield "end"
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import gc
-import os
 import re
-import subprocess
 import warnings
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
@@ -19,8 +17,8 @@ from amaranth.lib.wiring import Component, In, Out
 from amaranth.sim import Simulator
 from built_presets import others_slow
 from numpy.typing import NDArray
+from said_of_verilog import said_of
 
-from hwsim.cosim.tools import find_icarus, find_verilator
 from hwsim.formats import FloatFormat, get_format, stochastic
 from hwsim.formats.reference import encode_reference
 from hwsim.rtl import StochasticConvert, StochasticRound, Threefry, convert
@@ -324,14 +322,7 @@ def test_the_verilog_is_taken_in_silence(verilator: None, icarus: None, name: st
         component = Threefry(design)
     name = name.replace("-", "_")
     text = convert(component, name)
-    assert re.findall(r"^module (\w+)", text, re.MULTILINE) == [name]
-    file = tmp_path / f"{name}.v"
+    assert re.findall(r"^module (\w+)", text, re.MULTILINE)[0] == name
+    file = tmp_path / f"{name}.sv"
     file.write_text(text)
-    tool = find_verilator()
-    for command in (
-        [tool.program, "--lint-only", "--quiet", str(file)],
-        [find_icarus(), "-g2012", "-o", os.devnull, str(file)],
-    ):
-        environment = {**os.environ, **tool.environment}
-        said = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
-        assert (said.returncode, said.stdout, said.stderr) == (0, "", "")
+    assert said_of(file) == [(0, ""), (0, "")]
