@@ -259,10 +259,10 @@ def test_a_changed_operator_is_refuted(kind: str, promoted: bool) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("place", [0.0, 1.0], ids=["factors", "scales"])
+@pytest.mark.parametrize("place", [0.5, 1.0], ids=["scales", "factors"])
 def test_a_changed_product_of_scales_is_refuted(place: float) -> None:
     unit, built = FILES["scaled promotions"]
-    wrong = changed(verilog(unit, built), r"(_number_term.sig  = \{ \d+'h0+, )(.+?)(?=, )", r"\1~\2", place)
+    wrong = changed(verilog(unit, built), r"assign term_sig = (.+);", r"assign term_sig = ~(\1);", place)
     found = {claim.name: claim.decide(SECONDS).word for claim in readback_claims(unit, built, wrong)}
     assert {name for name, word in found.items() if word == "refuted"} >= {"file: result", "file: register"}
 
