@@ -2,36 +2,70 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, Strict
 
+from hwsim.base.errors import InputError
 from hwsim.base.files import written
 from hwsim.cases.case import Case, block_lengths
 from hwsim.cosim.design import DotDesign, tag
 from hwsim.cosim.dutdesign import DutDesign
 from hwsim.cosim.suites import expected_codes, fill
 from hwsim.formats import Format
+from hwsim.formats.codes import codes_of
 from hwsim.formats.yamlfile import SpecError, read, validated
 from hwsim.spec import Unit
 
 Codes = tuple[Annotated[int, Strict(), Field(ge=0)], ...]
 
 
-class DutCase(BaseModel):
-    """The file's keys: codes, as `Case` has them. expected, got, fields: for a reader, not read back."""
+class CaseKeys(BaseModel):
+    """Keys of a file that holds a case: its codes, as `Case` has them."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    unit: str
-    id: str = "case"
     a: Annotated[Codes, Field(min_length=1)]
     b: Annotated[Codes, Field(min_length=1)]
     c: Annotated[int, Strict(), Field(ge=0)] = 0
     scale_a: Codes = ()
     scale_b: Codes = ()
+
+    def case(self, unit: Unit, name: str, wrong: Callable[[str, str], SpecError]) -> Case:
+        """The case. wrong: the error for a key that breaks a rule, which is raised."""
+        count = len(self.a)
+        if len(self.b) != count:
+            raise wrong("b", f"must have as many codes as a ({count}), not {len(self.b)}")
+        formats: dict[str, Format] = {"a": unit.operands.a, "b": unit.operands.b}
+        blocks = [0, 0]
+        if unit.scale is not None:
+            formats |= {"scale_a": unit.scale.a.format, "scale_b": unit.scale.b.format}
+            blocks = [-(-count // length) for length in block_lengths(unit)]
+        for key, needed in zip(("scale_a", "scale_b"), blocks, strict=True):
+            if len(getattr(self, key)) != needed:
+                raise wrong(key, f"must have a code for each block ({needed}), not {len(getattr(self, key))}")
+        if unit.operands.addend is not None:
+            formats["c"] = unit.operands.addend
+        elif self.c:
+            raise wrong("c", "must be 0: the unit has no addend")
+        for key, fmt in formats.items():
+            for code in (self.c,) if key == "c" else getattr(self, key):
+                try:
+                    codes_of(fmt, [code])
+                except (InputError, OverflowError):
+                    rule = f"must be codes of {fmt.name} ({fmt.container_bits} bits), not {code:#x}"
+                    raise wrong(key, rule) from None
+        return Case(name, self.a, self.b, self.c, self.scale_a, self.scale_b)
+
+
+class DutCase(CaseKeys):
+    """The keys of a design's case. expected, got, fields: for a reader, not read back."""
+
+    unit: str
+    id: str = "case"
     expected: int | None = None
     got: int | str | None = None
     fields: Any = None
@@ -51,24 +85,11 @@ def load_case(path: Path, design: DotDesign) -> Case:
     if file.unit != unit.name:
         who = f"{dut.path} claims to be" if dut else "is played"
         raise wrong("unit", f"must be {unit.name}, which {who}, not {file.unit}")
-    if len(file.b) != len(file.a):
-        raise wrong("b", f"must have as many codes as a ({len(file.a)}), not {len(file.b)}")
-    formats: dict[str, Format] = {"a": unit.operands.a, "b": unit.operands.b}
-    if unit.scale is not None:
-        formats |= {"scale_a": unit.scale.a.format, "scale_b": unit.scale.b.format}
-        for key, length in zip(("scale_a", "scale_b"), block_lengths(unit), strict=True):
-            blocks = -(-len(file.a) // length)
-            if len(getattr(file, key)) != blocks:
-                raise wrong(key, f"must have a code for each block ({blocks}), not {len(getattr(file, key))}")
-    for key, fmt in formats.items():
-        for code in getattr(file, key):
-            if code >> fmt.container_bits:
-                raise wrong(key, f"must be codes of {fmt.name} ({fmt.container_bits} bits), not {code:#x}")
     addend = unit.operands.addend
     no_port = dut is not None and not dut.file.known("c")
     if file.c and (addend is None or no_port or file.c >> addend.container_bits):
         raise wrong("c", f"must be a code of the design's addend, not {file.c:#x}")
-    given = Case(file.id, file.a, file.b, file.c, file.scale_a, file.scale_b)
+    given = file.case(unit, file.id, wrong)
     if other := design.held.differs(given):
         raise SpecError(f"{path}: {design.name} does not take {other}")
     case = design.held.put(fill(unit, design.products, given))

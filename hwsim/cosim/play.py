@@ -23,6 +23,7 @@ from hwsim.base.text import counted
 from hwsim.cosim.bench import PortMap, fitting, words_of
 from hwsim.cosim.build import HdlSources, icarus_build, verilator_build
 from hwsim.cosim.design import Design, Play, Played
+from hwsim.tb.entry import ENTRIES
 from hwsim.tb.job import (
     FOLDER,
     MISSING,
@@ -45,7 +46,7 @@ from hwsim.tb.job import (
     write_job,
 )
 
-TESTBENCH = "hwsim.tb.player"
+TESTBENCH, ENTRY = "hwsim.tb.player", "hwsim.tb.entry:start"
 
 
 def environment(top: str, job: Path, seed: int) -> dict[str, str]:
@@ -63,7 +64,7 @@ def environment(top: str, job: Path, seed: int) -> dict[str, str]:
         "COCOTB_RESULTS_FILE": str(job / "results.xml"),
         "COCOTB_RANDOM_SEED": str(seed),
         "COCOTB_LOG_LEVEL": "WARNING",
-        # Rewriting assertions takes pytest, whose import takes longer than most simulations.
+        ENTRIES: ENTRY,
         "COCOTB_REWRITE_ASSERTION_FILES": "",
         "TOPLEVEL_LANG": "verilog",
         FOLDER: str(job),

@@ -108,7 +108,7 @@ def kinds_lines(kinds: Sequence[FaultKind]) -> list[str]:
 
 def fault_head(kind: FaultKind) -> str:
     """What explains a kind of wrong results and how much speaks for it, or that nothing does."""
-    part = f"{kind.wrong:,} of {counted(kind.of, 'compared mismatch')}"
+    part = f"{kind.wrong:,} of {counted(kind.of, 'wrong result')} looked at"
     if kind.causes:
         agrees = kind.causes[0].of - kind.wrong
         return f"explains {part} and agrees with {counted(agrees, 'result')} that {verb(agrees)}:"

@@ -33,18 +33,8 @@ def played(unit: Unit, play: Play) -> SuiteOutcome:
     return outcome
 
 
-# Of every instruction that was captured a unit; the last one's factors are converted first.
-ONE_OF_EACH = (
-    "volta-mma-f16-f16",
-    "ampere-mma-tf32-f32",
-    "ada-mma-e4m3-f32",
-    "hopper-wgmma-e5m2-f32",
-    "blackwell-mma-e4m3-f32",
-)
-
-
 @pytest.mark.simulator
-@pytest.mark.parametrize("name", others_slow(CAPTURES, ONE_OF_EACH[-1:]))
+@pytest.mark.parametrize("name", others_slow(CAPTURES, [ADA.name]))
 def test_the_rtl_returns_what_the_gpu_returned(verilator: None, silicon: Path, name: str) -> None:
     unit = load_unit(name)
     play = captured(unit, 10**6)

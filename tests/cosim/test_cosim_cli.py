@@ -13,6 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from built_presets import others_slow
 from cosim.small_runs import mutant, processes_in, shrink
 from odd_units import unit
 from patience import LIMIT, wait_until
@@ -192,7 +193,7 @@ def test_ctrl_c_while_a_compiler_runs(verilator: None, tmp_path: Path) -> None:
 @pytest.mark.simulator
 @pytest.mark.parametrize(
     ("number", "ignored"),
-    [(signal.SIGINT, False), (signal.SIGTERM, True), pytest.param(signal.SIGTERM, False, marks=pytest.mark.slow)],
+    others_slow([(signal.SIGTERM, True), (signal.SIGINT, False), (signal.SIGTERM, False)], [(signal.SIGTERM, True)]),
 )
 def test_ctrl_c_while_a_simulator_runs(icarus: None, number: int, ignored: bool, tmp_path: Path) -> None:
     # A shell starts what is in the background with SIGINT ignored: SIGTERM must end it all the same.

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from built_presets import others_slow
 from cosim.odd_pipelines import odd_pipelines
 from cosim.plays import design_of, planned, planner, recorded, trace_of, with_trace
 from cosim.small_runs import CASES, SEED, shrink, small_run
@@ -182,7 +183,9 @@ def pipelines(unit: Unit) -> dict[str, Pipeline]:
     return {**odd_pipelines(unit), **more, "more contexts than stages": pipeline(unit, contexts=7)}
 
 
-@pytest.mark.parametrize("unit", [TINY, ODD["promoted-scaled"], SINGLE], ids=lambda unit: unit.name)
+@pytest.mark.parametrize(
+    "unit", others_slow([TINY, ODD["promoted-scaled"], SINGLE], [TINY, SINGLE]), ids=lambda unit: unit.name
+)
 def test_the_handshakes_suite_hits_every_bin_of_every_pipeline(unit: Unit) -> None:
     for built in pipelines(unit).values():
         counts, bins = interface_counts(handshake(unit, built), built.latency), interface_bins(unit, built)

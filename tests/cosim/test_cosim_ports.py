@@ -1,17 +1,25 @@
-"""Beats and results as the bits of a port."""
+"""Beats, results and what stands beside these as the bits of a port."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import numpy as np
 import pytest
 from built_presets import BUILDABLE
+from cosim.dut_files import design
 from cosim.odd_pipelines import odd_pipelines
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from odd_units import IN_RTL, unit, units_of
 
+from hwsim.cases.case import Case
 from hwsim.cosim.bench import PortField, PortMap, port_map, words_of
+from hwsim.cosim.dutdesign import extra
 from hwsim.model.clock import Beat
 from hwsim.spec import load_unit, pipeline
+from hwsim.tb.job import COPY, FLAG, ExtraOutputs
+from hwsim.tb.order import ExtraOutputsBoard
 
 ODD = units_of(IN_RTL)
 TINY = unit("tiny")
@@ -57,3 +65,49 @@ def test_a_field_takes_what_stands_in_several_words(offset: int, bits: int) -> N
     for value in (0, 1, 1 << bits - 1, (1 << bits) - 1):
         around = all_ones ^ field.place([(1 << bits) - 1])
         assert field.take(words_of([field.place([value]) | around, field.place([value])], 4)).tolist() == [value] * 2
+
+
+NAN = 0x7E00
+BESIDE = ExtraOutputs(
+    names=np.array(["twin", "invalid", "inexact"]),
+    kinds=np.array([COPY, FLAG, FLAG]),
+    bits=np.array([16, 1, 1], np.int64),
+    expected=np.array([[0x3C00, 0, 1], [NAN, 1, 0]], np.uint64),
+    mask=np.array([[0xFFFF, 1, 1], [0xFFFF, 0, 1]], np.uint64),
+)
+
+
+@pytest.mark.parametrize(
+    ("index", "seen", "wrong"),
+    [
+        (0, 0x3C00 | 1 << 17, []),
+        (0, 0x3C01 | 1 << 17, [(COPY, "twin", 0x3C01, 0x3C00)]),
+        (0, 0x3C00 | 1 << 16, [(FLAG, "invalid", 1, 0), (FLAG, "inexact", 0, 1)]),
+        # The second result may be any NaN, and whether it is invalid is open.
+        (1, NAN | 1 << 16, []),
+        (1, 0x7FFF, []),
+        (1, 0x7C00 | 1 << 16, [(COPY, "twin", 0x7C00, NAN)]),
+    ],
+)
+def test_each_signal_is_compared_as_it_is_promised(
+    index: int, seen: int, wrong: list[tuple[str, str, int, int]]
+) -> None:
+    board = ExtraOutputsBoard(BESIDE, lambda result, code: result == 1 and code & 0x7FFF > 0x7C00)
+    assert list(board.wrong(index, seen)) == wrong
+
+
+def test_what_a_design_promises_is_the_models(tmp_path: Path) -> None:
+    # 1 * 1 + 2^-24; infinity times zero; a quiet NaN beside infinity times zero, of which IEEE 754 leaves invalid open.
+    cases = [
+        Case("inexact", (0x3C, 0), (0x3C, 0), 0x0001),
+        Case("invalid", (0x7C, 0), (0x00, 0), 0),
+        Case("open", (0x7C, 0x7E), (0x00, 0x3C), 0),
+    ]
+    ports = {"a": "req_i.pairs[{}].factor", "b": "req_i.pairs[{}].other", "c": "req_i.addend"}
+    result = {"port": "resp_o.result", "copies": [{"pieces": ["resp_o.result[7:0]", "resp_o.result[15:8]"]}]}
+    made = design(tmp_path, "sdotp", ports={**ports, "result": result})
+    said = extra(made.dut, cases, [0x3C00, NAN, NAN])
+    assert said.names.tolist()[1:] == ["invalid", "divide_by_zero", "overflow", "underflow", "inexact"]
+    assert said.expected.tolist() == [[0x3C00, 0, 0, 0, 0, 1], [NAN, 1, 0, 0, 0, 0], [NAN, 0, 0, 0, 0, 0]]
+    assert said.mask.tolist() == [[0xFFFF, 1, 1, 1, 1, 1], [0xFFFF, 1, 1, 1, 1, 1], [0xFFFF, 0, 1, 1, 1, 1]]
+    assert made.ports.extra_width == 16 + 5

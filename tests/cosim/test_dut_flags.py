@@ -58,10 +58,10 @@ def mismatches(made: DutDesign, folder: Path, simulator: str, cases: tuple[Case,
 def drawn(made: DutDesign) -> tuple[Case, ...]:
     """Some directed cases and some random ones."""
     unit = made.drawn_for
-    return (*directed(unit, SEED)[::4], *(case for case in random_cases(unit, 160, SEED) if len(case.a) == 2))
+    return (*directed(unit, SEED)[::6], *(case for case in random_cases(unit, 100, SEED) if len(case.a) == 2))
 
 
-@pytest.mark.parametrize("rounding", others_slow(CODES, ["rne", "rz"]))
+@pytest.mark.parametrize("rounding", others_slow(CODES, ["rz"]))
 def test_the_right_design_has_the_results_and_the_flags_of_the_model(
     icarus: None, tmp_path: Path, rounding: Rounding
 ) -> None:
@@ -69,7 +69,7 @@ def test_the_right_design_has_the_results_and_the_flags_of_the_model(
     assert not mismatches(made, tmp_path, "icarus", drawn(made))
 
 
-@pytest.mark.parametrize("fault", others_slow(range(6), [0, 3]))
+@pytest.mark.parametrize("fault", others_slow(range(6), [0]))
 def test_a_fault_is_found_and_a_flag_named(icarus: None, tmp_path: Path, fault: int) -> None:
     wrong, rounding, found = FAULTS[fault]
     made = sdotp(tmp_path, rounding, wrong)
@@ -105,16 +105,17 @@ def test_a_report_names_the_flag(icarus: None, tmp_path: Path, monkeypatch: pyte
     assert not report.minimal
 
 
-def test_a_tiny_result_may_be_one_before_rounding(icarus: None, tmp_path: Path) -> None:
-    flags = {"underflow": "resp_o.status.uf", "inexact": "resp_o.status.nx", "tininess": "before"}
-    made = sdotp(tmp_path, "rne", 4, flags=flags)
-    assert not mismatches(made, tmp_path, "icarus", drawn(made))
-    quiet = sdotp(tmp_path, "rne", 5, flags={"invalid": "resp_o.status.nv", "signaling": "quiet"})
-    assert not mismatches(quiet, tmp_path, "icarus", drawn(quiet))
+# What IEEE 754 leaves open: designs that are wrong by one choice are right by another.
+CHOICES: list[tuple[int, dict[str, str], set[tuple[str, str]]]] = [
+    (4, {"underflow": "resp_o.status.uf", "inexact": "resp_o.status.nx", "tininess": "before"}, set()),
+    (5, {"invalid": "resp_o.status.nv", "signaling": "quiet"}, set()),
+    (6, {"invalid": "resp_o.status.nv", "signaling": "all"}, set()),
+    (0, {"invalid": "resp_o.status.nv", "signaling": "all"}, {("flag", "invalid")}),
+]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(("wrong", "found"), [(6, set()), (0, {("flag", "invalid")})])
-def test_every_nan_may_raise_invalid(icarus: None, tmp_path: Path, wrong: int, found: set[tuple[str, str]]) -> None:
-    made = sdotp(tmp_path, "rne", wrong, flags={"invalid": "resp_o.status.nv", "signaling": "all"})
+@pytest.mark.parametrize("choice", others_slow(range(4), [0]))
+def test_a_flag_is_judged_by_the_choice_of_the_file(icarus: None, tmp_path: Path, choice: int) -> None:
+    wrong, flags, found = CHOICES[choice]
+    made = sdotp(tmp_path, "rne", wrong, flags=flags)
     assert {(one.kind, one.name) for one in mismatches(made, tmp_path, "icarus", drawn(made))} == found

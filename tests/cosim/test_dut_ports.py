@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 from cosim.dut_files import DESIGNS, play, variant
-from cosim.small_runs import small_suites
+from cosim.runs_shown import few_cases
 
-from hwsim.cosim import suites as planning
 from hwsim.cosim.dutdesign import dut_design
 from hwsim.cosim.dutfile import load_dut
 from hwsim.cosim.play import command
@@ -46,9 +45,8 @@ CONSTANTS = {"req.mode": 5, "cfg[3:0]": 1, "cfg[7:4]": -1}
 
 @pytest.fixture(autouse=True)
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Small matrices, every fifth directed case and every 256th pair of codes."""
-    small_suites(monkeypatch)
-    monkeypatch.setattr(planning, "PAIR_STEP", dict.fromkeys(planning.PAIR_STEP, 256))
+    """Small suites, whose coverage is not counted."""
+    few_cases(monkeypatch)
 
 
 def structs(folder: Path, **changes: Any) -> dict[str, Any]:
@@ -59,13 +57,13 @@ def structs(folder: Path, **changes: Any) -> dict[str, Any]:
 
 def test_structs_are_wired_by_field(icarus: None, tmp_path: Path) -> None:
     report = play(tmp_path, "comb", **structs(tmp_path))
-    assert report.passed and sum(row.compared for row in report.rows) > 300
+    assert report.passed and sum(row.compared for row in report.rows) > 100
 
 
 @pytest.mark.parametrize(
     "changes",
     [
-        {"constants": {**CONSTANTS, "req.mode": 4}},
+        pytest.param({"constants": {**CONSTANTS, "req.mode": 4}}, marks=pytest.mark.slow),
         pytest.param({"constants": {**CONSTANTS, "cfg[7:4]": 0}}, marks=pytest.mark.slow),
         pytest.param(
             {"ports": {**PLACES, "a": {"port": "req.a", "bits_at": "high", "rest": "zeros"}}}, marks=pytest.mark.slow

@@ -49,6 +49,9 @@ def wrong(report: RunReport) -> set[str]:
     return {mismatch.what for mismatch in report.mismatches}
 
 
+SUMS: list[tuple[dict[str, Any], int]] = [(LEVEL, 1), ({}, 1), ({**WITH, "cycles": 1}, 0)]
+
+
 class TestAccumulate:
     """A register that is cleared, and adds while it is enabled."""
 
@@ -56,9 +59,7 @@ class TestAccumulate:
         pulses = {"clear": {"port": "clear_n", "active": "low"}, "load": "load"}
         return {"kind": "accumulate", "cycles": 2, "enable": "enable", **pulses, **keys}
 
-    @pytest.mark.parametrize(
-        ("keys", "pulse"), [({}, 1), (LEVEL, 1), ({**WITH, "cycles": 1}, 0)], ids=["pulses", "a level", "with a beat"]
-    )
+    @pytest.mark.parametrize(("keys", "pulse"), others_slow(SUMS, SUMS[:1]), ids=["a level", "pulses", "with a beat"])
     def test_a_right_register_passes(self, icarus: None, tmp_path: Path, keys: dict[str, Any], pulse: int) -> None:
         report = play(tmp_path, "mac", parameters={"PULSE": pulse}, protocol=self.protocol(**keys))
         assert report.passed
@@ -72,7 +73,7 @@ class TestAccumulate:
         report = play(tmp_path, "mac", parameters=faulty, protocol=protocol, constants=constants, ports=places)
         assert report.passed == (fault == 0)
 
-    @pytest.mark.parametrize("fault", others_slow([1, 3, 4, 5, 6], [3, 6]))
+    @pytest.mark.parametrize("fault", others_slow([1, 3, 4, 5, 6], [3]))
     def test_a_broken_promise_is_found(self, icarus: None, tmp_path: Path, fault: int) -> None:
         report = play(tmp_path, "mac", parameters={"FAULT": fault}, protocol=self.protocol())
         assert not report.passed and wrong(report) == {"result"}
@@ -87,18 +88,18 @@ class TestAccumulate:
 class TestStages:
     """Controls of a later stage than the operands, and one clock at two ports."""
 
-    @pytest.mark.parametrize("fault", others_slow(range(6), [0, 2]))
+    @pytest.mark.parametrize("fault", others_slow(range(6), [2]))
     def test_a_broken_promise_is_found(self, icarus: None, tmp_path: Path, fault: int) -> None:
         assert play(tmp_path, "staged", parameters={"FAULT": fault}).passed == (fault == 0)
 
-    @pytest.mark.parametrize("at", others_slow([0, 1, 2, 3], [2, 3]))
+    @pytest.mark.parametrize("at", others_slow([0, 1, 2, 3], [3]))
     def test_a_clear_of_another_stage_is_another_sum(self, icarus: None, tmp_path: Path, at: int) -> None:
         clear = {"port": "clear", "when": "first", "at": at}
         protocol = {"kind": "accumulate", "cycles": 3, "clear": clear, "enable": {"port": "add", "at": 2}}
         report = play(tmp_path, "staged", protocol=protocol, constants={"valid": 0, "last": 0, "run": 1})
         assert report.passed == (at == 2)
 
-    @pytest.mark.parametrize("fault", others_slow([0, 1, 2, 3], [0, 2]))
+    @pytest.mark.parametrize("fault", others_slow([0, 1, 2, 3], [2]))
     def test_so_may_first_be_of_a_latency(self, icarus: None, tmp_path: Path, fault: int) -> None:
         protocol = {"kind": "latency", "cycles": 3, "input_valid": "valid", "enable": "run"}
         places = {"a": "a", "b": "b", "first": {"port": "clear", "at": 2}, "last": "last", "result": "sum"}
@@ -112,28 +113,31 @@ class TestStages:
         assert play(tmp_path, "staged", **keys).passed
 
 
+PULSES: list[tuple[dict[str, Any], dict[str, Any]]] = [
+    ({"port": "clear_n", "active": "low", "at": -1}, {"port": "done", "at": 1}),
+    ({"port": "clear_n", "active": "low"}, {"port": "done", "at": 2}),
+    ({"port": "clear_n", "at": -1}, {"port": "done", "at": 2}),
+]
+
+
 class TestPulses:
     """First and last in cycles of their own, controls that are active low, two clock enables."""
 
-    @pytest.mark.parametrize("fault", others_slow(range(6), [0, 3]))
+    @pytest.mark.parametrize("fault", others_slow(range(6), [3]))
     def test_a_broken_promise_is_found(self, icarus: None, tmp_path: Path, fault: int) -> None:
         report = play(tmp_path, "pulsed", parameters={"FAULT": fault})
         assert report.passed == (fault == 0)
 
     @pytest.mark.parametrize(
         ("first", "last"),
-        [
-            ({"port": "clear_n", "active": "low"}, {"port": "done", "at": 2}),
-            ({"port": "clear_n", "at": -1}, {"port": "done", "at": 2}),
-            ({"port": "clear_n", "active": "low", "at": -1}, {"port": "done", "at": 1}),
-        ],
-        ids=["first with the beat", "first active high", "last too early"],
+        others_slow(PULSES, PULSES[:1]),
+        ids=["last too early", "first with the beat", "first active high"],
     )
     def test_each_key_counts(self, icarus: None, tmp_path: Path, first: dict[str, Any], last: dict[str, Any]) -> None:
         places = {"a": "a", "b": "b", "first": first, "last": last, "result": "sum"}
         assert not play(tmp_path, "pulsed", ports=places).passed
 
-    @pytest.mark.parametrize(("fault", "latency"), others_slow([(0, 1), (1, 1), (2, 1), (0, 0)], [(0, 1), (2, 1)]))
+    @pytest.mark.parametrize(("fault", "latency"), others_slow([(0, 1), (1, 1), (2, 1), (0, 0)], [(2, 1)]))
     def test_a_ready_may_be_that_of_a_later_cycle(self, icarus: None, tmp_path: Path, fault: int, latency: int) -> None:
         keys = {"input_valid": "in_valid", "input_ready": "in_ready", "ready_latency": latency}
         protocol = {"kind": "stream", **keys, "output_valid": "out_valid", "output_ready": "out_ready"}
@@ -144,7 +148,7 @@ class TestPulses:
 class TestSerial:
     """Operands and results in several cycles."""
 
-    @pytest.mark.parametrize("fault", others_slow(range(8), [1, 6]))
+    @pytest.mark.parametrize("fault", others_slow(range(8), [6]))
     def test_bytes_in_the_wrong_cycle_are_found(self, icarus: None, tmp_path: Path, fault: int) -> None:
         report = play(tmp_path, "serial", parameters={"FAULT": fault})
         assert report.passed == (fault in (0, 4))  # the fourth is of scales, which e4m3 has none of here
@@ -160,11 +164,11 @@ class TestSerial:
         report = play(tmp_path, "serial", parameters={"FREE": 1}, unit=E3M2, protocol=scaled(**keys))
         assert report.passed == (cycles == 41)
 
-    @pytest.mark.parametrize("fault", others_slow(range(4), [0, 2]))
+    @pytest.mark.parametrize("fault", others_slow(range(4), [2]))
     def test_a_result_may_come_while_the_next_operands_do(self, icarus: None, tmp_path: Path, fault: int) -> None:
         assert play(tmp_path, "overlapped", parameters={"FAULT": fault}).passed == (fault == 0)
 
-    @pytest.mark.parametrize("fault", others_slow(range(7), [0, 2, 4]))
+    @pytest.mark.parametrize("fault", others_slow(range(7), [2, 4]))
     def test_a_result_is_read_when_it_is_done(self, icarus: None, tmp_path: Path, fault: int) -> None:
         report = play(tmp_path, "serial-mul", parameters={"FAULT": fault})
         assert report.passed == (fault == 0)
@@ -179,7 +183,7 @@ class TestSerial:
 class TestTags:
     """Results in any order, each with its tag."""
 
-    @pytest.mark.parametrize("fault", others_slow(range(7), [0, 3]))
+    @pytest.mark.parametrize("fault", others_slow(range(7), [3]))
     def test_a_result_is_that_of_its_tag(self, icarus: None, tmp_path: Path, fault: int) -> None:
         report = play(tmp_path, "by-tag", parameters={"FAULT": fault})
         assert report.passed == (fault == 0)

@@ -1,17 +1,26 @@
-"""Faults that few inputs show: at the ends of a range, in one code of many, in a state that few cases leave."""
+"""Faults that few inputs show: in a state that few cases leave, in one code of many, in a sticky bit, two at once."""
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
 import pytest
 import yaml
+from built_presets import others_slow
+from cosim.dut_files import DESIGNS, play
+from cosim.runs_shown import few_pairs
+from cosim.small_runs import small_suites
+from faults.seeded import FAULTS
 
+import hwsim
 from hwsim.cases.bins.covering import covered, directed
 from hwsim.cases.random_cases import pair_cases
 from hwsim.cli import main
+from hwsim.cosim import suites as planning
 from hwsim.cosim.suites import PAIR_STEP, expected_codes
+from hwsim.explain import read_json
 from hwsim.spec import Unit
 
 LANES = 2
@@ -66,7 +75,7 @@ def played(folder: Path, text: str, keys: dict[str, object], *words: str) -> int
     return main(["cosim", "--dut", str(folder / "dut.yaml"), "--sim", "icarus", "--seed", "1", *words, "-o", out])
 
 
-@pytest.mark.parametrize("kept", [0, 1])
+@pytest.mark.parametrize("kept", others_slow([0, 1], [1]))
 @pytest.mark.simulator
 def test_a_buffer_that_no_reset_empties_is_found(icarus: None, tmp_path: Path, kept: int) -> None:
     keys: dict[str, object] = {
@@ -138,3 +147,83 @@ def test_results_are_at_both_ends_of_a_fixed_format() -> None:
     assert {0x7FFFFFFF, 0x80000000, 0x80000001} <= set(expected_codes(INT8X2, cases))
     hits = covered(INT8X2, 1).counter
     assert all(hits.counts[name] for name in ("the result is the least number", "the result is the largest number"))
+
+
+TCU = DESIGNS / "tcu-f32.yaml"
+# -129 and 49 * 2^-21: the published case, whose result is not the nearest number.
+A, B, RESULT = [0xD808, 0x2A20, 0, 0], [0x3C00, 0x1000, 0, 0], 0xC300FFFF
+
+
+@pytest.mark.simulator
+def test_the_published_case_is_what_was_published(icarus: None, tmp_path: Path) -> None:
+    assert hwsim.explain(hwsim.load_unit(TCU), A, B, 0).code == RESULT
+    (tmp_path / "case.yaml").write_text(yaml.safe_dump({"unit": "tcu", "a": A, "b": B, "c": 0}))
+    arguments = ["cosim", "--dut", str(DESIGNS / "tcu.yaml"), "--sim", "icarus", "--case", str(tmp_path / "case.yaml")]
+    assert main([*arguments, "-o", str(tmp_path / "run")]) == 0
+    report = read_json(tmp_path / "run" / "results.json")
+    assert report.passed and report.figures.compared == 1
+
+
+@pytest.mark.simulator
+@pytest.mark.slow
+@pytest.mark.parametrize("fault", range(5))
+def test_the_suites_find_sticky_bits_that_are_lost(
+    icarus: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: int
+) -> None:
+    small_suites(monkeypatch)
+    few_pairs(monkeypatch)
+    assert play(tmp_path, "tcu", parameters={"FAULT": fault}).passed == (fault == 0)
+
+
+@pytest.mark.simulator
+@pytest.mark.slow
+def test_every_bin_is_hit_on_verilator(verilator: None, tmp_path: Path) -> None:
+    report = play(tmp_path, "tcu", "verilator")
+    assert report.passed
+    assert report.figures.bins.hit == report.figures.bins.reachable > 1000
+
+
+CAUSES = "overflow gives the largest", "subnormal results flushed"
+TWO = "overflow of sums gives the largest number", "subnormal results flushed"
+
+
+@pytest.fixture
+def two(tmp_path: Path) -> Path:
+    """A chain of FMAs with two mistakes."""
+    first, second = (one for one in FAULTS if one.design == "chain" and one.cause in CAUSES)
+    path = first.written(tmp_path)
+    source = tmp_path / "chain.v"
+    text = source.read_text()
+    ((old, new),) = second.edits
+    assert text.count(old) == 1
+    source.write_text(text.replace(old, new))
+    return path
+
+
+@pytest.mark.simulator
+@pytest.mark.slow
+def test_two_mistakes_have_a_kind_and_a_minimal_case_each(
+    icarus: None, two: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    small_suites(monkeypatch)
+    monkeypatch.setattr(planning, "PAIR_STEP", dict.fromkeys(planning.PAIR_STEP, 256))
+    out = tmp_path / "run"
+    assert main(["cosim", "--dut", str(two), "--sim", "icarus", "--seed", "1", "--cases", "200", "-o", str(out)]) == 1
+    kinds = json.loads((out / "results.json").read_text())["kinds"]
+    assert {kind["causes"][0]["name"] for kind in kinds} == set(TWO)
+    assert sum(kind["wrong"] for kind in kinds) == kinds[0]["of"]
+    printed = capsys.readouterr().out
+    for number, kind in enumerate(kinds, 1):
+        name = kind["causes"][0]["name"]
+        minimal = kind["minimal"]
+        assert f"MINIMAL CASE OF KIND {number} OF 2" in printed
+        part = f"{kind['wrong']} of {kind['of']}"
+        assert re.search(
+            rf"explains {part} wrong results looked at and agrees with [\d,]+ results that match:\n  {name}: ", printed
+        )
+        # Of each kind the case is one of its own: an overflow, or a subnormal result.
+        expected, got = int(minimal["expected"]["code"], 16), int(minimal["got"]["code"], 16)
+        assert (expected & 0x7C00, got & 0x7FFF) == ((0x7C00, 0x7BFF) if name == TWO[0] else (0, 0))
+        folder = out / ("minimal" if number == 1 else f"minimal-{number}")
+        assert {"case.yaml", "story.txt", "operands.hex", "dump.vcd"} <= {path.name for path in folder.iterdir()}
+        assert int((folder / "expected.hex").read_text(), 16) == expected

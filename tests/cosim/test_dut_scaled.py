@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from built_presets import others_slow
 from cosim.dut_files import DESIGNS, design, play, variant
 from cosim.runs_shown import few_pairs
 from cosim.small_runs import small_suites
@@ -47,12 +48,17 @@ def whole(code: int, bits: int, signed: bool = True) -> int:
     return code - (code >> bits - 1 << bits) if signed else code
 
 
+SIZES = [
+    (F16, 9, 4, 24, False), (F16, 12, 4, 24, False), (F16, 5, 4, 8, True), (TF32, 8, 3, 136, False),
+    (TF32, 12, 3, 130, False), (NORMAL, 5, 4, 18, False), (NORMAL, 6, 3, 10, True),
+]  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("fmt", "integer_bits", "scale_bits", "bias", "signed"),
-    [(F16, 9, 4, 24, False), (F16, 12, 4, 24, False), (F16, 5, 4, 8, True), (TF32, 8, 3, 136, False),
-     (TF32, 12, 3, 130, False), (NORMAL, 5, 4, 18, False), (NORMAL, 6, 3, 10, True)],
+    others_slow(SIZES, [SIZES[0], SIZES[2], SIZES[3], SIZES[6]]),
     ids=lambda it: getattr(it, "name", str(it)),
-)  # fmt: skip
+)
 def test_every_integer_at_every_scale_is_the_code_of_their_number(
     icarus: None, tmp_path: Path, fmt: FloatFormat, integer_bits: int, scale_bits: int, bias: int, signed: bool
 ) -> None:
@@ -86,12 +92,13 @@ def test_two_blocks_summed_to_an_integer_and_a_scale(
     assert report.figures.bins.hit > 110
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("fault", "name"),
     [
         (1, "distance of normalisation added, from place 20, in two's complement"),
-        pytest.param(2, None, marks=pytest.mark.slow),
-        pytest.param(3, "lost bits floored", marks=pytest.mark.slow),
+        (2, None),
+        (3, "lost bits floored"),
     ],
 )
 def test_faults_of_it_are_found_and_named(

@@ -78,7 +78,7 @@ ENDLESS = [(loop, "icarus") for loop in LOOPS if loop != COUNTING] + [(COUNTING,
 
 @pytest.mark.parametrize(
     ("loop", "simulator"),
-    others_slow(ENDLESS, [ENDLESS[0], ENDLESS[-1]]),
+    others_slow(ENDLESS, ENDLESS[:1]),
 )
 def test_a_design_that_never_ends_is_ended(
     request: pytest.FixtureRequest, tmp_path: Path, loop: str, simulator: str, capsys: pytest.CaptureFixture[str]
@@ -110,13 +110,13 @@ def test_what_hangs_while_a_failing_case_is_made_simpler_is_ended_too(icarus: No
     assert sorted(one.name for one in (tmp_path / "out").iterdir() if one.name.startswith(".")) == [".hwsim-cosim"]
 
 
-@pytest.mark.parametrize(
-    ("fault", "expected", "got", "look"),
-    [
-        (4, "a result within 1,000 cycles", "none, where", "out_valid (protocol.output_valid) never rose"),
-        (6, "a beat taken within 1,000 cycles", "none", "in_ready (protocol.input_ready) never rose"),
-    ],
-)
+SILENT = [
+    (4, "a result within 1,000 cycles", "none, where", "out_valid (protocol.output_valid) never rose"),
+    (6, "a beat taken within 1,000 cycles", "none", "in_ready (protocol.input_ready) never rose"),
+]
+
+
+@pytest.mark.parametrize(("fault", "expected", "got", "look"), others_slow(SILENT, SILENT[:1]))
 def test_a_handshake_that_never_comes_says_what_was_waited_for(
     icarus: None, tmp_path: Path, fault: int, expected: str, got: str, look: str
 ) -> None:
@@ -127,13 +127,13 @@ def test_a_handshake_that_never_comes_says_what_was_waited_for(
     assert first.remedy.startswith(look) and "rst is active high" in first.remedy
 
 
-@pytest.mark.parametrize(
-    ("valid", "got", "look"),
-    [
-        ("valid <= second", "after 3 cycles", "where 3 cycles are right, write protocol.cycles: 3"),
-        ("valid <= 0", "not within 1,000 cycles", "valid (protocol.output_valid) never rose: look whether it needs"),
-    ],
-)
+LATE = [
+    ("valid <= second", "after 3 cycles", "where 3 cycles are right, write protocol.cycles: 3"),
+    ("valid <= 0", "not within 1,000 cycles", "valid (protocol.output_valid) never rose: look whether it needs"),
+]
+
+
+@pytest.mark.parametrize(("valid", "got", "look"), others_slow(LATE, LATE[:1]))
 def test_a_valid_that_comes_late_says_by_how_much(
     icarus: None, tmp_path: Path, valid: str, got: str, look: str
 ) -> None:
@@ -150,6 +150,7 @@ def test_a_valid_that_comes_late_says_by_how_much(
         assert first.got.code == got and first.remedy.startswith(look)
 
 
+@pytest.mark.slow
 def test_signals_that_never_settle_are_said_to_be_that(verilator: None, tmp_path: Path) -> None:
     # Icarus would go on for ever; Verilator gives up by itself.
     path = design(tmp_path, LOOPS["an oscillation without a delay"].replace("initial #3 turn = 0", "initial turn = 0"))

@@ -22,7 +22,7 @@ from hwsim.formats import yamlfile
 from hwsim.formats.yamlfile import Document
 from hwsim.spec import as_yaml
 
-COUNT = 4  # inputs of each target in `make test`; `make fuzz` tries thousands
+COUNT = 3  # inputs of each target in `make test`; `make fuzz` tries thousands
 
 
 @pytest.mark.simulator
@@ -44,7 +44,7 @@ def test_no_input_of_a_sample_is_a_fault(
 def test_planted_faults_are_found_and_kept(tmp_path: Path) -> None:
     count = len(PLANTS)
     campaign = Campaign(
-        [BY_NAME["format"]], 1, tmp_path, count=count, limit=2, patience=3, plant="fuzz.plants:by_number"
+        [BY_NAME["format"]], 1, tmp_path, count=count, limit=2, patience=2, plant="fuzz.plants:by_number"
     )
     campaign.run()
     for number, (plant, fault) in enumerate(PLANTS):

@@ -75,7 +75,7 @@ P3109 = [
 def test_every_format_has_its_test() -> None:
     narrow = {fmt.name for fmt in NARROW}
     assert len(narrow) == 18
-    # What a decoder says of f64 is longer than a table's integers: tests/cosim/test_cosim_f64.py.
+    # What a decoder says of f64 is longer than a table's integers: tests/cosim/test_cosim_rationals.py.
     assert narrow | {*MIDDLE, *WIDE, "f64"} == set(formats())
 
 

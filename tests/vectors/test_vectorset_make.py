@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import yaml
+from built_presets import others_slow
 from vectors.vectorset_units import TINY, made, unit_of
 
 import hwsim
@@ -22,8 +23,8 @@ def content(folder: Path) -> dict[str, bytes]:
 
 
 def test_a_set_is_the_same_bytes_every_time(tmp_path):
-    one = made(tmp_path / "one", "tiny", suite="smoke", cases=1100)
-    other = made(tmp_path / "other", "tiny", suite="smoke", cases=1100)
+    one = made(tmp_path / "one", "tiny", suite="smoke", cases=400)
+    other = made(tmp_path / "other", "tiny", suite="smoke", cases=400)
     assert content(one.folder) == content(other.folder)
     operands = content(made(tmp_path / "seed", "tiny", suite="smoke", cases=200, seed=2).folder)["operands.hex"]
     assert not content(one.folder)["operands.hex"].startswith(operands)
@@ -37,7 +38,7 @@ def test_a_set_is_the_same_bytes_on_every_machine(tmp_path):
     assert digests["expected.hex"] == "0313331b47684224"
 
 
-@pytest.mark.parametrize("suite", ["smoke", "random"])
+@pytest.mark.parametrize("suite", others_slow(["smoke", "random"], ["random"]))
 def test_a_set_is_the_beginning_of_a_longer_one(tmp_path, suite):
     short = made(tmp_path / "short", "tiny", suite=suite, cases=1100).folder
     long = made(tmp_path / "long", "tiny", suite=suite, cases=2100).folder
@@ -48,7 +49,7 @@ def test_a_set_is_the_beginning_of_a_longer_one(tmp_path, suite):
 
 def test_suites_are_of_one_sequence(tmp_path):
     texts = [
-        (made(tmp_path / suite, "tiny", suite=suite, cases=1100).folder / "cases.txt").read_bytes()
+        (made(tmp_path / suite, "tiny", suite=suite, cases=400).folder / "cases.txt").read_bytes()
         for suite in ("smoke", "standard", "soak")
     ]
     assert texts[0] == texts[1] == texts[2]
@@ -108,11 +109,11 @@ def interrupted(folder, after, **wanted):
 
 
 def test_an_interrupted_run_leaves_nothing_and_goes_on(tmp_path, monkeypatch):
-    monkeypatch.setattr(making, "NOTED", 2)
-    wanted = {"suite": "random", "cases": 4200, "formats": tuple(FORMATS)}
+    monkeypatch.setattr(making, "NOTED", 1)
+    wanted = {"suite": "random", "cases": 2300, "formats": tuple(FORMATS)}
     whole = make(Wanted(TINY, **wanted), tmp_path / "whole").folder
     folder = tmp_path / "set"
-    interrupted(folder, 3000, **wanted)
+    interrupted(folder, 2000, **wanted)
     assert not folder.exists()
     assert [path.name for path in tmp_path.iterdir() if path.name != "whole"] == [".set.part"]
     assert not (tmp_path / ".set.part" / "manifest.yaml").exists()
@@ -120,31 +121,31 @@ def test_an_interrupted_run_leaves_nothing_and_goes_on(tmp_path, monkeypatch):
     with (tmp_path / ".set.part" / "operands.hex").open("ab") as file:
         file.write(b"torn")
     went_on = make(Wanted(TINY, **wanted), folder)
-    assert 1024 <= went_on.resumed <= 3072
+    assert 1024 <= went_on.resumed <= 2048
     assert content(folder) == content(whole)
     assert [path.name for path in sorted(tmp_path.iterdir())] == ["set", "whole"]
 
 
 def test_work_on_another_set_is_thrown_away(tmp_path, monkeypatch):
     monkeypatch.setattr(making, "NOTED", 1)
-    interrupted(tmp_path / "set", 2000, suite="random", cases=2500)
-    other = make(Wanted(TINY, suite="random", cases=2500, seed=5), tmp_path / "set")
+    interrupted(tmp_path / "set", 1000, suite="random", cases=1200)
+    other = make(Wanted(TINY, suite="random", cases=1200, seed=5), tmp_path / "set")
     assert other.resumed == 0
     assert content(other.folder) == content(
-        make(Wanted(TINY, suite="random", cases=2500, seed=5), tmp_path / "b").folder
+        make(Wanted(TINY, suite="random", cases=1200, seed=5), tmp_path / "b").folder
     )
 
 
 @pytest.mark.parametrize("damage", ["truncate", "progress"])
 def test_damaged_remains_are_not_built_upon(tmp_path, monkeypatch, damage):
     monkeypatch.setattr(making, "NOTED", 1)
-    interrupted(tmp_path / "set", 2000, suite="random", cases=2500)
+    interrupted(tmp_path / "set", 1000, suite="random", cases=1200)
     part = tmp_path / ".set.part"
     if damage == "truncate":
         (part / "operands.hex").write_bytes(b"0")
     else:
         (part / "progress.json").write_text("{")
-    assert make(Wanted(TINY, suite="random", cases=2500), tmp_path / "set").resumed == 0
+    assert make(Wanted(TINY, suite="random", cases=1200), tmp_path / "set").resumed == 0
 
 
 def test_a_set_replaces_a_set_and_nothing_else(tmp_path):

@@ -1,19 +1,26 @@
-"""Parts of sets: products of which every bit shows, and what a smoke set finds."""
+"""Parts of sets: products of which every bit shows, what a smoke set finds, parts of any unit, or refused by name."""
 
+from __future__ import annotations
+
+import contextlib
 from collections import Counter
 
 import pytest
 import yaml
 from bins.covering_kept import covering_once
+from built_presets import others_slow
+from random_units.random_unit_files import SMALL
 from vectors.vectorset_units import changed, made, products_of, smoke_cases, unit_of
 
+from hwsim.base.errors import InputError
 from hwsim.cases.bins.plan import Counter as Coverage
 from hwsim.cases.bins.plan import plan as coverage_plan
 from hwsim.cases.case import term_scales
+from hwsim.cosim.fuzz.draw import Size, drawn_unit
 from hwsim.cosim.vectors.plan import plan
 from hwsim.formats import Class
 from hwsim.model.definition import Definition
-from hwsim.spec import load_unit
+from hwsim.spec import Unit, load_unit
 
 
 @pytest.mark.parametrize(
@@ -51,7 +58,10 @@ class Wrong(Definition):
         return term._replace(sig=sig, cls=Class.NORMAL if sig else Class.ZERO)
 
 
-@pytest.mark.parametrize("name", ["mxfp4-e2m1-f32", "hopper-wgmma-e4m3-f32", "mxfp8-e5m2-f32"])
+BITS = ["mxfp4-e2m1-f32", "hopper-wgmma-e4m3-f32", "mxfp8-e5m2-f32"]
+
+
+@pytest.mark.parametrize("name", others_slow(BITS, BITS[:2]))
 def test_one_wrong_bit_of_one_product_shows(name):
     unit, right = unit_of(name), Definition(unit_of(name))
     at = {pair: case for case in products_of(name) for pair in zip(case.a, case.b, strict=True)}
@@ -151,3 +161,71 @@ def test_units_of_few_lanes_have_coverage_cases(lanes):
     cases = plan(unit, "coverage", 1).parts[0].cases
     assert len(cases) > 100
     assert len({case.id for case in cases}) == len(cases)
+
+
+# Wide factors, of which every so many-th code; whole numbers; fixed points; groups that interleave; scaled subgroups;
+# a chain of additions; even and odd lanes; scales that are floats.
+UNITS = [
+    "blackwell-mxf4nvf4-e2m1-f32", "volta-mma-f16-f16", "mxint8-f32", "ada-mma-f16-f32", "int8-i32",
+    "blackwell-mma-e4m3-f16", "hfp8-forward-e4m3-dlfloat16", "cdna3-mfma-e4m3fnuz-f32", "deepseek-v3-e4m3-f32-scaled",
+]  # fmt: skip
+
+# The exponents of the least number and of the largest of results that cannot hold every product.
+RANGES = {"f16": (-24, 15), "dlfloat16": (-31, 32)}
+
+
+@pytest.mark.parametrize("name", others_slow(UNITS, UNITS[:2]))
+def test_each_pair_stands_once_and_a_wrong_bit_shows(name):
+    unit, right = unit_of(name), Definition(unit_of(name))
+    step = {fmt: 1 << max(0, fmt.bits - 8) + fmt.padding for fmt in (unit.operands.a, unit.operands.b)}
+    codes = [range(0, 1 << fmt.bits + fmt.padding, step[fmt]) for fmt in (unit.operands.a, unit.operands.b)]
+    seen, at = Counter(), {}
+    for case in products_of(name):
+        pairs = [pair for pair in zip(case.a, case.b, strict=True) if pair != (0, 0)]
+        seen.update(pairs)
+        at.update(dict.fromkeys(pairs, case))
+    assert {*seen, (0, 0)} == {(a, b) for a in codes[0] for b in codes[1]}
+    assert set(seen.values()) == {1}
+    hidden, shown = [], 0
+    for number, pair in enumerate(sorted(at)[:: max(1, len(at) // 60)]):
+        term = right.product(*pair)
+        least, most = RANGES.get(unit.output.name, (-1000, 1000))
+        # From the last bit that this product has, upwards, as far as its first.
+        low = (term.sig & -term.sig).bit_length() - 1
+        if not term.sig or term.exp - term.fraction_bits + low < least or term.exp + 2 > most:
+            continue  # nothing of it, or not all, can be in the result
+        bit = low + number % (term.sig.bit_length() - low)
+        case = at[pair]
+        given = case.a, case.b, case.c, *term_scales(unit, case)
+        same = Wrong(unit, pair, bit).dot(*given).code == right.dot(*given).code
+        shown += not same
+        hidden += [pair] * same
+    assert shown > 20, shown
+    assert len(hidden) <= 3, hidden
+
+
+# A promotion's register without a fraction; scales in fixed point; a factor whose largest number is 1; a window of one
+# place.
+ONCE = (
+    ("sensitive", 2034, 13, SMALL), ("gemm", 2034, 50, SMALL), ("sensitive", 2034, 57, None),
+    ("sensitive", 2034, 95, SMALL),
+)  # fmt: skip
+
+
+def cases_of(unit: Unit, suite: str) -> int:
+    return sum(len(part.cases) for part in plan(unit, suite, 1).parts)
+
+
+@pytest.mark.parametrize(("suite", "seed", "number", "size"), ONCE)
+def test_what_was_found_has_cases(suite: str, seed: int, number: int, size: Size | None) -> None:
+    assert cases_of(drawn_unit(seed, number, size).unit, suite) > 50
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("first", range(0, 300, 20))
+def test_every_part_is_made_or_refused_by_name(first: int) -> None:
+    for number in range(first, first + 20):
+        unit = drawn_unit(2034, number, SMALL if number % 3 else None).unit
+        for suite in ("coverage", "sensitive", "products", "gemm"):
+            with contextlib.suppress(InputError):
+                cases_of(unit, suite)

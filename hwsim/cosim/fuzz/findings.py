@@ -16,17 +16,15 @@ from pydantic import BaseModel, ConfigDict, Field, Strict, ValidationError
 
 from hwsim.base.errors import InputError
 from hwsim.base.files import written
-from hwsim.cases.case import Batch, Case, batches, block_lengths
+from hwsim.cases.case import Batch, Case, batches
 from hwsim.compute.kernels import kernel_of
-from hwsim.cosim.casefile import Codes, HexDumper
+from hwsim.cosim.casefile import CaseKeys, HexDumper
 from hwsim.cosim.fuzz.commands import Ask
 from hwsim.cosim.fuzz.draw import DrawnUnit
 from hwsim.cosim.fuzz.hardware import UnitInMachineCode, alone_in_bulk, least_terms
 from hwsim.cosim.fuzz.trial import Depth, Side, SideMismatch, Trial, codes_of_kernel
 from hwsim.cosim.heldoperands import NONE_HELD, HeldOperands
 from hwsim.cosim.shrink import Shrinker
-from hwsim.formats import Format
-from hwsim.formats.codes import codes_of
 from hwsim.formats.yamlfile import Document, SpecError, read, validated
 from hwsim.spec import Unit, described, pipeline
 from hwsim.spec.fields import worded
@@ -282,16 +280,6 @@ def _asked(drawn: DrawnUnit, side: Side) -> Callable[[Sequence[Case]], np.ndarra
 MOST_CASES = 1_000_000
 
 
-class _CaseKeys(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    a: Annotated[Codes, Field(min_length=1)]
-    b: Annotated[Codes, Field(min_length=1)]
-    c: Annotated[int, Strict(), Field(ge=0)] = 0
-    scale_a: Codes = ()
-    scale_b: Codes = ()
-
-
 class FindingFile(BaseModel):
     """The file's keys. side, said, expected, got: what was found, for a reader."""
 
@@ -305,7 +293,7 @@ class FindingFile(BaseModel):
     cases: Annotated[int, Strict(), Field(ge=1, le=MOST_CASES)] = 1000
     side: str = ""
     said: str = ""
-    case: _CaseKeys | None = None
+    case: CaseKeys | None = None
     expected: int | None = None
     got: int | None = None
 
@@ -346,7 +334,7 @@ def load_finding(path: Path) -> KeptFinding:
     return KeptFinding(drawn, None if file.case is None else _case(document, file.unit, file.case), file.cases)
 
 
-def _case(document: Document, unit: Unit, keys: _CaseKeys) -> Case:
+def _case(document: Document, unit: Unit, keys: CaseKeys) -> Case:
     def wrong(key: str, rule: str) -> SpecError:
         return SpecError(f"{document.where(('case', key))}: case.{key} {rule}")
 
@@ -354,27 +342,4 @@ def _case(document: Document, unit: Unit, keys: _CaseKeys) -> Case:
     if terms % least or (most is not None and terms > most):
         rule = f"a multiple of {least} codes" + (f", at most {most}," if most is not None else "")
         raise wrong("a", f"must have {rule} not {terms}")
-    if len(keys.b) != terms:
-        raise wrong("b", f"must have as many codes as a ({terms}), not {len(keys.b)}")
-    blocks = (0, 0) if unit.scale is None else tuple(terms // length for length in block_lengths(unit))
-    for key, count in zip(("scale_a", "scale_b"), blocks, strict=True):
-        if len(getattr(keys, key)) != count:
-            raise wrong(key, f"must have a code for each block ({count}), not {len(getattr(keys, key))}")
-    formats: dict[str, Format | None] = {"a": unit.operands.a, "b": unit.operands.b}
-    if unit.scale is not None:
-        formats |= {"scale_a": unit.scale.a.format, "scale_b": unit.scale.b.format}
-    for key, fmt in formats.items():
-        _check_codes(wrong, key, fmt, getattr(keys, key))
-    if unit.operands.addend is not None or keys.c:
-        _check_codes(wrong, "c", unit.operands.addend, (keys.c,))
-    return Case("finding", keys.a, keys.b, keys.c, keys.scale_a, keys.scale_b)
-
-
-def _check_codes(wrong: Any, key: str, fmt: Format | None, codes: tuple[int, ...]) -> None:
-    if fmt is None:
-        raise wrong(key, "must be 0: the unit has no addend")
-    for code in codes:
-        try:
-            codes_of(fmt, [code])
-        except (InputError, OverflowError):
-            raise wrong(key, f"must be codes of {fmt.name} ({fmt.container_bits} bits), not {code:#x}") from None
+    return keys.case(unit, "finding", wrong)

@@ -1,0 +1,36 @@
+"""What a simulator's Python begins with: cocotb, without pytest, whose import takes longer than most simulations."""
+
+from __future__ import annotations
+
+import os
+import sys
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+ENTRIES = "PYGPI_USERS"  # the functions that an embedded Python calls, of which cocotb has its own where none is named
+
+
+class Never(BaseException):
+    """What a test raises to be failed, skipped or expected to fail by pytest; none of hwsim's does."""
+
+
+# All that cocotb 2.1 takes of pytest where assertions are not rewritten.
+NAMES = {
+    "pytest": dict.fromkeys(("raises", "skip", "xfail"), SimpleNamespace(Exception=Never)),
+    "_pytest": {},
+    "_pytest.assertion": {"install_importhook": None},
+    "_pytest.config": {"Config": None},
+}
+
+
+def start() -> None:
+    """Start cocotb, which finds these modules in the place of pytest's."""
+    content: dict[str, Any]
+    for name, content in NAMES.items():
+        module = ModuleType(name)
+        vars(module).update(content)
+        sys.modules[name] = module
+    del os.environ[ENTRIES]
+    from pygpi.entry import load_entry
+
+    load_entry()
