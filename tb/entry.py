@@ -15,7 +15,7 @@ class Never(BaseException):
 
 
 # All that cocotb 2.1 takes of pytest where assertions are not rewritten.
-NAMES = {
+NAMES: dict[str, dict[str, Any]] = {
     "pytest": dict.fromkeys(("raises", "skip", "xfail"), SimpleNamespace(Exception=Never)),
     "_pytest": {},
     "_pytest.assertion": {"install_importhook": None},
@@ -25,7 +25,6 @@ NAMES = {
 
 def start() -> None:
     """Start cocotb, which finds these modules in the place of pytest's."""
-    content: dict[str, Any]
     for name, content in NAMES.items():
         module = ModuleType(name)
         vars(module).update(content)

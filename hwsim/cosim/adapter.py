@@ -102,8 +102,8 @@ def _driven(dut: Dut, module: Module, fields: Wiring, logic: ProtocolLogic) -> d
             raise dut.wrong(key, f"drives bit {bit[2]} of {bit[0]}, which something else drives too")
         sources[bit] = source
 
-    for one in (*_controls(dut, module), *logic.driven, *_fields(fields, logic)):
-        drive(one.key, one.bit, one.source)
+    for driven in (*_controls(dut, module), *logic.driven, *_fields(fields, logic)):
+        drive(driven.key, driven.bit, driven.source)
     for bit, held in fields.held.items():
         drive("constants", bit, f"1'd{held}" if isinstance(held, int) else sources[held])
     made: dict[tuple[str, tuple[int, ...]], str] = {}
@@ -158,10 +158,10 @@ def _streams(module: Module, logic: ProtocolLogic, fields: Wiring) -> Iterator[s
         f"assign o__valid = {logic.valid};",
         f"assign o__payload = {{{', '.join(parts)}}};",
     ]
-    said = "\n".join([*body, *logic.fields.values(), *(one.source for one in logic.driven)])
+    text = "\n".join([*body, *logic.fields.values(), *(driven.source for driven in logic.driven)])
     for field in fields.input:
         name = f"i__payload_{field.name}"
-        if field.name in NAMED and name in said:
+        if field.name in NAMED and name in text:
             high = field.offset + field.bits - 1
             place, bits = (f"{high}:{field.offset}", f"[{field.bits - 1}:0] ") if field.bits > 1 else (high, "")
             yield f"wire {bits}{name} = i__payload[{place}];"

@@ -76,8 +76,8 @@ def first_difference(unit: Specified, case: Case) -> Difference | None:
                 place = f"beat {index}, {where}" if where else f"beat {index}"
                 return Difference(index, stage, place, expected, got)
         if index in added and added[index].expected != added[index].got:
-            one = added[index]
-            return Difference(index, one.stage, f"beat {index}", hex(one.expected), hex(one.got))
+            addition = added[index]
+            return Difference(index, addition.stage, f"beat {index}", hex(addition.expected), hex(addition.got))
     return None
 
 

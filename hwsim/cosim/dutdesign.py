@@ -85,13 +85,13 @@ def extra(dut: Dut, cases: Sequence[Case], codes: Sequence[int]) -> ExtraOutputs
 def flags_of(dut: Dut, cases: Sequence[Case], names: Sequence[FlagName], rules: FlagRules) -> np.ndarray:
     """What flags say of cases, and whether that counts: uint64[cases, flags, 2]."""
     definition = Definition(dut.unit)
-    found = np.zeros((len(cases), len(names), 2), np.uint64)
+    values = np.zeros((len(cases), len(names), 2), np.uint64)
     for row, case in enumerate(cases):
         explanation = dot(definition, case)
         for column, name in enumerate(names):
             flags = flag(explanation, name, rules)
-            found[row, column] = bool(flags), flags is not None
-    return found
+            values[row, column] = bool(flags), flags is not None
+    return values
 
 
 PATTERN = 4093  # a prime, so that patterns of both ports and of beats do not beat together
@@ -147,7 +147,7 @@ class DutDesign(DotDesign):
     def notes(self, driver: str) -> list[str]:
         """What this design is not asked, and why."""
         unchecked = self.assertions and driver == "icarus"
-        left_out = [f"not compared: {one}" for one in self.unpromised.left_out()]
+        left_out = [f"not compared: {what}" for what in self.unpromised.left_out()]
         if self.held:
             left_out.append(f"in every case {self.held}: nothing is said of other operands")
         return [*left_out, *(["assertions: not checked on icarus, which has none"] if unchecked else [])]
@@ -354,11 +354,11 @@ def drawn_for(dut: Dut) -> tuple[Unit, HeldOperands]:
     if not dut.file.has("c") and not any(dut.file.constant_operands.get("c", ())):
         data["operands"]["addend"] = "none"
     standing = deepcopy(data)
-    for name, one in held.by_name.items():
-        if one.stand_in is not None and name.startswith("scale_"):
-            standing["scale"][name.removeprefix("scale_")]["format"] = one.stand_in.keys
-        elif one.stand_in is not None:
-            standing["operands"]["addend" if name == "c" else name] = one.stand_in.keys
+    for name, operand in held.by_name.items():
+        if operand.stand_in is not None and name.startswith("scale_"):
+            standing["scale"][name.removeprefix("scale_")]["format"] = operand.stand_in.keys
+        elif operand.stand_in is not None:
+            standing["operands"]["addend" if name == "c" else name] = operand.stand_in.keys
     for keys, operands in ((standing, held), (data, held.without_stand_ins())):
         try:
             return Unit.model_validate(keys), operands

@@ -143,10 +143,10 @@ def _indexed(part: PortPart, shape: Shape, step: re.Match[str]) -> PortPart:
 
 def words(ranges: Sequence[Range]) -> list[tuple[int, ...]]:
     """The indices of every word of an unpacked array, in the order of its declaration; of no array, one empty."""
-    found: list[tuple[int, ...]] = [()]
+    indices: list[tuple[int, ...]] = [()]
     for span in ranges:
-        found = [(*before, index) for before in found for index in span.indices]
-    return found
+        indices = [(*before, index) for before in indices for index in span.indices]
+    return indices
 
 
 MOST_NAMES = 12  # that an error lists
@@ -242,7 +242,7 @@ def read_module(
 def _read_module(sources: DesignSources, top: str | None, given: Mapping[str, int | str]) -> Module:
     made = compiled(sources, top, given)
     body = _top(sources, made.compilation)
-    known = {str(one.name) for one in body.parameters if not one.isLocalParam}
+    known = {str(parameter.name) for parameter in body.parameters if not parameter.isLocalParam}
     for name in given:
         if name not in known:
             listed = ", ".join(sorted(known)) or "none"
@@ -253,8 +253,8 @@ def _read_module(sources: DesignSources, top: str | None, given: Mapping[str, in
 def _top(sources: DesignSources, compilation: Compilation) -> Any:
     tops = list(compilation.getRoot().topInstances)
     if len(tops) != 1:
-        found = ", ".join(sorted(instance.name for instance in tops)[:MOST_NAMES]) or "none"
-        raise InputError(f"{sources.files[0]}: the sources must have one top module, not {found}; name it")
+        names = ", ".join(sorted(instance.name for instance in tops)[:MOST_NAMES]) or "none"
+        raise InputError(f"{sources.files[0]}: the sources must have one top module, not {names}; name it")
     body = tops[0].body
     return next(iter(body)).body if tops[0].name == AROUND else body
 
@@ -266,7 +266,9 @@ def _module(body: Any, made: Compiled) -> Module:
     return Module(
         name=str(body.definition.name),
         ports=tuple(_port(port) for port in body.portList),
-        parameters=tuple((str(one.name), _value(one)) for one in body.parameters if not one.isLocalParam),
+        parameters=tuple(
+            (str(parameter.name), _value(parameter)) for parameter in body.parameters if not parameter.isLocalParam
+        ),
         ordered=made.ordered,
         files=made.read,
         inner_arrays=tuple(_inner_arrays(body)),
@@ -296,7 +298,7 @@ def _of_interface(top: str, port: Any) -> str:
 
 def _inner_arrays(body: Any) -> Iterator[ArrayPort]:
     """Arrays as ports of modules below the top one, each once."""
-    found = dict[ArrayPort, None]()
+    arrays = dict[ArrayPort, None]()
 
     def visit(symbol: Any) -> VisitAction:
         if isinstance(symbol, InstanceSymbol):
@@ -305,11 +307,11 @@ def _inner_arrays(body: Any) -> Iterator[ArrayPort]:
                 if not isinstance(port, InterfacePortSymbol) and port.type.canonicalType.isUnpackedArray:
                     made = _port(port)
                     name = f"{symbol.definition.name}.{made.name}"
-                    found[ArrayPort(name, len(made.words), made.two_state, _drives_variable(connection))] = None
+                    arrays[ArrayPort(name, len(made.words), made.two_state, _drives_variable(connection))] = None
         return VisitAction.Advance if isinstance(symbol, HIERARCHY) else VisitAction.Skip
 
     body.visit(visit)
-    yield from found
+    yield from arrays
 
 
 def _drives_variable(connection: Any) -> bool:
@@ -345,7 +347,9 @@ def _shape(kind: Any) -> Shape:
     kind = kind.canonicalType
     if kind.isStruct or kind.isPackedUnion:
         members = tuple(
-            Member(str(one.name), int(one.bitOffset), _shape(one.type)) for one in kind if hasattr(one, "bitOffset")
+            Member(str(member.name), int(member.bitOffset), _shape(member.type))
+            for member in kind
+            if hasattr(member, "bitOffset")
         )
         return Struct(kind.bitWidth, members)
     if kind.isPackedArray and kind.arrayElementType.canonicalType.bitWidth * kind.range.width == kind.bitWidth:
@@ -377,8 +381,8 @@ def named_bits(module: Module, text: str, direction: Literal["in", "out"]) -> tu
         part = selected(port.shape, path)
     except InputError as error:
         raise InputError(f"{text}: {port.name} {error}") from None
-    chosen = [one for one in port.words if one[: len(word)] == word]
-    return tuple((port.name, one, part.low + bit) for one in chosen for bit in range(part.width))
+    chosen = [indices for indices in port.words if indices[: len(word)] == word]
+    return tuple((port.name, indices, part.low + bit) for indices in chosen for bit in range(part.width))
 
 
 def _word(port: Port, path: str, text: str) -> tuple[tuple[int, ...], str]:

@@ -206,10 +206,10 @@ class FixSearch:
 
     def _share_wrong(self, played: Sequence[Played]) -> float:
         """Which part of the results of random cases is wrong; all where any came at another time, or never."""
-        if {mismatch.kind for one in played for mismatch in one.outcome.mismatches} & UNTIMELY:
+        if {mismatch.kind for result in played for mismatch in result.outcome.mismatches} & UNTIMELY:
             return 1.0
-        drawn = [one for one in played if one.suite.name.startswith(SuiteKind.RANDOM.suite)]
-        return sum(one.outcome.count for one in drawn) / max(1, sum(one.outcome.results for one in drawn))
+        drawn = [result for result in played if result.suite.name.startswith(SuiteKind.RANDOM.suite)]
+        return sum(result.outcome.count for result in drawn) / max(1, sum(result.outcome.results for result in drawn))
 
     def _in_time(self) -> str:
         """That only what says when a result comes is wrong; empty where nothing says so."""

@@ -104,15 +104,15 @@ class FirstFile:
 
     def all(self) -> DesignSources:
         """Every source. Raises InputError for a list that cannot be read."""
-        found = DesignSources(
+        sources = DesignSources(
             files=self.sources, include=self.include, defines=self.defines, libraries=self.libraries, suffixes=(),
             easing=self.easing,
         )  # fmt: skip
         for path in self.filelists:
-            found = found.then(read_list(path, self.base))
-        if not found.files:
+            sources = sources.then(read_list(path, self.base))
+        if not sources.files:
             raise InputError("dut-init must have a source, or a file list with one")
-        return replace(found, suffixes=found.suffixes or SUFFIXES)
+        return replace(sources, suffixes=sources.suffixes or SUFFIXES)
 
 
 def first_file(asked: FirstFile) -> tuple[str, list[str]]:
@@ -141,8 +141,8 @@ def guess(module: Module) -> Guess:
     """What the ports seem to be."""
     made = Guess(module)
     bits = [port for port in module.ports if port.direction == "in" and port.width == 1 and not port.arrays]
-    found = [port.name for pattern in (CLOCK, OTHER_CLOCK) for port in bits if pattern.match(bare(port.name))]
-    made.clock, *made.more_clocks = dict.fromkeys(found) or [""]
+    clocks = [port.name for pattern in (CLOCK, OTHER_CLOCK) for port in bits if pattern.match(bare(port.name))]
+    made.clock, *made.more_clocks = dict.fromkeys(clocks) or [""]
     leaves = (leaf for port in module.ports for leaf in _leaves(port))
     rest = [leaf for leaf in leaves if not _is_control(made, leaf)]
     groups = _numbered(rest)
@@ -258,11 +258,11 @@ def _numbered(ports: Sequence[Port]) -> dict[str, list[Port]]:
 
 
 def _place(ports: list[Port]) -> str:
-    found = _number(ports[0].name)
-    if len(ports) == 1 or found is None:
+    numbered = _number(ports[0].name)
+    if len(ports) == 1 or numbered is None:
         return ports[0].name
-    regular = all(found.each.replace("{}", str(index)) == port.name for index, port in enumerate(ports))
-    return f'"{found.each}"' if regular else f"[{', '.join(_quoted(port.name) for port in ports)}]"
+    regular = all(numbered.each.replace("{}", str(index)) == port.name for index, port in enumerate(ports))
+    return f'"{numbered.each}"' if regular else f"[{', '.join(_quoted(port.name) for port in ports)}]"
 
 
 def _quoted(text: str) -> str:
@@ -342,20 +342,24 @@ def _defined(made: Guess, unit: Unit | None) -> dict[FlagName, str]:
 
 
 def _protocol(made: Guess, asked: Callable[[str, str], str]) -> str:
-    found = made.handshake
+    handshake = made.handshake
     if not made.clock:
         return "protocol: {kind: combinational}"
-    if "input_valid" in found and "output_valid" in found and ("input_ready" in found or "output_ready" in found):
-        signals = ", ".join(f"{key}: {name}" for key, name in found.items() if key != "enable")
+    if (
+        "input_valid" in handshake
+        and "output_valid" in handshake
+        and ("input_ready" in handshake or "output_ready" in handshake)
+    ):
+        signals = ", ".join(f"{key}: {name}" for key, name in handshake.items() if key != "enable")
         return f"protocol: {{kind: stream, {signals}}}"
     if made.clear:
         low = ", active: low" if made.clear.endswith(("_n", "_ni")) else ""
-        enable = f", enable: {found['enable']}" if "enable" in found else ""
+        enable = f", enable: {handshake['enable']}" if "enable" in handshake else ""
         clear = f"clear: {{port: {made.clear}{low}, when: before}}"
         return f"protocol: {{kind: accumulate, cycles: 1, {clear}{enable}}}" + asked(
             "protocol", "from the last operands to the sum; when it is cleared: before, first, between"
         )
-    signals = "".join(f", {key}: {name}" for key, name in found.items() if not key.endswith("ready"))
+    signals = "".join(f", {key}: {name}" for key, name in handshake.items() if not key.endswith("ready"))
     return f"protocol: {{kind: latency, cycles: 1{signals}}}" + asked("protocol.cycles", "from operands to result")
 
 

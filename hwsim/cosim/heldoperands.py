@@ -77,12 +77,12 @@ class HeldOperands:
         return name in self.by_name
 
     def __str__(self) -> str:
-        return ", ".join(f"{name} = {one.said}" for name, one in self.by_name.items())
+        return ", ".join(f"{name} = {operand.said}" for name, operand in self.by_name.items())
 
     def _fields(self, case: Case) -> Iterator[tuple[str, tuple[int, ...] | int]]:
         """The name of each, and what a case must have."""
-        for name, one in self.by_name.items():
-            yield name, one.codes[0] if name == "c" else one.over(len(getattr(case, name)))
+        for name, operand in self.by_name.items():
+            yield name, operand.codes[0] if name == "c" else operand.over(len(getattr(case, name)))
 
     def differs(self, case: Case) -> str:
         """What a case has that the design cannot take; empty where there is nothing."""
@@ -100,20 +100,20 @@ class HeldOperands:
         """
         if not self:
             return list(cases)
-        found: dict[object, Case] = {}
+        distinct: dict[object, Case] = {}
         for case in cases:
             made = self.put(self._with_products(case) if solved else case)
-            found.setdefault((made.a, made.b, made.c, made.scale_a, made.scale_b), made)
-        return list(found.values())
+            distinct.setdefault((made.a, made.b, made.c, made.scale_a, made.scale_b), made)
+        return list(distinct.values())
 
     def _with_products(self, case: Case) -> Case:
         """A case whose other factors make, with these, the products that it has; those of one lane may be of any."""
         for name, other in FACTORS:
-            one = self.by_name.get(name)
-            if one is not None and one.stand_in is not None:
+            operand = self.by_name.get(name)
+            if operand is not None and operand.stand_in is not None:
                 drawn, codes = getattr(case, name), list(getattr(case, other))
-                sign = one.stand_in.sign
-                for lane, (code, held) in enumerate(zip(drawn, one.stand_in.over(len(drawn)), strict=True)):
+                sign = operand.stand_in.sign
+                for lane, (code, held) in enumerate(zip(drawn, operand.stand_in.over(len(drawn)), strict=True)):
                     if not code & ~sign and len(drawn) > 1:
                         codes[lane] = 0
                     elif (code ^ held) & sign:
@@ -124,10 +124,12 @@ class HeldOperands:
     def as_drawn(self, case: Case) -> Case:
         """A case of the design as one of the unit that cases are drawn for."""
         made: dict[str, Any] = {}
-        for name, one in self.by_name.items():
-            if one.stand_in is not None:
-                made[name] = one.stand_in.codes[0] if name == "c" else one.stand_in.over(len(getattr(case, name)))
-            elif name == "c" and not any(one.numbers):
+        for name, operand in self.by_name.items():
+            if operand.stand_in is not None:
+                made[name] = (
+                    operand.stand_in.codes[0] if name == "c" else operand.stand_in.over(len(getattr(case, name)))
+                )
+            elif name == "c" and not any(operand.numbers):
                 made["c"] = 0  # the unit that cases are drawn for has no addend
         return replace(case, **made)
 
@@ -135,14 +137,14 @@ class HeldOperands:
         """A matrix product with these in the place of its own operands."""
         rows, columns = problem.A.shape[0], problem.B.shape[1]
         made: dict[str, Any] = {}
-        for name, one in self.by_name.items():
-            dtype = container_dtype(one.fmt)
+        for name, operand in self.by_name.items():
+            dtype = container_dtype(operand.fmt)
             if name == "c":
-                made["C"] = np.full((rows, columns), one.codes[0], dtype)
+                made["C"] = np.full((rows, columns), operand.codes[0], dtype)
                 continue
             key = name.upper() if name in ("a", "b") else name
             shape = getattr(problem, key).shape
-            along = np.array(one.over(shape[1] if key in ("A", "scale_a") else shape[0]), dtype)
+            along = np.array(operand.over(shape[1] if key in ("A", "scale_a") else shape[0]), dtype)
             made[key] = np.ascontiguousarray(
                 np.broadcast_to(along if key in ("A", "scale_a") else along[:, None], shape)
             )
@@ -150,7 +152,7 @@ class HeldOperands:
 
     def without_stand_ins(self) -> HeldOperands:
         """The same, for cases that are drawn for the design's own unit."""
-        return replace(self, by_name={name: replace(one, stand_in=None) for name, one in self.by_name.items()})
+        return replace(self, by_name={name: replace(operand, stand_in=None) for name, operand in self.by_name.items()})
 
 
 NONE_HELD = HeldOperands()

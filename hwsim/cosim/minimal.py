@@ -46,16 +46,16 @@ def observed(design: DutDesign, played: Sequence[Played]) -> list[Observation]:
     wrong: list[Observation] = []
     right: list[Observation] = []
     good = unpromised(design.unit)
-    for one in played:
-        if one.suite.resets or one.suite.isolated or not len(one.codes):
+    for result in played:
+        if result.suite.resets or result.suite.isolated or not len(result.codes):
             continue
-        cases, before = one.suite.cases, None
-        many = one.suite.name.startswith(PAIRS)
-        expected = one.suite.expected or (paired_codes if many else expected_codes)(design.unit, cases)
-        codes = one.codes.tolist()
-        for at in one.play.owners:
+        cases, before = result.suite.cases, None
+        many = result.suite.name.startswith(PAIRS)
+        expected = result.suite.expected or (paired_codes if many else expected_codes)(design.unit, cases)
+        codes = result.codes.tolist()
+        for at in result.play.owners:
             if codes[at] >= 0:
-                seen = Observation(cases[at], codes[at], before, one.suite.name.startswith(SuiteKind.GAPS.suite))
+                seen = Observation(cases[at], codes[at], before, result.suite.name.startswith(SuiteKind.GAPS.suite))
                 (right if good.same(expected[at], codes[at]) else wrong).append(seen)
             before = codes[at] if codes[at] >= 0 else None
     return [*_spread(wrong, MOST_WRONG), *_spread(right, MOST_RIGHT)]
@@ -77,9 +77,9 @@ def looked_closer(design: DutDesign, seen: Sequence[Observation], ask: Ask) -> l
     Few wrong results are explained by a wrong name easily; right ones beside them contradict it. ask: what the design
     returns for some cases. Empty where many are wrong, and where the wrong ones are right alone.
     """
-    cases = [one.case for one in seen]
+    cases = [observation.case for observation in seen]
     expected = expected_codes(design.unit, cases)
-    wrong = [one.case for one, code in zip(seen, expected, strict=True) if one.code != code]
+    wrong = [observation.case for observation, code in zip(seen, expected, strict=True) if observation.code != code]
     if not 0 < len(wrong) < FEW:
         return []
     simplifier = Simplifier(design)
@@ -112,8 +112,8 @@ def alike(unit: Unit, kinds: Sequence[WrongKind], index: int) -> Like:
 
 
 def _explained(semantic: Semantic, failing: Sequence[Shrunk]) -> list[bool]:
-    said = semantic.many([one.case for one in failing]) if failing else []
-    return [code == one.got for code, one in zip(said, failing, strict=True)]
+    codes = semantic.many([shrunk.case for shrunk in failing]) if failing else []
+    return [code == shrunk.got for code, shrunk in zip(codes, failing, strict=True)]
 
 
 def _unexplained(
@@ -121,9 +121,9 @@ def _unexplained(
 ) -> list[bool]:
     explained = [_explained(semantic, failing) for semantic in others]
     return [
-        (classes is None or (class_of(fmt, one.expected), class_of(fmt, one.got)) in classes)
+        (classes is None or (class_of(fmt, shrunk.expected), class_of(fmt, shrunk.got)) in classes)
         and not any(row[at] for row in explained)
-        for at, one in enumerate(failing)
+        for at, shrunk in enumerate(failing)
     ]
 
 
@@ -235,7 +235,7 @@ class Minimizer:
 
     def minimize(self, played: Sequence[Played]) -> Minimized:
         """The kinds of wrong results, what would explain each, and the simplest failing case of each."""
-        failing = [case for one in played for case in _failing(one)]
+        failing = [case for result in played for case in _failing(result)]
         if not failing:
             return Minimized()
         seen = observed(self.design, played)
@@ -269,9 +269,13 @@ class Minimizer:
         """The results with more of them: near wrong ones, and of cases that differ in one operand or lane alone."""
         unit = self.design.unit
         seen = [*seen, *looked_closer(self.design, seen, self.answers)]
-        expected = expected_codes(unit, [one.case for one in seen])
+        expected = expected_codes(unit, [observation.case for observation in seen])
         good = unpromised(unit)
-        wrong = [one.case for one, want in zip(seen, expected, strict=True) if not good.same(want, one.code)]
+        wrong = [
+            observation.case
+            for observation, want in zip(seen, expected, strict=True)
+            if not good.same(want, observation.code)
+        ]
         cases = varied(unit, wrong) if len(wrong) >= FEW else []
         if not cases:
             return seen
@@ -284,8 +288,10 @@ class Minimizer:
         expected, good = expected_codes(self.design.unit, cases), unpromised(self.design.unit)
         seen = alone(self.design, cases, list(self.asked.values()))
         right = {case for case, want in zip(cases, expected, strict=True) if good.same(want, self.asked[case])}
-        parts = [[one for one in seen if (one.case in right) is which] for which in (False, True)]
-        return [one for part in parts for one in part[:: max(1, -(-len(part) // MOST_TRIED))]]
+        parts = [
+            [observation for observation in seen if (observation.case in right) is which] for which in (False, True)
+        ]
+        return [observation for part in parts for observation in part[:: max(1, -(-len(part) // MOST_TRIED))]]
 
     def _unnamed(self, failing: Sequence[Case]) -> Minimized:
         """The simplest failing case where no result is a wrong code: where results are unknown, or do not come."""
@@ -306,19 +312,19 @@ class Minimizer:
 
     def _simplest(self, diagnosis: Diagnosis, seen: Sequence[Observation]) -> list[Shrunk | None]:
         """The simplest failing case of each kind; None of one of which none fails alone."""
-        found, unit = list[Shrunk | None](), self.design.unit
+        simplest, unit = list[Shrunk | None](), self.design.unit
         for index, kind in enumerate(diagnosis.kinds):
             which = f"minimal case of kind {index + 1} of {len(diagnosis.kinds)}"
             self.say(which)
             shrinker = Shrinker(
                 self.design, self.answers, alike(unit, diagnosis.kinds, index), partial(self._round_done, which)
             )
-            found.append(shrinker.shrink([seen[at].case for at in kind.members]))
-        return found
+            simplest.append(shrinker.shrink([seen[at].case for at in kind.members]))
+        return simplest
 
-    def _of_kinds(self, diagnosis: Diagnosis, found: Sequence[Shrunk | None], failing: Sequence[Case]) -> Minimized:
+    def _of_kinds(self, diagnosis: Diagnosis, simplest: Sequence[Shrunk | None], failing: Sequence[Case]) -> Minimized:
         """The kinds with the simplest failing case of each, kept as files."""
-        minimal = [None if one is None else self._kept_mismatch(one, index) for index, one in enumerate(found)]
+        minimal = [None if case is None else self._kept_mismatch(case, index) for index, case in enumerate(simplest)]
         kinds = self._told(fault_kinds(diagnosis, minimal))
         none = NO_MINIMAL.format(count=counted(len(failing), "failing case"))
         return Minimized(kinds, () if any(minimal) else (none,))

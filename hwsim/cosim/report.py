@@ -268,4 +268,4 @@ def _of_several_cases(mismatches: Sequence[PortMismatch]) -> list[PortMismatch]:
     """The first mismatch, and the next results that differ, each of another case."""
     others = {mismatch.index: mismatch for mismatch in reversed(mismatches[1:]) if mismatch.kind in (*CODES, FLAG)}
     rest = sorted(others.values(), key=lambda mismatch: mismatch.index)
-    return [*mismatches[:1], *(one for one in rest if one.index != mismatches[0].index)][:MOST_TOLD]
+    return [*mismatches[:1], *(mismatch for mismatch in rest if mismatch.index != mismatches[0].index)][:MOST_TOLD]

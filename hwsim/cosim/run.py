@@ -158,8 +158,8 @@ def check(options: CosimOptions) -> None:
 def carried_out(options: CosimOptions, folder: Path, watcher: Watcher, started: float) -> RunReport:
     """The record of a run that was checked. folder: for logs, an empty one; started: when, by the monotonic clock."""
     waivers = {design.name: design.waivers(date.today()) for design in options.designs if isinstance(design, DutDesign)}
-    found = _Run(options, watcher, folder, waivers).all()
-    return _report(options, found, time.monotonic() - started)
+    results = _Run(options, watcher, folder, waivers).all()
+    return _report(options, results, time.monotonic() - started)
 
 
 def _report(options: CosimOptions, found: _Found, seconds: float) -> RunReport:
@@ -174,7 +174,7 @@ def _report(options: CosimOptions, found: _Found, seconds: float) -> RunReport:
         rows=tuple(found.rows),
         left_out=tuple(found.left_out),
         waivers=tuple(found.waivers),
-        coverage=tuple(group for one in found.coverage for group in one.groups),
+        coverage=tuple(group for coverage in found.coverage for group in coverage.groups),
         mismatches=tuple(found.mismatches),
         kinds=found.minimal.kinds,
         notes=(*found.notes, *found.minimal.notes, *(note for one in found.coverage for note in one.notes)),
@@ -312,20 +312,20 @@ class _Run:
         """The rows of a design's suites; the suites without the results that are waived."""
         options, judged = self.options, list[Played]()
         waivers = self.waivers.get(design.name)
-        for one in played:
+        for result in played:
             waived = 0
             if waivers is not None:
-                one, waived = waivers.judged(one)
-            judged.append(one)
+                result, waived = waivers.judged(result)
+            judged.append(result)
             waves: Path | str = "none; add --waves"
-            if options.waves and one.driver == BULK:
+            if options.waves and result.driver == BULK:
                 waves = "none: the bulk driver records none"
             elif options.waves:
-                waves = options.folder / one.folder.name / WAVEFORM
-            again = options.again([design], [one.driver.split(",")[0]])
-            row, mismatches = judge(design, one, waves, options.seed, again, waived)
+                waves = options.folder / result.folder.name / WAVEFORM
+            again = options.again([design], [result.driver.split(",")[0]])
+            row, mismatches = judge(design, result, waves, options.seed, again, waived)
             self.found.rows.append(row)
-            if one.stuck and (note := f"{design.name}: {one.stuck}") not in self.found.notes:
+            if result.stuck and (note := f"{design.name}: {result.stuck}") not in self.found.notes:
                 self.found.notes.append(note)
             self.found.mismatches.extend(mismatches)
         if waivers is not None:
@@ -339,13 +339,15 @@ class _Run:
         failed = next((row.driver for row in self.found.rows if not row.passed), None)
         if failed is None:
             return
-        there = [one for one in played if one.driver == failed]
+        there = [result for result in played if result.driver == failed]
         if not there:
             return
         if options.case is not None:
-            self.found.mismatches = [explain_mismatch(design.unit, there[0], one) for one in self.found.mismatches]
+            self.found.mismatches = [
+                explain_mismatch(design.unit, there[0], mismatch) for mismatch in self.found.mismatches
+            ]
         elif options.minimize:
-            traced = "icarus" if any(one.driver == "icarus" for one in played) else failed  # which may refuse it
+            traced = "icarus" if any(result.driver == "icarus" for result in played) else failed  # which may refuse it
             limit = design.stuck_after if options.stuck_after is None else options.stuck_after
             search = FixSearch(design, traced, options.seed, self.folder, limit)
             if said := search.suggest_fix(there):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import combinations
 from typing import Protocol
 
 import numpy as np
@@ -87,8 +88,10 @@ def simpler_codes(fmt: Format, code: int) -> tuple[int, ...]:
         tried = set(_near(fmt, bare))
     else:
         tried = {bare & ~(1 << bit) for bit in range(fmt.bits)} | {bare >> half for half in range(1, fmt.bits)}
-    found = {one << padding for one in tried if code_cost(fmt, one << padding) < code_cost(fmt, code)}
-    return tuple(sorted(found, key=lambda one: (code_cost(fmt, one), one)))
+    simpler = {
+        bare_code << padding for bare_code in tried if code_cost(fmt, bare_code << padding) < code_cost(fmt, code)
+    }
+    return tuple(sorted(simpler, key=lambda simple: (code_cost(fmt, simple), simple)))
 
 
 def _near(fmt: FloatFormat, bare: int) -> Iterator[int]:
@@ -192,9 +195,8 @@ class Simplifier:
             if (positive := positive_code(self.formats[place[0]], self._codes(case, place[0])[place[1]])) is not None
         }
         negative = list(plus)[:MOST_SIGNS]
-        for at, one in enumerate(negative):
-            for other in negative[at + 1 :]:
-                yield {one: plus[one], other: plus[other]}
+        for first, second in combinations(negative, 2):
+            yield {first: plus[first], second: plus[second]}
 
     def _ones(self, lanes: list[int]) -> Iterator[Edits]:
         """Factors of one: in all lanes, and in each."""
@@ -337,10 +339,10 @@ class Shrinker:
         """
         cost = self.simplifier.cost
         seeds = sorted(dict.fromkeys(failing), key=cost)[:MOST_SEEDS]
-        found = self._round([*seeds, *self._shortened(seeds)])
-        if not found:
+        failures = self._round([*seeds, *self._shortened(seeds)])
+        if not failures:
             return None
-        best = min(found, key=lambda one: cost(one.case))
+        best = min(failures, key=lambda shrunk: cost(shrunk.case))
         how, steps = self._how(best), list[Edits]()
         while self.rounds < MOST_ROUNDS:
             made = self._candidates(best.case, steps)
@@ -348,26 +350,26 @@ class Shrinker:
             if not failed:
                 break
             steps = [made[case] for case in sorted(failed, key=cost) if made[case]]
-            best = min(failed.values(), key=lambda one: cost(one.case))
+            best = min(failed.values(), key=lambda shrunk: cost(shrunk.case))
         return next(
             (
-                replace(one, rounds=self.rounds, tried=self.tried)
-                for one in (best, *found[:ALONE])
-                if self._fails_alone(one)
+                replace(shrunk, rounds=self.rounds, tried=self.tried)
+                for shrunk in (best, *failures[:ALONE])
+                if self._fails_alone(shrunk)
             ),
             None,
         )
 
-    def _fails_alone(self, one: Shrunk) -> bool:
+    def _fails_alone(self, shrunk: Shrunk) -> bool:
         """Whether a case fails in a simulation of its own: where nothing resets a design, those before it may count."""
-        (got,) = self.ask([one.case]).tolist()
-        return got != MISSING and not unpromised(self.design.unit).same(one.expected, got)
+        (got,) = self.ask([shrunk.case]).tolist()
+        return got != MISSING and not unpromised(self.design.unit).same(shrunk.expected, got)
 
     def _failed(self, cases: Sequence[Case], how: tuple[str, str]) -> dict[Case, Shrunk]:
         """Those of the cases that fail in that way; the cheapest are tried first, and all before there are none."""
         for first in range(0, len(cases), MOST_CANDIDATES):
             some = self._round(cases[first : first + MOST_CANDIDATES])
-            failed = {one.case: one for one in some if self._how(one) == how}
+            failed = {shrunk.case: shrunk for shrunk in some if self._how(shrunk) == how}
             if failed:
                 return failed
         return {}
@@ -376,28 +378,28 @@ class Shrinker:
         for case in seeds[:4]:
             yield from self.simplifier.shorter(case)
 
-    def _how(self, one: Shrunk) -> tuple[str, str]:
+    def _how(self, shrunk: Shrunk) -> tuple[str, str]:
         """What is expected and what came, as far as a smaller case must fail in the same way: zero is a number."""
-        expected, got = (class_of(self.design.unit.output, code) for code in (one.expected, one.got))
+        expected, got = (class_of(self.design.unit.output, code) for code in (shrunk.expected, shrunk.got))
         return NUMBER if expected == ZERO else expected, NUMBER if got == ZERO else got
 
     def _candidates(self, case: Case, earlier: Sequence[Edits]) -> dict[Case, Edits]:
         """Simpler cases, each with the step that makes it; steps that worked before together, and every single one."""
         cost, simplifier = self.simplifier.cost, self.simplifier
-        found: dict[Case, Edits] = {}
+        candidates: dict[Case, Edits] = {}
         limit = cost(case)
 
         def add(made: Iterable[tuple[Case, Edits]]) -> None:
-            for one, edits in made:
-                if cost(one) < limit and one not in found:
-                    found[one] = edits
+            for simpler, edits in made:
+                if cost(simpler) < limit and simpler not in candidates:
+                    candidates[simpler] = edits
 
-        add((one, {}) for one in simplifier.shorter(case))
+        add((simpler, {}) for simpler in simplifier.shorter(case))
         add(self._together(case, earlier))
         singles = [(simplifier.edited(case, edits), edits) for edits in simplifier.edits(case)]
-        singles.sort(key=lambda one: cost(one[0]))
+        singles.sort(key=lambda single: cost(single[0]))
         add(singles)
-        return found
+        return candidates
 
     def _together(self, case: Case, steps: Sequence[Edits]) -> Iterator[tuple[Case, Edits]]:
         """The first steps together: one, two, three and so on, each on codes that none before it changed."""
@@ -425,4 +427,4 @@ class Shrinker:
             for case, want, code in zip(cases, expected, got, strict=True)
             if code != MISSING and not good.same(want, code)
         ]
-        return [one for one, wanted in zip(failing, self.like(failing), strict=True) if wanted]
+        return [shrunk for shrunk, wanted in zip(failing, self.like(failing), strict=True) if wanted]

@@ -162,7 +162,11 @@ class _Compilation:
             for tree in self.trees.values():
                 compilation.addSyntaxTree(tree)
             diagnostics = list(compilation.getAllDiagnostics())
-            missing = [str(one.args[0]) for one in diagnostics if str(one.code) in MISSING and one.args]
+            missing = [
+                str(diagnostic.args[0])
+                for diagnostic in diagnostics
+                if str(diagnostic.code) in MISSING and diagnostic.args
+            ]
             added = {path for name in missing for path in self.library.files_of(name)} - set(self.trees)
             if not added:
                 break
@@ -290,7 +294,7 @@ def _types(tree: SyntaxTree, top: str) -> Iterator[str]:
             listed = member.header.parameters
             for declaration in listed.declarations if listed is not None else ():
                 if declaration.kind == SyntaxKind.TypeParameterDeclaration:
-                    yield from (str(one.name.valueText) for one in declaration.declarators)
+                    yield from (str(declarator.name.valueText) for declarator in declaration.declarators)
 
 
 def _named(tree: SyntaxTree) -> set[str]:
@@ -395,7 +399,7 @@ class _ListReader:
         elif option == "-D":
             self.found["defines"] += [defined(value, where) for value in values or ()]
         elif option == "-Y":
-            self.found["suffixes"] += [one for value in values or () for one in value.split(",") if one]
+            self.found["suffixes"] += [suffix for value in values or () for suffix in value.split(",") if suffix]
         elif option in WITH_VALUE:
             following(option)
         elif option in EASING:
@@ -440,8 +444,8 @@ def _words(text: str, path: Path) -> Iterator[tuple[int, str]]:
 def _expanded(word: str, where: str) -> str:
     """A word with the values of the environment's variables in it."""
 
-    def value(found: re.Match[str]) -> str:
-        name = found[1] or found[2] or found[3]
+    def value(variable: re.Match[str]) -> str:
+        name = variable[1] or variable[2] or variable[3]
         if name not in os.environ:
             raise InputError(f"{where}: {word} names the variable {name}, which the environment does not have")
         return os.environ[name]
@@ -492,17 +496,17 @@ def _files(value: Any) -> Any:
     """A core's files, `path` or `path: {keys}`, with their names as a key."""
     if not isinstance(value, list):
         return value
-    found = list[Any]()
-    for one in value:
-        if isinstance(one, str):
-            found.append({"name": one})
-        elif isinstance(one, dict) and "name" not in one:
-            found += [
-                {**keys, "name": name} if isinstance(keys, dict) else {"name": name} for name, keys in one.items()
+    files = list[Any]()
+    for file in value:
+        if isinstance(file, str):
+            files.append({"name": file})
+        elif isinstance(file, dict) and "name" not in file:
+            files += [
+                {**keys, "name": name} if isinstance(keys, dict) else {"name": name} for name, keys in file.items()
             ]
         else:
-            found.append(one)
-    return found
+            files.append(file)
+    return files
 
 
 class _FileSet(_Described):

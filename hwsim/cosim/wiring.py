@@ -321,7 +321,7 @@ class _Wirer:
         named = place.ports or tuple((place.each or "").replace("{}", str(index)) for index in range(count))
         if len(named) != count:
             raise self.dut.wrong(key, f"must name {count} ports, one for each element, not {len(named)}")
-        lanes = [bits(one) for one in named]
+        lanes = [bits(name) for name in named]
         if len({len(lane) for lane in lanes}) > 1:
             raise self.dut.wrong(key, "must have elements of the same width")
         return lanes
@@ -437,7 +437,7 @@ class Controls:
         named, module = NAME.match(control.port), self.module
         port = module.by_name.get(named[0]) if named else None
         if port is None or port.direction != direction or port.arrays:
-            ports = ", ".join(one.name for one in module.ports if one.direction == direction)
+            ports = ", ".join(port.name for port in module.ports if port.direction == direction)
             rule = f"must name an {DIRECTIONS[direction]} of {module.name} ({ports}), not {control.port}"
             raise self.dut.wrong(key, rule)
         if port.width != 1 and control.port == port.name:
@@ -462,10 +462,10 @@ def _is_plain(expression: str) -> bool:
 
 def all_of(*expressions: str) -> str:
     """An expression that is high where all of these are, each of one bit."""
-    kept = [one for one in dict.fromkeys(expressions) if one != ALWAYS]
+    kept = [term for term in dict.fromkeys(expressions) if term != ALWAYS]
     if NEVER in kept:
         return NEVER
-    return " & ".join(one if "|" not in one and "?" not in one else f"({one})" for one in kept) or ALWAYS
+    return " & ".join(f"({term})" if "|" in term or "?" in term else term for term in kept) or ALWAYS
 
 
 def joined(bits: Iterable[str]) -> str:

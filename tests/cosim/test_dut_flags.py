@@ -58,7 +58,7 @@ def mismatches(made: DutDesign, folder: Path, simulator: str, cases: tuple[Case,
 def drawn(made: DutDesign) -> tuple[Case, ...]:
     """Some directed cases and some random ones."""
     unit = made.drawn_for
-    return (*directed(unit, SEED)[::6], *(case for case in random_cases(unit, 100, SEED) if len(case.a) == 2))
+    return (*directed(unit, SEED)[::4], *(case for case in random_cases(unit, 160, SEED) if len(case.a) == 2))
 
 
 @pytest.mark.parametrize("rounding", others_slow(CODES, ["rz"]))

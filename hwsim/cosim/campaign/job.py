@@ -6,7 +6,6 @@ import hashlib
 import json
 import subprocess
 import time
-import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cache, cached_property, partial
@@ -28,7 +27,7 @@ from hwsim.cosim.dutfile import load_dut
 from hwsim.cosim.fuzz.commands import Ask
 from hwsim.cosim.fuzz.draw import counted_settings
 from hwsim.cosim.fuzz.run import UNPLAYED, FuzzedUnit, FuzzPlan, collected_between, fuzzed, reasons, unplayed
-from hwsim.cosim.fuzz.trial import Side
+from hwsim.cosim.fuzz.trial import Side, defect_words
 from hwsim.cosim.run import CosimOptions, NoProgress, carried_out, check
 from hwsim.cosim.tables import tables_design
 from hwsim.cosim.tools import find_icarus, find_verilator
@@ -37,7 +36,6 @@ from hwsim.explain import CodeReading, CoverageGroup, LeftOut, Mismatch, Row, Ru
 from hwsim.runners import OtherCode, Rows, WorkPart
 from hwsim.spec import Specified, as_yaml, pipeline
 
-LAST_LINES = 3  # of a traceback
 MOST_FILE = 1 << 20  # bytes of a file that an outcome keeps
 VERSION_SECONDS = 60  # that a program may take to say its version
 # Guesses, in seconds of a core, that a progress bar begins with.
@@ -98,9 +96,7 @@ class CampaignJob(WorkPart):
         except Exception as error:
             if isinstance(error, OSError) and error.errno in NO_ROOM:
                 raise
-            lines = [line.strip().splitlines()[0] for line in traceback.format_tb(error.__traceback__)[-LAST_LINES:]]
-            defect = f"{type(error).__name__}: {str(error)[:600]} ({' < '.join(lines[::-1])})"
-            return outcome(breakage=Breakage(kind="error", said=defect))
+            return outcome(breakage=Breakage(kind="error", said=defect_words(error)))
         return outcome(report=report, files={} if report.passed else files)
 
 
@@ -198,7 +194,7 @@ def _without_files(report: RunReport) -> RunReport:
     kinds = tuple(
         kind.changed(minimal=None if kind.minimal is None else kind.minimal.changed(files=())) for kind in report.kinds
     )
-    return report.changed(mismatches=tuple(one.changed(files=()) for one in report.mismatches), kinds=kinds)
+    return report.changed(mismatches=tuple(mismatch.changed(files=()) for mismatch in report.mismatches), kinds=kinds)
 
 
 def _texts(folder: Path) -> dict[str, str]:

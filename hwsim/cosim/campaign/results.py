@@ -214,10 +214,10 @@ class RunResults:
         """The failures of a job."""
         return [
             Failure(
-                outcome.name, suite, driver, kind, said, known_reason(self.known, outcome.name, suite, kind),
+                outcome.name, suite, driver, kind, words, known_reason(self.known, outcome.name, suite, kind),
                 self.before.get(FailurePlace(outcome.name, suite, driver, kind), self.number),
             )
-            for suite, driver, kind, said in outcome.failures
+            for suite, driver, kind, words in outcome.failures
         ]  # fmt: skip
 
     def add(self, outcome: JobOutcome) -> None:
@@ -256,15 +256,13 @@ class RunResults:
             add_suite("", WHOLE, "")
 
     def _add_mismatches(self, job: str, report: RunReport) -> None:
-        for one in report.mismatches:
+        for mismatch in report.mismatches:
+            same = ("unit", "suite", "driver", "case", "what", "format", "stage", "again")
             self.mismatches.append(
-                {
-                    "run": self.number, "job": job, "unit": one.unit, "suite": one.suite, "driver": one.driver,
-                    "case": one.case, "what": one.what, "format": one.format, "expected": str(one.expected),
-                    "got": str(one.got), "ulp": "" if one.ulp is None else str(one.ulp), "stage": one.stage,
-                    "place": one.where, "again": one.again,
-                }
-            )  # fmt: skip
+                {"run": self.number, "job": job, **{column: getattr(mismatch, column) for column in same}}
+                | {"expected": str(mismatch.expected), "got": str(mismatch.got), "place": mismatch.where}
+                | {"ulp": "" if mismatch.ulp is None else str(mismatch.ulp)}
+            )
 
     def _add_bins(self, report: RunReport) -> None:
         """Of several states of one bin: it was hit where a job hit it; and where one knows that it can be, it can."""
@@ -296,17 +294,17 @@ class RunResults:
             entry
             for entry in self.known
             if any(map(entry.is_of, ran))
-            and not any(entry.covers(one.job, one.suite, one.kind) for one in self.failures)
+            and not any(entry.covers(failure.job, failure.suite, failure.kind) for failure in self.failures)
         )
         return RunVerdict(
-            self.number, tuple(sorted(self.failures, key=lambda one: one.place)), tuple(mended), unused
+            self.number, tuple(sorted(self.failures, key=lambda failure: failure.place)), tuple(mended), unused
         )  # fmt: skip
 
     @property
     def summary(self) -> RunSummary:
         """The run in figures."""
         verdict, bins = self.verdict, self.units.values()
-        failed, known = {one.job for one in verdict.unknown}, {one.job for one in verdict.known}
+        failed, known = {failure.job for failure in verdict.unknown}, {failure.job for failure in verdict.known}
         return RunSummary(
             number=self.number,
             began=self.began,

@@ -81,7 +81,10 @@ def modal(drawn: DrawnUnit) -> Iterator[str]:
         options = CosimOptions(
             (modal_design(unit, built),), ("verilator",), drawn.seed, CASES, folder=folder / "cosim", coverage=False
         )
-        found = cosim(options)
-        if not found.passed:
-            said = [f"{one.suite}: {one.case}: expected {one.expected}, got {one.got}" for one in found.mismatches]
-            yield "; ".join(said[:2] or list(found.notes[:2]) or ["a suite did not pass"])
+        report = cosim(options)
+        if not report.passed:
+            mismatches = [
+                f"{mismatch.suite}: {mismatch.case}: expected {mismatch.expected}, got {mismatch.got}"
+                for mismatch in report.mismatches
+            ]
+            yield "; ".join(mismatches[:2] or list(report.notes[:2]) or ["a suite did not pass"])

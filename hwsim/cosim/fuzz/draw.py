@@ -372,15 +372,15 @@ class _UnitDrawer:
 
     def _nan(self, fmt: Any) -> int | str:
         try:
-            found = reference(fmt)
+            known = reference(fmt)
         except (ValidationError, InputError):
             return "canonical"
-        if not isinstance(found, FloatFormat) or not found.has_nan:
+        if not isinstance(known, FloatFormat) or not known.has_nan:
             return "canonical"
-        codes: Sequence[int] = () if found.nan == "ieee" else found.nan
+        codes: Sequence[int] = () if known.nan == "ieee" else known.nan
         if not codes:
-            codes = [(found.infinity_magnitude or 0) + frac for frac in (1, (1 << found.fraction_bits) - 1)]
-        return self.stream.choice(codes) << found.padding
+            codes = [(known.infinity_magnitude or 0) + frac for frac in (1, (1 << known.fraction_bits) - 1)]
+        return self.stream.choice(codes) << known.padding
 
     def _order(self, groups: int, lanes: int) -> Keys:
         """Groups by the index modulo groups times some lanes."""
@@ -447,14 +447,14 @@ def settings(drawn: DrawnUnit) -> list[Setting]:
 
 def counted_settings(drawn: Iterable[Iterable[Setting]]) -> dict[str, Counter[str]]:
     """How often each value of each key was drawn; words that were never drawn with a count of 0."""
-    found: dict[str, Counter[str]] = {}
+    counts: dict[str, Counter[str]] = {}
     for key in spec_keys():
         if key.path not in TEXTS:
-            found[key.path] = Counter({_word(choice): 0 for choice in key.choices})
-    for one in drawn:
-        for path, value in one:
-            found.setdefault(path, Counter())[value] += 1
-    return {path: values for path, values in found.items() if values}
+            counts[key.path] = Counter({_word(choice): 0 for choice in key.choices})
+    for unit_settings in drawn:
+        for path, value in unit_settings:
+            counts.setdefault(path, Counter())[value] += 1
+    return {path: values for path, values in counts.items() if values}
 
 
 def _leaves(data: Mapping[str, Any], at: str = "") -> Iterator[tuple[str, Any]]:

@@ -123,7 +123,7 @@ def failing_again(
     depth = Depth(cases, frozenset((side,)), handed=handed or {})
 
     def again(drawn: DrawnUnit) -> SideMismatch | None:
-        return next((one for one in Trial(drawn, depth).run().found if one.side == side), None)
+        return next((mismatch for mismatch in Trial(drawn, depth).run().found if mismatch.side == side), None)
 
     return again
 
@@ -260,7 +260,7 @@ def _asked(drawn: DrawnUnit, side: Side) -> Callable[[Sequence[Case]], np.ndarra
     unit = drawn.unit
 
     def of_batches(codes: Callable[[Batch], np.ndarray]) -> Callable[[Sequence[Case]], np.ndarray]:
-        return lambda cases: np.concatenate([codes(one).astype(object) for one in batches(unit, cases)])
+        return lambda cases: np.concatenate([codes(batch).astype(object) for batch in batches(unit, cases)])
 
     match side:
         case "kernels":

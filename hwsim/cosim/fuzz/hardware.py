@@ -23,12 +23,13 @@ from hwsim.cases.case import Batch, Case, addend_mask, block_lengths
 from hwsim.cases.drawing import DIRECTED, KINDS, Stream, key_of
 from hwsim.cases.random_cases import draw, most_beats
 from hwsim.compute.c import HEADER, UnitInC, render
-from hwsim.cosim.bench import PortField, PortMap, words_of
+from hwsim.cosim.bench import PortMap, words_of
 from hwsim.cosim.design import BUSY, Play, Suite, Tagged, interleave
 from hwsim.cosim.fuzz.draw import DrawnUnit
 from hwsim.cosim.play import BulkUnit, command, compare, play_simulated
 from hwsim.cosim.trace import record
 from hwsim.cosim.unitdesign import UnitDesign
+from hwsim.cosim.vectors.lines import Field, Layout
 from hwsim.spec import Unit
 from hwsim.tb.job import Script, SuiteOutcome, Trace, result_rows
 
@@ -71,7 +72,6 @@ def tiled_cases(unit: Unit, count: int, seed: int) -> TiledCases:
 
 
 Elements = NDArray[Any]  # of one field of a beat: (tiles, elements), uint64, or objects of codes that are longer
-WORD = 0xFFFF_FFFF
 
 
 def payload_words(unit: Unit, ports: PortMap, order: Sequence[Tagged], cases: TiledCases) -> NDArray[np.uint32]:
@@ -79,12 +79,12 @@ def payload_words(unit: Unit, ports: PortMap, order: Sequence[Tagged], cases: Ti
 
     order: the beats of one tile, whose places and contexts are those of every tile's.
     """
-    words = np.zeros((cases.tiles, len(order), ports.input.words), np.uint64)
+    fields = tuple(Field(field.name, field.offset, field.bits, field.count) for field in ports.input.fields)
+    words = np.empty((cases.tiles, len(order), ports.input.words), np.uint32)
     for row, item in enumerate(order):
-        fields = dict(_elements(unit, cases.slots[item.case], item))
-        for field in ports.input.fields:
-            _place(words[:, row], field, fields[field.name])
-    return words.astype(np.uint32).reshape(-1, ports.input.words)
+        placed = Layout(fields).words(dict(_elements(unit, cases.slots[item.case], item))).view(np.uint32)
+        words[:, row] = placed[:, : ports.input.words]
+    return words.reshape(-1, ports.input.words)
 
 
 def _elements(unit: Unit, batch: Batch, item: Tagged) -> Iterator[tuple[str, Elements]]:
@@ -105,21 +105,6 @@ def _elements(unit: Unit, batch: Batch, item: Tagged) -> Iterator[tuple[str, Ele
 
 def _unsigned(codes: NDArray[Any]) -> Elements:
     return codes if codes.dtype == object else codes.astype(np.uint64)
-
-
-def _place(words: NDArray[np.uint64], field: PortField, elements: Elements) -> None:
-    """Put a field's elements into payloads, uint64[tiles, words] of 32 bits each."""
-    mask = (1 << field.bits) - 1
-    for index in range(field.count):
-        first, shift = divmod(field.offset + index * field.bits, 32)
-        value = elements[:, index] & mask
-        words[:, first] |= _low_word(value << shift)
-        for place in range(1, -(-(shift + field.bits) // 32)):
-            words[:, first + place] |= _low_word(value >> 32 * place - shift)
-
-
-def _low_word(values: NDArray[Any]) -> NDArray[np.uint64]:
-    return (values & WORD).astype(np.uint64)
 
 
 Codes = NDArray[np.object_]  # of any length; below 0 what is no code
@@ -152,9 +137,9 @@ class RecordedTile:
     @property
     def codes(self) -> Codes:
         """The cycle-level model's result of every case: (cases,)."""
-        found = np.full(len(self.cases), -1, object)
-        found[list(self.play.owners)] = self.play.script.results[:, 1]
-        return found
+        codes = np.full(len(self.cases), -1, object)
+        codes[list(self.play.owners)] = self.play.script.results[:, 1]
+        return codes
 
 
 def tiled_script(recorded: RecordedTile, tiles: int, expected: Sequence[Codes]) -> Script:
@@ -199,7 +184,7 @@ def played_on_icarus(recorded: RecordedTile, folder: Path, seed: int) -> SuiteOu
 
 def alone_in_bulk(drawn: DrawnUnit, design: UnitDesign, cases: Sequence[Case]) -> Codes:
     """The RTL's result of each case, each alone after a reset; -2 for one that did not come in its time."""
-    found = []
+    codes = []
     library = design.library()
     for case in cases:
         tile = RecordedTile(drawn, design, [case])
@@ -209,8 +194,8 @@ def alone_in_bulk(drawn: DrawnUnit, design: UnitDesign, cases: Sequence[Case]) -
             words = words_of(script.payloads, design.ports.input.words)
             answers = device.run(script.promise.drive, script.promise.offered, words)
         got = design.ports.results(answers.results)
-        found.append(int(got[0, 1]) if len(got) else -2)
-    return objects(found)
+        codes.append(int(got[0, 1]) if len(got) else -2)
+    return objects(codes)
 
 
 # -O0 compiles in a third of the time of -O1, and a thousand cases run in milliseconds.
@@ -247,10 +232,10 @@ def dots_source(plan: UnitInC) -> str:
 
 def c_compiler() -> str:
     """The C compiler. Raises ToolMissing where there is none."""
-    found = shutil.which("cc") or shutil.which("gcc")
-    if found is None:
+    compiler = shutil.which("cc") or shutil.which("gcc")
+    if compiler is None:
         raise ToolMissing("a C compiler is missing; install gcc")
-    return found
+    return compiler
 
 
 class UnitInMachineCode:

@@ -130,17 +130,17 @@ def fuzzed(plan: FuzzPlan, number: int) -> FuzzedUnit:
     drawn = drawn_unit(plan.seed, number, plan.size)
     sides = {side for side in plan.sides if plan.has(number, side)}
     result = Trial(drawn, Depth(plan.cases, frozenset(sides), plan.kept, plan.handed)).run()
-    found = []
-    for one in result.found:
-        simpler = simplified(drawn, one, plan)
+    findings = []
+    for mismatch in result.found:
+        simpler = simplified(drawn, mismatch, plan)
         name = ""
         if plan.folder is not None:
-            path = plan.folder / f"{number}-{one.side.replace(' ', '-')}.yaml"
+            path = plan.folder / f"{number}-{mismatch.side.replace(' ', '-')}.yaml"
             write_finding(path, simpler.drawn, simpler.found, plan.cases)
             name = path.name
-        found.append((one.side, simpler.found.said, name))
+        findings.append((mismatch.side, simpler.found.said, name))
     lacks = {side: reason for side, reason in result.refused.items() if side in sides}
-    return FuzzedUnit(number, dict(drawn.refused), lacks, result.cases, settings(drawn), found)
+    return FuzzedUnit(number, dict(drawn.refused), lacks, result.cases, settings(drawn), findings)
 
 
 def simplified(drawn: DrawnUnit, found: SideMismatch, plan: FuzzPlan) -> SimplerFinding:
@@ -156,7 +156,7 @@ def tried_again(finding: KeptFinding, handed: Mapping[Side, Ask]) -> list[SideMi
     """
     drawn, depth = finding.drawn, Depth(finding.cases, handed=handed)
     given = [TiledCases(list(batches(drawn.unit, [finding.case])))] if finding.case is not None else []
-    return [one for cases in (*given, None) for one in Trial(drawn, depth, cases).run().found]
+    return [mismatch for cases in (*given, None) for mismatch in Trial(drawn, depth, cases).run().found]
 
 
 def _done(plan: FuzzPlan, path: Path) -> dict[int, FuzzedUnit]:
@@ -170,14 +170,14 @@ def _done(plan: FuzzPlan, path: Path) -> dict[int, FuzzedUnit]:
         return {}
     try:
         header, *units = map(json.loads, lines)
-        found = {one["number"]: FuzzedUnit(**one) for one in units}
+        done = {keys["number"]: FuzzedUnit(**keys) for keys in units}
     except (ValueError, TypeError, KeyError, RecursionError):
         raise InputError(f"{path} is not the progress of hwsim fuzz; name another folder") from None
     if header != plan.header:
         raise InputError(f"{path} is of another seed, number of cases or version; name another folder")
     if half:
         os.truncate(path, path.read_bytes().rfind(b"\n") + 1)
-    return found
+    return done
 
 
 def _keep(plan: FuzzPlan, unit: FuzzedUnit) -> None:
@@ -192,12 +192,12 @@ def _keep(plan: FuzzPlan, unit: FuzzedUnit) -> None:
 
 def reasons(units: Iterable[FuzzedUnit]) -> dict[str, Counter[str]]:
     """Why sides do not have units: how often, by side; specifications that none has under `any`."""
-    found: dict[str, Counter[str]] = {}
+    counts_by_side: dict[str, Counter[str]] = {}
     for unit in units:
-        found.setdefault("any", Counter()).update(unit.refused)
+        counts_by_side.setdefault("any", Counter()).update(unit.refused)
         for side, reason in unit.lacks.items():
-            found.setdefault(side, Counter())[reason] += 1
-    return {side: counts for side, counts in found.items() if counts}
+            counts_by_side.setdefault(side, Counter())[reason] += 1
+    return {side: counts for side, counts in counts_by_side.items() if counts}
 
 
 def unplayed(cases: int, units: Iterable[FuzzedUnit]) -> int:

@@ -50,7 +50,7 @@ COMMANDS: dict[Side, Ask] = {"vectors": commands.vectors, "export-c": commands.e
 SIDES: tuple[Side, ...] = get_args(Side)[1:]
 ROWS, COLUMNS = 9, 7  # of a matrix product
 STRIP_ROWS, STRIP_COLUMNS = 24, 150  # of one in strips, the last of them narrower
-LAST_LINES = 3  # of a traceback
+LAST_PLACES = 3  # of a traceback
 # The model, which is slow, is asked for every so many-th tile, and where there are no kernels for so many at least.
 SAMPLE, FEWEST = 40, 40
 
@@ -157,16 +157,16 @@ class Trial:
 
     def _ask(self, side: Side, ask: Callable[[], Iterator[SideDifference]]) -> None:
         count = self._count(side)
-        for one in ask():
-            self.result.found.append(SideMismatch(side, *self._judged(one)))
+        for difference in ask():
+            self.result.found.append(SideMismatch(side, *self._judged(difference)))
             break
         self.result.cases[side] = count  # nothing of a side that raises was compared
 
-    def _judged(self, one: SideDifference) -> SideDifference:
+    def _judged(self, difference: SideDifference) -> SideDifference:
         """The same with the model's word on it: what a side is compared with comes from kernels, mostly."""
-        if one.case is None or (code := dot(self.definition, one.case).code) == one.expected:
-            return one
-        return one._replace(said=f"{one.said}; the model has {code:#x}, so that kernels are wrong")
+        if difference.case is None or (code := dot(self.definition, difference.case).code) == difference.expected:
+            return difference
+        return difference._replace(said=f"{difference.said}; the model has {code:#x}, so that kernels are wrong")
 
     def _is_reference(self, side: Side) -> bool:
         return side in ("kernels", "clock") or (side == "C" and self._c_is_reference)
@@ -197,10 +197,7 @@ class Trial:
         except (ToolMissing, KeyboardInterrupt):
             raise
         except Exception as error:
-            lines = [line.strip() for line in traceback.format_tb(error.__traceback__)[-LAST_LINES:]]
-            places = " < ".join(line.splitlines()[0] for line in lines[::-1])
-            said = f"{type(error).__name__}: {str(error)[:600]} ({places})"
-            self.result.found.append(SideMismatch(side, said))
+            self.result.found.append(SideMismatch(side, defect_words(error)))
             return False
         return True
 
@@ -330,13 +327,21 @@ class Trial:
 
     def _of_outcome(self, outcome: SuiteOutcome) -> Iterator[SideDifference]:
         owners = self.recorded.play.owners
-        for one in outcome.mismatches:
-            if one.kind != "result":
-                yield SideDifference(f"{one.kind} in cycle {one.cycle}: {one.got}, expected {one.expected}")
+        for mismatch in outcome.mismatches:
+            if mismatch.kind != "result":
+                yield SideDifference(
+                    f"{mismatch.kind} in cycle {mismatch.cycle}: {mismatch.got}, expected {mismatch.expected}"
+                )
                 return
-            tile, place = divmod(one.index, len(owners))
+            tile, place = divmod(mismatch.index, len(owners))
             case = self.cases.slots[owners[place]].case(tile)
-            yield SideDifference("another result", case, int(one.expected), int(one.got))
+            yield SideDifference("another result", case, int(mismatch.expected), int(mismatch.got))
+
+
+def defect_words(error: Exception) -> str:
+    """An exception that nothing should raise, and the last places of its traceback, the innermost first."""
+    places = [place.strip().splitlines()[0] for place in traceback.format_tb(error.__traceback__)[-LAST_PLACES:]]
+    return f"{type(error).__name__}: {str(error)[:600]} ({' < '.join(places[::-1])})"
 
 
 def codes_of_model(unit: Unit, batch: Batch) -> Codes:

@@ -191,10 +191,10 @@ def stored(folder: str | Path) -> Stored:
             raise InputError(f"{path / name} is missing")
         if hashed(path / name).hexdigest() != manifest.files[name].sha256:
             raise InputError(f"{path / name} is not as it was written: its SHA-256 is not that of {MANIFEST}")
-    found = Stored(path, manifest, unit)
-    for lines in (found.expected, found.operands):
+    known = Stored(path, manifest, unit)
+    for lines in (known.expected, known.operands):
         lines.check()
-    return found
+    return known
 
 
 MOST_DIGITS = 20  # of a case's number
@@ -345,25 +345,25 @@ class Findings:
 
     def kinds(self, progress: Progress | None = None) -> tuple[FaultKind, ...]:
         """The kinds of wrong results, with what explains each; none where nothing is wrong."""
-        known = [Observation(one.case, one.got) for one in self.first if one.got is not None]
+        known = [Observation(wrong.case, wrong.got) for wrong in self.first if wrong.got is not None]
         right = self.right[:: max(1, len(self.right) // EXPLAINED)][:EXPLAINED]
-        return fault_kinds(diagnose(self.unit, [*known, *(Observation(*one) for one in right)], progress))
+        return fault_kinds(diagnose(self.unit, [*known, *(Observation(*result) for result in right)], progress))
 
     def mismatches(self, again: str, called: str) -> list[Mismatch]:
         """The first wrong results. again: the command that compares again. called: what names the unit in a command."""
         return [
             wrong_result(
                 self.unit,
-                one.case,
-                one.expected,
-                CodeReading(code=one.text or "unknown", value="unknown bits") if one.got is None else one.got,
+                wrong.case,
+                wrong.expected,
+                CodeReading(code=wrong.text or "unknown", value="unknown bits") if wrong.got is None else wrong.got,
                 suite=self.suite,
                 driver=self.driver,
-                where=one.place,
+                where=wrong.place,
                 again=again,
-                explain=explain_command(self.unit, called, one.case),
+                explain=explain_command(self.unit, called, wrong.case),
             )
-            for one in self.first[:TOLD]
+            for wrong in self.first[:TOLD]
         ]
 
     def report(self, again: str, called: str, progress: Progress | None = None) -> RunReport:
@@ -389,30 +389,30 @@ SAMPLE = 2_000  # right results of which some stand beside the wrong ones
 
 def check(known: Stored, lines: Iterable[str], where: str) -> Findings:
     """Compare results with a set. where: the file of results. Raises Malformed for lines that cannot be read."""
-    found = Findings(known.unit, known.manifest.suite, where, known.cases, known.manifest.seed)
+    findings = Findings(known.unit, known.manifest.suite, where, known.cases, known.manifest.seed)
     answers, order, right, line = Answers(known, where), _Order(known), list[Answer](), 0
     step = max(1, known.cases // SAMPLE)
     for answer in answers.read(lines):
         expected, line = int(known.expected[answer.case], 16), answer.line
-        found.compared += 1
+        findings.compared += 1
         is_right = answer.code is not None and same(known.unit, expected, answer.code)
         order.add(expected, answer, is_right)
         if is_right:
             right += [answer] if answer.case % step == 0 else []
-        elif found.add():
+        elif findings.add():
             place = f"line {line} of {where}"
-            found.first.append(Wrong(known.case(answer.case), expected, answer.code, answer.text, place))
-    if found.wrong:
-        found.right = [(known.case(one.case), int(known.expected[one.case], 16)) for one in right]
-    if found.compared < known.cases:
-        found.hints.append(
-            f"missing: {counted(known.cases - found.compared, 'result')}, the first of them that of "
+            findings.first.append(Wrong(known.case(answer.case), expected, answer.code, answer.text, place))
+    if findings.wrong:
+        findings.right = [(known.case(answer.case), int(known.expected[answer.case], 16)) for answer in right]
+    if findings.compared < known.cases:
+        findings.hints.append(
+            f"missing: {counted(known.cases - findings.compared, 'result')}, the first of them that of "
             f"{known.name(answers.seen.index(0))}; the last one that came is at line {line}"
         )
-    found.hints += order.hints()
-    found.hints += [f"not compared: {one}" for one in unpromised(known.unit).left_out()]
-    found.coverage = _coverage(known)
-    return found
+    findings.hints += order.hints()
+    findings.hints += [f"not compared: {what}" for what in unpromised(known.unit).left_out()]
+    findings.coverage = _coverage(known)
+    return findings
 
 
 def same(unit: Unit, expected: int, got: int) -> bool:
@@ -451,9 +451,12 @@ class _Order:
         if not any(self.sums) and self.first.code is not None:
             line = self.first.line
             return [f"the results are the expected ones in another order; the first out of place is at line {line}"]
-        said = {1: "the next case's: one is missing before line", -1: "the case before's: one is doubled before line"}
+        which = {
+            1: "the next case's: one is missing before line",
+            -1: "the case before's: one is doubled before line",
+        }
         return [
-            f"{count:,} of {counted(self.wrong, 'wrong result')} are {said[shift]} {self.first.line + 1}, it seems"
+            f"{count:,} of {counted(self.wrong, 'wrong result')} are {which[shift]} {self.first.line + 1}, it seems"
             for shift, count in self.shifts.items()
             if count * 10 >= self.wrong * 9 and self.wrong >= self.FEW
         ]
@@ -471,8 +474,8 @@ def _coverage(known: Stored) -> tuple[CoverageGroup, ...]:
             hits[name] = count
         for reason, names in held.unreachable.get(group, {}).items():
             planned += [(group, name, False, reason) for name in names]
-    said = labels(known.unit, (name for _, name, _, _ in planned))
-    return coverage_groups(planned, hits, unit=known.unit.name, **said)
+    words = labels(known.unit, (name for _, name, _, _ in planned))
+    return coverage_groups(planned, hits, unit=known.unit.name, **words)
 
 
 TOGETHER = 1024  # cases that are computed at once
@@ -499,22 +502,22 @@ def judge(lines: Iterable[str], kernel_of: Callable[[Unit], AnyKernel | None]) -
     Comment lines must come back too: they say what the unit is. Raises Malformed for lines that cannot be read.
     """
     unit, rest = _unit(lines)
-    found, kernel, returned = Findings(unit, "through a pipe", "the pipe"), kernel_of(unit), _returned(unit, rest)
+    findings, kernel, returned = Findings(unit, "through a pipe", "the pipe"), kernel_of(unit), _returned(unit, rest)
     while some := list(islice(returned, TOGETHER)):
         codes = [
             code
-            for batch in batches(unit, [one.case for one in some])
+            for batch in batches(unit, [result.case for result in some])
             for code in computed(unit, batch, kernel).tolist()
         ]
-        for one, expected in zip(some, codes, strict=True):
-            if one.code is not None and same(unit, expected, one.code):
-                if len(found.right) < SAMPLE:
-                    found.right.append((one.case, expected))
-            elif found.add():
-                found.first.append(Wrong(one.case, expected, one.code, "", f"line {one.line}"))
-        found.compared += len(some)
-        found.planned = found.compared
-    return found
+        for result, expected in zip(some, codes, strict=True):
+            if result.code is not None and same(unit, expected, result.code):
+                if len(findings.right) < SAMPLE:
+                    findings.right.append((result.case, expected))
+            elif findings.add():
+                findings.first.append(Wrong(result.case, expected, result.code, "", f"line {result.line}"))
+        findings.compared += len(some)
+        findings.planned = findings.compared
+    return findings
 
 
 def _unit(lines: Iterable[str]) -> tuple[Unit, Iterator[tuple[int, str]]]:

@@ -50,14 +50,19 @@ class Layout:
     def field(self, name: str) -> Field:
         return next(field for field in self.fields if field.name == name)
 
-    def packed(self, values: Mapping[str, NDArray[Any]]) -> bytes:
-        """Lines of `digits` each. values: of each field, (lines, count)."""
+    def words(self, values: Mapping[str, NDArray[Any]]) -> NDArray[np.uint64]:
+        """Words of 64 bits, the low one first: (lines, words). values: of each field, (lines, count)."""
         lines = len(next(iter(values.values())))
         words = np.zeros((lines, -(-self.bits // WORD)), np.uint64)
         for field in self.fields:
             _put(field, values[field.name], words)
-        out = np.empty((lines, self.digits + 1), np.uint8)
-        _lines(words.astype("<u8", copy=False).view(np.uint8), out)
+        return words.astype("<u8", copy=False)
+
+    def packed(self, values: Mapping[str, NDArray[Any]]) -> bytes:
+        """Lines of `digits` each. values: of each field, (lines, count)."""
+        words = self.words(values)
+        out = np.empty((len(words), self.digits + 1), np.uint8)
+        _lines(words.view(np.uint8), out)
         return out.tobytes()
 
     def unpacked(self, line: bytes) -> dict[str, tuple[int, ...]]:
@@ -244,20 +249,20 @@ def partial_layout(unit: Unit) -> Layout:
 def partial_fields(unit: Unit, definition: Definition, cs: Sequence[int], explained: Sequence[Explanation]) -> Fields:
     """The partial results of some cases, (lines, count) each. cs: the cases' addends."""
     per_line = line_groups(unit)
-    codes = [group.code for one in explained for group in one.groups]
-    found: Fields = {"partial": np.array(codes, container_dtype(unit.result.format)).reshape(-1, per_line)}
+    codes = [group.code for explanation in explained for group in explanation.groups]
+    fields: Fields = {"partial": np.array(codes, container_dtype(unit.result.format)).reshape(-1, per_line)}
     if unit.promotion is not None or unit.late is not None:
         registers = []
-        for c, one in zip(cs, explained, strict=True):
+        for c, explanation in zip(cs, explained, strict=True):
             held = definition.promoter.start(c) if unit.promotion is not None else 0
-            added = {at: step.code for at, step in one.promotions.items()}
-            added |= {at: step.code for at, step in one.additions.items()}
-            for group in range(len(one.groups)):
+            added = {at: step.code for at, step in explanation.promotions.items()}
+            added |= {at: step.code for at, step in explanation.additions.items()}
+            for group in range(len(explanation.groups)):
                 held = added.get(group, held)
                 if group % per_line == per_line - 1:
                     registers.append(held)
-        found["register"] = np.array(registers, container_dtype(unit.output))[:, None]
-    return found
+        fields["register"] = np.array(registers, container_dtype(unit.output))[:, None]
+    return fields
 
 
 def stage_layout(unit: Unit) -> Layout:
@@ -304,7 +309,7 @@ def _stage(unit: Unit, name: str, group: int) -> str:
 def stage_fields(unit: Unit, explained: Sequence[Explanation]) -> Fields:
     """The stage values of some cases, (lines, count) each."""
     per_line, terms = line_groups(unit), unit.instruction.lanes + (unit.sum.addend == "aligned")
-    rows = [_stages(group, terms) for one in explained for group in one.groups]
+    rows = [_stages(group, terms) for explanation in explained for group in explanation.groups]
     return {
         _stage(unit, name, place): np.array(
             [[value % (1 << 64) for value in row[name]] for row in rows[place::per_line]], np.uint64
@@ -401,10 +406,10 @@ def _codes(fmt: Format, word: str, what: str) -> tuple[int, ...]:
         raise InputError(f"{what} must be codes of {size} hexadecimal digits each, not {len(word)} digits")
     if hexadecimal(word) is None:
         raise InputError(f"{what} must be hexadecimal digits, not {word[:24]!r}")
-    found = tuple(int(word[at : at + size], 16) for at in range(0, len(word), size))
-    if max(found) >> fmt.container_bits:
-        raise InputError(f"{what} holds {max(found):#x}, and codes of {fmt.name} have {fmt.container_bits} bits")
-    return found
+    codes = tuple(int(word[at : at + size], 16) for at in range(0, len(word), size))
+    if max(codes) >> fmt.container_bits:
+        raise InputError(f"{what} holds {max(codes):#x}, and codes of {fmt.name} have {fmt.container_bits} bits")
+    return codes
 
 
 def hexadecimal(word: str) -> int | None:

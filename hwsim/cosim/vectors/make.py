@@ -84,7 +84,7 @@ def explained_block(
     """
     definition, cases = definition_of(unit), list(batch.cases())
     explained = tuple(dot(definition, case) for case in cases)
-    results: Codes = np.array([one.code for one in explained], container_dtype(unit.output))
+    results: Codes = np.array([explanation.code for explanation in explained], container_dtype(unit.output))
     if kernel is not None:
         _compare(batch, results, computed(unit, batch, kernel))
     if answers is not None:
@@ -186,13 +186,13 @@ class Growing:
     def _noted(self) -> dict[str, Any] | None:
         """What an interrupted run of the same noted, if its files are as it left them; else an empty folder."""
         with contextlib.suppress(OSError, ValueError, KeyError, TypeError, RecursionError):
-            found: dict[str, Any] = _unsealed((self.folder / PROGRESS).read_text())
-            sizes = found["sizes"]
+            noted: dict[str, Any] = _unsealed((self.folder / PROGRESS).read_text())
+            sizes = noted["sizes"]
             whole = all((self.folder / name).stat().st_size >= size for name, size in sizes.items())
-            if found["key"] == self.key and whole:
+            if noted["key"] == self.key and whole:
                 for name, size in sizes.items():
                     self._resume(name, size)
-                return found
+                return noted
         self._clear()
         return None
 
@@ -404,15 +404,15 @@ def _bins(coverage: Coverage | None) -> dict[str, Any] | None:
     """What the cases that the model explained hit, and what nothing can hit."""
     if coverage is None:
         return None
-    sampled = [one for one in coverage.plan.bins if one.how == "model"]
+    sampled = [functional for functional in coverage.plan.bins if functional.how == "model"]
     counts = coverage.counts
     bins: dict[str, dict[str, int]] = {}
     unreachable: dict[str, dict[str, list[str]]] = {}
-    for one in sampled:
-        if one.unreachable is None:
-            bins.setdefault(one.group, {})[one.name] = counts[one.name]
+    for bin in sampled:
+        if bin.unreachable is None:
+            bins.setdefault(bin.group, {})[bin.name] = counts[bin.name]
         else:
-            unreachable.setdefault(one.group, {}).setdefault(one.unreachable, []).append(one.name)
+            unreachable.setdefault(bin.group, {}).setdefault(bin.unreachable, []).append(bin.name)
     return {
         "cases": coverage.cases,
         "groups": {
@@ -482,11 +482,14 @@ def problem_arrays(unit: Unit, problem: GemmProblem) -> Arrays:
     arrays: Arrays = problem.arrays
     if problem.C is not None:
         arrays["C"] = stored(unit.operands.addend, problem.C)
-    arrays["D"] = stored(unit.output, np.array([one.code for one in explained], output).reshape(m, n))
-    partials = [[group.code for group in one.groups] for one in explained]
+    arrays["D"] = stored(unit.output, np.array([explanation.code for explanation in explained], output).reshape(m, n))
+    partials = [[group.code for group in explanation.groups] for explanation in explained]
     arrays["partials"] = stored(unit.result.format, np.array(partials, result).reshape(m, n, -1))
     if unit.promotion is not None or unit.late is not None:
-        added = [[step.code for step in (one.promotions or one.additions).values()] for one in explained]
+        added = [
+            [step.code for step in (explanation.promotions or explanation.additions).values()]
+            for explanation in explained
+        ]
         arrays["registers"] = stored(unit.output, np.array(added, output).reshape(m, n, -1))
     return arrays
 

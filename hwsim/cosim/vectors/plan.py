@@ -186,8 +186,8 @@ def _sequence(unit: Unit, seed: int, progress: Progress) -> SetPlan:
 
 def _problems(unit: Unit, seed: int) -> tuple[GemmProblem, ...]:
     instruction = unit.instruction
-    one = unit.promotion.interval if unit.promotion else instruction.k
-    shapes = [(m, n, one * (times if instruction.chain else 1)) for m, n, times in GEMMS]
+    interval = unit.promotion.interval if unit.promotion else instruction.k
+    shapes = [(m, n, interval * (times if instruction.chain else 1)) for m, n, times in GEMMS]
     return tuple(gemm_problem(unit, m, n, k, seed) for m, n, k in shapes)
 
 
