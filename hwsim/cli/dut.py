@@ -55,7 +55,7 @@ def dut_init(
     hwsim dut-init rtl/dot4.v -y rtl/cells --slang --allow-use-before-declare
     """
     from hwsim.cosim.guess import FirstFile, first_file
-    from hwsim.cosim.sources import EASING, defined, is_option
+    from hwsim.cosim.sources import EASING, DesignSources, defined, is_option
 
     beside = [*([source] if source is not None else []), *(filelist or [])]
     if not beside:
@@ -72,18 +72,15 @@ def dut_init(
     for option in slang or []:
         if not is_option(option):
             raise InputError(f"--slang must be {', '.join(EASING)} or a -W option of slang's, not {option}")
-    asked = FirstFile(
-        sources=(*([source] if source is not None else []), *(more or [])),
-        folder=target.parent,
-        filelists=tuple(filelist or []),
+    given = DesignSources(
+        files=(*([source] if source is not None else []), *(more or [])),
         include=tuple(folder.resolve() for folder in include or []),
-        defines=tuple(defined(one, "--define") for one in define or []),
+        defines=tuple(defined(text, "--define") for text in define or []),
         libraries=tuple(place.resolve() for place in library or []),
+        suffixes=(),
         easing=tuple(slang or []),
-        top=top,
-        unit=unit,
     )
-    text, unknown = first_file(asked)
+    text, unknown = first_file(FirstFile(given, target.parent, tuple(filelist or []), top=top, unit=unit))
     try:
         with target.open("x", encoding="utf-8") as file:
             file.write(text)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, Strict
+from pydantic import Field, Strict
 
 from hwsim.base.errors import InputError
 from hwsim.base.files import written
@@ -17,16 +17,14 @@ from hwsim.cosim.dutdesign import DutDesign
 from hwsim.cosim.suites import expected_codes, fill
 from hwsim.formats import Format
 from hwsim.formats.codes import codes_of
-from hwsim.formats.yamlfile import SpecError, read, validated
+from hwsim.formats.yamlfile import FilePart, SpecError, read, validated
 from hwsim.spec import Unit
 
 Codes = tuple[Annotated[int, Strict(), Field(ge=0)], ...]
 
 
-class CaseKeys(BaseModel):
+class CaseKeys(FilePart):
     """Keys of a file that holds a case: its codes, as `Case` has them."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     a: Annotated[Codes, Field(min_length=1)]
     b: Annotated[Codes, Field(min_length=1)]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, assert_never
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, Strict, model_validator
+from pydantic import BeforeValidator, Field, Strict, model_validator
 
 from hwsim.base.errors import InputError
 from hwsim.cosim.design import SuiteKind
@@ -15,7 +15,6 @@ from hwsim.cosim.protocols import (
     AccumulateProtocol,
     CombinationalProtocol,
     Control,
-    DutPart,
     LatencyProtocol,
     Name,
     Parameter,
@@ -26,22 +25,22 @@ from hwsim.cosim.protocols import (
     StreamProtocol,
     TaggedProtocol,
 )
-from hwsim.cosim.sources import EASING, SUFFIXES, DesignSources, is_option, read_core, read_list
+from hwsim.cosim.sources import EASING, SUFFIXES, DesignSources, is_option, is_there, read_core, read_list
 from hwsim.cosim.waivers import Waiver
 from hwsim.formats.catalog import looks_like_path
-from hwsim.formats.yamlfile import Document, Location, RuleError, SpecError, read, validated
+from hwsim.formats.yamlfile import Document, FilePart, Location, RuleError, SpecError, read, validated
 from hwsim.model.flags import FLAG_NAMES, FlagName, FlagRules, undefined
 from hwsim.spec import Unit, load_unit
 
 
-class FileList(DutPart):
+class FileList(FilePart):
     """A file list. base: the folder in which its paths start; that of the design's file unless given."""
 
     file: str
     base: str = ""
 
 
-class FusesocCore(DutPart):
+class FusesocCore(FilePart):
     """A core of FuseSoC's, or a design that it resolved. target: of a core."""
 
     file: str
@@ -52,7 +51,7 @@ def _named(value: Any) -> Any:
     return {"file": value} if isinstance(value, str) else value
 
 
-class SourceKeys(DutPart):
+class SourceKeys(FilePart):
     """Where the sources are.
 
     sources: files. filelists: lists of files, as simulators take with `-f`. core: of FuseSoC. libraries: folders and
@@ -119,18 +118,13 @@ class _NamedSources:
             yield self._path((key, index), name, is_one, missing).resolve()
 
     def _path(self, key: Location, name: str, is_one: Callable[[Path], bool], missing: str) -> Path:
-        """A path that is there; none has a name that is too long."""
         path = self.here / name
-        try:
-            there = is_one(path)
-        except (OSError, ValueError):
-            there = False
-        if not there:
+        if not is_there(path, is_one):
             raise SpecError(f"{self.document.where(key)}: {'.'.join(map(str, key))} is {missing}: {path.resolve()}")
         return path
 
 
-class FlagPorts(DutPart):
+class FlagPorts(FilePart):
     """A bit of a port for each flag that is compared.
 
     tininess: when a result counts as tiny: as it is before rounding, or after it. signaling: which NaN operands raise
@@ -192,7 +186,7 @@ def _numbers(value: Any) -> Any:
     return (value,) if _is_number(value) else value
 
 
-class ScalePlace(DutPart):
+class ScalePlace(FilePart):
     """The scale of a result that is an integer, which stands for integer * 2^(scale - bias).
 
     port: where the scale is. signed: whether it is in two's complement.
@@ -203,7 +197,7 @@ class ScalePlace(DutPart):
     signed: Annotated[bool, Strict()] = False
 
 
-class PortPlace(DutPart):
+class PortPlace(FilePart):
     """Where a field of a beat or of a result is.
 
     port: one port, or a part of one, `data[31:0]`, `req.data`, that holds all elements side by side. ports: one port or
@@ -270,7 +264,7 @@ class ControlPlace(PortPlace):
 PlacedControl = Annotated[ControlPlace, BeforeValidator(_placed)]
 
 
-class Ports(DutPart):
+class Ports(FilePart):
     """Where the fields of a beat and of a result are.
 
     a, b, result: needed, unless a schedule has them; scale_a, scale_b: of a scaled unit.
@@ -311,12 +305,6 @@ MOST_CYCLE, MOST_STEP_OFFSET = 4096, 1 << 16
 Signal = Annotated[str, Field(min_length=1, max_length=500, pattern=r"^[^\s;]+$")]
 
 
-class StepPart(BaseModel):
-    """A part of the key: frozen, with no unknown keys."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
 def _placed_signal(value: Any) -> Any:
     """The short forms: a signal's name, a list of them, or a number."""
     if isinstance(value, str):
@@ -326,7 +314,7 @@ def _placed_signal(value: Any) -> Any:
     return {"signals": value} if isinstance(value, list) else value
 
 
-class SignalPlace(StepPart):
+class SignalPlace(FilePart):
     """Which signals hold a field.
 
     signal: one, or a slice of one, `core.sums[31:0]`, that holds all elements side by side. signals: one for each
@@ -359,7 +347,7 @@ PlacedSignal = Annotated[SignalPlace, BeforeValidator(_placed_signal)]
 NOTHING = SignalPlace(constant=0)
 
 
-class TermSignals(StepPart):
+class TermSignals(FilePart):
     """A term: (-1)^sign * sig * 2^(exp - bias)."""
 
     sign: PlacedSignal
@@ -367,7 +355,7 @@ class TermSignals(StepPart):
     sig: PlacedSignal
 
 
-class SpecialSignals(StepPart):
+class SpecialSignals(FilePart):
     """Whether a term is NaN (or infinities of both signs, or zero times infinity), +Inf, or -Inf."""
 
     nan: PlacedSignal
@@ -375,7 +363,7 @@ class SpecialSignals(StepPart):
     negative: PlacedSignal = NOTHING
 
 
-class MultiplyStep(StepPart):
+class MultiplyStep(FilePart):
     """What `multiply` makes: a term of each lane, the addend, and what is special."""
 
     terms: TermSignals
@@ -383,28 +371,28 @@ class MultiplyStep(StepPart):
     special: SpecialSignals
 
 
-class MaximumStep(StepPart):
+class MaximumStep(FilePart):
     max_exp: PlacedSignal
 
 
-class AlignedSignals(StepPart):
+class AlignedSignals(FilePart):
     """A term in the window is ones + carry; without `carry`, ones is the number in two's complement."""
 
     ones: PlacedSignal
     carry: PlacedSignal | None = None
 
 
-class AlignStep(StepPart):
+class AlignStep(FilePart):
     """What `align` makes of each lane's term, and last of the addend."""
 
     aligned: AlignedSignals
 
 
-class SumStep(StepPart):
+class SumStep(FilePart):
     total: PlacedSignal
 
 
-class DesignBoundaries(StepPart):
+class DesignBoundaries(FilePart):
     """The steps of a datapath that a design has, and where it has what they make."""
 
     multiply: MultiplyStep
@@ -417,7 +405,7 @@ MOST_COPIED = 64  # bits of a result that has copies
 MOST_CLOCKS = 16  # ports of one clock
 
 
-class Reset(DutPart):
+class Reset(FilePart):
     """The reset. It changes just after a rising edge of the clock and stays for `cycles`, synchronous or not."""
 
     port: Name

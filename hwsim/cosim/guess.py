@@ -85,29 +85,21 @@ class Guess:
 class FirstFile:
     """What a first file is made of.
 
-    sources, filelists, include, libraries: paths; paths in lists start in `base`. defines: `NAME=value`. easing:
-    options of slang. top: where the sources
-    have several. unit: the name or path of the unit that the design claims to be; without it that is a question too.
-    folder: where the file is to stand.
+    given: sources beside those of lists. filelists: lists of files, paths in which start in `base`. top: where the
+    sources have several. unit: the name or path of the unit that the design claims to be; without it that is a question
+    too. folder: where the file is to stand.
     """
 
-    sources: tuple[Path, ...]
+    given: DesignSources
     folder: Path
     filelists: tuple[Path, ...] = ()
     base: Path = Path()
-    include: tuple[Path, ...] = ()
-    defines: tuple[str, ...] = ()
-    libraries: tuple[Path, ...] = ()
-    easing: tuple[str, ...] = ()
     top: str | None = None
     unit: str | None = None
 
     def all(self) -> DesignSources:
         """Every source. Raises InputError for a list that cannot be read."""
-        sources = DesignSources(
-            files=self.sources, include=self.include, defines=self.defines, libraries=self.libraries, suffixes=(),
-            easing=self.easing,
-        )  # fmt: skip
+        sources = self.given
         for path in self.filelists:
             sources = sources.then(read_list(path, self.base))
         if not sources.files:
@@ -281,7 +273,7 @@ def _sources(made: Guess, asked: FirstFile) -> Iterator[str]:
     def shown(paths: Iterable[Path]) -> str:
         return f"[{', '.join(_quoted(os.path.relpath(path, asked.folder)) for path in paths)}]"
 
-    given = {source.resolve() for source in asked.sources}
+    given = {source.resolve() for source in asked.given.files}
     ordered = [path for path in made.module.ordered if path.resolve() in given]
     if ordered:
         yield f"sources: {shown(ordered)}"
@@ -291,14 +283,14 @@ def _sources(made: Guess, asked: FirstFile) -> Iterator[str]:
         base = _quoted(os.path.relpath(asked.base, asked.folder))
         named = [_quoted(os.path.relpath(path, asked.folder)) for path in asked.filelists]
         yield f"filelists: [{', '.join(f'{{file: {path}, base: {base}}}' for path in named)}]"
-    if asked.include:
-        yield f"include: {shown(asked.include)}"
-    if asked.libraries:
-        yield f"libraries: {shown(asked.libraries)}"
-    if asked.easing:
-        yield f"slang: [{', '.join(map(_quoted, asked.easing))}]"
-    if asked.defines:
-        pairs = (define.partition("=") for define in asked.defines)
+    if asked.given.include:
+        yield f"include: {shown(asked.given.include)}"
+    if asked.given.libraries:
+        yield f"libraries: {shown(asked.given.libraries)}"
+    if asked.given.easing:
+        yield f"slang: [{', '.join(map(_quoted, asked.given.easing))}]"
+    if asked.given.defines:
+        pairs = (define.partition("=") for define in asked.given.defines)
         yield f"defines: {{{', '.join(f'{name}: {_quoted(value)}' for name, _, value in pairs)}}}"
 
 

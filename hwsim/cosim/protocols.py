@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, NamedTuple, Self, get_args
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, Strict, model_validator
+from pydantic import BeforeValidator, Field, Strict, model_validator
 
 from hwsim.base.errors import InputError
-from hwsim.formats.yamlfile import RuleError, shown
+from hwsim.formats.yamlfile import FilePart, RuleError, shown
 
 MOST_CYCLES = 4096  # of a latency, and of a schedule
 # A port, with fields and indices behind its name.
@@ -21,17 +21,11 @@ Slice = Annotated[str, Field(pattern=f"^{SELECTED}$")]
 Bit = Slice  # of one bit, which only its port knows
 
 
-class DutPart(BaseModel):
-    """A part of the file: frozen, with no unknown keys."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
 MOST_ENABLES = 8
 UNTIL_EMPTY = 30  # cycles after which a stream without a reset is taken to be empty
 
 
-class ControlPort(DutPart):
+class ControlPort(FilePart):
     """A port of one bit, or a bit of a port, and whether it is high or low where what it says is so."""
 
     port: Bit
@@ -60,7 +54,7 @@ Enables = Annotated[tuple[Control, ...], Field(max_length=MOST_ENABLES)]
 Cycles = Annotated[Whole, Field(le=MOST_CYCLES)]
 
 
-class KindOfProtocol(DutPart):
+class KindOfProtocol(FilePart):
     """What all kinds have: keys that a message calls by their kind."""
 
     @model_validator(mode="before")
@@ -152,7 +146,7 @@ def _entry(value: Any) -> Any:
     return {"field": value} if isinstance(value, str) else value
 
 
-class SerialEntry(DutPart):
+class SerialEntry(FilePart):
     """What a port holds in the cycles of a key.
 
     constant: the same number in each of them. field: elements of a field, `a`, `a[3]` or `a[0..15]`, cut into words as

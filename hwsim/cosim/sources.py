@@ -453,13 +453,17 @@ def _expanded(word: str, where: str) -> str:
     return VARIABLE.sub(value, word)
 
 
+def is_there(path: Path, is_one: Callable[[Path], bool]) -> bool:
+    """Whether something of a kind is at a path; nothing has a name that is too long."""
+    try:
+        return is_one(path)
+    except (OSError, ValueError):
+        return False
+
+
 def _check(path: Path, is_one: Callable[[Path], bool], kind: str, where: str) -> Path:
     """A path, resolved. Raises InputError where nothing of that kind is there."""
-    try:
-        there = is_one(path)
-    except (OSError, ValueError):
-        there = False
-    if not there:
+    if not is_there(path, is_one):
         raise InputError(f"{where}: is no {kind}: {path}")
     return path.resolve()
 

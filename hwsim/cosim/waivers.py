@@ -13,7 +13,7 @@ from datetime import date
 from difflib import get_close_matches
 from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, Strict, model_validator
+from pydantic import BeforeValidator, Field, Strict, model_validator
 
 from hwsim.base.errors import InputError
 from hwsim.base.text import counted
@@ -24,6 +24,7 @@ from hwsim.explain.known import Semantic, candidates
 from hwsim.explain.mismatches import ulps
 from hwsim.formats import Class, Format, unpack
 from hwsim.formats.codes import is_padded
+from hwsim.formats.yamlfile import FilePart
 from hwsim.spec import Unit, unpromised
 from hwsim.tb.job import LOST, BeatOrder, PortMismatch
 
@@ -37,13 +38,7 @@ Classes = Annotated[tuple[Class, ...], BeforeValidator(_listed), Field(min_lengt
 Ulps = Annotated[int, Strict()]
 
 
-class WaiverPart(BaseModel):
-    """A part of a waiver: frozen, with no unknown keys."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class WaivedWhen(WaiverPart):
+class WaivedWhen(FilePart):
     """What is true of a result that is waived; of several keys all.
 
     expected, got: one of these classes, the model's result and the design's. a, b, c: an element of these classes is
@@ -100,7 +95,7 @@ def _within(distance: int | None, bounds: tuple[int, int]) -> bool:
     return distance is not None and bounds[0] <= distance <= bounds[1]
 
 
-class Waiver(WaiverPart):
+class Waiver(FilePart):
     """A known difference.
 
     reading: its name in reports, such as `lost bits floored`; or when: a predicate. reason: why it is accepted. date:

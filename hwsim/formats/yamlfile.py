@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import yaml
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic_core import ErrorDetails
 
 from hwsim.base.errors import InputError
@@ -233,6 +233,12 @@ _short.maxstring = _short.maxlong = _short.maxother = 200
 def shown(value: Any) -> str:
     """A value as Python writes it, or the beginning and the end of a long one."""
     return _short.repr(value)
+
+
+class FilePart(BaseModel):
+    """A part of a file's keys: frozen, with no unknown keys."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 def validated(kind: type[M], document: Document) -> M:

@@ -10,14 +10,14 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Strict, Tag, model_validator
+from pydantic import BeforeValidator, Discriminator, Field, Strict, Tag, model_validator
 
 from hwsim.base.errors import InputError
 from hwsim.cosim.design import SuiteKind
 from hwsim.cosim.fuzz.findings import MOST_CASES
 from hwsim.cosim.fuzz.trial import SIDES, Side
 from hwsim.explain.frozen import Text
-from hwsim.formats.yamlfile import Document, Location, RuleError, SpecError, read, shown, validated
+from hwsim.formats.yamlfile import Document, FilePart, Location, RuleError, SpecError, read, shown, validated
 
 MOST_SEED = 2**32 - 1
 MOST_RANGE = 100_000  # seeds of `1..N`
@@ -71,13 +71,7 @@ def _day(value: Any) -> Any:
     return value
 
 
-class CampaignModel(BaseModel):
-    """A part of a campaign's file: frozen, with no unknown keys."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class PipelineKeys(CampaignModel):
+class PipelineKeys(FilePart):
     """How a unit is built. cuts, contexts: as `hwsim cosim --cuts` and `--contexts`; the usual ones unless given."""
 
     cuts: Annotated[tuple[str, ...], BeforeValidator(_steps)] | None = None
@@ -103,7 +97,7 @@ SectionName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")]
 Number = Annotated[int, Strict(), Field(ge=0, le=MOST_UNITS)]
 
 
-class Combination(CampaignModel):
+class Combination(FilePart):
     """Values of some axes, and of keys that are no axis."""
 
     unit: Named | None = None
@@ -128,7 +122,7 @@ class Combination(CampaignModel):
         return self
 
 
-class JobMatrix(CampaignModel):
+class JobMatrix(FilePart):
     """Axes, whose values are combined. exclude: parts of combinations that are left out; one must match something.
 
     include: as GitHub's workflows have it. Its keys are added to each combination whose own values they do not change;
@@ -177,7 +171,7 @@ class JobMatrix(CampaignModel):
         yield from (Combination.model_construct(set(keys), **keys) for keys in [*grown, *new])
 
 
-class MatrixJobs(CampaignModel):
+class MatrixJobs(FilePart):
     """Jobs of a matrix, and what all of them have unless a combination says otherwise.
 
     suites: all unless given. coverage: whether bins are counted. tables: whether there is also a job for each simulator
@@ -194,7 +188,7 @@ class MatrixJobs(CampaignModel):
     minimize: bool = True
 
 
-class FuzzRange(CampaignModel):
+class FuzzRange(FilePart):
     """Random units, numbered: `hwsim fuzz` in blocks. first, last: numbers of units, both of it.
 
     cases: of each unit. block: units of a job. every: for each side, which units have it: every so many-th, 0 for none.
@@ -216,7 +210,7 @@ class FuzzRange(CampaignModel):
         return self
 
 
-class FuzzJobs(CampaignModel):
+class FuzzJobs(FilePart):
     fuzz: FuzzRange
 
 
@@ -229,7 +223,7 @@ Section = Annotated[
 ]  # fmt: skip
 
 
-class CampaignFile(CampaignModel):
+class CampaignFile(FilePart):
     """The file's keys. campaign: its name. jobs: sections, by name. known: a file of failures that are known."""
 
     campaign: SectionName
@@ -238,7 +232,7 @@ class CampaignFile(CampaignModel):
     known: str | None = None
 
 
-class KnownFailure(CampaignModel):
+class KnownFailure(FilePart):
     """Failures that are known. job, suite: their names, with `*` and `?` as shells have them."""
 
     job: Named
@@ -254,7 +248,7 @@ class KnownFailure(CampaignModel):
         return kind == self.kind and self.is_of(job) and fnmatchcase(suite, self.suite)
 
 
-class KnownFile(CampaignModel):
+class KnownFile(FilePart):
     known: tuple[KnownFailure, ...] = ()
 
 

@@ -12,7 +12,7 @@ from typing import Annotated, Any, assert_never
 
 import numpy as np
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, Strict, ValidationError
+from pydantic import Field, Strict, ValidationError
 
 from hwsim.base.errors import InputError
 from hwsim.base.files import written
@@ -25,7 +25,7 @@ from hwsim.cosim.fuzz.hardware import UnitInMachineCode, alone_in_bulk, least_te
 from hwsim.cosim.fuzz.trial import Depth, Side, SideMismatch, Trial, codes_of_kernel
 from hwsim.cosim.heldoperands import NONE_HELD, HeldOperands
 from hwsim.cosim.shrink import Shrinker
-from hwsim.formats.yamlfile import Document, SpecError, read, validated
+from hwsim.formats.yamlfile import Document, FilePart, SpecError, read, validated
 from hwsim.spec import Unit, described, pipeline
 from hwsim.spec.fields import worded
 from hwsim.spec.implementation import steps
@@ -280,10 +280,8 @@ def _asked(drawn: DrawnUnit, side: Side) -> Callable[[Sequence[Case]], np.ndarra
 MOST_CASES = 1_000_000
 
 
-class FindingFile(BaseModel):
+class FindingFile(FilePart):
     """The file's keys. side, said, expected, got: what was found, for a reader."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     unit: Unit
     cuts: tuple[str, ...]
