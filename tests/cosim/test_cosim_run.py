@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from built_presets import others_slow
 from cosim.small_runs import (
     BULK_SUITES,
     CASES,
@@ -42,7 +43,6 @@ from hwsim.spec import pipeline
 from hwsim.tb.job import SuiteOutcome, read_outcome
 
 simulators = [pytest.mark.simulator, pytest.mark.usefixtures("verilator", "icarus")]
-SCALED = unit("blocks-in-a-beat")
 
 
 @pytest.fixture(autouse=True)
@@ -59,14 +59,13 @@ def simulated(test: Any) -> Any:
 @simulated
 def test_model_and_rtl_agree_on_both_simulators(tmp_path: Path) -> None:
     folder = tmp_path / "out"
-    report = small_run(folder, (TINY, pipeline(TINY)), (SCALED, pipeline(SCALED)), tables=True)
+    report = small_run(folder, (TINY, pipeline(TINY)), tables=True)
     assert report.passed
     assert all(
         row.planned == row.compared > 0 and row.mismatches == 0 and not lines(report, row) for row in report.rows
     )
     expected = {
-        (unit, suite, driver)
-        for unit in (TINY.name, SCALED.name)
+        (TINY.name, suite, driver)
         for driver, wanted in (("verilator", SUITES), ("icarus", SUITES), ("verilator, bulk", BULK_SUITES))
         for suite in wanted
     }
@@ -82,7 +81,7 @@ def test_model_and_rtl_agree_on_both_simulators(tmp_path: Path) -> None:
     assert tables == {"codec tables": 16, "products": 256}
     assert set(junit(folder)) == {f"{unit}.{driver}/{suite}" for unit, suite, driver in expected}
     assert set(junit(folder).values()) == {None}
-    jobs = {"formats", TINY.name, SCALED.name}
+    jobs = {"formats", TINY.name}
     assert {path.name for path in folder.iterdir()} == {
         ".hwsim-cosim", *NAMES, *(f"{job}-{simulator}" for job in jobs for simulator in ("verilator", "icarus"))
     }  # fmt: skip
@@ -96,16 +95,18 @@ def test_model_and_rtl_agree_on_both_simulators(tmp_path: Path) -> None:
 
 
 @simulated
-def test_a_run_is_repeated_by_its_seed_and_waves_are_kept(tmp_path: Path) -> None:
+@pytest.mark.parametrize("other", others_slow(["none", "verilator"], ["none"]))
+def test_a_run_is_repeated_by_its_seed_and_waves_are_kept(tmp_path: Path, other: str) -> None:
+    simulators = ("icarus",) if other == "none" else (other, "icarus")
     unit = (TINY, pipeline(TINY, cuts=("maximum.1", "sum.1"), contexts=2))
-    first = small_run(tmp_path / "first", unit, bulk=False, waves=True)
-    again = small_run(tmp_path / "again", unit, simulators=("icarus",))
-    other = small_run(tmp_path / "again", unit, simulators=("icarus",), seed=SEED + 1)
+    first = small_run(tmp_path / "first", unit, simulators=simulators, bulk=False, waves=True, coverage=False)
+    again = small_run(tmp_path / "again", unit, simulators=("icarus",), coverage=False)
+    other = small_run(tmp_path / "again", unit, simulators=("icarus",), seed=SEED + 1, coverage=False)
     assert first.passed and again.passed and other.passed
     on_icarus = [row for row in first.rows if row.driver == "icarus"]
     assert figures(on_icarus) == figures(again.rows) != figures(other.rows)
     assert not list((tmp_path / "again").rglob("dump.vcd"))
-    for simulator in ("verilator", "icarus"):
+    for simulator in simulators:
         dump = (tmp_path / "first" / f"tiny-{simulator}" / "dump.vcd").read_text()
         assert "$enddefinitions" in dump and "#" in dump
         # The stages have the model's names.
@@ -194,7 +195,13 @@ def test_the_command_in_a_report_is_the_one_to_run_again(tmp_path: Path) -> None
     unit = (TINY, pipeline(TINY, cuts=("sum",), contexts=3))
     with mutant("zeroed output").applied():
         report = small_run(
-            tmp_path / "out", unit, simulators=("icarus",), called="my units/tiny.yaml", cases=None, waves=True
+            tmp_path / "out",
+            unit,
+            simulators=("icarus",),
+            called="my units/tiny.yaml",
+            cases=None,
+            waves=True,
+            coverage=False,
         )
     first = next(row for row in report.rows if not row.passed)
     # The stages are right, and what leaves is not.
@@ -223,12 +230,12 @@ def shorter(folder: Path, index: int) -> SuiteOutcome | None:
 
 
 @pytest.mark.simulator
-@pytest.mark.parametrize(("reads", "missing"), [(lost, CASES), (shorter, 1)])
+@pytest.mark.parametrize(("reads", "missing"), others_slow([(lost, CASES), (shorter, 1)], [(shorter, 1)]))
 def test_fewer_results_than_planned_are_a_failure(
     icarus: None, reads: Any, missing: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(play, "read_outcome", reads)
-    report = small_run(tmp_path / "out", simulators=("icarus",))
+    report = small_run(tmp_path / "out", simulators=("icarus",), coverage=False)
     assert not report.passed
     (failed,) = [row for row in report.rows if not row.passed]
     assert (failed.suite, failed.mismatches, failed.planned - failed.compared) == ("dot random", 0, missing)

@@ -80,7 +80,9 @@ def test_lint_says_nothing_of_an_adapter(verilator: None, tmp_path: Path, name: 
     environment = {**os.environ, **found.environment}
     done = subprocess.run(words, env=environment, capture_output=True, text=True, timeout=LIMIT, check=False)
     assert [line for line in done.stderr.splitlines() if str(adapter) in line] == []
-    # What it says of the design, or of a net that is taken away, shows that it looked.
+    if name != ADAPTED[0]:
+        return
+    # What it says of a net that is taken away shows that it looked.
     adapter.write_text(made.adapter.replace("assign i__ready =", "assign i__ready = no_such_net &", 1))
     done = subprocess.run(words, env=environment, capture_output=True, text=True, timeout=LIMIT, check=False)
     assert "no_such_net" in done.stderr
