@@ -95,9 +95,9 @@ def test_model_and_rtl_agree_on_both_simulators(tmp_path: Path) -> None:
 
 
 @simulated
-@pytest.mark.parametrize("other", others_slow(["none", "verilator"], ["none"]))
-def test_a_run_is_repeated_by_its_seed_and_waves_are_kept(tmp_path: Path, other: str) -> None:
-    simulators = ("icarus",) if other == "none" else (other, "icarus")
+@pytest.mark.parametrize("beside", others_slow(["nothing", "verilator"], ["nothing"]))
+def test_a_run_is_repeated_by_its_seed_and_waves_are_kept(tmp_path: Path, beside: str) -> None:
+    simulators = ("icarus",) if beside == "nothing" else (beside, "icarus")
     unit = (TINY, pipeline(TINY, cuts=("maximum.1", "sum.1"), contexts=2))
     first = small_run(tmp_path / "first", unit, simulators=simulators, bulk=False, waves=True, coverage=False)
     again = small_run(tmp_path / "again", unit, simulators=("icarus",), coverage=False)
