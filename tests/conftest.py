@@ -16,7 +16,6 @@ import hypothesis
 import pytest
 from documents import files  # noqa: F401  a fixture
 from extras import LeftOut, lacking
-from quick import choose, left_out
 
 from hwsim.base.errors import ToolMissing
 from hwsim.cosim.tools import find_icarus, find_verilator
@@ -111,15 +110,21 @@ for ending, handler in ((signal.SIGINT, signal.default_int_handler), (signal.SIG
         signal.signal(ending, handler)
 
 
-def _is_quick(config: pytest.Config) -> bool:
-    return config.getoption("markexpr") == "quick"
-
-
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    if _is_quick(config):
-        chosen = choose(items)
-        config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
-        items[:] = chosen
+    """Of `make quick`: the tests with that mark, each with two of its parameters, or as many as the mark says."""
+    if config.getoption("markexpr") != "quick":
+        return
+    functions: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        if item.get_closest_marker("quick") and not item.get_closest_marker("slow"):
+            functions.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    chosen = []
+    for cases in functions.values():
+        mark = cases[0].get_closest_marker("quick")
+        count = min(mark.kwargs.get("cases", 2) if mark else 2, len(cases))
+        chosen += [cases[index * len(cases) // count] for index in range(count)]  # at equal distances
+    config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
+    items[:] = chosen
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
@@ -131,12 +136,3 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 def pytest_unconfigure(config: pytest.Config) -> None:
     gc.unfreeze()
-
-
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    if _is_quick(config):
-        reports = [report for reports in terminalreporter.stats.values() for report in reports]
-        nodes = {report.nodeid for report in reports if isinstance(report, pytest.TestReport)}
-        terminalreporter.section("what this run left out")
-        for line in left_out(nodes):
-            terminalreporter.write_line(line)

@@ -4,6 +4,7 @@ Every line of a `sh` block is a claim that some test below takes. `hwsim` runs i
 show the same with another place for the output. Not executed as they stand:
 - `make ...`: a set-up and minutes each. They must be targets of the Makefile; `make test` runs this file.
 - `capture/run`: asks a GPU. It asks a stand-in that computes with the model, and so the GPU's folder has its name.
+- `python benchmarks/...`: in small, in test_benchmarks.py, and must be there.
 - `python capture/gemm.py`, `capture/training.py`: ask a GPU. What an H200 and an H100 returned is taken instead.
 - `hwsim gemm ...`: run on the files that the Python blocks of docs/gemm.md write; seconds and speeds may be others.
 - `hwsim cosim ...`: minutes each. Their arguments must parse, and one run with few cases stands for all; the suites
@@ -54,7 +55,7 @@ TINY = """unit: tiny
 operands: {a: e2m1, b: e2m1, addend: none}
 instruction: {k: 2, lanes: 2}
 sum: {method: aligned, fraction_bits: 6, lost: truncate}
-result: {format: f16, rounding: rz}
+result: {format: e5m2, rounding: rz}
 """
 
 
@@ -81,7 +82,7 @@ QUICK = [
     and not takes_minutes(command)
 ]
 QUICK = list({alike(command): command for command in QUICK}.values())
-SOAKED = [command for command in QUICK if command.words[1] == "qualify"]  # mutants, through standard sets
+SOAKED = [command for command in QUICK if command.words[1] in ("qualify", "fuzz")]  # tests/qualify, tests/random_units
 SOAKED += [command for command in QUICK if command.words[1:3] == ("quantizer", "nvfp4") and "--prove" in command.words]
 SOAKED += [command for command in QUICK if command.words[1:3] == ("rtl", "hopper-wgmma-e4m3-f32")][1:]  # of 32 lanes
 
@@ -123,27 +124,6 @@ def test_capturing_goes_as_it_is_shown(
         few = ["--cases", "800"] if words[1] == "cases" else []
         assert main([*words, *few]) == 0, f"{command.where}: {capsys.readouterr().err}"
     assert "the unit explains 800 of 800 results" in capsys.readouterr().out
-
-
-# A word of the table that a benchmark prints, and whether it is measured in every run of the tests.
-MEASURED = {"benchmarks/gemm.py": ("plain C", True), "benchmarks/synthesis.py": ("gates", False)}
-
-
-@pytest.mark.parametrize(
-    "command",
-    [
-        pytest.param(command, id=command.where, marks=() if MEASURED[command.words[1]][1] else pytest.mark.slow)
-        for command in commands("python")
-        if command.words[1] in MEASURED
-    ],
-)
-def test_measuring_goes_as_it_is_shown(command: Command, files: Path) -> None:
-    if shutil.which("cc") is None:
-        missing("no cc: the C kernel that is measured beside cannot be built")
-    program, *words = command.words[1:]
-    done = run_tool([sys.executable, str(ROOT / program), *words], files)
-    assert done.returncode == 0, done.stderr
-    assert MEASURED[program][0] in done.stdout
 
 
 def test_the_model_in_c_goes_as_it_is_shown(files: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -28,7 +28,7 @@ for task in tasks(load_study(study)):
 from pathlib import Path
 from hwsim.spec import load_unit
 from hwsim.cosim.vectors.make import Wanted, make
-make(Wanted(load_unit("hopper-wgmma-e4m3-f32"), "coverage", 1), Path("set"))
+make(Wanted(load_unit("rvbna-e4m3-f32-n4"), "coverage", 1), Path("set"))
 """,
 }
 

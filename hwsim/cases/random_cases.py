@@ -17,7 +17,7 @@ from hwsim.formats import Class, Format, container_dtype, unpack
 from hwsim.formats.blocks import one_code
 from hwsim.formats.codes import all_codes
 from hwsim.formats.rounding import Ints
-from hwsim.model.definition import Definition
+from hwsim.model.definition import Definition, definition_of
 from hwsim.model.rounding import exact_sum
 from hwsim.spec import ModalUnit, Unit
 
@@ -171,7 +171,7 @@ def product_cases(unit: Unit, together: int = 4) -> list[Case]:
     So a wrong bit of any product is a wrong result. NaN, infinity and what a sum of several would hide stand alone.
     Formats of more than 8 bits have too many pairs: of those every 2^(bits - 8)-th code.
     """
-    definition, lanes = Definition(unit), unit.instruction.lanes
+    definition, lanes = definition_of(unit), unit.instruction.lanes
     a, b = (_codes(fmt) for fmt in (unit.operands.a, unit.operands.b))
     alone: list[tuple[Pair, ...]] = []
     alike: dict[tuple[int, bool], list[Pair]] = {}

@@ -12,7 +12,7 @@ from hwsim.cases.case import Case, block_lengths, window_of
 from hwsim.cases.drawing import Stream
 from hwsim.cases.palette import Palette, Product, exact_code, negate, numbers, zeros
 from hwsim.formats import ExponentFormat, FloatFormat
-from hwsim.model.definition import Definition
+from hwsim.model.definition import definition_of
 from hwsim.model.record import Group
 from hwsim.model.terms import Term, addend_term
 from hwsim.spec import Unit
@@ -67,7 +67,7 @@ class Solver:
 
     def __init__(self, unit: Unit, seed: int):
         self.unit, self.seed, self.rule = unit, seed, window_of(unit)
-        self.definition = Definition(unit)
+        self.definition = definition_of(unit)
         self.result = self.definition.result
         self.lanes = unit.instruction.lanes
         self.window = self.rule.fraction_bits

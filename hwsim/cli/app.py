@@ -67,7 +67,7 @@ class Commands(TyperGroup):
         for title, names in (("Commands", FIRST), ("More commands", MORE)):
             every = ((name, self.get_command(ctx, name)) for name in names)
             with formatter.section(title):
-                formatter.write_dl([(name, one.get_short_help_str(limit=1000)) for name, one in every if one])
+                formatter.write_dl([(name, made.get_short_help_str(limit=1000)) for name, made in every if made])
 
 
 class Command(TyperCommand):

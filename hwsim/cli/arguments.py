@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import importlib.util
 import re
+import shlex
 from enum import Enum
 from fractions import Fraction
 from glob import escape, glob
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hwsim.base.errors import InputError
+from hwsim.base.errors import InputError, ToolMissing
 from hwsim.formats.yamlfile import MOST, MOST_DIGITS
 
 if TYPE_CHECKING:
@@ -158,6 +160,38 @@ def style_of(reset: ResetOption, clock_enable: bool, with_package: bool) -> Styl
         clock_enable=clock_enable,
         package=with_package,
     )
+
+
+def split(names: str | None) -> tuple[str, ...] | None:
+    """Names with commas between them; None where nothing is given."""
+    return None if names is None else tuple(name.strip() for name in names.split(",") if name.strip())
+
+
+def demand(extra: str, *modules: str) -> None:
+    """Raise ToolMissing where a module of an extra is not installed."""
+    if missing := [name for name in modules if importlib.util.find_spec(name) is None]:
+        raise ToolMissing(f"{' and '.join(missing)} missing; install with: pip install 'hwsim[{extra}]'")
+
+
+def again(context: typer.Context, *left_out: str, **always: Any) -> str:
+    """The command that does the same: its options but those left out and those that have their defaults; --output last.
+
+    always: values of parameters to show in any case.
+    """
+    words = ["hwsim", context.info_name or ""]
+    for parameter in sorted(context.command.params, key=lambda parameter: parameter.name == "output"):
+        name = parameter.name or ""
+        value = always.get(name, context.params.get(name))
+        if name in left_out or value is None or (name not in always and value == parameter.get_default(context)):
+            continue
+        shown = "-o" if "-o" in parameter.opts else max(parameter.opts, key=len)
+        option = [shown] if parameter.param_type_name == "option" else []
+        if isinstance(value, bool):
+            words += option * value
+            continue
+        for each in value if isinstance(value, (list, tuple)) else [value]:
+            words += [*option, str(each.value if isinstance(each, Enum) else each)]
+    return shlex.join(words)
 
 
 Number = Fraction | float

@@ -172,8 +172,8 @@ def _finish(loaded: Campaign, folder: Path, result: CampaignResult) -> None:
         print_table(
             heads,
             [
-                ["known" if one.reason else "new", one.job, one.suite, one.driver, one.kind, f"{one.since}"]
-                for one in [*verdict.unknown, *verdict.known][:MOST_LINES]
+                ["known" if row.reason else "new", row.job, row.suite, row.driver, row.kind, f"{row.since}"]
+                for row in [*verdict.unknown, *verdict.known][:MOST_LINES]
             ],
             right=[5],
         )
@@ -201,19 +201,19 @@ def _show(folder: Path) -> None:
     from hwsim.cosim.campaign.page import worded_seconds
     from hwsim.cosim.campaign.run import shown_runs
 
-    found = shown_runs(folder)
+    kept = shown_runs(folder)
     heads = ["run", "began (UTC)", "jobs", "failed", "new", "again", "known", "mended", "compared", "bins hit", "took"]
     cells = [
-        [f"{one.number}", one.began, *(f"{count:,}" for count in (
-            one.jobs, one.failed, one.new, one.again, one.known_failures, one.mended, one.cases, one.bins_hit)),
-         worded_seconds(one.seconds)]
-        for one in found.runs[-MOST_LINES:]
+        [f"{run.number}", run.began, *(f"{count:,}" for count in (
+            run.jobs, run.failed, run.new, run.again, run.known_failures, run.mended, run.cases, run.bins_hit)),
+         worded_seconds(run.seconds)]
+        for run in kept.runs[-MOST_LINES:]
     ]  # fmt: skip
     print_table(heads, cells, right=[0, *range(2, len(heads))])
-    for place, since, reason in found.failures:
+    for place, since, reason in kept.failures:
         where = " ".join(part for part in (place.job, place.driver, place.suite) if part)
         why = f" ({reason})" if reason else ""
         say(f"{'known' if reason else 'fails'} since run {since}: {where}: {place.kind}{why}")
-    if found.unfinished is not None:
-        say(f"run {found.unfinished} has not ended: {counted(found.done, 'job')} done")
-    say(f"{folder}: {counted(len(found.runs), 'run')} of campaign {found.name}")
+    if kept.unfinished is not None:
+        say(f"run {kept.unfinished} has not ended: {counted(kept.done, 'job')} done")
+    say(f"{folder}: {counted(len(kept.runs), 'run')} of campaign {kept.name}")

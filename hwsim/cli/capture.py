@@ -102,7 +102,7 @@ def cases(
 
 def _show_design(section: Section, designed: list[Designed]) -> None:
     say(f"{section.unit}: {section.instruction.name}, {len(section.cases):,} cases")
-    asked = [rule for rule in designed if rule.apart]
+    told_apart = [rule for rule in designed if rule.apart]
     rows = [
         [
             rule.rule.name,
@@ -111,10 +111,10 @@ def _show_design(section: Section, designed: list[Designed]) -> None:
             f"{rule.least}",
             f"{len(rule.cases)}",
         ]
-        for rule in asked
+        for rule in told_apart
     ]
     print_table(["rule", "candidates", "pairs apart", "by at least", "cases"], rows, right=[1, 2, 3, 4])
-    for rule in asked:
+    for rule in told_apart:
         for names in rule.alike:
             candidates = ", ".join(candidate.name for candidate in rule.candidates if candidate.name in names)
             say(f"{rule.rule.name}: not told apart in {rule.tried:,} tries: {candidates}")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import shlex
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,6 +15,7 @@ from hwsim.base.errors import InputError
 from hwsim.base.files import ascii_lines, bounded_lines
 from hwsim.base.text import counted
 from hwsim.cli.app import app
+from hwsim.cli.arguments import again
 from hwsim.cli.output import note, say
 from hwsim.cli.progress import Progress
 from hwsim.spec import Unit, load_unit, presets
@@ -31,6 +31,7 @@ PIPED = "The results came through a pipe: to run it again, write what gives them
 
 @app.command()
 def check(
+    context: typer.Context,
     folder: Annotated[
         str, typer.Argument(metavar="DIR", help="The folder that `hwsim vectors` wrote, or - in a pipe.")
     ],
@@ -60,17 +61,16 @@ def check(
 
     if report is not None:
         refuse_reports(report)
-    again = shlex.join(["hwsim", "check", folder, results, *(["--report", str(report)] if report is not None else [])])
     findings = _pipe(results) if folder == "-" else _file(folder, results)
     with Progress("looking for what explains wrong results", lines=True) as bar:
-        found = findings.report(again, _unit_argument(findings.unit, folder), bar.say)
+        record = findings.report(again(context), _unit_argument(findings.unit, folder), bar.say)
     if "-" in (folder, results):
-        found = found.changed(notes=(*found.notes, PIPED))
-    _show(found)
+        record = record.changed(notes=(*record.notes, PIPED))
+    _show(record)
     if report is not None:
-        write_reports(report, found)
+        write_reports(report, record)
         note(f"report: {report / 'report.html'}")
-    if not found.passed:
+    if not record.passed:
         raise typer.Exit(MISMATCH)
 
 

@@ -9,6 +9,7 @@ import typer
 
 from hwsim.cli import arguments as complete
 from hwsim.cli.app import app
+from hwsim.cli.arguments import again, split
 from hwsim.cli.cosim import Simulators
 from hwsim.cli.streams import (
     Cosim,
@@ -23,7 +24,6 @@ from hwsim.cli.streams import (
     demand_work,
     drawn,
     prove_all,
-    split,
     write,
 )
 from hwsim.formats import Overflow, get_format
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 @app.command()
 def converter(
+    context: typer.Context,
     source: Annotated[str, typer.Argument(metavar="SOURCE", help="A format.", autocompletion=complete.formats)],
     targets: Annotated[
         list[str], typer.Argument(metavar="TARGET...", help="Formats, or files.", autocompletion=complete.formats)
@@ -88,22 +89,21 @@ def converter(
     steps = split(cuts)
     chosen = drawn(seed)
     design = partial(converter_design, cuts=steps)
-    jobs = [StreamJob(partial(design, one), partial(converter_suites, one, chosen, cases)) for one in conversions]
+    jobs = [
+        StreamJob(partial(design, conversion), partial(converter_suites, conversion, chosen, cases))
+        for conversion in conversions
+    ]
     if output is not None:
         write((job.design() for job in jobs), output)
     if cosim:
-        words = ["converter", source, *targets, "--rounding", rounding, "--overflow", overflow, "--cosim"]
-        words += ["--missing", missing] if missing else []
-        words += ["--random-bits", str(random_bits)] if random_bits else []
-        words += ["--cuts", cuts] if cuts is not None else []
-        words += ["--cases", str(cases)]
-        cosimulate(jobs, sim, chosen, words, report)
+        command = again(context, "output", "report", "prove", sim=sim, seed=chosen)
+        cosimulate(jobs, sim, chosen, command, report)
     if prove:
-        prove_all([partial(proved, one, steps) for one in conversions])
+        prove_all([partial(proved, conversion, steps) for conversion in conversions])
 
 
-def proved(conversion: Conversion, cuts: tuple[str, ...] | None, asked: ProofOptions) -> ProofReport:
+def proved(conversion: Conversion, cuts: tuple[str, ...] | None, options: ProofOptions) -> ProofReport:
     """Every claim about a converter, decided."""
     from hwsim.prove.converters import prove_converter
 
-    return prove_converter(conversion, cuts, asked)
+    return prove_converter(conversion, cuts, options)

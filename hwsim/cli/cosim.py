@@ -23,6 +23,7 @@ from hwsim.cli.arguments import (
     RegisterReady,
     Reset,
     ResetOption,
+    split,
     style_of,
 )
 from hwsim.cli.output import print_table, say
@@ -146,7 +147,7 @@ def cosim(
         raise InputError("--assertions goes with --dut")
     elif case is not None and len(units or ()) != 1:
         raise InputError("--case goes with the one unit, or the --dut, that it is a case of")
-    asked = partial(
+    options_for = partial(
         CosimOptions,
         simulators=sim.names,
         seed=drawn,
@@ -162,11 +163,11 @@ def cosim(
             load_unit((units or DEFAULT_UNITS)[0])  # a case is of one mode
         style = style_of(reset, clock_enable, with_package)
         every = ours(units or DEFAULT_UNITS, cuts, contexts, register_ready, style)
-        options = asked(designs=every[case is not None :])  # not the tables
+        options = options_for(designs=every[case is not None :])  # not the tables
         what, status = "specifications and cases", MISMATCH
         refused = "a simulator refused the design: this is a defect of hwsim, please report it with the lines above"
     else:
-        options = asked(designs=theirs(dut, assertions))
+        options = options_for(designs=theirs(dut, assertions))
         what, status = "elaboration and cases", BAD_INPUT
         refused = f"{dut}: no simulator that was asked for takes the design; the lines above say why"
     report = played(what, partial(run, options), refused, status)
@@ -182,7 +183,7 @@ def ours(
     from hwsim.cosim.tables import tables_design
     from hwsim.cosim.unitdesign import design_of
 
-    steps = tuple(cut.strip() for cut in cuts.split(",") if cut.strip()) if cuts is not None else None
+    steps = split(cuts)
     units = {name: load_specified(name) for name in names}
     built = {name: pipeline(units[name], steps, contexts, register_ready=register_ready) for name in names}
     designs = [design_of(units[name], built[name], name, style) for name in names]
@@ -199,14 +200,9 @@ def theirs(path: Path, assertions: bool) -> tuple[Design, ...]:
 
 def show(options: CosimOptions, report: RunReport) -> None:
     """Print a run's record."""
-    from hwsim.explain import failure_lines
     from hwsim.explain.reports import explained_lines, kinds_lines
 
-    heads = ["unit", "suite", "simulator", "cases", "mismatches", "cycles", "cases/s", ""]
-    print_table(heads, [_cells(row) for row in report.rows], right=[3, 4, 5, 6])
-    for row in report.failed[:MOST_REPORTS]:
-        say()
-        say("MISMATCH " + "\n".join(failure_lines(row, report.of(row))), style="red")
+    show_suites(report, "unit", "cases")
     if options.case is not None and report.mismatches:
         say("\n".join(explained_lines(report.mismatches[0])))
     if report.kinds:
@@ -223,6 +219,17 @@ def show(options: CosimOptions, report: RunReport) -> None:
     say(f"report: {output / 'report.html'}; the same as JSON: {output / 'results.json'}")
     say(f"JUnit XML: {output / 'results.xml'}; {logs}: {output}/")
     say(f"again: {report.command}")
+
+
+def show_suites(report: RunReport, design: str, results: str) -> None:
+    """Print a line for each suite, and the first failures. design, results: what they are called."""
+    from hwsim.explain import failure_lines
+
+    heads = [design, "suite", "simulator", results, "mismatches", "cycles", f"{results}/s", ""]
+    print_table(heads, [_cells(row) for row in report.rows], right=[3, 4, 5, 6])
+    for row in report.failed[:MOST_REPORTS]:
+        say()
+        say("MISMATCH " + "\n".join(failure_lines(row, report.of(row))), style="red")
 
 
 def _left_out(report: RunReport) -> Iterator[str]:

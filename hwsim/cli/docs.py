@@ -32,7 +32,7 @@ def docs(
     Where the output is a terminal, the page is laid out for it; else it is Markdown as written.
     """
     if name is None:
-        shown = [[one, str(file) if path else title(file)] for one, file in pages().items()]
+        shown = [[called, str(file) if path else title(file)] for called, file in pages().items()]
         print_table(["page", "file" if path else ""], shown)
         return
     file = page(name)

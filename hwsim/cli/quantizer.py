@@ -11,6 +11,7 @@ import typer
 from hwsim.base.errors import InputError
 from hwsim.cli import arguments as complete
 from hwsim.cli.app import app
+from hwsim.cli.arguments import again, split
 from hwsim.cli.cosim import Simulators
 from hwsim.cli.streams import (
     Cosim,
@@ -25,7 +26,6 @@ from hwsim.cli.streams import (
     demand_work,
     drawn,
     prove_all,
-    split,
     write,
 )
 from hwsim.formats import get_format
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
 @app.command()
 def quantizer(
+    context: typer.Context,
     rules: Annotated[
         list[str], typer.Argument(metavar="RULE...", help="Rules of quantisation.", autocompletion=complete.rules)
     ],
@@ -77,7 +78,7 @@ def quantizer(
     from hwsim.quantize import get_rule
     from hwsim.quantize.block import BlockDequantization, BlockQuantization
 
-    changes = dict(_changed(one) for one in change or ())
+    changes = dict(_changed(text) for text in change or ())
     wide = get_format(source)
     blocks = [
         BlockQuantization(
@@ -85,46 +86,45 @@ def quantizer(
         )
         for name in rules
     ]
-    backs = [BlockDequantization.of(one) for one in blocks]
+    backs = [BlockDequantization.of(block) for block in blocks]
     from hwsim.cosim import streamcases as made
     from hwsim.cosim.streams import StreamJob
 
     steps, chosen = split(cuts), drawn(seed)
-    asked: dict[str, Any] = {"cuts": steps}
+    settings: dict[str, Any] = {"cuts": steps}
     jobs = [
-        StreamJob(partial(made.dequantizer_design, one, **asked), partial(made.dequantizer_suites, one, chosen, cases))
-        for one in backs
+        StreamJob(
+            partial(made.dequantizer_design, block, **settings), partial(made.dequantizer_suites, block, chosen, cases)
+        )
+        for block in backs
     ]
     if not dequantize:
         jobs = [
-            StreamJob(partial(made.quantizer_design, one, **asked), partial(made.quantizer_suites, one, chosen, cases))
-            for one in blocks
+            StreamJob(
+                partial(made.quantizer_design, block, **settings), partial(made.quantizer_suites, block, chosen, cases)
+            )
+            for block in blocks
         ]
     if output is not None:
         write((job.design() for job in jobs), output)
     if cosim:
-        words = ["quantizer", *rules, "--source", source, "--cosim", "--cases", str(cases)]
-        words += [word for one in change or () for word in ("--set", one)]
-        words += ["--lanes", str(lanes)] if lanes else []
-        words += ["--random-bits", str(random_bits)] if random_bits else []
-        words += ["--dequantize"] if dequantize else []
-        words += ["--cuts", cuts] if cuts is not None else []
-        cosimulate(jobs, sim, chosen, words, report)
+        command = again(context, "output", "report", "prove", sim=sim, seed=chosen)
+        cosimulate(jobs, sim, chosen, command, report)
     if prove:
         wanted: list[BlockQuantization | BlockDequantization] = [*(backs if dequantize else blocks)]
-        prove_all([partial(proved, one, steps) for one in wanted])
+        prove_all([partial(proved, block, steps) for block in wanted])
 
 
 def proved(
-    block: BlockQuantization | BlockDequantization, cuts: tuple[str, ...] | None, asked: ProofOptions
+    block: BlockQuantization | BlockDequantization, cuts: tuple[str, ...] | None, options: ProofOptions
 ) -> ProofReport:
     """Every claim about a quantiser, or a dequantiser, decided."""
     from hwsim.prove.quantizers import prove_dequantizer, prove_quantizer
     from hwsim.quantize.block import BlockQuantization
 
     if isinstance(block, BlockQuantization):
-        return prove_quantizer(block, cuts, asked)
-    return prove_dequantizer(block, cuts, asked)
+        return prove_quantizer(block, cuts, options)
+    return prove_dequantizer(block, cuts, options)
 
 
 def _changed(text: str) -> tuple[str, Any]:

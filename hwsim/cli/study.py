@@ -1,33 +1,36 @@
-"""`hwsim study`."""
+"""`hwsim study`: a study, its Pareto front, or one product of matrices in files."""
 
 from __future__ import annotations
 
-import shlex
+import re
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
+import numpy as np
 import typer
+import yaml
 
-from hwsim.base.errors import InputError
+from hwsim.base.errors import InputError, InputTypeError
+from hwsim.base.files import written
 from hwsim.cli import arguments as complete
 from hwsim.cli.app import app
+from hwsim.cli.arguments import again
 from hwsim.cli.output import note, print_error, print_table, say
 from hwsim.cli.progress import Progress, interruptible
-from hwsim.cli.study_arguments import as_mapping
-from hwsim.cli.study_pareto import write_pareto
-from hwsim.cli.study_product import write_product_errors
-from hwsim.cli.study_report import draw
 from hwsim.formats.catalog import nearest
+from hwsim.quantize.tensors import NUMBERS, numbers, read
 
 if TYPE_CHECKING:
     from hwsim.runners import Runner
+    from hwsim.study.area.sized import Fmax
     from hwsim.study.plan import Study
+    from hwsim.study.report import StudyReport
     from hwsim.study.results import Results
 
-T = TypeVar("T")
-Shown = Callable[[int, int, str], None]
+
 MISMATCH = 1
 MOST_LINES = 200  # of a table
 # What was a preset and is a script, by the name of its page.
@@ -140,8 +143,8 @@ def study(
     if a is not None or b is not None:
         others = {**changes, "grid": grid, "data": data, "length": length, "preset": preset, "STUDY.yaml": file}
         others |= {"pareto": pareto, "dry-run": dry_run, "scheduler": scheduler}
-        if said := [name for name, value in others.items() if value]:
-            raise InputError(f"--a and --b go with --unit, --scaling and --output alone, not with {said[0]}")
+        if others_named := [name for name, value in others.items() if value]:
+            raise InputError(f"--a and --b go with --unit, --scaling and --output alone, not with {others_named[0]}")
         if a is None or b is None:
             raise InputError("--a and --b go together: the two matrices of one product")
         write_product_errors(a, b, unit or (), scaling or (), output)
@@ -157,9 +160,10 @@ def study(
     if output is None and not dry_run:
         raise InputError("--output is missing: the folder that results go to")
     folder = output or Path()  # a dry run writes nothing
-    runner = _runner(scheduler, workers)
+    from hwsim.runners import local, on_dask
     from hwsim.study.plan import load_study
 
+    runner = local(workers) if scheduler is None else on_dask(scheduler, workers)
     if not given and any(key not in ("data", "lengths") for key in words):
         raise InputError("--grid, --scaling and --skip-invalid go with --unit")
     named = file or preset or ("pareto" if pareto and not unit else None)
@@ -172,16 +176,13 @@ def study(
     if dry_run:
         _plan(made)
         return
-    command = _again(file, folder, context.params)
+    command = again(context, "workers", "scheduler", "overwrite", output=folder)
+    run = partial(_carried_out, runner=runner, overwrite=overwrite, command=command)
     if pareto:
-
-        def run_here(one: Study, inside: Path) -> Results:
-            return _carried_out(one, inside, runner, overwrite, command)
-
-        write_pareto(made, folder, run_here, command, stages, fmax, workers, not no_report)
+        write_pareto(made, folder, run, command, stages, fmax, workers, not no_report)
         return
     started = time.monotonic()
-    results = _carried_out(made, folder, runner, overwrite, command)
+    results = run(made, folder)
     _tell(results, folder, time.monotonic() - started)
     if not no_report:
         from hwsim.study.overview import default_report
@@ -190,45 +191,24 @@ def study(
     say(f"again: {command}")
 
 
-def _runner(scheduler: str | None, workers: int | None) -> Runner:
-    if scheduler is None:
-        from hwsim.runners import local
-
-        return local(workers)
-    from hwsim.runners import on_dask
-
-    return on_dask(scheduler, workers)
-
-
-def _carried_out(study: Study, folder: Path, runner: Runner, overwrite: bool, command: str) -> Results:
-    """Run a study, with a progress bar. After Ctrl-C, prints the command that goes on."""
+def _carried_out(study: Study, folder: Path, *, runner: Runner, overwrite: bool, command: str) -> Results:
+    """Run a study, with a bar that counts products. After Ctrl-C, prints the command that goes on."""
+    from hwsim.runners import WorkersLost
     from hwsim.study.results import run
+    from hwsim.study.task import Disagreement
 
     share = [0, 1]
 
-    def carried_out(shown: Shown) -> Results:
-        def noted(done: int, planned: int, what: str) -> None:
-            share[:] = done, planned
-            shown(done, planned, what)
-
-        return run(study, folder, runner, noted, overwrite)
+    def noted(done: int, planned: int, what: str) -> None:
+        share[:] = done, planned
+        bar.update(done, planned, what)
 
     try:
-        with interruptible():
-            return _shown(study.name, carried_out)
+        with interruptible(), Progress(study.name, products=True) as bar:
+            return run(study, folder, runner, noted, overwrite)
     except KeyboardInterrupt:
         note(f"{share[0] / max(share[1], 1):.0%} is done and kept in {folder}; to go on: {command}")
         raise
-
-
-def _shown(name: str, carry_out: Callable[[Shown], T]) -> T:
-    """Carry something out, with a progress bar that counts products."""
-    from hwsim.runners import WorkersLost
-    from hwsim.study.task import Disagreement
-
-    try:
-        with Progress(name, products=True) as bar:
-            return carry_out(bar.update)
     except (Disagreement, WorkersLost) as error:
         print_error(str(error))
         raise typer.Exit(MISMATCH) from None
@@ -242,8 +222,8 @@ def _check_preset(name: str) -> None:
         )
     known = complete.studies()
     if name not in known:
-        said, listed = nearest("preset", name, known), f"known: {', '.join(known)}"
-        raise InputError(said if said.endswith(listed) else f"{said}; {listed}")
+        message, listed = nearest("preset", name, known), f"known: {', '.join(known)}"
+        raise InputError(message if message.endswith(listed) else f"{message}; {listed}")
 
 
 def _plan(study: Study) -> None:
@@ -288,12 +268,7 @@ def _tell(results: Results, folder: Path, seconds: float) -> None:
 
 
 def _cells(row: dict[str, Any]) -> list[str]:
-    return [
-        row["label"],
-        row["data"],
-        f"{row['length']:,}",
-        *(_measured(row, name) for name in MEASURES),
-    ]
+    return [row["label"], row["data"], f"{row['length']:,}", *(_measured(row, name) for name in MEASURES)]
 
 
 def _measured(row: dict[str, Any], name: str) -> str:
@@ -306,21 +281,184 @@ def _measured(row: dict[str, Any], name: str) -> str:
     return measured(row, name, 100.0 if name == "swamped" else 1.0)
 
 
-# The options that say what is studied, and not by what means.
-REPEATED = (
-    "preset", "unit", "grid", "scaling", "data", "length", "skip_invalid", "trials", "rows", "columns", "seed",
-    "explained", "no_report", "pareto", "stages", "fmax",
-)  # fmt: skip
+RANGE = re.compile(r"(\d{1,18}):(\d{1,18})(?::(\d{1,18}))?")
+MOST_VALUES = 10_000  # of a range
 
 
-def _again(file: Path | None, output: Path, given: Mapping[str, Any]) -> str:
-    """The command that repeats the study. given: the values of all options."""
-    words = ["hwsim", "study", *([] if file is None else [str(file)])]
-    for name in REPEATED:
-        option, value = f"--{name.replace('_', '-')}", given[name]
-        if isinstance(value, bool):
-            words += [option] if value else []
-        elif value is not None:
-            for one in value if isinstance(value, (list, tuple)) else [value]:
-                words += [option, str(one)]
-    return shlex.join([*words, "-o", str(output)])
+def as_mapping(
+    units: Sequence[str] | None,
+    grid: Sequence[str] | None,
+    scaling: Sequence[str] | None,
+    data: Sequence[str] | None,
+    length: str | None,
+    skip_invalid: bool,
+) -> dict[str, Any]:
+    """The keys of a study from options; all units have the same grid and scaling. Raises ValueError."""
+    keys: dict[str, Any] = {}
+    varied: dict[str, Any] = {}
+    if grid:
+        varied["grid"] = dict(_field(text) for text in grid)
+    if scaling:
+        varied["scaling"] = [as_scaling(text) for text in scaling]
+    if skip_invalid:
+        varied["invalid"] = "skip"
+    if units:
+        keys["units"] = [{"unit": unit, **varied} for unit in units]
+    elif varied:
+        keys["units"] = []
+    if data:
+        keys["data"] = list(data)
+    if length is not None:
+        keys["lengths"] = list(_values(length, "--length"))
+    return keys
+
+
+def _field(text: str) -> tuple[str, list[Any]]:
+    """Parse FIELD=V,V,V."""
+    field, equals, values = text.partition("=")
+    if not equals or not values:
+        raise InputError(f"--grid must be FIELD=V,V or FIELD=A:B, not {text!r}")
+    return field.strip(), list(_values(values, f"--grid {field}"))
+
+
+def _values(text: str, what: str) -> Iterator[Any]:
+    """Parse V,V,A:B,A:B:STEP; a range includes both ends."""
+    for part in text.split(","):
+        if span := RANGE.fullmatch(part.strip()):
+            first, last, step = int(span[1]), int(span[2]), int(span[3] or 1)
+            if last < first or step < 1:
+                raise InputError(f"{what}: a range must go up, A:B or A:B:STEP, not {part!r}")
+            if (count := (last - first) // step + 1) > MOST_VALUES:
+                raise InputError(f"{what}: a range must have at most {MOST_VALUES:,} values; {part!r} has {count:,}")
+            yield from range(first, last + 1, step)
+        elif not part.strip():
+            raise InputError(f"{what} must be values with commas between them, not {text!r}")
+        else:
+            yield _value(part)
+
+
+def _value(text: str) -> Any:
+    """Parse a word or a number."""
+    try:
+        return yaml.safe_load(text)
+    except (yaml.YAMLError, ValueError):  # a number of too many digits, a date that is none
+        return text
+
+
+def as_scaling(text: str) -> Any:
+    """Parse NAME or NAME:KEY=V,KEY=V, or two of these with a slash between them, for A and for B."""
+    if "/" in text:
+        a, _, b = text.partition("/")
+        return {"a": as_scaling(a), "b": as_scaling(b)}
+    name, colon, rest = text.partition(":")
+    if not colon:
+        return name.strip()
+    entry: dict[str, Any] = {"rule": name.strip()}
+    for part in rest.split(","):
+        key, equals, value = part.partition("=")
+        if not equals:
+            raise InputError(f"--scaling must be NAME or NAME:KEY=V,KEY=V, not {text!r}")
+        entry[key.strip()] = _value(value)
+    return entry
+
+
+ERROR_PAGE, REPORT_PAGE = "error.html", "report.html"
+HEAD = '<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
+STYLE = "<style>:root { color-scheme: light dark } body { font: 16px/1.5 system-ui; margin: 1.5rem }</style>"
+
+
+def write_product_errors(a: str, b: str, units: Sequence[str], scalings: Sequence[str], folder: Path | None) -> None:
+    """Print a line for every unit and scaling, and draw them on a page of a folder.
+
+    a, b: the files' names. Raises ValueError and TypeError as `hwsim.error` does, naming the file.
+    """
+    from hwsim.study.product_error import error
+
+    if not units:
+        raise InputError("--unit is missing: the unit that multiplies --a and --b; it may be given several times")
+    of_a, of_b = _matrix("--a", a), _matrix("--b", b)
+    each = [as_scaling(text) for text in scalings] or [None]
+    errors = [error(unit, of_a, of_b, scaling) for unit in units for scaling in each]
+    for product in errors:
+        say(str(product))
+    if folder is not None:
+        body = "".join(product._repr_html_() for product in errors)
+        with written(folder / ERROR_PAGE) as file:
+            file.write(f"{HEAD}<title>Errors of a product</title>{STYLE}<h1>Errors of a product</h1>{body}".encode())
+        say(f"{folder / ERROR_PAGE}: the same, drawn")
+
+
+def _matrix(option: str, name: str) -> Any:
+    stored = read(name)
+    if stored.kind not in NUMBERS:
+        raise InputTypeError(f"{option} {name}: must hold numbers, {', '.join(sorted(NUMBERS))}, not {stored.kind}")
+    if len(stored.shape) != 2:
+        raise InputError(f"{option} {name}: must hold a matrix, not of shape {stored.shape}")
+    values = numbers(stored.kind, stored.array)
+    if not np.isfinite(values).all():
+        raise InputError(f"{option} {name}: must hold finite numbers; {int((~np.isfinite(values)).sum()):,} are not")
+    return values
+
+
+def draw(report: StudyReport, folder: Path) -> None:
+    """Write a report's figures and page, and print their names. Raises ToolMissing without the drawing library."""
+    from hwsim.study.report import write_charts, write_page
+
+    with Progress("drawing"):
+        figures = write_charts(report, folder)
+        write_page(report, folder / REPORT_PAGE)
+    svg, drawn = sum(path.suffix == ".svg" for path in figures), folder / "figures"
+    say(f"{folder / REPORT_PAGE}: with figures that answer to the pointer; {svg} figures in {drawn}, SVG and PNG")
+
+
+def show(report: StudyReport) -> None:
+    """Print a report's text and tables."""
+    from hwsim.study.report import TextTable
+
+    say(report.title, style="bold")
+    for paragraph in filter(None, (report.verdict, *report.summary)):
+        say(paragraph)
+    for part in report.parts:
+        if isinstance(part, TextTable):
+            say()
+            say(part.title, style="bold")
+            print_table(part.header, part.rows, right=part.right)
+            if part.caption:
+                say(part.caption)
+    say()
+
+
+def write_pareto(
+    study: Study,
+    folder: Path,
+    run: Callable[[Study, Path], Results],
+    command: str,
+    stages: str | None,
+    fmax: str | None,
+    workers: int | None,
+    drawn: bool,
+) -> None:
+    """Synthesise and run a study, print its tables, and write its page and figures."""
+    from hwsim.study.area.report import report
+    from hwsim.study.area.sized import SynthesisOptions
+
+    def run_alone(part: Study, place: Path) -> Results:
+        bar.bar.stop()  # a terminal has one bar at a time
+        try:
+            return run(part, place)
+        finally:
+            bar.bar.start()
+
+    options = SynthesisOptions(stages=stages or "4", fmax=cast("Fmax", fmax or "none"), workers=workers)
+    started = time.monotonic()
+    try:
+        with interruptible(), Progress("synthesis") as bar:
+            finished = report(study, folder, run_alone, options, command, bar.update)
+    except KeyboardInterrupt:
+        note(f"what is synthesised is kept; to go on: {command}")
+        raise
+    show(finished)
+    if drawn:
+        draw(finished, folder)
+    say(f"{folder}: pareto.md, study/, in {time.monotonic() - started:,.1f} s")
+    say(f"again: {command}")

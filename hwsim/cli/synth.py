@@ -14,7 +14,7 @@ import typer
 from hwsim.base.errors import InputError
 from hwsim.base.files import refuse_strangers, written
 from hwsim.cli.app import app
-from hwsim.cli.arguments import Contexts, Cuts
+from hwsim.cli.arguments import Contexts, Cuts, split
 from hwsim.cli.arguments import units as unit_names
 from hwsim.cli.output import print_table, say
 from hwsim.cli.progress import Progress, interruptible
@@ -85,7 +85,7 @@ def synth(
     missing.
     """
     flows = list(dict.fromkeys(flow or Flow))
-    chosen = tuple(cut.strip() for cut in cuts.split(",") if cut.strip()) if cuts is not None else None
+    chosen = split(cuts)
     built = [(unit, pipeline(unit, chosen, contexts)) for unit in map(load_specified, names)]
     if datapath and contexts is not None:
         raise InputError("--contexts goes without --datapath, which has none")

@@ -143,43 +143,22 @@ def settings() -> Iterator[tuple[SpecKey, str, tuple[Unit, ...]]]:
             yield key, word, examples(key.path, choice if choice in key.choices else None)
 
 
-def key_rows() -> Iterator[tuple[str, str, str]]:
-    """Path, meaning and values of every key. **Bold**: in the model; with an asterisk: in the model, not in the RTL."""
+def key_table() -> str:
+    """The table of keys in Markdown. **Bold**: in the model; with an asterisk: in the model, not in the RTL."""
     from hwsim import model, rtl
 
-    marked: dict[str, list[str]] = {}
-    keys = {}
+    marked: dict[SpecKey, list[str]] = {}
     for key, word, units in settings():
         in_model, in_rtl = (any(supports(unit) for unit in units) for supports in (model.supports, rtl.supports))
         text = f"**{word}**" if in_model else word
-        keys[key.path] = key
-        marked.setdefault(key.path, []).append(text + ("\\*" if in_model and not in_rtl else ""))
-    for path, words in marked.items():
-        key = keys[path]
-        rest = [] if key.choices or path not in EXAMPLES else key.values[1:]
+        marked.setdefault(key, []).append(text + ("\\*" if in_model and not in_rtl else ""))
+    lines = ["| key | meaning | values |", "|---|---|---|"]
+    for key, words in marked.items():
+        rest = [] if key.choices or key.path not in EXAMPLES else key.values[1:]
         of = f" Of {' and '.join(key.of)}." if key.of else ""
         default = "" if key.default in (None, "", ()) else f" (default {str(key.default).lower()})"
-        yield path, f"{key.meaning}{of}", ", ".join([*words, *rest]) + default
-
-
-def key_table() -> str:
-    """The table of keys in Markdown."""
-    lines = ["| key | meaning | values |", "|---|---|---|"]
-    return "\n".join([*lines, *(f"| `{path}` | {meaning} | {values} |" for path, meaning, values in key_rows())])
-
-
-def model_only() -> str:
-    """A line with the settings of aligned sums and of all units that the model has and the RTL lacks."""
-    from hwsim import model, rtl
-
-    lacking: dict[str, list[str]] = {}
-    for key, word, units in settings():
-        of_every_unit = key.path.count(".") == 1 and not key.path.startswith("late.")
-        if of_every_unit and (not key.of or "aligned" in key.of):
-            in_rtl = any(rtl.supports(unit) for unit in units)
-            if not in_rtl and any(model.supports(unit) for unit in units):
-                lacking.setdefault(key.path, []).extend([word] if key.choices else [])
-    return ", ".join(f"`{path}: {', '.join(words)}`" if words else f"`{path}`" for path, words in lacking.items())
+        lines.append(f"| `{key.path}` | {key.meaning}{of} | {', '.join([*words, *rest])}{default} |")
+    return "\n".join(lines)
 
 
 @app.command()
@@ -209,7 +188,7 @@ def units(
         say(key_table())
         return
     if name is None:
-        rows = [(row, load_specified(units[0]).evidence, said + _count(units)) for row, said, units in families()]
+        rows = [(row, load_specified(units[0]).evidence, summary + _count(units)) for row, summary, units in families()]
         print_table(HEADER, rows)
         return
     if "*" in name or "?" in name:
@@ -286,7 +265,7 @@ def reading(unit: Unit) -> Iterator[str]:
     yield f"The sum is rounded once, {result.rounding}, to {result.format.name}; {_overflow(result.overflow)}."
     if result.flushes is not None:
         yield f"A subnormal result becomes zero{_judged(result.flushes)}."
-    yield from (f"Not promised: {one}." for one in unpromised(unit).left_out())
+    yield from (f"Not promised: {text}." for text in unpromised(unit).left_out())
     yield from _late(unit)
     longer = (
         "is refused" if instruction.chain is None else "takes the result of one instruction as the next one's addend"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -13,7 +12,7 @@ import typer
 from hwsim.base.errors import InputError
 from hwsim.cli import arguments as complete
 from hwsim.cli.app import app
-from hwsim.cli.arguments import UnitName
+from hwsim.cli.arguments import UnitName, again
 from hwsim.cli.output import announce, note, print_table, say
 from hwsim.cli.progress import Progress
 from hwsim.spec import load_unit
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
 
 @app.command()
 def vectors(
+    context: typer.Context,
     unit: UnitName,
     output: Annotated[
         str, typer.Option("--output", "-o", metavar="DIR", help="The folder to write, or - for lines on the output.")
@@ -71,7 +71,7 @@ def vectors(
     with Progress() as bar:
         made = make(wanted, Path(output), bar.update)
     _tell(made, wanted, output)
-    say(f"again: {_again(unit, wanted, output, formats)}")
+    say(f"again: {again(context, suite=suite, seed=seed)}")
 
 
 def _formats(given: str | None) -> tuple[str, ...] | None:
@@ -113,12 +113,3 @@ def _tell(made: Made, wanted: Wanted, output: str) -> None:
     ]
     print_table(["part", "cases", ""], rows, right=[1])
     say(f"{output}: {counts.cases:,} cases on {counts.lines:,} lines, suite {wanted.suite}, seed {wanted.seed}")
-
-
-def _again(unit: str, wanted: Wanted, output: str, formats: str | None) -> str:
-    words = ["hwsim", "vectors", unit, "-o", output, "--suite", wanted.suite, "--seed", str(wanted.seed)]
-    if wanted.cases is not None:
-        words += ["--cases", str(wanted.cases)]
-    if formats is not None:
-        words += ["--format", formats]
-    return shlex.join([*words, *(["--stages"] if wanted.stages else [])])

@@ -23,7 +23,7 @@ from hwsim.explain import LeftOut
 from hwsim.explain.silicon.results import known_cases
 from hwsim.formats import codes_of
 from hwsim.formats.blocks import one_code
-from hwsim.model import Definition
+from hwsim.model.definition import definition_of
 from hwsim.spec import NotImplementedYet, Unit
 
 
@@ -40,7 +40,7 @@ class DriverSize:
 
 
 SIZES = {
-    "verilator": DriverSize(random=1500, gemm=(32, 32, 512), captured=4000),
+    "verilator": DriverSize(random=1500, gemm=(16, 16, 512), captured=4000),
     "icarus": DriverSize(random=150, gemm=(6, 6, 512), captured=200),
 }
 PAIRS = SuiteKind.PAIRS.suite
@@ -96,7 +96,7 @@ def fill(unit: Unit, products: int, case: Case) -> Case:
 
 def expected_codes(unit: Unit, cases: Sequence[Case]) -> tuple[int, ...]:
     """What the definition returns for each case, as codes of the output's container."""
-    definition = Definition(unit)
+    definition = definition_of(unit)
     return tuple(dot(definition, case).code for case in cases)
 
 

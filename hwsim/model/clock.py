@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from hwsim.base.errors import InputError
-from hwsim.model.definition import Definition, GroupOperands
+from hwsim.model.definition import Definition, GroupOperands, definition_of
 from hwsim.model.methods import Carried
 from hwsim.spec import Pipeline, Specified, Support, implemented, modes_of, of_modes
 
@@ -75,7 +75,7 @@ class PipelinedUnit:
     def __init__(self, unit: Specified, pipeline: Pipeline):
         supports(unit).demand()
         self.unit, self.pipeline = unit, pipeline
-        self.modes = tuple(map(Definition, modes_of(unit)))
+        self.modes = tuple(map(definition_of, modes_of(unit)))
         self.reset()
 
     @property

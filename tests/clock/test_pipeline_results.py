@@ -292,7 +292,7 @@ def changed(promoter: Promoter) -> Callable[[Unit], Definition]:
 def test_a_promotion_at_another_beat_is_caught(beats_more: int, monkeypatch: pytest.MonkeyPatch) -> None:
     unit = UNITS["promoted"]
     promoter = Definition(unit).promoter
-    monkeypatch.setattr(pipelined, "Definition", changed(promoter._replace(groups=INTERVAL + beats_more)))
+    monkeypatch.setattr(pipelined, "definition_of", changed(promoter._replace(groups=INTERVAL + beats_more)))
     with pytest.raises(AssertionError):
         # The definition must keep the interval: it works out the sums from a specification of its own.
         against_the_specification(unit)

@@ -52,7 +52,7 @@ def test_every_suite_expects_what_the_definition_returns(unit: Unit, monkeypatch
 @pytest.mark.parametrize("driver", SIZES)
 @pytest.mark.parametrize("unit", [NARROW, LONG, SHORT], ids=lambda u: u.name)
 def test_a_matrix_product_fits_the_bench_and_the_unit(driver: str, unit: Unit) -> None:
-    # One lane: 32 x 32 x 512 would be 524,288 beats, four times what the bench holds.
+    # One lane: 16 x 16 x 512 would be 131,072 beats, one more than the bench holds.
     m, n, k = planner(unit).within(SIZES[driver].gemm)
     assert (m, n) == SIZES[driver].gemm[:2]
     assert 0 < m * n * -(-k // unit.instruction.lanes) <= DEPTH

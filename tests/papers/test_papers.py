@@ -12,6 +12,7 @@ from types import ModuleType
 
 import pytest
 import torch
+from built_presets import others_slow
 from papers import minilm
 
 ROOT = Path(__file__).parents[2]
@@ -20,7 +21,8 @@ SHARED = {"minilm", "paper", "training"}
 PUBLIC = {"hwsim", "hwsim.quantize", "hwsim.study", "hwsim.torch"}
 SCRIPTS = sorted(path.stem for path in PAPERS.glob("*.py") if path.stem not in SHARED)
 TRAINED = ("train_deepseek", "train_hfp8", "train_mx", "train_nvfp4", "train_qualcomm")  # as train_fp8, and longer
-SLOW = [pytest.param(name, marks=pytest.mark.slow) if name in TRAINED else name for name in SCRIPTS]
+LONGEST = ("deepseek_2pct", "hfp8", "real_model")
+EVERY = others_slow(SCRIPTS, set(SCRIPTS) - {*TRAINED, *LONGEST})
 MADE_UP = "linear"  # the layer of tensors that are drawn in the size tiny
 # What a row of a page depends on: numbers, and the sizes that they are of.
 NUMBER = re.compile(r"(?<![A-Za-z\d])[\d,.]+(e-?\d+)?")
@@ -43,7 +45,7 @@ def tables(text: str) -> list[list[list[str]]]:
     return [[[cell.strip() for cell in line.strip("|").split(" | ")] for line in one.splitlines()] for one in found]
 
 
-@pytest.mark.parametrize("script", SLOW, indirect=True)
+@pytest.mark.parametrize("script", EVERY, indirect=True)
 def test_a_script_prints_the_tables_of_its_page(
     script: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

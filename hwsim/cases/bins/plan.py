@@ -32,7 +32,7 @@ from hwsim.cases.bins.roundings import RANGES, ROUNDINGS
 from hwsim.cases.bins.scales import SCALES
 from hwsim.cases.bins.sums import SUMS
 from hwsim.cases.case import Case, dot, one_window, supports
-from hwsim.model.definition import Definition
+from hwsim.model.definition import definition_of
 from hwsim.model.record import Explanation
 from hwsim.spec import Unit
 from hwsim.spec.implementation import pipeline
@@ -301,7 +301,7 @@ class Counter:
         self._composed = [index for index, one in enumerate(plan.bins) if one.parts > 1]
         self._parts = np.zeros(sum(plan.bins[index].parts for index in self._composed), np.int64)
         self._index = {one.name: index for index, one in enumerate(plan.bins)}
-        self._definition = Definition(plan.unit)
+        self._definition = definition_of(plan.unit)
 
     def sample(self, case: Case, explanation: Explanation | None = None) -> Hit:
         """Count every bin that a case hits, once. explanation: what the definition makes of it, if it is at hand."""
