@@ -140,7 +140,7 @@ FAULTS: dict[str, tuple[str, Any, str, str]] = {
     "flushed sums": ("chain-flush-fused", rounded.additions, "rule.flushes, rule", "None, rule"),
     "an odd product goes first": (
         "tree-f16-7",
-        pairwise._levels,
+        pairwise._tree_levels,
         "left = [pair.sum for pair in pairs] + left[2 * len(pairs) :]",
         "left = left[2 * len(pairs) :] + [pair.sum for pair in pairs]",
     ),
