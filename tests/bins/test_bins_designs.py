@@ -69,6 +69,10 @@ def summed(
 
 def test_the_right_design_differs_nowhere():
     assert caught(summed) == 0
+
+
+@pytest.mark.slow
+def test_the_right_design_differs_nowhere_where_lost_bits_are_jammed():
     assert caught(summed, jam=True) == 0
 
 
@@ -174,6 +178,7 @@ def test_a_sum_one_bit_too_narrow():
 DEEPEST = 28 + 6 - WINDOW  # of products that are 28 apart, with 6 fraction bits
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("depth", range(1, DEEPEST + 1))
 def test_a_sticky_bit_that_ignores_one_place_below_the_window(depth):
     """Of a jamming shifter: a product's bit so far below the window's last place is not looked at."""
@@ -187,6 +192,7 @@ def test_a_sticky_bit_that_ignores_one_place_below_the_window(depth):
     assert caught(lambda definition, seen: summed(definition, seen, shift), jam=True) >= 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("place", range(GROWTH - 1))
 def test_a_sticky_bit_that_ignores_one_place_of_the_sum(place):
     """Of rounding to nearest: a bit below guard."""

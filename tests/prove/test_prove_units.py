@@ -42,7 +42,7 @@ def demand_proof(one: Unit, cuts: tuple[str, ...] | None = None, contexts: int |
 
 
 @pytest.mark.quick(cases=1)
-@pytest.mark.parametrize("name", ["tiny", "tiny-pair"])
+@pytest.mark.parametrize("name", others_slow(["tiny", "tiny-pair"], ["tiny-pair"]))
 def test_a_small_unit_is_proved(name: str) -> None:
     # No operand of tiny-pair sets flags of special terms, and its file has bits that nothing drives.
     demand_proof(unit(name))

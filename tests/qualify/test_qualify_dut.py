@@ -114,16 +114,16 @@ def test_what_constants_switch_off_is_not_changed_and_what_changes_nothing_is_sa
     lines = {line for mutant in qualifier.netlist.mutants for line in re.findall(r"modal\.v:(\d+)", mutant.source)}
     assert lines == {"7"}
     make(Wanted(qualifier.design.dut.unit, "random", cases=2), tmp_path / "few")
-    few = qualifier.qualify(40, stored(tmp_path / "few"))
+    few = qualifier.qualify(20, stored(tmp_path / "few"))
     # What is said to survive is shown by its inputs, and nothing that is said to change nothing is killed by others.
     assert few.count("survives")
     for row in few.rows:
         if row.fate == "survives":
             shown = re.fullmatch(r"a 0x([0-9a-f]+), b 0x([0-9a-f]+)", row.how)
             assert shown is not None and all((int(code, 16) + 128) % 65536 < 256 for code in shown.groups())
-    killed = {row.mutant for row in qualifier.qualify(40).rows if row.killed}
+    killed = {row.mutant for row in qualifier.qualify(20).rows if row.killed}
     assert killed.isdisjoint(row.mutant for row in few.rows if row.fate == "equivalent")
-    words = ["qualify", "--dut", str(tmp_path / "dut.yaml"), "--vectors", str(tmp_path / "few"), "--mutants", "40"]
+    words = ["qualify", "--dut", str(tmp_path / "dut.yaml"), "--vectors", str(tmp_path / "few"), "--mutants", "20"]
     assert main([*words, "--least", "99"]) == 1
     assert re.search(r"\n(fewer than|not shown: at least) 99 %: .* may change something", capsys.readouterr().out)
 

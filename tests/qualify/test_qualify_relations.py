@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import cache
 
 import pytest
+from built_presets import others_slow
 from qualify.small_mutants import SCALED, netlists, promoted, scaled, small
 
 from hwsim.cases.case import beats
@@ -57,7 +58,7 @@ def operands(unit: Unit, every: int) -> list[dict[str, int]]:
     return found
 
 
-@pytest.mark.parametrize("kind", ["plain", "promoted", "scaled"])
+@pytest.mark.parametrize("kind", others_slow(["plain", "promoted", "scaled"], ["plain"]))
 def test_relations_hold_of_every_group(kind):
     nets = scaled() if kind == "scaled" else netlists(kind == "promoted")
     steps = MutatedSteps(nets.unit, nets.steps, [])

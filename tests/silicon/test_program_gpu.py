@@ -177,6 +177,7 @@ def test_run_builds_for_the_gpu_and_runs(
     assert {Path(word).parent for word in built if word.endswith((".cpp", ".cu"))} == {SOURCE}
 
 
+@pytest.mark.slow
 def test_run_rehearses_with_a_stand_in(
     compiler: str, sections: dict[str, Section], tools: Path, tmp_path: Path
 ) -> None:
