@@ -15,7 +15,7 @@ from hwsim.cases.case import Case, term_scales
 from hwsim.cases.drawing import DIRECTED as DIRECTED_KINDS
 from hwsim.cases.drawing import KINDS as RANDOM_KINDS
 from hwsim.cases.random_cases import random_cases
-from hwsim.explain import discrimination
+from hwsim.explain.discriminate import lengths_of, stimuli
 from hwsim.explain.known import semantics
 from hwsim.model.definition import Definition
 from hwsim.spec import Unit, load_unit
@@ -210,7 +210,7 @@ def test_a_name_of_a_case_is_explained(name: str, words: str) -> None:
 
 
 def test_cases_that_tell_readings_apart_are_named_as_their_meaning_says() -> None:
-    for case in discrimination(BARE, 1, limit=2048).cases[:40]:
+    for case in stimuli(BARE, 1, 0, 40, lengths_of(BARE)[0]).cases():
         assert "tells readings of the specification apart" in case_meaning(case.id)
         assert ": " in case_meaning(case.id).partition("drawn at random")[2]
 
