@@ -81,8 +81,8 @@ def _array(given: Any, what: str, bits: Any = None) -> NDArray[Any]:
         plain = given.detach().cpu().resolve_conj().resolve_neg()
         return np.asarray((plain if bits is None else plain.contiguous().view(bits)).numpy())
     except (TypeError, RuntimeError, NotImplementedError) as error:
-        said = str(error).partition("\n")[0].partition(". ")[0]
-        raise InputTypeError(f"{what} is a tensor of {_name(given)} that has no elements for NumPy: {said}") from None
+        reason = str(error).partition("\n")[0].partition(". ")[0]
+        raise InputTypeError(f"{what} is a tensor of {_name(given)} that has no elements for NumPy: {reason}") from None
 
 
 WORD = 64

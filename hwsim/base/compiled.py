@@ -126,7 +126,6 @@ class _ContentLocator(_CacheLocator):  # type: ignore[misc]
         self.line = function.__code__.co_firstlineno
 
     def get_cache_path(self) -> str:
-        """The folder."""
         return self.path
 
     def get_source_stamp(self) -> str:
@@ -163,9 +162,9 @@ class _CheckedFiles(IndexDataCacheFile):  # type: ignore[misc]
             super().save(key, (key, data))
 
     def load(self, key: Any) -> Any:
-        found = super().load(key)
+        kept = super().load(key)
         # Once an index is lost, files that it named hold the code for other arguments.
-        return found[1] if found is not None and found[0] == key else None
+        return kept[1] if kept is not None and kept[0] == key else None
 
     def _load_index(self) -> dict[Any, str]:
         content = self._intact(self._index_path)

@@ -67,7 +67,7 @@ def ascii_lines(lines: Iterator[str], name: str) -> Iterator[str]:
     """Lines that were read with `surrogateescape`. Raises InputError for bytes that are no text."""
     for number, line in enumerate(lines, 1):
         if not line.isascii():
-            byte = next(ord(one) & 0xFF for one in line if not one.isascii())
+            byte = next(ord(character) & 0xFF for character in line if not character.isascii())
             raise InputError(f"{name} must be text: line {number} has the byte {byte:#04x}")
         yield line
 
@@ -81,10 +81,10 @@ def naming(path: Path, scratch: Path | None = None) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        found = Path(str(error.filename))
-        of_scratch = scratch is not None and found.is_relative_to(scratch)
+        file = Path(str(error.filename))
+        of_scratch = scratch is not None and file.is_relative_to(scratch)
         if error.filename is None or error.errno in NO_ROOM or of_scratch:
-            inside = found.relative_to(scratch) if of_scratch and scratch is not None else ""
+            inside = file.relative_to(scratch) if of_scratch and scratch is not None else ""
             error.filename = str(path / inside)
             if error.filename2 is not None:
                 del error.filename2
@@ -146,7 +146,6 @@ def replaced_folder(path: Path, keep: bool = False) -> Iterator[Path]:
 
 
 def created(scratch: Path) -> BinaryIO:
-    """A new file, opened to be written."""
     try:
         return scratch.open("xb")
     except FileNotFoundError:
@@ -183,8 +182,8 @@ def digest_of(path: Path) -> str:
 
 def takes_files(folder: Path) -> bool:
     """Whether files can be written into a folder, which need not be there yet: its disk has room, and it may be."""
-    there = next(one for one in (folder, *folder.absolute().parents) if one.exists())
-    return there.is_dir() and os.access(there, os.W_OK | os.X_OK) and shutil.disk_usage(there).free > LEAST_FREE
+    nearest = next(parent for parent in (folder, *folder.absolute().parents) if parent.exists())
+    return nearest.is_dir() and os.access(nearest, os.W_OK | os.X_OK) and shutil.disk_usage(nearest).free > LEAST_FREE
 
 
 @contextlib.contextmanager
@@ -352,15 +351,15 @@ def _listed(listing: Path) -> dict[str, set[str]]:
 
     Raises InputError for a list that is not hwsim's.
     """
-    found: dict[str, set[str]] = {}
+    listed: dict[str, set[str]] = {}
     data = LIST_HEAD
     with contextlib.suppress(FileNotFoundError, PermissionError):
         _check_list(listing)
         data = contents(listing, MOST_LIST)
     for line in filter(None, data.removeprefix(LIST_HEAD).split(b"\n")):
         digest, _, name = line.partition(b"  ")
-        found.setdefault(os.fsdecode(name), set()).add(digest.decode("ascii", "replace"))
-    return found
+        listed.setdefault(os.fsdecode(name), set()).add(digest.decode("ascii", "replace"))
+    return listed
 
 
 def _check_list(listing: Path) -> None:
@@ -411,8 +410,8 @@ class WrittenFolder:
         if not self.place.is_dir():
             raise InputError(f"{self.place} is a file, which stays as it is; `hwsim {self.kind}` writes a folder")
         if not (self.listing.exists() or self.listing.is_symlink()):
-            found = (name for name in os.listdir(self.place) if name != scratch)
-            if others := sorted(found, key=lambda name: (name.startswith("."), name)):
+            names = (name for name in os.listdir(self.place) if name != scratch)
+            if others := sorted(names, key=lambda name: (name.startswith("."), name)):
                 raise InputError(
                     f"{self.place} holds {others[0]}, which `hwsim {self.kind}` did not write; name another folder"
                 )
@@ -429,12 +428,12 @@ class WrittenFolder:
 
         last: the name of the file that says that all is there. digests: of the files; all that are there unless given.
         """
-        found = {str(path.relative_to(scratch)): path for path in sorted(scratch.rglob("*")) if path.is_file()}
+        files = {str(path.relative_to(scratch)): path for path in sorted(scratch.rglob("*")) if path.is_file()}
         if digests is None:
-            for name in [name for name, path in found.items() if path.name == LIST]:
-                found.pop(name).unlink()
-            digests = {name: digest_of(path) for name, path in found.items()}
-        if not self.place.exists() and found.keys() == digests.keys():
+            for name in [name for name, path in files.items() if path.name == LIST]:
+                files.pop(name).unlink()
+            digests = {name: digest_of(path) for name, path in files.items()}
+        if not self.place.exists() and files.keys() == digests.keys():
             (scratch / self.listing.name).write_bytes(LIST_HEAD + _lines(digests))
             scratch.rename(self.place)
             return

@@ -29,7 +29,7 @@ def identity(module: str) -> str:
     Results that have other digits were made by other code, and may differ.
     """
     content = hashlib.sha256(digest_of(module).encode())
-    for path in sorted(one for one in PACKAGE.rglob("*.yaml") if not set(one.parents) & NOT_UNITS):
+    for path in sorted(file for file in PACKAGE.rglob("*.yaml") if not set(file.parents) & NOT_UNITS):
         content.update(f"{path.relative_to(PACKAGE)}\0".encode() + hashlib.sha256(path.read_bytes()).digest())
     return content.hexdigest()[:32]
 
@@ -87,9 +87,9 @@ def folder(name: str) -> Path:
 def pages() -> dict[str, Path]:
     """Every page, by the name that `hwsim docs` takes: dut, studies/mx; `capture` is the capture program's own."""
     docs = folder("docs")
-    found = {str(path.relative_to(docs).with_suffix("")): path for path in sorted(docs.rglob("*.md"))}
+    by_name = {str(path.relative_to(docs).with_suffix("")): path for path in sorted(docs.rglob("*.md"))}
     capture = folder(CAPTURE) / "README.md"
-    return {**found, CAPTURE: capture} if capture.is_file() else found
+    return {**by_name, CAPTURE: capture} if capture.is_file() else by_name
 
 
 def page(name: str) -> Path:

@@ -199,7 +199,6 @@ def run(
 
 
 def _begin(child: subprocess.Popen[bytes]) -> None:
-    """Let a child become its command."""
     assert child.stdin is not None
     with contextlib.suppress(BrokenPipeError), child.stdin as told:
         told.write(b"go\n")
@@ -217,15 +216,15 @@ def _waited(child: subprocess.Popen[bytes], seconds: float | None, watched: Sequ
 
 def _while_it_speaks(child: subprocess.Popen[bytes], watched: Sequence[Path], silence: float) -> int:
     """The exit status of a child that goes on writing to a file."""
-    said, silent, before = _written(watched), 0.0, time.monotonic()
+    last_written, silent, before = _written(watched), 0.0, time.monotonic()
     while True:
         with contextlib.suppress(subprocess.TimeoutExpired):
             return child.wait(POLL)
         now = time.monotonic()
         # A machine that does not let this process look does not let the child work either: that time does not count.
         silent, before = silent + min(now - before, 4 * POLL), now
-        if (written := _written(watched)) != said:
-            said, silent = written, 0.0
+        if (written := _written(watched)) != last_written:
+            last_written, silent = written, 0.0
         elif silent > silence:
             raise Silent
 
@@ -262,10 +261,10 @@ def bounded(work: Callable[[], T], seconds: int, memory: int, idle: float = 20.0
         if os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGXCPU:
             raise Spent(f"more than {seconds} s of processor time")
         raise Spent(f"more than {memory >> 20:,} MiB of memory")
-    returned, found = pickle.loads(answer)
+    returned, outcome = pickle.loads(answer)
     if not returned:
-        raise found
-    made: T = found
+        raise outcome
+    made: T = outcome
     return made
 
 

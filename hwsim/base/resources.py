@@ -54,7 +54,6 @@ def free_memory() -> int:
 
 
 def size(count: float) -> str:
-    """Bytes in words."""
     for unit, name in ((GIB, "GiB"), (MIB, "MiB")):
         if count >= unit:
             return f"{count / unit:,.1f} {name}" if count < 100 * unit else f"{count / unit:,.0f} {name}"
@@ -62,7 +61,6 @@ def size(count: float) -> str:
 
 
 def duration(seconds: float) -> str:
-    """A time in words."""
     for each, name in ((86_400, "days"), (3_600, "hours"), (60, "minutes")):
         if seconds >= 2 * each:
             return f"{seconds / each:,.0f} {name}"
@@ -77,11 +75,11 @@ def _of_machine() -> int | None:
 
 
 def _of_containers() -> list[int]:
-    found = []
+    free = []
     for limit, used in CGROUPS:
         with suppress(OSError, ValueError):  # no such file, or "max"
-            found.append(int(Path(limit).read_text()) - int(Path(used).read_text()))
-    return found
+            free.append(int(Path(limit).read_text()) - int(Path(used).read_text()))
+    return free
 
 
 def _of_process() -> int | None:

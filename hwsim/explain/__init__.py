@@ -51,31 +51,15 @@ if TYPE_CHECKING:
     )
     from hwsim.explain.stages import ExplanationJson, explanation
 
-# Where the names are that this package has. They are imported when they are asked for: `import hwsim`, which has
+# The modules that have this package's names, which are imported when they are asked for: `import hwsim`, which has
 # `explain` from a module here, does not wait for what writes reports.
-_MODULES = {
-    "discriminate": ("Discrimination", "ToldPair", "discrimination", "told_from_mistakes"),
-    "evidence": ("Consistent", "consistent"),
-    "explained": ("explain",),
-    "known": ("Semantic", "semantics"),
-    "readings": ("READINGS", "Reading", "own_reading"),
-    "record": (
-        "BinCounts", "CodeReading", "CountedBin", "CoverageGroup", "FaultKind", "File", "KnownCause", "LeftOut",
-        "Mismatch", "Operand", "Row", "RunReport", "WaivedDifference", "coverage_groups",
-    ),
-    "reports": (
-        "NAMES", "all_fault_lines", "failure_lines", "json_schema", "mismatch_lines", "read_json", "refuse_reports",
-        "write_html", "write_json", "write_junit", "write_reports",
-    ),
-    "stages": ("ExplanationJson", "explanation"),
-}  # fmt: skip
+_MODULES = ("explained", "stages", "record", "reports", "readings", "known", "evidence", "discriminate")
 
 
 class ExplainPackage(ModuleType):
     """This package, which can be called as its function `explain`: both have the name `hwsim.explain`."""
 
     def __call__(self, unit: Any, a: Any, b: Any, *rest: Any, **named: Any) -> Any:
-        """One dot product with every stage's integers; see `hwsim.explain.explained.explain`."""
         from hwsim.explain.explained import explain
 
         return explain(unit, a, b, *rest, **named)
@@ -85,9 +69,9 @@ sys.modules[__name__].__class__ = ExplainPackage
 
 
 def __getattr__(name: str) -> Any:
-    for module, names in _MODULES.items():
-        if name in names:
-            return getattr(import_module(f"hwsim.explain.{module}"), name)
+    for module in _MODULES if name in __all__ else ():
+        if hasattr(imported := import_module(f"hwsim.explain.{module}"), name):
+            return getattr(imported, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

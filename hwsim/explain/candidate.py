@@ -25,45 +25,25 @@ from hwsim.spec import Unit, WindowSum
 
 
 # Functions of the module, not lambdas: candidates go to other processes.
-def _same_case(unit: Unit, case: Case) -> Case:
-    return case
-
-
-def _same_code(case: Case, code: int) -> int:
-    return code
-
-
-def _without_addend(unit: Unit, case: Case) -> Case:
+def _without_addend(case: Case, unit: Unit, before: int | None) -> Case:
     return replace(case, c=0)
 
 
-def _addend(case: Case, code: int) -> int:
+def _addend(code: int, unit: Unit, case: Case) -> int:
     return case.c
 
 
-@dataclass(frozen=True)
-class Edit:
-    """What a device may do beside a unit's arithmetic.
-
-    case: to the operands before it. code: to the result after it; of the case as it came.
-    """
-
-    case: Callable[[Unit, Case], Case] = _same_case
-    code: Callable[[Case, int], int] = _same_code
-
-
-NO_EDIT = Edit()
-ADDEND_DROPPED = Edit(case=_without_addend)
-ADDEND_RETURNED = Edit(code=_addend)
+ADDEND_DROPPED = Flaw(case=_without_addend)
+ADDEND_RETURNED = Flaw(code=_addend)
 
 
 @lru_cache(maxsize=64)
-def addend_rounded(fmt: FloatFormat) -> Edit:
+def addend_rounded(fmt: FloatFormat) -> Flaw:
     """The addend is first rounded, to nearest even, to a narrower format."""
-    return Edit(partial(_with_rounded_addend, fmt))
+    return Flaw(case=partial(_with_rounded_addend, fmt))
 
 
-def _with_rounded_addend(fmt: FloatFormat, unit: Unit, case: Case) -> Case:
+def _with_rounded_addend(fmt: FloatFormat, case: Case, unit: Unit, before: int | None) -> Case:
     own = unit.operands.addend
     if not isinstance(own, FloatFormat):
         raise InputError(f"unit {unit.name}: an addend is rounded first where it is a float")
@@ -81,29 +61,29 @@ def _in_format(fmt: FloatFormat, term: Term) -> int:
     return round_to(fmt, term.sign, sig, exp, "rne", "infinity" if fmt.infinities else "saturate").code
 
 
-def lane_dropped(lane: int) -> Edit:
+def lane_dropped(lane: int) -> Flaw:
     """The product of a lane of each group is left out."""
-    return Edit(partial(_without_lane, lane))
+    return Flaw(case=partial(_without_lane, lane))
 
 
-def _without_lane(lane: int, unit: Unit, case: Case) -> Case:
+def _without_lane(lane: int, case: Case, unit: Unit, before: int | None) -> Case:
     groups = map(unit.instruction.indices, range(len(case.a) // unit.instruction.lanes))
     gone = {group[lane] for group in groups if lane < len(group)}
     a, b = (tuple(0 if i in gone else code for i, code in enumerate(side)) for side in (case.a, case.b))
     return replace(case, a=a, b=b)
 
 
-def bit_faults(bit: int) -> dict[str, Edit]:
+def bit_faults(bit: int) -> dict[str, Flaw]:
     """What may be wrong with a bit of every result, by name."""
     mask = 1 << bit
     return {
-        "always 0": Edit(code=partial(_with_bits, and_, ~mask)),
-        "always 1": Edit(code=partial(_with_bits, or_, mask)),
-        "inverted": Edit(code=partial(_with_bits, xor, mask)),
+        "always 0": Flaw(code=partial(_with_bits, and_, ~mask)),
+        "always 1": Flaw(code=partial(_with_bits, or_, mask)),
+        "inverted": Flaw(code=partial(_with_bits, xor, mask)),
     }
 
 
-def _with_bits(operator: Callable[[int, int], int], mask: int, case: Case, code: int) -> int:
+def _with_bits(operator: Callable[[int, int], int], mask: int, code: int, unit: Unit, case: Case) -> int:
     return operator(code, mask)
 
 
@@ -117,11 +97,10 @@ IN_ONE_SUM = "instructions that make one sum"
 
 @dataclass(frozen=True)
 class Candidate:
-    """Something that a device may compute: a unit's results, with operands or results edited, or with a flaw."""
+    """Something that a device may compute: a unit's results, with a flaw or without."""
 
     name: str
     unit: Unit
-    edit: Edit = NO_EDIT
     flaw: Flaw = NO_FLAW
 
 
@@ -150,16 +129,16 @@ def among(proposals: Proposals, unit: Unit, base: Unit | None = None) -> tuple[C
         kept = {key: value for key, value in changes.items() if key not in (ADDEND_FIRST, IN_ONE_SUM)}
         if IN_ONE_SUM in changes:
             kept["instruction"] = _joined(unit, base, changes[IN_ONE_SUM])
-        edit = addend_rounded(_float(changes[ADDEND_FIRST])) if ADDEND_FIRST in changes else NO_EDIT
+        flaw = addend_rounded(_float(changes[ADDEND_FIRST])) if ADDEND_FIRST in changes else NO_FLAW
         try:
             other = changed(base, kept)
         except ValidationError:
             if base == unit:
                 raise
             continue  # it does not go with a setting in which the base differs from the unit
-        if all((candidate.unit, candidate.edit) != (other, edit) for candidate in candidates):
-            candidates.append(Candidate(name, other, edit))
-    if all((candidate.unit, candidate.edit) != (base, NO_EDIT) for candidate in candidates):
+        if all((candidate.unit, candidate.flaw) != (other, flaw) for candidate in candidates):
+            candidates.append(Candidate(name, other, flaw))
+    if all((candidate.unit, candidate.flaw) != (base, NO_FLAW) for candidate in candidates):
         candidates.insert(0, Candidate("as specified" if base == unit else "as found", base))
     return tuple(candidates)
 
@@ -189,22 +168,21 @@ def results(
     whole: to whole instructions, even where whole groups would do. before: the device's result before each case, None
     where nobody knows it, or empty.
     """
-    unit, edit = candidate.unit, candidate.edit
+    unit, flaw = candidate.unit, candidate.flaw
     multiple = unit.instruction.k if whole else unit.instruction.fill
-    asked = [edit.case(unit, filled(unit, case, multiple)) for case in cases]
-    if candidate.flaw != NO_FLAW:
-        definition = flawed_definition(unit, candidate.flaw)
-        earlier = before or [None] * len(asked)
-        rows = zip(cases, asked, earlier, strict=True)
-        return [edit.code(came, definition.code_of(case, previous)) for came, case, previous in rows]
+    given, earlier = [filled(unit, case, multiple) for case in cases], before or [None] * len(cases)
+    if not flaw.outside:
+        definition = flawed_definition(unit, flaw)
+        return [definition.code_of(case, previous) for case, previous in zip(given, earlier, strict=True)]
+    taken = [flaw.at("case", case, unit, previous) for case, previous in zip(given, earlier, strict=True)]
     if len(cases) <= (FEW if isinstance(unit.sum, WindowSum) else FEW_OF_OTHERS):
-        return [edit.code(case, code) for case, code in zip(cases, by_model(unit, asked), strict=True)]
-    codes, order = [0] * len(asked), sorted(range(len(asked)), key=lambda i: len(asked[i].a))
+        return [flaw.at("code", code, unit, case) for case, code in zip(given, by_model(unit, taken), strict=True)]
+    codes, order = [0] * len(taken), sorted(range(len(taken)), key=lambda i: len(taken[i].a))
     places = iter(order)
-    for batch in batches(unit, [asked[i] for i in order]):
+    for batch in batches(unit, [taken[i] for i in order]):
         for code in batch_results(unit, batch).tolist():
             place = next(places)
-            codes[place] = edit.code(cases[place], code)
+            codes[place] = flaw.at("code", code, unit, given[place])
     return codes
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 from hwsim.cases.case import Case
-from hwsim.explain.candidate import NO_EDIT, Candidate, results
+from hwsim.explain.candidate import Candidate, results
 from hwsim.explain.evidence import spread
 from hwsim.explain.facts import Classes, Observation, WrongResult, by_class, facts, independent, special_operands
 from hwsim.explain.known import ALWAYS, Semantic, candidates, evident, semantics
@@ -73,7 +73,6 @@ class Diagnosis:
 
     @property
     def unnamed(self) -> bool:
-        """Whether some wrong results have no name."""
         return any(not kind.causes for kind in self.kinds)
 
 
@@ -107,7 +106,6 @@ class _Hypothesis:
 
     @property
     def description(self) -> str:
-        """What a design with it does."""
         more = "; NaN and infinite operands are as specified" if self.finite else ""
         return f"{self.semantic.description}{more}"
 
@@ -154,7 +152,6 @@ class _Examination:
         self.own = _Hypothesis(semantics(unit)[0], 0, dict(enumerate(self.expected))) if self.wrong else None
 
     def diagnosis(self) -> Diagnosis:
-        """The kinds of wrong results."""
         named, rest = self._named() if self.wrong else ([], [])
         right = [self.observations[index] for index in self.right]
         unused = self._independent() if rest else []
@@ -251,7 +248,6 @@ class _Examination:
         return all(whole > self._explained(part, self.wrong) + 1 for part in hypothesis.singles)
 
     def _independent(self) -> list[str]:
-        """What no result depends on."""
         cases = [observation.case for observation in self.observations]
         got = [self.plain(observation.code) for observation in self.observations]
         return independent(self.unit, cases, [self.plain(code) for code in self.expected], got)
@@ -373,22 +369,23 @@ def counted_operands(case: Case) -> int:
 
 def _together(unit: Unit, parts: Sequence[_Hypothesis]) -> _Hypothesis | None:
     """Several mistakes in one design; None where it cannot have all, or where they cannot be computed together."""
-    candidate, flaw, edit = Candidate("", unit), NO_FLAW, NO_EDIT
+    candidate, flaw, edit = Candidate("", unit), NO_FLAW, NO_FLAW
     for part in sorted(parts, key=lambda part: not part.semantic.specified):
         if part.semantic.changes != 1:
             return None
         changed = part.semantic.on(candidate.unit)
         if changed is None:
             return None
-        if changed.edit != NO_EDIT:
-            if edit != NO_EDIT:
-                return None
-            edit = changed.edit
-        if changed.flaw != NO_FLAW:
+        if not part.semantic.edited:
             flaw = flaw & changed.flaw
+        elif edit != NO_FLAW:
+            return None
+        else:
+            edit = changed.flaw
         candidate = changed
     name = " and ".join(part.semantic.name for part in parts)
     description = ", and ".join(part.semantic.description for part in parts)
-    whole = replace(candidate, name=name, edit=edit, flaw=flaw)
+    # Operands are edited before all else, and results after it.
+    whole = replace(candidate, name=name, flaw=flaw & edit if edit.case is None else edit & flaw)
     semantic = Semantic(name, description, whole, parts[0].semantic.on, changes=len(parts))
     return _Hypothesis(semantic, sum(part.rank for part in parts), parts=tuple(parts))

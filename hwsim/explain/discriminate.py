@@ -93,7 +93,6 @@ class ToldPair:
 
     @property
     def sentence(self) -> str:
-        """The pair's state as a sentence."""
         if self.reason:
             return f"equal: {self.reason}"
         if not self.differ:
@@ -111,7 +110,6 @@ class Discrimination:
     tried: int
 
     def count(self, word: str) -> int:
-        """The number of pairs with this `word`."""
         return sum(pair.word == word for pair in self.pairs)
 
 

@@ -303,7 +303,6 @@ def drawing_html(drawing: Drawing) -> str:
 
 
 def _style() -> Markup:
-    """A style that is for ours alone."""
     return Markup(
         read("colours.css").replace(":root", ".hwsim")
         + read("picture.css").replace("svg", ".hwsim svg")

@@ -88,7 +88,6 @@ class _Results(Evidence):
         self.sample = spread(right, SAMPLE)
 
     def explanations(self, among: Iterable[Semantic]) -> list[Consistent]:
-        """The explanations of all results."""
         count = len(self.cases)
         return [
             Consistent(each.name, each.description, count, count)

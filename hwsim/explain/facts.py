@@ -79,7 +79,6 @@ def facts(unit: Unit, wrong: Sequence[WrongResult], right: Sequence[Observation]
 
 
 def _differences(fmt: Format, wrong: Sequence[WrongResult]) -> Iterator[str]:
-    """How results differ from what is expected."""
     codes = {result.got for result in wrong}
     if len(codes) == 1:
         yield f"the result is always {next(iter(codes)):#x}"
@@ -145,7 +144,6 @@ def class_of(fmt: Format, code: int) -> str:
 
 
 def _kind(fmt: FloatFormat, code: int) -> str:
-    """What a code is, in words."""
     bare = code >> fmt.padding
     if code & ((1 << fmt.padding) - 1) or fmt.is_nan(bare):
         return "NaN"

@@ -16,17 +16,15 @@ from hwsim.cases.case import Case
 from hwsim.explain.candidate import (
     ADDEND_DROPPED,
     ADDEND_RETURNED,
-    NO_EDIT,
     Candidate,
     Changes,
-    Edit,
     among,
     bit_faults,
     changed,
     lane_dropped,
     results,
 )
-from hwsim.explain.mistakes import Mistake, catalogue
+from hwsim.explain.mistakes import NO_FLAW, Flaw, Mistake, catalogue
 from hwsim.explain.mistakes.operands import NOT_CLEARED
 from hwsim.explain.questions import QUESTIONS, unasked
 from hwsim.explain.readings import (
@@ -52,7 +50,8 @@ class Semantic:
     """Something that a device may compute. name, description: in words. changes: how many changes of the unit it is.
 
     on: the same for another unit; None where that unit cannot have it. specified: whether it is a unit that a file can
-    specify, to which another change may be made.
+    specify, to which another change may be made. edited: whether it is a unit's results with operands or results that
+    are others, of which two are not looked for in one design.
     """
 
     name: str
@@ -61,6 +60,7 @@ class Semantic:
     on: Callable[[Unit], Candidate | None]
     specified: bool = False
     changes: int = 1
+    edited: bool = False
 
     def many(self, cases: Sequence[Case]) -> list[int]:
         """The result codes of cases."""
@@ -112,7 +112,6 @@ def _read(name: str, reading: Reading, unit: Unit) -> Candidate:
 
 
 def _changes(unit: Unit) -> Iterator[Semantic]:
-    """Changes of one rule of the specification."""
     listed = [Candidate("", unit)]
     for question in QUESTIONS:
         for answer, changes in question.answers(unit).items():
@@ -143,7 +142,8 @@ def _changed(unit: Unit, name: str, changes: Changes) -> Semantic | None:
     if candidate is None:
         return None
     keys = ", ".join(_settings(changes))
-    return Semantic(name, f"the specification with {keys}", candidate, on, specified=candidate.edit == NO_EDIT)
+    edited = candidate.flaw != NO_FLAW
+    return Semantic(name, f"the specification with {keys}", candidate, on, specified=not edited, edited=edited)
 
 
 def _settings(changes: Mapping[str, Any], path: str = "") -> Iterator[str]:
@@ -192,14 +192,14 @@ def _bits(unit: Unit) -> Iterator[Semantic]:
     """Semantics that set, clear or invert a bit of every result."""
     fmt = unit.output
     for bit in range(fmt.padding if isinstance(fmt, FloatFormat) else 0, fmt.container_bits):
-        for value, edit in bit_faults(bit).items():
+        for value, flaw in bit_faults(bit).items():
             text = f"bit {bit} of every result is {value}"
-            yield _edited(unit, f"result bit {bit} {value}", text, edit)
+            yield _edited(unit, f"result bit {bit} {value}", text, flaw)
 
 
-def _edited(unit: Unit, name: str, description: str, edit: Edit) -> Semantic:
-    on = partial(Candidate, name, edit=edit)
-    return Semantic(name, description, on(unit), on)
+def _edited(unit: Unit, name: str, description: str, flaw: Flaw) -> Semantic:
+    on = partial(Candidate, name, flaw=flaw)
+    return Semantic(name, description, on(unit), on, edited=True)
 
 
 @lru_cache(maxsize=8)
@@ -243,7 +243,7 @@ def evident(unit: Unit, expected: Sequence[int], got: Sequence[int]) -> Iterator
     code, count = Counter(got).most_common(1)[0]
     if count >= NEARLY_ALL * len(got) and len(set(expected)) > 1:
         text = f"every result is {code:#x}, whatever the operands are"
-        yield _edited(unit, f"{ALWAYS}{code:#x}", text, Edit(code=lambda case, _: code))
+        yield _edited(unit, f"{ALWAYS}{code:#x}", text, Flaw(code=lambda *_: code))
     addend = unit.operands.addend
     if addend is not None and addend.container_bits == unit.output.container_bits:
         text = "every result is the addend's code, whatever the factors are"

@@ -21,7 +21,6 @@ FLOORS = {16: (-14, -19, -20, -21, -24), 32: (-126, -131, -132, -133, -139, -149
 
 
 def addend(unit: Unit) -> Proposals:
-    """Whether the addend is aligned with the terms, or added late, and how."""
     output = unit.output.name
     answers: dict[str, Changes] = {
         "aligned with the terms": {"sum": {"addend": "aligned"}, "instruction": {"start": "addend"}, "late": None}
@@ -37,7 +36,6 @@ def addend(unit: Unit) -> Proposals:
 
 
 def addend_bits(unit: Unit) -> Proposals:
-    """Whether the addend is rounded before it is aligned."""
     addend, result = unit.operands.addend, unit.result.format
     if not isinstance(addend, FloatFormat) or addend.fraction_bits <= result.fraction_bits:
         return {}
@@ -45,7 +43,6 @@ def addend_bits(unit: Unit) -> Proposals:
 
 
 def window(unit: Unit) -> Proposals:
-    """The number of the window's bits below max_exp: up to two fewer or more."""
     if not isinstance(unit.sum, WindowSum):
         return {}
     bits = unit.sum.fraction_bits
@@ -53,14 +50,12 @@ def window(unit: Unit) -> Proposals:
 
 
 def lost(unit: Unit) -> Proposals:
-    """What happens to a term's bits below the window."""
     if not isinstance(unit.sum, WindowSum):
         return {}
     return {lost_words(rule).after: {"sum": {"lost": rule}} for rule in LOST}
 
 
 def groups(unit: Unit) -> Proposals:
-    """Which products are summed together."""
     k = unit.instruction.k
     answers: dict[str, Changes] = {}
     for lanes in (k, k // 2, k // 4):
@@ -77,26 +72,22 @@ def groups(unit: Unit) -> Proposals:
 
 
 def conversion(unit: Unit) -> Proposals:
-    """Whether 8-bit factors are converted before they are multiplied."""
     narrow = all(fmt.bits <= 8 for fmt in (unit.operands.a, unit.operands.b))
     as_they_are, through = {"operands": {"convert": None}}, {"operands": {"convert": "f16"}}
     return {"multiplied as they are": as_they_are, "converted to f16": through} if narrow else {}
 
 
 def subnormals(unit: Unit) -> Proposals:
-    """Whether subnormal factors count."""
     return {"kept": {"operands": {"daz": False}}, "zero": {"operands": {"daz": True}}}
 
 
 def zeros(unit: Unit) -> Proposals:
-    """Which sign zero factors and addends have."""
     if not isinstance(unit.sum, RoundedSum) and unit.sum.zero == "positive":
         return {}  # no sum has the sign of a zero
     return {"with their signs": {"operands": {"zeros": "signed"}}, "+0": {"operands": {"zeros": "positive"}}}
 
 
 def cancelled(unit: Unit) -> Proposals:
-    """Whether scaled sums that cancel take part in max_exp."""
     if unit.subgroup is None or not isinstance(unit.sum, AlignedSum):
         return {}
     rule = unit.subgroup.model_dump(mode="json")
@@ -105,7 +96,6 @@ def cancelled(unit: Unit) -> Proposals:
 
 
 def late_window(unit: Unit) -> Proposals:
-    """What a window of a late addend keeps."""
     late = unit.late
     if not isinstance(late, LateInWindow):
         return {}
@@ -121,7 +111,6 @@ def late_window(unit: Unit) -> Proposals:
 
 
 def zero_terms(unit: Unit) -> Proposals:
-    """Whether a zero term takes part in max_exp."""
     if not isinstance(unit.sum, WindowSum):
         return {}
     names = {"skip": "has no part in max_exp", "count": "counts at its reference exponent"}
@@ -129,7 +118,6 @@ def zero_terms(unit: Unit) -> Proposals:
 
 
 def floor(unit: Unit) -> Proposals:
-    """The least max_exp."""
     a, b = unit.operands.a, unit.operands.b
     if not isinstance(unit.sum, WindowSum) or not isinstance(a, FloatFormat) or not isinstance(b, FloatFormat):
         return {}
@@ -140,14 +128,12 @@ def floor(unit: Unit) -> Proposals:
 
 
 def zero_sum(unit: Unit) -> Proposals:
-    """The sign of a sum of zero."""
     if isinstance(unit.sum, RoundedSum):
         return {}
     return {"+0": {"sum": {"zero": "positive"}}, "as IEEE 754": {"sum": {"zero": "ieee"}}}
 
 
 def tiny(unit: Unit) -> Proposals:
-    """What is returned for a subnormal result."""
     judged = {"keep": {"tininess": "result"}, "flush": {}} if unit.result.tininess != "result" else {}
     return {
         f"{kept}, {sign}": {"result": {"subnormals": subnormals, "tiny": tiny, **judged.get(subnormals, {})}}
@@ -157,7 +143,6 @@ def tiny(unit: Unit) -> Proposals:
 
 
 def overflow(unit: Unit) -> Proposals:
-    """What is returned for a result that is too large, and for one that is infinite."""
     settings = {"infinity": "infinity", "saturate": "the largest number", "nan": "NaN"}
     result = unit.result
     if isinstance(result.format, FloatFormat) and result.format.infinities:
@@ -170,7 +155,6 @@ def overflow(unit: Unit) -> Proposals:
 
 
 def nan(unit: Unit) -> Proposals:
-    """Which NaN is returned."""
     codes = {16: (0x7FFF, 0x7E00, 0xFE00, 0xFFFF), 32: (0x7FFFFFFF, 0x7FC00000, 0xFFC00000, 0xFFFFFFFF)}
     fmt = unit.result.format
     if not isinstance(fmt, FloatFormat):
@@ -180,7 +164,6 @@ def nan(unit: Unit) -> Proposals:
 
 
 def special_codes(unit: Unit) -> Proposals:
-    """Whether the codes of NaN and infinity count as such, or as numbers."""
     if unit.operands.convert is not None:
         return {}  # they are converted to a format that has them, too
     plain: dict[str, Any] = {}
@@ -194,12 +177,10 @@ def special_codes(unit: Unit) -> Proposals:
 
 
 def _plain(fmt: Any) -> Any:
-    """A format as a specification holds it."""
     return fmt.model_dump(mode="json", exclude_unset=True)
 
 
 def chain(unit: Unit) -> Proposals:
-    """How instructions of a longer K are joined."""
     if unit.instruction.order != "sequential" or unit.instruction.chain is None:
         return {}
     return {
@@ -210,7 +191,6 @@ def chain(unit: Unit) -> Proposals:
 
 
 def result(unit: Unit) -> Proposals:
-    """What a group's sum is rounded to, and how."""
     result = unit.result.format
     if not isinstance(result, FloatFormat):
         return {}

@@ -446,7 +446,6 @@ class RunReport(Record):
 
     @property
     def failed(self) -> tuple[Row, ...]:
-        """The rows that did not pass."""
         return tuple(row for row in self.rows if not row.passed)
 
     @property
@@ -468,7 +467,6 @@ class RunReport(Record):
 
     @property
     def figures(self) -> RunFigures:
-        """The run in figures."""
         return RunFigures(
             passed=self.passed,
             verdict=self.verdict,

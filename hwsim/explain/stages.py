@@ -117,7 +117,6 @@ def _labelled_terms(group: Group) -> tuple[list[str], list[Term]]:
 
 
 def _lowest(term: Term) -> int:
-    """The exponent of a term's last one."""
     return (term.sig & -term.sig).bit_length() - 1 + term.exp - term.fraction_bits
 
 
@@ -176,7 +175,6 @@ def code_text(fmt: Format, code: int) -> str:
 
 
 def value_text(fmt: Format, code: int) -> str:
-    """A code's value, in decimal."""
     return number_text(fmt.decode(code).item())
 
 
@@ -209,7 +207,6 @@ def operand_header(group: Group) -> list[str]:
 
 
 def _scaled(group: Group) -> bool:
-    """Whether shared scales enter the products."""
     return group.unit.scale is not None and group.unit.scale.at == "product"
 
 
@@ -251,7 +248,6 @@ def operand_rows(group: Group) -> Iterator[list[str]]:
 
 
 def _alike(group: Group) -> Iterator[list[int]]:
-    """The lanes of each row."""
     lanes: list[int] = []
     for lane in range(group.used):
         zero = group.codes_a[lane] == group.codes_b[lane] == 0
@@ -270,7 +266,6 @@ def _alike(group: Group) -> Iterator[list[int]]:
 
 
 def _indices(indices: list[int]) -> str:
-    """`3`, or of several `3-7`."""
     return str(indices[0]) if len(indices) == 1 else f"{indices[0]}-{indices[-1]}"
 
 
@@ -345,7 +340,6 @@ def _factor_cells(fmt: Format, convert: FloatFormat | None, code: int, fields: F
 
 
 def _code_of(fmt: FloatFormat, fields: Fields) -> int:
-    """The code of a decoded number."""
     if fields.cls is Class.NAN:
         return nan_code(fmt)
     if fields.cls is Class.INFINITY:
@@ -434,7 +428,6 @@ def _code_and_value(fmt: Format, code: int) -> str:
 
 
 def late_text(rule: LateAdd | LateInWindow, unit: Unit, added: Added) -> str:
-    """One late addition, in a line."""
     addend, result = _code_and_value(added.addend_format, added.addend), _code_and_value(unit.output, added.code)
     match rule:
         case LateAdd():
@@ -503,7 +496,6 @@ def columns(rows: list[list[str]]) -> list[str]:
 
 
 def group_lines(record: Explanation, group: Group) -> list[str]:
-    """A group below its title, as lines."""
     lines: list[str] = []
     for block in group_blocks(record, group):
         match block:

@@ -346,7 +346,8 @@ def test_every_mistake_of_many_units_has_results(first: int) -> None:
 def test_an_addend_is_rounded_first_by_value(name: str, code: int, rounded: int) -> None:
     fmt = get_format(name)
     assert isinstance(fmt, FloatFormat)
-    case = addend_rounded(fmt).case(load_unit("hopper-wgmma-e4m3-f32"), Case("", (), (), code))
+    unit = load_unit("hopper-wgmma-e4m3-f32")
+    case = addend_rounded(fmt).at("case", Case("", (), (), code), unit, None)
     assert hex(case.c) == hex(rounded)
 
 

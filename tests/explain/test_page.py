@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 import re
-import subprocess
 from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise
@@ -425,17 +424,3 @@ def test_a_histogram_counts_every_magnitude_once() -> None:
     assert sum(int(title.split(": ")[1].split()[0]) for title in titles if title.startswith("one")) == 7
     assert "one: 2 from 2¹" in titles and "none: 3 0" in titles and len(titles) == 2 * (MOST + 1)
     assert histogram({}).bars == () and histogram({"empty": np.empty(0)}).width > 0
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_it_can_be_read_in_light_and_in_dark(chromium: str, tmp_path: Path, scheme: str) -> None:
-    image = pytest.importorskip("PIL.Image")
-    page, picture = tmp_path / "page.html", tmp_path / "page.png"
-    page.write_text(
-        f"<!doctype html><meta charset=utf-8>{hwsim.explain('hopper-wgmma-e4m3-f32', *EXPLAINED)._repr_html_()}"
-    )
-    dark = ["--blink-settings=preferredColorScheme=0"] if scheme == "dark" else []
-    command = [chromium, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--window-size=900,400"]
-    subprocess.run([*command, *dark, f"--screenshot={picture}", str(page)], check=True, capture_output=True)
-    corner = sum(image.open(picture).convert("RGB").getpixel((60, 380 if scheme == "none" else 20)))
-    assert corner > 600 if scheme == "light" else corner < 200

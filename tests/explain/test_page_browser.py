@@ -12,6 +12,7 @@ from browsing import Seen, opened
 from explain.report_samples import good, nasty, report
 from PIL import Image
 
+import hwsim
 from hwsim.explain import write_html
 from hwsim.explain.reports import html
 
@@ -94,6 +95,12 @@ def test_it_looks_like_something_in_light_and_in_dark(chromium: str, page: Path,
     assert counted(light).get(BAD, 0) > 200
     equal = counted(seen("good").image)
     assert equal.get(BAD, 0) == 0 and equal.get(GOOD, 0) > 100
+
+
+def test_what_a_notebook_shows_can_be_read_in_the_dark(chromium: str, page: Path) -> None:
+    shown = hwsim.explain("hopper-wgmma-e4m3-f32", [0x7E, 0xB9, 0x05], [0x3C, 0x39, 0x4D], 0x3F8CCCCD)._repr_html_()
+    page.write_text(f"<!doctype html><meta charset=utf-8>{shown}")
+    assert sum(opened(chromium, page, DARK, size=(900, 400)).image.getpixel((60, 20))) < 200  # type: ignore[arg-type]
 
 
 def test_it_fits_a_phone(chromium: str, page: Path) -> None:

@@ -33,7 +33,8 @@ from silicon.capture_samples import (
 from hwsim.base.files import replaced
 from hwsim.cases.captured import captured_cases
 from hwsim.cli import main
-from hwsim.explain.candidate import NO_EDIT, Candidate, changed, results
+from hwsim.explain.candidate import Candidate, changed, results
+from hwsim.explain.mistakes import NO_FLAW
 from hwsim.explain.questions import BY_NAME, QUESTIONS, Question
 from hwsim.explain.silicon.cases import (
     FILLERS,
@@ -178,7 +179,7 @@ def test_the_unit_itself_is_among_the_candidates_of_every_rule(rule: object) -> 
         unit = load_unit(name)
         if name.startswith("hopper-"):
             among = BY_NAME[rule.name].candidates(unit)  # type: ignore[attr-defined]
-            assert sum(one.unit == unit and one.edit == NO_EDIT for one in among) == 1, name
+            assert sum(one.unit == unit and one.flaw == NO_FLAW for one in among) == 1, name
             names = [one.name for one in among]
             assert len(set(names)) == len(names)
 

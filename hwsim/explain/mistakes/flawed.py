@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import lru_cache, partial
 from typing import Any, Literal, NamedTuple, assert_never
 
@@ -144,8 +144,8 @@ class Flaw:
     """A rounded fixed number before it is limited to so many bits, two's complement; these bits."""
     zero_sign: Callable[[int, tuple[Term, ...]], int] | None = None
     """The sign of a sum of exactly zero; the terms."""
-    code: Callable[[int, Unit], int] | None = None
-    """The result's code."""
+    code: Callable[[int, Unit, Case], int] | None = None
+    """The result's code; the operands as they came."""
     multipliers: Flaw | None = None
     """What is wrong with the rounding of products, in a unit that rounds them; the rest is not of these roundings."""
 
@@ -153,6 +153,11 @@ class Flaw:
         """What passes a place."""
         change = getattr(self, place)
         return value if change is None else change(value, *known)
+
+    @property
+    def outside(self) -> bool:
+        """Whether operands or results alone are wrong, and the arithmetic between them is as specified."""
+        return replace(self, case=None, code=None) == NO_FLAW
 
     def __and__(self, other: Flaw) -> Flaw:
         """Both in one design: what passes a place passes this one's function, then the other's."""
@@ -209,24 +214,20 @@ class FlawedDefinition(Definition):
         return fields
 
     def addend(self, code: int) -> Term | None:
-        """A decoded addend."""
         term, fmt = super().addend(code), self.unit.operands.addend
         return None if term is None or fmt is None else self.flaw.at("addend", term, fmt, code)
 
     def partial(self, code: int) -> Term:
-        """A decoded sum so far."""
         term: Term = self.flaw.at("addend", super().partial(code), self.unit.result.format, code)
         return term
 
     def product(self, a: int, b: int, scale_exp: int | None = 0) -> Term:
-        """The term of two factors' codes."""
         if self.flaw.product is None:
             return super().product(a, b, scale_exp)
         term = self.flaw.product(super().product(a, b, 0), self._factor_a(a), self._factor_b(b))
         return self.scaled(term, scale_exp)
 
     def products(self, lanes: GroupOperands, scale_exp: Sequence[int | None]) -> tuple[Term, ...]:
-        """The terms of a group's products."""
         terms: tuple[Term, ...] = self.flaw.at("products", super().products(lanes, scale_exp))
         return terms
 
@@ -237,7 +238,7 @@ class FlawedDefinition(Definition):
         """The result's code for a case. before: the design's result before, None where nobody knows it."""
         taken: Case = self.flaw.at("case", case, self.unit, before)
         specified = self.dot(taken.a, taken.b, taken.c, *term_scales(self.unit, taken)).code
-        code: int = self.flaw.at("code", specified, self.unit)
+        code: int = self.flaw.at("code", specified, self.unit, case)
         return code
 
 
@@ -277,8 +278,6 @@ def _with_sign(flaw: Flaw, total: int, unit_exp: int, terms: Sequence[Term], sig
 
 
 class _FlawedWindow(SumMethod):
-    """The method `aligned`."""
-
     def __init__(self, rule: AlignedSum, rounding: Rounding, flaw: Flaw):
         self.rule, self.rounding, self.flaw = rule, rounding, flaw
 
@@ -304,8 +303,6 @@ class _FlawedWindow(SumMethod):
 
 
 class _FlawedExact(Exact):
-    """The method `exact`."""
-
     def __init__(self, rule: ExactSum, rounding: Rounding, flaw: Flaw):
         super().__init__(rule, rounding)
         self.flaw = flaw
@@ -322,8 +319,6 @@ class _FlawedExact(Exact):
 
 
 class _FlawedAdditions(RoundedAdditions):
-    """Additions of a design with a flaw."""
-
     def __init__(self, rule: RoundedSum, flaw: Flaw):
         super().__init__(rule)
         self.flaw = flaw

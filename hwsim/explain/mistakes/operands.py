@@ -259,7 +259,7 @@ def port_format(unit: Unit, port: Port) -> Format | None:
 def of_port(port: Port, change: Callable[[Format, int], int]) -> Flaw:
     """Something that is wrong with every code of a port."""
     if port == "result":
-        return Flaw(code=lambda code, unit: change(unit.output, code))
+        return Flaw(code=lambda code, unit, case: change(unit.output, code))
 
     def case(case: Case, unit: Unit, before: int | None) -> Case:
         fmt = port_format(unit, port)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import partial
 
+from hwsim.cases.case import Case
 from hwsim.explain.mistakes.flawed import Flaw, LastPlace, LastPlaceRule, Mistake, TermCut, UnpackedResult
 from hwsim.formats import Class, FixedFormat, FloatFormat
 from hwsim.model.terms import Term
@@ -113,7 +114,6 @@ def _cut(extra: int, lost: Lost, subtractions: bool, cut: TermCut | None, precis
 
 
 def _additions(unit: Unit) -> Iterator[Mistake]:
-    """What adders of two numbers lose."""
     if not isinstance(unit.sum, RoundedSum):
         return
     precision = unit.sum.format.fraction_bits + 1
@@ -433,7 +433,7 @@ ZERO_SIGNS: tuple[tuple[str, str, Callable[[int, tuple[Term, ...]], int]], ...] 
 )
 
 
-def _positive_zero(code: int, unit: Unit) -> int:
+def _positive_zero(code: int, unit: Unit, case: Case) -> int:
     fmt = unit.output
     return 0 if isinstance(fmt, FloatFormat) and code == fmt.sign_bit << fmt.padding else code
 

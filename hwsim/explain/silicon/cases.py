@@ -112,27 +112,22 @@ class GpuInstruction:
 
     @property
     def name(self) -> str:
-        """`wgmma.m64n8k32.f32.e4m3.e4m3`."""
         return f"{self.family}.{self.shape}.{self.d}.{self.a}.{self.b}"
 
     @property
     def k(self) -> int:
-        """Products of one instruction."""
         return int(self.shape.rpartition("k")[2])
 
     @property
     def switch(self) -> bool:
-        """Whether the addend can be switched off."""
         return self.family == "wgmma"
 
     @property
     def factors(self) -> tuple[Format, Format]:
-        """The formats of a and b."""
         return get_format(self.a), get_format(self.b)
 
     @property
     def accumulator(self) -> Format:
-        """The format of addend and result."""
         return get_format(self.d)
 
     @property
@@ -249,7 +244,6 @@ def checksum(data: bytes) -> str:
 
 
 def text_of(generator: str, seed: int, sections: Iterable[Section]) -> Iterator[str]:
-    """A case file, line by line."""
     yield f"{HEAD}\ngenerator {generator}\nseed {seed}\n"
     for section in sections:
         instruction = section.instruction

@@ -125,7 +125,7 @@ def _among(rule: Question, unit: Unit, best: Candidate) -> list[Candidate]:
     candidates = rule.candidates(unit, best.unit)
     if rule.name == "addend-bits":
         return list(candidates)
-    return [replace(candidate, edit=best.edit) for candidate in candidates]
+    return [replace(candidate, flaw=best.flaw) for candidate in candidates]
 
 
 def _verdict(
@@ -139,7 +139,7 @@ def _verdict(
     for candidate, failures in wrong:
         elsewhere: list[Example] = []
         survives = bool(own) and not failures
-        if survives and (candidate.unit, candidate.edit) != (best.unit, best.edit):
+        if survives and (candidate.unit, candidate.flaw) != (best.unit, best.flaw):
             # A candidate that explains the cases of its own rule may still be refuted by other cases.
             elsewhere = evidence.mismatches(candidate, others)
             survives = not elsewhere
