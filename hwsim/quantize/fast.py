@@ -79,7 +79,8 @@ class Call:
             k, each = TILE, np.repeat(each, -(-n // TILE), axis=1)
         codes, scales = np.empty((outer, n, inner), np.uint8), np.empty((outer, -(-n // k), inner), np.uint8)
         way = MULTIPLY if multiply else DIVIDE
-        _walk(x, k, (NO_POWERS, 1.0, 0.0, packed(target), random, np.ascontiguousarray(each), way), codes, scales)
+        each = np.require(each, requirements=["C", "W"])  # loops are compiled for arrays that may be written
+        _walk(x, k, (NO_POWERS, 1.0, 0.0, packed(target), random, each, way), codes, scales)
         return codes.reshape(x.shape)
 
     def largest(self, x: NDArray[Any]) -> NDArray[np.float32]:

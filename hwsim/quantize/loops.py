@@ -201,7 +201,7 @@ def quantize_columns(
         o, b, start = tile // tiles // blocks, tile // tiles % blocks, tile % tiles * size
         end, rows, how, special = min(start + size, inner), range(b * k, min(b * k + k, n)), way, False
         if way != 0:
-            factor[: end - start] = operands[o, b, start:end]
+            _spread(operands[o, b, start:end], 1, factor)
         else:
             maxima = largest_bits[: end - start]
             maxima[:] = U(0)

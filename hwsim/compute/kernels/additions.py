@@ -319,7 +319,8 @@ def trees_of(mode: int, exact: bool, fused: bool) -> Additions:
                         for j in range(node.shape[0]):
                             node[j] = round_in(sum_in(left[j], right[j], mode, exact), t, mode)
                     if count % 2:
-                        above[count // 2] = level[count - 1]
+                        for j in range(above.shape[1]):  # an array assigned whole takes seconds to compile
+                            above[count // 2, j] = level[count - 1, j]
                     level, above, count = above, level, (count + 1) // 2
                 root, total = level[0], sums[i]
                 if bare and group == first:
