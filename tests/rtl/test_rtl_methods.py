@@ -163,7 +163,7 @@ FAULTS: dict[str, tuple[str, Any, str, str]] = {
     "what is below the least number": (
         "chain-bare",
         normalize.Round._nearest,
-        "return nonzero & (more | (binade & least))",
+        "return nonzero & (last | up)",
         "return nonzero & 0",
     ),
     "flushed results": (

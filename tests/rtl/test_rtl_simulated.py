@@ -124,9 +124,9 @@ def test_a_faulty_unit_is_caught(fault: str) -> None:
 
 # Faults in what takes the place of too large a result.
 OVERFLOWS = {
-    "down for up": ("ieee-e5m2", normalize.Round.inward, "return sign\n", "return ~sign\n"),
-    "up for down": ("ieee-e4m3", normalize.Round.inward, "return ~sign\n", "return sign\n"),
-    "to odd outside": ("ieee-rto", normalize.Round.inward, "infinity % 2 == 0", "infinity % 2 == 1"),
+    "down for up": ("ieee-e5m2", normalize.rounds_inward, "return sign\n", "return ~sign\n"),
+    "up for down": ("ieee-e4m3", normalize.rounds_inward, "return ~sign\n", "return sign\n"),
+    "to odd outside": ("ieee-rto", normalize.rounds_inward, "infinity % 2 == 0", "infinity % 2 == 1"),
     "infinities are finite": ("ieee-e5m2-rz", normalize.Encode._overflow, "~infinite if inward is True", "1 if inward"),
     "infinities saturate": ("propagates-e5m2", normalize.Encode._overflow, "infinite & fmt.infinities", "infinite & 0"),
 }
