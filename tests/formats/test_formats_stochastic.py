@@ -6,6 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from built_presets import others_slow
+from formats.formats_peers import GFLOAT
 from formats.formats_witness import (
     BELOW,
     EVERY,
@@ -117,12 +118,7 @@ def test_the_mean_over_every_word_comes_nearer_with_every_bit(name, monkeypatch)
 @pytest.mark.parametrize(
     ("name", "info"),
     [
-        ("e4m3", gf.format_info_ocp_e4m3),
-        ("e5m2", gf.format_info_ocp_e5m2),
-        ("e3m2", gf.format_info_ocp_e3m2),
-        ("e2m1", gf.format_info_ocp_e2m1),
-        ("f16", gf.format_info_binary16),
-        ("bf16", gf.format_info_bfloat16),
+        *((name, GFLOAT[name]) for name in ("e4m3", "e5m2", "e3m2", "e2m1", "f16", "bf16")),
         ("e5m2fnuz", gf.format_info_p3109(8, 3, domain=gf.Domain.Finite)),
         ("binary8p3se", gf.format_info_p3109(8, 3)),
         ("binary8p1ue", gf.format_info_p3109(8, 1, gf.Signedness.Unsigned)),
@@ -195,16 +191,6 @@ def test_a_share_that_is_wrong_is_seen(monkeypatch):
     for wrong in (lambda *given: right(*given) & 0x7F, lambda *given: right(*given) >> 3 << 3):
         monkeypatch.setattr(stochastic, "random_words", wrong)
         assert too_far(np.count_nonzero(e4m3.encode(x, "stochastic", random_bits=8, seed=0) == 0x39), 77 / 256)
-
-
-def test_each_bit_and_each_two_neighbours_are_even():
-    words = random_words(42, 0, DRAWS + 1, 32)
-    for bit in range(32):
-        ones = words >> bit & 1
-        assert not too_far(np.count_nonzero(ones[:-1]), 0.5)
-        assert not too_far(np.count_nonzero(ones[:-1] ^ ones[1:]), 0.5)
-        assert not too_far(np.count_nonzero(ones[:-1] ^ (words[:-1] >> (bit + 1) % 32 & 1)), 0.5)
-    assert not too_far(np.count_nonzero((words ^ random_words(43, 0, DRAWS + 1, 32))[:-1] & 1), 0.5)
 
 
 # Streams.
