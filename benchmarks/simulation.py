@@ -37,7 +37,7 @@ BULK_REPEATS = 40  # the same beats again, so that one call takes long enough to
 def full_rate(design: UnitDesign, cases: int) -> tuple[Play, Trace]:
     """Random cases at full rate, and the trace of them."""
     suite = Suite("rate", tuple(random_cases(design.unit, cases, SEED)))
-    play = design.play(suite, Stream(SEED, "rate"), lambda: None)
+    play = design.play(suite, Stream(SEED, "rate"))
     assert isinstance(play.script.promise, Trace)
     return play, play.script.promise
 

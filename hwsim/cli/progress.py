@@ -149,9 +149,6 @@ class Progress:
         self.bar.update(self.task, description=what)
         self.still.now(what)
 
-    def tick(self) -> None:
-        """Do nothing: the bar moves by itself."""
-
 
 @contextlib.contextmanager
 def interruptible() -> Iterator[None]:

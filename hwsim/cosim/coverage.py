@@ -12,7 +12,7 @@ from hwsim.cases.bins import plan as functional
 from hwsim.cases.bins.covering import Covered, covered
 from hwsim.cases.bins.plan import labels, plan, planned
 from hwsim.cases.case import Case
-from hwsim.cosim.design import Compared, Cycle, DotDesign, Played, Tick
+from hwsim.cosim.design import Compared, Cycle, DotDesign, Played
 from hwsim.cosim.heldoperands import HeldOperands
 from hwsim.cosim.suites import takes
 from hwsim.cosim.unitdesign import ModalDesign
@@ -123,9 +123,7 @@ class UnitCoverage:
         return lines + [f"{self.unit}: {name} was hit, and is said to be unreachable" for name in self.contradicted]
 
 
-def design_coverage(
-    design: DotDesign, seed: int, played: Sequence[Played], tick: Tick = lambda: None
-) -> list[UnitCoverage]:
+def design_coverage(design: DotDesign, seed: int, played: Sequence[Played]) -> list[UnitCoverage]:
     """What the cases did whose results came, and what happened at the ports; of a unit of several modes, for each.
 
     The bins are those of the unit that the cases were drawn for; none for a unit without a coverage plan.
@@ -136,28 +134,21 @@ def design_coverage(
     compared = [(one.suite.name, one.compared()) for one in played]
     parts = list(design.in_modes(compared)) if isinstance(design, ModalDesign) else [(design, compared)]
     try:
-        return [unit_coverage(part, seed, cases, traffic, tick) for part, cases in parts]
+        return [unit_coverage(part, seed, cases, traffic) for part, cases in parts]
     except NotImplementedYet:
         return []
 
 
-def unit_coverage(
-    design: DotDesign,
-    seed: int,
-    played: Iterable[Compared],
-    traffic: Mapping[str, int],
-    tick: Tick = lambda: None,
-) -> UnitCoverage:
+def unit_coverage(design: DotDesign, seed: int, played: Iterable[Compared], traffic: Mapping[str, int]) -> UnitCoverage:
     """What came of a design's suites.
 
-    seed: what cases were made for. traffic: counts of the interface's bins. tick: called now and then.
+    seed: what cases were made for. traffic: counts of the interface's bins.
 
     Raises NotImplementedYet for a unit without a coverage plan.
     """
     unit = design.drawn_for
     first, others = _different(played, design.held)
     known = covered(unit, seed)
-    tick()
     counter = functional.Counter(plan(unit))
     left = first
     if all(case in first for case in known.cases):
@@ -166,7 +157,6 @@ def unit_coverage(
         left = {case: None for case in first if case not in sampled}
     for case in (*left, *_some(others, unit.instruction.lanes)):
         counter.sample(case)
-        tick()
     bins = [*(one for one in plan(unit).bins if one.how == "model"), *design.interface]
     counts = counter.counts | dict(traffic)
     hits = {one.name: counts[one.name] for one in bins if counts.get(one.name)}

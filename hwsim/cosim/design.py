@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from itertools import islice
@@ -190,7 +190,6 @@ def draws(stream: Stream, chance: float, count: int) -> np.ndarray:
     return stream.uniforms(count) < chance
 
 
-Tick = Callable[[], None]
 Compared = tuple[str, Sequence[Case]]  # a suite's name, and the cases of it that were compared
 Cycle = tuple[int, Beat | None, int]  # bits of `drive`, the beat at the input, bits of `seen`
 PORTS = (1 << SEEN) - 1
@@ -355,7 +354,7 @@ class DotDesign(Design):
     cycles: ClassVar[bool] = False
 
     @abstractmethod
-    def play(self, suite: Suite, stream: Stream, tick: Tick) -> Play:
+    def play(self, suite: Suite, stream: Stream) -> Play:
         """A suite as the testbench plays it. stream: of everything random."""
 
     @property

@@ -28,7 +28,6 @@ from hwsim.cosim.design import (
     Suite,
     SuiteKind,
     Tagged,
-    Tick,
     Traffic,
     draws,
     interleave,
@@ -152,7 +151,7 @@ class DutDesign(DotDesign):
             left_out.append(f"in every case {self.held}: nothing is said of other operands")
         return [*left_out, *(["assertions: not checked on icarus, which has none"] if unchecked else [])]
 
-    def play(self, suite: Suite, stream: Stream, tick: Tick) -> Play:
+    def play(self, suite: Suite, stream: Stream) -> Play:
         """A suite in the order in which its beats are offered, with what the definition returns."""
         if suite.expected is None:
             many = suite.name.startswith(PAIRS)

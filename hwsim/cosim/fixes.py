@@ -234,7 +234,7 @@ class FixSearch:
         file = dut.file.model_copy(update={"reset": reset.model_copy(update={"active": active})})
         design = dut_design(replace(dut, file=file))
         suite = Suite("reset", drawn_cases(design, self.seed))
-        played = self._ask(design, design.play(suite, Stream(self.seed, "reset"), lambda: None))
+        played = self._ask(design, design.play(suite, Stream(self.seed, "reset")))
         outcome = played.outcome
         return not played.stuck and outcome.count == 0 and outcome.results == played.play.script.planned > 0
 

@@ -346,7 +346,7 @@ class Minimizer:
         # Without assertions: one that fails would end the simulation of all candidates.
         design = replace(self.design, assertions=False)
         program = command(simulator, design.sources(simulator), trace=trace)
-        play = design.play(suite, Stream(self.seed, "minimal"), lambda: None)
+        play = design.play(suite, Stream(self.seed, "minimal"))
         (played,) = play_simulated(simulator, program, design, [play], job, self.seed, self.stuck_after)
         if played.stuck:
             raise SimulatorStuck(played.stuck)

@@ -100,10 +100,6 @@ class Watcher(Protocol):
         """A step is done: `what`."""
         return
 
-    def tick(self) -> None:
-        """Still at work."""
-        return
-
     def say(self, what: str) -> None:
         """Now at work on: `what`."""
         return
@@ -200,7 +196,7 @@ class _Run:
                 played = self._judge(design, [one for future in pending for one in future.result()])
                 # Meanwhile the simulators are at work on the next design.
                 if isinstance(design, DotDesign) and self.options.case is None and self.options.coverage:
-                    self.found.coverage += design_coverage(design, self.options.seed, played, self.watcher.tick)
+                    self.found.coverage += design_coverage(design, self.options.seed, played)
                 if isinstance(design, DutDesign):
                     self._minimize(design, played)
         return self.found
@@ -270,12 +266,12 @@ class _Run:
         return LeftOut(unit=design.name, suite=ALL_SUITES, driver=simulator, reason=reason, required=True)
 
     def _plan(self, design: Design, driver: str) -> Sequence[Play]:
-        options, tick = self.options, self.watcher.tick
+        options = self.options
         if options.case is not None and isinstance(design, (DutDesign, UnitDesign)):
             suite = Suite("case", (load_case(options.case, design),))
-            return [design.play(suite, Stream(options.seed, "case"), tick)]
+            return [design.play(suite, Stream(options.seed, "case"))]
         if isinstance(design, DotDesign):
-            plays, left_out = self._planner(design).plan(driver, options.cases, tick)
+            plays, left_out = self._planner(design).plan(driver, options.cases)
             self.found.left_out.extend(left_out)
             self.found.notes.extend(note for note in design.notes(driver) if note not in self.found.notes)
             return plays

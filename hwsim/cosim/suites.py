@@ -16,7 +16,7 @@ from hwsim.cases.matrices import gemm_cases, gemm_problem
 from hwsim.cases.random_cases import by_turns, mixed, pair_cases, random_cases
 from hwsim.compute.products import gemm
 from hwsim.cosim.bench import fitting
-from hwsim.cosim.design import BUSY, EVERY_SUITE, FULL, AskedSuites, DotDesign, Play, Suite, SuiteKind, Tick, Traffic
+from hwsim.cosim.design import BUSY, EVERY_SUITE, FULL, AskedSuites, DotDesign, Play, Suite, SuiteKind, Traffic
 from hwsim.cosim.play import BULK
 from hwsim.cosim.unitdesign import ModalDesign
 from hwsim.explain import LeftOut
@@ -135,13 +135,13 @@ class Planner:
         """What a suite draws from."""
         return Stream(self.seed, self.design.unit.name, "cosim", name)
 
-    def plan(self, driver: str, count: int | None, tick: Tick) -> tuple[list[Play], list[LeftOut]]:
+    def plan(self, driver: str, count: int | None) -> tuple[list[Play], list[LeftOut]]:
         """The suites of a driver, as the testbench plays them, and what is left out.
 
         count: random cases of each suite of them, or None for the usual number.
         """
         design, suites = self.design, self.suites(driver, count)
-        plays = [design.play(suite, self.stream(suite.name), tick) for suite in suites]
+        plays = [design.play(suite, self.stream(suite.name)) for suite in suites]
         part = [
             LeftOut(unit=design.name, suite=suite.name, driver=driver, cases=some, reason=f"they take {reason}")
             for suite in suites
@@ -293,12 +293,12 @@ class ModalPlanner:
         self.design, self.seed, self.asked = design, seed, asked
         self.skipped: list[SkippedSuite] = []
 
-    def plan(self, driver: str, count: int | None, tick: Tick) -> tuple[list[Play], list[LeftOut]]:
+    def plan(self, driver: str, count: int | None) -> tuple[list[Play], list[LeftOut]]:
         """The suites of a driver, as the testbench plays them, and what is left out. As `Planner.plan`."""
         self.skipped = []
         made = self._bulk(count) if driver == BULK else self._simulated(driver, count)
         suites = [part for suite in made for part in self._parts(suite)]
-        plays = [self.design.play(suite, self._stream(suite.name), tick) for suite in suites]
+        plays = [self.design.play(suite, self._stream(suite.name)) for suite in suites]
         left_out = [
             LeftOut(unit=self.design.name, suite=suite.name, driver=driver, cases=cases, reason=why)
             for suite in suites

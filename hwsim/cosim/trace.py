@@ -14,7 +14,7 @@ import numpy as np
 from hwsim.cases.case import Case, beats, block_lengths
 from hwsim.cases.drawing import Stream
 from hwsim.cosim.bench import PortMap
-from hwsim.cosim.design import BURST, FULL, Play, Suite, Tagged, Tick, Traffic, tag
+from hwsim.cosim.design import BURST, FULL, Play, Suite, Tagged, Traffic, tag
 from hwsim.formats.blocks import one_code
 from hwsim.model.clock import PipelinedUnit
 from hwsim.spec import Pipeline, Specified
@@ -31,19 +31,15 @@ def record(
     ports: PortMap,
     order: Iterable[Tagged],
     stream: Stream,
-    tick: Tick = lambda: None,
 ) -> Play:
     """Run the cycle-level model over a suite's beats and note every cycle.
 
-    stream: when ports stop, and in which cycles the clock of a device with a clock enable is not enabled. tick: called
-    now and then, to show progress.
+    stream: when ports stop, and in which cycles the clock of a device with a clock enable is not enabled.
     """
     recorder = _Recorder(PipelinedUnit(unit, pipeline), suite.traffic, stream, bool(ports.enable))
     recorder.reset()
-    for index, item in enumerate(order):
+    for item in order:
         recorder.offer(item)
-        if index % 256 == 0:
-            tick()
     recorder.drain()
     return recorder.play(suite, ports)
 

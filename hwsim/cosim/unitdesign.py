@@ -14,7 +14,7 @@ from hwsim.cases.drawing import Stream
 from hwsim.cases.random_cases import one_mode, plain
 from hwsim.cosim.bench import PUBLIC, TOP, bench, port_map
 from hwsim.cosim.build import HdlSources, bulk_build, bulk_build_in
-from hwsim.cosim.design import AMARANTH, Compared, DotDesign, Play, Suite, Tick, interleave
+from hwsim.cosim.design import AMARANTH, Compared, DotDesign, Play, Suite, interleave
 from hwsim.cosim.diagnose import first_difference
 from hwsim.cosim.trace import record, record_handshake
 from hwsim.rtl import PLAIN, Style, pipeline_options, style_options, supports, verilog
@@ -55,12 +55,12 @@ class UnitDesign(DotDesign):
             return bulk_build_in(folder, self.verilog, self.ports)
         return bulk_build(self.verilog, self.ports)
 
-    def play(self, suite: Suite, stream: Stream, tick: Tick) -> Play:
+    def play(self, suite: Suite, stream: Stream) -> Play:
         """A suite with what the cycle-level model says of every cycle."""
         if suite.resets:
             return record_handshake(suite, self.built, self.pipeline, self.ports, stream)
         order = interleave(self.built, suite.cases, self.pipeline.contexts, stream if suite.shuffled else None)
-        return record(suite, self.built, self.pipeline, self.ports, order, stream, tick)
+        return record(suite, self.built, self.pipeline, self.ports, order, stream)
 
     def stage(self, case: Case | None) -> tuple[str, int | None]:
         """The first stage at which the RTL's arithmetic leaves the model's; else the control is at fault."""
@@ -121,9 +121,9 @@ class ModalDesign(UnitDesign):
         """Whether each mode's cases are those for all bins of coverage, which are counted; else the directed ones."""
         return len(self.modes) <= MOST_COVERED
 
-    def play(self, suite: Suite, stream: Stream, tick: Tick) -> Play:
+    def play(self, suite: Suite, stream: Stream) -> Play:
         """As of any unit; bits of the ports that the mode of a beat does not use are ones, and must not count."""
-        play = super().play(suite, stream, tick)
+        play = super().play(suite, stream)
         unused = [self._unused(mode) for mode in self.modal.units]
         pairs = zip(play.script.payloads, play.beats, strict=True)
         payloads = [payload | unused[beat.mode] for payload, beat in pairs]

@@ -23,7 +23,6 @@ def test_nothing_is_drawn_where_there_is_no_terminal(capsys: pytest.CaptureFixtu
         bar.advance()
         bar.update(3, 4, "more")
         bar.step("a step")
-        bar.tick()
     assert capsys.readouterr() == ("", "")
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cosim.plays import nothing, stream
+from cosim.plays import stream
 
 from hwsim.cases.case import Case
 from hwsim.cases.random_cases import by_turns, mixed, random_cases
@@ -27,4 +27,4 @@ def changing(unit: ModalUnit, each: int, seed: int = 7) -> tuple[list[Case], lis
 
 def recorded(design: ModalDesign, cases: list[Case], traffic: Traffic = FULL, *, resets: bool = False) -> Play:
     suite = Suite("suite", tuple(cases), traffic=traffic, shuffled=traffic is not FULL, resets=resets)
-    return design.play(suite, stream(), nothing)
+    return design.play(suite, stream())

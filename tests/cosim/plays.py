@@ -20,10 +20,6 @@ from hwsim.spec import Pipeline, Unit, pipeline
 from hwsim.tb.job import Script, SuiteOutcome, Trace
 
 
-def nothing() -> None:
-    """No progress is shown."""
-
-
 def stream(seed: int = 1) -> Stream:
     return Stream(seed, "tests")
 
@@ -45,7 +41,7 @@ def recorded(
     """Cases as our RTL is put through them."""
     codes = None if expected is None else tuple(expected)
     suite = Suite("suite", tuple(cases), codes, traffic, shuffled, resets)
-    return design_of(unit, built).play(suite, stream(), nothing)
+    return design_of(unit, built).play(suite, stream())
 
 
 def recorded_in(unit: Unit, built: Pipeline, cases: Sequence[Case], order: Sequence[Tagged]) -> Play:
@@ -55,7 +51,7 @@ def recorded_in(unit: Unit, built: Pipeline, cases: Sequence[Case], order: Seque
 
 def planned(unit: Unit, driver: str, count: int | None, seed: int = 1, built: Pipeline | None = None) -> list[Play]:
     """All suites of a driver."""
-    return Planner(design_of(unit, built), seed).plan(driver, count, nothing)[0]
+    return Planner(design_of(unit, built), seed).plan(driver, count)[0]
 
 
 def planner(unit: Unit, seed: int = 1) -> Planner:

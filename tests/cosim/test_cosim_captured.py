@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from built_presets import others_slow
-from cosim.plays import bulk_outcomes, codes_of, design_of, nothing, planner, stream
+from cosim.plays import bulk_outcomes, codes_of, design_of, planner, stream
 
 from hwsim.cases.captured import CAPTURES, captured_cases
 from hwsim.cosim.design import Play
@@ -25,7 +25,7 @@ PER_GPU = 1000
 def captured(unit: Unit, most: int) -> Play | None:
     suites = list(planner(unit).captured(most))
     assert [suite.name for suite in suites] in ([], ["captured"])
-    return design_of(unit).play(suites[0], stream(), nothing) if suites else None
+    return design_of(unit).play(suites[0], stream()) if suites else None
 
 
 def played(unit: Unit, play: Play) -> SuiteOutcome:

@@ -11,7 +11,7 @@ from cosim.amaranth_play import amaranth_play
 from cosim.modal_mutants import MIXED, MUTANTS, OWN, STRANGE
 from cosim.modal_plays import changing, design_of, recorded
 from cosim.mutants import Mutant
-from cosim.plays import bulk_outcomes, nothing, stream, trace_of
+from cosim.plays import bulk_outcomes, stream, trace_of
 from cosim.small_runs import shrink
 from odd_modes import ODD_MODES
 
@@ -117,5 +117,5 @@ def test_every_pair_of_codes_in_every_mode(verilator: None, name: str, monkeypat
     planner = modalsuites.ModalPlanner(design, 1)
     suite = planner._pairs()
     assert suite.left_out == () and len(suite.cases) == len(unit.modes) << 16
-    (outcome,) = bulk_outcomes(design, [design.play(suite, stream(), nothing)])
+    (outcome,) = bulk_outcomes(design, [design.play(suite, stream())])
     assert (outcome.count, outcome.results) == (0, len(suite.cases))

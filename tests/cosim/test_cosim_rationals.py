@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from built_presets import others_slow
 from cosim.mutants import Mutant
-from cosim.plays import bulk_outcomes, design_of, nothing, recorded, stream
+from cosim.plays import bulk_outcomes, design_of, recorded, stream
 from model.witness_numbers import Form, fixed, read
 from odd_units import unit
 
@@ -82,7 +82,7 @@ def cases(unit: Unit) -> list[Case]:
 
 
 def outcome_of(unit: Unit, expected: list[int]) -> SuiteOutcome:
-    play = design_of(unit).play(Suite("suite", tuple(cases(unit)), tuple(expected)), stream(), nothing)
+    play = design_of(unit).play(Suite("suite", tuple(cases(unit)), tuple(expected)), stream())
     (outcome,) = bulk_outcomes(design_of(unit), [play])
     return outcome
 

@@ -7,7 +7,7 @@ from collections import defaultdict
 import numpy as np
 import pytest
 from cosim.odd_pipelines import odd_pipelines
-from cosim.plays import design_of, nothing, output_words, stream, trace_of
+from cosim.plays import design_of, output_words, stream, trace_of
 from cosim.plays import recorded as recorded_cases
 from odd_units import IN_RTL, unit, units_of
 
@@ -118,7 +118,7 @@ def test_a_trace_can_be_held_against_other_answers() -> None:
     built, cases = pipeline(TINY), tuple(random_cases(TINY, 30, 1))
     before = recorded(TINY, built, FULL)
     suite = Suite("suite", cases, tuple(range(100, 130)))
-    answered = design_of(TINY, built).play(suite, stream(), nothing)
+    answered = design_of(TINY, built).play(suite, stream())
     assert answered.owners == before.owners
     assert answered.script.results[:, 1].tolist() == [100 + owner for owner in before.owners]
     assert (answered.script.results[:, 0] == before.script.results[:, 0]).all()

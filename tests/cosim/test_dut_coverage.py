@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from cosim.dut_files import SEED, design, play
-from cosim.plays import nothing, stream
+from cosim.plays import stream
 
 from hwsim.cases.bins import plan as functional
 from hwsim.cases.bins.covering import directed
@@ -44,7 +44,7 @@ def test_cases_count_that_were_answered_and_ports_as_they_were_seen(tmp_path: Pa
         OFFERED | TAKEN | READY | VALID,
     ]
     codes = np.array([7, 7, MISSING, 7, MISSING, UNKNOWN])
-    made = dut.play(Suite("dot directed", some, (7,) * 6), stream(), nothing)
+    made = dut.play(Suite("dot directed", some, (7,) * 6), stream())
     assert made.beats == tuple(Beat(case.a, case.b, case.c) for case in some)
     one = Played(made, "none", SuiteOutcome("dot directed"), tmp_path, codes, np.array(traffic, np.uint8))
     (found,) = design_coverage(dut, SEED, [one])

@@ -48,7 +48,7 @@ def sdotp(folder: Path, rounding: Rounding, wrong: int = 0, **changes: Any) -> D
 
 def mismatches(made: DutDesign, folder: Path, simulator: str, cases: tuple[Case, ...]) -> list[PortMismatch]:
     """What is wrong with some cases."""
-    play = made.play(Suite("cases", cases), Stream(SEED, "cases"), lambda: None)
+    play = made.play(Suite("cases", cases), Stream(SEED, "cases"))
     program = command(simulator, made.sources(simulator), trace=False)
     (played,) = play_simulated(simulator, program, made, [play], folder / "job", SEED, 60.0)
     assert played.outcome.results == len(cases)

@@ -78,7 +78,7 @@ def judged(fault: Fault, folder: Path, cases: int = CASES) -> Judgement:
     """A fault, put through the suites on Icarus, with so many random cases."""
     design = dut_design(load_dut(fault.written(folder)))
     program = command("icarus", design.sources("icarus"), trace=False)
-    plays, _ = Planner(design, SEED).plan("icarus", cases, lambda: None)
+    plays, _ = Planner(design, SEED).plan("icarus", cases)
     played = play_simulated("icarus", program, design, plays, folder / "job", SEED, STUCK_AFTER)
     wrong = sum(one.outcome.count for one in played)
     waivers = design.waivers(date.today())

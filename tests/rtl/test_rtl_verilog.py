@@ -19,7 +19,7 @@ from amaranth.lib.wiring import Component, In, Out
 from amaranth.sim import Simulator
 from built_presets import BUILDABLE, DISTINCT, one_of_each_family, others_slow
 from cosim.mutants import HOPPER, of_lanes
-from cosim.plays import nothing, played, stream
+from cosim.plays import played, stream
 from odd_units import IN_RTL, units_of
 from odd_units import unit as odd
 from said_of_verilog import said_of
@@ -369,7 +369,7 @@ def plays_of(name: str) -> tuple[str, PortMap, list[Play]]:
         Suite("gaps", tuple(random_cases(unit, 50, 23)), None, Traffic(0.7, 0.6, bursts=True), True, False),
         Suite("resets", tuple(random_cases(unit, 10, 24)), None, FULL, False, True),
     ]
-    return design.verilog, design.ports, [design.play(suite, stream(), nothing) for suite in suites]
+    return design.verilog, design.ports, [design.play(suite, stream()) for suite in suites]
 
 
 def counts(text: str, ports: PortMap, plays: list[Play]) -> Iterator[tuple[int, int]]:

@@ -439,7 +439,7 @@ class DutQualifier:
         suites = [Suite("vectors", tuple(cases))]
         if self.design.dut.file.protocol.holding:
             suites.append(Suite("vectors, gaps and back-pressure", tuple(cases[:HELD_CASES]), traffic=BUSY))
-        return [self.design.play(suite, Stream(self.seed, suite.name), lambda: None) for suite in suites]
+        return [self.design.play(suite, Stream(self.seed, suite.name)) for suite in suites]
 
 
 def _noticed(played: Played) -> str:
