@@ -34,48 +34,19 @@ Keys = dict[str, Any]
 KeyPath = tuple[str, ...]
 MOST_SECONDS = 60.0  # that shrinking a unit may take
 
-# Keys that a unit can do without, each with those that go with it.
-OPTIONAL: tuple[tuple[KeyPath, ...], ...] = (
-    (("promotion",),), (("late",), ("sum", "addend"), ("instruction", "start")), (("scale",), ("sum", "subgroup")),
-    (("sum", "subgroup"),), (("sum", "subgroup", "lost"),),
-    (("scale",), ("promotion",)), (("operands", "addend"),), (("instruction", "order"),), (("instruction", "start"),),
-    (("instruction", "chain"),), (("operands", "convert"),), (("operands", "daz"),), (("operands", "zeros"),),
-    (("scale", "at"), ("sum", "subgroup")), (("sum", "lost"),), (("sum", "zero_terms"),), (("sum", "max_exp_floor"),),
-    (("sum", "zero"),), (("sum", "product_limit"),), (("sum", "flush"), ("sum", "tininess")),
-    (("sum", "tininess"),), (("sum", "overflow"),), (("sum", "rounded"),),
-    (("sum", "subgroup", "cancelled"),), (("late", "flush"), ("late", "tininess")), (("late", "tininess"),),
-    (("late", "drop_below"),), (("late", "zero_addend"),),
-    (("sum", "cut"),), (("sum", "cut", "lost"),),
-    (("late", "total_bits"),), (("result", "nan"),), (("result", "tiny"),),
-    (("result", "subnormals"), ("result", "tininess")), (("result", "tininess"),), (("result", "overflow"),),
-    (("promotion", "rounding"),),
+# Keys that a unit can do without only together; of all others each is tried alone.
+TOGETHER: tuple[tuple[KeyPath, ...], ...] = (
+    (("late",), ("sum", "addend"), ("instruction", "start")), (("scale",), ("sum", "subgroup")),
+    (("scale",), ("promotion",)), (("scale", "at"), ("sum", "subgroup")), (("sum", "flush"), ("sum", "tininess")),
+    (("late", "flush"), ("late", "tininess")), (("result", "subnormals"), ("result", "tininess")),
 )  # fmt: skip
-# Simpler values of a key, the simplest first.
-VALUES: dict[KeyPath, tuple[Any, ...]] = {
-    ("operands", "a"): ("e2m1", "e4m3", "e5m2"),
-    ("operands", "b"): ("e2m1", "e4m3", "e5m2"),
-    ("operands", "addend"): ("e5m2", "f16", "f32"),
-    ("operands", "convert"): ("f16", "f32"),
-    ("sum", "format"): ("e5m2", "f16", "f32"),
-    ("sum", "rounding"): ("rz", "rne"),
-    ("sum", "product"): ("fused",),
-    ("sum", "combine", "lost"): ("truncate",),
-    ("late", "format"): ("e5m2", "f16", "f32"),
-    ("late", "rounding"): ("rz", "rne"),
-    ("late", "lost"): ("truncate",),
-    ("result", "format"): ("e5m2", "f16", "f32"),
-    ("result", "rounding"): ("rz", "rne"),
-    ("result", "overflow"): ("saturate",),
-    ("promotion", "format"): ("f16", "f32"),
-    ("promotion", "rounding"): ("rz", "rne"),
-    ("scale", "a", "format"): ("e8m0",),
-    ("scale", "b", "format"): ("e8m0",),
-}
-NUMBERS: tuple[KeyPath, ...] = (
-    ("sum", "fraction_bits"), ("sum", "combine", "fraction_bits"), ("sum", "cut", "bits"), ("late", "sum_bits"),
-    ("late", "addend_bits"), ("late", "total_bits"), ("late", "drop_below"), ("sum", "product_limit"),
-    ("sum", "max_exp_floor"), ("promotion", "interval"),
-)  # fmt: skip
+FACTORS, REGISTERS = ("e2m1", "e4m3", "e5m2"), ("e5m2", "f16", "f32")
+# Simpler values of keys of a name, the simplest first.
+VALUES: dict[str, tuple[str, ...]] = {
+    "a": FACTORS, "b": FACTORS, "addend": REGISTERS, "convert": REGISTERS[1:], "format": REGISTERS,
+    "rounding": ("rz", "rne"), "product": ("fused",), "lost": ("truncate",), "overflow": ("saturate",),
+}  # fmt: skip
+OWN_STEPS = {"instruction", "scale"}  # whose numbers hang together, and are made smaller together
 
 
 @dataclass(frozen=True)
@@ -145,25 +116,38 @@ def _simpler(drawn: DrawnUnit) -> Iterator[DrawnUnit]:
 
 
 def _steps(keys: Keys) -> Iterator[Keys]:
-    for paths in OPTIONAL:
+    """Keys a step simpler, some of which make no unit."""
+    places = list(_places(keys))
+    for paths in (*TOGETHER, *((path,) for path, _ in places)):
         if _at(keys, paths[0]) is not None:
             changed = deepcopy(keys)
             for path in paths:
                 _drop(changed, path)
             yield changed
     yield from _fewer(keys)
-    for path, simpler in VALUES.items():
-        now = _at(keys, path)
-        if now is None or now == "none":
-            continue
-        for value in simpler[: simpler.index(now)] if now in simpler else simpler:
-            yield _put(keys, path, value)
-    for path in NUMBERS:
-        now = _at(keys, path)
-        if isinstance(now, int) and now:
+    for path, now in places:
+        simpler = ("e8m0",) if path[0] == "scale" and path[-1] == "format" else VALUES.get(path[-1], ())
+        if now != "none" and not _is_section(now):
+            yield from (_put(keys, path, value) for value in simpler[: simpler.index(now) if now in simpler else None])
+    for path, now in places:
+        if type(now) is int and now and path[0] not in OWN_STEPS and path[-1] not in ("lanes", "nan"):
             sign = -1 if now < 0 else 1
             yield from (_put(keys, path, sign * less) for less in dict.fromkeys((0, abs(now) // 2, abs(now) - 1)))
-    yield from _plainer_formats(keys)
+    for path, now in places:
+        if isinstance(now, dict) and "kind" in now:
+            yield from _plainer_format(keys, path, now)
+
+
+def _places(keys: Keys, inside: KeyPath = ()) -> Iterator[tuple[KeyPath, Any]]:
+    """Every key by its path, sections before what is in them, and its value; a format of one's own is a value."""
+    for key, value in keys.items():
+        yield (*inside, key), value
+        if _is_section(value):
+            yield from _places(value, (*inside, key))
+
+
+def _is_section(value: Any) -> bool:
+    return isinstance(value, dict) and "kind" not in value
 
 
 def _fewer(keys: Keys) -> Iterator[Keys]:
@@ -202,20 +186,16 @@ def _fewer(keys: Keys) -> Iterator[Keys]:
                     yield changed
 
 
-def _plainer_formats(keys: Keys) -> Iterator[Keys]:
-    """Formats of a user's own with fewer keys, and with a bit less."""
-    for path in VALUES:
-        fmt = _at(keys, path)
-        if not isinstance(fmt, dict):
-            continue
-        for key in ("container", "underflow", "subnormals", "signed_zero", "infinities"):
-            if key in fmt:
-                changed = deepcopy(keys)
-                _at(changed, path).pop(key)
-                yield changed
-        for key in ("fraction_bits", "integer_bits"):
-            if fmt.get(key) and not isinstance(fmt.get("nan"), list):
-                yield _put(keys, (*path, key), fmt[key] - 1)
+def _plainer_format(keys: Keys, path: KeyPath, fmt: Keys) -> Iterator[Keys]:
+    """A format of a user's own with fewer keys, and with a bit less."""
+    for key in ("container", "underflow", "subnormals", "signed_zero", "infinities"):
+        if key in fmt:
+            changed = deepcopy(keys)
+            _drop(changed, (*path, key))
+            yield changed
+    for key in ("fraction_bits", "integer_bits"):
+        if fmt.get(key) and not isinstance(fmt.get("nan"), list):
+            yield _put(keys, (*path, key), fmt[key] - 1)
 
 
 def _at(keys: Any, path: KeyPath) -> Any:
