@@ -22,8 +22,9 @@ def test_what_differs_is_written_and_tried_again(run: Run, here: Path, monkeypat
     def as_it_is(drawn: DrawnUnit, found: SideMismatch, plan: FuzzPlan) -> SimplerFinding:
         return SimplerFinding(drawn, found, 0)
 
-    # Simulators and what commands make take a minute; the command of docs/tests.md runs them.
+    # Simulators, commands and a kernel of the unit's own take a minute; the command of docs/tests.md runs them.
     monkeypatch.setattr(trial, "COMMANDS", {})
+    monkeypatch.setattr(trial.Trial, "kernel", property(lambda self: trial.kernel_of(self.unit).general))
     monkeypatch.setattr("hwsim.cli.fuzz.handed", dict)
     monkeypatch.setattr(trial, "in_rtl", lambda unit: Support(unit.name, "is left out", ("hardware",)))
     right = trial.multiply_pairs
