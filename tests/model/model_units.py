@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -222,6 +222,7 @@ def negated(name: str, code: int) -> int:
     return -code % 256 if form.top == "fixed" else code ^ 1 << form.container - 1
 
 
+Right = dict[str, tuple[list[Case], list[int]]]
 FEW = 24  # cases that a mutant is tried on before more of them
 
 
@@ -230,6 +231,14 @@ def assert_right(name: str, given: list[Case]) -> tuple[list[Case], list[int]]:
     want = expected(name, given)
     assert run(name, given) == want, "without a mutant"
     return given, want
+
+
+def right_of(
+    mutants: Mapping[str, tuple[str, Any]], directed: Mapping[str, list[Case]], count: int, seed: int
+) -> Right:
+    """Cases of the units that mutants are tried on, with right results."""
+    names = {name for name, _ in mutants.values()}
+    return {name: assert_right(name, [*cases(name, count, seed), *directed.get(name, ())]) for name in names}
 
 
 def assert_caught(
@@ -248,4 +257,5 @@ def assert_caught(
         caught = any(run(name, given[part]) != want[part] for part in parts)
     finally:
         patch.undo()
+        definition_of.cache_clear()  # definitions keep products that they have seen: none of a mutant's
     assert caught, f"none of {len(given)} cases tells"

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import pytest
 from computed_once import computed_once
-from model.model_units import Case, assert_caught, assert_right, cases, expected, run
+from model.model_units import Case, Right, assert_caught, cases, expected, right_of, run
 from odd_units import unit
 
 import hwsim.model
@@ -19,7 +19,7 @@ from hwsim.model import definition, rounding, scales, terms
 from hwsim.model import rounding as addition
 from hwsim.model import rounding as result
 from hwsim.model import terms as window
-from hwsim.model.definition import Definition, GroupOperands, Stepped, definition_of
+from hwsim.model.definition import Definition, GroupOperands, Stepped
 from hwsim.model.late import LateOperands, RoundedLateAddition
 from hwsim.model.methods import AddendToCome, FirstAddend, PromotedRegister, ResultCode
 from hwsim.model.record import Explanation
@@ -57,26 +57,9 @@ DIRECTED = {
 }
 
 
-@pytest.fixture(autouse=True)
-def fresh() -> Iterator[None]:
-    """Definitions keep products that they have seen: none from before a mutant, none of a mutant's."""
-    definition_of.cache_clear()
-    yield
-    definition_of.cache_clear()
-
-
-@pytest.fixture(scope="module")
-def suites() -> dict[str, tuple[list[Case], list[int]]]:
-    """Cases of the units that mutants are tried on, with the witness's results."""
-    return right_results()
-
-
 @computed_once("model")
-def right_results() -> dict[str, tuple[list[Case], list[int]]]:
-    given = {name: list(cases(name, COUNT, SEED)) for name in {name for name, _ in MUTANTS.values()}}
-    for name, more in DIRECTED.items():
-        given[name] += more
-    return {name: assert_right(name, chosen) for name, chosen in given.items()}
+def right_results() -> Right:
+    return right_of(MUTANTS, DIRECTED, COUNT, SEED)
 
 
 def lost_as(rounding: str) -> Callable[[Patch], None]:
@@ -354,9 +337,9 @@ MUTANTS = {
 
 
 @pytest.mark.parametrize("mutant", MUTANTS)
-def test_the_witness_catches(mutant: str, suites: dict[str, tuple[list[Case], list[int]]], monkeypatch: Patch) -> None:
+def test_the_witness_catches(mutant: str, monkeypatch: Patch) -> None:
     name, mutate = MUTANTS[mutant]
-    assert_caught(name, *suites[name], mutate, monkeypatch)
+    assert_caught(name, *right_results()[name], mutate, monkeypatch)
 
 
 @pytest.mark.quick(cases=1)

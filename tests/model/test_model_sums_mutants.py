@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from computed_once import computed_once
-from model.model_units import Case, assert_caught, assert_right, cases
+from model.model_units import Case, Right, assert_caught, right_of
 from odd_units import unit
 
 from hwsim.formats import Class, FixedFormat, FloatFormat
@@ -16,7 +16,6 @@ from hwsim.model import methods as aligned
 from hwsim.model import methods as even_odd
 from hwsim.model import rounding as result
 from hwsim.model import terms as window
-from hwsim.model.definition import definition_of
 from hwsim.model.late import Promoted, Promoter
 from hwsim.model.methods import EvenOdd, Exact, ExactSoFar, Pairwise, RoundedAdditions, Sequential, Summed, SumMethod
 from hwsim.model.rounding import add
@@ -48,24 +47,9 @@ real_cut = aligned.cut_sum
 real_promote, real_scale, real_promoter = Promoter.promote, Promoter.scale, definition.promoter_of
 
 
-@pytest.fixture(autouse=True)
-def fresh() -> Iterator[None]:
-    definition_of.cache_clear()
-    yield
-    definition_of.cache_clear()
-
-
-@pytest.fixture(scope="module")
-def suites() -> dict[str, tuple[list[Case], list[int]]]:
-    return right_results()
-
-
 @computed_once("model")
-def right_results() -> dict[str, tuple[list[Case], list[int]]]:
-    given = {name: list(cases(name, COUNT, SEED)) for name in {name for name, _ in MUTANTS.values()}}
-    for name, more in DIRECTED.items():
-        given[name] += more
-    return {name: assert_right(name, chosen) for name, chosen in given.items()}
+def right_results() -> Right:
+    return right_of(MUTANTS, DIRECTED, COUNT, SEED)
 
 
 def on(owner: object, name: str, function: object) -> Callable[[Patch], None]:
@@ -323,9 +307,9 @@ MUTANTS: dict[str, tuple[str, Callable[[Patch], None]]] = {
 
 
 @pytest.mark.parametrize("mutant", MUTANTS)
-def test_the_witness_catches(mutant: str, suites: dict[str, tuple[list[Case], list[int]]], monkeypatch: Patch) -> None:
+def test_the_witness_catches(mutant: str, monkeypatch: Patch) -> None:
     name, mutate = MUTANTS[mutant]
-    assert_caught(name, *suites[name], mutate, monkeypatch)
+    assert_caught(name, *right_results()[name], mutate, monkeypatch)
 
 
 def test_underflow_between_zero_and_the_least_number_is_told() -> None:
