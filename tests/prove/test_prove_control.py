@@ -149,7 +149,7 @@ FAULTS = [
 
 @pytest.mark.parametrize(
     "mutant",
-    [pytest.param(one, id=one.name, marks=[pytest.mark.slow] * (at % 16 > 0)) for at, one in enumerate(FAULTS)],
+    [pytest.param(one, id=one.name, marks=[pytest.mark.slow] * (at not in (0, 16))) for at, one in enumerate(FAULTS)],
 )
 def test_a_fault_of_control_is_refuted(mutant: Mutant) -> None:
     # Few registers and groups: the sooner a sum is promoted, the shorter is the run.
@@ -250,7 +250,7 @@ OPERATORS = {
 CHANGES = [(kind, promoted) for kind in OPERATORS for promoted in (False, True)]
 
 
-@pytest.mark.parametrize(("kind", "promoted"), others_slow(CHANGES, [("last sum", False), ("write-back", True)]))
+@pytest.mark.parametrize(("kind", "promoted"), others_slow(CHANGES, [("last sum", False)]))
 def test_a_changed_operator_is_refuted(kind: str, promoted: bool) -> None:
     old, new, at = OPERATORS[kind]
     promoted = promoted or kind.endswith("product")  # small significands are multiplied by rows of adders

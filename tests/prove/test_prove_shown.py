@@ -171,6 +171,7 @@ def test_a_mutant_of_a_parameter_or_of_the_model_is_refuted(mutant: str, monkeyp
     assert broken in [row.name for row in claimed(name, tmp_path) if row.word == "refuted"]
 
 
+@pytest.mark.slow
 def test_a_case_that_the_model_returns_otherwise_is_shown(
     monkeypatch: Patch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -51,9 +51,7 @@ def test_every_step_is_the_models(name: str, cuts: tuple[str, ...]) -> None:
     assert len(found) > 15
 
 
-@pytest.mark.parametrize(
-    "mutant", others_slow(MUTANTS, ["floor for truncate", "a zero too many", "an addend that a factor changes"])
-)
+@pytest.mark.parametrize("mutant", others_slow(MUTANTS, ["floor for truncate", "an addend that a factor changes"]))
 def test_a_broken_step_is_not_proved(mutant: str, monkeypatch: Patch) -> None:
     name, broken, mutate = MUTANTS[mutant]
     mutate(monkeypatch)
