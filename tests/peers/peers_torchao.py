@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 from computed_once import computed_once
-from peers.peers_draws import blocks, next_to_ties
-from peers.peers_rows import drawn, names, parts, rows, whole_range
+from peers.peers_rows import blocks, drawn, names, next_to_ties, parts, rows, whole_range
 
 ELEMENTS = ("mxfp8-e4m3", "mxfp8-e5m2", "mxfp6-e3m2", "mxfp6-e2m3", "mxfp4-e2m1")
 SELECTS = ("floor", "rceil", "ceil", "even")

@@ -14,9 +14,19 @@ import numpy as np
 import pytest
 from built_presets import others_slow
 from conftest import missing
-from peers.mmasim_lists import arithmetic, every_instruction, k_of, preset_of
-from peers.mmasim_units import Codes, Instruction, instruction_of, run
-from peers.operands import KINDS, Operands, drawn
+from peers.mmasim import (
+    KINDS,
+    Codes,
+    Instruction,
+    Operands,
+    arithmetic,
+    drawn,
+    every_instruction,
+    instruction_of,
+    k_of,
+    preset_of,
+    run,
+)
 
 import hwsim
 from hwsim.compute.kernels.tiles import multiply_pairs

@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from peers.peers_draws import version_of
-from peers.peers_rows import RUN, Row, drawn, names, parts, rows, whole_range
+from peers.peers_rows import RUN, Row, drawn, names, parts, rows, version_of, whole_range
 from peers.peers_torchao import torchaos
 
 import hwsim

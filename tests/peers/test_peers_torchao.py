@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from peers.peers_draws import version_of
+from peers.peers_rows import version_of
 from peers.peers_torchao import (
     ELEMENTS,
     SELECTS,

@@ -1,23 +1,63 @@
 """Transformer Engine's own PyTorch functions beside hwsim's: NVFP4, the factors of delayed and of current scaling.
 
-What its CUDA kernels compute has no witness that runs on a CPU: the fused kernel of delayed scaling, and codes.
+What its CUDA kernels compute has no witness that runs on a CPU: the fused kernel of delayed scaling, and codes. Its
+package imports a library that needs a GPU: here the two files that compute scales and codes in PyTorch alone are
+imported by themselves, and everything else of the package is a stand-in that computes nothing.
 """
 
 from __future__ import annotations
 
+import sys
 from collections import deque
-from types import SimpleNamespace
+from functools import cache
+from importlib import import_module
+from importlib.metadata import distribution
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
 from typing import Any
+from unittest.mock import MagicMock
 
 import numpy as np
 import pytest
 from built_presets import others_slow
-from peers.peers_draws import blocks, next_to_ties, version_of
-from peers.peers_rows import whole_range
-from peers.peers_te import transformer_engine
+from peers.peers_rows import blocks, next_to_ties, version_of, whole_range
 
 import hwsim
 from hwsim.quantize import DelayedScaling, unpack_codes
+
+ROOT = "transformer_engine"
+# Packages whose files are found, and are not run; the other modules that the two files import.
+PACKAGES = ("", ".pytorch", ".pytorch.custom_recipes", ".common")
+STANDINS = (".pytorch.constants", ".pytorch.utils", ".pytorch.custom_recipes.gemm", ".common.recipe")
+
+
+@cache
+def transformer_engine(name: str) -> Any:
+    """A module of the package `transformer_engine.pytorch`, such as `quantization`, as it is installed."""
+    base = Path(str(distribution("transformer_engine").locate_file(ROOT)))
+    modules: dict[str, Any] = {f"{ROOT}_torch": MagicMock()}
+    for each in PACKAGES:
+        package = ModuleType(ROOT + each)
+        package.__path__ = [str(base.joinpath(*each.split(".")[1:]))]
+        modules[ROOT + each] = package
+    modules |= {ROOT + each: MagicMock() for each in STANDINS}
+    modules[f"{ROOT}.pytorch.jit"] = _module("jit", jit_fuser=lambda function: function)
+    classes = {each: type(each, (), {}) for each in ("QuantizedTensorStorage", "Quantizer")}
+    modules[f"{ROOT}.pytorch.quantized_tensor"] = _module("quantized_tensor", **classes)
+    sys.modules.update(modules)
+    try:
+        return import_module(f"{ROOT}.pytorch.{name}")
+    finally:
+        # Only these: what they import themselves, PyTorch among it, others have too.
+        for each in [each for each in sys.modules if each.startswith(ROOT)]:
+            del sys.modules[each]
+
+
+def _module(name: str, **names: Any) -> ModuleType:
+    module = ModuleType(f"{ROOT}.pytorch.{name}")
+    vars(module).update(names)
+    return module
+
 
 SEED = 7
 
