@@ -1,23 +1,28 @@
-"""Suites of a unit with their traces, and what the bulk driver makes of them."""
+"""Suites of a unit with their traces, its pipelines, and what the bulk driver and Amaranth's simulator make of them."""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from amaranth.hdl import ClockDomain, Module
+from amaranth.sim import Simulator
 
 from hwsim.cases.case import Case
 from hwsim.cases.drawing import Stream
 from hwsim.cosim.bench import PortMap, port_map, words_of
 from hwsim.cosim.design import FULL, Play, Suite, Tagged, Traffic
-from hwsim.cosim.play import BulkUnit, compare, play_in_bulk
+from hwsim.cosim.play import BulkUnit, PortAnswers, compare, play_in_bulk
 from hwsim.cosim.suites import Planner
 from hwsim.cosim.trace import record
 from hwsim.cosim.unitdesign import UnitDesign, unit_design
-from hwsim.spec import Pipeline, Unit, pipeline
-from hwsim.tb.job import Script, SuiteOutcome, Trace
+from hwsim.rtl import DotUnit
+from hwsim.spec import Pipeline, Specified, Unit, pipeline, steps
+from hwsim.tb.job import READY, RESET, SEEN_MISUSE, SEEN_READY, SEEN_VALID, VALID, Script, SuiteOutcome, Trace
 
 
 def stream(seed: int = 1) -> Stream:
@@ -97,3 +102,53 @@ def played(device: BulkUnit, play: Play) -> SuiteOutcome:
 def bulk_outcomes(design: UnitDesign, plays: Sequence[Play]) -> list[SuiteOutcome]:
     """What comes of plays in the bulk driver."""
     return [one.outcome for one in play_in_bulk(design.library(), design.ports, plays, Path())]
+
+
+def odd_pipelines(unit: Unit) -> dict[str, Pipeline]:
+    """The usual pipeline, one that cuts inside the trees, and a single register."""
+    inside = ("maximum.1", "sum.1") if unit.instruction.lanes > 2 else ("maximum", "sum")
+    cuts = tuple(cut for cut in (*inside, "normalize") if cut in steps(unit)) or steps(unit)[1:2]
+    return {
+        "usual": pipeline(unit),
+        "trees, 3 contexts": pipeline(unit, cuts=cuts, contexts=3),
+        "one register": pipeline(unit, cuts=(), contexts=1),
+    }
+
+
+def amaranth_play(unit: Specified, built: Pipeline, *plays: Play) -> list[SuiteOutcome]:
+    """What comparing every cycle of some plays, one after another, with the RTL finds."""
+    ports = port_map(unit, built)
+    m = Module()
+    m.domains.sync = clock = ClockDomain()
+    m.submodules.dut = dut = DotUnit(unit, built)
+    seen: list[PortAnswers] = []
+
+    async def bench(ctx: Any) -> None:
+        seen.extend([await _play(ctx, dut, clock.rst, play, ports) for play in plays])
+
+    simulator = Simulator(m)
+    simulator.add_clock(1e-9)
+    simulator.add_testbench(bench)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        simulator.run()
+    return [compare(play.script, trace_of(play), got, ports) for play, got in zip(plays, seen, strict=True)]
+
+
+async def _play(ctx: Any, dut: DotUnit, reset: Any, play: Play, ports: PortMap) -> PortAnswers:
+    """What the RTL answers, cycle by cycle."""
+    trace, payloads = trace_of(play), play.script.payloads
+    flags: list[int] = []
+    results: list[int] = []
+    for drive, offered in zip(trace.drive.tolist(), trace.offered.tolist(), strict=True):
+        ctx.set(reset, bool(drive & RESET))
+        ctx.set(dut.i.valid, drive & VALID)
+        ctx.set(dut.o.ready, bool(drive & READY))
+        if offered >= 0:
+            ctx.set(dut.i.payload.as_value(), payloads[offered])
+        leaves = ctx.get(dut.o.valid)
+        flags.append(SEEN_READY * ctx.get(dut.i.ready) | SEEN_VALID * leaves | SEEN_MISUSE * ctx.get(dut.misuse))
+        if leaves and drive & (READY | RESET) == READY:
+            results.append(ctx.get(dut.o.payload.as_value()))
+        await ctx.tick()
+    return PortAnswers(np.array(flags, np.uint8), words_of(results, ports.output.words))

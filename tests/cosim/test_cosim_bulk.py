@@ -7,8 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 from built_presets import others_slow
-from cosim.odd_pipelines import odd_pipelines
-from cosim.plays import played, recorded, trace_of, with_codes, with_trace
+from cosim.plays import odd_pipelines, played, recorded, trace_of, with_codes, with_trace
 from odd_units import IN_RTL, unit, units_of
 
 from hwsim.cases.random_cases import random_cases

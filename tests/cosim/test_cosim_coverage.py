@@ -10,8 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from built_presets import others_slow
-from cosim.odd_pipelines import odd_pipelines
-from cosim.plays import design_of, planned, planner, recorded, trace_of, with_trace
+from cosim.plays import design_of, odd_pipelines, planned, planner, recorded, trace_of, with_trace
 from cosim.small_runs import CASES, SEED, shrink, small_run
 from odd_units import IN_RTL, unit, units_of
 from unit_keys import odd_unit, window

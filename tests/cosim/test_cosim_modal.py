@@ -7,11 +7,10 @@ from pathlib import Path
 
 import pytest
 from built_presets import others_slow
-from cosim.amaranth_play import amaranth_play
 from cosim.modal_mutants import MIXED, MUTANTS, OWN, STRANGE
 from cosim.modal_plays import changing, design_of, recorded
 from cosim.mutants import Mutant
-from cosim.plays import bulk_outcomes, stream, trace_of
+from cosim.plays import amaranth_play, bulk_outcomes, stream, trace_of
 from cosim.small_runs import shrink
 from odd_modes import ODD_MODES
 

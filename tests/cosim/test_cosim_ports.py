@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from built_presets import BUILDABLE
 from cosim.dut_files import design
-from cosim.odd_pipelines import odd_pipelines
+from cosim.plays import odd_pipelines
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from odd_units import IN_RTL, unit, units_of

@@ -6,8 +6,7 @@ from collections import defaultdict
 
 import numpy as np
 import pytest
-from cosim.odd_pipelines import odd_pipelines
-from cosim.plays import design_of, output_words, stream, trace_of
+from cosim.plays import design_of, odd_pipelines, output_words, stream, trace_of
 from cosim.plays import recorded as recorded_cases
 from odd_units import IN_RTL, unit, units_of
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from cosim.amaranth_play import amaranth_play
 from cosim.mutants import Mutant
-from cosim.plays import recorded
+from cosim.plays import amaranth_play, recorded
 from flush_units import FEW, flush_cases
 
 from hwsim.rtl import normalize

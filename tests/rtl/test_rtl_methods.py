@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 from built_presets import others_slow
-from cosim.amaranth_play import amaranth_play
 from cosim.mutants import Mutant
-from cosim.plays import recorded
+from cosim.plays import amaranth_play, recorded
 from odd_units import NAMED, unit
 from unit_keys import chained, exact_sum, odd_unit, scaled, window
 

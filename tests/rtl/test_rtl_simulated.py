@@ -8,10 +8,8 @@ from functools import cache
 import numpy as np
 import pytest
 from built_presets import DISTINCT, one_of_each_family, others_slow
-from cosim.amaranth_play import amaranth_play
 from cosim.mutants import Mutant
-from cosim.odd_pipelines import odd_pipelines
-from cosim.plays import recorded, recorded_in, trace_of, with_codes
+from cosim.plays import amaranth_play, odd_pipelines, recorded, recorded_in, trace_of, with_codes
 from odd_units import IN_RTL, unit, units_of
 
 from hwsim.cases.case import Case, beats
