@@ -134,7 +134,6 @@ class EnteringCode(wiring.Component):
         super().__init__({"c": In(addend.container_bits), "o": Out(what.code_bits)})
 
     def elaborate(self, platform: object) -> Module:
-        """The logic."""
         m = Module()
         m.d.comb += self.o.eq(self.what.entering(m, self.c))
         return m
@@ -152,7 +151,6 @@ class ScalesNumber(wiring.Component):
         super().__init__({**ports, "o": Out(self.range.layout)})
 
     def elaborate(self, platform: object) -> Module:
-        """Decode, multiply, normalise."""
         m = Module()
         factors = []
         for name, fmt in self.what.scales.items():
@@ -174,7 +172,6 @@ class ScaleProduct(DatapathStep):
         super().__init__(f"{what.name}.scale", i, StructLayout({**kept, "scale": what.format.bits}), {"scale"})
 
     def compute(self, m: Module) -> None:
-        """Drive its code, without padding."""
         what = self.what
         m.submodules.scales = both = ScalesNumber(what)
         m.submodules.scale_rounded = rounded = RoundedNumber(what.format, both.range, what.rounding, "ieee")
@@ -206,7 +203,6 @@ class AccumulateDecode(DatapathStep):
         super().__init__(f"{what.name}.decode", i, o, {"x", "y"})
 
     def compute(self, m: Module) -> None:
-        """Drive both numbers."""
         self._kept(m)
         if self.what.scales:
             self._scaled(m)
@@ -259,7 +255,6 @@ class AccumulateAlign(DatapathStep):
         super().__init__(f"{what.name}.align", before, o, o.members)
 
     def compute(self, m: Module) -> None:
-        """Drive both aligned numbers."""
         self.adder.align(m, self.i.x, self.i.y, self.o, "pair")
 
 
@@ -272,7 +267,6 @@ class AccumulateDistance(DatapathStep):
         super().__init__(f"{what.name}.distance", before, o, o.members)
 
     def compute(self, m: Module) -> None:
-        """Drive both numbers and their distances."""
         self.adder.distance(m, self.i.x, self.i.y, self.o, "pair")
 
 
@@ -284,7 +278,6 @@ class AccumulatePart(DatapathStep):
         super().__init__(name, before, after, after.members)
 
     def compute(self, m: Module) -> None:
-        """Drive what it makes."""
         self.part(m, self.i, self.o)
 
 
@@ -297,7 +290,6 @@ class AccumulateSum(DatapathStep):
         super().__init__(f"{what.name}.sum", adder.aligned(), o, o.members)
 
     def compute(self, m: Module) -> None:
-        """Drive the total."""
         self.adder.sum(m, self.i, self.o)
 
 
@@ -395,7 +387,6 @@ class PromoteDecode(DatapathStep):
         super().__init__("promote.decode", adder.operands(), adder.decoded(), {"register", "partial"})
 
     def compute(self, m: Module) -> None:
-        """Drive both numbers."""
         fmt, partial = self.adder.fmt, self.adder.partial
         m.submodules.register = register = FloatDecode(fmt, padded=False)
         m.submodules.partial = decode = FloatDecode(partial, padded=False)
@@ -436,7 +427,6 @@ class PromoteAlign(DatapathStep):
         super().__init__("promote.align", adder.decoded(), o, o.members)
 
     def compute(self, m: Module) -> None:
-        """Drive both aligned operands."""
         register, partial = self.i.register, self.i.partial
         register_larger = Signal()
         max_exp = Signal.like(register.bexp)
@@ -463,7 +453,6 @@ class PromoteSum(DatapathStep):
         super().__init__("promote.sum", adder.aligned(), adder.target.before(), {"total"})
 
     def compute(self, m: Module) -> None:
-        """Drive the total."""
         i = self.i
         m.d.comb += self.o.total.eq(i.register_ones + i.partial_ones + i.register_carry + i.partial_carry)
 

@@ -89,11 +89,9 @@ class NumberDecode(wiring.Component):
 
     @property
     def purpose(self) -> str:
-        """What the module computes."""
         return f"One code of {self.fmt.name} as a number whose exponent counts as in {self.to.name}."
 
     def elaborate(self, platform: object) -> Module:
-        """The decoder's logic."""
         m = Module()
         m.submodules.decode = decode = bare_decoder(self.fmt)
         o = self.o
@@ -119,11 +117,9 @@ class ProductNumber(wiring.Component):
 
     @property
     def purpose(self) -> str:
-        """What the module computes."""
         return f"A product, normalised, as a number whose exponent counts as in {self.to.name}."
 
     def elaborate(self, platform: object) -> Module:
-        """The logic."""
         m = Module()
         normalized(m, self.term.sig, self.term.exp + product_move(self.n, self.to), self.o, self.range.low)
         m.d.comb += [
@@ -164,7 +160,6 @@ class RoundedNumber(wiring.Component):
         super().__init__({"i": In(span.layout), "o": Out(result_layout(fmt))})
 
     def elaborate(self, platform: object) -> Module:
-        """Normalise and round."""
         m = Module()
         i, target = self.i, self.target
         m.submodules.round = rounded = Round(target)

@@ -67,7 +67,6 @@ class TreeMaximum(DatapathStep):
         super().__init__(name, i, o, {"maxima"})
 
     def compute(self, m: Module) -> None:
-        """Drive the candidates that are left."""
         for at, left in enumerate(tree_maximum(m, candidates(self.i), self.levels)):
             m.d.comb += self.o.maxima[at].eq(left)
 
@@ -84,7 +83,6 @@ class Maximum(DatapathStep):
 
     @property
     def purpose(self) -> str:
-        """What the module computes."""
         how = (
             ""
             if "maxima" in fields(self.i)
@@ -94,7 +92,6 @@ class Maximum(DatapathStep):
         return f"max_exp: the largest exponent of all terms that are not zero, the addend among them.{how}"
 
     def compute(self, m: Module) -> None:
-        """Drive max_exp."""
         left = candidates(self.i)
         cut = "maxima" in fields(self.i)
         pair = tree_maximum(m, left, max(1, (len(left) - 1).bit_length()) - 1) if cut else []
@@ -131,7 +128,6 @@ class Near(DatapathStep):
         super().__init__("distance.0", max_exp_layout(n), near_layout(n), {"near"})
 
     def compute(self, m: Module) -> None:
-        """Drive it."""
         m.d.comb += self.o.near.eq(nearest(m, self.n, self.i.max_exp))
 
 
@@ -143,7 +139,6 @@ class Distance(DatapathStep):
         super().__init__("distance", near_layout(n) if near else max_exp_layout(n), shifts_layout(n), {"shifts"})
 
     def compute(self, m: Module) -> None:
-        """Drive the shifts."""
         n = self.n
         near = self.i.near if "near" in fields(self.i) else nearest(m, n, self.i.max_exp)
         above = max(0, n.product_most.bit_length() - n.distance_bits)
@@ -190,7 +185,6 @@ class Align(DatapathStep):
 
     @property
     def purpose(self) -> str:
-        """What the module computes."""
         n = self.n
         return (
             f"Each term shifted right by its distance, into a window of {n.fraction_bits} bits below 2^max_exp; "
@@ -198,7 +192,6 @@ class Align(DatapathStep):
         )
 
     def compute(self, m: Module) -> None:
-        """Drive the aligned terms."""
         n = self.n
         for lane, term in enumerate([*self.i.terms, self.i.addend]):
             fraction_bits = n.addend_fraction_bits if lane == n.lanes else n.product_fraction_bits
@@ -293,7 +286,6 @@ class HalfAdders(DatapathStep):
         super().__init__("sum.0", window_layout(n), o, {"halves", *o.members} - beside_terms(n).keys())
 
     def compute(self, m: Module) -> None:
-        """Drive what each three terms leave, and the terms that are left over."""
         terms = self.i.aligned
         for at, triple in enumerate(self.o.halves):
             a, b, c = terms[3 * at : 3 * at + 3]
@@ -331,13 +323,11 @@ class Sum(DatapathStep):
 
     @property
     def purpose(self) -> str:
-        """What the module computes."""
         if self.after == 1:
             return "The sum of all aligned terms, exactly. A term is in ones' complement, its carry beside it."
         return f"The sums of {self.fan_in} neighbouring terms each, exactly."
 
     def compute(self, m: Module) -> None:
-        """Drive the partial sums, or the total."""
         terms, bits = fields(self.i), self.n.term_bits - 1
         for at in range(self.after):
             taken = slice(at * self.fan_in, min((at + 1) * self.fan_in, self.before))

@@ -51,7 +51,6 @@ class StreamedDatapath(wiring.Component):
         """Drive `o.payload` from the datapath's outputs."""
 
     def elaborate(self, platform: Any) -> Module:
-        """The datapath, and what is valid in it."""
         m = Module()
         m.submodules.datapath = self.path
         advance = Signal()
@@ -166,7 +165,6 @@ class DecodeNumber(DatapathStep):
         super().__init__("decode", code_layout(conversion), o, set(o.members) - {"word"})
 
     def compute(self, m: Module) -> None:
-        """Drive the number."""
         number = decoded(m, self.source, self.i.code, "code")
         m.d.comb += [
             self.o.sign.eq(number.sign),
@@ -206,6 +204,5 @@ class Converter(StreamedDatapath):
         super().__init__(conversion.name, words, path, code_layout(conversion), converted_layout(conversion))
 
     def leave(self, m: Module) -> None:
-        """Drive the code."""
         o = self.path.o
         m.d.comb += self.o.payload.code.eq(in_container(self.conversion.target, o.code, o.nan))

@@ -29,7 +29,6 @@ class SkidBuffer(wiring.Component):
         super().__init__({"entering": In(stream.Signature(payload)), "leaving": Out(stream.Signature(payload))})
 
     def elaborate(self, platform: object) -> Module:
-        """The buffer."""
         m = Module()
         full = Signal(name="full")
         kept = Signal.like(self.entering.payload.as_value(), name="kept", reset_less=True)
@@ -134,7 +133,6 @@ class DotUnit(wiring.Component):
 
     @property
     def purpose(self) -> str:
-        """What the module computes."""
         lanes, contexts, latency = self.unit.instruction.lanes, self.pipeline.contexts, self.pipeline.latency
         products = f"{lanes} product{'s' * (lanes > 1)}"
         sums = f"{contexts} sum{'s' * (contexts > 1)}"
@@ -145,7 +143,6 @@ class DotUnit(wiring.Component):
         )
 
     def elaborate(self, platform: object) -> Module:
-        """The unit's logic."""
         m = Module()
         if self.pipeline.register_ready:
             m.submodules.entry = entry = SkidBuffer(self.i.payload.shape())

@@ -163,7 +163,6 @@ class EncodeFloat(Encode):
         super().__init__(name, target.normalized(), target)
 
     def compute(self, m: Module) -> None:
-        """Drive the code."""
         target, fmt, sign = self.target, self.target.fmt, self.i.sign
         magnitude = rounded_magnitude(m, target, self)
         too_large = Signal()
@@ -191,7 +190,6 @@ class EncodeFloat(Encode):
                 assert_never(self.target.missing)
 
     def inward(self, sign: Value) -> Value | bool:
-        """As in `Encode`."""
         return inward(self.target, sign)
 
 
@@ -204,7 +202,6 @@ class EncodeFixed(DatapathStep):
         super().__init__(name, target.normalized(), o, o.members)
 
     def compute(self, m: Module) -> None:
-        """Drive the code."""
         to, special = self.to, self.i.special
         magnitude = rounded_magnitude(m, self.target, self)
         infinite = special.positive | special.negative
@@ -229,7 +226,6 @@ class EncodePower(DatapathStep):
         super().__init__(name, target.normalized(), o, o.members)
 
     def compute(self, m: Module) -> None:
-        """Drive the code."""
         to, target, special = self.to, self.target, self.i.special
         magnitude = rounded_magnitude(m, target, self)
         infinite = special.positive | special.negative

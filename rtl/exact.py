@@ -116,7 +116,6 @@ class ExactDecode(DatapathStep):
         super().__init__("decode", i, o, o.members)
 
     def compute(self, m: Module) -> None:
-        """Drive the decoded operands."""
         n, start, c = self.n, self.o.start, self.n.addend
         decode_factors(m, n, self.i, self.o)
         scale_nan = scale_exponents(m, n, self.i, self.o)
@@ -199,7 +198,6 @@ class ExactMultiply(DatapathStep):
         super().__init__("multiply", _decoded_layout(n), o, o.members)
 
     def compute(self, m: Module) -> None:
-        """Drive the products."""
         n, i, start = self.n, self.i, self.o.start
         products = [LaneProduct(n) for _ in range(n.lanes)]
         for lane, product in enumerate(products):
@@ -257,7 +255,6 @@ class ExactAlign(DatapathStep):
         super().__init__("align", before, _segments_layout(n, n.local_most, n.terms, "aligned"), {"aligned"})
 
     def compute(self, m: Module) -> None:
-        """Drive the integers."""
         for at, (term, aligned) in enumerate(zip(self.i.terms, self.o.aligned, strict=True)):
             magnitude = Signal(len(aligned), name=f"magnitude{at}")
             m.d.comb += magnitude.eq((term.sig << term.places)[: len(aligned)])
@@ -273,7 +270,6 @@ class ExactTotal(DatapathStep):
         super().__init__("sum", before, StructLayout({"sum": target, **kept}), {"sum", *kept})
 
     def compute(self, m: Module) -> None:
-        """Drive the total."""
         n, i, o = self.n, self.i, self.o
         scaled = list(i.parts) if "parts" in self.takes.members else _scaled(m, n, i)
         parts = [i.start.total]
@@ -311,7 +307,6 @@ class ExactScaled(DatapathStep):
         super().__init__(name, before, StructLayout({**made, "start": n.total}), set(made))
 
     def compute(self, m: Module) -> None:
-        """Drive the sums of scaled parts."""
         scaled = _scaled(m, self.n, self.i)
         for number, (to, group) in enumerate(zip(self.o.parts, self.groups, strict=True)):
             m.d.comb += to.eq(balanced(m, [scaled[at] for at in group], f"part{number}_level"))
@@ -343,7 +338,6 @@ class ExactFinish(DatapathStep):
         super().__init__("round", before, o, o.members)
 
     def compute(self, m: Module) -> None:
-        """Drive the code."""
         m.submodules.rounded = part = self.part
         m.d.comb += [
             *connect("round", flat(part.i), flat(self.i.sum)),

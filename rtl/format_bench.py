@@ -65,7 +65,6 @@ class FormatBench(wiring.Component):
         super().__init__(ports)
 
     def elaborate(self, platform: object) -> Module:
-        """The decoders and multipliers."""
         m = Module()
         for name, fmt in zip(self.decodes, self.formats, strict=True):
             m.submodules[name] = decode = self._decoder(m, fmt, self.a)

@@ -149,7 +149,6 @@ class GeneralDecode(DatapathStep):
         super().__init__("decode", i, o, o.members)
 
     def compute(self, m: Module) -> None:
-        """Drive the decoded operands."""
         n, special = self.n, self.o.special
         decode_factors(m, n, self.i, self.o)
         nan = scale_exponents(m, n, self.i, self.o)
@@ -232,7 +231,6 @@ class GeneralMultiply(DatapathStep):
         super().__init__("multiply", decoded_layout(n), terms_layout(n), {"terms", "special", "zero_sign"})
 
     def compute(self, m: Module) -> None:
-        """Drive the terms, what is special, and the sign of zero."""
         n, i, special = self.n, self.i, self.o.special
         products = [LaneProduct(n.products) for _ in range(n.lanes)]
         exps: list[Value] = []
@@ -314,7 +312,6 @@ class GeneralMaximum(DatapathStep):
         super().__init__("maximum", before, maxima_layout(n), {"max_exp", "any"})
 
     def compute(self, m: Module) -> None:
-        """Drive the maxima."""
         n, inside = self.n, "left" in self.takes.members
         for window in range(n.windows):
             own, name = _own(n, window, window_terms(n, self.i)), f"window{window}"
@@ -347,7 +344,6 @@ class GeneralAlign(DatapathStep):
         super().__init__("align", maxima_layout(n), aligned_layout(n), made_by_align(n))
 
     def compute(self, m: Module) -> None:
-        """Drive the aligned terms."""
         n, rule = self.n, self.n.rule
         for at, term in enumerate(window_terms(n, self.i)):
             top = self.i.max_exp[at % n.windows]
@@ -372,7 +368,6 @@ class GeneralSum(DatapathStep):
         super().__init__("sum", before, sums_layout(n), {f"window{at}" for at in range(n.windows)})
 
     def compute(self, m: Module) -> None:
-        """Drive the sums."""
         for at in range(self.n.windows):
             to, own = getattr(self.o, f"window{at}"), list(self.i.aligned)[at :: self.n.windows]
             total = balanced(m, own, f"window{at}_level") if own else Const(0)
@@ -391,7 +386,6 @@ class GeneralExponents(DatapathStep):
         super().__init__(name, before, StructLayout({**before.members, **made}), set(made))
 
     def compute(self, m: Module) -> None:
-        """Drive the largest exponent of each few."""
         left = exponents_left(m, self.n, self.i)
         for at, (to, group) in enumerate(zip(self.o.left, self.groups, strict=True)):
             m.d.comb += to.eq(largest(m, f"group{at}", [left[place] for place in group], self.n.max_exp))
@@ -417,7 +411,6 @@ class GeneralDistance(DatapathStep):
         super().__init__("distance", i, StructLayout({**kept, **made}), set(made))
 
     def compute(self, m: Module) -> None:
-        """Drive the distances."""
         n = self.n
         for at, (term, place) in enumerate(zip(window_terms(n, self.i), self.shifters, strict=True)):
             top, to = self.i.max_exp[at % n.windows], getattr(self.o, f"term{at}")
@@ -434,7 +427,6 @@ class GeneralBegin(DatapathStep):
         super().__init__("align.1", before.gives, StructLayout({**before.gives.members, **made}), set(made))
 
     def compute(self, m: Module) -> None:
-        """Drive the terms."""
         for at, place in enumerate(self.shifters):
             m.d.comb += place.begin(getattr(self.i, f"term{at}"), getattr(self.o, f"term{at}"))
 
@@ -448,7 +440,6 @@ class GeneralEnd(DatapathStep):
         super().__init__("align", before.gives, aligned_layout(n), made_by_align(n))
 
     def compute(self, m: Module) -> None:
-        """Drive the aligned terms."""
         for at, place in enumerate(self.shifters):
             name, term = f"term{at}", getattr(self.i, f"term{at}")
             ones, carry = place.end(m, name, term)

@@ -61,7 +61,6 @@ class CombineHalves(DatapathStep):
         super().__init__("combine", i, StructLayout({**kept, "window0": self.after.layout}), {"window0"})
 
     def compute(self, m: Module) -> None:
-        """Drive the sum of both."""
         span, rule, to = self.before.max_exp, self.rule, self.o.window0
         halves = {"even": self.i.window0, "odd": self.i.window1}
         terms = [self.before.term(m, name, half) for name, half in halves.items()]
@@ -85,7 +84,6 @@ class CutSum(DatapathStep):
         super().__init__("cut", i, StructLayout({**i.members, "window0": self.after.layout}), {"window0"})
 
     def compute(self, m: Module) -> None:
-        """Drive what is left of the sum."""
         whole = Signal(self.after.shape, name="whole_sum")
         m.d.comb += [
             whole.eq(self.i.window0.total),
@@ -124,7 +122,6 @@ class LateSum(DatapathStep):
         super().__init__("late", i, StructLayout({**kept, "window0": self.after.layout}), {"window0"})
 
     def compute(self, m: Module) -> None:
-        """Drive the sum of both."""
         n, rule, to, outer = self.n, self.rule, self.o.window0, self.i.outer
         zeros, nonzero = n.rule.zero_terms == "count", outer.sig.any()
         total = self.before.term(m, "sum", self.i.window0, n.bias, self.i.window0.any | zeros)
@@ -186,7 +183,6 @@ class Settle(DatapathStep):
         self.magnitude = Magnitude(target)
 
     def compute(self, m: Module) -> None:
-        """Drive sign, magnitude and exponent."""
         m.submodules.own = own = self.magnitude
         m.d.comb += [
             own.i.total.eq(self.i.window0.total),

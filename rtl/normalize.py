@@ -26,7 +26,6 @@ class Magnitude(DatapathStep):
         super().__init__(name, target.before(), target.magnitude(), made)
 
     def compute(self, m: Module) -> None:
-        """Drive sign, magnitude and exponent."""
         total, negative = self.i.total, self.i.total[-1]
         flipped = total[:-1] ^ negative.replicate(len(total) - 1)
         sign = negative
@@ -50,7 +49,6 @@ class Normalize(DatapathStep):
         super().__init__(name, target.magnitude(), target.normalized(), {"sig", "sticky", "bexp"})
 
     def compute(self, m: Module) -> None:
-        """Drive the normalised significand and its exponent."""
         whole = Cat(Const(0, self.target.bits - self.target.magnitude_bits), self.i.magnitude)
         if self.target.leads:
             self._in_place(m, whole)
@@ -251,7 +249,6 @@ class Round(Encode):
 
     @property
     def purpose(self) -> str:
-        """What the module computes."""
         target = self.target
         return (
             f"The {target.fmt.name} code of a normalised sum: rounded once ({self.rounding}), "
@@ -259,7 +256,6 @@ class Round(Encode):
         )
 
     def compute(self, m: Module) -> None:
-        """Drive the code."""
         target, fmt, sign = self.target, self.target.fmt, self.i.sign
         drop = target.bits - fmt.precision
         kept, guard, below = self.i.sig[drop:], self.i.sig[drop - 1], self.i.sig[: drop - 1]
@@ -330,7 +326,6 @@ class Round(Encode):
         return nonzero & (last | up)
 
     def inward(self, sign: Value) -> Value | bool:
-        """As in `Encode`."""
         return rounds_inward(self.rounding, self.target.fmt.infinity_magnitude, sign)
 
 
@@ -346,7 +341,6 @@ class CountZeros(Normalize):
         DatapathStep.__init__(self, name, i, StructLayout({**kept, **made}), set(made))
 
     def compute(self, m: Module) -> None:
-        """Drive the magnitude, and by how much it is to be shifted to the left."""
         whole = Cat(Const(0, self.target.bits - self.target.magnitude_bits), self.i.magnitude)
         magnitude, shift = self._counted(m, whole)
         m.d.comb += [self.o.magnitude.eq(magnitude), self.o.zeros.eq(shift)]
@@ -360,7 +354,6 @@ class MoveLeadingOne(Normalize):
         DatapathStep.__init__(self, name, CountZeros(target, "").gives, target.normalized(), {"sig", "bexp"})
 
     def compute(self, m: Module) -> None:
-        """Drive the normalised significand and its exponent."""
         self._moved(m, self.i.magnitude, self.i.zeros)
 
 
@@ -380,7 +373,6 @@ class RoundFixed(DatapathStep):
         super().__init__("round", total, o, {"code", "nan"})
 
     def compute(self, m: Module) -> None:
-        """Drive the code."""
         fmt, total = self.fmt, self.i.total
         sign = total[-1]
         rounded = self._rounded(m, sign, (total ^ sign.replicate(len(total)))[: len(total) - 1] + sign)

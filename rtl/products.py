@@ -48,14 +48,12 @@ class FloatDecode(wiring.Component):
 
     @property
     def purpose(self) -> str:
-        """What the module computes."""
         return (
             f"One code of {self.fmt.name}: sign, exponent field, significand with its hidden bit, whether it is NaN "
             "or infinite."
         )
 
     def elaborate(self, platform: object) -> Module:
-        """The decoder's logic."""
         m = Module()
         fmt, o = self.fmt, self.o
         code = self.code[self.padding :]
@@ -98,11 +96,9 @@ class ScaleDecode(wiring.Component):
 
     @property
     def purpose(self) -> str:
-        """What the module computes."""
         return f"One code of {self.fmt.name}, a power of two: its exponent, and whether it is NaN."
 
     def elaborate(self, platform: object) -> Module:
-        """The decoder's logic."""
         m = Module()
         m.d.comb += [self.bexp.eq(self.code), self.nan.eq(is_any_of(self.code, self.fmt.nan))]
         return m
@@ -118,11 +114,9 @@ class FixedDecode(wiring.Component):
 
     @property
     def purpose(self) -> str:
-        """What the module computes."""
         return f"One code of {self.fmt.name}, two's complement: its sign and magnitude."
 
     def elaborate(self, platform: object) -> Module:
-        """The decoder's logic."""
         m = Module()
         code, o = self.code[self.padding :], self.o
         sign = code[-1]
@@ -140,11 +134,9 @@ class PowerDecode(wiring.Component):
 
     @property
     def purpose(self) -> str:
-        """What the module computes."""
         return f"One code of {self.fmt.name}, a power of two, as a number."
 
     def elaborate(self, platform: object) -> Module:
-        """The decoder's logic."""
         m = Module()
         code, o = self.code[self.fmt.padding :], self.o
         nan = is_any_of(code, self.fmt.nan)
@@ -189,7 +181,6 @@ class Converted(wiring.Component):
         super().__init__({"i": In(factor_layout(fmt)), "o": Out(factor_layout(to))})
 
     def elaborate(self, platform: object) -> Module:
-        """The converter's logic."""
         m = Module()
         fmt, to, i, o = self.fmt, self.to, self.i, self.o
         bits = max(fmt.sig_bits, to.precision)
@@ -235,7 +226,6 @@ class FactorDecode(wiring.Component):
         super().__init__({"code": In(fmt.container_bits), "o": Out(factor_layout(to))})
 
     def elaborate(self, platform: object) -> Module:
-        """The decoder's logic."""
         m = Module()
         m.submodules.decode = decode = factor_decoder(self.fmt)
         m.d.comb += decode.code.eq(self.code)
@@ -276,7 +266,6 @@ class ModalDecode(wiring.Component):
         super().__init__({"code": code, "chosen": chosen, "o": Out(factor_layout(shape))})
 
     def elaborate(self, platform: object) -> Module:
-        """A decoder for each format, and the choice."""
         m = Module()
         every = [self._moved(m, at, fmt, to) for at, (fmt, to) in enumerate(self.choices)]
         for field in factor_layout(self.shape).members:
@@ -356,7 +345,6 @@ class Decode(DatapathStep):
         super().__init__("decode", operands_layout(n, carried), o, o.members)
 
     def compute(self, m: Module) -> None:
-        """Drive the decoded operands."""
         decode_factors(m, self.n, self.i, self.o)
         scale_nan = scale_exponents(m, self.n, self.i, self.o)
         addend = self._addend(m)
@@ -437,7 +425,6 @@ class LaneProduct(wiring.Component):
 
     @property
     def purpose(self) -> str:
-        """What the module computes."""
         how = " Rows of full adders sum partial products, and the last addition their carries." if self.in_rows else ""
         return f"The exact product of one lane, and whether it is NaN or infinite.{how}"
 
@@ -448,7 +435,6 @@ class LaneProduct(wiring.Component):
         return sizes[0] > 1 and 2 < sizes[1] <= SMALL
 
     def elaborate(self, platform: object) -> Module:
-        """The multiplier's logic."""
         m = Module()
         a, b, term, special = self.a, self.b, self.term, self.special
         zero_a, zero_b = Signal(name="a_zero"), Signal(name="b_zero")
@@ -493,7 +479,6 @@ class Multiply(DatapathStep):
         super().__init__("multiply", decoded_layout(n), products_layout(n), {"terms", "special"})
 
     def compute(self, m: Module) -> None:
-        """Drive the terms and the special values."""
         products = [LaneProduct(self.n) for _ in range(self.n.lanes)]
         for lane, product in enumerate(products):
             m.submodules[f"lane{lane}"] = product

@@ -555,7 +555,6 @@ class BlockQuantizer(StreamedDatapath):
         super().__init__(f"{q.name}-from-{q.source.name}", words, path, block_layout(q), quantized_layout(q))
 
     def leave(self, m: Module) -> None:
-        """Drive the codes and the scale."""
         out = flat(self.path.o)
         codes = [out[f"codes{lane}"] for lane in range(self.quantization.lanes)]
         m.d.comb += [self.o.payload.codes.eq(Cat(*codes)), self.o.payload.scale.eq(out["scale"])]
@@ -679,6 +678,5 @@ class BlockDequantizer(StreamedDatapath):
         super().__init__(f"{d.name}-to-{d.target.name}", words, path, scaled_layout(d), numbers_layout(d))
 
     def leave(self, m: Module) -> None:
-        """Drive the numbers."""
         out = flat(self.path.o)
         m.d.comb += self.o.payload.x.eq(Cat(*(out[f"codes{lane}"] for lane in range(self.dequantization.lanes))))

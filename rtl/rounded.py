@@ -73,7 +73,6 @@ class RoundedDecode(DatapathStep):
         super().__init__("decode", i, decoded_layout(n), decoded_layout(n).members)
 
     def compute(self, m: Module) -> None:
-        """Drive the decoded operands."""
         n, c = self.n, self.n.addend
         decode_factors(m, n, self.i, self.o)
         if n.parts is not None and n.parts.scales:
@@ -130,7 +129,6 @@ class RoundedMultiply(DatapathStep):
         super().__init__("multiply", decoded_layout(n), o, set(n.products))
 
     def compute(self, m: Module) -> None:
-        """Drive the products."""
         n = self.n
         products = [LaneProduct(n) for _ in range(n.lanes)]
         for lane, product in enumerate(products):
@@ -183,7 +181,6 @@ class AlignPairs(DatapathStep):
         super().__init__(name, state_layout(state), StructLayout({**state_layout(rest).members, **sums}), set(sums))
 
     def compute(self, m: Module) -> None:
-        """Drive the aligned operands."""
         for pair, adder in self.adders.items():
             x, y = (self._number(m, pair, name, adder.fmt) for name in (pair.x, pair.y))
             adder.align(m, x, y, getattr(self.o, pair.sum), pair.sum)
@@ -208,7 +205,6 @@ class DistancePairs(AlignPairs):
         DatapathStep.__init__(self, name, state_layout(state), o, set(numbers))
 
     def compute(self, m: Module) -> None:
-        """Drive the operands and their distances."""
         for pair, adder in self.adders.items():
             x, y = (self._number(m, pair, name, adder.fmt) for name in (pair.x, pair.y))
             adder.distance(m, x, y, getattr(self.o, pair.sum), pair.sum)
@@ -230,7 +226,6 @@ class PairPart(DatapathStep):
         super().__init__(name, before, StructLayout({**before.members, **made}), set(made))
 
     def compute(self, m: Module) -> None:
-        """Drive each of them."""
         for pair, adder in self.adders.items():
             self.part(adder, m, getattr(self.i, pair.sum), getattr(self.o, pair.sum))
 
@@ -244,7 +239,6 @@ class SumPairs(DatapathStep):
         super().__init__(name, before, StructLayout({**before.members, **sums}), set(sums))
 
     def compute(self, m: Module) -> None:
-        """Drive the totals."""
         for pair, adder in self.adders.items():
             adder.sum(m, getattr(self.i, pair.sum), getattr(self.o, pair.sum))
 
@@ -259,11 +253,9 @@ class Each(DatapathStep):
 
     @property
     def purpose(self) -> str:
-        """What the module computes."""
         return f"Of {', '.join(self.parts)}: {purpose_of(next(iter(self.parts.values())))}"
 
     def compute(self, m: Module) -> None:
-        """Drive each part."""
         for at, part in self.parts.items():
             m.submodules[at] = part
             m.d.comb += connect(part.name, flat(part.i), flat(getattr(self.i, at)))
@@ -332,7 +324,6 @@ class RoundResult(DatapathStep):
         super().__init__("round", state_layout({"sum": n.fmt}), o, o.members)
 
     def compute(self, m: Module) -> None:
-        """Drive the code."""
         n, rule = self.n, self.n.unit.result
         m.submodules.number = number = NumberDecode(n.fmt, n.result)
         m.submodules.rounded = rounded = RoundedNumber(

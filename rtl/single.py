@@ -55,7 +55,6 @@ class Recode(wiring.Component):
         super().__init__({"code": In(source.container_bits), **word, "result": Out(target.container_bits)})
 
     def elaborate(self, platform: object) -> Module:
-        """Decode, normalise, round."""
         m = Module()
         steps = [DecodeNumber(self.conversion, self.target), *self.target.steps()]
         word = {"word": self.word} if self.conversion.random_bits else {}
@@ -78,7 +77,6 @@ class Multiply32(wiring.Component):
         super().__init__({"a": In(32), "b": In(32), "product": Out(32)})
 
     def elaborate(self, platform: object) -> Module:
-        """The multiplier, and its rounding."""
         m = Module()
         m.submodules.a = a = FloatDecode(F32)
         m.submodules.b = b = FloatDecode(F32)

@@ -119,11 +119,9 @@ class DatapathStep(wiring.Component):
         return [field for field in self.gives.members if field not in self.passed.members]
 
     def compute(self, m: Module) -> None:
-        """Drive what this step makes."""
         raise TypeError("a step says what it computes")
 
     def elaborate(self, platform: object) -> Module:
-        """The step's logic."""
         m = Module()
         inputs, outputs = flat(self.i), flat(self.o)
         m.d.comb += [outputs[name].eq(inputs[name]) for name in leaves(self.passed)]
@@ -150,7 +148,6 @@ class Stage(DatapathStep):
         self.drive = drive
 
     def compute(self, m: Module) -> None:
-        """Drive what this step makes."""
         self.drive(m, self.i, self.o)
 
 
@@ -178,7 +175,6 @@ class Datapath(wiring.Component):
 
     @property
     def purpose(self) -> str:
-        """What the module computes."""
         names = [step.name for step in self.steps]
         cuts = f"registers after {', '.join(self.cuts)}" if self.cuts else "no registers"
         return f"The steps {', '.join(names)}, in this order, and {cuts}, which take their values while enable is high."
@@ -200,7 +196,6 @@ class Datapath(wiring.Component):
         return Cat(signals[name] for name in leaves(self.carried))
 
     def elaborate(self, platform: object) -> Module:
-        """The steps, connected."""
         m = Module()
         values = flat(self.i)
         for step in self.steps:
@@ -263,7 +258,6 @@ class TreeSums(DatapathStep):
         super().__init__(name, before, StructLayout({**before.members, **made}), {field})
 
     def compute(self, m: Module) -> None:
-        """Drive the sums."""
         values = getattr(self.i, self.field)
         for number, (to, group) in enumerate(zip(getattr(self.o, self.field), self.groups, strict=True)):
             m.d.comb += to.eq(balanced(m, [values[at] for at in group], f"sum{number}_level"))

@@ -43,7 +43,6 @@ class Threefry(wiring.Component):
         return 0 if self.rounds_per_cycle is None else -(-ROUNDS // self.rounds_per_cycle)
 
     def elaborate(self, platform: object) -> Module:
-        """The rounds."""
         m = Module()
         parity = Signal(32)
         keys: list[Value] = [self.seed[:32], self.seed[32:], parity]
@@ -175,7 +174,6 @@ class RoundWithWord(Encode):
         self.random_bits = target.random_bits
 
     def compute(self, m: Module) -> None:
-        """Drive the code."""
         target, fmt, i = self.target, self.target.fmt, self.i
         magnitude = magnitude_with_word(m, target, self.random_bits, i.sig, i.bexp, i.word)
         overflow = Signal()
@@ -188,7 +186,6 @@ class RoundWithWord(Encode):
                 m.d.comb += [self.o.code.eq(0), self.o.nan.eq(1)]
 
     def inward(self, sign: Value) -> Value | bool:
-        """As in `Encode`: never, as to nearest."""
         return False
 
 
@@ -216,7 +213,6 @@ class StochasticConvert(wiring.Component):
         super().__init__({"code": In(source.bits), "word": In(random_bits), "result": Out(fmt.bits), "nan": Out(1)})
 
     def elaborate(self, platform: object) -> Module:
-        """Decode, normalise, round."""
         m = Module()
         m.submodules.decode = decode = FloatDecode(self.source, padded=False)
         o = decode.o
@@ -263,7 +259,6 @@ class StochasticRound(wiring.Component):
         )
 
     def elaborate(self, platform: object) -> Module:
-        """Sign and magnitude, normalise, round."""
         m = Module()
         m.submodules.magnitude = magnitude = Magnitude(self.target)
         m.d.comb += [magnitude.i.total.eq(self.total), magnitude.i.max_exp.eq(self.max_exp)]

@@ -222,11 +222,9 @@ class PartNumber(wiring.Component):
 
     @property
     def purpose(self) -> str:
-        """What the module computes."""
         return "The sum of a part, normalised, as a number."
 
     def elaborate(self, platform: object) -> Module:
-        """The logic."""
         m = Module()
         normalized(m, self.part.sig, self.part.exp + self.move, self.o, self.range.low)
         m.d.comb += [
