@@ -20,8 +20,6 @@ from hwsim.spec import NotImplementedYet
 from hwsim.spec.conversion import AnyRounding, Missing
 from hwsim.spec.keys import Overflow
 
-from .stochastic import exponent_field, magnitude_of, magnitude_with_word
-
 # An even number, so that the last bit of a carrier's code is that of the power's: two powers of two below the least.
 BELOW = 2
 _PLAIN = as_float(get_format("e3m2"))  # with subnormals, and without infinities and NaN
@@ -123,6 +121,38 @@ def encoder(target: EncodeTarget, name: str = "round") -> DatapathStep:
             return EncodePower(target, target.to, name)
         case _:
             assert_never(target.to)
+
+
+def magnitude_with_word(m: Module, target: SumTarget, random_bits: int, sig: Value, bexp: Value, word: Value) -> Signal:
+    """A normalised magnitude's bits: the random word added below the last place, and what is then there cut off."""
+    fmt = target.fmt
+    drop = target.bits - fmt.precision
+    part, frac = sig[drop - random_bits : drop], sig[drop : drop + fmt.fraction_bits]
+    # A carry out of the fraction runs into the exponent field, as it should.
+    field = exponent_field(m, target, bexp)
+    carried = Signal(random_bits + fmt.fraction_bits + len(field) + 1, name="carried")
+    m.d.comb += carried.eq(Cat(part, frac, field) + word)
+    return magnitude_of(m, target, carried[random_bits:], sig)
+
+
+def exponent_field(m: Module, target: SumTarget, bexp: Value) -> Value:
+    """A format's field for an exponent that counts from 1."""
+    if target.fmt.subnormals:
+        return bexp
+    field = Signal(target.bexp, name="field")
+    m.d.comb += field.eq(bexp - 1)
+    return field
+
+
+def magnitude_of(m: Module, target: SumTarget, rounded: Value, sig: Value) -> Signal:
+    """Rounded bits as a magnitude, at least as wide as a code's; without subnormals 0 below the least exponent."""
+    fmt = target.fmt
+    magnitude = Signal(max(len(rounded), fmt.bits), name="magnitude")
+    m.d.comb += magnitude.eq(rounded)
+    if not fmt.subnormals:
+        with m.If(~sig[-1]):
+            m.d.comb += magnitude.eq(0)
+    return magnitude
 
 
 def rounded_magnitude(m: Module, target: EncodeTarget, step: DatapathStep) -> Signal:

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import assert_never
-
-from amaranth.hdl import Cat, Module, Shape, Signal, Value, signed, unsigned
+from amaranth.hdl import Module, Shape, Signal, Value, signed
 from amaranth.lib import wiring
-from amaranth.lib.data import StructLayout
 from amaranth.lib.wiring import In, Out
 
 from hwsim.formats import FloatFormat
-from hwsim.rtl.normalize import Encode, Magnitude, Normalize, with_sign
+from hwsim.formats.reference import overflows
+from hwsim.rtl.encode import EncodeTarget
+from hwsim.rtl.normalize import Magnitude
 from hwsim.rtl.numbers import FieldRange, SumTarget, signed_shape
 from hwsim.rtl.products import FloatDecode
-from hwsim.rtl.step import connect, flat
+from hwsim.rtl.step import DatapathStep, connect, flat
 from hwsim.spec.keys import Overflow
 
 ROTATIONS = (13, 15, 26, 6, 17, 29, 16, 24)
@@ -74,127 +72,31 @@ class Threefry(wiring.Component):
         return keyed_low, keyed_high
 
 
-@dataclass(frozen=True, kw_only=True)
-class StochasticTarget(SumTarget):
-    """A target whose significands keep `random_bits` below the last place, and nothing below those."""
-
-    random_bits: int
-
-    @property
-    def bits(self) -> int:
-        """Bits of the normalised magnitude."""
-        return max(self.magnitude_bits, self.fmt.precision + self.random_bits)
-
-    def rounded(self) -> StructLayout:
-        """What the rounding takes in."""
-        normalized = self.normalized()
-        fields = {name: normalized[name].shape for name in ("sign", "sig", "bexp", "special")}
-        return StructLayout({**fields, "word": unsigned(self.random_bits)})
-
-
 def _target(
     fmt: FloatFormat, random_bits: int, overflow: Overflow, total: Shape, max_exp: tuple[int, int], unit_exp: int
-) -> StochasticTarget:
+) -> EncodeTarget:
     """The target of a total that counts 2^(max_exp + unit_exp)s. Raises ValueError for what cannot be rounded to."""
     if not fmt.signed:
         raise ValueError(f"{fmt.name} has no sign")
     if not fmt.subnormals and fmt.underflow != "zero":
         raise ValueError(f"{fmt.name} has neither subnormals nor underflow: zero")
-    if not _has_code(fmt, overflow):
+    if overflow not in overflows(fmt):
         raise ValueError(f"{fmt.name} has no overflow {overflow!r}")
     if not 1 <= random_bits <= 32:
         raise ValueError(f"random_bits must be 1 to 32, not {random_bits}")
     # Counted as in `FieldRange`, so that 1 is the least biased exponent in every format.
     offset = unit_exp + total.width - 2 + FieldRange.of(fmt).bias
-    return StochasticTarget(
-        fmt=fmt,
-        overflow=overflow,
-        total=total,
-        max_exp=max_exp,
-        offset=offset,
-        nan=fmt.canonical_nan or 0,
-        random_bits=random_bits,
-    )
+    return EncodeTarget(
+        fmt=fmt, to=fmt, overflow=overflow, total=total, max_exp=max_exp, offset=offset, nan=fmt.canonical_nan or 0,
+        rounding="stochastic", missing="nan", random_bits=random_bits,
+    )  # fmt: skip
 
 
-def _has_code(fmt: FloatFormat, overflow: Overflow) -> bool:
-    """Whether a format has what a policy replaces too large a number by."""
-    match overflow:
-        case "saturate" | "propagate":
-            return True
-        case "infinity":
-            return fmt.infinities
-        case "nan":
-            return fmt.has_nan
-        case "ieee":
-            return fmt.infinities or fmt.has_nan
-        case "wrap":
-            return False
-        case _:
-            assert_never(overflow)
-
-
-def magnitude_with_word(m: Module, target: SumTarget, random_bits: int, sig: Value, bexp: Value, word: Value) -> Signal:
-    """A normalised magnitude's bits: the random word added below the last place, and what is then there cut off."""
-    fmt = target.fmt
-    drop = target.bits - fmt.precision
-    part, frac = sig[drop - random_bits : drop], sig[drop : drop + fmt.fraction_bits]
-    # A carry out of the fraction runs into the exponent field, as it should.
-    field = exponent_field(m, target, bexp)
-    carried = Signal(random_bits + fmt.fraction_bits + len(field) + 1, name="carried")
-    m.d.comb += carried.eq(Cat(part, frac, field) + word)
-    return magnitude_of(m, target, carried[random_bits:], sig)
-
-
-def exponent_field(m: Module, target: SumTarget, bexp: Value) -> Value:
-    """A format's field for an exponent that counts from 1."""
-    if target.fmt.subnormals:
-        return bexp
-    field = Signal(target.bexp, name="field")
-    m.d.comb += field.eq(bexp - 1)
-    return field
-
-
-def magnitude_of(m: Module, target: SumTarget, rounded: Value, sig: Value) -> Signal:
-    """Rounded bits as a magnitude, at least as wide as a code's; without subnormals 0 below the least exponent."""
-    fmt = target.fmt
-    magnitude = Signal(max(len(rounded), fmt.bits), name="magnitude")
-    m.d.comb += magnitude.eq(rounded)
-    if not fmt.subnormals:
-        with m.If(~sig[-1]):
-            m.d.comb += magnitude.eq(0)
-    return magnitude
-
-
-class RoundWithWord(Encode):
-    """The code: the random word added below the last place, and what is then there cut off."""
-
-    def __init__(self, target: StochasticTarget, name: str = "round"):
-        super().__init__(name, target.rounded(), target)
-        self.random_bits = target.random_bits
-
-    def compute(self, m: Module) -> None:
-        target, fmt, i = self.target, self.target.fmt, self.i
-        magnitude = magnitude_with_word(m, target, self.random_bits, i.sig, i.bexp, i.word)
-        overflow = Signal()
-        if target.top_bexp[1] + 1 >= fmt.max_magnitude >> fmt.fraction_bits:
-            m.d.comb += overflow.eq(magnitude > fmt.max_magnitude)
-        sign = i.sign if fmt.signed_zero else i.sign & magnitude.any()
-        self.choose(m, with_sign(fmt, magnitude, sign), overflow)
-        if fmt.canonical_nan is None:
-            with m.If(i.special.nan):
-                m.d.comb += [self.o.code.eq(0), self.o.nan.eq(1)]
-
-    def inward(self, sign: Value) -> Value | bool:
-        return False
-
-
-def _rounded(m: Module, target: StochasticTarget, values: dict[str, Value], word: Value) -> RoundWithWord:
+def _rounded(m: Module, target: EncodeTarget, values: dict[str, Value], word: Value) -> DatapathStep:
     """Normalise and round. values: sign, magnitude, top_bexp, and the three of special."""
-    m.submodules.normalize = normalize = Normalize(target)
-    m.submodules.round = rounded = RoundWithWord(target)
-    m.d.comb += connect("normalize", flat(normalize.i), values)
-    m.d.comb += connect("round", flat(rounded.i), {**flat(normalize.o), "word": word})
+    m.submodules.normalize, m.submodules.round = normalize, rounded = target.steps()
+    m.d.comb += connect("normalize", flat(normalize.i), {**values, "word": word})
+    m.d.comb += connect("round", flat(rounded.i), flat(normalize.o))
     return rounded
 
 
@@ -260,7 +162,11 @@ class StochasticRound(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.submodules.magnitude = magnitude = Magnitude(self.target)
+        target = self.target
+        total = SumTarget(
+            fmt=target.fmt, overflow=target.overflow, total=target.total, max_exp=target.max_exp, offset=target.offset
+        )
+        m.submodules.magnitude = magnitude = Magnitude(total)
         m.d.comb += [magnitude.i.total.eq(self.total), magnitude.i.max_exp.eq(self.max_exp)]
         rounded = _rounded(m, self.target, flat(magnitude.o), self.word)
         m.d.comb += [self.result.eq(rounded.o.code), self.nan.eq(rounded.o.nan)]
