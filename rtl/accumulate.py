@@ -24,7 +24,7 @@ from hwsim.rtl.arithmetic import clamp, leading_zeros, shifted
 from hwsim.rtl.normalize import Magnitude, Round, normalizing
 from hwsim.rtl.numbers import SPECIAL, FactorShape, FieldRange, PairRanges, ResultTarget, factor_layout, signed_shape
 from hwsim.rtl.products import FloatDecode, LaneProduct, addend_code, bare_decoder, decoder
-from hwsim.rtl.step import Datapath, DatapathStep, assign, fields
+from hwsim.rtl.step import Datapath, DatapathStep, assign, driven, fields
 from hwsim.spec import LateAdd, LateInWindow, Specified
 from hwsim.spec.keys import Number
 from hwsim.spec.parts import Promotion
@@ -246,51 +246,15 @@ class AccumulateDecode(DatapathStep):
         m.d.comb += assign(self.o.y, scaled.o)
 
 
-class AccumulateAlign(DatapathStep):
-    """Both numbers aligned."""
-
-    def __init__(self, what: Accumulation, adder: FloatAdder, before: StructLayout):
-        self.adder = adder
-        o = adder.aligned()
-        super().__init__(f"{what.name}.align", before, o, o.members)
-
-    def compute(self, m: Module) -> None:
-        self.adder.align(m, self.i.x, self.i.y, self.o, "pair")
-
-
-class AccumulateDistance(DatapathStep):
-    """How far each number is to be shifted."""
-
-    def __init__(self, what: Accumulation, adder: FloatAdder, before: StructLayout):
-        self.adder = adder
-        o = adder.distant()
-        super().__init__(f"{what.name}.distance", before, o, o.members)
-
-    def compute(self, m: Module) -> None:
-        self.adder.distance(m, self.i.x, self.i.y, self.o, "pair")
-
-
 class AccumulatePart(DatapathStep):
-    """A part of the addition, that `FloatAdder` has."""
+    """A part of the addition, which `FloatAdder` has."""
 
     def __init__(self, name: str, before: StructLayout, part: Callable[[Module, Any, Any], None], after: StructLayout):
-        self.part = part
+        self.part, self.purpose = part, driven(part)
         super().__init__(name, before, after, after.members)
 
     def compute(self, m: Module) -> None:
         self.part(m, self.i, self.o)
-
-
-class AccumulateSum(DatapathStep):
-    """The exact sum of both."""
-
-    def __init__(self, what: Accumulation, adder: FloatAdder):
-        self.adder = adder
-        o = adder.target.before()
-        super().__init__(f"{what.name}.sum", adder.aligned(), o, o.members)
-
-    def compute(self, m: Module) -> None:
-        self.adder.sum(m, self.i, self.o)
 
 
 def accumulator(what: Accumulation, cuts: Sequence[str]) -> Datapath:
@@ -301,13 +265,13 @@ def accumulator(what: Accumulation, cuts: Sequence[str]) -> Datapath:
     decode = AccumulateDecode(what, first[0].gives if first else what.operands())
     if {f"{name}.distance", f"{name}.align.1"} & set(cuts):
         align: list[DatapathStep] = [
-            AccumulateDistance(what, adder, decode.gives),
+            AccumulatePart(f"{name}.distance", decode.gives, adder.distance_pair, adder.distant()),
             AccumulatePart(f"{name}.align.1", adder.distant(), adder.begin, adder.half_aligned()),
             AccumulatePart(f"{name}.align", adder.half_aligned(), adder.end, adder.aligned()),
         ]
     else:
-        align = [AccumulateAlign(what, adder, decode.gives)]
-    total: list[DatapathStep] = [AccumulateSum(what, adder)]
+        align = [AccumulatePart(f"{name}.align", decode.gives, adder.align_pair, adder.aligned())]
+    total: list[DatapathStep] = [AccumulatePart(f"{name}.sum", adder.aligned(), adder.sum, adder.target.before())]
     if f"{name}.sum.1" in cuts:
         total = [
             AccumulatePart(f"{name}.sum.1", adder.aligned(), adder.sum_low, adder.half_summed()),

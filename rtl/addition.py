@@ -226,6 +226,14 @@ class FloatAdder:
             m.d.comb += [getattr(to, f"{side}_ones").eq(ones), getattr(to, f"{side}_carry").eq(carry)]
         m.d.comb += pair_specials(x, y, to, self.rounding)
 
+    def align_pair(self, m: Module, i: PureInterface, to: PureInterface) -> None:
+        """Drive both aligned numbers of a pair, `x` and `y`: that with the smaller exponent is shifted right."""
+        self.align(m, i.x, i.y, to, "pair")
+
+    def distance_pair(self, m: Module, i: PureInterface, to: PureInterface) -> None:
+        """Drive how far each number of a pair, `x` and `y`, is to be shifted."""
+        self.distance(m, i.x, i.y, to, "pair")
+
     def _distances(
         self, m: Module, x: PureInterface, y: PureInterface, to: PureInterface, name: str
     ) -> dict[str, tuple[Value, Value, Value]]:

@@ -17,7 +17,7 @@ from hwsim.rtl.addition import FloatAdder, NumberDecode, NumberRange, ProductNum
 from hwsim.rtl.normalize import Magnitude, Round, normalizing
 from hwsim.rtl.numbers import ProductRanges, as_float, factor_layout, factors_layout, result_layout
 from hwsim.rtl.products import LaneProduct, addend_code, decode_factors, scale_exponents
-from hwsim.rtl.step import Datapath, DatapathStep, assign, connect, flat, purpose_of
+from hwsim.rtl.step import Datapath, DatapathStep, assign, connect, driven, flat, purpose_of
 from hwsim.rtl.windows import PartNumber, PartRanges, decode_scales, drive_part
 from hwsim.spec import PairwiseSum, RoundedSum, Specified
 from hwsim.spec.implementation import parts_of_group
@@ -172,18 +172,28 @@ class RoundedMultiply(DatapathStep):
 
 
 class AlignPairs(DatapathStep):
-    """The operands of a level's additions, decoded and aligned."""
+    """The operands of a level's additions, decoded, and what a part of `FloatAdder` makes of each pair.
 
-    def __init__(self, name: str, state: State, adders: Mapping[AdditionPlace, FloatAdder]):
-        self.state, self.adders = state, adders
-        rest = _rest(state, adders)
-        sums = {pair.sum: adder.aligned() for pair, adder in adders.items()}
-        super().__init__(name, state_layout(state), StructLayout({**state_layout(rest).members, **sums}), set(sums))
+    after: the shape of that. Aligned, or, where a cut is inside, how far each is to be shifted.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        state: State,
+        adders: Mapping[AdditionPlace, FloatAdder],
+        part: Callable[[FloatAdder, Module, Any, Any, Any, str], None] = FloatAdder.align,
+        after: Callable[[FloatAdder], StructLayout] = FloatAdder.aligned,
+    ):
+        self.state, self.adders, self.part, self.purpose = state, adders, part, driven(part)
+        made = {pair.sum: after(adder) for pair, adder in adders.items()}
+        o = StructLayout({**state_layout(_rest(state, adders)).members, **made})
+        super().__init__(name, state_layout(state), o, set(made))
 
     def compute(self, m: Module) -> None:
         for pair, adder in self.adders.items():
             x, y = (self._number(m, pair, name, adder.fmt) for name in (pair.x, pair.y))
-            adder.align(m, x, y, getattr(self.o, pair.sum), pair.sum)
+            self.part(adder, m, x, y, getattr(self.o, pair.sum), pair.sum)
 
     def _number(self, m: Module, pair: AdditionPlace, name: str, fmt: FloatFormat) -> Value:
         """An operand as a number."""
@@ -195,23 +205,8 @@ class AlignPairs(DatapathStep):
         return decode.o
 
 
-class DistancePairs(AlignPairs):
-    """The operands of a level's additions, decoded, and how far each is to be shifted."""
-
-    def __init__(self, name: str, state: State, adders: Mapping[AdditionPlace, FloatAdder]):
-        self.state, self.adders = state, adders
-        numbers = {pair.sum: adder.distant() for pair, adder in adders.items()}
-        o = StructLayout({**state_layout(_rest(state, adders)).members, **numbers})
-        DatapathStep.__init__(self, name, state_layout(state), o, set(numbers))
-
-    def compute(self, m: Module) -> None:
-        for pair, adder in self.adders.items():
-            x, y = (self._number(m, pair, name, adder.fmt) for name in (pair.x, pair.y))
-            adder.distance(m, x, y, getattr(self.o, pair.sum), pair.sum)
-
-
 class PairPart(DatapathStep):
-    """A part of a level's additions, that `FloatAdder` has. after: the shape of what it makes of each."""
+    """A part of a level's additions, which `FloatAdder` has. after: the shape of what it makes of each."""
 
     def __init__(
         self,
@@ -221,26 +216,13 @@ class PairPart(DatapathStep):
         part: Callable[[FloatAdder, Module, Any, Any], None],
         after: Callable[[FloatAdder], StructLayout],
     ):
-        self.adders, self.part = adders, part
+        self.adders, self.part, self.purpose = adders, part, driven(part)
         made = {pair.sum: after(adder) for pair, adder in adders.items()}
         super().__init__(name, before, StructLayout({**before.members, **made}), set(made))
 
     def compute(self, m: Module) -> None:
         for pair, adder in self.adders.items():
             self.part(adder, m, getattr(self.i, pair.sum), getattr(self.o, pair.sum))
-
-
-class SumPairs(DatapathStep):
-    """The exact sums of a level."""
-
-    def __init__(self, name: str, before: StructLayout, adders: Mapping[AdditionPlace, FloatAdder]):
-        self.adders = adders
-        sums = {pair.sum: adder.target.before() for pair, adder in adders.items()}
-        super().__init__(name, before, StructLayout({**before.members, **sums}), set(sums))
-
-    def compute(self, m: Module) -> None:
-        for pair, adder in self.adders.items():
-            adder.sum(m, getattr(self.i, pair.sum), getattr(self.o, pair.sum))
 
 
 class Each(DatapathStep):
@@ -292,10 +274,8 @@ def additions(
     made = _aligned(name, state, adders, cuts)
     if f"{name}.sum.1" in cuts:
         made.append(PairPart(f"{name}.sum.1", made[-1].gives, adders, FloatAdder.sum_low, FloatAdder.half_summed))
-        high = PairPart(f"{name}.sum", made[-1].gives, adders, FloatAdder.sum_high, lambda one: one.target.before())
-        made.append(high)
-    else:
-        made.append(SumPairs(f"{name}.sum", made[-1].gives, adders))
+    total = FloatAdder.sum_high if f"{name}.sum.1" in cuts else FloatAdder.sum
+    made.append(PairPart(f"{name}.sum", made[-1].gives, adders, total, lambda adder: adder.target.before()))
     made.append(Each(f"{name}.magnitude", made[-1].gives, {at: Magnitude(one) for at, one in targets.items()}))
     parts = {at: normalizing(one, cuts, f"{name}.normalize") for at, one in targets.items()}
     for part in next(iter(parts.values())):
@@ -310,7 +290,7 @@ def _aligned(
     """The alignment of one level: one step, or three where a cut is inside it."""
     if not {f"{name}.distance", f"{name}.align.1"} & set(cuts):
         return [AlignPairs(f"{name}.align", state, adders)]
-    distance = DistancePairs(f"{name}.distance", state, adders)
+    distance = AlignPairs(f"{name}.distance", state, adders, FloatAdder.distance, FloatAdder.distant)
     begin = PairPart(f"{name}.align.1", distance.gives, adders, FloatAdder.begin, FloatAdder.half_aligned)
     return [distance, begin, PairPart(f"{name}.align", begin.gives, adders, FloatAdder.end, FloatAdder.aligned)]
 

@@ -95,6 +95,12 @@ def purpose_of(component: wiring.Component) -> str:
     return " ".join(words.strip().split("\n\n")[0].split())
 
 
+def driven(part: Callable[..., None]) -> str:
+    """What a function that drives signals says that it drives."""
+    words = (part.__doc__ or "").partition("\n\n")[0].removeprefix("Drive ").strip()
+    return words[:1].upper() + words[1:]
+
+
 class DatapathStep(wiring.Component):
     """One combinational step, `i` to `o`.
 
