@@ -44,7 +44,7 @@ def count_of(odd: Unit) -> int:
 
 
 @pytest.mark.quick(cases=1)
-@pytest.mark.parametrize("name", others_slow(BUILT, ALWAYS[::11]))
+@pytest.mark.parametrize("name", others_slow(BUILT, ALWAYS[::22]))
 def test_every_rule_is_the_models(name: str) -> None:
     odd = unit(name)
     built = pipeline(odd)
@@ -109,7 +109,7 @@ INSIDE: dict[str, tuple[str | Unit, str, Any, str, str]] = {
 }
 
 
-@pytest.mark.parametrize("name", INSIDE)
+@pytest.mark.parametrize("name", others_slow(list(INSIDE), ["the highest lost bit", "a sum of a tree"]))
 def test_a_fault_between_inner_registers_is_caught(name: str) -> None:
     which, inner, function, old, new = INSIDE[name]
     odd = which if isinstance(which, Unit) else unit(which)
@@ -291,9 +291,7 @@ def cases_of(odd: Unit) -> list[Case]:
     return [*random_cases(odd, some, 3), *known[:: max(1, len(known) // some)]]
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[pytest.mark.slow] * (at % 8 > 0)) for at, name in enumerate(FAULTS)]
-)
+@pytest.mark.parametrize("name", others_slow(list(FAULTS), list(FAULTS)[::16]))
 def test_a_fault_is_caught(name: str) -> None:
     which, function, old, new = FAULTS[name]
     odd = unit(which)
@@ -321,7 +319,7 @@ STAGES = {
 }
 
 
-@pytest.mark.parametrize("name", STAGES)
+@pytest.mark.parametrize("name", others_slow(list(STAGES), ["converted subnormals", "an integer's rounding"]))
 def test_the_stage_of_a_fault_is_named(name: str) -> None:
     which, function, old, new = FAULTS[name]
     odd = unit(which)
@@ -330,7 +328,7 @@ def test_the_stage_of_a_fault_is_named(name: str) -> None:
     assert found.stage.startswith(STAGES[name])
 
 
-@pytest.mark.parametrize("name", ["chain-f16-mul-add", "exact-zero", "even-odd-add"])
+@pytest.mark.parametrize("name", others_slow(["chain-f16-mul-add", "exact-zero", "even-odd-add"], ["even-odd-add"]))
 def test_without_a_fault_no_stage_differs(name: str) -> None:
     odd = unit(name)
     assert not [case.id for case in random_cases(odd, 4, 3) if first_difference(odd, case) is not None]
