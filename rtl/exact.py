@@ -17,17 +17,25 @@ from hwsim.rtl.numbers import (
     FieldRange,
     ProductRanges,
     ResultTarget,
-    factor_layout,
+    decoded_factors,
     factors_layout,
-    most_sig,
     signed_shape,
 )
-from hwsim.rtl.products import FixedDecode, FloatDecode, LaneProduct, addend_code, decode_factors, scale_exponents
+from hwsim.rtl.products import (
+    FixedDecode,
+    FloatDecode,
+    LaneProduct,
+    addend_code,
+    decode_factors,
+    lane_products,
+    scale_exponents,
+)
 from hwsim.rtl.rounded import Each
 from hwsim.rtl.step import Datapath, DatapathStep, TreeSums, assign, connect, flat, levels_before, neighbours
 from hwsim.rtl.windows import PRODUCT, PartRanges, decode_scales, drive_part
 from hwsim.spec import ExactSum, Specified
 from hwsim.spec.keys import Number
+from hwsim.spec.ranges import span_of
 
 # Groups of a sum without end are at most 2^40: at a billion a second, 18 minutes of nothing else.
 ENDLESS = 40
@@ -53,7 +61,7 @@ class ExactRanges(ProductRanges):
         self.product_unit = PRODUCT - self.product_fraction_bits - self.product_bias
         if self.parts is not None:
             self.product_unit = PRODUCT - self.parts.fraction_bits - self.parts.bias
-        units = [self.product_unit, *(_quantum(fmt) for fmt in self.addends)]
+        units = [self.product_unit, *(span_of(fmt).least_exp for fmt in self.addends)]
         self.unit_exp = min(units)
         self.most = self._most()
 
@@ -87,22 +95,12 @@ class ExactRanges(ProductRanges):
 
     def _most(self) -> int:
         group = self.terms * self.local_most << self.scale_most + self.product_unit - self.unit_exp
-        return (group << self.groups_bits) + sum(_largest(fmt, self.unit_exp) for fmt in self.addends)
+        return (group << self.groups_bits) + sum(span_of(fmt).largest_in(self.unit_exp) for fmt in self.addends)
 
     @property
     def total(self) -> StructLayout:
         """The sum so far: an integer, its sign where it is zero, and what is special."""
         return StructLayout({"total": signed_shape(-self.most, self.most), "zero_sign": 1, "special": SPECIAL})
-
-
-def _quantum(fmt: Number) -> int:
-    """The exponent of a power of two that every number of a format is a multiple of."""
-    return 1 - FieldRange.of(fmt).bias - fmt.fraction_bits
-
-
-def _largest(fmt: Number, unit_exp: int) -> int:
-    field = FieldRange.of(fmt)
-    return most_sig(fmt) << field.most - field.bias - fmt.fraction_bits - unit_exp
 
 
 class ExactDecode(DatapathStep):
@@ -145,7 +143,7 @@ class ExactDecode(DatapathStep):
         m.submodules[name] = decode
         bexp = Signal(decode.o.bexp.shape(), name=f"{name}_places")
         m.d.comb += [decode.code.eq(code), bexp.eq(decode.o.bexp - 1)]
-        moved = Cat(Const(0, _quantum(fmt) - self.n.unit_exp), decode.o.sig) << bexp
+        moved = Cat(Const(0, span_of(fmt).least_exp - self.n.unit_exp), decode.o.sig) << bexp
         magnitude = Signal(len(moved), name=f"{name}_magnitude")
         m.d.comb += magnitude.eq(moved)
         special = decode.o.inf | decode.o.nan
@@ -164,16 +162,7 @@ def _begins_with_nothing(unit: Specified) -> bool:
 
 
 def _decoded_layout(n: ExactRanges) -> StructLayout:
-    fields: dict[str, Layout] = {
-        "a": ArrayLayout(factor_layout(n.multiplied[0]), n.lanes),
-        "b": ArrayLayout(factor_layout(n.multiplied[1]), n.lanes),
-    }
-    if n.scales:
-        fields["scale_exp"] = ArrayLayout(unsigned(n.scale_most.bit_length()), n.lanes)
-    if n.parts is not None:
-        for side, fmt, blocks in zip("ab", n.scale_formats, n.scale_blocks, strict=True):
-            fields[f"scale_{side}"] = ArrayLayout(factor_layout(fmt), blocks)
-    return StructLayout({**fields, "scale_nan": 1, "nothing": 1, "start": n.total})
+    return StructLayout({**decoded_factors(n, n.parts is not None), "scale_nan": 1, "nothing": 1, "start": n.total})
 
 
 def _segments_layout(n: ExactRanges, most: int, count: int, name: str) -> StructLayout:
@@ -199,13 +188,10 @@ class ExactMultiply(DatapathStep):
 
     def compute(self, m: Module) -> None:
         n, i, start = self.n, self.i, self.o.start
-        products = [LaneProduct(n) for _ in range(n.lanes)]
+        products = lane_products(m, n, i)
         for lane, product in enumerate(products):
-            m.submodules[f"lane{lane}"] = product
-            m.d.comb += [*assign(product.a, i.a[lane]), *assign(product.b, i.b[lane])]
             exp: Value = product.term.exp - PRODUCT
             if n.scales:
-                m.d.comb += product.scale_exp.eq(i.scale_exp[lane])
                 exp = exp - i.scale_exp[lane]
             if n.parts is None:
                 to = self.o.terms[lane]

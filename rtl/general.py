@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, unsigned
-from amaranth.lib.data import ArrayLayout, Layout, StructLayout
+from amaranth.lib.data import ArrayLayout, StructLayout
 from amaranth.lib.wiring import PureInterface
 
 from hwsim.formats import Format
@@ -19,12 +19,12 @@ from hwsim.rtl.numbers import (
     PairRanges,
     ProductRanges,
     as_float,
-    factor_layout,
+    decoded_factors,
     factors_layout,
     signed_shape,
 )
-from hwsim.rtl.products import FloatDecode, LaneProduct, decode_factors, scale_exponents
-from hwsim.rtl.step import DatapathStep, TreeSums, assign, levels_before, taking_turns
+from hwsim.rtl.products import FloatDecode, decode_factors, lane_products, scale_exponents
+from hwsim.rtl.step import DatapathStep, TreeSums, levels_before, taking_turns
 from hwsim.rtl.windows import (
     PRODUCT,
     PartRanges,
@@ -205,15 +205,8 @@ def _begins_with_nothing(unit: Specified) -> bool:
 
 def decoded_layout(n: GeneralRanges) -> StructLayout:
     """After decode."""
-    fields: dict[str, Layout] = {
-        side: ArrayLayout(factor_layout(fmt), n.lanes) for side, fmt in zip("ab", n.multiplied, strict=True)
-    }
-    if n.scales:
-        fields["scale_exp"] = ArrayLayout(unsigned(n.scale_most.bit_length()), n.lanes)
-    if n.parts is not None and n.parts.scales:
-        for side, fmt, blocks in zip("ab", n.scale_formats, n.scale_blocks, strict=True):
-            fields[f"scale_{side}"] = ArrayLayout(factor_layout(fmt), blocks)
-    return StructLayout({**fields, **_addends(n), "special": SPECIAL})
+    of_parts = n.parts is not None and bool(n.parts.scales)
+    return StructLayout({**decoded_factors(n, of_parts), **_addends(n), "special": SPECIAL})
 
 
 def terms_layout(n: GeneralRanges) -> StructLayout:
@@ -232,16 +225,11 @@ class GeneralMultiply(DatapathStep):
 
     def compute(self, m: Module) -> None:
         n, i, special = self.n, self.i, self.o.special
-        products = [LaneProduct(n.products) for _ in range(n.lanes)]
+        products = lane_products(m, n, i)
         exps: list[Value] = []
-        for lane, product in enumerate(products):
-            m.submodules[f"lane{lane}"] = product
-            m.d.comb += [*assign(product.a, i.a[lane]), *assign(product.b, i.b[lane])]
+        for lane in range(n.lanes):
             exp = i.a[lane].bexp + i.b[lane].bexp
-            if n.scales:
-                m.d.comb += product.scale_exp.eq(i.scale_exp[lane])
-                exp = exp + i.scale_exp[lane]
-            exps.append(exp)
+            exps.append(exp + i.scale_exp[lane] if n.scales else exp)
         if n.parts is None:
             for to, product, exp in zip(self.o.terms, products, exps, strict=True):
                 m.d.comb += [to.sign.eq(product.term.sign), to.exp.eq(exp), to.sig.eq(product.term.sig)]

@@ -18,6 +18,7 @@ from hwsim.formats import ExponentFormat, FixedFormat, FloatFormat, Format
 from hwsim.rtl.arithmetic import lost_bits
 from hwsim.spec import LateAdd, ModalUnit, Specified, WindowSum, modes_of
 from hwsim.spec.keys import Number, Overflow, Rounding, Tininess
+from hwsim.spec.ranges import exponent_range, span_of
 
 FACTORS: tuple[Literal["a", "b"], ...] = ("a", "b")
 
@@ -50,19 +51,8 @@ class FieldRange:
     @classmethod
     def of(cls, fmt: Format) -> FieldRange:
         """A format's; a fixed format's one exponent, 0, is 1 here."""
-        if isinstance(fmt, FixedFormat):
-            return cls(1, 1)
-        if isinstance(fmt, ExponentFormat):
-            return cls(fmt.bias + 1 - fmt.min_code, fmt.max_code + 1 - fmt.min_code)
-        lift = 1 - fmt.least_bexp
-        return cls(fmt.bias + lift, fmt.emax + fmt.bias + lift)
-
-
-def most_sig(fmt: Format) -> int:
-    """The largest significand of a format's numbers."""
-    if isinstance(fmt, ExponentFormat):
-        return 1
-    return 1 << fmt.bits - 1 if isinstance(fmt, FixedFormat) else (2 << fmt.fraction_bits) - 1
+        least, most = exponent_range(fmt)
+        return cls(1 - least, most - least + 1)
 
 
 @dataclass(frozen=True)
@@ -83,7 +73,7 @@ class FactorShape:
         """The numbers of one format."""
         field = FieldRange.of(fmt)
         bits = fmt.exponent_bits + (not fmt.subnormals) if isinstance(fmt, FloatFormat) else field.most.bit_length()
-        return cls(field, bits, fmt.fraction_bits, fmt.sig_bits, most_sig(fmt))
+        return cls(field, bits, fmt.fraction_bits, fmt.sig_bits, span_of(fmt).most)
 
     @classmethod
     def holding(cls, formats: Sequence[Format]) -> FactorShape:
@@ -408,17 +398,25 @@ def addend_layout(n: WindowRanges) -> StructLayout:
     return StructLayout({"sign": 1, "exp": signed_shape(*n.addend_exp), "sig": unsigned(n.addend_fraction_bits + 1)})
 
 
-def decoded_layout(n: WindowRanges) -> StructLayout:
-    """After decode. scale_exp: the sum of both scales' codes, for each lane."""
+def decoded_factors(n: ProductRanges, of_parts: bool = False) -> dict[str, Layout]:
+    """Both factors of every lane, and their scales.
+
+    scale_exp: the sum of both scales' codes, for each lane. of_parts: whether scales of parts come, as numbers.
+    """
     fields: dict[str, Layout] = {
-        "a": ArrayLayout(factor_layout(n.multiplied[0]), n.lanes),
-        "b": ArrayLayout(factor_layout(n.multiplied[1]), n.lanes),
-        "addend": addend_layout(n),
-        "special": SPECIAL,
+        side: ArrayLayout(factor_layout(shape), n.lanes) for side, shape in zip("ab", n.multiplied, strict=True)
     }
     if n.scales:
         fields["scale_exp"] = ArrayLayout(unsigned(n.scale_most.bit_length()), n.lanes)
-    return StructLayout(fields)
+    if of_parts:
+        for side, fmt, blocks in zip("ab", n.scale_formats, n.scale_blocks, strict=True):
+            fields[f"scale_{side}"] = ArrayLayout(factor_layout(fmt), blocks)
+    return fields
+
+
+def decoded_layout(n: WindowRanges) -> StructLayout:
+    """After decode."""
+    return StructLayout({**decoded_factors(n), "addend": addend_layout(n), "special": SPECIAL})
 
 
 def term_layout(n: PairRanges) -> StructLayout:

@@ -471,6 +471,17 @@ class LaneProduct(wiring.Component):
         return moved[bits:].any()
 
 
+def lane_products(m: Module, n: ProductRanges, i: PureInterface) -> list[LaneProduct]:
+    """A multiplier for every lane of decoded factors."""
+    products = [LaneProduct(n) for _ in range(n.lanes)]
+    for lane, product in enumerate(products):
+        m.submodules[f"lane{lane}"] = product
+        m.d.comb += [*assign(product.a, i.a[lane]), *assign(product.b, i.b[lane])]
+        if n.scales:
+            m.d.comb += product.scale_exp.eq(i.scale_exp[lane])
+    return products
+
+
 class Multiply(DatapathStep):
     """The product of every lane; special values of all lanes and the addend are gathered."""
 
@@ -479,16 +490,9 @@ class Multiply(DatapathStep):
         super().__init__("multiply", decoded_layout(n), products_layout(n), {"terms", "special"})
 
     def compute(self, m: Module) -> None:
-        products = [LaneProduct(self.n) for _ in range(self.n.lanes)]
-        for lane, product in enumerate(products):
-            m.submodules[f"lane{lane}"] = product
-            m.d.comb += [
-                *assign(product.a, self.i.a[lane]),
-                *assign(product.b, self.i.b[lane]),
-                *assign(self.o.terms[lane], product.term),
-            ]
-            if self.n.scales:
-                m.d.comb += product.scale_exp.eq(self.i.scale_exp[lane])
+        products = lane_products(m, self.n, self.i)
+        for term, product in zip(self.o.terms, products, strict=True):
+            m.d.comb += assign(term, product.term)
         gathered = {
             field: Cat(getattr(self.i.special, field), *(product.special[field] for product in products)).any()
             for field in SPECIAL.members

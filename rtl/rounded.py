@@ -10,13 +10,13 @@ from itertools import chain
 from typing import Any, NamedTuple
 
 from amaranth.hdl import Const, Module, Mux, Value, unsigned
-from amaranth.lib.data import ArrayLayout, Layout, StructLayout
+from amaranth.lib.data import Layout, StructLayout
 
 from hwsim.formats import FloatFormat
 from hwsim.rtl.addition import FloatAdder, NumberDecode, NumberRange, ProductNumber, RoundedNumber
 from hwsim.rtl.normalize import Magnitude, Round, normalizing
-from hwsim.rtl.numbers import ProductRanges, as_float, factor_layout, factors_layout, result_layout
-from hwsim.rtl.products import LaneProduct, addend_code, decode_factors, scale_exponents
+from hwsim.rtl.numbers import ProductRanges, as_float, decoded_factors, factors_layout, result_layout
+from hwsim.rtl.products import LaneProduct, addend_code, decode_factors, lane_products, scale_exponents
 from hwsim.rtl.step import Datapath, DatapathStep, assign, connect, driven, flat, purpose_of
 from hwsim.rtl.windows import PartNumber, PartRanges, decode_scales, drive_part
 from hwsim.spec import PairwiseSum, RoundedSum, Specified
@@ -102,17 +102,9 @@ class RoundedDecode(DatapathStep):
 
 
 def decoded_layout(n: RoundedRanges) -> StructLayout:
-    """After decode. scale_exp: the sum of both scales' codes, for each lane. sum: what the group starts from."""
-    fields: dict[str, Layout] = {
-        "a": ArrayLayout(factor_layout(n.multiplied[0]), n.lanes),
-        "b": ArrayLayout(factor_layout(n.multiplied[1]), n.lanes),
-    }
-    if n.scales:
-        fields["scale_exp"] = ArrayLayout(unsigned(n.scale_most.bit_length()), n.lanes)
-    if n.parts is not None and n.parts.scales:
-        for side, fmt, blocks in zip("ab", n.scale_formats, n.scale_blocks, strict=True):
-            fields[f"scale_{side}"] = ArrayLayout(factor_layout(fmt), blocks)
-    return StructLayout({**fields, "scale_nan": 1, "sum": unsigned(n.fmt.bits)})
+    """After decode. sum: what the group starts from."""
+    of_parts = n.parts is not None and bool(n.parts.scales)
+    return StructLayout({**decoded_factors(n, of_parts), "scale_nan": 1, "sum": unsigned(n.fmt.bits)})
 
 
 def state_layout(state: Mapping[str, FloatFormat | NumberRange]) -> StructLayout:
@@ -130,12 +122,7 @@ class RoundedMultiply(DatapathStep):
 
     def compute(self, m: Module) -> None:
         n = self.n
-        products = [LaneProduct(n) for _ in range(n.lanes)]
-        for lane, product in enumerate(products):
-            m.submodules[f"lane{lane}"] = product
-            m.d.comb += [*assign(product.a, self.i.a[lane]), *assign(product.b, self.i.b[lane])]
-            if n.scales:
-                m.d.comb += product.scale_exp.eq(self.i.scale_exp[lane])
+        products = lane_products(m, n, self.i)
         numbers = self._numbers(m, products) if n.parts is None else self._parts(m, n.parts, products)
         for at, (name, number) in enumerate(zip(n.products, numbers, strict=True)):
             to = getattr(self.o, name)

@@ -16,10 +16,11 @@ from amaranth.lib.wiring import In, Out, PureInterface
 from hwsim.formats import FloatFormat, Format
 from hwsim.rtl.addition import NumberRange, normalized
 from hwsim.rtl.arithmetic import Shifter, any_lost, balanced, clamp, leading_zeros, lost_bits, shifted
-from hwsim.rtl.numbers import SPECIAL, FieldRange, ProductRanges, most_sig, signed_shape
+from hwsim.rtl.numbers import SPECIAL, FieldRange, ProductRanges, signed_shape
 from hwsim.rtl.products import LaneProduct, decoder
 from hwsim.rtl.step import assign
 from hwsim.spec.keys import Lost
+from hwsim.spec.ranges import span_of
 from hwsim.spec.sums import ExactSubgroup, SubgroupRule, WindowSubgroup
 
 
@@ -191,7 +192,7 @@ class PartRanges:
                 self.sum_most = 1 << own + rule.lanes.bit_length()
             case _:
                 assert_never(rule)
-        self.most = self.sum_most * math.prod(map(most_sig, self.scales))
+        self.most = self.sum_most * math.prod(span_of(fmt).most for fmt in self.scales)
 
     def scales_of(self, i: PureInterface, at: int) -> list[PureInterface]:
         """The decoded scales that multiply one sum. i: what has them."""

@@ -27,7 +27,7 @@ from hwsim.rtl.accumulate import Accumulation
 from hwsim.rtl.addition import FloatAdder
 from hwsim.rtl.exact import ExactRanges
 from hwsim.rtl.general import GeneralRanges
-from hwsim.rtl.numbers import ProductRanges, WindowRanges, most_sig
+from hwsim.rtl.numbers import ProductRanges, WindowRanges
 from hwsim.rtl.rounded import RoundedRanges
 from hwsim.spec import (
     AlignedSum,
@@ -46,6 +46,7 @@ from hwsim.spec import (
     WindowSum,
 )
 from hwsim.spec.implementation import one_plain_window
+from hwsim.spec.ranges import span_of
 from hwsim.spec.sums import WindowSubgroup
 
 MODE = "i__mode"
@@ -107,7 +108,7 @@ class ModalClaims(DatapathClaims):
         for mode in self.modes.values():
             a, b = mode.unit.operands.multiplied
             zeros = self.n.product_fraction_bits - a.fraction_bits - b.fraction_bits
-            found[zeros] = max(found.get(zeros, 0), most_sig(a) * most_sig(b))
+            found[zeros] = max(found.get(zeros, 0), span_of(a).most * span_of(b).most)
         return found
 
     def _aligned_alike(self, n: WindowRanges, zeros: int, most: int) -> Claim:
