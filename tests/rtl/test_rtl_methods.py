@@ -16,16 +16,21 @@ from hwsim.cases.case import Case
 from hwsim.cases.random_cases import random_cases
 from hwsim.cosim.design import Traffic
 from hwsim.cosim.diagnose import first_difference
-from hwsim.rtl import accumulate, addition, dot_unit, exact, general, latewindow, normalize, rounded, supports, windows
-from hwsim.rtl import arithmetic as shifter
-from hwsim.rtl import general as generalcuts
-from hwsim.rtl import normalize as fixed
-from hwsim.rtl import normalize as normalizing
-from hwsim.rtl import products as decode
-from hwsim.rtl import products as multiply
-from hwsim.rtl import rounded as pairwise
-from hwsim.rtl import step as tree
-from hwsim.rtl import windows as subgroups
+from hwsim.rtl import (
+    accumulate,
+    addition,
+    arithmetic,
+    dot_unit,
+    exact,
+    general,
+    latewindow,
+    normalize,
+    products,
+    rounded,
+    step,
+    supports,
+    windows,
+)  # fmt: skip
 from hwsim.spec import Unit, pipeline, steps
 
 BUILT = list(NAMED)
@@ -87,21 +92,21 @@ CUT_OFF = odd_unit("inner-rz", "f16", "f16", chained("sequential", "f16", "rz"),
 POWERS = {"name": "e3", "kind": "exponent", "exponent_bits": 3, "bias": 3, "nan": [7]}
 SCALED = odd_unit("inner-scaled", "e2m1", "f16", exact_sum(), "f16", 4, **scaled("product", (POWERS, 1), (POWERS, 4)))
 INSIDE: dict[str, tuple[str | Unit, str, Any, str, str]] = {
-    "the highest lost bit": (ROUNDED_AWAY, "align.1", shifter.Shifter.begin, "Cat(sticky, guard,", "Cat(sticky, 0,"),
-    "the other lost bits": (CUT_OFF, "align.1", shifter.Shifter.begin, "Cat(sticky, guard,", "Cat(0, guard,"),
+    "the highest lost bit": (ROUNDED_AWAY, "align.1", arithmetic.Shifter.begin, "Cat(sticky, guard,", "Cat(sticky, 0,"),
+    "the other lost bits": (CUT_OFF, "align.1", arithmetic.Shifter.begin, "Cat(sticky, guard,", "Cat(0, guard,"),
     "a carry between halves": (CUT_OFF, "sum.1", addition.FloatAdder.sum_high, "+ i.low[self.half :]", ""),
     "zeros are not counted": (
         "exact-zero",
         "normalize.1",
-        normalizing.CountZeros.compute,
+        normalize.CountZeros.compute,
         "zeros.eq(shift)",
         "zeros.eq(shift ^ 1)",
     ),
-    "a sum of a tree": ("zeros-count", "sum.1", tree.TreeSums.compute, "values[at] for", "values[group[0]] for"),
+    "a sum of a tree": ("zeros-count", "sum.1", step.TreeSums.compute, "values[at] for", "values[group[0]] for"),
     "a tree's exponents": (
         "zeros-count",
         "maximum.1",
-        generalcuts.GeneralExponents.compute,
+        general.GeneralExponents.compute,
         "left[place] for",
         "left[group[0]] for",
     ),
@@ -139,26 +144,26 @@ FAULTS: dict[str, tuple[str, Any, str, str]] = {
     "flushed sums": ("chain-flush-fused", rounded.additions, "rule.flushes, rule", "None, rule"),
     "an odd product goes first": (
         "tree-f16-7",
-        pairwise._tree_levels,
+        rounded._tree_levels,
         "left = [pair.sum for pair in pairs] + left[2 * len(pairs) :]",
         "left = left[2 * len(pairs) :] + [pair.sum for pair in pairs]",
     ),
-    "no addend is +0": ("tree-6-rd", pairwise._absent, 'rule.rounding != "rd"', 'rule.rounding == "rd"'),
+    "no addend is +0": ("tree-6-rd", rounded._absent, 'rule.rounding != "rd"', 'rule.rounding == "rd"'),
     "subnormals count": (
         "daz",
-        decode.FactorDecode.elaborate,
+        products.FactorDecode.elaborate,
         "self.o.sig.eq(0)",
         "self.o.sig.eq(decoded.sig)",
     ),
     "signs of zeros": (
         "window-positive",
-        decode.FactorDecode.elaborate,
+        products.FactorDecode.elaborate,
         "self.o.sign.eq(0)",
         "self.o.sign.eq(decoded.sign)",
     ),
-    "converted subnormals": ("daz-converted", decode.Converted.elaborate, "Mux(room < zeros, room, zeros)", "zeros"),
-    "magnitude of a negative integer": ("chain-fixed", decode.FixedDecode.elaborate, "flipped + sign", "flipped"),
-    "a product at the limit": ("product-limit", multiply.LaneProduct._exceeds, "- limit -", "- limit - 1 -"),
+    "converted subnormals": ("daz-converted", products.Converted.elaborate, "Mux(room < zeros, room, zeros)", "zeros"),
+    "magnitude of a negative integer": ("chain-fixed", products.FixedDecode.elaborate, "flipped + sign", "flipped"),
+    "a product at the limit": ("product-limit", products.LaneProduct._exceeds, "- limit -", "- limit - 1 -"),
     "what is below the least number": (
         "chain-bare",
         normalize.Round._nearest,
@@ -216,8 +221,8 @@ FAULTS: dict[str, tuple[str, Any, str, str]] = {
         "part << exp",
         "part << i.scale_exp[0]",
     ),
-    "an integer saturates": ("integers-saturate", fixed.RoundFixed.compute, "most + sign", "most + 1"),
-    "an integer's rounding": ("i12-rne", fixed.RoundFixed._rounded, "below[:-1].any()", "0"),
+    "an integer saturates": ("integers-saturate", normalize.RoundFixed.compute, "most + sign", "most + 1"),
+    "an integer's rounding": ("i12-rne", normalize.RoundFixed._rounded, "below[:-1].any()", "0"),
     "the odd lanes' maximum": (
         "even-odd",
         general.GeneralAlign.compute,
@@ -228,33 +233,33 @@ FAULTS: dict[str, tuple[str, Any, str, str]] = {
     "sign of a window's zero": ("ieee-zero-rd", general.GeneralMultiply._zero_sign, "Mux(every, 1,", "Mux(every, 0,"),
     "sums that cancel": (
         "subgroups-cancelled",
-        subgroups.drive_part,
+        windows.drive_part,
         "to.sig.any() | cancels",
         "to.sig.any()",
     ),
     "an infinite scale": (
         "subgroups-signed",
-        subgroups.drive_part,
+        windows.drive_part,
         "*(scale.inf for scale in scales)",
         "*()",
     ),
     "a subgroup's scale": (
         "subgroups",
-        subgroups.drive_part,
+        windows.drive_part,
         "sig = sig * scale.sig",
         "sig = sig * 8",
     ),
-    "lost bits of a pair": ("pairs-floor", subgroups._in_window, "rule.lost)", '"truncate")'),
-    "a pair at another exponent": ("pairs", subgroups.drive_part, "*tops, *(", "*[top - 1 for top in tops], *("),
-    "zero products count in a pair": ("pairs", subgroups._in_window, "some | none, some", "1, some"),
-    "pairs that cancel": ("pairs-floor", subgroups.drive_part, "to.sig.any() | cancels", "to.sig.any()"),
+    "lost bits of a pair": ("pairs-floor", windows._in_window, "rule.lost)", '"truncate")'),
+    "a pair at another exponent": ("pairs", windows.drive_part, "*tops, *(", "*[top - 1 for top in tops], *("),
+    "zero products count in a pair": ("pairs", windows._in_window, "some | none, some", "1, some"),
+    "pairs that cancel": ("pairs-floor", windows.drive_part, "to.sig.any() | cancels", "to.sig.any()"),
     "a block's exponent in a tree": (
         "tree-blocks",
-        subgroups.PartNumber.elaborate,
+        windows.PartNumber.elaborate,
         "exp + self.move",
         "exp + self.move + 1",
     ),
-    "a NaN in a block": ("tree-blocks", subgroups.PartNumber.elaborate, "self.special.nan |", "0 |"),
+    "a NaN in a block": ("tree-blocks", windows.PartNumber.elaborate, "self.special.nan |", "0 |"),
     "a block elsewhere": ("exact-blocks", exact.ExactMultiply._parts, "part.exp - PRODUCT", "part.exp - PRODUCT + 1"),
     "a dropped late addend": (
         "late-window-jam",
@@ -271,7 +276,7 @@ FAULTS: dict[str, tuple[str, Any, str, str]] = {
     "what both lose": ("late-window-total", windows.cut, "up = sign & any_lost", "up = 0"),
     "a lane has its neighbour's scale": (
         "ordered-blocks",
-        decode.scale_exponents,
+        products.scale_exponents,
         "decoders[lane // length].bexp",
         "decoders[lane // (2 * length)].bexp",
     ),
