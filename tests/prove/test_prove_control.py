@@ -194,7 +194,7 @@ FILES: dict[str, tuple[Unit, Pipeline]] = {
 }
 
 
-@pytest.mark.parametrize("name", others_slow(list(FILES), ["promoted at every group"]))
+@pytest.mark.parametrize("name", others_slow(list(FILES), ["promoted, one register"]))
 def test_the_file_is_proved(name: str) -> None:
     unit, built = FILES[name]
     claims = readback_claims(unit, built)
