@@ -7,7 +7,6 @@ import pytest
 from patience import wait_until
 
 from hwsim.cli import progress
-from hwsim.cli import progress as stillat
 from hwsim.cli.output import print_error, print_table
 from hwsim.cli.progress import Progress, StillAt
 
@@ -57,16 +56,16 @@ def test_steps_are_lines_where_they_are_asked_for(capsys: pytest.CaptureFixture[
 
 
 def test_long_work_says_what_it_is_at_where_there_is_no_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
-    said: list[str] = []
-    monkeypatch.setattr(stillat, "note", said.append)
+    lines: list[str] = []
+    monkeypatch.setattr(progress, "note", lines.append)
     monkeypatch.setattr(progress, "StillAt", partial(StillAt, soon=0.01, later=0.01))
     for products, count in ((False, "3 of 2,000"), (True, "0%")):
         with Progress(products=products) as bar:
             bar.update(0, 0, "solving")
-            wait_until(lambda: any(line.startswith("solving: ") for line in said))
+            wait_until(lambda: any(line.startswith("solving: ") for line in lines))
             bar.update(3, 2_000, "writing")
-            wait_until(lambda count=count: any(line.startswith(f"writing, {count}: ") for line in said))
-        said.clear()
+            wait_until(lambda count=count: any(line.startswith(f"writing, {count}: ") for line in lines))
+        lines.clear()
 
 
 @pytest.mark.parametrize("products", [False, True])
@@ -87,3 +86,14 @@ def test_a_terminal_shows_what_is_done_of_how_much(
     shown = capsys.readouterr()
     assert shown.out == "" and "multiplying" in shown.err and "writing" in shown.err
     assert ("75%" if products else "6/8") in shown.err
+
+
+def test_what_takes_long_is_named_until_it_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    lines: list[str] = []
+    monkeypatch.setattr(progress, "note", lines.append)
+    with StillAt(soon=0.01, later=0.01) as heart:
+        for what in ("one thing", "another"):
+            heart.at(what)
+            wait_until(lambda what=what: sum(line.startswith(f"{what}: ") for line in lines) > 1)
+    assert not heart.thread.is_alive()
+    assert all(line.endswith(" s so far") for line in lines)
