@@ -6,8 +6,7 @@ from amaranth.hdl import Module, Shape, Signal, Value, signed
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from hwsim.formats import FloatFormat
-from hwsim.formats.reference import overflows
+from hwsim.formats import FloatFormat, overflows
 from hwsim.rtl.encode import EncodeTarget
 from hwsim.rtl.normalize import Magnitude
 from hwsim.rtl.numbers import FieldRange, SumTarget, signed_shape

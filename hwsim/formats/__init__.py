@@ -5,6 +5,7 @@ from hwsim.formats.codes import codes_of, container_dtype, order_key, own_dtype,
 from hwsim.formats.fixed import ExponentFormat, FixedFormat
 from hwsim.formats.floats import FloatFormat
 from hwsim.formats.kind import Class, Fields, Kind
+from hwsim.formats.reference import overflows
 from hwsim.formats.rounding import Missing, Overflow, Rounding
 
 __all__ = [
@@ -23,6 +24,7 @@ __all__ = [
     "formats",
     "get_format",
     "order_key",
+    "overflows",
     "own_dtype",
     "p3109",
     "parse",

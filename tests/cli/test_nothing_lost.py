@@ -129,7 +129,7 @@ def _quick_fuzz(patch: pytest.MonkeyPatch, here: Path) -> None:
 
 def _quick_campaign(patch: pytest.MonkeyPatch, here: Path) -> None:
     jobs = {job.key: job for job in fakes(here.parent / "begun", "passes", "fails")}
-    patch.setattr(campaign_plan, "planned", lambda _: campaign_plan.JobPlan(dict(jobs)))
+    patch.setattr(campaign_plan, "planned", lambda *_: campaign_plan.JobPlan(dict(jobs)))
 
     def one_by_one(tasks: Any, done: Any) -> None:
         for task in tasks:
