@@ -13,6 +13,7 @@ apart     in every run, 1 for everything
 
 from __future__ import annotations
 
+import logging
 import sys
 from functools import cache
 from typing import Any
@@ -22,6 +23,9 @@ from numpy.typing import NDArray
 
 import hwsim
 from hwsim.compute import products
+
+# How long compiling takes, and so whether it is said, is a matter of the machine.
+logging.getLogger("hwsim.base.compiled").setLevel(logging.ERROR)
 
 load = cache(hwsim.load_unit)
 # Products after which the model has taken longer than compiled code takes to load: it computes those that follow.
