@@ -198,6 +198,7 @@ def test_relations_can_hold():
             assert possible((relation.always, relation.plain))
 
 
+@pytest.mark.slow
 def test_claims_are_refuted_by_what_cases_kill():
     chosen = [mutant for mutant in some(50) if part_of(mutant.step) in ("products", "round")]
     machine, unit = netlists().machine(chosen), netlists().unit
