@@ -239,7 +239,7 @@ OPERATORS = {
     "exclusive or": (r" \^ ", " & ", 0.5),
     "lane": (r"\.a_sign\(a_sign\[i\]\)", ".a_sign(b_sign[i])", 0.0),
     "reset": (r"valid1 <= 1'b0", "valid1 <= 1'b1", 0.0),
-    "write-back": (r"carried\[1\] <= ", "carried[2] <= ", 0.0),
+    "write-back": (r"carried\[1\] <= \w+", "carried[1] <= carried[0]", 0.0),
     "register": (r"valid2 <= ", "valid2 <= ~", 0.0),
     "clock": (r"flight2_last <= (\S+);", r"flight2_last <= flight2_last;", 0.0),
     "enable": (r"if \(enable\)", "if (~enable)", 0.0),
