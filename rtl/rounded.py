@@ -169,10 +169,11 @@ class AlignPairs(DatapathStep):
         name: str,
         state: State,
         adders: Mapping[AdditionPlace, FloatAdder],
-        part: Callable[[FloatAdder, Module, Any, Any, Any, str], None] = FloatAdder.align,
+        part: Callable[[FloatAdder, Module, Any, Any, Any, str], None] | None = None,
         after: Callable[[FloatAdder], StructLayout] = FloatAdder.aligned,
     ):
-        self.state, self.adders, self.part, self.purpose = state, adders, part, driven(part)
+        self.state, self.adders, self.part = state, adders, part or FloatAdder.align
+        self.purpose = driven(self.part)
         made = {pair.sum: after(adder) for pair, adder in adders.items()}
         o = StructLayout({**state_layout(_rest(state, adders)).members, **made})
         super().__init__(name, state_layout(state), o, set(made))

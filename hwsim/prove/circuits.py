@@ -13,8 +13,9 @@ from amaranth.lib.wiring import Component
 from hwsim.base.errors import InputError
 from hwsim.base.processes import scratch_folder
 from hwsim.prove.terms import Kind, Term, all_substituted, constant, constants_of, op, substituted, value, width
-from hwsim.rtl import datapath, promotion, supports, top_name, unit_rtlil, verilog
+from hwsim.rtl import convert, datapath, module_name, promotion, supports, top_name, unit_rtlil, verilog
 from hwsim.rtl.accumulate import accumulation
+from hwsim.rtl.step import Datapath
 from hwsim.rtl.synthesis.flows import YOSYS, run_tool
 from hwsim.spec import Pipeline, Specified
 
@@ -145,6 +146,8 @@ class _Reader:
             case "ite":
                 condition, yes, no = map(self.node, rest[1:4])
                 return op(Kind.ITE, _condition(condition), yes, no)
+            case "concat" if (high := self.node(rest[1])).is_value() and int(high.value(2), 2) == 0:
+                return op(Kind.BV_ZERO_EXTEND, self.node(rest[2]), indices=[width(high)])  # as it is written elsewhere
             case _ if kind in OPERATIONS:
                 made = OPERATIONS[kind](*map(self.node, rest[1:3] if kind not in UNARY else rest[1:2]))
                 if width(made) != bits:
@@ -282,12 +285,23 @@ def _substituted(circuit: Circuit, by: Mapping[Term, Term]) -> dict[str, Term]:
 
 def datapath_circuits(unit: Specified, cuts: Sequence[str]) -> dict[str, Circuit]:
     """The steps of a unit's datapath, each by itself, by their names."""
-    return circuits({step.name: step for step in datapath(unit, cuts).steps})
+    return written_steps(datapath(unit, cuts))
 
 
 def adder_circuits(unit: Specified, cuts: Sequence[str]) -> dict[str, Circuit]:
     """The steps of what adds its groups' sums up, each by itself, by their names."""
-    return circuits({step.name: step for step in promotion(unit, cuts).steps})
+    return written_steps(promotion(unit, cuts))
+
+
+def written_steps(path: Datapath, seconds: float = 600) -> dict[str, Circuit]:
+    """Steps as files have them, each by itself, by their names; constants are named `name.port`.
+
+    Raises ToolMissing, and FlowFailed with what Yosys said.
+    """
+    return {
+        step.name: verilog_circuit(convert(step, module_name(step.name)), f"{step.name}.", seconds)
+        for step in path.steps
+    }
 
 
 class Elaborated:

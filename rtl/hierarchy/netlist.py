@@ -226,7 +226,7 @@ def _wire(module: RtlModule, words: Sequence[str]) -> None:
     name = _plain(words[-1])
     module.widths[name] = int(words[words.index("width") + 1])
     for direction in ("input", "output"):
-        if direction in words[1:-1]:
+        if direction in words[1:-1] and module.widths[name]:  # a port of no bits is none
             module.directions[name] = direction
 
 

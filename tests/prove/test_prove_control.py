@@ -224,8 +224,8 @@ def changed(text: str, old: str, new: str, at: float) -> str:
 
 
 OPERATORS = {
-    "sum": (r" \+ ", " - ", 0.5),
-    "last sum": (r" \+ ", " - ", 1.0),
+    "sum": (r"(?<=[})]) \+ ", " - ", 0.5),
+    "last sum": (r"(?<=[})]) \+ ", " - ", 1.0),
     "product": (r" \* ", " + ", 0.0),
     "last product": (r" \* ", " + ", 1.0),
     "comparison": (r" > ", " < ", 0.0),
@@ -277,12 +277,12 @@ def test_a_register_is_asked_for_where_what_it_holds_makes_a_difference(name: st
 
 def test_a_file_with_other_ports_is_refused_or_refuted() -> None:
     unit, built, text = written(False)
-    swapped = text.replace("in_first", "?").replace("in_last", "in_first").replace("?", "in_last")
+    swapped = text.replace("in_first", "swapped").replace("in_last", "in_first").replace("swapped", "in_last")
     assert refuted(False, swapped)
     with pytest.raises(InputError, match="the file must have a port in_last of 1 bits"):
         readback_claims(unit, built, text.replace("in_last", "in_least"))
     with pytest.raises(InputError, match="the file must have a port out_context of 2 bits"):
-        readback_claims(unit, built, text.replace("output logic [1:0]       out_context", "output logic out_context"))
+        readback_claims(unit, built, re.sub(r"output logic \[1:0\] +out_context", "output logic out_context", text))
 
 
 @pytest.mark.slow

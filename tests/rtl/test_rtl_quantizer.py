@@ -147,7 +147,7 @@ class Quotient(StreamedDatapath):
     def __init__(self) -> None:
         i = StructLayout({"a": unsigned(32), "b": unsigned(32)})
         path = Datapath(list(divide_stages("q", i, "a", "b", "quotient", drops=("a", "b"))), ("q.2", "q"))
-        super().__init__("quotient", [], path, i, StructLayout({"quotient": unsigned(32)}))
+        super().__init__("quotient", ["a quotient"], path, i, StructLayout({"quotient": unsigned(32)}))
 
     def leave(self, m: Any) -> None:
         m.d.comb += self.o.payload.quotient.eq(self.path.o.quotient)
@@ -160,7 +160,8 @@ class Product(StreamedDatapath):
         i = StructLayout({"a": unsigned(32), "b": unsigned(32)})
         stage = quantizer.product_stage("product", i, "a", "b")
         rest = Stage("end", stage.gives, {}, lambda m, i, o: None, drops=("a", "b"))
-        super().__init__("product", [], Datapath([stage, rest], ("end",)), i, StructLayout({"product": unsigned(32)}))
+        path = Datapath([stage, rest], ("end",))
+        super().__init__("product", ["a product"], path, i, StructLayout({"product": unsigned(32)}))
 
     def leave(self, m: Any) -> None:
         m.d.comb += self.o.payload.product.eq(Cat(flat(self.path.o)["product"]))
