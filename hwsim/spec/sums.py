@@ -5,6 +5,7 @@ A key of another method is an error, unless it states the default, as `lost: tru
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
@@ -242,9 +243,9 @@ class RoundedSum(SpecPart):
         """What is judged where subnormals become zeros; None where they are kept."""
         return self.tininess if self.flush else None
 
+    @abstractmethod
     def depth(self, parts: int) -> int:
         """The number of rounded additions on the longest way from a part of a group to its result."""
-        raise NotImplementedError
 
 
 class SequentialSum(RoundedSum):
