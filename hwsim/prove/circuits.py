@@ -286,7 +286,7 @@ def _substituted(circuit: Circuit, by: Mapping[Term, Term]) -> dict[str, Term]:
 def datapath_circuits(unit: Specified, cuts: Sequence[str]) -> dict[str, Circuit]:
     """The steps of a unit's datapath, each by itself, by their names.
 
-    As the file has them; those of exact sums as they are elaborated: narrowed adders are no linear forms.
+    As the file has them; those of exact sums as they are elaborated: of the written ones the claim `sum` is undecided.
     """
     path = datapath(unit, cuts)
     if isinstance(unit.sum, ExactSum):
