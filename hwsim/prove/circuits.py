@@ -17,7 +17,7 @@ from hwsim.rtl import convert, datapath, module_name, promotion, supports, top_n
 from hwsim.rtl.accumulate import accumulation
 from hwsim.rtl.step import Datapath
 from hwsim.rtl.synthesis.flows import YOSYS, run_tool
-from hwsim.spec import ExactSum, Pipeline, Specified
+from hwsim.spec import Pipeline, Specified
 
 
 @dataclass(frozen=True)
@@ -284,14 +284,8 @@ def _substituted(circuit: Circuit, by: Mapping[Term, Term]) -> dict[str, Term]:
 
 
 def datapath_circuits(unit: Specified, cuts: Sequence[str]) -> dict[str, Circuit]:
-    """The steps of a unit's datapath, each by itself, by their names.
-
-    As the file has them; those of exact sums as they are elaborated: of the written ones the claim `sum` is undecided.
-    """
-    path = datapath(unit, cuts)
-    if isinstance(unit.sum, ExactSum):
-        return circuits({step.name: step for step in path.steps})
-    return written_steps(path)
+    """The steps of a unit's datapath, each by itself, by their names."""
+    return written_steps(datapath(unit, cuts))
 
 
 def adder_circuits(unit: Specified, cuts: Sequence[str]) -> dict[str, Circuit]:

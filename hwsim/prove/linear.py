@@ -114,12 +114,25 @@ def _together(bits: int, first: Form, second: Form, by: int) -> Form:
 
 def _sign_extended(term: Term) -> Term | None:
     """What a concatenation puts the top bit of before itself, once or more often; None where it does not."""
-    bit, rest = term.children()[0], term
-    while rest.kind() == Kind.BV_CONCAT and rest.children()[0] == bit and len(rest.children()) == 2:
+    bit, rest = _first(term), term
+    while rest.kind() == Kind.BV_CONCAT and len(rest.children()) == 2 and _repeats(rest.children()[0], bit):
         rest = rest.children()[1]
-    top = width(rest) - 1
-    is_top = bit.kind() == Kind.BV_EXTRACT and bit.children()[0] == rest and list(bit.indices()) == [top, top]
+    whole = _first(rest)  # its top bit is that of the rest
+    top = width(whole) - 1
+    is_top = bit.kind() == Kind.BV_EXTRACT and bit.children()[0] == whole and list(bit.indices()) == [top, top]
     return rest if is_top else None
+
+
+def _first(term: Term) -> Term:
+    """What a concatenation begins with."""
+    while term.kind() == Kind.BV_CONCAT:
+        term = term.children()[0]
+    return term
+
+
+def _repeats(term: Term, bit: Term) -> bool:
+    """Whether a term is a bit, once or more often."""
+    return term == bit or (term.kind() == Kind.BV_CONCAT and all(_repeats(part, bit) for part in term.children()))
 
 
 class FullAdders(NamedTuple):

@@ -122,6 +122,19 @@ def test_forms_are_what_the_bits_are() -> None:
     assert compared > 500
 
 
+@pytest.mark.parametrize("zeros", [0, 3])
+@pytest.mark.parametrize("times", [1, 2, 40])
+@pytest.mark.parametrize("place", range(5))
+def test_a_repeated_bit_extends_a_sign_only_where_it_is_the_top_bit(place: int, times: int, zeros: int) -> None:
+    x = constant("extended", 5)
+    bit = op(Kind.BV_EXTRACT, x, indices=[place, place])
+    before = op(Kind.BV_CONCAT, *[bit] * times) if times > 1 else bit
+    rest = op(Kind.BV_CONCAT, x, value(0, zeros)) if zeros else x
+    found = Forms().of(op(Kind.BV_CONCAT, before, rest))
+    extended = Forms().of(op(Kind.BV_SIGN_EXTEND, rest, indices=[times]))
+    assert (found.key() == extended.key()) == (place == 4)
+
+
 def test_a_sum_that_leaves_a_term_out_is_another_form() -> None:
     x, y = constant("kept x", 4), constant("kept y", 4)
     wide = [op(Kind.BV_ZERO_EXTEND, one, indices=[1]) for one in (x, y)]
