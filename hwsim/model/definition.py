@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hwsim.base.errors import InputError
-from hwsim.formats import Class, Fields, FixedFormat, FloatFormat, container_dtype
+from hwsim.formats import Class, Fields, FixedFormat, FloatFormat, Format, container_dtype
+from hwsim.model.hooks import Hooks, Side
 from hwsim.model.late import Added, LateAddition, LateOperands, Promoted, Promoter, late_addition, promoter_of
 from hwsim.model.methods import (
     AddendToCome,
@@ -39,7 +40,7 @@ from hwsim.model.scales import (
     subgroup_sums,
 )
 from hwsim.model.terms import Term, addend_term, factor, limited, positive_zero, product
-from hwsim.spec import Support, Unit, UnitLike, WindowSum, described, load_unit
+from hwsim.spec import RoundedSum, Support, Unit, UnitLike, WindowSum, described, load_unit
 from hwsim.spec.arguments import addends, dot_scales, factors, pad, result_array
 
 
@@ -82,28 +83,35 @@ class Definition:
 
     promoter, late: how partial sums are promoted, and addends added late, None where they are not.
     keep: whether decoded factors and products are kept; codes must then be known numbers.
+    hooks: what is other than specified; None for nothing.
     Raises NotImplementedYet for a specification that asks for what this version does not have.
     """
 
-    def __init__(self, unit: Unit, keep: bool = True):
+    def __init__(self, unit: Unit, keep: bool = True, hooks: Hooks | None = None):
         supports(unit).demand()
-        self.unit = unit
+        self.unit, self._hooks = unit, hooks
         operands = unit.operands
         a, b = operands.multiplied
         self._fraction_bits = a.fraction_bits + b.fraction_bits
-        to, daz, zeros = operands.convert, operands.daz, operands.zeros
         self._factor_a, self._factor_b = (
-            lru_cache(MOST_FACTORS)(decoded) if keep else decoded
-            for decoded in (partial(factor, fmt, to, daz, zeros) for fmt in (operands.a, operands.b))
+            lru_cache(MOST_FACTORS)(decoder) if keep else decoder
+            for decoder in (self._decoder("a", operands.a), self._decoder("b", operands.b))
         )
         self._products: dict[tuple[int, int], Term] = {}
         self._keeps = keep and operands.a.bits + operands.b.bits <= MOST_PRODUCT_BITS
         self._limit = unit.sum.product_limit
         self._scales, self._sums = group_scales(unit), subgroup_sums(unit)
         self._method = method_of(unit)
-        self.rounding = ResultRounding(unit.result)
+        self._method.hooks = hooks
+        # Where sums are rounded the last adder has rounded, with the hooks.
+        self.rounding = ResultRounding(unit.result, None if isinstance(unit.sum, RoundedSum) else hooks)
         self._promoter = promoter_of(unit)
-        self._late = late_addition(unit, self.rounding)
+        self._late = late_addition(unit)
+
+    def _decoder(self, side: Side, fmt: FloatFormat | FixedFormat) -> Callable[[int], Fields]:
+        operands, hooks = self.unit.operands, self._hooks
+        decoded = partial(factor, fmt, operands.convert, operands.daz, operands.zeros)
+        return decoded if hooks is None else lambda code: hooks.at("factor", decoded(code), side, fmt, code)
 
     @property
     def result(self) -> FloatFormat:
@@ -136,14 +144,18 @@ class Definition:
         """The term of two factors' codes; `scale_exp` None is a NaN scale."""
         term = self._products.get((a, b)) if self._keeps else None
         if term is None:
-            term = product(self._factor_a(a), self._factor_b(b), self._fraction_bits)
+            factors = self._factor_a(a), self._factor_b(b)
+            term = product(*factors, self._fraction_bits)
+            if self._hooks is not None and self._hooks.product is not None:
+                term = self._hooks.product(self.scaled(term, 0), *factors)
             if self._keeps:
                 self._products[a, b] = term
         return self.scaled(term, scale_exp)
 
     def products(self, lanes: GroupOperands, scale_exp: Sequence[int | None]) -> tuple[Term, ...]:
         """The terms of a group's products. scale_exp: as `product` takes it, of each lane."""
-        return tuple(map(self.product, lanes.a, lanes.b, scale_exp))
+        terms = tuple(map(self.product, lanes.a, lanes.b, scale_exp))
+        return terms if self._hooks is None else self._hooks.at("products", terms)
 
     def scaled(self, term: Term, scale_exp: int | None) -> Term:
         """A product with what its scales add to its exponent; None is a NaN scale."""
@@ -155,7 +167,11 @@ class Definition:
     def addend(self, code: int) -> Term | None:
         """The addend `c` as a term; None for a unit without one."""
         fmt = self.unit.operands.addend
-        return None if fmt is None else addend_term(fmt, code)
+        return None if fmt is None else self._decoded_addend(fmt, code)
+
+    def _decoded_addend(self, fmt: Format, code: int) -> Term:
+        term = addend_term(fmt, code)
+        return term if self._hooks is None else self._hooks.at("addend", term, fmt, code)
 
     def _input(self, c: int) -> int:
         fmt = self.unit.operands.addend
@@ -169,7 +185,7 @@ class Definition:
 
     def partial(self, code: int) -> Term:
         """A group's result as the next group's addend."""
-        return addend_term(self.unit.result.format, code)
+        return self._decoded_addend(self.unit.result.format, code)
 
     def round(self, total: int, max_exp: int | None, sticky: bool) -> Rounded:
         """The sum of a window, rounded to the result format; max_exp None is a sum of zero. sticky: as `Summed` has it.

@@ -195,17 +195,17 @@ def _zeros(unit: Unit) -> tuple[ZeroTerms, ZeroSign]:
             assert_never(unit.sum)
 
 
-def late_addition(unit: Unit, rounding: ResultRounding) -> LateAddition | None:
+def late_addition(unit: Unit) -> LateAddition | None:
     """How a unit adds its addend late; None where it does not."""
     match unit.late:
         case None:
             return None
         case LateAdd() as rule:
             if isinstance(unit.sum, ReadAlignedSum) and unit.sum.unrounded:
-                return ExactLateAddition(unit.sum, unit, rounding)
+                return ExactLateAddition(unit.sum, unit, ResultRounding(unit.result))
             return RoundedLateAddition(rule, unit.result.format, unit.nan)
         case LateInWindow() as rule:
-            return WindowLateAddition(rule, unit, rounding)
+            return WindowLateAddition(rule, unit, ResultRounding(unit.result))
         case _:
             assert_never(unit.late)
 

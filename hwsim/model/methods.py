@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal, NamedTuple, assert_never
 
 from hwsim.formats import Class, Format
+from hwsim.model.hooks import Hooks
 from hwsim.model.rounding import ResultRounding, add, combine_specials, exact_sum, zero_sign
-from hwsim.model.terms import AlignedTerms, Term, addend_term, any_lost, cut_magnitude, max_exponent, window
+from hwsim.model.terms import AlignedTerms, Term, addend_term, align, any_lost, cut_magnitude, max_exponent, window
 from hwsim.spec import AlignedSum, EvenOddSum, ExactSum, PairwiseSum, ReadAlignedSum, RoundedSum, SequentialSum, Unit
 from hwsim.spec.keys import Lost, Rounding
 from hwsim.spec.sums import SumCut
@@ -116,9 +117,13 @@ class Summed(NamedTuple):
 
 
 class SumMethod(ABC):
-    """How the terms of a group become one sum. takes_addend: whether the addend is one of them."""
+    """How the terms of a group become one sum.
+
+    takes_addend: whether the addend is one of them. hooks: what is other than specified, as far as a method has places.
+    """
 
     takes_addend: ClassVar[bool] = True
+    hooks: Hooks | None = None
 
     @abstractmethod
     def sum(self, terms: Sequence[Term], addend: Term | None, special: Term | None) -> Summed:
@@ -129,11 +134,21 @@ class SumMethod(ABC):
         return ResultCode(code)
 
 
-def total_term(total: int, unit_exp: int | None, terms: Sequence[Term], zero: ZeroSign, rounding: Rounding) -> Term:
+def total_term(
+    total: int,
+    unit_exp: int | None,
+    terms: Sequence[Term],
+    zero: ZeroSign,
+    rounding: Rounding,
+    hooks: Hooks | None = None,
+) -> Term:
     """total * 2^unit_exp as a term; a sum of zero with the sign that it has. terms: what was summed."""
     if total:
         return Term(int(total < 0), unit_exp or 0, abs(total), 0, Class.NORMAL)
-    return Term(sum_zero_sign(terms, zero, rounding), unit_exp or 0, 0, 0, Class.ZERO)
+    sign = sum_zero_sign(terms, zero, rounding)
+    if hooks is not None:
+        sign = hooks.at("zero_sign", sign, tuple(terms))
+    return Term(sign, unit_exp or 0, 0, 0, Class.ZERO)
 
 
 def sum_zero_sign(terms: Sequence[Term], zero: ZeroSign, rounding: Rounding) -> int:
@@ -159,16 +174,35 @@ class Aligned(SumMethod):
     def sum(self, terms: Sequence[Term], addend: Term | None, special: Term | None) -> Summed:
         """The sum in the window; where a term is special, max_exp alone."""
         rule, every = self.rule, terms if addend is None else (*terms, addend)
-        bits = rule.fraction_bits
+        bits, hooks = rule.fraction_bits, self.hooks
+        if hooks is not None:
+            special = hooks.at("special", special, tuple(every))
         if special is not None:
             max_exp = max_exponent(every, rule.zero_terms, rule.max_exp_floor)
             return Summed(special, max_exp=max_exp, aligned=(0,) * len(every), bits=bits)
-        kept = window(every, bits, rule.term_lost, rule.zero_terms, rule.max_exp_floor)
+        if hooks is None:
+            kept = window(every, bits, rule.term_lost, rule.zero_terms, rule.max_exp_floor)
+        else:
+            every, kept = self._other_window(hooks, tuple(terms), addend)
         left = cut_sum(kept, rule.cut)
-        outcome = total_term(left.total, left.unit_exp, every, rule.zero, self.rounding)
+        outcome = total_term(left.total, left.unit_exp, every, rule.zero, self.rounding, hooks)
         sticky = rule.sticky and any_lost(every, kept)
         uncut = None if rule.cut is None else kept.total
         return Summed(outcome, left.total, kept.unit_exp, kept.max_exp, kept.aligned, bits, sticky=sticky, uncut=uncut)
+
+    def _other_window(
+        self, hooks: Hooks, products: tuple[Term, ...], addend: Term | None
+    ) -> tuple[tuple[Term, ...], AlignedTerms]:
+        """The terms where their distances put them, and their window, with what is other than specified there."""
+        rule, bits, every = self.rule, self.rule.fraction_bits, products if addend is None else (*products, addend)
+        max_exp = max_exponent(every, rule.zero_terms, rule.max_exp_floor)
+        if max_exp is None:
+            return every, AlignedTerms(None, bits, (0,) * len(every), 0)
+        top = int(hooks.at("max_exp", max_exp, products, addend))
+        every = tuple(term._replace(exp=top - hooks.at("distance", top - term.exp)) for term in every)
+        placed = tuple(hooks.at("align", align(term, top, bits, rule.term_lost), term, top, bits) for term in every)
+        aligned = hooks.at("aligned", placed, len(products))
+        return every, AlignedTerms(top, bits, aligned, hooks.at("total", sum(aligned), top - bits))
 
 
 def cut_sum(kept: AlignedTerms, rule: SumCut | None) -> AlignedTerms:
@@ -212,6 +246,9 @@ def combine(even: AlignedTerms, odd: AlignedTerms, fraction_bits: int, lost: Los
     return Halves(even, odd, window((even.term, odd.term), fraction_bits, lost, "skip", None))
 
 
+PASSED = ("rounded addend", "sum")  # names of roundings that only pass a number on
+
+
 class RoundedAdditions(SumMethod):
     """Every addition rounds as the rule says; special values are dealt with one by one."""
 
@@ -241,7 +278,11 @@ class RoundedAdditions(SumMethod):
     def add(self, name: str, *terms: Term) -> Addition:
         """One addition, or the rounding of one term."""
         rule = self.rule
-        return Addition(name, terms, add(rule.format, terms, rule.rounding, rule.flushes, rule.overflow))
+        if self.hooks is None or name in PASSED:
+            return Addition(name, terms, add(rule.format, terms, rule.rounding, rule.flushes, rule.overflow))
+        hooks = (self.hooks.multipliers or Hooks()) if name.startswith("rounded ") else self.hooks
+        added = hooks.pair(terms, rule.format, self.fused)
+        return Addition(name, terms, add(rule.format, added, rule.rounding, rule.flushes, rule.overflow, hooks))
 
     def term(self, addition: Addition) -> Term:
         """The result of an addition, to go on with."""
@@ -298,11 +339,15 @@ class Exact(SumMethod):
 
     def sum(self, terms: Sequence[Term], addend: Term | None, special: Term | None) -> Summed:
         """The exact sum; none where a term is special."""
+        every, hooks = terms if addend is None else (*terms, addend), self.hooks
+        if hooks is not None:
+            special = hooks.at("special", special, tuple(every))
         if special is not None:
             return Summed(special)
-        every = terms if addend is None else (*terms, addend)
         total, unit_exp = exact_sum(every)
-        return Summed(total_term(total, unit_exp, every, self.rule.zero, self.rounding), total, unit_exp)
+        if hooks is not None:
+            total = hooks.at("total", total, unit_exp)
+        return Summed(total_term(total, unit_exp, every, self.rule.zero, self.rounding, hooks), total, unit_exp)
 
     def carried(self, summed: Summed, code: int) -> ResultCode | ExactSoFar:
         """The result after each group, or the exact sum, as the key `rounded` says."""

@@ -8,6 +8,7 @@ from typing import Literal, NamedTuple, assert_never
 
 from hwsim.base.errors import InputError
 from hwsim.formats import Class, FixedFormat, FloatFormat
+from hwsim.model.hooks import Hooks, UnpackedResult
 from hwsim.model.terms import Term, round_magnitude
 from hwsim.spec.keys import ROUNDINGS, Number, Overflow, Rounding, Tininess
 from hwsim.spec.parts import ResultRule
@@ -52,6 +53,7 @@ def round_to(
     overflow: Overflow,
     tiny: TinySign = "signed",
     flush: Tininess | None = None,
+    hooks: Hooks | None = None,
 ) -> Rounded:
     """(-1)^sign * sig * 2^unit_exp, rounded once to `fmt`. sig > 0.
 
@@ -59,19 +61,32 @@ def round_to(
     tiny: `positive` drops the sign of a result that rounds to zero. flush: what makes a result zero by being subnormal.
     A format without subnormals has nothing between zero and its least number; its key `underflow` chooses.
     """
+    if hooks is not None:
+        sig, unit_exp = hooks.at("magnitude", (sig, unit_exp), sign)
+        if not sig:
+            return Rounded(0, None)
     if not fmt.subnormals:
         return _round_bare(fmt, sign, sig, unit_exp, rounding, overflow, tiny)
     exp = sig.bit_length() - 1 + unit_exp
     binade = max(exp, fmt.emin)
     shift = binade - fmt.fraction_bits - unit_exp
-    kept = round_magnitude(sig, shift, sign, rounding)
+    if hooks is None:
+        kept = round_magnitude(sig, shift, sign, rounding)
+    else:
+        kept = hooks.rounded(sig, shift, sign, rounding, exp < fmt.emin)
     # A carry out of the fraction runs into the exponent field, as it should.
     magnitude = ((binade - fmt.emin) << fmt.fraction_bits) + kept
+    if hooks is not None:
+        unpacked = UnpackedResult(fmt, sign, magnitude, exp + fmt.bias, kept, sig, unit_exp)
+        code = hooks.at("number", None, unpacked)
+        if code is not None:
+            code <<= fmt.padding
+            return Rounded(code if flush is None else flushed_code(fmt, code), exp)
     overflowed = magnitude > fmt.max_magnitude
     inexact = overflowed or (shift > 0 and kept << shift != sig)
     if overflowed:
         return Rounded(overflow_code(fmt, sign, rounding, overflow), exp, overflow=True, inexact=True)
-    if flush is not None and _flushed(fmt, (sign, sig, unit_exp), rounding, magnitude, flush):
+    if flush is not None and _flushed(fmt, (sign, sig, unit_exp), rounding, magnitude, flush, hooks):
         magnitude, inexact = 0, True
     if magnitude == 0 and (tiny == "positive" or not fmt.signed_zero):
         sign = 0
@@ -79,7 +94,12 @@ def round_to(
 
 
 def _flushed(
-    fmt: FloatFormat, number: tuple[int, int, int], rounding: Rounding, magnitude: int, flush: Tininess
+    fmt: FloatFormat,
+    number: tuple[int, int, int],
+    rounding: Rounding,
+    magnitude: int,
+    flush: Tininess,
+    hooks: Hooks | None,
 ) -> bool:
     """Whether a number, which rounds to that magnitude of a code, becomes zero. number: sign, sig > 0, unit_exp."""
     sign, sig, unit_exp = number
@@ -87,17 +107,23 @@ def _flushed(
         case "result":
             return magnitude < 1 << fmt.fraction_bits
         case "after":
-            return tiny_after(fmt, sign, sig, unit_exp, rounding)
+            return tiny_after(fmt, sign, sig, unit_exp, rounding, hooks)
         case "before":
             return sig.bit_length() - 1 + unit_exp < fmt.emin
         case _:
             assert_never(flush)
 
 
-def tiny_after(fmt: FloatFormat, sign: int, sig: int, unit_exp: int, rounding: Rounding) -> bool:
+def tiny_after(
+    fmt: FloatFormat, sign: int, sig: int, unit_exp: int, rounding: Rounding, hooks: Hooks | None = None
+) -> bool:
     """Whether a number, rounded to the format's bits with an unbounded exponent, is below the least normal one."""
     exp = sig.bit_length() - 1 + unit_exp
-    kept = round_magnitude(sig, exp - fmt.fraction_bits - unit_exp, sign, rounding)
+    shift = exp - fmt.fraction_bits - unit_exp
+    if hooks is None:
+        kept = round_magnitude(sig, shift, sign, rounding)
+    else:
+        kept = hooks.rounded(sig, shift, sign, rounding, exp < fmt.emin)
     return exp + (kept >> fmt.fraction_bits + 1) < fmt.emin
 
 
@@ -129,12 +155,23 @@ def _zero_or_least(fmt: FloatFormat, sign: int, sig: int, unit_exp: int, roundin
 
 
 def round_fixed(
-    fmt: FixedFormat, sign: int, sig: int, unit_exp: int, rounding: Rounding, overflow: Overflow
+    fmt: FixedFormat,
+    sign: int,
+    sig: int,
+    unit_exp: int,
+    rounding: Rounding,
+    overflow: Overflow,
+    hooks: Hooks | None = None,
 ) -> Rounded:
     """(-1)^sign * sig * 2^unit_exp, rounded once to a fixed format. sig > 0.
 
     overflow: `saturate`, or `wrap`: modulo 2^bits. Raises ValueError for another, which a fixed format has no code for.
     """
+    if hooks is not None:
+        sig, unit_exp = hooks.at("magnitude", (sig, unit_exp), sign)
+        kept = hooks.rounded(sig, -fmt.fraction_bits - unit_exp, sign, rounding, False)
+        value = hooks.at("fixed", -kept if sign else kept, fmt.bits)
+        sign, sig, unit_exp = int(value < 0), abs(value), -fmt.fraction_bits
     shift = -fmt.fraction_bits - unit_exp
     kept = round_magnitude(sig, shift, sign, rounding)
     value, most = -kept if sign else kept, 1 << (fmt.bits - 1)
@@ -263,6 +300,7 @@ def add(
     rounding: Rounding,
     flush: Tininess | None = None,
     overflow: Overflow = "ieee",
+    hooks: Hooks | None = None,
 ) -> int:
     """The exact sum of one or two terms, rounded once to `fmt`; IEEE 754-2019's signs of zero.
 
@@ -270,14 +308,22 @@ def add(
     rounding, unless said. flush: what makes a result a zero of its sign by being subnormal.
     """
     special = combine_specials(terms)
+    if hooks is not None:
+        special = hooks.at("special", special, tuple(terms))
     if special is not None:
         if special.cls is Class.NAN:
             return nan_code(fmt)
         return infinity_code(fmt, special.sign, overflow)
     total, unit_exp = exact_sum(terms)
+    if hooks is not None:
+        total = hooks.at("total", total, unit_exp)
     if total == 0:
-        return pack(fmt, zero_sign(terms, rounding) & fmt.signed_zero, 0)
-    return round_to(fmt, int(total < 0), abs(total), unit_exp, rounding, overflow, flush=flush).code
+        sign = zero_sign(terms, rounding)
+        if hooks is not None:
+            sign = hooks.at("zero_sign", sign, tuple(terms))
+        return pack(fmt, sign & fmt.signed_zero, 0)
+    number = int(total < 0), abs(total), unit_exp
+    return round_to(fmt, *number, rounding, overflow, flush=flush, hooks=hooks).code
 
 
 def flushed_code(fmt: FloatFormat, code: int) -> int:
@@ -291,8 +337,8 @@ def flushed_code(fmt: FloatFormat, code: int) -> int:
 class ResultRounding:
     """How a sum is rounded to a unit's result, and what NaN and infinity become there."""
 
-    def __init__(self, rule: ResultRule):
-        self.rule = rule
+    def __init__(self, rule: ResultRule, hooks: Hooks | None = None):
+        self.rule, self.hooks = rule, hooks
 
     def total(self, total: int, unit_exp: int | None, sign: int = 0, sticky: bool = False) -> Rounded:
         """total * 2^unit_exp, rounded. sign: of a sum of zero; unit_exp None is one too.
@@ -306,10 +352,11 @@ class ResultRounding:
         if isinstance(fmt, FixedFormat):
             if total == 0 or unit_exp is None:
                 return Rounded(0, None)
-            return round_fixed(fmt, negative, abs(total), unit_exp, rule.rounding, rule.overflow)
+            return round_fixed(fmt, negative, abs(total), unit_exp, rule.rounding, rule.overflow, self.hooks)
         if total == 0 or unit_exp is None:
             return Rounded(pack(fmt, sign & fmt.signed_zero, 0), None)
-        rounded = round_to(fmt, negative, abs(total), unit_exp, rule.rounding, rule.overflow, rule.tiny, rule.flushes)
+        number = negative, abs(total), unit_exp
+        rounded = round_to(fmt, *number, rule.rounding, rule.overflow, rule.tiny, rule.flushes, self.hooks)
         return rounded._replace(code=self._own(rounded.code))
 
     def term(self, term: Term, sticky: bool) -> Rounded:

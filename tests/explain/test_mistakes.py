@@ -18,12 +18,13 @@ from hwsim.explain.candidate import addend_rounded, results
 from hwsim.explain.discriminate import lengths_of, stimuli
 from hwsim.explain.known import candidates
 from hwsim.explain.mistakes import Flaw, catalogue, code_of
-from hwsim.explain.mistakes.flawed import FlawedDefinition, LastPlace, rounded_magnitude
+from hwsim.explain.mistakes.flawed import FlawedDefinition
 from hwsim.explain.mistakes.sums import RULE_WORDS
 from hwsim.explain.readings import READINGS, read_unit, supports
 from hwsim.formats import FloatFormat, get_format
 from hwsim.model import Definition
 from hwsim.model.definition import definition_of
+from hwsim.model.hooks import LastPlace, rounded_magnitude
 from hwsim.spec import Unit, load_unit
 
 ROOT = Path(__file__).parents[2]

@@ -65,9 +65,9 @@ def test_by_hand(a: int, b: int, codes: dict[str, int]) -> None:
 
 
 FAULTS = {
-    "judged on the result": lambda real, *given: real(*given[:-1], "result"),
-    "judged before": lambda real, *given: real(*given[:-1], "before"),
-    "judged after": lambda real, *given: real(*given[:-1], "after"),
+    "judged on the result": lambda real, *given: real(*given[:4], "result", *given[5:]),
+    "judged before": lambda real, *given: real(*given[:4], "before", *given[5:]),
+    "judged after": lambda real, *given: real(*given[:4], "after", *given[5:]),
     "to nearest, whatever the rounding": lambda real, *given: real(*given[:2], "rne", *given[3:]),
 }
 

@@ -197,8 +197,8 @@ def late_without_chain(self: Definition, *arguments: Any) -> Explanation:
     return replace(made, code=self.late.add(LateOperands(arguments[2], fmt, partial, (), None, ZERO)).code)
 
 
-def flush_early(fmt: FloatFormat, number: Any, mode: Any, magnitude: int, tininess: str) -> bool:
-    return real_flush(fmt, number, mode, magnitude, "before")
+def flush_early(fmt: FloatFormat, number: Any, mode: Any, magnitude: int, tininess: str, hooks: Any) -> bool:
+    return real_flush(fmt, number, mode, magnitude, "before", hooks)
 
 
 def without_lane(self: Definition, lanes: GroupOperands, *rest: Any) -> Any:

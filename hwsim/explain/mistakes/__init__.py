@@ -1,7 +1,7 @@
 """Mistakes that designs make, each with a meaning that can be computed: what a design with it returns for a case.
 
 A mistake is a row: a name, a sentence, and a `Flaw`, which has a function for each place of the arithmetic at which a
-design with it goes wrong; `flawed` has these places, and the model with them in it. What no place of it can say, a
+design with it goes wrong; the model calls it there (`hwsim/model/hooks.py`). What no place of it can say, a
 latency or an inverted reset, is not of the arithmetic, and is judged where a protocol is known (`hwsim/cosim`).
 """
 

@@ -8,8 +8,9 @@ from functools import partial
 from typing import Literal, assert_never
 
 from hwsim.cases.case import Case, block_lengths
-from hwsim.explain.mistakes.flawed import SIDES, Flaw, Mistake, Side
+from hwsim.explain.mistakes.flawed import SIDES, Flaw, Mistake
 from hwsim.formats import Class, ExponentFormat, Fields, FixedFormat, FloatFormat, Format
+from hwsim.model.hooks import Side
 from hwsim.model.terms import Term
 from hwsim.spec import ExactSum, RoundedSum, Unit
 

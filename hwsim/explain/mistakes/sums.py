@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterator
 from functools import partial
 
 from hwsim.cases.case import Case
-from hwsim.explain.mistakes.flawed import Flaw, LastPlace, LastPlaceRule, Mistake, TermCut, UnpackedResult
+from hwsim.explain.mistakes.flawed import Flaw, Mistake
 from hwsim.formats import Class, FixedFormat, FloatFormat
+from hwsim.model.hooks import LastPlace, LastPlaceRule, TermCut, UnpackedResult
 from hwsim.model.terms import Term
 from hwsim.spec import AlignedSum, ExactSum, RoundedSum, Unit
 from hwsim.spec.keys import ROUNDINGS, Lost

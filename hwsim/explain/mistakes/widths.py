@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import partial
 
 from hwsim.cases.case import Case
-from hwsim.explain.mistakes.flawed import SIDES, Flaw, Mistake, Side
+from hwsim.explain.mistakes.flawed import SIDES, Flaw, Mistake
 from hwsim.explain.mistakes.operands import (
     OF,
     PORT_WORDS,
@@ -25,6 +25,7 @@ from hwsim.explain.mistakes.operands import (
 )
 from hwsim.explain.mistakes.sums import last_place, sum_wraps
 from hwsim.formats import Class, Fields, FixedFormat, FloatFormat, Format
+from hwsim.model.hooks import Side
 from hwsim.model.terms import Term
 from hwsim.spec import AlignedSum, RoundedSum, Unit
 
