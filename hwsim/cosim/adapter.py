@@ -147,7 +147,7 @@ def at_any_time(dut: Dut, module: Module, fields: Wiring) -> str:
 
 def _streams(module: Module, logic: ProtocolLogic, fields: Wiring) -> Iterator[str]:
     """What is computed between the ports, and the two streams."""
-    context = logic.context
+    context = f"{fields.output[1].bits}'d0"
     if "result_context" in fields.places:
         context = joined(port_bit(bit, module) for bit in fields.places["result_context"][0])
     extra = [_result(module, fields, field) for field in fields.extra]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal, assert_never
+from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, Strict, model_validator
 
@@ -13,16 +13,12 @@ from hwsim.base.errors import InputError
 from hwsim.cosim.design import SuiteKind
 from hwsim.cosim.protocols import (
     AccumulateProtocol,
-    CombinationalProtocol,
     Control,
-    LatencyProtocol,
     Name,
     Parameter,
     Positive,
     Protocol,
-    SerialProtocol,
     Slice,
-    StreamProtocol,
     TaggedProtocol,
 )
 from hwsim.cosim.sources import EASING, SUFFIXES, DesignSources, is_option, is_there, read_core, read_list
@@ -493,7 +489,7 @@ class DutFile(SourceKeys):
             raise RuleError("reset", "must not be given without a clock")
         if ports.first is not None and ports.last is None:
             raise RuleError("ports.first", "needs ports.last: what closes a sum must be known")
-        if ports.first is not None and ports.first.at > 0 and not isinstance(self.protocol, LatencyProtocol):
+        if ports.first is not None and ports.first.at > 0 and self.protocol.kind != "latency":
             rule = "must be 0, or less where it comes before; a later stage has it only for protocol.kind latency"
             raise RuleError("ports.first.at", f"{rule}, not {ports.first.at}")
         if ports.last is not None and ports.last.at < 0:
@@ -511,38 +507,22 @@ class DutFile(SourceKeys):
         return self
 
     def _sums_fit(self) -> None:
-        """Raise RuleError for ports that a protocol has no meaning for."""
+        """Raise RuleError for ports that a protocol has no meaning for, and for those that it needs."""
         protocol, ports = self.protocol, self.ports
-        if not isinstance(protocol, TaggedProtocol):
-            self._refuse(("tag", "result_tag"), "which has no tags")
-        match protocol:
-            case AccumulateProtocol():
-                self._refuse(("first", "last", "context", "result_context"), "which clears: see protocol.clear")
-                if protocol.load is not None and ports.c is None:
-                    raise RuleError("protocol.load", "needs ports.c: what it loads must be known")
-            case SerialProtocol():
-                self._refuse(
-                    ("first", "last", "context", "result_context"), "which sends one dot product after another"
-                )
-                for field in sorted(protocol.scheduled):
-                    if getattr(ports, field) is not None:
-                        raise RuleError(f"ports.{field}", "must not be given: protocol has it in its schedule")
-                if protocol.between == "repeats" and self.reset is None:
-                    raise RuleError("protocol.between", "must not be repeats without a reset, from which cycles count")
-            case TaggedProtocol():
-                self._refuse(("context", "result_context"), "which has tags")
-                for key in ("tag", "result_tag"):
-                    if getattr(ports, key) is None:
-                        raise RuleError(f"ports.{key}", "is missing: protocol.kind tagged needs it")
-            case StreamProtocol() | LatencyProtocol() | CombinationalProtocol():
-                pass
-            case _:
-                assert_never(protocol)
-
-    def _refuse(self, fields: tuple[str, ...], why: str) -> None:
-        for field in fields:
-            if getattr(self.ports, field) is not None:
-                raise RuleError(f"ports.{field}", f"has no meaning for protocol.kind {self.protocol.kind}, {why}")
+        for fields, why in protocol.meaningless:
+            for field in fields:
+                if getattr(ports, field) is not None:
+                    raise RuleError(f"ports.{field}", f"has no meaning for protocol.kind {protocol.kind}, {why}")
+        for field in protocol.needed:
+            if getattr(ports, field) is None:
+                raise RuleError(f"ports.{field}", f"is missing: protocol.kind {protocol.kind} needs it")
+        if protocol.control("load") is not None and ports.c is None:
+            raise RuleError("protocol.load", "needs ports.c: what it loads must be known")
+        for field in sorted(protocol.scheduled):
+            if getattr(ports, field) is not None:
+                raise RuleError(f"ports.{field}", "must not be given: protocol has it in its schedule")
+        if getattr(protocol, "between", None) == "repeats" and self.reset is None:
+            raise RuleError("protocol.between", "must not be repeats without a reset, from which cycles count")
 
     def _pulses_fit(self) -> None:
         """Raise RuleError for a pulse in a cycle of its own of a design that takes a beat in every cycle."""

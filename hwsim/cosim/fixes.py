@@ -6,7 +6,7 @@ import shutil
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal, assert_never
+from typing import Literal
 
 import numpy as np
 
@@ -17,18 +17,9 @@ from hwsim.cases.random_cases import random_cases
 from hwsim.cosim.adapter import adapter
 from hwsim.cosim.design import Play, Played, Suite, SuiteKind, interleave
 from hwsim.cosim.dutdesign import DutDesign, dut_design
-from hwsim.cosim.dutfile import Dut
 from hwsim.cosim.play import command, play_simulated
 from hwsim.cosim.protocollogic import Serialized
-from hwsim.cosim.protocols import (
-    AccumulateProtocol,
-    AnyProtocol,
-    CombinationalProtocol,
-    LatencyProtocol,
-    SerialProtocol,
-    StreamProtocol,
-    TaggedProtocol,
-)
+from hwsim.cosim.protocols import SerialProtocol
 from hwsim.cosim.suites import Filter, expected_codes
 from hwsim.spec import Unpromised
 from hwsim.tb.job import READY, SEEN, SEEN_READY, UNKNOWN, VALID, Recording, Script
@@ -60,9 +51,10 @@ def measured_shift(design: DutDesign, seed: int, ask: Ask) -> int | None:
 
     ask: plays beats into a design. None for a protocol that promises no cycle.
     """
-    patient = _patient(design.dut)
-    if patient is None:
+    protocol = design.dut.file.protocol.patient(FURTHEST)
+    if protocol is None:
         return None
+    patient = replace(design.dut, file=design.dut.file.model_copy(update={"protocol": protocol}))
     probe = replace(design, dut=patient, adapter=adapter(patient, design.module, design.wiring, recorded=True))
     play = _recording(probe, seed)
     codes = play.suite.expected or ()
@@ -70,33 +62,13 @@ def measured_shift(design: DutDesign, seed: int, ask: Ask) -> int | None:
         return None
     played = ask(probe, play)
     # The result's cycles are those of the file, not of one whose dot products are longer.
-    longer = patient.file.protocol.beat_cycles - design.dut.file.protocol.beat_cycles
+    longer = protocol.beat_cycles - design.dut.file.protocol.beat_cycles
     begins = [cycle - longer for cycle in _taken(play, played)]
     if len(begins) < len(play.owners):
         return None
     expected = [codes[owner] for owner in play.owners]
     record = _Record(tuple(_words(design)), played.codes.tolist(), begins, expected, design.unpromised)
     return next(filter(record.fits, sorted(range(-FURTHEST, FURTHEST + 1), key=abs)), None)
-
-
-def _patient(dut: Dut) -> Dut | None:
-    """The design, its results waited for so much longer; None where no cycle is promised."""
-    protocol: AnyProtocol = dut.file.protocol
-    match protocol:
-        case LatencyProtocol():
-            pass
-        case AccumulateProtocol():
-            protocol = protocol.model_copy(update={"cycles": protocol.cycles + FURTHEST})
-        case SerialProtocol():
-            if protocol.done is not None:
-                return None
-            if protocol.between == "waits":
-                protocol = protocol.model_copy(update={"cycles": protocol.cycles + FURTHEST})
-        case StreamProtocol() | TaggedProtocol() | CombinationalProtocol():
-            return None
-        case _:
-            assert_never(protocol)
-    return replace(dut, file=dut.file.model_copy(update={"protocol": protocol}))
 
 
 def _words(design: DutDesign) -> Iterator[ResultWord]:

@@ -9,14 +9,13 @@ from typing import assert_never
 
 from hwsim.base.text import counted
 from hwsim.cosim.bench import PortField
-from hwsim.cosim.dutfile import ControlPlace, Dut
+from hwsim.cosim.dutfile import ControlPlace, Dut, Ports
 from hwsim.cosim.elaborate import Module, PortBit
 from hwsim.cosim.protocols import (
     OTHERWISE,
     AccumulateProtocol,
+    ClockedProtocol,
     CombinationalProtocol,
-    ControlPort,
-    LateControl,
     LatencyProtocol,
     NamedControl,
     SerialEntry,
@@ -155,49 +154,31 @@ def delayed(name: str, source: str, bits: int, cycles: int, step: str) -> Iterat
 
 
 @dataclass(frozen=True)
-class ScheduleLogic:
-    """When the cycles of a schedule are.
-
-    begins: whether this is cycle 0. reading: which bit of `reading_before` says that this is cycle 1 of the results;
-    started: what says so of their cycle 0. ready, valid: of the streams.
-    """
-
-    lines: tuple[str, ...]
-    begins: str
-    started: str
-    ready: str
-    valid: str
-
-    def reads(self, cycle: int) -> str:
-        """Whether this is that cycle of the results."""
-        return f"reading[{cycle - 1}]" if cycle else self.started
-
-
-def schedule_logic(protocol: SerialProtocol, step: str, free: str, done: str) -> ScheduleLogic:
+class ScheduleTimer:
     """A counter of the cycles of a dot product, and a register that says how long ago its result's cycles began.
 
     step: whether a cycle counts. free: whether the design lets a dot product begin. done: whether it says that its
     result comes.
     """
-    timer = _Timer(protocol, step, free, done)
-    lines = (*timer.counter(), *timer.waiting(), *timer.reading())
-    return ScheduleLogic(lines, timer.begins, timer.started, timer.taken, timer.valid)
 
-
-@dataclass(frozen=True)
-class _Timer:
     protocol: SerialProtocol
     step: str
     free: str
     done: str
 
+    def lines(self) -> Iterator[str]:
+        yield from self._counter()
+        if self.waits:
+            yield from self._waiting()
+        yield from self._reading()
+
+    def reads(self, cycle: int) -> str:
+        """Whether this is that cycle of the results."""
+        return f"reading[{cycle - 1}]" if cycle else self.started
+
     @property
     def waits(self) -> bool:
         return self.done != NEVER
-
-    @property
-    def repeats(self) -> bool:
-        return self.protocol.between == "repeats"
 
     def at(self, cycle: int) -> str:
         return f"cycle == {self.number(cycle)}"
@@ -229,15 +210,16 @@ class _Timer:
         there = f"reading[{self.protocol.given - 1}]"
         return f"{there} | stray & ~pending & {self.empty}" if self.waits else there
 
-    def counter(self) -> Iterator[str]:
+    def _counter(self) -> Iterator[str]:
         width, last = max(1, (self.protocol.cycles - 1).bit_length()), self.protocol.cycles - 1
+        repeats = self.protocol.between == "repeats"
         yield "// cycle: of the dot product that stands at the input, which is taken in the last one"
         yield f"reg [{width - 1}:0] cycle;"
         yield f"reg [{self.protocol.given - 1}:0] reading;"
         if self.waits:
             yield "// stray: whether the design said that it was done where no dot product was under way"
             yield "reg pending, was_done, stray;"
-        if self.repeats:
+        if repeats:
             yield "// engaged: whether the cycles are those of a dot product"
             yield "reg engaged;"
             yield f"wire active = {self.at(0)} ? i__valid : engaged;"
@@ -245,19 +227,17 @@ class _Timer:
             begin = all_of(self.free, *["~pending"] * self.waits, *[self.empty] * (self.waits and self.free == ALWAYS))
             under_way = ALWAYS if begin == ALWAYS else f"cycle != {self.number(0)} | {begin}"
             yield f"wire active = {all_of('i__valid', under_way)};"
-        counts = self.step if self.repeats else all_of("active", self.step)
+        counts = self.step if repeats else all_of("active", self.step)
         yield "always @(posedge clk)"
         yield f"  if (rst) cycle <= {self.number(0)};"
         yield f"  else {when(counts)}cycle <= {self.at(last)} ? {self.number(0)} : cycle + {self.number(1)};"
-        if self.repeats:
+        if repeats:
             yield "always @(posedge clk)"
             yield "  if (rst) engaged <= 1'b0;"
             yield f"  else {when(self.step)}engaged <= active;"
 
-    def waiting(self) -> Iterator[str]:
+    def _waiting(self) -> Iterator[str]:
         """Whether the result of a dot product is waited for."""
-        if not self.waits:
-            return
         yield "always @(posedge clk)"
         yield "  if (rst) begin pending <= 1'b0; was_done <= 1'b0; stray <= 1'b0; end"
         yield f"  else {when(self.step)}begin"
@@ -266,7 +246,7 @@ class _Timer:
         yield f"    stray <= stray | {all_of(self.done, '~was_done', '~pending')};"
         yield "  end"
 
-    def reading(self) -> Iterator[str]:
+    def _reading(self) -> Iterator[str]:
         """How many cycles ago the cycles of the result began."""
         width = self.protocol.given
         following = f"{{reading[{width - 2}:0], {self.started}}}" if width > 1 else self.started
@@ -404,7 +384,7 @@ class Serialized:
             yield "  endcase"
             yield "end"
 
-    def reads(self, timed: ScheduleLogic, step: str) -> Iterator[str]:
+    def reads(self, timed: ScheduleTimer, step: str) -> Iterator[str]:
         """The result, put together of its words."""
         yield f"reg [{self.fields.output[0].bits - 1}:0] made;"
         yield "always @(posedge clk)"
@@ -434,14 +414,12 @@ def cut(elements: Sequence[Sequence[str]], width: int) -> list[tuple[str, ...]]:
 class ProtocolLogic:
     """How a design is driven, and when its beats are taken and its results come.
 
-    driven: control inputs. fields: for a bit of a beat what drives it in the place of the payload. lines: Verilog.
-    ready: of the stream of beats; valid: of the stream of results; context: that of a result, unless ports have it.
-    result: a register that holds it, where no port does.
+    ready: of the stream of beats; valid: of the stream of results. result: a register that holds it, where no port
+    does. driven: control inputs. fields: for a bit of a beat what drives it, not the payload. lines: Verilog.
     """
 
     ready: str
     valid: str
-    context: str
     result: str = ""
     driven: tuple[Driven, ...] = ()
     fields: dict[str, str] = field(default_factory=dict)
@@ -450,143 +428,88 @@ class ProtocolLogic:
 
 def protocol_logic(dut: Dut, controls: Controls, fields: Wiring) -> ProtocolLogic:
     """What a design's protocol asks of the adapter. Raises SpecError for a port that is not there."""
-    maker = _Maker(dut, controls, {field.name: field for field in fields.input})
-    match dut.file.protocol:
-        case StreamProtocol() | TaggedProtocol() as protocol:
-            return maker.stream(protocol)
-        case LatencyProtocol() as protocol:
-            return maker.latency(protocol)
-        case AccumulateProtocol() as protocol:
-            return maker.accumulate(protocol)
-        case SerialProtocol() as protocol:
-            return maker.serial(protocol, Serialized(dut, controls.module, fields, protocol))
+    protocol = dut.file.protocol
+    match protocol:
         case CombinationalProtocol():
-            return ProtocolLogic(ALWAYS, "i__valid", "i__payload_context")
+            return ProtocolLogic(ALWAYS, "i__valid")
+        case SerialProtocol():
+            return _serial(protocol, controls, Serialized(dut, controls.module, fields, protocol))
+        case StreamProtocol() | TaggedProtocol() | LatencyProtocol() | AccumulateProtocol():
+            return _beats(dut, protocol, controls)
         case _:
-            assert_never(dut.file.protocol)
+            assert_never(protocol)
 
 
-@dataclass(frozen=True)
-class _Maker:
-    """Makes the logic of one design. inputs: the fields of a beat."""
-
-    dut: Dut
-    controls: Controls
-    inputs: dict[str, PortField]
-
-    def stream(self, protocol: StreamProtocol | TaggedProtocol) -> ProtocolLogic:
-        stalled = stalls(self.controls, protocol.clock_enables, waits=protocol.output_ready is not None)
-        late = protocol.ready_latency
-        ready = "may_come" if late else self._seen(protocol.taking)
-        before = delayed("may_come", self._seen(protocol.taking), 1, late, stalled.step) if late else ()
-        around = self._phases(all_of(ready, stalled.step), stalled)
-        return ProtocolLogic(
-            around.ready,
-            self._seen(protocol.giving),
-            f"{self._context_bits}'d0",
-            driven=(
-                *stalled.driven,
-                *self._driven("input_valid", protocol.input_valid, all_of(around.beat, ready if late else ALWAYS)),
-                *self._driven("output_ready", protocol.output_ready, "o__ready"),
-            ),
-            fields=self._pulses(around),
-            lines=(*stalled.lines, *before, *around.lines),
-        )
-
-    def latency(self, protocol: LatencyProtocol) -> ProtocolLogic:
-        stalled = stalls(self.controls, protocol.clock_enables, waits=False)
-        around = self._phases(stalled.step, stalled)
-        place = self.dut.file.ports.first
-        begins = all_of(around.taken, "i__payload_first")
-        later = delayed("first_late", begins, 1, place.at, stalled.step) if place and place.at > 0 else ()
-        return ProtocolLogic(
-            around.ready,
-            "awaited" if protocol.giving is None else self._seen(protocol.giving),
-            self._awaited_context,
-            driven=(*stalled.driven, *self._driven("input_valid", protocol.input_valid, around.beat)),
-            fields=self._pulses(around),
-            lines=(*stalled.lines, *around.lines, *later, *self._delay(protocol.cycles, around, stalled)),
-        )
-
-    def accumulate(self, protocol: AccumulateProtocol) -> ProtocolLogic:
-        stalled = stalls(self.controls, protocol.clock_enables, waits=False)
-        slots = [key for key in ("clear", "load") if (port := getattr(protocol, key)) and port.when != "first"]
-        around = phases(len(slots), protocol.cycles if slots else 0, stalled.step, stalled.step)
-        pulses = {key: f"{around.opening} & lead == {len(slots).bit_length()}'d{at}" for at, key in enumerate(slots)}
-        lines = [*stalled.lines, *around.lines, *self._delay(protocol.cycles, around, stalled)]
-        if protocol.clear is not None and protocol.clear.when == "between":
-            lines += _open(around, stalled)
-            pulses["clear"] = f"~open & {around.idle} & (~i__valid | {pulses['clear']})"
-        first = all_of(around.beat, "i__payload_first")
-        clear, clearing = late("clear", protocol.clear, pulses.get("clear", first), stalled.step)
-        enable, enabling = late("enable", protocol.enable, around.beat, stalled.step)
-        return ProtocolLogic(
-            around.ready,
-            "awaited" if protocol.giving is None else self._seen(protocol.giving),
-            self._awaited_context,
-            driven=(
-                *stalled.driven,
-                *self._driven("clear", protocol.clear, clear),
-                *self._driven("load", protocol.load, pulses.get("load", first)),
-                *self._driven("enable", protocol.enable, enable),
-            ),
-            lines=(*lines, *clearing, *enabling),
-        )
-
-    def serial(self, protocol: SerialProtocol, serialized: Serialized) -> ProtocolLogic:
-        stalled = stalls(self.controls, protocol.clock_enables, waits=False)
-        free, done = self._seen(protocol.taking), self._seen(protocol.giving) if protocol.done else NEVER
-        timed = schedule_logic(protocol, stalled.step, free, done)
-        return ProtocolLogic(
-            timed.ready,
-            timed.valid,
-            f"{self._context_bits}'d0",
-            "made",
-            (*stalled.driven, *self._driven("start", protocol.start, timed.begins), *serialized.driven),
-            lines=(*stalled.lines, *timed.lines, *serialized.sends(), *serialized.reads(timed, stalled.step)),
-        )
-
-    @property
-    def _awaited_context(self) -> str:
-        return "awaited_context" if self.dut.file.contexts > 1 else f"{self._context_bits}'d0"
-
-    def _delay(self, cycles: int, around: Phases, stalled: Stalls) -> Iterator[str]:
-        yield f"wire due = {all_of(around.taken, 'i__payload_last')};"
-        yield from delayed("awaited", "due", 1, cycles, stalled.step)
-        if self.dut.file.contexts > 1:
-            yield from delayed("awaited_context", "i__payload_context", self._context_bits, cycles, stalled.step)
-
-    @property
-    def _context_bits(self) -> int:
-        return self.inputs["context"].bits
-
-    def _phases(self, ready: str, stalled: Stalls) -> Phases:
-        first, last = self.dut.file.ports.first, self.dut.file.ports.last
-        return phases(max(0, -first.at) if first else 0, last.at if last else 0, ready, stalled.step)
-
-    def _pulses(self, around: Phases) -> dict[str, str]:
-        """What drives `first` and `last`, where it is not their bit of the payload."""
-        first, last, made = self.dut.file.ports.first, self.dut.file.ports.last, dict[str, str]()
-        if first is not None and not first.plain:
-            high = "first_late" if first.at > 0 else around.first_pulse if first.at else "i__payload_first"
-            made["first"] = _active(first, high)
-        if last is not None and not last.plain:
-            made["last"] = _active(last, around.last_pulse if last.at else "i__payload_last")
-        return made
-
-    def _seen(self, control: NamedControl | None) -> str:
-        """An output that says something; that it is always so where there is none."""
-        return ALWAYS if control is None else self.controls.seen(control)
-
-    def _driven(self, key: str, port: ControlPort | None, high: str) -> tuple[Driven, ...]:
-        return () if port is None else (self.controls.driven(NamedControl(key, port), high),)
+def _beats(dut: Dut, protocol: ClockedProtocol, controls: Controls) -> ProtocolLogic:
+    """Beats on the operands' ports, one in a cycle: the keys that a protocol has say what stands around them."""
+    ports, late = dut.file.ports, getattr(protocol, "ready_latency", 0)
+    clear, load = (getattr(protocol, key, None) for key in ("clear", "load"))
+    stalled = stalls(controls, protocol.clock_enables, waits=protocol.control("output_ready") is not None)
+    step = stalled.step
+    taking = ALWAYS if protocol.taking is None else controls.seen(protocol.taking)
+    valid = "awaited" if protocol.giving is None else controls.seen(protocol.giving)
+    # Cycles of their own before a sum's first beat and after its last.
+    slots = [key for key, port in (("clear", clear), ("load", load)) if port and port.when != "first"]
+    before = len(slots) or max(0, -ports.first.at if ports.first else 0)
+    after = (protocol.promised or 0) if slots else ports.last.at if ports.last else 0
+    around = phases(before, after, all_of("may_come" if late else taking, step), step)
+    first = all_of(around.beat, "i__payload_first")
+    pulses = {key: f"{around.opening} & lead == {len(slots).bit_length()}'d{at}" for at, key in enumerate(slots)}
+    lines = [*stalled.lines]
+    if late:
+        lines += delayed("may_come", taking, 1, late, step)
+    lines += around.lines
+    if ports.first and ports.first.at > 0:
+        lines += delayed("first_late", all_of(around.taken, "i__payload_first"), 1, ports.first.at, step)
+    if protocol.promised is not None:
+        lines.append(f"wire due = {all_of(around.taken, 'i__payload_last')};")
+        lines += delayed("awaited", "due", 1, protocol.promised, step)
+    if clear is not None and clear.when == "between":
+        lines += _open(around, stalled)
+        pulses["clear"] = f"~open & {around.idle} & (~i__valid | {pulses['clear']})"
+    active = {
+        "input_valid": all_of(around.beat, "may_come" if late else ALWAYS),
+        "output_ready": "o__ready",
+        "clear": pulses.get("clear", first),
+        "load": pulses.get("load", first),
+        "enable": around.beat,
+    }
+    driven = list(stalled.driven)
+    for key, high in active.items():
+        control = protocol.control(key)
+        if control is None or control in protocol.clock_enables:
+            continue
+        if at := getattr(control.port, "at", 0):  # of a later stage
+            lines += delayed(f"{key}_late", high, 1, at, step)
+            high = f"{key}_late"
+        driven.append(controls.driven(control, high))
+    return ProtocolLogic(around.ready, valid, driven=tuple(driven), fields=_pulses(ports, around), lines=tuple(lines))
 
 
-def late(key: str, port: LateControl | None, high: str, step: str) -> tuple[str, tuple[str, ...]]:
-    """What drives a control of a later stage, and the Verilog that keeps it until then."""
-    if port is None or not port.at:
-        return high, ()
-    return f"{key}_late", tuple(delayed(f"{key}_late", high, 1, port.at, step))
+def _serial(protocol: SerialProtocol, controls: Controls, serialized: Serialized) -> ProtocolLogic:
+    stalled = stalls(controls, protocol.clock_enables, waits=False)
+    free = ALWAYS if protocol.taking is None else controls.seen(protocol.taking)
+    done = NEVER if protocol.giving is None else controls.seen(protocol.giving)
+    timer, start = ScheduleTimer(protocol, stalled.step, free, done), protocol.control("start")
+    started = () if start is None else (controls.driven(start, timer.begins),)
+    return ProtocolLogic(
+        timer.taken,
+        timer.valid,
+        "made",
+        (*stalled.driven, *started, *serialized.driven),
+        lines=(*stalled.lines, *timer.lines(), *serialized.sends(), *serialized.reads(timer, stalled.step)),
+    )
+
+
+def _pulses(ports: Ports, around: Phases) -> dict[str, str]:
+    """What drives `first` and `last`, where it is not their bit of the payload."""
+    first, last, made = ports.first, ports.last, dict[str, str]()
+    if first is not None and not first.plain:
+        high = "first_late" if first.at > 0 else around.first_pulse if first.at else "i__payload_first"
+        made["first"] = _active(first, high)
+    if last is not None and not last.plain:
+        made["last"] = _active(last, around.last_pulse if last.at else "i__payload_last")
+    return made
 
 
 def _active(place: ControlPlace, high: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, NamedTuple, Self, get_args
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self, get_args
 
 from pydantic import BeforeValidator, Field, Strict, model_validator
 
@@ -54,8 +54,18 @@ Enables = Annotated[tuple[Control, ...], Field(max_length=MOST_ENABLES)]
 Cycles = Annotated[Whole, Field(le=MOST_CYCLES)]
 
 
+TAGS, CONTEXTS = ("tag", "result_tag"), ("context", "result_context")
+NO_TAGS = (TAGS, "which has no tags")
+
+
 class KindOfProtocol(FilePart):
-    """What all kinds have: keys that a message calls by their kind."""
+    """What all kinds have: keys that a message calls by their kind.
+
+    meaningless: ports that a kind has no meaning for, and why; needed: those that it must have.
+    """
+
+    meaningless: ClassVar[tuple[tuple[tuple[str, ...], str], ...]] = (NO_TAGS,)
+    needed: ClassVar[tuple[str, ...]] = ()
 
     @model_validator(mode="before")
     @classmethod
@@ -96,6 +106,10 @@ class KindOfProtocol(FilePart):
         """Ports that make results wait while they are not active."""
         ready = self.control("output_ready")
         return (*([ready.port] if ready else []), *(enable.port for enable in self.clock_enables))
+
+    def patient(self, cycles: int) -> Self | None:
+        """The same, whose results are waited for so much longer; None where no cycle is promised."""
+        return None
 
     @property
     def pauses(self) -> bool:
@@ -203,6 +217,8 @@ class SerialProtocol(ClockedProtocol):
     enables: clock enables.
     """
 
+    meaningless = (NO_TAGS, (("first", "last", *CONTEXTS), "which sends one dot product after another"))
+
     kind: Literal["serial"]
     cycles: ScheduleCycle
     inputs: Schedule
@@ -260,6 +276,11 @@ class SerialProtocol(ClockedProtocol):
         # From the last of `cycles`, in which the operands are taken.
         return None if self.done else self.given - (self.cycles - 1)
 
+    def patient(self, cycles: int) -> Self | None:
+        if self.done is not None:
+            return None
+        return self if self.between == "repeats" else self.model_copy(update={"cycles": self.cycles + cycles})
+
     @property
     def beat_cycles(self) -> int:
         return self.cycles
@@ -306,6 +327,9 @@ class TaggedProtocol(Handshakes):
     tags: dot products that may be under way at once. A tag is given again once its result has come.
     """
 
+    meaningless = ((CONTEXTS, "which has tags"),)
+    needed = TAGS
+
     kind: Literal["tagged"]
     tags: Annotated[int, Strict(), Field(ge=2, le=MOST_TAGS)]
 
@@ -323,6 +347,9 @@ class LatencyProtocol(ClockedProtocol):
     def clock_enables(self) -> tuple[NamedControl, ...]:
         enable = self.control("enable")
         return (*([enable] if enable else []), *super().clock_enables)
+
+    def patient(self, cycles: int) -> Self:
+        return self
 
 
 class LateControl(ControlPort):
@@ -355,6 +382,8 @@ class AccumulateProtocol(ClockedProtocol):
     Without `enable` beats follow one another without a pause. enables: clock enables.
     """
 
+    meaningless = (NO_TAGS, (("first", "last", *CONTEXTS), "which clears: see protocol.clear"))
+
     kind: Literal["accumulate"]
     cycles: Annotated[int, Strict(), Field(ge=1, le=MOST_CYCLES)]
     clear: Annotated[ClearPort, BeforeValidator(as_control)] | None = None
@@ -367,6 +396,9 @@ class AccumulateProtocol(ClockedProtocol):
         if self.clear is None and self.load is None:
             raise InputError("of kind accumulate needs clear or load")
         return self
+
+    def patient(self, cycles: int) -> Self:
+        return self.model_copy(update={"cycles": self.cycles + cycles})
 
     @property
     def pauses(self) -> bool:

@@ -168,11 +168,11 @@ def always_carried(self: Exact, summed: Summed, code: int) -> ExactSoFar:
 ROUND_FIXED = rounding.round_fixed  # as it is before a mutant takes its place
 
 
-def saturated(fmt: FixedFormat, sign: int, sig: int, unit_exp: int, mode: Any, overflow: str) -> Any:
+def saturated(fmt: FixedFormat, sign: int, sig: int, unit_exp: int, mode: Any, overflow: str, hooks: Any) -> Any:
     return ROUND_FIXED(fmt, sign, sig, unit_exp, mode, "saturate")
 
 
-def wrapped(fmt: FixedFormat, sign: int, sig: int, unit_exp: int, mode: Any, overflow: str) -> Any:
+def wrapped(fmt: FixedFormat, sign: int, sig: int, unit_exp: int, mode: Any, overflow: str, hooks: Any) -> Any:
     return ROUND_FIXED(fmt, sign, sig, unit_exp, mode, "wrap")
 
 
