@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import xml.etree.ElementTree as ElementTree
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from xml.etree.ElementTree import Element, SubElement
 
 import yaml
@@ -36,7 +36,6 @@ from hwsim.explain.record import (
     CountedBin,
     CoverageGroup,
     FaultKind,
-    LeftOut,
     Mismatch,
     Operand,
     Row,
@@ -193,71 +192,95 @@ def json_schema() -> dict[str, Any]:
     return RunReport.model_json_schema(mode="serialization")
 
 
+class JUnitCase(NamedTuple):
+    """A suite as a test case of JUnit's.
+
+    verdict: `failure`, `error` or `skipped`, with its message, text and, but for `skipped`, kind; empty where it
+    passed. out: what is to be read beside that.
+    """
+
+    classname: str
+    name: str
+    seconds: float = 0.0
+    verdict: str = ""
+    message: str = ""
+    kind: str = ""
+    text: str = ""
+    out: str = ""
+
+
+class JUnitSuite(NamedTuple):
+    """A testsuite. out: as of a case."""
+
+    name: str
+    cases: Sequence[JUnitCase]
+    properties: Mapping[str, str] = {}
+    out: str = ""
+
+
+def junit_xml(name: str, suites: Sequence[JUnitSuite]) -> bytes:
+    """JUnit XML, as CI systems read it."""
+    root = Element("testsuites", {"name": name, **_counts([case for suite in suites for case in suite.cases])})
+    for suite in suites:
+        element = SubElement(root, "testsuite", {"name": suite.name, **_counts(suite.cases)})
+        if suite.properties:
+            properties = SubElement(element, "properties")
+            for key, value in suite.properties.items():
+                SubElement(properties, "property", name=key, value=value)
+        for case in suite.cases:
+            told = SubElement(element, "testcase", classname=case.classname, name=case.name, time=f"{case.seconds:.3f}")
+            if case.verdict:
+                kind = {} if case.verdict == "skipped" else {"type": case.kind}
+                SubElement(told, case.verdict, {"message": case.message, **kind}).text = case.text
+            if case.out:
+                SubElement(told, "system-out").text = case.out
+        if suite.out:
+            SubElement(element, "system-out").text = suite.out
+    ElementTree.indent(root)
+    document: bytes = ElementTree.tostring(root, encoding="utf-8", xml_declaration=True)
+    return document
+
+
+def _counts(cases: Sequence[JUnitCase]) -> dict[str, str]:
+    verdicts = [case.verdict for case in cases]
+    counts = {f"{word}s": str(verdicts.count(word)) for word in ("failure", "error")}
+    skipped, seconds = str(verdicts.count("skipped")), f"{sum(case.seconds for case in cases):.3f}"
+    return {"tests": str(len(cases)), **counts, "skipped": skipped, "time": seconds}
+
+
 def write_junit(path: Path, report: RunReport) -> None:
     """Every suite of a run as JUnit XML, a `testsuite` for each unit and driver.
 
     A failure's text is the report of the first mismatch, and what would explain it; the model's explanation of it is
     the test case's output. The minimal cases are the output of the testsuite that they are of.
     """
-    groups: dict[tuple[str, str], tuple[list[Row], list[LeftOut]]] = {}
+    properties = {"hwsim": report.version, "again": report.command}
+    properties |= {} if report.seed is None else {"seed": str(report.seed)}
+    groups: dict[tuple[str, str], list[JUnitCase]] = {}
     for row in report.rows:
-        groups.setdefault((row.unit, row.driver), ([], []))[0].append(row)
+        groups.setdefault((row.unit, row.driver), []).append(_case(report, row))
     for left in report.left_out:
         if not left.cases:
-            groups.setdefault((left.unit, left.driver), ([], []))[1].append(left)
-    skipped = [left for _, left_out in groups.values() for left in left_out]
-    root = Element("testsuites", {"name": report.title, **_counts(report.rows, skipped)})
-    for (unit, driver), (rows, left_out) in groups.items():
-        name = f"{unit}.{driver}"
-        suite = SubElement(root, "testsuite", {"name": name, **_counts(rows, left_out)})
-        properties = SubElement(suite, "properties")
-        for key, value in _properties(report):
-            SubElement(properties, "property", name=key, value=value)
-        for row in rows:
-            _case(suite, report, row)
-        for left in left_out:
-            case = SubElement(suite, "testcase", classname=name, name=left.suite, time="0.000")
-            if left.required:
-                SubElement(case, "failure", message=left.what, type="incomplete").text = str(left)
-            else:
-                SubElement(case, "skipped", message=left.what)
-        if any((case.unit, case.driver) == (unit, driver) for case in report.minimal):
-            SubElement(suite, "system-out").text = "\n".join(kinds_lines(report.kinds))
-    ElementTree.indent(root)
+            verdict = ("failure", left.what, "incomplete", str(left)) if left.required else ("skipped", left.what)
+            case = JUnitCase(f"{left.unit}.{left.driver}", left.suite, 0.0, *verdict)
+            groups.setdefault((left.unit, left.driver), []).append(case)
+    minimal = {(case.unit, case.driver): "\n".join(kinds_lines(report.kinds)) for case in report.minimal}
+    suites = [JUnitSuite(".".join(key), cases, properties, minimal.get(key, "")) for key, cases in groups.items()]
     with written(path) as file:
-        ElementTree.ElementTree(root).write(file, encoding="utf-8", xml_declaration=True)
+        file.write(junit_xml(report.title, suites))
 
 
-def _counts(rows: Sequence[Row], left_out: Sequence[LeftOut]) -> dict[str, str]:
-    return {
-        "tests": str(len(rows) + len(left_out)),
-        "failures": str(sum(not row.passed for row in rows) + sum(suite.required for suite in left_out)),
-        "errors": "0",
-        "skipped": str(sum(not suite.required for suite in left_out)),
-        "time": f"{sum(row.seconds for row in rows):.3f}",
-    }
-
-
-def _properties(report: RunReport) -> Iterable[tuple[str, str]]:
-    yield "hwsim", report.version
-    yield "again", report.command
-    if report.seed is not None:
-        yield "seed", str(report.seed)
-
-
-def _case(suite: Element, report: RunReport, row: Row) -> None:
-    name = f"{row.unit}.{row.driver}"
-    case = SubElement(suite, "testcase", classname=name, name=row.suite, time=f"{row.seconds:.3f}")
+def _case(report: RunReport, row: Row) -> JUnitCase:
     mismatches, out = report.of(row), [suite_left_out.what for suite_left_out in report.not_given(row)]
     out += [f"{counted(row.waived, 'result')} waived"] if row.waived else []
+    verdict: tuple[str, ...] = ()
     if not row.passed:
-        kind = "mismatch" if row.mismatches else "incomplete"
         lines = [*failure_lines(row, mismatches), *(all_fault_lines(report.kinds) if row.mismatches else [])]
-        SubElement(case, "failure", message=row.verdict, type=kind).text = "\n".join(lines)
+        verdict = "failure", row.verdict, "mismatch" if row.mismatches else "incomplete", "\n".join(lines)
         shown = mismatches[0].explanation if mismatches else None
         out += shown.lines if shown is not None else []
-    if out:
-        SubElement(case, "system-out").text = "\n".join(out)
+    case = JUnitCase(f"{row.unit}.{row.driver}", row.suite, row.seconds, *verdict)
+    return case._replace(out="\n".join(out))
 
 
 FEW = 60  # names that are listed without being folded

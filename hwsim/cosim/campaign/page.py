@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import shlex
-import xml.etree.ElementTree as ElementTree
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
-from xml.etree.ElementTree import Element, SubElement
 
 from markupsafe import Markup
 
@@ -17,7 +16,7 @@ from hwsim.base.text import counted
 from hwsim.cosim.campaign.file import Campaign
 from hwsim.cosim.campaign.results import JobOutcome, Rows, RunResults, RunSummary
 from hwsim.explain.drawing import environment, page_style, policy, read
-from hwsim.explain.reports import write_html
+from hwsim.explain.reports import JUnitCase, JUnitSuite, junit_xml, write_html
 
 HERE = Path(__file__).parent
 PAGE, JUNIT, COPY, FAILED = "report.html", "results.xml", "campaign.yaml", "failed"
@@ -113,16 +112,18 @@ def trend_bars(runs: Sequence[RunSummary]) -> list[dict[str, Any]]:
 
 def campaign_junit(name: str, results: RunResults) -> bytes:
     """JUnit XML, as CI systems read it: a testsuite a job, a test case a suite; known failures are skipped."""
-    root = Element("testsuites", {"name": name, **_counts(results.suites)})
-    lines = _mismatch_lines(results.mismatches)
-    for job in sorted(row["job"] for row in results.jobs):
-        rows = [row for row in results.suites if row["job"] == job]
-        suite = SubElement(root, "testsuite", {"name": job, **_counts(rows)})
-        for row in sorted(rows, key=lambda row: (row["unit"], row["driver"], row["suite"])):
-            _add_case(suite, row, [row["said"], *lines.get((job, row["driver"], row["suite"]), [])])
-    ElementTree.indent(root)
-    document: bytes = ElementTree.tostring(root, encoding="utf-8", xml_declaration=True)
-    return document
+    lines, suites = _mismatch_lines(results.mismatches), dict[str, list[JUnitCase]]()
+    for row in sorted(results.suites, key=itemgetter("unit", "driver", "suite")):
+        case = JUnitCase(f"{row['job']}.{row['driver']}".rstrip("."), row["suite"], row["seconds"])
+        if not row["passed"]:
+            told = "\n".join([row["said"], *lines.get((row["job"], row["driver"], row["suite"]), [])])
+            kind = "error" if row["failure"] in ("build", "error", "lost") else "failure"
+            case = case._replace(verdict=kind, message=row["said"], kind=row["failure"], text=told)
+            if row["known"]:
+                case = case._replace(verdict="skipped", message=f"known {row['failure']}: {row['known']}")
+        suites.setdefault(row["job"], []).append(case)
+    jobs = sorted(row["job"] for row in results.jobs)
+    return junit_xml(name, [JUnitSuite(job, suites.get(job, [])) for job in jobs])
 
 
 def _mismatch_lines(mismatches: Rows) -> dict[tuple[str, str, str], list[str]]:
@@ -135,28 +136,3 @@ def _mismatch_lines(mismatches: Rows) -> dict[tuple[str, str, str], list[str]]:
         lines.append(f"case {row['case']}: {row['what']}: expected {row['expected']}, got {row['got']}{ulp}{where}")
         lines += [f"again: {row['again']}"] if row["again"] else []
     return by_suite
-
-
-def _add_case(suite: Element, row: Mapping[str, Any], lines: Sequence[str]) -> None:
-    name = f"{row['job']}.{row['driver']}".rstrip(".")
-    case = SubElement(suite, "testcase", classname=name, name=row["suite"], time=f"{row['seconds']:.3f}")
-    if row["passed"]:
-        return
-    if row["known"]:
-        verdict = SubElement(case, "skipped", message=f"known {row['failure']}: {row['known']}")
-    else:
-        kind = "error" if row["failure"] in ("build", "error", "lost") else "failure"
-        verdict = SubElement(case, kind, message=row["said"], type=row["failure"])
-    verdict.text = "\n".join(lines)
-
-
-def _counts(rows: Rows) -> dict[str, str]:
-    new = [row for row in rows if not row["passed"] and not row["known"]]
-    errors = sum(row["failure"] in ("build", "error", "lost") for row in new)
-    return {
-        "tests": str(len(rows)),
-        "failures": str(len(new) - errors),
-        "errors": str(errors),
-        "skipped": str(sum(bool(row["known"]) for row in rows)),
-        "time": f"{sum(row['seconds'] for row in rows):.3f}",
-    }
