@@ -3,11 +3,11 @@
 Nothing here imports the model: that the two agree is what the testbenches show.
 """
 
-from hwsim.rtl.converter import Converter, StreamedDatapath, supports_conversion
+from hwsim.rtl.converter import Converter, StreamedDatapath, StreamPlan
 from hwsim.rtl.dot_unit import DotUnit, beat_layout, result_port_layout
 from hwsim.rtl.hierarchy.names import fields_of, member_name
 from hwsim.rtl.methods import datapath, promotion, supports
-from hwsim.rtl.quantizer import BlockDequantizer, BlockQuantizer, supports_dequantizer, supports_quantizer
+from hwsim.rtl.quantizer import BlockDequantizer, BlockQuantizer, Streamed, stream_plan
 from hwsim.rtl.verilog import (
     Project,
     convert,
@@ -38,6 +38,8 @@ __all__ = [
     "Project",
     "StochasticConvert",
     "StochasticRound",
+    "StreamPlan",
+    "Streamed",
     "StreamedDatapath",
     "Style",
     "Threefry",
@@ -54,12 +56,10 @@ __all__ = [
     "product_fields",
     "promotion",
     "result_port_layout",
+    "stream_plan",
     "stream_verilog",
     "style_options",
     "supports",
-    "supports_conversion",
-    "supports_dequantizer",
-    "supports_quantizer",
     "timing",
     "top_name",
     "unit_package",

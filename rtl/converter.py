@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple, assert_never
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, unsigned
@@ -15,40 +15,46 @@ from hwsim.formats import ExponentFormat, FixedFormat, FloatFormat, Format
 from hwsim.rtl.encode import EncodeTarget
 from hwsim.rtl.numbers import FieldRange
 from hwsim.rtl.products import FloatDecode, ScaleDecode
-from hwsim.rtl.step import Datapath, DatapathStep
+from hwsim.rtl.step import Datapath, DatapathStep, flat
 from hwsim.spec import NotImplementedYet
 from hwsim.spec.conversion import Conversion, conversion_cuts
 
 
-class StreamedDatapath(wiring.Component):
-    """What enters leaves `latency` cycles later, in order; the whole pipeline stands still while a result waits.
+@dataclass(frozen=True, kw_only=True)
+class StreamPlan:
+    """What stands between two streams.
 
-    name: what its Verilog is called. words: what that begins with, as comments. path: the datapath, with a register
-    after its last step. i, o: the payloads.
+    name: what its Verilog is called. words: what that begins with, as comments. steps: makes the datapath's, in order.
+    cuts: the steps after which there is a register, the last among them. i, o: the payloads.
+    leaves: the fields of `o`, from what the last step makes, by name.
     """
 
-    def __init__(self, name: str, words: Sequence[str], path: Datapath, i: StructLayout, o: StructLayout):
-        self.name, self.words, self.path = name, words, path
-        super().__init__({"i": In(stream.Signature(i)), "o": Out(stream.Signature(o))})
+    name: str
+    words: Sequence[str]
+    steps: Callable[[], Sequence[DatapathStep]]
+    cuts: tuple[str, ...]
+    i: StructLayout
+    o: StructLayout
+    leaves: Callable[[Mapping[str, Value]], Mapping[str, Value]]
 
     @property
     def latency(self) -> int:
         """Cycles from accepting a payload to its result."""
-        return self.path.latency
+        return len(self.cuts)
 
-    def enter(self, m: Module) -> None:
-        """Drive the datapath's inputs from the fields of `i.payload` of the same names."""
-        payload = self.i.payload
-        for field, shape in payload.shape().members.items():
-            target = getattr(self.path.i, field)
-            if isinstance(shape, ArrayLayout):
-                m.d.comb += [one.eq(payload[field][at]) for at, one in enumerate(target)]
-            else:
-                m.d.comb += target.eq(payload[field])
 
-    @abstractmethod
-    def leave(self, m: Module) -> None:
-        """Drive `o.payload` from the datapath's outputs."""
+def cut_words(cuts: Sequence[str]) -> str:
+    """Registers, as the head of a file says them."""
+    return f"cuts: {', '.join(cuts)} (latency {len(cuts)})"
+
+
+class StreamedDatapath(wiring.Component):
+    """What enters leaves `latency` cycles later, in order; the whole pipeline stands still while a result waits."""
+
+    def __init__(self, plan: StreamPlan):
+        self.plan, self.path = plan, Datapath(plan.steps(), plan.cuts)
+        self.name, self.words, self.cuts, self.latency = plan.name, plan.words, plan.cuts, plan.latency
+        super().__init__({"i": In(stream.Signature(plan.i)), "o": Out(stream.Signature(plan.o))})
 
     def elaborate(self, platform: Any) -> Module:
         m = Module()
@@ -66,8 +72,14 @@ class StreamedDatapath(wiring.Component):
             self.o.valid.eq(valid),
             self.path.enable.eq(advance),
         ]
-        self.enter(m)
-        self.leave(m)
+        payload = self.i.payload
+        for field, shape in self.plan.i.members.items():
+            target = getattr(self.path.i, field)
+            if isinstance(shape, ArrayLayout):
+                m.d.comb += [one.eq(payload[field][at]) for at, one in enumerate(target)]
+            else:
+                m.d.comb += target.eq(payload[field])
+        m.d.comb += [self.o.payload[name].eq(of) for name, of in self.plan.leaves(flat(self.path.o)).items()]
         return m
 
 
@@ -80,18 +92,8 @@ def code_layout(conversion: Conversion) -> StructLayout:
     return StructLayout({"code": unsigned(conversion.source.container_bits), **word})
 
 
-def converted_layout(conversion: Conversion) -> StructLayout:
-    """What leaves a converter: a code in its container."""
-    return StructLayout({"code": unsigned(conversion.target.container_bits)})
-
-
-def supports_conversion(conversion: Conversion) -> None:
-    """Raise NotImplementedYet, with the reason, for a conversion that the RTL does not have."""
-    conversion_target(conversion)
-
-
 def conversion_target(conversion: Conversion) -> EncodeTarget:
-    """What a conversion's numbers are encoded in."""
+    """What a conversion's numbers are encoded in. Raises NotImplementedYet for one that the RTL does not have."""
     for fmt in (conversion.source, conversion.target):
         if fmt.container_bits > MOST_BITS:
             raise NotImplementedYet(
@@ -185,6 +187,20 @@ def described(conversion: Conversion) -> str:
     return f"rounding: {conversion.rounding}{drawn}; overflow: {conversion.overflow}; missing: {conversion.substitute}"
 
 
+def conversion_plan(conversion: Conversion, cuts: Sequence[str] | None = None) -> StreamPlan:
+    """A converter; as `Converter`."""
+    c, chosen, target = conversion, conversion_cuts(cuts), conversion_target(conversion)
+    return StreamPlan(
+        name=c.name,
+        words=(f"{c.source.name} to {c.target.name}: a converter", f"{described(c)}; {cut_words(chosen)}"),
+        steps=lambda: [DecodeNumber(c, target), *target.steps()],
+        cuts=chosen,
+        i=code_layout(c),
+        o=StructLayout({"code": unsigned(c.target.container_bits)}),
+        leaves=lambda out: {"code": in_container(c.target, out["code"], out["nan"])},
+    )
+
+
 class Converter(StreamedDatapath):
     """A converter with a stream of codes in and a stream of codes out, a code each cycle.
 
@@ -194,15 +210,4 @@ class Converter(StreamedDatapath):
     """
 
     def __init__(self, conversion: Conversion, cuts: Sequence[str] | None = None):
-        self.conversion, self.cuts = conversion, conversion_cuts(cuts)
-        target = conversion_target(conversion)
-        path = Datapath([DecodeNumber(conversion, target), *target.steps()], self.cuts)
-        words = [
-            f"{conversion.source.name} to {conversion.target.name}: a converter",
-            f"{described(conversion)}; cuts: {', '.join(self.cuts)} (latency {path.latency})",
-        ]
-        super().__init__(conversion.name, words, path, code_layout(conversion), converted_layout(conversion))
-
-    def leave(self, m: Module) -> None:
-        o = self.path.o
-        m.d.comb += self.o.payload.code.eq(in_container(self.conversion.target, o.code, o.nan))
+        super().__init__(conversion_plan(conversion, cuts))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from fractions import Fraction
 from types import SimpleNamespace
@@ -15,7 +15,16 @@ from hwsim.formats import ExponentFormat, FixedFormat, FloatFormat, Format
 from hwsim.quantize.block import BlockDequantization, BlockQuantization
 from hwsim.quantize.rule import Apply, Rule, Select, Special, TensorScale
 from hwsim.rtl.arithmetic import tree_maximum
-from hwsim.rtl.converter import Number, StreamedDatapath, decoded, in_container, source_range
+from hwsim.rtl.converter import (
+    Number,
+    StreamedDatapath,
+    StreamPlan,
+    conversion_plan,
+    cut_words,
+    decoded,
+    in_container,
+    source_range,
+)
 from hwsim.rtl.encode import EncodeTarget, encoder
 from hwsim.rtl.normalize import Normalize, with_sign
 from hwsim.rtl.numbers import signed_shape
@@ -34,7 +43,7 @@ from hwsim.rtl.single import (
     scale_code,
     single_code,
 )
-from hwsim.rtl.step import Datapath, Stage, flat
+from hwsim.rtl.step import Stage, flat
 from hwsim.spec import NotImplementedYet
 from hwsim.spec.conversion import Conversion, chosen_cuts
 
@@ -499,12 +508,6 @@ def block_layout(q: BlockQuantization) -> StructLayout:
     return StructLayout(layout)
 
 
-def quantized_layout(q: BlockQuantization) -> StructLayout:
-    """What leaves: a code for each number, in its container, and the scale's code."""
-    codes = ArrayLayout(unsigned(q.rule.element.container_bits), q.lanes)
-    return StructLayout({"codes": codes, "scale": unsigned(q.rule.scale_format.container_bits)})
-
-
 def quantizer_steps(q: BlockQuantization) -> tuple[str, ...]:
     """The steps of a quantiser, after each of which there can be a register."""
     rest = steps(q.rule) if q.rule.select is Select.DIVIDE else STEPS
@@ -524,15 +527,37 @@ def stages(q: BlockQuantization) -> list[Stage]:
     return [*path, *make(q, path[-1].gives)]
 
 
-def rule_words(rule: Rule) -> str:
+def rule_words(rule: Rule) -> Iterator[str]:
     """A rule's fields, but for its source and its blocks."""
+    for field in fields(rule):
+        if field.name not in ("source", "block"):
+            value = getattr(rule, field.name)
+            yield f"{field.name}: {value.name if isinstance(value, Format) else value}"
 
-    def said(value: object) -> str:
-        return value.name if isinstance(value, Format) else str(value)
 
-    return "; ".join(
-        f"{one.name}: {said(getattr(rule, one.name))}" for one in fields(rule) if one.name not in ("source", "block")
+def quantizer_plan(quantization: BlockQuantization, cuts: Sequence[str] | None = None) -> StreamPlan:
+    """A quantiser; as `BlockQuantizer`."""
+    q = quantization
+    supports_quantizer(q)
+    chosen = quantizer_cuts(q, cuts)
+    codes = ArrayLayout(unsigned(q.rule.element.container_bits), q.lanes)
+    return StreamPlan(
+        name=f"{q.name}-from-{q.source.name}",
+        words=(
+            f"{q.name}: quantiser of blocks of {q.lanes} numbers of {q.source.name}",
+            cut_words(chosen),
+            *rule_words(q.rule),
+        ),
+        steps=lambda: stages(q),
+        cuts=chosen,
+        i=block_layout(q),
+        o=StructLayout({"codes": codes, "scale": unsigned(q.rule.scale_format.container_bits)}),
+        leaves=lambda out: {"codes": lanes_of(out, q.lanes), "scale": out["scale"]},
     )
+
+
+def lanes_of(out: Mapping[str, Value], lanes: int) -> Value:
+    return Cat(*(out[f"codes{lane}"] for lane in range(lanes)))
 
 
 class BlockQuantizer(StreamedDatapath):
@@ -543,30 +568,11 @@ class BlockQuantizer(StreamedDatapath):
     """
 
     def __init__(self, quantization: BlockQuantization, cuts: Sequence[str] | None = None):
-        q = self.quantization = quantization
-        supports_quantizer(q)
-        self.cuts = quantizer_cuts(q, cuts)
-        path = Datapath(stages(q), self.cuts)
-        words = [
-            f"{q.name}: quantiser of blocks of {q.lanes} numbers of {q.source.name}",
-            f"cuts: {', '.join(self.cuts)} (latency {path.latency})",
-            *(f"{part}" for part in rule_words(q.rule).split("; ")),
-        ]
-        super().__init__(f"{q.name}-from-{q.source.name}", words, path, block_layout(q), quantized_layout(q))
-
-    def leave(self, m: Module) -> None:
-        out = flat(self.path.o)
-        codes = [out[f"codes{lane}"] for lane in range(self.quantization.lanes)]
-        m.d.comb += [self.o.payload.codes.eq(Cat(*codes)), self.o.payload.scale.eq(out["scale"])]
+        super().__init__(quantizer_plan(quantization, cuts))
 
 
 DEQUANTIZER_STEPS = ("factor", "product", "normalize", "round")
 MOST_PRODUCT_BITS = 48  # of a product of significands
-
-
-def dequantizer_cuts(cuts: Sequence[str] | None = None) -> tuple[str, ...]:
-    """The registers of a dequantiser. Raises as `chosen_cuts`."""
-    return chosen_cuts(DEQUANTIZER_STEPS, cuts, ("product", "normalize"))
 
 
 def scaled_layout(d: BlockDequantization) -> StructLayout:
@@ -574,11 +580,6 @@ def scaled_layout(d: BlockDequantization) -> StructLayout:
     codes = ArrayLayout(unsigned(d.element.container_bits), d.lanes)
     tensor = {"tensor_scale": unsigned(32)} if d.tensor else {}
     return StructLayout({"codes": codes, "scale": unsigned(d.scale_format.container_bits), **tensor})
-
-
-def numbers_layout(d: BlockDequantization) -> StructLayout:
-    """What leaves: a number for each element, in the target's container."""
-    return StructLayout({"x": ArrayLayout(unsigned(d.target.container_bits), d.lanes)})
 
 
 def supports_dequantizer(d: BlockDequantization) -> None:
@@ -658,6 +659,26 @@ def product(one: Number, other: Number) -> Number:
     )  # fmt: skip
 
 
+def dequantizer_plan(dequantization: BlockDequantization, cuts: Sequence[str] | None = None) -> StreamPlan:
+    """A dequantiser; as `BlockDequantizer`."""
+    d = dequantization
+    supports_dequantizer(d)
+    chosen = chosen_cuts(DEQUANTIZER_STEPS, cuts, ("product", "normalize"))
+    return StreamPlan(
+        name=f"{d.name}-to-{d.target.name}",
+        words=(
+            f"{d.name}: dequantiser of blocks of {d.lanes} codes of {d.element.name}",
+            f"scale: {d.scale_format.name}; target: {d.target.name}; rounding: {d.rounding}; overflow: {d.overflow}",
+            cut_words(chosen),
+        ),
+        steps=lambda: dequantized_stages(d),
+        cuts=chosen,
+        i=scaled_layout(d),
+        o=StructLayout({"x": ArrayLayout(unsigned(d.target.container_bits), d.lanes)}),
+        leaves=lambda out: {"x": lanes_of(out, d.lanes)},
+    )
+
+
 class BlockDequantizer(StreamedDatapath):
     """A dequantiser with a stream of codes and scales in and a stream of numbers out, a block each cycle.
 
@@ -666,17 +687,23 @@ class BlockDequantizer(StreamedDatapath):
     """
 
     def __init__(self, dequantization: BlockDequantization, cuts: Sequence[str] | None = None):
-        d = self.dequantization = dequantization
-        supports_dequantizer(d)
-        self.cuts = dequantizer_cuts(cuts)
-        path = Datapath(dequantized_stages(d), self.cuts)
-        words = [
-            f"{d.name}: dequantiser of blocks of {d.lanes} codes of {d.element.name}",
-            f"scale: {d.scale_format.name}; target: {d.target.name}; rounding: {d.rounding}; overflow: {d.overflow}",
-            f"cuts: {', '.join(self.cuts)} (latency {path.latency})",
-        ]
-        super().__init__(f"{d.name}-to-{d.target.name}", words, path, scaled_layout(d), numbers_layout(d))
+        super().__init__(dequantizer_plan(dequantization, cuts))
 
-    def leave(self, m: Module) -> None:
-        out = flat(self.path.o)
-        m.d.comb += self.o.payload.x.eq(Cat(*(out[f"codes{lane}"] for lane in range(self.dequantization.lanes))))
+
+Streamed = Conversion | BlockQuantization | BlockDequantization
+
+
+def stream_plan(of: Streamed, cuts: Sequence[str] | None = None) -> StreamPlan:
+    """A converter, a quantiser or a dequantiser.
+
+    Raises NotImplementedYet, with the reason, for what the RTL does not have, and as `chosen_cuts` for wrong cuts.
+    """
+    match of:
+        case Conversion():
+            return conversion_plan(of, cuts)
+        case BlockQuantization():
+            return quantizer_plan(of, cuts)
+        case BlockDequantization():
+            return dequantizer_plan(of, cuts)
+        case _:
+            assert_never(of)

@@ -17,7 +17,7 @@ FIRST = {
     "doctor": "doctor",
 }  # fmt: skip
 MORE = {
-    "prove": "prove", "qualify": "qualify", "synth": "synth", "converter": "converter", "quantizer": "quantizer",
+    "prove": "prove", "qualify": "qualify", "synth": "synth", "converter": "streams", "quantizer": "streams",
     "export-c": "export", "study": "study", "recipes": "recipes", "capture": "capture", "campaign": "campaign",
     "fuzz": "fuzz", "verilator": "verilator",
 }  # fmt: skip

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import assert_never
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hwsim.cases.drawing import Stream
 from hwsim.cosim.design import AMARANTH, BUSY
-from hwsim.cosim.streams import StreamDesign, StreamSuite, Words, packed, stream_design
+from hwsim.cosim.streams import StreamDesign, StreamSuite, Words, component_design, packed
 from hwsim.formats import FloatFormat, Format
 from hwsim.formats.codes import container_dtype
 from hwsim.formats.reference import codes_drawn
@@ -19,21 +21,13 @@ from hwsim.quantize.block import BlockDequantization, BlockQuantization
 from hwsim.quantize.convert import quantize_reference
 from hwsim.quantize.rule import TensorScale
 from hwsim.quantize.scales import SINGLE_MAX
-from hwsim.rtl import (
-    BlockDequantizer,
-    BlockQuantizer,
-    Converter,
-    supports_conversion,
-    supports_dequantizer,
-    supports_quantizer,
-)
+from hwsim.rtl import Streamed, StreamedDatapath, stream_plan
 from hwsim.rtl.quantizer import tensor_fields
 from hwsim.spec.conversion import Conversion
 
 Codes = NDArray[np.int64]
 MOST_CODES = 1 << 16  # of codes, with all their words, that are all converted
 MOST_BOUNDARIES = 3000  # of a target that are tried
-RANDOM = 20_000
 
 
 def converted(conversion: Conversion, codes: Codes, words: Codes | None = None) -> Codes:
@@ -44,16 +38,33 @@ def converted(conversion: Conversion, codes: Codes, words: Codes | None = None) 
     return codes_drawn(c.target, values, rounding, Overflow(c.overflow), Missing(c.substitute)).astype(np.int64)
 
 
-def converter_design(conversion: Conversion, cuts: Sequence[str] | None = None) -> StreamDesign:
-    """The RTL of a converter. Raises NotImplementedYet for formats that the RTL does not have."""
-    supports_conversion(conversion)
+def stream_design(of: Streamed, cuts: Sequence[str] | None = None) -> StreamDesign:
+    """The RTL of a converter, a quantiser or a dequantiser. Raises as `stream_plan`."""
+    plan = stream_plan(of, cuts)
     with AMARANTH:
-        return stream_design(Converter(conversion, cuts))
+        return component_design(StreamedDatapath(plan))
 
 
-def converter_suites(conversion: Conversion, seed: int, random: int = RANDOM) -> Iterator[StreamSuite]:
-    """The suites of a converter. random: codes of the random suites."""
-    c, stream = conversion, Stream(seed, "converter", conversion.name)
+def stream_suites(of: Streamed, seed: int, count: int) -> Iterator[StreamSuite]:
+    """The suites of it. count: codes, or blocks, of the random suite."""
+    match of:
+        case Conversion():
+            yield from _converter_suites(of, seed, count)
+        case BlockQuantization():
+            yield from _quantizer_suites(of, seed, count)
+        case BlockDequantization():
+            yield from _dequantizer_suites(of, seed, count)
+        case _:
+            assert_never(of)
+
+
+def _traffic(few: StreamSuite) -> StreamSuite:
+    """A suite under gaps, back-pressure and resets."""
+    return replace(few, name="traffic", traffic=BUSY, resets=True)
+
+
+def _converter_suites(c: Conversion, seed: int, random: int) -> Iterator[StreamSuite]:
+    stream = Stream(seed, "converter", c.name)
     most = 1 << c.source.bits + c.random_bits
     if most <= MOST_CODES:
         rows = np.arange(most)
@@ -64,8 +75,7 @@ def converter_suites(conversion: Conversion, seed: int, random: int = RANDOM) ->
         yield _suite(c, "boundaries", edges, _edge_words(c, len(edges), stream))
         yield _suite(c, "random", random_codes(c, stream, random), _words(c, random, stream))
     few = min(most, max(random // 10, 1))
-    suite = _suite(c, "traffic", random_codes(c, stream, few), _words(c, few, stream))
-    yield StreamSuite("traffic", suite.payloads, suite.results, BUSY, resets=True)
+    yield _traffic(_suite(c, "traffic", random_codes(c, stream, few), _words(c, few, stream)))
 
 
 def _suite(c: Conversion, name: str, codes: Codes, words: Codes) -> StreamSuite:
@@ -152,29 +162,19 @@ def with_neighbours(fmt: Format, codes: Codes) -> Codes:
     return np.unique(near) << fmt.padding
 
 
-BLOCKS = 4000  # of the random suite
 MOST_PAIRS = 1 << 16  # of codes of elements and scales that are all tried
 TENSORS = 5  # that a suite's blocks are of, where a rule has a scale of the tensor
-
-
-def quantizer_design(q: BlockQuantization, cuts: Sequence[str] | None = None) -> StreamDesign:
-    """The RTL of a block quantiser. Raises NotImplementedYet for a rule that it does not have."""
-    supports_quantizer(q)
-    with AMARANTH:
-        return stream_design(BlockQuantizer(q, cuts))
 
 
 Maker = Callable[[BlockQuantization, Stream, int, np.float32], Codes]
 
 
-def quantizer_suites(q: BlockQuantization, seed: int, blocks: int = BLOCKS) -> Iterator[StreamSuite]:
-    """The suites of a quantiser. blocks: those of the random suite, and of the boundaries."""
+def _quantizer_suites(q: BlockQuantization, seed: int, blocks: int) -> Iterator[StreamSuite]:
     stream = Stream(seed, "quantizer", q.name, q.source.name)
     yield _block_suite(q, "scales", amax_blocks, stream, blocks)
     yield _block_suite(q, "boundaries", boundary_blocks, stream, blocks)
     yield _block_suite(q, "random", any_blocks, stream, blocks)
-    few = _block_suite(q, "traffic", boundary_blocks, stream, max(blocks // 10, 1))
-    yield StreamSuite("traffic", few.payloads, few.results, BUSY, resets=True)
+    yield _traffic(_block_suite(q, "traffic", boundary_blocks, stream, max(blocks // 10, 1)))
 
 
 def _block_suite(q: BlockQuantization, name: str, make: Maker, stream: Stream, count: int) -> StreamSuite:
@@ -286,23 +286,15 @@ def _placed(q: BlockQuantization, lead: Codes, rest: Codes, stream: Stream | Non
     return (blocks | signs) << q.source.padding
 
 
-def dequantizer_design(d: BlockDequantization, cuts: Sequence[str] | None = None) -> StreamDesign:
-    """The RTL of a block dequantiser. Raises NotImplementedYet for formats that it does not have."""
-    supports_dequantizer(d)
-    with AMARANTH:
-        return stream_design(BlockDequantizer(d, cuts))
-
-
-def dequantizer_suites(d: BlockDequantization, seed: int, blocks: int = BLOCKS) -> Iterator[StreamSuite]:
-    """The suites of a dequantiser: every code of an element under every scale where they are few, and any codes."""
+def _dequantizer_suites(d: BlockDequantization, seed: int, blocks: int) -> Iterator[StreamSuite]:
+    """Every code of an element under every scale where they are few, and any codes."""
     stream = Stream(seed, "dequantizer", d.name, d.target.name)
     element, scale = d.element, d.scale_format
     pairs = 1 << element.bits + scale.bits
     if pairs <= MOST_PAIRS and not d.tensor:
         yield _dequantized(d, "every code", *_every_pair(d), stream)
     yield _dequantized(d, "random", *_any_codes(d, blocks, stream), stream)
-    few = _dequantized(d, "traffic", *_any_codes(d, max(blocks // 10, 1), stream), stream)
-    yield StreamSuite("traffic", few.payloads, few.results, BUSY, resets=True)
+    yield _traffic(_dequantized(d, "traffic", *_any_codes(d, max(blocks // 10, 1), stream), stream))
 
 
 def _every_pair(d: BlockDequantization) -> tuple[Codes, Codes]:

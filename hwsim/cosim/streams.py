@@ -44,7 +44,7 @@ class StreamDesign(Design):
         return HdlSources(TOP, bench(self.ports, self.room) + self.verilog, PUBLIC)
 
 
-def stream_design(component: StreamedDatapath) -> StreamDesign:
+def component_design(component: StreamedDatapath) -> StreamDesign:
     """The Verilog of a component that nothing else uses."""
     text = stream_verilog(component)
     return of_verilog(component.name, text, stream_ports(module_name(component.name), component), component.latency)

@@ -13,12 +13,12 @@ from hwsim.formats import Class, Fields, FloatFormat, Format
 from hwsim.model.conversion import convert, encode_fields
 from hwsim.model.rounding import infinity_code, nan_code, pack, round_to
 from hwsim.prove.additions import of_known_sign
-from hwsim.prove.circuits import Circuit, circuits, connected, fixed, without_undriven
+from hwsim.prove.circuits import Circuit, circuits, connected, fixed
 from hwsim.prove.claims import AnyClaim, CasesClaim, Claim, StructuralClaim, each, holds, is_each
-from hwsim.prove.converters import StreamFile
 from hwsim.prove.factors import narrowed
 from hwsim.prove.linear import children_first, without_maxima
 from hwsim.prove.rounding import Encoding, by_leading_one, leading_ones
+from hwsim.prove.streams import StreamFile, alike, steps_of
 from hwsim.prove.sweeping import Alike
 from hwsim.prove.symbolic import Integer, Path, Truth, as_integer, ite, paths
 from hwsim.prove.terms import (
@@ -43,8 +43,8 @@ from hwsim.prove.terms import (
 from hwsim.quantize.block import BlockQuantization
 from hwsim.quantize.rule import Apply, Rule, Special, TensorScale, infinity_codes
 from hwsim.quantize.rule import nan_code as element_nan
-from hwsim.rtl import BlockQuantizer, stream_verilog, supports_quantizer
-from hwsim.rtl.quantizer import block_layout, flushes, quantized_layout, quantizer_cuts, stages, tensor_fields
+from hwsim.rtl import stream_plan
+from hwsim.rtl.quantizer import flushes, tensor_fields
 from hwsim.rtl.single import (
     F32,
     INFINITY,
@@ -66,14 +66,12 @@ class BlockClaims:
 
     def __init__(self, quantization: BlockQuantization, cuts: Sequence[str] | None = None, text: str | None = None):
         """text: the file's, where it is not the one that hwsim writes."""
-        self.q, self.cuts, self.text = quantization, cuts, text
-        supports_quantizer(quantization)
+        self.q, self.plan, self.text = quantization, stream_plan(quantization, cuts), text
 
     @cached_property
     def steps(self) -> dict[str, Circuit]:
         """Each step by itself, in order."""
-        made = circuits({stage.name: stage for stage in stages(self.q)})
-        return {name: without_undriven(circuit) for name, circuit in made.items()}
+        return steps_of(self.plan)
 
     def _joined(self, *names: str) -> Circuit:
         return connected([self.steps[name] for name in names])
@@ -114,7 +112,10 @@ class BlockClaims:
             "lane: counted", "a number counts in amax, or makes the scale NaN, as the rule says", self._codes,
             self._clean(port), each(right), (port,),
         )  # fmt: skip
-        yield StructuralClaim("lanes: counted", "every lane counts alike", f"{q.lanes} lanes", self._counted_alike)
+        yield StructuralClaim(
+            "lanes: counted", "every lane counts alike", f"{q.lanes} lanes",
+            lambda: alike(circuit, "maxima", ["x"], q.lanes),
+        )  # fmt: skip
         every = []
         for lane in range(q.lanes):
             others = {name: term for name, term in circuit.inputs.items() if name.startswith("i__x__")}
@@ -144,15 +145,6 @@ class BlockClaims:
             return fields._replace(sig=0, cls=Class.ZERO)
         return fields
 
-    def _counted_alike(self) -> bool:
-        circuit = self.steps["special"]
-        first = circuit.inputs["i__x__0"]
-        return all(
-            substituted(circuit.outputs["o__maxima__0"], {first: circuit.inputs[f"i__x__{lane}"]})
-            == circuit.outputs[f"o__maxima__{lane}"]
-            for lane in range(1, self.q.lanes)
-        )
-
     def _largest(self) -> Iterator[AnyClaim]:
         circuit, q = self._joined(*self._amax), self.q
         source = q.float_source
@@ -169,28 +161,17 @@ class BlockClaims:
         bits = Integer.unsigned(largest)
         top = source.max_magnitude if source.infinity_magnitude is None else source.infinity_magnitude
         known = (holds(bits <= top),)
-        found = Integer.unsigned(tree.term)
-        right = [
-            Path(path.condition, holds(found == path.result))
-            for path in paths(lambda: encode_fields(single, source.fields(bits), 0), known)
-        ]
-        yield Claim("amax: binary32", "amax is that magnitude in binary32", self._codes, known, each(right), (largest,))
+        right = is_each(
+            Integer.unsigned(tree.term), paths(lambda: encode_fields(single, source.fields(bits), 0), known)
+        )
+        yield Claim("amax: binary32", "amax is that magnitude in binary32", self._codes, known, right, (largest,))
 
     # The file.
 
     def _file(self) -> Iterator[AnyClaim]:
-        q = self.q
-        cuts = quantizer_cuts(q, self.cuts)
-        text = stream_verilog(BlockQuantizer(q, cuts)) if self.text is None else self.text
-        file = StreamFile(text, len(cuts), block_layout(q), quantized_layout(q))
+        q, file = self.q, StreamFile(self.plan, self.text)
         yield from file.control()
-        chain = connected(list(self.steps.values()))
-        given = {f"i__{field}": file.field("i", field) for field in tensor_fields(q.rule)}
-        for lane in range(q.lanes):
-            given[f"i__x__{lane}"] = file.field("i", "x", lane)
-            if q.random_bits:
-                given[f"i__words__{lane}"] = file.field("i", "words", lane)
-        made = fixed(chain, given).outputs
+        made = file.of_steps(self.steps)
         codes = [same(file.field("o", "codes", lane), made[f"o__codes__{lane}"]) for lane in range(q.lanes)]
         yield Alike(
             "file: codes", "the codes that leave are what the steps, one after another, make of what entered",
@@ -696,17 +677,5 @@ class DividedClaims(BlockClaims):
 
     def _elements_alike(self) -> bool:
         """Of products, where there are any, and of codes."""
-        names: list[tuple[str, str, tuple[str, ...]]] = [("round", "codes", ("x", "words", "products"))]
-        if "scaled" in self.steps:
-            names.append(("scaled", "products", ("x",)))
-        for step, output, inputs in names:
-            circuit = self.steps[step]
-            for lane in range(1, self.q.lanes):
-                by = {
-                    circuit.inputs[f"i__{name}__0"]: circuit.inputs[f"i__{name}__{lane}"]
-                    for name in inputs
-                    if f"i__{name}__0" in circuit.inputs
-                }
-                if substituted(circuit.outputs[f"o__{output}__0"], by) != circuit.outputs[f"o__{output}__{lane}"]:
-                    return False
-        return True
+        products = "scaled" not in self.steps or alike(self.steps["scaled"], "products", ["x"], self.q.lanes)
+        return products and alike(self.steps["round"], "codes", ["x", "words", "products"], self.q.lanes)

@@ -1,9 +1,9 @@
-"""The claims of a block quantiser with power-of-two scales, of its Verilog, and of a dequantiser's."""
+"""The claims of any stream: of a block quantiser with power-of-two scales, of a dequantiser, and who has the others."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, cast
+from typing import Any, assert_never, cast
 
 import numpy as np
 
@@ -15,28 +15,20 @@ from hwsim.model.terms import Term as ModelTerm
 from hwsim.model.terms import product
 from hwsim.prove.additions import of_known_sign
 from hwsim.prove.blocks import BlockClaims, DividedClaims
-from hwsim.prove.circuits import Circuit, circuits, connected, fixed, without_undriven
-from hwsim.prove.claims import AnyClaim, Claim, StructuralClaim, each, exactly, holds
-from hwsim.prove.converters import StreamFile, decided
+from hwsim.prove.circuits import connected
+from hwsim.prove.claims import AnyClaim, Claim, StructuralClaim, each, exactly, holds, is_each
 from hwsim.prove.rounding import Encoding
 from hwsim.prove.run import ProofOptions
+from hwsim.prove.streams import StreamFile, alike, converter_claims, steps_of
 from hwsim.prove.sweeping import Alike
 from hwsim.prove.symbolic import Integer, Path, Truth, as_integer, ite, paths
-from hwsim.prove.terms import Kind, Term, both, either, implies, is_one, negated, op, same, substituted, value, width
+from hwsim.prove.terms import Kind, Term, both, either, implies, is_one, negated, op, same, value, width
 from hwsim.quantize.block import BlockDequantization, BlockQuantization
 from hwsim.quantize.rule import Select, infinity_codes
 from hwsim.quantize.rule import nan_code as nan_or_zero
 from hwsim.quantize.scales import scales_of
-from hwsim.rtl import BlockDequantizer, stream_verilog, supports_dequantizer
-from hwsim.rtl.quantizer import (
-    dequantized_stages,
-    dequantized_target,
-    dequantizer_cuts,
-    factor_range,
-    numbers_layout,
-    quantizer_cuts,
-    scaled_layout,
-)
+from hwsim.rtl import Streamed, stream_plan
+from hwsim.rtl.quantizer import dequantized_target, factor_range
 from hwsim.rtl.single import F32, FRACTION, Staircase
 from hwsim.rtl.single import MOST_POWER as MOST
 from hwsim.spec import Rounding
@@ -51,9 +43,8 @@ class ScaledClaims:
 
     def __init__(self, d: BlockDequantization, cuts: Sequence[str] | None = None, text: str | None = None):
         """text: the file's, where it is not the one that hwsim writes."""
-        self.d, self.cuts, self.text = d, dequantizer_cuts(cuts), text
-        made = circuits({stage.name: stage for stage in dequantized_stages(d)})
-        self.steps = {name: without_undriven(circuit) for name, circuit in made.items()}
+        self.d, self.plan, self.text = d, stream_plan(d, cuts), text
+        self.steps = steps_of(self.plan)
         self.target, self.factor_bits = dequantized_target(d), factor_range(d)[0]
 
     def claims(self) -> Iterator[AnyClaim]:
@@ -65,7 +56,10 @@ class ScaledClaims:
         low, high = target.max_exp
         yield from encoding.claims("number", low - target.bias, high - target.bias)
         yield from self._codes(encoding)
-        yield StructuralClaim("lanes", "every lane makes the same", f"{d.lanes} lanes", self._alike)
+        whole = connected([self.steps[name] for name in ("product", "normalize", "round")])
+        yield StructuralClaim(
+            "lanes", "every lane makes the same", f"{d.lanes} lanes", lambda: alike(whole, "codes", ["codes"], d.lanes)
+        )
         yield from self._file()
 
     def _factor(self) -> Claim:
@@ -167,24 +161,10 @@ class ScaledClaims:
             "any magnitude", (), both(nan, *said), tuple(lane.values()),
         )  # fmt: skip
 
-    def _alike(self) -> bool:
-        whole = connected([self.steps[name] for name in ("product", "normalize", "round")])
-        first = whole.outputs["o__codes__0"]
-        return all(
-            substituted(first, {whole.inputs["i__codes__0"]: whole.inputs[f"i__codes__{lane}"]})
-            == whole.outputs[f"o__codes__{lane}"]
-            for lane in range(1, self.d.lanes)
-        )
-
     def _file(self) -> Iterator[AnyClaim]:
-        d = self.d
-        text = stream_verilog(BlockDequantizer(d, self.cuts)) if self.text is None else self.text
-        file = StreamFile(text, len(self.cuts), scaled_layout(d), numbers_layout(d))
+        d, file = self.d, StreamFile(self.plan, self.text)
         yield from file.control()
-        chain: Circuit = connected(list(self.steps.values()))
-        given = {f"i__{name}": file.field("i", name) for name in ("scale", "tensor_scale")}
-        given |= {f"i__codes__{lane}": file.field("i", "codes", lane) for lane in range(d.lanes)}
-        made = fixed(chain, given).outputs
+        made = file.of_steps(self.steps)
         numbers = [same(file.field("o", "x", lane), made[f"o__codes__{lane}"]) for lane in range(d.lanes)]
         yield Alike(
             "file: numbers", "the numbers that leave are what the steps, one after another, make of what entered",
@@ -327,85 +307,61 @@ class PowerClaims(BlockClaims):
                 return ite(as_integer(there) == least, least + 1, there)
             return there
 
-        right = [Path(path.condition, holds(found == path.result)) for path in paths(encoded, known)]
+        right = is_each(found, paths(encoded, known))
         drawn = f", each with every word of {q.random_bits} bits" if q.random_bits else ""
         yield Claim(
             "lane: element", f"the code is the model's of x / scale, in {rule.element.name}",
-            f"{self._codes}, every scale within reach of them{drawn}", known, each(right), (port, scale),
+            f"{self._codes}, every scale within reach of them{drawn}", known, right, (port, scale),
         )  # fmt: skip
         yield Claim(
             "lane: dead", "under a scale that is NaN it is the element's NaN, or 0", self._codes, (dead,),
             holds(found == nan_or_zero(rule.element)), (port, scale),
         )  # fmt: skip
-        yield StructuralClaim("lanes: elements", "every lane makes the same", f"{q.lanes} lanes", self._elements_alike)
-
-    def _elements_alike(self) -> bool:
-        circuit = self._joined("scaled", "normalize", "round")
-        names = ["i__x", *["i__words"] * bool(self.q.random_bits)]
-        for lane in range(1, self.q.lanes):
-            by = {circuit.inputs[f"{name}__0"]: circuit.inputs[f"{name}__{lane}"] for name in names}
-            if substituted(circuit.outputs["o__codes__0"], by) != circuit.outputs[f"o__codes__{lane}"]:
-                return False
-        return True
-
-
-def quantizer_claims(
-    quantization: BlockQuantization, cuts: Sequence[str] | None = None, text: str | None = None
-) -> Iterator[AnyClaim]:
-    """The claims of a block quantiser. text: its file's, where it is not the one that hwsim writes."""
-    divides = quantization.rule.select is Select.DIVIDE
-    return (DividedClaims if divides else PowerClaims)(quantization, cuts, text).claims()
-
-
-def prove_quantizer(
-    quantization: BlockQuantization,
-    cuts: Sequence[str] | None = None,
-    asked: ProofOptions | None = None,
-    command: str = "",
-) -> ProofReport:
-    """Decide every claim about a block quantiser. command: what asks the same again.
-
-    Raises NotImplementedYet for a rule that the RTL does not have; ToolMissing and FlowFailed as `circuits` does.
-    """
-    claims = quantizer_claims(quantization, cuts)
-    return decided(quantization.name, quantizer_cuts(quantization, cuts), claims, asked, command)
-
-
-def dequantizer_claims(
-    d: BlockDequantization, cuts: Sequence[str] | None = None, text: str | None = None
-) -> Iterator[AnyClaim]:
-    """The claims of a dequantiser. text: its file's, where it is not the one that hwsim writes.
-
-    Raises NotImplementedYet for formats that the RTL does not have.
-    """
-    supports_dequantizer(d)
-    if d.tensor:
-        yield from ScaledClaims(d, cuts, text).claims()
-        return
-    chosen = dequantizer_cuts(cuts)
-    written = stream_verilog(BlockDequantizer(d, chosen)) if text is None else text
-    file = StreamFile(written, len(chosen), scaled_layout(d), numbers_layout(d))
-    yield from file.control()
-    port = file.field("i", "scale")
-    for lane in range(d.lanes):
-        code, found = file.field("i", "codes", lane), Integer.unsigned(file.field("o", "x", lane))
-        stored = [(fmt, Integer.unsigned(one)) for fmt, one in ((d.element, code), (d.scale_format, port))]
-        known = [holds(one & ((1 << fmt.padding) - 1) == 0) for fmt, one in stored if fmt.padding]
-        there = paths(lambda stored=stored: dequantize(d, stored[0][1], stored[1][1]), known)  # type: ignore[misc]
-        yield Claim(
-            f"lane {lane}", "the number is the exact product, rounded as the model rounds it",
-            f"codes of {d.element.name} and of {d.scale_format.name}", tuple(known),
-            each([Path(path.condition, holds(found == path.result)) for path in there]), (file.payload,),
+        yield StructuralClaim(
+            "lanes: elements", "every lane makes the same", f"{q.lanes} lanes",
+            lambda: alike(circuit, "codes", ["x", "words"], q.lanes),
         )  # fmt: skip
 
 
-def prove_dequantizer(
-    dequantization: BlockDequantization,
-    cuts: Sequence[str] | None = None,
-    asked: ProofOptions | None = None,
-    command: str = "",
+def _dequantizer_claims(d: BlockDequantization, cuts: Sequence[str] | None, text: str | None) -> Iterator[AnyClaim]:
+    """The claims of a dequantiser without a tensor's scale."""
+    file = StreamFile(stream_plan(d, cuts), text)
+    yield from file.control()
+    port = file.field("i", "scale")
+    for lane in range(d.lanes):
+        stored = [
+            (d.element, Integer.unsigned(file.field("i", "codes", lane))),
+            (d.scale_format, Integer.unsigned(port)),
+        ]
+        known = [holds(one & ((1 << fmt.padding) - 1) == 0) for fmt, one in stored if fmt.padding]
+        runs = paths(lambda stored=stored: dequantize(d, stored[0][1], stored[1][1]), known)  # type: ignore[misc]
+        yield Claim(
+            f"lane {lane}", "the number is the exact product, rounded as the model rounds it",
+            f"codes of {d.element.name} and of {d.scale_format.name}", tuple(known),
+            is_each(Integer.unsigned(file.field("o", "x", lane)), runs), (file.payload,),
+        )  # fmt: skip
+
+
+def stream_claims(of: Streamed, cuts: Sequence[str] | None = None, text: str | None = None) -> Iterator[AnyClaim]:
+    """The claims of a converter, a quantiser or a dequantiser. text: its file's, where hwsim does not write it.
+
+    Raises NotImplementedYet for what the RTL does not have, ToolMissing, and FlowFailed with what Yosys said.
+    """
+    match of:
+        case Conversion():
+            return converter_claims(of, cuts, text)
+        case BlockQuantization():
+            divides = of.rule.select is Select.DIVIDE
+            return (DividedClaims if divides else PowerClaims)(of, cuts, text).claims()
+        case BlockDequantization():
+            return ScaledClaims(of, cuts, text).claims() if of.tensor else _dequantizer_claims(of, cuts, text)
+        case _:
+            assert_never(of)
+
+
+def prove_stream(
+    of: Streamed, cuts: Sequence[str] | None = None, asked: ProofOptions | None = None, command: str = ""
 ) -> ProofReport:
-    """Decide every claim about a block dequantiser; as `prove_quantizer`."""
-    return decided(
-        dequantization.name, dequantizer_cuts(cuts), dequantizer_claims(dequantization, cuts), asked, command
-    )
+    """Decide every claim of a stream. command: what asks the same again. Raises as `stream_claims`."""
+    claims = stream_claims(of, cuts)
+    return (asked or ProofOptions()).decided(of.name, stream_plan(of, cuts).cuts, claims, command)[0]

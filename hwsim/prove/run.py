@@ -6,7 +6,7 @@ import gc
 import resource
 import shlex
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -148,6 +148,34 @@ class ProofOptions:
             refuting=dict(answer.model or {}),
         )
 
+    def decided(
+        self, name: str, cuts: Sequence[str], claims: Iterable[Decidable], command: str
+    ) -> tuple[ProofReport, list[Decidable]]:
+        """A report of claims, each told when it is decided, and those that are not proved. name: of the design."""
+        begun, rows, wrong = time.monotonic(), list[ClaimRow](), list[Decidable]()
+        with seldom_collected():
+            for claim in claims:
+                self.at(f"deciding {claim.name}")
+                row = self.decide(claim)
+                rows.append(row)
+                self.tell(row)
+                self.at(f"after {row.name}: writing the next claim down")
+                if row.word not in ("proved", "compared", "not run"):
+                    wrong.append(claim)
+        report = ProofReport(
+            unit=name,
+            title=f"Proof of {name}",
+            version=version("hwsim"),
+            command=command,
+            cuts=tuple(cuts),
+            rows=tuple(rows),
+            seconds=time.monotonic() - begun,
+            memory=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
+            conclusion=CONCLUSION,
+            trusted=TRUSTED,
+        )
+        return report, wrong
+
 
 def prove(
     unit: Specified, pipeline: Pipeline, asked: ProofOptions | None = None, called: str = "", command: str = ""
@@ -156,31 +184,13 @@ def prove(
 
     called: what names the unit in a command. command: what asks the same again. Raises as `UnitClaims` does.
     """
-    asked, begun = asked or ProofOptions(), time.monotonic()
+    asked = asked or ProofOptions()
     asked.at(READING)
-    claims, rows, wrong = UnitClaims(unit, pipeline), list[ClaimRow](), list[Decidable]()
-    with seldom_collected():
-        for claim in claims.all():
-            asked.at(f"deciding {claim.name}")
-            row = asked.decide(claim)
-            rows.append(row)
-            asked.tell(row)
-            asked.at(f"after {row.name}: writing the next claim down")
-            if row.word not in ("proved", "compared", "not run"):
-                wrong.append(claim)
-    report = ProofReport(
-        unit=unit.name,
-        title=f"Proof of {unit.name}",
-        version=version("hwsim"),
-        command=command or f"hwsim prove {called or unit.name}",
-        cuts=pipeline.cuts,
-        contexts=pipeline.contexts,
-        rows=tuple(rows),
-        seconds=time.monotonic() - begun,
-        memory=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
-        conclusion=f"{CONCLUSION}: {STEPS}",
-        trusted=TRUSTED,
+    claims = UnitClaims(unit, pipeline)
+    report, wrong = asked.decided(
+        unit.name, pipeline.cuts, claims.all(), command or f"hwsim prove {called or unit.name}"
     )
+    report = report.changed(contexts=pipeline.contexts, conclusion=f"{CONCLUSION}: {STEPS}")
     if wrong:
         asked.at("looking for a case that shows what is refuted")
     return with_example(report, claims, wrong, called or unit.name, asked.case) if wrong else report

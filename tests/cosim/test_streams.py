@@ -10,7 +10,7 @@ import pytest
 
 from hwsim.cases.drawing import Stream
 from hwsim.cosim.design import BUSY
-from hwsim.cosim.streamcases import converter_design, converter_suites, quantizer_design, quantizer_suites
+from hwsim.cosim.streamcases import stream_design, stream_suites
 from hwsim.cosim.streams import StreamDesign, StreamJob, StreamSuite, packed, play, record, run_streams
 from hwsim.model.clock import PipelinedStream
 from hwsim.quantize import get_rule
@@ -63,7 +63,7 @@ def test_fields_stand_side_by_side_from_the_low_bits_up() -> None:
 
 
 def designed() -> tuple[StreamDesign, list[StreamSuite]]:
-    return converter_design(E4M3), list(converter_suites(E4M3, SEED))
+    return stream_design(E4M3), list(stream_suites(E4M3, SEED, 20_000))
 
 
 @pytest.mark.simulator
@@ -96,10 +96,10 @@ def test_icarus_finds_an_unknown_bit(icarus: None) -> None:
 @pytest.mark.simulator
 def test_a_report_names_the_element_that_differs(verilator: None) -> None:
     q = BlockQuantization(rule=get_rule("mxfp4-e2m1"), lanes=2, name="two")
-    wrong = list(quantizer_suites(q, SEED, 60))[1]
+    wrong = list(stream_suites(q, SEED, 60))[1]
     results = wrong.results.copy()
     results[3] ^= 1 << 4  # the second code
-    job = StreamJob(lambda: quantizer_design(q), lambda: [replace(wrong, results=results)])
+    job = StreamJob(lambda: stream_design(q), lambda: [replace(wrong, results=results)])
     report = run_streams([job], ("verilator",), SEED, "hwsim quantizer two")
     assert not report.passed
     (mismatch,) = report.mismatches
@@ -113,7 +113,7 @@ def test_a_report_names_the_element_that_differs(verilator: None) -> None:
 @pytest.mark.parametrize("name", ["mxfp8-e4m3", "mxint8", "nvfp4"])
 def test_whole_blocks_on_both_simulators(verilator: None, icarus: None, name: str) -> None:
     q = BlockQuantization(rule=get_rule(name), name=name)
-    job = StreamJob(lambda: quantizer_design(q), lambda: quantizer_suites(q, SEED, 1000))
+    job = StreamJob(lambda: stream_design(q), lambda: stream_suites(q, SEED, 1000))
     report = run_streams([job], BOTH, SEED, f"hwsim quantizer {name}")
     assert report.passed, report.mismatches[:2]
     assert len(report.rows) == 8

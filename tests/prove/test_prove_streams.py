@@ -19,8 +19,7 @@ from hwsim.formats.rounding import Rounding
 from hwsim.model.conversion import convert, dequantize
 from hwsim.prove import blocks as single_claims
 from hwsim.prove.blocks import DividedClaims, quotient
-from hwsim.prove.converters import converter_claims
-from hwsim.prove.quantizers import PowerClaims, dequantizer_claims
+from hwsim.prove.quantizers import PowerClaims, stream_claims
 from hwsim.quantize import get_rule, rules
 from hwsim.quantize.block import BlockDequantization, BlockQuantization
 from hwsim.quantize.rule import Rule, Select
@@ -69,7 +68,7 @@ def test_the_model_of_a_conversion_is_the_codec(seed: int) -> None:
 
 def words_of_converter(c: Conversion, cuts: tuple[str, ...] | None = None, text: str | None = None) -> dict[str, str]:
     """What becomes of each claim."""
-    return {claim.name: claim.decide(120).word for claim in converter_claims(c, cuts, text)}
+    return {claim.name: claim.decide(120).word for claim in stream_claims(c, cuts, text)}
 
 
 CLAIMS = {"ready", "stands still", "idle", "valid", "reset", "code"}
@@ -208,7 +207,7 @@ DEQUANTIZERS = {
 @pytest.mark.parametrize("name", others_slow(DEQUANTIZERS, list(DEQUANTIZERS)[:2]))
 def test_a_dequantiser_is_the_models_for_every_block(name: str) -> None:
     d = DEQUANTIZERS[name]
-    found = {claim.name: claim.decide(120).word for claim in dequantizer_claims(d)}
+    found = {claim.name: claim.decide(120).word for claim in stream_claims(d)}
     assert set(found.values()) == {"proved"}, found
     assert len(found) == 5 + d.lanes
 
@@ -225,7 +224,7 @@ def test_the_model_of_a_dequantiser_is_what_quantize_has() -> None:
 def test_a_broken_dequantiser_is_not_proved(monkeypatch: Patch) -> None:
     real = quantizer.product
     monkeypatch.setattr(quantizer, "product", lambda one, other: real(one, other)._replace(sign=one.sign & other.sign))
-    found = {claim.name: claim.decide(120).word for claim in dequantizer_claims(DEQUANTIZERS["mxfp4 to f32"])}
+    found = {claim.name: claim.decide(120).word for claim in stream_claims(DEQUANTIZERS["mxfp4 to f32"])}
     assert {name for name, word in found.items() if word != "proved"} == {f"lane {lane}" for lane in range(4)}
 
 
@@ -292,7 +291,7 @@ def of(rule: str, lanes: int, **changes: Any) -> BlockDequantization:
 
 
 def words_of_dequantizer(d: BlockDequantization) -> dict[str, str]:
-    return {claim.name: claim.decide(120).word for claim in dequantizer_claims(d)}
+    return {claim.name: claim.decide(120).word for claim in stream_claims(d)}
 
 
 SCALED_TENSORS = {

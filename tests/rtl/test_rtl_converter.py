@@ -15,7 +15,7 @@ from hwsim import __version__
 from hwsim.cases.drawing import Stream
 from hwsim.cosim.streamcases import boundaries, random_codes, with_neighbours
 from hwsim.formats import formats, get_format
-from hwsim.rtl import Converter, encode, stream_verilog, supports_conversion
+from hwsim.rtl import Converter, encode, stream_plan, stream_verilog
 from hwsim.rtl.normalize import Normalize
 from hwsim.spec import NotImplementedYet
 from hwsim.spec.conversion import Conversion, conversion_cuts
@@ -103,7 +103,7 @@ def test_what_a_target_lacks_is_refused() -> None:
         with pytest.raises(ValueError, match=said):
             Conversion(source="f32", **wrong_settings)  # type: ignore[arg-type]
     with pytest.raises(NotImplementedYet, match="f64 has codes of 64 bits"):
-        supports_conversion(Conversion(source="f64", target="e4m3"))
+        stream_plan(Conversion(source="f64", target="e4m3"))
     with pytest.raises(ValueError, match="cuts must be among decode, normalize, round, not align"):
         conversion_cuts(("align",))
 

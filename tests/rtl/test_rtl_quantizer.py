@@ -9,26 +9,25 @@ from typing import Any
 
 import numpy as np
 import pytest
-from amaranth.hdl import Cat, unsigned
+from amaranth.hdl import unsigned
 from amaranth.lib.data import StructLayout
 from built_presets import others_slow
 
 from hwsim.cases.drawing import Stream
 from hwsim.cosim.design import Played
-from hwsim.cosim.streamcases import dequantizer_design, dequantizer_suites, quantizer_design, quantizer_suites
-from hwsim.cosim.streams import StreamSuite, packed, play, stream_design
+from hwsim.cosim.streamcases import stream_design, stream_suites
+from hwsim.cosim.streams import StreamSuite, component_design, packed, play
 from hwsim.formats import get_format
 from hwsim.quantize import Quantized, get_rule, quantize, rules
 from hwsim.quantize.block import BlockDequantization, BlockQuantization
 from hwsim.quantize.rule import Rule, Select
 from hwsim.quantize.scales import power_exponents
-from hwsim.rtl import quantizer, supports_dequantizer, supports_quantizer
+from hwsim.rtl import StreamedDatapath, StreamPlan, quantizer, stream_plan
 from hwsim.rtl import single as thresholds
-from hwsim.rtl.converter import StreamedDatapath
 from hwsim.rtl.quantizer import quantizer_steps, stages
 from hwsim.rtl.single import FIELDS, FRACTION, Staircase, divide_stages
 from hwsim.rtl.single import MOST_POWER as MOST
-from hwsim.rtl.step import Datapath, Stage, flat
+from hwsim.rtl.step import Datapath, Stage
 from hwsim.spec import NotImplementedYet
 
 SEED = 20261123
@@ -78,7 +77,7 @@ EVERY_DAY = ["mxfp8-e4m3", "nvfp4"]
 
 
 def outcomes(q: BlockQuantization, blocks: int = 1500) -> list[Played]:
-    return play(quantizer_design(q), list(quantizer_suites(q, SEED, blocks)), "verilator", SEED)
+    return play(stream_design(q), list(stream_suites(q, SEED, blocks)), "verilator", SEED)
 
 
 @pytest.mark.simulator
@@ -102,9 +101,9 @@ def test_every_rule_with_its_own_blocks(verilator: None, name: str) -> None:
 @pytest.mark.slow
 def test_every_cut_keeps_the_bits(verilator: None) -> None:
     for q in (block("mxfp8-e4m3", 5), block("nvfp4-torchao-0.17", 2)):
-        suites = list(quantizer_suites(q, SEED, 500))
+        suites = list(stream_suites(q, SEED, 500))
         for cuts in ((), quantizer_steps(q), quantizer_steps(q)[::2]):
-            design = quantizer_design(q, cuts)
+            design = stream_design(q, cuts)
             assert design.latency == len({*cuts, "round"})
             assert [one for one in play(design, suites, "verilator", SEED) if not one.passed] == []
 
@@ -141,34 +140,22 @@ def _exponent(stairs: Staircase, field: int, frac: int) -> int:
     return stairs.usual(field, frac)
 
 
-class Quotient(StreamedDatapath):
-    """A quotient and nothing else."""
-
-    def __init__(self) -> None:
-        i = StructLayout({"a": unsigned(32), "b": unsigned(32)})
-        path = Datapath(list(divide_stages("q", i, "a", "b", "quotient", drops=("a", "b"))), ("q.2", "q"))
-        super().__init__("quotient", ["a quotient"], path, i, StructLayout({"quotient": unsigned(32)}))
-
-    def leave(self, m: Any) -> None:
-        m.d.comb += self.o.payload.quotient.eq(self.path.o.quotient)
+PAIR = StructLayout({"a": unsigned(32), "b": unsigned(32)})
 
 
-class Product(StreamedDatapath):
-    """A product and nothing else."""
+def product_alone() -> list[Stage]:
+    stage = quantizer.product_stage("product", PAIR, "a", "b")
+    return [stage, Stage("end", stage.gives, {}, lambda m, i, o: None, drops=("a", "b"))]
 
-    def __init__(self) -> None:
-        i = StructLayout({"a": unsigned(32), "b": unsigned(32)})
-        stage = quantizer.product_stage("product", i, "a", "b")
-        rest = Stage("end", stage.gives, {}, lambda m, i, o: None, drops=("a", "b"))
-        path = Datapath([stage, rest], ("end",))
-        super().__init__("product", ["a product"], path, i, StructLayout({"product": unsigned(32)}))
 
-    def leave(self, m: Any) -> None:
-        m.d.comb += self.o.payload.product.eq(Cat(flat(self.path.o)["product"]))
+ARITHMETIC: dict[str, tuple[Callable[[], list[Stage]], tuple[str, ...]]] = {
+    "quotient": (lambda: list(divide_stages("q", PAIR, "a", "b", "quotient", drops=("a", "b"))), ("q.2", "q")),
+    "product": (product_alone, ("end",)),
+}
 
 
 @pytest.mark.simulator
-@pytest.mark.parametrize("kind", ["quotient", "product"])
+@pytest.mark.parametrize("kind", ARITHMETIC)
 def test_binary32_arithmetic_is_ieee_754(verilator: None, kind: str) -> None:
     stream, count = Stream(SEED, kind), 60_000
     special = np.array([0, 1, 2, 0x7FFFFF, 0x800000, 0x3F800000, 0x7F7FFFFF, 0x7F800000, 0x7FC00000, 0x7F800001])
@@ -181,7 +168,12 @@ def test_binary32_arithmetic_is_ieee_754(verilator: None, kind: str) -> None:
     with np.errstate(all="ignore"):
         exact = x / y if kind == "quotient" else x * y
     want = np.where(np.isnan(exact), 0x7FFFFFFF, exact.view(np.uint32))
-    design = stream_design(Quotient() if kind == "quotient" else Product())
+    o = StructLayout({kind: unsigned(32)})
+    plan = StreamPlan(
+        name=kind, words=("a result",), steps=ARITHMETIC[kind][0], cuts=ARITHMETIC[kind][1], i=PAIR, o=o,
+        leaves=lambda out: {kind: out[kind]},
+    )  # fmt: skip
+    design = component_design(StreamedDatapath(plan))
     suite = StreamSuite(kind, packed((32, a), (32, b)), packed((32, want)))
     (played,) = play(design, [suite], "verilator", SEED)
     assert played.passed, played.outcome.mismatches[:3]
@@ -203,7 +195,7 @@ DEQUANTIZERS = {
 @pytest.mark.parametrize("name", others_slow(DEQUANTIZERS, list(DEQUANTIZERS)[:3]))
 def test_a_dequantiser_returns_products_rounded_once(verilator: None, name: str) -> None:
     d = DEQUANTIZERS[name]
-    found = play(dequantizer_design(d), list(dequantizer_suites(d, SEED, 1500)), "verilator", SEED)
+    found = play(stream_design(d), list(stream_suites(d, SEED, 1500)), "verilator", SEED)
     assert {"random", "traffic"} <= {one.suite.name for one in found}
     assert [one for one in found if not one.passed] == []
 
@@ -227,7 +219,7 @@ def test_what_the_hardware_lacks_is_refused() -> None:
         ("deepseek-v3-1x128-power-of-two", "scale_format: f32 with select: rceil"),
     ):
         with pytest.raises(NotImplementedYet, match=f"rule {name}: {said}"):
-            supports_quantizer(BlockQuantization(rule=get_rule(name), lanes=4, name=name))
+            stream_plan(BlockQuantization(rule=get_rule(name), lanes=4, name=name))
     for q, said in (
         (block("mxfp8-e4m3", nan="error"), "nan: error"),
         (block("nvfp4", element="e4m3"), "apply: divide of e4m3 by rne"),
@@ -235,13 +227,13 @@ def test_what_the_hardware_lacks_is_refused() -> None:
         (block("mxfp8-e4m3", apply="divide"), "apply: divide with select: floor"),
     ):
         with pytest.raises(NotImplementedYet, match=said):
-            supports_quantizer(q)
+            stream_plan(q)
     with pytest.raises(ValueError, match="lanes must be given"):
         BlockQuantization(rule=get_rule("tensor-e4m3"))
     with pytest.raises(ValueError, match="source must be a signed float format within f32, not mxint8"):
         block("mxfp8-e4m3", source="mxint8")
     with pytest.raises(NotImplementedYet, match="products of more than 48 bits"):
-        supports_dequantizer(BlockDequantization(element="f16", scale_format="f32", lanes=1, tensor=True))  # type: ignore[arg-type]
+        stream_plan(BlockDequantization(element="f16", scale_format="f32", lanes=1, tensor=True))  # type: ignore[arg-type]
 
 
 real_staircase, real_threshold, real_put = Staircase.of, thresholds.Threshold.of, quantizer.put_code

@@ -1,4 +1,4 @@
-"""The claims of a converter's Verilog: for every code, under any traffic, it returns what the model returns.
+"""The claims of a stream's Verilog, and of converters: for every code, under any traffic, the model's result.
 
 The file is read back, and nothing of it is taken for granted. A payload is followed for as many cycles as there are
 registers, from any state and with any traffic behind it; in a cycle in which a result is not taken nothing moves.
@@ -7,26 +7,19 @@ registers, from any state and with any traffic behind it; in a cycle in which a 
 from __future__ import annotations
 
 import re
-import resource
-import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from importlib.metadata import version
-
-from amaranth.lib.data import StructLayout
 
 from hwsim.base.errors import InputError
-from hwsim.explain.proof import ClaimRow, ProofReport
 from hwsim.model.conversion import convert
-from hwsim.prove.circuits import Circuit, Machine, cycles, verilog_circuit
-from hwsim.prove.claims import AnyClaim, Claim, each, holds
+from hwsim.prove import circuits as read
+from hwsim.prove.circuits import Circuit, Machine, connected, cycles, fixed, verilog_circuit
+from hwsim.prove.claims import AnyClaim, Claim, is_each
 from hwsim.prove.readback import field_places, with_payloads
-from hwsim.prove.run import CONCLUSION, TRUSTED, ProofOptions
-from hwsim.prove.symbolic import Integer, Path, paths
+from hwsim.prove.symbolic import Integer, paths
 from hwsim.prove.terms import Term, both, constant, is_one, negated, part, same, substituted, value, width
-from hwsim.rtl import Converter, stream_verilog, supports_conversion
-from hwsim.rtl.converter import code_layout, converted_layout
-from hwsim.spec.conversion import Conversion, conversion_cuts
+from hwsim.rtl import StreamedDatapath, StreamPlan, stream_plan, stream_verilog
+from hwsim.spec.conversion import Conversion
 
 UNDRIVEN = re.compile(r"state\d+")
 
@@ -43,9 +36,10 @@ def without_undriven(circuit: Circuit) -> Circuit:
 class StreamFile:
     """The Verilog of a streamed component, and a payload that enters in cycle 0."""
 
-    def __init__(self, text: str, latency: int, i: StructLayout, o: StructLayout):
-        """i, o: what the payloads are to be."""
-        self.latency = latency
+    def __init__(self, plan: StreamPlan, text: str | None):
+        """text: the file's; None for the one that hwsim writes."""
+        text = stream_verilog(StreamedDatapath(plan)) if text is None else text
+        self.latency, i, o = plan.latency, plan.i, plan.o
         sizes = {"i__payload": i.size, "o__payload": o.size}
         self.circuit = with_payloads(without_undriven(verilog_circuit(text, "file.", undriven=True)), i, o)
         self.fields = field_places(i, o)
@@ -99,18 +93,36 @@ class StreamFile:
             both(*(negated(is_one(cycle.of(outputs["o__valid"]))) for cycle in after[1:])),
         )  # fmt: skip
 
+    def of_steps(self, steps: Mapping[str, Circuit]) -> Mapping[str, Term]:
+        """What the steps, one after another, make of the payload."""
+        chain = connected(list(steps.values()))
+        names = {name: name.split("__") for name in chain.inputs if name.startswith("i__")}
+        given = {name: self.field("i", field, int((*lane, "0")[0])) for name, (_, field, *lane) in names.items()}
+        return fixed(chain, given).outputs
+
+
+def steps_of(plan: StreamPlan) -> dict[str, Circuit]:
+    """Each step by itself, in order."""
+    made = read.circuits({step.name: step for step in plan.steps()})
+    return {name: read.without_undriven(circuit) for name, circuit in made.items()}
+
+
+def alike(circuit: Circuit, output: str, inputs: Sequence[str], lanes: int) -> bool:
+    """Whether every lane makes of its own inputs what the first makes of its; a circuit may lack some of these."""
+    first = circuit.outputs[f"o__{output}__0"]
+    own = [name for name in inputs if f"i__{name}__0" in circuit.inputs]
+    return all(
+        substituted(first, {circuit.inputs[f"i__{name}__0"]: circuit.inputs[f"i__{name}__{lane}"] for name in own})
+        == circuit.outputs[f"o__{output}__{lane}"]
+        for lane in range(1, lanes)
+    )
+
 
 def converter_claims(
     conversion: Conversion, cuts: Sequence[str] | None = None, text: str | None = None
 ) -> Iterator[AnyClaim]:
-    """The claims about a converter. text: its file's, where it is not the one that hwsim writes.
-
-    Raises NotImplementedYet for formats that the RTL does not have, ToolMissing, and FlowFailed with what Yosys said.
-    """
-    supports_conversion(conversion)
-    chosen = conversion_cuts(cuts)
-    written = stream_verilog(Converter(conversion, chosen)) if text is None else text
-    file = StreamFile(written, len(chosen), code_layout(conversion), converted_layout(conversion))
+    """The claims about a converter; as `hwsim.prove.quantizers.stream_claims`."""
+    file = StreamFile(stream_plan(conversion, cuts), text)
     yield from file.control()
     source, target = conversion.source, conversion.target
     port = file.field("i", "code")
@@ -118,44 +130,10 @@ def converter_claims(
     known = []
     if source.padding:
         known.append(same(part(port, 0, source.padding), value(0, source.padding)))
-    found = Integer.unsigned(file.field("o", "code"))
     word = Integer.unsigned(file.field("i", "word")) if conversion.random_bits else 0
-
-    def converted() -> int:
-        return convert(conversion, Integer.unsigned(code) << source.padding, word)
-
-    right = [Path(path.condition, holds(found == path.result)) for path in paths(converted, known)]
+    runs = paths(lambda: convert(conversion, Integer.unsigned(code) << source.padding, word), known)
     drawn = f", each with every word of {conversion.random_bits} bits" if conversion.random_bits else ""
     yield Claim(
         "code", f"the code that leaves is the model's, of {target.name}", f"codes of {source.name}{drawn}",
-        tuple(known), each(right), (file.payload,),
+        tuple(known), is_each(Integer.unsigned(file.field("o", "code")), runs), (file.payload,),
     )  # fmt: skip
-
-
-def prove_converter(
-    conversion: Conversion, cuts: Sequence[str] | None = None, asked: ProofOptions | None = None, command: str = ""
-) -> ProofReport:
-    """Decide every claim about a converter. command: what asks the same again. Raises as `converter_claims`."""
-    return decided(conversion.name, conversion_cuts(cuts), converter_claims(conversion, cuts), asked, command)
-
-
-def decided(
-    name: str, cuts: Sequence[str], claims: Iterable[AnyClaim], asked: ProofOptions | None, command: str
-) -> ProofReport:
-    """What was asked about a design, and answered; each claim is told when it is decided."""
-    asked, begun, rows = asked or ProofOptions(), time.monotonic(), list[ClaimRow]()
-    for claim in claims:
-        rows.append(asked.decide(claim))
-        asked.tell(rows[-1])
-    return ProofReport(
-        unit=name,
-        title=f"Proof of {name}",
-        version=version("hwsim"),
-        command=command,
-        cuts=tuple(cuts),
-        rows=tuple(rows),
-        seconds=time.monotonic() - begun,
-        memory=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
-        conclusion=CONCLUSION,
-        trusted=TRUSTED,
-    )
