@@ -277,7 +277,7 @@ class _Run:
             return plays
         return design.plays if isinstance(design, TablesDesign) else []
 
-    def _planner(self, design: DotDesign) -> Planner | ModalPlanner:
+    def _planner(self, design: DotDesign) -> Planner:
         seed, asked = self.options.seed, self.options.suites
         if isinstance(design, ModalDesign):
             return ModalPlanner(design, seed, asked)

@@ -143,7 +143,7 @@ class Planner:
         design, suites = self.design, self.suites(driver, count)
         plays = [design.play(suite, self.stream(suite.name)) for suite in suites]
         part = [
-            LeftOut(unit=design.name, suite=suite.name, driver=driver, cases=some, reason=f"they take {reason}")
+            LeftOut(unit=design.name, suite=suite.name, driver=driver, cases=some, reason=reason)
             for suite in suites
             for reason, some in suite.left_out
         ]
@@ -235,6 +235,7 @@ class Planner:
             )
             # Where a unit has no such cases nothing is missing; where a design takes none of them, much is.
             self.skip(kind, why or "there are no such cases of this unit", required=bool(why))
+        left_out = [(f"they take {reason}", count) for reason, count in sorted(taken.reasons.items())]
         parts = list(fitting(kept, lambda item: len(item[1].a) // self.design.products, most))
         for number, part in enumerate(parts):
             yield replace(
@@ -242,7 +243,7 @@ class Planner:
                 name=f"{suite.name}, part {number + 1}" if len(parts) > 1 else suite.name,
                 cases=tuple(case for _, case in part),
                 expected=None if suite.expected is None else tuple(suite.expected[index] for index, _ in part),
-                left_out=() if number else tuple(sorted(taken.reasons.items())),
+                left_out=() if number else (*suite.left_out, *left_out),
             )
 
     def gemm(self, shape: tuple[int, int, int]) -> Iterator[Suite]:
@@ -286,33 +287,15 @@ MOST_PAIRS = 1 << 17  # of codes, of all modes
 GEMM_SIDE = 6  # rows, and columns, of the product in each mode
 
 
-class ModalPlanner:
-    """Makes the suites of one design of several modes. seed: of everything random. asked: which the user wants."""
+class ModalPlanner(Planner):
+    """Makes the suites of one design of several modes."""
 
-    def __init__(self, design: ModalDesign, seed: int, asked: AskedSuites = EVERY_SUITE):
-        self.design, self.seed, self.asked = design, seed, asked
-        self.skipped: list[SkippedSuite] = []
+    design: ModalDesign
 
-    def plan(self, driver: str, count: int | None) -> tuple[list[Play], list[LeftOut]]:
-        """The suites of a driver, as the testbench plays them, and what is left out. As `Planner.plan`."""
-        self.skipped = []
-        made = self._bulk(count) if driver == BULK else self._simulated(driver, count)
-        suites = [part for suite in made for part in self._parts(suite)]
-        plays = [self.design.play(suite, self._stream(suite.name)) for suite in suites]
-        left_out = [
-            LeftOut(unit=self.design.name, suite=suite.name, driver=driver, cases=cases, reason=why)
-            for suite in suites
-            for why, cases in suite.left_out
-        ]
-        if driver == BULK and not self.design.solved:
-            why = f"each of the {len(self.design.modes)} modes has its directed cases, and no coverage is counted"
-            self.skipped.append(SkippedSuite(SOLVED, why, required=False))
-        return plays, [*left_out, *(skipped.of(self.design.name, driver) for skipped in self.skipped)]
-
-    def _stream(self, name: str) -> Stream:
+    def stream(self, name: str) -> Stream:
         return Stream(self.seed, self.design.name, "cosim", name)
 
-    def _simulated(self, simulator: str, count: int | None) -> Iterator[Suite]:
+    def simulated(self, simulator: str, count: int | None) -> Iterator[Suite]:
         size = SIZES[simulator]
         count = size.random if count is None else count
         yield from self._wanted(SuiteKind.DIRECTED, lambda: self._some_directed(simulator))
@@ -328,18 +311,19 @@ class ModalPlanner:
         yield from self._wanted(SuiteKind.RESET, lambda: reset)
         yield from self._wanted(SuiteKind.GEMM, lambda: self._gemm(size.gemm[2]))
 
-    def _bulk(self, count: int | None) -> Iterator[Suite]:
+    def bulk(self, count: int | None) -> Iterator[Suite]:
         yield from self._wanted(SuiteKind.PAIRS, self._pairs)
         yield from self._wanted(SuiteKind.DIRECTED, self._all_directed)
         own, changing = self._random(BULK_RANDOM if count is None else count, self.seed + 1)
         many = Suite(SuiteKind.MANY.suite, (*own, *changing), traffic=MANY, shuffled=True)
         yield from self._wanted(SuiteKind.MANY, lambda: many)
+        if not self.design.solved:
+            why = f"each of the {len(self.design.modes)} modes has its directed cases, and no coverage is counted"
+            self.skipped.append(SkippedSuite(SOLVED, why, required=False))
 
     def _wanted(self, kind: SuiteKind, make: Callable[[], Suite]) -> Iterator[Suite]:
-        if why := self.asked.left_out(kind):
-            self.skipped.append(SkippedSuite(kind.suite, why, required=False))
-        else:
-            yield make()
+        if self.wants(kind):
+            yield from self._parts(kind, make())
 
     def _some_directed(self, simulator: str) -> Suite:
         """The directed cases that a simulator has time for."""
@@ -387,19 +371,6 @@ class ModalPlanner:
         return Suite(
             f"{SuiteKind.GEMM.suite} {GEMM_SIDE} x {GEMM_SIDE} x {longest}", tuple(by_turns(modal, cases)), expected
         )
-
-    def _parts(self, suite: Suite) -> Iterator[Suite]:
-        """A suite in parts that one run holds well."""
-        numbers = list(range(len(suite.cases)))
-        parts = list(fitting(numbers, lambda at: len(suite.cases[at].a) // self.design.products, MOST_CASES))
-        for number, part in enumerate(parts):
-            yield replace(
-                suite,
-                name=f"{suite.name}, part {number + 1}" if len(parts) > 1 else suite.name,
-                cases=tuple(suite.cases[at] for at in part),
-                expected=None if suite.expected is None else tuple(suite.expected[at] for at in part),
-                left_out=() if number else suite.left_out,
-            )
 
 
 def _rest(cases: Sequence[Case], some: Sequence[Case], why: str) -> tuple[tuple[str, int], ...]:

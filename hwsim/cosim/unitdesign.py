@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from hwsim.cases.bins.declare import interface_bins
 from hwsim.cases.case import Case
@@ -167,27 +167,13 @@ def modal_design(unit: ModalUnit, pipeline: Pipeline, called: str = "", style: S
         unit_design(mode, pipeline, f"{called}:{name}", style)
         for name, mode in zip(unit.modes, unit.units, strict=True)
     )
-    first, ports = modes[0], port_map(unit, pipeline, style)
-    return ModalDesign(
-        name=unit.name,
-        folder=unit.name,
-        words=(called,),
-        ends=options(unit, pipeline, style),
-        width=ports.input.width,
-        unit=first.unit,
-        called=called,
-        title=f"hwsim's RTL of {unit.name}",
-        ports=ports,
-        products=first.products,
-        latency=first.latency,
-        drawn_for=first.unit,
-        interface=first.interface,
-        pipeline=pipeline,
-        built=unit,
-        style=style,
-        modal=unit,
-        modes=modes,
-    )
+    ports = port_map(unit, pipeline, style)
+    own: dict[str, Any] = {
+        "name": unit.name, "folder": unit.name, "words": (called,), "ends": options(unit, pipeline, style),
+        "width": ports.input.width, "called": called, "title": f"hwsim's RTL of {unit.name}", "ports": ports,
+        "built": unit, "modal": unit, "modes": modes,
+    }  # fmt: skip
+    return ModalDesign(**{**vars(modes[0]), **own})
 
 
 def design_of(unit: Specified, built: Pipeline, called: str, style: Style = PLAIN) -> UnitDesign:
