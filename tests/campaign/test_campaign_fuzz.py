@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from hwsim.compute.kernels import supports
-from hwsim.cosim.campaign.job import CampaignJob, HandedSides, fuzz_job, random_units_report
+from hwsim.cosim.campaign.job import CampaignJob, fuzz_job, random_units_report
 from hwsim.cosim.campaign.results import JobOutcome, RunResults
 from hwsim.cosim.fuzz import run as campaign
 from hwsim.cosim.fuzz import trial
@@ -19,7 +19,7 @@ from hwsim.cosim.fuzz.trial import SIDES, Side, SideMismatch
 
 def block(first: int, last: int, *sides: Side) -> CampaignJob:
     every: dict[Side, int] = {side: int(side in (sides or ("kernels", "gemm"))) for side in SIDES}
-    return fuzz_job(f"{first}", 1, first, last, 30, every, HandedSides())
+    return fuzz_job(f"{first}", FuzzPlan(last - first + 1, 30, 1, every=every, first=first, kept=False))
 
 
 def has_kernels(number: int) -> bool:

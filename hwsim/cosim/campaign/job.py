@@ -7,10 +7,10 @@ import json
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import hwsim
 from hwsim.base.errors import InputError, ToolMissing
@@ -21,7 +21,7 @@ from hwsim.base.text import counted
 from hwsim.cosim.build import BuildFailed, verilator_version
 from hwsim.cosim.campaign.file import PipelineKeys, Simulator
 from hwsim.cosim.campaign.results import Breakage, JobOutcome
-from hwsim.cosim.design import AskedSuites, Design, SuiteKind
+from hwsim.cosim.design import Design
 from hwsim.cosim.dutdesign import dut_design
 from hwsim.cosim.dutfile import load_dut
 from hwsim.cosim.fuzz.commands import Ask
@@ -118,44 +118,31 @@ def simulator_version(simulator: Simulator) -> str:
 # Co-simulation.
 
 
-@dataclass(frozen=True, kw_only=True)
-class ChosenSuites:
-    """What a design is put through, and on what: as CosimOptions has it."""
-
-    simulator: Simulator
-    seed: int = 1
-    cases: int | None = None
-    suites: frozenset[SuiteKind] | None = None
-    stuck_after: int | None = None
-    coverage: bool = True
-    minimize: bool = True
-
-    def __str__(self) -> str:
-        suites = "all suites" if self.suites is None else counted(len(self.suites), "suite")
-        cases = "" if self.cases is None else f", {counted(self.cases, 'random case')}"
-        return f"{suites} on {self.simulator}{cases}, seed {self.seed}"
-
-
-def unit_job(name: str, chosen: ChosenSuites, unit: Specified, called: str, built: PipelineKeys) -> CampaignJob:
-    """Suites of our RTL of a unit on one simulator. called: what a command line calls it."""
+def unit_job(name: str, options: CosimOptions, unit: Specified, called: str, built: PipelineKeys) -> CampaignJob:
+    """Suites of our RTL of a unit on one simulator, by options without a design. called: by a command line."""
     inputs = {"unit": as_yaml(unit), "pipeline": built.model_dump(mode="json")}
     design = partial(_unit_design, unit, called, built)
-    return _suites_job(name, chosen, f"our RTL of {unit.name}", inputs, design)
+    return _suites_job(name, options, f"our RTL of {unit.name}", inputs, design)
 
 
-def design_job(name: str, chosen: ChosenSuites, path: Path, content: str) -> CampaignJob:
+def design_job(name: str, options: CosimOptions, path: Path, content: str) -> CampaignJob:
     """Suites of a user's design on one simulator. content: of its files; where they lie does not matter."""
-    return _suites_job(name, chosen, path.name, {"content": content}, partial(_users_design, path), path)
+    return _suites_job(name, options, path.name, {"content": content}, partial(_users_design, path), path)
 
 
 def _suites_job(
-    name: str, chosen: ChosenSuites, words: str, inputs: dict[str, Any], design: Callable[[], Design],
+    name: str, options: CosimOptions, words: str, inputs: dict[str, Any], design: Callable[[], Design],
     dut: Path | None = None,
 ) -> CampaignJob:  # fmt: skip
-    suites = None if chosen.suites is None else sorted(chosen.suites)
+    simulator, only, cases = cast(Simulator, options.simulators[0]), sorted(options.suites.only), options.cases
+    keys = ("simulators", "seed", "cases", "stuck_after", "coverage", "minimize")
+    asked = {key: getattr(options, key) for key in keys}
+    suites = counted(len(only), "suite") if only else "all suites"
+    random = "" if cases is None else f", {counted(cases, 'random case')}"
     return CampaignJob(
-        name=name, cost=COST[chosen.simulator], words=f"{words}: {chosen}", simulators=(chosen.simulator,),
-        inputs={**asdict(chosen), "suites": suites, **inputs}, action=partial(_run_suites, chosen, design), dut=dut,
+        name=name, cost=COST[simulator], words=f"{words}: {suites} on {simulator}{random}, seed {options.seed}",
+        simulators=(simulator,), inputs={**asked, "suites": only, **inputs},
+        action=partial(_run_suites, options, design), dut=dut,
     )  # fmt: skip
 
 
@@ -167,18 +154,9 @@ def _users_design(path: Path) -> Design:
     return dut_design(load_dut(path), called=str(path))
 
 
-def _run_suites(chosen: ChosenSuites, design: Callable[[], Design]) -> Ran:
+def _run_suites(options: CosimOptions, design: Callable[[], Design]) -> Ran:
     """As `hwsim cosim` runs them, in a folder for a while."""
-    options = CosimOptions(
-        designs=(design(),),
-        simulators=(chosen.simulator,),
-        seed=chosen.seed,
-        cases=chosen.cases,
-        stuck_after=chosen.stuck_after,
-        suites=AskedSuites(chosen.suites or frozenset()),
-        coverage=chosen.coverage,
-        minimize=chosen.minimize,
-    )
+    options = replace(options, designs=(design(),))
     check(options)
     with scratch_folder() as folder:
         report = _without_files(carried_out(options, folder, NoProgress(), time.monotonic()))
@@ -246,33 +224,29 @@ class HandedSides:
     code: str = __name__
 
 
-def fuzz_job(
-    name: str, seed: int, first: int, last: int, cases: int, every: Mapping[Side, int], handed: HandedSides
-) -> CampaignJob:
-    """Random units, numbers first to last, both included. every: of each side, by name; 0 for none of it."""
-    count = last - first + 1
+def fuzz_job(name: str, plan: FuzzPlan, code: str = __name__) -> CampaignJob:
+    """Random units, by a plan without a folder. code: as of `HandedSides`."""
     simulators: dict[Side, Simulator] = {"RTL": "verilator", "Icarus": "icarus"}
+    keys = ("seed", "first", "units", "cases")
     return CampaignJob(
         name=name,
-        cost=count * (COST_OF_UNIT + cases * COST_OF_CASES),
-        words=f"{counted(count, 'random unit')} of seed {seed}, {counted(cases, 'case')} each",
+        cost=plan.units * (COST_OF_UNIT + plan.cases * COST_OF_CASES),
+        words=f"{counted(plan.units, 'random unit')} of seed {plan.seed}, {counted(plan.cases, 'case')} each",
         simulators=tuple(
             simulator
             for side, simulator in simulators.items()
-            if (step := every.get(side, 1)) and any(number % step == 0 for number in range(first, last + 1))
+            if any(plan.has(number, side) for number in plan.numbers)
         ),
-        inputs={"seed": seed, "first": first, "last": last, "cases": cases, "every": dict(every)},
-        action=partial(_run_random_units, seed, first, count, cases, dict(every), dict(handed.asks)),
-        code=handed.code,
+        inputs={**{key: getattr(plan, key) for key in keys}, "every": dict(plan.every)},
+        action=partial(_run_random_units, plan),
+        code=code,
     )
 
 
-def _run_random_units(
-    seed: int, first: int, count: int, cases: int, every: dict[Side, int], handed: dict[Side, Ask]
-) -> Ran:
+def _run_random_units(plan: FuzzPlan) -> Ran:
     """Each unit through all sides; what differs is made simpler, and kept as a file."""
     with scratch_folder() as folder:
-        plan = FuzzPlan(count, cases, seed, folder, every=every, first=first, kept=False, handed=handed)
+        plan = replace(plan, folder=folder)
         units = [fuzzed(plan, number) for number in collected_between(plan.numbers)]
         return random_units_report(plan, units), _texts(folder)
 

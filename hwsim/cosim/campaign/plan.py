@@ -11,7 +11,6 @@ from hwsim.base.errors import InputError
 from hwsim.cosim.campaign.file import Campaign, Combination, FuzzJobs, FuzzRange, MatrixJobs, PipelineKeys, Simulator
 from hwsim.cosim.campaign.job import (
     CampaignJob,
-    ChosenSuites,
     HandedSides,
     content_of,
     design_job,
@@ -19,8 +18,10 @@ from hwsim.cosim.campaign.job import (
     tables_job,
     unit_job,
 )
-from hwsim.cosim.fuzz.run import EVERY
+from hwsim.cosim.design import AskedSuites
+from hwsim.cosim.fuzz.run import EVERY, FuzzPlan
 from hwsim.cosim.fuzz.trial import SIDES, Side
+from hwsim.cosim.run import CosimOptions
 from hwsim.formats.catalog import looks_like_path
 from hwsim.formats.yamlfile import Location, shown
 from hwsim.spec import Specified, load_specified, pipeline
@@ -77,7 +78,9 @@ def _fuzz_jobs(section: str, units: FuzzRange, handed: HandedSides) -> Iterator[
     for first in range(units.first, units.last + 1, units.block):
         last = min(first + units.block - 1, units.last)
         name = f"{section}/seed-{units.seed}/{first:0{width}}-{last:0{width}}"
-        yield fuzz_job(name, units.seed, first, last, units.cases, every, handed)
+        count, asks = last - first + 1, dict(handed.asks)
+        plan = FuzzPlan(count, units.cases, units.seed, every=every, first=first, kept=False, handed=asks)
+        yield fuzz_job(name, plan, handed.code)
 
 
 @dataclass(frozen=True)
@@ -127,15 +130,16 @@ class _MatrixPlanner:
         name = "/".join([self.name, Path(called).name, *([built.label] if built.label else []), *words])
         return unit_job(name, chosen, unit, called, built)
 
-    def _suites(self, combination: Combination, simulator: Simulator) -> ChosenSuites:
+    def _suites(self, combination: Combination, simulator: Simulator) -> CosimOptions:
         """What a combination says, and where it says nothing the section."""
         section = self.section
         suites = combination.suites or section.suites
-        return ChosenSuites(
-            simulator=simulator,
+        return CosimOptions(
+            designs=(),
+            simulators=(simulator,),
             seed=1 if combination.seed is None else combination.seed,
             cases=combination.cases or section.cases,
-            suites=None if suites is None else frozenset(suites),
+            suites=AskedSuites(frozenset(suites or ())),
             stuck_after=combination.stuck_after or section.stuck_after,
             coverage=section.coverage if combination.coverage is None else combination.coverage,
             minimize=section.minimize,
