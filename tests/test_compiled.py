@@ -216,3 +216,14 @@ def test_code_that_cannot_be_kept_is_used(tmp_path: Path, monkeypatch: pytest.Mo
 
     monkeypatch.setattr(_CheckedFiles, "_open_for_write", full)
     assert [kept(twice, tmp_path) for _ in range(2)] == [0, 0]
+
+
+def test_a_part_of_compiled_functions_is_not_called_from_python() -> None:
+    @compiled.inlined
+    def part(x: int) -> int:
+        return x + 1
+
+    whole: Any = numba.njit(lambda x: 2 * part(x))
+    assert whole(3) == 8 and part.py_func(3) == 4  # type: ignore[attr-defined]
+    with pytest.raises(TypeError, match="Python calls its py_func"):
+        part(3)

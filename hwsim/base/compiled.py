@@ -9,7 +9,7 @@ import pickle
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -18,6 +18,7 @@ from llvmlite import ir
 from numba.core import cgutils, types
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataCacheFile, _CacheLocator
 from numba.core.ccallback import CFunc
+from numba.core.compiler import Compiler
 from numba.core.compiler_lock import global_compiler_lock
 from numba.extending import intrinsic
 
@@ -35,7 +36,7 @@ LOG = logging.getLogger(__name__)
 
 def compiled(function: Function) -> Function:
     """Compile a function when it is first called, in one process while others wait, and keep the code on disk."""
-    dispatcher: Any = numba.njit(**OPTIONS)(function)
+    dispatcher: Any = numba.njit(no_cfunc_wrapper=True, **OPTIONS)(function)
     keep(dispatcher, function, code_folder(function.__module__))
     result: Function = dispatcher
     return result
@@ -55,9 +56,34 @@ def keep(compiler: Any, function: Callable[..., Any], folder: Path) -> None:
 
 
 def inlined(function: Function) -> Function:
-    """Compile a function as a part of its callers."""
-    dispatcher: Function = numba.njit(forceinline=True, **OPTIONS)(function)
-    return dispatcher
+    """Compile a function as a part of its callers, which are compiled: Python itself calls its `py_func`."""
+    apart = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, "pipeline_class": _Part}
+    dispatcher: Any = numba.njit(forceinline=True, **apart, **OPTIONS)(function)
+    dispatcher.add_overload = partial(_add_part, dispatcher)
+    dispatcher._compile_for_args = _refuse_python
+    part: Function = dispatcher
+    return part
+
+
+class _Part(Compiler):  # type: ignore[misc]
+    """Compiles to what is linked into callers. To make it machine code of its own, too, would take half of the time."""
+
+    def __init__(self, *arguments: Any):
+        super().__init__(*arguments)
+        self.state.flags.no_compile = True
+        self.state.library = library = self.state.targetctx.codegen().create_library("part")
+        library._finalize_final_module = lambda: setattr(library, "_finalized", True)
+
+
+def _add_part(dispatcher: Any, made: Any) -> None:
+    """Let compiled functions call it, by a key in the place of an address."""
+    made = made._replace(entry_point=object())
+    made.target_context.insert_user_function(made.entry_point, made.fndesc, [made.library])
+    dispatcher.overloads[tuple(made.signature.args)] = made
+
+
+def _refuse_python(*_arguments: Any, **_more: Any) -> None:
+    raise TypeError("an inlined function is a part of compiled ones; Python calls its py_func")
 
 
 class Callback:
