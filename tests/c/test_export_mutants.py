@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from built_presets import others_slow
 from c.export_library import C99, Library
 from c.export_stages import differences
 from c.export_suites import plain, results, suites
@@ -146,7 +147,7 @@ def played(name: str) -> tuple[list[Case], list[int]]:
     return given, run(name, given)
 
 
-@pytest.mark.parametrize("name", MUTANTS)
+@pytest.mark.parametrize("name", others_slow(MUTANTS, [*MUTANTS][::2]))
 def test_a_mutant_is_caught(name: str, tmp_path: Path) -> None:
     mutant = MUTANTS[name]
     given, want = played(mutant.unit)

@@ -77,7 +77,7 @@ def test_a_mode_that_there_is_not_is_misuse() -> None:
     assert len(device.modes) == 1 << ODD_MODES["modes-integers"].mode_bits
 
 
-@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
+@pytest.mark.parametrize("mutant", others_slow(MUTANTS, MUTANTS[::3]), ids=lambda mutant: mutant.name)
 def test_a_fault_in_a_mode_is_caught(mutant: Mutant) -> None:
     design = design_of(WINDOW)
     own, mixed = changing(WINDOW, 16)

@@ -190,6 +190,7 @@ def test_a_faulty_unit_of_every_kind_ends_in_its_report(
     assert any(one.what == "result" for one in result.mismatches)
 
 
+@pytest.mark.slow
 @simulated
 def test_the_command_in_a_report_is_the_one_to_run_again(tmp_path: Path) -> None:
     unit = (TINY, pipeline(TINY, cuts=("sum",), contexts=3))

@@ -7,6 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from built_presets import others_slow
 from cosim.dut_files import DESIGNS
 from cosim.small_runs import shrink, small_run
 from odd_units import unit
@@ -63,7 +64,7 @@ def test_options_that_do_not_go_together_are_refused(arguments: list[str], capsy
 ADAPTED = sorted(path.stem for path in DESIGNS.glob("*.yaml") if "sources" in path.read_text())
 
 
-@pytest.mark.parametrize("name", ADAPTED)
+@pytest.mark.parametrize("name", others_slow(ADAPTED, ADAPTED[::3]))
 def test_lint_says_nothing_of_an_adapter(verilator: None, tmp_path: Path, name: str) -> None:
     made = dut_design(load_dut(DESIGNS / f"{name}.yaml"))
     adapter = tmp_path / f"{ADAPTER}.v"

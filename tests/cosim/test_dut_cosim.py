@@ -56,7 +56,7 @@ def suites(report: RunReport) -> set[str]:
     return {re.sub(r" \d+ x .*", "", row.suite) for row in report.rows}
 
 
-@pytest.mark.parametrize("name", others_slow(["latency", "stream", "comb"], ["stream"]))
+@pytest.mark.parametrize("name", others_slow(["latency", "stream", "comb"], ["latency"]))
 def test_a_right_design_passes_on_icarus(
     request: pytest.FixtureRequest, icarus: None, tmp_path: Path, name: str
 ) -> None:
@@ -184,6 +184,7 @@ def test_an_assertion_catches_it_too(verilator: None, few: None, tmp_path: Path,
     assert after
 
 
+@pytest.mark.slow
 def test_cases_that_are_left_out_are_said(icarus: None, few: None, tmp_path: Path, monkeypatch: Any) -> None:
     # Stimuli of a unit that chains, and that has an addend, for a design that has neither.
     monkeypatch.setattr(dutdesign, "drawn_for", lambda dut: (dut.unit, HeldOperands()))

@@ -77,6 +77,7 @@ def test_without_back_pressure_its_bins_are_left_out(tmp_path: Path) -> None:
     assert "ready without valid" in names_of(design(tmp_path, "stream"))
 
 
+@pytest.mark.slow
 @pytest.mark.simulator
 def test_a_runs_report_holds_it(icarus: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(planning, "directed", lambda unit, seed: directed(unit, seed)[::5])

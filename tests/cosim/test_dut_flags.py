@@ -92,6 +92,7 @@ def test_opposite_products_below_the_last_place_leave_nothing(icarus: None, tmp_
     assert (flag.name, flag.expected, flag.got) == ("inexact", 0, 1)
 
 
+@pytest.mark.slow
 def test_a_report_names_the_flag(icarus: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     small_suites(monkeypatch)
     monkeypatch.setattr(planning, "PAIR_STEP", dict.fromkeys(planning.PAIR_STEP, 256))

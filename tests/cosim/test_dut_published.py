@@ -78,6 +78,7 @@ def test_the_suites_find_a_bug(
 RIGHT = [(name, simulator) for name in (BF16, FMA, E4M3) for simulator in ("icarus", "verilator")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "simulator"), others_slow(RIGHT, RIGHT[:1]))
 def test_a_right_design_passes_and_reaches_its_bins(
     request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, simulator: str

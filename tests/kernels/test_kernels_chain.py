@@ -188,7 +188,9 @@ MUTANTS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("mutant", "name"), MUTANTS, ids=lambda value: getattr(value, "__name__", value))
+@pytest.mark.parametrize(
+    ("mutant", "name"), others_slow(MUTANTS, MUTANTS[::2]), ids=lambda value: getattr(value, "__name__", value)
+)
 def test_mutants_are_caught(mutant: Callable[[AdditionsKernel], None], name: str) -> None:
     unit = next(unit for unit in UNITS if unit.name == name)
     with pytest.raises(AssertionError, match=f"{name}, seed"):

@@ -14,7 +14,7 @@ from hwsim.cosim.fuzz.trial import codes_of_kernel, codes_of_model
 from hwsim.spec import Unit
 
 # So many units run always: windows share their code, chains, trees and exact sums compile a loop for each rounding.
-ALWAYS = {"aligned": 30, "even-odd": 10, "sequential": 4, "pairwise": 3, "exact": 5}
+ALWAYS = {"aligned": 12, "even-odd": 5, "sequential": 2, "pairwise": 2, "exact": 2}
 
 
 def drawn(seed: int, method: str) -> Iterator[Unit]:
@@ -39,7 +39,7 @@ def test_drawn_units_are_the_models(method: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(2, 8))
+@pytest.mark.parametrize("seed", range(1, 8))
 @pytest.mark.parametrize("method", ALWAYS)
 def test_many_drawn_units_are_the_models(method: str, seed: int) -> None:
-    assert sum(check(unit, 200, True) for unit in islice(drawn(seed, method), 20 * ALWAYS[method])) > 10_000
+    assert sum(check(unit, 200, True) for unit in islice(drawn(seed, method), 50 * ALWAYS[method])) > 10_000

@@ -89,7 +89,7 @@ def add_odd_each(x: Any, y: Any, out: Any) -> None:
         out[i] = add_odd(x[i], y[i])
 
 
-@pytest.mark.parametrize("name", others_slow(FORMATS, FORMATS[::4]))
+@pytest.mark.parametrize("name", others_slow(FORMATS, FORMATS[:1]))
 @pytest.mark.parametrize("mode", MODES)
 def test_one_rounding_is_that_of_exact_rationals(name: str, mode: str) -> None:
     fmt = fmt_of(name)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from built_presets import others_slow
 from flush_units import FEW, flush_cases
 from unit_keys import chained, odd_unit
 
@@ -15,7 +16,7 @@ from hwsim.cosim.fuzz.trial import codes_of_kernel, codes_of_model
 from hwsim.spec import Unit
 
 
-@pytest.mark.parametrize("name", FEW)
+@pytest.mark.parametrize("name", others_slow(FEW, [*FEW][::2]))
 def test_kernels_judge_as_the_model(name: str) -> None:
     unit = Unit.model_validate(FEW[name])
     kernel = kernel_of(unit)

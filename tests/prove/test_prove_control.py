@@ -194,7 +194,8 @@ FILES: dict[str, tuple[Unit, Pipeline]] = {
 }
 
 
-@pytest.mark.parametrize("name", others_slow(list(FILES), ["promoted, one register"]))
+@pytest.mark.slow  # that of a small unit always is, in the proof of the whole unit
+@pytest.mark.parametrize("name", FILES)
 def test_the_file_is_proved(name: str) -> None:
     unit, built = FILES[name]
     claims = readback_claims(unit, built)

@@ -346,13 +346,11 @@ WRONG_BOUNDARIES = {
 }
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(one, marks=[pytest.mark.slow] * (at % 4 != 1)) for at, one in enumerate(WRONG_BOUNDARIES)]
-)
+@pytest.mark.parametrize("name", others_slow(WRONG_BOUNDARIES, ["lanes the other way round"]))
 def test_a_boundary_that_is_not_what_it_is_said_to_be_is_refuted(name: str) -> None:
     change, claim = WRONG_BOUNDARIES[name]
-    found = words(steps_of(change))
-    assert found[claim] == "refuted", found
+    (found,) = [one for one in steps_of(change).found().all() if one.name == claim]
+    assert found.decide(60).word == "refuted"
 
 
 # What is no boundary of the design, and what is said of it.

@@ -103,6 +103,7 @@ def test_some_steps_are_looked_at() -> None:
         pass
 
 
+@pytest.mark.slow
 def test_what_was_measured_is_drawn(tmp_path: Path) -> None:
     net = network()
     with ht.emulate(net, "hopper-unpromoted"), ht.measure() as measures:

@@ -106,6 +106,7 @@ constants: {mode: 1}
 """
 
 
+@pytest.mark.slow
 def test_what_constants_switch_off_is_not_changed_and_what_changes_nothing_is_said(tmp_path, capsys):
     (tmp_path / "modal.v").write_text(MODAL)
     (tmp_path / "unit.yaml").write_text(MODAL_UNIT)
