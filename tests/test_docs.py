@@ -84,7 +84,9 @@ QUICK = [
 QUICK = list({alike(command): command for command in QUICK}.values())
 SOAKED = [command for command in QUICK if command.words[1] in ("qualify", "fuzz")]  # tests/qualify, tests/random_units
 SOAKED += [command for command in QUICK if command.words[1:3] == ("quantizer", "nvfp4") and "--prove" in command.words]
-SOAKED += [command for command in QUICK if command.words[1:3] == ("rtl", "hopper-wgmma-e4m3-f32")][1:]  # of 32 lanes
+OF_32_LANES = {"deepseek-v3-e4m3-f32", "hopper-wgmma-e4m3-f32", "mxfp8-e4m3-f32"}
+SOAKED += [command for command in QUICK if command.words[1] == "rtl" and command.words[2] in OF_32_LANES][1:]
+SOAKED += [command for command in QUICK if command.words[1:3] == ("study", "--unit")]  # on the tour of study.md
 SOAKED += [command for command in QUICK if command.words[1:3] == ("prove", "hopper-wgmma-e4m3-f32")]  # tests/prove
 
 

@@ -21,6 +21,7 @@ def test_converters_are_written_and_named_after_their_formats(run: Run, tmp_path
     assert "// rounding: rne; overflow: saturate; missing: nan; cuts: round (latency 1)" in piped.out
 
 
+@pytest.mark.slow
 def test_quantisers_and_dequantisers_are_written(run: Run, tmp_path: Path) -> None:
     done = run("quantizer", "mxfp4-e2m1", "--lanes", "2", "--set", "select=rceil", "-o", f"{tmp_path}/")
     assert done.status == 0, done.err

@@ -145,6 +145,7 @@ for line in sys.stdin:
 """
 
 
+@pytest.mark.slow
 def test_a_pipe_from_end_to_end(here, unit):
     """In processes of their own, a device that always returns 0 between them."""
     hwsim = [sys.executable, "-m", "hwsim"]

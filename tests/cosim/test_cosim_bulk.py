@@ -64,7 +64,11 @@ def test_odd_units(name: str) -> None:
 @pytest.mark.parametrize(
     ("unit", "built"),
     [
-        (ODD["promoted-scaled"], odd_pipelines(ODD["promoted-scaled"])["trees, 3 contexts"]),
+        pytest.param(
+            ODD["promoted-scaled"],
+            odd_pipelines(ODD["promoted-scaled"])["trees, 3 contexts"],
+            marks=pytest.mark.slow,
+        ),
         (TINY, pipeline(TINY, cuts=(), contexts=8)),
     ],
     ids=["trees, 3 contexts", "one register, 8 contexts"],

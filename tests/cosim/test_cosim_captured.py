@@ -89,6 +89,7 @@ def test_the_expected_codes_are_the_gpus(silicon: Path) -> None:
         assert expected == {name: known[name] for name in expected}
 
 
+@pytest.mark.slow
 @pytest.mark.simulator
 def test_a_corrupted_capture_is_a_mismatch(
     verilator: None, silicon: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

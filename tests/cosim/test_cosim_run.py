@@ -256,6 +256,7 @@ def test_a_simulator_that_dies_is_a_failure(icarus: None, tmp_path: Path, monkey
     assert all("  out of luck" in lines(report, row) for row in report.rows)
 
 
+@pytest.mark.slow
 @pytest.mark.simulator
 def test_a_unit_with_cases_of_no_chain_and_of_one_lane(icarus: None, tmp_path: Path) -> None:
     short = odd_unit("short", "e2m1", "none", window(13), "e8m13", rounding="rz", chain="none")

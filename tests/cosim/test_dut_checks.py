@@ -26,8 +26,9 @@ from hwsim.spec import as_yaml, pipeline
 TINY = unit("tiny")
 
 
+@pytest.mark.slow
 @pytest.mark.simulator
-@pytest.mark.parametrize("blind", [pytest.param(False, marks=pytest.mark.slow), True])
+@pytest.mark.parametrize("blind", [False, True])
 def test_our_own_rtl_keeps_them(verilator: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, blind: bool) -> None:
     # A checker that is blind to what comes in must see results that nobody asked for: so the others are not vacuous.
     def checked(design: UnitDesign, simulator: str) -> HdlSources:

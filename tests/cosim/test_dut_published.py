@@ -61,7 +61,7 @@ BUGS = [
 ]
 
 
-@pytest.mark.parametrize(("name", "bug", "simulator"), others_slow(BUGS, [BUGS[0], BUGS[4]]))
+@pytest.mark.parametrize(("name", "bug", "simulator"), others_slow(BUGS, [BUGS[0]]))
 def test_the_suites_find_a_bug(
     request: pytest.FixtureRequest,
     tmp_path: Path,

@@ -247,7 +247,8 @@ def test_the_minimal_case_is_no_suite(icarus: None) -> None:
     assert f"{data['summary']['verdict']}: " in shown("dut-wrong").terminal
 
 
-@pytest.mark.parametrize("name", others_slow(WRONG, ["check-wrong"]))
+@pytest.mark.slow
+@pytest.mark.parametrize("name", WRONG)
 def test_the_commands_of_a_page_can_be_copied_and_run(
     name: str, icarus: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

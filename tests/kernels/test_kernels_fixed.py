@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from built_presets import others_slow
 from kernels.kernel_cases import compare_all
 from odd_units import unit
 from unit_keys import COARSE, E4M3_FINITE, E5M2_FINITE, FINE, FIXED43, INT8, INT16, exact_sum, odd_unit, order
@@ -45,7 +46,7 @@ def fixed(of: Unit) -> FixedKernel:
     return FixedKernel(of, of.result.format)
 
 
-@pytest.mark.parametrize("name", UNITS)
+@pytest.mark.parametrize("name", others_slow(UNITS, [*UNITS][::3]))
 def test_kernel_is_the_model(name: str) -> None:
     assert compare_all(fixed(UNITS[name]), UNITS[name], seed=2, m=2) > 250
 

@@ -317,6 +317,7 @@ KILLS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("promoted", "step", "kinds", "least"), others_slow(KILLS, KILLS[2:3]))
 def test_each_kind_kills_what_no_other_does(promoted, step, kinds, least):
     assert killed(promoted, step) - killed(promoted, step, kinds) >= least

@@ -296,7 +296,7 @@ def cases_of(odd: Unit) -> list[Case]:
     return [*random_cases(odd, some, 3), *known[:: max(1, len(known) // some)]]
 
 
-@pytest.mark.parametrize("name", others_slow(list(FAULTS), list(FAULTS)[::16]))
+@pytest.mark.parametrize("name", others_slow(list(FAULTS), list(FAULTS)[::32]))
 def test_a_fault_is_caught(name: str) -> None:
     which, function, old, new = FAULTS[name]
     odd = unit(which)
