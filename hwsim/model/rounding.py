@@ -322,8 +322,7 @@ def add(
         if hooks is not None:
             sign = hooks.at("zero_sign", sign, tuple(terms))
         return pack(fmt, sign & fmt.signed_zero, 0)
-    number = int(total < 0), abs(total), unit_exp
-    return round_to(fmt, *number, rounding, overflow, flush=flush, hooks=hooks).code
+    return round_to(fmt, int(total < 0), abs(total), unit_exp, rounding, overflow, "signed", flush, hooks).code
 
 
 def flushed_code(fmt: FloatFormat, code: int) -> int:
@@ -355,8 +354,9 @@ class ResultRounding:
             return round_fixed(fmt, negative, abs(total), unit_exp, rule.rounding, rule.overflow, self.hooks)
         if total == 0 or unit_exp is None:
             return Rounded(pack(fmt, sign & fmt.signed_zero, 0), None)
-        number = negative, abs(total), unit_exp
-        rounded = round_to(fmt, *number, rule.rounding, rule.overflow, rule.tiny, rule.flushes, self.hooks)
+        rounded = round_to(
+            fmt, negative, abs(total), unit_exp, rule.rounding, rule.overflow, rule.tiny, rule.flushes, self.hooks
+        )
         return rounded._replace(code=self._own(rounded.code))
 
     def term(self, term: Term, sticky: bool) -> Rounded:
