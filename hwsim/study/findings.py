@@ -1,4 +1,4 @@
-"""What a study found, in a sentence, a few numbers and a small table: what its page and its notebook open with."""
+"""A study's result in a sentence, a few numbers and a small table, with which its page and its notebook open."""
 
 from __future__ import annotations
 
@@ -43,19 +43,19 @@ def measured(point: Point, name: str, times: float = 1.0) -> str:
 
 
 def short_labels(points: Sequence[Point]) -> Callable[[Point], str]:
-    """What tells a point's unit from the others: its label, without the words that all labels begin with."""
+    """Return a function that names a point's unit: its label, without the words that all labels begin with."""
     labels = list(dict.fromkeys(str(point["label"]) for point in points))
     common = 0
     if len(labels) > 1:
         parts = [label.split(" ") for label in labels]
-        while all(len(one) > common + 1 and one[: common + 1] == parts[0][: common + 1] for one in parts):
+        while all(len(words) > common + 1 and words[: common + 1] == parts[0][: common + 1] for words in parts):
             common += 1
     return lambda point: " ".join(str(point["label"]).split(" ")[common:])
 
 
 @dataclass(frozen=True)
 class StudyFindings:
-    """What a study found at its largest length.
+    """A study's result at its largest length.
 
     verdict: a sentence or two of each kind of data. key: numbers. table: of the best points, best first, by data.
     """
@@ -94,7 +94,7 @@ def _ranked(points: Sequence[Point]) -> tuple[list[Point], str]:
 
 def _measure(points: Sequence[Point]) -> str:
     totals = [number(point, TOTAL) for point in points]
-    finite = [one for one in totals if math.isfinite(one)]
+    finite = [total for total in totals if math.isfinite(total)]
     alike = len(points) > 1 and len(finite) == len(totals) and max(finite) - min(finite) < TELLING
     summed = [number(point, SUMMED) for point in points]
     return SUMMED if (alike or not finite) and any(map(math.isfinite, summed)) else TOTAL
@@ -108,15 +108,15 @@ def _rank(point: Point, measure: str) -> float:
 def _verdict(order: Sequence[Point], named: Callable[[Point], str], measure: str, where: str) -> str:
     """A sentence or two on points of the same data, the best first. where: words for that data, if there are others."""
     known = [point for point in order if not math.isnan(number(point, measure))]
-    at = f"At K = {order[0]['length']:,}{where}"
+    where_at = f"At K = {order[0]['length']:,}{where}"
     if not known:
-        return f"{at} nothing has an SNR: {_not_finite(order) or 'no result was measured'}."
+        return f"{where_at} nothing has an SNR: {_not_finite(order) or 'no result was measured'}."
     best, worst = known[0], known[-1]
-    told = f"{at} {named(best)} has {WORDS[measure]} of {_decibels(best, measure)}"
+    told = f"{where_at} {named(best)} has {WORDS[measure]} of {_decibels(best, measure)}"
     if len(known) > 1:
         ends = number(best, measure), number(worst, measure)
         if ends[0] == ends[1] or ends[0] - ends[1] < TELLING:
-            told = f"{at} all {len(known)} have {WORDS[measure]} of {_decibels(best, measure)}"
+            told = f"{where_at} all {len(known)} have {WORDS[measure]} of {_decibels(best, measure)}"
         else:
             highest = "best" if _apart(best, known[1], measure) else "highest"
             lowest = "worst" if _apart(known[-2], worst, measure) else "lowest"
@@ -127,7 +127,7 @@ def _verdict(order: Sequence[Point], named: Callable[[Point], str], measure: str
 
 
 def _apart(above: Point, below: Point, measure: str) -> bool:
-    """Whether the intervals of two points do not overlap; what is exact has none, and is above all that is not."""
+    """True if the intervals of two points do not overlap; an exact point has none, and is above all that are not."""
     if number(above, measure) == math.inf:
         return number(below, measure) < math.inf
     return number(above, f"{measure}_low") > number(below, f"{measure}_high")
@@ -138,13 +138,13 @@ def _unsure(known: Sequence[Point], measure: str) -> str:
     best = known[0]
     if math.isnan(number(best, f"{measure}_low")):
         return "one trial has no interval" if best.get("trials") == 1 else "there are no intervals"
-    beside = sum(not _apart(best, one, measure) for one in known[1:])
-    return "their intervals overlap" if len(known) == 2 else f"the intervals of {beside} others overlap with it"
+    overlapping = sum(not _apart(best, point, measure) for point in known[1:])
+    return "their intervals overlap" if len(known) == 2 else f"the intervals of {overlapping} others overlap with it"
 
 
 def _cost(best: Point, worst: Point, named: Callable[[Point], str]) -> str:
     """How many dB accumulation costs of what quantisation leaves; nothing where numbers need none."""
-    costs = {named(one): _lost(one) for one in (best, worst)}
+    costs = {named(point): _lost(point) for point in (best, worst)}
     if any(math.isnan(cost) for cost in costs.values()):
         return ""
     told = {name: _tenths(cost) for name, cost in costs.items()}
@@ -168,39 +168,39 @@ def _decibels(point: Point, measure: str) -> str:
 
 
 def _not_finite(points: Sequence[Point]) -> str:
-    found = [point for point in points if number(point, "nonfinite") > 0]
-    return f"Some results of {counted(len(found), 'point')} are not finite" if found else ""
+    nonfinite = [point for point in points if number(point, "nonfinite") > 0]
+    return f"Some results of {counted(len(nonfinite), 'point')} are not finite" if nonfinite else ""
 
 
 def _key(orders: Mapping[Any, Sequence[Point]], named: Callable[[Point], str], points: int) -> tuple[KeyNumber, ...]:
-    made, order = list[KeyNumber](), [point for of in orders.values() for point in of]
-    for measure, what in ((TOTAL, "Total SNR"), (SUMMED, "Accumulation SNR")):
+    numbers, order = list[KeyNumber](), [point for of in orders.values() for point in of]
+    for measure, title in ((TOTAL, "Total SNR"), (SUMMED, "Accumulation SNR")):
         for data, of in list(orders.items())[:MOST_VERDICTS]:
-            made += _ends(of, named, measure, what + f" on {data}" * (len(orders) > 1))
+            numbers += _ends(of, named, measure, title + f" on {data}" * (len(orders) > 1))
     alone = [number(point, ALONE) for point in order if math.isfinite(number(point, ALONE))]
     if alone:
-        ends = dict.fromkeys(f"{one:.1f}" for one in (min(alone), max(alone)))
-        made.append(KeyNumber(what="Quantisation alone", value=f"{' to '.join(ends)} dB"))
+        ends = dict.fromkeys(f"{snr:.1f}" for snr in (min(alone), max(alone)))
+        numbers.append(KeyNumber(what="Quantisation alone", value=f"{' to '.join(ends)} dB"))
     finite = sum(number(point, "nonfinite") > 0 for point in order)
     if finite:
-        made.append(KeyNumber(what="Not finite", value=counted(finite, "point"), of="have such results"))
+        numbers.append(KeyNumber(what="Not finite", value=counted(finite, "point"), of="have such results"))
     trials = {point["trials"] for point in order if "trials" in point}
     each = f"{counted(trials.pop(), 'trial')} of each" if len(trials) == 1 else ""
-    made.append(KeyNumber(what="Points", value=f"{points:,}", of=each))
-    return tuple(made)
+    numbers.append(KeyNumber(what="Points", value=f"{points:,}", of=each))
+    return tuple(numbers)
 
 
-def _ends(order: Sequence[Point], named: Callable[[Point], str], measure: str, what: str) -> Iterator[KeyNumber]:
+def _ends(order: Sequence[Point], named: Callable[[Point], str], measure: str, title: str) -> Iterator[KeyNumber]:
     """The highest and the lowest of points of the same data."""
     known = [point for point in order if not math.isnan(number(point, measure))]
     if not known:
         return
-    highest, lowest = (choose(known, key=lambda one: number(one, measure)) for choose in (max, min))
+    highest, lowest = (choose(known, key=lambda point: number(point, measure)) for choose in (max, min))
     if number(highest, measure) == number(lowest, measure):
-        yield KeyNumber(what=what, value=_short(highest, measure), of=named(highest) if len(known) == 1 else "")
+        yield KeyNumber(what=title, value=_short(highest, measure), of=named(highest) if len(known) == 1 else "")
     else:
-        yield KeyNumber(what=f"{what}, highest", value=_short(highest, measure), of=named(highest))
-        yield KeyNumber(what=f"{what}, lowest", value=_short(lowest, measure), of=named(lowest))
+        yield KeyNumber(what=f"{title}, highest", value=_short(highest, measure), of=named(highest))
+        yield KeyNumber(what=f"{title}, lowest", value=_short(lowest, measure), of=named(lowest))
 
 
 def _short(point: Point, measure: str) -> str:
@@ -212,7 +212,7 @@ def _table(orders: Mapping[Any, Sequence[Point]], named: Callable[[Point], str],
     many = len(orders) > 1
     order = [point for of in orders.values() for point in of]
     shown = [point for of in orders.values() for point in of[: max(1, MOST_ROWS // len(orders))]][:MOST_ROWS]
-    heads = {key: MEASURE_TITLES[key] for key in FIRST if any(not math.isnan(number(one, key)) for one in shown)}
+    heads = {key: MEASURE_TITLES[key] for key in FIRST if any(not math.isnan(number(point, key)) for point in shown)}
     caption = "Means over trials, with half the width of their confidence intervals; the highest first."
     if many:
         caption += " SNRs of different data are not ranked together."
@@ -221,7 +221,7 @@ def _table(orders: Mapping[Any, Sequence[Point]], named: Callable[[Point], str],
     return TextTable(
         title=f"At K = {longest:,}",
         header=("Unit", *heads.values()),
-        rows=tuple((named(one) + f" on {one['data']}" * many, *(_cell(one, key) for key in heads)) for one in shown),
+        rows=tuple((named(row) + f" on {row['data']}" * many, *(_cell(row, key) for key in heads)) for row in shown),
         right=tuple(range(1, len(heads) + 1)),
         caption=caption,
     )

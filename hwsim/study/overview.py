@@ -78,19 +78,19 @@ def default_report(results: Results, command: str) -> StudyReport:
         f" {counted(different['data'], 'source', 'of data')} at"
         f" {counted(different['length'], 'length')}{trials}. {KINDS}"
     ]
-    if (many := len({one["without"] for one in drawn})) > MOST_SERIES:
+    if (many := len({point["without"] for point in drawn})) > MOST_SERIES:
         summary.append(
             f"Of {many} units and scalings each chart shows the {MOST_SERIES} that do best in it; the table has all."
         )
-    found = findings(points)
+    summary_ = findings(points)
     return StudyReport(
         name=study.name,
         title=study.title or (study.name if study.name != UNNAMED else _title(points)),
         command=command,
-        verdict=found.verdict,
-        key=found.key,
+        verdict=summary_.verdict,
+        key=summary_.key,
         summary=tuple(summary),
-        parts=(found.table, *charts, _table(points)),
+        parts=(summary_.table, *charts, _table(points)),
     )
 
 
@@ -100,15 +100,15 @@ def _title(points: Sequence[Point]) -> str:
     fields = [key for key in points[0] if key.startswith("axis.") and key != "axis.unit"]
     varied = [key.removeprefix("axis.") for key in fields if len({str(point.get(key)) for point in points}) > 1]
     of = units[0] if len(units) == 1 else counted(len(units), "unit")
-    at = f"K = {lengths[0]:,}" + (f" to {lengths[-1]:,}" if len(lengths) > 1 else "")
-    return f"Error of {of}{' by ' + ' and '.join(varied) if varied else ''}, {at}"
+    lengths_title = f"K = {lengths[0]:,}" + (f" to {lengths[-1]:,}" if len(lengths) > 1 else "")
+    return f"Error of {of}{' by ' + ' and '.join(varied) if varied else ''}, {lengths_title}"
 
 
 def _along(points: Sequence[Point]) -> Along:
     fields = [key for key in points[0] if key.startswith("axis.") and key != "axis.unit"]
     words = {key: list(dict.fromkeys(str(point.get(key)) for point in points)) for key in ("length", *fields)}
     # A field that is not given counts as `none` of it, which is a word: the axis has categories, as the study has them.
-    suited = [key for key in words if all(one == "none" or _is_number(one) for one in words[key])]
+    suited = [key for key in words if all(word == "none" or _is_number(word) for word in words[key])]
     best = max(suited, key=lambda key: len(words[key]))
     if len(words[best]) < 2:
         best = max(words, key=lambda key: len(words[key]))
@@ -141,7 +141,7 @@ def _drawn(points: Sequence[Point], along: Along) -> list[Point]:
     length = along.key != "length" and len({point["length"] for point in points}) > 1
     names = [_without(point, along) for point in points]
     label = short_labels([{"label": name} for name in names])
-    made: list[Point] = []
+    drawn: list[Point] = []
     for point, name in zip(points, names, strict=True):
         parts = [label({"label": name})] if len(set(names)) > 1 or not length else []
         without = ", ".join([*parts, *([f"K = {point['length']:,}"] if length else [])])
@@ -153,8 +153,8 @@ def _drawn(points: Sequence[Point], along: Along) -> list[Point]:
             "panel": str(point["data"]) if panels else "",
             "note": f"{point['label']}, {point['data']}, K = {point['length']}",
         }
-        made.append({**point, **look})
-    return made
+        drawn.append({**point, **look})
+    return drawn
 
 
 def _without(point: Point, along: Along) -> str:
@@ -168,25 +168,25 @@ def _without(point: Point, along: Along) -> str:
 
 def _chart(drawn: Sequence[Point], confidence: float, measure: str, along: Along) -> Chart | None:
     heading, title, log = MEASURES[measure]
-    values = [number(one, measure) for one in drawn]
+    values = [number(point, measure) for point in drawn]
     if not any(map(math.isfinite, values)) or (log and not any(value > 0 for value in values)):
         return None
     if (twin := TWINS.get(measure)) and _same(drawn, measure, twin):
         return None
     best = _best(drawn, measure, log is None)
-    shown = [one for one in drawn if one["without"] in best]
+    shown = [point for point in drawn if point["without"] in best]
     if along.kind == "lines":
-        shown.sort(key=lambda one: float(one["x"]))
-    rows: list[Row] = [_row(one, measure) | {"note": one["note"]} for one in shown]
+        shown.sort(key=lambda point: float(point["x"]))
+    rows: list[Row] = [_row(point, measure) | {"note": point["note"]} for point in shown]
     caption = "Mean over trials"
-    series = {one["series"] for one in shown}
+    series = {point["series"] for point in shown}
     if any(math.isfinite(row.get("low", math.nan)) for row in rows):
         band = "band" if along.kind == "lines" and len(series) <= MOST_BANDS else "thin line"
         caption += f"; the {band} is its {100 * confidence:g} % confidence interval"
     theory, bounds = ({}, []) if along.key == "label" else _theory(shown, measure, len(series))
     if theory:
         caption += f". {'Strokes' if along.categories else 'Dashed'}: what theory bounds it by"
-    alike = [MEASURES[one][0].lower() for one, twin in TWINS.items() if twin == measure and _same(drawn, one, twin)]
+    alike = [MEASURES[name][0].lower() for name, twin in TWINS.items() if twin == measure and _same(drawn, name, twin)]
     if alike:
         caption += f". The {' and the '.join(alike)} is the same within {SAME} dB, and is not drawn"
     return Chart(
@@ -201,11 +201,11 @@ def _chart(drawn: Sequence[Point], confidence: float, measure: str, along: Along
     )
 
 
-def _row(one: Point, measure: str) -> dict[str, Any]:
+def _row(point: Point, measure: str) -> dict[str, Any]:
     """A point of a chart: the mean of a measure, and its interval where there is one."""
-    ends = {end: number(one, f"{measure}_{end}") for end in ("low", "high")}
+    ends = {end: number(point, f"{measure}_{end}") for end in ("low", "high")}
     known = {end: value for end, value in ends.items() if not math.isnan(value)}
-    return {"series": one["series"], "panel": one["panel"], "x": one["x"], "y": number(one, measure), **known}
+    return {"series": point["series"], "panel": point["panel"], "x": point["x"], "y": number(point, measure), **known}
 
 
 def _theory(shown: Sequence[Point], measure: str, many: int) -> tuple[dict[str, str], list[Row]]:
@@ -213,26 +213,26 @@ def _theory(shown: Sequence[Point], measure: str, many: int) -> tuple[dict[str, 
     theory: dict[str, str] = {}
     rows: list[Row] = []
     for bound, (of, words) in list(BOUNDS.items())[: 2 if many <= 3 else 1 if many <= 6 else 0]:
-        for one in shown if of == measure else ():
-            if math.isfinite(number(one, bound)):
-                theory[f"{one['series']}: {words}"] = one["series"]
-                place = {key: one[key] for key in ("panel", "x")}
-                rows.append({"series": f"{one['series']}: {words}", **place, "y": number(one, bound)})
+        for point in shown if of == measure else ():
+            if math.isfinite(number(point, bound)):
+                theory[f"{point['series']}: {words}"] = point["series"]
+                place = {key: point[key] for key in ("panel", "x")}
+                rows.append({"series": f"{point['series']}: {words}", **place, "y": number(point, bound)})
     return theory, rows
 
 
 def _same(drawn: Sequence[Point], measure: str, twin: str) -> bool:
-    """Whether two measures, in dB, are the same at every point."""
-    pairs = [(number(one, measure), number(one, twin)) for one in drawn]
+    """True if two measures, in dB, are the same at every point."""
+    pairs = [(number(point, measure), number(point, twin)) for point in drawn]
     return all(a == b or abs(a - b) < SAME or (math.isnan(a) and math.isnan(b)) for a, b in pairs)
 
 
 def _best(drawn: Sequence[Point], measure: str, large: bool) -> set[str]:
     """The units that are drawn: all, or the best where there are too many."""
     values: dict[str, list[float]] = {}
-    for one in drawn:
-        value = number(one, measure)
-        values.setdefault(one["without"], []).extend([value] if math.isfinite(value) else [])
+    for point in drawn:
+        value = number(point, measure)
+        values.setdefault(point["without"], []).extend([value] if math.isfinite(value) else [])
     if len(values) <= MOST_SERIES:
         return set(values)
 
@@ -256,10 +256,10 @@ def _table(points: Sequence[Point]) -> TextTable:
     varied = [head for head, values in told.items() if len(values) > 1]
     header = ("Unit", *varied, *shown.values())
     rows = tuple(
-        (label(one), *(_word(one[words[head]]) for head in varied), *(measured(one, key) for key in shown))
-        for one in points
+        (label(point), *(_word(point[words[head]]) for head in varied), *(measured(point, key) for key in shown))
+        for point in points
     )
-    right = tuple(at for at, head in enumerate(header) if head not in ("Unit", "Scaling", "Data"))
+    right = tuple(column for column, head in enumerate(header) if head not in ("Unit", "Scaling", "Data"))
     caption = ". ".join([*same, "Means over trials, and half the width of their confidence intervals."])
     return TextTable(title="All points", header=header, rows=rows, right=right, caption=caption)
 

@@ -86,9 +86,9 @@ class ProductError:
 
     def _repr_html_(self) -> str:
         rows = [
-            [SPELT.get(kind, kind), f"{one.snr_db:.1f}", f"{one.largest:.3g}", f"{one.mean:.3g}"]
+            [SPELT.get(kind, kind), f"{error_kind.snr_db:.1f}", f"{error_kind.largest:.3g}", f"{error_kind.mean:.3g}"]
             for kind in KINDS
-            for one in [getattr(self, kind)]
+            for error_kind in [getattr(self, kind)]
         ]
         table = columns(["error of", "SNR dB", "largest", "mean"], rows)
         series = {SPELT.get(kind, kind): np.abs(getattr(self, kind).errors) for kind in KINDS}
@@ -106,19 +106,19 @@ def error(unit: UnitLike, A: Any, B: Any, scaling: Any = None) -> ProductError:
     """
     unit = load_unit(unit)
     a, b = real_numbers(A, "A"), real_numbers(B, "B")
-    for what, given in (("A", a), ("B", b)):
-        if given.ndim != 2:
-            raise InputError(f"{what} must be a matrix, not of shape {given.shape}")
-        if not np.isfinite(given).all():
-            raise InputError(f"{what} must hold finite numbers: {int((~np.isfinite(given)).sum()):,} are not")
+    for name, numbers in (("A", a), ("B", b)):
+        if numbers.ndim != 2:
+            raise InputError(f"{name} must be a matrix, not of shape {numbers.shape}")
+        if not np.isfinite(numbers).all():
+            raise InputError(f"{name} must hold finite numbers: {int((~np.isfinite(numbers)).sum()):,} are not")
     m, n = matrix_shape(unit, a.shape, b.shape)
     check_length(unit, a.shape[-1])
     chosen = resolve(default_scaling(unit) if scaling is None else scaling, unit)
-    made = quantized_product(unit, chosen, a, b)
-    returned = gemm(unit, made.a.codes, made.b.codes, None, made.a.scales, made.b.scales)
+    product = quantized_product(unit, chosen, a, b)
+    returned = gemm(unit, product.a.codes, product.b.codes, None, product.a.scales, product.b.scales)
     exact = exact_product(a.astype(np.float64), b.astype(np.float64))
-    outcome = trial_outcome(unit, made, exact, returned)
-    kinds = {kind: KindOfError(*found) for kind, found in errors_by_kind(outcome).items()}
+    outcome = trial_outcome(unit, product, exact, returned)
+    kinds = {kind: KindOfError(*values) for kind, values in errors_by_kind(outcome).items()}
     return ProductError(
         unit, chosen.name, (m, a.shape[1], n), **kinds, size=float(np.sqrt(np.mean(np.square(exact.hi)))),
         nonfinite=int((~np.isfinite(outcome.returned)).sum()),

@@ -176,8 +176,8 @@ class Store:
 
     def _held(self) -> str | None:
         """The identity of what the folder holds; None where it holds nothing that says so."""
-        if (found := identity_of(self.folder / RESULTS)) is not None:
-            return found
+        if (recorded := identity_of(self.folder / RESULTS)) is not None:
+            return recorded
         try:
             return (self.parts / IDENTITY).read_text(errors="replace")
         except OSError:
@@ -217,7 +217,7 @@ class Store:
 
 
 def is_readable(path: Path) -> bool:
-    """Whether a file is a whole Parquet file, or not there."""
+    """True if a file is a whole Parquet file, or not there."""
     try:
         return not path.exists() or arrow().parquet.read_schema(path) is not None
     except (OSError, ValueError, arrow().ArrowException):
@@ -231,8 +231,8 @@ def identity_of(path: Path) -> str | None:
         metadata = pa.parquet.read_schema(path).metadata or {}
     except (OSError, ValueError, pa.ArrowException):
         return None
-    found = metadata.get(METADATA)
-    return None if found is None else found.decode(errors="replace")
+    recorded = metadata.get(METADATA)
+    return None if recorded is None else recorded.decode(errors="replace")
 
 
 # What was done, of how much, and what is being done: products, as a bar shows them.
@@ -250,16 +250,16 @@ def all_rows(
 
     name: of the study. store: its folder, claimed.
     """
-    left, found = [], []
+    missing, tables = [], []
     planned, ended = sum(part.products for part in parts), 0
     for part in parts:
-        kept = store.part(part.key)
-        if kept is None or kept.num_rows != part.count:
-            left.append(part)
+        part_rows = store.part(part.key)
+        if part_rows is None or part_rows.num_rows != part.count:
+            missing.append(part)
         else:
-            found.append(kept)
+            tables.append(part_rows)
             ended += part.products
-    resumed = sum(one.num_rows for one in found)
+    resumed = sum(table.num_rows for table in tables)
     progress(ended, planned, name)
 
     def done(part: StudyPart, rows: Rows) -> None:
@@ -268,12 +268,12 @@ def all_rows(
         ended += part.products
         progress(ended, planned, name)
 
-    if left:
-        runner(left, done)
-    found += [store.part(part.key) for part in left]
-    if any(one is None for one in found):
+    if missing:
+        runner(missing, done)
+    tables += [store.part(part.key) for part in missing]
+    if any(table is None for table in tables):
         raise RuntimeError(f"{store.folder}: parts of study {name} were lost while it ran")
-    return arrow().concat_tables(found), resumed
+    return arrow().concat_tables(tables), resumed
 
 
 MOST_ROWS = 1_000_000
@@ -299,20 +299,21 @@ class Results:
     resumed: int = 0
 
     def _repr_html_(self) -> str:
-        found, study = findings(self.points), self.study
+        summary, study = findings(self.points), self.study
         title = study.title or study.name
         told = f"{counted(len(self.points), 'point')}, {counted(study.trials, 'trial')} of each"
-        verdict = facts([("found", found.verdict), *((one.what, f"{one.value} {one.of}".strip()) for one in found.key)])
+        numbers = ((number.what, f"{number.value} {number.of}".strip()) for number in summary.key)
+        verdict = facts([("found", summary.verdict), *numbers])
         return titled(
             title,
-            f"{told}; {found.table.title}: {found.table.caption}",
+            f"{told}; {summary.table.title}: {summary.table.caption}",
             verdict,
-            columns(found.table.header, found.table.rows),
+            columns(summary.table.header, summary.table.rows),
         )
 
     @property
     def finished_before(self) -> bool:
-        """Whether an earlier run had left nothing to do."""
+        """True if an earlier run had left nothing to do."""
         return bool(self.resumed == self.rows.num_rows)
 
 
@@ -326,8 +327,8 @@ def run(
     overwrite: take the place of another study's results.
     Raises ValueError for a study that is wrong, before anything runs, and for a folder that holds something else.
     """
-    made = points(study)
-    if (many := len(made) * study.trials) > MOST_ROWS:
+    planned = points(study)
+    if (many := len(planned) * study.trials) > MOST_ROWS:
         raise InputError(f"study {study.name}: has {many:,} trials, the limit is {MOST_ROWS:,}")
     for data in study.data:
         check(data, study.lengths, study.rows, study.columns)
@@ -337,11 +338,11 @@ def run(
             earlier.resumed = earlier.rows.num_rows
             store.complete(_summary_table(study, earlier), study.as_yaml())
             return earlier
-        parts, resumed = all_rows(study.name, tasks(study, made), store, runner or local(), progress)
-        table = _described(study, made, parts)
-        found = Results(study, table, _summary(study, made, table), _measures(table), folder, resumed)
-        store.finish(table, _summary_table(study, found), study.as_yaml())
-    return found
+        parts, resumed = all_rows(study.name, tasks(study, planned), store, runner or local(), progress)
+        table = _described(study, planned, parts)
+        results = Results(study, table, _summary(study, planned, table), _measures(table), folder, resumed)
+        store.finish(table, _summary_table(study, results), study.as_yaml())
+    return results
 
 
 def _earlier(store: Store, overwrite: bool) -> Results | None:
@@ -374,33 +375,36 @@ def read_results(folder: Path) -> Results:
     return Results(study, table, _summary(study, points(study), table), _measures(table), folder)
 
 
-def _described(study: Study, made: Sequence[Point], parts: Any) -> Any:
+def _described(study: Study, planned: Sequence[Point], parts: Any) -> Any:
     """The table of all rows: the point and trial of each, and its measures."""
     pa = arrow()
     parts = parts.sort_by([("point", "ascending"), ("trial", "ascending")])
-    wanted = [(point.index, trial) for point in made for trial in range(study.trials)]
+    wanted = [(point.index, trial) for point in planned for trial in range(study.trials)]
     if list(zip(parts["point"].to_pylist(), parts["trial"].to_pylist(), strict=True)) != wanted:
         raise RuntimeError(f"study {study.name}: must have a row for each of {len(wanted):,} points and trials")
-    at = parts["point"].combine_chunks()
+    places = parts["point"].combine_chunks()
 
     def of_points(values: list[str | None]) -> Any:
-        return pa.array(values, pa.string()).dictionary_encode().take(at)
+        return pa.array(values, pa.string()).dictionary_encode().take(places)
 
     columns: dict[str, Any] = {
-        "point": at,
-        **{name: of_points([_labels(point)[name] for point in made]) for name in ("label", "unit", "scaling", "data")},
-        "length": pa.array([point.length for point in made], pa.int32()).take(at),
+        "point": places,
+        **{
+            name: of_points([_labels(point)[name] for point in planned])
+            for name in ("label", "unit", "scaling", "data")
+        },
+        "length": pa.array([point.length for point in planned], pa.int32()).take(places),
         "trial": parts["trial"].combine_chunks(),
-        **{f"axis.{name}": of_points([point.axes.get(name) for point in made]) for name in axes(made)},
+        **{f"axis.{name}": of_points([point.axes.get(name) for point in planned]) for name in axes(planned)},
     }
-    for name in [one for one in parts.column_names if one not in ("point", "trial")]:
+    for name in [measure for measure in parts.column_names if measure not in ("point", "trial")]:
         columns[name] = parts[name].combine_chunks()
     count = parts.num_rows
     columns["seed"] = pa.array([study.seed] * count, pa.uint64())
     columns["rows"] = pa.array([study.rows] * count, pa.int32())
     columns["columns"] = pa.array([study.columns] * count, pa.int32())
-    columns["specification"] = of_points([as_yaml(point.unit) for point in made])
-    columns["source"] = of_points([json.dumps(spell(point.data)) for point in made])
+    columns["specification"] = of_points([as_yaml(point.unit) for point in planned])
+    columns["source"] = of_points([json.dumps(spell(point.data)) for point in planned])
     return pa.table(columns).replace_schema_metadata(_metadata(study))
 
 
@@ -412,9 +416,9 @@ def _metadata(study: Study) -> dict[bytes, bytes]:
     }
 
 
-def axes(made: Sequence[Point]) -> list[str]:
+def axes(planned: Sequence[Point]) -> list[str]:
     """The fields that any unit's grid varies, in the study's order."""
-    return list(dict.fromkeys(name for point in made for name in point.axes if name not in ("unit", "scaling")))
+    return list(dict.fromkeys(name for point in planned for name in point.axes if name not in ("unit", "scaling")))
 
 
 def _labels(point: Point) -> dict[str, Any]:
@@ -428,19 +432,19 @@ def _measures(table: Any) -> tuple[str, ...]:
     return tuple(name for name in table.column_names if name not in FIXED and not name.startswith("axis."))
 
 
-def _summary(study: Study, made: Sequence[Point], table: Any) -> list[dict[str, Any]]:
+def _summary(study: Study, planned: Sequence[Point], table: Any) -> list[dict[str, Any]]:
     """The mean and interval of every measure of each point. Rows are sorted by point and trial."""
-    names, varied = _measures(table), axes(made)
+    names, varied = _measures(table), axes(planned)
     values = {name: table[name].to_numpy() for name in names}
-    found = []
-    for place, point in enumerate(made):
+    rows = []
+    for place, point in enumerate(planned):
         row = _labels(point) | {f"axis.{name}": point.axes.get(name) for name in varied} | {"trials": study.trials}
         trials = slice(place * study.trials, (place + 1) * study.trials)
         for name in names:
             of = interval(values[name][trials].tolist(), study.confidence)
             row |= {name: of.mean, f"{name}_low": of.low, f"{name}_high": of.high}
-        found.append(row)
-    return found
+        rows.append(row)
+    return rows
 
 
 def _summary_table(study: Study, results: Results) -> Any:

@@ -115,27 +115,28 @@ def _quantized(point: Point, a: NDArray[np.float32], b: NDArray[np.float32]) -> 
 def quantized_product(unit: Unit, scaling: Scaling, a: NDArray[Any], b: NDArray[Any]) -> QuantizedProduct:
     """The factors (M, K) and (K, N) of a product, quantised, and their exact product. Raises as `apply` does."""
     of_a, of_b = apply(scaling.a, "a", unit, a), apply(scaling.b, "b", unit, b)
-    factors = [one.factor for one in (of_a, of_b) if one.factor is not None]
+    factors = [side.factor for side in (of_a, of_b) if side.factor is not None]
     # Two numbers of 24 bits: exact.
     factor = None if not factors else factors[0] if len(factors) == 1 else factors[0] * factors[1]
     values = of_a.values, of_b.values
     return QuantizedProduct(of_a, of_b, exact_product(*values), magnitude(*values), factor)
 
 
-def _measured(task: Trials, point: Point, made: QuantizedProduct, numbers: DoubleDouble) -> dict[str, float]:
+def _measured(task: Trials, point: Point, product: QuantizedProduct, numbers: DoubleDouble) -> dict[str, float]:
     if task.compiled:
         chosen(point.unit, FEW + 1, task.length)  # from now on its kernel computes small products too
-    returned = gemm(point.unit, made.a.codes, made.b.codes, None, made.a.scales, made.b.scales)
-    outcome = trial_outcome(point.unit, made, numbers, returned)
-    return {**trial_measures(outcome), **_explained(task, point, made, returned)}
+    returned = gemm(point.unit, product.a.codes, product.b.codes, None, product.a.scales, product.b.scales)
+    outcome = trial_outcome(point.unit, product, numbers, returned)
+    return {**trial_measures(outcome), **_explained(task, point, product, returned)}
 
 
-def trial_outcome(unit: Unit, made: QuantizedProduct, numbers: DoubleDouble, returned: NDArray[Any]) -> TrialOutcome:
-    """What a unit returned beside what it should have. numbers: the exact product before quantisation."""
-    a, b = made.a, made.b
+def trial_outcome(unit: Unit, product: QuantizedProduct, numbers: DoubleDouble, returned: NDArray[Any]) -> TrialOutcome:
+    """A unit's results with those that it should have returned. numbers: the exact product before quantisation."""
+    a, b = product.a, product.b
     return TrialOutcome(
-        unit=unit, returned=as_numbers(unit, returned), quantized=made.product, numbers=numbers, factor=made.factor,
-        magnitude=made.magnitude, values_a=a.elements, values_b=b.elements, scales_a=a.each, scales_b=b.each,
+        unit=unit, returned=as_numbers(unit, returned), quantized=product.product, numbers=numbers,
+        factor=product.factor, magnitude=product.magnitude, values_a=a.elements, values_b=b.elements,
+        scales_a=a.each, scales_b=b.each,
     )  # fmt: skip
 
 
@@ -144,30 +145,30 @@ def as_numbers(unit: Unit, results: NDArray[Any]) -> Floats:
     return results.astype(np.float64) if results.dtype.kind == "f" else unit.output.decode(results)
 
 
-def _explained(task: Trials, point: Point, made: QuantizedProduct, returned: NDArray[Any]) -> dict[str, float]:
+def _explained(task: Trials, point: Point, product: QuantizedProduct, returned: NDArray[Any]) -> dict[str, float]:
     """Compare the trial's first results with the definition, and count their swamped terms."""
     unit, count = point.unit, task.explained
     if not count:
         return {"terms": 0.0, "swamped_terms": 0.0, "swamped": np.nan}
     i, j = np.divmod(np.arange(count), task.columns)
     scale_a = scale_b = None
-    if unit.scale is not None and made.a.scales is not None and made.b.scales is not None:
-        scale_a = made.a.scales[i // unit.scale.a.block[0]]
-        scale_b = made.b.scales[:, j // unit.scale.b.block[1]].T
-    codes_a, codes_b = made.a.codes[i], made.b.codes[:, j].T
+    if unit.scale is not None and product.a.scales is not None and product.b.scales is not None:
+        scale_a = product.a.scales[i // unit.scale.a.block[0]]
+        scale_b = product.b.scales[:, j // unit.scale.b.block[1]].T
+    codes_a, codes_b = product.a.codes[i], product.b.codes[:, j].T
     got = np.ascontiguousarray(returned).view(f"u{returned.itemsize}")
     terms = swamped = 0
-    for at in range(count):
-        scales = [None if side is None else side[at] for side in (scale_a, scale_b)]
-        explained = explain(unit, codes_a[at], codes_b[at], None, *scales)
-        if explained.result != got[i[at], j[at]]:
+    for index in range(count):
+        scales = [None if side is None else side[index] for side in (scale_a, scale_b)]
+        explained = explain(unit, codes_a[index], codes_b[index], None, *scales)
+        if explained.result != got[i[index], j[index]]:
             raise Disagreement(
-                f"{point.name}: result [{i[at]}, {j[at]}] is {explained.value} by the definition and "
-                f"{as_numbers(unit, returned[i[at], j[at]])} by its kernel; this is a defect of hwsim, please report "
-                "it with the study"
+                f"{point.name}: result [{i[index]}, {j[index]}] is {explained.value} by the definition and "
+                f"{as_numbers(unit, returned[i[index], j[index]])} by its kernel; this is a defect of hwsim, please "
+                "report it with the study"
             )
-        found = swamped_terms(explained)
-        terms, swamped = terms + len(found), swamped + sum(found.values())
+        swamped_lanes = swamped_terms(explained)
+        terms, swamped = terms + len(swamped_lanes), swamped + sum(swamped_lanes.values())
     return {"terms": float(terms), "swamped_terms": float(swamped), "swamped": swamped / terms if terms else np.nan}
 
 
@@ -202,7 +203,7 @@ class Task(Trials, StudyPart):
     def key(self) -> str:
         """A digest of all that the rows depend on, the code of hwsim included."""
         sizes = (self.length, self.seed, self.rows, self.columns, self.explained, list(self.trials))
-        told = [(one.index, as_yaml(one.unit), repr(one.scaling)) for one in self.points]
+        told = [(point.index, as_yaml(point.unit), repr(point.scaling)) for point in self.points]
         text = json.dumps([identity(self.code), self.data.name, self.content, sizes, told])
         return hashlib.sha256(text.encode()).hexdigest()[:32]
 
@@ -224,29 +225,29 @@ def _content(data: Data) -> str:
     return digest(data)
 
 
-def tasks(study: Study, made: Sequence[Point] | None = None) -> list[Task]:
+def tasks(study: Study, planned: Sequence[Point] | None = None) -> list[Task]:
     """The tasks of a study: the same whatever runs them, so that a run that was interrupted finds its parts.
 
     made: the study's points, where they are known. Raises as `points` does.
     """
-    made = points(study) if made is None else made
+    planned = points(study) if planned is None else planned
     each = study.rows * study.columns
-    total = sum(each * point.length * study.trials for point in made)
+    total = sum(each * point.length * study.trials for point in planned)
     contents = {data.name: digest(data) for data in study.data}
-    found = []
-    drawn = study.trials * len({(point.data.name, point.length) for point in made})
-    order = sorted(made, key=lambda point: (point.data.name, point.length, point.index))
+    planned_tasks = []
+    drawn = study.trials * len({(point.data.name, point.length) for point in planned})
+    order = sorted(planned, key=lambda point: (point.data.name, point.length, point.index))
     for _, group in groupby(order, key=lambda point: (point.data.name, point.length)):
         alike = list(group)
         cost = _cost(each, alike[0].length, study.explained)
         for trials, some in _cut(study.trials, alike, cost, drawn):
-            found.append(
+            planned_tasks.append(
                 Task(
                     alike[0].data, alike[0].length, study.seed, study.rows, study.columns,
                     min(study.explained, each), trials, some, total > COMPILED, contents[alike[0].data.name],
                 )
             )  # fmt: skip
-    return found
+    return planned_tasks
 
 
 # Products that the model takes as long for as kernels take to load.

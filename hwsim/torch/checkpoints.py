@@ -29,7 +29,7 @@ class Checkpointed:
 
     def __init__(self, function: Callable[..., Any]):
         self.function = function
-        self._around = [one() for one in surroundings]
+        self._around = [surrounding() for surrounding in surroundings]
         self._modules: dict[int, Surroundings] = {}
         self._scales: dict[Hashable, list[DelayedScaling]] = {}
         self._called = False
@@ -54,28 +54,28 @@ class Checkpointed:
     def again(self, *args: Any, **kwargs: Any) -> Any:
         """The function's result, computed again."""
         with ExitStack() as stack:
-            for one in (*self._modules.values(), *self._around):
-                stack.enter_context(one())
+            for surrounding in (*self._modules.values(), *self._around):
+                stack.enter_context(surrounding())
             _second.append({key: iter(states) for key, states in self._scales.items()})
             stack.callback(_second.pop)
             return self.function(*args, **kwargs)
 
 
 def called(module: Any, surrounding: Surroundings) -> None:
-    """Note that a module is called, and what makes it compute as it does now."""
-    for one in _first:
-        one._modules.setdefault(id(module), surrounding)
+    """Record a module's call, with the context managers in which it computes now."""
+    for call in _first:
+        call._modules.setdefault(id(module), surrounding)
 
 
 def scale_of_first(key: Hashable) -> DelayedScaling | None:
-    """What a delayed scale was at the first call, where this is the second; None elsewhere."""
+    """The state of a delayed scale at the first call, if this is the second; None elsewhere."""
     return next(_second[-1].get(key, iter(())), None) if _second else None
 
 
 def used(key: Hashable, state: DelayedScaling) -> None:
-    """Note what a delayed scale is now."""
-    for one in _first:
-        one._scales.setdefault(key, []).append(state)
+    """Record the present state of a delayed scale."""
+    for call in _first:
+        call._scales.setdefault(key, []).append(state)
 
 
 @cache

@@ -55,7 +55,7 @@ class CallPlace:
 
 @dataclass
 class Report:
-    """What of a model goes through units. It grows while the model runs: what was not called yet is not in it.
+    """The calls of a model that units compute. It grows while the model runs: places not called yet are not in it.
 
     converted: calls that units compute. left: calls that were left to PyTorch as asked for. not_converted: calls of
     functions that multiply in code of their own. calls: how often each place was called.
@@ -71,7 +71,7 @@ class Report:
         units: tuple[str, ...] = ()
         if products is not None:
             every = (products.forward, products.input, products.weight)
-            units = tuple("float32" if one is None else one.unit.name for one in every)
+            units = tuple("float32" if product is None else product.unit.name for product in every)
         self.places[name, function] = CallPlace(name, cls, function, units)
 
     def not_converted(self, name: str, cls: str, function: str) -> CallPlace | None:
@@ -108,7 +108,7 @@ class Report:
 
 
 class CallPlaces(Protocol):
-    """What knows where in a model a call is made."""
+    """Finds the place in the model from which a function is called."""
 
     def layer(self, kind: Kind, function: str) -> ProductLayer | None:
         """The products of a call here and now; None where PyTorch has it. The call is counted."""
@@ -147,13 +147,13 @@ class Intercept(TorchFunctionMode):
         return func(*args, **given)
 
 
-def _tensors(args: tuple[Any, ...], given: dict[str, Any]) -> Iterator[Tensor]:
+def _tensors(args: tuple[Any, ...], keywords: dict[str, Any]) -> Iterator[Tensor]:
     """The factors of a call: its tensors, but for masks of attention."""
-    for one in (*args, *(value for name, value in given.items() if name != "attn_mask")):
-        if isinstance(one, Tensor) and one.dtype != torch.bool:
-            yield one
-        elif isinstance(one, (list, tuple)):
-            yield from (part for part in one if isinstance(part, Tensor))
+    for argument in (*args, *(value for name, value in keywords.items() if name != "attn_mask")):
+        if isinstance(argument, Tensor) and argument.dtype != torch.bool:
+            yield argument
+        elif isinstance(argument, (list, tuple)):
+            yield from (part for part in argument if isinstance(part, Tensor))
 
 
 Handler = Callable[..., Any]
@@ -180,10 +180,10 @@ def _reversed(places: CallPlaces, func: Any, input: Tensor, other: Tensor) -> An
 
 
 def _added(
-    places: CallPlaces, func: Any, *given: Tensor, beta: float = 1, alpha: float = 1, out: Tensor | None = None,
+    places: CallPlaces, func: Any, *tensors: Tensor, beta: float = 1, alpha: float = 1, out: Tensor | None = None,
     **named: Tensor,
 ) -> Any:  # fmt: skip
-    input, first, second = (*given, *named.values())
+    input, first, second = (*tensors, *named.values())
     layer = places.layer("matmul", _name(func))
     if layer is None:
         more = {} if out is None else {"out": out}
@@ -250,8 +250,8 @@ def _attention(
     return attention_at(query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa, (scores, values))
 
 
-def _into(out: Tensor | None, found: Tensor) -> Tensor:
-    return found if out is None else out.copy_(found)
+def _into(out: Tensor | None, result: Tensor) -> Tensor:
+    return result if out is None else out.copy_(result)
 
 
 def _name(func: Any) -> str:
@@ -292,9 +292,9 @@ def _inside(function: Any) -> Callable[..., Any]:
     Called while the mode is entered, it would ask for ever.
     """
     globals_ = {**function.__globals__, "has_torch_function": lambda _: False}
-    made = types.FunctionType(function.__code__, globals_, function.__name__, function.__defaults__)
-    made.__kwdefaults__ = function.__kwdefaults__
-    return made
+    copy = types.FunctionType(function.__code__, globals_, function.__name__, function.__defaults__)
+    copy.__kwdefaults__ = function.__kwdefaults__
+    return copy
 
 
 # Functions of PyTorch in Python that multiply by calling the others.
@@ -360,7 +360,7 @@ class Emulation:
         self._unreported: list[CallPlace] = []
 
     def __getstate__(self) -> dict[str, Any]:
-        """What a copy, and a file of the model, have of it: all but what is of this process."""
+        """The state for copies and for files of the model: without what belongs to this process."""
         mine = ("_owner", "_stack", "_active", "_chosen", "_unreported")
         return {name: value for name, value in vars(self).items() if name not in mine}
 
@@ -385,7 +385,7 @@ class Emulation:
         return self._chosen[key]
 
     def state_dict(self) -> dict[str, dict[str, Any]]:
-        """What a training run keeps besides its weights: the factor and history of each scale that has one."""
+        """State of a training run besides its weights: the factor and history of each delayed scale."""
         return self.histories.state_dict()
 
     def load_state_dict(self, kept: dict[str, dict[str, Any]]) -> None:
@@ -396,8 +396,8 @@ class Emulation:
         self.histories.load_state_dict(kept)
 
     def recomputes(self, name: str, cls: str) -> bool:
-        """Whether what a module keeps for the backward pass is computed again in its place."""
-        return any(fnmatchcase(name, one) or cls == one for one in self.recipe.recompute)
+        """True if a module's activations are computed again in the backward pass, instead of kept."""
+        return any(fnmatchcase(name, pattern) or cls == pattern for pattern in self.recipe.recompute)
 
     def left_out(self, function: str) -> None:
         """Count a call of a function that multiplies and that no unit computes. Raises ValueError if `strict`."""
@@ -467,7 +467,7 @@ class Emulation:
             self._stack.pop()
 
     def _here(self) -> again.Surroundings:
-        """What makes a function compute as in the module that computes now."""
+        """A context manager in which a function computes as in the module that runs now."""
         name, cls, calls = self._stack[-1]
         return partial(self.inside, name, cls, dict(calls))
 
@@ -480,19 +480,19 @@ def _left_out(model: nn.Module, leave: Leave) -> set[str]:
         raise InputTypeError(f"leave must hold names and classes of modules, not {leave!r}")
     names = [name for name, _ in model.named_modules()]
     left: set[str] = set()
-    for one in leave:
-        if isinstance(one, str):
-            found = [name for name in names if fnmatchcase(name, one)]
-        elif isinstance(one, type) and issubclass(one, nn.Module):
-            found = [name for name, module in model.named_modules() if isinstance(module, one)]
+    for choice in leave:
+        if isinstance(choice, str):
+            chosen = [name for name in names if fnmatchcase(name, choice)]
+        elif isinstance(choice, type) and issubclass(choice, nn.Module):
+            chosen = [name for name, module in model.named_modules() if isinstance(module, choice)]
         else:
-            raise InputTypeError(f"leave must hold names and classes of modules, not {one!r}")
-        if not found:
-            name = one if isinstance(one, str) else one.__name__
+            raise InputTypeError(f"leave must hold names and classes of modules, not {choice!r}")
+        if not chosen:
+            name = choice if isinstance(choice, str) else choice.__name__
             raise InputError(
                 f"leave: no module of the model is {name}; it has {', '.join(filter(None, names[:12]))} ..."
             )
-        left |= {name for name in names if any(name == top or name.startswith(f"{top}.") for top in found)}
+        left |= {name for name in names if any(name == top or name.startswith(f"{top}.") for top in chosen)}
     return left
 
 
@@ -601,9 +601,9 @@ def _emulated(cls: type[nn.Module]) -> type[nn.Module]:
             return run(*args, **kwargs)
 
         def reduced(self: Any, protocol: Any) -> tuple[Any, ...]:
-            made: Any = cls.__reduce_ex__(self, protocol)
-            function, args, *rest = made
-            plain = tuple(cls if one is type(self) else one for one in args)
+            reduction: Any = cls.__reduce_ex__(self, protocol)
+            function, args, *rest = reduction
+            plain = tuple(cls if argument is type(self) else argument for argument in args)
             return _made_again, (function, plain, self._hwsim), *rest
 
         _classes[cls] = type(

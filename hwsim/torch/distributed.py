@@ -1,4 +1,4 @@
-"""What passes between processes in narrow formats: gradients and weights (HFP8), activations of experts (DeepSeek-V3).
+"""Communication in narrow formats: gradients and weights (HFP8), activations of experts (DeepSeek-V3).
 
 All processes of a group take part in every call; the group is one of `torch.distributed`, of any backend for tensors
 on the host.
@@ -43,13 +43,13 @@ class ShardedResidual:
         gradient_fmt: str | Format = "dlfloat16",
         group: Group = None,
     ):
-        self.params = [one for one in params if one.requires_grad]
+        self.params = [param for param in params if param.requires_grad]
         if not self.params:
             raise InputError("params must hold at least one that has a gradient")
         self.fmt, self.residual_fmt, self.gradient_fmt = map(get_format, (fmt, residual_fmt, gradient_fmt))
         self.group, self.rank, self.learners = group, dist.get_rank(group), dist.get_world_size(group)
-        self.size = -(-sum(one.numel() for one in self.params) // self.learners)
-        whole = self._flat([one.detach() for one in self.params])[self.rank]
+        self.size = -(-sum(param.numel() for param in self.params) // self.learners)
+        whole = self._flat([param.detach() for param in self.params])[self.rank]
         self.share = torch.from_numpy(whole.copy()).requires_grad_()
         self.optimizer = optimizer([self.share])
         self._lost: np.ndarray[Any, Any] = np.zeros(0)
@@ -59,13 +59,13 @@ class ShardedResidual:
 
     def zero_grad(self) -> None:
         """Forget the gradients of all parameters."""
-        for one in self.params:
-            one.grad = None
+        for param in self.params:
+            param.grad = None
 
     @torch.no_grad()
     def step(self) -> None:
         """One step of all learners."""
-        gradients = [one.grad if one.grad is not None else torch.zeros_like(one) for one in self.params]
+        gradients = [param.grad if param.grad is not None else torch.zeros_like(param) for param in self.params]
         self.share.grad = torch.from_numpy(self._reduced(self._flat(gradients)))
         whole = singles(self.share).astype(np.float64) + self.residual_fmt.decode(self._lost)
         self.share.copy_(torch.from_numpy(whole.astype(np.float32)))
@@ -75,7 +75,7 @@ class ShardedResidual:
 
     def _flat(self, tensors: list[Tensor]) -> np.ndarray[Any, np.dtype[np.float32]]:
         """All numbers in one row, filled up: (learners, size of a share)."""
-        row = np.concatenate([singles(one).ravel() for one in tensors])
+        row = np.concatenate([singles(tensor).ravel() for tensor in tensors])
         return np.pad(row, (0, self.size * self.learners - len(row))).reshape(self.learners, self.size)
 
     def _reduced(self, gradients: np.ndarray[Any, Any]) -> np.ndarray[Any, np.dtype[np.float32]]:
@@ -83,8 +83,8 @@ class ShardedResidual:
         codes = self.gradient_fmt.encode(gradients)
         theirs = self._exchanged(codes)
         total = self.gradient_fmt.decode(theirs[0])
-        for one in theirs[1:]:
-            total = self.gradient_fmt.decode(self.gradient_fmt.encode(total + self.gradient_fmt.decode(one)))
+        for other in theirs[1:]:
+            total = self.gradient_fmt.decode(self.gradient_fmt.encode(total + self.gradient_fmt.decode(other)))
         return np.asarray(total / self.learners, np.float32)
 
     def _exchanged(self, codes: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
@@ -108,12 +108,12 @@ class ShardedResidual:
         shares = [torch.empty_like(sent) for _ in range(self.learners)]
         dist.all_gather(shares, sent, group=self.group)
         self.bytes_sent += sent.numel() * (self.learners - 1)
-        row = self.fmt.decode(np.concatenate([one.numpy().view(self._codes.dtype) for one in shares]))
+        row = self.fmt.decode(np.concatenate([share.numpy().view(self._codes.dtype) for share in shares]))
         start = 0
-        for one in self.params:
-            part = row[start : start + one.numel()].astype(np.float32)
-            one.copy_(torch.from_numpy(part).reshape(one.shape))
-            start += one.numel()
+        for param in self.params:
+            part = row[start : start + param.numel()].astype(np.float32)
+            param.copy_(torch.from_numpy(part).reshape(param.shape))
+            start += param.numel()
 
 
 def dispatch(x: Tensor, counts: list[int], taken: list[int], rule: str | Rule, group: Group = None) -> Tensor:
@@ -123,8 +123,8 @@ def dispatch(x: Tensor, counts: list[int], taken: list[int], rule: str | Rule, g
     `deepseek-v3-1x128-power-of-two`. Returns (sum of taken, features), in x's dtype: the numbers of the codes.
     (DeepSeek-V3, section 3.3.3: activations are quantised before they are dispatched to experts; combining keeps BF16.)
     """
-    found: Tensor = _Exchange.apply(x, counts, taken, get_rule(rule), None, group)
-    return found
+    received: Tensor = _Exchange.apply(x, counts, taken, get_rule(rule), None, group)
+    return received
 
 
 def combine(x: Tensor, counts: list[int], taken: list[int], rule: str | Rule, group: Group = None) -> Tensor:
@@ -132,8 +132,8 @@ def combine(x: Tensor, counts: list[int], taken: list[int], rule: str | Rule, gr
 
     As `dispatch`, the other way round: of what experts return.
     """
-    found: Tensor = _Exchange.apply(x, counts, taken, None, get_rule(rule), group)
-    return found
+    received: Tensor = _Exchange.apply(x, counts, taken, None, get_rule(rule), group)
+    return received
 
 
 class _Exchange(torch.autograd.Function):
@@ -156,16 +156,16 @@ def _sent(x: Tensor, counts: list[int], taken: list[int], rule: Rule | None, gro
     if x.dim() != 2 or sum(counts) != len(x):
         raise InputError(f"counts must add up to the rows of x {tuple(x.shape)}, not to {sum(counts)}")
     if rule is None:
-        found = torch.from_numpy(_swapped(_bits(x), counts, taken, group)).view(torch.bfloat16)
-        return found.to(x.dtype)
-    made = quantize(singles(x), rule)
-    codes = _swapped(made.codes, counts, taken, group)
-    scales = _swapped(made.scales, counts, taken, group)
-    kept = Quantized(
-        codes=codes, scales=scales, element=made.element, scale_format=made.scale_format, block=made.block, axis=1,
+        received = torch.from_numpy(_swapped(_bits(x), counts, taken, group)).view(torch.bfloat16)
+        return received.to(x.dtype)
+    sent = quantize(singles(x), rule)
+    codes = _swapped(sent.codes, counts, taken, group)
+    scales = _swapped(sent.scales, counts, taken, group)
+    received_codes = Quantized(
+        codes=codes, scales=scales, element=sent.element, scale_format=sent.scale_format, block=sent.block, axis=1,
         tensor_scale=None, rule=rule,
     )  # fmt: skip
-    return torch.from_numpy(kept.dequantize(np.float32)).to(x.dtype)
+    return torch.from_numpy(received_codes.dequantize(np.float32)).to(x.dtype)
 
 
 def _bits(x: Tensor) -> np.ndarray[Any, np.dtype[np.int16]]:
@@ -177,6 +177,6 @@ def _swapped(rows: np.ndarray[Any, Any], counts: list[int], taken: list[int], gr
     """Rows of an array to the processes of a group."""
     width = rows.shape[1] * rows.itemsize
     sent = torch.from_numpy(np.ascontiguousarray(rows).view(np.uint8).reshape(len(rows), width))
-    found = torch.empty((sum(taken), width), dtype=torch.uint8)
-    dist.all_to_all_single(found, sent, taken, counts, group=group)
-    return np.asarray(found.numpy().view(rows.dtype).reshape(-1, rows.shape[1]))
+    received = torch.empty((sum(taken), width), dtype=torch.uint8)
+    dist.all_to_all_single(received, sent, taken, counts, group=group)
+    return np.asarray(received.numpy().view(rows.dtype).reshape(-1, rows.shape[1]))

@@ -68,8 +68,8 @@ def matmul_at(a: Tensor, b: Tensor, layer: ProductLayer, addend: Tensor | None =
     """
     if a.dim() == 0 or b.dim() == 0 or a.shape[-1] != b.shape[-2 if b.dim() > 1 else 0]:
         raise InputError(f"a {tuple(a.shape)} and b {tuple(b.shape)} have no matrix product")
-    for one in (a, b):
-        if (reason := beyond_units(one)) is not None:
+    for operand in (a, b):
+        if (reason := beyond_units(operand)) is not None:
             raise InputError(f"units multiply strided tensors of real floats, not {reason}")
     left, right = a.dim() == 1, b.dim() == 1
     if left:
@@ -81,16 +81,16 @@ def matmul_at(a: Tensor, b: Tensor, layer: ProductLayer, addend: Tensor | None =
     if b.dim() == 2 and a.dim() > 2 and (addend is None or addend.dim() < 2):
         # One matrix of many rows: the gradient of b is one long sum, as in a linear layer.
         a = a.reshape(-1, a.shape[-1])
-    found = multiplied(a, b, addend, float(factor), layer).to(dtype)
+    result = multiplied(a, b, addend, float(factor), layer).to(dtype)
     if b.dim() == 2:
-        found = found.reshape(shape)
+        result = result.reshape(shape)
     if left:
-        found = found.squeeze(-2)
-    return found.squeeze(-1) if right else found
+        result = result.squeeze(-2)
+    return result.squeeze(-1) if right else result
 
 
 def beyond_units(x: Tensor) -> str | None:
-    """What of a tensor no unit multiplies, in words; None where units take it."""
+    """The reason why no unit multiplies a tensor, in words; None if units take it."""
     if not x.dtype.is_floating_point:
         return str(x.dtype).removeprefix("torch.")
     return None if x.layout is torch.strided and not x.is_nested else "a sparse or nested tensor"
@@ -136,8 +136,8 @@ class _Through(Once):
 def _through(x: Tensor, function: Callable[[Any], Any]) -> Tensor:
     # As a decorator, `disable` would import PyTorch's compiler with hwsim.torch: 2 s, and a folder in /tmp.
     at_once = torch.compiler.disable(_through_at_once) if torch.compiler.is_compiling() else _through_at_once
-    found: Tensor = at_once(x, function)
-    return found
+    result: Tensor = at_once(x, function)
+    return result
 
 
 def _through_at_once(x: Tensor, function: Callable[[Any], Any]) -> Tensor:
@@ -193,21 +193,21 @@ def einsum_at(equation: str, operands: Sequence[Tensor], layer: ProductLayer) ->
 
 def parsed(equation: str, operands: Sequence[Tensor]) -> tuple[list[str], str]:
     """The letters of every operand, and of the result; an ellipsis as letters that the equation has not."""
-    given, arrow, result = equation.replace(" ", "").partition("->")
-    terms = given.split(",")
+    inputs, arrow, result = equation.replace(" ", "").partition("->")
+    terms = inputs.split(",")
     if len(terms) != len(operands):
         raise InputError(f"equation {equation!r} has {len(terms)} operands, not {len(operands)}")
     free = [letter for letter in string.ascii_letters if letter not in equation]
-    widths = [one.dim() - len(term.replace("...", "")) for term, one in zip(terms, operands, strict=True)]
+    widths = [operand.dim() - len(term.replace("...", "")) for term, operand in zip(terms, operands, strict=True)]
     dots = max([0, *(width for term, width in zip(terms, widths, strict=True) if "..." in term)])
     letters = "".join(free[:dots])
-    for at, (term, width) in enumerate(zip(terms, widths, strict=True)):
+    for index, (term, width) in enumerate(zip(terms, widths, strict=True)):
         if width < 0 or (width and "..." not in term):
-            raise InputError(f"equation {equation!r}: operand {at} has {operands[at].dim()} axes")
-        terms[at] = term.replace("...", letters[len(letters) - width :])
+            raise InputError(f"equation {equation!r}: operand {index} has {operands[index].dim()} axes")
+        terms[index] = term.replace("...", letters[len(letters) - width :])
     if not arrow:
         every = "".join(terms)
-        result = letters + "".join(sorted(one for one in set(every) - set(letters) if every.count(one) == 1))
+        result = letters + "".join(sorted(letter for letter in set(every) - set(letters) if every.count(letter) == 1))
     result = result.replace("...", letters)
     if len(set(result)) < len(result) or not set(result) <= set("".join(terms)):
         raise InputError(f"equation {equation!r}: each letter of the result must stand there once, and in an operand")
@@ -227,9 +227,9 @@ def _diagonal(array: Tensor, term: str) -> Tensor:
 
 def _summed(array: Tensor, term: str, needed: set[str]) -> tuple[Tensor, str]:
     """The array summed over the axes that nothing else has."""
-    alone = [at for at, letter in enumerate(term) if letter not in needed]
-    kept = "".join(letter for letter in term if letter in needed)
-    return (array.sum(alone) if alone else array), kept
+    alone = [axis for axis, letter in enumerate(term) if letter not in needed]
+    remaining = "".join(letter for letter in term if letter in needed)
+    return (array.sum(alone) if alone else array), remaining
 
 
 def _pair(a: tuple[Tensor, str], b: tuple[Tensor, str], needed: set[str], layer: ProductLayer) -> tuple[Tensor, str]:
@@ -242,14 +242,14 @@ def _pair(a: tuple[Tensor, str], b: tuple[Tensor, str], needed: set[str], layer:
     columns = "".join(letter for letter in of_b if letter not in both)
     sizes = {
         letter: size
-        for term, one in ((of_a, left), (of_b, right))
-        for letter, size in zip(term, one.shape, strict=True)
+        for term, array in ((of_a, left), (of_b, right))
+        for letter, size in zip(term, array.shape, strict=True)
     }
     for letter in both:  # an axis of one is broadcast
         sizes[letter] = max(left.shape[of_a.index(letter)], right.shape[of_b.index(letter)])
     left, right = _arranged(left, of_a, batch, rows, inner, sizes), _arranged(right, of_b, batch, inner, columns, sizes)
-    found = matmul_at(left, right, layer) if inner else left * right
-    return found.reshape([sizes[letter] for letter in batch + rows + columns]), batch + rows + columns
+    result = matmul_at(left, right, layer) if inner else left * right
+    return result.reshape([sizes[letter] for letter in batch + rows + columns]), batch + rows + columns
 
 
 def _arranged(array: Tensor, term: str, batch: str, first: str, second: str, sizes: dict[str, int]) -> Tensor:
@@ -335,8 +335,10 @@ class _Convolution(Once):
     ) -> Tensor:
         rows, taps = _factors(x, weight, geometry)
         addend = None if bias is None else bias.reshape(geometry.groups, 1, -1)
-        found = torch.ops.hwsim.product(rows, taps, addend, seed, 1.0, layer.key, "forward", layer.where, layer.owner)
-        return _placed(found, x, weight, geometry)
+        products = torch.ops.hwsim.product(
+            rows, taps, addend, seed, 1.0, layer.key, "forward", layer.where, layer.owner
+        )
+        return _placed(products, x, weight, geometry)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
@@ -355,8 +357,8 @@ class _Convolution(Once):
         if ctx.needs_input_grad[1]:
             rows = columns(restored(first, layer).reshape(ctx.shape), weight.shape[2:], geometry)
             apart = gradient.unflatten(1, (geometry.groups, -1)).flatten(3).movedim(0, 2).flatten(2)
-            found = gradient_of(apart, rows, seed, layer, "weight")
-            of_weight = found.reshape(weight.shape).to(ctx.dtypes[1])
+            product = gradient_of(apart, rows, seed, layer, "weight")
+            of_weight = product.reshape(weight.shape).to(ctx.dtypes[1])
         if ctx.needs_input_grad[2]:
             of_bias = gradient.sum([0, *range(2, gradient.dim())]).to(ctx.dtypes[2])
         return of_x, of_weight, of_bias, None, None, None
@@ -368,11 +370,11 @@ def _factors(x: Tensor, weight: Tensor, geometry: Geometry) -> tuple[Tensor, Ten
     return columns(x, weight.shape[2:], geometry), taps
 
 
-def _placed(found: Tensor, x: Tensor, weight: Tensor, geometry: Geometry) -> Tensor:
+def _placed(products: Tensor, x: Tensor, weight: Tensor, geometry: Geometry) -> Tensor:
     """(groups, examples * places, outputs of a group) as (examples, outputs, places)."""
     space = _places(x.shape[2:], weight.shape[2:], geometry)
     return (
-        found.reshape(geometry.groups, x.shape[0], torch.Size(space).numel(), found.shape[-1])
+        products.reshape(geometry.groups, x.shape[0], torch.Size(space).numel(), products.shape[-1])
         .permute(1, 0, 3, 2)
         .reshape(x.shape[0], weight.shape[0], *space)
     )
@@ -395,10 +397,10 @@ def _input_gradient(
 
 
 def columns(x: Tensor, taps: Sequence[int], geometry: Geometry) -> Tensor:
-    """What every place of the result sees: (groups, examples * places, channels of a group * taps)."""
+    """The inputs of every place of the result: (groups, examples * places, channels of a group * taps)."""
     x = _cut(x, [(around, around) for around in geometry.padding])
     for axis, (tap, step, spread) in enumerate(zip(taps, geometry.stride, geometry.dilation, strict=True)):
-        # What a place sees of an axis becomes a last axis.
+        # A place's inputs along an axis become a last axis.
         x = x.unfold(2 + axis, (tap - 1) * spread + 1, step)[..., ::spread]
     axes = len(taps)
     inner, places = x.shape[1] // geometry.groups, x.shape[2 : 2 + axes].numel()
@@ -455,8 +457,8 @@ def _padded(x: Tensor, weight: Tensor, spread: Sizes, padding: str) -> Tensor:
 
 
 def _each(value: int | Sequence[int], axes: int) -> Sizes:
-    given = (value,) if isinstance(value, int) else tuple(value)
-    return given * axes if len(given) == 1 else given
+    sizes = (value,) if isinstance(value, int) else tuple(value)
+    return sizes * axes if len(sizes) == 1 else sizes
 
 
 def attention_at(
@@ -477,7 +479,7 @@ def attention_at(
     """
     if grouped:
         several = query.shape[-3] // key.shape[-3]
-        key, value = (one.repeat_interleave(several, -3) for one in (key, value))
+        key, value = (tensor.repeat_interleave(several, -3) for tensor in (key, value))
     factor = query.shape[-1] ** -0.5 if scale is None else scale
     scores = matmul_at(query, key.mT, layers[0]) * factor
     if causal:

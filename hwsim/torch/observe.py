@@ -27,7 +27,7 @@ SIDES: tuple[Side, Side] = ("a", "b")
 
 
 class Measures:
-    """What was measured: a record for each product that was looked at.
+    """Measured errors: a record for each observed product.
 
     records: `step`, `layer`, `product` (forward, input, weight), `unit`, `m`, `k`, `n`; `quantization`, `accumulation`,
     `total`: root mean square error over the root mean square of the exact elements; `snr_db`, of both kinds together;
@@ -83,11 +83,11 @@ class Measures:
     def summary(self) -> list[dict[str, Any]]:
         """A record for each layer and product: the mean of its measures over all steps."""
         groups: dict[tuple[str, str], list[dict[str, Any]]] = {}
-        for one in self.records:
-            groups.setdefault((one["layer"], one["product"]), []).append(one)
+        for record in self.records:
+            groups.setdefault((record["layer"], record["product"]), []).append(record)
         return [
             {
-                key: float(np.mean([one[key] for one in of])) if isinstance(value, float) else value
+                key: float(np.mean([record[key] for record in of])) if isinstance(value, float) else value
                 for key, value in of[0].items()
                 if key != "step"
             }
@@ -116,7 +116,7 @@ def record_of(call: ComputedProduct) -> dict[str, Any]:
     """The measures of one product."""
     a, b = call.a.astype(np.float64), call.b.astype(np.float64)
     exact = a @ b
-    values = [values_of(call.product.unit, side, one) for side, one in zip(SIDES, call.operands, strict=True)]
+    values = [values_of(call.product.unit, side, operand) for side, operand in zip(SIDES, call.operands, strict=True)]
     quantized = values[0] @ values[1]
     sums = {
         "quantization": quantized - exact,
@@ -124,7 +124,7 @@ def record_of(call: ComputedProduct) -> dict[str, Any]:
         "total": call.result - exact,
     }
     signal, magnitude = _mean_square(exact), float(np.abs(quantized).mean())
-    errors = {name: float(np.sqrt(_mean_square(one) / signal)) if signal else 0.0 for name, one in sums.items()}
+    errors = {name: float(np.sqrt(_mean_square(error) / signal)) if signal else 0.0 for name, error in sums.items()}
     towards_zero = float(-(sums["accumulation"] * np.sign(quantized)).mean())
     *_, m, k = a.shape
     return {
@@ -138,29 +138,29 @@ def record_of(call: ComputedProduct) -> dict[str, Any]:
 
 def values_of(unit: Unit, side: Side, operand: MatrixOperand) -> Doubles:
     """The numbers that codes and scales stand for, exactly."""
-    found = unit.operands.factor(side).decode(operand.codes)
+    numbers = unit.operands.factor(side).decode(operand.codes)
     if unit.scale is not None and operand.scales is not None:
         scale = unit.scale.of(side)
         each = operand.scales if operand.scales.dtype == np.float32 else scale.format.decode(operand.scales)
-        lengths = (*[1] * (found.ndim - 2), *scale.block)
-        found = found * spread(np.asarray(each, np.float64), lengths, found.shape)
-    return found if operand.factor is None else found * operand.factor.astype(np.float64)
+        lengths = (*[1] * (numbers.ndim - 2), *scale.block)
+        numbers = numbers * spread(np.asarray(each, np.float64), lengths, numbers.shape)
+    return numbers if operand.factor is None else numbers * operand.factor.astype(np.float64)
 
 
 def _ranges(call: ComputedProduct, values: list[Doubles]) -> dict[str, float]:
-    """What of the numbers lies beyond the codes. A transform's numbers are not those of the factors: then 0."""
-    found: dict[str, float] = {}
+    """The shares of numbers that saturate and underflow; 0 after a transform, whose numbers are not the factors'."""
+    shares: dict[str, float] = {}
     for side, numbers, value, operand in zip(SIDES, (call.a, call.b), values, call.operands, strict=True):
         fmt = call.product.unit.operands.factor(side)
         if call.product.hadamard is not None:
-            found |= {f"saturated_{side}": 0.0, f"underflowed_{side}": 0.0}
+            shares |= {f"saturated_{side}": 0.0, f"underflowed_{side}": 0.0}
             continue
         # What rounds to the largest code lies at most half an ulp above it.
         beyond = 1 + 2.0 ** (math.frexp(fmt.largest)[1] - 1 - fmt.precision) / fmt.largest
         most, counted = np.abs(fmt.decode(operand.codes)) == fmt.largest, numbers != 0
-        found[f"saturated_{side}"] = float((most & (np.abs(numbers) > np.abs(value) * beyond)).mean())
-        found[f"underflowed_{side}"] = float(((value == 0) & counted).sum() / max(counted.sum(), 1))
-    return found
+        shares[f"saturated_{side}"] = float((most & (np.abs(numbers) > np.abs(value) * beyond)).mean())
+        shares[f"underflowed_{side}"] = float(((value == 0) & counted).sum() / max(counted.sum(), 1))
+    return shares
 
 
 def _mean_square(x: Doubles) -> float:

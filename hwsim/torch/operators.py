@@ -65,8 +65,8 @@ def product(
     owner: whose histories. It has no derivatives: `differentiable` does.
     """
     products = products_of(key)
-    found = _multiplied(products, a, b, int(seed), which, where, owner)  # type: ignore[arg-type]
-    result = torch.from_numpy(np.ascontiguousarray(found))
+    numbers = _multiplied(products, a, b, int(seed), which, where, owner)  # type: ignore[arg-type]
+    result = torch.from_numpy(np.ascontiguousarray(numbers))
     if factor != 1:
         result = result * factor
     if addend is not None:
@@ -101,7 +101,7 @@ def _multiplied(
 
 
 def within_backward() -> bool:
-    """Whether PyTorch is computing gradients: a forward product is then one that was not kept, computed again."""
+    """True while PyTorch computes gradients: a forward product is then one that was not kept, computed again."""
     return bool(torch._C._current_graph_task_id() >= 0)
 
 
@@ -138,19 +138,19 @@ def keep(x: Tensor, key: str) -> list[Tensor]:
     """Codes and scales of numbers, (..., N), by the rule of a recipe's `keep`; blocks run along the last axis."""
     rule = products_of(key).keep
     assert rule is not None
-    made = quantize(singles(x), rule)
-    return [_signed(made.codes), _signed(made.scales)]
+    quantized = quantize(singles(x), rule)
+    return [_signed(quantized.codes), _signed(quantized.scales)]
 
 
 @keep.register_fake
 def _(x: Tensor, key: str) -> list[Tensor]:
     rule = products_of(key).keep
     assert rule is not None
-    made = quantize(np.zeros((1, 1), np.float32), rule)
+    quantized = quantize(np.zeros((1, 1), np.float32), rule)
     columns = x.shape[-1] if rule.block[1] is None else rule.block[1]
     rows = x.shape[-2] if rule.block[0] is None else rule.block[0]
     scales = (*x.shape[:-2], -(-x.shape[-2] // rows), -(-x.shape[-1] // columns))
-    kinds = [_signed(one).dtype for one in (made.codes, made.scales)]
+    kinds = [_signed(array).dtype for array in (quantized.codes, quantized.scales)]
     return [x.new_empty(x.shape, dtype=kinds[0]), x.new_empty(scales, dtype=kinds[1])]
 
 
@@ -161,12 +161,12 @@ def restore(codes: Tensor, scales: Tensor, key: str) -> Tensor:
     assert rule is not None
     axis = codes.dim() - 1
     of_scales = np.float32 if is_f32(rule.scale_format) else container_dtype(rule.scale_format)
-    kept = Quantized(
+    quantized = Quantized(
         codes=codes.numpy().view(container_dtype(rule.element)), scales=scales.numpy().view(of_scales),
         element=rule.element, scale_format=rule.scale_format, block=block_lengths(codes.shape, axis, rule.block),
         axis=axis, tensor_scale=None, rule=rule,
     )  # fmt: skip
-    return torch.from_numpy(dequantize(kept, np.float32))
+    return torch.from_numpy(dequantize(quantized, np.float32))
 
 
 @restore.register_fake
@@ -191,7 +191,7 @@ SECOND = (
 
 
 class Once(torch.autograd.Function):
-    """What is differentiated once, in reverse mode; others inherit `vmap`."""
+    """A function that is differentiated once, in reverse mode; derived classes inherit `vmap`."""
 
     @staticmethod
     def backward(ctx: Any, *gradients: Any) -> Any:
@@ -207,9 +207,9 @@ class Once(torch.autograd.Function):
 def _each(function: Callable[..., Any], info: Any, in_dims: tuple[Any, ...], *args: Any) -> tuple[Any, Any]:
     """The function of each example by itself, as a loop over them would compute it: a rule of `torch.vmap`."""
     results = []
-    for at in range(info.batch_size):
+    for example in range(info.batch_size):
         pairs = zip(args, in_dims, strict=True)
-        results.append(function(*(one.select(axis, at) if isinstance(axis, int) else one for one, axis in pairs)))
+        results.append(function(*(arg.select(axis, example) if isinstance(axis, int) else arg for arg, axis in pairs)))
     if isinstance(results[0], Tensor):
         return torch.stack(results), 0
     return [torch.stack(parts) for parts in zip(*results, strict=True)], [0] * len(results[0])
@@ -243,8 +243,8 @@ class _Gradient(Once):
 
     @staticmethod
     def forward(a: Tensor, b: Tensor, seed: Tensor, key: str, which: str, where: str, owner: int) -> Tensor:
-        found: Tensor = torch.ops.hwsim.product(a, b, None, seed, 1.0, key, which, where, owner)
-        return found
+        product: Tensor = torch.ops.hwsim.product(a, b, None, seed, 1.0, key, which, where, owner)
+        return product
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
@@ -263,10 +263,10 @@ class _Product(Once):
     def forward(
         a: Tensor, b: Tensor, addend: Tensor | None, seed: Tensor, factor: float, layer: ProductLayer
     ) -> Tensor:
-        found: Tensor = torch.ops.hwsim.product(
+        product: Tensor = torch.ops.hwsim.product(
             a, b, addend, seed, factor, layer.key, "forward", layer.where, layer.owner
         )
-        return found
+        return product
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
@@ -282,11 +282,11 @@ class _Product(Once):
         of_a = of_b = of_addend = None
         scaled = gradients[0] if ctx.factor == 1 else gradients[0] * ctx.factor
         if ctx.needs_input_grad[0]:
-            found = gradient_of(scaled, b.mT, seed, ctx.layer, "input")
-            of_a = _summed(found, ctx.shapes[0]).to(ctx.dtypes[0])
+            gradient = gradient_of(scaled, b.mT, seed, ctx.layer, "input")
+            of_a = _summed(gradient, ctx.shapes[0]).to(ctx.dtypes[0])
         if ctx.needs_input_grad[1]:
-            found = gradient_of(scaled.mT, restored(first, ctx.layer), seed, ctx.layer, "weight")
-            of_b = _summed(found.mT, ctx.shapes[1]).to(ctx.dtypes[1])
+            gradient = gradient_of(scaled.mT, restored(first, ctx.layer), seed, ctx.layer, "weight")
+            of_b = _summed(gradient.mT, ctx.shapes[1]).to(ctx.dtypes[1])
         if ctx.needs_input_grad[2]:
             of_addend = _summed(gradients[0], ctx.shapes[2]).to(ctx.dtypes[2])
         return of_a, of_b, of_addend, None, None, None
@@ -313,7 +313,7 @@ def remember(ctx: Any, layer: ProductLayer) -> None:
 
 
 def kept(x: Tensor, layer: ProductLayer) -> list[Tensor]:
-    """What of the first factor is kept for the backward pass."""
+    """The first factor as it is kept for the backward pass: its tensor, or codes and scales."""
     return list(torch.ops.hwsim.keep(x, layer.key)) if layer.keeps else [x]
 
 

@@ -1,4 +1,4 @@
-"""What papers do to weights: loss scaling, narrow weights and moments, batch norm's statistics tuned again."""
+"""Papers' methods for weights: loss scaling, narrow weights and moments, batch norm's statistics tuned again."""
 
 from __future__ import annotations
 
@@ -41,18 +41,20 @@ class LossScaler:
 
         Returns whether the step was taken; the factor is updated either way.
         """
-        gradients = [one.grad for group in optimizer.param_groups for one in group["params"] if one.grad is not None]
-        overflow = any(not bool(torch.isfinite(one).all()) for one in gradients)
+        gradients = [
+            param.grad for group in optimizer.param_groups for param in group["params"] if param.grad is not None
+        ]
+        overflow = any(not bool(torch.isfinite(gradient).all()) for gradient in gradients)
         if not overflow:
-            for one in gradients:
-                one.div_(self.scaling.scale)
+            for gradient in gradients:
+                gradient.div_(self.scaling.scale)
             optimizer.step()
         self.skipped += overflow
         self.scaling = self.scaling.update(overflow)
         return not overflow
 
     def state_dict(self) -> dict[str, Any]:
-        """What a training run keeps of the factor."""
+        """State of the factor in a training run."""
         return {"scale": self.scaling.scale, "good_steps": self.scaling.good_steps, "skipped": self.skipped}
 
     def load_state_dict(self, kept: dict[str, Any]) -> None:
@@ -83,7 +85,7 @@ class NarrowWeights:
             raise InputError(f"update must be nearest, stochastic or residual, not {update!r}")
         self.optimizer, self.update, self.seed = optimizer, update, seed
         self.fmt, self.residual_fmt = get_format(fmt), get_format(residual_fmt)
-        self.params = [one for group in optimizer.param_groups for one in group["params"] if only(one)]
+        self.params = [param for group in optimizer.param_groups for param in group["params"] if only(param)]
         self._lost: list[np.ndarray[Any, Any] | None] = [None] * len(self.params)
         self._steps = 0
         self._narrow()
@@ -100,38 +102,38 @@ class NarrowWeights:
     @torch.no_grad()
     def step(self) -> None:
         """The optimiser's step on whole numbers, which are narrowed after it."""
-        for one, lost in zip(self.params, self._lost, strict=True):
+        for param, lost in zip(self.params, self._lost, strict=True):
             if lost is not None:
-                whole = singles(one).astype(np.float64) + self.residual_fmt.decode(lost)
-                one.copy_(torch.from_numpy(whole.astype(np.float32)))
+                whole = singles(param).astype(np.float64) + self.residual_fmt.decode(lost)
+                param.copy_(torch.from_numpy(whole.astype(np.float32)))
         self.optimizer.step()
         self._steps += 1
         self._narrow()
 
     @torch.no_grad()
     def _narrow(self) -> None:
-        for at, one in enumerate(self.params):
-            numbers = singles(one)
+        for index, param in enumerate(self.params):
+            numbers = singles(param)
             if self.update == "residual":
-                codes, self._lost[at] = split_residual(numbers, self.fmt, self.residual_fmt)
+                codes, self._lost[index] = split_residual(numbers, self.fmt, self.residual_fmt)
             elif self.update == "stochastic":
-                place = (self._steps * len(self.params) + at) << 40
+                place = (self._steps * len(self.params) + index) << 40
                 codes = self.fmt.encode(
                     numbers, rounding="stochastic", random_bits=RANDOM_BITS, seed=self.seed, counter=place
                 )
             else:
                 codes = self.fmt.encode(numbers)
-            one.copy_(torch.from_numpy(self.fmt.decode(codes).astype(np.float32)))
+            param.copy_(torch.from_numpy(self.fmt.decode(codes).astype(np.float32)))
 
     def state_dict(self) -> dict[str, Any]:
-        """What a training run keeps: the optimiser's, the residuals, and the number of steps."""
-        lost = [None if one is None else torch.from_numpy(one) for one in self._lost]
+        """State of a training run: the optimiser's, the residuals, and the number of steps."""
+        lost = [None if codes is None else torch.from_numpy(codes) for codes in self._lost]
         return {"optimizer": self.optimizer.state_dict(), "lost": lost, "steps": self._steps}
 
     def load_state_dict(self, kept: dict[str, Any]) -> None:
         """Take up what `state_dict` returned; the weights are the model's."""
         self.optimizer.load_state_dict(kept["optimizer"])
-        self._lost = [None if one is None else np.asarray(one) for one in kept["lost"]]
+        self._lost = [None if codes is None else np.asarray(codes) for codes in kept["lost"]]
         self._steps = kept["steps"]
 
 
@@ -153,8 +155,8 @@ class AdamW(Optimizer):
     ):
         if moments not in MOMENTS:
             raise InputError(f"moments must be one of {', '.join(MOMENTS)}, not {moments!r}")
-        kept = {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "moments": moments}
-        super().__init__(params, kept)
+        defaults = {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "moments": moments}
+        super().__init__(params, defaults)
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Take up what `state_dict` returned, moments and masters in the formats in which they were kept."""
@@ -162,7 +164,7 @@ class AdamW(Optimizer):
         for group in self.param_groups:
             group.setdefault("moments", self.defaults["moments"])
         mine, theirs = self.param_groups, state_dict["param_groups"]
-        parameters, names = ([one for group in groups for one in group["params"]] for groups in (mine, theirs))
+        parameters, names = ([param for group in groups for param in group["params"]] for groups in (mine, theirs))
         for parameter, name in zip(parameters, names, strict=True):
             for key, value in state_dict["state"].get(name, {}).items():
                 if isinstance(value, Tensor):
@@ -190,13 +192,13 @@ class AdamW(Optimizer):
                 state["master"] = parameter.to(torch.float32)
         state["step"] += 1
         master = state.get("master", parameter)
-        gradient, (one, two) = parameter.grad.to(torch.float32), group["betas"]  # type: ignore[union-attr]
-        first = state["first"].to(torch.float32).mul_(one).add_(gradient, alpha=1 - one)
-        second = state["second"].to(torch.float32).mul_(two).addcmul_(gradient, gradient, value=1 - two)
+        gradient, (beta1, beta2) = parameter.grad.to(torch.float32), group["betas"]  # type: ignore[union-attr]
+        first = state["first"].to(torch.float32).mul_(beta1).add_(gradient, alpha=1 - beta1)
+        second = state["second"].to(torch.float32).mul_(beta2).addcmul_(gradient, gradient, value=1 - beta2)
         state["first"], state["second"] = first.to(kind), second.to(kind)
-        root = second.div(1 - two ** state["step"]).sqrt_().add_(group["eps"])
+        root = second.div(1 - beta2 ** state["step"]).sqrt_().add_(group["eps"])
         master.mul_(1 - group["lr"] * group["weight_decay"])
-        master.addcdiv_(first, root, value=-group["lr"] / (1 - one ** state["step"]))
+        master.addcdiv_(first, root, value=-group["lr"] / (1 - beta1 ** state["step"]))
         if master is not parameter:
             parameter.copy_(master)
 
@@ -209,22 +211,22 @@ def retune(model: nn.Module, batches: Iterable[torch.Tensor]) -> int:
     Returns the number of layers that were tuned. Raises ValueError for no batch.
     (Sun et al. 2019, HFP8: after a direct cast.)
     """
-    norms = [one for one in model.modules() if isinstance(one, nn.modules.batchnorm._BatchNorm)]
+    norms = [module for module in model.modules() if isinstance(module, nn.modules.batchnorm._BatchNorm)]
     before = {module: module.training for module in model.modules()}
-    momenta = [one.momentum for one in norms]
+    momenta = [norm.momentum for norm in norms]
     model.eval()
-    for one in norms:
-        one.reset_running_stats()
-        one.momentum = None  # the mean of all batches
-        one.train()
+    for norm in norms:
+        norm.reset_running_stats()
+        norm.momentum = None  # the mean of all batches
+        norm.train()
     count = 0
     try:
         for batch in batches:
             model(batch)
             count += 1
     finally:
-        for one, momentum in zip(norms, momenta, strict=True):
-            one.momentum = momentum
+        for norm, momentum in zip(norms, momenta, strict=True):
+            norm.momentum = momentum
         for module, training in before.items():
             module.training = training
     if norms and not count:

@@ -19,8 +19,8 @@ RMS = Axis(title="RMS error / RMS of the product", log=10)
 
 def report_of(records: Records, summary: Records, title: str) -> StudyReport:
     """The report of what was measured: `records` of each product, and `summary`, their means by layer and product."""
-    steps = sorted({one["step"] for one in records})
-    layers = tuple(dict.fromkeys(_named(one) for one in summary))
+    steps = sorted({record["step"] for record in records})
+    layers = tuple(dict.fromkeys(_named(record) for record in summary))
     by_layer = Chart(
         name="layers",
         title="Error of every product, by layer",
@@ -53,15 +53,15 @@ def write_report(report: StudyReport, folder: Path) -> list[Path]:
     return [*figures, folder / "report.html"]
 
 
-def _named(one: Mapping[str, Any]) -> str:
-    return one["layer"] or "model"
+def _named(record: Mapping[str, Any]) -> str:
+    return record["layer"] or "model"
 
 
 def _by_layer(summary: Records) -> Records:
     return [
-        {"x": _named(one), "panel": PANELS[one["product"]], "series": words, "y": one[kind]}
+        {"x": _named(record), "panel": PANELS[record["product"]], "series": words, "y": record[kind]}
         for kind, words in KINDS.items()
-        for one in summary
+        for record in summary
     ]
 
 
@@ -69,10 +69,10 @@ def _by_step(records: Records, steps: Sequence[int]) -> Records:
     errors: dict[tuple[str, str, int], list[float]] = {}
     for product in PANELS:
         for kind in KINDS:
-            for one in records:
-                if one["product"] == product:
-                    errors.setdefault((product, kind, one["step"]), []).append(one[kind])
-    order = {step: at for at, step in enumerate(steps)}
+            for record in records:
+                if record["product"] == product:
+                    errors.setdefault((product, kind, record["step"]), []).append(record[kind])
+    order = {step: place for place, step in enumerate(steps)}
     return [
         {"panel": PANELS[product], "series": KINDS[kind], "x": step, "y": fmean(found)}
         for (product, kind, step), found in sorted(errors.items(), key=lambda item: order[item[0][2]])
@@ -80,17 +80,17 @@ def _by_step(records: Records, steps: Sequence[int]) -> Records:
 
 
 def _products(summary: Records, steps: int) -> TextTable:
-    def share(what: str) -> Callable[[Any], str]:
-        return lambda one: f"{100 * max(one[f'{what}_a'], one[f'{what}_b']):.2f}"
+    def share(measure: str) -> Callable[[Any], str]:
+        return lambda record: f"{100 * max(record[f'{measure}_a'], record[f'{measure}_b']):.2f}"
 
     columns: dict[str, Callable[[Any], str]] = {
         "Layer": _named,
-        "Product": lambda one: PANELS[one["product"]],
-        "M x K x N": lambda one: f"{one['m']} x {one['k']} x {one['n']}",
-        "Quantisation": lambda one: scientific(one["quantization"]),
-        "Accumulation": lambda one: scientific(one["accumulation"]),
-        "SNR dB": lambda one: decibels(one["snr_db"]),
-        "Shrink": lambda one: scientific(one["shrink"]),
+        "Product": lambda record: PANELS[record["product"]],
+        "M x K x N": lambda record: f"{record['m']} x {record['k']} x {record['n']}",
+        "Quantisation": lambda record: scientific(record["quantization"]),
+        "Accumulation": lambda record: scientific(record["accumulation"]),
+        "SNR dB": lambda record: decibels(record["snr_db"]),
+        "Shrink": lambda record: scientific(record["shrink"]),
         "Saturated %": share("saturated"),
         "To zero %": share("underflowed"),
     }
@@ -102,7 +102,7 @@ def _products(summary: Records, steps: int) -> TextTable:
 
 
 def _verdict(summary: Records) -> str:
-    worst = {kind: max(summary, key=lambda one: float(one[kind])) for kind in KINDS}
+    worst = {kind: max(summary, key=lambda record: float(record[kind])) for kind in KINDS}
     parts = [
         f"{words} is largest in {_named(worst[kind])}, {PANELS[worst[kind]['product']]}: {worst[kind][kind]:.2e}"
         for kind, words in KINDS.items()

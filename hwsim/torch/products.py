@@ -75,12 +75,12 @@ class FactorRule:
 
     @property
     def direct(self) -> bool:
-        """Whether numbers are rounded as they are, without a scale."""
+        """True if numbers are rounded as they are, without a scale."""
         return self.scaling.scale == 1.0
 
     @property
     def stochastic(self) -> bool:
-        """Whether codes depend on random bits."""
+        """True if codes depend on random bits."""
         return self.scaling.rule.rounding == "stochastic"
 
 
@@ -119,12 +119,12 @@ def _several(wide: Any, own: tuple[int, int], side: Side) -> tuple[int, int]:
     return own if side == "a" else (own[1], own[0])
 
 
-def _history(given: Any, scaling: SideScaling, unit: Unit, side: Side) -> DelayedScaling:
-    if not isinstance(given, dict) or set(given) - {"length", "margin", "algorithm"}:
-        raise SpecError(f"history must be a mapping of length, margin and algorithm, not {given!r}")
+def _history(history: Any, scaling: SideScaling, unit: Unit, side: Side) -> DelayedScaling:
+    if not isinstance(history, dict) or set(history) - {"length", "margin", "algorithm"}:
+        raise SpecError(f"history must be a mapping of length, margin and algorithm, not {history!r}")
     if unit.scale is not None or scaling.rule.block != (None, None) or not suits(unit, side, scaling.rule):
         raise SpecError("history goes with one scale for the whole tensor, of a unit that takes no scales")
-    return DelayedScaling(format=scaling.rule.element, kernel="fused", **given)
+    return DelayedScaling(format=scaling.rule.element, kernel="fused", **history)
 
 
 class Histories:
@@ -160,20 +160,20 @@ class Histories:
     def _state(self, key: str, operand: FactorRule) -> DelayedScaling:
         if key not in self._states:
             assert operand.history is not None
-            kept = self._restored.pop(key, {})
-            self._states[key] = replace(operand.history, **kept)
+            restored = self._restored.pop(key, {})
+            self._states[key] = replace(operand.history, **restored)
         return self._states[key]
 
     def state_dict(self) -> dict[str, dict[str, Any]]:
-        """What is kept: from a layer and factor to its factor and history."""
-        seen = {key: {"factor": one.factor, "history": one.history} for key, one in self._states.items()}
+        """The factor and history of each delayed scale, by layer and side."""
+        seen = {key: {"factor": state.factor, "history": state.history} for key, state in self._states.items()}
         return {**self._restored, **seen}
 
     def load_state_dict(self, kept: dict[str, dict[str, Any]]) -> None:
         """Take up what `state_dict` returned, in place of what is there."""
         self._states = {}
         self._restored = {
-            key: {"factor": float(one["factor"]), "history": tuple(one["history"])} for key, one in kept.items()
+            key: {"factor": float(state["factor"]), "history": tuple(state["history"])} for key, state in kept.items()
         }
 
 
@@ -183,25 +183,25 @@ def coded(operand: FactorRule, unit: Unit, side: Side, numbers: Singles, seed: i
     numbers: (..., M, K) of side a, (..., K, N) of b, float32. seed: of stochastic rounding.
     """
     scaling = operand.scaling
-    rule, given = scaling.rule, scaling.scale
+    rule, scale = scaling.rule, scaling.scale
     random: dict[str, Any] = {"random_bits": RANDOM_BITS, "seed": seed} if operand.stochastic else {}
-    if given == 1.0:
-        return MatrixOperand(by_power(rule, given, numbers, **random), scales_of_one(unit, side, numbers.shape))
-    made = quantize(numbers, rule, -1 if side == "a" else -2, scale=given, **random)
+    if scale == 1.0:
+        return MatrixOperand(by_power(rule, scale, numbers, **random), scales_of_one(unit, side, numbers.shape))
+    quantized = quantize(numbers, rule, -1 if side == "a" else -2, scale=scale, **random)
     if scaling.enters:
-        g = made.tensor_scale
-        return MatrixOperand(made.codes, _scales(operand, made), None if g is None else np.full((1, 1), g))
-    factor = made.scales.astype(np.float32)
+        g = quantized.tensor_scale
+        return MatrixOperand(quantized.codes, _scales(operand, quantized), None if g is None else np.full((1, 1), g))
+    factor = quantized.scales.astype(np.float32)
     factor = factor.reshape(1, 1) if factor.size == 1 else factor
-    return MatrixOperand(made.codes, scales_of_one(unit, side, numbers.shape), factor)
+    return MatrixOperand(quantized.codes, scales_of_one(unit, side, numbers.shape), factor)
 
 
-def _scales(operand: FactorRule, made: Quantized) -> NDArray[Any]:
+def _scales(operand: FactorRule, quantized: Quantized) -> NDArray[Any]:
     """Scales of the unit's blocks: each as often as its block has some of these."""
     if operand.block is None:
-        return made.scales
-    scales, shape = made.scales, made.codes.shape
-    for axis, length, own in zip((-2, -1), made.block[-2:], operand.block, strict=True):
+        return quantized.scales
+    scales, shape = quantized.scales, quantized.codes.shape
+    for axis, length, own in zip((-2, -1), quantized.block[-2:], operand.block, strict=True):
         if length != own:
             count = -(-shape[axis] // own)
             scales = np.take(np.repeat(scales, length // own, axis), range(count), axis)
@@ -223,19 +223,19 @@ class UnitProduct:
 
     @property
     def step(self) -> int:
-        """What K must be a multiple of; factors are filled with zeros up to it."""
+        """The divisor that K must have; factors are filled with zeros up to its next multiple."""
         scale = self.unit.scale
         of_scales = 1 if scale is None else math.lcm(scale.a.block[1], scale.b.block[0])
         return math.lcm(of_scales, self.hadamard or 1)
 
     @property
     def random(self) -> bool:
-        """Whether the result depends on a seed."""
+        """True if the result depends on a seed."""
         return self.a.stochastic or self.b.stochastic
 
     @property
     def delayed(self) -> bool:
-        """Whether a scale follows from earlier calls."""
+        """True if a scale follows from earlier calls."""
         return self.a.history is not None or self.b.history is not None
 
 
@@ -263,7 +263,7 @@ class Products:
         key = hashlib.sha256(repr(self).encode()).hexdigest()[:16]
         every = (self.forward, self.input, self.weight)
         object.__setattr__(self, "key", key)
-        object.__setattr__(self, "random", any(one is not None and one.random for one in every))
+        object.__setattr__(self, "random", any(product is not None and product.random for product in every))
         _known[key] = self
 
     def __reduce__(self) -> tuple[type[Products], tuple[Any, ...]]:
@@ -337,7 +337,7 @@ def computed(
         again=True,
     )  # fmt: skip
     result = as_singles(product.unit, returned)
-    scales = [one.factor for one in operands if one.factor is not None]
+    scales = [operand.factor for operand in operands if operand.factor is not None]
     if scales:
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
             result = result * (scales[0] if len(scales) == 1 else scales[0] * scales[1])

@@ -117,11 +117,11 @@ class Recipe:
     written: str = ""
 
     def __repr__(self) -> str:
-        """As what makes it, if it ships with hwsim; else what it is in short."""
+        """The call that loads it, if it ships with hwsim; else a short description."""
         if self.name in recipes() and self == _shipped(self.name):
             return f"load_recipe({self.name!r})"
         three = (self.products.forward, self.products.input, self.products.weight)
-        units = ", ".join("PyTorch" if one is None else one.unit.name for one in three)
+        units = ", ".join("PyTorch" if product is None else product.unit.name for product in three)
         rules = counted(len(self.layers), "rule") + " of layers"
         return f"<Recipe {self.name}: {units}; output {self.products.output}; {rules}>"
 
@@ -167,41 +167,41 @@ def _read(document: Document) -> Recipe:
     keys = validated(RecipeKeys, document)
     products = _products(keys, document)
     layers = []
-    for at, layer in enumerate(keys.layers):
-        where: Location = ("layers", at)
+    for index, layer in enumerate(keys.layers):
+        where: Location = ("layers", index)
         if not (layer.name or layer.type or layer.kind or layer.place):
-            raise SpecError(f"{document.where(where)}: layers.{at} must have a name, type, kind or place")
+            raise SpecError(f"{document.where(where)}: layers.{index} must have a name, type, kind or place")
         layers.append(LayerRule(layer, _others(layer.recipe, document, (*where, "recipe"))))
     written = json.dumps(document.data, sort_keys=True, default=str)
     return Recipe(keys.recipe, keys.summary, keys.source, products, tuple(layers), keys.recompute, written)
 
 
-def _others(name: str, document: Document, at: Location) -> Products | None:
+def _others(name: str, document: Document, location: Location) -> Products | None:
     if name == "none":
         return None
     path = document.path.parent / name if looks_like_path(name) and not Path(name).is_absolute() else name
     try:
         return load_recipe(path).products
     except SpecError as error:
-        raise _wrong(document, at, error) from None
+        raise _wrong(document, location, error) from None
 
 
 def _products(keys: RecipeKeys, document: Document) -> Products:
     def product(which: Which) -> UnitProduct | None:
-        given = getattr(keys.products, which)
-        return None if given == "none" else _product(given, document, ("products", which))
+        entry = getattr(keys.products, which)
+        return None if entry == "none" else _product(entry, document, ("products", which))
 
     return Products(
         product("forward"), product("input"), product("weight"), keys.output, _rule(keys.keep, document, ("keep",))
     )
 
 
-def _product(keys: ProductKeys, document: Document, at: Location) -> UnitProduct:
+def _product(keys: ProductKeys, document: Document, location: Location) -> UnitProduct:
     part = "unit"
     try:
         named = keys.unit
-        beside = isinstance(named, str) and looks_like_path(named)
-        unit = load_unit(document.path.parent / str(named) if beside else named)
+        is_path = isinstance(named, str) and looks_like_path(named)
+        unit = load_unit(document.path.parent / str(named) if is_path else named)
         part = "changes"
         unit = unit.replace(keys.changes) if keys.changes else unit
         part = "a"
@@ -211,28 +211,28 @@ def _product(keys: ProductKeys, document: Document, at: Location) -> UnitProduct
         part = "hadamard"
         check_size(keys.hadamard)
     except (ValueError, TypeError) as error:
-        raise _wrong(document, (*at, part), error) from None
+        raise _wrong(document, (*location, part), error) from None
     return UnitProduct(unit, a, b, keys.hadamard)
 
 
-def _rule(given: Any, document: Document, at: Location) -> Rule | None:
+def _rule(entry: Any, document: Document, location: Location) -> Rule | None:
     """A rule for activations that are kept: its name, or {rule: NAME, FIELD: VALUE}."""
-    if given in (None, "none"):
+    if entry in (None, "none"):
         return None
-    keys = dict(given) if isinstance(given, dict) else {"rule": given}
+    keys = dict(entry) if isinstance(entry, dict) else {"rule": entry}
     try:
         name = keys.pop("rule")
         if isinstance(keys.get("block"), (list, tuple)):
             keys["block"] = tuple(None if size == "none" else size for size in keys["block"])
         return get_rule(name).replace(**keys)
     except KeyError:
-        raise _wrong(document, at, "must be the name of a rule, or {rule: NAME, FIELD: VALUE}") from None
+        raise _wrong(document, location, "must be the name of a rule, or {rule: NAME, FIELD: VALUE}") from None
     except (ValueError, TypeError) as error:
-        raise _wrong(document, at, error) from None
+        raise _wrong(document, location, error) from None
 
 
-def _wrong(document: Document, at: Location, message: object) -> SpecError:
-    return SpecError(f"{document.where(at)}: {'.'.join(map(str, at))}: {message}")
+def _wrong(document: Document, location: Location, message: object) -> SpecError:
+    return SpecError(f"{document.where(location)}: {'.'.join(map(str, location))}: {message}")
 
 
 PRODUCTS: dict[Which, str] = {
@@ -271,7 +271,7 @@ def described(recipe: Recipe) -> list[DescribedProduct]:
 
 
 def sentences(recipe: Recipe) -> Iterator[str]:
-    """What the products do not say."""
+    """Sentences about a recipe that its table of products does not say."""
     output = recipe.products.output
     if len(recipe.layers) > 1:
         yield "Where several rows name a layer, the last counts."
@@ -298,13 +298,13 @@ def _rows(layers: str, products: Products | None, names: dict[Which, str] = PROD
         return [DescribedProduct(layers, "all", "PyTorch", "", "", "in the tensors' dtype")]
     rows = []
     for which, name in names.items():
-        one = products.of(which)
-        if one is None:
-            rows.append(DescribedProduct(layers, name, "PyTorch", "f32", "f32", _result(one, products)))
+        product = products.of(which)
+        if product is None:
+            rows.append(DescribedProduct(layers, name, "PyTorch", "f32", "f32", _result(product, products)))
             continue
-        turned = "" if one.hadamard is None else f", after a Hadamard transform of {one.hadamard}"
-        a, b = (f"{_factor(rule, side)}{turned}" for rule, side in _sides(one))
-        rows.append(DescribedProduct(layers, name, one.unit.name, a, b, _result(one, products)))
+        turned = "" if product.hadamard is None else f", after a Hadamard transform of {product.hadamard}"
+        a, b = (f"{_factor(rule, side)}{turned}" for rule, side in _sides(product))
+        rows.append(DescribedProduct(layers, name, product.unit.name, a, b, _result(product, products)))
     return rows
 
 
@@ -337,9 +337,9 @@ def _factor(operand: FactorRule, side: Side) -> str:
         block = f"{across} x {along} along K"
     scale = f"one {rule.scale_format.name} scale for {block}" if fixed is None else f"the scale {fixed:g}"
     how = "" if rule.select == "divide" or fixed is not None else f" ({rule.select})"
-    second = "" if rule.tensor_scale == "none" else ", one f32 for the tensor"
+    tensor_scale = "" if rule.tensor_scale == "none" else ", one f32 for the tensor"
     past = "" if operand.history is None else f", of the last {operand.history.length} steps"
-    return f"{rule.element.name}, {scale}{how}{second}{past}{rounding}"
+    return f"{rule.element.name}, {scale}{how}{tensor_scale}{past}{rounding}"
 
 
 def _layers(keys: LayerKeys) -> str:

@@ -82,7 +82,7 @@ def worst_errors(
     scales_a: Array | None = None,
     scales_b: Array | None = None,
 ) -> Array:
-    """What |returned - exact| cannot exceed, of each of (rows, columns) results. Operands as `counted_magnitude`'s.
+    """Upper bounds of |returned - exact|, for each of (rows, columns) results. Operands as `counted_magnitude`'s.
 
     Factors that the unit flushes to zero are in it: all of their products.
     """
@@ -143,11 +143,11 @@ def _flushed(
     unit: Unit, values_a: Array, values_b: Array, scales_a: Array | None = None, scales_b: Array | None = None
 ) -> Array:
     """The sums of |a| |b| over the products that have a subnormal factor."""
-    sides, kept = [], []
+    sides, unflushed = [], []
     for fmt, values, scales in zip(unit.operands.multiplied, (values_a, values_b), (scales_a, scales_b), strict=True):
         size = np.where(np.isfinite(values), np.abs(values), 0.0) * (1.0 if scales is None else np.abs(scales))
         sides.append(size)
-        kept.append(np.where(np.abs(values) < _least(fmt), 0.0, size))
-    lost_a, lost_b = sides[0] - kept[0], sides[1] - kept[1]
-    lost = lost_a @ sides[1] + kept[0] @ lost_b
+        unflushed.append(np.where(np.abs(values) < _least(fmt), 0.0, size))
+    lost_a, lost_b = sides[0] - unflushed[0], sides[1] - unflushed[1]
+    lost = lost_a @ sides[1] + unflushed[0] @ lost_b
     return np.asarray(lost * (1 + (values_a.shape[1] + 8) * 2.0**-52), dtype=np.float64)

@@ -82,13 +82,13 @@ def exact_product(a: Array, b: Array) -> DoubleDouble:
     if not (a.size and b.size and span_a and span_b):
         return DoubleDouble.of(np.zeros((a.shape[0], b.shape[1])))
     if span_a + span_b > MOST_SPAN:
-        made = _by_integers(a, b)
+        result = _by_integers(a, b)
     else:
         scaled = _sliced(_normalised(a, rows), span_a, _normalised(b, columns), span_b)
-        made = _scaled(scaled, rows + columns)
-    if not np.isfinite(made.hi).all():
+        result = _scaled(scaled, rows + columns)
+    if not np.isfinite(result.hi).all():
         raise InputError("the product of a and b must be below 2^1024, the range of float64")
-    return made
+    return result
 
 
 def difference(x: DoubleDouble, y: DoubleDouble) -> Array:
@@ -115,10 +115,10 @@ def times(x: DoubleDouble, factor: Array) -> DoubleDouble:
     rest = np.ldexp(x.lo, -exponent)
     hi, lo = fast_two_sum(high, low + rest * scale)
     with np.errstate(over="ignore"):
-        made = DoubleDouble(np.ldexp(hi, exponent + shift), np.ldexp(lo, exponent + shift))
-    if not np.isfinite(made.hi).all():
+        result = DoubleDouble(np.ldexp(hi, exponent + shift), np.ldexp(lo, exponent + shift))
+    if not np.isfinite(result.hi).all():
         raise InputError("the product with a factor must be below 2^1024, the range of float64")
-    return made
+    return result
 
 
 def magnitude(a: Array, b: Array) -> Array:
@@ -148,10 +148,10 @@ def _span(x: Array, exponents: NDArray[np.intc], axis: int) -> int:
     step = max(1, FEW // x.shape[1])
     parts = [_lowest(x[start : start + step], axis) for start in range(0, len(x), step)]
     least = np.concatenate(parts) if axis else np.minimum.reduce(parts)
-    found = np.isfinite(least)
-    if not found.any():
+    nonzero = np.isfinite(least)
+    if not nonzero.any():
         return 0
-    return int((exponents[found] - np.frexp(least[found])[1] + 1).max())
+    return int((exponents[nonzero] - np.frexp(least[nonzero])[1] + 1).max())
 
 
 def _lowest(x: Array, axis: int) -> Array:
@@ -220,13 +220,13 @@ def _sliced(a: Array, span_a: int, b: Array, span_b: int) -> DoubleDouble:
     # Long and narrow: slices of a part of K stay in a cache, and their products are few numbers.
     part = length if n > columns else max(length // MOST_PARTS + 1, 512, 16 * m * n // (m + n))
     widths = slice_widths(span_a, span_b, min(part, length))
-    kept = slices(a, span_a, widths[0]) if part >= length else []
+    whole_slices = slices(a, span_a, widths[0]) if part >= length else []
     panels = []
     for column in range(0, n, columns):
         totals = np.zeros((digits, m, min(columns, n - column)), dtype=np.int64)
         for start in range(0, length, part):
             here = b[start : start + part, column : column + columns]
-            slices_a = kept or slices(a[:, start : start + part], span_a, widths[0])
+            slices_a = whole_slices or slices(a[:, start : start + part], span_a, widths[0])
             lowest = _add_products(totals, slices_a, slices(here, span_b, widths[1]))
         panels.append(_from_digits(totals, lowest))
     return DoubleDouble(np.hstack([panel.hi for panel in panels]), np.hstack([panel.lo for panel in panels]))
@@ -260,7 +260,7 @@ def _from_digits(totals: NDArray[np.int64], lowest: int) -> DoubleDouble:
         carry = (below + half) >> DIGIT
         below -= carry << DIGIT
         above += carry
-    parts = [np.ldexp(digit.astype(np.float64), lowest + DIGIT * at) for at, digit in enumerate(totals)]
+    parts = [np.ldexp(digit.astype(np.float64), lowest + DIGIT * place) for place, digit in enumerate(totals)]
     # No digit is beyond half of the next one's unit, so that a leading digit outweighs all below it: nothing cancels.
     hi, errors = _summed(parts)
     lo, rest = _summed(errors)

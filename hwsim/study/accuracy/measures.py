@@ -81,8 +81,8 @@ def trial_measures(outcome: TrialOutcome) -> dict[str, float]:
 def errors_by_kind(outcome: TrialOutcome) -> dict[str, tuple[Array, float]]:
     """The signed errors of each kind, one for each finite result, and their signal-to-noise ratio in decibels."""
     kinds = _kinds(outcome, np.isfinite(outcome.returned))
-    snr = {kind: _energies(np.abs(one.error), np.abs(one.reference))["snr_db"] for kind, one in kinds.items()}
-    return {kind: (one.error, snr[kind]) for kind, one in kinds.items()}
+    snr = {kind: _energies(np.abs(errors.error), np.abs(errors.reference))["snr_db"] for kind, errors in kinds.items()}
+    return {kind: (errors.error, snr[kind]) for kind, errors in kinds.items()}
 
 
 def measure(
@@ -159,7 +159,7 @@ def _measures(errors: Errors) -> dict[str, float]:
     size, reference = np.abs(errors.error), np.abs(errors.reference)
     with np.errstate(over="ignore"):
         relative = _quotients(size, reference)
-        made = {
+        values = {
             "relative_max": _most(relative),
             "relative_mean": _mean(relative),
             **_percentiles(relative),
@@ -169,7 +169,7 @@ def _measures(errors: Errors) -> dict[str, float]:
             "shrink": _over(_mean(-errors.error * np.sign(errors.reference)), _mean(reference)),
             "cosine": _cosine(errors.value, errors.reference),
         }
-        return made if errors.ulp is None else made | _pair("ulp", _quotients(size, errors.ulp))
+        return values if errors.ulp is None else values | _pair("ulp", _quotients(size, errors.ulp))
 
 
 def _pair(name: str, values: Array) -> dict[str, float]:
@@ -179,8 +179,8 @@ def _pair(name: str, values: Array) -> dict[str, float]:
 def _percentiles(values: Array) -> dict[str, float]:
     if not values.size:
         return {f"relative_{name}": UNDEFINED for name in PERCENTILES}
-    found = np.quantile(values, list(PERCENTILES.values()))
-    return {f"relative_{name}": float(x) for name, x in zip(PERCENTILES, found, strict=True)}
+    quantiles = np.quantile(values, list(PERCENTILES.values()))
+    return {f"relative_{name}": float(x) for name, x in zip(PERCENTILES, quantiles, strict=True)}
 
 
 def _energies(size: Array, reference: Array) -> dict[str, float]:

@@ -68,7 +68,7 @@ def rounding(fmt: Format, how: str, count: int, *, flush: bool = False, exact: b
 
 
 def on_grid(unit: Unit, fmt: Format) -> bool:
-    """Whether every sum of products, cut or not, is a multiple of the least subnormal of a format."""
+    """True if every sum of products, cut or not, is a multiple of the least subnormal of a format."""
     if unit.scale is not None:
         return False
     grids = [least_exponent(side) - side.fraction_bits for side in (unit.operands.a, unit.operands.b)]
@@ -123,7 +123,7 @@ def _window_size(fraction_bits: int, lost: Lost) -> float:
 
 
 def _keeps(lost: Lost) -> bool:
-    """Whether a term that the window holds loses nothing: of ones' complement, a negative term loses its +1."""
+    """True if a term that the window holds loses nothing: of ones' complement, a negative term loses its +1."""
     return not LOST_RULES[lost].complemented
 
 
@@ -166,11 +166,11 @@ def _even_odd(unit: Unit, rule: EvenOddSum, parts: Lengths) -> list[Loss]:
     held = _keeps(rule.combine.lost) and bits <= rule.combine.fraction_bits
     floor = 0.0 if rule.max_exp_floor is None else 2.0**rule.max_exp_floor
     size, both = _window_size(bits, rule.lost), _window_size(rule.combine.fraction_bits, rule.combine.lost)
-    made = [
+    losses = [
         Loss(max(half - whole, 0), size, 2 * size * floor),
         Loss(1 + (not held), both, both * floor),
     ]
-    return [*made, *_rounded(unit, 1)]
+    return [*losses, *_rounded(unit, 1)]
 
 
 def _exact(unit: Unit, rule: ExactSum, parts: Lengths) -> list[Loss]:
@@ -202,18 +202,18 @@ def _additions(unit: Unit, rule: SequentialSum | PairwiseSum, parts: Lengths, pa
 
 
 def of_late(unit: Unit, late: LateAdd | LateInWindow, parts: Lengths) -> list[Loss]:
-    """What the additions of late addends lose."""
+    """The losses of the additions of late addends."""
     result = unit.result.format
     if isinstance(late, LateAdd):
         held = late.format == result and not late.flush
         count, exact = parts.stretches - held, on_grid(unit, late.format)
-        made = rounding(late.format, late.rounding, count, flush=late.flush, exact=exact)
-        return [made._replace(least=2 * made.least)]  # of the addend, where that is flushed, and of the sum
-    kept, addend = _window_size(late.sum_bits, late.lost), _window_size(late.addend_bits, late.lost)
+        loss = rounding(late.format, late.rounding, count, flush=late.flush, exact=exact)
+        return [loss._replace(least=2 * loss.least)]  # of the addend, where that is flushed, and of the sum
+    partial, addend = _window_size(late.sum_bits, late.lost), _window_size(late.addend_bits, late.lost)
     if late.drop_below is not None:
         addend = max(addend, 2.0**-late.drop_below)
     whole = _keeps(late.lost) and _window_bits(unit) <= late.sum_bits and late.zero_addend == "skip"
-    size = max(kept, addend) if whole and result.fraction_bits <= late.addend_bits else kept + addend
+    size = max(partial, addend) if whole and result.fraction_bits <= late.addend_bits else partial + addend
     # To an addend of zero a sum of which nothing is cut loses nothing.
     least = size * 2.0 ** least_exponent(result)
     losses = [Loss(parts.stretches - whole, size, least), _result(unit, parts.stretches)]
@@ -237,7 +237,7 @@ def _window_bits(unit: Unit) -> int:
 
 
 def of_promotion(rule: Promotion, parts: Lengths) -> list[Loss]:
-    """What the additions into the promotion register lose: but for the first, to zero, of a number that it holds."""
+    """The losses of the additions into the promotion register; the first, to zero, loses nothing that it holds."""
     if rule.operation == "add":
         return [rounding(rule.format, rule.rounding, parts.stretches - 1, exact=True)]
     # The product of both scales is rounded too.

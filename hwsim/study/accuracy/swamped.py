@@ -42,7 +42,7 @@ class Lost(NamedTuple):
 
 
 def swamped_terms(explained: Explained) -> dict[int, bool]:
-    """Whether each term other than zero is swamped, by its index along K."""
+    """The terms other than zero, by index along K: True for a term that is swamped."""
     unit = explained.unit
     lost: set[int] = set()
     every: list[int] = []
@@ -71,7 +71,7 @@ def swamped_terms(explained: Explained) -> dict[int, bool]:
 
 
 def _is_factor(fmt: Format, code: int) -> bool:
-    """Whether a code is a number other than zero; one that is flushed too."""
+    """True for a number other than zero, even if a unit flushes it."""
     fields = unpack(fmt, code)
     return bool(fields.sig) and fields.cls not in (Class.NAN, Class.INFINITY)
 
@@ -80,8 +80,8 @@ def _lost(unit: Unit, group: Group) -> Lost:
     flushed = {lane for lane, term in enumerate(group.products) if term.cls is Class.ZERO}
     if group.special is not None:
         return Lost(flushed)
-    made = _of_group(unit.sum, group)
-    return Lost(flushed | made.lanes, made.before)
+    swamped = _of_group(unit.sum, group)
+    return Lost(flushed | swamped.lanes, swamped.before)
 
 
 def _of_group(rule: Sum, group: Group) -> Lost:
@@ -105,13 +105,13 @@ def _of_halves(rule: EvenOddSum, group: Group) -> Lost:
         return Lost(set())
     *halves, both = group.halves
     lanes = set()
-    for first, (half, kept) in enumerate(zip(halves, both.aligned, strict=True)):
+    for first, (half, aligned) in enumerate(zip(halves, both.aligned, strict=True)):
         own = range(first, len(group.products), 2)
         if half.max_exp is None or both.max_exp is None:
             continue
         unit_exp = half.max_exp - rule.fraction_bits
         lanes |= {n for n in own if _below(group.products[n], unit_exp, rule.lost, half.aligned[n // 2])}
-        if _below(half.term, both.max_exp - both.fraction_bits, rule.combine.lost, kept):
+        if _below(half.term, both.max_exp - both.fraction_bits, rule.combine.lost, aligned):
             lanes |= set(own)
     return Lost(lanes)
 
@@ -136,16 +136,16 @@ def _in_own_windows(rule: AlignedSum, group: Group, size: int) -> set[int]:
         if part.kept is None or part.kept.unit_exp is None:
             continue
         own = enumerate(part.kept.aligned, n * size)
-        lanes |= {lane for lane, kept in own if _below(group.products[lane], part.kept.unit_exp, lost, kept)}
+        lanes |= {lane for lane, aligned in own if _below(group.products[lane], part.kept.unit_exp, lost, aligned)}
     return lanes
 
 
-def _below(term: Term, unit_exp: int, lost: LostBits, kept: int) -> bool:
-    """Whether a term other than zero has every bit below 2^unit_exp; one that is rounded up to it has not."""
+def _below(term: Term, unit_exp: int, lost: LostBits, aligned: int) -> bool:
+    """True if a term other than zero has every bit below 2^unit_exp, and is not rounded up to it."""
     if term.cls is not Class.NORMAL or not term.sig:
         return False
     if LOST_RULES[lost].rounding in ("rne", "rna"):
-        return kept == 0
+        return aligned == 0
     return term.sig.bit_length() + term.exp - term.fraction_bits <= unit_exp
 
 
@@ -195,15 +195,15 @@ def _swallowed(fmt: Format, step: Addition, x: set[int], y: set[int]) -> set[int
 
 
 def _swallows(fmt: Format, step: Addition) -> tuple[bool, bool]:
-    """Whether an addition loses its first, or its second term."""
+    """Two flags: an addition loses its first term, and its second."""
     x, y = step.terms
     return _gone(fmt, step.code, x, y), _gone(fmt, step.code, y, x)
 
 
 def _gone(fmt: Format, code: int, term: Term, other: Term) -> bool:
-    """Whether an addition returns the other term unchanged, though this one is not zero."""
-    total, left, lost = _value(addend_term(fmt, code)), _value(other), _value(term)
-    return bool(lost) and total is not None and total == left
+    """True if an addition returns the other term unchanged, though this one is not zero."""
+    total, unchanged, lost = _value(addend_term(fmt, code)), _value(other), _value(term)
+    return bool(lost) and total is not None and total == unchanged
 
 
 def _rounded_away(fmt: Format, step: Addition) -> bool:
@@ -218,32 +218,32 @@ def _value(term: Term) -> Fraction | None:
 
 
 def _of_promotion(
-    rule: Promotion, partial: Format, made: Promoted, inside: Iterable[int], outside: Iterable[int]
+    rule: Promotion, partial: Format, step: Promoted, inside: Iterable[int], outside: Iterable[int]
 ) -> set[int]:
     """The terms that an addition into the promotion register swamps."""
-    added = addend_term(partial, made.partial)
-    if made.scale is not None:
+    added = addend_term(partial, step.partial)
+    if step.scale is not None:
         bits = partial.fraction_bits + rule.format.fraction_bits
-        added = product(unpack(partial, made.partial), unpack(rule.format, made.scale), bits)
-    before = addend_term(rule.format, made.register)
+        added = product(unpack(partial, step.partial), unpack(rule.format, step.scale), bits)
+    before = addend_term(rule.format, step.register)
     alone = addend_term(rule.format, add(rule.format, (added,), rule.rounding))
-    lost = set(inside) if _gone(rule.format, made.code, added, before) else set()
-    return lost | set(outside) if _gone(rule.format, made.code, before, alone) else lost
+    lost = set(inside) if _gone(rule.format, step.code, added, before) else set()
+    return lost | set(outside) if _gone(rule.format, step.code, before, alone) else lost
 
 
-def _of_addition(unit: Unit, group: Group, made: Added, inside: Iterable[int], outside: Iterable[int]) -> set[int]:
+def _of_addition(unit: Unit, group: Group, step: Added, inside: Iterable[int], outside: Iterable[int]) -> set[int]:
     """The terms that a late addition swamps."""
-    before = addend_term(made.addend_format, made.addend)
-    if made.window is None or not isinstance(unit.late, LateInWindow):
-        partial = addend_term(unit.result.format, made.partial)
-        lost = set(inside) if _gone(unit.output, made.code, partial, before) else set()
-        return lost | set(outside) if _gone(unit.output, made.code, before, partial) else lost
+    before = addend_term(step.addend_format, step.addend)
+    if step.window is None or not isinstance(unit.late, LateInWindow):
+        partial = addend_term(unit.result.format, step.partial)
+        lost = set(inside) if _gone(unit.output, step.code, partial, before) else set()
+        return lost | set(outside) if _gone(unit.output, step.code, before, partial) else lost
     lost = set()
-    if made.window.max_exp is None:
+    if step.window.max_exp is None:
         return lost
-    total, top = group.sum_term, made.window.max_exp
-    if _below(total, top - unit.late.sum_bits, unit.late.lost, made.window.kept_sum):
+    total, top = group.sum_term, step.window.max_exp
+    if _below(total, top - unit.late.sum_bits, unit.late.lost, step.window.kept_sum):
         lost |= set(inside)
-    if made.window.dropped or _below(before, top - unit.late.addend_bits, unit.late.lost, made.window.kept_addend):
+    if step.window.dropped or _below(before, top - unit.late.addend_bits, unit.late.lost, step.window.kept_addend):
         lost |= set(outside)
     return lost

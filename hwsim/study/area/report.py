@@ -95,7 +95,7 @@ def _verdict(sized: Sequence[SizedPoint], measure: str) -> str:
     if not sized:
         return "No unit has an area."
     panel, inside = next(iter(_panels(sized).items()))
-    best, varied = sorted((one for one in inside if one.on_front), key=_gates), _varied(sized)
+    best, varied = sorted((place for place in inside if place.on_front), key=_gates), _varied(sized)
     if not best:
         return f"On {panel} no unit is on the front of gates and error."
 
@@ -233,7 +233,7 @@ def _point(place: SizedPoint, varied: Sequence[str]) -> dict[str, Any]:
 def _merged(lines: Sequence[tuple[str, float]]) -> tuple[Reference, ...]:
     """Reference lines; those whose words would overlap become one line, at the largest value, that names them all."""
     groups: list[list[tuple[str, float]]] = []
-    for line in sorted(lines, key=lambda one: -one[1]):
+    for line in sorted(lines, key=lambda line: -line[1]):
         if groups and line[1] > groups[-1][0][1] / CLOSE:
             groups[-1].append(line)
         else:
@@ -268,7 +268,7 @@ def _units(placed: Sequence[SizedPoint], measure: str) -> TextTable:
             if place.on_front:
                 row["front"] = ", ".join(filter(None, (row.get("front"), panel)))
     header = ["unit", "lanes", "gates", "a lane", "flip-flops", "depth", *clocked]
-    header += [f"{what}, {panel}" for panel in panels for what in ("SNR dB", "median error")]
+    header += [f"{measure_name}, {panel}" for panel in panels for measure_name in ("SNR dB", "median error")]
     return TextTable(
         title="Units",
         header=(*header, "front"),
@@ -340,7 +340,7 @@ def report(
         best = {place.point.unit for place in placed if place.on_front}
         clocked = areas([unit for unit in units if unit in best], chosen, True, progress)
         placed = [replace(place, area=clocked.get(place.point.unit, place.area)) for place in placed]
-    found = pareto_report(study, placed, measure, chosen.stages, command)
+    pareto = pareto_report(study, placed, measure, chosen.stages, command)
     with written(folder / "pareto.md") as file:
-        file.write("\n".join(f"## {table.title}\n\n{markdown(table)}" for table in found.tables).encode())
-    return found
+        file.write("\n".join(f"## {table.title}\n\n{markdown(table)}" for table in pareto.tables).encode())
+    return pareto

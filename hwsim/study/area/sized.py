@@ -18,7 +18,7 @@ from hwsim.study.results import Progress, nothing
 
 
 def front(points: Sequence[tuple[float, ...]]) -> list[bool]:
-    """Whether each point is on the front: no other point is as small in every number and smaller in one.
+    """One flag a point, True on the front: no other point is as small in every number and smaller in one.
 
     points: all of one length. Equal points are on it together. A point with a NaN is not on it, and keeps none from it.
     """
@@ -27,8 +27,8 @@ def front(points: Sequence[tuple[float, ...]]) -> list[bool]:
     return [point in best for point in points]
 
 
-def _dominates(one: tuple[float, ...], other: tuple[float, ...]) -> bool:
-    return one != other and all(mine <= theirs for mine, theirs in zip(one, other, strict=True))
+def _dominates(point: tuple[float, ...], other: tuple[float, ...]) -> bool:
+    return point != other and all(mine <= theirs for mine, theirs in zip(point, other, strict=True))
 
 
 Areas = dict[Unit, Area | str]
@@ -38,7 +38,7 @@ SECONDS = 1800.0  # for each tool
 
 @dataclass(frozen=True)
 class SynthesisOptions:
-    """What is synthesised. stages: registers of the datapath (`hwsim.rtl.synthesis.STAGES`). fmax: which units are
+    """Options of synthesis. stages: registers of the datapath (`hwsim.rtl.synthesis.STAGES`). fmax: which units are
     placed and routed on an ECP5 too: none, those on a front, or all. workers: tools at once; as many as there are cores
     unless given.
     """
@@ -67,28 +67,28 @@ def areas(units: Sequence[Unit], options: SynthesisOptions, fmax: bool, progress
     """
     require_tools(fmax)
     wanted = list(dict.fromkeys(units))
-    found: Areas = {}
+    outcomes: Areas = {}
     designs: dict[Unit, tuple[FlatModule, ...]] = {}
     running: dict[tuple[FlatModule, ...], Future[Area]] = {}
     with processes.threads(options.workers or cores()) as pool:  # each waits for a process
         # The generator of Verilog is one at a time, while tools are at work on what it has written.
         for unit in wanted:
-            progress(sum(one.done() for one in running.values()), len(wanted), f"Verilog of {unit.name}")
+            progress(sum(future.done() for future in running.values()), len(wanted), f"Verilog of {unit.name}")
             try:
                 parts = unit_parts(unit, options.stages)
             except NotImplementedYet as error:
-                found[unit] = str(error)
+                outcomes[unit] = str(error)
                 continue
             designs[unit] = parts
             if parts not in running:
                 running[parts] = pool.submit(area, parts, fmax, SECONDS)
         told = "place and route" if fmax else "synthesis"
-        progress(sum(one.done() for one in running.values()), len(running), told)
+        progress(sum(future.done() for future in running.values()), len(running), told)
         for done, _ in enumerate(as_completed(running.values()), 1):
             progress(done, len(running), told)
         for unit, parts in designs.items():
-            found[unit] = _outcome(running[parts])
-    return {unit: found[unit] for unit in wanted}
+            outcomes[unit] = _outcome(running[parts])
+    return {unit: outcomes[unit] for unit in wanted}
 
 
 def _outcome(ended: Future[Area]) -> Area | str:
@@ -140,11 +140,11 @@ def sized_points(
     planned: Sequence[Point], rows: Sequence[dict[str, Any]], sized: Areas, measure: str
 ) -> list[SizedPoint]:
     """The points of a study with their areas, fronts marked."""
-    found = [SizedPoint(point, row, sized[point.unit]) for point, row in zip(planned, rows, strict=True)]
-    marked = list(found)
-    for data, length in dict.fromkeys((place.point.data.name, place.point.length) for place in found):
-        at = [n for n, place in enumerate(found) if (place.point.data.name, place.point.length) == (data, length)]
-        best = front([(found[n].gates_per_lane, found[n].row[f"{measure}_rms"]) for n in at])
-        for n, on_front in zip(at, best, strict=True):
-            marked[n] = replace(found[n], on_front=on_front)
+    points = [SizedPoint(point, row, sized[point.unit]) for point, row in zip(planned, rows, strict=True)]
+    marked = list(points)
+    for data, length in dict.fromkeys((place.point.data.name, place.point.length) for place in points):
+        indices = [n for n, place in enumerate(points) if (place.point.data.name, place.point.length) == (data, length)]
+        best = front([(points[n].gates_per_lane, points[n].row[f"{measure}_rms"]) for n in indices])
+        for n, on_front in zip(indices, best, strict=True):
+            marked[n] = replace(points[n], on_front=on_front)
     return marked

@@ -79,8 +79,8 @@ def inverse_normal(p: Floats) -> Floats:
     """
     from_half = p - 0.5
     r = 0.180625 - from_half * from_half
-    found = _ratio(MIDDLE, r)
-    found *= from_half
+    normal = _ratio(MIDDLE, r)
+    normal *= from_half
     outside = np.flatnonzero(r < 0)
     if outside.size:
         below = from_half[outside] < 0
@@ -89,8 +89,8 @@ def inverse_normal(p: Floats) -> Floats:
         size = _ratio(TAIL, root - 1.6)
         far = np.flatnonzero(root > 5.0)
         size[far] = _ratio(FAR, root[far] - 5.0)
-        found[outside] = np.where(below, -size, size)
-    return found
+        normal[outside] = np.where(below, -size, size)
+    return normal
 
 
 def tree_sum(x: Floats) -> Floats:
@@ -141,15 +141,15 @@ class Bits(NamedTuple):
 
 
 def drawn(count: int, make: Callable[..., Floats], *streams: Stream) -> Floats:
-    """float64[count]: what `make` gives of the Bits of each stream, which must be new.
+    """float64[count]: the numbers that `make` computes from the Bits of each stream, which must be new.
 
     A number depends on its place alone, not on the count.
     """
-    found = np.empty(count)
+    numbers = np.empty(count)
     for first in range(0, count, BLOCK):
         size = min(BLOCK, count - first)
-        found[first : first + size] = make(*(_bits(stream, size) for stream in streams))
-    return found
+        numbers[first : first + size] = make(*(_bits(stream, size) for stream in streams))
+    return numbers
 
 
 def _bits(stream: Stream, count: int) -> Bits:

@@ -215,11 +215,11 @@ class OutliersSource(Source):
     factor: Scale = 50.0
 
     def vectors(self, place: StreamKey, count: int) -> Floats:
-        found = NormalSource(deviation=self.deviation).vectors(place, count)
+        vectors = NormalSource(deviation=self.deviation).vectors(place, count)
         words = place.lasting("channels").words(place.length)
         wide = max(1, int(self.fraction * place.length + 0.5))
-        found[:, distributions.largest(words, wide)] *= self.factor
-        return found
+        vectors[:, distributions.largest(words, wide)] *= self.factor
+        return vectors
 
 
 class SoftmaxSource(Source):
@@ -319,23 +319,23 @@ class Tensor(Source):
     def check_finite(self) -> None:
         """Raises ValueError for the first number that is not finite in binary32."""
         stored = self.stored
-        for at in parts(stored.array):
+        for rows in parts(stored.array):
             with np.errstate(over="ignore"):
-                wrong = ~np.isfinite(numbers(stored.kind, stored.array[at]).astype(np.float32))
+                wrong = ~np.isfinite(numbers(stored.kind, stored.array[rows]).astype(np.float32))
             if wrong.any():
                 index = np.argwhere(wrong)[0].tolist()
-                index[0] += at.start
+                index[0] += rows.start
                 value = numbers(stored.kind, stored.array[tuple(index)])
                 beyond = ", which binary32 does not hold" if np.isfinite(value) else ""
                 raise InputError(f"{self.tensor}: {index} is {value}{beyond}; every number must be finite")
 
     def content(self) -> dict[str, Any]:
-        """What is drawn from, wherever it is stored: the shape, and a hash of the numbers in binary32."""
-        stored, found = self.stored, hashlib.sha256()
-        for at in parts(stored.array):
+        """The identity of the tensor, wherever it is stored: its shape, and a hash of the numbers in binary32."""
+        stored, sha256 = self.stored, hashlib.sha256()
+        for rows in parts(stored.array):
             with np.errstate(over="ignore"):
-                found.update(numbers(stored.kind, stored.array[at]).astype("<f4").tobytes())
-        return {"shape": list(stored.shape), "sha256": found.hexdigest(), "transpose": self.transpose}
+                sha256.update(numbers(stored.kind, stored.array[rows]).astype("<f4").tobytes())
+        return {"shape": list(stored.shape), "sha256": sha256.hexdigest(), "transpose": self.transpose}
 
 
 @lru_cache(KEPT)
@@ -369,8 +369,8 @@ class Data(StudyModel):
 
     @model_validator(mode="after")
     def _both_correlated(self) -> Data:
-        for side, one, other in (("a", self.a, self.b), ("b", self.b, self.a)):
-            if isinstance(one, CorrelatedSource) and one != other:
+        for side, source, other in (("a", self.a, self.b), ("b", self.b, self.a)):
+            if isinstance(source, CorrelatedSource) and source != other:
                 raise RuleError(side, "must not be correlated unless the other side is, with the same parameters")
         return self
 
@@ -453,14 +453,14 @@ def parse_data(entry: Entry, folder: Path) -> Data:
             if side not in fields:
                 raise RuleError(side, "is missing: data with one of a and b must have both")
         sides = [_fields(fields[side], (side,)) for side in SIDES]
-        labels = [_label(_source(side, at, None)) for side, at in zip(sides, SIDES, strict=True)]
-        found = [_source(side, at, folder) for side, at in zip(sides, SIDES, strict=True)]
+        labels = [_label(_source(side, name, None)) for side, name in zip(sides, SIDES, strict=True)]
+        sources = [_source(side, name, folder) for side, name in zip(sides, SIDES, strict=True)]
         label = " x ".join(labels)
     else:
         label = _label(_source(fields, None, None))
-        found = _both(_source(fields, None, folder))
+        sources = _both(_source(fields, None, folder))
     try:
-        return Data(name=label if name is None else name, a=found[0], b=found[1])
+        return Data(name=label if name is None else name, a=sources[0], b=sources[1])
     except ValidationError as error:
         raise _explained(error, ()) from None
 
@@ -472,11 +472,11 @@ def _both(source: Source) -> list[Source]:
     return [source, source]
 
 
-def _fields(entry: Any, at: tuple[str, ...]) -> dict[str, Any]:
+def _fields(entry: Any, prefix: tuple[str, ...]) -> dict[str, Any]:
     if isinstance(entry, Mapping):
         return {str(key): value for key, value in entry.items()}
     if not isinstance(entry, str):
-        raise RuleError(".".join(at) or "data", f"must be a name or a mapping, not {entry!r}")
+        raise RuleError(".".join(prefix) or "data", f"must be a name or a mapping, not {entry!r}")
     short, parameters = entry.strip(), {}
     # The last colon with an equals sign: a tensor's name may have colons of its own.
     split = re.fullmatch(r"(.*?):(\s*[\w-]+\s*=.*)", short, re.DOTALL)
@@ -485,42 +485,42 @@ def _fields(entry: Any, at: tuple[str, ...]) -> dict[str, Any]:
         for part in split[2].split(","):
             key, equals, value = part.partition("=")
             if not equals or not value.strip():
-                raise RuleError(".".join((*at, key.strip())), f"must be written KEY=VALUE, not {part!r}")
+                raise RuleError(".".join((*prefix, key.strip())), f"must be written KEY=VALUE, not {part!r}")
             parameters[key.strip()] = value.strip()
     return {"tensor" if names_a_file(short) else "distribution": short, **parameters}
 
 
 def _source(fields: dict[str, Any], side: str | None, folder: Path | None) -> Source:
     """The source of a side's keys. folder: None leaves a tensor's path as it is written."""
-    at = () if side is None else (side,)
+    prefix = () if side is None else (side,)
     if "tensor" in fields:
         kind: type[Source] = Tensor
         path = fields["tensor"]
         if not isinstance(path, str) or not names_a_file(path):
             rule = "must be FILE.npy, FILE.npz, FILE.npz:NAME, FILE.safetensors or FILE.safetensors:NAME"
-            raise RuleError(".".join((*at, "tensor")), f"{rule}, not {path!r}")
+            raise RuleError(".".join((*prefix, "tensor")), f"{rule}, not {path!r}")
         fields = fields if folder is None else {**fields, "tensor": str(folder.absolute() / path)}
     elif "distribution" in fields:
         name = fields["distribution"]
         if not isinstance(name, str) or name not in DISTRIBUTIONS:
             rule = f"is unknown: {name!r}; {_meant(str(name), DISTRIBUTIONS)}"
-            raise RuleError(".".join((*at, "distribution")), rule)
+            raise RuleError(".".join((*prefix, "distribution")), rule)
         kind = DISTRIBUTIONS[name]
     else:
-        raise RuleError(".".join(at) or "data", f"must have {KINDS}, not {', '.join(fields) or 'nothing'}")
-    what = fields.get("distribution", "tensor") if kind is not Tensor else "tensor"
-    _check_keys(fields, kind.model_fields, what, at)
+        raise RuleError(".".join(prefix) or "data", f"must have {KINDS}, not {', '.join(fields) or 'nothing'}")
+    spelling = fields.get("distribution", "tensor") if kind is not Tensor else "tensor"
+    _check_keys(fields, kind.model_fields, spelling, prefix)
     try:
         return kind(**fields)
     except ValidationError as error:
-        raise _explained(error, at) from None
+        raise _explained(error, prefix) from None
 
 
-def _check_keys(fields: Iterable[str], known: Iterable[str], what: str, at: tuple[str, ...]) -> None:
+def _check_keys(fields: Iterable[str], known: Iterable[str], kind: str, prefix: tuple[str, ...]) -> None:
     keys = list(known)
     for key in fields:
         if key not in keys:
-            raise RuleError(".".join((*at, key)), f"is no key of {what}; {_meant(key, keys)}")
+            raise RuleError(".".join((*prefix, key)), f"is no key of {kind}; {_meant(key, keys)}")
 
 
 def _meant(name: str, known: Iterable[str]) -> str:
@@ -529,11 +529,11 @@ def _meant(name: str, known: Iterable[str]) -> str:
     return f"did you mean {close[0]}?" if close else f"known: {', '.join(names)}"
 
 
-def _explained(error: ValidationError, at: tuple[str, ...]) -> RuleError:
+def _explained(error: ValidationError, prefix: tuple[str, ...]) -> RuleError:
     """The first error of a validation, with its key."""
     first = error.errors()[0]
     inside, rule = broken_rule(first)
-    return RuleError(".".join(map(str, (*at, *first["loc"], *inside))) or "data", rule)
+    return RuleError(".".join(map(str, (*prefix, *first["loc"], *inside))) or "data", rule)
 
 
 def _label(source: Source) -> str:

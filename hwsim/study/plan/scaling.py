@@ -102,7 +102,7 @@ def check_scaling(entry: Any) -> None:
 
 
 def resolve(entry: Any, unit: Unit) -> Scaling:
-    """What an entry of `scaling` means for a unit.
+    """Return the scaling that an entry of `scaling` stands for with a unit.
 
     entry: a name (direct, tensor, channel, block, or a rule of hwsim.quantize); a mapping {rule: NAME, scale: S, name:
     LABEL} and fields of the rule to change; or {a: entry, b: entry}.
@@ -129,24 +129,24 @@ def scaling_name(entry: Any) -> str:
 def _parts(entry: Any) -> tuple[str, dict[str, Any], float | None]:
     """The name of an entry, the fields that it changes, and its fixed scale."""
     if isinstance(entry, str):
-        name, given = entry, {}
+        name, changes = entry, {}
     elif isinstance(entry, Mapping) and isinstance(entry.get("rule"), str):
-        name, given = entry["rule"], {key: value for key, value in entry.items() if key not in ("rule", "name")}
+        name, changes = entry["rule"], {key: value for key, value in entry.items() if key not in ("rule", "name")}
     else:
         raise SpecError(
             f"scaling must be a name, {{rule: NAME, scale: S, FIELD: VALUE}} or {{a: ..., b: ...}}, not {entry!r}"
         )
     if name not in OWN and name not in rules():
         raise SpecError(nearest("scaling", name, [*OWN, *rules()]))
-    scale = given.pop("scale", None)
+    scale = changes.pop("scale", None)
     if scale is not None:
         if isinstance(scale, bool) or not isinstance(scale, (int, float)) or not 0 < scale <= sys.float_info.max:
             raise SpecError(f"scale must be a number above 0, not {scale!r}")
         if name == "block":
             raise SpecError("scale must be left out of scaling block, which finds a scale for each block")
-    if isinstance(given.get("block"), (list, tuple)):
-        given["block"] = tuple(None if one == "none" else one for one in given["block"])
-    return name, given, None if scale is None else float(scale)
+    if isinstance(changes.get("block"), (list, tuple)):
+        changes["block"] = tuple(None if side == "none" else side for side in changes["block"])
+    return name, changes, None if scale is None else float(scale)
 
 
 def _known(entry: Mapping[str, Any], known: tuple[str, ...]) -> None:
@@ -156,7 +156,7 @@ def _known(entry: Mapping[str, Any], known: tuple[str, ...]) -> None:
 
 
 def side_scaling(entry: Any, unit: Unit, side: str) -> SideScaling:
-    """What an entry of `scaling` means for one factor, `a` or `b`; it may round stochastically. Raises as `resolve`."""
+    """The scaling of a factor, `a` or `b`, by an entry of `scaling`; may round stochastically. Raises as `resolve`."""
     name, changes, scale = _parts(entry)
     fmt: Format = getattr(unit.operands, side)
     if name in OWN:
@@ -216,15 +216,15 @@ def _made(side: SideScaling, which: str, unit: Unit, numbers: NDArray[np.float32
         codes = by_power(side.rule, side.scale, numbers)
         factor = None if side.scale == 1 else np.full((1, 1), side.scale)
         return QuantizedFactor(codes, *_ones(unit, which, side.rule.element.decode(codes)), factor)
-    made = quantize(numbers, side.rule, -1 if which == "a" else -2, scale=side.scale)
-    elements = made.element.decode(made.codes)
+    quantized = quantize(numbers, side.rule, -1 if which == "a" else -2, scale=side.scale)
+    elements = quantized.element.decode(quantized.codes)
     if side.enters:
-        each = np.asarray(spread(made.scale_values, made.block, elements.shape))
-        factor = None if made.tensor_scale is None else np.full((1, 1), float(made.tensor_scale))
-        return QuantizedFactor(made.codes, made.scales, elements, each, factor)
-    of = made.scale_values
+        each = np.asarray(spread(quantized.scale_values, quantized.block, elements.shape))
+        factor = None if quantized.tensor_scale is None else np.full((1, 1), float(quantized.tensor_scale))
+        return QuantizedFactor(quantized.codes, quantized.scales, elements, each, factor)
+    of = quantized.scale_values
     factor = None if (of == 1).all() else of.reshape(1, 1) if of.size == 1 else of
-    return QuantizedFactor(made.codes, *_ones(unit, which, elements), factor)
+    return QuantizedFactor(quantized.codes, *_ones(unit, which, elements), factor)
 
 
 def by_power(rule: Rule, scale: float, numbers: NDArray[np.float32], **random: Any) -> Codes:
@@ -244,8 +244,8 @@ def _ones(unit: Unit, which: str, elements: Floats) -> tuple[NDArray[Any] | None
     if unit.scale is None:
         return None, elements, None
     scale: BlockScale = getattr(unit.scale, which)
-    one = np.ones((1, 1)) if is_f32(scale.format) else scale.format.decode(np.full((1, 1), one_code(scale.format)))
-    return scales_of_one(unit, which, elements.shape), elements, one
+    ones = np.ones((1, 1)) if is_f32(scale.format) else scale.format.decode(np.full((1, 1), one_code(scale.format)))
+    return scales_of_one(unit, which, elements.shape), elements, ones
 
 
 def scales_of_one(unit: Unit, which: str, shape: tuple[int, ...]) -> NDArray[Any] | None:

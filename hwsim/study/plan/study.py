@@ -117,12 +117,12 @@ class _StudyReader:
     def wrong(self, location: Location, message: object) -> SpecError:
         return SpecError(f"{self.document.where(location)}: {'.'.join(map(str, location))}: {message}")
 
-    def known(self, mapping: Mapping[str, Any], keys: tuple[str, ...], at: Location) -> None:
+    def known(self, mapping: Mapping[str, Any], keys: tuple[str, ...], location: Location) -> None:
         for key in mapping:
             if key not in keys:
-                where = self.document.where((*at, key))
+                where = self.document.where((*location, key))
                 raise SpecError(
-                    f"{where}: {'.'.join(map(str, at))}{': ' if at else ''}{nearest('key', str(key), keys)}"
+                    f"{where}: {'.'.join(map(str, location))}{': ' if location else ''}{nearest('key', str(key), keys)}"
                 )
 
     def study(self) -> Study:
@@ -131,92 +131,92 @@ class _StudyReader:
         for key in ("units", "data"):
             if key in data and not isinstance(data[key], (list, tuple)):
                 data[key] = [data[key]]
-        units = [self.entry(entry, ("units", at)) for at, entry in enumerate(data.get("units", ()))]
-        drawn = [self.drawn(entry, ("data", at)) for at, entry in enumerate(data.get("data", ()))]
+        units = [self.entry(entry, ("units", index)) for index, entry in enumerate(data.get("units", ()))]
+        drawn = [self.drawn(entry, ("data", index)) for index, entry in enumerate(data.get("data", ()))]
         self.apart([entry.label for entry, _ in units if not entry.grid], "units", "label")
-        self.apart([one.name for one in drawn], "data", "name")
+        self.apart([source.name for source in drawn], "data", "name")
         parsed = {"units": tuple(entry for entry, _ in units), "data": tuple(drawn)}
         try:
-            made = Study.model_validate({key: parsed.get(key, data[key]) for key in data} | {"written": {}})
+            study = Study.model_validate({key: parsed.get(key, data[key]) for key in data} | {"written": {}})
         except ValidationError as error:
             raise explain_invalid(error, self.document) from None
-        sizes = {key: getattr(made, key) for key in Study.model_fields if key not in ("units", "data", "written")}
-        sizes["lengths"] = list(made.lengths)
-        spelt = {**sizes, "units": [written for _, written in units], "data": [spell(one) for one in drawn]}
-        return made.model_copy(update={"written": spelt})
+        sizes = {key: getattr(study, key) for key in Study.model_fields if key not in ("units", "data", "written")}
+        sizes["lengths"] = list(study.lengths)
+        spelt = {**sizes, "units": [written for _, written in units], "data": [spell(source) for source in drawn]}
+        return study.model_copy(update={"written": spelt})
 
     def apart(self, names: list[str], key: str, field: str) -> None:
-        for at, name in enumerate(names):
-            if name in names[:at]:
+        for index, name in enumerate(names):
+            if name in names[:index]:
                 raise self.wrong((key,), f"two are called {name!r}; give one another {field}")
 
-    def entry(self, entry: Any, at: Location) -> tuple[UnitEntry, dict[str, Any]]:
+    def entry(self, entry: Any, location: Location) -> tuple[UnitEntry, dict[str, Any]]:
         whole = isinstance(entry, Unit) or (isinstance(entry, Mapping) and "operands" in entry)
         given: dict[str, Any] = {"unit": entry} if whole or isinstance(entry, (str, Path)) else entry
         if not isinstance(given, Mapping):
-            raise self.wrong(at, f"must be a unit's name, a path or a mapping, not {entry!r}")
-        self.known(given, KEYS_OF_UNIT, at)
+            raise self.wrong(location, f"must be a unit's name, a path or a mapping, not {entry!r}")
+        self.known(given, KEYS_OF_UNIT, location)
         if "unit" not in given:
-            raise self.wrong(at, "unit is missing")
-        unit, written = self.unit(given["unit"], at if whole else (*at, "unit"))
-        grid = self.grid(given.get("grid", {}), (*at, "grid"))
+            raise self.wrong(location, "unit is missing")
+        unit, written = self.unit(given["unit"], location if whole else (*location, "unit"))
+        grid = self.grid(given.get("grid", {}), (*location, "grid"))
         scaling = tuple(_listed(given.get("scaling", default_scaling(unit))))
-        for one in scaling:
+        for choice in scaling:
             try:
-                check_scaling(one)
+                check_scaling(choice)
             except (ValueError, TypeError) as error:
-                raise self.wrong((*at, "scaling"), error) from None
+                raise self.wrong((*location, "scaling"), error) from None
         fields = {"label": given.get("label", unit.name), "grid": grid, "scaling": scaling}
         fields |= {"invalid": given["invalid"]} if "invalid" in given else {}
         try:
-            made = UnitEntry.model_validate({"unit": unit, **fields})
+            parsed = UnitEntry.model_validate({"unit": unit, **fields})
         except ValidationError as error:
-            raise explain_invalid(error, self.document, at) from None
+            raise explain_invalid(error, self.document, location) from None
         spelt = {"unit": written, **fields, "grid": {key: list(values) for key, values in grid.items()}}
         spelt["scaling"] = list(scaling)
-        return made, spelt
+        return parsed, spelt
 
-    def unit(self, given: Any, at: Location) -> tuple[Unit, Any]:
+    def unit(self, entry: Any, location: Location) -> tuple[Unit, Any]:
         """A unit, and as it is written: the name of a preset, or all of it."""
-        if isinstance(given, Unit):
-            return given, yaml.safe_load(as_yaml(given))
-        if isinstance(given, Mapping):
-            unit = written_out(dict(given), self.place, at)
+        if isinstance(entry, Unit):
+            return entry, yaml.safe_load(as_yaml(entry))
+        if isinstance(entry, Mapping):
+            unit = written_out(dict(entry), self.place, location)
             return unit, yaml.safe_load(as_yaml(unit))
-        if isinstance(given, Path) or (isinstance(given, str) and looks_like_path(given)):
+        if isinstance(entry, Path) or (isinstance(entry, str) and looks_like_path(entry)):
             try:
-                unit = load_unit(self.folder / given)
+                unit = load_unit(self.folder / entry)
             except SpecError as error:
-                raise self.wrong(at, error) from None
+                raise self.wrong(location, error) from None
             return unit, yaml.safe_load(as_yaml(unit))
         try:
-            return load_unit(given), given
+            return load_unit(entry), entry
         except (ValueError, TypeError) as error:
-            raise self.wrong(at, error) from None
+            raise self.wrong(location, error) from None
 
-    def grid(self, given: Any, at: Location) -> dict[str, tuple[Any, ...]]:
-        if not isinstance(given, Mapping):
-            raise self.wrong(at, f"must be a mapping of fields to lists of values, not {given!r}")
-        found = {}
-        for field, values in given.items():
+    def grid(self, grid: Any, location: Location) -> dict[str, tuple[Any, ...]]:
+        if not isinstance(grid, Mapping):
+            raise self.wrong(location, f"must be a mapping of fields to lists of values, not {grid!r}")
+        fields = {}
+        for field, values in grid.items():
             try:
                 check_field(str(field))
             except ValueError as error:
-                raise self.wrong((*at, field), error) from None
+                raise self.wrong((*location, field), error) from None
             listed = tuple(_listed(values))
             texts = [text(value) for value in listed]
             if not listed or len(set(texts)) < len(texts):
-                raise self.wrong((*at, field), f"must be different values, at least one, not {values!r}")
-            found[str(field)] = listed
-        return found
+                raise self.wrong((*location, field), f"must be different values, at least one, not {values!r}")
+            fields[str(field)] = listed
+        return fields
 
-    def drawn(self, entry: Any, at: Location) -> Data:
+    def drawn(self, entry: Any, location: Location) -> Data:
         if isinstance(entry, Data):
             return entry
         try:
             return parse_data(entry, self.folder)
         except (ValueError, TypeError) as error:
-            raise self.wrong(at, error) from None
+            raise self.wrong(location, error) from None
 
 
 def spell(data: Data) -> Any:
@@ -225,7 +225,7 @@ def spell(data: Data) -> Any:
 
 
 def measurable(unit: Unit) -> Support:
-    """What studies lack of a unit: what no implementation has, and results that float64 does not hold."""
+    """The support of a unit in studies, which lack what no implementation has, and results beyond float64."""
     general = implemented(unit)
     if not general or unit.output.in_float64:
         return general
@@ -276,9 +276,9 @@ def points(study: Study) -> list[Point]:
     if (many := count(study)) > LIMIT:
         raise SpecError(f"study {study.name}: has {many:,} points, the limit is {LIMIT:,}; vary fewer fields at once")
     _check_memory(study)
-    found: list[Point] = []
-    for at, entry in enumerate(study.units):
-        for label, unit, scaling, axes in _units(study, at, entry):
+    planned: list[Point] = []
+    for index, entry in enumerate(study.units):
+        for label, unit, scaling, axes in _units(study, index, entry):
             for data, length in itertools.product(study.data, study.lengths):
                 try:
                     check_length(unit, length)
@@ -286,11 +286,11 @@ def points(study: Study) -> list[Point]:
                     if entry.invalid == "skip":
                         continue
                     raise SpecError(f"study {study.name}: {label}: {error}") from None
-                found.append(Point(len(found), label, unit, scaling, data, length, axes))
-    if not found:
+                planned.append(Point(len(planned), label, unit, scaling, data, length, axes))
+    if not planned:
         raise SpecError(f"study {study.name}: no combination is valid, and invalid: skip leaves all of them out")
-    _check_apart(study, found)
-    return found
+    _check_apart(study, planned)
+    return planned
 
 
 def _check_memory(study: Study) -> None:
@@ -305,7 +305,7 @@ def _check_memory(study: Study) -> None:
     Cost(f"study {study.name}: a trial", needed, instead="take fewer rows and columns, and more trials").demand()
 
 
-def _units(study: Study, at: int, entry: UnitEntry) -> Iterator[tuple[str, Unit, Scaling, dict[str, str]]]:
+def _units(study: Study, index: int, entry: UnitEntry) -> Iterator[tuple[str, Unit, Scaling, dict[str, str]]]:
     """Labels, units, scalings and axes of an entry."""
     for values in itertools.product(*entry.grid.values()):
         changes: dict[str, Any] = dict(zip(entry.grid, values, strict=True))
@@ -317,16 +317,16 @@ def _units(study: Study, at: int, entry: UnitEntry) -> Iterator[tuple[str, Unit,
         except ValueError as error:
             if entry.invalid == "skip":
                 continue
-            raise SpecError(f"study {study.name}: units.{at}: {combination}: {error}{_hint(entry)}") from None
-        for one in entry.scaling:
-            name = scaling_name(one)
+            raise SpecError(f"study {study.name}: units.{index}: {combination}: {error}{_hint(entry)}") from None
+        for choice in entry.scaling:
+            name = scaling_name(choice)
             label = f"{combination}, {name}" if len(entry.scaling) > 1 else combination
             try:
-                scaling = resolve(one, unit)
+                scaling = resolve(choice, unit)
             except ValueError as error:
                 if entry.invalid == "skip":
                     continue
-                where = f"units.{at}.scaling"
+                where = f"units.{index}.scaling"
                 raise SpecError(f"study {study.name}: {where}: {combination}, {name}: {error}{_hint(entry)}") from None
             yield label, unit, scaling, {"unit": entry.label, **fields, "scaling": name}
 
@@ -336,9 +336,9 @@ def _hint(entry: UnitEntry) -> str:
     return "; `invalid: skip` leaves such combinations out" if many else ""
 
 
-def _check_apart(study: Study, found: list[Point]) -> None:
+def _check_apart(study: Study, planned: list[Point]) -> None:
     seen: dict[tuple[str, str, int], Point] = {}
-    for point in found:
+    for point in planned:
         key = (point.label, point.data.name, point.length)
         if key in seen:
             raise SpecError(f"study {study.name}: two points are called {point.name}; give a unit another label")

@@ -75,31 +75,31 @@ def _panel(chart: Chart, rows: Sequence[Row], name: str) -> Any:
     picked = alt.selection_point(name="picked", fields=["series"], bind="legend")
     faint = alt.condition(picked, alt.value(1), alt.value(0.12))
     kind = "N" if words else "Q"
-    at: dict[str, Any] = {"x": alt.X(f"x:{kind}", title=chart.x.title, **_axis(chart, chart.x, "x"))}
-    at |= {"y": _y(chart, "y"), "color": look["color"]}
+    place: dict[str, Any] = {"x": alt.X(f"x:{kind}", title=chart.x.title, **_axis(chart, chart.x, "x"))}
+    place |= {"y": _y(chart, "y"), "color": look["color"]}
     if words and len(labels) > 1 and chart.kind == "points":
-        at["xOffset"] = alt.XOffset("slot:N", sort=[one for one in labels if one not in chart.theory])
+        place["xOffset"] = alt.XOffset("slot:N", sort=[one for one in labels if one not in chart.theory])
     tooltip = [alt.Tooltip("series:N", title="Series"), alt.Tooltip(f"x:{kind}", title=chart.x.title)]
     tooltip.append(alt.Tooltip("y:Q", title=chart.y.title, format=".5~g"))
     tooltip += [alt.Tooltip("note:N", title="Note")] if any(row.get("note") for row in chart.rows) else []
 
-    layers = _intervals(chart, rows, at, faint)
+    layers = _intervals(chart, rows, place, faint)
     if chart.kind == "lines":
         drawn = alt.Chart(_data(chart, rows)).mark_line()
-        layers.append(drawn.encode(**at, strokeDash=look["strokeDash"], opacity=faint))
+        layers.append(drawn.encode(**place, strokeDash=look["strokeDash"], opacity=faint))
     elif theory := [row for row in rows if row["series"] in chart.theory]:
         stroke = alt.Chart(_data(chart, theory)).mark_tick(thickness=2, orient="horizontal", size=22)
-        layers.append(stroke.encode(**at, tooltip=tooltip, opacity=faint))
+        layers.append(stroke.encode(**place, tooltip=tooltip, opacity=faint))
     if steps:
         stairs = alt.Chart(_data(chart, steps)).mark_line(interpolate="step-after", strokeWidth=1.5)
-        layers.append(stairs.encode(x=at["x"], y=at["y"], color=look["color"], order="x:Q"))
+        layers.append(stairs.encode(x=place["x"], y=place["y"], color=look["color"], order="x:Q"))
     points = alt.Chart(_data(chart, measured)).mark_point(filled=True, size=60)
-    layers.append(points.encode(**at, shape=look["shape"], tooltip=tooltip, opacity=faint).add_params(picked))
+    layers.append(points.encode(**place, shape=look["shape"], tooltip=tooltip, opacity=faint).add_params(picked))
     if any(row.get("name") for row in rows):
         named = alt.Chart(_data(chart, measured)).mark_text(align="left", dx=7, fontSize=10)
-        layers.append(named.encode(x=at["x"], y=at["y"], text="name:N"))
-    for one in chart.references:
-        layers += _reference(chart, one)
+        layers.append(named.encode(x=place["x"], y=place["y"], text="name:N"))
+    for reference in chart.references:
+        layers += _reference(chart, reference)
     size = {"width": WIDE, "height": HIGH} if not several else {"width": 400, "height": 280}
     return alt.layer(*layers).properties(**size, **({"title": name} if several else {}))
 
@@ -108,12 +108,12 @@ def _looks(chart: Chart, labels: Sequence[str]) -> dict[str, Any]:
     """Colour, shape and dashes of the series. Theory has the colour of the series that it is like."""
     alt = library("altair")
     measured = [label for label in labels if label not in chart.theory]
-    colours = {label: COLOURS[at % len(COLOURS)] for at, label in enumerate(measured)}
-    alike = {label: [one for one in chart.theory if chart.theory[one] == like] for label, like in chart.theory.items()}
+    colours = {label: COLOURS[index % len(COLOURS)] for index, label in enumerate(measured)}
+    alike = {label: [key for key in chart.theory if chart.theory[key] == like] for label, like in chart.theory.items()}
     dashes = {label: DASHES[alike[label].index(label) % len(DASHES)] for label in chart.theory}
     colours |= {label: colours.get(like, COLOURS[0]) for label, like in chart.theory.items()}
     # A second round through the colours has other shapes.
-    shapes = {label: SHAPES[(at + at // len(COLOURS)) % len(SHAPES)] for at, label in enumerate(measured)}
+    shapes = {label: SHAPES[(index + index // len(COLOURS)) % len(SHAPES)] for index, label in enumerate(measured)}
     ranges: dict[str, list[Any]] = {
         "color": [colours[label] for label in labels],
         "shape": [shapes.get(label, "stroke") for label in labels],
@@ -150,15 +150,15 @@ def _y(chart: Chart, field: str) -> Any:
 
 def _data(chart: Chart, rows: Sequence[Row]) -> Any:
     """Rows as they are drawn; `slot` is where they stand beside others."""
-    made = [{**row, "slot": chart.theory.get(row["series"], row["series"])} for row in rows]
+    placed = [{**row, "slot": chart.theory.get(row["series"], row["series"])} for row in rows]
     finite = [
-        {key: one for key, one in row.items() if not (isinstance(one, float) and not math.isfinite(one))}
-        for row in made
+        {key: value for key, value in row.items() if not (isinstance(value, float) and not math.isfinite(value))}
+        for row in placed
     ]
     return library("altair").InlineData(values=finite)
 
 
-def _intervals(chart: Chart, rows: Sequence[Row], at: dict[str, Any], faint: Any) -> list[Any]:
+def _intervals(chart: Chart, rows: Sequence[Row], place: dict[str, Any], faint: Any) -> list[Any]:
     """Confidence intervals: bands of a few lines, else thin lines. One that leaves a logarithmic axis is cut."""
     alt = library("altair")
     known = [row for row in rows if math.isfinite(row.get("low", math.nan)) and row["low"] < row["high"]]
@@ -166,24 +166,23 @@ def _intervals(chart: Chart, rows: Sequence[Row], at: dict[str, Any], faint: Any
         return []
     least = min(row["y"] for row in chart.placed) / 10 if chart.y.log else -math.inf
     cut = [{**row, "low": max(row["low"], least)} for row in known]
-    ends = {**at, "y": _y(chart, "low"), "y2": "high:Q"}
+    ends = {**place, "y": _y(chart, "low"), "y2": "high:Q"}
     drawn = alt.Chart(_data(chart, cut))
     if chart.kind == "lines" and len({row["series"] for row in chart.rows if "low" in row}) <= MOST_BANDS:
         return [drawn.mark_area(opacity=0.16).encode(**ends)]
     return [drawn.mark_rule(strokeWidth=1.3).encode(**ends, opacity=faint)]
 
 
-def _reference(chart: Chart, one: Any) -> list[Any]:
+def _reference(chart: Chart, reference: Any) -> list[Any]:
     """A line across the panel with its words."""
     alt = library("altair")
-    data = alt.InlineData(values=[{"value": one.value, "label": one.label}])
-    channel = {"y": _y(chart, "value")} if one.axis == "y" else {
+    data = alt.InlineData(values=[{"value": reference.value, "label": reference.label}])
+    channel = {"y": _y(chart, "value")} if reference.axis == "y" else {
         "x": alt.X("value:Q", title=chart.x.title, **_axis(chart, chart.x, "x"))
     }  # fmt: skip
-    ends = {"x": alt.value(4)} if one.axis == "y" else {"y": alt.value(4)}
-    side = (
-        {"align": "left", "dy": -5} if one.axis == "y" else {"align": "left", "baseline": "top", "angle": 90, "dx": 3}
-    )
+    ends = {"x": alt.value(4)} if reference.axis == "y" else {"y": alt.value(4)}
+    above, beside = {"align": "left", "dy": -5}, {"align": "left", "baseline": "top", "angle": 90, "dx": 3}
+    side = above if reference.axis == "y" else beside
     line = alt.Chart(data).mark_rule(strokeDash=[2, 2], color="#55606c").encode(**channel)
     return [line, alt.Chart(data).mark_text(color="#55606c", **side).encode(**channel, **ends, text="label:N")]
 
@@ -201,7 +200,7 @@ def _drawing() -> Any:
 
 @cache
 def _has_room() -> bool:
-    """Whether vl-convert has enough addresses.
+    """True if vl-convert has enough addresses.
 
     It runs JavaScript, which reserves gigabytes and ends the process where it gets none: under a limit, as batch
     systems set it, another process tries first.
@@ -219,7 +218,7 @@ def svg(spec: dict[str, Any]) -> str:
     # Vega numbers what it names over all pictures of a process: here each picture is numbered for itself.
     numbers: dict[str, str] = {}
     named = re.compile(r'(?<= id=")(clip|gradient_)\d+(?=")|(?<="url\(#)(clip|gradient_)\d+(?=\)")')
-    return named.sub(lambda found: numbers.setdefault(found[0], f"part{len(numbers)}"), str(text))
+    return named.sub(lambda match: numbers.setdefault(match[0], f"part{len(numbers)}"), str(text))
 
 
 def png(picture: str) -> bytes:

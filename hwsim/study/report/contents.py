@@ -79,7 +79,7 @@ class Chart:
         used = {key: title for key, title in titles.items() if any(row.get(key, "") != "" for row in self.rows)}
         cells = [tuple(_number(row.get(key, "")) for key in used) for row in self.rows]
         numeric = [
-            at for at, key in enumerate(used) if any(isinstance(row.get(key), (int, float)) for row in self.rows)
+            index for index, key in enumerate(used) if any(isinstance(row.get(key), (int, float)) for row in self.rows)
         ]
         title = f"Numbers of: {self.title}"
         return TextTable(title=title, header=tuple(used.values()), rows=tuple(cells), right=tuple(numeric))
@@ -125,16 +125,16 @@ class TextTable:
     caption: str = ""
 
     def __post_init__(self) -> None:
-        for at, row in enumerate(self.rows):
+        for n, row in enumerate(self.rows):
             if len(row) != len(self.header):
-                raise InputError(f"table {self.title!r}: row {at} has {len(row)} cells, the header {len(self.header)}")
+                raise InputError(f"table {self.title!r}: row {n} has {len(row)} cells, the header {len(self.header)}")
 
 
 def table(
     title: str, columns: Mapping[str, Callable[[Any], str]], records: Iterable[Any], left: int = 1, caption: str = ""
 ) -> TextTable:
     """A table with a row for each record. columns: from heads to cells; the first `left` of them are words."""
-    rows = tuple(tuple(cell(one) for cell in columns.values()) for one in records)
+    rows = tuple(tuple(cell(record) for cell in columns.values()) for record in records)
     right = tuple(range(left, len(columns)))
     return TextTable(title=title, header=tuple(columns), rows=rows, right=right, caption=caption)
 
@@ -168,22 +168,23 @@ class StudyReport:
     def __post_init__(self) -> None:
         _check_name("report", self.name)
         parts = (
-            replace(one, command=one.command or self.command) if isinstance(one, Chart) else one for one in self.parts
+            replace(part, command=part.command or self.command) if isinstance(part, Chart) else part
+            for part in self.parts
         )
         object.__setattr__(self, "parts", tuple(parts))
 
     @property
     def charts(self) -> tuple[Chart, ...]:
-        return tuple(one for one in self.parts if isinstance(one, Chart))
+        return tuple(part for part in self.parts if isinstance(part, Chart))
 
     @property
     def tables(self) -> tuple[TextTable, ...]:
-        return tuple(one for one in self.parts if isinstance(one, TextTable))
+        return tuple(part for part in self.parts if isinstance(part, TextTable))
 
 
-def _check_name(what: str, name: str) -> None:
+def _check_name(kind: str, name: str) -> None:
     if not NAME.fullmatch(name):
-        raise InputError(f"{what} name must be letters, digits, dots, dashes and underscores, not {name!r}")
+        raise InputError(f"{kind} name must be letters, digits, dots, dashes and underscores, not {name!r}")
 
 
 def markdown(of: TextTable) -> str:
@@ -191,7 +192,7 @@ def markdown(of: TextTable) -> str:
 
     The title is not in it: it is the page's heading. Cells are plain text, whatever characters they hold.
     """
-    dashes = [" ---: " if at in of.right else " --- " for at in range(len(of.header))]
+    dashes = [" ---: " if column in of.right else " --- " for column in range(len(of.header))]
     lines = [_line(of.header), f"|{'|'.join(dashes)}|", *map(_line, of.rows)]
     below = ["", _plain(of.caption)] if of.caption else []
     return "\n".join([*lines, *below]) + "\n"
