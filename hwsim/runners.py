@@ -137,14 +137,14 @@ def apart(workers: int | None, lost: Lost) -> Runner:
 
 
 def _run(tasks: Sequence[W], most: int, done: Callable[[W, Rows], None], lost: Lost, *, fresh: bool) -> None:
-    left = deque((task, 1) for task in tasks)
+    pending = deque((task, 1) for task in tasks)
     idle: list[_Worker] = []
     busy: dict[Connection, tuple[_Worker, W, int]] = {}
     with environment(ONE_THREAD):
         try:
-            while left or busy:
-                while left and len(busy) < most:
-                    task, attempt = left.popleft()
+            while pending or busy:
+                while pending and len(busy) < most:
+                    task, attempt = pending.popleft()
                     worker = idle.pop() if idle else _Worker(task.code)
                     busy[worker.connection] = worker, task, attempt
                     worker.send(task)
@@ -155,7 +155,7 @@ def _run(tasks: Sequence[W], most: int, done: Callable[[W, Rows], None], lost: L
                     if answer is None:
                         how = worker.join()
                         if attempt < DEATHS:
-                            left.appendleft((task, attempt + 1))
+                            pending.appendleft((task, attempt + 1))
                         else:
                             lost(task, f"its process ended {DEATHS} times before it was done, the last time {how}")
                         continue
@@ -213,7 +213,7 @@ class _Worker:
 
 
 def _serve(parts: Connection, variables: dict[str, str]) -> None:
-    """What a worker does. It ignores Ctrl-C, which is for its parent, and ends when its parent ends."""
+    """Run tasks in a worker, which ignores Ctrl-C, meant for its parent, and ends when its parent ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = multiprocessing.parent_process()
     assert parent is not None
@@ -335,12 +335,12 @@ def _run_on_dask(client: Any, tasks: Sequence[W], done: Callable[[W, Rows], None
     from distributed import KilledWorker, as_completed
 
     client.wait_for_workers(1, timeout=None)
-    waiting, left = {}, iter(tasks)
+    waiting, remaining = {}, iter(tasks)
     suspects: list[W] = []
     ended = as_completed(loop=client.loop)
 
     def hand_over(count: int) -> None:
-        for _, task in zip(range(count), left, strict=False):
+        for _, task in zip(range(count), remaining, strict=False):
             future = _submitted(client, task)
             waiting[future.key] = task
             ended.add(future)

@@ -152,7 +152,7 @@ def shifted(
 
 
 def any_lost(m: Module, name: str, window: Value, shift: Value, drop: int) -> Value:
-    """Whether a 1 falls out of a magnitude, shifted right by `shift` and `drop`. name: of the signal that it needs."""
+    """True if a 1 falls out of a magnitude, shifted right by `shift` and `drop`. name: of the signal that it needs."""
     below = drop + (1 << len(shift)) - 1
     moved = Cat(Const(0, below - drop), window) >> shift
     wide = Signal(len(moved), name=f"{name}_moved")
@@ -213,5 +213,5 @@ class Shifter:
         return shifted(m, name, i.magnitude, i.sign, i.distance, self.drop + 2, self.lost)
 
     def loses(self, m: Module, name: str, i: PureInterface) -> Value:
-        """Whether a 1 fell out. name: as in `end`."""
+        """True if a 1 fell out. name: as in `end`."""
         return any_lost(m, name, i.magnitude, i.distance, self.drop + 2)

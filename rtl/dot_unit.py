@@ -204,7 +204,7 @@ class DotUnit(wiring.Component):
                     m.d.sync += opened[at].eq(~payload.last)
 
     def _position(self, m: Module, entering: InFlight) -> Value:
-        """Whether the beat continues what its context carries; and drive whether its own result is promoted."""
+        """True if the beat continues what its context carries; and drive whether its own result is promoted."""
         payload, after = self.beats.payload, accumulation(self.unit)
         if after is None:
             return ~payload.first

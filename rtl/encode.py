@@ -180,7 +180,7 @@ def inward(target: EncodeTarget, sign: Value) -> Value | bool:
 
 
 def is_negative(step: DatapathStep) -> Value:
-    """Whether a normalised number is below zero."""
+    """True if a normalised number is below zero."""
     return (step.i.sign & (step.i.sig.any() | step.i.sticky)) | step.i.special.negative
 
 
@@ -280,7 +280,7 @@ class EncodePower(DatapathStep):
                 m.d.comb += [self.o.code.eq(nan), self.o.nan.eq(1)]
 
     def _becomes_nan(self, over: Value, infinite: Value) -> Value:
-        """Whether what is too large becomes NaN, in a format that has one."""
+        """True if what is too large becomes NaN, in a format that has one."""
         match self.target.overflow:
             case "saturate" | "propagate":
                 return Const(0)

@@ -157,7 +157,7 @@ class ExactDecode(DatapathStep):
 
 
 def _begins_with_nothing(unit: Specified) -> bool:
-    """Whether the first group of a sum has no addend, not even +0."""
+    """True if the first group of a sum has no addend, not even +0."""
     return unit.operands.addend is None and unit.promotion is None and unit.instruction.start == "addend"
 
 

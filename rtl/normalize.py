@@ -57,7 +57,7 @@ class Normalize(DatapathStep):
 
     @property
     def more(self) -> Value:
-        """Whether the number is more than its magnitude, by less than its last place."""
+        """True if the number is more than its magnitude, by less than its last place."""
         return self.i.more if self.target.lost else Const(0)
 
     def _counted(self, m: Module, magnitude: Value) -> tuple[Value, Value]:
@@ -279,7 +279,7 @@ class Round(Encode):
         self.choose(m, Cat(magnitude[: fmt.bits - 1], self._sign(magnitude)), overflow)
 
     def _normal(self, flush: Tininess, magnitude: Value) -> Value:
-        """Whether a number is not subnormal, as that is judged."""
+        """True if a number is not subnormal, as that is judged."""
         target, sig = self.target, self.i.sig
         match flush:
             case "result":

@@ -272,16 +272,16 @@ class WindowRanges(ProductRanges):
 
     @property
     def truncates(self) -> bool:
-        """Whether bits that fall out of the window are truncated: what allows for less hardware in several places."""
+        """True if bits that fall out of the window are truncated: what allows for less hardware in several places."""
         return lost_bits(self.rule.lost).truncates
 
     @property
     def sticky(self) -> bool:
-        """Whether the rounding of a sum knows that a term lost a 1."""
+        """True if the rounding of a sum knows that a term lost a 1."""
         return self.rule.sticky
 
     def _has_subnormal_sums(self) -> bool:
-        """Whether a sum can be subnormal in the result's format, other than an addend that nothing was added to.
+        """True if a sum can be subnormal in the result's format, other than an addend that nothing was added to.
 
         Where none can, subnormal addends are *lifted*: they get a hidden bit at exponent field 0, and the result is
         the same code. Beside a product the window's last bit weighs at least 2^(emin + 1), so that a sum is zero or
@@ -300,7 +300,7 @@ class WindowRanges(ProductRanges):
 
     @property
     def overflows(self) -> bool:
-        """Whether a finite sum can be too large for the result's format.
+        """True if a finite sum can be too large for the result's format.
 
         An addend so large that the window truncates every product to zero passes, or is truncated, itself. Any other is
         less than the largest product times 2^(fraction_bits + 1), and a product is less than
@@ -315,7 +315,7 @@ class WindowRanges(ProductRanges):
 
     @property
     def vanishes(self) -> bool:
-        """Whether a sum other than zero can round to zero: one that is subnormal, or a lifted addend's fraction."""
+        """True if a sum other than zero can round to zero: one that is subnormal, or a lifted addend's fraction."""
         return self.subnormal_sums or self.addend_fraction_bits > self.result.fraction_bits
 
     @property
@@ -538,7 +538,7 @@ class SumTarget:
 
     @property
     def bare(self) -> bool:
-        """Whether numbers below the least one are left as they are, for a format that has nothing between it and 0."""
+        """True if numbers below the least one are left as they are, for a format that has nothing between it and 0."""
         return False
 
     @property
@@ -599,7 +599,7 @@ class ResultTarget(SumTarget):
 
     @property
     def bare(self) -> bool:
-        """Whether the format has no subnormals."""
+        """True if the format has no subnormals."""
         return not self.fmt.subnormals
 
     @classmethod

@@ -31,7 +31,7 @@ from hwsim.spec.keys import Number
 
 
 def is_any_of(value: Value, codes: tuple[int, ...]) -> Value:
-    """Whether a value is one of `codes`."""
+    """True if a value is one of `codes`."""
     return Cat(value == Const(code, len(value)) for code in codes).any()
 
 
@@ -80,7 +80,7 @@ class FloatDecode(wiring.Component):
         return m
 
     def _is_listed_nan(self, code: Value, codes: tuple[int, ...]) -> Value:
-        """Whether a code is among the format's NaNs; where both signs are, the sign does not matter."""
+        """True if a code is among the format's NaNs; where both signs are, the sign does not matter."""
         sign = self.fmt.sign_bit if self.fmt.signed else 0
         both = tuple(nan for nan in codes if sign and not nan & sign and nan | sign in codes)
         alone = tuple(nan for nan in codes if nan & ~sign not in both)
@@ -383,7 +383,7 @@ class Decode(DatapathStep):
 
 
 def alike(first: FloatFormat, second: FloatFormat) -> bool:
-    """Whether two formats differ in fraction bits alone: zeros below turn codes of the narrower into the wider's."""
+    """True if two formats differ in fraction bits alone: zeros below turn codes of the narrower into the wider's."""
     same = ("exponent_bits", "bias", "subnormals", "infinities", "signed", "nan")
     return first.nan == "ieee" and all(getattr(first, field) == getattr(second, field) for field in same)
 
@@ -430,7 +430,7 @@ class LaneProduct(wiring.Component):
 
     @property
     def in_rows(self) -> bool:
-        """Whether significands are so small that rows of full adders multiply them."""
+        """True if significands are so small that rows of full adders multiply them."""
         sizes = sorted(shape.sig_bits for shape in self.n.multiplied)
         return sizes[0] > 1 and 2 < sizes[1] <= SMALL
 
@@ -456,7 +456,7 @@ class LaneProduct(wiring.Component):
         return m
 
     def _exceeds(self, m: Module) -> Value:
-        """Whether a finite product's magnitude is beyond the unit's limit for it: 2^product_limit or more."""
+        """True if a finite product's magnitude is beyond the unit's limit for it: 2^product_limit or more."""
         n, limit = self.n, self.n.limit
         if limit is None:
             return Const(0)

@@ -1,4 +1,4 @@
-"""What a simulator's Python begins with: cocotb, without pytest, whose import takes longer than most simulations."""
+"""Entry of a simulator's Python: cocotb, without pytest, whose import takes longer than most simulations."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ ENTRIES = "PYGPI_USERS"  # the functions that an embedded Python calls, of which
 
 
 class Never(BaseException):
-    """What a test raises to be failed, skipped or expected to fail by pytest; none of hwsim's does."""
+    """Stands for pytest's exceptions of tests that fail, are skipped or are expected to fail; hwsim raises none."""
 
 
 # All that cocotb 2.1 takes of pytest where assertions are not rewritten.

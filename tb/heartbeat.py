@@ -11,7 +11,7 @@ OFTEN = 0.5  # seconds between two writes, at least
 
 
 class Heartbeat:
-    """Says how far a suite is, in the job's folder. Not a line is written while a cycle never ends."""
+    """Writes a suite's progress to the job's folder. Nothing is written while a cycle never ends."""
 
     def __init__(self, folder: Path, name: str):
         self.path, self.name, self.next = folder / PROGRESS, name, 0.0

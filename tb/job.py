@@ -116,7 +116,7 @@ class Recording:
 
 @dataclass(frozen=True)
 class ExtraOutputs:
-    """What is promised of signals beside the results, one after another in the bench's `beside`, the first lowest.
+    """Promised signals beside the results, packed in the bench's port `beside`, the first one lowest.
 
     names: str[signals]. kinds: str[signals]: `flag`, or `copy` of the result, in which any NaN will do where it does in
     the result. bits: int64[signals]. expected, mask: uint64[results, signals], or objects where the result is longer;
@@ -203,7 +203,7 @@ class PortMismatch:
 
 @dataclass
 class SuiteOutcome:
-    """What came of a suite.
+    """The outcome of a suite.
 
     results: those that were compared. count: all mismatches; the first ones are listed, and the first of each kind.
     """
@@ -218,7 +218,7 @@ class SuiteOutcome:
     def note(self, mismatch: PortMismatch) -> None:
         """Count a mismatch."""
         self.count += 1
-        if len(self.mismatches) < MOST_MISMATCHES or all(mismatch.kind != one.kind for one in self.mismatches):
+        if len(self.mismatches) < MOST_MISMATCHES or all(mismatch.kind != other.kind for other in self.mismatches):
             self.mismatches.append(mismatch)
 
 
@@ -261,7 +261,7 @@ def _extra_arrays(extra: ExtraOutputs) -> dict[str, np.ndarray]:
 
 
 def _read_extra(data: dict[str, Any]) -> ExtraOutputs | None:
-    """What `_extra_arrays` made, taken out of what a file has; None where it has none."""
+    """The arrays of `_extra_arrays`, taken out of a file's data; None if it has none."""
     arrays = {key.removeprefix(EXTRA): data.pop(key) for key in list(data) if key.startswith(EXTRA)}
     if not arrays:
         return None
@@ -299,7 +299,7 @@ def write_outcome(folder: Path, index: int, outcome: SuiteOutcome) -> None:
 
 
 def read_outcome(folder: Path, index: int) -> SuiteOutcome | None:
-    """What came of a suite; None if it never ended."""
+    """The outcome of a suite; None if it never ended."""
     path = folder / f"outcome{index}.json"
     if not path.exists():
         return None

@@ -66,7 +66,7 @@ class ExtraOutputsBoard:
         self.masks = [_joined(row, lows) for row in extra.mask.tolist()]
 
     def wrong(self, index: int, seen: int) -> Iterator[tuple[str, str, int, int]]:
-        """Of a result, every signal that is not as promised: kind, name, what it said and what it should."""
+        """The signals of a result that differ from the promise: kind, name, seen value, promised value."""
         differ = (seen ^ self.wanted[index]) & self.masks[index]
         for kind, name, low, ones in self.signals if differ else ():
             got, want = seen >> low & ones, self.wanted[index] >> low & ones
@@ -97,7 +97,7 @@ class Player:
         self.extra = None if script.extra is None else ExtraOutputsBoard(script.extra, self.will_do)
 
     def will_do(self, index: int, code: int) -> bool:
-        """Whether a code will do for the result of that number, though another one is expected."""
+        """True if a code will do for the result of that number, though another one is expected."""
         return self._will_do(self.results[index][2], code)
 
     def note(self, kind: str, got: int, expected: int) -> None:
@@ -208,7 +208,7 @@ class Player:
             self.outcome.note(PortMismatch(kind, self.cycle, index, got[1], code, got[0], context))
 
     def _will_do(self, others: int, code: int) -> bool:
-        """Whether a code is one of those that will do for the expected one."""
+        """True if a code is one of those that will do for the expected one."""
         if others == ANY_NAN:
             return code >= 0 and code & self.order.nan_mask > self.order.nan_above
         return others == ANY_ZERO and code in (0, self.order.minus_zero)

@@ -33,7 +33,7 @@ async def play_recording(
     A code is UNKNOWN where a bit of it is, and MISSING in a reset.
     """
     edge, quiet = RisingEdge(dut.clk), ReadOnly()
-    codes, traffic, at, left = [MISSING] * recording.reset_cycles, bytearray(), 0, recording.patience
+    codes, traffic, position, remaining = [MISSING] * recording.reset_cycles, bytearray(), 0, recording.patience
     dut.drive.value = RESET
     clock = Clock(dut.clk, PERIOD_NS, "ns")
     clock.start(start_high=False)
@@ -41,16 +41,16 @@ async def play_recording(
     for _ in range(recording.reset_cycles):
         traffic.append(RESET)
         await edge
-    while left:
-        offered = VALID * (at < recording.beats)
-        dut.drive.value = offered | READY | min(at, recording.beats - 1) + script.first << INDEX
+    while remaining:
+        offered = VALID * (position < recording.beats)
+        dut.drive.value = offered | READY | min(position, recording.beats - 1) + script.first << INDEX
         await quiet
         seen = int(dut.seen.value)
         codes.append(UNKNOWN if seen & SEEN_UNKNOWN else int(dut.result.value))
         traffic.append(offered | READY | (seen & SEEN_READY) << SEEN)
         taken = bool(offered and seen & SEEN_READY)
-        at += taken
-        left = recording.patience if taken else left - 1
+        position += taken
+        remaining = recording.patience if taken else remaining - 1
         await edge
         beat(len(traffic))
     clock.stop()

@@ -1,1 +1,1 @@
-"""What all rooms stand on: errors, files, child processes, resources, compiled loops, arrays, texts."""
+"""The base of all rooms: errors, files, child processes, resources, compiled loops, arrays, texts."""

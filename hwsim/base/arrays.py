@@ -29,60 +29,60 @@ WITHOUT_DTYPE = {
 }  # fmt: skip
 
 
-def is_tensor(given: Any) -> TypeGuard[Any]:
-    """Whether an argument is a tensor of PyTorch, or of a class derived from it."""
+def is_tensor(x: Any) -> TypeGuard[Any]:
+    """True if an argument is a tensor of PyTorch, or of a class derived from it."""
     torch = sys.modules.get("torch")
-    return torch is not None and isinstance(given, torch.Tensor)
+    return torch is not None and isinstance(x, torch.Tensor)
 
 
-def is_pairs(given: Any) -> TypeGuard[Any]:
-    """Whether an argument is a tensor of PyTorch whose bytes hold two codes of FP4 each."""
-    return is_tensor(given) and _name(given) == "float4_e2m1fn_x2"
+def is_pairs(x: Any) -> TypeGuard[Any]:
+    """True if an argument is a tensor of PyTorch whose bytes hold two codes of FP4 each."""
+    return is_tensor(x) and _name(x) == "float4_e2m1fn_x2"
 
 
-def pairs_as_bytes(given: Any, what: str) -> NDArray[Any]:
+def pairs_as_bytes(x: Any, label: str) -> NDArray[Any]:
     """The bytes of such a tensor, whatever its strides."""
-    return _array(given, what, sys.modules["torch"].uint8)
+    return _array(x, label, sys.modules["torch"].uint8)
 
 
-def as_numbers(given: Any, what: str) -> Any:
+def as_numbers(x: Any, label: str) -> Any:
     """An argument that NumPy can convert: a tensor as an array, bfloat16 and FP8 as binary32, which has their numbers.
 
     Gradients are not followed, and tensors of other devices are copied. What has DLPack alone is taken through it;
     anything else is returned as it is. Raises TypeError for a tensor without elements in memory, or of other dtypes.
     """
-    if is_tensor(given):
-        return _array(given.float() if _name(given) in WITHOUT_DTYPE else given, what)
-    if hasattr(given, "__dlpack__") and not hasattr(given, "__array__"):
-        return np.from_dlpack(given)
-    return given
+    if is_tensor(x):
+        return _array(x.float() if _name(x) in WITHOUT_DTYPE else x, label)
+    if hasattr(x, "__dlpack__") and not hasattr(x, "__array__"):
+        return np.from_dlpack(x)
+    return x
 
 
-def as_bits(given: Any, what: str) -> tuple[NDArray[Any], str]:
+def as_bits(x: Any, label: str) -> tuple[NDArray[Any], str]:
     """A tensor's elements, and ""; of bfloat16 and FP8 their bits as integers, and the dtype's name.
 
     Raises TypeError as `as_numbers` does.
     """
-    name = _name(given)
+    name = _name(x)
     if name not in WITHOUT_DTYPE:
-        return _array(given, what), ""
+        return _array(x, label), ""
     # The bits of an unsigned integer of two bytes are those of the signed one, which every version of PyTorch has.
     width = {"uint16": "int16"}.get(WITHOUT_DTYPE[name], WITHOUT_DTYPE[name])
-    return _array(given, what, getattr(sys.modules["torch"], width)).view(WITHOUT_DTYPE[name]), name
+    return _array(x, label, getattr(sys.modules["torch"], width)).view(WITHOUT_DTYPE[name]), name
 
 
 def _name(given: Any) -> str:
     return str(given.dtype).removeprefix("torch.")
 
 
-def _array(given: Any, what: str, bits: Any = None) -> NDArray[Any]:
+def _array(x: Any, label: str, bits: Any = None) -> NDArray[Any]:
     """The elements, or their bits as another dtype of PyTorch, which has no negation left to do by then."""
     try:
-        plain = given.detach().cpu().resolve_conj().resolve_neg()
+        plain = x.detach().cpu().resolve_conj().resolve_neg()
         return np.asarray((plain if bits is None else plain.contiguous().view(bits)).numpy())
     except (TypeError, RuntimeError, NotImplementedError) as error:
         reason = str(error).partition("\n")[0].partition(". ")[0]
-        raise InputTypeError(f"{what} is a tensor of {_name(given)} that has no elements for NumPy: {reason}") from None
+        raise InputTypeError(f"{label} is a tensor of {_name(x)} that has no elements for NumPy: {reason}") from None
 
 
 WORD = 64

@@ -155,11 +155,11 @@ class _ContentLocator(_CacheLocator):  # type: ignore[misc]
         return self.path
 
     def get_source_stamp(self) -> str:
-        """What the source is known by, beside the folder: nothing."""
+        """The source's identity beside the folder: none."""
         return ""
 
     def get_disambiguator(self) -> str:
-        """What tells functions of one name apart."""
+        """The line, which distinguishes functions of one name."""
         return str(self.line)
 
     @classmethod
@@ -188,9 +188,9 @@ class _CheckedFiles(IndexDataCacheFile):  # type: ignore[misc]
             super().save(key, (key, data))
 
     def load(self, key: Any) -> Any:
-        kept = super().load(key)
+        entry = super().load(key)
         # Once an index is lost, files that it named hold the code for other arguments.
-        return kept[1] if kept is not None and kept[0] == key else None
+        return entry[1] if entry is not None and entry[0] == key else None
 
     def _load_index(self) -> dict[Any, str]:
         content = self._intact(self._index_path)
@@ -211,13 +211,13 @@ class _CheckedFiles(IndexDataCacheFile):  # type: ignore[misc]
             file.write(self._digest(content) + content)
 
     def _intact(self, path: str) -> bytes | None:
-        """What a file holds, unless it is damaged or not there."""
+        """A file's content; None if it is damaged or missing."""
         try:
-            kept = Path(path).read_bytes()
+            content = Path(path).read_bytes()
         except OSError:
             return None
-        digest = self._digest(kept[DIGEST_BYTES:])
-        return kept[DIGEST_BYTES:] if kept.startswith(digest) else None
+        digest = self._digest(content[DIGEST_BYTES:])
+        return content[DIGEST_BYTES:] if content.startswith(digest) else None
 
     def _digest(self, content: bytes) -> bytes:
         return hashlib.sha256(f"{self._version}\0{self._index_name}\0".encode() + content).digest()
@@ -234,7 +234,7 @@ class _ContentCache(FunctionCache):  # type: ignore[misc]
 def _one_at_a_time(
     compile_or_load: Callable[..., Any], function: Callable[..., Any], folder: Path | None
 ) -> Callable[..., Any]:
-    """What compiles a function, under a lock: of several processes, one compiles, and the others load its code.
+    """Wrap a function's compiler in a lock: of several processes, one compiles, and the others load its code.
 
     Numba's own lock is taken first, as it is when compiling a function requires another: so threads cannot deadlock.
     Nor can processes, because functions do not call one another in circles.
@@ -256,12 +256,12 @@ _waiting = threading.Event()
 
 
 @contextmanager
-def _noticed(kept: bool) -> Iterator[None]:
+def _noticed(cached: bool) -> Iterator[None]:
     """Say that code is compiled, if that takes long. Under Numba's lock: what is compiled within is part of it."""
     if _waiting.is_set():
         yield
         return
-    timer = threading.Timer(NOTICE_AFTER, _notice, (kept,))
+    timer = threading.Timer(NOTICE_AFTER, _notice, (cached,))
     timer.daemon = True
     _waiting.set()
     timer.start()
@@ -273,9 +273,9 @@ def _noticed(kept: bool) -> Iterator[None]:
 
 
 @cache
-def _notice(kept: bool) -> None:
+def _notice(cached: bool) -> None:
     then = "it is kept in %s, and loaded from now on"
-    if not kept:
+    if not cached:
         then = "%s cannot be written to, so that every process compiles it: HWSIM_CACHE names another folder"
     LOG.warning(f"compiling code for units of this kind; {then}", cache_folder())
 

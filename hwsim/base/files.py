@@ -166,7 +166,7 @@ def seal(folder: Path) -> None:
 
 
 def is_sealed(folder: Path) -> bool:
-    """Whether files are as they were sealed. What has come since does not matter."""
+    """True if files are as they were sealed. What has come since does not matter."""
     try:
         digests = json.loads((folder / SEAL).read_bytes())
         return all(digest_of(folder / name) == digest for name, digest in digests.items())
@@ -181,7 +181,7 @@ def digest_of(path: Path) -> str:
 
 
 def takes_files(folder: Path) -> bool:
-    """Whether files can be written into a folder, which need not be there yet: its disk has room, and it may be."""
+    """True if files can be written into a folder, which need not be there yet: its disk has room, and it may be."""
     nearest = next(parent for parent in (folder, *folder.absolute().parents) if parent.exists())
     return nearest.is_dir() and os.access(nearest, os.W_OK | os.X_OK) and shutil.disk_usage(nearest).free > LEAST_FREE
 

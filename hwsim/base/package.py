@@ -45,12 +45,12 @@ def digest_of(module: str, root: Path = PACKAGE) -> str:
 
 def reachable_modules(module: str, root: Path = PACKAGE) -> set[str]:
     """A module and all modules of this package that it imports, directly or not, by their import statements."""
-    reached, left = set[str](), [module]
-    while left:
-        name = left.pop()
+    reached, pending = set[str](), [module]
+    while pending:
+        name = pending.pop()
         if name not in reached:
             reached.add(name)
-            left += imported_modules(name, root)
+            pending += imported_modules(name, root)
     return reached
 
 

@@ -240,7 +240,7 @@ class Spent(Exception):
 
 
 def bounded(work: Callable[[], T], seconds: int, memory: int, idle: float = 20.0) -> T:
-    """What a function returns or raises, from a fork of this process.
+    """Run a function in a fork of this process; return its result or raise its exception.
 
     seconds: of processor time that it has. memory: bytes that it may take. idle: seconds that it may wait.
     For libraries that no signal interrupts; the result must be what pickle takes. Raises Spent.
@@ -264,8 +264,8 @@ def bounded(work: Callable[[], T], seconds: int, memory: int, idle: float = 20.0
     returned, outcome = pickle.loads(answer)
     if not returned:
         raise outcome
-    made: T = outcome
-    return made
+    result: T = outcome
+    return result
 
 
 def _work_and_end(work: Callable[[], Any], answers: int, seconds: int, memory: int) -> NoReturn:
@@ -335,7 +335,7 @@ def _lock_file(work: str) -> Path:
 
 
 def _is_held(lock: TextIO, path: Path) -> bool:
-    """Whether a lock is this thread's now, and its file still the one that others look for."""
+    """True if a lock is this thread's now, and its file still the one that others look for."""
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         return os.path.samestat(os.fstat(lock.fileno()), path.stat())

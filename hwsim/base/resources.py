@@ -1,4 +1,4 @@
-"""What work takes, said before it begins: memory that is not there is refused, and long work is announced."""
+"""The cost of work, checked before it begins: memory that is not there is refused, and long work is announced."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CGROUPS = (
 
 @dataclass(frozen=True)
 class Cost:
-    """What a piece of work takes, roughly. memory: bytes. seconds: of one core. instead: what would take less."""
+    """The rough cost of a piece of work. memory: bytes. seconds: of one core. instead: what would take less."""
 
     what: str
     memory: float
@@ -83,7 +83,7 @@ def _of_containers() -> list[int]:
 
 
 def _of_process() -> int | None:
-    """Of the address space that `ulimit -v` and batch systems allow."""
+    """The free part of the address space that `ulimit -v` and batch systems allow; None without a limit."""
     limit, _ = resource.getrlimit(resource.RLIMIT_AS)
     if limit == resource.RLIM_INFINITY:
         return None

@@ -252,7 +252,7 @@ def windows(unit: Unit) -> Support:
 
 @lru_cache(maxsize=256)
 def one_window(unit: Unit) -> bool:
-    """Whether a unit has one plain window, which bins and solvers of their own are for."""
+    """True if a unit has one plain window, which bins and solvers of their own are for."""
     return bool(windows(unit))
 
 
@@ -286,7 +286,7 @@ def _of_sum(unit: Unit) -> Iterator[str]:
 
 
 def _adds(unit: Unit) -> bool:
-    """Whether a group may have an addend, c or a partial sum. Where it may, proofs allow for any max_exp."""
+    """True if a group may have an addend, c or a partial sum. Where it may, proofs allow for any max_exp."""
     several = unit.instruction.chain is not None or unit.instruction.k > unit.instruction.lanes
     return (unit.operands.addend is not None and unit.promotion is None) or (several and unit.promotion_beats != 1)
 

@@ -216,7 +216,7 @@ SIGN = 1 << 62
 
 
 def is_long(fmt: Format) -> bool:
-    """Whether short codes stand for those of a format."""
+    """True if short codes stand for those of a format."""
     return isinstance(fmt, FixedFormat) and fmt.bits > LONGEST
 
 

@@ -88,7 +88,7 @@ def negate(fmt: Format, code: int) -> int | None:
 
 
 def is_finite(fmt: Format, code: int) -> bool:
-    """Whether a code is a number, zero counted."""
+    """True if a code is a number, zero counted."""
     return unpack(fmt, code).cls not in (Class.NAN, Class.INFINITY)
 
 

@@ -30,7 +30,7 @@ TURNS = 8  # of lanes, where there is room for more
 
 
 def scales_add(bench: CaseBuilder) -> bool:
-    """Whether scales add to the exponents of products."""
+    """True if scales add to the exponents of products."""
     scale = bench.unit.scale
     return scale is not None and scale.at == "product"
 

@@ -92,7 +92,7 @@ class Solver:
 
     @cached_property
     def partials(self) -> bool:
-        """Whether a beat's result can be the next one's addend."""
+        """True if a beat's result can be the next one's addend."""
         return self.beats > 1 and self.unit.promotion_beats != 1
 
     @cached_property
@@ -174,11 +174,11 @@ class Solver:
 
     @cached_property
     def spanning(self) -> bool:
-        """Whether a block spans beats, which then share its scale."""
+        """True if a block spans beats, which then share its scale."""
         return self.unit.scale is not None and max(block_lengths(self.unit)) > self.lanes
 
     def can_shift(self, shift: int) -> bool:
-        """Whether scales can add `shift` to the exponents that the palette has."""
+        """True if scales can add `shift` to the exponents that the palette has."""
         return self.scale_ends[0] <= self.neutral + shift <= self.scale_ends[1]
 
     def scale_codes(self, shift: int) -> Pair:

@@ -1,4 +1,4 @@
-"""What the classes of all kinds of formats share: a name, checks, and the codecs as methods."""
+"""Base of the classes of all kinds of formats: a name, checks, and the codecs as methods."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def nan_codes(value: Any) -> Any:
 
 
 class FormatBase(BaseModel):
-    """What every kind has."""
+    """A number format of any kind."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
@@ -134,17 +134,17 @@ class FormatBase(BaseModel):
 
     @property
     def is_binary64(self) -> bool:
-        """Whether it is binary64, the one float format with more than 32 bits."""
+        """True if it is binary64, the one float format with more than 32 bits."""
         return False
 
     @property
     def in_float64(self) -> bool:
-        """Whether float64 has every value."""
+        """True if float64 has every value."""
         return True
 
     @property
     def of_operands(self) -> bool:
-        """Whether factors, scales, elements and conversions can have the format, and not results and addends alone."""
+        """True if factors, scales, elements and conversions can have the format, and not results and addends alone."""
         return True
 
     @model_validator(mode="after")

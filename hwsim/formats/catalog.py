@@ -83,7 +83,7 @@ CATALOG = Path(__file__).with_name("formats.yaml")
 
 
 def looks_like_path(name: str) -> bool:
-    """Whether a name is a file's: it has a folder or ends as YAML files do."""
+    """True if a name is a file's: it has a folder or ends as YAML files do."""
     return "/" in name or name.endswith((".yaml", ".yml"))
 
 

@@ -36,48 +36,48 @@ def own_dtype(fmt: Kind) -> str | None:
 
 
 def fits_single(fmt: Kind) -> bool:
-    """Whether every value of a format is a binary32 number."""
+    """True if every value of a format is a binary32 number."""
     return fmt.precision <= 24 and fmt.quantum_exp >= -149 and fmt.emax <= 127
 
 
-def codes_of(fmt: Kind, array: Any, what: str = "codes") -> Codes:
+def codes_of(fmt: Kind, array: Any, name: str = "codes") -> Codes:
     """Codes as the container's unsigned dtype (`container_dtype`), in the argument's shape.
 
     array: integers (any dtype, Python ints, nested sequences of ints) are codes as stored in the container; those of
     a fixed format may be negative, as two's complement. Of more than 64 bits they are Python's integers, in an array of
     objects. Floats of the format's own dtype (`own_dtype`), PyTorch's too,
     are taken by their bits. The result may share the argument's memory.
-    what: the argument's name in messages.
+    name: the argument's, in messages.
     Raises TypeError for any other dtype; ValueError for a code out of range or with bits in its padding (tf32 and
     e8m13: the low 13 and 10 bits, which are zero except in the canonical NaN).
     """
     if is_tensor(array):
-        array, kind = as_bits(array, what)
+        array, kind = as_bits(array, name)
         if kind and kind != own_dtype(fmt):
-            raise _no_codes(fmt, what, kind)
-    given = _array_of(fmt, as_numbers(array, what), what)
-    if given.dtype.kind in "iuO":
-        codes = _from_integers(fmt, given, what)
-    elif given.dtype.name == own_dtype(fmt):
-        native = given.astype(given.dtype.newbyteorder("="), copy=False)
-        codes = _from_integers(fmt, native.view(container_dtype(fmt)), what)
+            raise _no_codes(fmt, name, kind)
+    numbers = _array_of(fmt, as_numbers(array, name), name)
+    if numbers.dtype.kind in "iuO":
+        codes = _from_integers(fmt, numbers, name)
+    elif numbers.dtype.name == own_dtype(fmt):
+        native = numbers.astype(numbers.dtype.newbyteorder("="), copy=False)
+        codes = _from_integers(fmt, native.view(container_dtype(fmt)), name)
     else:
-        raise _no_codes(fmt, what, given.dtype.name)
+        raise _no_codes(fmt, name, numbers.dtype.name)
     if fmt.padding:
         low = (1 << fmt.padding) - 1
         wrong = ((codes & low) != 0) & (codes != fmt.canonical_nan)
         if wrong.any():
             raise InputError(
-                f"{element(what, codes, wrong, hex)}: the low {fmt.padding} bits of a code of {fmt.name}, "
+                f"{element(name, codes, wrong, hex)}: the low {fmt.padding} bits of a code of {fmt.name}, "
                 "in its container, must be zero"
             )
     return codes
 
 
-def refuse_masked(array: Any, what: str) -> None:
+def refuse_masked(array: Any, name: str) -> None:
     """Raise TypeError for a masked array: nothing here knows what its hidden elements would be."""
     if isinstance(array, np.ma.MaskedArray):
-        raise InputTypeError(f"{what} must not be a masked array; fill it first, as with {what}.filled(0)")
+        raise InputTypeError(f"{name} must not be a masked array; fill it first, as with {name}.filled(0)")
 
 
 def unpack(fmt: Kind, code: int) -> Fields:
@@ -99,7 +99,7 @@ def all_codes(fmt: Kind) -> range:
 
 
 def is_padded(fmt: Kind, code: int) -> bool:
-    """Whether the padding of a code is as it must be: zero, except in the canonical NaN."""
+    """True if the padding of a code is as it must be: zero, except in the canonical NaN."""
     return code & ((1 << fmt.padding) - 1) == 0 or code == fmt.canonical_nan
 
 
@@ -116,56 +116,56 @@ def order_key(fmt: Kind, codes: Any) -> Ints:
     return fmt.order(np.asarray(codes_of(fmt, codes).astype(kind) >> fmt.padding))
 
 
-def element(what: str, array: NDArray[Any], wrong: NDArray[np.bool_], show: Any = str) -> str:
-    """`what[i, j] is VALUE`, for the first wrong element."""
+def element(name: str, array: NDArray[Any], wrong: NDArray[np.bool_], show: Any = str) -> str:
+    """`NAME[i, j] is VALUE`, for the first wrong element."""
     index = tuple(int(i) for i in np.argwhere(wrong)[0])
     value = array[index]
     place = f"[{', '.join(map(str, index))}]" if index else ""
-    return f"{what}{place} is {show(value.item() if isinstance(value, np.generic) else value)}"
+    return f"{name}{place} is {show(value.item() if isinstance(value, np.generic) else value)}"
 
 
-def _no_codes(fmt: Kind, what: str, kind: str) -> TypeError:
+def _no_codes(fmt: Kind, name: str, kind: str) -> TypeError:
     own = own_dtype(fmt)
-    return TypeError(f"{what} must be integer {fmt.name} codes{f' or a {own} array' if own else ''}, not {kind}")
+    return TypeError(f"{name} must be integer {fmt.name} codes{f' or a {own} array' if own else ''}, not {kind}")
 
 
-def _array_of(fmt: Kind, array: Any, what: str) -> NDArray[Any]:
+def _array_of(fmt: Kind, array: Any, name: str) -> NDArray[Any]:
     """The argument as an array; Python integers as an object array, so that none is cut."""
-    refuse_masked(array, what)
+    refuse_masked(array, name)
     if isinstance(array, np.ndarray) or hasattr(array, "__array__"):
-        given = np.asarray(array)
+        elements = np.asarray(array)
     else:
-        given = np.array(array, dtype=object)
-        if not all(issubclass(kind, (int, np.integer)) for kind in {type(item) for item in given.flat}):
-            given = np.asarray(array) if _same_kind(given) else given
-    if given.dtype == object:
-        for item in given.flat:
+        elements = np.array(array, dtype=object)
+        if not all(issubclass(kind, (int, np.integer)) for kind in {type(item) for item in elements.flat}):
+            elements = np.asarray(array) if _same_kind(elements) else elements
+    if elements.dtype == object:
+        for item in elements.flat:
             if isinstance(item, (bool, np.bool_)) or not isinstance(item, (int, np.integer)):
-                raise _no_codes(fmt, what, type(item).__name__)
-    return given
+                raise _no_codes(fmt, name, type(item).__name__)
+    return elements
 
 
-def _same_kind(given: NDArray[Any]) -> bool:
-    """Whether all objects are NumPy scalars of the same dtype, as in a list made from an array."""
-    return len({type(item) for item in given.flat}) == 1 and isinstance(given.flat[0], np.generic)
+def _same_kind(elements: NDArray[Any]) -> bool:
+    """True if all objects are NumPy scalars of the same dtype, as in a list made from an array."""
+    return len({type(item) for item in elements.flat}) == 1 and isinstance(elements.flat[0], np.generic)
 
 
-def _from_integers(fmt: Kind, given: NDArray[Any], what: str) -> Codes:
+def _from_integers(fmt: Kind, integers: NDArray[Any], name: str) -> Codes:
     """Integers, checked against the format's range, in the container's dtype."""
     dtype = container_dtype(fmt)
     full = fmt.container_bits == 8 * dtype.itemsize
     if (
         fmt.container_bits <= WORD
-        and given.dtype == dtype
-        and (full or int(given.max(initial=0)) < 1 << fmt.container_bits)
+        and integers.dtype == dtype
+        and (full or int(integers.max(initial=0)) < 1 << fmt.container_bits)
     ):
-        return given
+        return integers
     low = -(1 << fmt.bits - 1) if fmt.twos_complement else 0
     end = 1 << fmt.container_bits
-    wrong = np.asarray((given < low) | (given >= end), dtype=bool)
+    wrong = np.asarray((integers < low) | (integers >= end), dtype=bool)
     if wrong.any():
-        raise InputError(f"{element(what, given, wrong)}: {fmt.name} codes are {low} to {end - 1}")
+        raise InputError(f"{element(name, integers, wrong)}: {fmt.name} codes are {low} to {end - 1}")
     # Of what is negative the low bits are the code.
     if not fmt.in_float64:
-        return np.asarray(given.astype(object) & end - 1, dtype)
-    return given.astype(np.int64).astype(dtype) & dtype.type(end - 1) if low else given.astype(dtype)
+        return np.asarray(integers.astype(object) & end - 1, dtype)
+    return integers.astype(np.int64).astype(dtype) & dtype.type(end - 1) if low else integers.astype(dtype)

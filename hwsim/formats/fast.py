@@ -28,7 +28,7 @@ def take(table: NDArray[Any], codes: Codes) -> NDArray[Any]:
 
 
 def takes(x: Any) -> bool:
-    """Whether x is a large array of floats."""
+    """True if x is a large array of floats."""
     return isinstance(x, np.ndarray) and worth(x.size) and x.dtype.isnative and is_float(x.dtype)
 
 

@@ -84,7 +84,7 @@ class FixedFormat(FormatBase):
 
     @property
     def of_operands(self) -> bool:
-        """Whether the point stands in the code, which has at most 32 bits."""
+        """True if the point stands in the code, which has at most 32 bits."""
         return self.bits <= MOST_BITS and min(self.integer_bits, self.fraction_bits) >= 0
 
     @property

@@ -99,7 +99,7 @@ class FloatFormat(FormatBase):
 
     @property
     def is_binary64(self) -> bool:
-        """Whether it is binary64, the one format with more than 32 bits."""
+        """True if it is binary64, the one format with more than 32 bits."""
         return self.bits == 64 and self.own_dtype == "float64"
 
     @cached_property
@@ -179,7 +179,7 @@ class FloatFormat(FormatBase):
         return code << self.padding | ((1 << self.padding) - 1)
 
     def is_nan(self, code: int) -> bool:
-        """Whether a code (`bits` wide) is NaN."""
+        """True if a code (`bits` wide) is NaN."""
         if self.nan == "ieee":
             return (code & (self.sign_bit - 1)) > (self.top_bexp << self.fraction_bits)
         return code in self.nan

@@ -1,4 +1,4 @@
-"""What every kind of number format answers: all that codecs, units and tools ask of a format."""
+"""The properties of every kind of number format: all that codecs, units and tools ask of a format."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ NOTHING_RANDOM = RandomWords(0, 0, 0, 0, 0)
 
 
 class Class(StrEnum):
-    """What a code is."""
+    """The class of a code."""
 
     ZERO = "zero"
     SUBNORMAL = "subnormal"
@@ -119,7 +119,7 @@ class Kind(Protocol):
 
     @property
     def summary(self) -> str:
-        """What it is, in a line."""
+        """A description in one line."""
 
     @property
     def bits(self) -> int:
@@ -159,43 +159,43 @@ class Kind(Protocol):
 
     @property
     def signed(self) -> bool:
-        """Whether there are negative numbers."""
+        """True if there are negative numbers."""
 
     @property
     def signed_zero(self) -> bool:
-        """Whether zero has two codes, one with a sign."""
+        """True if zero has two codes, one with a sign."""
 
     @property
     def has_zero(self) -> bool:
-        """Whether there is a zero."""
+        """True if there is a zero."""
 
     @property
     def twos_complement(self) -> bool:
-        """Whether codes are two's complement; of other signed formats they are a sign and a magnitude."""
+        """True if codes are two's complement; of other signed formats they are a sign and a magnitude."""
 
     @property
     def in_float64(self) -> bool:
-        """Whether float64 has every value; otherwise values are Fractions."""
+        """True if float64 has every value; otherwise values are Fractions."""
 
     @property
     def of_operands(self) -> bool:
-        """Whether factors, scales, elements and conversions can have the format, and not results and addends alone."""
+        """True if factors, scales, elements and conversions can have the format, and not results and addends alone."""
 
     @property
     def powers_of_two(self) -> bool:
-        """Whether every code is a biased exponent: all values are powers of two, and none is zero."""
+        """True if every code is a biased exponent: all values are powers of two, and none is zero."""
 
     @property
     def subnormals(self) -> bool:
-        """Whether there are numbers without a hidden bit."""
+        """True if there are numbers without a hidden bit."""
 
     @property
     def infinities(self) -> bool:
-        """Whether any code is infinite."""
+        """True if any code is infinite."""
 
     @property
     def has_nan(self) -> bool:
-        """Whether any code is NaN."""
+        """True if any code is NaN."""
 
     @property
     def canonical_nan(self) -> int | None:
@@ -218,7 +218,7 @@ class Kind(Protocol):
         """Name of the float dtype, NumPy's or ml_dtypes', whose bits are the format's codes, or None."""
 
     def is_nan(self, code: int) -> bool:
-        """Whether a code (`bits` wide) is NaN."""
+        """True if a code (`bits` wide) is NaN."""
 
     def fields(self, code: int) -> Fields:
         """A code's fields. code: `bits` wide, without its padding."""

@@ -154,13 +154,13 @@ def _round_randomly(bits: Any, low: Any, t: Any, least: Any, mask: Any, out: Any
 
 
 @compiled
-def complements(random: Any, at: int, out: Any) -> None:
-    """Masked complements of the first words of `stochastic.threefry2x32`, from the counter + `at` on.
+def complements(random: Any, offset: int, out: Any) -> None:
+    """Masked complements of the first words of `stochastic.threefry2x32`, from the counter + `offset` on.
 
     Complements, because LLVM does not vectorise a comparison that takes the exclusive or itself.
     """
     key, other, mask = U(random.seed_low), U(random.seed_high), U(random.mask)
-    start = ((np.uint64(random.counter_high) << np.uint64(32)) | np.uint64(random.counter_low)) + np.uint64(at)
+    start = ((np.uint64(random.counter_high) << np.uint64(32)) | np.uint64(random.counter_low)) + np.uint64(offset)
     first, above = U(start & np.uint64(0xFFFFFFFF)), U(start >> np.uint64(32))
     for i in range(out.size):
         place = U(first + U(i))
@@ -194,10 +194,10 @@ def put_special(bits: Any, t: Any, out: Any) -> Any:
 
 
 @compiled
-def codes_of_run(bits: Any, at: int, low: Any, t: Any, random: Any, least: Any, out: Any) -> None:
-    """Codes of finite numbers; the first number takes the random word at `at`."""
+def codes_of_run(bits: Any, offset: int, low: Any, t: Any, random: Any, least: Any, out: Any) -> None:
+    """Codes of finite numbers; the first number takes the random word at `offset`."""
     if random.mask != 0:
-        complements(random, at, least[: out.size])
+        complements(random, offset, least[: out.size])
         _round_randomly(bits, low, t, least, U(random.mask), out)
     else:
         _round(bits, low, t, out)
@@ -230,13 +230,13 @@ def encode(bits: Any, parameters: Any, out: Any) -> bool:
 
 
 @compiled
-def encode_randomly(bits: Any, at: int, parameters: Any, random: Any, out: Any) -> bool:
-    """`encode`, stochastically. at: place of the first random word."""
+def encode_randomly(bits: Any, offset: int, parameters: Any, random: Any, out: Any) -> bool:
+    """`encode`, stochastically. offset: place of the first random word."""
     t = unpacked(parameters)
     low, least = np.full(TILE, t.low, np.uint32), np.empty(TILE, np.uint32)
     for start in range(0, bits.size, TILE):
         tile, codes = bits[start : start + TILE], out[start : start + TILE]
-        codes_of_run(tile, at + start, low, t, random, least, codes)
+        codes_of_run(tile, offset + start, low, t, random, least, codes)
         if largest(tile) >= INFINITY and put_special(tile, t, codes):
             return False
     return True

@@ -17,7 +17,7 @@ _Result = TypeVar("_Result")
 
 
 def worth(count: int) -> bool:
-    """Whether the loops are quicker than NumPy for `count` elements."""
+    """True if the loops are quicker than NumPy for `count` elements."""
     return count >= (LEAST if "hwsim.formats.loops" in sys.modules else LEAST_AT_FIRST)
 
 

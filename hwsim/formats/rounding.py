@@ -35,7 +35,7 @@ class Rounding(StrEnum):
 
 
 class Overflow(StrEnum):
-    """What replaces numbers beyond the largest after rounding with an unbounded exponent, and infinities.
+    """The codes of infinities, and of numbers beyond the largest after rounding with an unbounded exponent.
 
     `ieee` is IEEE 754-2019, section 7.4, by `rounds_inward`, and P3109's OvfInf; `saturate` and `propagate` are P3109's
     SatFinite and SatPropagate (IEEE SA P3109 working group, interim report 3.2, Saturate).
@@ -49,7 +49,7 @@ class Overflow(StrEnum):
 
 
 class Missing(StrEnum):
-    """What replaces a number that the format cannot represent: a NaN, a negative number or a zero."""
+    """The substitute for a number that the format cannot represent: a NaN, a negative number or a zero."""
 
     ERROR = "error"
     NAN = "nan"
@@ -137,11 +137,11 @@ def grows(rounding: Rounding | Draw, rest: Ints, steps: Ints, negative: Bools) -
 def round_fraction(value: Fraction, rounding: Rounding) -> int:
     """An integer next to a number, by its magnitude."""
     size = abs(value)
-    kept = size.numerator // size.denominator
-    rest, half = size - kept, Fraction(1, 2)
+    whole = size.numerator // size.denominator
+    rest, half = size - whole, Fraction(1, 2)
     match rounding:
         case Rounding.RNE:
-            up = rest > half or (rest == half and kept % 2 == 1)
+            up = rest > half or (rest == half and whole % 2 == 1)
         case Rounding.RNA:
             up = rest >= half
         case Rounding.RZ:
@@ -151,11 +151,11 @@ def round_fraction(value: Fraction, rounding: Rounding) -> int:
         case Rounding.RD:
             up = rest > 0 and value < 0
         case Rounding.RTO:
-            up = rest > 0 and kept % 2 == 0
+            up = rest > 0 and whole % 2 == 0
         case _:
             assert_never(rounding)
-    kept += up
-    return -kept if value < 0 else kept
+    whole += up
+    return -whole if value < 0 else whole
 
 
 ONES, HALF_OF_ONES = (1 << 32) - 1, 1 << 31
@@ -196,7 +196,7 @@ def rounds_inward(rounding: Rounding | Draw | None, negative: Bools, infinity: i
 
 
 def go_beyond(overflow: Overflow, over: Bools, infinite: Bools, inward: Bools, infinities: bool) -> Beyond:
-    """What becomes of numbers that are too large, by a policy that the format has.
+    """Apply a policy that the format has to numbers that are too large.
 
     over: which numbers are too large, infinities among them. infinite: which are infinities. inward: `rounds_inward`.
     infinities: whether the format has any.
@@ -295,7 +295,7 @@ def exact(given: NDArray[Any]) -> ExactNumbers:
 
 @lru_cache(maxsize=64)
 def is_float(dtype: np.dtype[Any]) -> bool:
-    """Whether float64 holds every value of a dtype: NumPy's floats, and those of ml_dtypes, by name."""
+    """True if float64 holds every value of a dtype: NumPy's floats, and those of ml_dtypes, by name."""
     name = dtype.name
     return name in {"float16", "float32", "float64", "bfloat16"} or name.startswith(("float8_", "float6_", "float4_"))
 

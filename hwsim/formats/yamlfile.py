@@ -71,11 +71,11 @@ class MappingDocument(Document):
         return str(self.path)
 
 
-def _locations(data: Any, at: Location = ()) -> Iterator[Location]:
+def _locations(data: Any, location: Location = ()) -> Iterator[Location]:
     """The paths of all keys of a mapping, those inside its mappings and lists too."""
-    yield at
+    yield location
     for key, value in data.items() if isinstance(data, Mapping) else enumerate(data) if isinstance(data, list) else ():
-        yield from _locations(value, (*at, key))
+        yield from _locations(value, (*location, key))
 
 
 def read(path: Path) -> Document:
@@ -143,13 +143,13 @@ def _check_size(text: str) -> None:
 
 
 def _build(
-    node: yaml.Node, at: Location, lines: dict[Location, int], path: Path, above: frozenset[yaml.Node] = frozenset()
+    node: yaml.Node, place: Location, lines: dict[Location, int], path: Path, above: frozenset[yaml.Node] = frozenset()
 ) -> Any:
     """A node as plain data. above: the nodes that it stands in."""
     line, inner = node.start_mark.line + 1, above | {node}
     if node in above:
         raise SpecError(f"{path}:{line}: holds an alias of something that it stands in")
-    if len(at) > MOST_DEPTH:
+    if len(place) > MOST_DEPTH:
         raise SpecError(f"{path}:{line}: must not be nested more than {MOST_DEPTH} deep")
     if len(lines) > MOST_VALUES:
         raise SpecError(f"{path}:{line}: must not hold more than {MOST_VALUES:,} values, those of aliases counted")
@@ -161,36 +161,36 @@ def _build(
                 raise SpecError(f"{path}:{line}: a key must be a word, not a {key_node.id}")
             key = str(key_node.value)
             if key in mapping:
-                raise SpecError(f"{path}:{line}: {_dotted((*at, key))} stands twice")
-            lines[(*at, key)] = line
-            mapping[key] = _build(value_node, (*at, key), lines, path, inner)
+                raise SpecError(f"{path}:{line}: {_dotted((*place, key))} stands twice")
+            lines[(*place, key)] = line
+            mapping[key] = _build(value_node, (*place, key), lines, path, inner)
         return mapping
     if isinstance(node, yaml.SequenceNode):
         for index, child in enumerate(node.value):
-            lines[(*at, index)] = child.start_mark.line + 1
-        return [_build(child, (*at, index), lines, path, inner) for index, child in enumerate(node.value)]
+            lines[(*place, index)] = child.start_mark.line + 1
+        return [_build(child, (*place, index), lines, path, inner) for index, child in enumerate(node.value)]
     constructor = yaml.SafeLoader("")
     digits = len(node.value)
     if node.tag.endswith((":int", ":float")) and digits > MOST_DIGITS:
-        raise SpecError(f"{path}:{line}: {_dotted(at)}: must have at most {MOST_DIGITS:,} digits, not {digits:,}")
+        raise SpecError(f"{path}:{line}: {_dotted(place)}: must have at most {MOST_DIGITS:,} digits, not {digits:,}")
     try:
-        made = constructor.construct_object(node)
-        if isinstance(made, str) and UNWRITABLE.search(made):
+        value = constructor.construct_object(node)
+        if isinstance(value, str) and UNWRITABLE.search(value):
             raise ValueError("must not hold NUL or half a surrogate pair")
-        if isinstance(made, int) and abs(made) >= MOST:
+        if isinstance(value, int) and abs(value) >= MOST:
             raise ValueError(f"must have at most {MOST_DIGITS:,} digits")
-        return made
+        return value
     except yaml.constructor.ConstructorError as error:
         problem = error.problem or "cannot be read"
     except OverflowError:  # a float in pieces of sixty
         problem = "must be a number that a float can hold"
     except (ValueError, LookupError, AttributeError) as error:  # a date that is none, !!bool and !!timestamp of a word
         problem = str(error) if isinstance(error, ValueError) else f"{node.value!r} is no {node.tag.rpartition(':')[2]}"
-    raise SpecError(f"{path}:{line}: {_dotted(at)}: {problem}")
+    raise SpecError(f"{path}:{line}: {_dotted(place)}: {problem}")
 
 
-def _dotted(at: Location) -> str:
-    return ".".join(map(str, at))
+def _dotted(location: Location) -> str:
+    return ".".join(map(str, location))
 
 
 M = TypeVar("M", bound=BaseModel)
@@ -267,8 +267,8 @@ def _likeliest(errors: list[ErrorDetails]) -> ErrorDetails:
     first = errors[0]
     if first["type"] != "missing":
         return first
-    beside = (e for e in errors if e["type"] == "extra_forbidden" and e["loc"][:-1] == first["loc"][:-1])
-    return next(beside, first)
+    unknown = (e for e in errors if e["type"] == "extra_forbidden" and e["loc"][:-1] == first["loc"][:-1])
+    return next(unknown, first)
 
 
 def broken_rule(error: ErrorDetails) -> tuple[Location, str]:
@@ -280,8 +280,8 @@ def broken_rule(error: ErrorDetails) -> tuple[Location, str]:
         return _tag(error)
     rule = _rule(error)
     value = shown(error["input"])
-    said = value if isinstance(error["input"], str) else f"not {value}"  # quoted, or behind a word of its own
-    told = error["type"] in SILENT or isinstance(cause, SpecError) or (cause is not None and said in rule)
+    mention = value if isinstance(error["input"], str) else f"not {value}"  # quoted, or behind a word of its own
+    told = error["type"] in SILENT or isinstance(cause, SpecError) or (cause is not None and mention in rule)
     return (), rule if told else f"{rule}, not {value}"
 
 
@@ -290,11 +290,11 @@ def _in_file(location: Location, document: Document, prefix: Location) -> tuple[
 
     A union inserts the branch that it chose, which is no key of the file.
     """
-    kept = prefix
+    known = prefix
     for part in location[:-1]:
-        if (*kept, part) in document.lines:
-            kept = (*kept, part)
-    return kept, tuple(location[-1:])
+        if (*known, part) in document.lines:
+            known = (*known, part)
+    return known, tuple(location[-1:])
 
 
 def _tag(error: ErrorDetails) -> tuple[Location, str]:
@@ -320,7 +320,7 @@ def _rule(error: ErrorDetails) -> str:
     if error["type"] == "string_pattern_mismatch":
         return PATTERNS.get(context["pattern"], "must be written in another way")
     message = error["msg"]
-    for said, rule in (("Input should be ", "must be "), ("Value error, ", ""), ("String should ", "must ")):
-        if message.startswith(said):
-            return rule + message[len(said) :]
+    for opening, rule in (("Input should be ", "must be "), ("Value error, ", ""), ("String should ", "must ")):
+        if message.startswith(opening):
+            return rule + message[len(opening) :]
     return message[0].lower() + message[1:]

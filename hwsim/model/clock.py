@@ -38,14 +38,14 @@ class Beat:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What leaves a unit: a code in the result's container, and the context that it belongs to."""
+    """A result that leaves a unit: a code in the result's container, and the context that it belongs to."""
 
     code: int
     context: int
 
 
 def supports(unit: Specified) -> Support:
-    """What the cycle-level model lacks of a unit or of one of its modes: what implementations without readings lack."""
+    """The cycle-level model's support of a unit or of its modes: that of implementations without readings."""
     return of_modes(unit, implemented)
 
 
@@ -93,7 +93,7 @@ class PipelinedUnit:
 
     @property
     def valid(self) -> bool:
-        """Whether a result stands at the output."""
+        """True if a result stands at the output."""
         return self.result is not None
 
     @property
@@ -103,13 +103,13 @@ class PipelinedUnit:
         return None if leaving is None or leaving.result is None else Result(leaving.result, leaving.context)
 
     def ready(self, first: bool, context: int, output_ready: bool) -> bool:
-        """Whether a beat would be accepted in this cycle."""
+        """True if a beat would be accepted in this cycle."""
         if self.pipeline.register_ready:
             return self._buffered is None
         return self._enters(first, context, output_ready)
 
     def _enters(self, first: bool, context: int, output_ready: bool) -> bool:
-        """Whether a beat would enter the pipeline in this cycle."""
+        """True if a beat would enter the pipeline in this cycle."""
         if self.valid and not output_ready:
             return False
         under_way = [flying for flying in self._registers[:-1] if flying is not None]
@@ -175,7 +175,7 @@ class PipelinedStream(Generic[Payload, Streamed]):
 
     @property
     def valid(self) -> bool:
-        """Whether a result stands at the output."""
+        """True if a result stands at the output."""
         return self._registers[-1] is not None
 
     @property
@@ -185,7 +185,7 @@ class PipelinedStream(Generic[Payload, Streamed]):
         return None if leaving is None else leaving[0]
 
     def ready(self, output_ready: bool) -> bool:
-        """Whether a payload would be accepted in this cycle: not while a result waits."""
+        """True if a payload would be accepted in this cycle: not while a result waits."""
         return output_ready or not self.valid
 
     def tick(self, payload: Payload | None, output_ready: bool) -> bool:

@@ -66,7 +66,7 @@ def _without_nan(conversion: Conversion) -> int:
 
 
 def _missing(conversion: Conversion) -> int:
-    """What a number becomes, not a NaN, that the target lacks."""
+    """The code for a number, not a NaN, that the target lacks."""
     target = conversion.target
     match conversion.substitute:
         case "nan":

@@ -45,7 +45,7 @@ from hwsim.spec.arguments import addends, dot_scales, factors, pad, result_array
 
 
 def supports(unit: Unit) -> Support:
-    """What the model lacks of a unit: what no implementation has. It is the definition of all the rest."""
+    """The model's support of a unit: it lacks only what no implementation has, and defines all the rest."""
     return described(unit)
 
 
@@ -56,7 +56,7 @@ ZERO = ResultCode(0)  # what a partial sum starts from where it does not start f
 
 
 class GroupOperands(NamedTuple):
-    """What the lanes of one group hold.
+    """The operands of one group's lanes.
 
     a, b: a code for each lane. scale_a, scale_b: a code for each lane, or empty for an unscaled unit.
     group: which group of the dot product it is. used: lanes that hold products, None for all; the others fill.
@@ -197,7 +197,7 @@ class Definition:
         return self.rounding.total(total, None if max_exp is None else max_exp - self.unit.sum.fraction_bits, 0, sticky)
 
     def multiply(self, lanes: GroupOperands) -> tuple[list[int | None], tuple[Term, ...], tuple[Subgroup, ...]]:
-        """What shared scales add to each product's exponent, the products, and the sums of parts, as far as there are.
+        """The exponents that shared scales add to products, the products, and the sums of parts, as far as there are.
 
         The terms that are summed are those of the parts; without any, the products.
         """
@@ -270,7 +270,7 @@ class Definition:
         return tuple(map(decoded, codes))
 
     def _addend_of(self, start: PartialSum) -> Term | None:
-        """What a group adds to its products; None where the unit has no addend, and where it is never a term."""
+        """The term that a group adds to its products; None if the unit has no addend, or it is never a term."""
         if not self._method.takes_addend:
             return None
         match start:
@@ -284,7 +284,7 @@ class Definition:
                 assert_never(start)
 
     def open(self, c: int) -> Carried:
-        """What the first group starts from. c: a code of the addend's format."""
+        """The start of the first group. c: a code of the addend's format."""
         addend = self.unit.operands.addend
         c = self._input(c)
         if self._promoter is not None:

@@ -17,7 +17,7 @@ FLAG_NAMES: tuple[FlagName, ...] = get_args(FlagName)
 
 
 class FlagRules(NamedTuple):
-    """What IEEE 754 leaves open.
+    """Choices that IEEE 754 leaves open.
 
     tininess: whether a result is tiny by its exact value, or as it would be rounded with an unbounded exponent (section
     7.5). signaling: which operands that are NaN raise invalid: those whose first fraction bit is 0, which signal
@@ -86,7 +86,7 @@ def _infinite(fmt: Format) -> bool:
 
 
 def flag(explanation: Explanation, name: FlagName, rules: FlagRules) -> bool | None:
-    """What a flag says of a dot product; None where IEEE 754 leaves it open.
+    """The value of a flag for a dot product; None where IEEE 754 leaves it open.
 
     The flag must be defined: `undefined`. It is that of default exception handling: an underflow that is exact raises
     none (section 7.5). `nan`: the result is NaN. Division by zero: never.
@@ -131,7 +131,7 @@ def _of_rounding(group: Group, name: Literal["overflow", "underflow", "inexact"]
 
 
 def _invalid(explanation: Explanation, rules: FlagRules) -> bool | None:
-    """Whether a NaN was made of operands that are none, or an operand is a NaN that raises invalid.
+    """True if a NaN was made of operands that are none, or an operand is a NaN that raises invalid.
 
     Open where both a NaN that raises none and an invalid operation are in one sum: implementations differ (section
     7.2).
@@ -148,8 +148,8 @@ def _invalid(explanation: Explanation, rules: FlagRules) -> bool | None:
     if raised:
         return True
     terms = [term for group in explanation.groups for term in _made(group)]
-    made = combine_specials(terms)
-    invalid = made is not None and made.cls is Class.NAN
+    combined = combine_specials(terms)
+    invalid = combined is not None and combined.cls is Class.NAN
     return None if invalid and _has_nan(explanation) else invalid
 
 
@@ -182,7 +182,7 @@ def _signals(explanation: Explanation) -> bool:
 
 
 def signaling(fmt: Format, code: int) -> bool:
-    """Whether a stored code is a NaN whose first fraction bit is 0, of a format with IEEE 754's NaNs."""
+    """True if a stored code is a NaN whose first fraction bit is 0, of a format with IEEE 754's NaNs."""
     if not isinstance(fmt, FloatFormat) or fmt.nan != "ieee":
         return False
     bare = code >> fmt.padding

@@ -105,7 +105,7 @@ class Hooks:
     """Of the rounding of products, in a unit that rounds them; the rest is not of these roundings."""
 
     def at(self, place: str, value: Any, *known: Any) -> Any:
-        """What passes a place."""
+        """The value that passes a place."""
         change = getattr(self, place)
         return value if change is None else change(value, *known)
 

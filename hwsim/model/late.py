@@ -1,4 +1,4 @@
-"""What is added after groups: a late addend, and partial sums into a register of their own format."""
+"""Additions after groups: of a late addend, and of partial sums into a register of their own format."""
 
 from __future__ import annotations
 
@@ -44,10 +44,10 @@ class LateWindow(NamedTuple):
 
     @property
     def total(self) -> int:
-        """What is rounded, in units of 2^(max_exp - fraction_bits + cut)."""
+        """The sum to be rounded, in units of 2^(max_exp - fraction_bits + cut)."""
         both = self.both
-        kept = cut_magnitude(abs(both), self.cut, int(both < 0), self.lost) if self.cut else abs(both)
-        return -kept if both < 0 else kept
+        magnitude = cut_magnitude(abs(both), self.cut, int(both < 0), self.lost) if self.cut else abs(both)
+        return -magnitude if both < 0 else magnitude
 
     @property
     def unit_exp(self) -> int | None:
@@ -69,7 +69,7 @@ class Added(NamedTuple):
 
 
 class LateOperands(NamedTuple):
-    """What a late addition adds.
+    """The operands of a late addition.
 
     addend, format: the code of c, or of the result of the instruction before.
     partial: the code of the result of the instruction's last group. terms, special, sum: of that group: what it summed,

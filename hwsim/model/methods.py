@@ -130,7 +130,7 @@ class SumMethod(ABC):
         """The sum of the terms and of the addend, if any. special: the NaN or infinity that they make together."""
 
     def carried(self, summed: Summed, code: int) -> ResultCode | ExactSoFar:
-        """What the next group starts from. code: the result that the sum is rounded to."""
+        """The start of the next group. code: the result that the sum is rounded to."""
         return ResultCode(code)
 
 
@@ -181,14 +181,15 @@ class Aligned(SumMethod):
             max_exp = max_exponent(every, rule.zero_terms, rule.max_exp_floor)
             return Summed(special, max_exp=max_exp, aligned=(0,) * len(every), bits=bits)
         if hooks is None:
-            kept = window(every, bits, rule.term_lost, rule.zero_terms, rule.max_exp_floor)
+            aligned = window(every, bits, rule.term_lost, rule.zero_terms, rule.max_exp_floor)
         else:
-            every, kept = self._other_window(hooks, tuple(terms), addend)
-        left = cut_sum(kept, rule.cut)
-        outcome = total_term(left.total, left.unit_exp, every, rule.zero, self.rounding, hooks)
-        sticky = rule.sticky and any_lost(every, kept)
-        uncut = None if rule.cut is None else kept.total
-        return Summed(outcome, left.total, kept.unit_exp, kept.max_exp, kept.aligned, bits, sticky=sticky, uncut=uncut)
+            every, aligned = self._other_window(hooks, tuple(terms), addend)
+        cut = cut_sum(aligned, rule.cut)
+        outcome = total_term(cut.total, cut.unit_exp, every, rule.zero, self.rounding, hooks)
+        sticky = rule.sticky and any_lost(every, aligned)
+        uncut = None if rule.cut is None else aligned.total
+        exps = aligned.unit_exp, aligned.max_exp
+        return Summed(outcome, cut.total, *exps, aligned.aligned, bits, sticky=sticky, uncut=uncut)
 
     def _other_window(
         self, hooks: Hooks, products: tuple[Term, ...], addend: Term | None
@@ -205,13 +206,13 @@ class Aligned(SumMethod):
         return every, AlignedTerms(top, bits, aligned, hooks.at("total", sum(aligned), top - bits))
 
 
-def cut_sum(kept: AlignedTerms, rule: SumCut | None) -> AlignedTerms:
+def cut_sum(aligned: AlignedTerms, rule: SumCut | None) -> AlignedTerms:
     """A window's sum without the places that `sum.cut` has it lose: zeros stand there. None: it loses none."""
     if rule is None:
-        return kept
-    total = kept.total
-    left = cut_magnitude(abs(total), rule.bits, int(total < 0), rule.lost) << rule.bits
-    return kept._replace(total=-left if total < 0 else left)
+        return aligned
+    total = aligned.total
+    magnitude = cut_magnitude(abs(total), rule.bits, int(total < 0), rule.lost) << rule.bits
+    return aligned._replace(total=-magnitude if total < 0 else magnitude)
 
 
 class EvenOdd(SumMethod):
@@ -257,7 +258,7 @@ class RoundedAdditions(SumMethod):
 
     @property
     def fused(self) -> bool:
-        """Whether a product enters an addition exactly; else it is rounded before."""
+        """True if a product enters an addition exactly; else it is rounded before."""
         match self.rule.product:
             case "fused":
                 return True
@@ -379,20 +380,22 @@ class ReadAligned(SumMethod):
         if special is not None:
             return Summed(special, max_exp=max_exp, aligned=(0,) * len(inside), bits=rule.fraction_bits)
         bits = _all_bits(inside, max_exp) if rule.lossless else rule.fraction_bits
-        kept = cut_sum(window(inside, bits, rule.lost, rule.zero_terms, rule.max_exp_floor), rule.cut)
-        total, unit_exp = self._cut(kept.total, kept.unit_exp) if rule.significant else (kept.total, kept.unit_exp)
+        aligned = cut_sum(window(inside, bits, rule.lost, rule.zero_terms, rule.max_exp_floor), rule.cut)
+        total, unit_exp = aligned.total, aligned.unit_exp
+        if rule.significant:
+            total, unit_exp = self._cut(total, unit_exp)
         outcome = total_term(total, unit_exp, inside, rule.zero, self.result.rule.rounding)
         if addend is not None and rule.starts_late:
             outcome = self._with_start(outcome, terms, addend)
-        return Summed(outcome, kept.total, kept.unit_exp, kept.max_exp, kept.aligned, bits)
+        return Summed(outcome, aligned.total, aligned.unit_exp, aligned.max_exp, aligned.aligned, bits)
 
     def _cut(self, total: int, unit_exp: int | None) -> tuple[int, int | None]:
         """A sum, cut to 1 + fraction_bits significant bits."""
         shift = abs(total).bit_length() - 1 - self.rule.fraction_bits
         if unit_exp is None or shift <= 0:
             return total, unit_exp
-        kept = cut_magnitude(abs(total), shift, int(total < 0), self.rule.lost)
-        return (-kept if total < 0 else kept), unit_exp + shift
+        magnitude = cut_magnitude(abs(total), shift, int(total < 0), self.rule.lost)
+        return (-magnitude if total < 0 else magnitude), unit_exp + shift
 
     def _with_start(self, products: Term, terms: Sequence[Term], start: Term) -> Term:
         """The products' sum with what the group starts from: exact, or an addition of IEEE 754 after a rounding."""

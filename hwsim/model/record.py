@@ -77,13 +77,13 @@ class Group:
 
     @property
     def summed(self) -> tuple[Term, ...]:
-        """What the group's sum is of: the products, or the scaled sums of its parts; the addend last."""
+        """The terms of the group's sum: the products, or the scaled sums of its parts; the addend last."""
         parts = tuple(part.term for part in self.subgroups) or self.products
         return parts if self.addend is None else (*parts, self.addend)
 
     @property
     def carried(self) -> bool:
-        """Whether the addend is an exact sum that goes on from the group before, without a code."""
+        """True if the addend is an exact sum that goes on from the group before, without a code."""
         return isinstance(self.start, ExactSoFar)
 
     @property
@@ -119,7 +119,7 @@ class Group:
 
     @property
     def overflow(self) -> bool:
-        """Whether the rounded sum was too large for the result format."""
+        """True if the rounded sum was too large for the result format."""
         return self.rounded.overflow
 
     @property

@@ -71,19 +71,19 @@ def round_to(
     binade = max(exp, fmt.emin)
     shift = binade - fmt.fraction_bits - unit_exp
     if hooks is None:
-        kept = round_magnitude(sig, shift, sign, rounding)
+        rounded = round_magnitude(sig, shift, sign, rounding)
     else:
-        kept = hooks.rounded(sig, shift, sign, rounding, exp < fmt.emin)
+        rounded = hooks.rounded(sig, shift, sign, rounding, exp < fmt.emin)
     # A carry out of the fraction runs into the exponent field, as it should.
-    magnitude = ((binade - fmt.emin) << fmt.fraction_bits) + kept
+    magnitude = ((binade - fmt.emin) << fmt.fraction_bits) + rounded
     if hooks is not None:
-        unpacked = UnpackedResult(fmt, sign, magnitude, exp + fmt.bias, kept, sig, unit_exp)
+        unpacked = UnpackedResult(fmt, sign, magnitude, exp + fmt.bias, rounded, sig, unit_exp)
         code = hooks.at("number", None, unpacked)
         if code is not None:
             code <<= fmt.padding
             return Rounded(code if flush is None else flushed_code(fmt, code), exp)
     overflowed = magnitude > fmt.max_magnitude
-    inexact = overflowed or (shift > 0 and kept << shift != sig)
+    inexact = overflowed or (shift > 0 and rounded << shift != sig)
     if overflowed:
         return Rounded(overflow_code(fmt, sign, rounding, overflow), exp, overflow=True, inexact=True)
     if flush is not None and _flushed(fmt, (sign, sig, unit_exp), rounding, magnitude, flush, hooks):
@@ -101,7 +101,7 @@ def _flushed(
     flush: Tininess,
     hooks: Hooks | None,
 ) -> bool:
-    """Whether a number, which rounds to that magnitude of a code, becomes zero. number: sign, sig > 0, unit_exp."""
+    """True if a number, which rounds to that magnitude of a code, becomes zero. number: sign, sig > 0, unit_exp."""
     sign, sig, unit_exp = number
     match flush:
         case "result":
@@ -117,14 +117,14 @@ def _flushed(
 def tiny_after(
     fmt: FloatFormat, sign: int, sig: int, unit_exp: int, rounding: Rounding, hooks: Hooks | None = None
 ) -> bool:
-    """Whether a number, rounded to the format's bits with an unbounded exponent, is below the least normal one."""
+    """True if a number, rounded to the format's bits with an unbounded exponent, is below the least normal one."""
     exp = sig.bit_length() - 1 + unit_exp
     shift = exp - fmt.fraction_bits - unit_exp
     if hooks is None:
-        kept = round_magnitude(sig, shift, sign, rounding)
+        rounded = round_magnitude(sig, shift, sign, rounding)
     else:
-        kept = hooks.rounded(sig, shift, sign, rounding, exp < fmt.emin)
-    return exp + (kept >> fmt.fraction_bits + 1) < fmt.emin
+        rounded = hooks.rounded(sig, shift, sign, rounding, exp < fmt.emin)
+    return exp + (rounded >> fmt.fraction_bits + 1) < fmt.emin
 
 
 def _round_bare(
@@ -132,9 +132,9 @@ def _round_bare(
 ) -> Rounded:
     exp = sig.bit_length() - 1 + unit_exp
     hidden, shift = 1 << fmt.fraction_bits, exp - fmt.fraction_bits - unit_exp
-    kept = round_magnitude(sig, shift, sign, rounding)
-    magnitude = (exp - fmt.emin) * hidden + kept - hidden
-    inexact = shift > 0 and kept << shift != sig
+    rounded = round_magnitude(sig, shift, sign, rounding)
+    magnitude = (exp - fmt.emin) * hidden + rounded - hidden
+    inexact = shift > 0 and rounded << shift != sig
     if magnitude > fmt.max_magnitude:
         return Rounded(overflow_code(fmt, sign, rounding, overflow), exp, overflow=True, inexact=True)
     if magnitude <= 0 and fmt.underflow == "nearby":
@@ -142,7 +142,7 @@ def _round_bare(
     if magnitude <= 0:
         sign = 0 if tiny == "positive" or not fmt.signed_zero else sign
         return Rounded(pack(fmt, sign, 0), exp, inexact=True, tiny=True)
-    return Rounded(pack(fmt, sign, magnitude), exp, inexact=inexact or (kept <= hidden and exp <= fmt.emin))
+    return Rounded(pack(fmt, sign, magnitude), exp, inexact=inexact or (rounded <= hidden and exp <= fmt.emin))
 
 
 def _zero_or_least(fmt: FloatFormat, sign: int, sig: int, unit_exp: int, rounding: Rounding) -> int:
@@ -169,12 +169,12 @@ def round_fixed(
     """
     if hooks is not None:
         sig, unit_exp = hooks.at("magnitude", (sig, unit_exp), sign)
-        kept = hooks.rounded(sig, -fmt.fraction_bits - unit_exp, sign, rounding, False)
-        value = hooks.at("fixed", -kept if sign else kept, fmt.bits)
+        rounded = hooks.rounded(sig, -fmt.fraction_bits - unit_exp, sign, rounding, False)
+        value = hooks.at("fixed", -rounded if sign else rounded, fmt.bits)
         sign, sig, unit_exp = int(value < 0), abs(value), -fmt.fraction_bits
     shift = -fmt.fraction_bits - unit_exp
-    kept = round_magnitude(sig, shift, sign, rounding)
-    value, most = -kept if sign else kept, 1 << (fmt.bits - 1)
+    rounded = round_magnitude(sig, shift, sign, rounding)
+    value, most = -rounded if sign else rounded, 1 << (fmt.bits - 1)
     exceeds = not -most <= value < most
     if exceeds:
         match overflow:
@@ -186,7 +186,7 @@ def round_fixed(
                 raise InputError(f"{fmt.name}, a fixed format, has no {overflow}")
             case _:
                 assert_never(overflow)
-    inexact = exceeds or (shift > 0 and kept << shift != sig)
+    inexact = exceeds or (shift > 0 and rounded << shift != sig)
     return Rounded(value % (2 * most), sig.bit_length() - 1 + unit_exp, overflow=exceeds, inexact=inexact)
 
 
@@ -203,7 +203,7 @@ def nan_code(fmt: FloatFormat) -> int:
 
 
 def overflow_code(fmt: FloatFormat, sign: int, rounding: Rounding, overflow: Overflow) -> int:
-    """What a finite result that is too large becomes under a policy.
+    """The code of a finite result that is too large under a policy.
 
     Raises ValueError for a policy that the format has no code for.
     """
@@ -223,7 +223,7 @@ def overflow_code(fmt: FloatFormat, sign: int, rounding: Rounding, overflow: Ove
 
 
 def rounds_inward(fmt: FloatFormat, sign: int, rounding: Rounding) -> bool:
-    """Whether `ieee` takes a number of that sign that is too large to the largest one, not to infinity.
+    """True if `ieee` takes a number of that sign that is too large to the largest one, not to infinity.
 
     IEEE 754-2019, section 7.4. Rounding to odd, which IEEE 754 lacks, takes the one whose code is odd: in its formats
     the largest number, as in Boldo and Melquiond 2008. Without an infinity it takes what is outside, NaN.
@@ -244,7 +244,7 @@ def rounds_inward(fmt: FloatFormat, sign: int, rounding: Rounding) -> bool:
 
 
 def infinity_code(fmt: FloatFormat, sign: int, overflow: Overflow) -> int:
-    """What an infinite result becomes under a policy: infinity where the format has one, unless all saturate.
+    """The code of an infinite result under a policy: infinity where the format has one, unless all saturate.
 
     Raises ValueError for a policy that the format has no code for.
     """

@@ -20,7 +20,7 @@ class ProductScales(NamedTuple):
     b: ExponentFormat
 
     def exponents(self, scale_a: Sequence[int], scale_b: Sequence[int]) -> list[int | None]:
-        """What the scales add to each product's exponent; None where one is NaN. scale_a, scale_b: a code a lane."""
+        """The exponent that scales add to each product; None where one is NaN. scale_a, scale_b: a code a lane."""
         return [scale_exponent(self.a, x, self.b, y) for x, y in zip(scale_a, scale_b, strict=True)]
 
 
@@ -154,22 +154,22 @@ class SubgroupWindows(NamedTuple):
         """
         bits, special = self.rule.fraction_bits, combine_specials(products)
         if special is not None:
-            kept = AlignedTerms(None, bits, (0,) * len(products), 0)
-            return Subgroup(0, 0, None, None, special._replace(fraction_bits=bits), kept)
-        kept = window(products, bits, self.rule.lost, "skip", None)
-        sign = zero_sign(products, "rne") if kept.total == 0 else int(kept.total < 0)
-        exp = max(term.exp for term in products) if kept.max_exp is None else kept.max_exp
-        term = Term(sign, exp, abs(kept.total), bits, self._class(kept))
-        return Subgroup(kept.total, exp - bits, None, None, term, kept)
+            aligned = AlignedTerms(None, bits, (0,) * len(products), 0)
+            return Subgroup(0, 0, None, None, special._replace(fraction_bits=bits), aligned)
+        aligned = window(products, bits, self.rule.lost, "skip", None)
+        sign = zero_sign(products, "rne") if aligned.total == 0 else int(aligned.total < 0)
+        exp = max(term.exp for term in products) if aligned.max_exp is None else aligned.max_exp
+        term = Term(sign, exp, abs(aligned.total), bits, self._class(aligned))
+        return Subgroup(aligned.total, exp - bits, None, None, term, aligned)
 
-    def _class(self, kept: AlignedTerms) -> Class:
-        if kept.total != 0:
+    def _class(self, aligned: AlignedTerms) -> Class:
+        if aligned.total != 0:
             return Class.NORMAL
         match self.rule.cancelled:
             case "skip":
                 return Class.ZERO
             case "count":
-                return Class.ZERO if kept.max_exp is None else Class.NORMAL
+                return Class.ZERO if aligned.max_exp is None else Class.NORMAL
             case _:
                 assert_never(self.rule.cancelled)
 

@@ -221,11 +221,11 @@ class AlignedTerms(NamedTuple):
         return None if self.max_exp is None else self.max_exp - self.fraction_bits
 
 
-def any_lost(terms: Sequence[Term], kept: AlignedTerms) -> bool:
-    """Whether any bit of the magnitudes of `kept`'s terms is set below its window."""
-    if kept.max_exp is None:
+def any_lost(terms: Sequence[Term], aligned: AlignedTerms) -> bool:
+    """True if any bit of the magnitudes of the terms is set below their window."""
+    if aligned.max_exp is None:
         return False
-    return sum(lost_part(term, kept.max_exp, kept.fraction_bits) for term in terms) != 0
+    return sum(lost_part(term, aligned.max_exp, aligned.fraction_bits) for term in terms) != 0
 
 
 def window(

@@ -17,7 +17,7 @@ BINARY32 = get_format("f32")
 
 @dataclass(frozen=True, kw_only=True)
 class BlockQuantization:
-    """What a block quantiser returns: the codes and the scale that `quantize` gives a block of numbers.
+    """A block quantiser's results: the codes and the scale that `quantize` gives a block of numbers.
 
     name: what files and reports call it; the rule's unless given. rule: a rule, or the name of one.
     source: the format of the numbers, one whose values are binary32 numbers.
@@ -65,7 +65,7 @@ class BlockQuantization:
 
 @dataclass(frozen=True, kw_only=True)
 class BlockDequantization:
-    """What a block dequantiser returns: every element times its scale, and the tensor's, exactly, rounded once.
+    """A block dequantiser's results: every element times its scale, and the tensor's, exactly, rounded once.
 
     element, scale_format, target: formats, or their names. lanes: elements in a block.
     tensor: whether a binary32 number comes with each block that all its elements are multiplied by too.

@@ -137,21 +137,21 @@ def _scales_and_tensor_scale(rule: Rule, amax: Floats, callers: GivenScales) -> 
     return scales_of(rule, amax, factor), g if rule.tensor_scale is not TensorScale.NONE else None
 
 
-def real_numbers(x: Any, what: str = "x") -> NDArray[Any]:
+def real_numbers(x: Any, name: str = "x") -> NDArray[Any]:
     """Real numbers as float32 or float64, exactly. Raises TypeError for others, ValueError for one number."""
-    refuse_masked(x, what)
-    given = as_numbers(x, what)
+    refuse_masked(x, name)
+    numbers = as_numbers(x, name)
     try:
-        array = np.asarray(given)
+        array = np.asarray(numbers)
     except ValueError as error:  # rows of other lengths
-        raise InputError(f"{what} must be an array: {error}") from None
+        raise InputError(f"{name} must be an array: {error}") from None
     if array.dtype.name in NARROW:
         with np.errstate(invalid="ignore"):  # a signalling NaN
             array = array.astype(np.float32)  # which holds every one of their numbers
     if array.dtype.name not in ("float32", "float64"):
-        raise InputTypeError(f"{what} must be floats of 64, 32 or 16 bits, bfloat16 or FP8, not {array.dtype.name}")
+        raise InputTypeError(f"{name} must be floats of 64, 32 or 16 bits, bfloat16 or FP8, not {array.dtype.name}")
     if array.ndim == 0:
-        raise InputError(f"{what} must have at least one axis")
+        raise InputError(f"{name} must have at least one axis")
     return array.astype(array.dtype.newbyteorder("="), copy=False)
 
 

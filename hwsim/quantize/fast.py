@@ -38,7 +38,7 @@ class LoopRule(NamedTuple):
 
 
 def usable(x: NDArray[Any]) -> bool:
-    """Whether the loops take an array: of float32, and large."""
+    """True if the loops take an array: of float32, and large."""
     return x.dtype == np.float32 and worth(x.size)
 
 

@@ -71,20 +71,20 @@ def unpack_codes(
     return np.ascontiguousarray(np.moveaxis(codes[..., :count], -1, axis))
 
 
-def packed_factor(packed: Any, fmt: Format, what: str, axis: int) -> Bytes:
-    """The codes of a factor of a matrix product that is packed along `axis`, low-first; what: its name in messages.
+def packed_factor(packed: Any, fmt: Format, name: str, axis: int) -> Bytes:
+    """The codes of a factor of a matrix product that is packed along `axis`, low-first; name: its own in messages.
 
     Raises TypeError for anything but bytes; ValueError for a format whose codes fill bytes, and for part of a group.
     """
     if fmt.container_bits >= 8 or _width(fmt) == 8:
-        raise InputError(f"{what} must not be packed: a code of {fmt.name} takes a byte or more")
-    given, size = _bytes(packed, what), _group(fmt) * _width(fmt) // 8
-    if given.ndim < 2:
-        raise InputError(f"{what} must have two axes or more, not {given.ndim}")
-    if given.shape[axis] % size:
-        held = f"{given.shape[axis]} bytes along K, which is no multiple of {size}"
-        raise InputError(f"{what} must hold whole groups of {_group(fmt)} codes of {fmt.name}, not {held}")
-    return unpack_codes(given, fmt, axis=axis)
+        raise InputError(f"{name} must not be packed: a code of {fmt.name} takes a byte or more")
+    stored, size = _bytes(packed, name), _group(fmt) * _width(fmt) // 8
+    if stored.ndim < 2:
+        raise InputError(f"{name} must have two axes or more, not {stored.ndim}")
+    if stored.shape[axis] % size:
+        held = f"{stored.shape[axis]} bytes along K, which is no multiple of {size}"
+        raise InputError(f"{name} must hold whole groups of {_group(fmt)} codes of {fmt.name}, not {held}")
+    return unpack_codes(stored, fmt, axis=axis)
 
 
 def swizzle_scales(scales: Any, axis: int = -1) -> Bytes:
@@ -148,11 +148,11 @@ def _order(order: str) -> Any:
     return ORDERS[order]
 
 
-def _bytes(array: Any, what: str) -> Bytes:
-    given = np.asarray(array)
-    if given.dtype != np.uint8:
-        raise InputTypeError(f"{what} must be an array of uint8, not {given.dtype.name}")
-    return given
+def _bytes(array: Any, name: str) -> Bytes:
+    stored = np.asarray(array)
+    if stored.dtype != np.uint8:
+        raise InputTypeError(f"{name} must be an array of uint8, not {stored.dtype.name}")
+    return stored
 
 
 def _is_size(value: Any) -> bool:

@@ -132,14 +132,14 @@ def maxima_of_columns(x: Any, k: int, maxima: Any) -> None:
 
 @compiled
 def _tile(
-    bits: Any, at: int, low: Any, factor: Any, way: int, p: Any, t: Any, random: Any, mend: Any, drawn: Any,
+    bits: Any, offset: int, low: Any, factor: Any, way: int, p: Any, t: Any, random: Any, mend: Any, drawn: Any,
     scratch: Any, out: Any,
 ) -> None:  # fmt: skip
     """Codes of adjacent numbers. low, factor: their blocks' values, for each number."""
     source = bits
     if way != 0 or p.flush != 0:
         source = _scale(bits, factor[: bits.size], way, p.flush, scratch[: bits.size])
-    codes_of_run(source, at, low, t, random, drawn, out)
+    codes_of_run(source, offset, low, t, random, drawn, out)
     if mend or (way != 0 and largest(source) >= INFINITY):
         _mend(source, factor, p.dead, t, out)
 
@@ -217,7 +217,7 @@ def quantize_columns(
             if _powers(maxima, p, most, least, wide, scales[o, b, start:end], low, factor):
                 how = MULTIPLY
         for r in rows:
-            at, mend = (o * n + r) * inner + start, special or how != way
+            offset, mend = (o * n + r) * inner + start, special or how != way
             out = codes[o, r, start:end]
-            _tile(x[o, r, start:end], at, low, factor, how, p, t, random, mend, drawn, scratch, out)
+            _tile(x[o, r, start:end], offset, low, factor, how, p, t, random, mend, drawn, scratch, out)
     return True

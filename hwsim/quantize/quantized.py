@@ -111,14 +111,14 @@ class Quantized:
     rule: Rule
 
     def __repr__(self) -> str:
-        shape, block = (" x ".join(map(str, one)) for one in (self.codes.shape, self.block))
+        shape, block = (" x ".join(map(str, sizes)) for sizes in (self.codes.shape, self.block))
         scales = "real numbers" if self.scale_format is None else self.scale_format.name
         tensor = "" if self.tensor_scale is None else f", times {self.tensor_scale:g}"
         axis = f", along axis {self.axis}"
         return f"<Quantized: {shape} {self.element.name}, {scales} scales of blocks of {block}{axis}{tensor}>"
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: what it is of, and its first numbers."""
+        """The shape, formats and first numbers, as a notebook shows them."""
         of_scales = "real numbers" if self.scale_format is None else self.scale_format.name
         rows = (
             ("shape", " x ".join(map(str, self.codes.shape))),
@@ -156,8 +156,8 @@ class Quantized:
             scale = self.scale_values
             if self.tensor_scale is not None:
                 scale = scale * np.float64(self.tensor_scale)
-            found = self.element.decode(self.codes) * spread(scale, self.block, self.codes.shape)
-            return np.asarray(found.astype(kind))
+            values = self.element.decode(self.codes) * spread(scale, self.block, self.codes.shape)
+            return np.asarray(values.astype(kind))
 
 
 def dequantize(quantized: Quantized, dtype: Any = np.float64) -> NDArray[Any]:

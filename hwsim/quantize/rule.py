@@ -49,7 +49,7 @@ class Apply(StrEnum):
 
 
 class Special(StrEnum):
-    """What a NaN or an infinity does."""
+    """The effect of a NaN or an infinity."""
 
     BLOCK = "block"  # the scale of its block is NaN
     ELEMENT = "element"  # its element is NaN, or infinite where the format can; it takes no part in amax
@@ -201,7 +201,7 @@ _WORDS = {
 
 
 def is_f32(fmt: Format) -> bool:
-    """Whether scales in this format are float32 arrays."""
+    """True if scales in this format are float32 arrays."""
     return fmt.own_dtype == "float32" and fmt.padding == 0
 
 

@@ -184,7 +184,7 @@ def _stored(rule: Rule, codes: Ints, nan: NDArray[np.bool_], zero: NDArray[np.bo
 
 
 class GivenScales(NamedTuple):
-    """What a caller gave, checked; None where the rule decides.
+    """Scales that a caller gave, checked; None where the rule decides.
 
     scale: scales of blocks, numbers above 0, which binary32 has where the rule divides in it.
     second_scale: the tensor's scale. tensor_amax: the magnitude that it follows from, above 0, finite.

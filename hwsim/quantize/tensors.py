@@ -121,17 +121,17 @@ def file_of(name: str) -> Path:
 
 
 def names_a_file(name: str) -> bool:
-    """Whether a name has the form that `read` takes."""
+    """True if a name has the form that `read` takes."""
     return _NAMED.fullmatch(name) is not None
 
 
 def _split(name: str) -> tuple[Path, str, str | None]:
-    found = _NAMED.fullmatch(name)
-    if found is None:
+    match = _NAMED.fullmatch(name)
+    if match is None:
         raise InputError(
             f"{name}: must be FILE.npy, FILE.npz, FILE.npz:NAME, FILE.safetensors or FILE.safetensors:NAME"
         )
-    return Path(found[1]), found[2].lower(), found[3]
+    return Path(match[1]), match[2].lower(), match[3]
 
 
 def _mapped(name: str, path: Path, member: str | None) -> NDArray[Any]:
@@ -192,7 +192,7 @@ def _array(archive: zipfile.ZipFile, path: Path, member: str | None) -> NDArray[
 
 
 def _words(error: Exception) -> str:
-    """What an error says, without the system's number of it, or what Python calls the pieces of a header."""
+    """An error's message, without the system's number of it, or what Python calls the pieces of a header."""
     text = (isinstance(error, OSError) and error.strerror) or str(error)
     return "its header is no description of an array" if re.search(" object at 0x|max_header_size", text) else text
 
@@ -257,16 +257,16 @@ def _chosen(path: Path, names: Sequence[str], wanted: str | None) -> str:
 
 
 def are_codes(fmt: Format, stored: StoredArray) -> bool:
-    """Whether an array holds codes of a format: integers, or floats of the format's own dtype."""
+    """True if an array holds codes of a format: integers, or floats of the format's own dtype."""
     return not (stored.kind.startswith(("float", "bfloat"))) or stored.kind == own_dtype(fmt)
 
 
-def codes(fmt: Format, stored: StoredArray, what: str) -> Codes:
+def codes(fmt: Format, stored: StoredArray, name: str) -> Codes:
     """An array's codes, of the container's dtype; mapped still where they are stored in it.
 
     Raises TypeError for floats of another dtype than the format's own; ValueError as `codes_of`; both name the file.
     """
-    label, array = f"{stored.name}: {what}", stored.array
+    label, array = f"{stored.name}: {name}", stored.array
     if fmt.container_bits > WORD:
         return _long_codes(fmt, stored, label)
     if not are_codes(fmt, stored):
@@ -279,10 +279,10 @@ def codes(fmt: Format, stored: StoredArray, what: str) -> Codes:
     dtype = container_dtype(fmt)
     result = array if array.dtype == dtype else np.empty(array.shape, dtype)
     try:
-        for at in parts(array):
-            part = codes_of(fmt, array[at], label)
+        for section in parts(array):
+            part = codes_of(fmt, array[section], label)
             if result is not array:
-                result[at] = part
+                result[section] = part
     except ValueError:
         codes_of(fmt, array, label)  # its message has the index in the whole array
         raise
@@ -337,7 +337,7 @@ def suited(unit: Unit, side: str) -> list[str]:
 
 
 def suits(unit: Unit, side: str, rule: Rule) -> bool:
-    """Whether a unit takes a rule's codes and scales; scales of a row of A, a column of B or a matrix may be left."""
+    """True if a unit takes a rule's codes and scales; scales of a row of A, a column of B or a matrix may be left."""
     if not _same(rule.element, getattr(unit.operands, side)):
         return False
     if unit.scale is None:
@@ -348,7 +348,7 @@ def suits(unit: Unit, side: str, rule: Rule) -> bool:
 
 
 def multiplies(unit: Unit, rule: Rule) -> bool:
-    """Whether the result must be multiplied by a scale of the rule that the unit does not take. rule: suits it."""
+    """True if the result must be multiplied by a scale of the rule that the unit does not take. rule: suits it."""
     return unit.scale is None or rule.tensor_scale is not TensorScale.NONE
 
 
@@ -376,7 +376,7 @@ def _size(block: tuple[int, int]) -> str:
 
 
 def _same(fmt: Format, other: Format) -> bool:
-    """Whether two formats have the same codes, whatever they are called."""
+    """True if two formats have the same codes, whatever they are called."""
     names = {"name", "summary", "source"}
     return type(fmt) is type(other) and fmt.model_dump(exclude=names) == other.model_dump(exclude=names)
 
@@ -415,15 +415,15 @@ class _Matrix:
         self.step = 1 if self.one_scale else self.block[0] or self.block[1] or 1
 
     def surveyed(self, allow_nan: bool) -> tuple[bool, float]:
-        """Whether all numbers are finite, and the largest magnitude. Raises ValueError, as in `quantized`."""
+        """A flag, True if all numbers are finite, and the largest magnitude. Raises ValueError, as in `quantized`."""
         finite, amax = True, 0.0
-        for at in self.parts():
-            part = self.numbers(at)
+        for section in self.parts():
+            part = self.numbers(section)
             largest = float(np.max(np.abs(part), initial=0))
             if not np.isfinite(largest):
                 finite = False
                 if not allow_nan:
-                    raise self.refused(part, at)
+                    raise self.refused(part, section)
             amax = max(amax, largest)
         return finite, amax
 
@@ -437,20 +437,20 @@ class _Matrix:
                 cut = slice(first, min(first + size, count))
                 yield (*index, cut, slice(None)) if self.by_rows else (*index, slice(None), cut)
 
-    def numbers(self, at: At) -> NDArray[Any]:
+    def numbers(self, section: At) -> NDArray[Any]:
         """A part's numbers; in binary32 where the rule computes in it."""
-        part = numbers(self.stored.kind, self.stored.array[at])
+        part = numbers(self.stored.kind, self.stored.array[section])
         if self.rule.apply is not Apply.EXACT:
             with np.errstate(over="ignore", under="ignore", invalid="ignore"):
                 part = part.astype(np.float32, copy=False)
         return part
 
-    def refused(self, part: NDArray[Any], at: At) -> InputError:
+    def refused(self, part: NDArray[Any], section: At) -> InputError:
         """The error for a part's first number that is not finite."""
         where = np.argwhere(~np.isfinite(part))[0].tolist()
-        cut = [index.start or 0 for index in at if isinstance(index, slice)]
+        cut = [index.start or 0 for index in section if isinstance(index, slice)]
         place = (
-            *(index for index in at if isinstance(index, int)),
+            *(index for index in section if isinstance(index, int)),
             *(i + start for i, start in zip(where, cut, strict=True)),
         )
         value = numbers(self.stored.kind, self.stored.array[place])
@@ -475,18 +475,18 @@ class _Matrix:
         scales = np.empty(
             shape, np.float32 if is_f32(self.rule.scale_format) else container_dtype(self.rule.scale_format)
         )
-        for at in self.parts():
-            part = self.numbers(at)
-            kept = part.shape
+        for section in self.parts():
+            part = self.numbers(section)
+            part_shape = part.shape
             result = quantize(
                 _with(part, amax, -2 if self.by_rows else -1) if self.needs_largest else part, self.rule, self.axis
             )
-            codes[at] = result.codes[: kept[0], : kept[1]]
+            codes[section] = result.codes[: part_shape[0], : part_shape[1]]
             if self.one_scale:
                 scales[...] = result.scales
             else:
-                into = tuple(self.blocks(index) if isinstance(index, slice) else index for index in at)
-                count = scale_shape(kept[0], kept[1], block)
+                into = tuple(self.blocks(index) if isinstance(index, slice) else index for index in section)
+                count = scale_shape(part_shape[0], part_shape[1], block)
                 scales[into] = result.scales[: count[0], : count[1]]
         return codes, scales, result.tensor_scale
 

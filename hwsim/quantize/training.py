@@ -1,4 +1,4 @@
-"""What trainings keep between steps: delayed scaling of tensors, loss scaling, and two steps of HFP8."""
+"""State between a training's steps: delayed scaling of tensors, loss scaling, and two steps of HFP8."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ class LossScaling:
 
 
 def overflowed(*gradients: Any) -> bool:
-    """Whether any number of any array is infinite or NaN."""
+    """True if any number of any array is infinite or NaN."""
     return any(not np.isfinite(np.asarray(as_numbers(gradient, "gradients"))).all() for gradient in gradients)
 
 

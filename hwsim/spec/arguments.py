@@ -18,9 +18,9 @@ Shape = tuple[int, ...]
 Side = Literal["a", "b"]
 
 
-def shape_error(what: str, expected: str, shape: Shape) -> InputError:
+def shape_error(name: str, expected: str, shape: Shape) -> InputError:
     """The error for an array of the wrong shape."""
-    return InputError(f"{what} must have shape {expected}, not {shape}")
+    return InputError(f"{name} must have shape {expected}, not {shape}")
 
 
 def check_length(unit: Unit, k: int, where: str = "") -> None:
@@ -54,7 +54,7 @@ def factors(unit: Unit, a: Any, b: Any, axes: tuple[str, ...]) -> tuple[Codes, C
     return codes_a, codes_b
 
 
-def addends(unit: Unit, c: Any, shape: Shape, what: str) -> Codes:
+def addends(unit: Unit, c: Any, shape: Shape, name: str) -> Codes:
     """The addends' codes, +0 for None, in that shape.
 
     Raises ValueError for another shape, and for any addend where the unit has none.
@@ -62,24 +62,24 @@ def addends(unit: Unit, c: Any, shape: Shape, what: str) -> Codes:
     if c is None:
         fmt = unit.operands.addend
         return np.zeros(shape, dtype=np.uint8 if fmt is None else container_dtype(fmt))
-    codes = addend_codes(unit, c, what)
+    codes = addend_codes(unit, c, name)
     if codes.shape != shape:
-        raise shape_error(what, str(shape), codes.shape)
+        raise shape_error(name, str(shape), codes.shape)
     return codes
 
 
-def addend_codes(unit: Unit, c: Any, what: str) -> Codes:
+def addend_codes(unit: Unit, c: Any, name: str) -> Codes:
     """The codes of addends of any shape. Raises ValueError where the unit has none."""
     if unit.operands.addend is None:
-        raise InputError(f"{what} must be None, because {unit.name} has operands.addend none")
-    return codes_of(unit.operands.addend, c, what)
+        raise InputError(f"{name} must be None, because {unit.name} has operands.addend none")
+    return codes_of(unit.operands.addend, c, name)
 
 
 def check_unscaled(unit: Unit, scale_a: Any, scale_b: Any) -> None:
     """Raise ValueError for scales of an unscaled unit."""
-    for what, given in (("scale_a", scale_a), ("scale_b", scale_b)):
-        if given is not None:
-            raise InputError(f"{what} must be None, because {unit.name} has scale none")
+    for name, scale in (("scale_a", scale_a), ("scale_b", scale_b)):
+        if scale is not None:
+            raise InputError(f"{name} must be None, because {unit.name} has scale none")
 
 
 def scale_codes(unit: Unit, scale: Scale, side: Side, given: Any, shape: Shape) -> Codes:
@@ -145,15 +145,15 @@ def matrix_shape(unit: Unit, a: Shape, b: Shape, files: tuple[str, str] = ("", "
 
 
 def _hint(unit: Unit, a: Shape, b: Shape) -> str:
-    """What shapes that do not fit may be: those of (N, K), or of packed codes."""
+    """Guess why shapes do not fit: they may be those of (N, K), or of packed codes."""
     if len(b) < 2:
         return ""
     if b[-1] == a[-1]:
         return "; if it is (N, K), say that it is transposed"
     operands = unit.operands
-    for what, fmt, few, many in (("A", operands.a, a[-1], b[-2]), ("B", operands.b, b[-2], a[-1])):
+    for factor, fmt, few, many in (("A", operands.a, a[-1], b[-2]), ("B", operands.b, b[-2], a[-1])):
         if fmt.container_bits == 4 and 2 * few == many:
-            return f"; if each byte of {what} holds two codes, say that it is packed"
+            return f"; if each byte of {factor} holds two codes, say that it is packed"
     return ""
 
 
@@ -162,14 +162,14 @@ def scale_shapes(scale: Scale, a: Shape, b: Shape) -> tuple[Shape, Shape]:
     return scale_shape(a[-2], a[-1], scale.a.block), scale_shape(b[-2], b[-1], scale.b.block)
 
 
-def check_broadcast(what: str, shape: Shape, wanted: Shape) -> None:
+def check_broadcast(name: str, shape: Shape, wanted: Shape) -> None:
     """Raise ValueError unless the last two axes are as expected, and the axes before them broadcast as expected."""
     try:
         fits = shape[-2:] == wanted[-2:] and np.broadcast_shapes(shape[:-2], wanted[:-2]) == wanted[:-2]
     except ValueError:
         fits = False
     if not fits:
-        raise shape_error(what, str(wanted), shape)
+        raise shape_error(name, str(wanted), shape)
 
 
 def result_dtype(unit: Unit) -> np.dtype[Any]:

@@ -46,10 +46,10 @@ def matching(pattern: str) -> list[str]:
     Raises SpecError where there is none.
     """
     every = [*presets(), *modal_presets()]
-    found = sorted(name for name in every if fnmatchcase(name, pattern))
-    if not found:
+    names = sorted(name for name in every if fnmatchcase(name, pattern))
+    if not names:
         raise SpecError(f"no unit's name matches {pattern!r}: `hwsim units` lists all {len(every)}")
-    return found
+    return names
 
 
 def families() -> list[tuple[str, str, list[str]]]:
@@ -71,7 +71,7 @@ def families() -> list[tuple[str, str, list[str]]]:
 
 @cache
 def _documents() -> list[dict[str, Any]]:
-    """What the files hold, a YAML document each: families of one architecture or arithmetic, and units of modes."""
+    """The YAML documents of all files: families of one architecture or arithmetic, and units of modes."""
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     paths = PRESETS.glob("*.yaml")
     return [document for path in paths for document in yaml.load_all(path.read_text("utf-8"), Loader=loader)]
@@ -241,6 +241,6 @@ MAY_BE_NONE = {
 
 def _say_none(data: dict[str, Any]) -> dict[str, Any]:
     """The mapping with `none` for None in keys that may state it, and without other keys that hold None."""
-    kept = {key: value for key, value in data.items() if value is not None or key in MAY_BE_NONE}
-    words = {key: "none" if value is None else value for key, value in kept.items()}
+    stated = {key: value for key, value in data.items() if value is not None or key in MAY_BE_NONE}
+    words = {key: "none" if value is None else value for key, value in stated.items()}
     return {key: _say_none(value) if isinstance(value, dict) else value for key, value in words.items()}

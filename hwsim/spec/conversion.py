@@ -19,7 +19,7 @@ STEPS = ("decode", "normalize", "round")
 
 @dataclass(frozen=True, kw_only=True)
 class Conversion:
-    """What a converter returns for a code: what `target.encode` returns for the number that the code is.
+    """A converter's results: for a code, what `target.encode` returns for the number that the code is.
 
     source, target: formats, or their names.
     rounding, overflow: as `Format.encode` takes them. random_bits: of `stochastic`, 0 of other roundings: a word of so
@@ -51,7 +51,7 @@ class Conversion:
 
     @property
     def substitute(self) -> Missing:
-        """What takes the place of a number that the target lacks."""
+        """The substitute for a number that the target lacks."""
         if self.missing is not None:
             return self.missing
         return "nan" if self.target.has_nan else "zero" if self.target.has_zero else "saturate"

@@ -102,8 +102,8 @@ def vary(unit: AnyUnit, changes: Mapping[str, Any]) -> AnyUnit:
     data = worded(unit.model_dump(mode="json", exclude_unset=True))
     for field in sorted(changes, key=lambda name: ORDER.index(name) if name in ORDER else len(ORDER)):
         _change(data, field, _value(changes[field]))
-    said = ", ".join(f"{field}={text(value)}" for field, value in changes.items())
-    data |= {"unit": f"{unit.name}-{_slug(said)}", "summary": f"{unit.name} with {said}", "evidence": "designed"}
+    wording = ", ".join(f"{field}={text(value)}" for field, value in changes.items())
+    data |= {"unit": f"{unit.name}-{_slug(wording)}", "summary": f"{unit.name} with {wording}", "evidence": "designed"}
     data["source"] = [unit.name]
     return checked(type(unit), data)
 
@@ -233,5 +233,5 @@ def _value(value: Any) -> Any:
     }  # fmt: skip
 
 
-def _slug(said: str) -> str:
-    return re.sub(r"[^A-Za-z0-9_.]+", "-", said).strip("-")
+def _slug(words: str) -> str:
+    return re.sub(r"[^A-Za-z0-9_.]+", "-", words).strip("-")

@@ -32,7 +32,7 @@ def additions(unit: Specified) -> int:
 
 
 def one_plain_window(unit: Specified) -> bool:
-    """Whether all terms of a group, c among them, are products and an addend in one window where zeros do not count.
+    """True if all terms of a group, c among them, are products and an addend in one window where zeros do not count.
 
     And whether all of their sum is rounded.
     """

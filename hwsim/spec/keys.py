@@ -63,7 +63,7 @@ ROUNDINGS: dict[Rounding, RoundingRule] = {
 
 
 class LostRule(NamedTuple):
-    """What a rule for the bits of a term below its window makes of the term, and its words.
+    """A rule for the bits of a term below its window, with its words.
 
     rounding: of the term to the window. complemented: then the magnitude of a negative term is one more, exact or not.
     sentence: about terms. after: a word that follows `lost bits`.
@@ -99,7 +99,7 @@ def lost_words(lost: AlignedLost) -> LostRule:
 
 
 def term_lost(lost: AlignedLost) -> Lost:
-    """What a rule makes of each term by itself: `sticky` cuts off its magnitude, as `truncate` does."""
+    """The rule for each term by itself: `sticky` cuts off its magnitude, as `truncate` does."""
     return "truncate" if lost == "sticky" else lost
 
 

@@ -27,7 +27,7 @@ ANY = "any"  # in the place of modes: a mode for every pair of some formats
 
 
 class Mode(Factors):
-    """What the beats of one mode hold."""
+    """The factors of one mode's beats."""
 
     scales: Flag = True
     """Whether a beat's scales count; where they do not, every scale is 1."""
@@ -37,7 +37,7 @@ def _expanded(value: Any) -> Any:
     """Modes by name, also of `any: [formats]`, which stands for a mode for every pair of these."""
     if not isinstance(value, Mapping) or value.keys() != {ANY} or not isinstance(value[ANY], list):
         return value
-    formats = [reference(one) for one in value[ANY]]
+    formats = [reference(fmt) for fmt in value[ANY]]
     pairs = itertools.product(formats, formats)
     return {a.name if a == b else f"{a.name}x{b.name}": {"a": as_written(a), "b": as_written(b)} for a, b in pairs}
 
@@ -94,10 +94,11 @@ class ModalUnit(SharedKeys):
         mode = self.modes[name]
         data = worded(self.model_dump(mode="json", exclude_unset=True, exclude={"modes"}))
         factors = mode.model_dump(mode="json", include={"a", "b"})
-        said = f"{factors['a']} x {factors['b']}" if all(isinstance(one, str) for one in factors.values()) else name
+        named = all(isinstance(fmt, str) for fmt in factors.values())
+        factor_names = f"{factors['a']} x {factors['b']}" if named else name
         data |= {
             "unit": f"{self.name}-{name}",
-            "summary": f"mode {name} of {self.name}: {said}{'' if mode.scales else ', without scales'}",
+            "summary": f"mode {name} of {self.name}: {factor_names}{'' if mode.scales else ', without scales'}",
             "operands": {**factors, **data.get("operands", {})},
         }
         if not mode.scales:

@@ -149,7 +149,7 @@ def _alike(instruction: Instruction, block: int) -> int:
         length
         for length in range(lanes, 0, -1)
         if lanes % length == 0
-        and all(blocks[at] == blocks[at - at % length] for blocks in every for at in range(lanes))
+        and all(blocks[lane] == blocks[lane - lane % length] for blocks in every for lane in range(lanes))
     )
 
 
@@ -178,7 +178,7 @@ class ResultRule(SpecPart):
 
     @property
     def flushes(self) -> Tininess | None:
-        """What is judged where subnormal results become zero; None where they are kept."""
+        """The result by which subnormals are recognised, where they become zero; None where they are kept."""
         return self.tininess if self.subnormals == "flush" else None
 
 
@@ -243,7 +243,7 @@ class SharedKeys(SpecPart):
 
     @property
     def flushes_addends(self) -> bool:
-        """Whether an addend that is subnormal counts as zero."""
+        """True if an addend that is subnormal counts as zero."""
         rule, late = self.sum, self.late
         # A late addend, and one that a register begins with, is none of the sum's.
         summed = isinstance(rule, RoundedSum) and rule.flush and rule.addend != "late" and self.promotion is None

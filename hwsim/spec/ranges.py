@@ -40,15 +40,15 @@ class Extent(NamedTuple):
 
     @property
     def are_float32s(self) -> bool:
-        """Whether float32 has all of these numbers."""
+        """True if float32 has all of these numbers."""
         return self.bits <= 24 and self.low >= -149 and self.high <= 128
 
-    def not_float64s(self, what: str) -> Iterator[str]:
-        """Why float64 does not hold these numbers and sums of them, if it does not. what: their name."""
+    def not_float64s(self, name: str) -> Iterator[str]:
+        """Why float64 does not hold these numbers and sums of them, if it does not. name: of the numbers."""
         if self.bits > FLOAT64_BITS:
-            yield f"{what} of {self.bits} bits (float64 has {FLOAT64_BITS})"
+            yield f"{name} of {self.bits} bits (float64 has {FLOAT64_BITS})"
         if self.low < FLOAT64_LOW or self.high > FLOAT64_HIGH:
-            yield f"{what} from 2^{self.low} to 2^{self.high} (beyond float64's exponents)"
+            yield f"{name} from 2^{self.low} to 2^{self.high} (beyond float64's exponents)"
 
 
 class Span(NamedTuple):
@@ -161,7 +161,7 @@ def product_span(unit: Unit) -> Span:
 
 
 def scaled_products(unit: Unit) -> bool:
-    """Whether scales enter at products."""
+    """True if scales enter at products."""
     return unit.scale is not None and unit.scale.at == "product"
 
 

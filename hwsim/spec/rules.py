@@ -24,7 +24,7 @@ from hwsim.spec.sums import (
 
 
 def holds(inner: Format, outer: FloatFormat) -> bool:
-    """Whether `outer` has all numbers of `inner`, and its negative zero, infinities and NaN."""
+    """True if `outer` has all numbers of `inner`, and its negative zero, infinities and NaN."""
     if isinstance(inner, FloatFormat) and inner.signed_zero and not outer.signed_zero:
         return False
     if (inner.infinities and not outer.infinities) or (inner.has_nan and not outer.has_nan):
@@ -34,7 +34,7 @@ def holds(inner: Format, outer: FloatFormat) -> bool:
 
 
 def embeds(inner: Format, outer: Format) -> bool:
-    """Whether `outer` has the magnitude of every finite number of `inner`."""
+    """True if `outer` has the magnitude of every finite number of `inner`."""
     if not isinstance(outer, FloatFormat) or isinstance(inner, ExponentFormat):
         return False
     quantum = _quantum(inner)
@@ -57,7 +57,7 @@ def _most(fmt: FloatFormat) -> tuple[int, int]:
 
 
 def _reaches_down(inner: FloatFormat | FixedFormat, outer: FloatFormat) -> bool:
-    """Whether `outer` reaches as far down as `inner`; without subnormals its least number is above 2^emin."""
+    """True if `outer` reaches as far down as `inner`; without subnormals its least number is above 2^emin."""
     if outer.subnormals:
         return True
     if isinstance(inner, FloatFormat) and not inner.subnormals:
@@ -127,8 +127,8 @@ def _check_result(unit: UnitKeys) -> None:
     result = unit.result.format
     if unit.result.zero_sign == "any" and not unit.output.signed_zero:
         raise RuleError("result.zero_sign", f"must be promised, not any: {unit.output.name} has no -0")
-    flushes, kept = unit.result.flushes, "result.subnormals is keep"
-    _check_tininess("result.tininess", unit.result.tininess, kept, flushes, result)
+    flushes, condition = unit.result.flushes, "result.subnormals is keep"
+    _check_tininess("result.tininess", unit.result.tininess, condition, flushes, result)
     if isinstance(result, FixedFormat):
         _check_fixed_result(unit, result)
         return
@@ -159,7 +159,7 @@ def _check_result(unit: UnitKeys) -> None:
 
 
 def is_nan_code(fmt: FloatFormat, code: int) -> bool:
-    """Whether a container's code is NaN: with zeros in its padding, or canonical."""
+    """True if a container's code is NaN: with zeros in its padding, or canonical."""
     padded = code & ((1 << fmt.padding) - 1)
     fits = 0 <= code < 1 << fmt.container_bits
     return code == fmt.canonical_nan or (fits and not padded and fmt.is_nan(code >> fmt.padding))
@@ -273,14 +273,14 @@ def _check_flush(key: str, fmt: FloatFormat) -> None:
         raise RuleError(key, f"must not flush {fmt.name}: all of its numbers but zero are subnormal")
 
 
-def _check_tininess(key: str, said: Tininess, kept: str, flushes: Tininess | None, fmt: Number) -> None:
-    """Check that what is judged to be subnormal can be. said: the key's value. kept: why nothing is flushed."""
-    if said == "result":
+def _check_tininess(key: str, value: Tininess, condition: str, flushes: Tininess | None, fmt: Number) -> None:
+    """Check that what is judged to be subnormal can be. value: the key's. condition: why nothing is flushed."""
+    if value == "result":
         return
     if flushes is None:
-        raise RuleError(key, f"must be result, because {kept}, not {said}")
+        raise RuleError(key, f"must be result, because {condition}, not {value}")
     if not isinstance(fmt, FloatFormat) or not (fmt.subnormals and fmt.fraction_bits):
-        raise RuleError(key, f"must be result, not {said}: {fmt.name} has no subnormals")
+        raise RuleError(key, f"must be result, not {value}: {fmt.name} has no subnormals")
 
 
 def _check_even_odd(unit: UnitKeys) -> None:

@@ -99,19 +99,19 @@ def _own_keys(classes: Sequence[type[SpecPart]], tag: str, value: Any) -> Any:
     chosen = _chosen(classes, tag, value)
     if chosen is None:
         return value
-    kept = dict(value)
+    keys = dict(value)
     for name in {name: None for each in classes for name in each.model_fields}:
-        if name not in kept or name == tag:
+        if name not in keys or name == tag:
             continue
         own = chosen.model_fields.get(name)
-        if own is None and not _says_nothing(name, kept[name]):
+        if own is None and not _says_nothing(name, keys[name]):
             raise RuleError(name, f"has no meaning for {tag} {value[tag]}")
-        if own is None or (kept[name] is None and own.default is not None):
-            del kept[name]
+        if own is None or (keys[name] is None and own.default is not None):
+            del keys[name]
     for name, field in chosen.model_fields.items():
-        if field.is_required() and name not in kept:
+        if field.is_required() and name not in keys:
             raise RuleError(name, f"is missing: {tag} {value[tag]} needs it")
-    return kept
+    return keys
 
 
 SUBGROUPS: tuple[type[SpecPart], ...] = (ExactSubgroup, WindowSubgroup)
@@ -152,12 +152,12 @@ class WindowSum(SpecPart):
 
     @property
     def term_lost(self) -> Lost:
-        """What happens to each term's bits below the window, as far as the term alone is concerned."""
+        """The rule for each term's bits below the window, as far as the term alone is concerned."""
         return term_lost(self.lost)
 
     @property
     def sticky(self) -> bool:
-        """Whether the rounding of the sum knows that a term lost a 1."""
+        """True if the rounding of the sum knows that a term lost a 1."""
         return self.lost == "sticky"
 
 
@@ -172,7 +172,7 @@ class AlignedSum(WindowSum):
 
 
 class ReadAlignedSum(AlignedSum):
-    """What a specification of this method may be read as.
+    """A reading of a specification of this method.
 
     No file can say it: `SUMS` has no such class. The model and the kernels compute it, and nothing else does.
     """
@@ -240,7 +240,7 @@ class RoundedSum(SpecPart):
 
     @property
     def flushes(self) -> Tininess | None:
-        """What is judged where subnormals become zeros; None where they are kept."""
+        """The result by which subnormals are recognised, where they become zeros; None where they are kept."""
         return self.tininess if self.flush else None
 
     @abstractmethod
@@ -283,7 +283,7 @@ class LateAdd(SpecPart):
 
     @property
     def flushes(self) -> Tininess | None:
-        """What is judged where subnormal results become zeros; None where they are kept."""
+        """The result by which subnormals are recognised, where they become zeros; None where they are kept."""
         return self.tininess if self.flush else None
 
 

@@ -1,4 +1,4 @@
-"""Whether an implementation supports a unit, and which settings it lacks."""
+"""Support of a unit by an implementation: which settings it lacks."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class NotImplementedYet(InputError):
 
 @dataclass(frozen=True)
 class Support:
-    """Whether an implementation supports a unit; true if it does.
+    """Support of a unit by an implementation; true if nothing is lacking.
 
     unit: the unit's name. lacks: the settings that the implementation lacks, as keys with their values.
     where: the end of a sentence about such a setting, as `is not implemented yet`.
@@ -48,13 +48,13 @@ class Support:
 
 
 def of_modes(unit: Specified, supports: Callable[[Unit], Support]) -> Support:
-    """What an implementation lacks of the first mode that it does not have. supports: what it lacks of a unit."""
+    """The support of the first mode that an implementation lacks; else of the first mode. supports: of a unit."""
     answers = [supports(mode) for mode in modes_of(unit)]
     return next((answer for answer in answers if not answer), replace(answers[0], unit=unit.name))
 
 
 def implemented(unit: Unit) -> Support:
-    """What an implementation without readings lacks of a unit, whichever implementation it is."""
+    """The support of a unit by any implementation without readings."""
     general = described(unit)
     if general and isinstance(unit.sum, ReadAlignedSum):
         return Support(unit.name, "is in the model and in compiled code alone", ("a reading of sum.method: aligned",))
@@ -62,7 +62,7 @@ def implemented(unit: Unit) -> Support:
 
 
 def wide_codes(unit: Unit) -> Iterator[str]:
-    """What of a unit has codes of more than 32 bits, as keys with their values: what takes such words lacks it."""
+    """Formats of a unit with codes of more than 32 bits, as keys with their values."""
     operands, promotion, scale = unit.operands, unit.promotion, unit.scale
     formats: dict[str, Kind | None] = {
         "operands.a": operands.a,
@@ -95,4 +95,4 @@ def described(unit: Unit) -> Support:
         "unsigned factors": not all(fmt.signed for fmt in (unit.operands.a, unit.operands.b)),
         "sum.addend: late with a promotion": unit.late is not None and unit.promotion is not None,
     }
-    return Support(unit.name, "is not implemented yet", tuple(what for what, lacking in lacks.items() if lacking))
+    return Support(unit.name, "is not implemented yet", tuple(setting for setting, lacking in lacks.items() if lacking))

@@ -88,7 +88,7 @@ def _spec_key(section: str, tag: str, name: str, having: Sequence[type[SpecPart]
 
 
 def _is_part(field: FieldInfo) -> bool:
-    """Whether a field is a part of the file with keys of its own."""
+    """True if a field is a part of the file with keys of its own."""
     classes = [each for section, _, parts in SECTIONS if section for each in parts]
     return any(each in classes for each in _leaves(field.annotation))
 

@@ -29,9 +29,9 @@ class Unit(UnitKeys):
         return self
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: the keys, by their parts."""
+        """The keys as a notebook shows them, by their parts."""
         parts = self.model_dump(mode="json", exclude_defaults=True)
-        rows = ((part, _said(value)) for part, value in parts.items() if part not in ("unit", "summary"))
+        rows = ((part, _in_words(value)) for part, value in parts.items() if part not in ("unit", "summary"))
         return titled(self.name, self.summary, facts(rows))
 
     def replace(self, changes: Mapping[str, Any] | None = None, /, **fields: Any) -> Self:
@@ -45,14 +45,14 @@ class Unit(UnitKeys):
         return vary(self, {**(changes or {}), **fields})
 
 
-def _said(value: Any) -> str:
+def _in_words(value: Any) -> str:
     """A value of a key in a line; formats by their names."""
     if isinstance(value, Mapping):
-        return str(value["name"]) if "kind" in value else ", ".join(f"{key} {_said(one)}" for key, one in value.items())
+        entries = (f"{key} {_in_words(entry)}" for key, entry in value.items())
+        return str(value["name"]) if "kind" in value else ", ".join(entries)
     if isinstance(value, (list, tuple)):
-        return (
-            " x ".join(map(_said, value)) if all(isinstance(one, int) for one in value) else "; ".join(map(str, value))
-        )
+        sizes = all(isinstance(size, int) for size in value)
+        return " x ".join(map(_in_words, value)) if sizes else "; ".join(map(str, value))
     return "none" if value is None else str(value)
 
 
@@ -61,7 +61,7 @@ Codes = TypeVar("Codes", bound=np.integer[Any])
 
 @dataclass(frozen=True)
 class Unpromised:
-    """What a unit's results are compared without.
+    """The bits of a unit's results that it does not promise, and that no comparison counts.
 
     nans: the format of results whose NaNs are as good as one another; None where the unit's own NaN is promised.
     zeros: the format of results whose zeros are as good as one another; None where their signs are promised.
@@ -96,11 +96,11 @@ class Unpromised:
         return plain
 
     def same(self, expected: int, got: int) -> bool:
-        """Whether a container's code is as good as the expected one."""
+        """True if a container's code is as good as the expected one."""
         return expected == got or self.plain(expected) == self.plain(got)
 
     def left_out(self) -> Iterator[str]:
-        """What is not compared, in words, with the key that says so."""
+        """The bits that are not compared, in words, with the key that says so."""
         if self.nans is not None:
             yield "the bits of NaNs (result.nan: any)"
         if self.zeros is not None:
@@ -108,7 +108,7 @@ class Unpromised:
 
 
 def unpromised(unit: SharedKeys) -> Unpromised:
-    """What of a unit's results is not promised."""
+    """The bits of a unit's results that it does not promise."""
     fmt, rule = unit.output, unit.result
     if not isinstance(fmt, FloatFormat):
         return Unpromised()

@@ -79,7 +79,7 @@ def constant(digits: str) -> str:
 
 
 def is_number(bits: Bits) -> bool:
-    """Whether some bits are a constant."""
+    """True if some bits are a constant."""
     return all(isinstance(bit, str) and bit in "01" for bit in bits)
 
 
@@ -110,7 +110,7 @@ class Expressions:
         return f"{text}[{MARK}{low}{END}]" if width == 1 else f"{text}[{low + width - 1}:{low}]"
 
     def is_net(self, bits: Bits) -> bool:
-        """Whether some bits are those of a net that is declared."""
+        """True if some bits are those of a net that is declared."""
         found = runs(bits)
         return len(found) == 1 and found[0].wire in self.naming.places
 
@@ -263,7 +263,7 @@ def pieces(texts: Sequence[str]) -> list[tuple[int, str, int]]:
 
 
 def _goes_on(rows: Sequence[Sequence[int]]) -> bool:
-    """Whether the last of some rows is as far from the one before as the second is from the first."""
+    """True if the last of some rows is as far from the one before as the second is from the first."""
     steps = [second - first for first, second in zip(rows[0], rows[1], strict=True)]
     return [last - before for before, last in zip(rows[-2], rows[-1], strict=True)] == steps
 

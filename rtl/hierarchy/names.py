@@ -172,7 +172,7 @@ def _of_outputs(module: RtlModule, kept: Collection[str]) -> dict[str, str]:
 
 
 def _is_nameless(module: RtlModule, wire: str, name: str) -> bool:
-    """Whether a wire has no name, or a register only that of what it is connected to."""
+    """True if a wire has no name, or a register only that of what it is connected to."""
     borrowed = wire in module.registers and _borrowed(wire) and not _borrowed(name)
     return wire[0] == "$" or (borrowed and wire not in module.directions)
 
@@ -183,7 +183,7 @@ def _preference(hint: tuple[str, Bits]) -> tuple[bool, int, str]:
 
 
 def _borrowed(name: str) -> bool:
-    """Whether a name is only that of a port that a net is connected to, or a number."""
+    """True if a name is only that of a port that a net is connected to, or a number."""
     return name.startswith(("i__", "o__")) or "$" in name or "." in name
 
 
@@ -256,7 +256,7 @@ def naming(
 
 
 def _is_only_element(wire: str) -> bool:
-    """Whether a wire's number is set off from its name, as that of an element is."""
+    """True if a wire's number is set off from its name, as that of an element is."""
     return re.search(r"(?:__|_|\[)0(?:\]|__|$)", wire) is not None
 
 

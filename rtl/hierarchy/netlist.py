@@ -29,7 +29,7 @@ def rtlil_of(component: Component, name: str) -> str:
 
 
 def has_order(netlist: _nir.Netlist, *, by_bit: bool) -> bool:
-    """Whether a netlist's cells can be put in an order in which each depends on those before it; then it has no loop.
+    """True if a netlist's cells can be put in an order in which each depends on those before it; then it has no loop.
 
     by_bit: each bit of the cells that work bit by bit is one of its own.
     False says nothing: a loop of cells need not be one of their bits.

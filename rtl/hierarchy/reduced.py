@@ -58,7 +58,7 @@ def idle_registers(module: RtlModule) -> dict[WireBit, Bit]:
 
 
 def _is_zero(statement: Statement) -> bool:
-    """Whether a statement assigns nothing but 0."""
+    """True if a statement assigns nothing but 0."""
     if isinstance(statement, Assignment):
         return set(statement.value) <= ZERO
     return all(_is_zero(each) for _, inside in statement.cases for each in inside)

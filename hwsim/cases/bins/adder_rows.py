@@ -166,7 +166,7 @@ def laid(rows: Rows, one: RoundedPair, larger: ExactNumber, smaller: ExactNumber
 
 
 def _enters(unit: Unit) -> bool:
-    """Whether c is the first term of a sum."""
+    """True if c is the first term of a sum."""
     return unit.sum.addend == "aligned" and unit.operands.addend is not None and unit.promotion is None and (
         unit.late is None and unit.instruction.start == "addend"
     )  # fmt: skip
@@ -338,7 +338,7 @@ def _first(
 
 
 def _decides(unit: Unit, one: RoundedPair, case: Case, depth: int) -> bool:
-    """Whether a case does what it is for: a window, or a part of a tree, may make something else of its terms."""
+    """True if a case does what it is for: a window, or a part of a tree, may make something else of its terms."""
     found = decisions(dot(definition_of(unit), case))
     return any(each[:3] == (one.place, one.larger, one.smaller) and each.depth == depth for each in found)
 

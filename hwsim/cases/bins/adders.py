@@ -61,7 +61,7 @@ class RoundedPair:
 
     @property
     def ties(self) -> bool:
-        """Whether the edge of the rounding is a tie."""
+        """True if the edge of the rounding is a tie."""
         return self.rounding in TIES
 
     @property
@@ -71,7 +71,7 @@ class RoundedPair:
 
     @property
     def is_number(self) -> bool:
-        """Whether the larger term always is a number of the sum's format, and never a tie."""
+        """True if the larger term always is a number of the sum's format, and never a tie."""
         return self.of_larger.bits <= self.precision and self.of_larger.low >= self.format.quantum_exp
 
     @property
@@ -136,7 +136,7 @@ class RoundedPair:
         return None
 
     def _meets(self, distance: int, adds: bool, odd: int) -> bool:
-        """Whether a last place that the larger term does not reach may be what it is asked to be."""
+        """True if a last place that the larger term does not reach may be what it is asked to be."""
         if distance == self.precision - 1:
             return bool(odd) or not adds
         if distance == self.precision:
@@ -149,7 +149,7 @@ def _top(fmt: Number) -> int:
 
 
 def keeps_subnormals(one: RoundingPlace) -> bool:
-    """Whether sums that are subnormal keep their bits."""
+    """True if sums that are subnormal keep their bits."""
     return not one.flushes and (not isinstance(one.format, FloatFormat) or one.format.subnormals)
 
 
@@ -298,7 +298,7 @@ def _flushed(reach: Reach, fmt: Number | None, flushes: bool) -> Reach:
 
 
 def flushes_factors(unit: Unit) -> bool:
-    """Whether subnormal factors count as zero."""
+    """True if subnormal factors count as zero."""
     return unit.operands.daz and unit.operands.convert is None
 
 
@@ -390,7 +390,7 @@ def decisions(explanation: Explanation) -> Iterator[Decision]:
 
 
 def _matters(fmt: Number, rounding: Rounding, rest: int, size: int, unit_exp: int) -> bool:
-    """Whether the sum is rounded to something else than the larger term alone."""
+    """True if the sum is rounded to something else than the larger term alone."""
     if isinstance(fmt, FixedFormat):
         return True
     codes = {

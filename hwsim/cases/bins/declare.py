@@ -105,7 +105,7 @@ class CoverageBin:
 
     @property
     def reachable(self) -> bool:
-        """Whether nothing proves that it cannot be hit."""
+        """True if nothing proves that it cannot be hit."""
         return self.unreachable is None
 
 

@@ -22,17 +22,17 @@ from hwsim.spec.rules import embeds
 
 
 def changes_what_is_kept(lost: Lost) -> bool:
-    """Whether bits below the window can change those in it."""
+    """True if bits below the window can change those in it."""
     return LOST_RULES[lost].rounding != "rz"
 
 
 def keeps_what_fits(lost: Lost) -> bool:
-    """Whether a term without bits below the window is in it as it is."""
+    """True if a term without bits below the window is in it as it is."""
     return not LOST_RULES[lost].complemented
 
 
 def drops_what_is_far_below(lost: Lost) -> bool:
-    """Whether a term of less than half of the window's last place leaves nothing in it."""
+    """True if a term of less than half of the window's last place leaves nothing in it."""
     return LOST_RULES[lost].rounding in ("rz", "rne", "rna") and keeps_what_fits(lost)
 
 
@@ -353,7 +353,7 @@ class UnitFacts:
         return np.unique(every), np.unique(every[normal_a[:, None] | normal_b])
 
     def never_ends(self, d: int, places: int, word: str) -> bool:
-        """Whether enumeration proves that no product's lowest bits are of a kind (`hwsim.cases.bins.lostbits.kind`).
+        """True if enumeration proves that no product's lowest bits are of a kind (`hwsim.cases.bins.lostbits.kind`).
 
         d: how far below max_exp it is, where a floor may be too high for two subnormals.
         """
@@ -425,7 +425,7 @@ class UnitFacts:
 
     @property
     def goes_on(self) -> bool:
-        """Whether a group may go on from the result of another."""
+        """True if a group may go on from the result of another."""
         instruction = self.unit.instruction
         return instruction.chain is not None or instruction.groups > 1
 

@@ -124,7 +124,7 @@ def _single(facts: UnitFacts, out: Declared) -> None:
 
 
 def _shows(sampled: SampledGroup, one: SignedTerm, facts: UnitFacts) -> bool:
-    """Whether the case's last sum would be another one if a term had no bits below the window."""
+    """True if the case's last sum would be another one if a term had no bits below the window."""
     if (sampled.place + 1) * facts.lanes != len(sampled.case.a):
         return False
     lane, term, below, _ = one
@@ -392,12 +392,12 @@ MOST_STICKY_DEPTH = 64  # places below the window in which a single lost 1 is as
 
 
 def tells(rounding: Rounding, sign: int) -> bool:
-    """Whether a rounding can give another result of a sum of that sign because something is below its places."""
+    """True if a rounding can give another result of a sum of that sign because something is below its places."""
     return any(_decides(rounding, sign, eighths) for eighths in (0, 4))
 
 
 def ends_in_half(rounding: Rounding) -> bool:
-    """Whether a sum whose result then is another ends in half a last place, and not in nothing below an even one."""
+    """True if a sum whose result then is another ends in half a last place, and not in nothing below an even one."""
     return any(_decides(rounding, sign, 4) for sign in SIGNS)
 
 
@@ -466,7 +466,7 @@ def losing(sampled: SampledGroup) -> list[SignedTerm]:
 
 
 def decides(facts: UnitFacts, sampled: SampledGroup) -> bool:
-    """Whether the case's last sum would be rounded otherwise if no term had lost a 1."""
+    """True if the case's last sum would be rounded otherwise if no term had lost a 1."""
     if (sampled.place + 1) * facts.lanes != len(sampled.case.a):
         return False
     group = sampled.group

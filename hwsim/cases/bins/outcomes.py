@@ -94,7 +94,7 @@ def negative_zero(unit: Unit, zeros_make_one: bool) -> str | None:
 
 
 def _partial_vanishes(unit: Unit) -> bool:
-    """Whether a partial sum that is negative may round to -0, before it is promoted or added to a late addend."""
+    """True if a partial sum that is negative may round to -0, before it is promoted or added to a late addend."""
     if unit.result.tiny == "positive":
         return False
     one = _of_groups(unit)
@@ -269,7 +269,7 @@ def _overflows(unit: Unit, one: RoundingPlace, added: Addends) -> str | None:
 
 
 def _rounds_above(addend: Number, fmt: FloatFormat) -> bool:
-    """Whether an addend may be above a format's largest number, in the same binade."""
+    """True if an addend may be above a format's largest number, in the same binade."""
     if isinstance(addend, FixedFormat) or _top(addend) < _top(fmt):
         return False
     places = max(addend.fraction_bits, fmt.fraction_bits)
@@ -280,7 +280,7 @@ def _rounds_above(addend: Number, fmt: FloatFormat) -> bool:
 
 
 def _rounds_up(unit: Unit, bits: int) -> bool:
-    """Whether a window that holds a large number may round a small one up to more than its place of that number."""
+    """True if a window that holds a large number may round a small one up to more than its place of that number."""
     rule, late = unit.sum, unit.late
     kept = list[int]()
     if isinstance(late, LateInWindow):
@@ -455,7 +455,7 @@ def outcome(one: RoundingPlace, terms: Sequence[Term], code: int, overflow: bool
 
 
 def _raises(fmt: FloatFormat, rounded: Rounded) -> bool:
-    """Whether a rounding took a number below the least normal one to that."""
+    """True if a rounding took a number below the least normal one to that."""
     return rounded.tiny and rounded.code >> fmt.padding & fmt.sign_bit - 1 == 1 << fmt.fraction_bits
 
 

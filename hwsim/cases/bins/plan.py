@@ -328,7 +328,7 @@ class Counter:
         self._parts[list(hit.parts)] += 1
 
     def is_new(self, hit: Hit) -> bool:
-        """Whether any of it has not been hit yet."""
+        """True if any of it has not been hit yet."""
         return not (self._counts[list(hit.bins)].all() and self._parts[list(hit.parts)].all())
 
     def add(self, name: str, count: int = 1) -> None:
