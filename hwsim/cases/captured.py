@@ -22,12 +22,12 @@ FILE = "captured.npz"
 def folders(folder: str | Path | None = None) -> list[Path]:
     """The folder that is given, or those that HWSIM_SILICON names, parted as in PATH."""
     named = [folder] if folder is not None else os.environ.get(VARIABLE, "").split(os.pathsep)
-    return [Path(one) for one in named if one]
+    return [Path(name) for name in named if name]
 
 
 def silicon(folder: str | Path | None = None) -> Path | None:
     """The file of captured results in a folder, or in one that HWSIM_SILICON names; None where there is none."""
-    return next((path for one in folders(folder) if (path := one / FILE).is_file()), None)
+    return next((path for place in folders(folder) if (path := place / FILE).is_file()), None)
 
 
 HALF = (("f16", "f32"), ("bf16", "f32"), ("tf32", "f32"), ("f16", "f16"))
@@ -64,18 +64,18 @@ def captured_cases(unit: Unit, folder: str | Path | None = None) -> list[tuple[C
     if path is None or unit.name not in CAPTURES:
         return []
     gpus, factors, result = CAPTURES[unit.name]
-    found: list[tuple[Case, int]] = []
+    cases: list[tuple[Case, int]] = []
     for gpu in gpus:
         names = [f"{gpu}/{factors}/{name}" for name in ("a", "b", f"c_{result}", f"d_{result}")]
         arrays = members(path, names)
         _check(path, unit, names, arrays)
         a, b, c, d = (array.tolist() for array in arrays)
         rest = (0,) * (-arrays[0].shape[1] % unit.instruction.fill)
-        found += [
+        cases += [
             (Case(f"{gpu}/{index:04}", (*row, *rest), (*column, *rest), addend), code)
             for index, (row, column, addend, code) in enumerate(zip(a, b, c, d, strict=True))
         ]
-    return found
+    return cases
 
 
 def _check(path: Path, unit: Unit, names: Sequence[str], arrays: Sequence[NDArray[Any]]) -> None:
@@ -84,7 +84,7 @@ def _check(path: Path, unit: Unit, names: Sequence[str], arrays: Sequence[NDArra
 
     operands, shape = unit.operands, arrays[0].shape
     formats = (operands.a, operands.b, operands.addend or unit.output, unit.output)
-    for at, (name, array, fmt) in enumerate(zip(names, arrays, formats, strict=True)):
-        if array.dtype.kind != "u" or array.ndim != (2 if at < 2 else 1) or array.shape != shape[: array.ndim]:
+    for index, (name, array, fmt) in enumerate(zip(names, arrays, formats, strict=True)):
+        if array.dtype.kind != "u" or array.ndim != (2 if index < 2 else 1) or array.shape != shape[: array.ndim]:
             raise InputError(f"{path}: {name} must be codes, (cases, K) or (cases,), not {array.dtype} {array.shape}")
         codes_of(fmt, array, f"{path}: {name}")

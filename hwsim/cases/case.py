@@ -92,12 +92,12 @@ def term_scales(unit: Specified, case: Case) -> tuple[tuple[int, ...], tuple[int
 
 
 def dot(definition: Definition, case: Case) -> Explanation:
-    """What the definition makes of a case of a unit of one mode."""
+    """Compute a case by the definition of a unit of one mode."""
     return definition.dot(case.a, case.b, case.c, *term_scales(definition.unit, case))
 
 
 def modal_dot(unit: ModalUnit, modes: Sequence[Definition], case: Case) -> Explanation:
-    """What a unit of several modes makes of a case. modes: the definitions of all its modes, in order."""
+    """Compute a case of a unit of several modes. modes: the definitions of all its modes, in order."""
     chosen = [modes[number] for number in case.modes]
     return dot_in_modes(chosen, case.a, case.b, case.c, *term_scales(unit, case))
 
@@ -151,7 +151,7 @@ class Batch:
 
 
 def expected(unit: Unit, batch: Batch) -> Codes:
-    """What the unit returns: codes (n,) in the output's container."""
+    """A unit's results: codes (n,) in the output's container."""
     scales = None if batch.scale_a is None or batch.scale_b is None else (batch.scale_a, batch.scale_b)
     return dot_codes(unit, batch.a, batch.b, batch.c, scales)
 
@@ -212,8 +212,8 @@ class Rows:
         a, b = [0] * terms, [0] * terms
         for index, pairs in enumerate(beats):
             here = instruction.indices(index)
-            for at, (x, y) in enumerate(pairs):
-                place = here[(lane + at) % self.lanes]
+            for offset, (x, y) in enumerate(pairs):
+                place = here[(lane + offset) % self.lanes]
                 a[place], b[place] = x, y
         addend = c if self.unit.operands.addend is not None else 0
         self.cases.setdefault(name, Case(name, tuple(a), tuple(b), addend, *self._scales(terms, scales)))
@@ -229,17 +229,17 @@ class Rows:
 
 
 def draws(unit: Unit) -> Support:
-    """What of a unit the drawers of random cases lack: what no implementation has."""
+    """Support of a unit by the drawers of random cases: they lack what no implementation has."""
     return implemented(unit)
 
 
 def supports(unit: Unit) -> Support:
-    """What of a unit the bins and directed cases lack: what those who draw cases lack."""
+    """Support of a unit by bins and directed cases: they lack what drawers of cases lack."""
     return draws(unit)
 
 
 def windows(unit: Unit) -> Support:
-    """What of a unit the bins of windows and their solvers lack: what no implementation has, and all but one window.
+    """Support of a unit by the bins of windows and their solvers: they lack all but one window.
 
     Of codes of 64 bits they lack products, which do not fit their integers.
     """
@@ -306,4 +306,4 @@ def _of_others(unit: Unit) -> Iterator[str]:
         "result.subnormals: flush": result.subnormals == "flush",
         "sum.addend: late": unit.sum.addend == "late",
     }
-    return (what for what, lacks in refused.items() if lacks)
+    return (setting for setting, lacks in refused.items() if lacks)

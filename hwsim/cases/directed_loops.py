@@ -23,7 +23,7 @@ MIDDLE = 30  # binades to each side of the middle that most leading products are
 
 
 class Rules(NamedTuple):
-    """What of a unit directed cases are drawn around.
+    """The numbers of a unit around which directed cases are drawn.
 
     lanes, subgroup: of a group, and of a part of it that is summed before; 0 for none. window: places below max_exp.
     bits: fraction bits of a product. precision: of the result. least, most: exponents of products. end: the least
@@ -164,11 +164,11 @@ def _product(state: Any, rules: Any, a: Any, b: Any, exp: Any, shape: Any, subno
 
 
 @inlined
-def _put(state: Any, a: Any, b: Any, pair: Any, sign: Any, at: Any, out_a: Any, out_b: Any) -> None:
+def _put(state: Any, a: Any, b: Any, pair: Any, sign: Any, place: Any, out_a: Any, out_b: Any) -> None:
     """Write a product of a sign, as far as the factors have one."""
     flip = _next(state) % 2 if a.sign and b.sign else 0
-    out_a[at] = code_of(a, pair[0], flip if b.sign else sign)
-    out_b[at] = code_of(b, pair[1], sign ^ flip)
+    out_a[place] = code_of(a, pair[0], flip if b.sign else sign)
+    out_b[place] = code_of(b, pair[1], sign ^ flip)
 
 
 @inlined
@@ -201,13 +201,13 @@ def _group(
     order: places along K of the group's lanes. x, y: the case's codes.
     """
     lanes, window = rules.lanes, rules.window
-    at, room = _below(state, lanes), lanes
+    lane, room = _below(state, lanes), lanes
     leads, shape, sign = _between(state, kind.leads), kind.shape, _next(state) % 2
     if _chance(state, kind.crowd):
         leads = max(1, (lanes >> _next(state) % 4) - 2)
         shape = (ANY, LARGEST)[_next(state) % 2]
     if apart:
-        at, leads = at % rules.subgroup, 1
+        lane, leads = lane % rules.subgroup, 1
     for i in range(leads):
         if room == 0:
             break
@@ -215,11 +215,11 @@ def _group(
             sign = _next(state) % 2
         pair = _product(state, rules, a, b, top, shape, kind.subnormal)
         further = rules.subgroup if apart else _step(state, rules)
-        _put(state, a, b, pair, sign, order[at], x, y)
-        at, room = (at + further) % lanes, room - 1
+        _put(state, a, b, pair, sign, order[lane], x, y)
+        lane, room = (lane + further) % lanes, room - 1
         if cancel and room > 0 and i == 0:
-            _put(state, a, b, pair, 1 - sign, order[at], x, y)
-            at, room = (at + further) % lanes, room - 1
+            _put(state, a, b, pair, 1 - sign, order[lane], x, y)
+            lane, room = (lane + further) % lanes, room - 1
     half, rest = _chance(state, kind.half), lanes if _chance(state, kind.full) else _between(state, kind.rest)
     spread = (2, 6, window, window + rules.bits + 4)[_next(state) % 4]
     max_exp = top + 1 + _next(state) % 2 if kind.floor else top
@@ -231,8 +231,8 @@ def _group(
         elif kind.deep and _next(state) % 2:
             shape = SMALLEST
         pair = _product(state, rules, a, b, exp, shape, kind.subnormal)
-        _put(state, a, b, pair, _next(state) % 2, order[at], x, y)
-        at = (at + (1 if apart else _step(state, rules))) % lanes
+        _put(state, a, b, pair, _next(state) % 2, order[lane], x, y)
+        lane = (lane + (1 if apart else _step(state, rules))) % lanes
 
 
 @inlined
@@ -290,9 +290,9 @@ def _scales(state: Any, rules: Any, side: Any, block: Any, exp: Any, reach: Any,
                 out[i] = out[0]
                 continue
             here = here if which == 2 else least
-        at = _binade(side, here, False)
+        binade = _binade(side, here, False)
         frac = (word if same else _next(state)) & ((1 << side.fraction_bits) - 1)
-        code = side.first[at] + min(frac, side.last[at] - side.first[at])
+        code = side.first[binade] + min(frac, side.last[binade] - side.first[binade])
         out[i] = max(code, min(side.fraction_bits, 1)) << side.padding  # a float's scale is not zero
     return _clip(exp, least, most)
 

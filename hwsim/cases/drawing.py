@@ -60,11 +60,11 @@ class Stream:
         return self._ahead.pop()
 
     def _set_aside(self) -> None:
-        at = self._place - self._drawn_from
-        if not 0 <= at < len(self._drawn):
+        offset = self._place - self._drawn_from
+        if not 0 <= offset < len(self._drawn):
             count = MORE if self._place else AHEAD
-            self._drawn, self._drawn_from, at = random_words(self.key, self._place, count, WORD), self._place, 0
-        self._ahead = self._drawn[at : at + AHEAD][::-1].tolist()
+            self._drawn, self._drawn_from, offset = random_words(self.key, self._place, count, WORD), self._place, 0
+        self._ahead = self._drawn[offset : offset + AHEAD][::-1].tolist()
         self._place += AHEAD
 
     # One at a time, as `random.Random` has them.
@@ -103,9 +103,9 @@ class Stream:
         if k > len(items):
             raise InputError(f"a sample of {k} needs as many items, not {len(items)}")
         pool = list(items)
-        for at in range(k):
-            other = at + self.randrange(len(pool) - at)
-            pool[at], pool[other] = pool[other], pool[at]
+        for index in range(k):
+            other = index + self.randrange(len(pool) - index)
+            pool[index], pool[other] = pool[other], pool[index]
         return pool[:k]
 
     # Arrays, as `numpy.random.Generator` has them.

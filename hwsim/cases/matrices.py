@@ -159,10 +159,10 @@ def _case_scales(unit: Unit, problem: GemmProblem, i: int, j: int, terms: int) -
     if unit.scale is None or problem.scale_a is None or problem.scale_b is None:
         return (), ()
     lines = problem.scale_a[i // unit.scale.a.block[0]], problem.scale_b[:, j // unit.scale.b.block[1]]
-    found = []
+    sides = []
     for line, side, length in zip(lines, (unit.scale.a, unit.scale.b), block_lengths(unit), strict=True):
-        found.append((*line.tolist(), *[one_code(side.format)] * (-(-terms // length) - len(line))))
-    return tuple(found)
+        sides.append((*line.tolist(), *[one_code(side.format)] * (-(-terms // length) - len(line))))
+    return tuple(sides)
 
 
 def expected(unit: Unit, problem: GemmProblem) -> Codes:

@@ -27,9 +27,9 @@ def nans(fmt: Format) -> list[int]:
     if fmt.nan != "ieee":
         return [code << fmt.padding for code in fmt.nan]
     top, last = fmt.top_bexp << fmt.fraction_bits, (1 << fmt.fraction_bits) - 1
-    found = {(top | frac) << fmt.padding for frac in (1, (last + 1) >> 1, last) if frac}
-    signed = {code | fmt.sign_bit << fmt.padding for code in found} if fmt.signed else set()
-    return sorted(found | signed | ({fmt.canonical_nan} if fmt.canonical_nan is not None else set()))
+    positive = {(top | frac) << fmt.padding for frac in (1, (last + 1) >> 1, last) if frac}
+    signed = {code | fmt.sign_bit << fmt.padding for code in positive} if fmt.signed else set()
+    return sorted(positive | signed | ({fmt.canonical_nan} if fmt.canonical_nan is not None else set()))
 
 
 def infinities(fmt: Format) -> list[int]:
@@ -45,8 +45,8 @@ def numbers(fmt: Number) -> dict[str, int]:
     """Positive codes by name: the ends of the subnormals and of the normal numbers, and what lies between."""
     if isinstance(fmt, FixedFormat):
         largest = (1 << fmt.bits - 1) - 1
-        one = min(1 << max(fmt.fraction_bits, 0), largest)  # or the number nearest to it
-        named = {"least": 1, "one": one, "mixed": largest * 5 // 7, "largest": largest}
+        unity = min(1 << max(fmt.fraction_bits, 0), largest)  # or the number nearest to it
+        named = {"least": 1, "one": unity, "mixed": largest * 5 // 7, "largest": largest}
     else:
         hidden, most = 1 << fmt.fraction_bits, fmt.max_magnitude
         first = hidden if fmt.subnormals else 1
@@ -100,8 +100,8 @@ def exact_code(fmt: FloatFormat, sign: int, sig: int, unit_exp: int) -> int | No
     shift = binade - fmt.fraction_bits - unit_exp
     if shift > 0 and sig & ((1 << shift) - 1):
         return None
-    kept = sig >> shift if shift > 0 else sig << -shift
-    magnitude = ((binade - fmt.emin) << fmt.fraction_bits) + kept
+    whole = sig >> shift if shift > 0 else sig << -shift
+    magnitude = ((binade - fmt.emin) << fmt.fraction_bits) + whole
     if not fmt.subnormals:
         # Biased exponent 0 is an ordinary binade, except its first code, which is zero.
         magnitude -= 1 << fmt.fraction_bits
@@ -191,20 +191,20 @@ class Palette:
             best: Product | None = None
             self._largest[sign] = []
             for below in self.exps:
-                for one in self.of(sign, below)[-1:]:
-                    if best is None or one.sig << one.exp - best.exp >= best.sig:
-                        best = one
+                for product in self.of(sign, below)[-1:]:
+                    if best is None or product.sig << product.exp - best.exp >= best.sig:
+                        best = product
                 self._largest[sign].append(best)
         index = bisect_right(self.exps, exp) - 1
         return self._largest[sign][index] if index >= 0 else None
 
     def powers(self, sign: int, exponent: int) -> list[Product]:
         """The products of value (-1)^sign * 2^exponent, that of the largest reference exponent first."""
-        found = [
+        products = [
             self.find(sign, exp, 1 << (exponent - exp + self.fraction_bits))
             for exp in range(exponent + self.fraction_bits, exponent - 3, -1)
         ]
-        return [product for product in found if product is not None]
+        return [product for product in products if product is not None]
 
     def decompose(self, total: int, top: int, lsb: int, count: int) -> tuple[Product, ...] | None:
         """Products whose sum is total * 2^lsb: at most `count`, all multiples of 2^lsb, the largest exponent `top`.
@@ -214,20 +214,20 @@ class Palette:
         finest = self.exps[0] - self.fraction_bits - lsb
         if finest > 0 and total & ((1 << finest) - 1):
             return None
-        rest, found = total, list[Product]()
-        while rest or not found:
+        rest, chosen = total, list[Product]()
+        while rest or not chosen:
             most = self._ladder(int(rest < 0), top, lsb, False)[0][-1:]
-            if not most or abs(rest) > most[0] * (count - len(found)):
+            if not most or abs(rest) > most[0] * (count - len(chosen)):
                 return None
-            values, products = self._ladder(int(rest < 0), top, lsb, not found)
+            values, products = self._ladder(int(rest < 0), top, lsb, not chosen)
             index = bisect_right(values, abs(rest)) - 1
-            if index < 0 and (found or not values):
+            if index < 0 and (chosen or not values):
                 return None
             # The first product may overshoot: it brings the exponent, and the next ones take back what is too much.
             index = max(index, 0)
-            found.append(products[index])
+            chosen.append(products[index])
             rest -= -values[index] if products[index].sign else values[index]
-        return tuple(found)
+        return tuple(chosen)
 
     def _ladder(self, sign: int, top: int, lsb: int, first: bool) -> tuple[list[int], list[Product]]:
         """Magnitudes in units of 2^lsb, ascending, and their products; `first`: only those of exponent `top`."""

@@ -43,10 +43,10 @@ class Names(Sequence[str]):
     @overload
     def __getitem__(self, index: slice) -> Names: ...
     def __getitem__(self, index: int | slice) -> str | Names:
-        found = self._numbers[index]
-        if isinstance(found, range):
-            return Names(found, self._kinds, self._label)
-        return f"{self._label}/{found:08}-{self._kinds[found % len(self._kinds)]}"
+        numbers = self._numbers[index]
+        if isinstance(numbers, range):
+            return Names(numbers, self._kinds, self._label)
+        return f"{self._label}/{numbers:08}-{self._kinds[numbers % len(self._kinds)]}"
 
 
 def random_cases(unit: Unit, count: int, seed: int) -> list[Case]:
@@ -110,9 +110,9 @@ def draw(
     from hwsim.cases.random_loops import no_cases  # Numba takes a while, and some draw nothing
 
     whole = no_cases(unit, count, terms)
-    for at, drawn in _drawn(unit, key, np.arange(first, first + count), terms, kinds):
+    for places, drawn in _drawn(unit, key, np.arange(first, first + count), terms, kinds):
         for codes, new in zip(whole, drawn, strict=True):
-            codes[at] = new
+            codes[places] = new
     operands, scale = unit.operands, unit.scale
     return Batch(
         Names(range(first, first + count), kinds, label),
@@ -130,14 +130,14 @@ def _drawn(unit: Unit, key: int, numbers: Ints, terms: int, kinds: Sequence[str]
 
     general = np.array([KINDS.index(kind) if kind in KINDS else -1 for kind in kinds])[numbers % len(kinds)]
     if (general >= 0).any():
-        at = np.flatnonzero(general >= 0)
-        yield at, draw_general(unit, key, numbers[at], general[at], terms)
+        places = np.flatnonzero(general >= 0)
+        yield places, draw_general(unit, key, numbers[places], general[places], terms)
     for number, kind in enumerate(kinds):
         if kind not in KINDS:
             from hwsim.cases.directed_loops import draw_directed
 
-            at = np.flatnonzero(numbers % len(kinds) == number)
-            yield at, draw_directed(unit, key, numbers[at], DIRECTED[kind], terms)
+            places = np.flatnonzero(numbers % len(kinds) == number)
+            yield places, draw_directed(unit, key, numbers[places], DIRECTED[kind], terms)
 
 
 MOST_BITS = 8
@@ -182,7 +182,9 @@ def product_cases(unit: Unit, together: int = 4) -> list[Case]:
         else:
             alike.setdefault((term.exp if term.sig else 0, bool(term.sig)), []).append(pair)
     size = min(together, lanes)
-    some = [tuple(pairs[at : at + size]) for _, pairs in sorted(alike.items()) for at in range(0, len(pairs), size)]
+    some = [
+        tuple(pairs[start : start + size]) for _, pairs in sorted(alike.items()) for start in range(0, len(pairs), size)
+    ]
     sums: list[tuple[Pair, ...]] = []
     # A case of one product cannot be divided: its result need not be asked for.
     keeping = _keep(unit, definition, some) if size > 1 else repeat(True, len(some))
@@ -192,7 +194,7 @@ def product_cases(unit: Unit, together: int = 4) -> list[Case]:
 
 
 def _keep(unit: Unit, definition: Definition, sums: Sequence[tuple[Pair, ...]]) -> Iterator[bool]:
-    """Whether the result of some products alone is their exact sum, for each such sum."""
+    """One flag a sum of products: True if the unit returns it exactly."""
     # What the scales multiply every product by: 1, or what is next to it.
     neutral = prod(_value(fmt, one_code(fmt)) or 1 for fmt in _scale_formats(unit))
     cases = [_product_case(unit, 0, pairs) for pairs in sums]
@@ -215,7 +217,7 @@ def _product_case(unit: Unit, number: int, pairs: Sequence[Pair]) -> Case:
     instruction = unit.instruction
     # Lanes of one group: of an instruction whose groups interleave, those of the first.
     lanes = instruction.indices(number % (instruction.fill // instruction.lanes))
-    placed = {lanes[(number + at) % len(lanes)]: pair for at, pair in enumerate(pairs)}
+    placed = {lanes[(number + offset) % len(lanes)]: pair for offset, pair in enumerate(pairs)}
     return _case(unit, f"product/{number:05}", instruction.fill, placed)
 
 
@@ -223,7 +225,7 @@ def _case(unit: Unit, name: str, count: int, placed: Mapping[int, Pair]) -> Case
     """Pairs at places among so many terms, all others of which are zeros, under scales of 1."""
     sides = zip(_scale_formats(unit), block_lengths(unit), strict=True) if unit.scale is not None else ()
     scales = ((one_code(fmt),) * -(-count // length) for fmt, length in sides)
-    a, b = zip(*(placed.get(at, (0, 0)) for at in range(count)), strict=True)
+    a, b = zip(*(placed.get(place, (0, 0)) for place in range(count)), strict=True)
     return Case(name, a, b, 0, *scales)
 
 
@@ -275,10 +277,10 @@ def by_turns(unit: ModalUnit, modes: Sequence[Sequence[Case]]) -> list[Case]:
     """The cases of all modes, one of each in turn, for as long as there are any. modes: each one's cases."""
     longest = max(map(len, modes))
     return [
-        in_mode(unit, number, cases[at])
-        for at in range(longest)
+        in_mode(unit, number, cases[turn])
+        for turn in range(longest)
         for number, cases in enumerate(modes)
-        if at < len(cases)
+        if turn < len(cases)
     ]
 
 
@@ -292,10 +294,10 @@ def mixed(unit: ModalUnit, modes: Sequence[Sequence[Case]], count: int, stream: 
     lanes = unit.instruction.lanes
     longer = [row for row in zip(*modes, strict=True) if len(row[0].a) > lanes]
     rows = longer or list(zip(*modes, strict=True))
-    return [_mixed(unit, rows[at % len(rows)], at, stream) for at in range(count)]
+    return [_mixed(unit, rows[number % len(rows)], number, stream) for number in range(count)]
 
 
-def _mixed(unit: ModalUnit, row: Sequence[Case], at: int, stream: Stream) -> Case:
+def _mixed(unit: ModalUnit, row: Sequence[Case], index: int, stream: Stream) -> Case:
     instruction, first = unit.instruction, row[0]
     if any(len(case.a) != len(first.a) for case in row):
         raise ValueError("cases that are mixed must be equally long")
@@ -308,8 +310,8 @@ def _mixed(unit: ModalUnit, row: Sequence[Case], at: int, stream: Stream) -> Cas
     sides = zip(*((case.scale_a, case.scale_b) for case in row), strict=True)
     scale_a, scale_b = (_mixed_scales(unit, side, codes, row[0], chosen) for side, codes in enumerate(sides))
     names = [list(unit.modes)[number] for number in chosen[:MOST_NAMES]]
-    said = ", then ".join(names) + (" ..." if groups > MOST_NAMES else "")
-    return Case(f"{first.id}{MIXED}{at}: {said}", tuple(a), tuple(b), row[chosen[0]].c, scale_a, scale_b, chosen)
+    wording = ", then ".join(names) + (" ..." if groups > MOST_NAMES else "")
+    return Case(f"{first.id}{MIXED}{index}: {wording}", tuple(a), tuple(b), row[chosen[0]].c, scale_a, scale_b, chosen)
 
 
 def _mixed_scales(

@@ -163,8 +163,8 @@ def side_of(fmt: Format) -> Side:
         exps = [fmt.emin + max(0, binade - int(fmt.subnormals)) for binade in binades]
         specials = [*nans(fmt), *infinities(fmt)]
     last = [*(code - 1 for code in first[1:]), last_code]
-    one = min(range(len(exps)), key=lambda at: (abs(exps[at]), -at))
-    ends = max(0, one - AROUND), min(len(exps) - 1, one + AROUND)
+    unity = min(range(len(exps)), key=lambda binade: (abs(exps[binade]), -binade))
+    ends = max(0, unity - AROUND), min(len(exps) - 1, unity + AROUND)
     firsts, lasts, exponents, codes = (signed_words(each) for each in (first, last, exps, specials))
     fixed = int(isinstance(fmt, FixedFormat) and not is_long(fmt))
     return Side(fixed, sign, zero, padding, fraction_bits, firsts, lasts, exponents, *ends, codes)
@@ -256,7 +256,7 @@ def _draw(
         for t in range(terms):
             g, lane = t // lanes, t % lanes
             start = (g + group if g + group < groups else g + group - groups) * lanes
-            at = start + (lane + shift if lane + shift < lanes else lane + shift - lanes)
+            place = start + (lane + shift if lane + shift < lanes else lane + shift - lanes)
             u, v = x[HEAD + t], y[HEAD + t]
             if uneven:
                 if kind == SPREAD:
@@ -273,12 +273,12 @@ def _draw(
                     p, q = (p, S(0)) if u & 2 else (S(0), q)
                 elif kind == SPECIAL and u & 12 == 0:
                     p = S(0)
-            out_a[i, at], out_b[i, at] = code_of(a, p, u), code_of(b, q, v)
+            out_a[i, place], out_b[i, place] = code_of(a, p, u), code_of(b, q, v)
             if kind == CANCEL and half <= lane < 2 * half and not (u & 6 == 0 and t % 4 == 3):
                 # The product half a group before, of the other sign.
                 before = x[HEAD + t - half]
-                out_a[i, at] = code_of(a, from_a + number_below(before, span_a), U(before ^ U(1)))
-                out_b[i, at] = out_b[i, at - half if at - half >= start else at - half + lanes]
+                out_a[i, place] = code_of(a, from_a + number_below(before, span_a), U(before ^ U(1)))
+                out_b[i, place] = out_b[i, place - half if place - half >= start else place - half + lanes]
             elif p and q:
                 most = max(most, a.exps[_binade(a, p)] + b.exps[_binade(b, q)])
         if kind == SPECIAL:

@@ -25,7 +25,7 @@ EVERY_DISTANCE = 64  # up to that, each is solved for
 
 
 class Filling(NamedTuple):
-    """What one beat holds: factors for some lanes, and the scale codes of both sides' blocks.
+    """The content of one beat: factors for some lanes, and the scale codes of both sides' blocks.
 
     lane: where the first pair stands, or None for any lane. exact: whether the codes must stand as they are, beside
     idle lanes of +0; else both signs of a pair may change, and idle lanes may hold any zero term.
@@ -124,11 +124,11 @@ class Solver:
 
         All; of very many, some of each end and of the middle.
         """
-        found = []
+        exponents = []
         for exps in (self.inside, sorted(set(self.palette.exps) - set(self.inside))):
             many, n = len(self.palette.exps) > MANY_EXPONENTS, len(exps)
-            found += [exp for i, exp in enumerate(reversed(exps)) if not many or i % 16 == 0 or i < 6 or n - i < 6]
-        return found
+            exponents += [exp for i, exp in enumerate(reversed(exps)) if not many or i % 16 == 0 or i < 6 or n - i < 6]
+        return exponents
 
     @cached_property
     def growths(self) -> int:
@@ -215,9 +215,10 @@ class Solver:
         for exp in self.shuffled(signs[0]):
             below = self.lost_bits(distance)
             low = [
-                one
-                for one in self.palette.of(signs[1], exp - distance)
-                if (lost is None or lost == bool(one.sig & below)) and (field is None or one.sig & below == field)
+                product
+                for product in self.palette.of(signs[1], exp - distance)
+                if (lost is None or lost == bool(product.sig & below))
+                and (field is None or product.sig & below == field)
             ]
             if low:
                 return self.rng.choice(self.palette.of(signs[0], exp)), self.rng.choice(low)
@@ -300,9 +301,9 @@ class Solver:
             total = value << shift if shift >= 0 else value >> -shift
             if shift < 0 and total << -shift != value:
                 continue
-            for found in self.alone(total, top):
-                if self.measure(found).code == code:
-                    return self.filling(found.products, shift=found.shift)
+            for solution in self.alone(total, top):
+                if self.measure(solution).code == code:
+                    return self.filling(solution.products, shift=solution.shift)
         return None
 
     # Sums.
@@ -332,9 +333,9 @@ class Solver:
         addend: whether an addend should be one of them, as far as can be.
         """
         for top in tops:
-            found = self._with_addend(total, top) if addend else next(self.alone(total, top), None)
-            if found is not None and self._is(found, total, top):
-                return found
+            solution = self._with_addend(total, top) if addend else next(self.alone(total, top), None)
+            if solution is not None and self._is(solution, total, top):
+                return solution
         return None
 
     def solved(self, total: int, unit_exp: int) -> Solution | None:
@@ -388,8 +389,8 @@ class Solver:
             high = size - low
             if not high:
                 return Solution((), addend) if addend.term.exp == top else None
-            for found in self.alone(-high if sign else high, top):
-                return found._replace(addend=addend)
+            for solution in self.alone(-high if sign else high, top):
+                return solution._replace(addend=addend)
         return None
 
 
@@ -446,7 +447,8 @@ class CaseBuilder(Solver):
     def add_first(self, name: str, solutions: Iterable[Solution | None], lane: int | None = None) -> bool:
         """A case of the first solution that the unit can take; False for none. lane: of its first product."""
         return any(
-            one is not None and self.add_beat(name, one.products, one.addend, lane, one.shift) for one in solutions
+            solution is not None and self.add_beat(name, solution.products, solution.addend, lane, solution.shift)
+            for solution in solutions
         )
 
     def add(self, name: str, fillings: Sequence[Filling], c: int = 0) -> bool:

@@ -24,7 +24,7 @@ Content = Callable[[CaseBuilder, int], list[Filling]]
 
 
 def declare_accumulation(facts: UnitFacts, out: Declared) -> None:
-    """What an addend and products keep of each other, and chains."""
+    """Bins of an addend and products that swamp or keep each other, and of chains."""
     if facts.addends:
         _beside(facts, out)
     _chains(facts, out)
@@ -32,12 +32,12 @@ def declare_accumulation(facts: UnitFacts, out: Declared) -> None:
 
 def _beside(facts: UnitFacts, out: Declared) -> None:
     kinds = ("dominates", "straddles the window", "is lost", "swamps all products")
-    at = {
+    bins = {
         (kind, sub): out.bin("G11", f"the addend {kind}, {WORDS[sub]}")
         for kind in kinds
         for sub in (0, 1)
     }  # fmt: skip
-    low = (1 << max(0, facts.bench.addend_bits - 1 - facts.result.fraction_bits)) - 1
+    low = (1 << max(0, facts.builder.addend_bits - 1 - facts.result.fraction_bits)) - 1
     fine = [
         out.bin("G11", f"addend with bits below {facts.result.name}'s fraction, {word}")
         for word in (("alone", "beside products") if low else ())
@@ -47,35 +47,35 @@ def _beside(facts: UnitFacts, out: Declared) -> None:
     def sample(sampled: SampledGroup, hits: Hits) -> None:
         if sampled.addend is None:
             return
-        _, one, below, field = sampled.addend
-        if low and one.sig & low:
+        _, addend, below, field = sampled.addend
+        if low and addend.sig & low:
             hits.add(fine[1 if sampled.terms else 0])
         if not sampled.terms:
             return
         first = sampled.group.products[sampled.holders[0]] if sampled.holders else sampled.terms[0][1]
-        sub = one.sign ^ first.sign
+        sub = addend.sign ^ first.sign
         if not sampled.holders:
-            kept = any(_kept(term, places) for _, term, places, _ in sampled.terms)
-            kind = "dominates" if kept else "swamps all products"
+            inside = any(_kept(term, places) for _, term, places, _ in sampled.terms)
+            kind = "dominates" if inside else "swamps all products"
         elif field:
-            kind = "straddles the window" if _kept(one, below) else "is lost"
+            kind = "straddles the window" if _kept(addend, below) else "is lost"
         else:
             return
-        hits.add(at[kind, sub])
+        hits.add(bins[kind, sub])
 
 
 def _kept(term: Term, below: int) -> int:
-    """What a term has in the window, whatever becomes of the bits below it."""
+    """The part of a term in the window, whatever becomes of the bits below it."""
     return term.sig >> max(0, below)
 
 
 def _chains(facts: UnitFacts, out: Declared) -> None:
-    most = facts.bench.beats
+    most = facts.builder.beats
     lengths = sorted({1, 2, 3, facts.lanes, LONG})
     why = f"the unit sums at most {counted(most, 'beat')}"
-    at = {n: out.bin("G11", f"chain of {counted(n, 'beat')}", why if n > most else None) for n in lengths}
+    bins = {n: out.bin("G11", f"chain of {counted(n, 'beat')}", why if n > most else None) for n in lengths}
     single = why if most < 2 else None
-    if single is None and not facts.bench.partials:
+    if single is None and not facts.builder.partials:
         single = "the partial sum starts again with every beat"
     stuck = out.bin("G11", "products that change nothing of a partial sum", single)
     turns = [
@@ -86,8 +86,8 @@ def _chains(facts: UnitFacts, out: Declared) -> None:
 
     @out.cases.append
     def sample(sampled: SampledCase, hits: Hits) -> None:
-        if len(sampled.groups) in at:
-            hits.add(at[len(sampled.groups)])
+        if len(sampled.groups) in bins:
+            hits.add(bins[len(sampled.groups)])
         restart = facts.unit.restart
         for before, after in zip(sampled.groups, sampled.groups[1:], strict=False):
             if (restart is not None and after.place % restart == 0) or not before.finite or not after.finite:
@@ -100,18 +100,18 @@ def _chains(facts: UnitFacts, out: Declared) -> None:
             small = [code >> padding & (sign_bit - 1) for code in (x, y)]
             if all(small) and (x ^ y) >> padding & sign_bit:
                 hits.add(turns[0 if y >> padding & sign_bit else 1])
-        for one, two, three in zip(sampled.groups, sampled.groups[1:], sampled.groups[2:], strict=False):
-            if restart is not None and (three.place % restart) < 2:
+        for first, second, third in zip(sampled.groups, sampled.groups[1:], sampled.groups[2:], strict=False):
+            if restart is not None and (third.place % restart) < 2:
                 continue
-            codes = [group.group.code >> padding & (sign_bit - 1) for group in (one, two, three)]
-            if all(group.finite for group in (one, two, three)) and codes[0] and not codes[1] and codes[2]:
+            codes = [group.group.code >> padding & (sign_bit - 1) for group in (first, second, third)]
+            if all(group.finite for group in (first, second, third)) and codes[0] and not codes[1] and codes[2]:
                 hits.add(turns[2])
 
 
 def _three(facts: UnitFacts) -> str | None:
     restart = facts.unit.restart
-    if facts.bench.beats < 3:
-        return f"the unit sums at most {counted(facts.bench.beats, 'beat')}"
+    if facts.builder.beats < 3:
+        return f"the unit sums at most {counted(facts.builder.beats, 'beat')}"
     return (
         f"the partial sum starts again after {counted(restart, 'beat')}"
         if restart is not None and restart < 3
@@ -119,49 +119,52 @@ def _three(facts: UnitFacts) -> str | None:
     )
 
 
-def same(bench: CaseBuilder, n: int) -> list[Filling]:
+def same(builder: CaseBuilder, n: int) -> list[Filling]:
     """The largest product in every lane of every beat."""
-    return [bench.filling([bench.ends()[1]] * bench.lanes) for _ in range(n)]
+    return [builder.filling([builder.ends()[1]] * builder.lanes) for _ in range(n)]
 
 
-def small(bench: CaseBuilder, n: int) -> list[Filling]:
+def small(builder: CaseBuilder, n: int) -> list[Filling]:
     """The smallest product in every lane of every beat: the sum grows until it swallows them."""
-    return [bench.filling([bench.ends()[0]] * bench.lanes) for _ in range(n)]
+    return [builder.filling([builder.ends()[0]] * builder.lanes) for _ in range(n)]
 
 
-def crossing(bench: CaseBuilder, n: int) -> list[Filling]:
+def crossing(builder: CaseBuilder, n: int) -> list[Filling]:
     """Products that grow and change sign, so that the sum changes sign through zero at every beat."""
-    exps = [bench.inside[(i + 1) * (len(bench.inside) - 1) // n] for i in range(n)]
-    products = [bench.palette.of(i % 2, exp) or bench.palette.of(0, exp) for i, exp in enumerate(exps)]
+    exps = [builder.inside[(i + 1) * (len(builder.inside) - 1) // n] for i in range(n)]
+    products = [builder.palette.of(i % 2, exp) or builder.palette.of(0, exp) for i, exp in enumerate(exps)]
     # Of few exponents, the significands grow too.
-    return [bench.filling([of[(i + 1) * (len(of) - 1) // n]]) for i, of in enumerate(products)]
+    return [builder.filling([of[(i + 1) * (len(of) - 1) // n]]) for i, of in enumerate(products)]
 
 
-def cancelling(bench: CaseBuilder, n: int) -> list[Filling]:
+def cancelling(builder: CaseBuilder, n: int) -> list[Filling]:
     """A product and its opposite in turn: the sum is exactly zero after every second beat."""
-    middle = bench.inside[len(bench.inside) // 2]
-    one = bench.palette.of(0, middle)[0]
-    back = bench.palette.opposite(one) or bench.palette.of(1, middle)[0]
-    return [bench.filling([(one, back)[i % 2]]) for i in range(n)]
+    middle = builder.inside[len(builder.inside) // 2]
+    product = builder.palette.of(0, middle)[0]
+    back = builder.palette.opposite(product) or builder.palette.of(1, middle)[0]
+    return [builder.filling([(product, back)[i % 2]]) for i in range(n)]
 
 
-def swamped(bench: CaseBuilder, n: int) -> list[Filling]:
+def swamped(builder: CaseBuilder, n: int) -> list[Filling]:
     """The largest products first, then small ones of the other sign."""
-    return [bench.filling([bench.ends()[1]] * bench.lanes), *(bench.filling([bench.ends(1)[0]]) for _ in range(n - 1))]
+    return [
+        builder.filling([builder.ends()[1]] * builder.lanes),
+        *(builder.filling([builder.ends(1)[0]]) for _ in range(n - 1)),
+    ]
 
 
-def dense(bench: CaseBuilder, n: int) -> list[Filling]:
+def dense(builder: CaseBuilder, n: int) -> list[Filling]:
     """Any numbers in all lanes."""
-    return [bench.filling([any_pair(bench) for _ in range(bench.lanes)], 0) for _ in range(n)]
+    return [builder.filling([any_pair(builder) for _ in range(builder.lanes)], 0) for _ in range(n)]
 
 
-def any_pair(bench: CaseBuilder) -> Pair:
+def any_pair(builder: CaseBuilder) -> Pair:
     """Any two finite factors; of wide formats, such that the product is inside the result's range."""
-    if max(fmt.bits for fmt in bench.factors) > EXHAUSTIVE_BITS:
-        exp = bench.rng.choice([exp for exp in bench.inside if exp > bench.inside[-1] - 40])
-        one = bench.rng.choice(bench.palette.of(bench.rng.randrange(2), exp) or bench.palette.of(0, exp))
-        return one.a, one.b
-    a, b = (bench.rng.choice(finite(fmt)) for fmt in bench.factors)
+    if max(fmt.bits for fmt in builder.factors) > EXHAUSTIVE_BITS:
+        exp = builder.rng.choice([exp for exp in builder.inside if exp > builder.inside[-1] - 40])
+        product = builder.rng.choice(builder.palette.of(builder.rng.randrange(2), exp) or builder.palette.of(0, exp))
+        return product.a, product.b
+    a, b = (builder.rng.choice(finite(fmt)) for fmt in builder.factors)
     return a, b
 
 
@@ -181,61 +184,67 @@ CONTENTS: dict[str, Content] = {
 }
 
 
-def chain(bench: CaseBuilder) -> None:
+def chain(builder: CaseBuilder) -> None:
     """One, two, three and nine beats of every content, from addends of every kind."""
-    fmt = bench.unit.operands.addend
-    largest = bench.ends(1)[1]
+    fmt = builder.unit.operands.addend
+    largest = builder.ends(1)[1]
     addends = {"zero": 0}
     if fmt is not None:
         addends |= {f"zero{index}": code for index, code in enumerate(zeros(fmt)[1:], 1)}
         addends |= {name: code for name, code in numbers(fmt).items() if name in {"one", "least", "largest"}}
-    against = bench.addend(0, largest.sig, largest.exp - bench.palette.fraction_bits) if bench.addend_format else None
+    against = (
+        builder.addend(0, largest.sig, largest.exp - builder.palette.fraction_bits) if builder.addend_format else None
+    )
     if against and not against.before:
         addends["against"] = against.c
     for n, (name, content), (word, c) in cross(LENGTHS, CONTENTS.items(), addends.items()):
-        if n <= bench.beats:
-            bench.add(f"chain/{name}-{n}-c-{word}", content(bench, n), c)
+        if n <= builder.beats:
+            builder.add(f"chain/{name}-{n}-c-{word}", content(builder, n), c)
     for n, sign in cross(LENGTHS, SIGNS):
-        _emptied(bench, n, sign)
+        _emptied(builder, n, sign)
 
 
-def _emptied(bench: CaseBuilder, n: int, sign: int) -> None:
+def _emptied(builder: CaseBuilder, n: int, sign: int) -> None:
     """Beats of zeros only: the partial sum, or the addend, passes through each."""
-    one = bench.ends(sign)[1]
-    if n <= bench.beats:
+    product = builder.ends(sign)[1]
+    if n <= builder.beats:
         word = f"{n}-{SIGN[sign]}"
-        bench.add(f"chain/then-zeros-{word}", [bench.filling([one]), *(bench.filling([]) for _ in range(n - 1))])
+        builder.add(
+            f"chain/then-zeros-{word}", [builder.filling([product]), *(builder.filling([]) for _ in range(n - 1))]
+        )
         if n > 1:
-            bench.add(f"chain/zeros-then-{word}", [*(bench.filling([]) for _ in range(n - 1)), bench.filling([one])])
+            builder.add(
+                f"chain/zeros-then-{word}", [*(builder.filling([]) for _ in range(n - 1)), builder.filling([product])]
+            )
 
 
-def special(bench: CaseBuilder) -> None:
+def special(builder: CaseBuilder) -> None:
     """NaN and infinities in the first, the middle and the last of three beats: what follows does not undo them."""
-    n = min(3, bench.beats)
-    plain = bench.ends()[1]
-    for side, fmt in enumerate(bench.factors):
+    n = min(3, builder.beats)
+    plain = builder.ends()[1]
+    for side, fmt in enumerate(builder.factors):
         codes = [*nans(fmt)[:1], *infinities(fmt)]
-        for code, at in cross(codes, range(n)):
+        for code, special_beat in cross(codes, range(n)):
             pair = (plain.a, code) if side else (code, plain.b)
-            fillings = [bench.filling([pair if i == at else plain]) for i in range(n)]
-            bench.add(f"chain/special-{'ab'[side]}{code:x}-beat{at}", fillings)
+            fillings = [builder.filling([pair if i == special_beat else plain]) for i in range(n)]
+            builder.add(f"chain/special-{'ab'[side]}{code:x}-beat{special_beat}", fillings)
         if n > 1 and len(infinities(fmt)) == 2:
             pairs = [(plain.a, code) if side else (code, plain.b) for code in infinities(fmt)]
-            bench.add(f"chain/special-{'ab'[side]}-opposed", [bench.filling([pair]) for pair in pairs])
-            bench.add(f"chain/special-{'ab'[side]}-alike", [bench.filling([pairs[1]]) for _ in range(n)])
+            builder.add(f"chain/special-{'ab'[side]}-opposed", [builder.filling([pair]) for pair in pairs])
+            builder.add(f"chain/special-{'ab'[side]}-alike", [builder.filling([pairs[1]]) for _ in range(n)])
 
 
-def chains(bench: CaseBuilder, facts: UnitFacts) -> None:
+def chains(builder: CaseBuilder, facts: UnitFacts) -> None:
     """Long chains: of any numbers, and of a sum that stands still."""
-    for n in dict.fromkeys((1, 2, 3, bench.lanes, LONG)):
-        if n <= bench.beats:
-            bench.add(f"G11/chain{n:03}", dense(bench, n))
-    if bench.beats > 2:
-        small, large = bench.ends()
-        row: list[Filling] = [bench.filling([large] * bench.lanes), *[bench.filling([small]) for _ in range(3)]]
-        bench.add("G11/still", row[: bench.beats])
-        back = bench.palette.opposite(small) or small
-        bench.add("G11/still-cancelled", [bench.filling([large]), bench.filling([small, back][: bench.lanes])])
+    for n in dict.fromkeys((1, 2, 3, builder.lanes, LONG)):
+        if n <= builder.beats:
+            builder.add(f"G11/chain{n:03}", dense(builder, n))
+    if builder.beats > 2:
+        small, large = builder.ends()
+        row: list[Filling] = [builder.filling([large] * builder.lanes), *[builder.filling([small]) for _ in range(3)]]
+        builder.add("G11/still", row[: builder.beats])
+        back = builder.palette.opposite(small) or small
+        builder.add("G11/still-cancelled", [builder.filling([large]), builder.filling([small, back][: builder.lanes])])
 
 
 ACCUMULATION = Family(
@@ -258,34 +267,34 @@ def declare_promotions(facts: UnitFacts, out: Declared) -> None:
 def _boundaries(beats: int, out: Declared) -> None:
     """Where a sum ends, beside promotions every so many beats."""
     words = {beats - 1: "one beat before", beats: "at", beats + 1: "one beat after"}
-    at = {n: out.bin("G11", f"the sum ends {word} a promotion") for n, word in words.items() if n}
+    bins = {n: out.bin("G11", f"the sum ends {word} a promotion") for n, word in words.items() if n}
     twice = out.bin("G11", "two promotions and a beat")
 
     @out.cases.append
     def sample(sampled: SampledCase, hits: Hits) -> None:
         count = len(sampled.groups)
-        if count in at:
-            hits.add(at[count])
+        if count in bins:
+            hits.add(bins[count])
         if count == 2 * beats + 1:
             hits.add(twice)
 
 
 def _register(fmt: FloatFormat, result: FloatFormat, out: Declared) -> None:
-    """What an addition of a result into the register does."""
+    """Bins of the additions of results into the register."""
     words = (
         "exact", "rounds up", "rounds down", "ties, to the larger", "ties, to the smaller", "cancels to 0",
         "leaves the register as it was", "swamps the register", "is of a zero partial sum", "is not finite",
     )  # fmt: skip
-    at = {word: out.bin("G11", f"promotion {word}") for word in words}
+    bins = {word: out.bin("G11", f"promotion {word}") for word in words}
 
     @out.cases.append
     def sample(sampled: SampledCase, hits: Hits) -> None:
         for promoted in sampled.explanation.promotions.values():
-            hits.update([at[word] for word in _promoted(promoted, fmt, result)])
+            hits.update([bins[word] for word in _promoted(promoted, fmt, result)])
 
 
 def _promoted(promoted: Promoted, fmt: FloatFormat, result: FloatFormat) -> list[str]:
-    """What one addition did."""
+    """The effects of one addition, in the words of the bins."""
     terms = [addend_term(fmt, promoted.register), addend_term(result, promoted.partial)]
     after = addend_term(fmt, promoted.code)
     if any(term.cls in (Class.NAN, Class.INFINITY) for term in (*terms, after)):
@@ -297,18 +306,18 @@ def _promoted(promoted: Promoted, fmt: FloatFormat, result: FloatFormat) -> list
     x, y, z = (_at(term, low) for term in (register, partial, after))
     if x + y == 0:
         return ["cancels to 0"]
-    found = []
+    effects = []
     if x and promoted.code == promoted.register:
-        found.append("leaves the register as it was")
+        effects.append("leaves the register as it was")
     if x and z == y:
-        found.append("swamps the register")
+        effects.append("swamps the register")
     if x + y == z:
-        return [*found, "exact"]
+        return [*effects, "exact"]
     larger = abs(z) > abs(x + y)
     ulp = 1 << max(after.exp - fmt.fraction_bits - low, 0)
     if 2 * abs(z - x - y) == ulp:
-        return [*found, f"ties, to the {'larger' if larger else 'smaller'}"]
-    return [*found, "rounds up" if larger else "rounds down"]
+        return [*effects, f"ties, to the {'larger' if larger else 'smaller'}"]
+    return [*effects, "rounds up" if larger else "rounds down"]
 
 
 def _at(term: Term, low: int) -> int:
@@ -316,116 +325,116 @@ def _at(term: Term, low: int) -> int:
     return -size if term.sign else size
 
 
-def interval(bench: CaseBuilder) -> None:
+def interval(builder: CaseBuilder) -> None:
     """One beat, one interval and two, and one beat before and after each, of every content and register."""
-    beats = bench.unit.promotion_beats
+    beats = builder.unit.promotion_beats
     if beats is None:
         return
     lengths = sorted({1, beats - 1, beats, beats + 1, 2 * beats - 1, 2 * beats, 2 * beats + 1} - {0})
-    registers = {name: c for name, c in _registers(bench).items() if name in {"zero0", "one", "neg-normal"}}
+    registers = {name: c for name, c in _registers(builder).items() if name in {"zero0", "one", "neg-normal"}}
     for n, (name, content), (word, c) in cross(lengths, CONTENTS.items(), registers.items()):
-        if n <= bench.beats:
-            bench.add(f"promotion/beats{n:02}-{name}-c-{word}", content(bench, n), c)
+        if n <= builder.beats:
+            builder.add(f"promotion/beats{n:02}-{name}-c-{word}", content(builder, n), c)
 
 
-def _registers(bench: CaseBuilder) -> dict[str, int]:
+def _registers(builder: CaseBuilder) -> dict[str, int]:
     """Codes of the addend, which the register starts at, by name."""
-    fmt = bench.unit.operands.addend
+    fmt = builder.unit.operands.addend
     return named(fmt) if fmt is not None else {"zero0": 0}
 
 
-def register(bench: CaseBuilder) -> None:
+def register(builder: CaseBuilder) -> None:
     """Every kind of register with a partial sum of zero, of one product, and of the largest, in both signs."""
-    if bench.unit.promotion is None:
+    if builder.unit.promotion is None:
         return
     partials: dict[str, tuple[Product, ...]] = {"zero": ()}
     for sign in (0, 1):
-        least, most = bench.ends(sign)
-        partials |= {f"least{sign}": (least,), f"most{sign}": (most,), f"all{sign}": (most,) * bench.lanes}
-    for (name, c), (word, products) in cross(_registers(bench).items(), partials.items()):
-        bench.add(f"promotion/register-{name}-partial-{word}", [bench.filling(products)], c)
-    for (name, c), (word, pair) in cross(_registers(bench).items(), _special_pairs(bench)):
+        least, most = builder.ends(sign)
+        partials |= {f"least{sign}": (least,), f"most{sign}": (most,), f"all{sign}": (most,) * builder.lanes}
+    for (name, c), (word, products) in cross(_registers(builder).items(), partials.items()):
+        builder.add(f"promotion/register-{name}-partial-{word}", [builder.filling(products)], c)
+    for (name, c), (word, pair) in cross(_registers(builder).items(), _special_pairs(builder)):
         if name.endswith(("zero0", "one", "inf", "nan0")):
-            bench.add(f"promotion/register-{name}-partial-{word}", [bench.filling([pair])], c)
+            builder.add(f"promotion/register-{name}-partial-{word}", [builder.filling([pair])], c)
 
 
-def _special_pairs(bench: CaseBuilder) -> Iterator[tuple[str, tuple[int, int]]]:
-    plain = bench.ends()[1]
-    for code in [*infinities(bench.factors[0]), *nans(bench.factors[0])[:1]]:
+def _special_pairs(builder: CaseBuilder) -> Iterator[tuple[str, tuple[int, int]]]:
+    plain = builder.ends()[1]
+    for code in [*infinities(builder.factors[0]), *nans(builder.factors[0])[:1]]:
         yield f"{code:x}", (code, plain.b)
 
 
-def cancel(bench: CaseBuilder) -> None:
+def cancel(builder: CaseBuilder) -> None:
     """Registers that the partial sum cancels exactly, or all but one last place; in the second interval too."""
-    fmt, beats = bench.unit.operands.addend, bench.unit.promotion_beats
+    fmt, beats = builder.unit.operands.addend, builder.unit.promotion_beats
     if beats is None or not isinstance(fmt, FloatFormat):
         return
-    for index, products in enumerate(_sums(bench)):
-        sign, exp, sig, _ = unpack(bench.result, bench.measure(Solution(products)).code)
-        unit = exp - bench.result.fraction_bits
+    for index, products in enumerate(_sums(builder)):
+        sign, exp, sig, _ = unpack(builder.result, builder.measure(Solution(products)).code)
+        unit = exp - builder.result.fraction_bits
         for name, size in (("exact", sig << 8), ("more", (sig << 8) + 1), ("less", (sig << 8) - 1)):
             c = exact_code(fmt, 1 - sign, size, unit - 8) if sig else None
             if c is not None:
-                filling = bench.filling(products)
-                bench.add(f"promotion/cancel{index:02}-{name}", [filling], c)
+                filling = builder.filling(products)
+                builder.add(f"promotion/cancel{index:02}-{name}", [filling], c)
                 if name == "exact":
-                    later = [bench.filling([]) for _ in range(beats)]
-                    bench.add(f"promotion/cancel{index:02}-second", [*later, filling], c)
-                    bench.add(f"promotion/cancel{index:02}-first", [filling, *later, filling], c)
+                    later = [builder.filling([]) for _ in range(beats)]
+                    builder.add(f"promotion/cancel{index:02}-second", [*later, filling], c)
+                    builder.add(f"promotion/cancel{index:02}-first", [filling, *later, filling], c)
 
 
-def _sums(bench: CaseBuilder) -> Iterator[tuple[Product, ...]]:
+def _sums(builder: CaseBuilder) -> Iterator[tuple[Product, ...]]:
     """Products in several numbers, of small, middle and large exponents, in both signs."""
-    exps = bench.inside
+    exps = builder.inside
     for sign, exp in cross(SIGNS, sorted({exps[0], exps[len(exps) // 3], exps[len(exps) // 2], exps[-1]})):
-        products = bench.palette.of(sign, exp)
+        products = builder.palette.of(sign, exp)
         if products:
             yield (products[len(products) // 2],)
-            yield (products[-1],) * bench.lanes
-            if bench.lanes > 2:
-                yield tuple(bench.rng.choice(products) for _ in range(bench.lanes // 2))
+            yield (products[-1],) * builder.lanes
+            if builder.lanes > 2:
+                yield tuple(builder.rng.choice(products) for _ in range(builder.lanes // 2))
 
 
-def tie(bench: CaseBuilder) -> None:
+def tie(builder: CaseBuilder) -> None:
     """Ties of register + partial, and either side of them, at even, odd and all-ones registers, in all signs."""
-    promotion, fmt = bench.unit.promotion, bench.unit.operands.addend
+    promotion, fmt = builder.unit.promotion, builder.unit.operands.addend
     if promotion is None or not isinstance(fmt, FloatFormat):
         return
     bits = promotion.format.fraction_bits
     hidden = 1 << bits
     registers = {"even": hidden, "odd": hidden + 1, "ones": 2 * hidden - 1, "mixed": (hidden * 5 // 3) | 2}
     for (name, sig), signs in cross(registers.items(), SIGN_PAIRS):
-        for word, at, filling in _halves(bench, signs[1]):
+        for word, exponent, filling in _halves(builder, signs[1]):
             # The partial's leading one is `below` places under the register's last bit.
             for below in range(-1, 4):
-                c = exact_code(fmt, signs[0], sig, at + below)
+                c = exact_code(fmt, signs[0], sig, exponent + below)
                 if c is not None:
-                    bench.add(f"promotion/tie-{name}-{word}-{below}-{signs[0]}{signs[1]}", [filling], c)
+                    builder.add(f"promotion/tie-{name}-{word}-{below}-{signs[0]}{signs[1]}", [filling], c)
 
 
-def _halves(bench: CaseBuilder, sign: int) -> Iterator[tuple[str, int, Filling]]:
+def _halves(builder: CaseBuilder, sign: int) -> Iterator[tuple[str, int, Filling]]:
     """Partial sums of one bit, a little more and a little less: name, exponent of the leading one, beat."""
-    bits = bench.palette.fraction_bits
-    for exp in bench.tries:
-        products = bench.palette.of(sign, exp)
-        powers = [one for one in products if one.sig & (one.sig - 1) == 0]
-        more = [one for one in products if one.sig & (one.sig - 1) and one.sig >> bits == 1]
+    bits = builder.palette.fraction_bits
+    for exp in builder.tries:
+        products = builder.palette.of(sign, exp)
+        powers = [product for product in products if product.sig & (product.sig - 1) == 0]
+        more = [product for product in products if product.sig & (product.sig - 1) and product.sig >> bits == 1]
         if powers and more:
-            one = powers[len(powers) // 2]
-            yield "half", exp - bits + one.sig.bit_length() - 1, bench.filling([one])
-            yield "more", exp, bench.filling([more[0]])
-            yield "most", exp, bench.filling([more[-1]])
+            power = powers[len(powers) // 2]
+            yield "half", exp - bits + power.sig.bit_length() - 1, builder.filling([power])
+            yield "more", exp, builder.filling([more[0]])
+            yield "most", exp, builder.filling([more[-1]])
             return
 
 
-def apart(bench: CaseBuilder) -> None:
+def apart(builder: CaseBuilder) -> None:
     """A partial sum much larger and much smaller than the register, by one place to far more than it has."""
-    promotion, fmt = bench.unit.promotion, bench.unit.operands.addend
+    promotion, fmt = builder.unit.promotion, builder.unit.operands.addend
     if promotion is None or not isinstance(fmt, FloatFormat):
         return
     bits = promotion.format.fraction_bits
-    _, most = bench.ends()
-    exp = bench.definition.partial(bench.measure(Solution((most,))).code).exp
+    _, most = builder.ends()
+    exp = builder.definition.partial(builder.measure(Solution((most,))).code).exp
     distances = sorted({1, 2, 12, bits - 1, bits, bits + 1, bits + 2, 2 * bits, 60})
     for places, sign, above in cross(distances, (0, 1), (True, False)):
         for name, sig in (("one", 1), ("ones", (1 << fmt.fraction_bits + 1) - 1)):
@@ -433,21 +442,21 @@ def apart(bench: CaseBuilder) -> None:
             c = exact_code(fmt, sign, sig, unit)
             if c is not None:
                 word = f"{'above' if above else 'below'}{places:02}-{name}-{SIGN[sign]}"
-                bench.add(f"promotion/register-{word}", [bench.filling([most])], c)
+                builder.add(f"promotion/register-{word}", [builder.filling([most])], c)
 
 
-def overflow(bench: CaseBuilder) -> None:
+def overflow(builder: CaseBuilder) -> None:
     """A register at its largest, and partial sums around half its last place; only scales make them so large."""
-    promotion, fmt = bench.unit.promotion, bench.unit.operands.addend
+    promotion, fmt = builder.unit.promotion, builder.unit.operands.addend
     if promotion is None or not isinstance(fmt, FloatFormat) or not isinstance(promotion.format, FloatFormat):
         return
-    one = bench.palette.of(0, bench.palette.exps[-1])[0]
+    product = builder.palette.of(0, builder.palette.exps[-1])[0]
     ulp = promotion.format.emax - promotion.format.fraction_bits
     c = fmt.max_magnitude << fmt.padding
     for place in (-3, -2, -1, 0, 1):
-        shift = ulp + place - one.exp
-        if bench.can_shift(shift):
-            bench.add(f"promotion/overflow{place:+}", [bench.filling([one], shift=shift)], c)
+        shift = ulp + place - product.exp
+        if builder.can_shift(shift):
+            builder.add(f"promotion/overflow{place:+}", [builder.filling([product], shift=shift)], c)
 
 
 PROMOTIONS = Family(

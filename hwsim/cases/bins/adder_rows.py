@@ -136,33 +136,33 @@ def _terms(unit: Unit, number: ExactNumber, most: int) -> list[Pair] | None:
 
 
 def _digits(number: ExactNumber) -> list[ExactNumber]:
-    found, sig, exp = list[ExactNumber](), number.sig, number.exp
+    digits, sig, exp = list[ExactNumber](), number.sig, number.exp
     while sig:
         if sig & 1:
             digit = 2 - (sig & 3)
-            found.append(ExactNumber(number.sign ^ (digit < 0), 1, exp))
+            digits.append(ExactNumber(number.sign ^ (digit < 0), 1, exp))
             sig -= digit
         sig, exp = sig >> 1, exp + 1
-    return found
+    return digits
 
 
 # Cases, by where the two numbers meet.
 
 
-def laid(rows: Rows, one: RoundedPair, larger: ExactNumber, smaller: ExactNumber, turn: int) -> Laid | None:
+def laid(rows: Rows, pair: RoundedPair, larger: ExactNumber, smaller: ExactNumber, turn: int) -> Laid | None:
     """Operands that bring both numbers to an addition; None where none are found."""
-    by_role = {one.larger: larger, one.smaller: smaller}
-    match one.place:
+    by_role = {pair.larger: larger, pair.smaller: smaller}
+    match pair.place:
         case "addition":
             if isinstance(rows.unit.sum, SequentialSum):
                 return _in_chain(rows, by_role[SUM], by_role[PRODUCT], turn)
             return _in_tree(rows, by_role, turn)
         case "result":
-            return _in_exact_sum(rows, one, larger, smaller, turn)
+            return _in_exact_sum(rows, pair, larger, smaller, turn)
         case "late addition":
             return _late(rows, by_role[ADDEND], by_role[PARTIAL], turn)
         case _:
-            return _promoted(rows, one, by_role[REGISTER], by_role[PARTIAL], turn)
+            return _promoted(rows, pair, by_role[REGISTER], by_role[PARTIAL], turn)
 
 
 def _enters(unit: Unit) -> bool:
@@ -209,11 +209,11 @@ def _in_tree(rows: Rows, by_role: dict[str, ExactNumber], turn: int) -> Laid | N
     return Laid([[*first, *zeros, *second]], 0, low)
 
 
-def _in_exact_sum(rows: Rows, one: RoundedPair, larger: ExactNumber, smaller: ExactNumber, turn: int) -> Laid | None:
+def _in_exact_sum(rows: Rows, pair: RoundedPair, larger: ExactNumber, smaller: ExactNumber, turn: int) -> Laid | None:
     unit, rule = rows.unit, rows.unit.sum
     long = isinstance(rule, ExactSum) and rule.rounded == "end"
     room = max(rows.lanes, rows.most * rows.lanes if rows.most else 4) if long else rows.lanes
-    if one.smaller == ADDEND:
+    if pair.smaller == ADDEND:
         c, pairs = _c(unit, smaller), _terms(unit, larger, room)
         return None if c is None or pairs is None else _beats(rows, pairs, c, turn)
     last = product_codes(unit, smaller)
@@ -239,7 +239,7 @@ def _beats(rows: Rows, pairs: Sequence[Pair], c: int, turn: int) -> Laid:
     """Products in neighbouring lanes, and in as many beats as they take."""
     if len(pairs) <= rows.lanes:
         return Laid([pairs], c, turn % rows.lanes)
-    return Laid([pairs[at : at + rows.lanes] for at in range(0, len(pairs), rows.lanes)], c)
+    return Laid([pairs[first : first + rows.lanes] for first in range(0, len(pairs), rows.lanes)], c)
 
 
 def _late(rows: Rows, addend: ExactNumber, partial: ExactNumber, turn: int) -> Laid | None:
@@ -247,17 +247,17 @@ def _late(rows: Rows, addend: ExactNumber, partial: ExactNumber, turn: int) -> L
     return None if c is None or pairs is None else Laid([pairs], c, turn % rows.lanes)
 
 
-def _promoted(rows: Rows, one: RoundedPair, register: ExactNumber, partial: ExactNumber, turn: int) -> Laid | None:
+def _promoted(rows: Rows, pair: RoundedPair, register: ExactNumber, partial: ExactNumber, turn: int) -> Laid | None:
     unit, scales = rows.unit, None
     if partial.factors is not None and unit.scale is not None and unit.scale.at == "promotion":
         # The partial sum's digits are one factor, and the scale's are the other.
         sig, scale = partial.factors
-        at = partial.exp + sig.bit_length() - 1  # so that the partial sum is at least 1, and less than 2
-        code = number_code(unit.scale.a.format, 0, scale, at)
+        exponent = partial.exp + sig.bit_length() - 1  # so that the partial sum is at least 1, and less than 2
+        code = number_code(unit.scale.a.format, 0, scale, exponent)
         if code is None:
             return None
         scales = code, one_code(unit.scale.b.format)
-        partial = ExactNumber(partial.sign, sig, partial.exp - at)
+        partial = ExactNumber(partial.sign, sig, partial.exp - exponent)
     c, beats = _c(unit, register), unit.promotion_beats
     pairs = _terms(unit, partial, max(rows.lanes, min(8, rows.lanes * (beats or 1))))
     if pairs is None:
@@ -285,62 +285,62 @@ TELLING: dict[Rounding, tuple[tuple[bool, int], tuple[bool, int]]] = {
 
 def smaller_rows(rows: Rows) -> None:
     """A case for every bin of `hwsim.cases.bins.adders` that some operands hit, as far as they are found."""
-    for one in adders(rows.unit):
-        _cases(rows, one)
+    for pair in adders(rows.unit):
+        _cases(rows, pair)
 
 
-def _cases(rows: Rows, one: RoundedPair) -> None:
-    name = f"decide/{one.place}-{one.smaller}-below-{one.larger}".replace(" ", "-")
-    depths = set(one.depths)
-    for distance in range(one.last + 1):
-        near = distance <= one.near
+def _cases(rows: Rows, pair: RoundedPair) -> None:
+    name = f"decide/{pair.place}-{pair.smaller}-below-{pair.larger}".replace(" ", "-")
+    depths = set(pair.depths)
+    for distance in range(pair.last + 1):
+        near = distance <= pair.near
         # Far off, one of those in which a smaller term that is dropped shows.
-        for adds, odd in cross((True, False), (0, 1)) if near else _telling(one, distance):
-            if near and one.unreachable(distance, adds, odd):
+        for adds, odd in cross((True, False), (0, 1)) if near else _telling(pair, distance):
+            if near and pair.unreachable(distance, adds, odd):
                 continue
             word = f"{name}-{distance:02}-{'add' if adds else 'sub'}-{odd}"
-            every = [_numbers(rows.unit, one, distance, adds, odd, _lengths(one, distance), few) for few in FEW]
+            every = [_numbers(rows.unit, pair, distance, adds, odd, _lengths(pair, distance), few) for few in FEW]
             numbers = chain.from_iterable(every)
-            if (depth := _first(rows, one, word, numbers, distance + 2 * adds + odd)) is not None:
+            if (depth := _first(rows, pair, word, numbers, distance + 2 * adds + odd)) is not None:
                 depths.discard(depth)
                 if not near:
                     break
     for depth in sorted(depths):
-        for distance in range(min(depth, one.near), max(0, depth - one.of_smaller.bits), -1):
+        for distance in range(min(depth, pair.near), max(0, depth - pair.of_smaller.bits), -1):
             some = [
-                _numbers(rows.unit, one, distance, adds, odd, [depth - distance + 1], FEW[0])
+                _numbers(rows.unit, pair, distance, adds, odd, [depth - distance + 1], FEW[0])
                 for adds, odd in cross((bool(depth % 2), not depth % 2), (0, 1))
             ]
             numbers = chain.from_iterable(some)
-            if _first(rows, one, f"{name}-last-{depth:02}", numbers, depth) is not None:
+            if _first(rows, pair, f"{name}-last-{depth:02}", numbers, depth) is not None:
                 break
 
 
-def _telling(one: RoundedPair, distance: int) -> list[tuple[bool, int]]:
-    """Whether the smaller term is added, and parities: of which the first that there is shows that it is dropped."""
-    adds, odd = TELLING[one.rounding][distance % 2]
-    return [(adds, odd), *([] if one.rounding in ("rne", "rto") else [(adds, 1 - odd)])]
+def _telling(pair: RoundedPair, distance: int) -> list[tuple[bool, int]]:
+    """Pairs (the smaller term is added, parity): the first that exists shows that the smaller term is dropped."""
+    adds, odd = TELLING[pair.rounding][distance % 2]
+    return [(adds, odd), *([] if pair.rounding in ("rne", "rto") else [(adds, 1 - odd)])]
 
 
 def _first(
-    rows: Rows, one: RoundedPair, name: str, numbers: Iterator[tuple[ExactNumber, ExactNumber]], turn: int
+    rows: Rows, pair: RoundedPair, name: str, numbers: Iterator[tuple[ExactNumber, ExactNumber]], turn: int
 ) -> int | None:
     """Add a case of the first numbers that the unit takes: the depth of the smaller one's last bit, or None."""
     for larger, smaller in numbers:
-        operands = laid(rows, one, larger, smaller, turn)
+        operands = laid(rows, pair, larger, smaller, turn)
         if operands is None or not rows.add(name, *operands):
             continue
         depth = larger.leading - smaller.exp
-        if isinstance(rows.unit.sum, SequentialSum) or _decides(rows.unit, one, rows.cases[name], depth):
+        if isinstance(rows.unit.sum, SequentialSum) or _decides(rows.unit, pair, rows.cases[name], depth):
             return depth
         del rows.cases[name]
     return None
 
 
-def _decides(unit: Unit, one: RoundedPair, case: Case, depth: int) -> bool:
+def _decides(unit: Unit, pair: RoundedPair, case: Case, depth: int) -> bool:
     """True if a case does what it is for: a window, or a part of a tree, may make something else of its terms."""
-    found = decisions(dot(definition_of(unit), case))
-    return any(each[:3] == (one.place, one.larger, one.smaller) and each.depth == depth for each in found)
+    decided = decisions(dot(definition_of(unit), case))
+    return any(each[:3] == (pair.place, pair.larger, pair.smaller) and each.depth == depth for each in decided)
 
 
 # Significands, by what is known of their bits.
@@ -349,14 +349,14 @@ def _decides(unit: Unit, one: RoundedPair, case: Case, depth: int) -> bool:
 @lru_cache(maxsize=64)
 def odd_products(bits_a: int, bits_b: int) -> dict[int, list[tuple[int, int, int]]]:
     """Products of odd significands of so many bits at most, by their bits: (product, a's, b's), some of each."""
-    found: dict[int, list[tuple[int, int, int]]] = {}
+    products: dict[int, list[tuple[int, int, int]]] = {}
     seen = set[int]()
 
     def note(x: int, y: int) -> None:
         both = x * y
         if both not in seen:
             seen.add(both)
-            found.setdefault(both.bit_length(), []).append((both, x, y))
+            products.setdefault(both.bit_length(), []).append((both, x, y))
 
     some_a, some_b = (_odd(bits) for bits in (bits_a, bits_b))
     for x, y in cross(some_a, some_b):
@@ -367,23 +367,23 @@ def odd_products(bits_a: int, bits_b: int) -> dict[int, list[tuple[int, int, int
         y = pow(x, -1, 1 << places)
         if y < 1 << bits_b:
             note(x, y)
-    return found
+    return products
 
 
 def _odd(bits: int) -> list[int]:
     """Some odd numbers of so many bits at most."""
     whole, rng = 1 << bits, Stream(0, "odd", bits)
-    some = {1} | {(1 << place) + one for place in range(1, bits) for one in (1, -1, 3)} | {whole - 1, whole - 3}
+    some = {1} | {(1 << place) + offset for place in range(1, bits) for offset in (1, -1, 3)} | {whole - 1, whole - 3}
     some |= {whole - (1 << place) - 1 for place in range(1, bits)}
     some |= {rng.randrange(whole) | 1 for _ in range(ODD)}
-    return sorted(one for one in some if 0 < one < whole and one % 2)
+    return sorted(number for number in some if 0 < number < whole and number % 2)
 
 
 Significand = tuple[int, tuple[int, int] | None]
 
 
 class TermDigits(NamedTuple):
-    """What the significands of a term are: products of two of so many bits, or also any, of `most` bits at most.
+    """The significands that a term can have: products of two of so many bits, or any, of `most` bits at most.
 
     few: how many of a kind are tried.
     """
@@ -394,13 +394,13 @@ class TermDigits(NamedTuple):
     few: int
 
 
-def _digits_of(unit: Unit, one: RoundedPair, role: str, few: int) -> TermDigits:
-    most = one.of_larger.bits if role == one.larger else one.of_smaller.bits
-    scaled = role == PARTIAL and one.place == "promotion" and unit.scale is not None and unit.scale.at == "promotion"
+def _digits_of(unit: Unit, pair: RoundedPair, role: str, few: int) -> TermDigits:
+    most = pair.of_larger.bits if role == pair.larger else pair.of_smaller.bits
+    scaled = role == PARTIAL and pair.place == "promotion" and unit.scale is not None and unit.scale.at == "promotion"
     factors: tuple[int, int] | None = unit.operands.a.sig_bits, unit.operands.b.sig_bits
     if scaled:
-        factors = unit.result.format.sig_bits, one.format.sig_bits
-    elif role in (ADDEND, REGISTER, REST) and unit.operands.addend is not None and one.smaller != ADDEND:
+        factors = unit.result.format.sig_bits, pair.format.sig_bits
+    elif role in (ADDEND, REGISTER, REST) and unit.operands.addend is not None and pair.smaller != ADDEND:
         factors = None
     return TermDigits(factors, not scaled and not role.endswith(PRODUCT), most, few)
 
@@ -422,14 +422,14 @@ def _significands(digits: TermDigits, bits: int) -> dict[tuple[int, int], tuple[
         for zeros in range(bits - 1):
             high = 1 << bits - 2 - zeros
             some = dict.fromkeys((high | 1, 2 * high - 1, high | 3, high | high >> 1 | 1, high | high >> 2 | 1))
-            every += [(one << zeros + 1 | 1, None) for one in some if one < 2 * high]
-    found: dict[tuple[int, int], list[Significand]] = {}
+            every += [(high_bits << zeros + 1 | 1, None) for high_bits in some if high_bits < 2 * high]
+    by_place: dict[tuple[int, int], list[Significand]] = {}
     for each in every:
         place = (each[0] - 1 & -(each[0] - 1)).bit_length() - 1
-        held = found.setdefault((place - 1, each[0] >> place + 1 & 1), [])
+        held = by_place.setdefault((place - 1, each[0] >> place + 1 & 1), [])
         if len(held) < digits.few:
             held.append(each)
-    return {key: tuple(held) for key, held in found.items()}
+    return {key: tuple(held) for key, held in by_place.items()}
 
 
 @lru_cache(maxsize=1 << 12)
@@ -445,29 +445,29 @@ def _few(digits: TermDigits, bits: int) -> list[Significand]:
 
 
 def _numbers(
-    unit: Unit, one: RoundedPair, distance: int, adds: bool, odd: int, lengths: Sequence[int], few: int
+    unit: Unit, pair: RoundedPair, distance: int, adds: bool, odd: int, lengths: Sequence[int], few: int
 ) -> Iterator[tuple[ExactNumber, ExactNumber]]:
     """Pairs of a larger and a smaller number that hit a bin. lengths: of the smaller one, in bits."""
-    p = one.precision
-    low = max(one.of_smaller.low + distance, one.of_larger.least)
-    top = min(one.top, one.of_smaller.top + distance)
-    normal = _spread(max(low, one.format.emin + 2), top, distance) if isinstance(one.format, FloatFormat) else []
-    small = [one.format.quantum_exp + place for place in range(1, min(2 * p, 24))] if one.keeps else []
+    p = pair.precision
+    low = max(pair.of_smaller.low + distance, pair.of_larger.least)
+    top = min(pair.top, pair.of_smaller.top + distance)
+    normal = _spread(max(low, pair.format.emin + 2), top, distance) if isinstance(pair.format, FloatFormat) else []
+    small = [pair.format.quantum_exp + place for place in range(1, min(2 * p, 24))] if pair.keeps else []
     for leading in [*normal, *(place for place in small if low <= place <= top)]:
         # Places of the sum's last bit, and of its edge, below the larger term's leading one.
-        last = max(leading - p + 1, one.format.quantum_exp)
+        last = max(leading - p + 1, pair.format.quantum_exp)
         deep = leading - last
         tried = 0
-        for larger, smaller in islice(_pairs(unit, one, leading - distance, deep, leading, lengths, few), MOST_PAIRS):
+        for larger, smaller in islice(_pairs(unit, pair, leading - distance, deep, leading, lengths, few), MOST_PAIRS):
             edge = min(larger.exp, smaller.exp)
             signs = (1, 1 if adds else -1)
             sizes = [sign * (x.sig << x.exp - edge) for sign, x in zip(signs, (larger, smaller), strict=True)]
             if sizes[0] < abs(sizes[1]):
                 continue
-            if edge_of(one.format, one.ties, one.keeps, sizes[0], sizes[1], edge) == odd:
+            if edge_of(pair.format, pair.ties, pair.keeps, sizes[0], sizes[1], edge) == odd:
                 turned = (distance >> 1 ^ odd) & 1
-                if one.rounding in ("ru", "rd") and distance > one.near:
-                    turned = int(adds == (one.rounding == "rd"))  # what is dropped would have changed the result
+                if pair.rounding in ("ru", "rd") and distance > pair.near:
+                    turned = int(adds == (pair.rounding == "rd"))  # what is dropped would have changed the result
                 yield larger._replace(sign=turned), smaller._replace(sign=turned if adds else 1 - turned)
                 tried += 1
                 if tried == TRIES:
@@ -484,33 +484,33 @@ def _spread(low: int, top: int, turn: int) -> list[int]:
 
 
 def _pairs(
-    unit: Unit, one: RoundedPair, at: int, deep: int, leading: int, lengths: Sequence[int], few: int
+    unit: Unit, pair: RoundedPair, small_leading: int, deep: int, leading: int, lengths: Sequence[int], few: int
 ) -> Iterator[tuple[ExactNumber, ExactNumber]]:
     """Larger and smaller numbers whose bits may meet at an edge, which is about `deep` places below `leading`.
 
     leading, at: the exponents of both numbers' leading ones.
     """
-    larger, of_larger = list[ExactNumber](), _digits_of(unit, one, one.larger, few)
-    for bits in dict.fromkeys((deep + 1 + one.ties, 1, min(deep + 1, of_larger.most), deep, 2, deep + 2, 3)):
-        if leading - bits + 1 >= one.of_larger.low:
+    larger, of_larger = list[ExactNumber](), _digits_of(unit, pair, pair.larger, few)
+    for bits in dict.fromkeys((deep + 1 + pair.ties, 1, min(deep + 1, of_larger.most), deep, 2, deep + 2, 3)):
+        if leading - bits + 1 >= pair.of_larger.low:
             larger += [ExactNumber(0, sig, leading - bits + 1, factors) for sig, factors in _few(of_larger, bits)]
     for bits in lengths:
-        of_bits = _significands(_digits_of(unit, one, one.smaller, few), bits)
+        of_bits = _significands(_digits_of(unit, pair, pair.smaller, few), bits)
         # The bits above the zeros end at the edge, or above it, where the larger number has the edge's bit.
-        last = leading - at + bits - 1
-        zeros = [last - deep - one.ties + near - 1 for near in (0, 1, 2, -1)]
+        last = leading - small_leading + bits - 1
+        zeros = [last - deep - pair.ties + near - 1 for near in (0, 1, 2, -1)]
         deepest = sorted({key[0] for key in of_bits}, reverse=True)[:2]
         for key in dict.fromkeys((count, odd) for count in (*zeros, *deepest) for odd in (0, 1)):
             for sig, factors in of_bits.get(key, ()):
-                smaller = ExactNumber(0, sig, at - bits + 1, factors)
-                if smaller.exp >= one.of_smaller.low:
+                smaller = ExactNumber(0, sig, small_leading - bits + 1, factors)
+                if smaller.exp >= pair.of_smaller.low:
                     yield from ((each, smaller) for each in larger)
 
 
-def _lengths(one: RoundedPair, distance: int) -> list[int]:
+def _lengths(pair: RoundedPair, distance: int) -> list[int]:
     """Bits of the smaller number: one, where that is far enough below; as many as it can have, and fewer."""
-    most, least = one.of_smaller.bits, max(1, one.precision + one.ties - distance)
-    alone = distance >= one.precision + one.ties
-    found = [1] if alone else []
-    found += [most - (distance % 4), most, (most + least) // 2, least + 1, least, most - 1, most - 2, 1]
-    return [bits for bits in dict.fromkeys(found) if 1 <= bits <= most]
+    most, least = pair.of_smaller.bits, max(1, pair.precision + pair.ties - distance)
+    alone = distance >= pair.precision + pair.ties
+    lengths = [1] if alone else []
+    lengths += [most - (distance % 4), most, (most + least) // 2, least + 1, least, most - 1, most - 2, 1]
+    return [bits for bits in dict.fromkeys(lengths) if 1 <= bits <= most]

@@ -1,4 +1,4 @@
-"""What a unit adds with a rounding: the two terms of each addition, and the last bit of the smaller one."""
+"""Rounded additions of a unit: the two terms of each, and the last bit of the smaller one."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ LATER = {"late addition": (ADDEND, PARTIAL), "promotion": (REGISTER, PARTIAL)}
 
 
 class Reach(NamedTuple):
-    """What a term can be: so many significant bits, a multiple of 2^low, its leading one at 2^top at most.
+    """The numbers that a term can be: significant bits, a multiple of 2^low, its leading one at 2^top at most.
 
     least: the exponent of the least power of two that it can be; more than `low` where subnormals count as zero.
     """
@@ -92,17 +92,17 @@ class RoundedPair:
         return min(apart, self.precision + 1) if self.ties and self.is_number else apart
 
     def name(self, distance: int, adds: bool, odd: int) -> str:
-        """That of a bin."""
+        """The name of a bin."""
         edge = "a tie" if self.ties else "an exact sum"
         where = f"{self.smaller} {distance} places below {self.larger}"
         return f"{self.place}: {where}, {WORDS[adds]}, takes it off {edge}, last place {PARITY[odd]}"
 
     def far_name(self, distance: int) -> str:
-        """That of a bin beyond `near`."""
+        """The name of a bin beyond `near`."""
         return f"{self.place}: {self.smaller} {distance} places below {self.larger} decides"
 
     def depth_name(self, depth: int) -> str:
-        """That of a bin of the place of the bit that decides."""
+        """The name of a bin of the place of the bit that decides."""
         return f"{self.place}: last bit of {self.smaller}, {depth} places below {self.larger}'s first, decides"
 
     @property
@@ -120,8 +120,8 @@ class RoundedPair:
         cut = self.keeps and self.of_smaller.low < fmt.quantum_exp - self.ties
         alone = not adds and not distance and bits < p + 2 + self.ties
         if not cut and (distance + bits < p + self.ties + (not adds) or alone):
-            what = "half of the sum's last place" if self.ties else "the sum's last place"
-            return f"a {self.smaller} of {bits} bits so near to the {self.larger} has none below {what}"
+            last_place = "half of the sum's last place" if self.ties else "the sum's last place"
+            return f"a {self.smaller} of {bits} bits so near to the {self.larger} has none below {last_place}"
         if self.ties and self.is_number and distance == p + 1 and (adds or not odd):
             return (
                 f"the {self.larger} is a number of {fmt.name}, and the {self.smaller} a quarter of its last place: "
@@ -148,13 +148,13 @@ def _top(fmt: Number) -> int:
     return fmt.emax if isinstance(fmt, FloatFormat) else fmt.integer_bits
 
 
-def keeps_subnormals(one: RoundingPlace) -> bool:
+def keeps_subnormals(place: RoundingPlace) -> bool:
     """True if sums that are subnormal keep their bits."""
-    return not one.flushes and (not isinstance(one.format, FloatFormat) or one.format.subnormals)
+    return not place.flushes and (not isinstance(place.format, FloatFormat) or place.format.subnormals)
 
 
 def node_roles(first: int, last: int) -> tuple[str, str]:
-    """What the two terms of the node of a tree are that adds the products of these lanes."""
+    """The roles of the two terms that a node of the tree adds, which sums the products of these lanes."""
     right = split(first, last)
     return f"left {SUM if right - first > 1 else PRODUCT}", f"right {SUM if last > right else PRODUCT}"
 
@@ -172,20 +172,22 @@ def adders(unit: Unit) -> tuple[RoundedPair, ...]:
     """The additions of a unit that are rounded, each with either term the larger one; none where parts are scaled."""
     if not isinstance(unit.sum, EvenOddSum) and unit.sum.subgroup is not None:
         return ()
-    found: list[RoundedPair] = []
+    additions: list[RoundedPair] = []
     places = roundings(unit)
     for place, pairs in _terms(unit).items():
-        one = places[place]
+        rounding = places[place]
         for (x, of_x), (y, of_y) in pairs:
             for larger, of_larger, smaller, of_smaller in ((x, of_x, y, of_y), (y, of_y, x, of_x))[: 1 + (x != REST)]:
-                if (place, larger, smaller) not in {(each.place, each.larger, each.smaller) for each in found}:
+                if (place, larger, smaller) not in {(each.place, each.larger, each.smaller) for each in additions}:
                     reaches = of_larger, of_smaller
                     if larger != REST or of_larger.bits:
-                        keeps, zeros = keeps_subnormals(one), _zeros(unit, smaller, of_smaller)
-                        found.append(
-                            RoundedPair(place, larger, smaller, *reaches, one.format, one.rounding, keeps, zeros)
+                        keeps, zeros = keeps_subnormals(rounding), _zeros(unit, smaller, of_smaller)
+                        additions.append(
+                            RoundedPair(
+                                place, larger, smaller, *reaches, rounding.format, rounding.rounding, keeps, zeros
+                            )
                         )
-    return tuple(found)
+    return tuple(additions)
 
 
 def _zeros(unit: Unit, role: str, reach: Reach) -> int:
@@ -200,7 +202,7 @@ Role = tuple[str, Reach]
 
 def _terms(unit: Unit) -> dict[str, list[tuple[Role, Role]]]:
     """The pairs of terms that each place adds."""
-    found: dict[str, list[tuple[Role, Role]]] = {}
+    terms: dict[str, list[tuple[Role, Role]]] = {}
     rule, lanes = unit.sum, unit.instruction.lanes
     product, c = product_reach(unit), unit.operands.addend
     addend = None if c is None else format_reach(c)
@@ -211,31 +213,31 @@ def _terms(unit: Unit) -> dict[str, list[tuple[Role, Role]]]:
         if rule.product == "rounded":
             term = _rounded_reach(rule.format, product, None)._replace(bits=min(rule.format.precision, product.bits))
         if isinstance(rule, SequentialSum):
-            found["addition"] = [((SUM, before), (PRODUCT, term))]
+            terms["addition"] = [((SUM, before), (PRODUCT, term))]
         else:
             nodes = {node_roles(first, last) for first, last in tree(lanes)}
             of = {PRODUCT: term, SUM: _rounded_reach(rule.format, product, None)}
-            found["addition"] = [((x, of[x.split(" ")[1]]), (y, of[y.split(" ")[1]])) for x, y in sorted(nodes)]
+            terms["addition"] = [((x, of[x.split(" ")[1]]), (y, of[y.split(" ")[1]])) for x, y in sorted(nodes)]
             if inside is not None or unit.instruction.chain:
-                found["addition"].append(((SUM, of[SUM]), (ADDEND, _rounded_reach(rule.format, product, inside))))
+                terms["addition"].append(((SUM, of[SUM]), (ADDEND, _rounded_reach(rule.format, product, inside))))
     elif isinstance(rule, ExactSum):
-        found["result"] = [((_rest(unit, product, inside)), (PRODUCT, product))]
+        terms["result"] = [((_rest(unit, product, inside)), (PRODUCT, product))]
         if inside is not None:
-            found["result"].append((_rest(unit, product, None), (ADDEND, inside)))
+            terms["result"].append((_rest(unit, product, None), (ADDEND, inside)))
     result = unit.result.format
     partial = _flushed(_rounded_reach(result, product, None), result, unit.result.subnormals == "flush")
     if isinstance(unit.late, LateAdd) and addend is not None:
         held = _flushed(addend, c, unit.late.flush)
         if unit.instruction.groups > 1 or unit.instruction.chain is not None:
             held = _either(held, _flushed(format_reach(unit.late.format), unit.late.format, unit.late.flush))
-        found["late addition"] = [((ADDEND, held), (PARTIAL, partial))]
+        terms["late addition"] = [((ADDEND, held), (PARTIAL, partial))]
     if unit.promotion is not None:
         fmt = unit.promotion.format
         register = _rounded_reach(fmt, partial, addend)
         if unit.scale is not None and unit.scale.at == "promotion":
             partial = _times(partial, format_reach(fmt))
-        found["promotion"] = [((REGISTER, register), (PARTIAL, partial))]
-    return found
+        terms["promotion"] = [((REGISTER, register), (PARTIAL, partial))]
+    return terms
 
 
 def tree(lanes: int) -> Iterator[tuple[int, int]]:
@@ -248,7 +250,7 @@ def tree(lanes: int) -> Iterator[tuple[int, int]]:
 
 
 def format_reach(fmt: Format) -> Reach:
-    """What a number of a format can be."""
+    """The reach of a format's numbers."""
     if isinstance(fmt, ExponentFormat):
         low = fmt.min_code - fmt.bias
         return Reach(1, low, fmt.max_code - fmt.bias, low)
@@ -264,22 +266,22 @@ def _times(x: Reach, y: Reach) -> Reach:
 
 
 def product_reach(unit: Unit) -> Reach:
-    """What a product can be."""
+    """The reach of a unit's products."""
     operands, scale = unit.operands, unit.scale
     a, b = (format_reach(fmt) for fmt in (operands.a, operands.b))
     if flushes_factors(unit):
         a, b = (_flushed(reach, fmt, True) for reach, fmt in ((a, operands.a), (b, operands.b)))
-    found = _times(a, b)
+    reach = _times(a, b)
     if scale is not None and scale.at != "promotion":
         for fmt in (scale.a.format, scale.b.format):
-            one = format_reach(fmt)
-            found = Reach(found.bits, found.low + one.low, found.top + one.top, found.least + one.least)
+            factor = format_reach(fmt)
+            reach = Reach(reach.bits, reach.low + factor.low, reach.top + factor.top, reach.least + factor.least)
     limit = unit.sum.product_limit
-    return found if limit is None else found._replace(top=min(found.top, limit - 1))
+    return reach if limit is None else reach._replace(top=min(reach.top, limit - 1))
 
 
 def _rounded_reach(fmt: Number, product: Reach, addend: Reach | None) -> Reach:
-    """What a sum of products, and of an addend, can be once it is rounded to a format."""
+    """The reach of a sum of products, and of an addend, rounded to a format."""
     parts = [product] if addend is None else [product, addend]
     low, top = min(part.low for part in parts), max(part.top for part in parts)
     bits = fmt.precision if isinstance(fmt, FloatFormat) else fmt.bits - 1
@@ -288,7 +290,7 @@ def _rounded_reach(fmt: Number, product: Reach, addend: Reach | None) -> Reach:
 
 
 def _either(x: Reach, y: Reach) -> Reach:
-    """What one of two terms can be."""
+    """The reach of a number that is one of two terms."""
     return Reach(max(x.bits, y.bits), min(x.low, y.low), max(x.top, y.top), min(x.least, y.least))
 
 
@@ -319,7 +321,7 @@ def _rest(unit: Unit, product: Reach, addend: Reach | None) -> Role:
 
 
 class Decision(NamedTuple):
-    """What the last bit of a smaller term did: the distance of both terms, by their leading ones, and that bit's place.
+    """A smaller term's last bit that decides: the distance of both terms, by their leading ones, and the bit's place.
 
     odd: of the last place that the edge is next to. depth: of the bit below the larger term's leading one.
     matters: whether without the smaller term the sum would be rounded to something else.
@@ -336,7 +338,7 @@ class Decision(NamedTuple):
 
 
 def edge_of(adder_format: Number, ties: bool, keeps: bool, larger: int, smaller: int, unit_exp: int) -> int | None:
-    """Whether the smaller number's last bit alone takes a sum off the edge of its rounding: the last place's parity.
+    """Last place's parity, where the smaller number's last bit alone takes a sum off the edge of its rounding.
 
     larger, smaller: in units of 2^unit_exp, with signs. None: it does not.
     """
@@ -372,16 +374,16 @@ def decisions(explanation: Explanation) -> Iterator[Decision]:
         end = min(ends)
         if ends.count(end) > 1:
             continue  # the lowest bit is not one term's alone
-        at = ends.index(end)
-        role, small = held[at]
-        rest = sum(_size(term, end) for index, (_, term) in enumerate(held) if index != at)
+        place_of_end = ends.index(end)
+        role, small = held[place_of_end]
+        rest = sum(_size(term, end) for index, (_, term) in enumerate(held) if index != place_of_end)
         size = _size(small, end)
         if abs(rest) < abs(size):
             continue
         odd = edge_of(fmt, rounding in TIES, keeps, rest, size, end)
         if odd is None:
             continue
-        larger = held[1 - at][0] if not isinstance(unit.sum, ExactSum) or place != "result" else REST
+        larger = held[1 - place_of_end][0] if not isinstance(unit.sum, ExactSum) or place != "result" else REST
         leading = abs(rest).bit_length()
         yield Decision(
             place, larger, role, leading - abs(size).bit_length(), (rest > 0) == (size > 0), odd, leading - 1,
@@ -416,19 +418,19 @@ Sum = tuple[str, Number, Rounding, bool, Sequence[tuple[str, Term]]]
 
 def _sums(explanation: Explanation) -> Iterator[Sum]:
     """Every sum of several terms that is rounded: its place, what it is rounded to and how, and its terms."""
-    unit, places = explanation.unit, {one.name: one for one in roundings(explanation.unit).values()}
+    unit, places = explanation.unit, {place.name: place for place in roundings(explanation.unit).values()}
     if isinstance(unit.sum, RoundedSum):
         rule, keeps = unit.sum, keeps_subnormals(places["addition"])
         for step in (step for group in explanation.groups for step in group.steps if len(step.terms) > 1):
             yield "addition", rule.format, rule.rounding, keeps, list(zip(_roles(unit, step), step.terms, strict=True))
     elif isinstance(unit.sum, ExactSum):
-        one = places["result"]
+        place = places["result"]
         for terms in _exact_sums(explanation):
-            yield "result", one.format, one.rounding, keeps_subnormals(one), terms
+            yield "result", place.format, place.rounding, keeps_subnormals(place), terms
     for name, both, _, _ in rounded(explanation):
         if name in LATER:
-            one = places[name]
-            yield name, one.format, one.rounding, keeps_subnormals(one), list(zip(LATER[name], both, strict=True))
+            place = places[name]
+            yield name, place.format, place.rounding, keeps_subnormals(place), list(zip(LATER[name], both, strict=True))
 
 
 def _exact_sums(explanation: Explanation) -> Iterator[list[tuple[str, Term]]]:
@@ -445,7 +447,7 @@ def _exact_sums(explanation: Explanation) -> Iterator[list[tuple[str, Term]]]:
 
 
 def _roles(unit: Unit, step: Addition) -> tuple[str, str]:
-    """What the two terms of an addition are."""
+    """The roles of an addition's two terms."""
     if isinstance(unit.sum, SequentialSum):
         return SUM, PRODUCT
     if step.name == "addend":
@@ -457,14 +459,14 @@ def _roles(unit: Unit, step: Addition) -> tuple[str, str]:
 def declare_smaller(unit: Unit, out: Declared) -> None:
     """A bin for each distance of each addition's terms: added and subtracted, with both parities, while they meet."""
     known: dict[str, int] = {}
-    every = {(one.place, one.larger, one.smaller): one for one in adders(unit)}
-    for one in every.values():
-        for distance in range(one.near + 1):
+    every = {(pair.place, pair.larger, pair.smaller): pair for pair in adders(unit)}
+    for pair in every.values():
+        for distance in range(pair.near + 1):
             for adds, odd in cross((True, False), (0, 1)):
-                name = one.name(distance, adds, odd)
-                known[name] = out.bin("G7", name, one.unreachable(distance, adds, odd))
-        names = [one.far_name(distance) for distance in range(one.near + 1, one.last + 1)]
-        for name in (*names, *map(one.depth_name, one.depths)):
+                name = pair.name(distance, adds, odd)
+                known[name] = out.bin("G7", name, pair.unreachable(distance, adds, odd))
+        names = [pair.far_name(distance) for distance in range(pair.near + 1, pair.last + 1)]
+        for name in (*names, *map(pair.depth_name, pair.depths)):
             known[name] = out.bin("G7", name)
 
     if not every:
@@ -472,11 +474,11 @@ def declare_smaller(unit: Unit, out: Declared) -> None:
 
     @out.cases.append
     def sample(sampled: SampledCase, hits: Hits) -> None:
-        for found in decisions(sampled.explanation):
-            one = every.get((found.place, found.larger, found.smaller))
-            if one is None:
+        for decision in decisions(sampled.explanation):
+            pair = every.get((decision.place, decision.larger, decision.smaller))
+            if pair is None:
                 continue
-            names = [one.name(found.distance, found.adds, found.odd), one.depth_name(found.depth)]
-            if found.matters and found.distance > one.near:
-                names.append(one.far_name(found.distance))
+            names = [pair.name(decision.distance, decision.adds, decision.odd), pair.depth_name(decision.depth)]
+            if decision.matters and decision.distance > pair.near:
+                names.append(pair.far_name(decision.distance))
             hits.update(known[name] for name in names if name in known)

@@ -32,7 +32,9 @@ SIGNIFICANDS = 128  # of one factor, that are tried
 def flush_rows(rows: Rows) -> None:
     """Cases for each format in which a rounding of the unit flushes."""
     places = roundings(rows.unit).values()
-    formats = {one.format.name: one.format for one in places if one.flushes is not None and one.format.subnormals}
+    formats = {
+        place.format.name: place.format for place in places if place.flushes is not None and place.format.subnormals
+    }
     a, b = rows.unit.operands.a, rows.unit.operands.b
     for fmt in formats.values():
         if isinstance(fmt, FloatFormat) and isinstance(a, FloatFormat) and isinstance(b, FloatFormat):
@@ -42,13 +44,13 @@ def flush_rows(rows: Rows) -> None:
 
 def _products(rows: Rows, fmt: FloatFormat, a: FloatFormat, b: FloatFormat) -> None:
     """One product for each distance below the least normal number."""
-    found: dict[str, Pair] = {}
+    by_distance: dict[str, Pair] = {}
     for x, y, value in _below(fmt, a, b):
         eighths = ((1 << fmt.fraction_bits) - value) * 8
         whole = eighths.numerator // eighths.denominator
         if 0 <= eighths <= EIGHTHS:
-            found.setdefault(f"{whole}{'' if eighths == whole else '+'}", (x, y))
-    for index, (distance, (x, y)) in enumerate(sorted(found.items())):
+            by_distance.setdefault(f"{whole}{'' if eighths == whole else '+'}", (x, y))
+    for index, (distance, (x, y)) in enumerate(sorted(by_distance.items())):
         for sign in (0, 1):
             rows.add(f"flush/{fmt.name}-{distance}-{sign}", [[(x ^ sign * _sign(a), y)]], 0, index % rows.lanes)
 
@@ -122,7 +124,7 @@ def sticky_rows(rows: Rows) -> None:
     """
     unit = rows.unit
     fmt = unit.sum.format if isinstance(unit.sum, RoundedSum) else unit.result.format
-    floats = all(isinstance(one, FloatFormat) for one in (fmt, unit.operands.a, unit.operands.b))
+    floats = all(isinstance(kind, FloatFormat) for kind in (fmt, unit.operands.a, unit.operands.b))
     if not floats or not isinstance(fmt, FloatFormat) or unit.scale is not None:
         return
     for top in _tops(unit, fmt):
@@ -150,10 +152,10 @@ def _power_of_two(unit: Unit, sign: int, sig: int, exp: int) -> Pair | None:
     if not isinstance(a, FloatFormat) or not isinstance(b, FloatFormat):
         return None
     low, high = _ends(b)
-    for at in (0, *range(high, low - 1, -1)):
-        one, other = exact_code(a, sign, sig, exp - at), exact_code(b, 0, 1, at)
-        if one is not None and other is not None:
-            return one, other
+    for exponent in (0, *range(high, low - 1, -1)):
+        code_a, code_b = exact_code(a, sign, sig, exp - exponent), exact_code(b, 0, 1, exponent)
+        if code_a is not None and code_b is not None:
+            return code_a, code_b
     return None
 
 
@@ -209,9 +211,9 @@ def _addends(fmt: Number | None) -> dict[str, int]:
     """Addends at which something begins or ends, in both signs, by name."""
     if fmt is None:
         return {"none": 0}
-    found = dict(numbers(fmt))
-    found |= {f"neg-{name}": code for name, plus in found.items() if (code := negate(fmt, plus)) is not None}
-    return {"zero": 0, **found}
+    addends = dict(numbers(fmt))
+    addends |= {f"neg-{name}": code for name, plus in addends.items() if (code := negate(fmt, plus)) is not None}
+    return {"zero": 0, **addends}
 
 
 def _pairs(rows: Rows, addends: dict[str, int]) -> None:
@@ -232,11 +234,11 @@ def _some(unit: Unit) -> list[Product]:
     known: _Landmarks | Palette = _Landmarks(a, b) if wide else Palette(a, b)
     step = max(1, len(known.exps) // PRODUCTS)
     exps = sorted({*known.exps[::step], known.exps[-1]})
-    found = []
+    products = []
     for index, exp in enumerate(exps):
         of = known.of(index % 2, exp) or known.of(0, exp)
-        found += [of[0], of[-1], *of[len(of) // 2 : len(of) // 2 + 1]]
-    return found
+        products += [of[0], of[-1], *of[len(of) // 2 : len(of) // 2 + 1]]
+    return products
 
 
 class _Landmarks:
@@ -247,29 +249,31 @@ class _Landmarks:
         for x, y in cross(numbers(a).values(), numbers(b).values()):
             for code in (x, negate(a, x)):
                 if code is not None:
-                    one, other = unpack(a, code), unpack(b, y)
-                    made = Product(one.sign ^ other.sign, one.exp + other.exp, one.sig * other.sig, code, y)
-                    self._of.setdefault((made.sign, made.exp), []).append(made)
+                    x_fields, y_fields = unpack(a, code), unpack(b, y)
+                    product = Product(
+                        x_fields.sign ^ y_fields.sign, x_fields.exp + y_fields.exp, x_fields.sig * y_fields.sig, code, y
+                    )
+                    self._of.setdefault((product.sign, product.exp), []).append(product)
         self.exps = sorted({exp for _, exp in self._of})
 
     def of(self, sign: int, exp: int) -> list[Product]:
         """The products of one sign and reference exponent, by significand."""
-        return sorted(self._of.get((sign, exp), ()), key=lambda one: one.sig)
+        return sorted(self._of.get((sign, exp), ()), key=lambda product: product.sig)
 
 
 def _lanes(rows: Rows, addends: dict[str, int]) -> None:
     """Each lane alone; two products in neighbouring lanes; all lanes alike, of each addend in turn."""
     some, names = _some(rows.unit), cycle(addends.items())
     for lane in range(rows.lanes):
-        for index, one in enumerate(some[lane % 3 :: 3]):
+        for index, product in enumerate(some[lane % 3 :: 3]):
             name, c = next(names)
-            rows.add(f"lane/{lane:02}-{index}-c-{name}", [[(one.a, one.b)]], c, lane)
-    for index, (one, other) in enumerate(cross(some, some) if rows.lanes > 1 else ()):
+            rows.add(f"lane/{lane:02}-{index}-c-{name}", [[(product.a, product.b)]], c, lane)
+    for index, (product, other) in enumerate(cross(some, some) if rows.lanes > 1 else ()):
         name, c = next(names)
-        rows.add(f"lane/two-{index}-c-{name}", [[(one.a, one.b), (other.a, other.b)]], c, index % rows.lanes)
-    for index, one in enumerate(some):
+        rows.add(f"lane/two-{index}-c-{name}", [[(product.a, product.b), (other.a, other.b)]], c, index % rows.lanes)
+    for index, product in enumerate(some):
         name, c = next(names)
-        rows.add(f"lane/all-{index}-c-{name}", [[(one.a, one.b)] * rows.lanes], c)
+        rows.add(f"lane/all-{index}-c-{name}", [[(product.a, product.b)] * rows.lanes], c)
 
 
 def _zeros(rows: Rows, addends: dict[str, int]) -> None:
@@ -313,8 +317,8 @@ def _special(rows: Rows, addends: dict[str, int]) -> None:
             rows.add(f"nan/{index:02}-lane{lane:02}", [[pair]], lane=lane)
         for k, c in enumerate(codes):
             rows.add(f"nan/{index:02}-addend{k}", [[pair]], c, index % rows.lanes)
-        for other, beside in enumerate(special if rows.lanes > 1 else ()):
-            rows.add(f"nan/{index:02}-beside-{other:02}", [[pair, beside]], lane=index % rows.lanes)
+        for other, neighbour in enumerate(special if rows.lanes > 1 else ()):
+            rows.add(f"nan/{index:02}-beside-{other:02}", [[pair, neighbour]], lane=index % rows.lanes)
         rows.add(f"nan/{index:02}-then-one", [[pair], [(one_a, one_b)]])
         rows.add(f"nan/{index:02}-after-one", [[(one_a, one_b)], [pair]])
     for k, c in enumerate(codes):
@@ -339,16 +343,22 @@ def _distances(rows: Rows, addends: dict[str, int]) -> None:
         return
     some = _some(unit)
     for turn in range(BESIDE):
-        bits = max(one.sig.bit_length() for one in some)
+        bits = max(product.sig.bit_length() for product in some)
         reach = range(-bits - precision - 3, bits + precision + 4)
         step = -(-len(reach) // MOST_DISTANCES)
         for d in reach[turn % step :: step]:
-            one = some[(d + turn * len(some) // BESIDE) % len(some)]
-            top = one.exp + one.sig.bit_length() - 1 - unit.operands.a.fraction_bits - unit.operands.b.fraction_bits
+            product = some[(d + turn * len(some) // BESIDE) % len(some)]
+            top = (
+                product.exp
+                + product.sig.bit_length()
+                - 1
+                - unit.operands.a.fraction_bits
+                - unit.operands.b.fraction_bits
+            )
             for (word, sig), sign in cross(_patterns(fmt), (0, 1)):
                 c = exact_code(fmt, sign, sig, top + d - sig.bit_length() + 1)
                 if c is not None:
-                    rows.add(f"addend/{turn}-d{d:+}-{word}-{sign}", [[(one.a, one.b)]], c, d % rows.lanes)
+                    rows.add(f"addend/{turn}-d{d:+}-{word}-{sign}", [[(product.a, product.b)]], c, d % rows.lanes)
 
 
 def _precision(unit: Unit) -> int:
@@ -375,9 +385,9 @@ def _chains(rows: Rows, addends: dict[str, int]) -> None:
     lengths |= {beats - 1, beats, beats + 1, 2 * beats + 1} - {0} if beats else set()
     fmt_a = rows.unit.operands.a
     names = cycle(addends.items())
-    for (index, one), length in cross(enumerate(some), sorted(lengths)):
-        minus = negate(fmt_a, one.a)
-        pair, other = (one.a, one.b), ((one.a if minus is None else minus), one.b)
+    for (index, product), length in cross(enumerate(some), sorted(lengths)):
+        minus = negate(fmt_a, product.a)
+        pair, other = (product.a, product.b), ((product.a if minus is None else minus), product.b)
         name, c = next(names)
         rows.add(f"chain/{index}-{length}-grows-c-{name}", [[pair] * rows.lanes] * length, c)
         name, c = next(names)
@@ -395,10 +405,10 @@ def _scales(rows: Rows, addends: dict[str, int]) -> None:
     some, names = _some(rows.unit), cycle(addends.items())
     codes_a, codes_b = (_scale_codes(side.format, rows.unit.result.format) for side in (scale.a, scale.b))
     for index, pair in enumerate(cross(codes_a, codes_b)):
-        one = some[index % len(some)]
+        product = some[index % len(some)]
         name, c = next(names)
-        rows.add(f"scale/{index}-c-{name}", [[(one.a, one.b)]], c, index % rows.lanes, pair)
-        rows.add(f"scale/{index}-all", [[(one.a, one.b)] * rows.lanes] * 2, 0, 0, pair)
+        rows.add(f"scale/{index}-c-{name}", [[(product.a, product.b)]], c, index % rows.lanes, pair)
+        rows.add(f"scale/{index}-all", [[(product.a, product.b)] * rows.lanes] * 2, 0, 0, pair)
         if (minus := negate(rows.unit.operands.a, some[0].a)) is not None:
             rows.add(f"scale/{index}-least", [[(minus, some[0].b)]], 0, index % rows.lanes, pair)
 
@@ -409,26 +419,30 @@ def _cancelled(rows: Rows, addends: dict[str, int]) -> None:
     a, b, fmt = unit.operands.a, unit.operands.b, unit.operands.addend
     if not isinstance(fmt, FloatFormat) or unit.scale is not None:
         return
-    for index, one in enumerate(_some(unit)):
-        exp = one.exp - a.fraction_bits - b.fraction_bits
-        spare = fmt.precision - one.sig.bit_length()
+    for index, product in enumerate(_some(unit)):
+        exp = product.exp - a.fraction_bits - b.fraction_bits
+        spare = fmt.precision - product.sig.bit_length()
         for step, sign in cross((-1, 0, 1), (0, 1)):
-            sig = (one.sig << spare) + step if spare > 0 else one.sig + step
-            c = exact_code(fmt, 1 - one.sign if sign else one.sign, sig, exp - max(spare, 0)) if sig > 0 else None
+            sig = (product.sig << spare) + step if spare > 0 else product.sig + step
+            c = (
+                exact_code(fmt, 1 - product.sign if sign else product.sign, sig, exp - max(spare, 0))
+                if sig > 0
+                else None
+            )
             if c is not None:
-                rows.add(f"cancel/{index}{step:+}-{sign}", [[(one.a, one.b)]], c, index % rows.lanes)
+                rows.add(f"cancel/{index}{step:+}-{sign}", [[(product.a, product.b)]], c, index % rows.lanes)
 
 
 def _scale_codes(fmt: FloatFormat | FixedFormat | ExponentFormat, result: Number) -> list[int]:
     if isinstance(fmt, ExponentFormat):
-        one = one_code(fmt)
+        unity = one_code(fmt)
         # Two of the last take products to below the least result, and not further than a window may hold them.
-        found = [fmt.min_code, one - 1, one, one + 1, fmt.max_code, one + result.quantum_exp // 2 - 2]
+        codes = [fmt.min_code, unity - 1, unity, unity + 1, fmt.max_code, unity + result.quantum_exp // 2 - 2]
         # Not all of them are codes where there is no 1, or where it is the last.
-        inside = (min(max(code, fmt.min_code), fmt.max_code) for code in found)
+        inside = (min(max(code, fmt.min_code), fmt.max_code) for code in codes)
         return list(dict.fromkeys([*inside, *fmt.nan]))
     plus = [0, *numbers(fmt).values()]
-    minus = [code for code in (negate(fmt, one) for one in plus) if code is not None]
+    minus = [code for code in (negate(fmt, positive) for positive in plus) if code is not None]
     return list(dict.fromkeys([*plus, *minus, *infinities(fmt), *nans(fmt)[:1]]))
 
 
@@ -451,13 +465,13 @@ def _directed(unit: Unit, seed: int) -> tuple[Case, ...]:
         arranged(rows)
         smaller_rows(rows)
         return tuple(rows.cases.values())
-    bench = CaseBuilder(unit, seed)
+    builder = CaseBuilder(unit, seed)
     for family in FAMILIES:
         for solve in family.directed:
-            bench.start(family.name, solve.__name__)
-            solve(bench)
+            builder.start(family.name, solve.__name__)
+            solve(builder)
     smaller_rows(rows)
-    return (*bench.cases, *rows.cases.values())
+    return (*builder.cases, *rows.cases.values())
 
 
 @dataclass(frozen=True)
@@ -514,14 +528,14 @@ def _search(unit: Unit, seed: int, counter: Counter, held: list[tuple[Case, Hit]
 
 def _solve(unit: Unit, seed: int, counter: Counter, held: list[tuple[Case, Hit]]) -> None:
     """Add cases that are solved for bins which no directed case hits."""
-    bench, facts = CaseBuilder(unit, seed), UnitFacts(unit)
+    builder, facts = CaseBuilder(unit, seed), UnitFacts(unit)
     for family in FAMILIES:
         for solve in family.rest:
             if any(bin_.group in family.groups for bin_ in counter.missed()):
-                bench.cases.clear()
-                bench.start(family.name, solve.__name__)
-                solve(bench, facts)
-                for case in bench.cases:
+                builder.cases.clear()
+                builder.start(family.name, solve.__name__)
+                solve(builder, facts)
+                for case in builder.cases:
                     hit = counter.hit(case)
                     if counter.is_new(hit):
                         counter.count(hit)

@@ -50,14 +50,16 @@ class SampledCase(NamedTuple):
 
 
 def sampled_case(case: Case, explanation: Explanation) -> SampledCase:
-    """What a case did. explanation: what the definition makes of it. There are groups in one plain window alone."""
+    """A case with the facts that bins sample; groups for one plain window alone. explanation: the definition's."""
     rule, lanes = explanation.unit.sum, explanation.unit.instruction.lanes
     sampled: list[SampledGroup] = []
     if not isinstance(rule, AlignedSum) or not one_window(explanation.unit):
         return SampledCase(case, explanation, sampled)
     for index, group in enumerate(explanation.groups):
-        at = index * lanes
-        sampled.append(_group(case, group, case.a[at : at + lanes], case.b[at : at + lanes], index, rule.fraction_bits))
+        start = index * lanes
+        sampled.append(
+            _group(case, group, case.a[start : start + lanes], case.b[start : start + lanes], index, rule.fraction_bits)
+        )
     return SampledCase(case, explanation, sampled)
 
 
@@ -72,10 +74,10 @@ def _group(case: Case, group: Group, a: tuple[int, ...], b: tuple[int, ...], ind
             terms.append((lane, term, below, term.sig & ((1 << below) - 1) if below > 0 else 0))
             if term.exp == top:
                 holders.append(lane)
-    addend, one = None, group.addend
-    if one is not None and one.cls is Class.NORMAL:
-        below = top - one.exp + one.fraction_bits - window
-        addend = (-1, one, below, one.sig & ((1 << below) - 1) if below > 0 else 0)
+    addend, start = None, group.addend
+    if start is not None and start.cls is Class.NORMAL:
+        below = top - start.exp + start.fraction_bits - window
+        addend = (-1, start, below, start.sig & ((1 << below) - 1) if below > 0 else 0)
     return SampledGroup(case, group, a, b, index, True, terms, addend, holders, top)
 
 

@@ -45,7 +45,7 @@ def _unreachable(facts: UnitFacts, d: int, lost: int) -> str | None:
 
 
 def _products(facts: UnitFacts, out: Declared) -> None:
-    at = {
+    bins = {
         (d, sub, lost): out.bin("G2", f"d={d}, {WORDS[sub]}, {BITS[lost]}", _unreachable(facts, d, lost))
         for d in facts.distances
         for sub in (0, 1)
@@ -55,7 +55,7 @@ def _products(facts: UnitFacts, out: Declared) -> None:
     beyond = facts.apart(last + 1) if facts.farthest <= last else None
     for sub in (0, 1):
         index = out.bin("G2", f"d above {last}, {WORDS[sub]}", beyond)
-        at |= {(last + 1, sub, lost): index for lost in (0, 1)}
+        bins |= {(last + 1, sub, lost): index for lost in (0, 1)}
 
     @out.groups.append
     def sample(sampled: SampledGroup, hits: Hits) -> None:
@@ -67,31 +67,31 @@ def _products(facts: UnitFacts, out: Declared) -> None:
         for lane, term, _, field in sampled.terms:
             if lane != first:
                 d = top - term.exp
-                hits.add(at[d if d <= last else last + 1, term.sign ^ sign, 1 if field else 0])
+                hits.add(bins[d if d <= last else last + 1, term.sign ^ sign, 1 if field else 0])
 
 
 def _addend(facts: UnitFacts, out: Declared) -> None:
     """Distances from the largest product's exponent to the addend's, to one past where a shifter saturates."""
     most = facts.window + 3
-    at: dict[tuple[int, int], int] = {}
+    bins: dict[tuple[int, int], int] = {}
     for d in range(-most, most + 1):
         word = "level with" if d == 0 else f"{abs(d)}{' or more' if abs(d) == most else ''} "
         side = "" if d == 0 else "above" if d > 0 else "below"
         why = _addend_range(facts, d)
         for sub in (0, 1):
-            at[d, sub] = out.bin("G2", f"addend {word}{side} the largest product, {WORDS[sub]}", why)
+            bins[d, sub] = out.bin("G2", f"addend {word}{side} the largest product, {WORDS[sub]}", why)
 
     @out.groups.append
     def sample(sampled: SampledGroup, hits: Hits) -> None:
         if sampled.addend is None or not sampled.terms:
             return
-        one = sampled.addend[1]
+        term = sampled.addend[1]
         if sampled.holders:
             first = sampled.group.products[sampled.holders[0]]
         else:
             first = max((term for _, term, _, _ in sampled.terms), key=lambda term: term.exp)
-        d = min(max(one.exp - first.exp, -most), most)
-        hits.add(at[d, one.sign ^ first.sign])
+        d = min(max(term.exp - first.exp, -most), most)
+        hits.add(bins[d, term.sign ^ first.sign])
 
 
 def _addend_range(facts: UnitFacts, d: int) -> str | None:
@@ -104,53 +104,53 @@ def _addend_range(facts: UnitFacts, d: int) -> str | None:
     return f"addends have exponents {low} to {high}, products of {facts.names} {least} to {most}"
 
 
-def between_products(bench: CaseBuilder) -> None:
+def between_products(builder: CaseBuilder) -> None:
     """Every distance between two products, added and subtracted, with bits below the window and without."""
-    for d in bench.distances:
+    for d in builder.distances:
         for lost, signs in cross((False, True), SIGN_PAIRS):
-            pair = bench.pair(d, signs, lost)
+            pair = builder.pair(d, signs, lost)
             if pair:
-                bench.add_beat(f"distance/d{d:02}-{'lost' if lost else 'exact'}-{signs_of(*signs)}", pair)
+                builder.add_beat(f"distance/d{d:02}-{'lost' if lost else 'exact'}-{signs_of(*signs)}", pair)
 
 
-def to_the_addend(bench: CaseBuilder) -> None:
+def to_the_addend(builder: CaseBuilder) -> None:
     """The addend at every distance above and below a product, with a fraction of all ones, of zero, and of one."""
-    if not bench.addend_bits:
+    if not builder.addend_bits:
         return
-    last = bench.addend_bits - 1
+    last = builder.addend_bits - 1
     fractions = {"ones": (2 << last) - 1, "zero": 1 << last, "one": 1 << last | 1}
-    for d, above in cross(range(bench.window + 5), (True, False)):
+    for d, above in cross(range(builder.window + 5), (True, False)):
         for (word, sig), signs in cross(fractions.items(), SIGN_PAIRS):
             if (word != "ones" and signs[0]) or not (d or above):
                 continue
             name = f"addend/{'above' if above else 'below'}{d:02}-{word}-{signs_of(*signs)}"
-            bench.add_first(name, _at_distance(bench, d if above else -d, signs if above else signs[::-1], sig))
+            builder.add_first(name, _at_distance(builder, d if above else -d, signs if above else signs[::-1], sig))
 
 
-def _at_distance(bench: CaseBuilder, d: int, signs: tuple[int, int], sig: int) -> Iterator[Solution]:
+def _at_distance(builder: CaseBuilder, d: int, signs: tuple[int, int], sig: int) -> Iterator[Solution]:
     """An addend d places above a product. signs: of the addend and of the product."""
-    for exp in bench.shuffled(signs[1]):
-        products = (bench.rng.choice(bench.palette.of(signs[1], exp)),)
-        solution = bench.with_addend(products, signs[0], sig, exp + d - (bench.addend_bits - 1))
+    for exp in builder.shuffled(signs[1]):
+        products = (builder.rng.choice(builder.palette.of(signs[1], exp)),)
+        solution = builder.with_addend(products, signs[0], sig, exp + d - (builder.addend_bits - 1))
         if solution and solution.addend and solution.addend.term.exp == exp + d:
             yield solution
 
 
-def extreme_addends(bench: CaseBuilder) -> None:
+def extreme_addends(builder: CaseBuilder) -> None:
     """Subnormal, smallest normal, largest and other landmark addends, alone and beside small and large products."""
-    fmt = bench.addend_format
+    fmt = builder.addend_format
     if fmt is None:
         return
-    exps = bench.palette.exps
-    beside: dict[str, tuple[Product, ...]] = {"alone": ()}
+    exps = builder.palette.exps
+    companies: dict[str, tuple[Product, ...]] = {"alone": ()}
     for sign, word in enumerate(("", "-neg")):
-        beside[f"least{word}"] = bench.palette.of(sign, exps[0])[:1]
-        beside[f"largest{word}"] = bench.palette.of(sign, exps[-1])[-1:]
-    for (name, code), (company, products), sign in cross(numbers(fmt).items(), beside.items(), SIGNS):
+        companies[f"least{word}"] = builder.palette.of(sign, exps[0])[:1]
+        companies[f"largest{word}"] = builder.palette.of(sign, exps[-1])[-1:]
+    for (name, code), (company, products), sign in cross(numbers(fmt).items(), companies.items(), SIGNS):
         signed = negate(fmt, code) if sign else code
-        term = None if signed is None else bench.definition.addend(signed)
+        term = None if signed is None else builder.definition.addend(signed)
         if signed is not None and term is not None:
-            bench.add_beat(f"extreme/{'neg-' if sign else ''}{name}-{company}", products, Addend(term, signed))
+            builder.add_beat(f"extreme/{'neg-' if sign else ''}{name}-{company}", products, Addend(term, signed))
 
 
 DISTANCES = Family(
@@ -173,15 +173,15 @@ def declare_references(facts: UnitFacts, out: Declared) -> None:
 
 
 def _subnormal(facts: UnitFacts, out: Declared) -> None:
-    at: dict[tuple[int, int], int] = {}
+    bins: dict[tuple[int, int], int] = {}
     both = None
     for side, fmt in enumerate(facts.factors):
         if fmt.subnormals:
             for zeros in range(1, fmt.precision):
                 name = f"max_exp by a subnormal {'ab'[side]} of {counted(zeros, 'leading zero')}, beside another term"
                 highest = fmt.emin + facts.factors[1 - side].emax
-                at[side, zeros] = out.bin("G3", name, facts.together or facts.floored(highest))
-    if {side for side, _ in at} == {0, 1}:
+                bins[side, zeros] = out.bin("G3", name, facts.together or facts.floored(highest))
+    if {side for side, _ in bins} == {0, 1}:
         why = facts.together or facts.floored(sum(fmt.emin for fmt in facts.factors))
         both = out.bin("G3", "max_exp by a subnormal times a subnormal, beside another term", why)
     precisions = [fmt.fraction_bits + 1 for fmt in facts.factors]
@@ -196,18 +196,18 @@ def _subnormal(facts: UnitFacts, out: Declared) -> None:
             hits.add(both)
         elif any(small):
             side = small.index(True)
-            hits.add(at[side, precisions[side] - pair[side].sig.bit_length()])
+            hits.add(bins[side, precisions[side] - pair[side].sig.bit_length()])
 
 
 def _zeros(facts: UnitFacts, out: Declared) -> None:
     a, b = ((fmt.emin, fmt.emax) for fmt in facts.factors)
-    at = []
+    bins = []
     for word, low, other in (("a", a[0], b[1]), ("b", b[0], a[1])):
         flat = not facts.addends and low + other <= facts.exps[0]
         why = (
             f"a zero {word} counts with exponent {low}, so that its product is never above a number's" if flat else None
         )
-        at.append(out.bin("G3", f"zero product above max_exp, by a zero {word}", facts.together or why))
+        bins.append(out.bin("G3", f"zero product above max_exp, by a zero {word}", facts.together or why))
     # Where all products have one exponent, a number beside zeros has theirs, whatever the addend has.
     alike = a[0] == a[1] and b[0] == b[1] and not facts.spread
     flat = (alike or not facts.addends) and max(a[0] + b[1], b[0] + a[1]) <= facts.exps[0]
@@ -230,15 +230,15 @@ def _zeros(facts: UnitFacts, out: Declared) -> None:
         above = [lane for lane, term in enumerate(sampled.group.products) if term.exp > top and not term.sig]
         for lane in above:
             if not sampled.group.a[lane].sig:
-                hits.add(at[0])
+                hits.add(bins[0])
             if not sampled.group.b[lane].sig:
-                hits.add(at[1])
+                hits.add(bins[1])
         if len(above) == most and most:
             hits.add(every)
 
 
 def _ties(facts: UnitFacts, out: Declared) -> None:
-    at = {n: out.bin("G3", f"{n} of {facts.lanes} products at max_exp") for n in facts.landmarks()}
+    bins = {n: out.bin("G3", f"{n} of {facts.lanes} products at max_exp") for n in facts.landmarks()}
     with_addend = (
         {n: out.bin("G3", f"{n} of {facts.lanes} products and the addend at max_exp") for n in facts.landmarks()}
         if facts.addends
@@ -248,8 +248,8 @@ def _ties(facts: UnitFacts, out: Declared) -> None:
     @out.groups.append
     def sample(sampled: SampledGroup, hits: Hits) -> None:
         n = len(sampled.holders)
-        if n in at:
-            hits.add(at[n])
+        if n in bins:
+            hits.add(bins[n])
             if sampled.addend is not None and sampled.addend[1].exp == sampled.top and n in with_addend:
                 hits.add(with_addend[n])
 
@@ -300,109 +300,117 @@ def _never_straddles(facts: UnitFacts) -> str | None:
     return f"no product of {facts.names} keeps bits and loses bits below another: all are enumerated"
 
 
-def lanes(bench: CaseBuilder) -> None:
+def lanes(builder: CaseBuilder) -> None:
     """Each lane once as the maximum, and once shifted: against another lane, and against the addend."""
-    apart = [d for d in bench.distances if 0 < d <= bench.window] if bench.lanes > 1 else []
-    for i in range(bench.lanes):
-        other = (i + 1) % bench.lanes
+    apart = [d for d in builder.distances if 0 < d <= builder.window] if builder.lanes > 1 else []
+    for i in range(builder.lanes):
+        other = (i + 1) % builder.lanes
         for sign in SIGNS:
-            pair = bench.pair(apart[i % len(apart)], (sign, i % 2)) if apart else None
+            pair = builder.pair(apart[i % len(apart)], (sign, i % 2)) if apart else None
             if pair:
-                bench.add_beat(f"lane/max{i:02}-shift{other:02}-{SIGN[sign]}", pair, lane=i)
+                builder.add_beat(f"lane/max{i:02}-shift{other:02}-{SIGN[sign]}", pair, lane=i)
             for word, above in (("max", -1 - i % 4), ("shift", 1 + i % 4)):
                 # A product in lane i with an addend one to four places above or below it.
-                solutions = (bench.with_addend((one,), i % 2, 1, one.exp + above) for one in bench.sign_of(sign))
-                bench.add_first(f"lane/{word}{i:02}-addend-{SIGN[sign]}", solutions, lane=i)
+                solutions = (
+                    builder.with_addend((product,), i % 2, 1, product.exp + above) for product in builder.sign_of(sign)
+                )
+                builder.add_first(f"lane/{word}{i:02}-addend-{SIGN[sign]}", solutions, lane=i)
 
 
-def lane_pairs(bench: CaseBuilder, facts: UnitFacts) -> None:
+def lane_pairs(builder: CaseBuilder, facts: UnitFacts) -> None:
     """Each lane as the maximum of a row in which all others straddle the window's end."""
-    able = _straddling(bench)
-    for lane, sign in cross(range(bench.lanes), SIGNS) if able else ():
+    able = _straddling(builder)
+    for lane, sign in cross(range(builder.lanes), SIGNS) if able else ():
         high, low = able[lane % len(able)]
-        others = [low if not sign else (low, bench.palette.opposite(low) or low)[i % 2] for i in range(bench.lanes - 1)]
-        bench.add_beat(f"G3/max{lane:02}-others-{'alternate' if sign else 'straddle'}", (high, *others), lane=lane)
+        others = [
+            low if not sign else (low, builder.palette.opposite(low) or low)[i % 2] for i in range(builder.lanes - 1)
+        ]
+        builder.add_beat(f"G3/max{lane:02}-others-{'alternate' if sign else 'straddle'}", (high, *others), lane=lane)
 
 
-def _straddling(bench: CaseBuilder) -> list[tuple[Product, Product]]:
+def _straddling(builder: CaseBuilder) -> list[tuple[Product, Product]]:
     """A product for max_exp and one below it that keeps bits and loses bits, for each distance that has such."""
-    found = []
-    for d in bench.distances:
-        places = bench.lost_place(d)
-        for exp in bench.tries if 0 < places < bench.palette.fraction_bits + 2 else ():
-            below = bench.lost_bits(d)
-            high = bench.palette.of(0, exp)
-            low = [one for one in bench.palette.of(0, exp - d) if one.sig & below and one.sig >> places]
+    pairs = []
+    for d in builder.distances:
+        places = builder.lost_place(d)
+        for exp in builder.tries if 0 < places < builder.palette.fraction_bits + 2 else ():
+            below = builder.lost_bits(d)
+            high = builder.palette.of(0, exp)
+            low = [
+                product for product in builder.palette.of(0, exp - d) if product.sig & below and product.sig >> places
+            ]
             if high and low:
-                found.append((bench.rng.choice(high), low[-1]))
+                pairs.append((builder.rng.choice(high), low[-1]))
                 break
-    return found
+    return pairs
 
 
-def subnormals(bench: CaseBuilder) -> None:
+def subnormals(builder: CaseBuilder) -> None:
     """A subnormal factor whose product has the largest reference exponent, and leading zeros, beside a larger term."""
-    for side, fmt in enumerate(bench.factors):
+    for side, fmt in enumerate(builder.factors):
         if not fmt.subnormals or not fmt.fraction_bits:
             continue
-        largest = list(numbers(bench.factors[1 - side]).values())[-1]
+        largest = list(numbers(builder.factors[1 - side]).values())[-1]
         for lead in sorted({0, 1, 2, fmt.fraction_bits // 2, fmt.fraction_bits - 1} & set(range(fmt.fraction_bits))):
             for kind, code in (("one", 1 << lead), ("ones", (2 << lead) - 1)):
                 code <<= fmt.padding
                 pair = (largest, code) if side else (code, largest)
                 if kind == "one" or lead:
-                    _leading_zeros(bench, f"{'ab'[side]}-lead{lead}-{kind}", pair)
+                    _leading_zeros(builder, f"{'ab'[side]}-lead{lead}-{kind}", pair)
 
 
-def _leading_zeros(bench: CaseBuilder, name: str, pair: tuple[int, int]) -> None:
-    term = bench.definition.product(*pair, bench.neutral)
-    near = {0, 1, 2, 3, bench.window - 1, bench.window, bench.window + 1}
+def _leading_zeros(builder: CaseBuilder, name: str, pair: tuple[int, int]) -> None:
+    term = builder.definition.product(*pair, builder.neutral)
+    near = {0, 1, 2, 3, builder.window - 1, builder.window, builder.window + 1}
     for d, sign in cross(sorted(d for d in near if d >= 0), (0, 1)):
-        low = bench.palette.of(sign, term.exp - d)
+        low = builder.palette.of(sign, term.exp - d)
         word = f"subnormal/{name}-d{d:02}-{SIGN[sign]}"
         if low:
-            bench.add_beat(word, [pair, low[-1]])
-        added = bench.addend(sign, (1 << bench.addend_bits) - 1, term.exp - d - bench.addend_bits + 1)
+            builder.add_beat(word, [pair, low[-1]])
+        added = builder.addend(sign, (1 << builder.addend_bits) - 1, term.exp - d - builder.addend_bits + 1)
         if added:
-            bench.add_beat(f"{word}-addend", [pair], added)
+            builder.add_beat(f"{word}-addend", [pair], added)
 
 
-def least_subnormals(bench: CaseBuilder, facts: UnitFacts) -> None:
+def least_subnormals(builder: CaseBuilder, facts: UnitFacts) -> None:
     """A subnormal of each number of leading zeros sets max_exp, beside the smallest products; and two subnormals do."""
-    least = bench.palette.of(0, bench.palette.exps[0])[:1]
-    factors = bench.factors
+    least = builder.palette.of(0, builder.palette.exps[0])[:1]
+    factors = builder.factors
     for side, fmt in enumerate(factors):
         if fmt.subnormals:
             largest = list(numbers(factors[1 - side]).values())[-1]
             for zeros in range(1, fmt.precision):
                 code = 1 << fmt.precision - zeros - 1 + fmt.padding
                 pair = (largest, code) if side else (code, largest)
-                bench.add_beat(f"G3/subnormal-{'ab'[side]}{zeros:02}", [pair, *least])
+                builder.add_beat(f"G3/subnormal-{'ab'[side]}{zeros:02}", [pair, *least])
     codes = [1 << fmt.padding for fmt in factors]
-    if bench.lanes > 1 and all(fmt.subnormals for fmt in factors):
-        bench.add_beat("G3/subnormals", [(codes[0], codes[1])] * bench.lanes)
+    if builder.lanes > 1 and all(fmt.subnormals for fmt in factors):
+        builder.add_beat("G3/subnormals", [(codes[0], codes[1])] * builder.lanes)
 
 
-def zero_times(bench: CaseBuilder) -> None:
+def zero_times(builder: CaseBuilder) -> None:
     """A zero product with a large other factor beside a tiny term: it must have no part in max_exp."""
-    a, b = bench.factors
-    tiny = bench.palette.of(0, bench.palette.exps[0])[0]
-    small = bench.addend(0, 1, bench.palette.exps[0] - 3)
+    a, b = builder.factors
+    tiny = builder.palette.of(0, builder.palette.exps[0])[0]
+    small = builder.addend(0, 1, builder.palette.exps[0] - 3)
     for i, (x, y) in enumerate(cross(zeros(a), _largest(b))):
-        _beside(bench, f"a{i}", (x, y), (tiny.a, tiny.b), small)
+        _beside(builder, f"a{i}", (x, y), (tiny.a, tiny.b), small)
     for i, (x, y) in enumerate(cross(_largest(a), zeros(b))):
-        _beside(bench, f"b{i}", (x, y), (tiny.a, tiny.b), small)
+        _beside(builder, f"b{i}", (x, y), (tiny.a, tiny.b), small)
 
 
-def _beside(bench: CaseBuilder, name: str, empty: tuple[int, int], tiny: tuple[int, int], small: Addend | None) -> None:
-    for lane in sorted({0, bench.lanes // 2, bench.lanes - 1}):
-        if bench.lanes > 1:
-            bench.add(f"zero-times/{name}-lane{lane:02}", [bench.filling([empty, tiny], lane, exact=True)])
+def _beside(
+    builder: CaseBuilder, name: str, empty: tuple[int, int], tiny: tuple[int, int], small: Addend | None
+) -> None:
+    for lane in sorted({0, builder.lanes // 2, builder.lanes - 1}):
+        if builder.lanes > 1:
+            builder.add(f"zero-times/{name}-lane{lane:02}", [builder.filling([empty, tiny], lane, exact=True)])
         if small:
-            filling = bench.filling([empty], lane, exact=True)
-            bench.add(f"zero-times/{name}-lane{lane:02}-addend", [*small.before, filling], small.c)
-    if bench.lanes > 1:
-        row = [*[empty] * (bench.lanes - 1), tiny]
-        bench.add(f"zero-times/{name}-all", [bench.filling(row, bench.lanes // 3, exact=True)])
+            filling = builder.filling([empty], lane, exact=True)
+            builder.add(f"zero-times/{name}-lane{lane:02}-addend", [*small.before, filling], small.c)
+    if builder.lanes > 1:
+        row = [*[empty] * (builder.lanes - 1), tiny]
+        builder.add(f"zero-times/{name}-all", [builder.filling(row, builder.lanes // 3, exact=True)])
 
 
 def _largest(fmt: Number) -> list[int]:
@@ -439,11 +447,11 @@ def _least(facts: UnitFacts) -> int:
 
 def _depths(facts: UnitFacts, floor: int, out: Declared) -> None:
     last, least = facts.window + 1, _least(facts)
-    at = []
+    bins = []
     for d in range(1, last + 1):
         more = " or more" if d == last else ""
         why = f"no term has an exponent below {least}" if floor - d < least else None
-        at.append(out.bin("G3", f"max_exp by its floor, {d}{more} above every term", why))
+        bins.append(out.bin("G3", f"max_exp by its floor, {d}{more} above every term", why))
 
     @out.groups.append
     def sample(sampled: SampledGroup, hits: Hits) -> None:
@@ -451,15 +459,15 @@ def _depths(facts: UnitFacts, floor: int, out: Declared) -> None:
             terms = sampled.terms if sampled.addend is None else [*sampled.terms, sampled.addend]
             d = floor - max(term.exp for _, term, _, _ in terms)
             if d > 0:
-                hits.add(at[min(d, last) - 1])
+                hits.add(bins[min(d, last) - 1])
 
 
 def _shown(facts: UnitFacts, floor: int, out: Declared) -> None:
-    least, rule = _least(facts), facts.bench.rule
-    at = {}
+    least, rule = _least(facts), facts.builder.rule
+    bins = {}
     for step, word in STEPS.items():
         why = f"no term has an exponent below {least}" if floor + min(step, 0) < least else None
-        at[step] = out.bin("G3", f"max_exp by its floor, and a floor {word} would be another result", why)
+        bins[step] = out.bin("G3", f"max_exp by its floor, and a floor {word} would be another result", why)
 
     @out.groups.append
     def sample(sampled: SampledGroup, hits: Hits) -> None:
@@ -467,62 +475,69 @@ def _shown(facts: UnitFacts, floor: int, out: Declared) -> None:
         if sampled.top != floor or (sampled.place + 1) * facts.lanes != len(sampled.case.a):
             return
         terms = group.products if group.addend is None else (*group.products, group.addend)
-        for step, index in at.items():
+        for step, index in bins.items():
             other = window(terms, rule.fraction_bits, rule.term_lost, rule.zero_terms, floor + step)
             sticky = rule.sticky and any_lost(terms, other)
-            if facts.bench.definition.round(other.total, other.max_exp, sticky).code != group.code:
+            if facts.builder.definition.round(other.total, other.max_exp, sticky).code != group.code:
                 hits.add(index)
 
 
-def depths(bench: CaseBuilder) -> None:
+def depths(builder: CaseBuilder) -> None:
     """One product at each distance below the floor."""
-    floor = bench.rule.max_exp_floor
+    floor = builder.rule.max_exp_floor
     if floor is None:
         return
-    for d, sign in cross(range(bench.window + 4), SIGNS):
-        bench.add_first(f"floor/d{d:02}-{SIGN[sign]}", _at(bench, floor - d, sign))
+    for d, sign in cross(range(builder.window + 4), SIGNS):
+        builder.add_first(f"floor/d{d:02}-{SIGN[sign]}", _at(builder, floor - d, sign))
 
 
-def _at(bench: CaseBuilder, exp: int, sign: int) -> Solutions:
+def _at(builder: CaseBuilder, exp: int, sign: int) -> Solutions:
     """One product of an exponent, which scales may bring there."""
-    for source in [exp] if bench.unit.scale is None else bench.tries:
-        products = bench.palette.of(sign, source)
-        if products and bench.can_shift(exp - source):
-            yield Solution((bench.rng.choice(products),), None, exp - source)
+    for source in [exp] if builder.unit.scale is None else builder.tries:
+        products = builder.palette.of(sign, source)
+        if products and builder.can_shift(exp - source):
+            yield Solution((builder.rng.choice(products),), None, exp - source)
 
 
-def at_the_end(bench: CaseBuilder) -> None:
+def at_the_end(builder: CaseBuilder) -> None:
     """Next to a result that the least bit changes, one bit at and around the end of the floor's window."""
-    floor = bench.rule.max_exp_floor
+    floor = builder.rule.max_exp_floor
     if floor is None:
         return
-    least = bench.result.emin - bench.result.fraction_bits
+    least = builder.result.emin - builder.result.fraction_bits
     for lead, below, signs in cross((least - 1, least, least + 1), (-1, 0, 1, 2), SIGN_PAIRS):
         name = f"floor/lead{lead - least:+}-end{-below:+}-{signs_of(*signs)}"
-        bench.add_first(name, _with_bit(bench, floor, lead, floor - bench.window - below, signs))
+        builder.add_first(name, _with_bit(builder, floor, lead, floor - builder.window - below, signs))
 
 
-def _with_bit(bench: CaseBuilder, floor: int, lead: int, place: int, signs: tuple[int, int]) -> Solutions:
+def _with_bit(builder: CaseBuilder, floor: int, lead: int, place: int, signs: tuple[int, int]) -> Solutions:
     """Products of sum 2^lead and one of 2^place, all of exponents below the floor. signs: of both."""
-    for shift in _shifts(bench, place):
-        low = next((one for one in bench.palette.powers(signs[1], place - shift) if one.exp + shift < floor), None)
+    for shift in _shifts(builder, place):
+        low = next(
+            (product for product in builder.palette.powers(signs[1], place - shift) if product.exp + shift < floor),
+            None,
+        )
         if low is None:
             continue
-        for exp in reversed([exp for exp in bench.palette.exps if exp + shift < floor]):
+        for exp in reversed([exp for exp in builder.palette.exps if exp + shift < floor]):
             unit = lead - shift - MOST_PLACES
             total = -(1 << MOST_PLACES) if signs[0] else 1 << MOST_PLACES
-            products = bench.palette.decompose(total, exp, unit, bench.lanes - 1)
+            products = builder.palette.decompose(total, exp, unit, builder.lanes - 1)
             if products is not None:
                 yield Solution((*products, low), None, shift)
 
 
-def _shifts(bench: CaseBuilder, place: int) -> Iterator[int]:
-    """What scales may add so that a product of 2^place may be there; 0 without scales."""
-    if bench.unit.scale is None:
+def _shifts(builder: CaseBuilder, place: int) -> Iterator[int]:
+    """Exponents that scales can add to give a product of 2^place; 0 without scales."""
+    if builder.unit.scale is None:
         yield 0
         return
-    finest = bench.palette.exps[0] - bench.palette.fraction_bits
-    yield from (place - at for at in range(finest, bench.palette.exps[-1] + 2) if bench.can_shift(place - at))
+    finest = builder.palette.exps[0] - builder.palette.fraction_bits
+    yield from (
+        place - exponent
+        for exponent in range(finest, builder.palette.exps[-1] + 2)
+        if builder.can_shift(place - exponent)
+    )
 
 
 FLOORS = Family("floors", groups={}, declare=declare_floors, directed=(depths, at_the_end))

@@ -1,4 +1,4 @@
-"""What follows from a unit's specification: the numbers that bins are derived from, and facts that prove."""
+"""Consequences of a unit's specification: the numbers that bins are derived from, and facts that prove."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ MOST_BEATS = 4096  # of a witness by a chain
 
 @dataclass(frozen=True)
 class RangeReport:
-    """What the sums of finite operands can reach in the result format, before promotion.
+    """The reach of sums of finite operands in the result format, before promotion.
 
     overflow: whether a rounded sum can be too large. underflow: whether a sum in which a product counts can be below
     the smallest normal number and not zero; an addend that passes through beside nothing does not count.
@@ -62,13 +62,13 @@ class RangeReport:
 
 
 def range_report(unit: Unit) -> RangeReport:
-    """Whether a unit's result format can overflow and underflow.
+    """Report if a unit's result format can overflow and underflow.
 
     Raises NotImplementedYet for a unit without bins.
     """
-    bench = CaseBuilder(unit, 0)
-    overflow, why_overflow, large = _overflow(bench)
-    underflow, why_underflow, small = _underflow(bench)
+    builder = CaseBuilder(unit, 0)
+    overflow, why_overflow, large = _overflow(builder)
+    underflow, why_underflow, small = _underflow(builder)
     return RangeReport(overflow, underflow, (why_overflow, why_underflow), large, small)
 
 
@@ -84,79 +84,81 @@ class _Largest:
     overflow: bool
 
 
-def _overflow(bench: CaseBuilder) -> tuple[bool, str, Case | None]:
-    fmt = bench.addend_format
-    largest = [_largest(bench, sign, fmt, None) for sign in (0, 1)]
-    over = next((one for one in largest if one.overflow), None)
+def _overflow(builder: CaseBuilder) -> tuple[bool, str, Case | None]:
+    fmt = builder.addend_format
+    largest = [_largest(builder, sign, fmt, None) for sign in (0, 1)]
+    over = next((extreme for extreme in largest if extreme.overflow), None)
     if over is not None:
-        return True, "overflow: one beat reaches it", _witness(bench, "overflow", over.found)
-    if bench.partials and not (fmt is not None and embeds(bench.result, fmt)):
-        return _chained_overflow(bench, max(one.magnitude for one in largest))
-    return False, f"overflow: {_bound(bench, largest)}", None
+        return True, "overflow: one beat reaches it", _witness(builder, "overflow", over.found)
+    if builder.partials and not (fmt is not None and embeds(builder.result, fmt)):
+        return _chained_overflow(builder, max(extreme.magnitude for extreme in largest))
+    return False, f"overflow: {_bound(builder, largest)}", None
 
 
-def _bound(bench: CaseBuilder, largest: list[_Largest]) -> str:
-    most = bench.definition.result.decode([max(one.magnitude for one in largest) << bench.result.padding])[0]
-    return f"for every max_exp the largest sum of {bench.lanes} products and an addend rounds to at most {most:g}"
+def _bound(builder: CaseBuilder, largest: list[_Largest]) -> str:
+    most = builder.definition.result.decode([max(extreme.magnitude for extreme in largest) << builder.result.padding])[
+        0
+    ]
+    return f"for every max_exp the largest sum of {builder.lanes} products and an addend rounds to at most {most:g}"
 
 
-def _chained_overflow(bench: CaseBuilder, magnitude: int) -> tuple[bool, str, Case | None]:
+def _chained_overflow(builder: CaseBuilder, magnitude: int) -> tuple[bool, str, Case | None]:
     """Overflow by partial sums, which no addend stands for: they may have any value up to a bound that grows."""
-    fmt, beats = bench.result, min(bench.beats, bench.unit.promotion_beats or bench.beats)
+    fmt, beats = builder.result, min(builder.beats, builder.unit.promotion_beats or builder.beats)
     for beat in range(1, beats):
         # Any partial sum of the largest one's binade or below, reachable or not.
         exp = max((magnitude >> fmt.fraction_bits) - fmt.bias, fmt.emin)
-        largest = [_largest(bench, sign, fmt, exp) for sign in (0, 1)]
-        if any(one.overflow for one in largest):
-            witness = _chained_witness(bench, min(beats, MOST_BEATS))
+        largest = [_largest(builder, sign, fmt, exp) for sign in (0, 1)]
+        if any(extreme.overflow for extreme in largest):
+            witness = _chained_witness(builder, min(beats, MOST_BEATS))
             return True, f"overflow: not excluded after {counted(beat + 1, 'beat')}", witness
-        grown = max(magnitude, *(one.magnitude for one in largest))
+        grown = max(magnitude, *(extreme.magnitude for extreme in largest))
         if grown >> fmt.fraction_bits == magnitude >> fmt.fraction_bits:
-            return False, f"overflow: {_bound(bench, largest)}, however many beats there are", None
+            return False, f"overflow: {_bound(builder, largest)}, however many beats there are", None
         magnitude = grown
-    return False, f"overflow: {_bound(bench, largest)}, after all {counted(beats, 'beat')}", None
+    return False, f"overflow: {_bound(builder, largest)}, after all {counted(beats, 'beat')}", None
 
 
-def _chained_witness(bench: CaseBuilder, beats: int) -> Case | None:
+def _chained_witness(builder: CaseBuilder, beats: int) -> Case | None:
     """A chain of beats that each add as much as can be to the partial sum before, if it overflows."""
-    low, high = _product_exps(bench)
+    low, high = _product_exps(builder)
     for sign in (0, 1):
         fillings: list[Filling] = []
-        partial = bench.definition.partial(0)
+        partial = builder.definition.partial(0)
         for _ in range(beats):
             addend = Addend(partial) if partial.sig else None
             least = max(low, partial.exp) if addend else low
             tops = {*range(least, high + 1), *([partial.exp] if addend else [])}
-            able = [one for top in sorted(tops) for one in _of_top(bench, sign, top, addend)]
-            one = max(able, key=lambda one: (one.overflow, one.magnitude))
-            fillings.append(bench.filling(one.found.products, 0, one.found.shift))
-            if one.overflow:
-                return bench.cases[-1] if bench.add(f"reachable/overflow{sign}", fillings) else None
-            partial = bench.definition.partial(bench.measure(one.found).code)
+            able = [extreme for top in sorted(tops) for extreme in _of_top(builder, sign, top, addend)]
+            best = max(able, key=lambda best: (best.overflow, best.magnitude))
+            fillings.append(builder.filling(best.found.products, 0, best.found.shift))
+            if best.overflow:
+                return builder.cases[-1] if builder.add(f"reachable/overflow{sign}", fillings) else None
+            partial = builder.definition.partial(builder.measure(best.found).code)
     return None
 
 
-def _product_exps(bench: CaseBuilder) -> tuple[int, int]:
+def _product_exps(builder: CaseBuilder) -> tuple[int, int]:
     """The least and the largest reference exponent of a product, with the scales' ends."""
-    exps = bench.palette.exps
-    low, high = bench.scale_ends
-    return exps[0] - bench.neutral + low, exps[-1] - bench.neutral + high
+    exps = builder.palette.exps
+    low, high = builder.scale_ends
+    return exps[0] - builder.neutral + low, exps[-1] - builder.neutral + high
 
 
-def _largest(bench: CaseBuilder, sign: int, fmt: FloatFormat | None, addend_exp: int | None) -> _Largest:
+def _largest(builder: CaseBuilder, sign: int, fmt: FloatFormat | None, addend_exp: int | None) -> _Largest:
     """The largest result of a sign, over every max_exp. addend_exp: the addend's largest exponent, or None for any."""
-    low, high = _product_exps(bench)
+    low, high = _product_exps(builder)
     if fmt is not None:
         low, high = min(low, fmt.emin), max(high, fmt.emax if addend_exp is None else addend_exp)
-    floor = bench.rule.max_exp_floor
+    floor = builder.rule.max_exp_floor
     if floor is not None:
         low, high = max(low, floor), max(high, floor)
     best = _Largest(0, Solution(()), False)
     for top in range(low, high + 1):
         most = top if addend_exp is None else min(top, addend_exp)
         addend = None if fmt is None else _largest_addend(sign, fmt, most)
-        for one in _of_top(bench, sign, top, addend):
-            best = max(best, one, key=lambda one: (one.overflow, one.magnitude))
+        for extreme in _of_top(builder, sign, top, addend):
+            best = max(best, extreme, key=lambda extreme: (extreme.overflow, extreme.magnitude))
     return best
 
 
@@ -170,88 +172,92 @@ def _largest_addend(sign: int, fmt: FloatFormat, exp: int) -> Addend | None:
     return Addend(addend_term(fmt, code), code)
 
 
-def _of_top(bench: CaseBuilder, sign: int, top: int, addend: Addend | None) -> Iterator[_Largest]:
+def _of_top(builder: CaseBuilder, sign: int, top: int, addend: Addend | None) -> Iterator[_Largest]:
     """The largest sum whose max_exp is `top`: of each term the largest, one of them at `top` unless the floor is."""
-    least, most = (end - bench.neutral for end in bench.scale_ends)
+    least, most = (end - builder.neutral for end in builder.scale_ends)
     # Scales bring one of the largest exponents to `top`, as far as they go.
-    for shift in {min(max(top - exp, least), most) for exp in bench.palette.exps[-3:]}:
-        largest = bench.palette.largest(sign, top - shift)
+    for shift in {min(max(top - exp, least), most) for exp in builder.palette.exps[-3:]}:
+        largest = builder.palette.largest(sign, top - shift)
         first = largest
-        if (addend is None or addend.term.exp != top) and top != bench.rule.max_exp_floor:
-            at_top = bench.palette.of(sign, top - shift)
+        if (addend is None or addend.term.exp != top) and top != builder.rule.max_exp_floor:
+            at_top = builder.palette.of(sign, top - shift)
             if not at_top:
                 continue
             first = at_top[-1]
-        products = (first, *[largest] * (bench.lanes - 1)) if first and largest else ()
-        terms = [_term(bench, one, shift) for one in products] + ([addend.term] if addend else [])
-        total = sum([align(term, top, bench.window, bench.rule.term_lost) for term in terms])
-        sticky = bench.rule.sticky and any(lost_part(term, top, bench.window) for term in terms)
-        rounded = bench.definition.round(total, top, sticky)
-        magnitude = rounded.code >> bench.result.padding & (bench.result.sign_bit - 1)
+        products = (first, *[largest] * (builder.lanes - 1)) if first and largest else ()
+        terms = [_term(builder, product, shift) for product in products] + ([addend.term] if addend else [])
+        total = sum([align(term, top, builder.window, builder.rule.term_lost) for term in terms])
+        sticky = builder.rule.sticky and any(lost_part(term, top, builder.window) for term in terms)
+        rounded = builder.definition.round(total, top, sticky)
+        magnitude = rounded.code >> builder.result.padding & (builder.result.sign_bit - 1)
         yield _Largest(magnitude, Solution(products, addend, shift), rounded.overflow)
 
 
-def _term(bench: CaseBuilder, one: Product, shift: int) -> Term:
-    return Term(one.sign, one.exp + shift, one.sig, bench.palette.fraction_bits, Class.NORMAL)
+def _term(builder: CaseBuilder, product: Product, shift: int) -> Term:
+    return Term(product.sign, product.exp + shift, product.sig, builder.palette.fraction_bits, Class.NORMAL)
 
 
-def _witness(bench: CaseBuilder, name: str, found: Solution) -> Case | None:
-    """What was found, as a case of one beat."""
-    return bench.cases[-1] if bench.add_solution(f"reachable/{name}", found) else None
+def _witness(builder: CaseBuilder, name: str, solution: Solution) -> Case | None:
+    """A solution as a case of one beat."""
+    return builder.cases[-1] if builder.add_solution(f"reachable/{name}", solution) else None
 
 
 # Underflow.
 
 
-def _underflow(bench: CaseBuilder) -> tuple[bool, str, Case | None]:
-    unit_exp, why = granule(bench)
-    least = bench.result.emin
+def _underflow(builder: CaseBuilder) -> tuple[bool, str, Case | None]:
+    unit_exp, why = granule(builder)
+    least = builder.result.emin
     if unit_exp >= least:
         return False, f"underflow: every sum with a product is a multiple of 2^{unit_exp} >= 2^{least}, {why}", None
-    for found in _tiny(bench, unit_exp):
-        group = bench.measure(found)
-        if group.rounded.tiny and any(group.aligned[: len(found.products)]):
-            return True, "underflow: one sum reaches it", _witness(bench, "underflow", found)
+    for solution in _tiny(builder, unit_exp):
+        group = builder.measure(solution)
+        if group.rounded.tiny and any(group.aligned[: len(solution.products)]):
+            return True, "underflow: one sum reaches it", _witness(builder, "underflow", solution)
     return True, f"underflow: not excluded, because sums are multiples of 2^{unit_exp}", None
 
 
-def granule(bench: CaseBuilder) -> tuple[int, str]:
+def granule(builder: CaseBuilder) -> tuple[int, str]:
     """The exponent of a power of two that every sum with a product is a multiple of, and why."""
-    least = _product_exps(bench)[0]
-    product = least - bench.palette.fraction_bits
-    fmt = bench.addend_format
+    least = _product_exps(builder)[0]
+    product = least - builder.palette.fraction_bits
+    fmt = builder.addend_format
     # A partial sum is a multiple of what its products and the first addend are multiples of: rounding only coarsens.
     term = product if fmt is None else min(product, fmt.emin - fmt.fraction_bits)
-    floor = bench.rule.max_exp_floor
-    window = (least if floor is None else max(least, floor)) - bench.window
-    if window >= term or not keeps_what_fits(bench.rule.term_lost):
-        lowest = "a product's" if window == least - bench.window else f"its floor, {floor}"
+    floor = builder.rule.max_exp_floor
+    window = (least if floor is None else max(least, floor)) - builder.window
+    if window >= term or not keeps_what_fits(builder.rule.term_lost):
+        lowest = "a product's" if window == least - builder.window else f"its floor, {floor}"
         return window, f"because max_exp is at least {lowest}"
     return term, "because every term is"
 
 
-def _tiny(bench: CaseBuilder, unit_exp: int) -> Iterator[Solution]:
+def _tiny(builder: CaseBuilder, unit_exp: int) -> Iterator[Solution]:
     """Sums that may be tiny: the smallest products alone, and with addends or other products that leave little."""
-    emin, exps = bench.result.emin, bench.palette.exps
-    shifts = sorted({0, max(bench.scale_ends[0] - bench.neutral, emin - 1 - exps[0])}) if bench.unit.scale else [0]
+    emin, exps = builder.result.emin, builder.palette.exps
+    shifts = (
+        sorted({0, max(builder.scale_ends[0] - builder.neutral, emin - 1 - exps[0])}) if builder.unit.scale else [0]
+    )
     for shift in shifts:
-        if bench.can_shift(shift):
-            yield from (Solution((one,), None, shift) for exp in exps[:3] for one in bench.palette.of(0, exp)[:4])
+        if builder.can_shift(shift):
+            yield from (
+                Solution((product,), None, shift) for exp in exps[:3] for product in builder.palette.of(0, exp)[:4]
+            )
     for place in range(emin - 1, unit_exp - 1, -1):
         for exp in exps[:4]:
-            for one in bench.palette.of(0, exp):
-                unit = min(place, one.exp - bench.palette.fraction_bits)
-                size = (one.sig << one.exp - bench.palette.fraction_bits - unit) - (1 << place - unit)
-                addend = bench.addend(1, size, unit)
+            for product in builder.palette.of(0, exp):
+                unit = min(place, product.exp - builder.palette.fraction_bits)
+                size = (product.sig << product.exp - builder.palette.fraction_bits - unit) - (1 << place - unit)
+                addend = builder.addend(1, size, unit)
                 if addend and not addend.before:
-                    yield Solution((one,), addend)
-        one, little = bench.palette.of(0, exps[0])[0], bench.addend(0, 1, place)
-        back = bench.palette.find(1, one.exp, one.sig)
-        if back and little and not little.before and bench.lanes > 1:
-            yield Solution((one, back), little)
-        found = bench.solved(1, place)
-        if found is not None and not (found.addend and found.addend.before):
-            yield found
+                    yield Solution((product,), addend)
+        product, little = builder.palette.of(0, exps[0])[0], builder.addend(0, 1, place)
+        back = builder.palette.find(1, product.exp, product.sig)
+        if back and little and not little.before and builder.lanes > 1:
+            yield Solution((product, back), little)
+        solution = builder.solved(1, place)
+        if solution is not None and not (solution.addend and solution.addend.before):
+            yield solution
 
 
 MOST_PRECISION = 11  # bits of significands of which all pairs are enumerated
@@ -272,17 +278,17 @@ class UnitFacts:
 
     def __init__(self, unit: Unit):
         self.unit = unit
-        self.bench = bench = CaseBuilder(unit, 0)
-        self.lanes, self.window, self.lost = bench.lanes, bench.window, bench.rule.term_lost
-        self.sticky = bench.rule.sticky
-        self.bits = bench.palette.fraction_bits
+        self.builder = builder = CaseBuilder(unit, 0)
+        self.lanes, self.window, self.lost = builder.lanes, builder.window, builder.rule.term_lost
+        self.sticky = builder.rule.sticky
+        self.bits = builder.palette.fraction_bits
         self.width = self.bits + 2
         self.factors: tuple[Number, Number] = (unit.operands.a, unit.operands.b)
         self.exact_products = all(fmt.bits <= EXHAUSTIVE_BITS for fmt in self.factors)
-        self.exps = [exp - bench.neutral for exp in bench.palette.exps]
-        self.addends = bench.addend_bits > 0
-        self.floor = bench.rule.max_exp_floor
-        self.spread = max(bench.blocks) > 1
+        self.exps = [exp - builder.neutral for exp in builder.palette.exps]
+        self.addends = builder.addend_bits > 0
+        self.floor = builder.rule.max_exp_floor
+        self.spread = max(builder.blocks) > 1
         self._sigs: dict[tuple[int, ...], frozenset[int]] = {}
 
     @property
@@ -293,7 +299,7 @@ class UnitFacts:
     @cached_property
     def farthest(self) -> int:
         """The largest distance between two products of one group."""
-        low, high = self.bench.scale_ends
+        low, high = self.builder.scale_ends
         return self.exps[-1] - self.exps[0] + (2 * (high - low) if self.spread else 0)
 
     @cached_property
@@ -362,7 +368,7 @@ class UnitFacts:
         sigs = self.all_sigs[self.floored(d + sum(fmt.emin for fmt in self.factors)) is not None]
         low = sigs & ((1 << places) - 1)
         half, ones = 1 << places - 1, (1 << places) - 1
-        found = {
+        ends = {
             "zero": low == 0,
             "one last bit": low == 1,
             "below half": (low > 1) & (low < half),
@@ -370,7 +376,7 @@ class UnitFacts:
             "above half": (low > half) & (low < ones),
             "all ones": low == ones,
         }[word]
-        return not found.any()
+        return not ends.any()
 
     def sigs(self, d: int, addend: bool) -> frozenset[int] | None:
         """Significands that a product d below max_exp can have; None where they are not enumerated.
@@ -387,8 +393,10 @@ class UnitFacts:
 
     def _sigs_of(self, exps: tuple[int, ...]) -> frozenset[int]:
         if exps not in self._sigs:
-            of, neutral = self.bench.palette.of, self.bench.neutral
-            self._sigs[exps] = frozenset(one.sig for exp in exps for sign in (0, 1) for one in of(sign, exp + neutral))
+            of, neutral = self.builder.palette.of, self.builder.neutral
+            self._sigs[exps] = frozenset(
+                product.sig for exp in exps for sign in (0, 1) for product in of(sign, exp + neutral)
+            )
         return self._sigs[exps]
 
     def below(self, d: int) -> int:
@@ -417,11 +425,11 @@ class UnitFacts:
 
         None where addends are partial sums alone.
         """
-        fmt = self.bench.addend_format
+        fmt = self.builder.addend_format
         if fmt is None:
             return None
         formats = [fmt, self.result] if self.goes_on else [fmt]
-        return min(one.emin for one in formats), max(one.emax for one in formats)
+        return min(kind.emin for kind in formats), max(kind.emax for kind in formats)
 
     @property
     def goes_on(self) -> bool:
@@ -432,12 +440,12 @@ class UnitFacts:
     @cached_property
     def product_exps(self) -> tuple[int, int]:
         """The least and the largest exponent of a product, scales counted."""
-        low, high = self.bench.scale_ends
+        low, high = self.builder.scale_ends
         return self.exps[0] + low, self.exps[-1] + high
 
     def floored(self, exp: int) -> str | None:
         """Why max_exp cannot be as low as this, to which scales add, or None."""
-        highest = exp + self.bench.scale_ends[1]
+        highest = exp + self.builder.scale_ends[1]
         if self.floor is None or highest >= self.floor:
             return None
         return f"the exponent of such a product is at most {highest}, and max_exp at least {self.floor}"
@@ -454,7 +462,7 @@ class UnitFacts:
 
     @cached_property
     def most_together(self) -> tuple[Fraction, bool]:
-        """What all products lose together at most, in places of the window's last, and whether that much is lost."""
+        """The most that all products lose together, in places of the window's last, and a flag: that much is lost."""
         # In a window shorter than a product the largest one loses bits too.
         losing = self.lanes if self.addends or self.window < self.bits else self.lanes - 1
         if not self.exact_products:
@@ -484,11 +492,11 @@ class UnitFacts:
 
         All terms are the largest at max_exp, as the window rounds them: one shorter than a product may round it up.
         """
-        of, exps = self.bench.palette.of, self.bench.palette.exps
+        of, exps = self.builder.palette.of, self.builder.palette.exps
         largest = max(products[-1].sig for exp in exps if (products := of(sign, exp)))
         total = self.lanes * in_window(self.lost, sign, largest, self.bits, self.window)
         if addend:
-            bits = self.bench.addend_bits
+            bits = self.builder.addend_bits
             total += in_window(self.lost, sign, (1 << bits) - 1, bits - 1, self.window)
         return total.bit_length() - 1 - self.window
 
@@ -505,7 +513,7 @@ class UnitFacts:
     @property
     def result(self) -> FloatFormat:
         """The format that a group's sum is rounded to."""
-        return self.bench.result
+        return self.builder.result
 
     @cached_property
     def most_cut(self) -> int:
@@ -529,17 +537,17 @@ class UnitFacts:
     @cached_property
     def unit_of_sums(self) -> tuple[int, str]:
         """The exponent of a power of two that every sum with a product is a multiple of, and why."""
-        return granule(self.bench)
+        return granule(self.builder)
 
     @cached_property
     def largest_sum(self) -> Fraction | None:
-        """What no sum exceeds in magnitude, however it is rounded; None where nothing bounds its addends."""
-        unit, beats = self.unit, self.bench.beats
+        """A bound of every sum's magnitude, however it is rounded; None where nothing bounds its addends."""
+        unit, beats = self.unit, self.builder.beats
         if unit.promotion_beats is not None:
             beats = min(beats, unit.promotion_beats)
-        exp = self.exps[-1] + self.bench.scale_ends[1]
+        exp = self.exps[-1] + self.builder.scale_ends[1]
         scale = Fraction(1 << exp) if exp >= 0 else Fraction(1, 1 << -exp)
-        addend = self.bench.addend_format
+        addend = self.builder.addend_format
         if (addend is not None or beats > 1 << 10) and self.lost == "truncate" and unit.result.rounding == "rz":
             # A sum of that size and more has all products below its window.
             start = Fraction(0) if addend is None else 2 * Fraction(2) ** addend.emax

@@ -48,7 +48,7 @@ def declare_lost_bits(facts: UnitFacts, out: Declared) -> None:
 
 
 def _fields(facts: UnitFacts, out: Declared) -> None:
-    at: dict[tuple[int, str, int], int] = {}
+    bins: dict[tuple[int, str, int], int] = {}
     for places in range(max(1, facts.bits - facts.window), facts.width):
         d = places + facts.window - facts.bits
         sigs, mask = facts.sigs(d, True), (1 << places) - 1
@@ -61,9 +61,9 @@ def _fields(facts: UnitFacts, out: Declared) -> None:
                 why = f"no significands of {facts.names} make a product that ends in such {ends}: all enumerated"
             for sign in (0, 1):
                 name = f"d={d}, {ends} of a {MARKS[sign]} product lost: {word}"
-                at[places, word, sign] = out.bin("G4", name, why)
+                bins[places, word, sign] = out.bin("G4", name, why)
     # A partial sum may have more bits than c.
-    most = max(facts.bench.addend_bits - 1, facts.result.fraction_bits if facts.bench.partials else 0, 1)
+    most = max(facts.builder.addend_bits - 1, facts.result.fraction_bits if facts.builder.partials else 0, 1)
     addend = {
         (word, sign): out.bin("G4", f"bits of a {MARKS[sign]} addend lost: {word}")
         for word in kinds(most)
@@ -75,7 +75,7 @@ def _fields(facts: UnitFacts, out: Declared) -> None:
     def sample(sampled: SampledGroup, hits: Hits) -> None:
         for _, term, below, field in sampled.terms:
             if 0 < below < width:
-                hits.add(at[below, kind(field, below), term.sign])
+                hits.add(bins[below, kind(field, below), term.sign])
         if sampled.addend is not None:
             _, term, below, field = sampled.addend
             # Past that it has no bits in the window, and the field is not one of its straddling.
@@ -90,17 +90,17 @@ def _single(facts: UnitFacts, out: Declared) -> None:
     """
     shows = ", and it shows" if changes_what_is_kept(facts.lost) else ""
     last = max(facts.width, min(facts.below(facts.farthest), MOST_DEPTH))
-    at = {}
+    bins = {}
     for depth in range(1, last + 1):
         name = f"a product's bit {depth} below the window lost, and nothing else{shows}"
-        at[depth] = out.bin("G4", name, _never_single(facts, depth))
+        bins[depth] = out.bin("G4", name, _never_single(facts, depth))
     deepest = facts.deepest()
     flat = None
     if deepest is not None and facts.below(deepest[0]) <= last:
         flat = f"{deepest[1]}, so that it loses no bit deeper than {max(0, facts.below(deepest[0]))}"
     name = f"a product's bit more than {last} below the window lost, and nothing else{shows}"
     deeper = out.bin("G4", name, facts.loses or flat)
-    bits = facts.bench.addend_bits
+    bits = facts.builder.addend_bits
     addend = {
         depth: out.bin("G4", f"the addend's bit {depth} below the window lost, and nothing else{shows}")
         for depth in range(1, bits)
@@ -108,7 +108,7 @@ def _single(facts: UnitFacts, out: Declared) -> None:
 
     @out.groups.append
     def sample(sampled: SampledGroup, hits: Hits) -> None:
-        losing = [one for one in sampled.terms if one[3]]
+        losing = [term for term in sampled.terms if term[3]]
         if sampled.addend is not None and sampled.addend[3]:
             losing.append(sampled.addend)
         if len(losing) != 1:
@@ -118,19 +118,19 @@ def _single(facts: UnitFacts, out: Declared) -> None:
             return
         depth = below - field.bit_length() + 1
         if lane >= 0:
-            hits.add(at.get(depth, deeper))
+            hits.add(bins.get(depth, deeper))
         elif depth in addend:
             hits.add(addend[depth])
 
 
-def _shows(sampled: SampledGroup, one: SignedTerm, facts: UnitFacts) -> bool:
+def _shows(sampled: SampledGroup, signed_term: SignedTerm, facts: UnitFacts) -> bool:
     """True if the case's last sum would be another one if a term had no bits below the window."""
     if (sampled.place + 1) * facts.lanes != len(sampled.case.a):
         return False
-    lane, term, below, _ = one
-    kept = -(term.sig >> below) if term.sign else term.sig >> below
-    total = sampled.group.total - sampled.group.aligned[lane] + kept
-    return facts.bench.definition.round(total, sampled.top, False).code != sampled.group.code
+    lane, term, below, _ = signed_term
+    rest = -(term.sig >> below) if term.sign else term.sig >> below
+    total = sampled.group.total - sampled.group.aligned[lane] + rest
+    return facts.builder.definition.round(total, sampled.top, False).code != sampled.group.code
 
 
 def _never_single(facts: UnitFacts, depth: int) -> str | None:
@@ -153,14 +153,14 @@ def _count(facts: UnitFacts, out: Declared) -> None:
     nothing = out.bin("G4", "several products, and none loses bits", facts.single)
     why = facts.loses if k > 1 or facts.addends else facts.together
     below = None if facts.addends else why
-    at = {n: out.bin("G4", f"{n} of {k} products lose bits", below) for n in counts}
+    bins = {n: out.bin("G4", f"{n} of {k} products lose bits", below) for n in counts}
 
     @out.groups.append
     def sample(sampled: SampledGroup, hits: Hits) -> None:
         losing = sum([1 for _, _, _, field in sampled.terms if field])
         if losing:
-            if losing in at:
-                hits.add(at[losing])
+            if losing in bins:
+                hits.add(bins[losing])
         elif len(sampled.terms) > 1 and not (sampled.addend and sampled.addend[3]):
             hits.add(nothing)
 
@@ -178,10 +178,10 @@ def _together(facts: UnitFacts, out: Declared) -> None:
         zones |= {f"2 or more, below {half}": (2, False), f"{half} or more": (half, False)}
     else:
         zones["2 or more"] = (2, False)
-    at = []
+    bins = []
     for zone, (least, beyond) in zones.items():
         why = facts.together or (None if zone == "0" else facts.loses or _too_little(facts, least, beyond))
-        at.append(out.bin("G4", f"products lose together {zone} of the last place", why))
+        bins.append(out.bin("G4", f"products lose together {zone} of the last place", why))
     full = None
     if most:
         full = out.bin("G4", f"products lose together {most} of the last place or more, the most beside a product")
@@ -192,10 +192,10 @@ def _together(facts: UnitFacts, out: Declared) -> None:
             return
         losing = [(below, field) for _, _, below, field in sampled.terms if field]
         deep = max([below for below, _ in losing], default=0)
-        total, one = sum([field << deep - below for below, field in losing]), 1 << deep
-        zone = min(2 * (total // one) + (total % one > 0), several)
-        hits.add(at[-1] if zone == several and total >= half * one else at[zone])
-        if full is not None and most is not None and total >= most * one:
+        total, place = sum([field << deep - below for below, field in losing]), 1 << deep
+        zone = min(2 * (total // place) + (total % place > 0), several)
+        hits.add(bins[-1] if zone == several and total >= half * place else bins[zone])
+        if full is not None and most is not None and total >= most * place:
             hits.add(full)
 
 
@@ -214,168 +214,174 @@ def fields(places: int) -> dict[str, int]:
     return distinct({name: value for name, value in patterns.items() if 0 <= value <= ones})
 
 
-def of_products(bench: CaseBuilder) -> None:
+def of_products(builder: CaseBuilder) -> None:
     """Each field of lost bits of a straddling product, under a product and under the addend, in all signs."""
-    for places in range(1, bench.palette.fraction_bits + 4):
-        d = bench.window - bench.palette.fraction_bits + places
+    for places in range(1, builder.palette.fraction_bits + 4):
+        d = builder.window - builder.palette.fraction_bits + places
         for (name, value), signs in cross(fields(places).items(), SIGN_PAIRS if d >= 0 else ()):
-            pair = bench.pair(d, signs, field=value)
+            pair = builder.pair(d, signs, field=value)
             if pair:
-                bench.add_beat(f"lost/s{places:02}-{name}-{signs_of(*signs)}", pair)
-            under = (low for low in bench.sign_of(signs[1]) if low.sig & bench.lost_bits(d) == value)
-            bench.add_first(
+                builder.add_beat(f"lost/s{places:02}-{name}-{signs_of(*signs)}", pair)
+            under = (low for low in builder.sign_of(signs[1]) if low.sig & builder.lost_bits(d) == value)
+            builder.add_first(
                 f"lost/under-addend-s{places:02}-{name}-{signs_of(*signs)}",
-                (bench.with_addend((low,), signs[0], 1, low.exp + d) for low in under),
+                (builder.with_addend((low,), signs[0], 1, low.exp + d) for low in under),
             )
 
 
-def of_the_addend(bench: CaseBuilder) -> None:
+def of_the_addend(builder: CaseBuilder) -> None:
     """Each field of lost bits of the addend below a product, added and subtracted."""
-    fraction_bits = bench.addend_bits - 1
-    for places in range(1, fraction_bits + 4) if bench.addend_bits else ():
-        d = bench.window - fraction_bits + places
+    fraction_bits = builder.addend_bits - 1
+    for places in range(1, fraction_bits + 4) if builder.addend_bits else ():
+        d = builder.window - fraction_bits + places
         for (name, value), signs in cross(fields(places).items(), SIGN_PAIRS):
             if d < 0 or (places > fraction_bits + 1 and value) or signs[0] != places % 2:
                 continue
             sig = 1 << fraction_bits | value if places <= fraction_bits else value
             sig = sig or 1 << fraction_bits
-            bench.add_first(f"lost/addend-s{places:02}-{name}-{signs_of(*signs)}", _addend_under(bench, d, signs, sig))
+            builder.add_first(
+                f"lost/addend-s{places:02}-{name}-{signs_of(*signs)}", _addend_under(builder, d, signs, sig)
+            )
 
 
-def _addend_under(bench: CaseBuilder, d: int, signs: SignPair, sig: int) -> Solutions:
+def _addend_under(builder: CaseBuilder, d: int, signs: SignPair, sig: int) -> Solutions:
     """An addend of significand `sig` at a distance below a product."""
-    for exp, high in bench.by_exponent(signs[0]):
-        solution = bench.with_addend((bench.rng.choice(high),), signs[1], sig, exp - d - bench.addend_bits + 1)
+    for exp, high in builder.by_exponent(signs[0]):
+        solution = builder.with_addend((builder.rng.choice(high),), signs[1], sig, exp - d - builder.addend_bits + 1)
         if solution and solution.addend and solution.addend.term.exp == exp - d:
             yield solution
 
 
-def of_many_lanes(bench: CaseBuilder) -> None:
+def of_many_lanes(builder: CaseBuilder) -> None:
     """One, two and more lanes that lose bits at once, up to all but one."""
-    best = _losing_most(bench)
+    best = _losing_most(builder)
     if best is None:
         return
     high, low = best
-    back = bench.palette.opposite(low) or low
-    for n in sorted({1, 2, 3, bench.lanes // 2, bench.lanes - 1} & set(range(1, bench.lanes))):
-        bench.add_beat(f"lost/lanes{n:02}", (high, *[low] * n))
-        bench.add_beat(f"lost/lanes{n:02}-alternating", (high, *[low, back] * (n // 2), *[low] * (n % 2)))
-        bench.add_beat(f"lost/lanes{n:02}-neg", (high, *[back] * n))
+    back = builder.palette.opposite(low) or low
+    for n in sorted({1, 2, 3, builder.lanes // 2, builder.lanes - 1} & set(range(1, builder.lanes))):
+        builder.add_beat(f"lost/lanes{n:02}", (high, *[low] * n))
+        builder.add_beat(f"lost/lanes{n:02}-alternating", (high, *[low, back] * (n // 2), *[low] * (n % 2)))
+        builder.add_beat(f"lost/lanes{n:02}-neg", (high, *[back] * n))
 
 
-def _losing_most(bench: CaseBuilder) -> tuple[Product, Product] | None:
+def _losing_most(builder: CaseBuilder) -> tuple[Product, Product] | None:
     """A product, and one below it that loses as much of a window place as can be."""
     best, most = None, 0.0
-    for d in bench.distances:
-        places = bench.lost_place(d)
-        for exp in bench.tries[:8] if 0 < places <= bench.palette.fraction_bits + 2 else ():
-            high = bench.palette.of(0, exp)
-            for low in bench.palette.of(0, exp - d) if high else ():
-                part = (low.sig & bench.lost_bits(d)) / (1 << places)
+    for d in builder.distances:
+        places = builder.lost_place(d)
+        for exp in builder.tries[:8] if 0 < places <= builder.palette.fraction_bits + 2 else ():
+            high = builder.palette.of(0, exp)
+            for low in builder.palette.of(0, exp - d) if high else ():
+                part = (low.sig & builder.lost_bits(d)) / (1 << places)
                 if part > most:
                     best, most = (high[-1], low), part
     return best
 
 
-def at_the_edge(bench: CaseBuilder) -> None:
+def at_the_edge(builder: CaseBuilder) -> None:
     """A single bit at the last place that is kept, at the first that is lost, and at the places next to them."""
     for place, signs in cross((-3, -2, -1, 0, 1, 2), SIGN_PAIRS):
         name = {0: "last-kept", -1: "first-lost"}.get(place, f"place{place:+}")
-        bench.add_first(f"edge/{name}-{signs_of(*signs)}", _bit_under_product(bench, place, signs))
-        bench.add_first(f"edge/{name}-under-addend-{signs_of(*signs)}", _bit_under_addend(bench, place, signs))
-        bench.add_first(f"edge/{name}-of-addend-{signs_of(*signs)}", _addend_bit(bench, place, signs))
+        builder.add_first(f"edge/{name}-{signs_of(*signs)}", _bit_under_product(builder, place, signs))
+        builder.add_first(f"edge/{name}-under-addend-{signs_of(*signs)}", _bit_under_addend(builder, place, signs))
+        builder.add_first(f"edge/{name}-of-addend-{signs_of(*signs)}", _addend_bit(builder, place, signs))
 
 
-def _bit_under_product(bench: CaseBuilder, place: int, signs: SignPair) -> Solutions:
-    for exp, high in bench.by_exponent(signs[0]):
-        low = [one for one in bench.palette.powers(signs[1], exp - bench.window + place) if one.exp <= exp]
+def _bit_under_product(builder: CaseBuilder, place: int, signs: SignPair) -> Solutions:
+    for exp, high in builder.by_exponent(signs[0]):
+        low = [
+            product for product in builder.palette.powers(signs[1], exp - builder.window + place) if product.exp <= exp
+        ]
         if low:
-            yield Solution((bench.rng.choice(high), bench.rng.choice(low)))
+            yield Solution((builder.rng.choice(high), builder.rng.choice(low)))
 
 
-def _bit_under_addend(bench: CaseBuilder, place: int, signs: SignPair) -> Solutions:
-    for exp in reversed(bench.tries):
-        top = exp + bench.window - place
-        for low in bench.palette.powers(signs[1], exp):
+def _bit_under_addend(builder: CaseBuilder, place: int, signs: SignPair) -> Solutions:
+    for exp in reversed(builder.tries):
+        top = exp + builder.window - place
+        for low in builder.palette.powers(signs[1], exp):
             if low.exp <= top:
-                yield bench.with_addend((low,), signs[0], 1, top)
+                yield builder.with_addend((low,), signs[0], 1, top)
 
 
-def _addend_bit(bench: CaseBuilder, place: int, signs: SignPair) -> Solutions:
-    for exp, high in bench.by_exponent(signs[0]):
-        yield bench.with_addend((bench.rng.choice(high),), signs[1], 1, exp - bench.window + place)
+def _addend_bit(builder: CaseBuilder, place: int, signs: SignPair) -> Solutions:
+    for exp, high in builder.by_exponent(signs[0]):
+        yield builder.with_addend((builder.rng.choice(high),), signs[1], 1, exp - builder.window + place)
 
 
-def single_bits(bench: CaseBuilder, facts: UnitFacts) -> None:
+def single_bits(builder: CaseBuilder, facts: UnitFacts) -> None:
     """One product, or the addend, that loses one bit alone, below products of several sums."""
-    bits = bench.addend_bits
-    for d, sign in cross(range(bench.window + MOST_DEPTH + 1), SIGNS):
-        places = bench.lost_place(d)
+    bits = builder.addend_bits
+    for d, sign in cross(range(builder.window + MOST_DEPTH + 1), SIGNS):
+        places = builder.lost_place(d)
         for depth in range(1, min(places, MOST_DEPTH) + 1) if d <= facts.farthest else ():
-            pair = bench.pair(d, (sign, d % 2), field=1 << places - depth)
+            pair = builder.pair(d, (sign, d % 2), field=1 << places - depth)
             if pair:
-                products = bench.palette.of(sign, pair[0].exp)
+                products = builder.palette.of(sign, pair[0].exp)
                 for index in sorted({0, len(products) // 3, len(products) // 2, len(products) - 1}):
-                    bench.add_beat(f"G4/single-d{d:02}-depth{depth:02}-{sign}-{index}", (products[index], pair[1]))
-    for depth, exp, sign in cross(range(1, bits), bench.tries[:8], SIGNS):
-        high = bench.palette.of(sign, exp)
+                    builder.add_beat(f"G4/single-d{d:02}-depth{depth:02}-{sign}-{index}", (products[index], pair[1]))
+    for depth, exp, sign in cross(range(1, bits), builder.tries[:8], SIGNS):
+        high = builder.palette.of(sign, exp)
         for word, sig in (("ends", 1 << bits - 1 | 1), ("alone", 1)):
-            added = bench.addend(sign, sig, exp - bench.window - depth) if high else None
+            added = builder.addend(sign, sig, exp - builder.window - depth) if high else None
             for index in sorted({0, len(high) // 2}) if added and added.term.exp <= exp else ():
                 name = f"G4/addend-depth{depth:02}-{word}-{exp}-{sign}-{index}"
-                bench.add_beat(name, high[index : index + 1], added)
+                builder.add_beat(name, high[index : index + 1], added)
 
 
-def under_addend(bench: CaseBuilder, facts: UnitFacts) -> None:
+def under_addend(builder: CaseBuilder, facts: UnitFacts) -> None:
     """Each kind of lost field of one product below an addend; and 1, 2, ... all lanes that lose it."""
-    counts = sorted({1, 2, 3, bench.lanes // 2, bench.lanes - 1, bench.lanes} - {0})
-    for places, sign in cross(range(1, facts.width), SIGNS if bench.addend_bits else ()):
+    counts = sorted({1, 2, 3, builder.lanes // 2, builder.lanes - 1, builder.lanes} - {0})
+    for places, sign in cross(range(1, facts.width), SIGNS if builder.addend_bits else ()):
         d, kinds = places + facts.window - facts.bits, set[str]()
-        for one in bench.sign_of(sign) if d >= 0 else ():
-            field = one.sig & ((1 << places) - 1)
+        for product in builder.sign_of(sign) if d >= 0 else ():
+            field = product.sig & ((1 << places) - 1)
             word = kind(field, places)
-            added = bench.addend(0, 1, one.exp + d) if word not in kinds else None
-            if added is None or added.term.exp != one.exp + d:
+            added = builder.addend(0, 1, product.exp + d) if word not in kinds else None
+            if added is None or added.term.exp != product.exp + d:
                 continue
             kinds.add(word)
             for n in counts if field else (1,):
                 name = f"G4/under-addend-{places}-{word.replace(' ', '-')}-{sign}-{n:02}"
-                bench.add_beat(name, (one,) * n, added)
+                builder.add_beat(name, (product,) * n, added)
 
 
-def many_alike(bench: CaseBuilder, facts: UnitFacts) -> None:
+def many_alike(builder: CaseBuilder, facts: UnitFacts) -> None:
     """Numbers of lanes that lose the same field below a product, and the least product far below all others."""
-    counts = sorted({1, 2, 3, bench.lanes // 2, bench.lanes // 2 + 1, bench.lanes - 1} & set(range(1, bench.lanes)))
-    for d in bench.distances:
-        places = bench.lost_place(d)
+    counts = sorted(
+        {1, 2, 3, builder.lanes // 2, builder.lanes // 2 + 1, builder.lanes - 1} & set(range(1, builder.lanes))
+    )
+    for d in builder.distances:
+        places = builder.lost_place(d)
         patterns = sorted({1, 1 << places - 1, (1 << places) - 1}) if 0 < places <= facts.bits + 3 else []
         for n, field in cross(counts, patterns):
-            pair = bench.pair(d, (0, n % 2), field=field)
+            pair = builder.pair(d, (0, n % 2), field=field)
             if pair:
-                bench.add_beat(f"G4/d{d:02}-{n:02}-lose-{field:x}", (pair[0], *[pair[1]] * n))
-    exps = bench.palette.exps
-    least, most = bench.palette.of(0, exps[0])[0], bench.palette.of(0, exps[-1])[-1]
-    bench.add_beat("G4/deepest", (most, least))
-    far = bench.with_addend((least,), 0, 1, exps[0] + bench.window + facts.width * 2)
-    bench.add_solution("G4/deepest-addend", far)
+                builder.add_beat(f"G4/d{d:02}-{n:02}-lose-{field:x}", (pair[0], *[pair[1]] * n))
+    exps = builder.palette.exps
+    least, most = builder.palette.of(0, exps[0])[0], builder.palette.of(0, exps[-1])[-1]
+    builder.add_beat("G4/deepest", (most, least))
+    far = builder.with_addend((least,), 0, 1, exps[0] + builder.window + facts.width * 2)
+    builder.add_solution("G4/deepest-addend", far)
 
 
-def last_bits(bench: CaseBuilder, facts: UnitFacts) -> None:
+def last_bits(builder: CaseBuilder, facts: UnitFacts) -> None:
     """Products whose lost bits are 0...01 or all ones, for each number of them that straddles, below a product.
 
     They are made from significands: of wide formats the palette holds a few products only.
     """
-    a, b = bench.factors
-    if not isinstance(a, FloatFormat) or not isinstance(b, FloatFormat) or bench.lanes < 2:
+    a, b = builder.factors
+    if not isinstance(a, FloatFormat) or not isinstance(b, FloatFormat) or builder.lanes < 2:
         return
     for places in range(2, facts.width):
         d = places + facts.window - facts.bits
         for sign, field in cross(SIGNS, (1, (1 << places) - 1)):
             pair = factors_ending(a, b, places, field, sign, normal=facts.floor is not None)
             if pair and d >= 0:
-                high = bench.palette.of(0, bench.definition.product(*pair, bench.neutral).exp + d)[:1]
-                row = [*((one.a, one.b) for one in high), pair]
-                bench.add_beat(f"G4/last-{field:x}-{places:02}-{sign}", row[: bench.lanes])
+                high = builder.palette.of(0, builder.definition.product(*pair, builder.neutral).exp + d)[:1]
+                row = [*((product.a, product.b) for product in high), pair]
+                builder.add_beat(f"G4/last-{field:x}-{places:02}-{sign}", row[: builder.lanes])
 
 
 LOST_BITS = Family(
@@ -412,7 +418,7 @@ def declare_sticky(facts: UnitFacts, out: Declared) -> None:
     signs = [sign for sign in SIGNS if tells(rounding, sign)] if facts.sticky else []
     kinds = ["a product", *(["the addend"] if facts.addends else [])]
     name = "a 1 that {} {} lost alone decides the rounding of a {} sum"
-    at = {
+    bins = {
         (kind, low, sign): out.bin("G7", name.format(MARKS[low], kind, MARKS[sign]), _never(facts, low != sign))
         for sign, low, kind in cross(signs, SIGNS, kinds)
     }
@@ -422,7 +428,7 @@ def declare_sticky(facts: UnitFacts, out: Declared) -> None:
     }
     deep = {
         depth: out.bin("G7", f"a 1 that is lost {counted(depth, 'place')} below the window alone decides the rounding")
-        for depth in (depths(facts.bench) if signs else ())
+        for depth in (depths(facts.builder) if signs else ())
     }
 
     @out.groups.append
@@ -431,7 +437,7 @@ def declare_sticky(facts: UnitFacts, out: Declared) -> None:
         if not sampled.group.sticky or len(lost) != 1 or not signs or not decides(facts, sampled):
             return
         lane, term, places, bits = lost[0]
-        hits.add(at["the addend" if lane < 0 else "a product", term.sign, int(sampled.group.total < 0)])
+        hits.add(bins["the addend" if lane < 0 else "a product", term.sign, int(sampled.group.total < 0)])
         if lane >= 0:
             hits.add(lanes[lane])
         depth = places - bits.bit_length() + 1
@@ -439,30 +445,30 @@ def declare_sticky(facts: UnitFacts, out: Declared) -> None:
             hits.add(deep[depth])
 
 
-def depths(bench: CaseBuilder) -> list[int]:
+def depths(builder: CaseBuilder) -> list[int]:
     """How far below the window a product can lose a single 1, beside another that has the window's exponent."""
-    if bench.lanes < 2 or bench.unit.scale is not None:
+    if builder.lanes < 2 or builder.unit.scale is not None:
         return []
-    least, most = bench.result_exps
-    tops = [exp for exp in bench.palette.exps if least + bench.window <= exp < most - 2]
-    found = {
-        bench.lost_place(top - exp) - one.sig.bit_length() + 1
-        for exp in bench.palette.exps
-        for one in _powers(bench, 0, exp)
+    least, most = builder.result_exps
+    tops = [exp for exp in builder.palette.exps if least + builder.window <= exp < most - 2]
+    places = {
+        builder.lost_place(top - exp) - power.sig.bit_length() + 1
+        for exp in builder.palette.exps
+        for power in _powers(builder, 0, exp)
         for top in tops
     }
-    return sorted(depth for depth in found if 0 < depth <= MOST_STICKY_DEPTH)
+    return sorted(depth for depth in places if 0 < depth <= MOST_STICKY_DEPTH)
 
 
-def _powers(bench: CaseBuilder, sign: int, exp: int) -> list[Product]:
+def _powers(builder: CaseBuilder, sign: int, exp: int) -> list[Product]:
     """The products of a sign and an exponent whose significands are powers of two."""
-    return [one for one in bench.palette.of(sign, exp) if one.sig & (one.sig - 1) == 0]
+    return [product for product in builder.palette.of(sign, exp) if product.sig & (product.sig - 1) == 0]
 
 
 def losing(sampled: SampledGroup) -> list[SignedTerm]:
     """The terms that lose a 1."""
     every = sampled.terms if sampled.addend is None else [*sampled.terms, sampled.addend]
-    return [one for one in every if one[3]]
+    return [term for term in every if term[3]]
 
 
 def decides(facts: UnitFacts, sampled: SampledGroup) -> bool:
@@ -470,7 +476,7 @@ def decides(facts: UnitFacts, sampled: SampledGroup) -> bool:
     if (sampled.place + 1) * facts.lanes != len(sampled.case.a):
         return False
     group = sampled.group
-    return facts.bench.definition.round(group.total, sampled.top, False).code != group.code
+    return facts.builder.definition.round(group.total, sampled.top, False).code != group.code
 
 
 def _never(facts: UnitFacts, differ: bool) -> str | None:
@@ -478,76 +484,76 @@ def _never(facts: UnitFacts, differ: bool) -> str | None:
     return facts.loses or (facts.together if differ else None)
 
 
-def deciding(bench: CaseBuilder) -> None:
+def deciding(builder: CaseBuilder) -> None:
     """Such sums: in all signs, of a product and of the addend, and with the product that loses a 1 in each lane."""
-    rounding = bench.unit.result.rounding
-    if not bench.rule.sticky:
+    rounding = builder.unit.result.rounding
+    if not builder.rule.sticky:
         return
     for sign, low in cross(SIGNS, SIGNS):
         if not tells(rounding, sign):
             continue
         name = f"{SIGN[sign]}-{SIGN[low]}"
-        bench.add_first(f"sticky/addend-{name}", _with_addend(bench, sign, low))
-        for lane in range(bench.lanes):
-            bench.add_first(f"sticky/lane{lane:02}-{name}", _with_product(bench, sign, low), lane)
-    for depth, low in cross(depths(bench), SIGNS):
+        builder.add_first(f"sticky/addend-{name}", _with_addend(builder, sign, low))
+        for lane in range(builder.lanes):
+            builder.add_first(f"sticky/lane{lane:02}-{name}", _with_product(builder, sign, low), lane)
+    for depth, low in cross(depths(builder), SIGNS):
         sign = next(sign for sign in (low, 1 - low) if tells(rounding, sign))
-        solutions = _at_depth(bench, sign, low, depth)
-        bench.add_first(f"sticky/depth{depth:02}-{SIGN[low]}", solutions, depth % bench.lanes)
+        solutions = _at_depth(builder, sign, low, depth)
+        builder.add_first(f"sticky/depth{depth:02}-{SIGN[low]}", solutions, depth % builder.lanes)
 
 
-def _totals(bench: CaseBuilder, sign: int) -> Iterator[tuple[int, list[int]]]:
+def _totals(builder: CaseBuilder, sign: int) -> Iterator[tuple[int, list[int]]]:
     """Sums that a rounding takes otherwise if something is below them, and exponents to try as max_exp."""
-    fraction, half = bench.result.fraction_bits, ends_in_half(bench.unit.result.rounding)
-    for cut in range(int(half), max(bench.window - fraction, 0) + bench.growths + 1):
-        for kept in (1 << fraction, 1 << fraction | 2, 1 << min(fraction, bench.window)):
-            total = kept << cut | (1 << cut - 1 if half else 0)
-            yield -total if sign else total, bench.tops(total.bit_length() - 1 - bench.window)
+    fraction, half = builder.result.fraction_bits, ends_in_half(builder.unit.result.rounding)
+    for cut in range(int(half), max(builder.window - fraction, 0) + builder.growths + 1):
+        for whole in (1 << fraction, 1 << fraction | 2, 1 << min(fraction, builder.window)):
+            total = whole << cut | (1 << cut - 1 if half else 0)
+            yield -total if sign else total, builder.tops(total.bit_length() - 1 - builder.window)
 
 
-def _with_addend(bench: CaseBuilder, sign: int, low: int) -> Iterator[Solution]:
-    for total, tops in _totals(bench, sign):
+def _with_addend(builder: CaseBuilder, sign: int, low: int) -> Iterator[Solution]:
+    for total, tops in _totals(builder, sign):
         for top in tops:
-            addend = bench.addend(low, 1, top - bench.window - 1)
+            addend = builder.addend(low, 1, top - builder.window - 1)
             if addend is not None and addend.term.exp <= top:
-                yield from (found._replace(addend=addend) for found in bench.alone(total, top))
+                yield from (solution._replace(addend=addend) for solution in builder.alone(total, top))
 
 
-def _with_product(bench: CaseBuilder, sign: int, low: int) -> Iterator[Solution]:
+def _with_product(builder: CaseBuilder, sign: int, low: int) -> Iterator[Solution]:
     """The product that loses a 1 comes first."""
-    for total, tops in _totals(bench, sign):
-        for top, one in cross(tops, _lowest(bench, low)):
-            yield from _beside(bench, total, top, one)
+    for total, tops in _totals(builder, sign):
+        for top, product in cross(tops, _lowest(builder, low)):
+            yield from _beside(builder, total, top, product)
 
 
-def _at_depth(bench: CaseBuilder, sign: int, low: int, depth: int) -> Iterator[Solution]:
+def _at_depth(builder: CaseBuilder, sign: int, low: int, depth: int) -> Iterator[Solution]:
     """The product that loses a single 1, so far below the window, comes first; then those of least exponent."""
-    exps = {*bench.palette.exps}
-    powers = [one for exp in bench.palette.exps for one in _powers(bench, low, exp)]
-    for one, (total, _) in cross(powers, _totals(bench, sign)):
-        top = one.exp + depth + one.sig.bit_length() - 1 - bench.palette.fraction_bits + bench.window
-        if top in exps and bench.lost_place(top - one.exp) - one.sig.bit_length() + 1 == depth:
-            yield from _beside(bench, total, top, one)
+    exps = {*builder.palette.exps}
+    powers = [product for exp in builder.palette.exps for product in _powers(builder, low, exp)]
+    for product, (total, _) in cross(powers, _totals(builder, sign)):
+        top = product.exp + depth + product.sig.bit_length() - 1 - builder.palette.fraction_bits + builder.window
+        if top in exps and builder.lost_place(top - product.exp) - product.sig.bit_length() + 1 == depth:
+            yield from _beside(builder, total, top, product)
 
 
-def _lowest(bench: CaseBuilder, sign: int) -> list[Product]:
+def _lowest(builder: CaseBuilder, sign: int) -> list[Product]:
     """Products of a sign, of the least exponents and significands that there are."""
-    products = (one for exp in bench.palette.exps for one in bench.palette.of(sign, exp))
-    return [one for _, one in zip(range(MOST_LOW), products, strict=False)]
+    products = (one for exp in builder.palette.exps for one in builder.palette.of(sign, exp))
+    return [product for _, product in zip(range(MOST_LOW), products, strict=False)]
 
 
-def _beside(bench: CaseBuilder, total: int, top: int, one: Product) -> Iterator[Solution]:
+def _beside(builder: CaseBuilder, total: int, top: int, product: Product) -> Iterator[Solution]:
     """One product that loses a 1, and others with which the sum is `total`: alone, or with an addend."""
-    below = bench.lost_place(top - one.exp)
-    kept = one.sig >> below
-    if one.sig == kept << below:
+    below = builder.lost_place(top - product.exp)
+    whole = product.sig >> below
+    if product.sig == whole << below:
         return
-    rest = total + kept if one.sign else total - kept
-    solutions = [*bench.alone(rest, top), bench.total(rest, [top], addend=True)] if rest else []
-    for found in solutions:
-        if found is not None and not found.shift and len(found.products) < bench.lanes:
-            solution = found._replace(products=(one, *found.products))
-            group = bench.measure(solution)
+    rest = total + whole if product.sign else total - whole
+    solutions = [*builder.alone(rest, top), builder.total(rest, [top], addend=True)] if rest else []
+    for solved in solutions:
+        if solved is not None and not solved.shift and len(solved.products) < builder.lanes:
+            solution = solved._replace(products=(product, *solved.products))
+            group = builder.measure(solution)
             if group.sticky and (group.total, group.max_exp) == (total, top):
                 yield solution
 

@@ -55,10 +55,10 @@ def classes(fmt: Number) -> dict[str, tuple[int, ...]]:
 
     Every code of a format up to 8 bits, of a wider one those at which something begins or ends.
     """
-    found: dict[str, list[int]] = {}
+    by_class: dict[str, list[int]] = {}
     for code in _codes(fmt):
-        found.setdefault(classify(fmt, code), []).append(code)
-    return {name: tuple(codes) for name, codes in found.items()}
+        by_class.setdefault(classify(fmt, code), []).append(code)
+    return {name: tuple(codes) for name, codes in by_class.items()}
 
 
 def _codes(fmt: Number) -> list[int]:
@@ -104,7 +104,7 @@ def declare_operands(facts: UnitFacts, out: Declared) -> None:
     a, b = facts.factors
     every = pairs_of_classes(facts)
     count, width = len(every), len(classes(b))
-    at = [out.bin("G1", f"{x} x {y}") for x, y in every]
+    bins = [out.bin("G1", f"{x} x {y}") for x, y in every]
     for lane in range(facts.lanes):
         out.bin("G1", f"every pair of classes through lane {lane}", parts=count)
     table_a = _Table(a, {name: width * index for index, name in enumerate(classes(a))})
@@ -113,7 +113,7 @@ def declare_operands(facts: UnitFacts, out: Declared) -> None:
 
     @out.groups.append
     def sample(sampled: SampledGroup, hits: Hits) -> None:
-        hits.update([at[table_a[x] + table_b[y]] for x, y in zip(sampled.a, sampled.b, strict=True)])
+        hits.update([bins[table_a[x] + table_b[y]] for x, y in zip(sampled.a, sampled.b, strict=True)])
         for side, top in tops:
             for code, index in top.items():
                 if code in (sampled.b if side else sampled.a):
@@ -139,43 +139,45 @@ def _top_binade(fmt: Number, out: Declared, side: str) -> dict[int, int]:
 
 def named(fmt: Number) -> dict[str, int]:
     """One code of every class, both signs: zeros, numbers, NaN and infinities."""
-    found = {f"zero{index}": code for index, code in enumerate(zeros(fmt))}
+    named = {f"zero{index}": code for index, code in enumerate(zeros(fmt))}
     for name, code in numbers(fmt).items():
-        found[name] = code
+        named[name] = code
         other = negate(fmt, code)
         if other is not None:
-            found[f"neg-{name}"] = other
+            named[f"neg-{name}"] = other
     for index, code in enumerate(infinities(fmt)):
-        found["neg-inf" if index else "inf"] = code
-    found |= {f"nan{index}": code for index, code in enumerate(nans(fmt)[:1])}
+        named["neg-inf" if index else "inf"] = code
+    named |= {f"nan{index}": code for index, code in enumerate(nans(fmt)[:1])}
     if isinstance(fmt, FloatFormat):
-        return found
-    return {**found, "most-negative": 1 << fmt.bits - 1}
+        return named
+    return {**named, "most-negative": 1 << fmt.bits - 1}
 
 
-def class_pairs(bench: CaseBuilder) -> None:
+def class_pairs(builder: CaseBuilder) -> None:
     """Every class of one factor times every class of the other, in all signs, in lanes that vary."""
-    a, b = bench.factors
+    a, b = builder.factors
     for index, ((x, code), (y, other)) in enumerate(cross(named(a).items(), named(b).items())):
-        bench.add(f"class/{x}-{y}", [bench.filling([(code, other)], index % bench.lanes, exact=True)])
+        builder.add(f"class/{x}-{y}", [builder.filling([(code, other)], index % builder.lanes, exact=True)])
 
 
-def class_rows(bench: CaseBuilder, facts: UnitFacts) -> None:
+def class_rows(builder: CaseBuilder, facts: UnitFacts) -> None:
     """Every pair of classes of numbers through every lane, a pair in each lane of a row."""
     finite = [pair for pair in pairs_of_classes(facts) if not any(pair_of[1:] in SPECIAL for pair_of in pair)]
     for row in range(len(finite)):
-        held = [finite[(row + lane) % len(finite)] for lane in range(bench.lanes)]
-        bench.add(f"G1/numbers{row:03}", [bench.filling([_codes_of(facts, pair, row) for pair in held], 0, exact=True)])
+        held = [finite[(row + lane) % len(finite)] for lane in range(builder.lanes)]
+        builder.add(
+            f"G1/numbers{row:03}", [builder.filling([_codes_of(facts, pair, row) for pair in held], 0, exact=True)]
+        )
 
 
-def class_specials(bench: CaseBuilder, facts: UnitFacts) -> None:
+def class_specials(builder: CaseBuilder, facts: UnitFacts) -> None:
     """Every pair of classes with NaN or an infinity through every lane, alone beside numbers, so that it shows."""
-    special = [pair for pair in pairs_of_classes(facts) if any(one[1:] in SPECIAL for one in pair)]
-    plain = bench.ends()[0]
+    special = [pair for pair in pairs_of_classes(facts) if any(cls[1:] in SPECIAL for cls in pair)]
+    plain = builder.ends()[0]
     for index, pair in enumerate(special):
-        for lane in range(bench.lanes):
-            row = [_codes_of(facts, pair, index + lane), *[(plain.a, plain.b)] * (bench.lanes > 1)]
-            bench.add(f"G1/special{index:03}-lane{lane:02}", [bench.filling(row, lane, exact=True)])
+        for lane in range(builder.lanes):
+            row = [_codes_of(facts, pair, index + lane), *[(plain.a, plain.b)] * (builder.lanes > 1)]
+            builder.add(f"G1/special{index:03}-lane{lane:02}", [builder.filling(row, lane, exact=True)])
 
 
 def _codes_of(facts: UnitFacts, pair: tuple[str, str], turn: int) -> Pair:
@@ -210,7 +212,7 @@ def _no_infinity(fmt: Format) -> str | None:
 
 
 def _nan(facts: UnitFacts, out: Declared) -> None:
-    at = [
+    bins = [
         [out.bin("G10", f"NaN in {'ab'[side]} at lane {lane}", no_nan(fmt)) for lane in range(facts.lanes)]
         for side, fmt in enumerate(facts.factors)
     ]
@@ -218,7 +220,7 @@ def _nan(facts: UnitFacts, out: Declared) -> None:
     inf = [_no_infinity(fmt) for fmt in facts.factors]
     nan = [no_nan(fmt) for fmt in facts.factors]
     none = (inf[0] if inf[0] and inf[1] else None) or (nan[0] if nan[0] and nan[1] else None)
-    beside = out.bin("G10", "NaN in one lane, infinity in another", none or facts.single)
+    both = out.bin("G10", "NaN in one lane, infinity in another", none or facts.single)
 
     @out.groups.append
     def sample(sampled: SampledGroup, hits: Hits) -> None:
@@ -228,13 +230,18 @@ def _nan(facts: UnitFacts, out: Declared) -> None:
         for side, factors in enumerate((group.a, group.b)):
             for lane, factor in enumerate(factors):
                 if factor.cls is Class.NAN:
-                    hits.add(at[side][lane])
-        found = {term.cls for term in group.products}
-        one = group.addend
-        if one is not None and one.cls is Class.NAN and addend is not None and not found & {Class.NAN, Class.INFINITY}:
+                    hits.add(bins[side][lane])
+        special = {term.cls for term in group.products}
+        term = group.addend
+        if (
+            term is not None
+            and term.cls is Class.NAN
+            and addend is not None
+            and not special & {Class.NAN, Class.INFINITY}
+        ):
             hits.add(addend)
-        if {Class.NAN, Class.INFINITY} <= found:
-            hits.add(beside)
+        if {Class.NAN, Class.INFINITY} <= special:
+            hits.add(both)
 
 
 def _infinity(facts: UnitFacts, out: Declared) -> None:
@@ -260,7 +267,7 @@ def _infinity(facts: UnitFacts, out: Declared) -> None:
     def sample(sampled: SampledGroup, hits: Hits) -> None:
         if sampled.finite:
             return
-        group, found = sampled.group, set[int]()
+        group, signs = sampled.group, set[int]()
         for lane, (x, y) in enumerate(zip(group.a, group.b, strict=True)):
             if x.cls is Class.INFINITY or y.cls is Class.INFINITY:
                 if x.cls is Class.ZERO or y.cls is Class.ZERO:
@@ -268,15 +275,15 @@ def _infinity(facts: UnitFacts, out: Declared) -> None:
                 elif group.products[lane].cls is Class.INFINITY:
                     sign = group.products[lane].sign
                     hits.add(lanes[sign][lane])
-                    found.add(sign)
-        if len(found) == 2:
+                    signs.add(sign)
+        if len(signs) == 2:
             hits.add(opposed)
-        one = group.addend
-        if one is not None and one.cls is Class.INFINITY:
-            if found and against >= 0:
-                hits.update([alike if sign == one.sign else against for sign in found])
-            elif not found and not _any_nan(group.products):
-                hits.add(addend[one.sign])
+        term = group.addend
+        if term is not None and term.cls is Class.INFINITY:
+            if signs and against >= 0:
+                hits.update([alike if sign == term.sign else against for sign in signs])
+            elif not signs and not _any_nan(group.products):
+                hits.add(addend[term.sign])
 
 
 def _any_nan(products: tuple[Term, ...]) -> bool:
@@ -285,7 +292,7 @@ def _any_nan(products: tuple[Term, ...]) -> bool:
 
 def _no_infinite_addend(facts: UnitFacts, sign: int) -> str | None:
     """Why no addend of a group is an infinity of that sign, or None."""
-    fmt, rule = facts.bench.addend_format, facts.unit.result
+    fmt, rule = facts.builder.addend_format, facts.unit.result
     if fmt is not None and (infinities(fmt) or not facts.goes_on):
         return _no_infinity(fmt)
     if facts.range.overflow and _beyond(facts, sign) is Class.INFINITY:
@@ -301,7 +308,7 @@ def _no_infinite_addend(facts: UnitFacts, sign: int) -> str | None:
 
 
 def _beyond(facts: UnitFacts, sign: int) -> Class:
-    """What too large a finite sum of a sign becomes."""
+    """The class of a result whose finite sum is too large, by its sign."""
     fmt, rule = facts.result, facts.unit.result
     match rule.overflow:
         case "saturate" | "propagate" | "wrap":
@@ -320,10 +327,10 @@ def _beyond(facts: UnitFacts, sign: int) -> Class:
 
 def _no_nan_addend(facts: UnitFacts) -> str | None:
     """Why no addend of a group is NaN, or None."""
-    fmt = facts.bench.addend_format
+    fmt = facts.builder.addend_format
     if fmt is not None and (no_nan(fmt) is None or not facts.goes_on):
         return no_nan(fmt)
-    scales = () if facts.unit.scale is None else facts.bench.scale_formats
+    scales = () if facts.unit.scale is None else facts.builder.scale_formats
     overflows = facts.range.overflow and Class.NAN in (_beyond(facts, 0), _beyond(facts, 1))
     if overflows or any(no_nan(f) is None or infinities(f) for f in facts.factors) or any(f.nan for f in scales):
         return None
@@ -332,11 +339,11 @@ def _no_nan_addend(facts: UnitFacts) -> str | None:
 
 def _zeros(facts: UnitFacts, out: Declared) -> None:
     """Sums of zeros, by the signs of the products and of the addend; exact zeros of other terms are in G5."""
-    fmt = facts.unit.operands.addend if facts.bench.addend_format is None else facts.bench.addend_format
+    fmt = facts.unit.operands.addend if facts.builder.addend_format is None else facts.builder.addend_format
     addends, named = {0: "+0"}, facts.addends
-    if facts.bench.addend_format is not None and fmt is not None and len(zeros(fmt)) > 1:
+    if facts.builder.addend_format is not None and fmt is not None and len(zeros(fmt)) > 1:
         addends[1] = "-0"
-    at = {
+    bins = {
         (kind, c): out.bin("G10", f"zero products, {kind}{f', addend {word}' if named else ''}", _no_zeros(facts, kind))
         for kind in ("all +", "all -", "both signs")
         for c, word in addends.items()
@@ -348,10 +355,10 @@ def _zeros(facts: UnitFacts, out: Declared) -> None:
             return
         signs = {term.sign for term in sampled.group.products}
         kind = "both signs" if len(signs) > 1 else "all -" if 1 in signs else "all +"
-        one = sampled.group.addend
-        key = (kind, 0 if one is None else one.sign)
-        if key in at:
-            hits.add(at[key])
+        term = sampled.group.addend
+        key = (kind, 0 if term is None else term.sign)
+        if key in bins:
+            hits.add(bins[key])
 
 
 def _no_zeros(facts: UnitFacts, kind: str) -> str | None:
@@ -365,70 +372,70 @@ def _no_zeros(facts: UnitFacts, kind: str) -> str | None:
     return f"neither {a.name} nor {b.name} has a zero of each sign"
 
 
-def zeros_alone(bench: CaseBuilder) -> None:
+def zeros_alone(builder: CaseBuilder) -> None:
     """All lanes zero, with every sign of zero in a, in b and in the addend."""
-    a, b = bench.factors
-    fmt = bench.unit.operands.addend
+    a, b = builder.factors
+    fmt = builder.unit.operands.addend
     addends = zeros(fmt) if fmt else [0]
     patterns = {"plus": (0,), "minus": (1,), "mixed": (0, 1)}
     for (x, signs), (y, others), (k, c) in cross(patterns.items(), patterns.items(), enumerate(addends)):
         pairs = [
             (zeros(a)[signs[i % len(signs)] % len(zeros(a))], zeros(b)[others[i // 2 % len(others)] % len(zeros(b))])
-            for i in range(bench.lanes)
+            for i in range(builder.lanes)
         ]
-        bench.add(f"zero/{x}-{y}-c{k}", [bench.filling(pairs, 0, exact=True)], c)
+        builder.add(f"zero/{x}-{y}-c{k}", [builder.filling(pairs, 0, exact=True)], c)
     if len(zeros(a)) == len(zeros(b)) == 1 and b.twos_complement:
         # Where no zero has a sign, a zero times a negative number is -0.
         numbers = (b.max_code, 1 << b.bits - 1)
         for (x, signs), (k, c) in cross(patterns.items(), enumerate(addends)):
-            pairs = [(0, numbers[signs[i % len(signs)]]) for i in range(bench.lanes)]
-            bench.add(f"zero/times-{x}-c{k}", [bench.filling(pairs, 0, exact=True)], c)
+            pairs = [(0, numbers[signs[i % len(signs)]]) for i in range(builder.lanes)]
+            builder.add(f"zero/times-{x}-c{k}", [builder.filling(pairs, 0, exact=True)], c)
 
 
-def nan(bench: CaseBuilder) -> None:
+def nan(builder: CaseBuilder) -> None:
     """Each NaN code, NaN in each lane of a and of b and in the addend; beside and times zeros, numbers, infinities."""
-    for side, fmt in enumerate(bench.factors):
-        others = list(named(bench.factors[1 - side]).items())
+    for side, fmt in enumerate(builder.factors):
+        others = list(named(builder.factors[1 - side]).items())
         codes = nans(fmt)
-        for lane in range(bench.lanes) if codes else ():
+        for lane in range(builder.lanes) if codes else ():
             code, other = codes[lane % len(codes)], others[lane % len(others)]
-            _nan_in(bench, f"nan/{'ab'[side]}-lane{lane:02}", side, code, other, lane)
+            _nan_in(builder, f"nan/{'ab'[side]}-lane{lane:02}", side, code, other, lane)
         for index, (code, other) in enumerate(cross(codes, others)):
-            _nan_in(bench, f"nan/{'ab'[side]}-{code:x}", side, code, other, index % bench.lanes)
-    addend = bench.unit.operands.addend
-    one = bench.palette.of(0, bench.palette.exps[-1])[-1]
+            _nan_in(builder, f"nan/{'ab'[side]}-{code:x}", side, code, other, index % builder.lanes)
+    addend = builder.unit.operands.addend
+    product = builder.palette.of(0, builder.palette.exps[-1])[-1]
     for code in nans(addend) if addend else ():
-        bench.add(f"nan/addend-{code:x}", [bench.filling([one])], code)
-        bench.add(f"nan/addend-{code:x}-zero", [bench.filling([])], code)
+        builder.add(f"nan/addend-{code:x}", [builder.filling([product])], code)
+        builder.add(f"nan/addend-{code:x}-zero", [builder.filling([])], code)
 
 
-def _nan_in(bench: CaseBuilder, name: str, side: int, code: int, other: tuple[str, int], lane: int) -> None:
+def _nan_in(builder: CaseBuilder, name: str, side: int, code: int, other: tuple[str, int], lane: int) -> None:
     pair = (other[1], code) if side else (code, other[1])
-    beside = bench.palette.of(lane % 2, bench.palette.exps[-1])
-    row = [pair, *[(one.a, one.b) for one in beside[-1:]]][: bench.lanes]
-    bench.add(f"{name}-{other[0]}", [bench.filling(row, lane, exact=True)])
+    neighbours = builder.palette.of(lane % 2, builder.palette.exps[-1])
+    row = [pair, *[(product.a, product.b) for product in neighbours[-1:]]][: builder.lanes]
+    builder.add(f"{name}-{other[0]}", [builder.filling(row, lane, exact=True)])
 
 
-def infinity(bench: CaseBuilder) -> None:
+def infinity(builder: CaseBuilder) -> None:
     """Inf in each lane; with Inf of the other sign in another lane and in the addend; beside NaN; times zero."""
-    for side, fmt in enumerate(bench.factors):
+    for side, fmt in enumerate(builder.factors):
         for index, code in enumerate(infinities(fmt)):
-            for lane in range(bench.lanes):
-                _infinity_in(bench, f"inf/{'ab'[side]}{index}-lane{lane:02}", side, code, lane)
-    addend = bench.unit.operands.addend
-    one, minus = (bench.palette.of(sign, bench.palette.exps[-1])[-1] for sign in (0, 1))
+            for lane in range(builder.lanes):
+                _infinity_in(builder, f"inf/{'ab'[side]}{index}-lane{lane:02}", side, code, lane)
+    addend = builder.unit.operands.addend
+    plus, minus = (builder.palette.of(sign, builder.palette.exps[-1])[-1] for sign in (0, 1))
     for index, code in enumerate(infinities(addend) if addend else []):
-        for name, pairs in (("zero", []), ("product", [one]), ("against", [minus]), ("both", [one, minus])):
-            if len(pairs) <= bench.lanes:
-                bench.add(f"inf/addend{index}-{name}", [bench.filling(pairs)], code)
-        for name, special in _specials(bench):
-            bench.add(f"inf/addend{index}-{name}", [bench.filling([special])], code)
+        for name, pairs in (("zero", []), ("product", [plus]), ("against", [minus]), ("both", [plus, minus])):
+            if len(pairs) <= builder.lanes:
+                builder.add(f"inf/addend{index}-{name}", [builder.filling(pairs)], code)
+        for name, special in _specials(builder):
+            builder.add(f"inf/addend{index}-{name}", [builder.filling([special])], code)
 
 
-def _specials(bench: CaseBuilder) -> list[tuple[str, tuple[int, int]]]:
+def _specials(builder: CaseBuilder) -> list[tuple[str, tuple[int, int]]]:
     """Products that are NaN or infinite."""
-    a, b = bench.factors
-    x, y = (numbers(fmt).get("one", 1) for fmt in bench.factors)
+    a, b = builder.factors
+    x, y = (numbers(fmt).get("one", 1) for fmt in builder.factors)
     return [
         *((f"a{code:x}", (code, y)) for code in infinities(a) + nans(a)),
         *((f"b{code:x}", (x, code)) for code in infinities(b) + nans(b)),
@@ -437,33 +444,33 @@ def _specials(bench: CaseBuilder) -> list[tuple[str, tuple[int, int]]]:
     ]
 
 
-def _infinity_in(bench: CaseBuilder, name: str, side: int, code: int, lane: int) -> None:
+def _infinity_in(builder: CaseBuilder, name: str, side: int, code: int, lane: int) -> None:
     """An infinite product in a lane: alone, against its opposite in the next one, and beside one other special term."""
-    other = list(numbers(bench.factors[1 - side]).values())[lane % 4 - 1]
+    other = list(numbers(builder.factors[1 - side]).values())[lane % 4 - 1]
     pair = (other, code) if side else (code, other)
-    bench.add(name, [bench.filling([pair], lane, exact=True)])
-    opposed = negate(bench.factors[side], code)
-    if bench.lanes > 1 and opposed is not None:
+    builder.add(name, [builder.filling([pair], lane, exact=True)])
+    opposed = negate(builder.factors[side], code)
+    if builder.lanes > 1 and opposed is not None:
         against = (other, opposed) if side else (opposed, other)
-        bench.add(f"{name}-against-next", [bench.filling([pair, against], lane, exact=True)])
-    fmt = bench.unit.operands.addend
+        builder.add(f"{name}-against-next", [builder.filling([pair, against], lane, exact=True)])
+    fmt = builder.unit.operands.addend
     specials: list[tuple[str, list[tuple[int, int]], int]] = [
         *((f"addend{index}", [], c) for index, c in enumerate(infinities(fmt) if fmt else [])),
-        *((f"and-{word}", [special], 0) for word, special in _specials(bench) if bench.lanes > 1),
+        *((f"and-{word}", [special], 0) for word, special in _specials(builder) if builder.lanes > 1),
     ]
     for word, pairs, c in specials[lane % len(specials) :][:1] if specials else []:
-        bench.add(f"{name}-{word}", [bench.filling([pair, *pairs], lane, exact=True)], c)
+        builder.add(f"{name}-{word}", [builder.filling([pair, *pairs], lane, exact=True)], c)
 
 
-def nan_beside_infinity(bench: CaseBuilder, facts: UnitFacts) -> None:
+def nan_beside_infinity(builder: CaseBuilder, facts: UnitFacts) -> None:
     """NaN in one lane and an infinity in another, of either factor."""
-    x, y = (numbers(fmt).get("one", 1) for fmt in bench.factors)
+    x, y = (numbers(fmt).get("one", 1) for fmt in builder.factors)
     special = [
-        [*((code, y) for code in codes(bench.factors[0])[:1]), *((x, code) for code in codes(bench.factors[1])[:1])]
+        [*((code, y) for code in codes(builder.factors[0])[:1]), *((x, code) for code in codes(builder.factors[1])[:1])]
         for codes in (nans, infinities)
     ]
-    for index, pair in enumerate(cross(*special) if bench.lanes > 1 else ()):
-        bench.add(f"G10/beside{index}", [bench.filling(pair, exact=True)])
+    for index, pair in enumerate(cross(*special) if builder.lanes > 1 else ()):
+        builder.add(f"G10/beside{index}", [builder.filling(pair, exact=True)])
 
 
 SPECIALS = Family(

@@ -39,7 +39,7 @@ class RoundingPlace(NamedTuple):
 
 
 class Addends(NamedTuple):
-    """What a rounding adds up.
+    """The terms of a rounded sum.
 
     quantum: products, and sums of them, are multiples of 2^quantum. top: all of them together are less than 2^top;
     None where a sum may have any length. number: the quantum of a number of any size that is added to them, or None.
@@ -58,23 +58,23 @@ class Addends(NamedTuple):
         return self.quantum if self.number is None else min(self.quantum, self.number)
 
 
-def impossible(unit: Unit, one: RoundingPlace, word: str) -> str | None:
+def impossible(unit: Unit, place: RoundingPlace, word: str) -> str | None:
     """Why no operands of a unit make a rounding of its sum do what a word says; None where nothing is known."""
-    added = _addends(unit, one)
+    added = _addends(unit, place)
     if added is None:
         return None
     if word == "vanishes":
-        return _vanishes(one, added)
-    if word == "is subnormal" and isinstance(one.format, FloatFormat) and added.least >= one.format.emin:
-        return f"{added.words} are multiples of 2^{added.least}, and {one.format.name}'s least normal number is less"
+        return _vanishes(place, added)
+    if word == "is subnormal" and isinstance(place.format, FloatFormat) and added.least >= place.format.emin:
+        return f"{added.words} are multiples of 2^{added.least}, and {place.format.name}'s least normal number is less"
     if word == "overflows":
-        return _overflows(unit, one, added)
-    if word == "is not finite" and isinstance(unit.sum, RoundedSum) and one.name in ("addition", "product"):
-        return _special(unit, one, added)
+        return _overflows(unit, place, added)
+    if word == "is not finite" and isinstance(unit.sum, RoundedSum) and place.name in ("addition", "product"):
+        return _special(unit, place, added)
     if word in RAISED:
-        return _raised(unit, one, added, word) or _exact(unit, one, added)
+        return _raised(unit, place, added, word) or _exact(unit, place, added)
     if word.endswith(("larger", "smaller", "is subnormal")):
-        return _exact(unit, one, added)
+        return _exact(unit, place, added)
     return None
 
 
@@ -97,9 +97,9 @@ def _partial_vanishes(unit: Unit) -> bool:
     """True if a partial sum that is negative may round to -0, before it is promoted or added to a late addend."""
     if unit.result.tiny == "positive":
         return False
-    one = _of_groups(unit)
-    added = None if one is None else _addends(unit, one)
-    return one is None or added is None or _vanishes(one, added) is None
+    place = _of_groups(unit)
+    added = None if place is None else _addends(unit, place)
+    return place is None or added is None or _vanishes(place, added) is None
 
 
 def _of_groups(unit: Unit) -> RoundingPlace | None:
@@ -127,8 +127,8 @@ def _last(unit: Unit) -> RoundingPlace | None:
     return _of_groups(unit)
 
 
-def _addends(unit: Unit, one: RoundingPlace) -> Addends | None:
-    """What a rounding adds up; None where scales, or other rules, leave no bounds."""
+def _addends(unit: Unit, place: RoundingPlace) -> Addends | None:
+    """The terms of a rounded sum; None where scales, or other rules, leave no bounds."""
     products = _products(unit)
     if products is None:
         return None
@@ -139,23 +139,23 @@ def _addends(unit: Unit, one: RoundingPlace) -> Addends | None:
     several = _several(unit, top, groups or 1)
     addend = None if unit.operands.addend is None else unit.operands.addend.quantum_exp
     inside = _inside(unit, addend, groups)
-    match one.name:
+    match place.name:
         case "product":
             return Addends(quantum, top, None, sums.removeprefix("sums of "))
         case "late addition":
             number, rounded = _with_results(addend, unit), max(quantum, unit.result.format.quantum_exp)
-            return Addends(rounded, several, number, f"{sums}, rounded, and addends", one.flushes is None)
+            return Addends(rounded, several, number, f"{sums}, rounded, and addends", place.flushes is None)
         case "promotion":
             if unit.scale is not None and unit.scale.at == "promotion":
                 return None
-            start = one.format.quantum_exp if addend is None else min(addend, one.format.quantum_exp)
-            return Addends(quantum, several, start, f"{sums} and registers", one.format.subnormals)
+            start = place.format.quantum_exp if addend is None else min(addend, place.format.quantum_exp)
+            return Addends(quantum, several, start, f"{sums} and registers", place.format.subnormals)
         case "addition":
             assert isinstance(unit.sum, RoundedSum)
             if unit.sum.product == "rounded" and not unit.sum.flush and unit.sum.format.subnormals:
                 quantum = max(quantum, unit.sum.format.quantum_exp)
-            kept = unit.sum.format.subnormals and not (unit.sum.flush and unit.flushes_addends)
-            return Addends(quantum, several, inside, sums, kept)
+            subnormal = unit.sum.format.subnormals and not (unit.sum.flush and unit.flushes_addends)
+            return Addends(quantum, several, inside, sums, subnormal)
         case "result" if isinstance(unit.late, LateInWindow):
             return Addends(quantum, several, _with_results(addend, unit), f"{sums} and addends")
         case _:
@@ -219,9 +219,9 @@ def _with_results(quantum: int | None, unit: Unit) -> int | None:
     return unit.output.quantum_exp if quantum is None else min(quantum, unit.output.quantum_exp)
 
 
-def _vanishes(one: RoundingPlace, added: Addends) -> str | None:
-    fmt = one.format
-    if isinstance(fmt, FloatFormat) and (one.flushes is not None or not fmt.subnormals):
+def _vanishes(place: RoundingPlace, added: Addends) -> str | None:
+    fmt = place.format
+    if isinstance(fmt, FloatFormat) and (place.flushes is not None or not fmt.subnormals):
         # Without subnormals 2^emin itself may be none of the format's numbers.
         least, apart = fmt.emin + (not fmt.subnormals), added.quantum - 1 - fmt.fraction_bits
         if added.number is None and added.quantum >= least:
@@ -235,13 +235,13 @@ def _vanishes(one: RoundingPlace, added: Addends) -> str | None:
     return f"{added.words} are multiples of {fmt.name}'s least number"
 
 
-def _raised(unit: Unit, one: RoundingPlace, added: Addends, word: str) -> str | None:
+def _raised(unit: Unit, place: RoundingPlace, added: Addends, word: str) -> str | None:
     """Why a number below the least normal one is not rounded up to it: there are no bits below a last place."""
-    fmt, quantum, number = one.format, added.quantum, added.number
+    fmt, quantum, number = place.format, added.quantum, added.number
     if not isinstance(fmt, FloatFormat):
         return None
     # What is rounded before it is added is a number of the format; no place of a normal number is below its last one.
-    rounded = isinstance(unit.sum, RoundedSum) and one.name == "addition"
+    rounded = isinstance(unit.sum, RoundedSum) and place.name == "addition"
     if number is not None and (rounded or not added.subnormal):
         number = max(number, fmt.quantum_exp)
     if rounded and isinstance(unit.sum, RoundedSum) and unit.sum.product == "rounded":
@@ -251,16 +251,16 @@ def _raised(unit: Unit, one: RoundingPlace, added: Addends, word: str) -> str | 
     return f"{added.words} are multiples of 2^{least}, and not less" if least >= last else None
 
 
-def _overflows(unit: Unit, one: RoundingPlace, added: Addends) -> str | None:
-    fmt = one.format
-    if isinstance(fmt, FixedFormat) or added.top is None or one.rounding in ("ru", "rd", "rto"):
+def _overflows(unit: Unit, place: RoundingPlace, added: Addends) -> str | None:
+    fmt = place.format
+    if isinstance(fmt, FixedFormat) or added.top is None or place.rounding in ("ru", "rd", "rto"):
         return None
     addend, limit, products = unit.operands.addend, unit.sum.product_limit, _products(unit)
     if addend is not None and (_top(addend) > _top(fmt) or _rounds_above(addend, fmt)):
         return None
     if limit is not None and (products is None or limit <= products[1]):  # which makes products infinite
         return None
-    if added.number is not None and one.name == "result" and _rounds_up(unit, fmt.fraction_bits + 2):
+    if added.number is not None and place.name == "result" and _rounds_up(unit, fmt.fraction_bits + 2):
         return None
     # Beside a number of the format they, and what a window rounds up, are less than half of its last place.
     if added.top <= (fmt.emax - fmt.fraction_bits - 2 if added.number is not None else fmt.emax):
@@ -274,7 +274,7 @@ def _rounds_above(addend: Number, fmt: FloatFormat) -> bool:
         return False
     places = max(addend.fraction_bits, fmt.fraction_bits)
     most, own = (
-        (one.max_magnitude & ~(-1 << one.fraction_bits)) << places - one.fraction_bits for one in (addend, fmt)
+        (each.max_magnitude & ~(-1 << each.fraction_bits)) << places - each.fraction_bits for each in (addend, fmt)
     )
     return most > own
 
@@ -282,39 +282,39 @@ def _rounds_above(addend: Number, fmt: FloatFormat) -> bool:
 def _rounds_up(unit: Unit, bits: int) -> bool:
     """True if a window that holds a large number may round a small one up to more than its place of that number."""
     rule, late = unit.sum, unit.late
-    kept = list[int]()
+    held = list[int]()
     if isinstance(late, LateInWindow):
         if late.lost != "truncate":
-            kept += [late.sum_bits, *([] if late.total_bits is None else [late.total_bits])]
+            held += [late.sum_bits, *([] if late.total_bits is None else [late.total_bits])]
     elif isinstance(rule, AlignedSum | EvenOddSum):
-        kept += [rule.fraction_bits] * (rule.lost != "truncate")
-        kept += [rule.combine.fraction_bits] if isinstance(rule, EvenOddSum) else []
+        held += [rule.fraction_bits] * (rule.lost != "truncate")
+        held += [rule.combine.fraction_bits] if isinstance(rule, EvenOddSum) else []
         if isinstance(rule, AlignedSum) and rule.cut is not None and rule.cut.lost != "truncate":
-            kept.append(rule.fraction_bits - rule.cut.bits)
-    return any(places < bits for places in kept)
+            held.append(rule.fraction_bits - rule.cut.bits)
+    return any(places < bits for places in held)
 
 
-def _special(unit: Unit, one: RoundingPlace, added: Addends) -> str | None:
+def _special(unit: Unit, place: RoundingPlace, added: Addends) -> str | None:
     inputs = (unit.operands.a, unit.operands.b)
     if unit.promotion is None and unit.late is None and unit.operands.addend is not None:
         return None
     if any(fmt.infinities or fmt.has_nan for fmt in inputs) or unit.scale is not None:
         return None
-    if _overflows(unit, one, added) is None:
+    if _overflows(unit, place, added) is None:
         return None
     return f"{added.words} are finite, and none overflows"
 
 
-def _exact(unit: Unit, one: RoundingPlace, added: Addends) -> str | None:
+def _exact(unit: Unit, place: RoundingPlace, added: Addends) -> str | None:
     """Why a rounding never rounds: all of its bits fit, wherever they stand."""
-    fmt, operands = one.format, unit.operands
+    fmt, operands = place.format, unit.operands
     if isinstance(fmt, FixedFormat):
         least = fmt.quantum_exp
         return f"{added.words} are multiples of 2^{least}, as all of {fmt.name} are" if added.least >= least else None
-    if one.name != "product" or unit.scale is not None or operands.a.sig_bits + operands.b.sig_bits > fmt.precision:
+    if place.name != "product" or unit.scale is not None or operands.a.sig_bits + operands.b.sig_bits > fmt.precision:
         return None
     # What is too small becomes zero, and what is too large infinite: neither is rounded.
-    low = added.quantum >= fmt.emin or one.flushes is not None
+    low = added.quantum >= fmt.emin or place.flushes is not None
     high = added.top is not None and (added.top <= fmt.emax or fmt.infinities)
     return f"{added.words} have no more bits than {fmt.name}" if low and high else None
 
@@ -375,83 +375,87 @@ EVERY = (
 
 def roundings(unit: Unit) -> dict[str, RoundingPlace]:
     """The roundings of a unit, by name."""
-    found, result = [], unit.result
+    places, result = [], unit.result
     match unit.sum:
         case RoundedSum() as rule:
-            found.append(RoundingPlace("addition", rule.format, rule.rounding, flushes=rule.flushes))
+            places.append(RoundingPlace("addition", rule.format, rule.rounding, flushes=rule.flushes))
             if rule.product == "rounded":
-                found.append(RoundingPlace("product", rule.format, rule.rounding, False, rule.flushes))
+                places.append(RoundingPlace("product", rule.format, rule.rounding, False, rule.flushes))
         case AlignedSum() | EvenOddSum() | ExactSum():
             if not isinstance(unit.late, LateInWindow):
-                found.append(RoundingPlace("result", result.format, result.rounding, False, result.flushes))
+                places.append(RoundingPlace("result", result.format, result.rounding, False, result.flushes))
         case _:
             assert_never(unit.sum)
     match unit.late:
         case LateAdd() as late:
-            found.append(RoundingPlace("late addition", late.format, late.rounding, flushes=late.flushes))
+            places.append(RoundingPlace("late addition", late.format, late.rounding, flushes=late.flushes))
         case LateInWindow():
-            found.append(RoundingPlace("result", result.format, result.rounding, False, result.flushes))
+            places.append(RoundingPlace("result", result.format, result.rounding, False, result.flushes))
         case None:
             pass
         case _:
             assert_never(unit.late)
     if unit.promotion is not None:
-        found.append(RoundingPlace("promotion", unit.promotion.format, unit.promotion.rounding))
-    return {one.name: one for one in found}
+        places.append(RoundingPlace("promotion", unit.promotion.format, unit.promotion.rounding))
+    return {place.name: place for place in places}
 
 
-def never(one: RoundingPlace, word: str) -> str | None:
+def never(place: RoundingPlace, word: str) -> str | None:
     """Why a rounding never does what a word says, or None."""
-    if word.endswith("to the larger") and one.rounding == "rz":
+    if word.endswith("to the larger") and place.rounding == "rz":
         return "rounding towards zero makes nothing larger"
-    if word == "ties, to the smaller" and one.rounding == "rna":
+    if word == "ties, to the smaller" and place.rounding == "rna":
         return "ties go away from zero"
-    if isinstance(one.format, FixedFormat):
+    if isinstance(place.format, FixedFormat):
         if word in ("is subnormal", "is not finite"):
-            return f"{one.format.name} has no such numbers"
+            return f"{place.format.name} has no such numbers"
         return None
-    if word in RAISED and one.rounding in ("rz", "rto"):
-        return f"{one.rounding} takes no number to a power of two above it"
-    if word == "is subnormal" and (one.flushes or not one.format.subnormals):
-        return "subnormal results become zero" if one.flushes else f"{one.format.name} has no subnormals"
+    if word in RAISED and place.rounding in ("rz", "rto"):
+        return f"{place.rounding} takes no number to a power of two above it"
+    if word == "is subnormal" and (place.flushes or not place.format.subnormals):
+        return "subnormal results become zero" if place.flushes else f"{place.format.name} has no subnormals"
     return None
 
 
-def outcome(one: RoundingPlace, terms: Sequence[Term], code: int, overflow: bool | None = None) -> list[str]:
-    """What a rounding did, in the words of its bins. terms: what was added, exactly. code: what it was rounded to."""
-    after = addend_term(one.format, code)
+def outcome(place: RoundingPlace, terms: Sequence[Term], code: int, overflow: bool | None = None) -> list[str]:
+    """A rounding's outcomes, in the words of its bins. terms: added exactly. code: the rounded sum."""
+    after = addend_term(place.format, code)
     if any(term.cls in SPECIAL for term in terms):
         return ["is not finite"]
     low = min(term.exp - term.fraction_bits for term in (*terms, after))
     sizes = [_at(term, low) for term in terms]
     total = sum(sizes)
     if total == 0:
-        return (["cancels to 0"] if any(sizes) else ["is of zeros alone"]) if one.adds else []
-    found, got = [], _at(after, low)
-    if isinstance(one.format, FloatFormat):
-        number = one.format, int(total < 0), abs(total), low, one.rounding
+        return (["cancels to 0"] if any(sizes) else ["is of zeros alone"]) if place.adds else []
+    outcomes, got = [], _at(after, low)
+    if isinstance(place.format, FloatFormat):
+        number = place.format, int(total < 0), abs(total), low, place.rounding
         whole = round_to(*number, "saturate")
         overflow = whole.overflow if overflow is None else overflow
-        if one.flushes is not None and _raises(one.format, whole):
-            found.append(RAISED[0 if tiny_after(*number) else 1])
+        if place.flushes is not None and _raises(place.format, whole):
+            outcomes.append(RAISED[0 if tiny_after(*number) else 1])
     if overflow:
         return ["overflows"]
-    if one.adds and all(sizes) and len(sizes) > 1 and got in sizes:
-        found.append("leaves one term as it was")
+    if place.adds and all(sizes) and len(sizes) > 1 and got in sizes:
+        outcomes.append("leaves one term as it was")
     if not got:
-        return [*found, "vanishes"]
-    if isinstance(one.format, FloatFormat) and one.format.subnormals and not after.sig >> one.format.fraction_bits:
-        found.append("is subnormal")
+        return [*outcomes, "vanishes"]
+    if (
+        isinstance(place.format, FloatFormat)
+        and place.format.subnormals
+        and not after.sig >> place.format.fraction_bits
+    ):
+        outcomes.append("is subnormal")
     if got == total:
-        return [*found, "is exact"]
+        return [*outcomes, "is exact"]
     way = "larger" if abs(got) > abs(total) else "smaller"
     # Between a power of two and what is below it, places are half as long.
     ulp = 1 << max(after.exp - after.fraction_bits - low, 0)
-    if way == "larger" and after.exp > one.format.emin and after.sig == 1 << after.fraction_bits:
+    if way == "larger" and after.exp > place.format.emin and after.sig == 1 << after.fraction_bits:
         ulp >>= 1
     if 2 * abs(got - total) == ulp:
-        return [*found, f"ties, to the {way}"]
-    return [*found, f"rounds to the {way}"]
+        return [*outcomes, f"ties, to the {way}"]
+    return [*outcomes, f"rounds to the {way}"]
 
 
 def _raises(fmt: FloatFormat, rounded: Rounded) -> bool:
@@ -495,9 +499,9 @@ def _operands(unit: Unit, out: Declared) -> None:
 
 
 def _roundings(unit: Unit, out: Declared) -> None:
-    """What every rounding does."""
+    """Bins of the outcomes of every rounding."""
     every = roundings(unit)
-    at = {
+    bins = {
         (one.name, word): out.bin("G7", f"{one.name} {word}", never(one, word) or impossible(unit, one, word))
         for one in every.values()
         for word in _words(one)
@@ -507,15 +511,15 @@ def _roundings(unit: Unit, out: Declared) -> None:
     def sample(sampled: SampledCase, hits: Hits) -> None:
         for name, terms, code, overflow in rounded(sampled.explanation):
             for word in outcome(every[name], terms, code, overflow):
-                hits.add(at[name, word])
+                hits.add(bins[name, word])
 
 
-def _words(one: RoundingPlace) -> Iterator[str]:
+def _words(place: RoundingPlace) -> Iterator[str]:
     """The words of the bins of a rounding."""
     yield from EVERY
-    if one.adds:
+    if place.adds:
         yield from TOGETHER
-    if one.flushes is not None and one.format.subnormals:
+    if place.flushes is not None and place.format.subnormals:
         yield from RAISED
 
 
@@ -539,12 +543,12 @@ def rounded(explanation: Explanation) -> Iterator[tuple[str, Sequence[Term], int
                     addend = flushed_code(fmt, addend)
                 terms = addend_term(fmt, addend), addend_term(unit.result.format, added.partial)
                 yield "late addition", terms, added.code, None
-        if (one := explanation.promotions.get(index)) is not None and unit.promotion is not None:
-            partial = addend_term(unit.result.format, one.partial)
-            if one.scale is not None:
-                scale = addend_term(unit.promotion.format, one.scale)
+        if (promoted := explanation.promotions.get(index)) is not None and unit.promotion is not None:
+            partial = addend_term(unit.result.format, promoted.partial)
+            if promoted.scale is not None:
+                scale = addend_term(unit.promotion.format, promoted.scale)
                 partial = _times(partial, scale)
-            yield "promotion", (addend_term(unit.promotion.format, one.register), partial), one.code, None
+            yield "promotion", (addend_term(unit.promotion.format, promoted.register), partial), promoted.code, None
 
 
 def _of_group(unit: Unit, group: Group) -> Iterator[tuple[str, Sequence[Term], int, bool | None]]:
@@ -582,14 +586,14 @@ def _times(x: Term, y: Term) -> Term:
 
 
 def _results(unit: Unit, out: Declared) -> None:
-    """What the results of dot products are."""
+    """Bins of the classes of results."""
     fmt = unit.output
     words = {
         (Class.ZERO, 0): "+0", (Class.ZERO, 1): "-0", (Class.NORMAL, 0): "positive", (Class.NORMAL, 1): "negative",
         (Class.INFINITY, 0): "+infinity", (Class.INFINITY, 1): "-infinity", (Class.NAN, 0): "NaN",
     }  # fmt: skip
     minus = no_negative_zero(unit) if fmt.signed_zero else None
-    at = {
+    bins = {
         key: out.bin(
             "G9", f"the result is {word}", _no_result(fmt, *key) or (minus if key == (Class.ZERO, 1) else None)
         )
@@ -609,7 +613,7 @@ def _results(unit: Unit, out: Declared) -> None:
             hits.add(end)
         sign, _, _, cls = unpack(fmt, sampled.explanation.code)
         cls = Class.NORMAL if cls is Class.SUBNORMAL else cls
-        hits.add(at[cls, 0 if cls is Class.NAN else sign])
+        hits.add(bins[cls, 0 if cls is Class.NAN else sign])
 
 
 def _no_result(fmt: Number, cls: Class, sign: int) -> str | None:
@@ -630,7 +634,7 @@ def _specials(unit: Unit, out: Declared) -> None:
         [out.bin("G10", f"NaN in {side} at lane {lane}") for lane in lanes] if f.has_nan else [] for side, f in factors
     ]
     infinite = any(f.infinities for _, f in factors)
-    at = [[out.bin("G10", f"{mark} infinite product at lane {lane}") for lane in lanes] for mark in MARKS if infinite]
+    bins = [[out.bin("G10", f"{mark} infinite product at lane {lane}") for lane in lanes] for mark in MARKS if infinite]
     times = [out.bin("G10", f"infinite {side} times zero") if f.infinities else -1 for side, f in factors]
     addends = {
         (cls, sign): out.bin("G10", f"{word} addend, finite products")
@@ -648,26 +652,26 @@ def _specials(unit: Unit, out: Declared) -> None:
 
     @out.cases.append
     def sample(sampled: SampledCase, hits: Hits) -> None:
-        explanation, found = sampled.explanation, set[tuple[Class, int]]()
+        explanation, kinds = sampled.explanation, set[tuple[Class, int]]()
         addend = addend_term(fmt, explanation.c) if fmt is not None else None
         for group in explanation.groups:
             for lane, (x, y, term) in enumerate(zip(group.a, group.b, group.products, strict=True)):
-                found.add((term.cls, term.sign))
+                kinds.add((term.cls, term.sign))
                 for side, factor, other in ((0, x, y), (1, y, x)):
                     if factor.cls is Class.NAN:
                         hits.add(nan[side][lane])
                     if factor.cls is Class.INFINITY and other.cls is Class.ZERO:
                         hits.add(times[side])
-                if term.cls is Class.INFINITY and at:
-                    hits.add(at[term.sign][lane])
+                if term.cls is Class.INFINITY and bins:
+                    hits.add(bins[term.sign][lane])
         if addend is None:
             return
-        special = {cls for cls, _ in found} & set(SPECIAL)
+        special = {cls for cls, _ in kinds} & set(SPECIAL)
         if not special and addend.cls in SPECIAL:
             hits.add(addends[addend.cls, addend.sign if addend.cls is Class.INFINITY else 0])
-        if addend.cls is Class.INFINITY and (Class.INFINITY, 1 - addend.sign) in found and against >= 0:
+        if addend.cls is Class.INFINITY and (Class.INFINITY, 1 - addend.sign) in kinds and against >= 0:
             hits.add(against)
-        if zero and addend.cls is Class.ZERO and {cls for cls, _ in found} == {Class.ZERO}:
+        if zero and addend.cls is Class.ZERO and {cls for cls, _ in kinds} == {Class.ZERO}:
             hits.add(zero[2 * explanation.groups[0].products[0].sign + addend.sign])
 
 
@@ -681,30 +685,30 @@ def _lengths(unit: Unit, out: Declared) -> None:
     elif beats is not None:
         ends = {beats - 1: "one group before", beats: "at", beats + 1: "one group after"}
         words |= {n: f"the sum ends {word} a promotion" for n, word in ends.items() if n}
-    at = {n: out.bin("G11", word) for n, word in words.items()}
+    bins = {n: out.bin("G11", word) for n, word in words.items()}
 
     @out.cases.append
     def sample(sampled: SampledCase, hits: Hits) -> None:
-        if (count := len(sampled.explanation.groups)) in at:
-            hits.add(at[count])
+        if (count := len(sampled.explanation.groups)) in bins:
+            hits.add(bins[count])
 
 
 def _cut(unit: Unit, out: Declared) -> None:
-    """What a window's sum loses before it is rounded, by its sign."""
+    """Bins of the bits that a window's sum loses before it is rounded, by its sign."""
     if not isinstance(unit.sum, AlignedSum) or unit.sum.cut is None:
         return
-    at = [out.bin("G4", f"a {word} sum loses ones in its lowest places") for word in ("positive", "negative")]
+    bins = [out.bin("G4", f"a {word} sum loses ones in its lowest places") for word in ("positive", "negative")]
     below = (1 << unit.sum.cut.bits) - 1
 
     @out.cases.append
     def sample_cut(sampled: SampledCase, hits: Hits) -> None:
         for group in sampled.explanation.groups:
             if group.uncut is not None and abs(group.uncut) & below:
-                hits.add(at[group.uncut < 0])
+                hits.add(bins[group.uncut < 0])
 
 
 def _late_window(unit: Unit, out: Declared) -> None:
-    """What a late addend's window keeps; which of two windows counts."""
+    """Bins of a late addend's window, and of the higher of two windows."""
     late = unit.late
     if isinstance(late, LateInWindow):
         dropped = out.bin("G4", "the late addend is dropped") if late.drop_below is not None else -1
@@ -718,7 +722,7 @@ def _late_window(unit: Unit, out: Declared) -> None:
 
     if isinstance(unit.sum, EvenOddSum):
         words = ("even lanes stand higher", "odd lanes stand higher", "even and odd lanes stand alike")
-        at = [out.bin("G3", word) for word in words]
+        bins = [out.bin("G3", word) for word in words]
 
         @out.cases.append
         def sample_halves(sampled: SampledCase, hits: Hits) -> None:
@@ -726,4 +730,4 @@ def _late_window(unit: Unit, out: Declared) -> None:
                 if group.halves is not None:
                     even, odd = group.halves.even.max_exp, group.halves.odd.max_exp
                     if even is not None and odd is not None:
-                        hits.add(at[0 if even > odd else 1 if odd > even else 2])
+                        hits.add(bins[0 if even > odd else 1 if odd > even else 2])

@@ -141,7 +141,7 @@ KINDS = {
 
 
 def group_meaning(unit: Unit, group: str) -> str:
-    """What the bins of a group are, in sentences that speak only of what the unit has; empty for no group's name."""
+    """Describe the bins of a group, in sentences that speak only of what the unit has; empty for no group's name."""
     has = {
         EVERY: True,
         ADDEND: unit.operands.addend is not None,
@@ -153,7 +153,7 @@ def group_meaning(unit: Unit, group: str) -> str:
 
 
 def case_meaning(name: str) -> str:
-    """What a case of this name is, in words: `random/00000231-growth`, `distance/d08-lost`, `G5/left13`; or nothing."""
+    """Describe a case by its name: `random/00000231-growth`, `distance/d08-lost`, `G5/left13`; or nothing."""
     family, _, rest = name.partition(", mode")[0].partition("/")
     number, _, kind = rest.partition("-")
     if family == "random":
@@ -190,7 +190,7 @@ AXES = {"G3": ("lane of max_exp", "lane that straddles")}
 
 @dataclass(frozen=True)
 class CoveragePlan:
-    """What can happen in a unit, as bins. `hwsim.cases.bins.Counter` counts them.
+    """Events that can happen in a unit, as bins. `hwsim.cases.bins.Counter` counts them.
 
     bins: in the order of their groups. group_samplers, case_samplers, parts: what a counter asks for hits, as indices
     of bins; parts are those of the bins that have several, numbered through.
@@ -204,14 +204,14 @@ class CoveragePlan:
 
     def __getitem__(self, name: str) -> CoverageBin:
         """The bin of a name. Raises KeyError."""
-        found = next((one for one in self.bins if one.name == name), None)
-        if found is None:
+        named = next((bin_ for bin_ in self.bins if bin_.name == name), None)
+        if named is None:
             raise KeyError(name)
-        return found
+        return named
 
     def of(self, group: str) -> list[CoverageBin]:
         """The bins of one group."""
-        return [one for one in self.bins if one.group == group]
+        return [bin_ for bin_ in self.bins if bin_.group == group]
 
 
 @lru_cache(maxsize=16)
@@ -237,7 +237,7 @@ def plan(unit: Unit) -> CoveragePlan:
 
 
 class Labels(TypedDict):
-    """What a report says of groups and bins beside their names.
+    """Labels of groups and bins in reports, beside their names.
 
     titles, meanings, axes: by group; axes are what the rows and columns of places are. places: by the bin's name.
     """
@@ -254,7 +254,7 @@ def labels(unit: Unit, names: Iterable[str]) -> Labels:
     return Labels(
         titles=GROUPS,
         meanings={group: group_meaning(unit, group) for group in GROUPS},
-        places={name: (one[1], one[2]) for name, one in pairs.items() if one},
+        places={name: (match[1], match[2]) for name, match in pairs.items() if match},
         axes=AXES,
     )
 
@@ -265,15 +265,15 @@ def planned(bins: Iterable[CoverageBin], reached: Container[str]) -> list[tuple[
     reached: the names of bins that something has hit. A proof that this contradicts does not count.
     """
     return [
-        (one.group, one.name, True, "")
-        if one.name in reached
-        else (one.group, one.name, None if one.unreachable is None else False, one.unreachable or "")
-        for one in bins
+        (bin_.group, bin_.name, True, "")
+        if bin_.name in reached
+        else (bin_.group, bin_.name, None if bin_.unreachable is None else False, bin_.unreachable or "")
+        for bin_ in bins
     ]
 
 
 class Hit(NamedTuple):
-    """What one case hits: the indices of bins, and the parts of those that have several."""
+    """The hits of one case: the indices of bins, and the parts of those that have several."""
 
     bins: frozenset[int]
     parts: tuple[int, ...]
@@ -298,9 +298,9 @@ class Counter:
         self.plan = plan
         self.cases = 0
         self._counts = np.zeros(len(plan.bins), np.int64)
-        self._composed = [index for index, one in enumerate(plan.bins) if one.parts > 1]
+        self._composed = [index for index, bin_ in enumerate(plan.bins) if bin_.parts > 1]
         self._parts = np.zeros(sum(plan.bins[index].parts for index in self._composed), np.int64)
-        self._index = {one.name: index for index, one in enumerate(plan.bins)}
+        self._index = {bin_.name: index for index, bin_ in enumerate(plan.bins)}
         self._definition = definition_of(plan.unit)
 
     def sample(self, case: Case, explanation: Explanation | None = None) -> Hit:
@@ -310,16 +310,16 @@ class Counter:
         return hit
 
     def hit(self, case: Case, explanation: Explanation | None = None) -> Hit:
-        """What a case hits, without counting it."""
+        """The hits of a case, without counting it."""
         sampled = sampled_case(case, explanation or dot(self._definition, case))
-        found, parts = set[int](), list[int]()
+        hits, parts = set[int](), list[int]()
         for group in sampled.groups:
             for sampler in self.plan.group_samplers:
-                sampler(group, found)
+                sampler(group, hits)
             parts += self.plan.parts(group)
         for whole in self.plan.case_samplers:
-            whole(sampled, found)
-        return Hit(frozenset(found), tuple(parts))
+            whole(sampled, hits)
+        return Hit(frozenset(hits), tuple(parts))
 
     def count(self, hit: Hit) -> None:
         """Count a case by what it hits."""
@@ -354,22 +354,22 @@ class Counter:
     def missed(self, how: How = "model") -> list[CoverageBin]:
         """The bins that were not hit, and that nothing proves unreachable. how: those sampled in that way."""
         counts = self.counts
-        return [one for one in self.plan.bins if one.how == how and one.reachable and not counts[one.name]]
+        return [bin_ for bin_ in self.plan.bins if bin_.how == how and bin_.reachable and not counts[bin_.name]]
 
     def contradicted(self) -> list[CoverageBin]:
         """The bins that were hit although they are said to be unreachable: a proof is wrong."""
         counts = self.counts
-        return [one for one in self.plan.bins if not one.reachable and counts[one.name]]
+        return [bin_ for bin_ in self.plan.bins if not bin_.reachable and counts[bin_.name]]
 
     def summary(self) -> dict[str, Summary]:
         """Bins, those not proven unreachable, and those hit, by group."""
         counts = self.counts
-        found = {}
+        summaries = {}
         for group in GROUPS:
             bins = self.plan.of(group)
-            hit = sum(counts[one.name] > 0 for one in bins)
-            found[group] = Summary(len(bins), sum(one.reachable for one in bins), hit)
-        return found
+            hit = sum(counts[bin_.name] > 0 for bin_ in bins)
+            summaries[group] = Summary(len(bins), sum(bin_.reachable for bin_ in bins), hit)
+        return summaries
 
     def merge(self, other: Counter) -> None:
         """Count what another counter of the same plan has counted too.

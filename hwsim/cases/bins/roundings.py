@@ -73,15 +73,15 @@ def _rounding(facts: UnitFacts, out: Declared) -> None:
         sign, size = int(total < 0), abs(total)
         cut = max(rounded.exp, emin) - fraction - (sampled.top - window)
         if cut <= 0:
-            kept, guard, low = size << -cut, 0, 0
+            whole, guard, low = size << -cut, 0, 0
         else:
-            kept, guard, low = size >> cut, size >> cut - 1 & 1, size & ((1 << cut - 1) - 1)
-        hits.add(tables[sign, kept & 1, guard, 1 if low or sampled.group.sticky else 0])
+            whole, guard, low = size >> cut, size >> cut - 1 & 1, size & ((1 << cut - 1) - 1)
+        hits.add(tables[sign, whole & 1, guard, 1 if low or sampled.group.sticky else 0])
         if rounded.exp < emin:
             return
-        if kept == all_ones:
+        if whole == all_ones:
             hits.add(ones[sign, guard])
-        hits.add(runs[(kept & -kept).bit_length() - 1])
+        hits.add(runs[(whole & -whole).bit_length() - 1])
         if low and not low & (low - 1) and (cut, low.bit_length() - 1, guard) in single:
             hits.add(single[cut, low.bit_length() - 1, guard])
 
@@ -106,20 +106,20 @@ def _exact(facts: UnitFacts) -> str | None:
 def _near(facts: UnitFacts, out: Declared) -> None:
     """Results on a code at which something changes, and on the codes next to it."""
     fmt = facts.result
-    first, one = 1 << fmt.fraction_bits, fmt.bias << fmt.fraction_bits
+    first, unity = 1 << fmt.fraction_bits, fmt.bias << fmt.fraction_bits
     places = {
         1: "the least number",
         2: "one above the least number",
         first - 1: "one below the least normal",
         first: "the least normal",
         first + 1: "one above the least normal",
-        one - 1: "one below 1",
-        one: "1",
-        one + 1: "one above 1",
+        unity - 1: "one below 1",
+        unity: "1",
+        unity + 1: "one above 1",
         fmt.max_magnitude - 1: "one below the largest",
         fmt.max_magnitude: "the largest",
     }
-    at = {
+    bins = {
         (magnitude, sign): out.bin("G8", f"result {MARKS[sign]}{word}", _never(facts, magnitude))
         for magnitude, word in places.items()
         for sign in (0, 1)
@@ -138,8 +138,8 @@ def _near(facts: UnitFacts, out: Declared) -> None:
             return
         code = rounded.code >> padding
         magnitude, sign = code & (fmt.sign_bit - 1), int(code & fmt.sign_bit != 0)
-        if (magnitude, sign) in at:
-            hits.add(at[magnitude, sign])
+        if (magnitude, sign) in bins:
+            hits.add(bins[magnitude, sign])
         elif magnitude > first:
             step = {low: -1, 0: 0, 1: 1}.get(magnitude & low)
             if step is not None:
@@ -148,7 +148,7 @@ def _near(facts: UnitFacts, out: Declared) -> None:
 
 def _never(facts: UnitFacts, magnitude: int) -> str | None:
     """Why no result has a magnitude near the ends of the format, or None."""
-    fmt, addend = facts.result, facts.bench.addend_format
+    fmt, addend = facts.result, facts.builder.addend_format
     unit_exp, why = facts.unit_of_sums
     if addend is not None:
         unit_exp, why = min(unit_exp, addend.quantum_exp), f"as {addend.name} addends are, and {why}"
@@ -171,92 +171,92 @@ def cut_fields(places: int) -> dict[str, int]:
     return distinct({name: value for name, value in fields.items() if value >= 0})
 
 
-def ties(bench: CaseBuilder) -> None:
+def ties(builder: CaseBuilder) -> None:
     """Each field of bits that rounding cuts off, below an even and an odd last bit, and below all ones."""
-    fraction = bench.result.fraction_bits
+    fraction = builder.result.fraction_bits
     last = 1 << fraction
     mixed = (last * 5 // 3) & ~1 | last
     kepts = {"even": last, "odd": last + 1, "mixed-even": mixed, "mixed-odd": mixed + 1, "ones": 2 * last - 1}
-    for places in range(1, bench.window - fraction + bench.growths + 1):
-        for (field, low), (kind, kept), sign in cross(cut_fields(places).items(), kepts.items(), SIGNS):
+    for places in range(1, builder.window - fraction + builder.growths + 1):
+        for (field, low), (kind, whole), sign in cross(cut_fields(places).items(), kepts.items(), SIGNS):
             if "sticky" in field and kind != ("even", "odd", "mixed-even", "mixed-odd")[low.bit_length() % 4]:
                 continue
-            total = kept << places | low
-            _total(bench, f"tie/cut{places}-{field}-{kind}-{SIGN[sign]}", -total if sign else total)
+            total = whole << places | low
+            _total(builder, f"tie/cut{places}-{field}-{kind}-{SIGN[sign]}", -total if sign else total)
 
 
-def _total(bench: CaseBuilder, name: str, total: int) -> None:
+def _total(builder: CaseBuilder, name: str, total: int) -> None:
     """A case of a sum, by products alone or else with an addend."""
-    bench.add_solution(name, bench.either(total, bench.tops(abs(total).bit_length() - 1 - bench.window)))
+    builder.add_solution(name, builder.either(total, builder.tops(abs(total).bit_length() - 1 - builder.window)))
 
 
-def cut(bench: CaseBuilder, facts: UnitFacts) -> None:
+def cut(builder: CaseBuilder, facts: UnitFacts) -> None:
     """Sums with each pattern of last, guard and sticky bits, and with every run of zeros."""
-    fraction = bench.result.fraction_bits
+    fraction = builder.result.fraction_bits
     for places in range(max(facts.most_cut, 0) + 1):
         for last, low, sign in cross((0, 1), sorted(_patterns(places)), SIGNS):
             total = (1 << fraction | last) << places | low
-            _total(bench, f"G7/cut{places}-{last}-{low:x}-{SIGN[sign]}", -total if sign else total)
+            _total(builder, f"G7/cut{places}-{last}-{low:x}-{SIGN[sign]}", -total if sign else total)
     for zeros in range(fraction + 1):
         total = 1 << fraction | 1 << zeros
         for places in range(max(facts.most_cut, 0) + 1):
-            _total(bench, f"G7/zeros{zeros:02}-cut{places}", total << places)
+            _total(builder, f"G7/zeros{zeros:02}-cut{places}", total << places)
 
 
 def _patterns(places: int) -> set[int]:
     half = 1 << places - 1 if places else 0
     single = {1 << place for place in range(places - 1)}
-    return {0, half, *single, *(half | one for one in single)}
+    return {0, half, *single, *(half | bit for bit in single)}
 
 
-def sticky(bench: CaseBuilder, facts: UnitFacts) -> None:
+def sticky(builder: CaseBuilder, facts: UnitFacts) -> None:
     """As few large products as grow so far, or two that cancel, and one whose lowest bits are guard and sticky."""
-    fraction = bench.result.fraction_bits
-    for cut, top in cross(range(2, facts.most_cut + 1), bench.tops(facts.most_growth)[:2]):
-        growth = cut + fraction - bench.window
-        length = bench.window + growth + 1 if growth < 0 else None
-        row = bench.cancelling(top) if growth < 0 else _growing(bench, top, growth, cut)
-        for place, guard in cross(range(cut - 1), (0, 1)) if row and len(row) < bench.lanes else ():
-            one = _ending(bench, top, 1 << place | guard << cut - 1, cut, length)
-            if one and row:
-                bench.add_beat(f"G7/sticky-{cut}-{place}-{guard}-{top}", (*row, one))
+    fraction = builder.result.fraction_bits
+    for cut, top in cross(range(2, facts.most_cut + 1), builder.tops(facts.most_growth)[:2]):
+        growth = cut + fraction - builder.window
+        length = builder.window + growth + 1 if growth < 0 else None
+        row = builder.cancelling(top) if growth < 0 else _growing(builder, top, growth, cut)
+        for place, guard in cross(range(cut - 1), (0, 1)) if row and len(row) < builder.lanes else ():
+            product = _ending(builder, top, 1 << place | guard << cut - 1, cut, length)
+            if product and row:
+                builder.add_beat(f"G7/sticky-{cut}-{place}-{guard}-{top}", (*row, product))
 
 
-def _growing(bench: CaseBuilder, top: int, growth: int, cut: int) -> tuple[Product, ...] | None:
+def _growing(builder: CaseBuilder, top: int, growth: int, cut: int) -> tuple[Product, ...] | None:
     """The largest product without bits in the last `cut` places, as often as its sum needs to grow so far."""
-    low = (1 << max(0, cut - (bench.window - bench.palette.fraction_bits))) - 1
-    high = [one for one in bench.palette.of(0, top) if not one.sig & low]
-    return (high[-1],) * -(-(1 << growth + bench.palette.fraction_bits) // high[-1].sig) if high else None
+    low = (1 << max(0, cut - (builder.window - builder.palette.fraction_bits))) - 1
+    high = [product for product in builder.palette.of(0, top) if not product.sig & low]
+    return (high[-1],) * -(-(1 << growth + builder.palette.fraction_bits) // high[-1].sig) if high else None
 
 
-def _ending(bench: CaseBuilder, top: int, field: int, places: int, length: int | None) -> Product | None:
+def _ending(builder: CaseBuilder, top: int, field: int, places: int, length: int | None) -> Product | None:
     """A product with nothing below the window, whose last places in it are so. length: its bits in the window."""
     mask = (1 << places) - 1
-    for exp in bench.palette.exps:
-        shift = exp - bench.palette.fraction_bits - (top - bench.window)
-        for one in bench.palette.of(0, exp) if 0 <= shift < places and exp <= top else ():
-            if one.sig << shift & mask == field and length in (None, one.sig.bit_length() + shift):
-                return one
+    for exp in builder.palette.exps:
+        shift = exp - builder.palette.fraction_bits - (top - builder.window)
+        for product in builder.palette.of(0, exp) if 0 <= shift < places and exp <= top else ():
+            if product.sig << shift & mask == field and length in (None, product.sig.bit_length() + shift):
+                return product
     return None
 
 
-def bits_apart(bench: CaseBuilder, facts: UnitFacts) -> None:
+def bits_apart(builder: CaseBuilder, facts: UnitFacts) -> None:
     """Two products that cancel, one for the result's first bit, and one for guard and one sticky bit."""
-    if bench.lanes < 4 or bench.unit.scale is not None:
+    if builder.lanes < 4 or builder.unit.scale is not None:
         return
     for cut in range(2, facts.most_cut + 1):
-        lead = cut + bench.result.fraction_bits
-        for place, guard, sign in cross(range(cut - 1), (0, 1), SIGNS if lead < bench.window else ()):
+        lead = cut + builder.result.fraction_bits
+        for place, guard, sign in cross(range(cut - 1), (0, 1), SIGNS if lead < builder.window else ()):
             low = (1 << cut - 1 - place | 1) if guard else 1
-            terms = ((1, 0, 0), (1, 0, 1), (1, lead - bench.window, sign), (low, place - bench.window, sign))
-            pairs = [pair for term in terms if (pair := _exactly(bench, *term))]
+            terms = ((1, 0, 0), (1, 0, 1), (1, lead - builder.window, sign), (low, place - builder.window, sign))
+            pairs = [pair for term in terms if (pair := _exactly(builder, *term))]
             if len(pairs) == len(terms):
-                bench.add_beat(f"G7/apart-{cut}-{place}-{guard}-{sign}", pairs)
+                builder.add_beat(f"G7/apart-{cut}-{place}-{guard}-{sign}", pairs)
 
 
-def _exactly(bench: CaseBuilder, sig: int, unit_exp: int, sign: int) -> Pair | None:
+def _exactly(builder: CaseBuilder, sig: int, unit_exp: int, sign: int) -> Pair | None:
     """Factors of (-1)^sign * sig * 2^unit_exp: all of its bits in one, a power of two the other, both normal."""
-    a, b = bench.factors
+    a, b = builder.factors
     if not isinstance(a, FloatFormat) or not isinstance(b, FloatFormat) or sig.bit_length() > a.precision:
         return None
     exp = unit_exp + sig.bit_length() - 1
@@ -267,34 +267,34 @@ def _exactly(bench: CaseBuilder, sig: int, unit_exp: int, sign: int) -> Pair | N
     return None if x is None or y is None else (x, y)
 
 
-def near(bench: CaseBuilder, facts: UnitFacts) -> None:
+def near(builder: CaseBuilder, facts: UnitFacts) -> None:
     """Results on the codes at which a format changes, and next to them: by products, or by the addend alone."""
-    fmt = bench.result
-    first, one = 1 << fmt.fraction_bits, fmt.bias << fmt.fraction_bits
+    fmt = builder.result
+    first, unity = 1 << fmt.fraction_bits, fmt.bias << fmt.fraction_bits
     most = fmt.max_magnitude
-    steps = (1, 2, first - 1, first, first + 1, one - 1, one, one + 1, 2 * one, most - 1, most)
+    steps = (1, 2, first - 1, first, first + 1, unity - 1, unity, unity + 1, 2 * unity, most - 1, most)
     for magnitude, sign in cross([step for step in steps if 0 < step <= most], SIGNS):
-        _result(bench, f"G8/{magnitude:x}-{SIGN[sign]}", magnitude, sign)
+        _result(builder, f"G8/{magnitude:x}-{SIGN[sign]}", magnitude, sign)
     for step, sign, binade in cross((-1, 0, 1), SIGNS, range(2, 12)):
-        magnitude = one + (binade << fmt.fraction_bits) + step
+        magnitude = unity + (binade << fmt.fraction_bits) + step
         if magnitude < most:
-            _result(bench, f"G8/binade{binade}{step:+}-{SIGN[sign]}", magnitude, sign)
+            _result(builder, f"G8/binade{binade}{step:+}-{SIGN[sign]}", magnitude, sign)
 
 
-def _result(bench: CaseBuilder, name: str, magnitude: int, sign: int) -> None:
+def _result(builder: CaseBuilder, name: str, magnitude: int, sign: int) -> None:
     """Cases whose result is a code: by products, beside an addend, and by an addend alone."""
-    fmt = bench.result
+    fmt = builder.result
     _, exp, sig, _ = unpack(fmt, magnitude << fmt.padding)
     unit = exp - fmt.fraction_bits
-    bench.add_solution(name, bench.solved(-sig if sign else sig, unit))
+    builder.add_solution(name, builder.solved(-sig if sign else sig, unit))
     # Sums that are rounded to it, or to its neighbours; what is new is kept.
-    for top in bench.palette.exps if len(bench.palette.exps) < FEW else ():
-        down = top - bench.window - unit
+    for top in builder.palette.exps if len(builder.palette.exps) < FEW else ():
+        down = top - builder.window - unit
         for step in (0, 1):
             total = (sig >> down if down >= 0 else sig << -down) + step
             if total:
-                bench.add_solution(f"{name}-top{top}-{step}", bench.total(-total if sign else total, [top]))
-    bench.add_solution(f"{name}-addend", bench.with_addend((), sign, sig, unit))
+                builder.add_solution(f"{name}-top{top}-{step}", builder.total(-total if sign else total, [top]))
+    builder.add_solution(f"{name}-addend", builder.with_addend((), sign, sig, unit))
 
 
 ROUNDINGS = Family(
@@ -320,8 +320,8 @@ def declare_ranges(facts: UnitFacts, out: Declared) -> None:
 
 def _pushed(facts: UnitFacts, out: Declared) -> None:
     """Addends near an end, with products that count beside them: both have bits in the window."""
-    fmt = facts.bench.addend_format or facts.result
-    at = {
+    fmt = facts.builder.addend_format or facts.result
+    bins = {
         (zone, push): out.bin("G9", f"addend {ZONES[zone]}, products push {PUSHES[push]}", _swamped(facts, fmt, zone))
         for zone in range(3)
         for push in (0, 1)
@@ -340,23 +340,23 @@ def _pushed(facts: UnitFacts, out: Declared) -> None:
         magnitude = (term.exp - fmt.emin << fmt.fraction_bits) + term.sig
         apart = int((pushed < 0) != bool(term.sign))
         if most - magnitude <= NEAR:
-            hits.add(at[0, apart])
+            hits.add(bins[0, apart])
         elif magnitude < first:
-            hits.add(at[2, 1 - apart])
+            hits.add(bins[2, 1 - apart])
         elif magnitude - first <= NEAR:
-            hits.add(at[1, 1 - apart])
+            hits.add(bins[1, 1 - apart])
 
 
 def _swamped(facts: UnitFacts, fmt: FloatFormat, zone: int) -> str | None:
     """Why an addend near an end and products never count both, or None."""
     if not drops_what_is_far_below(facts.lost):
         return None
-    low, high = facts.bench.scale_ends
+    low, high = facts.builder.scale_ends
     least, most = facts.exps[0] + low, facts.exps[-1] + high
     lowest, whose = least, "a product's"
     if facts.floor is not None and facts.floor > least:
         lowest, whose = facts.floor, "its floor"
-    if facts.bench.addend_format is None:
+    if facts.builder.addend_format is None:
         return _no_partial(facts, zone)
     # A place more, for what nearest rounds up.
     if zone == 0 and fmt.emax - facts.window > most + 2:
@@ -419,12 +419,12 @@ def _never_zero(facts: UnitFacts, sign: int) -> str | None:
     return None
 
 
-def magnitudes(bench: CaseBuilder) -> Iterator[tuple[str, int, int]]:
+def magnitudes(builder: CaseBuilder) -> Iterator[tuple[str, int, int]]:
     """Numbers near the ends of the result's range, and of every subnormal length.
 
     Name, integer, and the exponent of its unit.
     """
-    fmt = bench.result
+    fmt = builder.result
     ulp = fmt.emax - fmt.fraction_bits - 2
     most = ((fmt.max_magnitude & (1 << fmt.fraction_bits) - 1) | 1 << fmt.fraction_bits) << 2
     for name, step in (("-ulp", -4), ("", 0), ("+quarter", 1), ("+half", 2), ("+three-quarters", 3), ("+ulp", 4)):
@@ -433,41 +433,41 @@ def magnitudes(bench: CaseBuilder) -> Iterator[tuple[str, int, int]]:
     least = fmt.emin - fmt.fraction_bits
     for place in range(fmt.fraction_bits + 4):
         lead = fmt.emin + 1 - place
-        kept = max(0, lead - least)
+        places = max(0, lead - least)
         yield f"lead{place:02}", 1, lead
-        yield f"lead{place:02}-ones", (2 << bench.window) - 1, lead - bench.window
-        yield f"lead{place:02}-half", (1 << kept + 1) | 1, lead - kept - 1
-        yield f"lead{place:02}-odd-half", (1 << kept + 1) | 3, lead - kept - 1
-        yield f"lead{place:02}-above-half", (1 << kept + 3) | 5, lead - kept - 3
-        yield f"lead{place:02}-below-half", (1 << kept + 3) | 3, lead - kept - 3
+        yield f"lead{place:02}-ones", (2 << builder.window) - 1, lead - builder.window
+        yield f"lead{place:02}-half", (1 << places + 1) | 1, lead - places - 1
+        yield f"lead{place:02}-odd-half", (1 << places + 1) | 3, lead - places - 1
+        yield f"lead{place:02}-above-half", (1 << places + 3) | 5, lead - places - 3
+        yield f"lead{place:02}-below-half", (1 << places + 3) | 3, lead - places - 3
 
 
-def ends(bench: CaseBuilder) -> None:
+def ends(builder: CaseBuilder) -> None:
     """Results at the ends of the range: overflow and just not, and underflow through every subnormal place to zero."""
-    for (name, size, unit_exp), sign in cross(magnitudes(bench), SIGNS):
-        bench.add_solution(f"range/{name}-{SIGN[sign]}", bench.solved(-size if sign else size, unit_exp))
+    for (name, size, unit_exp), sign in cross(magnitudes(builder), SIGNS):
+        builder.add_solution(f"range/{name}-{SIGN[sign]}", builder.solved(-size if sign else size, unit_exp))
 
 
-def pushed(bench: CaseBuilder, facts: UnitFacts) -> None:
+def pushed(builder: CaseBuilder, facts: UnitFacts) -> None:
     """Addends near the ends of their format's range, and products of about their size that push them over or back."""
-    fmt = bench.addend_format or bench.result
+    fmt = builder.addend_format or builder.result
     first, most = 1 << fmt.fraction_bits, fmt.max_magnitude
     zones = {"largest": most - 1, "least-normal": first + 1, "subnormal": first - 1, "middle-subnormal": first // 2}
     for (word, magnitude), signs in cross(zones.items(), SIGN_PAIRS):
         _, exp, sig, _ = unpack(fmt, magnitude << fmt.padding)
-        added = bench.addend(signs[0], sig, exp - fmt.fraction_bits)
-        one = beside(bench, signs[1], exp) if added else None
-        if added and one:
-            bench.add_beat(f"G9/{word}-{signs[0]}{signs[1]}", one[:1], added, shift=one[1])
+        added = builder.addend(signs[0], sig, exp - fmt.fraction_bits)
+        pushing = beside(builder, signs[1], exp) if added else None
+        if added and pushing:
+            builder.add_beat(f"G9/{word}-{signs[0]}{signs[1]}", pushing[:1], added, shift=pushing[1])
 
 
-def beside(bench: CaseBuilder, sign: int, exp: int) -> tuple[Product, int] | None:
+def beside(builder: CaseBuilder, sign: int, exp: int) -> tuple[Product, int] | None:
     """A product whose exponent, scaled, is near this one; and the shift of the scales."""
-    for source in bench.tries:
-        products = bench.palette.of(sign, source)
+    for source in builder.tries:
+        products = builder.palette.of(sign, source)
         for step in (0, -1, 1, -2, 2, -3, -4, -5, -6):
-            shift = exp + step - source if bench.unit.scale is not None else 0
-            if products and bench.can_shift(shift) and abs(source + shift - exp) <= bench.window - 2:
+            shift = exp + step - source if builder.unit.scale is not None else 0
+            if products and builder.can_shift(shift) and abs(source + shift - exp) <= builder.window - 2:
                 return products[-1], shift
     return None
 

@@ -16,11 +16,11 @@ def declare_scales(facts: UnitFacts, out: Declared) -> None:
     """Exponents that both scales add together, NaN in either, and products far out with a result inside."""
     if facts.unit.scale is None:
         return
-    low, high = facts.bench.scale_ends
-    a, b = facts.bench.scale_formats
+    low, high = facts.builder.scale_ends
+    a, b = facts.builder.scale_formats
     least, most = -a.bias, a.max_code - a.bias
     marks = {low, high, least, least + 1, -1, 0, 1, most - 1, most}
-    at = {exp: out.bin("G9", f"scales together 2^{exp}") for exp in sorted(marks) if low <= exp <= high}
+    bins = {exp: out.bin("G9", f"scales together 2^{exp}") for exp in sorted(marks) if low <= exp <= high}
     nan = [out.bin("G9", f"NaN scale of {word}", no_nan(fmt)) for word, fmt in (("a", a), ("b", b))]
     both = out.bin("G9", "NaN scale of a and of b", no_nan(a) or no_nan(b))
     far = [
@@ -35,8 +35,8 @@ def declare_scales(facts: UnitFacts, out: Declared) -> None:
             if exp is None:
                 _nan(sampled, hits)
             else:
-                if exp in at:
-                    hits.add(at[exp])
+                if exp in bins:
+                    hits.add(bins[exp])
                 rounded = sampled.group.rounded
                 if sampled.terms and not rounded.overflow and not rounded.tiny and sampled.group.total:
                     if exp > most:
@@ -46,11 +46,11 @@ def declare_scales(facts: UnitFacts, out: Declared) -> None:
 
     def _nan(sampled: SampledGroup, hits: Hits) -> None:
         sides = (a, sampled.case.scale_a), (b, sampled.case.scale_b)
-        found = [any(fmt.is_nan(code) for code in codes) for fmt, codes in sides]
-        if all(found):
+        nans = [any(fmt.is_nan(code) for code in codes) for fmt, codes in sides]
+        if all(nans):
             hits.add(both)
-        elif any(found):
-            hits.add(nan[found.index(True)])
+        elif any(nans):
+            hits.add(nan[nans.index(True)])
 
 
 def _within(high: int, most: int) -> str | None:
@@ -64,56 +64,56 @@ def landmarks(fmt: ExponentFormat) -> list[int]:
 
 
 def scaled(
-    bench: CaseBuilder, products: tuple[Product | Pair, ...], x: int, y: int, lane: int | None = None
+    builder: CaseBuilder, products: tuple[Product | Pair, ...], x: int, y: int, lane: int | None = None
 ) -> Filling:
     """A beat with scale code x in every block of a and y in every block of b."""
-    filling = bench.filling(products, lane)
-    return filling._replace(scale_a=(x,) * bench.blocks[0], scale_b=(y,) * bench.blocks[1])
+    filling = builder.filling(products, lane)
+    return filling._replace(scale_a=(x,) * builder.blocks[0], scale_b=(y,) * builder.blocks[1])
 
 
-def codes(bench: CaseBuilder) -> None:
+def codes(builder: CaseBuilder) -> None:
     """The landmark codes of both sides, crossed, with small and large products, few and all lanes, and an addend."""
-    if bench.unit.scale is None:
+    if builder.unit.scale is None:
         return
-    a, b = bench.scale_formats
-    exps = bench.palette.exps
-    least, most = bench.palette.of(0, exps[0])[0], bench.palette.of(0, exps[-1])[-1]
-    minus = bench.palette.of(1, exps[-1])[-1]
-    one = bench.addend(0, 1, 0)
+    a, b = builder.scale_formats
+    exps = builder.palette.exps
+    least, most = builder.palette.of(0, exps[0])[0], builder.palette.of(0, exps[-1])[-1]
+    minus = builder.palette.of(1, exps[-1])[-1]
+    addend = builder.addend(0, 1, 0)
     for x, y in cross(landmarks(a), landmarks(b)):
         name = f"scale/{x}-{y}"
-        bench.add(f"{name}-least", [scaled(bench, (least,), x, y)])
-        bench.add(f"{name}-most", [scaled(bench, (most,), x, y)])
-        bench.add(f"{name}-all-neg", [scaled(bench, (minus,) * bench.lanes, x, y)])
-        bench.add(f"{name}-zero", [scaled(bench, (), x, y)])
-        if one:
-            bench.add(f"{name}-addend", [*one.before, scaled(bench, (minus,), x, y)], one.c)
+        builder.add(f"{name}-least", [scaled(builder, (least,), x, y)])
+        builder.add(f"{name}-most", [scaled(builder, (most,), x, y)])
+        builder.add(f"{name}-all-neg", [scaled(builder, (minus,) * builder.lanes, x, y)])
+        builder.add(f"{name}-zero", [scaled(builder, (), x, y)])
+        if addend:
+            builder.add(f"{name}-addend", [*addend.before, scaled(builder, (minus,), x, y)], addend.c)
 
 
-def nan(bench: CaseBuilder) -> None:
+def nan(builder: CaseBuilder) -> None:
     """A NaN scale in each block of each side, with numbers, zeros, a NaN element and an infinite addend."""
-    if bench.unit.scale is None:
+    if builder.unit.scale is None:
         return
-    most = bench.palette.of(0, bench.palette.exps[-1])[-1]
+    most = builder.palette.of(0, builder.palette.exps[-1])[-1]
     elements: dict[str, tuple[tuple[Product | Pair, ...], int]] = {"number": ((most,), 0), "zeros": ((), 0)}
-    for fmt, side in zip(bench.factors, (0, 1), strict=True):
+    for fmt, side in zip(builder.factors, (0, 1), strict=True):
         for code in nans(fmt)[:1]:
             elements[f"nan-{'ab'[side]}"] = (((most.a, code) if side else (code, most.b),), 0)
-    addend = bench.unit.operands.addend
+    addend = builder.unit.operands.addend
     for index, code in enumerate(infinities(addend) if addend else []):
         elements[f"addend-inf{index}"] = ((most,), code)
     for (name, (products, c)), which in cross(elements.items(), ("a", "b", "ab")):
-        blocks = max(bench.blocks[side] for side in (0, 1) if "ab"[side] in which)
+        blocks = max(builder.blocks[side] for side in (0, 1) if "ab"[side] in which)
         for block in range(blocks):
-            filling = _nan_scale(bench, bench.filling(products, block * bench.lanes // blocks), which, block)
+            filling = _nan_scale(builder, builder.filling(products, block * builder.lanes // blocks), which, block)
             if filling:
-                bench.add(f"scale/nan-{which}-block{block}-{name}", [filling], c)
+                builder.add(f"scale/nan-{which}-block{block}-{name}", [filling], c)
 
 
-def _nan_scale(bench: CaseBuilder, filling: Filling, which: str, block: int) -> Filling | None:
+def _nan_scale(builder: CaseBuilder, filling: Filling, which: str, block: int) -> Filling | None:
     """A beat with NaN in one block of the sides that `which` names, or None where the format has no NaN."""
     sides = [list(filling.scale_a), list(filling.scale_b)]
-    for side, fmt in enumerate(bench.scale_formats):
+    for side, fmt in enumerate(builder.scale_formats):
         if "ab"[side] in which:
             if not fmt.nan:
                 return None
@@ -121,77 +121,77 @@ def _nan_scale(bench: CaseBuilder, filling: Filling, which: str, block: int) -> 
     return filling._replace(scale_a=tuple(sides[0]), scale_b=tuple(sides[1]))
 
 
-def far(bench: CaseBuilder) -> None:
+def far(builder: CaseBuilder) -> None:
     """Scales beyond the result's range with a result inside, by small or large elements, and by cancellation."""
-    if bench.unit.scale is None:
+    if builder.unit.scale is None:
         return
-    fmt, exps = bench.result, bench.palette.exps
+    fmt, exps = builder.result, builder.palette.exps
     ends = {"top": fmt.emax - 1, "one": 0, "least-normal": fmt.emin, "least": fmt.emin - fmt.fraction_bits}
     ends |= {"most": fmt.emax, "below-least": fmt.emin - fmt.fraction_bits - 1}
     for (name, target), sign in cross(ends.items(), (0, 1)):
         for size, exp in (("small", exps[0]), ("large", exps[-1])):
-            for one in bench.palette.of(sign, exp)[:1]:
+            for product in builder.palette.of(sign, exp)[:1]:
                 # Its leading one comes to stand at the target.
-                shift = target - (exp - bench.palette.fraction_bits + one.sig.bit_length() - 1)
-                if bench.can_shift(shift):
-                    bench.add_beat(f"scale/far-{name}-{size}-{SIGN[sign]}", (one,), shift=shift)
-    for d in bench.distances:
-        _cancelled(bench, d)
+                shift = target - (exp - builder.palette.fraction_bits + product.sig.bit_length() - 1)
+                if builder.can_shift(shift):
+                    builder.add_beat(f"scale/far-{name}-{size}-{SIGN[sign]}", (product,), shift=shift)
+    for d in builder.distances:
+        _cancelled(builder, d)
 
 
-def _cancelled(bench: CaseBuilder, d: int) -> None:
+def _cancelled(builder: CaseBuilder, d: int) -> None:
     """X - X + t, with X above the result's largest and t below it."""
-    for exp in reversed(bench.palette.exps):
-        pair, low = bench.cancelling(exp), bench.palette.of(d % 2, exp - d)
-        shift = bench.result.emax + d - 2 - exp
-        if pair and low and bench.can_shift(shift):
-            bench.add_beat(f"scale/far-cancelled-d{d:02}", (*pair, low[0]), shift=shift)
+    for exp in reversed(builder.palette.exps):
+        pair, low = builder.cancelling(exp), builder.palette.of(d % 2, exp - d)
+        shift = builder.result.emax + d - 2 - exp
+        if pair and low and builder.can_shift(shift):
+            builder.add_beat(f"scale/far-cancelled-d{d:02}", (*pair, low[0]), shift=shift)
             return
 
 
-def blocks(bench: CaseBuilder) -> None:
+def blocks(builder: CaseBuilder) -> None:
     """Blocks of one beat with scales of their own: a distance between lanes that only scales make."""
-    if max(bench.blocks) < 2:
+    if max(builder.blocks) < 2:
         return
-    side = 0 if bench.blocks[0] > 1 else 1
-    count, fmt = bench.blocks[side], bench.scale_formats[side]
-    one = bench.palette.of(0, bench.palette.exps[-1])[-1]
-    back = bench.palette.opposite(one)
-    for d, block in cross(range(bench.window + bench.palette.fraction_bits + 4), range(count)):
-        for word, other in (("add", one), ("sub", back)):
-            filling = bench.filling((), 0)
-            row = [(0, 0)] * bench.lanes
-            places = [block * bench.lanes // count, (block + 1) % count * bench.lanes // count]
+    side = 0 if builder.blocks[0] > 1 else 1
+    count, fmt = builder.blocks[side], builder.scale_formats[side]
+    plus = builder.palette.of(0, builder.palette.exps[-1])[-1]
+    back = builder.palette.opposite(plus)
+    for d, block in cross(range(builder.window + builder.palette.fraction_bits + 4), range(count)):
+        for word, other in (("add", plus), ("sub", back)):
+            filling = builder.filling((), 0)
+            row = [(0, 0)] * builder.lanes
+            places = [block * builder.lanes // count, (block + 1) % count * builder.lanes // count]
             scales = list((filling.scale_a, filling.scale_b)[side])
             scales[(block + 1) % count] = max(fmt.min_code, scales[block] - d)
             if other:
-                row[places[0]], row[places[1]] = (one.a, one.b), (other.a, other.b)
+                row[places[0]], row[places[1]] = (plus.a, plus.b), (other.a, other.b)
                 sides = (filling.scale_a, tuple(scales)) if side else (tuple(scales), filling.scale_b)
                 beat = Filling(tuple(row), 0, *sides)
-                bench.add(f"scale/block{block}-d{d:02}-{word}", [beat])
+                builder.add(f"scale/block{block}-d{d:02}-{word}", [beat])
 
 
-def beats(bench: CaseBuilder) -> None:
+def beats(builder: CaseBuilder) -> None:
     """Beats of one sum with scales of their own: rising, falling, and from one end of the range to the other."""
-    if bench.unit.scale is None or not bench.partials:
+    if builder.unit.scale is None or not builder.partials:
         return
-    exps = bench.palette.exps
-    one, minus = (bench.palette.of(sign, exps[-1])[-1] for sign in (0, 1))
-    window = bench.window
+    exps = builder.palette.exps
+    plus, minus = (builder.palette.of(sign, exps[-1])[-1] for sign in (0, 1))
+    window = builder.window
     paths = {
         "rising": (-4, 0, 4, 8),
         "falling": (8, 4, 0, -4),
         "swamped": (window + 2, 0, 0, window + 2),
         "straddled": (window, 1, window - 1, 2),
-        "ends": (bench.result.emin, bench.result.emax - 24, bench.result.emin, 0),
-        "overflowing": (0, bench.result.emax + 1, 0, 0),
-        "infinities": (bench.result.emax + 1, 0, bench.result.emax + 1, 0),
+        "ends": (builder.result.emin, builder.result.emax - 24, builder.result.emin, 0),
+        "overflowing": (0, builder.result.emax + 1, 0, 0),
+        "infinities": (builder.result.emax + 1, 0, builder.result.emax + 1, 0),
     }
     for (name, shifts), signs in cross(paths.items(), ((0, 0), (0, 1), (1, 1))):
-        if all(bench.can_shift(shift) for shift in shifts):
-            terms = zip(((one, minus)[signs[i % 2]] for i in range(bench.beats)), shifts, strict=False)
-            fillings = [bench.filling([term], shift=shift) for term, shift in terms]
-            bench.add(f"scale/beats-{name}-{signs[0]}{signs[1]}", fillings)
+        if all(builder.can_shift(shift) for shift in shifts):
+            terms = zip(((plus, minus)[signs[i % 2]] for i in range(builder.beats)), shifts, strict=False)
+            fillings = [builder.filling([term], shift=shift) for term, shift in terms]
+            builder.add(f"scale/beats-{name}-{signs[0]}{signs[1]}", fillings)
 
 
 SCALES = Family(

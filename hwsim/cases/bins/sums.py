@@ -31,13 +31,13 @@ def _loses(sampled: SampledGroup) -> bool:
 
 
 def _shifts(facts: UnitFacts, out: Declared) -> None:
-    at = {}
+    bins = {}
     for shift in range(1, facts.window + 1):
         deep = facts.shallow[1] if facts.shallow and shift > facts.shallow[0] else None
         for sign in (0, 1):
             for lost in (0, 1):
                 name = f"leading one {shift} below max_exp, {MARKS[sign]}, {BITS[lost]}"
-                at[shift, sign, lost] = out.bin("G5", name, deep or (facts.loses if lost else None))
+                bins[shift, sign, lost] = out.bin("G5", name, deep or (facts.loses if lost else None))
     window = facts.window
 
     @out.groups.append
@@ -46,7 +46,7 @@ def _shifts(facts: UnitFacts, out: Declared) -> None:
         if sampled.top is not None and total:
             shift = window + 1 - abs(total).bit_length()
             if shift > 0:
-                hits.add(at[shift, int(total < 0), int(_loses(sampled))])
+                hits.add(bins[shift, int(total < 0), int(_loses(sampled))])
 
 
 def _cancelled(facts: UnitFacts, out: Declared) -> None:
@@ -84,7 +84,7 @@ def _no_rest(facts: UnitFacts) -> str | None:
 
 
 def _lost_sum(terms: list[SignedTerm]) -> int:
-    """What is lost, with signs, in a unit that does not matter."""
+    """The sum of lost bits, with signs, in a unit that does not matter."""
     deep = max(below for _, _, below, _ in terms)
     return sum((-field if term.sign else field) << deep - below for _, term, below, field in terms if field)
 
@@ -100,13 +100,13 @@ def _remaining(sampled: SampledGroup, hits: Hits, only: list[int]) -> None:
 
 
 def _growth(facts: UnitFacts, out: Declared) -> None:
-    at = {}
+    bins = {}
     for kind in ("without", "with") if facts.addends else ("without",):
         for sign in (0, 1):
             for growth in range(facts.grown(sign, addend=kind == "with") + 1):
-                beside = f", {kind} an addend" if facts.addends else ""
-                name = f"leading one {growth} above max_exp, {MARKS[sign]}{beside}"
-                at[kind, growth, sign] = out.bin("G6", name)
+                company = f", {kind} an addend" if facts.addends else ""
+                name = f"leading one {growth} above max_exp, {MARKS[sign]}{company}"
+                bins[kind, growth, sign] = out.bin("G6", name)
     window = facts.window
 
     @out.groups.append
@@ -115,12 +115,12 @@ def _growth(facts: UnitFacts, out: Declared) -> None:
         if sampled.top is not None and total:
             growth = abs(total).bit_length() - 1 - window
             if growth >= 0:
-                hits.add(at["without" if sampled.addend is None else "with", growth, int(total < 0)])
+                hits.add(bins["without" if sampled.addend is None else "with", growth, int(total < 0)])
 
 
 def _ends(facts: UnitFacts, out: Declared) -> None:
-    highest = facts.exps[-1] + facts.bench.neutral
-    largest = [facts.bench.palette.of(sign, highest)[-1].sig for sign in (0, 1)]
+    highest = facts.exps[-1] + facts.builder.neutral
+    largest = [facts.builder.palette.of(sign, highest)[-1].sig for sign in (0, 1)]
     most = [out.bin("G6", f"all lanes the largest {sign} product") for sign in MARKS]
     powers = [1 << facts.window + growth for growth in facts.growths]
     top = [out.bin("G6", f"the least {sign} sum with the highest bit") for sign in MARKS]
@@ -140,199 +140,204 @@ def _ends(facts: UnitFacts, out: Declared) -> None:
                     hits.add(most[sign])
 
 
-def normalize(bench: CaseBuilder) -> None:
+def normalize(builder: CaseBuilder) -> None:
     """Every left shift: large terms cancel, and what remains has its leading one at each place."""
-    for place, sign, lost in cross(range(bench.window + 1), SIGNS, (False, True)):
+    for place, sign, lost in cross(range(builder.window + 1), SIGNS, (False, True)):
         name = f"normalize/left{place:02}-{'lost' if lost else 'exact'}-{SIGN[sign]}"
-        bench.add_first(name, _remaining_product(bench, place, sign, lost))
-        bench.add_first(f"{name}-addend", _remaining_addend(bench, place, sign, lost))
+        builder.add_first(name, _remaining_product(builder, place, sign, lost))
+        builder.add_first(f"{name}-addend", _remaining_addend(builder, place, sign, lost))
         if not lost:
-            total, tops = (-1) ** sign << bench.window - place, bench.tops(-place)
-            bench.add_solution(f"{name}-solved", bench.total(total, tops))
-            bench.add_solution(f"{name}-solved-addend", bench.total(total, tops, addend=True))
-            bench.add_first(f"{name}-nearly", _nearly_equal(bench, place, sign))
+            total, tops = (-1) ** sign << builder.window - place, builder.tops(-place)
+            builder.add_solution(f"{name}-solved", builder.total(total, tops))
+            builder.add_solution(f"{name}-solved-addend", builder.total(total, tops, addend=True))
+            builder.add_first(f"{name}-nearly", _nearly_equal(builder, place, sign))
 
 
-def _remaining_product(bench: CaseBuilder, place: int, sign: int, lost: bool) -> Solutions:
+def _remaining_product(builder: CaseBuilder, place: int, sign: int, lost: bool) -> Solutions:
     """X - X + a product whose leading one is `place` places below X's exponent."""
-    bits = bench.palette.fraction_bits
-    for exp, pair in bench.cancelling_pairs():
+    bits = builder.palette.fraction_bits
+    for exp, pair in builder.cancelling_pairs():
         for d in range(place, place + bits + 1):
             low = [
-                one
-                for one in bench.palette.of(sign, exp - d)
-                if one.sig.bit_length() - 1 - bits - d == -place and lost == bool(one.sig & bench.lost_bits(d))
+                product
+                for product in builder.palette.of(sign, exp - d)
+                if product.sig.bit_length() - 1 - bits - d == -place
+                and lost == bool(product.sig & builder.lost_bits(d))
             ]
             if low:
-                yield Solution((*pair, bench.rng.choice(low)))
+                yield Solution((*pair, builder.rng.choice(low)))
 
 
-def _remaining_addend(bench: CaseBuilder, place: int, sign: int, lost: bool) -> Solutions:
+def _remaining_addend(builder: CaseBuilder, place: int, sign: int, lost: bool) -> Solutions:
     """X - X + an addend `place` places below X's exponent."""
-    below = bench.addend_bits - 1 - (bench.window - place)
-    if not bench.addend_bits or (lost and below < 1):
+    below = builder.addend_bits - 1 - (builder.window - place)
+    if not builder.addend_bits or (lost and below < 1):
         return
-    sig = (1 << bench.window - place + 1) + 1 if lost else 1
-    for exp, pair in bench.cancelling_pairs():
-        yield bench.with_addend(pair, sign, sig, exp - bench.window - 1 if lost else exp - place)
+    sig = (1 << builder.window - place + 1) + 1 if lost else 1
+    for exp, pair in builder.cancelling_pairs():
+        yield builder.with_addend(pair, sign, sig, exp - builder.window - 1 if lost else exp - place)
 
 
-def _nearly_equal(bench: CaseBuilder, place: int, sign: int) -> Solutions:
+def _nearly_equal(builder: CaseBuilder, place: int, sign: int) -> Solutions:
     """A product, and an addend of the other sign that differs from it in one place."""
-    bits = bench.palette.fraction_bits
-    for exp, products in bench.by_exponent(sign):
+    bits = builder.palette.fraction_bits
+    for exp, products in builder.by_exponent(sign):
         unit = min(exp - bits, exp - place)
-        for one in reversed(products):
-            size = (one.sig << exp - bits - unit) - (1 << exp - place - unit)
-            solution = bench.with_addend((one,), 1 - sign, size, unit)
+        for product in reversed(products):
+            size = (product.sig << exp - bits - unit) - (1 << exp - place - unit)
+            solution = builder.with_addend((product,), 1 - sign, size, unit)
             if solution and solution.addend and solution.addend.term.exp <= exp:
                 yield solution
 
 
-def growth(bench: CaseBuilder) -> None:
+def growth(builder: CaseBuilder) -> None:
     """1, 2, 3 and so on to all lanes of one large product, in both signs, with and without an addend as large."""
-    fits = [exp for exp in bench.inside if exp + bench.growths <= bench.result_exps[1]]
-    top = fits[-1] if fits else bench.palette.exps[-1]
+    fits = [exp for exp in builder.inside if exp + builder.growths <= builder.result_exps[1]]
+    top = fits[-1] if fits else builder.palette.exps[-1]
     for sign in SIGNS:
-        largest = bench.palette.of(sign, top)[-1]
-        kinds = {"max": largest, "one": bench.palette.find(sign, top, 1 << bench.palette.fraction_bits)}
-        for (kind, one), n in cross(kinds.items(), range(1, bench.lanes + 1)):
-            if one is None:
+        largest = builder.palette.of(sign, top)[-1]
+        kinds = {"max": largest, "one": builder.palette.find(sign, top, 1 << builder.palette.fraction_bits)}
+        for (kind, product), n in cross(kinds.items(), range(1, builder.lanes + 1)):
+            if product is None:
                 continue
-            bench.add_beat(f"growth/{kind}{n:02}-{SIGN[sign]}", (one,) * n)
-            added = _as_large(bench, one)
-            if added and (n in {1, 2, 3, bench.lanes} or n & (n - 1) == 0 or n & (n + 1) == 0):
-                bench.add_beat(f"growth/{kind}{n:02}-addend-{SIGN[sign]}", (one,) * n, added)
+            builder.add_beat(f"growth/{kind}{n:02}-{SIGN[sign]}", (product,) * n)
+            added = _as_large(builder, product)
+            if added and (n in {1, 2, 3, builder.lanes} or n & (n - 1) == 0 or n & (n + 1) == 0):
+                builder.add_beat(f"growth/{kind}{n:02}-addend-{SIGN[sign]}", (product,) * n, added)
 
 
-def _as_large(bench: CaseBuilder, one: Product) -> Addend | None:
+def _as_large(builder: CaseBuilder, product: Product) -> Addend | None:
     """An addend of a product's sign and exponent: of all ones, or the power of two."""
-    bits = bench.addend_bits
+    bits = builder.addend_bits
     if not bits:
         return None
-    return bench.addend(one.sign, (1 << bits) - 1, one.exp - bits + 1) or bench.addend(one.sign, 1, one.exp)
+    return builder.addend(product.sign, (1 << bits) - 1, product.exp - bits + 1) or builder.addend(
+        product.sign, 1, product.exp
+    )
 
 
-def carry(bench: CaseBuilder) -> None:
+def carry(builder: CaseBuilder) -> None:
     """Ones from each place up to the top of the window, and one more in the last of them; the same backwards."""
-    whole = 1 << bench.window
-    for place, sign, addend in cross(range(bench.window + 1), SIGNS, (False, True)):
+    whole = 1 << builder.window
+    for place, sign, addend in cross(range(builder.window + 1), SIGNS, (False, True)):
         word, ones = f"{place:02}-{SIGN[sign]}", 2 * whole - (1 << place)
         kinds = ("addend", "borrow-addend") if addend else ("product", "borrow")
-        bench.add_first(f"carry/{kinds[0]}{word}", _one_more(bench, -ones if sign else ones, sign, place, addend))
-        back = _one_more(bench, -whole if sign else whole, 1 - sign, place, addend)
-        bench.add_first(f"carry/{kinds[1]}{word}", back)
+        builder.add_first(f"carry/{kinds[0]}{word}", _one_more(builder, -ones if sign else ones, sign, place, addend))
+        back = _one_more(builder, -whole if sign else whole, 1 - sign, place, addend)
+        builder.add_first(f"carry/{kinds[1]}{word}", back)
 
 
-def _one_more(bench: CaseBuilder, total: int, sign: int, place: int, addend: bool) -> Solutions:
+def _one_more(builder: CaseBuilder, total: int, sign: int, place: int, addend: bool) -> Solutions:
     """Terms of that sum, which may be an addend alone, and a product of one unit in a place of the window."""
-    exps = bench.inside
-    lowest = exps[0] - bench.palette.fraction_bits
-    tops = [top for top in range(exps[0], exps[-1] + bench.window + 3) if top - bench.window + place >= lowest]
+    exps = builder.inside
+    lowest = exps[0] - builder.palette.fraction_bits
+    tops = [top for top in range(exps[0], exps[-1] + builder.window + 3) if top - builder.window + place >= lowest]
     for top in sorted(tops, key=lambda top: (top not in exps, abs(top - exps[-1])))[:MOST_TOPS]:
-        unit = [one for one in bench.palette.powers(sign, top - bench.window + place) if one.exp <= top]
+        unit = [product for product in builder.palette.powers(sign, top - builder.window + place) if product.exp <= top]
         if unit and addend:
-            yield bench.with_addend(unit[:1], int(total < 0), abs(total), top - bench.window)
+            yield builder.with_addend(unit[:1], int(total < 0), abs(total), top - builder.window)
         elif unit:
-            solution = bench.total(total, [top])
+            solution = builder.total(total, [top])
             if solution and not solution.shift:
                 yield solution._replace(products=(*solution.products, unit[0]))
 
 
-def cancel(bench: CaseBuilder) -> None:
+def cancel(builder: CaseBuilder) -> None:
     """Exact cancellation between each lane and the next, and between each lane and the addend."""
-    exps = bench.inside
-    for i, sign in cross(range(bench.lanes), SIGNS):
-        pair = bench.cancelling(exps[(7 * i) % len(exps)], sign) or bench.cancelling(exps[-1], sign)
+    exps = builder.inside
+    for i, sign in cross(range(builder.lanes), SIGNS):
+        pair = builder.cancelling(exps[(7 * i) % len(exps)], sign) or builder.cancelling(exps[-1], sign)
         if pair:
-            bench.add_beat(f"cancel/lane{i:02}-next-{SIGN[sign]}", pair, lane=i)
-        bench.add_first(f"cancel/lane{i:02}-addend-{SIGN[sign]}", _cancelled_by_addend(bench, i, sign), lane=i)
-    whole, half = bench.cancelling(exps[-1]), bench.lanes // 2
+            builder.add_beat(f"cancel/lane{i:02}-next-{SIGN[sign]}", pair, lane=i)
+        builder.add_first(f"cancel/lane{i:02}-addend-{SIGN[sign]}", _cancelled_by_addend(builder, i, sign), lane=i)
+    whole, half = builder.cancelling(exps[-1]), builder.lanes // 2
     if whole:
-        bench.add_beat("cancel/all-halves", [whole[0]] * half + [whole[1]] * half)
-        bench.add_beat("cancel/all-alternating", whole * half)
+        builder.add_beat("cancel/all-halves", [whole[0]] * half + [whole[1]] * half)
+        builder.add_beat("cancel/all-alternating", whole * half)
 
 
-def _cancelled_by_addend(bench: CaseBuilder, i: int, sign: int) -> Solutions:
-    exps = bench.inside
+def _cancelled_by_addend(builder: CaseBuilder, i: int, sign: int) -> Solutions:
+    exps = builder.inside
     for k in range(len(exps)):
-        products = bench.palette.of(sign, exps[(5 * i + k) % len(exps)])
-        for one in bench.rng.sample(products, min(4, len(products))):
-            yield bench.with_addend((one,), 1 - sign, one.sig, one.exp - bench.palette.fraction_bits)
+        products = builder.palette.of(sign, exps[(5 * i + k) % len(exps)])
+        for product in builder.rng.sample(products, min(4, len(products))):
+            yield builder.with_addend((product,), 1 - sign, product.sig, product.exp - builder.palette.fraction_bits)
 
 
-def residue(bench: CaseBuilder) -> None:
-    """What the window keeps cancels, and what it lost does not: the sum is zero, or one last place, and not exact."""
+def residue(builder: CaseBuilder) -> None:
+    """Terms that cancel in the window, but not below it: the sum is zero, or one last place, and not exact."""
     for sign in SIGNS:
-        _same_kept(bench, SIGN[sign], sign)
-        for places in range(1, bench.addend_bits - bench.window):
-            bench.add_first(f"residue/addend{places:02}-{SIGN[sign]}", _hidden_in_addend(bench, places, sign))
-        lost = ((pair, bench.palette.of(sign, exp - bench.window - 2)) for exp, pair in bench.cancelling_pairs())
-        bench.add_first(f"residue/all-lost-{SIGN[sign]}", (Solution((*pair, low[-1])) for pair, low in lost if low))
+        _same_kept(builder, SIGN[sign], sign)
+        for places in range(1, builder.addend_bits - builder.window):
+            builder.add_first(f"residue/addend{places:02}-{SIGN[sign]}", _hidden_in_addend(builder, places, sign))
+        lost = ((pair, builder.palette.of(sign, exp - builder.window - 2)) for exp, pair in builder.cancelling_pairs())
+        builder.add_first(f"residue/all-lost-{SIGN[sign]}", (Solution((*pair, low[-1])) for pair, low in lost if low))
 
 
-def _same_kept(bench: CaseBuilder, word: str, sign: int) -> None:
+def _same_kept(builder: CaseBuilder, word: str, sign: int) -> None:
     """X - X + t - u, where t and u straddle the window's end and differ in what is lost, for each number of places."""
-    bits = bench.palette.fraction_bits
-    for places in range(max(1, bits - bench.window), bits + 2):
-        d, below = bench.window - bits + places, (1 << places) - 1
-        for exp, pair in bench.cancelling_pairs():
-            lows, others = bench.palette.of(sign, exp - d), bench.palette.of(1 - sign, exp - d)
+    bits = builder.palette.fraction_bits
+    for places in range(max(1, bits - builder.window), bits + 2):
+        d, below = builder.window - bits + places, (1 << places) - 1
+        for exp, pair in builder.cancelling_pairs():
+            lows, others = builder.palette.of(sign, exp - d), builder.palette.of(1 - sign, exp - d)
             pairs = [(t, u) for t in lows for u in others if t.sig >> places == u.sig >> places and t.sig != u.sig]
             zero = [(t, u) for t, u in pairs if not u.sig & below]
             both = [(t, u) for t, u in pairs if t.sig & below and u.sig & below]
             for name, able in (("zero", zero), ("both", both)):
                 if able:
-                    bench.add_beat(f"residue/{name}{places:02}-{word}", (*pair, *bench.rng.choice(able)))
+                    builder.add_beat(f"residue/{name}{places:02}-{word}", (*pair, *builder.rng.choice(able)))
             if pairs:
                 break
 
 
-def _hidden_in_addend(bench: CaseBuilder, places: int, sign: int) -> Solutions:
+def _hidden_in_addend(builder: CaseBuilder, places: int, sign: int) -> Solutions:
     """A product against an addend that is the same in the window, and has a bit below it."""
-    bits = bench.palette.fraction_bits
-    lead = bench.window + places - bits
-    for one in bench.sign_of(sign):
-        if lead >= places and one.sig >> bits == 1:
-            yield bench.with_addend((one,), 1 - sign, (one.sig << lead) + 1, one.exp - bench.window - places)
+    bits = builder.palette.fraction_bits
+    lead = builder.window + places - bits
+    for product in builder.sign_of(sign):
+        if lead >= places and product.sig >> bits == 1:
+            yield builder.with_addend(
+                (product,), 1 - sign, (product.sig << lead) + 1, product.exp - builder.window - places
+            )
 
 
-def largest(bench: CaseBuilder, facts: UnitFacts) -> None:
+def largest(builder: CaseBuilder, facts: UnitFacts) -> None:
     """The largest product in all lanes, in both signs; and sums that are a power of two, the largest there is."""
-    exp = bench.palette.exps[-1]
+    exp = builder.palette.exps[-1]
     for sign in SIGNS:
-        bench.add_beat(f"G6/all-largest-{SIGN[sign]}", bench.palette.of(sign, exp)[-1:] * bench.lanes)
-    bits = bench.addend_bits
-    total = 1 << bench.window + facts.most_growth
-    parts = [part for part in range(1, 32) if bits > 5 and bench.window > 4]
-    for top, sign, part in cross(bench.tops(facts.most_growth)[:2], SIGNS, parts):
+        builder.add_beat(f"G6/all-largest-{SIGN[sign]}", builder.palette.of(sign, exp)[-1:] * builder.lanes)
+    bits = builder.addend_bits
+    total = 1 << builder.window + facts.most_growth
+    parts = [part for part in range(1, 32) if bits > 5 and builder.window > 4]
+    for top, sign, part in cross(builder.tops(facts.most_growth)[:2], SIGNS, parts):
         # The addend takes what so many lanes of products cannot hold.
-        rest = total - (part << bench.window - 4)
-        products = bench.palette.decompose(-rest if sign else rest, top, top - bench.window, bench.lanes)
+        rest = total - (part << builder.window - 4)
+        products = builder.palette.decompose(-rest if sign else rest, top, top - builder.window, builder.lanes)
         if products:
             name = f"G6/power-{top}-{part:02}-{SIGN[sign]}"
-            bench.add_solution(name, bench.with_addend(products, sign, part, top - 4))
+            builder.add_solution(name, builder.with_addend(products, sign, part, top - 4))
 
 
-def hidden(bench: CaseBuilder, facts: UnitFacts) -> None:
+def hidden(builder: CaseBuilder, facts: UnitFacts) -> None:
     """Products whose sum an addend cancels in the window, with one bit more below it."""
-    for place, sign in cross(range(bench.window + 1), SIGNS if bench.addend_bits else ()):
-        solution = bench.total((-1) ** sign << place, bench.tops(place - bench.window))
+    for place, sign in cross(range(builder.window + 1), SIGNS if builder.addend_bits else ()):
+        solution = builder.total((-1) ** sign << place, builder.tops(place - builder.window))
         if solution is None or solution.addend or not solution.products:
             continue
-        top = max(one.exp for one in solution.products) + solution.shift
+        top = max(product.exp for product in solution.products) + solution.shift
         for below in (1, 2, 3):
-            added = bench.addend(1 - sign, (1 << place + below) + 1, top - bench.window - below)
+            added = builder.addend(1 - sign, (1 << place + below) + 1, top - builder.window - below)
             if added and added.term.exp <= top:
-                bench.add_solution(f"G5/hidden{place:02}-{below}-{SIGN[sign]}", solution._replace(addend=added))
+                builder.add_solution(f"G5/hidden{place:02}-{below}-{SIGN[sign]}", solution._replace(addend=added))
 
 
-def highest(bench: CaseBuilder, facts: UnitFacts) -> None:
+def highest(builder: CaseBuilder, facts: UnitFacts) -> None:
     """All lanes one large product, and an addend that brings the sum just into the highest binade, with low bits.
 
     The product is made from significands: of wide formats the palette holds a few products only.
     """
-    a, b = bench.factors
+    a, b = builder.factors
     if not isinstance(a, FloatFormat) or not isinstance(b, FloatFormat) or facts.window < facts.bits:
         return
     whole, cut = 1 << facts.window + facts.most_growth, facts.most_cut
@@ -341,39 +346,41 @@ def highest(bench: CaseBuilder, facts: UnitFacts) -> None:
         filled = (1 << ones) - 1
         codes = exact_code(a, sign, filled, 1 - ones), exact_code(b, 0, filled, 1 - ones)
         sig = filled * filled << facts.bits - 2 * ones + 2
-        rest = whole + pattern - (bench.lanes * sig << facts.window - facts.bits)
-        added = bench.addend(sign, rest, bench.neutral - bench.window)
-        if codes[0] is not None and codes[1] is not None and added and added.term.exp <= bench.neutral:
-            bench.add_beat(f"G6/highest-{ones:02}-{pattern:x}-{sign}", [(codes[0], codes[1])] * bench.lanes, added)
+        rest = whole + pattern - (builder.lanes * sig << facts.window - facts.bits)
+        added = builder.addend(sign, rest, builder.neutral - builder.window)
+        if codes[0] is not None and codes[1] is not None and added and added.term.exp <= builder.neutral:
+            builder.add_beat(f"G6/highest-{ones:02}-{pattern:x}-{sign}", [(codes[0], codes[1])] * builder.lanes, added)
 
 
-def cancelled(bench: CaseBuilder, facts: UnitFacts) -> None:
+def cancelled(builder: CaseBuilder, facts: UnitFacts) -> None:
     """Two products that cancel, one that is left at each place, and one far below that loses bits."""
-    places = range(1, bench.window + 1)
-    for place, sign, back in cross(places, SIGNS, SIGNS if bench.lanes > 3 else ()):
+    places = range(1, builder.window + 1)
+    for place, sign, back in cross(places, SIGNS, SIGNS if builder.lanes > 3 else ()):
         name = f"G5/left{place:02}-cancelled-{back}-{SIGN[sign]}"
-        bench.add_first(name, _left_and_losing(bench, place, sign, bool(back)))
+        builder.add_first(name, _left_and_losing(builder, place, sign, bool(back)))
 
 
-def _left_and_losing(bench: CaseBuilder, place: int, sign: int, back: bool) -> Solutions:
+def _left_and_losing(builder: CaseBuilder, place: int, sign: int, back: bool) -> Solutions:
     """back: what loses bits has the other sign, so that what is left is no power of two."""
-    bits = bench.palette.fraction_bits
-    for exp, pair in bench.cancelling_pairs():
-        low = _losing(bench, exp, sign ^ back)
+    bits = builder.palette.fraction_bits
+    for exp, pair in builder.cancelling_pairs():
+        low = _losing(builder, exp, sign ^ back)
         for d in range(max(0, place - bits), place + bits) if low else ():
-            for one in bench.palette.of(sign, exp - d):
-                left = bits + d + 1 - one.sig.bit_length() == place and (not back or one.sig & (one.sig - 1))
-                if left and low:
-                    yield Solution((*pair, one, low))
+            for product in builder.palette.of(sign, exp - d):
+                remains = bits + d + 1 - product.sig.bit_length() == place and (
+                    not back or product.sig & (product.sig - 1)
+                )
+                if remains and low:
+                    yield Solution((*pair, product, low))
 
 
-def _losing(bench: CaseBuilder, top: int, sign: int) -> Product | None:
+def _losing(builder: CaseBuilder, top: int, sign: int) -> Product | None:
     """A product that loses bits under an exponent, as small as can be."""
-    for exp in bench.palette.exps:
-        below = bench.lost_bits(top - exp) if exp <= top else 0
-        for one in bench.palette.of(sign, exp) if below else ():
-            if one.sig & below:
-                return one
+    for exp in builder.palette.exps:
+        below = builder.lost_bits(top - exp) if exp <= top else 0
+        for product in builder.palette.of(sign, exp) if below else ():
+            if product.sig & below:
+                return product
     return None
 
 
