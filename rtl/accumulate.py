@@ -1,4 +1,4 @@
-"""What is added after a group's sum: a promotion register's adder of any formats and scales, and a late addend's."""
+"""Additions after a group's sum: a promotion register's adder of any formats and scales, and a late addend's."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from hwsim.spec.parts import Promotion
 
 
 class Accumulation:
-    """What a unit adds after a group's sum.
+    """An addition after a group's sum.
 
     name: of its steps. format: what it is rounded to. start: the format of the code that it begins with, where that is
     not `format`. partial: that of a group's sum. scales: those of scales that multiply it, by port; none where none do.
@@ -113,7 +113,7 @@ class Accumulation:
 
 
 def accumulation(unit: Specified) -> Accumulation | None:
-    """What a unit adds after a group's sum; None where there is nothing."""
+    """The addition of a unit after a group's sum; None without one."""
     if unit.promotion is not None:
         return Accumulation(unit, unit.promotion)
     match unit.late:
@@ -128,36 +128,36 @@ def accumulation(unit: Specified) -> Accumulation | None:
 class EnteringCode(wiring.Component):
     """The code that is kept of an addend, by itself: the unit has this logic beside its datapath."""
 
-    def __init__(self, what: Accumulation):
-        self.what = what
-        addend = what.unit.operands.addend or what.format
-        super().__init__({"c": In(addend.container_bits), "o": Out(what.code_bits)})
+    def __init__(self, addition: Accumulation):
+        self.addition = addition
+        addend = addition.unit.operands.addend or addition.format
+        super().__init__({"c": In(addend.container_bits), "o": Out(addition.code_bits)})
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.d.comb += self.o.eq(self.what.entering(m, self.c))
+        m.d.comb += self.o.eq(self.addition.entering(m, self.c))
         return m
 
 
 class ScalesNumber(wiring.Component):
     """The product of both scales as a number."""
 
-    def __init__(self, what: Accumulation):
-        self.what = what
-        a, b = what.scales.values()
+    def __init__(self, addition: Accumulation):
+        self.addition = addition
+        a, b = addition.scales.values()
         self.pair = PairRanges(FactorShape.of(a), FactorShape.of(b))
-        self.range = NumberRange.of_product(self.pair, what.format)
-        ports = {name: In(fmt.container_bits) for name, fmt in what.scales.items()}
+        self.range = NumberRange.of_product(self.pair, addition.format)
+        ports = {name: In(fmt.container_bits) for name, fmt in addition.scales.items()}
         super().__init__({**ports, "o": Out(self.range.layout)})
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
         factors = []
-        for name, fmt in self.what.scales.items():
+        for name, fmt in self.addition.scales.items():
             m.submodules[name] = decode = decoder(fmt)
             m.d.comb += decode.code.eq(getattr(self, name))
             factors.append(decode.o)
-        number = product_number(m, "scale", self.what, self.pair, *factors)
+        number = product_number(m, "scale", self.addition, self.pair, *factors)
         m.d.comb += assign(self.o, number.o)
         return m
 
@@ -165,26 +165,28 @@ class ScalesNumber(wiring.Component):
 class ScaleProduct(DatapathStep):
     """The product of both scales, rounded to the format that is kept."""
 
-    def __init__(self, what: Accumulation):
-        self.what = what
-        i = what.operands()
-        kept = {name: shape for name, shape in i.members.items() if name not in what.scales}
-        super().__init__(f"{what.name}.scale", i, StructLayout({**kept, "scale": what.format.bits}), {"scale"})
+    def __init__(self, addition: Accumulation):
+        self.addition = addition
+        i = addition.operands()
+        passed = {name: shape for name, shape in i.members.items() if name not in addition.scales}
+        super().__init__(
+            f"{addition.name}.scale", i, StructLayout({**passed, "scale": addition.format.bits}), {"scale"}
+        )
 
     def compute(self, m: Module) -> None:
-        what = self.what
-        m.submodules.scales = both = ScalesNumber(what)
-        m.submodules.scale_rounded = rounded = RoundedNumber(what.format, both.range, what.rounding, "ieee")
-        m.d.comb += [getattr(both, name).eq(getattr(self.i, name)) for name in what.scales]
+        addition = self.addition
+        m.submodules.scales = both = ScalesNumber(addition)
+        m.submodules.scale_rounded = rounded = RoundedNumber(addition.format, both.range, addition.rounding, "ieee")
+        m.d.comb += [getattr(both, name).eq(getattr(self.i, name)) for name in addition.scales]
         m.d.comb += [*assign(rounded.i, both.o), self.o.scale.eq(rounded.o.code)]
 
 
 def product_number(
-    m: Module, name: str, what: Accumulation, n: PairRanges, a: PureInterface, b: PureInterface
+    m: Module, name: str, addition: Accumulation, n: PairRanges, a: PureInterface, b: PureInterface
 ) -> ProductNumber:
     """The product of two decoded numbers."""
     m.submodules[f"{name}_product"] = product = LaneProduct(n)
-    m.submodules[f"{name}_number"] = number = ProductNumber(n, what.format)
+    m.submodules[f"{name}_number"] = number = ProductNumber(n, addition.format)
     m.d.comb += [
         *assign(product.a, a),
         *assign(product.b, b),
@@ -197,52 +199,52 @@ def product_number(
 class AccumulateDecode(DatapathStep):
     """What is kept, and the partial sum times its scale, as numbers."""
 
-    def __init__(self, what: Accumulation, i: StructLayout):
-        self.what = what
-        o = StructLayout({"x": what.x.layout, "y": what.y.layout})
-        super().__init__(f"{what.name}.decode", i, o, {"x", "y"})
+    def __init__(self, addition: Accumulation, i: StructLayout):
+        self.addition = addition
+        o = StructLayout({"x": addition.x.layout, "y": addition.y.layout})
+        super().__init__(f"{addition.name}.decode", i, o, {"x", "y"})
 
     def compute(self, m: Module) -> None:
         self._kept(m)
-        if self.what.scales:
+        if self.addition.scales:
             self._scaled(m)
         else:
-            m.submodules.partial = partial = NumberDecode(self.what.partial, self.what.format)
+            m.submodules.partial = partial = NumberDecode(self.addition.partial, self.addition.format)
             m.d.comb += [partial.code.eq(self.i.partial), *assign(self.o.y, partial.o)]
 
     def _kept(self, m: Module) -> None:
-        what = self.what
-        m.submodules.register = own = NumberDecode(what.format, what.format)
-        m.d.comb += [own.code.eq(self.i.register[: what.format.bits]), *self._widened(own)]
-        if what.flush and what.format.subnormals:
+        addition = self.addition
+        m.submodules.register = own = NumberDecode(addition.format, addition.format)
+        m.d.comb += [own.code.eq(self.i.register[: addition.format.bits]), *self._widened(own)]
+        if addition.flush and addition.format.subnormals:
             with m.If(~own.o.sig[-1]):
                 m.d.comb += self.o.x.sig.eq(0)
-        if what.start is None:
+        if addition.start is None:
             return
-        m.submodules.start = start = NumberDecode(what.start, what.format)
-        m.d.comb += start.code.eq(self.i.register[: what.start.bits])
+        m.submodules.start = start = NumberDecode(addition.start, addition.format)
+        m.d.comb += start.code.eq(self.i.register[: addition.start.bits])
         with m.If(self.i.starts):
             m.d.comb += self._widened(start)
-            if what.flush and isinstance(what.start, FloatFormat) and what.start.subnormals:
-                nonzero = self.i.register[what.start.fraction_bits : what.start.bits - 1].any()
+            if addition.flush and isinstance(addition.start, FloatFormat) and addition.start.subnormals:
+                nonzero = self.i.register[addition.start.fraction_bits : addition.start.bits - 1].any()
                 with m.If(~nonzero):
                     m.d.comb += [self.o.x.sig.eq(0), self.o.x.exp.eq(start.range.low)]
-                    if not what.start.signed_zero:
+                    if not addition.start.signed_zero:
                         m.d.comb += self.o.x.sign.eq(0)
 
     def _widened(self, number: NumberDecode) -> list[object]:
         """The number that is kept, from a decoder's, with room below."""
-        x, o, room = self.o.x, number.o, self.what.x.bits - number.range.bits
+        x, o, room = self.o.x, number.o, self.addition.x.bits - number.range.bits
         return [
             x.sign.eq(o.sign), x.exp.eq(o.exp), x.sig.eq(o.sig << room), x.nan.eq(o.nan), x.inf.eq(o.inf),
         ]  # fmt: skip
 
     def _scaled(self, m: Module) -> None:
-        what = self.what
-        m.submodules.scale = scale = FloatDecode(what.format, padded=False)
-        m.submodules.partial = partial = bare_decoder(what.partial)
+        addition = self.addition
+        m.submodules.scale = scale = FloatDecode(addition.format, padded=False)
+        m.submodules.partial = partial = bare_decoder(addition.partial)
         m.d.comb += [scale.code.eq(self.i.scale), partial.code.eq(self.i.partial)]
-        scaled = product_number(m, "partial", what, what.scaled, partial.o, scale.o)
+        scaled = product_number(m, "partial", addition, addition.scaled, partial.o, scale.o)
         m.d.comb += assign(self.o.y, scaled.o)
 
 
@@ -257,12 +259,12 @@ class AccumulatePart(DatapathStep):
         self.part(m, self.i, self.o)
 
 
-def accumulator(what: Accumulation, cuts: Sequence[str]) -> Datapath:
+def accumulator(addition: Accumulation, cuts: Sequence[str]) -> Datapath:
     """The adder of what is kept and a partial sum: `Accumulation.operands` in, `result_layout` out."""
-    adder = FloatAdder(what.format, what.rounding, what.x, what.y, what.flushes)
-    name = what.name
-    first: list[DatapathStep] = [ScaleProduct(what)] if what.scales else []
-    decode = AccumulateDecode(what, first[0].gives if first else what.operands())
+    adder = FloatAdder(addition.format, addition.rounding, addition.x, addition.y, addition.flushes)
+    name = addition.name
+    first: list[DatapathStep] = [ScaleProduct(addition)] if addition.scales else []
+    decode = AccumulateDecode(addition, first[0].gives if first else addition.operands())
     if {f"{name}.distance", f"{name}.align.1"} & set(cuts):
         align: list[DatapathStep] = [
             AccumulatePart(f"{name}.distance", decode.gives, adder.distance_pair, adder.distant()),

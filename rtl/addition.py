@@ -60,12 +60,12 @@ class NumberRange:
 
 
 def code_move(fmt: Number, to: FloatFormat) -> int:
-    """What turns a code's exponent field into that of its top bit in `to`; of a float the top bit is the hidden one."""
+    """The offset from a code's exponent field to that of its top bit in `to`; a float's top bit is the hidden one."""
     return FieldRange.of(to).bias - FieldRange.of(fmt).bias + fmt.sig_bits - 1 - fmt.fraction_bits
 
 
 def product_move(n: PairRanges, to: FloatFormat) -> int:
-    """What turns a product's exponent into the exponent field of its top bit."""
+    """The offset from a product's exponent to the exponent field of its top bit."""
     return FieldRange.of(to).bias - n.product_bias + n.sig_bits - 1 - n.product_fraction_bits
 
 
@@ -237,17 +237,17 @@ class FloatAdder:
     def _distances(
         self, m: Module, x: PureInterface, y: PureInterface, to: PureInterface, name: str
     ) -> dict[str, tuple[Value, Value, Value]]:
-        """What of each number is shifted, its sign, and how far; drive max_exp."""
+        """The bits of each number to be shifted, its sign, and how far; drive max_exp."""
         max_exp = Signal(signed_shape(*self.max_exp), name=f"{name}_max_exp")
         m.d.comb += [max_exp.eq(Mux(x.exp > y.exp, x.exp, y.exp)), to.max_exp.eq(max_exp)]
-        found = {}
+        shifts = {}
         for side, number, span in (("x", x, self.x), ("y", y, self.y)):
             farthest = self.max_exp[1] - span.low
             difference = Signal(range(farthest + 1), name=f"{name}_{side}_difference")
             m.d.comb += difference.eq(max_exp - number.exp)
             window = Cat(Const(0, self.bits - span.bits), number.sig)
-            found[side] = window, number.sign, clamp(difference, self.shift_bits)
-        return found
+            shifts[side] = window, number.sign, clamp(difference, self.shift_bits)
+        return shifts
 
     def sum(self, m: Module, i: PureInterface, to: PureInterface) -> None:
         """Drive the exact sum of both aligned numbers."""
@@ -257,7 +257,7 @@ class FloatAdder:
 
     @property
     def shifter(self) -> Shifter:
-        """What shifts each of the numbers."""
+        """The shifter of each number."""
         return Shifter(self.bits, self.shift_bits, 0, "jam")
 
     def distant(self) -> StructLayout:
@@ -284,8 +284,8 @@ class FloatAdder:
     def distance(self, m: Module, x: PureInterface, y: PureInterface, to: PureInterface, name: str) -> None:
         """Drive how far each number is to be shifted."""
         for side, (window, sign, distance) in self._distances(m, x, y, to, name).items():
-            one = getattr(to, side)
-            m.d.comb += [one.magnitude.eq(window), one.sign.eq(sign), one.distance.eq(distance)]
+            port = getattr(to, side)
+            m.d.comb += [port.magnitude.eq(window), port.sign.eq(sign), port.distance.eq(distance)]
         m.d.comb += pair_specials(x, y, to, self.rounding)
 
     def begin(self, m: Module, i: PureInterface, to: PureInterface) -> None:
@@ -316,7 +316,7 @@ class FloatAdder:
 
 
 def _kept(i: PureInterface, to: PureInterface) -> list[Any]:
-    """What goes through an addition beside its numbers."""
+    """Pass on the signals beside an addition's numbers."""
     return [to.max_exp.eq(i.max_exp), to.zero_sign.eq(i.zero_sign), *assign(to.special, i.special)]
 
 

@@ -14,7 +14,7 @@ from hwsim.spec.keys import AlignedLost, Lost
 
 
 def leading_zeros(m: Module, value: Value) -> tuple[Value, list[Value]]:
-    """Whether a value is zero; and if not, how many zeros stand above its leading one, the low bit first.
+    """A flag that a value is zero; and how many zeros stand above its leading one, the low bit first.
 
     A tree: `zero<level>_<group>` says whether the bits of a group are zero, `count<level>_<group>` how many zeros stand
     above its leading one. Groups are of 2^level bits and counted from the top.
@@ -25,7 +25,7 @@ def leading_zeros(m: Module, value: Value) -> tuple[Value, list[Value]]:
         level += 1
         pairs = list(zip(groups[::2], groups[1::2], strict=False))
         last = groups[len(pairs) * 2 :]
-        groups = [_joined(m, f"{level}_{at}", *pair) for at, pair in enumerate(pairs)]
+        groups = [_joined(m, f"{level}_{index}", *pair) for index, pair in enumerate(pairs)]
         groups += [(is_zero, Cat(count, Const(0, 1))) for is_zero, count in last]
     is_zero, count = groups[0]
     return is_zero, list(count)
@@ -48,16 +48,16 @@ def balanced(m: Module, values: Sequence[Value], name: str) -> Value:
 
     name: of the sums of pairs, `name0_0` and so on; the number of their level, and of the pair in it.
     """
-    level, left = 0, list(values)
-    while len(left) > 1:
+    level, terms = 0, list(values)
+    while len(terms) > 1:
         above: list[Value] = []
-        for at in range(0, len(left) - 1, 2):
-            pair = left[at] + left[at + 1]
-            total = Signal(pair.shape(), name=f"{name}{level}_{at // 2}")
+        for index in range(0, len(terms) - 1, 2):
+            pair = terms[index] + terms[index + 1]
+            total = Signal(pair.shape(), name=f"{name}{level}_{index // 2}")
             m.d.comb += total.eq(pair)
             above.append(total)
-        level, left = level + 1, above + left[len(left) // 2 * 2 :]
-    return left[0]
+        level, terms = level + 1, above + terms[len(terms) // 2 * 2 :]
+    return terms[0]
 
 
 def carry_save(a: Value, b: Value, c: Value, half: Value) -> tuple[Value, Value]:
@@ -82,15 +82,17 @@ def larger(m: Module, pair: Sequence[Value], name: str) -> Value:
     return result
 
 
-def tree_maximum(m: Module, left: list[Value], levels: int) -> list[Value]:
-    """What remains of `left` after `levels` rounds of a knock-out by comparison."""
+def tree_maximum(m: Module, values: list[Value], levels: int) -> list[Value]:
+    """The values that remain after `levels` rounds of a knock-out by comparison."""
     for level in range(levels):
-        left = [larger(m, left[at : at + 2], f"larger{level}_{at // 2}") for at in range(0, len(left), 2)]
-    return left
+        values = [
+            larger(m, values[index : index + 2], f"larger{level}_{index // 2}") for index in range(0, len(values), 2)
+        ]
+    return values
 
 
 class LostBits(NamedTuple):
-    """What a rule for lost bits asks of the widths of a window.
+    """Requirements of a rule for lost bits on the widths of a window.
 
     guard_bits: places below the last one that shift amounts must reach.
     truncates: magnitudes are cut off, and nothing knows of what was lost: less hardware will do in several places.
@@ -103,7 +105,7 @@ class LostBits(NamedTuple):
 
 
 def lost_bits(lost: AlignedLost) -> LostBits:
-    """What a rule asks of the widths of a window."""
+    """The requirements of a rule on the widths of a window."""
     match lost:
         case "truncate":
             return LostBits(truncates=True)
@@ -189,11 +191,11 @@ class Shifter:
         return max(1, self.distance_bits // 2)
 
     def before(self) -> StructLayout:
-        """What is to be shifted, and how far."""
+        """Layout of a number to be shifted: sign, magnitude, distance."""
         return StructLayout({"sign": 1, "magnitude": self.bits, "distance": self.distance_bits})
 
     def between(self) -> StructLayout:
-        """What the first part leaves."""
+        """Layout between both parts of a shift."""
         return StructLayout({"sign": 1, "magnitude": self.bits + 2, "distance": self.low_bits})
 
     def begin(self, i: PureInterface, to: PureInterface) -> list[Any]:

@@ -22,7 +22,7 @@ from hwsim.spec.conversion import Conversion, conversion_cuts
 
 @dataclass(frozen=True, kw_only=True)
 class StreamPlan:
-    """What stands between two streams.
+    """The datapath between two streams.
 
     name: what its Verilog is called. words: what that begins with, as comments. steps: makes the datapath's, in order.
     cuts: the steps after which there is a register, the last among them. i, o: the payloads.
@@ -76,7 +76,7 @@ class StreamedDatapath(wiring.Component):
         for field, shape in self.plan.i.members.items():
             target = getattr(self.path.i, field)
             if isinstance(shape, ArrayLayout):
-                m.d.comb += [one.eq(payload[field][at]) for at, one in enumerate(target)]
+                m.d.comb += [element.eq(payload[field][lane]) for lane, element in enumerate(target)]
             else:
                 m.d.comb += target.eq(payload[field])
         m.d.comb += [self.o.payload[name].eq(of) for name, of in self.plan.leaves(flat(self.path.o)).items()]
@@ -87,13 +87,13 @@ MOST_BITS = 32  # of a code
 
 
 def code_layout(conversion: Conversion) -> StructLayout:
-    """What enters a converter: a code in its container, and the random word of a stochastic rounding."""
+    """Payload that enters a converter: a code in its container, and the random word of a stochastic rounding."""
     word = {"word": unsigned(conversion.random_bits)} if conversion.random_bits else {}
     return StructLayout({"code": unsigned(conversion.source.container_bits), **word})
 
 
 def conversion_target(conversion: Conversion) -> EncodeTarget:
-    """What a conversion's numbers are encoded in. Raises NotImplementedYet for one that the RTL does not have."""
+    """The target in which a conversion's numbers are encoded. Raises NotImplementedYet for one that the RTL lacks."""
     for fmt in (conversion.source, conversion.target):
         if fmt.container_bits > MOST_BITS:
             raise NotImplementedYet(
@@ -107,7 +107,7 @@ def conversion_target(conversion: Conversion) -> EncodeTarget:
 
 
 def source_range(fmt: Format) -> tuple[int, tuple[int, int], int]:
-    """Of a decoded number: bits, least and largest exponent of its top bit, the largest at which that may be 0."""
+    """Bits of a decoded number, least and largest exponent of its top bit, the largest at which that may be 0."""
     match fmt:
         case FloatFormat():
             # A NaN's and an infinity's field is the largest there is: what they are is said beside it.

@@ -44,7 +44,7 @@ class SkidBuffer(wiring.Component):
 
 
 def beat_layout(unit: Specified, pipeline: Pipeline) -> StructLayout:
-    """What enters in one cycle; the first field in the low bits, lane 0 first.
+    """Payload of a beat, which enters in one cycle; the first field in the low bits, lane 0 first.
 
     Raises NotImplementedYet for a unit that the RTL cannot build.
     """
@@ -56,12 +56,12 @@ def beat_layout(unit: Specified, pipeline: Pipeline) -> StructLayout:
 
 
 def result_port_layout(unit: Specified, pipeline: Pipeline) -> StructLayout:
-    """What leaves: the result's code in its container, and the context that it belongs to."""
+    """Payload of a result: its code in its container, and the context that it belongs to."""
     return StructLayout({"result": unsigned(unit.output.container_bits), "context": unsigned(pipeline.context_bits)})
 
 
 def flight_layout(unit: Specified, pipeline: Pipeline) -> StructLayout:
-    """What goes along with a beat beside the datapath."""
+    """Fields that go along with a beat beside the datapath."""
     fields: dict[str, object] = {"first": 1, "last": 1, "context": unsigned(pipeline.context_bits)}
     after = accumulation(unit)
     if after is not None:
@@ -76,8 +76,8 @@ def flight_layout(unit: Specified, pipeline: Pipeline) -> StructLayout:
 def select(values: Sequence[Value], index: Value) -> Value:
     """values[index]; the last where the index is beyond."""
     chosen = values[-1]
-    for at in reversed(range(len(values) - 1)):
-        chosen = Mux(index == Const(at, len(index)), values[at], chosen)
+    for place in reversed(range(len(values) - 1)):
+        chosen = Mux(index == Const(place, len(index)), values[place], chosen)
     return chosen
 
 
@@ -86,7 +86,7 @@ class ContextRegisters:
 
     def __init__(self, name: str, shape: ShapeLike, contexts: int):
         self.name = name
-        self.registers = [Signal(shape, name=f"{name}{at}", reset_less=True) for at in range(contexts)]
+        self.registers = [Signal(shape, name=f"{name}{context}", reset_less=True) for context in range(contexts)]
 
     def of(self, context: Value) -> Value:
         """The value of a context."""
@@ -97,8 +97,8 @@ class ContextRegisters:
         stores, following = Signal(name=f"store_{self.name}"), Signal(value.shape(), name=f"next_{self.name}")
         m.d.comb += [stores.eq(when), following.eq(value)]
         with m.If(stores), m.Switch(context):
-            for at, register in enumerate(self.registers):
-                with m.Case(at):
+            for number, register in enumerate(self.registers):
+                with m.Case(number):
                     m.d.sync += register.eq(following)
 
 
@@ -165,7 +165,7 @@ class DotUnit(wiring.Component):
         return m
 
     def _flight(self, m: Module, advance: Value, accept: Value) -> list[InFlight]:
-        """What flies beside the datapath: stage 0 is the beat at the input, stage n is behind n registers."""
+        """Stages of the fields beside the datapath: stage 0 is the beat at the input, stage n is behind n registers."""
         layout = flight_layout(self.unit, self.pipeline)
         stages = [InFlight(accept, Signal(layout, name="entering"))]
         payload = self.beats.payload
@@ -199,9 +199,9 @@ class DotUnit(wiring.Component):
         with m.If(accept & (~exists | ~(payload.first | is_open))):
             m.d.sync += self.misuse.eq(1)
         with m.If(accept), m.Switch(payload.context):
-            for at in range(self.pipeline.contexts):
-                with m.Case(at):
-                    m.d.sync += opened[at].eq(~payload.last)
+            for context in range(self.pipeline.contexts):
+                with m.Case(context):
+                    m.d.sync += opened[context].eq(~payload.last)
 
     def _position(self, m: Module, entering: InFlight) -> Value:
         """True if the beat continues what its context carries; and drive whether its own result is promoted."""
@@ -221,9 +221,9 @@ class DotUnit(wiring.Component):
             m.d.comb += entering.beat.c.eq(after.entering(m, payload.c))
         for name, fmt in after.scales.items():
             # The scales of a partial sum are those of its first group.
-            kept, given = self._per_context(name, fmt.container_bits), payload[name][0]
-            m.d.comb += entering.beat[name].eq(Mux(index == 0, given, kept.of(payload.context)))
-            kept.store(m, entering.valid & (index == 0), payload.context, given)
+            kept, entering_scale = self._per_context(name, fmt.container_bits), payload[name][0]
+            m.d.comb += entering.beat[name].eq(Mux(index == 0, entering_scale, kept.of(payload.context)))
+            kept.store(m, entering.valid & (index == 0), payload.context, entering_scale)
         counts.store(m, entering.valid, payload.context, Mux(promotes, 0, index + 1))
         return index != 0
 
@@ -259,7 +259,7 @@ class DotUnit(wiring.Component):
     def _accumulate(
         self, m: Module, after: Accumulation, path: Datapath, advance: Value, flight: Sequence[InFlight]
     ) -> None:
-        """What each context keeps: `c` at first, then what it and the partial sums that are added to it come to."""
+        """Registers of each context: `c` at first, then the sum of it and the partial sums that are added to it."""
         adder = promotion(self.unit, self.pipeline.cuts)
         m.submodules[after.part] = adder
         registers = self._per_context("register", unsigned(after.code_bits))

@@ -171,7 +171,7 @@ def rounded_magnitude(m: Module, target: EncodeTarget, step: DatapathStep) -> Si
 
 
 def inward(target: EncodeTarget, sign: Value) -> Value | bool:
-    """Whether IEEE 754 rounds a number that is too large to the largest one; to odd goes where the code is odd."""
+    """A flag that IEEE 754 rounds a too large number to the largest one; rounding to odd takes the odd code."""
     if target.rounding == "stochastic":
         return False
     return rounds_inward(

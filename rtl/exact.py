@@ -202,7 +202,7 @@ class ExactMultiply(DatapathStep):
         every = [product.special for product in products] if n.parts is None else self._parts(m, n.parts, products)
         signs = Cat(term.sign for term in self.o.terms)
         special = {
-            field: Cat(getattr(i.start.special, field), *(one[field] for one in every)).any()
+            field: Cat(getattr(i.start.special, field), *(flags[field] for flags in every)).any()
             for field in SPECIAL.members
         }
         m.d.comb += [
@@ -215,13 +215,13 @@ class ExactMultiply(DatapathStep):
 
     def _parts(self, m: Module, p: PartRanges, products: Sequence[LaneProduct]) -> list[Value]:
         """Drive the sums of parts; what is special about each."""
-        lanes, found = [(product, product.term.exp) for product in products], list[Value]()
-        for at, to in enumerate(self.o.terms):
-            part = Signal(p.layout, name=f"part{at}")
-            found.append(drive_part(m, p, at, lanes, p.scales_of(self.i, at), part))
+        lanes, specials = [(product, product.term.exp) for product in products], list[Value]()
+        for part_index, to in enumerate(self.o.terms):
+            part = Signal(p.layout, name=f"part{part_index}")
+            specials.append(drive_part(m, p, part_index, lanes, p.scales_of(self.i, part_index), part))
             places = Mux(part.sig.any(), part.exp - PRODUCT, 0)
             m.d.comb += [to.sign.eq(part.sign), to.sig.eq(part.sig), to.places.eq(places)]
-        return found
+        return specials
 
     def _zero_sign(self, signs: Value) -> Value:
         """The sign of a sum of exactly zero."""
@@ -241,8 +241,8 @@ class ExactAlign(DatapathStep):
         super().__init__("align", before, _segments_layout(n, n.local_most, n.terms, "aligned"), {"aligned"})
 
     def compute(self, m: Module) -> None:
-        for at, (term, aligned) in enumerate(zip(self.i.terms, self.o.aligned, strict=True)):
-            magnitude = Signal(len(aligned), name=f"magnitude{at}")
+        for lane, (term, aligned) in enumerate(zip(self.i.terms, self.o.aligned, strict=True)):
+            magnitude = Signal(len(aligned), name=f"magnitude{lane}")
             m.d.comb += magnitude.eq((term.sig << term.places)[: len(aligned)])
             m.d.comb += aligned.eq(Mux(term.sign, -magnitude, magnitude))
 
@@ -252,8 +252,8 @@ class ExactTotal(DatapathStep):
 
     def __init__(self, n: ExactRanges, before: StructLayout, target: StructLayout):
         self.n = n
-        kept = {"so_far": n.total} if n.carries else {}
-        super().__init__("sum", before, StructLayout({"sum": target, **kept}), {"sum", *kept})
+        carried = {"so_far": n.total} if n.carries else {}
+        super().__init__("sum", before, StructLayout({"sum": target, **carried}), {"sum", *carried})
 
     def compute(self, m: Module) -> None:
         n, i, o = self.n, self.i, self.o
@@ -270,17 +270,17 @@ def _scaled(m: Module, n: ExactRanges, i: Any) -> list[Value]:
     """The sum of each segment's products, scaled where they are."""
     segments = n.terms // n.length
     length = len(i.aligned) // segments
-    own = [list(i.aligned[at * length : (at + 1) * length]) for at in range(segments)]
-    sums = [balanced(m, each, f"segment{at}_level" if n.scales else "sum") for at, each in enumerate(own)]
+    own = [list(i.aligned[segment * length : (segment + 1) * length]) for segment in range(segments)]
+    sums = [balanced(m, each, f"segment{segment}_level" if n.scales else "sum") for segment, each in enumerate(own)]
     if not n.scales:
         return sums
-    found: list[Value] = []
-    for at, (part, exp) in enumerate(zip(sums, i.scale_exp, strict=True)):
+    scaled_sums: list[Value] = []
+    for segment, (part, exp) in enumerate(zip(sums, i.scale_exp, strict=True)):
         moved = part << exp
-        scaled = Signal(moved.shape(), name=f"scaled{at}")
+        scaled = Signal(moved.shape(), name=f"scaled{segment}")
         m.d.comb += scaled.eq(moved)
-        found.append(scaled)
-    return found
+        scaled_sums.append(scaled)
+    return scaled_sums
 
 
 class ExactScaled(DatapathStep):
@@ -289,13 +289,13 @@ class ExactScaled(DatapathStep):
     def __init__(self, name: str, n: ExactRanges, before: StructLayout, levels: int):
         self.n, self.groups = n, neighbours(n.lanes // n.length, n.lanes // n.length, levels)
         most = max(map(len, self.groups)) * n.length * n.local_most << n.scale_most
-        made = {"parts": ArrayLayout(signed_shape(-most, most), len(self.groups))}
-        super().__init__(name, before, StructLayout({**made, "start": n.total}), set(made))
+        parts = {"parts": ArrayLayout(signed_shape(-most, most), len(self.groups))}
+        super().__init__(name, before, StructLayout({**parts, "start": n.total}), set(parts))
 
     def compute(self, m: Module) -> None:
         scaled = _scaled(m, self.n, self.i)
         for number, (to, group) in enumerate(zip(self.o.parts, self.groups, strict=True)):
-            m.d.comb += to.eq(balanced(m, [scaled[at] for at in group], f"part{number}_level"))
+            m.d.comb += to.eq(balanced(m, [scaled[term] for term in group], f"part{number}_level"))
 
 
 def _levels(n: ExactRanges, cuts: Sequence[str], before: StructLayout) -> Iterator[DatapathStep]:
@@ -319,8 +319,8 @@ class ExactFinish(DatapathStep):
 
     def __init__(self, n: ExactRanges, before: StructLayout, part: Encode | RoundFixed):
         self.n, self.part = n, part
-        kept = dict(n.total.members) if n.carries else {}
-        o = StructLayout({**part.gives.members, **kept})
+        carried = dict(n.total.members) if n.carries else {}
+        o = StructLayout({**part.gives.members, **carried})
         super().__init__("round", before, o, o.members)
 
     def compute(self, m: Module) -> None:
@@ -359,7 +359,7 @@ def exact_datapath(unit: Specified, cuts: Sequence[str]) -> Datapath:
 
 
 def _target(n: ExactRanges, fmt: FloatFormat) -> ResultTarget:
-    """What the total is rounded to."""
+    """The format that the total is rounded to, with the total's ranges."""
     rule, total = n.unit.result, n.total["total"].shape
     return ResultTarget(
         fmt=fmt,

@@ -36,7 +36,7 @@ METHODS: Mapping[type, Callable[[Specified, Sequence[str]], Datapath]] = {
 
 
 def supports(unit: Specified) -> Support:
-    """What of a unit, or of one of its modes, the RTL lacks; first of all what no implementation has."""
+    """The RTL's support of a unit, or of its modes; it lacks first of all what no implementation has."""
     return of_modes(unit, _supports)
 
 
@@ -62,9 +62,9 @@ def datapath(unit: Specified, cuts: Sequence[str]) -> Datapath:
 
 def promotion(unit: Specified, cuts: Sequence[str]) -> Datapath:
     """The adder of a unit's promotion register, or of its late addend. Raises TypeError for a unit that has neither."""
-    what, rule = accumulation(unit), smaller_promotion(unit, cuts)
-    if what is None:
+    adder, rule = accumulation(unit), smaller_promotion(unit, cuts)
+    if adder is None:
         raise TypeError(f"{unit.name} must have a promotion or a late addition")
     if rule is not None:
         return promotion_adder(as_float(unit.result.format), rule, cuts)
-    return accumulator(what, cuts)
+    return accumulator(adder, cuts)

@@ -22,8 +22,8 @@ class Magnitude(DatapathStep):
 
     def __init__(self, target: SumTarget, name: str = "magnitude"):
         self.target = target
-        made = {"sign", "magnitude", "top_bexp"} | ({"more"} if target.lost else set())
-        super().__init__(name, target.before(), target.magnitude(), made)
+        fields = {"sign", "magnitude", "top_bexp"} | ({"more"} if target.lost else set())
+        super().__init__(name, target.before(), target.magnitude(), fields)
 
     def compute(self, m: Module) -> None:
         total, negative = self.i.total, self.i.total[-1]
@@ -79,7 +79,7 @@ class Normalize(DatapathStep):
         m.d.comb += [self.o.sig.eq(sig), self.o.bexp.eq(Mux(sig[-1], self.i.top_bexp - shift, 0))]
 
     def _in_place(self, m: Module, magnitude: Value) -> None:
-        """What needs no shift to the left."""
+        """Normalise a magnitude that needs no shift to the left."""
         if self.target.top_bexp[0] < 1:
             room = Signal(signed_shape(self.target.top_bexp[0] - 1, self.target.top_bexp[1]), name="room")
             m.d.comb += room.eq(self.i.top_bexp - 1)
@@ -141,7 +141,7 @@ def last_place(rounding: Rounding, sign: Value, last: Value, guard: Value, stick
 
 
 def rounds_inward(rounding: Rounding, infinity: int | None, sign: Value) -> Value | bool:
-    """Whether IEEE 754 rounds a number of that sign that is too large to the largest one; else to infinity.
+    """A flag that IEEE 754 rounds a too large number of that sign to the largest one; else to infinity.
 
     infinity: its code without a sign, or None where there is none.
     """
@@ -196,7 +196,7 @@ class Encode(DatapathStep):
 
     @abstractmethod
     def inward(self, sign: Value) -> Value | bool:
-        """Whether IEEE 754 rounds a number that is too large to the largest one (2019, section 7.4); else infinity."""
+        """A flag that IEEE 754 rounds a too large number to the largest one (2019, section 7.4); else to infinity."""
 
     def _overflow(self, m: Module, infinite: Value, sign: Value) -> None:
         fmt, rule = self.target.fmt, self.target.overflow
@@ -304,10 +304,10 @@ class Round(Encode):
             return sign & magnitude.any()
         if target.tiny == "signed":
             return sign
-        kept = magnitude.any()
+        signed = magnitude.any()
         if target.zero_sign:
-            kept |= ~(self.i.sig.any() | self.i.sticky)  # a sum of exactly zero has a sign of its own
-        return sign & kept
+            signed |= ~(self.i.sig.any() | self.i.sticky)  # a sum of exactly zero has a sign of its own
+        return sign & signed
 
     def _nearest(self, m: Module) -> Value:
         """0 or 1: the code without its sign, in a format without subnormals, of a number below its least one."""
@@ -336,9 +336,9 @@ class CountZeros(Normalize):
         self.target = target
         zeros = unsigned((target.bits - 1).bit_length())
         i, gone = target.magnitude(), ("magnitude", "more")
-        kept = {field: shape for field, shape in i.members.items() if field not in gone}
-        made = {"magnitude": unsigned(target.bits), "zeros": zeros, "sticky": 1}
-        DatapathStep.__init__(self, name, i, StructLayout({**kept, **made}), set(made))
+        passed = {field: shape for field, shape in i.members.items() if field not in gone}
+        fields = {"magnitude": unsigned(target.bits), "zeros": zeros, "sticky": 1}
+        DatapathStep.__init__(self, name, i, StructLayout({**passed, **fields}), set(fields))
 
     def compute(self, m: Module) -> None:
         whole = Cat(Const(0, self.target.bits - self.target.magnitude_bits), self.i.magnitude)

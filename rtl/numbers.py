@@ -57,7 +57,7 @@ class FieldRange:
 
 @dataclass(frozen=True)
 class FactorShape:
-    """What decoded numbers look like: (-1)^sign * sig * 2^(bexp - field.bias - fraction_bits).
+    """The shape of decoded numbers: (-1)^sign * sig * 2^(bexp - field.bias - fraction_bits).
 
     field: the range of bexp, which counts from 1; bexp_bits: its width. sig_bits, most_sig: of the significand.
     """
@@ -306,8 +306,8 @@ class WindowRanges(ProductRanges):
         less than the largest product times 2^(fraction_bits + 1), and a product is less than
         2^(product_most + product_top).
         """
-        kept = min(self.fraction_bits, max(fmt.fraction_bits for fmt in self.addends))
-        exact = self.unit.result.rounding == "rz" or kept <= self.result.fraction_bits
+        addend_bits = min(self.fraction_bits, max(fmt.fraction_bits for fmt in self.addends))
+        exact = self.unit.result.rounding == "rz" or addend_bits <= self.result.fraction_bits
         fits = exact and all(fmt.emax <= self.result.emax for fmt in self.addends)
         passes = fits and self.truncates
         growth = max(self.fraction_bits + 1, self.lanes.bit_length())
@@ -343,8 +343,8 @@ class WindowRanges(ProductRanges):
 
     def _most_in_window(self, sig: int, fraction_bits: int) -> int:
         shift = fraction_bits - self.fraction_bits
-        kept = sig << -shift if shift <= 0 else -(-sig >> shift)
-        return kept + lost_bits(self.rule.lost).adds_one
+        most = sig << -shift if shift <= 0 else -(-sig >> shift)
+        return most + lost_bits(self.rule.lost).adds_one
 
     @property
     def total(self) -> Shape:
@@ -476,7 +476,7 @@ def aligned_layout(n: WindowRanges) -> StructLayout:
 
 
 def beside_terms(n: WindowRanges) -> dict[str, Layout | Shape]:
-    """What goes with terms, and with their sum, from align on. lost: whether each term, the addend last, lost a 1."""
+    """Fields beside terms, and beside their sum, from align on. lost: each term, the addend last, lost a 1."""
     lost = {"lost": ArrayLayout(unsigned(1), n.lanes + 1)} if n.sticky else {}
     return {"max_exp": signed_shape(*n.max_exp), "special": SPECIAL, **lost}
 
@@ -493,8 +493,8 @@ def halves_layout(n: WindowRanges) -> StructLayout:
     """
     word = {name: StructLayout({"low": n.term_bits - 1, "sign": 1, "carry": 1}) for name in ("half", "first", "third")}
     terms = n.lanes + 1
-    left = {"aligned": ArrayLayout(aligned_layout(n), terms % 3)} if terms % 3 else {}
-    fields: dict[str, Layout] = {"halves": ArrayLayout(StructLayout(word), terms // 3), **left}
+    rest = {"aligned": ArrayLayout(aligned_layout(n), terms % 3)} if terms % 3 else {}
+    fields: dict[str, Layout] = {"halves": ArrayLayout(StructLayout(word), terms // 3), **rest}
     return StructLayout({**fields, **beside_terms(n)})
 
 
@@ -511,7 +511,7 @@ def result_layout(fmt: Number) -> StructLayout:
 
 @dataclass(frozen=True, kw_only=True)
 class SumTarget:
-    """What a sum is encoded in, and the ranges of the sum.
+    """The format in which a sum is encoded, and the ranges of the sum.
 
     total: the sum's shape. offset: what, added to max_exp, is the biased exponent that the total's top bit would have.
     max_exp: least and largest max_exp. zero_sign: the sum brings the sign of an exact zero with it.

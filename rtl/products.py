@@ -267,17 +267,17 @@ class ModalDecode(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        every = [self._moved(m, at, fmt, to) for at, (fmt, to) in enumerate(self.choices)]
+        every = [self._moved(m, index, fmt, to) for index, (fmt, to) in enumerate(self.choices)]
         for field in factor_layout(self.shape).members:
             value = every[-1][field]
-            for at, decoded in enumerate(every[:-1]):
-                value = Mux(self.chosen[at], decoded[field], value)
+            for index, decoded in enumerate(every[:-1]):
+                value = Mux(self.chosen[index], decoded[field], value)
             m.d.comb += getattr(self.o, field).eq(value)
         return m
 
-    def _moved(self, m: Module, at: int, fmt: Number, to: Number) -> dict[str, Value]:
+    def _moved(self, m: Module, index: int, fmt: Number, to: Number) -> dict[str, Value]:
         """A format's number, its exponent and its significand where the shape has them."""
-        m.submodules[f"format{at}"] = decode = _decoder(self.unit, fmt, to)
+        m.submodules[f"format{index}"] = decode = _decoder(self.unit, fmt, to)
         own, o = FactorShape.of(to), decode.o
         m.d.comb += decode.code.eq(self.code[: fmt.container_bits])
         bexp = (o.bexp + (self.shape.field.bias - own.field.bias))[: self.shape.bexp_bits]
@@ -306,9 +306,9 @@ def _chosen(m: Module, name: str, side: FactorSide, i: PureInterface) -> Signal 
         return None
     modes = list(zip(side.codes, side.formats, strict=True))
     chosen = Signal(len(side.choices) - 1, name=f"{name}_chosen")
-    for at, choice in enumerate(side.choices[:-1]):
+    for index, choice in enumerate(side.choices[:-1]):
         numbers = tuple(number for number, mode in enumerate(modes) if mode == choice)
-        m.d.comb += chosen[at].eq(is_any_of(i.mode, numbers))
+        m.d.comb += chosen[index].eq(is_any_of(i.mode, numbers))
     return chosen
 
 
@@ -394,13 +394,13 @@ SMALL = 4  # bits of significands up to which rows of full adders are smaller th
 def product_in_rows(m: Module, a: Value, b: Value) -> Value:
     """a * b as rows of full adders, and one addition of the high bits."""
     bits = len(a) + len(b)
-    partial = [Signal(len(a), name=f"partial{at}") for at in range(len(b))]
+    partial = [Signal(len(a), name=f"partial{index}") for index in range(len(b))]
     m.d.comb += [to.eq(a & bit.replicate(len(a))) for to, bit in zip(partial, b, strict=True)]
-    rows = [Cat(Const(0, at), row, Const(0, bits - at - len(a))) for at, row in enumerate(partial)]
+    rows = [Cat(Const(0, place), row, Const(0, bits - place - len(a))) for place, row in enumerate(partial)]
     total, carries = rows[0], rows[1]
-    for at, row in enumerate(rows[2:]):
-        differ, row_sum = Signal(bits, name=f"differ{at}"), Signal(bits, name=f"row_sum{at}")
-        row_carry = Signal(bits - 1, name=f"row_carry{at}")
+    for index, row in enumerate(rows[2:]):
+        differ, row_sum = Signal(bits, name=f"differ{index}"), Signal(bits, name=f"row_sum{index}")
+        row_carry = Signal(bits - 1, name=f"row_carry{index}")
         values = carry_save(total, carries, row, differ)
         m.d.comb += [differ.eq(total ^ carries), row_sum.eq(values[0]), row_carry.eq(values[1][1:])]
         total, carries = row_sum, Cat(Const(0, 1), row_carry)

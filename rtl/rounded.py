@@ -56,8 +56,8 @@ class RoundedRanges(ProductRanges):
 
     @property
     def products(self) -> State:
-        """What the products are, or the sums of parts in their place, by name."""
-        return {f"product{at}": self.product for at in range(parts_of_group(self.unit))}
+        """The products, or the sums of parts in their place, by name."""
+        return {f"product{index}": self.product for index in range(parts_of_group(self.unit))}
 
 
 class RoundedDecode(DatapathStep):
@@ -108,7 +108,7 @@ def decoded_layout(n: RoundedRanges) -> StructLayout:
 
 
 def state_layout(state: Mapping[str, FloatFormat | NumberRange]) -> StructLayout:
-    """What stands between two levels."""
+    """Layout between two levels."""
     return StructLayout({name: layout_of(source) for name, source in state.items()})
 
 
@@ -124,10 +124,10 @@ class RoundedMultiply(DatapathStep):
         n = self.n
         products = lane_products(m, n, self.i)
         numbers = self._numbers(m, products) if n.parts is None else self._parts(m, n.parts, products)
-        for at, (name, number) in enumerate(zip(n.products, numbers, strict=True)):
+        for index, (name, number) in enumerate(zip(n.products, numbers, strict=True)):
             to = getattr(self.o, name)
             if n.product == n.fmt:
-                m.submodules[f"rounded{at}"] = rounded = RoundedNumber(
+                m.submodules[f"rounded{index}"] = rounded = RoundedNumber(
                     n.fmt, number.range, n.rule.rounding, n.rule.overflow, flush=n.rule.flushes
                 )
                 m.d.comb += [*assign(rounded.i, number.o), to.eq(rounded.o.code)]
@@ -136,26 +136,26 @@ class RoundedMultiply(DatapathStep):
 
     def _numbers(self, m: Module, products: Sequence[LaneProduct]) -> list[ProductNumber | PartNumber]:
         """The products as numbers."""
-        found: list[ProductNumber | PartNumber] = []
+        numbers: list[ProductNumber | PartNumber] = []
         for lane, product in enumerate(products):
             m.submodules[f"number{lane}"] = number = ProductNumber(self.n, self.n.fmt)
             m.d.comb += [*assign(number.term, product.term), *assign(number.special, product.special)]
             if lane == 0:  # a NaN in any product is one in the sum
                 m.d.comb += number.special.nan.eq(product.special.nan | self.i.scale_nan)
-            found.append(number)
-        return found
+            numbers.append(number)
+        return numbers
 
     def _parts(self, m: Module, p: PartRanges, products: Sequence[LaneProduct]) -> list[ProductNumber | PartNumber]:
         """The sums of parts as numbers."""
-        found: list[ProductNumber | PartNumber] = []
+        numbers: list[ProductNumber | PartNumber] = []
         lanes = [(product, product.term.exp) for product in products]
-        for at in range(p.count):
-            m.submodules[f"number{at}"] = number = PartNumber(p, self.n.fmt)
-            special = drive_part(m, p, at, lanes, p.scales_of(self.i, at), number.part)
-            nan = special.nan | self.i.scale_nan if at == 0 else special.nan
+        for index in range(p.count):
+            m.submodules[f"number{index}"] = number = PartNumber(p, self.n.fmt)
+            special = drive_part(m, p, index, lanes, p.scales_of(self.i, index), number.part)
+            nan = special.nan | self.i.scale_nan if index == 0 else special.nan
             m.d.comb += [*assign(number.special, special), number.special.nan.eq(nan)]
-            found.append(number)
-        return found
+            numbers.append(number)
+        return numbers
 
 
 class AlignPairs(DatapathStep):
@@ -174,9 +174,9 @@ class AlignPairs(DatapathStep):
     ):
         self.state, self.adders, self.part = state, adders, part or FloatAdder.align
         self.purpose = driven(self.part)
-        made = {pair.sum: after(adder) for pair, adder in adders.items()}
-        o = StructLayout({**state_layout(_rest(state, adders)).members, **made})
-        super().__init__(name, state_layout(state), o, set(made))
+        sums = {pair.sum: after(adder) for pair, adder in adders.items()}
+        o = StructLayout({**state_layout(_rest(state, adders)).members, **sums})
+        super().__init__(name, state_layout(state), o, set(sums))
 
     def compute(self, m: Module) -> None:
         for pair, adder in self.adders.items():
@@ -205,8 +205,8 @@ class PairPart(DatapathStep):
         after: Callable[[FloatAdder], StructLayout],
     ):
         self.adders, self.part, self.purpose = adders, part, driven(part)
-        made = {pair.sum: after(adder) for pair, adder in adders.items()}
-        super().__init__(name, before, StructLayout({**before.members, **made}), set(made))
+        sums = {pair.sum: after(adder) for pair, adder in adders.items()}
+        super().__init__(name, before, StructLayout({**before.members, **sums}), set(sums))
 
     def compute(self, m: Module) -> None:
         for pair, adder in self.adders.items():
@@ -218,7 +218,7 @@ class Each(DatapathStep):
 
     def __init__(self, name: str, before: StructLayout, parts: Mapping[str, DatapathStep], field: str = ""):
         self.parts, self.field = parts, field
-        after = {at: part.gives[field].shape if field else part.gives for at, part in parts.items()}
+        after = {key: part.gives[field].shape if field else part.gives for key, part in parts.items()}
         super().__init__(name, before, StructLayout({**before.members, **after}), set(parts))
 
     @property
@@ -226,10 +226,10 @@ class Each(DatapathStep):
         return f"Of {', '.join(self.parts)}: {purpose_of(next(iter(self.parts.values())))}"
 
     def compute(self, m: Module) -> None:
-        for at, part in self.parts.items():
-            m.submodules[at] = part
-            m.d.comb += connect(part.name, flat(part.i), flat(getattr(self.i, at)))
-            to = getattr(self.o, at)
+        for field, part in self.parts.items():
+            m.submodules[field] = part
+            m.d.comb += connect(part.name, flat(part.i), flat(getattr(self.i, field)))
+            to = getattr(self.o, field)
             if self.field:
                 m.d.comb += to.eq(getattr(part.o, self.field))
             else:
@@ -237,7 +237,7 @@ class Each(DatapathStep):
 
 
 def _rest(state: State, pairs: Mapping[AdditionPlace, FloatAdder]) -> State:
-    """What no addition of a level takes."""
+    """The numbers that no addition of a level takes."""
     taken = set(chain.from_iterable((pair.x, pair.y) for pair in pairs))
     return {name: source for name, source in state.items() if name not in taken}
 
@@ -259,17 +259,21 @@ def additions(
         for pair in pairs
     }
     targets = {pair.sum: adder.target for pair, adder in adders.items()}
-    made = _aligned(name, state, adders, cuts)
+    steps = _aligned(name, state, adders, cuts)
     if f"{name}.sum.1" in cuts:
-        made.append(PairPart(f"{name}.sum.1", made[-1].gives, adders, FloatAdder.sum_low, FloatAdder.half_summed))
+        steps.append(PairPart(f"{name}.sum.1", steps[-1].gives, adders, FloatAdder.sum_low, FloatAdder.half_summed))
     total = FloatAdder.sum_high if f"{name}.sum.1" in cuts else FloatAdder.sum
-    made.append(PairPart(f"{name}.sum", made[-1].gives, adders, total, lambda adder: adder.target.before()))
-    made.append(Each(f"{name}.magnitude", made[-1].gives, {at: Magnitude(one) for at, one in targets.items()}))
-    parts = {at: normalizing(one, cuts, f"{name}.normalize") for at, one in targets.items()}
+    steps.append(PairPart(f"{name}.sum", steps[-1].gives, adders, total, lambda adder: adder.target.before()))
+    steps.append(
+        Each(
+            f"{name}.magnitude", steps[-1].gives, {sum_name: Magnitude(target) for sum_name, target in targets.items()}
+        )
+    )
+    parts = {sum_name: normalizing(target, cuts, f"{name}.normalize") for sum_name, target in targets.items()}
     for part in next(iter(parts.values())):
-        made.append(Each(part, made[-1].gives, {at: of[part] for at, of in parts.items()}))
-    made.append(Each(name, made[-1].gives, {at: Round(target) for at, target in targets.items()}, "code"))
-    return made, _rest(state, adders) | {pair.sum: fmt for pair in pairs}
+        steps.append(Each(part, steps[-1].gives, {sum_name: of[part] for sum_name, of in parts.items()}))
+    steps.append(Each(name, steps[-1].gives, {sum_name: Round(target) for sum_name, target in targets.items()}, "code"))
+    return steps, _rest(state, adders) | {pair.sum: fmt for pair in pairs}
 
 
 def _aligned(
@@ -328,13 +332,16 @@ def tree_datapath(unit: Specified, cuts: Sequence[str]) -> Datapath:
 
 def _tree_levels(lanes: int) -> Iterator[list[AdditionPlace]]:
     """The additions of each level; an odd one goes up a level as it is."""
-    left, level = [f"product{lane}" for lane in range(lanes)], 0
-    while len(left) > 1:
-        pairs = [AdditionPlace(f"sum{level}_{at // 2}", *left[at : at + 2]) for at in range(0, len(left) - 1, 2)]
+    operands, level = [f"product{lane}" for lane in range(lanes)], 0
+    while len(operands) > 1:
+        pairs = [
+            AdditionPlace(f"sum{level}_{index // 2}", *operands[index : index + 2])
+            for index in range(0, len(operands) - 1, 2)
+        ]
         yield pairs
-        left = [pair.sum for pair in pairs] + left[2 * len(pairs) :]
+        operands = [pair.sum for pair in pairs] + operands[2 * len(pairs) :]
         level += 1
-    yield [AdditionPlace("sum", left[0], "sum")]
+    yield [AdditionPlace("sum", operands[0], "sum")]
 
 
 def _absent(unit: Specified) -> int:

@@ -39,7 +39,7 @@ def leaves(layout: StructLayout) -> dict[str, Shape]:
 
 def _leaves(name: str, shape: Any) -> dict[str, Shape]:
     if isinstance(shape, ArrayLayout):
-        elements = (_leaves(f"{name}{at}", shape.elem_shape) for at in range(shape.length))
+        elements = (_leaves(f"{name}{index}", shape.elem_shape) for index in range(shape.length))
         return {inner: leaf for element in elements for inner, leaf in element.items()}
     if isinstance(shape, StructLayout):
         return {f"{name}_{inner}": leaf for inner, leaf in leaves(shape).items()}
@@ -56,7 +56,7 @@ def flat(interface: PureInterface) -> dict[str, Signal]:
     signals: dict[str, Signal] = {}
     for field, value in fields(interface).items():
         is_array = isinstance(value, Sequence)
-        elements = [(f"{field}{at}", each) for at, each in enumerate(value)] if is_array else [(field, value)]
+        elements = [(f"{field}{index}", each) for index, each in enumerate(value)] if is_array else [(field, value)]
         for name, element in elements:
             if isinstance(element, PureInterface):
                 signals |= {f"{name}_{inner}": signal for inner, signal in flat(element).items()}
@@ -67,36 +67,36 @@ def flat(interface: PureInterface) -> dict[str, Signal]:
 
 def assign(to: PureInterface | View[StructLayout], source: PureInterface | View[StructLayout]) -> list[Any]:
     """Every field of a bundle or a struct, and of those inside, from the one of the same name."""
-    made: list[Any] = []
+    statements: list[Any] = []
     for name in to.signature.members if isinstance(to, PureInterface) else to.shape().members:
         field, value = getattr(to, name), getattr(source, name)
-        made += assign(field, value) if isinstance(field, PureInterface) else [field.eq(value)]
-    return made
+        statements += assign(field, value) if isinstance(field, PureInterface) else [field.eq(value)]
+    return statements
 
 
-def demand_same(what: str, wanted: Mapping[str, Shape], given: Mapping[str, Shape]) -> None:
+def demand_same(step: str, wanted: Mapping[str, Shape], actual: Mapping[str, Shape]) -> None:
     """Raise TypeError, naming the signal, unless everything wanted is given, in the same shape."""
     for name, shape in wanted.items():
-        if given.get(name) != shape:
-            raise TypeError(f"{what}: {name} must be {shape}, not {given.get(name, 'missing')}")
+        if actual.get(name) != shape:
+            raise TypeError(f"{step}: {name} must be {shape}, not {actual.get(name, 'missing')}")
 
 
-def connect(what: str, signals: Mapping[str, Signal], values: Mapping[str, Value]) -> list[Any]:
+def connect(step: str, signals: Mapping[str, Signal], values: Mapping[str, Value]) -> list[Any]:
     """Every signal from the value of its name. Raises TypeError, naming the signal, where shapes differ."""
     wanted = {name: signal.shape() for name, signal in signals.items()}
-    demand_same(what, wanted, {name: Shape.cast(value.shape()) for name, value in values.items()})
+    demand_same(step, wanted, {name: Shape.cast(value.shape()) for name, value in values.items()})
     return [signal.eq(values[name]) for name, signal in signals.items()]
 
 
 def purpose_of(component: wiring.Component) -> str:
-    """What a component computes: its `purpose` where it has one, or else what its docstring begins with."""
+    """The purpose of a component: its `purpose` if it has one, else the first paragraph of its docstring."""
     purpose = getattr(component, "purpose", None)
     words = purpose if isinstance(purpose, str) else type(component).__doc__ or ""
     return " ".join(words.strip().split("\n\n")[0].split())
 
 
 def driven(part: Callable[..., None]) -> str:
-    """What a function that drives signals says that it drives."""
+    """The object of a function's summary `Drive ...`."""
     words = (part.__doc__ or "").partition("\n\n")[0].removeprefix("Drive ").strip()
     return words[:1].upper() + words[1:]
 
@@ -149,8 +149,8 @@ class Stage(DatapathStep):
         drive: Callable[[Module, Any, Any], None],
         drops: Collection[str] = (),
     ):
-        kept = {field: shape for field, shape in i.members.items() if field not in drops and field not in makes}
-        super().__init__(name, i, StructLayout({**kept, **makes}), makes)
+        passed = {field: shape for field, shape in i.members.items() if field not in drops and field not in makes}
+        super().__init__(name, i, StructLayout({**passed, **makes}), makes)
         self.drive = drive
 
     def compute(self, m: Module) -> None:
@@ -197,7 +197,7 @@ class Datapath(wiring.Component):
 
     @property
     def carried_on(self) -> Value:
-        """What the next group of the same context is to take in, packed; a part of `next`."""
+        """The packed input of the next group of the same context; a part of `next`."""
         signals = flat(self.next)
         return Cat(signals[name] for name in leaves(self.carried))
 
@@ -248,7 +248,7 @@ def neighbours(count: int, length: int, levels: int) -> list[list[int]]:
 
 
 def _joined(tree: Sequence[int], levels: int) -> list[list[int]]:
-    return [list(tree[at : at + (1 << levels)]) for at in range(0, len(tree), 1 << levels)]
+    return [list(tree[first : first + (1 << levels)]) for first in range(0, len(tree), 1 << levels)]
 
 
 class TreeSums(DatapathStep):
@@ -260,10 +260,10 @@ class TreeSums(DatapathStep):
     def __init__(self, name: str, before: StructLayout, field: str, groups: Sequence[Sequence[int]]):
         self.field, self.groups = field, groups
         bits = Shape.cast(before.members[field].elem_shape).width + max(map(len, groups)).bit_length()
-        made = {field: ArrayLayout(signed(bits), len(groups))}
-        super().__init__(name, before, StructLayout({**before.members, **made}), {field})
+        fields = {field: ArrayLayout(signed(bits), len(groups))}
+        super().__init__(name, before, StructLayout({**before.members, **fields}), {field})
 
     def compute(self, m: Module) -> None:
         values = getattr(self.i, self.field)
         for number, (to, group) in enumerate(zip(getattr(self.o, self.field), self.groups, strict=True)):
-            m.d.comb += to.eq(balanced(m, [values[at] for at in group], f"sum{number}_level"))
+            m.d.comb += to.eq(balanced(m, [values[term] for term in group], f"sum{number}_level"))

@@ -53,19 +53,19 @@ class Text(NamedTuple):
 
 def runs(bits: Bits) -> list[Run]:
     """Bits as runs, the least significant first."""
-    found: list[Run] = []
+    result: list[Run] = []
     for bit in bits:
-        last = found[-1] if found else None
+        last = result[-1] if result else None
         if isinstance(bit, str):
             if last and last.digits:
-                found[-1] = last._replace(width=last.width + 1, digits=bit + last.digits)
+                result[-1] = last._replace(width=last.width + 1, digits=bit + last.digits)
             else:
-                found.append(Run("", 0, 1, bit))
+                result.append(Run("", 0, 1, bit))
         elif last and last.wire == bit.wire and last.low + last.width == bit.at:
-            found[-1] = last._replace(width=last.width + 1)
+            result[-1] = last._replace(width=last.width + 1)
         else:
-            found.append(Run(bit.wire, bit.at, 1))
-    return found
+            result.append(Run(bit.wire, bit.at, 1))
+    return result
 
 
 def constant(digits: str) -> str:
@@ -85,7 +85,7 @@ def is_number(bits: Bits) -> bool:
 
 def number_bits(number: int, like: Bits) -> Bits:
     """A number in as many bits as others have."""
-    return tuple("01"[number >> at & 1] for at in range(len(like)))
+    return tuple("01"[number >> index & 1] for index in range(len(like)))
 
 
 class Expressions:
@@ -111,8 +111,8 @@ class Expressions:
 
     def is_net(self, bits: Bits) -> bool:
         """True if some bits are those of a net that is declared."""
-        found = runs(bits)
-        return len(found) == 1 and found[0].wire in self.naming.places
+        bit_runs = runs(bits)
+        return len(bit_runs) == 1 and bit_runs[0].wire in self.naming.places
 
     def value(self, bits: Bits) -> Text:
         """Some bits."""
@@ -125,11 +125,11 @@ class Expressions:
             words.append(part.words if times == 1 else f"{{{times}{{{part.words}}}}}")
         return Text(words[0] if len(words) == 1 else f"{{{', '.join(words)}}}")
 
-    def _parts(self, found: list[Run]) -> Iterator[Text]:
-        at = 0
-        while at < len(found):
-            run = found[at]
-            count = self._elements(found[at:])
+    def _parts(self, bit_runs: list[Run]) -> Iterator[Text]:
+        index = 0
+        while index < len(bit_runs):
+            run = bit_runs[index]
+            count = self._elements(bit_runs[index:])
             if run.digits:
                 yield Text(constant(run.digits))
             elif count > 1:
@@ -144,15 +144,15 @@ class Expressions:
                 yield Text(f"{run.width}'({inner.words})") if cut else inner
             else:
                 yield Text(self.net(run.wire, run.low, run.width))
-            at += count
+            index += count
 
-    def _elements(self, found: list[Run]) -> int:
+    def _elements(self, bit_runs: list[Run]) -> int:
         """How many elements of one array follow one another."""
-        place = self.naming.places.get(found[0].wire)
+        place = self.naming.places.get(bit_runs[0].wire)
         if place is None or place.number is None:
             return 1
         count = 0
-        for run in found:
+        for run in bit_runs:
             here = self.naming.places.get(run.wire)
             if here != (place.name, place.number + count) or run.width != self.module.widths[run.wire]:
                 break
@@ -160,7 +160,7 @@ class Expressions:
         return max(count, 1)
 
     def operation(self, operation: Operation) -> Text:
-        """What an operation gives."""
+        """The expression of an operation."""
         kind, operands = operation.kind, operation.operands
         if kind == "$pos":
             return self.value(operands[0])
@@ -196,8 +196,8 @@ class Expressions:
         return Text(f"{self.value(left).closed} {sign} {width}'d{number}", "$sub" if sign == "-" else "$add")
 
     def _inverted(self, bits: Bits) -> Text:
-        found = runs(bits)
-        inner = self.inlined.get(found[0].wire) if len(found) == 1 else None
+        bit_runs = runs(bits)
+        inner = self.inlined.get(bit_runs[0].wire) if len(bit_runs) == 1 else None
         if inner is not None and inner.kind == "$reduce_or" and len(bits) == 1:
             return self._any(inner.operands[0], "==")
         return Text(f"~{self.value(bits).closed}", "$not") if len(bits) > 1 else Text(f"~{self.value(bits).closed}")
@@ -229,13 +229,13 @@ def rolled(texts: Sequence[str], variable: str = "i") -> str | None:
         expression == str(column[0]) for expression, column in zip(expressions, columns, strict=True)
     ):
         return None
-    found = iter(expressions)
-    return INDEX.sub(lambda _: str(next(found)), texts[0])
+    indices = iter(expressions)
+    return INDEX.sub(lambda _: str(next(indices)), texts[0])
 
 
 def _affine(numbers: Sequence[int], variable: str) -> str | None:
     first, step = numbers[0], numbers[1] - numbers[0]
-    if any(number != first + step * at for at, number in enumerate(numbers)):
+    if any(number != first + step * index for index, number in enumerate(numbers)):
         return None
     if not step:
         return str(first)
@@ -249,17 +249,17 @@ def pieces(texts: Sequence[str]) -> list[tuple[int, str, int]]:
     """Texts in order, as many as can be in each loop: its first, the text, and how many; 1 for no loop."""
     keys = [INDEX.sub("", text) for text in texts]
     numbers = [[int(number) for number in INDEX.findall(text)] for text in texts]
-    found: list[tuple[int, str, int]] = []
-    at = 0
-    while at < len(texts):
-        stop = at + 1
-        while stop < len(texts) and keys[stop] == keys[at] and _goes_on(numbers[at : stop + 1]):
+    loops: list[tuple[int, str, int]] = []
+    first = 0
+    while first < len(texts):
+        stop = first + 1
+        while stop < len(texts) and keys[stop] == keys[first] and _goes_on(numbers[first : stop + 1]):
             stop += 1
-        loop = rolled(texts[at:stop])
-        stop = stop if loop is not None else at + 1
-        found.append((at, loop or unmarked(texts[at]), stop - at))
-        at = stop
-    return found
+        loop = rolled(texts[first:stop])
+        stop = stop if loop is not None else first + 1
+        loops.append((first, loop or unmarked(texts[first]), stop - first))
+        first = stop
+    return loops
 
 
 def _goes_on(rows: Sequence[Sequence[int]]) -> bool:
@@ -293,7 +293,7 @@ class Style:
 
     @property
     def reset_bits(self) -> Bits:
-        """What selects the statements of a reset, in a netlist."""
+        """The selector of a reset's statements, in a netlist."""
         return (WireBit(self.reset_name, 0),)
 
     @property
@@ -302,7 +302,7 @@ class Style:
         return "!rst_n" if self.reset_low else "rst"
 
     def events(self, clock: str, is_reset: bool) -> str:
-        """What a block of registers waits for. is_reset: whether its registers have a reset."""
+        """The events of a block of registers. is_reset: its registers have a reset."""
         edge = "negedge" if self.reset_low else "posedge"
         at_once = f" or {edge} {self.reset_name}" if is_reset and self.reset == "async" else ""
         return f"posedge {clock}{at_once}"
@@ -337,7 +337,7 @@ def _add_input(module: RtlModule, name: str) -> None:
 
 def stages(module: RtlModule, reset: Bits) -> list[list[str]]:
     """Registers that stand in a block: those of a stage, or with the same enable."""
-    found: dict[object, list[str]] = defaultdict(list)
+    by_stage: dict[object, list[str]] = defaultdict(list)
     for wire, register in sorted(module.registers.items(), key=lambda item: _number(item[0])):
         first, *rest = [token for token in re.split("__", re.sub("^[io]__", "", wire)) if token]
         stage = first if rest and not first[-1].isdigit() else ""
@@ -345,24 +345,24 @@ def stages(module: RtlModule, reset: Bits) -> list[list[str]]:
             each.selector for each in register.next if isinstance(each, Choice) and each.selector != reset
         )
         base = re.sub(r"\d+$", "", first)
-        found[stage or ("", selectors if selectors[:1] and len(selectors) == 1 else base)].append(wire)
-    return _merged(module, list(found.values()))
+        by_stage[stage or ("", selectors if selectors[:1] and len(selectors) == 1 else base)].append(wire)
+    return _merged(module, list(by_stage.values()))
 
 
 def _number(name: str) -> tuple[str, int]:
     """Elements of an array in order; sorting keeps the order of all others."""
-    found = re.search(r"__(\d+)(?:__|$)|(?<=\D)(\d+)$", name)
-    return "", int(found[1] or found[2]) if found else 0
+    number = re.search(r"__(\d+)(?:__|$)|(?<=\D)(\d+)$", name)
+    return "", int(number[1] or number[2]) if number else 0
 
 
 def _merged(module: RtlModule, blocks: list[list[str]]) -> list[list[str]]:
     """Blocks of single registers of one array become one."""
-    made: dict[object, list[str]] = {}
+    merged: dict[object, list[str]] = {}
     for block in blocks:
         base = re.sub(r"\d+$", "", block[0])
         key = ("array", base) if len(block) == 1 and base != block[0] else tuple(block)
-        made.setdefault(key, []).extend(block)
-    return list(made.values())
+        merged.setdefault(key, []).extend(block)
+    return list(merged.values())
 
 
 def blocks(module: RtlModule, names: Sequence[str], expressions: Expressions, style: Style) -> Iterator[list[str]]:
@@ -428,7 +428,7 @@ def _statements(about: Sequence[tuple[str, Sequence[Statement]]], expressions: E
 def _chosen(selector: Bits, chosen: Sequence[tuple[str, Choice]], expressions: Expressions) -> Iterator[str]:
     patterns = list(dict.fromkeys(words for _, each in chosen for words, _ in each.cases))
     inside = {
-        words: [(wire, body) for wire, each in chosen for found, body in each.cases if found == words]
+        words: [(wire, body) for wire, each in chosen for labels, body in each.cases if labels == words]
         for words in patterns
     }
     text = unmarked(expressions.value(selector).words)
@@ -465,13 +465,15 @@ def _assigned(assignments: Sequence[tuple[str, Assignment]], expressions: Expres
         if whole[name] == arrays.get(name) and not source.startswith("{"):
             yield f"{name} <= {unmarked(source)};"
             continue
-        for at, text, count in pieces(lines):
-            some = expressions.value(tuple(bit for value in values[name][at : at + count] for bit in value)).words
-            targets = tuple(bit for wire in whole[name][at : at + count] for bit in expressions.module.whole(wire))
-            left = expressions.value(targets).words
+        for first, text, count in pieces(lines):
+            some = expressions.value(tuple(bit for value in values[name][first : first + count] for bit in value)).words
+            targets = tuple(
+                bit for wire in whole[name][first : first + count] for bit in expressions.module.whole(wire)
+            )
+            target = expressions.value(targets).words
             if count == 1:
                 yield text
-            elif "{" in some or "{" in left:
-                yield from map(unmarked, lines[at : at + count])
+            elif "{" in some or "{" in target:
+                yield from map(unmarked, lines[first : first + count])
             else:
-                yield unmarked(f"{left} <= {some};")
+                yield unmarked(f"{target} <= {some};")

@@ -44,14 +44,14 @@ def modules(component: Component, top: str, style: Style = PLAIN) -> Modules:
     for path, module in design.modules.items():
         settle_nets(module, path == "top")
         module.order = _port_order(components.get(path))
-        found = write_module(design, module, written, style, places if path == "top" else {})
+        module_text = write_module(design, module, written, style, places if path == "top" else {})
         comment = _comment(components.get(path))
-        written[path] = unique.setdefault(comment + found.body, found)
-        if not found.name and written[path] is found:
-            found.name = _name(path, top, taken)
-            taken.add(found.name)
+        written[path] = unique.setdefault(comment + module_text.body, module_text)
+        if not module_text.name and written[path] is module_text:
+            module_text.name = _name(path, top, taken)
+            taken.add(module_text.name)
             imports = f"\n  import {package_name(top)}::*;\n" if path == "top" and style.package else " "
-            found.body = f"{comment}module {found.name}{imports}{found.body}"
+            module_text.body = f"{comment}module {module_text.name}{imports}{module_text.body}"
     ordered = list({id(written[path]): written[path] for path in _from_top(design, "top")}.values())
     text = "\n\n".join(each.body for each in ordered) + "\n"
     made_up = tuple(f"{each.name}.{net}" for each in ordered for net in each.made_up)
@@ -66,20 +66,22 @@ def _from_top(design: Hierarchy, path: str) -> Iterator[str]:
 
 
 def stream_ports(component: Component) -> dict[str, list[Part]]:
-    """What becomes of the ports of a component's streams `i` and `o`: a port for each field, named in words."""
-    found: dict[str, list[Part]] = {}
+    """Ports for the streams `i` and `o` of a component: one for each field, named in words."""
+    ports: dict[str, list[Part]] = {}
     streams = {"i": "in", "o": "out"}
     for stream, member in component.signature.members.items():
         if stream not in streams or not member.is_signature or not isinstance(member.signature, Signature):
             continue
         name = streams[stream]
-        found |= {f"{stream}__{each}": [Part(f"{name}_{each}", 0, 1)] for each in ("valid", "ready")}
-        found[f"{stream}__payload"] = [
-            Part(f"{name}_{each.name}" + f"__{at}" * (each.elements > 0), each.low + at * each.bits, each.bits)
+        ports |= {f"{stream}__{each}": [Part(f"{name}_{each}", 0, 1)] for each in ("valid", "ready")}
+        ports[f"{stream}__payload"] = [
+            Part(
+                f"{name}_{each.name}" + f"__{element}" * (each.elements > 0), each.low + element * each.bits, each.bits
+            )
             for each in fields_of(member.signature.members["payload"].shape)
-            for at in range(each.elements or 1)
+            for element in range(each.elements or 1)
         ]
-    return found
+    return ports
 
 
 def _place(port: str, style: Style) -> Place:
@@ -106,13 +108,13 @@ class _Elaborated(Component):
 
 def _components(fragment: Fragment, path: str) -> dict[str, Component]:
     """The components that modules are of."""
-    found: dict[str, Component] = {}
+    components: dict[str, Component] = {}
     for origin in reversed(fragment.origins or ()):
         if isinstance(origin, Component):
-            found[path] = origin
+            components[path] = origin
     for inner, name, *_ in fragment.subfragments:
-        found |= _components(inner, f"{path}.{name}")
-    return found
+        components |= _components(inner, f"{path}.{name}")
+    return components
 
 
 def _port_order(component: Component | None) -> dict[str, int]:
@@ -120,7 +122,7 @@ def _port_order(component: Component | None) -> dict[str, int]:
     if component is None:
         return {}
     paths = (path for path, _, _ in component.signature.flatten(component))
-    return {"__".join(map(str, path)): at for at, path in enumerate(paths)}
+    return {"__".join(map(str, path)): place for place, path in enumerate(paths)}
 
 
 def _comment(component: Component | None) -> str:

@@ -51,11 +51,11 @@ class PayloadField(NamedTuple):
 
 def fields_of(layout: StructLayout) -> list[PayloadField]:
     """The fields of a payload, the first in the low bits."""
-    found = []
+    fields = []
     for name, member in layout:
         elements = member.shape.length if isinstance(member.shape, ArrayLayout) else 0
-        found.append(PayloadField(name, member.offset, member.width // (elements or 1), elements))
-    return found
+        fields.append(PayloadField(name, member.offset, member.width // (elements or 1), elements))
+    return fields
 
 
 def package(top: str, sizes: dict[str, int], types: dict[str, tuple[str, StructLayout]]) -> str:
@@ -118,7 +118,7 @@ def settle_nets(module: RtlModule, is_top: bool) -> None:
     renamed(module, _of_outputs(module, module.registers if is_top else ()))
     outputs = {wire: (called, port) for called, each in module.instances.items() for port, wire in each.outputs.items()}
     names: dict[str, str] = {}
-    given: set[str] = set()
+    taken: set[str] = set()
     hints = sorted(module.hints.items(), key=_preference)
     for name, bits in hints:
         wire = whole_wire(module, bits) or low_part(module, bits)
@@ -126,19 +126,19 @@ def settle_nets(module: RtlModule, is_top: bool) -> None:
             continue
         if _is_nameless(module, wire, name) and name not in module.widths:
             names[wire] = name
-            given.add(name)
+            taken.add(name)
     for name, bits in hints:
         wires = {bit.wire for bit in bits if isinstance(bit, WireBit) and bit.wire in module.operations}
         nameless = [wire for wire in wires if wire[0] == "$" and module.widths[wire] == 1 and wire not in names]
-        if len(bits) > 1 and len(nameless) == len(bits) == len(wires) and name not in {*module.widths, *given}:
-            names |= {bit.wire: f"{name}__{at}" for at, bit in enumerate(bits) if isinstance(bit, WireBit)}
+        if len(bits) > 1 and len(nameless) == len(bits) == len(wires) and name not in {*module.widths, *taken}:
+            names |= {bit.wire: f"{name}__{index}" for index, bit in enumerate(bits) if isinstance(bit, WireBit)}
     for wire, (called, port) in outputs.items():
         if wire[0] == "$" and wire not in names:
             name = f"{called}__{re.sub('^[io]__', '', port)}"
-            while name in module.widths or name in given:
+            while name in module.widths or name in taken:
                 name += "__"
             names[wire] = name
-            given.add(name)
+            taken.add(name)
     renamed(module, names)
     _gather(module)
 
@@ -158,14 +158,14 @@ def _gather(module: RtlModule) -> None:
         module.operations[name] = Operation("$pos", (bits,))
 
 
-def _of_outputs(module: RtlModule, kept: Collection[str]) -> dict[str, str]:
+def _of_outputs(module: RtlModule, registers: Collection[str]) -> dict[str, str]:
     """Wires that are all of an output, which they become, but for those that are kept."""
     names: dict[str, str] = {}
     for port, bits in list(module.outputs.items()):
         wire = whole_wire(module, bits)
         if wire == port:
             del module.outputs[port]
-        elif wire is not None and wire not in module.directions and wire not in names and wire not in kept:
+        elif wire is not None and wire not in module.directions and wire not in names and wire not in registers:
             names[wire] = port
             del module.outputs[port]
     return names
@@ -198,13 +198,13 @@ def _tokens(name: str, is_top_port: bool) -> list[str]:
 
 def _split(tokens: list[str]) -> tuple[str, int | None]:
     """A name without its number, and that."""
-    for at, token in enumerate(tokens):
-        if token.isdigit() and at:
-            return "_".join(tokens[:at] + tokens[at + 1 :]), int(token)
-    for at, token in enumerate(tokens):
-        found = re.fullmatch(r"(.+?)_?(\d+)", token)
-        if found:
-            return "_".join([*tokens[:at], found[1], *tokens[at + 1 :]]), int(found[2])
+    for index, token in enumerate(tokens):
+        if token.isdigit() and index:
+            return "_".join(tokens[:index] + tokens[index + 1 :]), int(token)
+    for index, token in enumerate(tokens):
+        match = re.fullmatch(r"(.+?)_?(\d+)", token)
+        if match:
+            return "_".join([*tokens[:index], match[1], *tokens[index + 1 :]]), int(match[2])
     return "_".join(tokens), None
 
 
@@ -216,19 +216,19 @@ def naming(
     shown: those that are declared. made_up: names for those that have none. ports: how those of the top are written,
     where not by their names.
     """
-    found = Naming()
+    names = Naming()
     wires = list(shown)
     taken: set[str] = set(KEYWORDS)
     if is_top:
         for port in module.directions:
-            place = found.places[port] = ports.get(port, Place(port))
+            place = names.places[port] = ports.get(port, Place(port))
             taken.add(place.name)
             if place.number is not None:
-                found.arrays.setdefault(place.name, []).append(port)
+                names.arrays.setdefault(place.name, []).append(port)
     groups: dict[tuple[str, str, int], list[tuple[int, str]]] = defaultdict(list)
     alone: list[tuple[str, str]] = []
     for wire in wires:
-        if wire in found.places:
+        if wire in names.places:
             continue
         tokens = _tokens(made_up.get(wire, wire), False)
         base, index = _split(tokens)
@@ -246,13 +246,13 @@ def naming(
             alone += [(wire, "_".join(_tokens(made_up.get(wire, wire), False))) for _, wire in members]
             continue
         name = _free(base, role, taken)
-        found.arrays[name] = [wire for _, wire in members]
-        found.places |= {wire: Place(name, index) for index, wire in members}
+        names.arrays[name] = [wire for _, wire in members]
+        names.places |= {wire: Place(name, index) for index, wire in members}
     for wire, name in alone:
-        found.places[wire] = Place(_free(name, _role(module, wire), taken))
-    found.made_up = [wire for wire in made_up if wire in found.places]
-    found.instances = _instances(module, taken)
-    return found
+        names.places[wire] = Place(_free(name, _role(module, wire), taken))
+    names.made_up = [wire for wire in made_up if wire in names.places]
+    names.instances = _instances(module, taken)
+    return names
 
 
 def _is_only_element(wire: str) -> bool:
@@ -278,14 +278,14 @@ def _free(name: str, role: str, taken: set[str]) -> str:
 
 def _instances(module: RtlModule, taken: set[str]) -> dict[str, Place]:
     groups: dict[tuple[str, str], list[tuple[int, str]]] = defaultdict(list)
-    found: dict[str, Place] = {}
+    places: dict[str, Place] = {}
     for called, instance in module.instances.items():
         base, index = _split(_tokens(called, True))
         if index is None:
-            found[called] = Place(_free(f"u_{base}", "wire", taken))
+            places[called] = Place(_free(f"u_{base}", "wire", taken))
         else:
             groups[base, re.sub(r"\d+", "", instance.module)].append((index, called))
     for (base, _), members in groups.items():
         for index, called in sorted(members):
-            found[called] = Place(base, index)
-    return found
+            places[called] = Place(base, index)
+    return places

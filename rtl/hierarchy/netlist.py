@@ -42,7 +42,7 @@ def has_order(netlist: _nir.Netlist, *, by_bit: bool) -> bool:
 
 
 def _dependences(netlist: _nir.Netlist, by_bit: bool) -> Iterator[tuple[int, set[int]]]:
-    """What is put in order, and on what each depends within a cycle of the clock.
+    """Nodes to put in order, each with those on which it depends within a cycle of the clock.
 
     A bit is its net's number, and a cell that of its first.
     """
@@ -50,8 +50,8 @@ def _dependences(netlist: _nir.Netlist, by_bit: bool) -> Iterator[tuple[int, set
     apart = [by_bit and _works_bit_by_bit(cell) for cell in netlist.cells]
 
     def sources(nets: Iterable[_nir.Net]) -> set[int]:
-        found = {drivers.get(net, net) for net in nets}
-        return {net if apart[net >> WIDTH_BITS] else net >> WIDTH_BITS << WIDTH_BITS for net in found}
+        owners = {drivers.get(net, net) for net in nets}
+        return {net if apart[net >> WIDTH_BITS] else net >> WIDTH_BITS << WIDTH_BITS for net in owners}
 
     for index, cell in enumerate(netlist.cells):
         if apart[index]:
@@ -112,7 +112,7 @@ Bits = tuple[Bit, ...]  # the least significant bit first
 
 @dataclass(frozen=True)
 class Operation:
-    """What drives a wire: an operation of RTLIL, its operands already as wide as it computes.
+    """The driver of a wire: an operation of RTLIL, its operands already as wide as it computes.
 
     signed: whether a comparison or a shift takes its first operands for two's complement.
     """
@@ -143,7 +143,7 @@ Statement = Assignment | Choice
 
 @dataclass(frozen=True)
 class NextValue:
-    """What a register takes at the rising edge; where nothing is assigned, it stays."""
+    """A register's next value at the rising edge; where nothing is assigned, it stays."""
 
     clock: Bit
     next: tuple[Statement, ...]
@@ -184,7 +184,7 @@ class RtlModule:
 
 @lru_cache(maxsize=1 << 16)
 def _bits_of(wire: str, width: int) -> tuple[WireBit, ...]:
-    return tuple(WireBit(wire, at) for at in range(width))
+    return tuple(WireBit(wire, index) for index in range(width))
 
 
 def read_netlists(rtlil: str) -> list[RtlModule]:
@@ -321,7 +321,7 @@ def _process(module: RtlModule, lines: Iterator[str]) -> None:
 
 
 def _statements(module: RtlModule, lines: Iterator[str]) -> Iterator[tuple[str, Bits, object]]:
-    """What is assigned, and what is chosen, up to the `end` of a process, a case or a switch."""
+    """Assignments and choices up to the `end` of a process, a case or a switch."""
     for line in lines:
         words = line.split()
         if not words or words[0] == "attribute":
@@ -369,34 +369,34 @@ def _targets(body: Sequence[tuple[str, Bits, object]]) -> Iterator[str]:
 
 
 def _about(wire: str, body: Sequence[tuple[str, Bits, object]]) -> tuple[Statement, ...]:
-    made: list[Statement] = []
+    statements: list[Statement] = []
     for word, left, right in body:
         if word == "assign":
             first = left[0] if left else "0"
             if not isinstance(first, str) and first.wire == wire:
                 assert isinstance(right, tuple)
-                made.append(Assignment(first.at, right))
+                statements.append(Assignment(first.at, right))
             continue
         assert isinstance(right, list)
         cases = tuple((patterns, _about(wire, inside)) for patterns, inside in right)
         if any(inside for _, inside in cases):
-            made.append(Choice(left, cases))
-    return tuple(made)
+            statements.append(Choice(left, cases))
+    return tuple(statements)
 
 
 def part_of(statements: Sequence[Statement], low: int, width: int) -> tuple[Statement, ...]:
     """The statements about some bits of a target, as if those were all of it."""
-    made: list[Statement] = []
+    selected: list[Statement] = []
     for each in statements:
         if isinstance(each, Choice):
             cases = tuple((patterns, part_of(inside, low, width)) for patterns, inside in each.cases)
             if any(inside for _, inside in cases):
-                made.append(replace(each, cases=cases))
+                selected.append(replace(each, cases=cases))
             continue
         start, stop = max(each.low, low), min(each.low + len(each.value), low + width)
         if start < stop:
-            made.append(Assignment(start - low, each.value[start - each.low : stop - each.low]))
-    return tuple(made)
+            selected.append(Assignment(start - low, each.value[start - each.low : stop - each.low]))
+    return tuple(selected)
 
 
 @dataclass
@@ -412,15 +412,15 @@ def substitute(module: RtlModule, by: Mapping[WireBit, Bit]) -> None:
     if not by:
         return
 
-    def bits(given: Bits) -> Bits:
-        return tuple(by.get(bit, bit) if isinstance(bit, WireBit) else bit for bit in given)
+    def bits(old: Bits) -> Bits:
+        return tuple(by.get(bit, bit) if isinstance(bit, WireBit) else bit for bit in old)
 
-    def statements(given: Sequence[Statement]) -> tuple[Statement, ...]:
+    def statements(old: Sequence[Statement]) -> tuple[Statement, ...]:
         return tuple(
             Assignment(each.low, bits(each.value))
             if isinstance(each, Assignment)
             else Choice(bits(each.selector), tuple((word, statements(inside)) for word, inside in each.cases))
-            for each in given
+            for each in old
         )
 
     module.operations = {
@@ -456,7 +456,7 @@ def low_part(module: RtlModule, bits: Bits) -> str | None:
 
 def renamed(module: RtlModule, names: Mapping[str, str]) -> None:
     """Call wires something else."""
-    by = {WireBit(old, at): WireBit(new, at) for old, new in names.items() for at in range(module.widths[old])}
+    by = {WireBit(old, index): WireBit(new, index) for old, new in names.items() for index in range(module.widths[old])}
     for every in ("widths", "operations", "registers", "directions", "outputs"):
         setattr(module, every, {names.get(key, key): value for key, value in getattr(module, every).items()})
     for instance in module.instances.values():

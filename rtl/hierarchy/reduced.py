@@ -30,7 +30,7 @@ ZERO, ONE = {"0"}, {"1"}
 
 def folded(module: RtlModule) -> dict[WireBit, Bit]:
     """Simplify a module's operations; the bits that now stand for others. Empty once nothing is left to do."""
-    found: dict[WireBit, Bit] = {}
+    aliases: dict[WireBit, Bit] = {}
     first: dict[tuple[Operation, int], str] = {}
     for wire, operation in list(module.operations.items()):
         width = module.widths[wire]
@@ -43,18 +43,18 @@ def folded(module: RtlModule) -> dict[WireBit, Bit]:
         if value is None:
             first[operation, width] = wire
             continue
-        found |= {WireBit(wire, at): bit for at, bit in enumerate(value)}
+        aliases |= {WireBit(wire, index): bit for index, bit in enumerate(value)}
         del module.operations[wire]
         _rename(module, wire, value)
-    return found
+    return aliases
 
 
 def idle_registers(module: RtlModule) -> dict[WireBit, Bit]:
     """Take out registers that are always 0, as they begin; their bits, which stand for that."""
-    found = [wire for wire, register in module.registers.items() if all(_is_zero(each) for each in register.next)]
-    for wire in found:
+    idle = [wire for wire, register in module.registers.items() if all(_is_zero(each) for each in register.next)]
+    for wire in idle:
         del module.registers[wire]
-    return {bit: "0" for wire in found for bit in module.whole(wire) if isinstance(bit, WireBit)}
+    return {bit: "0" for wire in idle for bit in module.whole(wire) if isinstance(bit, WireBit)}
 
 
 def _is_zero(statement: Statement) -> bool:
@@ -70,17 +70,17 @@ def _rename(module: RtlModule, wire: str, value: Bits) -> None:
 
 
 def _value(operation: Operation, width: int) -> Bits | Operation | None:
-    """What an operation comes to, or a simpler one; None for one that must stay."""
+    """The result of an operation, or a simpler one; None for one that must stay."""
     kind, operands = operation.kind, operation.operands
     match kind:
         case "$and" | "$or":
             return _bitwise(kind, *operands)
         case "$xor":
-            return next((one for one, other in _both(operands) if set(other) <= ZERO), None)
+            return next((bits for bits, other in _both(operands) if set(other) <= ZERO), None)
         case "$not":
             return tuple("10"[int(str(bit))] for bit in operands[0]) if _constant(operands[0]) else None
         case "$add":
-            return next((one for one, other in _both(operands) if set(other) <= ZERO), None)
+            return next((bits for bits, other in _both(operands) if set(other) <= ZERO), None)
         case "$sub":
             return operands[0] if set(operands[1]) <= ZERO else None
         case "$mux":
@@ -122,11 +122,11 @@ def _bitwise(kind: str, left: Bits, right: Bits) -> Bits | None:
     wins, stays = (ZERO, ONE) if kind == "$and" else (ONE, ZERO)
     if left == right:
         return left
-    for one, other in ((left, right), (right, left)):
+    for operand, other in ((left, right), (right, left)):
         if set(other) == wins:
             return other
         if set(other) == stays:
-            return one
+            return operand
     return None
 
 
@@ -135,24 +135,24 @@ def _reduction(kind: str, bits: Bits, width: int) -> Bits | Operation | None:
     above = ("0",) * (width - 1)
     if kind != "$reduce_xor" and wins in bits:
         return (wins, *above)
-    left = tuple(bit for bit in bits if bit != idle)
-    if len(left) < 2:
-        return (left[0] if left else idle, *above)
-    return Operation(kind, (left,)) if len(left) < len(bits) else None
+    remaining = tuple(bit for bit in bits if bit != idle)
+    if len(remaining) < 2:
+        return (remaining[0] if remaining else idle, *above)
+    return Operation(kind, (remaining,)) if len(remaining) < len(bits) else None
 
 
 def _equality(kind: str, left: Bits, right: Bits) -> Bits | Operation | None:
     same = "1" if kind == "$eq" else "0"
-    pairs = [(one, other) for one, other in zip(left, right, strict=True) if one != other]
-    if any(isinstance(one, str) and isinstance(other, str) for one, other in pairs):
+    pairs = [(left_bit, right_bit) for left_bit, right_bit in zip(left, right, strict=True) if left_bit != right_bit]
+    if any(isinstance(left_bit, str) and isinstance(right_bit, str) for left_bit, right_bit in pairs):
         return ("0" if same == "1" else "1",)
     if not pairs:
         return (same,)
     if len(pairs) == 1 and pairs[0][1] in ("0", "1"):
-        one, other = pairs[0]
-        return (one,) if (other == "1") == (kind == "$eq") else Operation("$not", ((one,),))
+        left_bit, right_bit = pairs[0]
+        return (left_bit,) if (right_bit == "1") == (kind == "$eq") else Operation("$not", ((left_bit,),))
     if len(pairs) < len(left):
-        return Operation(kind, (tuple(one for one, _ in pairs), tuple(other for _, other in pairs)))
+        return Operation(kind, (tuple(left_bit for left_bit, _ in pairs), tuple(other for _, other in pairs)))
     return None
 
 
@@ -166,12 +166,12 @@ class Part:
 
 
 def split_structs(
-    module: RtlModule, given: Mapping[str, list[Part]] | None, inner: Mapping[str, Mapping[str, list[Part]]]
+    module: RtlModule, ports: Mapping[str, list[Part]] | None, inner: Mapping[str, Mapping[str, list[Part]]]
 ) -> dict[str, list[Part]]:
     """Wires that are structs become a wire for each field. given: for the top, those of its ports."""
     parts = _structs(module)
-    if given is not None:
-        parts = {wire: fields for wire, fields in parts.items() if wire not in module.directions} | dict(given)
+    if ports is not None:
+        parts = {wire: fields for wire, fields in parts.items() if wire not in module.directions} | dict(ports)
     by: dict[WireBit, WireBit] = {}
     for wire in parts.keys() & module.operations.keys():  # it is named as what it drives
         module.widths[f"${wire}"] = module.widths[wire]
@@ -182,7 +182,7 @@ def split_structs(
             module.widths[each.name] = each.width
             if wire in module.directions:
                 module.directions[each.name] = module.directions[wire]
-            by |= {WireBit(wire, each.low + at): WireBit(each.name, at) for at in range(each.width)}
+            by |= {WireBit(wire, each.low + index): WireBit(each.name, index) for index in range(each.width)}
     substitute(module, by)
     module.processes = [new for old in module.processes for new in _split_statements(*old, parts)]
     module.registers = {
@@ -223,14 +223,14 @@ def _structs(module: RtlModule) -> dict[str, list[Part]]:
         places = [bit.at for bit in right if isinstance(bit, WireBit) and bit.wire == base]
         if len(places) == len(right) and places == list(range(places[0], places[0] + len(right))):
             views.setdefault(base, {})[name] = (places[0], len(right))
-    found = {}
+    structs = {}
     for wire, names in views.items():
         ends = {"input": "i__", "output": "o__"}.get(module.directions.get(wire, ""), ".")
         of_port = {name: place for name, place in names.items() if name.startswith(ends) and "." not in name}
         own = {name: place for name, place in names.items() if re.split(r"[.\[]", name)[0] == wire and name != wire}
         if fields := _tiled(module, wire, of_port) or _tiled(module, wire, own):
-            found[wire] = fields
-    return found
+            structs[wire] = fields
+    return structs
 
 
 def _tiled(module: RtlModule, wire: str, views: Mapping[str, tuple[int, int]]) -> list[Part]:
@@ -257,10 +257,10 @@ def _tiled(module: RtlModule, wire: str, views: Mapping[str, tuple[int, int]]) -
 def _free(module: RtlModule, name: str) -> str:
     """The flat name of a field, which no other wire has."""
     wanted, number = flat_name(name), 1
-    found = wanted
-    while found != name and found in module.widths:
-        found, number = f"{wanted}${number}", number + 1
-    return found
+    free = wanted
+    while free != name and free in module.widths:
+        free, number = f"{wanted}${number}", number + 1
+    return free
 
 
 def flat_name(name: str) -> str:
@@ -311,14 +311,14 @@ def _join(module: RtlModule, called: str, instance: Instance, outer: RtlModule) 
     for name, bits in list(module.hints.items()):
         if not name.startswith("o__") or name in module.widths:
             continue
-        parts, at = [], 0
-        while at < len(bits):
-            part = next((p for p, each in numbered.items() if bits[at : at + len(each)] == each), None)
+        parts, low = [], 0
+        while low < len(bits):
+            part = next((p for p, each in numbered.items() if bits[low : low + len(each)] == each), None)
             if part is None:
                 break
             parts.append(part)
-            at += len(numbered[part])
-        if at != len(bits) or len(parts) < 2 or len(set(parts)) != len(parts):
+            low += len(numbered[part])
+        if low != len(bits) or len(parts) < 2 or len(set(parts)) != len(parts):
             continue
         module.widths[name], module.directions[name], module.outputs[name] = len(bits), "output", bits
         joined = instance.outputs[name] = f"${called}${name}"
@@ -392,7 +392,7 @@ def _across(design: Hierarchy) -> bool:
 def _constant_inputs(instance: Instance, inner: RtlModule, design: Hierarchy) -> bool:
     by: dict[WireBit, Bit] = {}
     for port, bits in instance.ports.items():
-        by |= {WireBit(port, at): bit for at, bit in enumerate(bits) if isinstance(bit, str)}
+        by |= {WireBit(port, index): bit for index, bit in enumerate(bits) if isinstance(bit, str)}
     read = bits_read(inner, design)
     by = {bit: constant for bit, constant in by.items() if bit in read}
     substitute(inner, by)
@@ -400,22 +400,22 @@ def _constant_inputs(instance: Instance, inner: RtlModule, design: Hierarchy) ->
 
 
 def _idle_outputs(module: RtlModule, design: Hierarchy) -> dict[WireBit, Bit]:
-    """What instances give that is a constant, or a wire that they are given: such outputs go.
+    """Remove outputs of instances that are constants or inputs; their bits, which stand for those.
 
     One that is a part of what its instance is given stays: its name says more than the part.
     """
-    found: dict[WireBit, Bit] = {}
+    aliases: dict[WireBit, Bit] = {}
     for instance in module.instances.values():
         inner = design.modules[instance.module]
-        given = {WireBit(port, at): bit for port, bits in instance.ports.items() for at, bit in enumerate(bits)}
+        inputs = {WireBit(port, at): bit for port, bits in instance.ports.items() for at, bit in enumerate(bits)}
         for port, driver in list(inner.outputs.items()):
-            sources = [bit if isinstance(bit, str) else given.get(bit) for bit in driver]
+            sources = [bit if isinstance(bit, str) else inputs.get(bit) for bit in driver]
             known = tuple(bit for bit in sources if bit is not None)
             if len(known) < len(sources) or not (_is_constant(known) or whole_wire(inner, driver)):
                 continue
-            found |= {WireBit(instance.outputs[port], at): bit for at, bit in enumerate(known)}
+            aliases |= {WireBit(instance.outputs[port], index): bit for index, bit in enumerate(known)}
             del inner.outputs[port], inner.directions[port], instance.outputs[port]
-    return found
+    return aliases
 
 
 def _is_constant(bits: Bits) -> bool:
@@ -433,12 +433,12 @@ class Aliases:
 
     def join(self, left: Bits, right: Bits) -> None:
         """Let bits stand for others."""
-        for one, other in zip(left, right, strict=True):
-            if isinstance(one, WireBit) and one != other:
-                self.of[one] = other
+        for left_bit, right_bit in zip(left, right, strict=True):
+            if isinstance(left_bit, WireBit) and left_bit != right_bit:
+                self.of[left_bit] = right_bit
 
     def found(self, bit: Bit) -> Bit:
-        """What drives a bit in the end."""
+        """The final driver of a bit."""
         while isinstance(bit, WireBit) and bit in self.of:
             bit = self.of[bit]
         return bit
@@ -474,7 +474,7 @@ def _tidy(module: RtlModule, design: Hierarchy) -> None:
 
 
 def _take_up_registers(module: RtlModule) -> None:
-    """What registers take is written where they are."""
+    """Write the next values of registers where they are read from."""
     processes = dict(module.processes)
     for wire, register in module.registers.items():
         only = register.next[0]
@@ -499,7 +499,7 @@ def _without_hold(statements: tuple[Statement, ...], itself: Bits) -> tuple[Stat
 
 
 def _evaluated(module: RtlModule, statements: Sequence[Statement], current: list[Bit]) -> list[Bit]:
-    """What the statements of a process make of a value."""
+    """The value of a target after a process's statements."""
     for each in statements:
         if isinstance(each, Assignment):
             current = [*current[: each.low], *each.value, *current[each.low + len(each.value) :]]
@@ -520,23 +520,25 @@ def _new(module: RtlModule, width: int, operation: Operation) -> Bits:
 
 
 def _matches(module: RtlModule, selector: Bits, patterns: Sequence[str]) -> Bit:
-    """Whether a selector has one of some patterns; an empty row is the default."""
+    """A bit that is 1 where a selector has one of some patterns; an empty row is the default."""
     if not patterns:
         return "1"
-    found: Bit = "0"
+    any_match: Bit = "0"
     for pattern in patterns:
         cared = [(bit, digit) for bit, digit in zip(selector, reversed(pattern), strict=True) if digit != "-"]
         left, right = tuple(bit for bit, _ in cared), tuple(digit for _, digit in cared)
-        one = left[0] if right == ("1",) else _new(module, 1, Operation("$eq", (left, right)))[0]
-        found = one if found == "0" else _new(module, 1, Operation("$or", ((found,), (one,))))[0]
-    return found
+        match = left[0] if right == ("1",) else _new(module, 1, Operation("$eq", (left, right)))[0]
+        any_match = match if any_match == "0" else _new(module, 1, Operation("$or", ((any_match,), (match,))))[0]
+    return any_match
 
 
 def _chosen(module: RtlModule, when: Bit, then: Sequence[Bit], otherwise: Sequence[Bit]) -> list[Bit]:
     """Bits that are one or the other, by one operation for those that differ."""
     if when == "1":
         return list(then)
-    differ = [at for at, (one, other) in enumerate(zip(then, otherwise, strict=True)) if one != other]
+    differ = [
+        index for index, (then_bit, else_bit) in enumerate(zip(then, otherwise, strict=True)) if then_bit != else_bit
+    ]
     if not differ:
         return list(otherwise)
     low, high = differ[0], differ[-1] + 1
@@ -575,8 +577,8 @@ def _drop_unused(module: RtlModule, design: Hierarchy) -> None:
     for instance in module.instances.values():
         used |= set(instance.outputs.values())
     module.widths = {wire: width for wire, width in module.widths.items() if wire in used}
-    left = {name: tuple(takewhile(partial(_exists, module), bits)) for name, bits in module.hints.items()}
-    module.hints = {name: bits for name, bits in left.items() if len(bits) == len(module.hints[name]) or len(bits) > 1}
+    hints = {name: tuple(takewhile(partial(_exists, module), bits)) for name, bits in module.hints.items()}
+    module.hints = {name: bits for name, bits in hints.items() if len(bits) == len(module.hints[name]) or len(bits) > 1}
 
 
 def _exists(module: RtlModule, bit: Bit) -> bool:

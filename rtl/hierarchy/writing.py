@@ -102,13 +102,13 @@ class _Writer:
     # What is written where it is read.
 
     def _readers(self) -> dict[str, str]:
-        """Of every wire, the first that reads it and has a name."""
-        found: dict[str, str] = {}
+        """For every wire, the first reader that has a name."""
+        readers: dict[str, str] = {}
 
         def note(bits: Bits, reader: str) -> None:
             for bit in bits:
                 if isinstance(bit, WireBit):
-                    found.setdefault(bit.wire, reader)
+                    readers.setdefault(bit.wire, reader)
 
         for port, bits in self.module.outputs.items():
             note(bits, port)
@@ -121,7 +121,7 @@ class _Writer:
         for wire, operation in self.module.operations.items():
             for bits in operation.operands:
                 note(bits, wire)
-        return found
+        return readers
 
     def _inlined(self) -> dict[str, Operation]:
         module = self.module
@@ -130,25 +130,25 @@ class _Writer:
             for run, _ in groupby(runs(bits)):
                 if run.wire in module.operations:
                     uses.setdefault(run.wire, []).append(run)
-        found: dict[str, Operation] = {}
+        inlined: dict[str, Operation] = {}
         for wire, operation in module.operations.items():
             if wire[0] != "$" or any(run.low for run in uses[wire]):
                 continue
             plain = all(len(runs(each)) == 1 and runs(each)[0].wire[:1] != "$" for each in operation.operands)
             whole = all(run.width == module.widths[wire] for run in uses[wire])
             if len(uses[wire]) == 1 or (operation.kind in CHEAP and plain and whole):
-                found[wire] = operation
-        return found
+                inlined[wire] = operation
+        return inlined
 
     def _made_up(self, inlined: Mapping[str, Operation]) -> dict[str, str]:
-        made: dict[str, str] = {}
+        names: dict[str, str] = {}
         for wire in self._declared():
             if wire[0] == "$" and wire not in inlined:
                 reader, kind = wire, self.module.operations[wire].kind
                 while reader[0] == "$":
                     reader = self.readers[reader]
-                made[wire] = f"{reader}__{WORDS[kind]}"
-        return made
+                names[wire] = f"{reader}__{WORDS[kind]}"
+        return names
 
     def _spread(self) -> set[str]:
         """Arrays of which each element has a driver of its own: an operation, or an output of one of some instances."""
@@ -171,31 +171,31 @@ class _Writer:
         lines.append("endmodule")
         text = re.sub(f"(\\w+){EACH}", self._element_name, unmarked("\n".join(lines)))
         body = "\n".join(part for line in text.splitlines() for part in _wrapped(line))
-        made = tuple(dict.fromkeys(self.naming.places[wire].name for wire in self.naming.made_up))
-        return Written(body, ports, nets, made)
+        made_up = tuple(dict.fromkeys(self.naming.places[wire].name for wire in self.naming.made_up))
+        return Written(body, ports, nets, made_up)
 
     def _ports(self) -> list[WrittenPort]:
-        found: dict[str, WrittenPort] = {}
+        ports: dict[str, WrittenPort] = {}
         for wire, direction in self.module.directions.items():
             name = self.naming.places[wire].name
             members = self.naming.arrays.get(name)
             wires = tuple(members) if members else (wire,)
-            found[name] = WrittenPort(name, direction, self.module.widths[wire], wires, bool(members))
+            ports[name] = WrittenPort(name, direction, self.module.widths[wire], wires, bool(members))
         order = self.module.order
 
         def place(port: WrittenPort) -> tuple[int, bool, int]:
-            at = FIRST.index(port.name) if port.name in FIRST else len(FIRST)
+            place = FIRST.index(port.name) if port.name in FIRST else len(FIRST)
             if self.is_top:
-                at += next((1 + at for at, begins in enumerate(LAST) if port.name.startswith(begins)), 0)
-            return at, port.direction == "output", order.get(port.wires[0].partition("$")[0], len(order))
+                place += next((1 + place for place, begins in enumerate(LAST) if port.name.startswith(begins)), 0)
+            return place, port.direction == "output", order.get(port.wires[0].partition("$")[0], len(order))
 
-        return sorted(found.values(), key=place)
+        return sorted(ports.values(), key=place)
 
     def _port_lines(self, ports: Sequence[WrittenPort]) -> Iterator[str]:
         rows = list(dict.fromkeys(map(_declared_port, ports)))
         most = max((len(kind) for _, kind, _ in rows), default=0)
-        for at, (direction, kind, name) in enumerate(rows):
-            yield f"  {direction:6} {kind:{most}} {name}{',' if at + 1 < len(rows) else ''}"
+        for row, (direction, kind, name) in enumerate(rows):
+            yield f"  {direction:6} {kind:{most}} {name}{',' if row + 1 < len(rows) else ''}"
 
     def _declarations(self, ports: Sequence[WrittenPort]) -> Iterator[str]:
         declared, taken = {port.name for port in ports}, set[str]()
@@ -216,7 +216,7 @@ class _Writer:
     def _joins(self) -> Iterator[str]:
         """Arrays that are read whole, of their elements."""
         for name in sorted(self.text.spread & self.text.joined):
-            elements = (f"{name}{EACH}[{at}]" for at in reversed(range(len(self.naming.arrays[name]))))
+            elements = (f"{name}{EACH}[{index}]" for index in reversed(range(len(self.naming.arrays[name]))))
             yield f"assign {name} = {{{', '.join(elements)}}};"
 
     def _body(self, statements: Iterable[tuple[tuple[str, list[int]] | None, list[str]]]) -> Iterator[str]:
@@ -225,9 +225,9 @@ class _Writer:
         labels: set[str] = set()
         size = 0
         for kind, texts in statements:
-            for at, text, count in pieces(texts):
+            for first, text, count in pieces(texts):
                 if kind and count == 1:
-                    text = text.replace(f" u_{kind[0]} (", f" u_{kind[0]}{kind[1][at]} (")
+                    text = text.replace(f" u_{kind[0]} (", f" u_{kind[0]}{kind[1][first]} (")
                 if count > 1 and (count == size or not loops):
                     loops, size = [*loops, text], count
                     continue
@@ -251,10 +251,10 @@ class _Writer:
         makes: dict[str, str] = {}
         kinds: dict[str, tuple[str, list[int]]] = {}
 
-        def add(group: str, text: str, read: Sequence[Bits], made: Sequence[str]) -> None:
+        def add(group: str, text: str, read: Sequence[Bits], results: Sequence[str]) -> None:
             groups.setdefault(group, []).append(text)
             reads.setdefault(group, set()).update(self._sources(read))
-            makes.update(dict.fromkeys(made, group))
+            makes.update(dict.fromkeys(results, group))
 
         for wire in self._in_order():
             place = self.naming.places[wire]
@@ -308,7 +308,7 @@ class _Writer:
 
     def _in_order(self) -> list[str]:
         wires = [wire for wire in self.module.operations if wire in self.naming.places]
-        ranks = {wire: at for at, wire in enumerate(wires)}
+        ranks = {wire: rank for rank, wire in enumerate(wires)}
         return sorted(wires, key=lambda wire: (self.naming.places[wire].number or 0, ranks[wire]))
 
     def _instance_order(self, item: tuple[str, object]) -> tuple[int]:
@@ -325,17 +325,17 @@ class _Writer:
 
     def _unused(self) -> Iterator[str]:
         read = bits_read(self.module, self.design)
-        left: dict[str, list[str]] = {}
+        unread: dict[str, list[str]] = {}
         for wire in self.shown:
             if self.module.directions.get(wire) == "output" or wire == CLOCK_ENABLE:
                 continue
             bits = tuple(bit for bit in self.module.whole(wire) if bit not in read)
             for run in runs(bits):
                 name = self.naming.places[wire].name
-                left.setdefault(name, []).append(self.text.net(run.wire, run.low, run.width))
-        if left:
-            self.text.joined |= {name for name, texts in left.items() if len(texts) > 1}
-            words = [texts[0] if len(texts) == 1 else name for name, texts in left.items()]
+                unread.setdefault(name, []).append(self.text.net(run.wire, run.low, run.width))
+        if unread:
+            self.text.joined |= {name for name, texts in unread.items() if len(texts) > 1}
+            words = [texts[0] if len(texts) == 1 else name for name, texts in unread.items()]
             yield ""
             yield "// Bits that nothing reads."
             yield f"wire unused = &{{1'b0, {', '.join(words)}}};"

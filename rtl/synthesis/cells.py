@@ -79,7 +79,7 @@ report_power -digits 9
 
 @dataclass(frozen=True)
 class Mapped:
-    """What a design takes in standard cells, under `CONDITIONS`.
+    """Size, delay and power of a design in standard cells, under `CONDITIONS`.
 
     area, register_area: square micrometres, the latter of the flip-flops alone. cells: how many there are.
     delay: nanoseconds of the longest path, from an input or a register to a register or an output, set-up included.
@@ -100,13 +100,13 @@ def liberty() -> Path:
         if not Path(named).is_file():
             raise InputError(f"{VARIABLE} must be a liberty file of the OSU 0.18 cells, not {named}")
         return Path(named)
-    found = next((place for place in PLACES if place.is_file()), None)
-    if found is None:
+    cells = next((place for place in PLACES if place.is_file()), None)
+    if cells is None:
         raise ToolMissing(
             f"the OSU 0.18 cells are missing ({PLACES[0]}); install with: apt-get install qflow-tech-osu018, "
             f"or name the file {LIBERTY} in {VARIABLE}"
         )
-    return found
+    return cells
 
 
 def require_cells() -> None:
@@ -147,7 +147,7 @@ def _version() -> str:
 
 
 def _sta(folder: Path, seconds: float) -> str:
-    """What OpenSTA prints. It ends with status 0 even where a command of its script fails."""
+    """OpenSTA's output. It ends with status 0 even where a command of its script fails."""
     log = folder / "sta.log"
     try:
         processes.run([STA, "-no_splash", "-exit", "sta.tcl"], log, os.environ, folder, seconds)
@@ -189,7 +189,7 @@ class Area:
 
 
 def area(parts: Sequence[FlatModule], fmax: bool, seconds: float = 900) -> Area:
-    """What some modules take, each by itself. fmax: on an ECP5 too, which takes ten times as long.
+    """The area of some modules, each by itself. fmax: on an ECP5 too, which takes ten times as long.
 
     seconds: for each tool. Raises ToolMissing or FlowFailed.
     """

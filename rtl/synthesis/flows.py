@@ -57,7 +57,7 @@ def require(*tools: Tool) -> None:
 
 
 def run_tool(tool: Tool, arguments: list[str], folder: Path, seconds: float) -> str:
-    """What a tool prints, run in a folder and in a process of its own.
+    """A tool's output, run in a folder and in a process of its own.
 
     Raises ToolMissing, FlowFailed, and Stopped after `hwsim.base.processes.stop`.
     """
@@ -148,7 +148,7 @@ OPTIONS = ("--out-of-context", "--freq", "200", "--seed", "1", "--timing-allow-f
 
 @dataclass(frozen=True)
 class Generic:
-    """What Yosys makes of a design without a technology.
+    """Size and depth of a design that Yosys synthesised without a technology.
 
     gates: AND, OR, XOR, MUX and NOT. depth: gates on the longest path that no register cuts.
     """
@@ -160,7 +160,7 @@ class Generic:
 
 @dataclass(frozen=True)
 class Ecp5:
-    """What Yosys and nextpnr make of a design on an ECP5-85F, speed 6, without multipliers of its own.
+    """Size and speed of a design from Yosys and nextpnr on an ECP5-85F, speed 6, without its multipliers.
 
     comb: LUTs of four inputs, carries' among them. megahertz: the highest clock rate, out of context: paths from the
     inputs to the first register, and from the last to the outputs, are not timed.
