@@ -63,13 +63,13 @@ def cast(x: NDArray[Any], dtype: Any) -> Run:
 def rivals(x: NDArray[np.float32]) -> dict[str, Run]:
     """Copying, and casts."""
     place, positive = np.empty_like(x), np.abs(x) + np.float32(2.0**-20)
-    found: dict[str, Run] = {"copy": lambda: np.copyto(place, x)}
+    runs: dict[str, Run] = {"copy": lambda: np.copyto(place, x)}
     for name, dtype in DTYPES.items():
-        found[f"to {name}"] = cast(positive if name == "e8m0" else x, dtype)
+        runs[f"to {name}"] = cast(positive if name == "e8m0" else x, dtype)
     for name in set(DECODED) & set(DTYPES):
         codes = x.astype(DTYPES[name])
-        found |= {f"{name} to {kind}": cast(codes, kind) for kind in ("float32", "float64")}
-    return found
+        runs |= {f"{name} to {kind}": cast(codes, kind) for kind in ("float32", "float64")}
+    return runs
 
 
 def encodes(name: str, x: NDArray[Any], *given: str, **named: Any) -> Run:
@@ -90,28 +90,28 @@ def quantizes(x: NDArray[np.float32], rule: str, axis: int = -1, **changes: Any)
 def cases(x: NDArray[np.float32]) -> dict[str, Case]:
     """Every line but the rivals."""
     matrix, positive = x.reshape(256, -1), np.abs(x) + np.float32(2.0**-20)
-    found = {}
+    lines = {}
     for name in ENCODED:
-        given = positive if name in ("e8m0", "ue4m3") else x
-        found[f"encode {name}"] = Case(encodes(name, given), f"to {name}", 1500)
+        numbers = positive if name in ("e8m0", "ue4m3") else x
+        lines[f"encode {name}"] = Case(encodes(name, numbers), f"to {name}", 1500)
     for mode in ("rna", "rz", "ru", "rto"):
-        found[f"encode e4m3, {mode}"] = Case(encodes("e4m3", x, mode), "to e4m3", 1500)
-    found["encode e4m3, overflow nan"] = Case(encodes("e4m3", x, "rne", "nan"), "to e4m3", 1500)
-    found["encode e4m3, stochastic"] = Case(encodes("e4m3", x, "stochastic", **WORDS), "to e4m3", 300)
-    found["encode e4m3 from float64"] = Case(encodes("e4m3", x.astype(np.float64)), "to e4m3", 300)
-    found["encode e4m3 from float16"] = Case(encodes("e4m3", x.astype(np.float16)), "to e4m3")
+        lines[f"encode e4m3, {mode}"] = Case(encodes("e4m3", x, mode), "to e4m3", 1500)
+    lines["encode e4m3, overflow nan"] = Case(encodes("e4m3", x, "rne", "nan"), "to e4m3", 1500)
+    lines["encode e4m3, stochastic"] = Case(encodes("e4m3", x, "stochastic", **WORDS), "to e4m3", 300)
+    lines["encode e4m3 from float64"] = Case(encodes("e4m3", x.astype(np.float64)), "to e4m3", 300)
+    lines["encode e4m3 from float16"] = Case(encodes("e4m3", x.astype(np.float16)), "to e4m3")
     for name in DECODED:
         codes = get_format(name).encode(x)
         for kind in ("float32", "float64"):
-            found[f"decode {name} to {kind}"] = Case(decodes(name, codes, kind), f"{name} to {kind}", 2000)
+            lines[f"decode {name} to {kind}"] = Case(decodes(name, codes, kind), f"{name} to {kind}", 2000)
     for select in ("floor", "ceil", "even", "rceil"):
-        found[f"quantise mxfp8-e4m3, {select}"] = quantizes(matrix, "mxfp8-e4m3", select=select)
-    found |= {f"quantise {rule}": quantizes(matrix, rule) for rule in POWERS}
-    found["quantise mxfp8-e4m3, axis 0"] = quantizes(matrix, "mxfp8-e4m3", 0)
-    found["quantise mxfp8-e4m3, stochastic"] = quantizes(matrix, "mxfp8-e4m3", rounding="stochastic", **WORDS)._replace(
+        lines[f"quantise mxfp8-e4m3, {select}"] = quantizes(matrix, "mxfp8-e4m3", select=select)
+    lines |= {f"quantise {rule}": quantizes(matrix, rule) for rule in POWERS}
+    lines["quantise mxfp8-e4m3, axis 0"] = quantizes(matrix, "mxfp8-e4m3", 0)
+    lines["quantise mxfp8-e4m3, stochastic"] = quantizes(matrix, "mxfp8-e4m3", rounding="stochastic", **WORDS)._replace(
         aim=300
     )
-    return found | {f"quantise {rule}": quantizes(matrix, rule) for rule in DIVIDED}
+    return lines | {f"quantise {rule}": quantizes(matrix, rule) for rule in DIVIDED}
 
 
 def measured(runs: dict[str, Run], elements: int, rounds: int, threads: int) -> dict[str, float]:

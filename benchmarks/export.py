@@ -92,8 +92,8 @@ void dots({arrays}, const uint32_t *c, uint64_t n, uint32_t *out)
         command = [compiler, "-std=c99", *FLAGS[name], "-shared", "-fPIC", "-o", str(library), str(folder / "dots.c")]
         subprocess.run(command, check=True)
         function = ctypes.CDLL(str(library)).dots
-        at = [ctypes.c_void_p(array.ctypes.data) for array in (*self._arrays, self.out)]
-        return lambda: function(*at[:-1], ctypes.c_uint64(self.count), at[-1])
+        pointers = [ctypes.c_void_p(array.ctypes.data) for array in (*self._arrays, self.out)]
+        return lambda: function(*pointers[:-1], ctypes.c_uint64(self.count), pointers[-1])
 
     def dot(self) -> np.ndarray:
         """The results' codes, by hwsim.dot."""
@@ -126,25 +126,23 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=0.5, help="for each unit and each way")
     parser.add_argument("--compiler", default="gcc")
-    given = parser.parse_args()
+    args = parser.parse_args()
     os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
     with tempfile.TemporaryDirectory() as folder:
-        works = [Work(load_unit(name), Path(folder) / name, given.compiler) for name in given.units]
+        works = [Work(load_unit(name), Path(folder) / name, args.compiler) for name in args.units]
         tasks: dict[tuple[str, str], Callable[[], Any]] = {}
         for work in works:
             work.check()
             tasks |= {(work.unit.name, name): run for name, run in work.built.items()}
             tasks[work.unit.name, "hwsim.dot"] = work.dot
-        found = rates(tasks, given.rounds, given.seconds)
-    table = Table(
-        title=f"millions of dot products a second on one core, best of {given.rounds} rounds, {given.compiler}"
-    )
+        measured = rates(tasks, args.rounds, args.seconds)
+    table = Table(title=f"millions of dot products a second on one core, best of {args.rounds} rounds, {args.compiler}")
     for column in ("unit", "products", *FLAGS, "hwsim.dot", "-O3 / hwsim.dot"):
         table.add_column(column, justify="left" if column == "unit" else "right")
     for work in works:
         name = work.unit.name
-        each = [f"{found[name, way] * work.count / 1e6:.3g}" for way in (*FLAGS, "hwsim.dot")]
-        table.add_row(name, str(work.k), *each, f"{found[name, '-O3'] / found[name, 'hwsim.dot']:.3g}")
+        each = [f"{measured[name, way] * work.count / 1e6:.3g}" for way in (*FLAGS, "hwsim.dot")]
+        table.add_row(name, str(work.k), *each, f"{measured[name, '-O3'] / measured[name, 'hwsim.dot']:.3g}")
     Console(width=140).print(table)
 
 

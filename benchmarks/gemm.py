@@ -67,7 +67,7 @@ class Operands:
         if unit.scale is not None:
             of_a, of_b = unit.scale.a, unit.scale.b
             shapes = scale_shape(m, k, of_a.block), scale_shape(k, n, of_b.block)
-            sides = [self._scales(s.format, rng, at) for s, at in zip((of_a, of_b), shapes, strict=True)]
+            sides = [self._scales(s.format, rng, size) for s, size in zip((of_a, of_b), shapes, strict=True)]
             self.scales = sides[0], sides[1]
 
     @staticmethod
@@ -113,18 +113,18 @@ def c_kernel(folder: Path, work: Operands) -> Callable[[], np.ndarray]:
     function = ctypes.CDLL(str(library)).hopper
     m, k, n = work.shape
     d, room = np.zeros((m, n), np.float32), np.zeros(3 * (m * k + k * n), np.int16)
-    at = [ctypes.c_void_p(x.ctypes.data) for x in (work.a, work.b, d)]
+    pointers = [ctypes.c_void_p(x.ctypes.data) for x in (work.a, work.b, d)]
     sizes = [ctypes.c_long(x) for x in (m, k, n)]
 
     def run() -> np.ndarray:
-        function(*at, *sizes, ctypes.c_void_p(room.ctypes.data))
+        function(*pointers, *sizes, ctypes.c_void_p(room.ctypes.data))
         return d
 
     return run
 
 
 def peers() -> dict[str, tuple[Callable[[], Any], int]]:
-    """What else multiplies matrices, and how many products it does.
+    """Other programs that multiply matrices, and the number of products that each computes.
 
     Of these MMA-Sim alone is bit-exact for a tensor core; its result is compared with hwsim's.
     """
@@ -139,8 +139,8 @@ def peers() -> dict[str, tuple[Callable[[], Any], int]]:
         with apytypes.APyFloatAccumulatorContext(exp_bits=5, man_bits=10):
             return exact[0] @ exact[1]
 
-    found = _mmasim()
-    return found | {
+    others = _mmasim()
+    return others | {
         "NumPy float32 @, no emulation": (lambda: single[0] @ single[1], SHAPE[0] * SHAPE[1] * SHAPE[2]),
         "ml_dtypes float8_e4m3fn @, in float32": (lambda: fp8[0] @ fp8[1], m * k * n),
         "apytypes @, e4m3 summed in f16": (sequential, m * k * n),
@@ -167,10 +167,10 @@ def rates(tasks: dict[str, tuple[Callable[[], Any], int]], rounds: int, seconds:
         for name, (task, products) in tasks.items():
             done, started = 0, time.perf_counter()
             while (spent := time.perf_counter() - started) < seconds / rounds or not done:
-                one = time.perf_counter()
+                begun = time.perf_counter()
                 task()
                 done += 1
-                best[name] = max(best.get(name, 0), products / (time.perf_counter() - one))
+                best[name] = max(best.get(name, 0), products / (time.perf_counter() - begun))
             del spent
     return best
 
@@ -189,7 +189,7 @@ def compare(names: list[str], rounds: int, seconds: float) -> None:
         run = c_kernel(Path(folder), hopper)
         assert np.array_equal(run().view(np.uint32), hopper.multiply(1)), "the C kernel"
         others["plain C, hopper-wgmma-e4m3-f32"] = (run, hopper.products)
-        found = rates(tasks | others, rounds, seconds)
+        measured = rates(tasks | others, rounds, seconds)
     table = Table(title=f"billions of products a second, best of {rounds} rounds, seed {SEED}")
     table.add_column("unit or peer")
     short = {"C": "plain C, hopper-wgmma-e4m3-f32", "NumPy f32": "NumPy float32 @, no emulation"}
@@ -199,10 +199,10 @@ def compare(names: list[str], rounds: int, seconds: float) -> None:
     for column in ("1 thread", f"{cores} threads", *(f"/ {name}" for name in short)):
         table.add_column(column, justify="right")
     for name in works:
-        one, every = found[f"{name}, 1"], found[f"{name}, all"]
-        table.add_row(name, giga(one), giga(every), *(f"{one / found[peer]:.3g}" for peer in short.values()))
+        single, every = measured[f"{name}, 1"], measured[f"{name}, all"]
+        table.add_row(name, giga(single), giga(every), *(f"{single / measured[peer]:.3g}" for peer in short.values()))
     for name in others:
-        table.add_row(name, giga(found[name]), "", *[""] * len(short))
+        table.add_row(name, giga(measured[name]), "", *[""] * len(short))
     Console(width=140).print(table)
 
 

@@ -27,13 +27,13 @@ def missing() -> str | None:
 
 
 def product(a: NDArray[np.uint8], b: NDArray[np.uint8]) -> Callable[[], NDArray[np.float32]]:
-    """What multiplies codes of e4m3, (m, k) and (k, n) with k a multiple of 32, as Hopper's wgmma does."""
+    """A function that multiplies codes of e4m3, (m, k) and (k, n) with k a multiple of 32, as Hopper's wgmma does."""
     import torch
     from mmasim.nv_ptx.sim import WGMMA
 
     torch.set_num_threads(1)
     (m, k), n = a.shape, b.shape[1]
-    made = WGMMA("Hopper", f"m64n8k{K}.f32.e4m3.e4m3")
+    wgmma = WGMMA("Hopper", f"m64n8k{K}.f32.e4m3.e4m3")
 
     def tensor(codes: NDArray[np.uint8]) -> Any:
         return torch.from_numpy(np.ascontiguousarray(codes)).view(torch.float8_e4m3fn)
@@ -43,8 +43,8 @@ def product(a: NDArray[np.uint8], b: NDArray[np.uint8]) -> Callable[[], NDArray[
         d = torch.zeros(m * n, dtype=torch.float32)
         for first in range(0, k, K):
             step = slice(first, first + K)
-            d = made.dpa(tensor(a[rows, step]), tensor(b[step].T[columns]), d)
-        found: NDArray[np.float32] = d.reshape(m, n).numpy()
-        return found
+            d = wgmma.dpa(tensor(a[rows, step]), tensor(b[step].T[columns]), d)
+        result: NDArray[np.float32] = d.reshape(m, n).numpy()
+        return result
 
     return run

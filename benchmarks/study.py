@@ -1,4 +1,4 @@
-"""What a study costs beside its matrix products, measured side by side in one run.
+"""Cost of a study beside its matrix products, measured side by side in one run.
 
     python benchmarks/study.py [UNIT] [--rounds N]
 
@@ -30,12 +30,12 @@ SIZES = ((32, 512), (32, 4096), (128, 4096), (256, 4096))
 
 
 def least(work: Callable[[], Any], rounds: int) -> float:
-    found = []
+    times = []
     for _ in range(rounds):
         started = time.process_time()
         work()
-        found.append(time.process_time() - started)
-    return min(found)
+        times.append(time.process_time() - started)
+    return min(times)
 
 
 def steps(unit: str, rows: int, length: int, rounds: int) -> dict[str, float]:
@@ -61,20 +61,20 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("unit", nargs="?", default="hopper-wgmma-e4m3-f32")
     parser.add_argument("--rounds", type=int, default=5)
-    given = parser.parse_args()
+    args = parser.parse_args()
     # Kernels are loaded, and compiled, before anything is timed.
     big = np.full((64, 4096), 0x38, np.uint8)
-    gemm(given.unit, big, big.T.copy())
-    table = Table(title=f"{given.unit}: milliseconds of CPU, and times gemm")
+    gemm(args.unit, big, big.T.copy())
+    table = Table(title=f"{args.unit}: milliseconds of CPU, and times gemm")
     table.add_column("rows x K x columns")
     for rows, length in SIZES:
-        found = steps(given.unit, rows, length, given.rounds)
+        seconds = steps(args.unit, rows, length, args.rounds)
         if len(table.columns) == 1:
-            for name in (*found, "products/s"):
+            for name in (*seconds, "products/s"):
                 table.add_column(name, justify="right")
-        bare = found["gemm"]
-        cells = [f"{1e3 * taken:,.1f} ({taken / bare:,.1f})" for taken in found.values()]
-        table.add_row(f"{rows} x {length} x {rows}", *cells, f"{rows * rows * length / found['all']:.2g}")
+        bare = seconds["gemm"]
+        cells = [f"{1e3 * taken:,.1f} ({taken / bare:,.1f})" for taken in seconds.values()]
+        table.add_row(f"{rows} x {length} x {rows}", *cells, f"{rows * rows * length / seconds['all']:.2g}")
     Console().print(table)
     return 0
 

@@ -44,8 +44,8 @@ def row(unit: Specified, cuts: tuple[str, ...], flow: str, seconds: float) -> li
     text = datapath_verilog(unit, cuts)
     cells = [unit.name, f"{len(cuts)}: {' '.join(cuts)}", "", "", "", "", ""]
     if flow in {"gates", "both"}:
-        made = generic(text, TOP, seconds)
-        cells[2:5] = [f"{made.gates:,}", f"{made.flipflops:,}", str(made.depth)]
+        mapped = generic(text, TOP, seconds)
+        cells[2:5] = [f"{mapped.gates:,}", f"{mapped.flipflops:,}", str(mapped.depth)]
     if flow in {"ecp5", "both"}:
         placed = ecp5(text, TOP, seconds)
         cells[5:7] = [f"{placed.comb:,}", f"{placed.megahertz:.1f}"]

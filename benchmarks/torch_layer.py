@@ -41,23 +41,23 @@ def main() -> None:
     print(f"a linear layer of {M} x {K} x {N}, three products, {torch.get_num_threads()} threads, best of {ROUNDS}")
     for name in sys.argv[1:] or RECIPES:
         products = ht.load_recipe(name).products
-        numbers = [one.detach().numpy() for one in (x, w, g)]
+        numbers = [tensor.detach().numpy() for tensor in (x, w, g)]
         pairs = ((numbers[0], numbers[1].T), (numbers[2], numbers[1]), (numbers[2].T, numbers[0]))
         three = (products.forward, products.input, products.weight)
-        alone = [bare(one, *pair) for one, pair in zip(three, pairs, strict=True) if one is not None]
+        alone = [bare(product, *pair) for product, pair in zip(three, pairs, strict=True) if product is not None]
 
         def layer(recipe: str = name) -> None:
             x.grad = w.grad = None
             ht.linear(x, w, recipe=recipe).backward(g)
 
         def gemms(work: list[Callable[[], Any]] = alone) -> None:
-            for one in work:
-                one()
+            for call in work:
+                call()
 
         layer()
         gemms()
         best = [min(times) for times in zip(*((seconds(gemms), seconds(layer)) for _ in range(ROUNDS)), strict=True)]
-        rates = [3 * M * K * N / one / 1e9 for one in best]
+        rates = [3 * M * K * N / shortest / 1e9 for shortest in best]
         print(f"{name:20} gemm {rates[0]:6.2f} G/s, layer {rates[1]:6.2f} G/s, {rates[1] / rates[0]:4.0%}", flush=True)
 
 

@@ -37,9 +37,9 @@ def write(unit: str, cases: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
         make(Wanted(load_unit(unit), "random", SEED, 2000, ("hex",)), Path(folder) / "warm")
         started, busy = time.perf_counter(), time.process_time()
-        made = make(Wanted(load_unit(unit), "random", SEED, cases, ("hex",)), Path(folder) / "set")
+        vectors = make(Wanted(load_unit(unit), "random", SEED, cases, ("hex",)), Path(folder) / "set")
         seconds, cpu = time.perf_counter() - started, time.process_time() - busy
-        size = sum(path.stat().st_size for path in made.folder.iterdir() if path.is_file())
+        size = sum(path.stat().st_size for path in vectors.folder.iterdir() if path.is_file())
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     print(json.dumps({"seconds": seconds, "cpu": cpu, "bytes": size, "memory": memory * 1024}))
 
@@ -47,8 +47,8 @@ def write(unit: str, cases: int) -> None:
 def measured(unit: str, cases: int) -> dict[str, float]:
     words = [sys.executable, __file__, unit, "--write", str(cases)]
     done = subprocess.run(words, capture_output=True, text=True, check=True)
-    found: dict[str, float] = json.loads(done.stdout)
-    return found
+    figures: dict[str, float] = json.loads(done.stdout)
+    return figures
 
 
 def one_by_one(unit: str) -> float:
@@ -65,16 +65,16 @@ def main() -> None:
     parser.add_argument("unit", nargs="?", default="hopper-wgmma-e4m3-f32")
     parser.add_argument("--cases", type=int, default=1_000_000)
     parser.add_argument("--write", type=int, help=argparse.SUPPRESS)
-    given = parser.parse_args()
-    if given.write:
-        write(given.unit, given.write)
+    args = parser.parse_args()
+    if args.write:
+        write(args.unit, args.write)
         return
-    table = Table(title=f"{given.unit}, {threads()} threads")
+    table = Table(title=f"{args.unit}, {threads()} threads")
     for head in ("cases", "seconds", "CPU seconds", "MB written", "peak MiB"):
         table.add_column(head, justify="right")
     runs = []
-    for cases in (given.cases, TIMES * given.cases):
-        run = measured(given.unit, cases)
+    for cases in (args.cases, TIMES * args.cases):
+        run = measured(args.unit, cases)
         runs.append((cases, run))
         cells = (
             f"{run['seconds']:.2f}",
@@ -84,11 +84,11 @@ def main() -> None:
         )
         table.add_row(f"{cases:,}", *cells)
     Console().print(table)
-    (few, one), (many, other) = runs
-    rate, model = (many - few) / (other["seconds"] - one["seconds"]), one_by_one(given.unit)
+    (few, run_few), (many, run_many) = runs
+    rate, model = (many - few) / (run_many["seconds"] - run_few["seconds"]), one_by_one(args.unit)
     print(f"{rate / 1e6:.2f} million cases a second once begun; {rate / model:,.0f} times the model's {model:,.0f}")
-    print(f"{(many - few) / (other['cpu'] - one['cpu']) / 1e6:.2f} million cases a second of one core's time")
-    print(f"memory: {other['memory'] / one['memory']:.2f} times for {TIMES} times the cases")
+    print(f"{(many - few) / (run_many['cpu'] - run_few['cpu']) / 1e6:.2f} million cases a second of one core's time")
+    print(f"memory: {run_many['memory'] / run_few['memory']:.2f} times for {TIMES} times the cases")
 
 
 if __name__ == "__main__":

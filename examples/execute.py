@@ -52,8 +52,10 @@ def outputs(notebook: NotebookNode) -> list[NotebookNode]:
 
 
 def texts(notebook: NotebookNode) -> list[str]:
-    """What its cells print and show as text: the same on every machine."""
-    return [one.text if one.output_type == "stream" else one.data["text/plain"] for one in outputs(notebook)]
+    """Texts that a notebook's cells print and show: the same on every machine."""
+    return [
+        output.text if output.output_type == "stream" else output.data["text/plain"] for output in outputs(notebook)
+    ]
 
 
 if __name__ == "__main__":

@@ -27,48 +27,48 @@ LEAST_MEAN = 0.02  # over the root mean square: below it, a sum wanders and does
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    given = options(__doc__, arguments)
+    args = options(__doc__, arguments)
     plan = load_study("deepseek-2pct").written
-    length, size = given.pick(512, 4096, 4096), given.pick(8, 64, 256)
-    sizes: dict[str, Any] = {"trials": given.pick(1, 3, 8), "rows": size, "columns": size}
-    entries = {one["name"]: one for one in plan["data"]}
-    shown = [one for one in plan["data"] if one["name"] in SHOWN]
-    promotion = study(plan, given, **sizes, lengths=[length])
-    lengths = given.pick((128, 512), tuple(2**n for n in range(7, 15)), tuple(2**n for n in range(7, 17)))
+    length, size = args.pick(512, 4096, 4096), args.pick(8, 64, 256)
+    sizes: dict[str, Any] = {"trials": args.pick(1, 3, 8), "rows": size, "columns": size}
+    entries = {entry["name"]: entry for entry in plan["data"]}
+    shown = [entry for entry in plan["data"] if entry["name"] in SHOWN]
+    promotion = study(plan, args, **sizes, lengths=[length])
+    lengths = args.pick((128, 512), tuple(2**n for n in range(7, 15)), tuple(2**n for n in range(7, 17)))
     unit: dict[str, Any] = {"unit": UNIT, "label": "Hopper", "scaling": "tensor"}
-    by_length = study(plan, given, **sizes, lengths=list(lengths), data=shown, units=[unit])
-    widths = given.pick((12, 13), tuple(range(11, 17)), tuple(range(10, 20)))
+    by_length = study(plan, args, **sizes, lengths=list(lengths), data=shown, units=[unit])
+    widths = args.pick((12, 13), tuple(range(11, 17)), tuple(range(10, 20)))
     grid = {**unit, "grid": {"accumulator": list(widths)}}
-    by_bits = study(plan, given, **sizes, lengths=[length], data=shown, units=[grid])
+    by_bits = study(plan, args, **sizes, lengths=[length], data=shown, units=[grid])
 
-    rows, flat = {"data": "data"}, [one for one in promotion if one["interval"] == "none"]
+    rows, flat = {"data": "data"}, [point for point in promotion if point["interval"] == "none"]
     title = "Largest relative error, in %, by promotion interval"
-    pivot(title, promotion, rows, "interval", lambda one: percent(one[LARGEST]))
-    errors_of_data(flat, entries, length, given.seed)
+    pivot(title, promotion, rows, "interval", lambda point: percent(point[LARGEST]))
+    errors_of_data(flat, entries, length, args.seed)
     title = "Root mean square error over that of the sums, in %, by promotion interval"
-    pivot(title, promotion, rows, "interval", lambda one: percent(one["accumulation_rms"]))
+    pivot(title, promotion, rows, "interval", lambda point: percent(point["accumulation_rms"]))
     bounds(promotion, length)
     caption = "Largest relative error; of normal data, whose sums cancel, the rms error over the rms of the sums."
     pivot("Error by length K, in %, without promotion", by_length, rows, "length", telling, caption=caption)
     caption = "As above: largest relative error, of normal data rms. The window and the register have these bits."
     title = "Error by fraction bits of the accumulator, in %, without promotion"
     pivot(title, by_bits, rows, "accumulator", telling, caption=caption)
-    figures(given, promotion, by_length, by_bits)
+    figures(args, promotion, by_length, by_bits)
 
 
-def telling(one: Record) -> str:
-    return percent(one["accumulation_rms" if one["data"] == "normal" else LARGEST])
+def telling(point: Record) -> str:
+    return percent(point["accumulation_rms" if point["data"] == "normal" else LARGEST])
 
 
 def errors_of_data(flat: Sequence[Record], entries: dict[str, Any], length: int, seed: int) -> None:
     """Errors without promotion, beside what the products let expect."""
-    measures = [LARGEST, *(f"accumulation_{one}" for one in ("relative_p99", "relative_mean", "relative_p50"))]
+    measures = [LARGEST, *(f"accumulation_{measure}" for measure in ("relative_p99", "relative_mean", "relative_p50"))]
     rows = []
-    for one in flat:
-        products = sampled_products(entries[one["data"]], length, seed)
-        values = [one[name] for name in (*measures, "accumulation_rms", "accumulation_shrink")]
+    for point in flat:
+        products = sampled_products(entries[point["data"]], length, seed)
+        values = [point[name] for name in (*measures, "accumulation_rms", "accumulation_shrink")]
         values += [expected_shrink(products, length), float(np.mean(np.sign(products)))]
-        rows.append([one["data"], *map(percent, values)])
+        rows.append([point["data"], *map(percent, values)])
     heads = ["relative: largest", "99th percentile", "mean", "median", "rms", "shrink", "expected shrink", "signs"]
     caption = """Shrink: mean error towards zero over the mean magnitude of the sums; expected: what truncation takes of
         the products on average, without a unit. Signs: share of positive less share of negative products."""
@@ -93,14 +93,14 @@ def expected_shrink(products: NDArray[np.float64], length: int) -> float:
     mean = float(products.mean())
     if mean <= LEAST_MEAN * float(np.sqrt(np.mean(products**2))):
         return math.nan
-    kept: dict[int, float] = {}
+    truncated: dict[int, float] = {}
     total = 0.0
     for start in range(0, length, GROUP):
         exponent = math.frexp(max(total, mean))[1] - 1
-        if exponent not in kept:
+        if exponent not in truncated:
             u = 2.0 ** (exponent - BITS)
-            kept[exponent] = float(np.mean(np.sign(products) * np.floor(np.abs(products) / u) * u))
-        grown = total + min(GROUP, length - start) * kept[exponent]
+            truncated[exponent] = float(np.mean(np.sign(products) * np.floor(np.abs(products) / u) * u))
+        grown = total + min(GROUP, length - start) * truncated[exponent]
         crossed = math.frexp(max(grown, mean))[1] - 1 > exponent
         total = grown - (2.0 ** (exponent - BITS - 1) if crossed else 0.0)
     return 1 - total / (length * mean)
@@ -109,36 +109,36 @@ def expected_shrink(products: NDArray[np.float64], length: int) -> float:
 def bounds(promotion: Sequence[Record], length: int) -> None:
     """The bounds of theory, and the largest errors of the data that figures show."""
     rows: dict[str, list[str]] = {}
-    for one in promotion:
-        if one["data"] in SHOWN:
-            theory = [percent(one[name]) for name in ("bound_worst", "bound_probabilistic")]
-            row = rows.setdefault(one["interval"], [one["interval"], *theory])
-            row.append(percent(one["accumulation_normalized_max_most"]))
+    for point in promotion:
+        if point["data"] in SHOWN:
+            theory = [percent(point[name]) for name in ("bound_worst", "bound_probabilistic")]
+            row = rows.setdefault(point["interval"], [point["interval"], *theory])
+            row.append(percent(point["accumulation_normalized_max_most"]))
     caption = "Probabilistic: for losses of mean zero, with probability 0.98 for one result (Higham and Mary 2019)."
     title = f"Bounds and largest errors over the sum of magnitudes, in %, K = {length:,}"
     table(title, ["interval", "worst case", "probabilistic", *SHOWN], rows.values(), caption=caption)
 
 
-def figures(given: Options, promotion: list[Record], by_length: list[Record], by_bits: list[Record]) -> None:
+def figures(args: Options, promotion: list[Record], by_length: list[Record], by_bits: list[Record]) -> None:
     def percents(records: Sequence[Record], **more: Any) -> list[Record]:
         both = {"Largest relative error": LARGEST, "rms error over rms of the sums": "accumulation_rms"}
         return [
-            {**one, "percent": 100 * one[measure], "panel": panel, "bits": float(one.get("accumulator", 0))}
+            {**record, "percent": 100 * record[measure], "panel": panel, "bits": float(record.get("accumulator", 0))}
             for panel, measure in both.items()
-            for one in records
-            if one["data"] in SHOWN
+            for record in records
+            if record["data"] in SHOWN
         ]
 
     look: dict[str, Any] = {"y": "percent", "series": "data", "panel": "panel", "log_y": 10, "reference": 2.0}
     name, title = "deepseek-2pct-length", "Error of Hopper's FP8 accumulator by length"
     axes = ("Length K (products)", "Error (%)")
-    figure(given, name, title, percents(by_length), "length", titles=axes, log_x=2, **look)
+    figure(args, name, title, percents(by_length), "length", titles=axes, log_x=2, **look)
     axes = ("Promotion interval (products)", "Error (%)")
     name, title = "deepseek-2pct-promotion", "Promotion to FP32"
-    figure(given, name, title, percents(promotion), "interval", titles=axes, kind="points", **look)
+    figure(args, name, title, percents(promotion), "interval", titles=axes, kind="points", **look)
     axes = ("Fraction bits of the window and of the register", "Error (%)")
     figure(
-        given, "deepseek-2pct-bits", "Fraction bits of the accumulator", percents(by_bits), "bits", titles=axes, **look
+        args, "deepseek-2pct-bits", "Fraction bits of the accumulator", percents(by_bits), "bits", titles=axes, **look
     )
 
 

@@ -36,7 +36,7 @@ Floats = NDArray[np.float64]
 
 
 class Split(NamedTuple):
-    """What a search found for one distribution in each draw.
+    """Results of the search for one distribution, in each draw.
 
     decibels: (draws, splits), of the best clipping maximum. curve: (splits, 111), of the first draw. crest: largest
     magnitude over root mean square. integer: dB of INT8, unclipped. lost: share that the best split makes zero.
@@ -50,7 +50,7 @@ class Split(NamedTuple):
 
 
 def searched(entry: Any, draws: int, rows: int, length: int, seed: int) -> Split:
-    found = []
+    searches = []
     for trial in range(draws):
         x = numbers(entry, rows, length, seed, trial)
         search = search_format(x)
@@ -59,22 +59,22 @@ def searched(entry: Any, draws: int, rows: int, length: int, seed: int) -> Split
         integer = signal_to_noise(x, quantize(x, get_rule("int8-tensor")).dequantize())
         best = {"element": search.format, "apply": "exact", "scale": float(search.scale.item())}
         zeros = share_lost(x, quantize(x, get_rule("tensor-e4m3"), **best).dequantize())
-        found.append((curve.max(axis=1), curve, float(np.abs(x).max()) / power**0.5, integer, zeros))
-    decibels, curves, crests, integers, lost = (np.array(one, np.float64) for one in zip(*found, strict=True))
+        searches.append((curve.max(axis=1), curve, float(np.abs(x).max()) / power**0.5, integer, zeros))
+    decibels, curves, crests, integers, lost = (np.array(column, np.float64) for column in zip(*searches, strict=True))
     return Split(decibels, curves[0], crests, integers, lost)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    given = options(__doc__, arguments)
-    sizes = given.pick(1, 5, 20), given.pick(4, 16, 64), given.pick(1024, 4096, 4096)
-    splits = {name: searched(entry, *sizes, given.seed) for name, entry in DATA.items()}
+    args = options(__doc__, arguments)
+    sizes = args.pick(1, 5, 20), args.pick(4, 16, 64), args.pick(1024, 4096, 4096)
+    splits = {name: searched(entry, *sizes, args.seed) for name, entry in DATA.items()}
     rows = []
-    for name, one in splits.items():
-        mean = one.decibels.mean(axis=0)
+    for name, split in splits.items():
+        mean = split.decibels.mean(axis=0)
         best = int(mean.argmax())
-        votes = int((one.decibels.argmax(axis=1) == best).sum())
-        values = [*(f"{value:.1f}" for value in (*mean, one.integer.mean())), f"{100 * np.median(one.lost):.1f}"]
-        rows.append([name, f"{np.median(one.crest):.1f}", f"{SPLITS[best]} ({votes} of {sizes[0]})", *values])
+        votes = int((split.decibels.argmax(axis=1) == best).sum())
+        values = [*(f"{value:.1f}" for value in (*mean, split.integer.mean())), f"{100 * np.median(split.lost):.1f}"]
+        rows.append([name, f"{np.median(split.crest):.1f}", f"{SPLITS[best]} ({votes} of {sizes[0]})", *values])
     header = ["numbers", "largest / rms", "best (in draws)", *SPLITS, "INT8, unclipped", "made zero, %"]
     caption = """Means of the draws, largest / rms and the share that the best split makes zero their medians. E1M6 is
         INT8
@@ -96,12 +96,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     noise = "Signal to quantisation noise (dB)"
     look: dict[str, Any] = {"panel": "panel", "columns": 2}
     title, axes = "Signal to noise by split of 8 bits", ("Format", noise)
-    figure(given, "flexible-fp8-splits", title, shown, "format", "snr", "numbers", titles=axes, kind="points", **look)
+    figure(args, "flexible-fp8-splits", title, shown, "format", "snr", "numbers", titles=axes, kind="points", **look)
     title, axes = (
         "The search: signal to noise by clipping maximum",
         ("Clipping maximum, % of the largest magnitude", noise),
     )
-    figure(given, "flexible-fp8-search", title, curves, "percent", "snr", "format", titles=axes, **look)
+    figure(args, "flexible-fp8-search", title, curves, "percent", "snr", "format", titles=axes, **look)
 
 
 if __name__ == "__main__":

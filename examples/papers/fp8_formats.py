@@ -35,7 +35,7 @@ Groups = dict[str, list[Matrix]]
 
 
 class Loss(NamedTuple):
-    """Of several tensors: dB of each, and the shares of all their numbers, in %, that become zero and that saturate."""
+    """Losses of several tensors: dB of each, and the shares of all their numbers, in %, that become zero and saturate."""
 
     decibels: list[float]
     zero: float
@@ -51,8 +51,8 @@ class Loss(NamedTuple):
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    given = options(__doc__, arguments)
-    weights, inputs, residuals = tensors(given)
+    args = options(__doc__, arguments)
+    weights, inputs, residuals = tensors(args)
     e4m3, e5m2 = (described(name) for name in ("e4m3", "e5m2"))
     rows = [
         [name, e4m3[name], e5m2[name], "same" if (e4m3[name], e5m2[name]) == paper else " / ".join(paper)]
@@ -61,24 +61,24 @@ def main(arguments: Sequence[str] | None = None) -> None:
     table("The formats' values", ["", "E4M3", "E5M2", "the paper's Table 1"], rows, 4)
     kinds = {"weights": weights, "GEMM inputs": inputs, "residual sums": residuals}
     biases_against_scales(
-        given, {kind: [x for group in groups.values() for x in group] for kind, groups in kinds.items()}
+        args, {kind: [x for group in groups.values() for x in group] for kind, groups in kinds.items()}
     )
     against_int8(weights, inputs)
 
 
-def tensors(given: Options) -> tuple[Groups, Groups, Groups]:
+def tensors(args: Options) -> tuple[Groups, Groups, Groups]:
     """float32 weights (in, out) and what they multiply (tokens, in), by the name of the layer; and residual sums."""
-    rows, features = given.pick((64, 128), (512, 384), (512, 384))
-    if given.size != "tiny":
+    rows, features = args.pick((64, 128), (512, 384), (512, 384))
+    if args.size != "tiny":
         import minilm
 
         if minilm.installed():
             print("Tensors of all-MiniLM-L6-v2 on a page of text.\n")
             return trained(minilm)
     print("Tensors of drawn numbers: the size is tiny, or the weights of all-MiniLM-L6-v2 are not installed.\n")
-    activation = numbers({"distribution": "outliers", "factor": 20}, rows, features, given.seed)
-    residual = numbers({"distribution": "outliers", "factor": 100, "deviation": 4}, rows, features, given.seed)
-    weight = numbers({"distribution": "normal", "deviation": 0.05}, features, features, given.seed)
+    activation = numbers({"distribution": "outliers", "factor": 20}, rows, features, args.seed)
+    residual = numbers({"distribution": "outliers", "factor": 100, "deviation": 4}, rows, features, args.seed)
+    weight = numbers({"distribution": "normal", "deviation": 0.05}, features, features, args.seed)
     return {"linear": [weight]}, {"linear": [activation]}, {"residual sums": [residual]}
 
 
@@ -109,7 +109,7 @@ def single(x: Any) -> Matrix:
     return np.ascontiguousarray(x.numpy(), np.float32)
 
 
-def biases_against_scales(given: Options, kinds: dict[str, list[Matrix]]) -> None:
+def biases_against_scales(args: Options, kinds: dict[str, list[Matrix]]) -> None:
     e4m3 = hwsim.get_format("e4m3")
     rows, curves = [], []
     for kind, all_of in kinds.items():
@@ -122,18 +122,18 @@ def biases_against_scales(given: Options, kinds: dict[str, list[Matrix]]) -> Non
 
         fixed = {bias: at_bias(bias) for bias in BIASES}
         scaled = loss(all_of, lambda x: hwsim.quantize(x, "tensor-e4m3").dequantize(), 0)
-        best = max(BIASES, key=lambda one: fixed[one].mean)
+        best = max(BIASES, key=lambda bias: fixed[bias].mean)
         shown = {f"bias {bias}": fixed[bias].words for bias in PAPER_BIASES}
         shown |= {"best fixed bias": f"{best}: {fixed[best].words}", "scale per tensor": scaled.words}
         rows += [{"kind": kind, "how": how, "cell": words} for how, words in shown.items()]
         curves += [curve(kind, "fixed bias", bias, fixed[bias]) for bias in BIASES]
         curves += [curve(kind, "scale per tensor", bias, scaled) | {"mean_low": np.nan} for bias in BIASES]
     title = "E4M3: mean dB (least of the tensors; % that become zero; % that saturate)"
-    pivot(title, rows, {"": "how"}, "kind", lambda one: str(one["cell"]))
+    pivot(title, rows, {"": "how"}, "kind", lambda record: str(record["cell"]))
     name, title = "fp8-formats-biases", "E4M3 by exponent bias, beside a scale for each tensor"
     look: dict[str, Any] = {"panel": "kind", "dashed": ["scale per tensor"]}
     axes = ("Exponent bias", "Signal to quantisation noise (dB)")
-    figure(given, name, title, curves, "bias", "mean", "how", titles=axes, **look)
+    figure(args, name, title, curves, "bias", "mean", "how", titles=axes, **look)
 
 
 def curve(kind: str, how: str, bias: int, of: Loss) -> Record:
@@ -153,7 +153,7 @@ def against_int8(weights: Groups, inputs: Groups) -> None:
     rows = []
     for layer in weights:
         row: dict[str, list[float]] = {
-            f"{what}, {fmt}": [] for what in ("weights", "inputs", "product") for fmt in QUANTIZED
+            f"{part}, {fmt}": [] for part in ("weights", "inputs", "product") for fmt in QUANTIZED
         }
         for weight, x in zip(weights[layer], inputs[layer], strict=True):
             exact = x.astype(np.float64) @ weight.astype(np.float64)
@@ -166,7 +166,7 @@ def against_int8(weights: Groups, inputs: Groups) -> None:
         rows.append({"layer": layer, **row})
     heads = [head for head in rows[0] if head != "layer"]
     lines = [
-        [str(one["layer"]), *(f"{np.mean(one[head]):.1f} ({min(one[head]):.1f})" for head in heads)] for one in rows
+        [str(row["layer"]), *(f"{np.mean(row[head]):.1f} ({min(row[head]):.1f})" for head in heads)] for row in rows
     ]
     caption = """Weights have a scale for each output channel, inputs one for the tensor, from the largest magnitude.
         The

@@ -73,16 +73,16 @@ WAYS = (*FEW[:2], *(Way("dlfloat16", "rne", n) for n in (16, 32, 64, 128, 256, 5
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    given = options(__doc__, arguments)
-    rows, length = given.pick(4, 32, 256), given.pick(1024, 4096, 4096)
-    drawn = {name: numbers(entry, rows, length, given.seed) for name, entry in DATA.items()}
+    args = options(__doc__, arguments)
+    rows, length = args.pick(4, 32, 256), args.pick(1024, 4096, 4096)
+    drawn = {name: numbers(entry, rows, length, args.seed) for name, entry in DATA.items()}
     errors = [
         {"numbers": name, "format": label} | lost(x, fmt) for name, x in drawn.items() for label, fmt in FORMATS.items()
     ]
     biases = [{"numbers": name, "bias": bias} | lost(x, forward(bias)) for name, x in drawn.items() for bias in BIASES]
 
-    def cell(one: Record) -> str:
-        return f"{one['snr']:.1f} ({one['zero']:.2g}; {one['saturated']:.2g})"
+    def cell(record: Record) -> str:
+        return f"{record['snr']:.1f} ({record['zero']:.2g}; {record['saturated']:.2g})"
 
     title = "Signal to noise in dB (% that become zero; % that saturate)"
     pivot(title, errors, {"numbers": "numbers"}, "format", cell)
@@ -92,17 +92,23 @@ def main(arguments: Sequence[str] | None = None) -> None:
         lines.append([label, f"{fmt.bias}", f"{values[-1]:g}", f"{values[0] * 2**fmt.bias:g} x 2^-{fmt.bias}"])
     header = ["format", "bias as IEEE 754 counts", "largest", "smallest above 0"]
     table("The formats", header, lines, caption="None has subnormals.")
-    sums = long_sums(given)
+    sums = long_sums(args)
     title = "Sums of uniform numbers of mean 1, over the exact sum"
-    pivot(title, sums, {"sum": "way"}, "length", lambda one: f"{one['ratio']:.3f}")
-    products = dot_products(given)
+    pivot(title, sums, {"sum": "way"}, "length", lambda record: f"{record['ratio']:.3f}")
+    products = dot_products(args)
 
-    def shifted(one: Record) -> str:
-        return f"{one['accumulation_snr_db']:.1f} ({-100 * one['accumulation_shrink']:+.2g} %)"
+    def shifted(record: Record) -> str:
+        return f"{record['accumulation_snr_db']:.1f} ({-100 * record['accumulation_shrink']:+.2g} %)"
 
     title = "HFP8 dot products: signal to accumulation noise in dB (mean shift away from zero)"
-    pivot(title, [one | {"at": f"{one['data']}, {one['length']}"} for one in products], {"sum": "sum"}, "at", shifted)
-    figures(given, biases, sums, products)
+    pivot(
+        title,
+        [record | {"at": f"{record['data']}, {record['length']}"} for record in products],
+        {"sum": "sum"},
+        "at",
+        shifted,
+    )
+    figures(args, biases, sums, products)
 
 
 def lost(x: NDArray[np.float32], fmt: Any) -> Record:
@@ -113,17 +119,17 @@ def lost(x: NDArray[np.float32], fmt: Any) -> Record:
     return {"snr": signal_to_noise(x, rounded), "zero": 100 * share_lost(x, rounded), "saturated": above}
 
 
-def long_sums(given: Options) -> list[Record]:
-    """What each way to sum returns over the exact sum, by length: the mean, the least and the most of the vectors.
+def long_sums(args: Options) -> list[Record]:
+    """Sums by each way over the exact sum, by length: the mean, the least and the most of the vectors.
 
     The numbers are rounded to 1-6-9 first, and are then what is summed; shorter sums are of the first ones.
     """
-    lengths = given.pick([512, 8192], [2**n for n in range(8, 15)], [2**n for n in range(6, 17)])
+    lengths = args.pick([512, 8192], [2**n for n in range(8, 15)], [2**n for n in range(6, 17)])
     fmt = hwsim.get_format("dlfloat16")
-    codes = fmt.encode(numbers(MEAN_1, given.pick(1, 64, 256), max(lengths), given.seed))
+    codes = fmt.encode(numbers(MEAN_1, args.pick(1, 64, 256), max(lengths), args.seed))
     values, ones = fmt.decode(codes), fmt.encode(np.ones((max(lengths), 1)))
-    made = []
-    for way in given.pick(FEW, WAYS, WAYS):
+    records = []
+    for way in args.pick(FEW, WAYS, WAYS):
         unit = hwsim.load_unit(way.unit("dlfloat16"))
         for length in lengths:
             returned = hwsim.gemm(unit, codes[:, :length], ones[:length])[:, 0]
@@ -131,19 +137,21 @@ def long_sums(given: Options) -> list[Record]:
             exact = np.array([math.fsum(row) for row in values[:, :length].tolist()])
             ratio = sums.astype(np.float64) / exact
             ends = {"ratio": ratio.mean(), "ratio_low": ratio.min(), "ratio_high": ratio.max()}
-            made.append({"way": way.label, "length": length, "drawn": way.chunk in (0, 64) and way != WAYS[9], **ends})
-    return made
+            records.append(
+                {"way": way.label, "length": length, "drawn": way.chunk in (0, 64) and way != WAYS[9], **ends}
+            )
+    return records
 
 
-def dot_products(given: Options) -> list[Record]:
-    size = given.pick(2, 16, 64)
-    lengths = given.pick([64, 512], [256, 1024, 4096, 16384], [2**n for n in range(6, 16)])
+def dot_products(args: Options) -> list[Record]:
+    size = args.pick(2, 16, 64)
+    lengths = args.pick([64, 512], [256, 1024, 4096, 16384], [2**n for n in range(6, 16)])
     even = {
         **Way("dlfloat16", "rne", 64).unit("hfp8-e4m3"),
         "evidence": "designed",
         "source": ["Wang et al., NeurIPS 2018"],
     }
-    chunks = given.pick(["none", 64], CHUNKS, CHUNKS)
+    chunks = args.pick(["none", 64], CHUNKS, CHUNKS)
     units = [
         {"unit": "hfp8-forward-e4m3-dlfloat16", "label": "HFP8", "grid": {"interval": chunks}},
         {"unit": even, "label": "RNE", "grid": {"interval": ["none", 64]}},
@@ -153,26 +161,26 @@ def dot_products(given: Options) -> list[Record]:
         {"a": "normal", "b": normal, "name": "both signs"},
         {"a": "non-negative", "b": {**normal, "mean": 0.05}, "name": "drifting"},
     ]
-    sizes: dict[str, Any] = {"rows": size, "columns": size, "trials": given.pick(1, 4, 16), "lengths": lengths}
-    points = study({"study": "hfp8-products", "explained": 0, **sizes, "units": units, "data": data}, given)
-    for one in points:
-        words = "flat" if one["interval"] == "none" else f"chunks of {one['interval']}"
-        one["sum"] = words + (", RNE" if one["entry"] == "RNE" else "")
+    sizes: dict[str, Any] = {"rows": size, "columns": size, "trials": args.pick(1, 4, 16), "lengths": lengths}
+    points = study({"study": "hfp8-products", "explained": 0, **sizes, "units": units, "data": data}, args)
+    for point in points:
+        words = "flat" if point["interval"] == "none" else f"chunks of {point['interval']}"
+        point["sum"] = words + (", RNE" if point["entry"] == "RNE" else "")
     return points
 
 
-def figures(given: Options, biases: list[Record], sums: list[Record], products: list[Record]) -> None:
+def figures(args: Options, biases: list[Record], sums: list[Record], products: list[Record]) -> None:
     axes = ("Bias as IBM counts (IEEE 754's less 7)", "Signal to quantisation noise (dB)")
-    figure(given, "hfp8-biases", "1-4-3 by bias, without a scale", biases, "bias", "snr", "numbers", titles=axes)
-    shown, title = [one for one in sums if one["drawn"]], "Sums of uniform numbers of mean 1 and deviation 1"
+    figure(args, "hfp8-biases", "1-4-3 by bias, without a scale", biases, "bias", "snr", "numbers", titles=axes)
+    shown, title = [record for record in sums if record["drawn"]], "Sums of uniform numbers of mean 1 and deviation 1"
     axes = ("Length (numbers)", "Returned / exact sum")
-    figure(given, "hfp8-sums", title, shown, "length", "ratio", "way", titles=axes, log_x=2)
+    figure(args, "hfp8-sums", title, shown, "length", "ratio", "way", titles=axes, log_x=2)
     shown, title = (
-        [one for one in products if one["interval"] != "512"],
+        [record for record in products if record["interval"] != "512"],
         "HFP8 dot products in 1-6-9, flat and in chunks",
     )
     axes, y = ("Length K (products)", "Signal to accumulation noise (dB)"), "accumulation_snr_db"
-    figure(given, "hfp8-products", title, shown, "length", y, "sum", titles=axes, panel="data", log_x=2)
+    figure(args, "hfp8-products", title, shown, "length", y, "sum", titles=axes, panel="data", log_x=2)
 
 
 if __name__ == "__main__":

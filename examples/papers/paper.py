@@ -1,4 +1,4 @@
-"""What the scripts of this folder share: their options, plans that are run, tables in Markdown, and figures."""
+"""The common part of these scripts: their options, plans that are run, tables in Markdown, and figures."""
 
 from __future__ import annotations
 
@@ -45,29 +45,29 @@ def options(description: str | None, arguments: Sequence[str] | None = None) -> 
     parser.add_argument("--seed", type=int, default=1, help="of everything random; the page has 1")
     parser.add_argument("--size", choices=["tiny", "quick", "full"], default="quick", help="the page has quick")
     parser.add_argument("--figures", type=Path, metavar="DIR", help="draw the page's figures there, as SVG")
-    given = parser.parse_args(arguments)
-    if not 1 <= given.seed <= 1_000_000:
-        parser.error(f"--seed must be 1 to 1,000,000, not {given.seed}")
-    return Options(given.seed, given.size, given.figures)
+    args = parser.parse_args(arguments)
+    if not 1 <= args.seed <= 1_000_000:
+        parser.error(f"--seed must be 1 to 1,000,000, not {args.seed}")
+    return Options(args.seed, args.size, args.figures)
 
 
-def study(plan: str | Mapping[str, Any], given: Options, **changes: Any) -> list[Record]:
+def study(plan: str | Mapping[str, Any], args: Options, **changes: Any) -> list[Record]:
     """Run a plan as `hwsim study` does. A record for each point: its summary, and MEASURE_most, the largest of a trial.
 
     `entry` is the label of its unit; a field of the grid has its own name.
     """
-    made = load_study(plan, changes={**changes, "seed": given.seed})
+    planned = load_study(plan, changes={**changes, "seed": args.seed})
     with TemporaryDirectory() as folder:
-        results = run(made, Path(folder) / made.name)
+        results = run(planned, Path(folder) / planned.name)
     records = [{name.removeprefix("axis."): value for name, value in point.items()} for point in results.points]
-    labels = sorted((entry.label for entry in made.units), key=len, reverse=True)
-    for one in records:
-        one["results"] = made.rows * made.columns
-        one["entry"] = next(label for label in labels if one["label"].startswith(label))
+    labels = sorted((entry.label for entry in planned.units), key=len, reverse=True)
+    for record in records:
+        record["results"] = planned.rows * planned.columns
+        record["entry"] = next(label for label in labels if record["label"].startswith(label))
     for measure in results.measures:
-        most = results.rows[measure].to_numpy().reshape(len(records), made.trials).max(axis=1)
-        for one, value in zip(records, most.tolist(), strict=True):
-            one[f"{measure}_most"] = value
+        most = results.rows[measure].to_numpy().reshape(len(records), planned.trials).max(axis=1)
+        for record, value in zip(records, most.tolist(), strict=True):
+            record[f"{measure}_most"] = value
     return records
 
 
@@ -92,7 +92,7 @@ def share_lost(exact: NDArray[Any], rounded: NDArray[Any]) -> float:
 def on_all_cores(function: Callable[..., T], calls: Sequence[tuple[Any, ...]], together: bool = True) -> list[T]:
     """The results of a function for each tuple of arguments, in processes of their own where there are several."""
     if len(calls) < 2 or not together:
-        return [function(*one) for one in calls]
+        return [function(*call) for call in calls]
     with ProcessPoolExecutor(mp_context=get_context("spawn")) as pool:
         return list(pool.map(function, *zip(*calls, strict=True)))
 
@@ -108,9 +108,9 @@ def scientific(error: float) -> str:
     return f"{error:.1e}" if error else "0"
 
 
-def table(title: str, header: Sequence[str], rows: Iterable[Sequence[str]], left: int = 1, caption: str = "") -> None:
+def table(title: str, header: Sequence[str], rows: Iterable[Sequence[str]], words: int = 1, caption: str = "") -> None:
     """Print a table in Markdown. left: how many columns are words, set to the left."""
-    dashes = [" --- " if at < left else " ---: " for at in range(len(header))]
+    dashes = [" --- " if column < words else " ---: " for column in range(len(header))]
     lines = [_line(header), f"|{'|'.join(dashes)}|", *map(_line, rows), *(["", _plain(caption)] if caption else [])]
     print(f"## {title}\n", *lines, "", sep="\n", flush=True)
 
@@ -127,11 +127,11 @@ def pivot(
     """Print a table with a column for each value of a field. rows: from heads to the fields whose words name a row."""
     cells: dict[tuple[str, ...], dict[str, str]] = {}
     heads: dict[str, None] = {}
-    for one in records:
-        name = head.format(one[column])
+    for record in records:
+        name = head.format(record[column])
         heads[name] = None
-        cells.setdefault(tuple(str(one[field]) for field in rows.values()), {})[name] = cell(one)
-    lines = [[*words, *(found.get(name, "") for name in heads)] for words, found in cells.items()]
+        cells.setdefault(tuple(str(record[field]) for field in rows.values()), {})[name] = cell(record)
+    lines = [[*words, *(row.get(name, "") for name in heads)] for words, row in cells.items()]
     table(title, [*rows, *heads], lines, len(rows), caption)
 
 
@@ -144,7 +144,7 @@ def _plain(text: str) -> str:
 
 
 def figure(
-    given: Options, name: str, title: str, records: Sequence[Record], x: str, y: str, series: str, *,
+    args: Options, name: str, title: str, records: Sequence[Record], x: str, y: str, series: str, *,
     titles: tuple[str, str], kind: str = "lines", panel: str = "", columns: int = 3, log_x: int = 0, log_y: int = 0,
     dashed: Sequence[str] = (), reference: float | None = None,
 ) -> None:  # fmt: skip
@@ -153,16 +153,16 @@ def figure(
     kind: `lines` of numbers, `points` of words side by side, or a `heatmap` of x and series. An interval y_low to
     y_high of a record is a thin line. titles: of x and y. dashed: series that are theory. reference: a value of y.
     """
-    if given.figures is None:
+    if args.figures is None:
         return
     import altair as alt
 
     def rows(some: Iterable[Record]) -> Any:
-        return alt.Chart(alt.InlineData(values=[{key: one.get(key) for key in fields} for one in some]))
+        return alt.Chart(alt.InlineData(values=[{key: record.get(key) for key in fields} for record in some]))
 
     low, high, fields = f"{y}_low", f"{y}_high", (x, y, f"{y}_low", f"{y}_high", series)
-    shown = [one for one in records if math.isfinite(one[y]) and (one[y] > 0 or not log_y)]
-    labels, words = (list(dict.fromkeys(one[key] for one in shown)) for key in (series, x))
+    shown = [record for record in records if math.isfinite(record[y]) and (record[y] > 0 or not log_y)]
+    labels, words = (list(dict.fromkeys(record[key] for record in shown)) for key in (series, x))
     scale_x, scale_y = (alt.Scale(type="log", base=base) if base else alt.Scale(zero=False) for base in (log_x, log_y))
     ticks = alt.Axis(values=words) if len(words) <= 12 else alt.Axis()
     place: Any = alt.X(f"{x}:Q", title=titles[0], scale=scale_x, axis=ticks)
@@ -170,33 +170,43 @@ def figure(
         place = alt.X(f"{x}:N", sort=words, title=titles[0], axis=alt.Axis(labelAngle=-35, labelLimit=0))
     legend = alt.Legend(title=None, orient="bottom", columns=3, labelLimit=0)
     looks = {"color": alt.Color, "shape": alt.Shape, "strokeDash": alt.StrokeDash}
-    ranges = {"color": COLOURS, "shape": SHAPES, "strokeDash": [[6, 4] if one in dashed else [1, 0] for one in labels]}
+    ranges = {
+        "color": COLOURS,
+        "shape": SHAPES,
+        "strokeDash": [[6, 4] if label in dashed else [1, 0] for label in labels],
+    }
     look = {
         key: of(f"{series}:N", scale=alt.Scale(domain=labels, range=ranges[key]), legend=legend)
         for key, of in looks.items()
     }
 
     def heatmap(some: Sequence[Record]) -> Any:
-        at = rows(some).encode(x=place, y=alt.Y(f"{series}:N", sort=labels, title=None, axis=alt.Axis(labelLimit=0)))
-        ends = [choose(one[y] for one in shown) for choose in (min, max)]
+        base = rows(some).encode(x=place, y=alt.Y(f"{series}:N", sort=labels, title=None, axis=alt.Axis(labelLimit=0)))
+        ends = [choose(record[y] for record in shown) for choose in (min, max)]
         middle = math.sqrt(ends[0] * ends[1]) if log_y else sum(ends) / 2
         ink = alt.condition(f"datum['{y}'] < {middle!r}", alt.value("white"), alt.value("black"))
         scale = alt.Scale(scheme="viridis", type="log" if log_y else "linear")
-        cells = at.mark_rect().encode(color=alt.Color(f"{y}:Q", title=titles[1], scale=scale))
-        number = at.mark_text(fontSize=10).encode(text=alt.Text(f"{y}:Q", format=".3~g"), color=ink)
+        cells = base.mark_rect().encode(color=alt.Color(f"{y}:Q", title=titles[1], scale=scale))
+        number = base.mark_text(fontSize=10).encode(text=alt.Text(f"{y}:Q", format=".3~g"), color=ink)
         return (cells + number).properties(width=alt.Step(48), height=alt.Step(26))
 
     def curves(some: Sequence[Record]) -> Any:
-        at: dict[str, Any] = {"x": place, "y": alt.Y(f"{y}:Q", title=titles[1], scale=scale_y), "color": look["color"]}
+        channels: dict[str, Any] = {
+            "x": place,
+            "y": alt.Y(f"{y}:Q", title=titles[1], scale=scale_y),
+            "color": look["color"],
+        }
         if kind == "points":
-            at["xOffset"] = alt.XOffset(f"{series}:N", sort=labels)
-        chart = rows(some).mark_point(filled=True, size=50, opacity=1).encode(**at, shape=look["shape"])
+            channels["xOffset"] = alt.XOffset(f"{series}:N", sort=labels)
+        chart = rows(some).mark_point(filled=True, size=50, opacity=1).encode(**channels, shape=look["shape"])
         if kind == "lines":
-            chart = rows(some).mark_line().encode(**at, strokeDash=look["strokeDash"]) + chart
-        least = min(one[y] for one in shown) / 10 if log_y else -math.inf
-        ends = [{**one, low: max(one[low], least)} for one in some if math.isfinite(one.get(low) or math.nan)]
+            chart = rows(some).mark_line().encode(**channels, strokeDash=look["strokeDash"]) + chart
+        least = min(record[y] for record in shown) / 10 if log_y else -math.inf
+        ends = [
+            {**record, low: max(record[low], least)} for record in some if math.isfinite(record.get(low) or math.nan)
+        ]
         if ends:
-            spread = {**at, "y": alt.Y(f"{low}:Q", title=titles[1], scale=scale_y), "y2": f"{high}:Q"}
+            spread = {**channels, "y": alt.Y(f"{low}:Q", title=titles[1], scale=scale_y), "y2": f"{high}:Q"}
             chart = rows(ends).mark_rule(opacity=0.6).encode(**spread) + chart
         if reference is not None:
             line = alt.Chart(alt.InlineData(values=[{"value": reference}]))
@@ -204,8 +214,8 @@ def figure(
         return chart.properties(width=380 if panel else 560, height=260 if panel else 340)
 
     drawn = heatmap if kind == "heatmap" else curves
-    panels = list(dict.fromkeys(one[panel] for one in shown)) if panel else []
-    each = [drawn([one for one in shown if one[panel] == name]).properties(title=name) for name in panels]
+    panels = list(dict.fromkeys(record[panel] for record in shown)) if panel else []
+    each = [drawn([record for record in shown if record[panel] == name]).properties(title=name) for name in panels]
     whole = alt.concat(*each, columns=columns).resolve_scale(y="shared") if panel else drawn(shown)
-    given.figures.mkdir(parents=True, exist_ok=True)
-    whole.properties(title=title).save(str(given.figures / f"{name}.svg"))
+    args.figures.mkdir(parents=True, exist_ok=True)
+    whole.properties(title=title).save(str(args.figures / f"{name}.svg"))

@@ -2,7 +2,7 @@
 
 Every matrix product goes through the unit; what stands between the products is binary64, in which the reference is
 computed too. Three passes tell the errors apart: quantised factors multiplied exactly (quantisation), exact products
-given the unit's error in summing the quantised ones (accumulation), and the unit as it is (both). all-MiniLM-L6-v2
+args the unit's error in summing the quantised ones (accumulation), and the unit as it is (both). all-MiniLM-L6-v2
 embeds sentences by Lincoln and Darwin; the digits are scikit-learn's. Prints the tables of docs/studies/real-model.md.
 """
 
@@ -102,7 +102,7 @@ class Errors(NamedTuple):
 
 
 class Measured(NamedTuple):
-    """What a network returned with each kind of error, and the errors of its products by layer and name."""
+    """A network's results with each kind of error, and the errors of its products by layer and name."""
 
     returned: dict[str, Tensor]
     products: dict[Where, Errors]
@@ -130,10 +130,10 @@ class Unit:
         if self.kind == "total":
             return returned
         lost = quantized - returned
-        found = ((exact**2).sum(), ((quantized - exact) ** 2).sum(), (lost**2).sum(), ((returned - exact) ** 2).sum(),
+        squares = ((exact**2).sum(), ((quantized - exact) ** 2).sum(), (lost**2).sum(), ((returned - exact) ** 2).sum(),
                  quantized.abs().sum(), (lost * quantized.sign()).sum())  # fmt: skip
-        before = self.errors.get((layer, name), (0.0,) * len(found))
-        self.errors[layer, name] = Errors(*(one + float(more) for one, more in zip(before, found, strict=True)))
+        before = self.errors.get((layer, name), (0.0,) * len(squares))
+        self.errors[layer, name] = Errors(*(total + float(more) for total, more in zip(before, squares, strict=True)))
         return exact - lost
 
     def filled(self, x: NDArray[Any], axis: int) -> NDArray[Any]:
@@ -152,46 +152,48 @@ class Unit:
             return codes, None, fmt.decode(codes), 1.0
         if rule in ("tensor", "channel"):
             block = (None if rule == "tensor" else 1, None)
-            made = hwsim.quantize(numbers, "deepseek-v3-1x128", axis, element=fmt, block=block)
-            return made.codes, None, fmt.decode(made.codes), made.scales.astype(np.float64)
+            quantized = hwsim.quantize(numbers, "deepseek-v3-1x128", axis, element=fmt, block=block)
+            return quantized.codes, None, fmt.decode(quantized.codes), quantized.scales.astype(np.float64)
         name, _, select = rule.partition(" ")
-        made = hwsim.quantize(numbers, name, axis, **({"select": select} if select else {}))
-        factor = 1.0 if made.tensor_scale is None else float(made.tensor_scale)
-        scales = made.scales if made.scales.dtype.kind == "f" else made.scale_format.decode(made.scales)
-        for at, size in enumerate(made.block[-2:], x.ndim - 2):
-            scales = np.repeat(scales, size, axis=at).take(range(x.shape[at]), axis=at)
-        return made.codes, made.scales, fmt.decode(made.codes) * scales.astype(np.float64), factor
+        quantized = hwsim.quantize(numbers, name, axis, **({"select": select} if select else {}))
+        factor = 1.0 if quantized.tensor_scale is None else float(quantized.tensor_scale)
+        scales = (
+            quantized.scales if quantized.scales.dtype.kind == "f" else quantized.scale_format.decode(quantized.scales)
+        )
+        for dimension, size in enumerate(quantized.block[-2:], x.ndim - 2):
+            scales = np.repeat(scales, size, axis=dimension).take(range(x.shape[dimension]), axis=dimension)
+        return quantized.codes, quantized.scales, fmt.decode(quantized.codes) * scales.astype(np.float64), factor
 
 
-def measured(entry: Entry, network: str, given: Options) -> Measured:
+def measured(entry: Entry, network: str, args: Options) -> Measured:
     """A network of a name on a unit: three passes."""
     torch.set_num_threads(1)
-    forward = NETWORKS[network](given)
+    forward = NETWORKS[network](args)
     products = {kind: Unit(entry, kind) for kind in KINDS}
     with torch.no_grad():
         returned = {kind: forward(product) for kind, product in products.items()}
     return Measured(returned, products["accumulation"].errors)
 
 
-def sentences(given: Options) -> list[list[int]]:
+def sentences(args: Options) -> list[list[int]]:
     """The token numbers of those that have at most so many: the quick form has 12 of the page's 44."""
-    return [ids for ids in minilm.tokens(minilm.page()) if len(ids) <= given.pick(0, 19, 512)]
+    return [ids for ids in minilm.tokens(minilm.page()) if len(ids) <= args.pick(0, 19, 512)]
 
 
 def digits(seed: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Handwritten digits of 8 x 8 pixels from 0 to 1, and which they are; to train on, and 360 to test."""
     from sklearn.datasets import load_digits
 
-    pixels, labels = (torch.from_numpy(one) for one in load_digits(return_X_y=True))
+    pixels, labels = (torch.from_numpy(array) for array in load_digits(return_X_y=True))
     order = torch.randperm(len(labels), generator=torch.Generator().manual_seed(seed))
     pixels, labels = pixels[order] / 16, labels[order]
     return pixels[360:], labels[360:], pixels[:360], labels[:360]
 
 
-def perceptron(given: Options) -> Forward:
+def perceptron(args: Options) -> Forward:
     """Logits of digits that it has not seen, by a network that is trained now, in binary64; weights are binary32's."""
-    x, labels, unseen, _ = digits(given.seed)
-    generator = torch.Generator().manual_seed(given.seed)
+    x, labels, unseen, _ = digits(args.seed)
+    generator = torch.Generator().manual_seed(args.seed)
     layers = []
     for before, after in pairwise((64, 256, 128, 10)):
         weight = torch.randn(before, after, generator=generator, dtype=torch.float64) * (2 / before) ** 0.5
@@ -202,50 +204,52 @@ def perceptron(given: Options) -> Forward:
             x = product(layer, "linear", x if layer == 0 else x.relu(), weight) + bias
         return x
 
-    optimizer = torch.optim.SGD([one for layer in layers for one in layer], lr=0.05, momentum=0.9)
+    optimizer = torch.optim.SGD([parameter for layer in layers for parameter in layer], lr=0.05, momentum=0.9)
     for _ in range(15):
-        for at in torch.randperm(len(x), generator=generator).split(64):
+        for batch in torch.randperm(len(x), generator=generator).split(64):
             optimizer.zero_grad()
-            functional.cross_entropy(logits(layers, x[at], minilm.exact), labels[at]).backward()  # type: ignore[no-untyped-call]
+            functional.cross_entropy(logits(layers, x[batch], minilm.exact), labels[batch]).backward()  # type: ignore[no-untyped-call]
             optimizer.step()
     single = [(weight.detach().float().double(), bias.detach().float().double()) for weight, bias in layers]
-    return partial(logits, single, unseen[: given.pick(96, 360, 360)])
+    return partial(logits, single, unseen[: args.pick(96, 360, 360)])
 
 
 NETWORKS: dict[str, Callable[[Options], Forward]] = {
     "digits": perceptron,
-    "sentences": lambda given: partial(minilm.embeddings, sentences(given)),
+    "sentences": lambda args: partial(minilm.embeddings, sentences(args)),
 }
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    given = options(__doc__, arguments)
-    units = [entry for entry in UNITS if SIZES.index(entry.size) <= SIZES.index(given.size)]
+    args = options(__doc__, arguments)
+    units = [entry for entry in UNITS if SIZES.index(entry.size) <= SIZES.index(args.size)]
 
     def all_of(network: str) -> tuple[dict[str, Measured], Tensor]:
-        found = on_all_cores(measured, [(entry, network, given) for entry in units], given.size != "tiny")
+        outputs = on_all_cores(measured, [(entry, network, args) for entry in units], args.size != "tiny")
         torch.set_num_threads(1)
-        return {entry.label: one for entry, one in zip(units, found, strict=True)}, NETWORKS[network](given)(
+        return {entry.label: output for entry, output in zip(units, outputs, strict=True)}, NETWORKS[network](args)(
             minilm.exact
         )
 
-    if given.size != "tiny":
-        found, reference = all_of("sentences")
-        ids, index = sentences(given), minilm.tokens(minilm.page())
+    if args.size != "tiny":
+        outputs, reference = all_of("sentences")
+        ids, index = sentences(args), minilm.tokens(minilm.page())
         expected, page = neighbours(reference, ids, index), minilm.embeddings(index)
         rows = []
         for entry in units:
-            both = found[entry.label].returned["total"]
+            both = outputs[entry.label].returned["total"]
             near = neighbours(both, ids, index, page)
             turned = (functional.normalize(both, dim=-1) - functional.normalize(reference, dim=-1)).square().sum(-1) / 2
             nearest = int((near[:, 0] == expected[:, 0]).sum())
-            common = sum(len(set(one) & set(two)) for one, two in zip(near.tolist(), expected.tolist(), strict=True))
+            common = sum(
+                len(set(ours) & set(theirs)) for ours, theirs in zip(near.tolist(), expected.tolist(), strict=True)
+            )
             cells = [
                 scientific(float(turned.mean())),
                 f"{nearest} of {len(ids)}",
                 f"{common} of {len(ids) * NEIGHBOURS}",
             ]
-            rows.append([entry.label, entry.scaling, *reaches(found[entry.label], reference), *cells])
+            rows.append([entry.label, entry.scaling, *reaches(outputs[entry.label], reference), *cells])
         header = ["Unit", "Scaling", "Quantisation", "Accumulation", "Both", "1 - cosine", "Nearest", "Nearest 5"]
         caption = """Error: distance of an embedding from its reference, of the reference's length; mean over the
             sentences,
@@ -253,49 +257,49 @@ def main(arguments: Sequence[str] | None = None) -> None:
             nearest neighbour on the page as in the reference; Nearest 5: of the five nearest, how many are the same.
             Scaling: of activations / of weights."""
         table("Embeddings by unit", header, rows, 2, caption)
-        inside(given, found)
-        by_kind(given, "real-model-embeddings", "Error of sentence embeddings by unit", found, reference)
-    found, reference = all_of("digits")
-    labels, rows = digits(given.seed)[3][: len(reference)], []
+        inside(args, outputs)
+        by_kind(args, "real-model-embeddings", "Error of sentence embeddings by unit", outputs, reference)
+    outputs, reference = all_of("digits")
+    labels, rows = digits(args.seed)[3][: len(reference)], []
     for entry in units:
-        read = found[entry.label].returned["total"].argmax(-1)
+        read = outputs[entry.label].returned["total"].argmax(-1)
         shares = [100 * float((read == of).double().mean()) for of in (labels, reference.argmax(-1))]
         words = [f"{share:.1f} %" for share in shares]
-        rows.append([entry.label, entry.scaling, *reaches(found[entry.label], reference), *words])
+        rows.append([entry.label, entry.scaling, *reaches(outputs[entry.label], reference), *words])
     caption = """Error: distance of the ten logits from their reference, of the reference's length; mean over the
         digits, with
         the reach of its 95 % t interval. Right: digits read right; Same: read as in the reference."""
     header = ["Unit", "Scaling", "Quantisation", "Accumulation", "Both", "Right", "Same"]
     table("Digits by unit", header, rows, 2, caption)
-    by_kind(given, "real-model-digits", "Error of the logits of a small network for digits, by unit", found, reference)
+    by_kind(args, "real-model-digits", "Error of the logits of a small network for digits, by unit", outputs, reference)
 
 
-def neighbours(found: Tensor, ids: Any, index: Any, page: Tensor | None = None) -> Tensor:
+def neighbours(embeddings: Tensor, ids: Any, index: Any, page: Tensor | None = None) -> Tensor:
     """The places of the nearest five sentences of the page by cosine, themselves left out."""
-    itself = torch.tensor([[one == other for other in index] for one in ids])
-    near = functional.normalize(found, dim=-1) @ (minilm.embeddings(index) if page is None else page).T
+    itself = torch.tensor([[sentence == other for other in index] for sentence in ids])
+    near = functional.normalize(embeddings, dim=-1) @ (minilm.embeddings(index) if page is None else page).T
     return near.masked_fill(itself, -math.inf).argsort(dim=-1, descending=True, stable=True)[:, :NEIGHBOURS]
 
 
-def distances(one: Tensor, reference: Tensor) -> list[float]:
-    return [float(x) for x in (one - reference).norm(dim=-1) / reference.norm(dim=-1)]
+def distances(returned: Tensor, reference: Tensor) -> list[float]:
+    return [float(x) for x in (returned - reference).norm(dim=-1) / reference.norm(dim=-1)]
 
 
-def reaches(one: Measured, reference: Tensor) -> list[str]:
-    found = [interval(distances(one.returned[kind], reference), 0.95) for kind in KINDS]
-    return [f"{mean:.1e} ± {high - mean:.0e}" if mean else "0" for mean, _, high in found]
+def reaches(output: Measured, reference: Tensor) -> list[str]:
+    intervals = [interval(distances(output.returned[kind], reference), 0.95) for kind in KINDS]
+    return [f"{mean:.1e} ± {high - mean:.0e}" if mean else "0" for mean, _, high in intervals]
 
 
 def together(errors: Iterable[Errors], kind: str) -> float:
     """Root mean square of relative errors: of all layers alike."""
-    return math.sqrt(fmean(one.relative(kind) ** 2 for one in errors))
+    return math.sqrt(fmean(error.relative(kind) ** 2 for error in errors))
 
 
-def inside(given: Options, found: dict[str, Measured]) -> None:
+def inside(args: Options, outputs: dict[str, Measured]) -> None:
     """Errors of the transformer's products."""
     by_name: dict[str, dict[str, list[Errors]]] = {}
-    for label, one in found.items():
-        for (_, name), errors in one.products.items():
+    for label, output in outputs.items():
+        for (_, name), errors in output.products.items():
             by_name.setdefault(label, {}).setdefault(name, []).append(errors)
     rows = []
     for name, plain in by_name["Hopper"].items():
@@ -303,8 +307,8 @@ def inside(given: Options, found: dict[str, Measured]) -> None:
         worst = max(range(len(plain)), key=lambda layer: plain[layer].relative("accumulation"))
         sums, fewer = (together(errors, "accumulation") for errors in (plain, promoted))
         words = f"{scientific(plain[worst].relative('accumulation'))} (layer {worst + 1})"
-        shrinks = [scientific(fmean(one.shrink for one in errors)) for errors in (plain, promoted)]
-        errors_of = [scientific(one) for one in (together(plain, "quantization"), sums, fewer)]
+        shrinks = [scientific(fmean(error.shrink for error in errors)) for errors in (plain, promoted)]
+        errors_of = [scientific(error) for error in (together(plain, "quantization"), sums, fewer)]
         rows.append([name, LENGTHS.get(name, "384"), *errors_of, f"{sums / fewer:.1f}", words, *shrinks])
     heads = ["Quantisation", "Accumulation", "Promoted", "Ratio", "Worst layer", "Shrink", "Shrink promoted"]
     caption = """RMS error of a product over its RMS, root mean square over the layers. Ratio: accumulation over
@@ -313,14 +317,14 @@ def inside(given: Options, found: dict[str, Measured]) -> None:
     title = "Products of the transformer on Hopper, with and without promotion"
     table(title, ["Product", "K", *heads], rows, caption=caption)
     rows = []
-    for label, one in found.items():
+    for label, output in outputs.items():
         cells = []
         for kind in ("quantization", "accumulation"):
-            (layer, name), errors = max(one.products.items(), key=lambda item: item[1].relative(kind))
+            (layer, name), errors = max(output.products.items(), key=lambda item: item[1].relative(kind))
             largest = errors.relative(kind)
             worst_of = f"{scientific(largest)} ({layer + 1} {name})" if largest else "0"
-            cells += [scientific(together(one.products.values(), kind)), worst_of]
-        rows.append([label, *cells, scientific(fmean(errors.shrink for errors in one.products.values()))])
+            cells += [scientific(together(output.products.values(), kind)), worst_of]
+        rows.append([label, *cells, scientific(fmean(errors.shrink for errors in output.products.values()))])
     caption = """RMS error over RMS of a product: root mean square over all products, and the largest with its layer and
         name. Shrink: as above; below zero, sums are too far from zero."""
     header = ["Unit", "Quantisation", "Worst", "Accumulation", "Worst", "Shrink"]
@@ -328,13 +332,13 @@ def inside(given: Options, found: dict[str, Measured]) -> None:
     shown = {"quantisation to E4M3": ("Hopper", "quantization"), "accumulation, Hopper": ("Hopper", "accumulation"),
              "accumulation, Hopper promoted": ("Hopper promoted", "accumulation")}  # fmt: skip
     layers = [
-        {"what": what, "product": name, "layer": layer + 1, "error": one.relative(kind)}
+        {"what": what, "product": name, "layer": layer + 1, "error": output.relative(kind)}
         for what, (label, kind) in shown.items()
-        for (layer, name), one in found[label].products.items()
+        for (layer, name), output in outputs[label].products.items()
     ]
     look: dict[str, Any] = {"titles": ("Layer", "RMS error / RMS of the product"), "log_y": 10}
     title = "Error of every product of the transformer, by layer"
-    figure(given, "real-model-layers", title, layers, "layer", "error", "what", panel="product", columns=4, **look)
+    figure(args, "real-model-layers", title, layers, "layer", "error", "what", panel="product", columns=4, **look)
     products = [
         {"unit": label, "product": name, "error": together(errors, "total")}
         for label, of in by_name.items()
@@ -342,17 +346,17 @@ def inside(given: Options, found: dict[str, Measured]) -> None:
     ]
     look["titles"] = ("Product", "RMS error / RMS of the product")
     title = "Error of the transformer's products, by unit"
-    figure(given, "real-model-products", title, products, "product", "error", "unit", kind="heatmap", **look)
+    figure(args, "real-model-products", title, products, "product", "error", "unit", kind="heatmap", **look)
 
 
-def by_kind(given: Options, name: str, title: str, found: dict[str, Measured], reference: Tensor) -> None:
+def by_kind(args: Options, name: str, title: str, outputs: dict[str, Measured], reference: Tensor) -> None:
     records = []
     for kind, words in KINDS.items():
-        for label, one in found.items():
-            mean, low, high = interval(distances(one.returned[kind], reference), 0.95)
+        for label, output in outputs.items():
+            mean, low, high = interval(distances(output.returned[kind], reference), 0.95)
             records.append({"kind": words, "unit": label, "error": mean, "error_low": low, "error_high": high})
     look: dict[str, Any] = {"titles": ("Unit", "Distance / length"), "kind": "points", "log_y": 10}
-    figure(given, name, title, records, "unit", "error", "kind", **look)
+    figure(args, name, title, records, "unit", "error", "kind", **look)
 
 
 if __name__ == "__main__":

@@ -78,28 +78,33 @@ class Compared(NamedTuple):
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    given = options(__doc__, arguments)
-    length, size = given.pick(64, 4096, 16384), given.pick(4, 64, 128)
+    args = options(__doc__, arguments)
+    length, size = args.pick(64, 4096, 16384), args.pick(4, 64, 128)
 
     def compared(entry: Any) -> dict[str, Compared]:
-        drawn = draw(parse_data(entry, Path()), given.seed, 0, length, size, size)
+        drawn = draw(parse_data(entry, Path()), args.seed, 0, length, size, size)
         return {group_name(key): compare(key, members, drawn) for key, members in groups().items()}
 
     normal = compared("normal")
     positive = compared({"distribution": "non-negative", "kind": "half-normal", "name": "half-normal"})
     rows = []
-    for name, one in normal.items():
+    for name, on_normal in normal.items():
         different = [len({result.tobytes() for result in of[name].returned}) for of in (normal, positive)]
-        rows.append([name, str(sum(map(len, one.members))), str(len(one.members)), *map(str, different)])
+        rows.append([name, str(sum(map(len, on_normal.members))), str(len(on_normal.members)), *map(str, different)])
     header = ["factors and result", "units", "specifications", "different results, normal", "half-normal"]
     table("Units and different results", header, rows)
     rows = []
     for name in SHOWN:
         for i, members in enumerate(normal[name].members):
-            one, other = normal[name].errors(i), positive[name].errors(i)
-            cells = [decibels(one["snr"]), f"{100 * one['nearest']:.1f}", ulps(one["ulp"]), decibels(other["snr"])]
-            shrink = round(100 * other["shrink"], 4) + 0.0  # never -0.0
-            rows.append([name, short(members), *cells, f"{100 * other['nearest']:.1f}", f"{shrink:.4f}"])
+            on_normal, on_positive = normal[name].errors(i), positive[name].errors(i)
+            cells = [
+                decibels(on_normal["snr"]),
+                f"{100 * on_normal['nearest']:.1f}",
+                ulps(on_normal["ulp"]),
+                decibels(on_positive["snr"]),
+            ]
+            shrink = round(100 * on_positive["shrink"], 4) + 0.0  # never -0.0
+            rows.append([name, short(members), *cells, f"{100 * on_positive['nearest']:.1f}", f"{shrink:.4f}"])
     header = [
         "formats",
         "units",
@@ -113,12 +118,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     table("Each unit against the exact sum", header, rows, 2)
     for name in SHOWN:
         pairs = of_pairs(normal[name])
-        once = [one for one in pairs if one["first"]]
-        pivot(f"Pairs, {name}", once, {name: "unit"}, "other", lambda one: str(one["note"]))
+        once = [pair for pair in pairs if pair["first"]]
+        pivot(f"Pairs, {name}", once, {name: "unit"}, "other", lambda pair: str(pair["note"]))
         axes = ("Unit (the row of that number)", "SNR (dB)")
         look: dict[str, Any] = {"titles": axes, "kind": "heatmap"}
         figure(
-            given, f"silicon-{name.split()[0]}", f"How alike units are, {name}", pairs, "number", "snr", "unit", **look
+            args, f"silicon-{name.split()[0]}", f"How alike units are, {name}", pairs, "number", "snr", "unit", **look
         )
 
 
@@ -130,7 +135,7 @@ def groups() -> dict[Key, list[list[Any]]]:
     command = [sys.executable, "-m", "hwsim", "units", "*"]
     wide = {**os.environ, "COLUMNS": "1000"}  # no name is cut
     listed = subprocess.run(command, capture_output=True, text=True, check=True, env=wide)
-    found: dict[Key, dict[str, list[Any]]] = defaultdict(lambda: defaultdict(list))
+    units: dict[Key, dict[str, list[Any]]] = defaultdict(lambda: defaultdict(list))
     for name in (line.split()[0] for line in listed.stdout.splitlines()[1:] if line.strip()):
         if name.split("-")[0] not in MAKERS:
             continue
@@ -140,8 +145,8 @@ def groups() -> dict[Key, list[list[Any]]]:
         if plain and (not SAME_GROUPS.match(name) if a in WIDE_FACTORS else a == b or {a, b} == FP8):
             data = {key: value for key, value in unit.model_dump(mode="json").items() if key not in SAYINGS}
             result = "f16" if unit.output.name == "f16" else "f32"
-            found[a, b, result][json.dumps(data, sort_keys=True)].append(unit)
-    return {key: sorted(alike.values(), key=place) for key, alike in sorted(found.items())}
+            units[a, b, result][json.dumps(data, sort_keys=True)].append(unit)
+    return {key: sorted(alike.values(), key=place) for key, alike in sorted(units.items())}
 
 
 def group_name(key: Key) -> str:
@@ -168,7 +173,7 @@ def short(units: Sequence[Any]) -> str:
 
 
 def compare(key: Key, members: list[list[Any]], drawn: Any) -> Compared:
-    """What all units of a group return of the same numbers, rounded once to formats that every one of them has."""
+    """Results of all units of a group for the same numbers, rounded once to formats that every one of them has."""
     units = [alike[0] for alike in members]
     a, b = (rounded(name, [getattr(unit.operands, side) for unit in units], getattr(drawn, side))
             for name, side in zip(key[:2], "ab", strict=True))  # fmt: skip
@@ -191,9 +196,9 @@ def returned(unit: Any, a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArr
     """The unit's results; scales, where it takes some, are 1."""
     scales = [None, None]
     if unit.scale is not None:
-        for at, (side, x) in enumerate(((unit.scale.a, a), (unit.scale.b, b))):
+        for side_index, (side, x) in enumerate(((unit.scale.a, a), (unit.scale.b, b))):
             shape = [-(-n // step) for n, step in zip(x.shape, side.block, strict=True)]
-            scales[at] = side.format.encode(np.ones(shape))
+            scales[side_index] = side.format.encode(np.ones(shape))
     return np.asarray(hwsim.gemm(unit, unit.operands.a.encode(a), unit.operands.b.encode(b), None, *scales))
 
 
@@ -215,22 +220,22 @@ def ulps(value: float) -> str:
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
-def of_pairs(one: Compared) -> list[Record]:
+def of_pairs(group: Compared) -> list[Record]:
     """Every unit beside every other; `first` where it stands before it. Units are numbered."""
-    names = [f"{at} {short(alike)}" for at, alike in enumerate(one.members, 1)]
-    made = []
+    names = [f"{number} {short(alike)}" for number, alike in enumerate(group.members, 1)]
+    records = []
     for i, unit in enumerate(names):
         for j, other in enumerate(names):
             if i != j:
-                pair = one.pair(min(i, j), max(i, j))
+                pair = group.pair(min(i, j), max(i, j))
                 note = (
                     f"{100 * pair.share:.1f} %; {ulps(pair.ulp)} ulp; {decibels(pair.snr)} dB"
                     if pair.share
                     else "equal"
                 )
                 of = {"unit": unit, "other": other, "number": str(j + 1), "first": i < j, "note": note}
-                made.append(of | {"snr": EQUAL if math.isinf(pair.snr) else pair.snr})
-    return made
+                records.append(of | {"snr": EQUAL if math.isinf(pair.snr) else pair.snr})
+    return records
 
 
 if __name__ == "__main__":

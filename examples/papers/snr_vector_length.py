@@ -23,40 +23,42 @@ FP32 = {"format": "f32", "rounding": "rne"}
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    given = options(__doc__, arguments)
+    args = options(__doc__, arguments)
     plan = load_study("snr-vector-length").written
-    size = given.pick(12, 32, 64)
-    sizes: dict[str, Any] = {"trials": given.pick(1, 3, 8), "rows": size, "columns": size}
-    lengths = given.pick([16, 1024], plan["lengths"], [*plan["lengths"], 65536])
-    tensors = described(study(plan, given, **sizes, lengths=lengths))
+    size = args.pick(12, 32, 64)
+    sizes: dict[str, Any] = {"trials": args.pick(1, 3, 8), "rows": size, "columns": size}
+    lengths = args.pick([16, 1024], plan["lengths"], [*plan["lengths"], 65536])
+    tensors = described(study(plan, args, **sizes, lengths=lengths))
     units = with_scales_of_blocks(plan["units"][0]["unit"])
-    lengths = given.pick([128], [128, 1024, 8192], [128, 1024, 8192])
-    blocks = described(study(plan, given, **sizes, lengths=lengths, units=units))
+    lengths = args.pick([128], [128, 1024, 8192], [128, 1024, 8192])
+    blocks = described(study(plan, args, **sizes, lengths=lengths, units=units))
 
-    fitting = [one for one in tensors if (one["data"], one["scaling"]) == (DATA, SCALING)]
-    alone = [one | {"curve": ALONE, "snr": one["quantization_snr_db"]} for one in fitting if one["curve"] == FLAT]
-    rows: list[Record] = [one | {"cell": cell(one)} for one in fitting]
-    rows += [{"sum": ALONE, "length": one["length"], "cell": f"{one['snr']:.1f}"} for one in alone]
+    fitting = [point for point in tensors if (point["data"], point["scaling"]) == (DATA, SCALING)]
+    alone = [
+        point | {"curve": ALONE, "snr": point["quantization_snr_db"]} for point in fitting if point["curve"] == FLAT
+    ]
+    rows: list[Record] = [point | {"cell": cell(point)} for point in fitting]
+    rows += [{"sum": ALONE, "length": point["length"], "cell": f"{point['snr']:.1f}"} for point in alone]
     gained = gain(fitting)
     label = f"gain of chunks of {CHUNK} over flat"
     rows += [{"sum": label, "length": length, "cell": f"{value:.1f}"} for length, value in gained.items()]
     title = f"SNR in dB by length, {DATA}, {SCALING}"
-    pivot(title, rows, {"sum": "sum"}, "length", lambda one: str(one["cell"]), "K = {}")
-    compared = [one for one in tensors if one["curve"] in COMPARED]
+    pivot(title, rows, {"sum": "sum"}, "length", lambda row: str(row["cell"]), "K = {}")
+    compared = [point for point in tensors if point["curve"] in COMPARED]
     of_curve = {"numbers": "data", "scale": "scaling", "sum": "curve"}
     pivot("SNR in dB by data and scale", compared, of_curve, "length", cell, "K = {}")
     of_entry = {"numbers": "data", "sum": "entry"}
     pivot("SNR in dB with scales of blocks", blocks, of_entry, "length", cell, "K = {}")
-    curves = [one for one in fitting if "promoted" not in one["curve"]]
-    figures(given, [*curves, *alone], compared)
+    curves = [point for point in fitting if "promoted" not in point["curve"]]
+    figures(args, [*curves, *alone], compared)
 
 
 def with_scales_of_blocks(chain: dict[str, Any]) -> list[dict[str, Any]]:
     """Chains and Hopper's accumulator whose factors have a scale for each block."""
 
-    def scaled(name: str, fmt: str, block: int, at: str) -> dict[str, Any]:
+    def scaled(name: str, fmt: str, block: int, scaled_at: str) -> dict[str, Any]:
         sides = {"a": {"format": fmt, "block": [1, block]}, "b": {"format": fmt, "block": [block, 1]}}
-        return {**chain, "unit": name, "scale": {**sides, "at": at}}
+        return {**chain, "unit": name, "scale": {**sides, "at": scaled_at}}
 
     mx = scaled("e4m3-chain-mx", "e8m0", 32, "product")
     chunked = {**mx, "promotion": {"interval": 128, "operation": "add", **FP32}}
@@ -74,9 +76,10 @@ def with_scales_of_blocks(chain: dict[str, Any]) -> list[dict[str, Any]]:
 
 def described(points: list[Record]) -> list[Record]:
     """Points by data and scale, with the name of their sum in figures (`curve`) and in tables, and their SNR."""
-    order = {key: list(dict.fromkeys(one[key] for one in points)) for key in ("data", "scaling")}
-    made = [one | named(one) | {"snr": math.nan if one["nonfinite"] else one["total_snr_db"]} for one in points]
-    return sorted(made, key=lambda one: tuple(order[key].index(one[key]) for key in order))
+    order = {key: list(dict.fromkeys(point[key] for point in points)) for key in ("data", "scaling")}
+    snrs = [math.nan if point["nonfinite"] else point["total_snr_db"] for point in points]
+    labelled = [point | named(point) | {"snr": snr} for point, snr in zip(points, snrs, strict=True)]
+    return sorted(labelled, key=lambda point: tuple(order[key].index(point[key]) for key in order))
 
 
 def named(point: Record) -> dict[str, str]:
@@ -98,19 +101,20 @@ def cell(point: Record) -> str:
 def gain(points: Sequence[Record]) -> dict[int, float]:
     """By length, how many dB chunks are better than the flat chain. points: of one scale and data."""
     flat, chunked = (
-        {one["length"]: one["total_snr_db"] for one in points if one["curve"] == curve} for curve in (FLAT, CHUNKED)
+        {point["length"]: point["total_snr_db"] for point in points if point["curve"] == curve}
+        for curve in (FLAT, CHUNKED)
     )
     return {length: chunked[length] - flat[length] for length in flat}
 
 
-def figures(given: Options, curves: list[Record], compared: list[Record]) -> None:
+def figures(args: Options, curves: list[Record], compared: list[Record]) -> None:
     axes = ("Length K (products)", "SNR (dB)")
     title = "Chunks keep what a flat E4M3 chain loses"
     look: dict[str, Any] = {"titles": axes, "log_x": 2}
-    figure(given, "snr-vector-length-chunks", title, curves, "length", "snr", "curve", dashed=[ALONE], **look)
-    each = [one | {"panel": f"{one['data']}, {one['scaling']}"} for one in compared]
+    figure(args, "snr-vector-length-chunks", title, curves, "length", "snr", "curve", dashed=[ALONE], **look)
+    each = [point | {"panel": f"{point['data']}, {point['scaling']}"} for point in compared]
     title = "A scale lifts small products and overflows long sums"
-    figure(given, "snr-vector-length-scales", title, each, "length", "snr", "curve", panel="panel", **look)
+    figure(args, "snr-vector-length-scales", title, each, "length", "snr", "curve", panel="panel", **look)
 
 
 if __name__ == "__main__":

@@ -60,17 +60,17 @@ MEASURED = [METHODS[4], METHODS[3], METHODS[1]]
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    given = options(__doc__, arguments)
-    problem, steps, of = CHARACTERS[given.size], given.pick(2, 80, 2000), seeds(given, (2, 3, 5))
-    found = runs(given, problem, METHODS, of, steps, given.pick(1, 20, 50))
-    after_steps(f"After {steps} steps", found, "BF16", share=True, caption=MEANS.format(len(of)))
-    before, batches = given.pick(2, 80, 400), given.pick((1, 2), (1, 2, 4, 8), (1, 2, 4))
-    errors = gradients(given, problem, [replace(one, pretrained=before) for one in MEASURED], of, batches)
+    args = options(__doc__, arguments)
+    problem, steps, of = CHARACTERS[args.size], args.pick(2, 80, 2000), seeds(args, (2, 3, 5))
+    records = runs(args, problem, METHODS, of, steps, args.pick(1, 20, 50))
+    after_steps(f"After {steps} steps", records, "BF16", share=True, caption=MEANS.format(len(of)))
+    before, batches = args.pick(2, 80, 400), args.pick((1, 2), (1, 2, 4, 8), (1, 2, 4))
+    errors = gradients(args, problem, [replace(method, pretrained=before) for method in MEASURED], of, batches)
     caption = f"""Error of sums, and of quantisation, over the RMS of the exact gradient; root mean square over all
         layers,
         mean over {len(of)} networks. K: the tokens of a batch, which a gradient sums."""
     gradient_table("Error of the gradient of weights, by K", errors, "Products", caption)
-    curves(given, "train-deepseek", "Loss while training, by the width of sums", found, "BF16")
+    curves(args, "train-deepseek", "Loss while training, by the width of sums", records, "BF16")
     points = [
         {"label": label, "length": length}
         | dict(zip(("y", "y_low", "y_high"), interval(values(some, "accumulation"), 0.95), strict=True))
@@ -79,7 +79,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     ]
     look: dict[str, Any] = {"titles": ("K", "RMS error / RMS of the gradient"), "log_x": 2, "log_y": 10}
     title = "Error of sums in the gradient of weights"
-    figure(given, "train-deepseek-gradients", title, points, "length", "y", "label", **look)
+    figure(args, "train-deepseek-gradients", title, points, "length", "y", "label", **look)
 
 
 if __name__ == "__main__":

@@ -33,16 +33,16 @@ METHODS = (
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    given = options(__doc__, arguments)
-    problem, steps, of = CHARACTERS[given.size], given.pick(4, 120, 2000), seeds(given, (2, 3, 5))
-    found = runs(given, problem, METHODS, of, steps, given.pick(2, 20, 50))
+    args = options(__doc__, arguments)
+    problem, steps, of = CHARACTERS[args.size], args.pick(4, 120, 2000), seeds(args, (2, 3, 5))
+    records = runs(args, problem, METHODS, of, steps, args.pick(2, 20, 50))
     many = problem.batch * problem.context
     caption = f"""Mean over {len(of)} seeds, with the reach of its 95 % t interval. Loss: of {many:,} characters a
         batch,
         in nats a character, of text that was held back. Right: the next character is the most probable one."""
-    after_steps(f"After {steps} steps", found, "BF16", batches=True, caption=caption)
-    shown = [one for one in found if one["label"] != "unscaled, loss x 1"]
-    curves(given, "train-fp8", "Loss while training, by format", shown, "BF16")
+    after_steps(f"After {steps} steps", records, "BF16", batches=True, caption=caption)
+    shown = [record for record in records if record["label"] != "unscaled, loss x 1"]
+    curves(args, "train-fp8", "Loss while training, by format", shown, "BF16")
 
 
 if __name__ == "__main__":

@@ -93,41 +93,45 @@ SUMS = (
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    given = options(__doc__, arguments)
-    problem = Digits(given.pick(4, 16, 32), given.pick(16, BATCH, BATCH))
-    of, steps = seeds(given, (2, 3, 10)), given.pick(2, 150, 1000)
-    found = runs(
-        given,
+    args = options(__doc__, arguments)
+    problem = Digits(args.pick(4, 16, 32), args.pick(16, BATCH, BATCH))
+    of, steps = seeds(args, (2, 3, 10)), args.pick(2, 150, 1000)
+    records = runs(
+        args,
         problem,
-        [replace(one, loss_scale=1024.0, **LEARNING) for one in TRAINED],
+        [replace(method, loss_scale=1024.0, **LEARNING) for method in TRAINED],
         of,
         steps,
-        given.pick(1, 15, 50),
+        args.pick(1, 15, 50),
     )
     caption = f"""Mean over {len(of)} seeds, with the reach of its 95 % t interval. Loss: in nats, of 360 digits that
         were held
         back."""
-    after_steps(f"After {steps} steps", found, "float32", "Training", batches=True, caption=caption)
-    before = given.pick(10, 150, 1000)
+    after_steps(f"After {steps} steps", records, "float32", "Training", batches=True, caption=caption)
+    before = args.pick(10, 150, 1000)
     cast_digits(
-        casts(given, problem, [replace(one, pretrained=before, **LEARNING) for one in CASTS], of, estimate=estimate)
+        casts(
+            args, problem, [replace(method, pretrained=before, **LEARNING) for method in CASTS], of, estimate=estimate
+        )
     )
-    before, batches = given.pick(2, 20, 100), given.pick((1, 2), (1, 4, 16), (1, 4, 16, 64))
-    methods = [replace(one, pretrained=before, loss_scale=1024.0, **LEARNING) for one in SUMS]
-    errors = gradients(given, problem, methods, of, batches, "6")  # the widest convolution, 16 places of each digit
+    before, batches = args.pick(2, 20, 100), args.pick((1, 2), (1, 4, 16), (1, 4, 16, 64))
+    methods = [replace(method, pretrained=before, loss_scale=1024.0, **LEARNING) for method in SUMS]
+    errors = gradients(args, problem, methods, of, batches, "6")  # the widest convolution, 16 places of each digit
     caption = f"""Error of sums, and of quantisation, over the RMS of the exact gradient of the last convolution's
         weights,
         mean over {len(of)} networks. K: the places of all digits of a batch, which a gradient sums."""
     gradient_table("Error of the gradient of weights, by K", errors, "Sums", caption)
-    curves(given, "train-hfp8", "Loss while training, by format and sum", found, "float32", log_y=10)
+    curves(args, "train-hfp8", "Loss while training, by format and sum", records, "float32", log_y=10)
 
 
 def cast_digits(records: Sequence[Record]) -> None:
     rows = []
-    for label, one in by_label(records).items():
-        cells = [percents(one, "right"), percents(one, "right_tuned")]
-        cells += [said(values(one, name)) for name in ("validation", "validation_tuned")]
-        rows.append([label, *cells, *(percents(one, name) for name in ("mismatch", "mismatch_tuned", "estimated"))])
+    for label, of_label in by_label(records).items():
+        cells = [percents(of_label, "right"), percents(of_label, "right_tuned")]
+        cells += [said(values(of_label, name)) for name in ("validation", "validation_tuned")]
+        rows.append(
+            [label, *cells, *(percents(of_label, name) for name in ("mismatch", "mismatch_tuned", "estimated"))]
+        )
     heads = [
         "Right, %",
         "tuned again",
@@ -153,7 +157,7 @@ def estimate(network: nn.Sequential, probes: Tensor, method: Method) -> float:
     """
     if method.recipe is None:
         return float("nan")
-    names = [name for name, one in network.named_modules() if isinstance(one, (nn.Linear, nn.Conv2d))]
+    names = [name for name, module in network.named_modules() if isinstance(module, (nn.Linear, nn.Conv2d))]
     formats = dict.fromkeys(names, FORMATS[method.label]) | dict.fromkeys((names[0], names[-1]), "dlfloat16")
     network.eval()
     parts = [bound(network, some, formats) for some in probes.split(ONCE)]
@@ -164,22 +168,22 @@ def estimate(network: nn.Sequential, probes: Tensor, method: Method) -> float:
 def bound(network: nn.Sequential, x: Tensor, formats: dict[str, str]) -> Tensor:
     """For each example, the bound, at most 1."""
     inputs: dict[str, Tensor] = {}
-    given = x
+    state = x
     for name, module in network.named_children():  # what goes into each rounded layer
         if name in formats:
-            inputs[name] = given = given if given.requires_grad else given.detach().requires_grad_()
-        given = module(given)
-    answers = given.argmax(-1)
-    apart = given - given.gather(1, answers[:, None])
-    variance = torch.zeros_like(given)
+            inputs[name] = state = state if state.requires_grad else state.detach().requires_grad_()
+        state = module(state)
+    answers = state.argmax(-1)
+    apart = state - state.gather(1, answers[:, None])
+    variance = torch.zeros_like(state)
     for name, entered in inputs.items():
         error = ht.cast(entered.detach(), formats[name]) - entered.detach()
-        for i in range(given.shape[1]):
+        for i in range(state.shape[1]):
             (gradient,) = torch.autograd.grad(apart[:, i].sum(), entered, retain_graph=True)
             variance[:, i] += (gradient * error).square().flatten(1).sum(1)
 
-    def differences(some: dict[str, Tensor], one: Tensor, answer: Tensor) -> Tensor:
-        logits: Tensor = torch.func.functional_call(network, some, (one[None],))[0]
+    def differences(some: dict[str, Tensor], example: Tensor, answer: Tensor) -> Tensor:
+        logits: Tensor = torch.func.functional_call(network, some, (example[None],))[0]
         return logits - logits.gather(0, answer[None])
 
     weights = {f"{name}.weight": network.get_parameter(f"{name}.weight").detach() for name in formats}
@@ -187,7 +191,7 @@ def bound(network: nn.Sequential, x: Tensor, formats: dict[str, str]) -> Tensor:
     for name, fmt in formats.items():
         weight = weights[f"{name}.weight"]
         variance = variance + (each[f"{name}.weight"] * (ht.cast(weight, fmt) - weight)).square().flatten(2).sum(2)
-    others = torch.ones_like(given, dtype=torch.bool).scatter_(1, answers[:, None], False)
+    others = torch.ones_like(state, dtype=torch.bool).scatter_(1, answers[:, None], False)
     ratio = variance.detach() / (2 * apart.detach().square())
     return torch.where(others, ratio, torch.zeros_like(ratio)).sum(1).clamp(max=1.0)
 

@@ -67,20 +67,20 @@ FINE_TUNED = (
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    given = options(__doc__, arguments)
-    problem, of = CHARACTERS[given.size], seeds(given, (2, 3, 5))
-    steps, before, after = given.pick(2, 60, 2000), given.pick(2, 150, 2000), given.pick(2, 20, 300)
-    found = runs(given, problem, TRAINED, of, steps, given.pick(1, 15, 50))
-    after_steps(f"After {steps} steps", found, "float32")
-    cast = casts(given, problem, [replace(one, pretrained=before) for one in CAST], of)
+    args = options(__doc__, arguments)
+    problem, of = CHARACTERS[args.size], seeds(args, (2, 3, 5))
+    steps, before, after = args.pick(2, 60, 2000), args.pick(2, 150, 2000), args.pick(2, 20, 300)
+    records = runs(args, problem, TRAINED, of, steps, args.pick(1, 15, 50))
+    after_steps(f"After {steps} steps", records, "float32")
+    cast = casts(args, problem, [replace(method, pretrained=before) for method in CAST], of)
     caption = (
         "Other answers: characters of which another is the most probable than in float32. Scales by floor unless said."
     )
     cast_table(f"Direct casts after {before} steps in float32", cast, "float32", "Forward", caption)
-    tuned = [replace(one, rate=0.001, pretrained=before, pretrained_rate=0.004) for one in FINE_TUNED]
-    more = runs(given, problem, tuned, of, after, given.pick(1, 10, 50))
+    tuned = [replace(method, rate=0.001, pretrained=before, pretrained_rate=0.004) for method in FINE_TUNED]
+    more = runs(args, problem, tuned, of, after, args.pick(1, 10, 50))
     after_steps(f"Fine-tuned by {after} steps more", more, "float32", caption=MEANS.format(len(of)))
-    curves(given, "train-mx", "Loss while training, by format and rule", found, "float32")
+    curves(args, "train-mx", "Loss while training, by format and rule", records, "float32")
 
 
 if __name__ == "__main__":

@@ -43,11 +43,11 @@ METHODS = (
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    given = options(__doc__, arguments)
-    steps, of = given.pick(2, 60, 2000), seeds(given, (2, 3, 5))
-    found = runs(given, CHARACTERS[given.size], METHODS, of, steps, given.pick(1, 15, 50))
-    after_steps(f"After {steps} steps", found, "BF16")
-    curves(given, "train-nvfp4", "Loss while training, by what is left out", found, "BF16")
+    args = options(__doc__, arguments)
+    steps, of = args.pick(2, 60, 2000), seeds(args, (2, 3, 5))
+    records = runs(args, CHARACTERS[args.size], METHODS, of, steps, args.pick(1, 15, 50))
+    after_steps(f"After {steps} steps", records, "BF16")
+    curves(args, "train-nvfp4", "Loss while training, by what is left out", records, "BF16")
 
 
 if __name__ == "__main__":

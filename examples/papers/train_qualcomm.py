@@ -39,19 +39,19 @@ METHODS = (
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    given = options(__doc__, arguments)
-    problem, of = CHARACTERS[given.size], seeds(given, (2, 3, 5))
-    before, after, every = given.pick(2, 200, 2000), given.pick(2, 20, 300), given.pick(1, 10, 50)
+    args = options(__doc__, arguments)
+    problem, of = CHARACTERS[args.size], seeds(args, (2, 3, 5))
+    before, after, every = args.pick(2, 200, 2000), args.pick(2, 20, 300), args.pick(1, 10, 50)
     answers = "Other answers: characters of which another is the most probable than in float32."
     for words, factor in (("", 1.0), (", with outliers", OUTLIERS)):
-        methods = [replace(one, pretrained=before, outliers=factor) for one in METHODS]
-        cast_table(f"Cast after training{words}", casts(given, problem, methods, of), "float32", "Format", answers)
+        methods = [replace(method, pretrained=before, outliers=factor) for method in METHODS]
+        cast_table(f"Cast after training{words}", casts(args, problem, methods, of), "float32", "Format", answers)
     for words, factor in (("", 1.0), (", with outliers", OUTLIERS)):
         aware = {"rate": 0.001, "pretrained": before, "pretrained_rate": 0.004, "outliers": factor}
-        methods = [replace(one, **aware) for one in METHODS]
-        found = runs(given, problem, methods, of, after, every)
-        after_steps(f"Trained on with rounding{words}", found, "float32", "Format", caption=MEANS.format(len(of)))
-    curves(given, "train-qualcomm", "Loss while trained on with rounding, with outliers", found, "float32")
+        methods = [replace(method, **aware) for method in METHODS]
+        records = runs(args, problem, methods, of, after, every)
+        after_steps(f"Trained on with rounding{words}", records, "float32", "Format", caption=MEANS.format(len(of)))
+    curves(args, "train-qualcomm", "Loss while trained on with rounding, with outliers", records, "float32")
 
 
 if __name__ == "__main__":

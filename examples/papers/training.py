@@ -68,12 +68,12 @@ class Transformer(nn.Module):
         self.characters, self.places = nn.Embedding(characters, width), nn.Embedding(context, width)
         self.blocks = nn.Sequential(*(Block(width, heads) for _ in range(layers)))
         self.norm, self.head = nn.LayerNorm(width), nn.Linear(width, characters, bias=False)
-        for one in (self.characters, self.places):
-            nn.init.normal_(one.weight, std=0.1)
+        for embedding in (self.characters, self.places):
+            nn.init.normal_(embedding.weight, std=0.1)
 
     def forward(self, x: Tensor) -> Tensor:
-        found: Tensor = self.head(self.norm(self.blocks(self.characters(x) + self.places(torch.arange(x.shape[1])))))
-        return found
+        logits: Tensor = self.head(self.norm(self.blocks(self.characters(x) + self.places(torch.arange(x.shape[1])))))
+        return logits
 
     @torch.no_grad()
     def enlarge(self, factor: float) -> None:
@@ -101,7 +101,7 @@ class Characters:
         return Transformer(int(corpus().max()) + 1, self.width, self.layers, self.heads, self.context)
 
     def batch_of(self, seed: int, step: int, many: int = 1) -> Batch:
-        """What goes into a step, and what should come out. many: that many batches in one."""
+        """Inputs of a step, and its expected outputs. many: that many batches in one."""
         return self.drawn(corpus()[: -(len(corpus()) // 10)], self.batch * many, generator(seed, step))
 
     def unseen(self) -> Batch:
@@ -109,7 +109,7 @@ class Characters:
         return self.drawn(unseen, self.validated // self.context, generator(VALIDATION_SEED, 0))
 
     def probes(self) -> Tensor:
-        """What answers are compared on."""
+        """Inputs on which answers are compared."""
         return self.unseen()[0]
 
     def drawn(self, text: Tensor, count: int, of: torch.Generator) -> Batch:
@@ -165,7 +165,7 @@ def corpus() -> Tensor:
 def _digits() -> Batch:
     from sklearn.datasets import load_digits
 
-    pixels, labels = (torch.from_numpy(one) for one in load_digits(return_X_y=True))
+    pixels, labels = (torch.from_numpy(array) for array in load_digits(return_X_y=True))
     order = torch.randperm(len(labels), generator=generator(VALIDATION_SEED, 0))
     return (pixels[order] / 16).float().reshape(-1, 1, 8, 8), labels[order].long()
 
@@ -212,7 +212,7 @@ class Method:
 
 @dataclass(frozen=True)
 class Course:
-    """What is to be learned, how, in how many steps, from which seed; judged after every so many steps."""
+    """A training: its problem, method, number of steps and seed; judged after every so many steps."""
 
     problem: Problem
     method: Method
@@ -247,9 +247,9 @@ def answered(network: nn.Module, x: Tensor) -> Tensor:
     """Logits, with statistics of batch norms as they have been learned."""
     training = network.training
     network.eval()
-    found: Tensor = network(x)
+    logits: Tensor = network(x)
     network.train(training)
-    return found
+    return logits
 
 
 def started(problem: Problem, method: Method, seed: int) -> Any:
@@ -269,8 +269,8 @@ def _pretrained(course: Course) -> dict[str, Any]:
     with reproducible(course.seed):
         network: Any = course.problem.network()
         learn(network, replace(course, every=course.steps + 1))
-        found: dict[str, Any] = network.state_dict()
-        return found
+        state: dict[str, Any] = network.state_dict()
+        return state
 
 
 def learn(network: nn.Module, course: Course, rank: int = 0) -> list[Record]:
@@ -281,13 +281,13 @@ def learn(network: nn.Module, course: Course, rank: int = 0) -> list[Record]:
     its share of every batch and of the weights.
     """
     problem, method, steps = course.problem, course.method, course.steps
-    several, found, losses = method.learners > 1, list[Record](), list[float]()
+    several, records, losses = method.learners > 1, list[Record](), list[float]()
     scaler = ht.LossScaler(LossScaling(scale=method.loss_scale, window=1 << 30))
     update: Any = method.optimizer_of(network.parameters())
     if several:
         update = ht.ShardedResidual(network.parameters(), method.optimizer_of, "hfp8-e4m3")
     elif method.update is not None:
-        matrices = {"seed": course.seed, "only": lambda one: one.ndim > 1}
+        matrices = {"seed": course.seed, "only": lambda parameter: parameter.ndim > 1}
         update = ht.NarrowWeights(update, "hfp8-e4m3", method.update, **matrices)
     network.train()
     for step in range(1, steps + 1):
@@ -295,7 +295,7 @@ def learn(network: nn.Module, course: Course, rank: int = 0) -> list[Record]:
             group["lr"] = method.rate_at(step - 1, steps)
         x, expected = problem.batch_of(course.seed, method.pretrained + step - 1)
         if several:
-            x, expected = (one.chunk(method.learners)[rank] for one in (x, expected))
+            x, expected = (tensor.chunk(method.learners)[rank] for tensor in (x, expected))
         loss = loss_of(network(x), expected)
         mean = loss.detach().clone()
         if several:
@@ -306,17 +306,17 @@ def learn(network: nn.Module, course: Course, rank: int = 0) -> list[Record]:
         update.zero_grad()
         if several:
             (loss * method.loss_scale).backward()  # type: ignore[no-untyped-call]
-            for one in network.parameters():
-                if one.grad is not None:
-                    one.grad.div_(method.loss_scale)
+            for parameter in network.parameters():
+                if parameter.grad is not None:
+                    parameter.grad.div_(method.loss_scale)
             update.step()
         else:
             scaler.scale(loss).backward()  # type: ignore[no-untyped-call]
             scaler.step(update)
         if step % course.every == 0 or step == steps:
-            found.append({"step": step, "loss": sum(losses) / len(losses), **judged(network, problem)})
+            records.append({"step": step, "loss": sum(losses) / len(losses), **judged(network, problem)})
             losses.clear()
-    return found
+    return records
 
 
 def trained(course: Course) -> list[Record]:
@@ -325,15 +325,15 @@ def trained(course: Course) -> list[Record]:
         with reproducible(course.seed):
             network = started(course.problem, course.method, course.seed)
             course.method.convert(network)
-            found = learn(network, course)
+            records = learn(network, course)
     else:
         with TemporaryDirectory() as folder:
             args = course, folder
             torch.multiprocessing.spawn(_learn_share, args, course.method.learners)  # type: ignore[no-untyped-call]
-            found = torch.load(Path(folder, "found"))
+            records = torch.load(Path(folder, "found"))
     steps = [*range(course.every, course.steps, course.every), course.steps]
     nothing = dict.fromkeys(("loss", "validation", "right"), math.nan)
-    reached = {one["step"]: one for one in found}
+    reached = {record["step"]: record for record in records}
     return [
         {"label": course.method.label, "seed": course.seed, "step": step, **reached.get(step, nothing)}
         for step in steps
@@ -346,9 +346,9 @@ def _learn_share(rank: int, course: Course, folder: str) -> None:
     with reproducible(course.seed):
         network = started(course.problem, course.method, course.seed)
         course.method.convert(network)
-        found = learn(network, course, rank)
+        records = learn(network, course, rank)
     if rank == 0:
-        torch.save(found, Path(folder, "found"))
+        torch.save(records, Path(folder, "found"))
     dist.destroy_process_group()
 
 
@@ -358,18 +358,16 @@ def seeds(given: Options, many: tuple[int, int, int]) -> range:
     return range(first, first + given.pick(*many))
 
 
-def runs(
-    given: Options, problem: Problem, methods: Sequence[Method], of: range, steps: int, every: int
-) -> list[Record]:
+def runs(args: Options, problem: Problem, methods: Sequence[Method], of: range, steps: int, every: int) -> list[Record]:
     """Train by every method from every seed."""
     courses = [Course(problem, method, steps, every, seed) for seed in of for method in methods]
-    return list(chain.from_iterable(on_all_cores(trained, [(one,) for one in courses], given.size != "tiny")))
+    return list(chain.from_iterable(on_all_cores(trained, [(course,) for course in courses], args.size != "tiny")))
 
 
-def casts(given: Options, problem: Problem, methods: Sequence[Method], of: range, **more: Any) -> list[Record]:
-    """What each recipe does to networks that have been trained in float32. more: see `cast_all`."""
+def casts(args: Options, problem: Problem, methods: Sequence[Method], of: range, **more: Any) -> list[Record]:
+    """Measure each recipe on networks that have been trained in float32. more: see `cast_all`."""
     calls = [(problem, tuple(methods), seed, more) for seed in of]
-    return list(chain.from_iterable(on_all_cores(cast_all, calls, given.size != "tiny")))
+    return list(chain.from_iterable(on_all_cores(cast_all, calls, args.size != "tiny")))
 
 
 def cast_all(problem: Problem, methods: Sequence[Method], seed: int, more: Mapping[str, Any]) -> list[Record]:
@@ -377,27 +375,27 @@ def cast_all(problem: Problem, methods: Sequence[Method], seed: int, more: Mappi
     `_tuned`
     of batch norms tuned again. more: `estimate`, a function of the network, its probes and a method.
     """
-    found = []
+    rows = []
     estimate: Callable[[Any, Tensor, Method], float] = more.get("estimate", lambda *_: math.nan)
     with reproducible(seed):
         network = started(problem, methods[0], seed)
         before = answered(network, problem.probes()).argmax(-1)
 
-        def seen(one: nn.Module, ending: str) -> Record:
-            other = (answered(one, problem.probes()).argmax(-1) != before).float().mean()
+        def seen(model: nn.Module, ending: str) -> Record:
+            other = (answered(model, problem.probes()).argmax(-1) != before).float().mean()
             return {
-                f"{key}{ending}": value for key, value in (judged(one, problem) | {"mismatch": float(other)}).items()
+                f"{key}{ending}": value for key, value in (judged(model, problem) | {"mismatch": float(other)}).items()
             }
 
         for method in methods:
-            one = copy.deepcopy(network)
-            method.convert(one)
-            row: Record = {"label": method.label, "seed": seed, **seen(one, "")}
+            model = copy.deepcopy(network)
+            method.convert(model)
+            row: Record = {"label": method.label, "seed": seed, **seen(model, "")}
             if isinstance(problem, Digits):
-                ht.retune(one, (problem.batch_of(seed, -1 - at)[0] for at in range(TUNED)))
-                row |= seen(one, "_tuned")
-            found.append(row | {"estimated": estimate(network, problem.probes(), method)})
-    return found
+                ht.retune(model, (problem.batch_of(seed, -1 - step)[0] for step in range(TUNED)))
+                row |= seen(model, "_tuned")
+            rows.append(row | {"estimated": estimate(network, problem.probes(), method)})
+    return rows
 
 
 def gradients(
@@ -412,7 +410,7 @@ def gradients_of(
     problem: Problem, methods: Sequence[Method], seed: int, batches: Sequence[int], layers: str
 ) -> list[Record]:
     """A record for each method and number of batches: `length`, and root mean squares over the layers of a pattern."""
-    found = []
+    rows = []
     with reproducible(seed):
         network = started(problem, methods[0], seed)
         for method in methods:
@@ -422,15 +420,15 @@ def gradients_of(
                 network.zero_grad()
                 with ht.measure() as measured:
                     (loss_of(network(x), expected) * method.loss_scale).backward()  # type: ignore[no-untyped-call]
-                records = [one for one in measured.records if one["product"] == "weight"]
-                records = [one for one in records if fnmatchcase(one["layer"], layers)]
+                records = [record for record in measured.records if record["product"] == "weight"]
+                records = [record for record in records if fnmatchcase(record["layer"], layers)]
                 kinds = ("quantization", "accumulation")
-                errors = {kind: math.sqrt(sum(one[kind] ** 2 for one in records) / len(records)) for kind in kinds}
-                found.append(
-                    {"label": method.label, "seed": seed, "batches": many, "length": records[0]["k"], **errors}
-                )
+                errors = {
+                    kind: math.sqrt(sum(record[kind] ** 2 for record in records) / len(records)) for kind in kinds
+                }
+                rows.append({"label": method.label, "seed": seed, "batches": many, "length": records[0]["k"], **errors})
             ht.restore(network)
-    return found
+    return rows
 
 
 # Tables.
@@ -447,30 +445,30 @@ def said(values: Sequence[float], sign: str = "", digits: int = 3) -> str:
 
 def by_label(records: Sequence[Record], key: str = "label") -> dict[Any, list[Record]]:
     """Records of each label, by seed."""
-    found: dict[Any, list[Record]] = {}
-    for one in sorted(records, key=lambda one: int(one["seed"])):
-        found.setdefault(one[key], []).append(one)
-    order = list(dict.fromkeys(one[key] for one in records))
-    return {label: found[label] for label in order}
+    groups: dict[Any, list[Record]] = {}
+    for record in sorted(records, key=lambda record: int(record["seed"])):
+        groups.setdefault(record[key], []).append(record)
+    order = list(dict.fromkeys(record[key] for record in records))
+    return {label: groups[label] for label in order}
 
 
 def gaps(rows: Sequence[Record], of: Sequence[Record]) -> list[float]:
     """Losses above those of the baseline with the same seed."""
-    return [one["validation"] - other["validation"] for one, other in zip(rows, of, strict=True)]
+    return [row["validation"] - other["validation"] for row, other in zip(rows, of, strict=True)]
 
 
 def gap(rows: Sequence[Record], of: Sequence[Record], times: float = 1.0, digits: int = 3) -> str:
-    found = [times * one for one in gaps(rows, of)]
-    lost = sum(map(math.isnan, found))
-    return "-" if rows == of else f"diverged, {lost} of {len(found)}" if lost else said(found, "+", digits)
+    differences = [times * difference for difference in gaps(rows, of)]
+    lost = sum(map(math.isnan, differences))
+    return "-" if rows == of else f"diverged, {lost} of {len(differences)}" if lost else said(differences, "+", digits)
 
 
 def values(rows: Sequence[Record], name: str) -> list[float]:
-    return [one[name] for one in rows]
+    return [row[name] for row in rows]
 
 
 def percents(rows: Sequence[Record], name: str) -> str:
-    return said([100 * one for one in values(rows, name)], digits=1)
+    return said([100 * value for value in values(rows, name)], digits=1)
 
 
 MEANS = """Mean over {} seeds, with the reach of its 95 % t interval. Loss: in nats a character, of text that was held
@@ -483,15 +481,15 @@ def after_steps(title: str, records: Sequence[Record], baseline: str, head: str 
 
     more: `share`, a column of the gap in %; `batches`, of the last batches' loss; `caption`.
     """
-    last = max(one["step"] for one in records)
-    ends = by_label([one for one in records if one["step"] == last])
+    last = max(record["step"] for record in records)
+    ends = by_label([record for record in records if record["step"] == last])
     of, rows = ends[baseline], []
-    for label, one in ends.items():
-        row = [label, said(values(one, "validation")), gap(one, of)]
+    for label, of_label in ends.items():
+        row = [label, said(values(of_label, "validation")), gap(of_label, of)]
         mean = sum(values(of, "validation")) / len(of)
-        row += [gap(one, of, 100 / mean, 2)] if more.get("share") else []
-        row += [percents(one, "right")]
-        rows.append(row + ([said(values(one, "loss"))] if more.get("batches") else []))
+        row += [gap(of_label, of, 100 / mean, 2)] if more.get("share") else []
+        row += [percents(of_label, "right")]
+        rows.append(row + ([said(values(of_label, "loss"))] if more.get("batches") else []))
     header = [head, "Loss", f"Gap to {baseline}", *(["of the loss, %"] if more.get("share") else []), "Right, %"]
     header += ["Loss of the last batches"] if more.get("batches") else []
     caption = more.get("caption") or MEANS.format(len(of))
@@ -509,30 +507,30 @@ def cast_table(title: str, records: Sequence[Record], baseline: str, head: str, 
 
 def gradient_table(title: str, records: Sequence[Record], head: str, caption: str) -> None:
     """Print errors of sums and of quantisation by K; a K that two batches are filled up to has the larger one's."""
-    heads = [f"K = {length:,.0f}" for length in sorted({one["length"] for one in records})]
+    heads = [f"K = {length:,.0f}" for length in sorted({record["length"] for record in records})]
     rows = []
-    for label, one in by_label(records).items():
+    for label, of_label in by_label(records).items():
         cells: dict[str, str] = {}
-        for some in by_label(one, "batches").values():
+        for some in by_label(of_label, "batches").values():
             errors = [sum(values(some, kind)) / len(some) for kind in ("accumulation", "quantization")]
             cells[f"K = {some[0]['length']:,.0f}"] = f"{errors[0]:.2%} of {errors[1]:.1%}"
         rows.append([label, *(cells.get(head, "") for head in heads)])
     table(title, [head, *heads], rows, caption=caption)
 
 
-def curves(given: Options, name: str, title: str, records: Sequence[Record], baseline: str, **look: Any) -> None:
+def curves(args: Options, name: str, title: str, records: Sequence[Record], baseline: str, **look: Any) -> None:
     """Draw the losses on the way, as NAME-curves, and but for digits as NAME-gaps those above the baseline's."""
     steps = by_label(records, "step")
     losses, above = [], []
     for step, some in steps.items():
         of = by_label(some)
         for label, rows in of.items():
-            at: Record = {"label": label, "step": step}
-            for made, found in ((losses, values(rows, "validation")), (above, gaps(rows, of[baseline]))):
-                if not any(map(math.isnan, found)) and (made is losses or label != baseline):
-                    made.append(at | dict(zip(("y", "y_low", "y_high"), interval(found, 0.95), strict=True)))
+            point: Record = {"label": label, "step": step}
+            for target, numbers in ((losses, values(rows, "validation")), (above, gaps(rows, of[baseline]))):
+                if not any(map(math.isnan, numbers)) and (target is losses or label != baseline):
+                    target.append(point | dict(zip(("y", "y_low", "y_high"), interval(numbers, 0.95), strict=True)))
     axes = ("Step", "Loss of what was held back / nats")
-    figure(given, f"{name}-curves", title, losses, "step", "y", "label", titles=axes, **look)
+    figure(args, f"{name}-curves", title, losses, "step", "y", "label", titles=axes, **look)
     if not look:
         title, axes = f"Loss above that of {baseline} with the same seed", ("Step", "Gap / nats")
-        figure(given, f"{name}-gaps", title, above, "step", "y", "label", titles=axes)
+        figure(args, f"{name}-gaps", title, above, "step", "y", "label", titles=axes)
