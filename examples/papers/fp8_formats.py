@@ -35,7 +35,7 @@ Groups = dict[str, list[Matrix]]
 
 
 class Loss(NamedTuple):
-    """Losses of several tensors: dB of each, and the shares of all their numbers, in %, that become zero and saturate."""
+    """Losses of several tensors: dB of each, and the shares of all numbers, in %, that become zero and saturate."""
 
     decibels: list[float]
     zero: float
