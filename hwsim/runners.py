@@ -124,7 +124,7 @@ def local(workers: int | None = None) -> Runner:
 
 
 def apart(workers: int | None, lost: Lost) -> Runner:
-    """As `local`, with a new process for each part.
+    """Like `local`, with a new process for each part.
 
     lost: called for a part whose process ended three times before it answered; the others go on.
     What a part raises ends the run, and all processes.

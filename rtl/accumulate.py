@@ -62,7 +62,7 @@ class Accumulation:
 
     @property
     def groups(self) -> int:
-        """How many groups' sums are one partial sum."""
+        """The number of groups whose sums make one partial sum."""
         groups = self.unit.restart
         if groups is None:
             raise TypeError(f"{self.unit.name} must start again after some groups")

@@ -301,7 +301,7 @@ def decode_factors(m: Module, n: ProductRanges, i: PureInterface, o: PureInterfa
 
 
 def _chosen(m: Module, name: str, side: FactorSide, i: PureInterface) -> Signal | None:
-    """Which of a factor's formats the beat's mode chooses, for all lanes; None where there is one format."""
+    """A flag for each of a factor's formats but the last: the beat's mode chooses it. None if there is one format."""
     if len(side.choices) == 1:
         return None
     modes = list(zip(side.codes, side.formats, strict=True))

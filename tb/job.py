@@ -63,7 +63,7 @@ class Trace:
 
     @property
     def results(self) -> np.ndarray:
-        """In which cycles a result leaves: bool[cycles]."""
+        """The cycles in which a result leaves: bool[cycles]."""
         leaves: np.ndarray = (self.expect & SEEN_VALID != 0) & (self.drive & (READY | RESET | HOLD) == READY)
         return leaves
 
@@ -255,7 +255,7 @@ def write_job(folder: Path, scripts: Sequence[Script], width: int) -> list[str]:
 
 
 def _extra_arrays(extra: ExtraOutputs) -> dict[str, np.ndarray]:
-    """As arrays of a file, by their names there."""
+    """The arrays of a file, by their names there."""
     arrays = vars(extra) | {"expected": to_words(extra.expected), "mask": to_words(extra.mask)}
     return {f"{EXTRA}{key}": array for key, array in arrays.items()}
 

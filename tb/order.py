@@ -101,7 +101,7 @@ class Player:
         return self._will_do(self.results[index][2], code)
 
     def note(self, kind: str, got: int, expected: int) -> None:
-        """Note a mismatch of the result that is due next."""
+        """Record a mismatch of the result that is due next."""
         index = self.due[0][0] if self.due else min(self.closed, len(self.results) - 1)
         self.outcome.note(PortMismatch(kind, self.cycle, index, got, expected))
 
@@ -189,7 +189,7 @@ class Player:
         return any(self.results[index][0] == context for index, _ in self.due)
 
     def _place(self, seen: int) -> int:
-        """Which of the results that are due has come, by its context."""
+        """The place among due results of the one that has come, by its context."""
         context = seen >> CONTEXT
         for place, (index, _) in enumerate(self.due):
             if self.results[index][0] == context and not seen & SEEN_UNKNOWN:

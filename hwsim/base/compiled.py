@@ -100,7 +100,7 @@ class Callback:
 
     @property
     def address(self) -> int:
-        """Where the code is, while this object is."""
+        """The address of the code, as long as this object lives."""
         address: int = self._code.address
         return address
 
@@ -142,7 +142,7 @@ def row_at(address: int, length: int, kind: Any) -> Any:
 
 
 class _ContentLocator(_CacheLocator):  # type: ignore[misc]
-    """Where a function's code is kept: in the folder that `keep` was given.
+    """Locates a function's compiled code: in the folder that `keep` was given.
 
     Numba's own locators name the folder of the source too: another installation of the same code would compile again.
     """

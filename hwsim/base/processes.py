@@ -230,7 +230,7 @@ def _while_it_speaks(child: subprocess.Popen[bytes], watched: Sequence[Path], si
 
 
 def _written(watched: Sequence[Path]) -> list[tuple[int, int]]:
-    """When the files were written last, and how long they are."""
+    """The times at which the files were last written, and their sizes."""
     states = [path.stat() if path.exists() else None for path in watched]
     return [(state.st_mtime_ns, state.st_size) if state else (0, 0) for state in states]
 
@@ -269,7 +269,7 @@ def bounded(work: Callable[[], T], seconds: int, memory: int, idle: float = 20.0
 
 
 def _work_and_end(work: Callable[[], Any], answers: int, seconds: int, memory: int) -> NoReturn:
-    """In the fork: do the work, send what came of it, and end without what this process does at its end."""
+    """Run in the fork: do the work, send its result, and end without this process's handlers at exit."""
     try:
         os.setpgid(0, 0)
         os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # what a library says of memory that is not there

@@ -135,13 +135,13 @@ class Batch:
         return Batch(self.ids[:count], self.a[:count], self.b[:count], self.c[:count], *scales)
 
     def case(self, index: int) -> Case:
-        """One of the cases."""
+        """Return one of the cases."""
         sides = (self.a, self.b, self.scale_a, self.scale_b)
         a, b, x, y = (() if side is None else tuple(side[index].tolist()) for side in sides)
         return Case(self.ids[index], a, b, int(self.c[index]), x, y)
 
     def cases(self) -> Iterator[Case]:
-        """One by one."""
+        """Iterate over all cases."""
         none: list[list[int]] = [[]] * len(self)
         sides = (none if side is None else side.tolist() for side in (self.scale_a, self.scale_b))
         for name, a, b, c, x, y in zip(

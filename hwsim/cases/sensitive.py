@@ -73,7 +73,7 @@ class ExponentFields:
 
 
 def exponent_fields(builder: CaseBuilder) -> ExponentFields:
-    """Those of a unit."""
+    """The fields of a unit's exponents."""
     exps, neutral, down = builder.palette.exps, 0, 0
     if scales_add(builder):
         beat = builder.filling(())
@@ -405,7 +405,7 @@ class Other(NamedTuple):
 
 
 def _at_each_bit(builder: CaseBuilder, side: int, above: int) -> Iterator[Other]:
-    """For each bit of a product's exponent numbers of a side. above: how far results' least number products must be."""
+    """Numbers of a side for each bit of a product's exponent. above: how far results' least number products must be."""
     fmt = builder.factors[side]
     if not isinstance(fmt, FloatFormat):
         return

@@ -169,7 +169,7 @@ def _least_codes(builder: CaseBuilder, side: int) -> list[int]:
 
 
 def _few(places: int, more: bool) -> Iterator[int]:
-    """As `_odd_bits`, of fewer places."""
+    """Fewer places of `_odd_bits`."""
     yield from _odd_bits(places, True) if more else sorted({-1, *({places // 2} & set(range(places)))})
 
 

@@ -235,7 +235,7 @@ class Solver:
         return (1 << max(0, distance + bits - self.window)) - 1
 
     def lost_place(self, distance: int) -> int:
-        """How many places of a product are below the window at a distance."""
+        """The number of a product's places below the window at a distance."""
         return max(0, distance + self.palette.fraction_bits - self.window)
 
     def sign_of(self, sign: int) -> Iterator[Product]:

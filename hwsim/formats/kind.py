@@ -70,7 +70,7 @@ class EncoderParameters(NamedTuple):
 
 
 class RandomWords(NamedTuple):
-    """Where random words come from: a mask of the bits used (0 for no randomness), seed and counter in halves."""
+    """The source of random words: a mask of the bits used (0 for no randomness), seed and counter in halves."""
 
     mask: int
     seed_low: int

@@ -1,4 +1,4 @@
-"""When compiled loops are worth calling, and how threads share a large array."""
+"""Compiled loops: when they are worth calling, and how threads share a large array."""
 
 from __future__ import annotations
 

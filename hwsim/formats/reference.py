@@ -72,7 +72,7 @@ def _code(fmt: Kind, value: Any, rounding: Rounding, missing: Missing) -> int | 
 
 
 class Choices(NamedTuple):
-    """How numbers are encoded, checked against the format."""
+    """The settings of an encoder, checked against the format."""
 
     rounding: Rounding | Stochastic
     overflow: Overflow

@@ -142,7 +142,7 @@ def write(folder: str | Path, which: Iterable[Format] | None = None, short: bool
 
 
 def _sums(data: bytes, indent: str) -> list[str]:
-    """How many rows a file has, and its SHA-256 sum."""
+    """The number of rows of each file, and its SHA-256 sum."""
     return [f"{indent}rows: {len(data.splitlines()) - 1}", f"{indent}sha256: {hashlib.sha256(data).hexdigest()}"]
 
 

@@ -128,14 +128,14 @@ class Definition:
 
     @property
     def promoter(self) -> Promoter:
-        """How partial sums are promoted. Raises ValueError for a unit that does not promote."""
+        """The promotion of partial sums. Raises ValueError for a unit that does not promote."""
         if self._promoter is None:
             raise InputError(f"{self.unit.name} has no promotion")
         return self._promoter
 
     @property
     def late(self) -> LateAddition:
-        """How the addend is added late. Raises ValueError for a unit that does not add one late."""
+        """The late addition of the addend. Raises ValueError for a unit that does not add one late."""
         if self._late is None:
             raise InputError(f"{self.unit.name} adds no addend late")
         return self._late

@@ -49,7 +49,7 @@ class UnpackedResult(NamedTuple):
 
 
 class TermCut(NamedTuple):
-    """How the smaller term of an addition is cut. bits: of its fraction below the leading one of the larger."""
+    """The cut of an addition's smaller term. bits: of its fraction below the leading one of the larger."""
 
     bits: int
     lost: Lost
@@ -57,7 +57,7 @@ class TermCut(NamedTuple):
 
 @dataclass(frozen=True)
 class Hooks:
-    """At some places of the arithmetic, a function. A place that is None is as specified.
+    """Functions at some places of the arithmetic. A place that is None is as specified.
 
     Each function takes what passes its place, as specified, and returns what passes in its stead; what else it takes
     is known there. The methods `even-odd` and those of readings have no place of their sums.
@@ -110,7 +110,7 @@ class Hooks:
         return value if change is None else change(value, *known)
 
     def rounded(self, sig: int, shift: int, sign: int, rounding: Rounding, tiny: bool) -> int:
-        """As `round_magnitude`, by a specification's rule or by one that is a mistake."""
+        """Round like `round_magnitude`, by a specification's rule or by a mistaken one."""
         place: LastPlace = self.at("last_place", LastPlace(sig, shift, sign, rounding, tiny))
         return rounded_magnitude(place)
 

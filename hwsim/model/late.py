@@ -85,7 +85,7 @@ class LateOperands(NamedTuple):
 
 
 class LateAddition(ABC):
-    """How an addend is added late. output: the format of the result."""
+    """A late addition of an addend. output: the format of the result."""
 
     output: Format
 
@@ -185,7 +185,7 @@ def late_window(total: Term, addend: Term, rule: LateInWindow, zero_terms: ZeroT
 
 
 def _zeros(unit: Unit) -> tuple[ZeroTerms, ZeroSign]:
-    """How zero terms count in a unit's window, and the sign of a sum of zero, which a late addend's window shares."""
+    """The rules of a unit's window for zero terms and sums of zero, which a late addend's window shares."""
     match unit.sum:
         case WindowSum() as rule:
             return rule.zero_terms, rule.zero
@@ -196,7 +196,7 @@ def _zeros(unit: Unit) -> tuple[ZeroTerms, ZeroSign]:
 
 
 def late_addition(unit: Unit) -> LateAddition | None:
-    """How a unit adds its addend late; None where it does not."""
+    """The late addition of a unit's addend; None if it has none."""
     match unit.late:
         case None:
             return None
@@ -223,7 +223,7 @@ class Promoted(NamedTuple):
 
 
 class Promoter(NamedTuple):
-    """How a partial sum is promoted.
+    """The promotion of partial sums.
 
     format, rounding: of the register. groups: between promotions. partial, addend: the formats of a group's result and
     of the addend, None for none. scales: the formats of scales that enter here, None for none.
@@ -271,7 +271,7 @@ class Promoter(NamedTuple):
 
 
 def promoter_of(unit: Unit) -> Promoter | None:
-    """How a unit promotes; None where it does not."""
+    """The promotion of a unit; None if it does not promote."""
     rule, scale = unit.promotion, unit.scale
     if rule is None:
         return None

@@ -117,7 +117,7 @@ class Summed(NamedTuple):
 
 
 class SumMethod(ABC):
-    """How the terms of a group become one sum.
+    """A method by which the terms of a group become one sum.
 
     takes_addend: whether the addend is one of them. hooks: what is other than specified, as far as a method has places.
     """
@@ -426,7 +426,7 @@ def _all_bits(terms: Sequence[Term], max_exp: int | None) -> int:
 
 
 def method_of(unit: Unit) -> SumMethod:
-    """How a unit sums the terms of a group."""
+    """The method by which a unit sums the terms of a group."""
     match unit.sum:
         case ReadAlignedSum() as rule:
             return ReadAligned(rule, ResultRounding(unit.result))

@@ -334,7 +334,7 @@ def flushed_code(fmt: FloatFormat, code: int) -> int:
 
 
 class ResultRounding:
-    """How a sum is rounded to a unit's result, and what NaN and infinity become there."""
+    """The rounding of a sum to a unit's result, with the codes of NaN and infinity."""
 
     def __init__(self, rule: ResultRule, hooks: Hooks | None = None):
         self.rule, self.hooks = rule, hooks

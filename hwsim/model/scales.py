@@ -213,7 +213,7 @@ def _special(term: Term) -> bool:
 
 
 def subgroup_sums(unit: Unit) -> SubgroupWindows | UnscaledSums | None:
-    """How parts of a unit's groups are summed; None without parts, and where they are those of `group_scales`."""
+    """The sums of parts of a unit's groups; None without parts, and where they are those of `group_scales`."""
     rule, scale = unit.subgroup, unit.scale
     scales = (scale.a.format, scale.b.format) if scale is not None and scale.at == "subgroup" else None
     match rule:

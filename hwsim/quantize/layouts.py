@@ -168,5 +168,5 @@ def _rows(scales: Any, axis: int) -> Bytes:
 
 
 def _tiles(shape: tuple[int, ...]) -> tuple[int, int]:
-    """How many tiles there are down and across."""
+    """The numbers of tiles down and across."""
     return -(-shape[0] // ROWS), -(-shape[1] // COLUMNS)

@@ -26,7 +26,7 @@ def axis_of(axis: Any, dimensions: int) -> int:
 
 
 def block_lengths(shape: tuple[int, ...], axis: int, block: tuple[int | None, int | None]) -> Lengths:
-    """How long a block is along each axis.
+    """The length of a block along each axis.
 
     axis: 0 to len(shape) - 1. block: as in `Rule`. Raises ValueError for a block across axes that are not there.
     """
@@ -44,7 +44,7 @@ def block_lengths(shape: tuple[int, ...], axis: int, block: tuple[int | None, in
 
 
 def blocks_shape(shape: tuple[int, ...], lengths: Lengths) -> tuple[int, ...]:
-    """How many blocks there are along each axis."""
+    """The number of blocks along each axis."""
     return tuple(-(-size // length) for size, length in zip(shape, lengths, strict=True))
 
 

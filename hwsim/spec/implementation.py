@@ -1,4 +1,4 @@
-"""How hardware builds a unit: where its registers are, and how many sums it interleaves.
+"""Implementation of a unit in hardware: where its registers are, and how many sums it interleaves.
 
 Every pipeline of one unit returns the same bits; only the cycles differ.
 """
@@ -146,7 +146,7 @@ DEFAULT_CUTS = ("multiply", "align", "sum")
 
 
 def _default_cuts(unit: Specified) -> tuple[str, ...]:
-    """Where registers are unless others are asked for; the last step's, and a promotion's, apart."""
+    """The cuts unless others are asked for; the last step's, and a promotion's, apart."""
     levels = additions(unit)
     return ("multiply", *(f"add.{level}.sum" for level in range(levels))) if levels else DEFAULT_CUTS
 

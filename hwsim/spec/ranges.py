@@ -1,4 +1,4 @@
-"""How wide a unit's numbers are, from its formats: kernels and C take the widths of integers and floats from here.
+"""Widths of a unit's numbers, from its formats: kernels and C take the widths of integers and floats from here.
 
 A range is a fact of the unit, so that those who share nothing else share these. That integers are wide enough is
 checked elsewhere: by sanitizers, by proofs, and by results at the ends of ranges.

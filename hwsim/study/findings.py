@@ -110,7 +110,7 @@ def _verdict(order: Sequence[Point], named: Callable[[Point], str], measure: str
     known = [point for point in order if not math.isnan(number(point, measure))]
     where_at = f"At K = {order[0]['length']:,}{where}"
     if not known:
-        return f"{where_at} nothing has an SNR: {_not_finite(order) or 'no result was measured'}."
+        return f"{where_at} nothing has an SNR: {_not_finite(order, 'some') or 'no result was measured'}."
     best, worst = known[0], known[-1]
     told = f"{where_at} {named(best)} has {WORDS[measure]} of {_decibels(best, measure)}"
     if len(known) > 1:
@@ -134,7 +134,7 @@ def _apart(above: Point, below: Point, measure: str) -> bool:
 
 
 def _unsure(known: Sequence[Point], measure: str) -> str:
-    """Why the highest is not called the best."""
+    """The reason why the highest is not called the best."""
     best = known[0]
     if math.isnan(number(best, f"{measure}_low")):
         return "one trial has no interval" if best.get("trials") == 1 else "there are no intervals"
@@ -143,14 +143,14 @@ def _unsure(known: Sequence[Point], measure: str) -> str:
 
 
 def _cost(best: Point, worst: Point, named: Callable[[Point], str]) -> str:
-    """How many dB accumulation costs of what quantisation leaves; nothing where numbers need none."""
+    """A sentence on the dB that accumulation costs; empty where numbers need no quantisation."""
     costs = {named(point): _lost(point) for point in (best, worst)}
     if any(math.isnan(cost) for cost in costs.values()):
         return ""
     told = {name: _tenths(cost) for name, cost in costs.items()}
     alike = len(set(told.values())) == 1
     shown = [next(iter(told.values()))] if alike else [f"{cost} ({name})" for name, cost in told.items()]
-    return f"Of what quantisation leaves, accumulation costs {' and '.join(shown)}"
+    return f"Accumulation costs {' and '.join(shown)} of the SNR that quantisation leaves"
 
 
 def _tenths(cost: float) -> str:
@@ -167,9 +167,9 @@ def _decibels(point: Point, measure: str) -> str:
     return "infinitely many dB (exact)" if value == math.inf else f"{measured(point, measure)} dB"
 
 
-def _not_finite(points: Sequence[Point]) -> str:
+def _not_finite(points: Sequence[Point], some: str = "Some") -> str:
     nonfinite = [point for point in points if number(point, "nonfinite") > 0]
-    return f"Some results of {counted(len(nonfinite), 'point')} are not finite" if nonfinite else ""
+    return f"{some} results of {counted(len(nonfinite), 'point')} are not finite" if nonfinite else ""
 
 
 def _key(orders: Mapping[Any, Sequence[Point]], named: Callable[[Point], str], points: int) -> tuple[KeyNumber, ...]:

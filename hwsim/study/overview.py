@@ -185,7 +185,7 @@ def _chart(drawn: Sequence[Point], confidence: float, measure: str, along: Along
         caption += f"; the {band} is its {100 * confidence:g} % confidence interval"
     theory, bounds = ({}, []) if along.key == "label" else _theory(shown, measure, len(series))
     if theory:
-        caption += f". {'Strokes' if along.categories else 'Dashed'}: what theory bounds it by"
+        caption += f". {'Strokes' if along.categories else 'Dashed'}: bounds from theory"
     alike = [MEASURES[name][0].lower() for name, twin in TWINS.items() if twin == measure and _same(drawn, name, twin)]
     if alike:
         caption += f". The {' and the '.join(alike)} is the same within {SAME} dB, and is not drawn"

@@ -40,7 +40,7 @@ class StudyPart(WorkPart):
     @property
     @abstractmethod
     def count(self) -> int:
-        """How many rows there will be."""
+        """The number of rows."""
 
     @abstractmethod
     def execute(self) -> Rows:

@@ -67,7 +67,7 @@ class Report:
     calls: Counter[str] = field(default_factory=Counter)
 
     def found(self, name: str, cls: str, function: str, products: Products | None) -> None:
-        """Note a call."""
+        """Record a call."""
         units: tuple[str, ...] = ()
         if products is not None:
             every = (products.forward, products.input, products.weight)
@@ -75,7 +75,7 @@ class Report:
         self.places[name, function] = CallPlace(name, cls, function, units)
 
     def not_converted(self, name: str, cls: str, function: str) -> CallPlace | None:
-        """Note a call of a function that multiplies and that no unit computes. Returns the place if it is new."""
+        """Record a call of a function that multiplies and that no unit computes. Returns the place if it is new."""
         if (name, function) in self.others:
             return None
         self.others[name, function] = place = CallPlace(name, cls, function, ())

@@ -264,7 +264,7 @@ Sizes = tuple[int, ...]
 
 
 class Geometry(NamedTuple):
-    """How a convolution moves over its input: one number for each axis of space, and the number of groups."""
+    """The steps of a convolution over its input: one number for each axis of space, and the number of groups."""
 
     stride: Sizes
     padding: Sizes

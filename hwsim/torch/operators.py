@@ -195,7 +195,7 @@ class Once(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *gradients: Any) -> Any:
-        """As of a gradient, which is computed by `_Gradient`."""
+        """The gradient, computed by `_Gradient`."""
         raise InputError(SECOND)
 
     @classmethod

@@ -62,7 +62,7 @@ RANDOM_BITS = 16
 
 @dataclass(frozen=True)
 class FactorRule:
-    """How the numbers of one factor become codes and scales.
+    """The rule by which the numbers of one factor become codes and scales.
 
     scaling: the rule, in codes that the unit takes. block: rows and columns of the unit's blocks where the rule's
     blocks are whole numbers of these, and each scale is written several times; None where they are the same.
@@ -271,7 +271,7 @@ class Products:
         return Products, (self.forward, self.input, self.weight, self.output, self.keep)
 
     def of(self, which: Which) -> UnitProduct | None:
-        """One of the products."""
+        """The product of that name."""
         return {"forward": self.forward, "input": self.input, "weight": self.weight}[which]
 
 

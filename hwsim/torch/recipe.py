@@ -102,7 +102,7 @@ class LayerRule:
 
 @dataclass(frozen=True)
 class Recipe:
-    """How every product of a model is computed.
+    """The units, rules and formats by which every product of a model is computed.
 
     products: of every layer that none of `layers` fits; the first of these that fits counts. recompute: modules, by
     patterns of their names or by their classes, whose activations are computed again for the backward pass.
@@ -313,7 +313,7 @@ def _sides(product: UnitProduct) -> tuple[tuple[FactorRule, Side], tuple[FactorR
 
 
 def _result(product: UnitProduct | None, products: Products) -> str:
-    """Where scales enter that the unit does not take, and what results are rounded to."""
+    """Describe the scales that the unit does not take, and the format of results."""
     scaled = product is not None and any(
         not rule.direct and (not rule.scaling.enters or rule.scaling.rule.tensor_scale != "none")
         for rule, _ in _sides(product)
@@ -323,7 +323,7 @@ def _result(product: UnitProduct | None, products: Products) -> str:
 
 
 def _factor(operand: FactorRule, side: Side) -> str:
-    """How numbers become codes."""
+    """Describe how numbers become codes."""
     rule, fixed = operand.scaling.rule, operand.scaling.scale
     rounding = "" if rule.rounding == "rne" else f", {rule.rounding}"
     if operand.direct:
@@ -343,7 +343,7 @@ def _factor(operand: FactorRule, side: Side) -> str:
 
 
 def _layers(keys: LayerKeys) -> str:
-    """Which layers a rule is of."""
+    """Describe the layers of a rule."""
     parts = [
         PLACES.get(keys.place or "", ""),
         keys.kind or "",

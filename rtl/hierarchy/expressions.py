@@ -47,7 +47,7 @@ class Text(NamedTuple):
 
     @property
     def closed(self) -> str:
-        """With parentheses where an operation stands around it."""
+        """The expression, in parentheses where an operation stands around it."""
         return f"({self.words})" if self.outer else self.words
 
 
@@ -147,7 +147,7 @@ class Expressions:
             index += count
 
     def _elements(self, bit_runs: list[Run]) -> int:
-        """How many elements of one array follow one another."""
+        """The number of elements of one array that follow one another."""
         place = self.naming.places.get(bit_runs[0].wire)
         if place is None or place.number is None:
             return 1
@@ -274,7 +274,7 @@ CLOCK_ENABLE = "clk_en"
 
 @dataclass(frozen=True, kw_only=True)
 class Style:
-    """How registers and ports are written.
+    """The style of registers and ports.
 
     reset: whether it acts at a rising edge of the clock, or at once. reset_low: whether it is active low, as `rst_n`.
     clock_enable: whether registers keep their values in cycles in which `clk_en` is low; reset acts in these too.
@@ -298,7 +298,7 @@ class Style:
 
     @property
     def reset_condition(self) -> str:
-        """When a register is reset."""
+        """The condition of a reset."""
         return "!rst_n" if self.reset_low else "rst"
 
     def events(self, clock: str, is_reset: bool) -> str:

@@ -85,7 +85,7 @@ def stream_ports(component: Component) -> dict[str, list[Part]]:
 
 
 def _place(port: str, style: Style) -> Place:
-    """How a port is written: by its name, as an element of an array, or as a field of the struct that has it."""
+    """The expression for a port: its name, an element of an array, or a field of the struct that has it."""
     name, _, number = port.partition("__")
     stream, _, field = name.partition("_")
     if style.package and field not in ("valid", "ready"):

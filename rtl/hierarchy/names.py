@@ -102,7 +102,7 @@ class Place(NamedTuple):
 
 @dataclass
 class Naming:
-    """How the nets of a module are written. arrays: elements of each, in order. made_up: nets without a name."""
+    """The names of a module's nets. arrays: elements of each, in order. made_up: nets without a name."""
 
     places: dict[str, Place] = field(default_factory=dict)
     arrays: dict[str, list[str]] = field(default_factory=dict)
@@ -211,7 +211,7 @@ def _split(tokens: list[str]) -> tuple[str, int | None]:
 def naming(
     module: RtlModule, shown: Iterable[str], is_top: bool, made_up: Mapping[str, str], ports: Mapping[str, Place]
 ) -> Naming:
-    """How nets are written.
+    """Choose the names of nets.
 
     shown: those that are declared. made_up: names for those that have none. ports: how those of the top are written,
     where not by their names.

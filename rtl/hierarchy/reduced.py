@@ -426,7 +426,7 @@ def _is_constant(bits: Bits) -> bool:
 
 
 class Aliases:
-    """Which bit stands for which."""
+    """Bits that stand for other bits."""
 
     def __init__(self) -> None:
         self.of: dict[WireBit, Bit] = {}

@@ -31,7 +31,7 @@ def test_the_best_and_the_worst_are_named_and_what_accumulation_costs() -> None:
     found = findings(points)
     assert found.verdict == (
         "At K = 512 bits=10 has a total SNR of 29.5 ± 1.0 dB, the best of 2; bits=9 has the worst, 26.0 ± 1.0 dB. "
-        "Of what quantisation leaves, accumulation costs 0.5 dB (bits=10) and 4.0 dB (bits=9)."
+        "Accumulation costs 0.5 dB (bits=10) and 4.0 dB (bits=9) of the SNR that quantisation leaves."
     )
     assert [(one.what, one.value, one.of) for one in found.key] == [
         ("Total SNR, highest", "29.5 dB", "bits=10"),
@@ -49,7 +49,7 @@ def test_where_quantisation_hides_the_difference_accumulation_tells() -> None:
     assert found.verdict.startswith(
         "At K = 512 bits=13 has an SNR of accumulation of 70.0 ± 1.0 dB, the best of 2; bits=12"
     )
-    assert found.verdict.endswith("accumulation costs less than 0.05 dB.")
+    assert found.verdict.endswith("Accumulation costs less than 0.05 dB of the SNR that quantisation leaves.")
     assert found.table.rows[0][0] == "bits=13"
 
 
@@ -84,7 +84,7 @@ def test_points_of_different_data_are_not_ranked_together() -> None:
 
 def test_one_point_is_said_alone_and_alike_ones_together() -> None:
     assert findings([point("u", 28.0)]).verdict == (
-        "At K = 512 u has a total SNR of 28.0 ± 1.0 dB. Of what quantisation leaves, accumulation costs 2.0 dB."
+        "At K = 512 u has a total SNR of 28.0 ± 1.0 dB. Accumulation costs 2.0 dB of the SNR that quantisation leaves."
     )
     alike = findings([point("u a", 30.0), point("u b", 30.0)])
     assert alike.verdict.startswith("At K = 512 all 2 have an SNR of accumulation of 60.0 ± 1.0 dB.")
@@ -95,7 +95,7 @@ def test_what_is_exact_or_not_finite_is_said() -> None:
     assert exact.verdict.startswith("At K = 512 a has a total SNR of infinitely many dB (exact), the best of 2; b has")
     assert exact.table.rows[0][1:] == ("exact", "exact", "exact")
     broken = findings([point("u", math.nan, math.nan, math.nan, nonfinite=3.0)])
-    assert broken.verdict == "At K = 512 nothing has an SNR: Some results of 1 point are not finite."
+    assert broken.verdict == "At K = 512 nothing has an SNR: some results of 1 point are not finite."
     assert ("Not finite", "1 point") in [(one.what, one.value) for one in broken.key]
 
 

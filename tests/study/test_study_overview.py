@@ -55,7 +55,7 @@ def test_a_field_that_is_none_somewhere_has_points_in_the_order_of_the_study_and
     by_interval = {p["axis.interval"]: p["total_snr_db"] for p in results.points if p["data"] == "normal"}
     assert {row["x"]: row["y"] for row in chart.rows if row["panel"] == "normal"} == by_interval
     assert "the thin line is its 90 % confidence interval" in chart.caption
-    assert "Strokes: what theory bounds it by." in charted(results, "accumulation-normalized-max").caption
+    assert "Strokes: bounds from theory." in charted(results, "accumulation-normalized-max").caption
 
 
 def test_where_nothing_varies_units_are_points_side_by_side_by_data() -> None:

@@ -257,7 +257,7 @@ ACCUMULATION = Family(
 
 
 def declare_promotions(facts: UnitFacts, out: Declared) -> None:
-    """Where promotion comes, and what it does."""
+    """Bins of the beats and the effects of promotions."""
     promotion = facts.unit.promotion
     if promotion is not None:
         _boundaries(promotion.interval // facts.lanes, out)
@@ -265,7 +265,7 @@ def declare_promotions(facts: UnitFacts, out: Declared) -> None:
 
 
 def _boundaries(beats: int, out: Declared) -> None:
-    """Where a sum ends, beside promotions every so many beats."""
+    """Bins of sums that end beside promotions, which come every so many beats."""
     words = {beats - 1: "one beat before", beats: "at", beats + 1: "one beat after"}
     bins = {n: out.bin("G11", f"the sum ends {word} a promotion") for n, word in words.items() if n}
     twice = out.bin("G11", "two promotions and a beat")

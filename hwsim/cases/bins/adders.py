@@ -114,7 +114,7 @@ class RoundedPair:
         return range(first, min(end, 1 << 12) + 1)
 
     def unreachable(self, distance: int, adds: bool, odd: int) -> str | None:
-        """Why nothing does it; None where something may."""
+        """The reason why nothing hits a bin; None where something may."""
         bits, p, fmt = self.of_smaller.bits, self.precision, self.format
         # Where the sum's last place is the format's least number, the smaller term may be cut at any distance.
         cut = self.keeps and self.of_smaller.low < fmt.quantum_exp - self.ties

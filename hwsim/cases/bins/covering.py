@@ -160,7 +160,7 @@ def _power_of_two(unit: Unit, sign: int, sig: int, exp: int) -> Pair | None:
 
 
 def _starts(rows: Rows, top: int) -> Iterator[tuple[str, Pair | None, int]]:
-    """How the power of two enters: as a product, or as the addend."""
+    """The ways in which the power of two enters: as a product, or as the addend."""
     if (pair := _power_of_two(rows.unit, 0, 1, top)) is not None:
         yield "product", pair, 0
     addend = rows.unit.operands.addend

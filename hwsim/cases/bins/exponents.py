@@ -433,7 +433,7 @@ MOST_PLACES = 8  # below a sum's leading one, of products that make it
 
 
 def declare_floors(facts: UnitFacts, out: Declared) -> None:
-    """How far the largest term is below the floor; and results that a floor one more or one less would change."""
+    """Bins of the largest term's distance below the floor, and of results that a floor one more or less changes."""
     if facts.floor is None:
         return
     _depths(facts, facts.floor, out)

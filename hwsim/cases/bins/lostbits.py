@@ -446,7 +446,7 @@ def declare_sticky(facts: UnitFacts, out: Declared) -> None:
 
 
 def depths(builder: CaseBuilder) -> list[int]:
-    """How far below the window a product can lose a single 1, beside another that has the window's exponent."""
+    """Depths below the window at which a product can lose a single 1, beside another with the window's exponent."""
     if builder.lanes < 2 or builder.unit.scale is not None:
         return []
     least, most = builder.result_exps

@@ -288,7 +288,7 @@ class Summary(NamedTuple):
 
 
 class Counter:
-    """How many cases hit each bin of a plan.
+    """Counts the cases that hit each bin of a plan.
 
     counts: by the bin's name, every bin in the plan's order. A bin of several parts counts how often each of them was
     hit at least. cases: how many were sampled.
@@ -343,7 +343,7 @@ class Counter:
 
     @property
     def counts(self) -> dict[str, int]:
-        """How often each bin was hit."""
+        """The number of hits of each bin."""
         counts, start = self._counts.copy(), 0
         for index in self._composed:
             parts = self.plan.bins[index].parts

@@ -15,7 +15,7 @@ MOST_TOPS = 96  # exponents tried for one case
 
 
 def declare_sums(facts: UnitFacts, out: Declared) -> None:
-    """Where the sum's leading one stands; what cancels to nothing; the largest sums."""
+    """Bins of the place of the sum's leading one, of sums that cancel, and of the largest sums."""
     _shifts(facts, out)
     _cancelled(facts, out)
     _growth(facts, out)

@@ -1,4 +1,4 @@
-"""How often each stage of a unit rounds a sum, and how much of it each rounding can lose.
+"""The roundings of a sum in each stage of a unit: how many there are, and how much each can lose.
 
 Each stage is a list of losses, from which hwsim/study/accuracy/bounds.py makes bounds. `hwsim docs study-measures` has
 the reasons.
@@ -39,7 +39,7 @@ class Loss(NamedTuple):
 
 
 class Lengths(NamedTuple):
-    """How K is divided: products of a group, groups of a stretch that starts from zero, and such stretches."""
+    """The parts of K: products of a group, groups of a stretch that starts from zero, and such stretches."""
 
     lanes: int
     groups: int
@@ -47,7 +47,7 @@ class Lengths(NamedTuple):
 
 
 def lengths(unit: Unit, length: int) -> Lengths:
-    """How a unit divides `length` products."""
+    """The parts into which a unit divides `length` products."""
     instruction = unit.instruction
     lanes = min(instruction.lanes, length)
     filled = -(-length // instruction.fill) * instruction.fill

@@ -222,7 +222,7 @@ def student_t(freedom: int, first: Bits, *rest: Bits) -> Floats:
 
 
 def student_t_parts(freedom: int) -> int:
-    """How many Bits `student_t` takes besides the first."""
+    """The number of Bits that `student_t` takes besides the first."""
     return freedom // 2 + freedom % 2
 
 

@@ -36,7 +36,7 @@ OWN: dict[str, tuple[int | None, int | None] | None] = {
 
 @dataclass(frozen=True)
 class SideScaling:
-    """How the numbers of one factor become codes.
+    """The rule by which the numbers of one factor become codes.
 
     scale: what they are divided by in place of the rule's own scale; None for that.
     enters: whether the rule's scales are those that the unit takes; else they multiply its result, and the unit's own
@@ -50,7 +50,7 @@ class SideScaling:
 
 @dataclass(frozen=True)
 class Scaling:
-    """How the numbers of both factors become codes. name: as the study says it."""
+    """The rules by which the numbers of both factors become codes. name: as the study says it."""
 
     name: str
     a: SideScaling

@@ -262,7 +262,7 @@ class Point:
 
 
 def count(study: Study) -> int:
-    """How many points a study has, those that `invalid: skip` leaves out included."""
+    """The number of a study's points, those that `invalid: skip` leaves out included."""
     each = [math.prod(map(len, entry.grid.values())) * len(entry.scaling) for entry in study.units]
     return sum(each) * len(study.data) * len(study.lengths)
 

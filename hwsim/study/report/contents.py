@@ -86,7 +86,7 @@ class Chart:
 
     @property
     def missing(self) -> str:
-        """How many points have no place on the axes, in words; empty where none is missing."""
+        """The number of points without a place on the axes, in words; empty where none is missing."""
         gone: dict[str, int] = {}
         for row in self.rows:
             for value, log in ((row["y"], self.y.log), (row["x"], self.x.log)):
