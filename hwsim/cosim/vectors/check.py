@@ -16,7 +16,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
 from hwsim.base.errors import InputError
-from hwsim.base.files import ascii_lines, bounded_lines
+from hwsim.base.files import ascii_lines, bounded_lines, digest_of
 from hwsim.base.text import counted
 from hwsim.cases.bins.plan import GROUPS, labels
 from hwsim.cases.case import Batch, Case, batches
@@ -35,7 +35,7 @@ from hwsim.cosim.vectors.lines import (
     result_layout,
     text_lines,
 )
-from hwsim.cosim.vectors.make import MANIFEST, TEXT, VERSION, computed, hashed
+from hwsim.cosim.vectors.make import MANIFEST, TEXT, VERSION, computed
 from hwsim.explain import CodeReading, CoverageGroup, FaultKind, Mismatch, Row, RunReport, coverage_groups
 from hwsim.explain.diagnosis import Progress, diagnose
 from hwsim.explain.facts import Observation
@@ -189,7 +189,7 @@ def stored(folder: str | Path) -> Stored:
             raise InputError(f"{document.where(('files',))}: files must name {name}")
         if not (path / name).is_file():
             raise InputError(f"{path / name} is missing")
-        if hashed(path / name).hexdigest() != manifest.files[name].sha256:
+        if digest_of(path / name) != manifest.files[name].sha256:
             raise InputError(f"{path / name} is not as it was written: its SHA-256 is not that of {MANIFEST}")
     known = Stored(path, manifest, unit)
     for lines in (known.expected, known.operands):

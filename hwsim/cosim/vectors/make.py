@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 import hwsim
 from hwsim.base.arrays import npz, to_words, words_of
 from hwsim.base.errors import InputError
-from hwsim.base.files import WrittenFolder, held_alone, naming, replaced
+from hwsim.base.files import WrittenFolder, digest_of, held_alone, naming, replaced
 from hwsim.base.package import identity
 from hwsim.base.resources import demand_disk
 from hwsim.cases.bins.plan import Counter as Coverage
@@ -135,7 +135,6 @@ MANIFEST = "manifest.yaml"
 PROGRESS = "progress.json"
 LOCK = ".lock"  # held by the run that writes; the names of its files
 MARK = "Files of an interrupted `hwsim vectors`, which goes on or removes them:\n"
-STEP = 1 << 22  # bytes that are read at a time
 
 
 class Growing:
@@ -155,7 +154,7 @@ class Growing:
         self.key = json.loads(json.dumps(key))
         self.state: dict[str, Any] | None = None
         self._files: dict[str, BinaryIO] = {}
-        self._hashes: dict[str, Any] = {}
+        self._digests: dict[str, str] = {}
         self._held = contextlib.ExitStack()
 
     def __enter__(self) -> Growing:
@@ -218,17 +217,15 @@ class Growing:
         path = self.folder / name
         with path.open("r+b") as file:
             file.truncate(size)
-        self._hashes[name] = hashed(path)
         self._files[name] = path.open("ab")
 
     def grow(self, files: Mapping[str, bytes]) -> None:
         for name, data in files.items():
             if name not in self._files:
                 self._claim(name)
-                self._files[name], self._hashes[name] = (self.folder / name).open("wb"), hashlib.sha256()
+                self._files[name] = (self.folder / name).open("wb")
             with naming(self.target / name):
                 self._files[name].write(data)
-            self._hashes[name].update(data)
 
     def note(self, **state: Any) -> None:
         sizes = {}
@@ -246,21 +243,23 @@ class Growing:
         self._claim(name)
         with naming(self.target / name):
             path.write_bytes(data)
-        self._hashes[name] = hashlib.sha256(data)
+        self._digests[name] = hashlib.sha256(data).hexdigest()
 
     def digests(self) -> dict[str, str]:
-        return {name: made.hexdigest() for name, made in self._hashes.items()}
-
-    def finish(self, manifest: bytes) -> None:
-        """Write the manifest, which says that all is there, and put the folder in its place."""
+        """Those of all files, none of which grows any more."""
         for name, file in self._files.items():
             with naming(self.target / name):
                 file.close()
+            self._digests[name] = digest_of(self.folder / name)
+        return self._digests
+
+    def finish(self, manifest: bytes) -> None:
+        """Write the manifest, which says that all is there, and put the folder in its place."""
         self.whole(MANIFEST, manifest)
         for name in (PROGRESS, LOCK):
             (self.folder / name).unlink(missing_ok=True)
         with naming(self.target, self.folder):
-            self._place.put(self.folder, MANIFEST, self.digests())
+            self._place.put(self.folder, MANIFEST, self._digests)
         with contextlib.suppress(OSError):
             self.folder.rmdir()
 
@@ -281,19 +280,6 @@ def _unsealed(text: str) -> dict[str, Any]:
 
 def _digest(noted: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(noted).encode()).hexdigest()
-
-
-def hashed(path: Path) -> Any:
-    made = hashlib.sha256()
-    for data in pieces(path):
-        made.update(data)
-    return made
-
-
-def pieces(path: Path) -> Iterator[bytes]:
-    with path.open("rb") as file:
-        while data := file.read(STEP):
-            yield data
 
 
 VERSION = 4  # of the sequence of cases, and of what the files hold and how
