@@ -22,7 +22,7 @@ from hwsim.formats import yamlfile
 from hwsim.formats.yamlfile import Document
 from hwsim.spec import as_yaml
 
-COUNT = 3  # inputs of each target in `make test`; `make fuzz` tries thousands
+COUNT = 2  # inputs of each target in `make test`; `make fuzz` tries thousands
 
 
 @pytest.mark.simulator

@@ -25,7 +25,7 @@ from hwsim.spec import LateInWindow, RoundedSum, Unit
 from hwsim.spec.sums import SumCut
 
 Patch = pytest.MonkeyPatch
-COUNT, SEED = 180, 4
+COUNT, SEED = 90, 4
 
 # What random operands are not likely to be.
 DIRECTED = {

@@ -36,7 +36,7 @@ from hwsim.rtl.exact import ExactRanges
 from hwsim.rtl.general import GeneralRanges
 from hwsim.rtl.numbers import ProductRanges, WindowRanges
 from hwsim.rtl.rounded import RoundedRanges
-from hwsim.spec import ExactSum, RoundedSum, Unit, load_unit, pipeline, presets
+from hwsim.spec import ExactSum, RoundedSum, Unit, as_yaml, load_unit, pipeline, presets
 from hwsim.spec.implementation import one_plain_window
 
 PLAYED = "whole dot products"
@@ -262,8 +262,9 @@ def test_a_case_is_written_drawn_and_read_again(monkeypatch: pytest.MonkeyPatch,
 @pytest.mark.quick(cases=1)
 def test_a_proof_is_written_as_a_page_and_as_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     page, table = tmp_path / "proof.html", tmp_path / "proof.json"
+    (tmp_path / "tiny.yaml").write_text(as_yaml(unit("tiny")))
     options = ["--only", "special", "--second-opinion", "--html", str(page), "--json", str(table)]
-    assert main(["prove", SMALL, *options]) == 1  # claims that were not run are not proved
+    assert main(["prove", str(tmp_path / "tiny.yaml"), *options]) == 1  # claims that were not run are not proved
     said, data = capsys.readouterr().out, json.loads(table.read_text())
     assert data["schema"] == "hwsim-proof/1"
     words = {row["name"]: (row["word"], row["second"]) for row in data["rows"]}
