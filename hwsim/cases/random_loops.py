@@ -289,9 +289,22 @@ def _draw(
 
 
 @inlined
+def _last_at_most(values: Any, x: Any) -> Any:
+    """The place of the last of ascending values that is not above x; -1 where there is none."""
+    low, high = 0, values.size
+    while low < high:
+        middle = (low + high) // 2
+        if values[middle] <= x:
+            low = middle + 1
+        else:
+            high = middle
+    return low - 1
+
+
+@inlined
 def _binade(side: Any, magnitude: Any) -> Any:
     if side.fixed:
-        return np.searchsorted(side.first, magnitude, "right") - 1
+        return _last_at_most(side.first, magnitude)
     return magnitude >> side.fraction_bits
 
 
@@ -315,5 +328,5 @@ def _addend(c: Any, kind: Any, most: Any, window: Any, choice: Any, where: Any, 
     reach = window + 6
     above = below(where, reach) if kind == ADDEND else below(where, 2 * reach) - reach
     exp = (most if most > -1000000 else 0) + above
-    binade = _clip(np.searchsorted(c.exps, exp, "right") - 1, 0, c.first.size - 1)
+    binade = _clip(_last_at_most(c.exps, exp), 0, c.first.size - 1)
     return code_of(c, _in(c, binade, binade, word), sign)
