@@ -6,10 +6,9 @@ import copy
 from typing import Any
 
 import pytest
-import yaml
 
 import hwsim
-from hwsim.spec import as_yaml, load_unit, presets
+from hwsim.spec import load_unit
 
 HOPPER = "hopper-wgmma-e4m3-f32"
 KEYS: dict[str, Any] = {
@@ -19,12 +18,6 @@ KEYS: dict[str, Any] = {
     "sum": {"method": "aligned", "fraction_bits": 13, "lost": "truncate"},
     "result": {"format": "f32", "rounding": "rz"},
 }
-
-
-@pytest.mark.parametrize("name", presets()[::9])
-def test_the_keys_of_a_file_are_its_unit(name: str) -> None:
-    unit = load_unit(name)
-    assert load_unit(yaml.safe_load(as_yaml(unit))) == unit
 
 
 def test_keys_are_taken_wherever_a_unit_is() -> None:

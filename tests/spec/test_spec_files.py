@@ -317,7 +317,8 @@ def test_presets_survive_being_written(name: str, tmp_path: Path) -> None:
     assert load_unit(write(tmp_path, text)) == unit
     assert as_yaml(load_unit(tmp_path / "unit.yaml")) == text
     assert "null" not in text
-    assert yaml.safe_load(text)["unit"] == name
+    keys = yaml.safe_load(text)
+    assert keys["unit"] == name and load_unit(keys) == unit
 
 
 def test_every_preset_has_a_source_and_its_own_name() -> None:

@@ -249,12 +249,7 @@ def test_what_is_in_the_schema_and_not_in_the_model(parts: dict[str, dict[str, A
 
 
 @pytest.mark.quick
-def test_every_preset_is_in_the_model() -> None:
-    for name in presets():
-        implemented(load_unit(name)).demand()
-
-
-def test_every_preset_is_in_the_rtl() -> None:
+def test_every_preset_is_in_the_model_and_in_the_rtl() -> None:
     assert [name for name in presets() if not supports(load_unit(name))] == []
     assert list(presets()) == BUILDABLE
     # Ampere's arithmetic is Ada's, Blackwell's Hopper's.
