@@ -335,8 +335,8 @@ class CountZeros(Normalize):
     def __init__(self, target: SumTarget, name: str):
         self.target = target
         zeros = unsigned((target.bits - 1).bit_length())
-        i, gone = target.magnitude(), ("magnitude", "more")
-        passed = {field: shape for field, shape in i.members.items() if field not in gone}
+        i, consumed = target.magnitude(), ("magnitude", "more")
+        passed = {field: shape for field, shape in i.members.items() if field not in consumed}
         fields = {"magnitude": unsigned(target.bits), "zeros": zeros, "sticky": 1}
         DatapathStep.__init__(self, name, i, StructLayout({**passed, **fields}), set(fields))
 

@@ -180,8 +180,8 @@ class Player:
         self.codes[index] = got[1]
         self._compare(index, got)
         if self.extra is not None and got[1] != UNKNOWN:
-            for kind, name, told, want in self.extra.wrong(index, extra):
-                self.outcome.note(PortMismatch(kind, self.cycle, index, told, want, name=name))
+            for kind, name, signal, want in self.extra.wrong(index, extra):
+                self.outcome.note(PortMismatch(kind, self.cycle, index, signal, want, name=name))
         self.outcome.results += self.counts
         del self.due[place]
 

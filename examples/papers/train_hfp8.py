@@ -24,9 +24,9 @@ from training import (
     curves,
     gradient_table,
     gradients,
+    mean_and_reach,
     percents,
     runs,
-    said,
     seeds,
     values,
 )  # fmt: skip
@@ -128,7 +128,7 @@ def cast_digits(records: Sequence[Record]) -> None:
     rows = []
     for label, of_label in by_label(records).items():
         cells = [percents(of_label, "right"), percents(of_label, "right_tuned")]
-        cells += [said(values(of_label, name)) for name in ("validation", "validation_tuned")]
+        cells += [mean_and_reach(values(of_label, name)) for name in ("validation", "validation_tuned")]
         rows.append(
             [label, *cells, *(percents(of_label, name) for name in ("mismatch", "mismatch_tuned", "estimated"))]
         )

@@ -434,7 +434,7 @@ def gradients_of(
 # Tables.
 
 
-def said(values: Sequence[float], sign: str = "", digits: int = 3) -> str:
+def mean_and_reach(values: Sequence[float], sign: str = "", digits: int = 3) -> str:
     """A mean over seeds, and the reach of its 95 % t interval; none where one seed has no number."""
     missing = sum(map(math.isnan, values))
     if missing:
@@ -460,7 +460,9 @@ def gaps(rows: Sequence[Record], of: Sequence[Record]) -> list[float]:
 def gap(rows: Sequence[Record], of: Sequence[Record], times: float = 1.0, digits: int = 3) -> str:
     differences = [times * difference for difference in gaps(rows, of)]
     lost = sum(map(math.isnan, differences))
-    return "-" if rows == of else f"diverged, {lost} of {len(differences)}" if lost else said(differences, "+", digits)
+    if rows == of:
+        return "-"
+    return f"diverged, {lost} of {len(differences)}" if lost else mean_and_reach(differences, "+", digits)
 
 
 def values(rows: Sequence[Record], name: str) -> list[float]:
@@ -468,7 +470,7 @@ def values(rows: Sequence[Record], name: str) -> list[float]:
 
 
 def percents(rows: Sequence[Record], name: str) -> str:
-    return said([100 * value for value in values(rows, name)], digits=1)
+    return mean_and_reach([100 * value for value in values(rows, name)], digits=1)
 
 
 MEANS = """Mean over {} seeds, with the reach of its 95 % t interval. Loss: in nats a character, of text that was held
@@ -485,11 +487,11 @@ def after_steps(title: str, records: Sequence[Record], baseline: str, head: str 
     ends = by_label([record for record in records if record["step"] == last])
     of, rows = ends[baseline], []
     for label, of_label in ends.items():
-        row = [label, said(values(of_label, "validation")), gap(of_label, of)]
+        row = [label, mean_and_reach(values(of_label, "validation")), gap(of_label, of)]
         mean = sum(values(of, "validation")) / len(of)
         row += [gap(of_label, of, 100 / mean, 2)] if more.get("share") else []
         row += [percents(of_label, "right")]
-        rows.append(row + ([said(values(of_label, "loss"))] if more.get("batches") else []))
+        rows.append(row + ([mean_and_reach(values(of_label, "loss"))] if more.get("batches") else []))
     header = [head, "Loss", f"Gap to {baseline}", *(["of the loss, %"] if more.get("share") else []), "Right, %"]
     header += ["Loss of the last batches"] if more.get("batches") else []
     caption = more.get("caption") or MEANS.format(len(of))
@@ -498,10 +500,10 @@ def after_steps(title: str, records: Sequence[Record], baseline: str, head: str 
 
 def cast_table(title: str, records: Sequence[Record], baseline: str, head: str, caption: str) -> None:
     of = by_label(records)
-    rows = [
-        [label, said(values(one, "validation")), gap(one, of[baseline]), percents(one, "mismatch")]
-        for label, one in of.items()
-    ]
+    rows = []
+    for label, of_label in of.items():
+        loss = mean_and_reach(values(of_label, "validation"))
+        rows.append([label, loss, gap(of_label, of[baseline]), percents(of_label, "mismatch")])
     table(title, [head, "Loss", f"Gap to {baseline}", "Other answers, %"], rows, 4, caption)
 
 

@@ -200,8 +200,8 @@ def run(
 
 def _begin(child: subprocess.Popen[bytes]) -> None:
     assert child.stdin is not None
-    with contextlib.suppress(BrokenPipeError), child.stdin as told:
-        told.write(b"go\n")
+    with contextlib.suppress(BrokenPipeError), child.stdin as stdin:
+        stdin.write(b"go\n")
 
 
 def _waited(child: subprocess.Popen[bytes], seconds: float | None, watched: Sequence[Path], silence: float) -> int:

@@ -281,8 +281,8 @@ def broken_rule(error: ErrorDetails) -> tuple[Location, str]:
     rule = _rule(error)
     value = shown(error["input"])
     mention = value if isinstance(error["input"], str) else f"not {value}"  # quoted, or behind a word of its own
-    told = error["type"] in SILENT or isinstance(cause, SpecError) or (cause is not None and mention in rule)
-    return (), rule if told else f"{rule}, not {value}"
+    names_value = error["type"] in SILENT or isinstance(cause, SpecError) or (cause is not None and mention in rule)
+    return (), rule if names_value else f"{rule}, not {value}"
 
 
 def _in_file(location: Location, document: Document, prefix: Location) -> tuple[Location, Location]:

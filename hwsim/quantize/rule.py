@@ -167,9 +167,9 @@ class Rule:
         for key, value in changes.items():
             if key not in known:
                 # A value says best which field was meant: `mode="ceil"` is `select`.
-                meant = [name for name, words in _WORDS.items() if isinstance(value, str) and value in words]
-                if meant:
-                    raise SpecError(f"unknown field of a rule {key!r}: did you mean {', '.join(meant)}?")
+                suggestions = [name for name, words in _WORDS.items() if isinstance(value, str) and value in words]
+                if suggestions:
+                    raise SpecError(f"unknown field of a rule {key!r}: did you mean {', '.join(suggestions)}?")
                 raise SpecError(nearest("field of a rule", key, known))
         return dataclasses.replace(self, **changes)
 

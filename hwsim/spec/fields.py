@@ -113,8 +113,8 @@ def checked(kind: type[AnyKeys], data: dict[str, Any]) -> AnyKeys:
     try:
         return kind.model_validate(data)
     except ValidationError as error:
-        told = str(explain_invalid(error, MappingDocument(NAMELESS, data)))
-        raise SpecError(told.removeprefix(f"{NAMELESS}: ")) from None
+        message = str(explain_invalid(error, MappingDocument(NAMELESS, data)))
+        raise SpecError(message.removeprefix(f"{NAMELESS}: ")) from None
 
 
 def worded(data: Any) -> Any:

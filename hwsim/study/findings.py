@@ -112,18 +112,18 @@ def _verdict(order: Sequence[Point], named: Callable[[Point], str], measure: str
     if not known:
         return f"{where_at} nothing has an SNR: {_not_finite(order, 'some') or 'no result was measured'}."
     best, worst = known[0], known[-1]
-    told = f"{where_at} {named(best)} has {WORDS[measure]} of {_decibels(best, measure)}"
+    sentence = f"{where_at} {named(best)} has {WORDS[measure]} of {_decibels(best, measure)}"
     if len(known) > 1:
         ends = number(best, measure), number(worst, measure)
         if ends[0] == ends[1] or ends[0] - ends[1] < TELLING:
-            told = f"{where_at} all {len(known)} have {WORDS[measure]} of {_decibels(best, measure)}"
+            sentence = f"{where_at} all {len(known)} have {WORDS[measure]} of {_decibels(best, measure)}"
         else:
             highest = "best" if _apart(best, known[1], measure) else "highest"
             lowest = "worst" if _apart(known[-2], worst, measure) else "lowest"
-            told += f", the {highest} of {len(known)}; {named(worst)} has the {lowest}, {_decibels(worst, measure)}"
+            sentence += f", the {highest} of {len(known)}; {named(worst)} has the {lowest}, {_decibels(worst, measure)}"
             if highest == "highest":
-                told += f"; {_unsure(known, measure)}"
-    return ". ".join(filter(None, [told, _cost(best, worst, named), _not_finite(order)])) + "."
+                sentence += f"; {_unsure(known, measure)}"
+    return ". ".join(filter(None, [sentence, _cost(best, worst, named), _not_finite(order)])) + "."
 
 
 def _apart(above: Point, below: Point, measure: str) -> bool:
@@ -147,9 +147,9 @@ def _cost(best: Point, worst: Point, named: Callable[[Point], str]) -> str:
     costs = {named(point): _lost(point) for point in (best, worst)}
     if any(math.isnan(cost) for cost in costs.values()):
         return ""
-    told = {name: _tenths(cost) for name, cost in costs.items()}
-    alike = len(set(told.values())) == 1
-    shown = [next(iter(told.values()))] if alike else [f"{cost} ({name})" for name, cost in told.items()]
+    amounts = {name: _tenths(cost) for name, cost in costs.items()}
+    alike = len(set(amounts.values())) == 1
+    shown = [next(iter(amounts.values()))] if alike else [f"{cost} ({name})" for name, cost in amounts.items()]
     return f"Accumulation costs {' and '.join(shown)} of the SNR that quantisation leaves"
 
 

@@ -251,9 +251,9 @@ def _table(points: Sequence[Point]) -> TextTable:
     label = short_labels(points)
     # A unit's label says its scaling where it has several.
     words = {"Scaling": "scaling", "Data": "data", "K": "length"}
-    told = {head: list(dict.fromkeys(_word(point[key]) for point in points)) for head, key in words.items()}
-    same = [f"{head}: {values[0]}" for head, values in told.items() if len(values) == 1]
-    varied = [head for head, values in told.items() if len(values) > 1]
+    values_by_head = {head: list(dict.fromkeys(_word(point[key]) for point in points)) for head, key in words.items()}
+    same = [f"{head}: {values[0]}" for head, values in values_by_head.items() if len(values) == 1]
+    varied = [head for head, values in values_by_head.items() if len(values) > 1]
     header = ("Unit", *varied, *shown.values())
     rows = tuple(
         (label(point), *(_word(point[words[head]]) for head in varied), *(measured(point, key) for key in shown))

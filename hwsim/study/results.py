@@ -301,12 +301,12 @@ class Results:
     def _repr_html_(self) -> str:
         summary, study = findings(self.points), self.study
         title = study.title or study.name
-        told = f"{counted(len(self.points), 'point')}, {counted(study.trials, 'trial')} of each"
+        sizes = f"{counted(len(self.points), 'point')}, {counted(study.trials, 'trial')} of each"
         numbers = ((number.what, f"{number.value} {number.of}".strip()) for number in summary.key)
         verdict = facts([("found", summary.verdict), *numbers])
         return titled(
             title,
-            f"{told}; {summary.table.title}: {summary.table.caption}",
+            f"{sizes}; {summary.table.title}: {summary.table.caption}",
             verdict,
             columns(summary.table.header, summary.table.rows),
         )

@@ -203,8 +203,8 @@ class Task(Trials, StudyPart):
     def key(self) -> str:
         """A digest of all that the rows depend on, the code of hwsim included."""
         sizes = (self.length, self.seed, self.rows, self.columns, self.explained, list(self.trials))
-        told = [(point.index, as_yaml(point.unit), repr(point.scaling)) for point in self.points]
-        text = json.dumps([identity(self.code), self.data.name, self.content, sizes, told])
+        points = [(point.index, as_yaml(point.unit), repr(point.scaling)) for point in self.points]
+        text = json.dumps([identity(self.code), self.data.name, self.content, sizes, points])
         return hashlib.sha256(text.encode()).hexdigest()[:32]
 
     @property

@@ -88,8 +88,8 @@ def _rounding(facts: UnitFacts, out: Declared) -> None:
 
 def _no_bits(facts: UnitFacts, guard: int, sticky: int) -> str | None:
     """Why rounding never sees these bits, or None: each needs a place that is cut off, or sticky a 1 that is lost."""
-    told = facts.sticky and facts.loses is None
-    places = 2 if sticky and not told else 1 if guard else 0
+    sticky_alone = facts.sticky and facts.loses is None
+    places = 2 if sticky and not sticky_alone else 1 if guard else 0
     return (_exact(facts) or _uncut(facts, places)) if places else None
 
 

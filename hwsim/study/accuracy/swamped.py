@@ -55,9 +55,9 @@ def swamped_terms(explained: Explained) -> dict[int, bool]:
             inside = []
         indices, codes = group.indices, zip(group.codes_a[: group.used], group.codes_b, strict=False)
         here = [i for i, (x, y) in zip(indices, codes, strict=False) if of_a(x) and of_b(y)]
-        gone = _lost(unit, group)
-        lost.update(indices[lane] for lane in gone.lanes)
-        lost.update(inside if gone.before else ())
+        lost_in_group = _lost(unit, group)
+        lost.update(indices[lane] for lane in lost_in_group.lanes)
+        lost.update(inside if lost_in_group.before else ())
         inside = inside + here
         every += here
         if unit.promotion and index in explained.promotions:

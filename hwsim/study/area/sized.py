@@ -82,10 +82,10 @@ def areas(units: Sequence[Unit], options: SynthesisOptions, fmax: bool, progress
             designs[unit] = parts
             if parts not in running:
                 running[parts] = pool.submit(area, parts, fmax, SECONDS)
-        told = "place and route" if fmax else "synthesis"
-        progress(sum(future.done() for future in running.values()), len(running), told)
+        activity = "place and route" if fmax else "synthesis"
+        progress(sum(future.done() for future in running.values()), len(running), activity)
         for done, _ in enumerate(as_completed(running.values()), 1):
-            progress(done, len(running), told)
+            progress(done, len(running), activity)
         for unit, parts in designs.items():
             outcomes[unit] = _outcome(running[parts])
     return {unit: outcomes[unit] for unit in wanted}

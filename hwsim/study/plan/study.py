@@ -142,8 +142,8 @@ class _StudyReader:
             raise explain_invalid(error, self.document) from None
         sizes = {key: getattr(study, key) for key in Study.model_fields if key not in ("units", "data", "written")}
         sizes["lengths"] = list(study.lengths)
-        spelt = {**sizes, "units": [written for _, written in units], "data": [spell(source) for source in drawn]}
-        return study.model_copy(update={"written": spelt})
+        entries = {**sizes, "units": [written for _, written in units], "data": [spell(source) for source in drawn]}
+        return study.model_copy(update={"written": entries})
 
     def apart(self, names: list[str], key: str, field: str) -> None:
         for index, name in enumerate(names):
@@ -172,9 +172,9 @@ class _StudyReader:
             parsed = UnitEntry.model_validate({"unit": unit, **fields})
         except ValidationError as error:
             raise explain_invalid(error, self.document, location) from None
-        spelt = {"unit": written, **fields, "grid": {key: list(values) for key, values in grid.items()}}
-        spelt["scaling"] = list(scaling)
-        return parsed, spelt
+        keys = {"unit": written, **fields, "grid": {key: list(values) for key, values in grid.items()}}
+        keys["scaling"] = list(scaling)
+        return parsed, keys
 
     def unit(self, entry: Any, location: Location) -> tuple[Unit, Any]:
         """A unit, and as it is written: the name of a preset, or all of it."""

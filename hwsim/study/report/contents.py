@@ -87,14 +87,14 @@ class Chart:
     @property
     def missing(self) -> str:
         """The number of points without a place on the axes, in words; empty where none is missing."""
-        gone: dict[str, int] = {}
+        counts: dict[str, int] = {}
         for row in self.rows:
             for value, log in ((row["y"], self.y.log), (row["x"], self.x.log)):
                 if reason := _unplaced(value, log):
-                    gone[reason] = gone.get(reason, 0) + 1
+                    counts[reason] = counts.get(reason, 0) + 1
                     break
-        told = "; ".join(f"{count} {reason}" for reason, count in sorted(gone.items()))
-        return f"Not drawn: {told}." if told else ""
+        reasons = "; ".join(f"{count} {reason}" for reason, count in sorted(counts.items()))
+        return f"Not drawn: {reasons}." if reasons else ""
 
     @property
     def placed(self) -> list[Row]:
