@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator
 from functools import lru_cache, partial
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -24,7 +23,7 @@ from hwsim.compute.kernels.floats import (
     target_of,
 )
 from hwsim.compute.kernels.kernel import Rows
-from hwsim.compute.kernels.values import Carried, FloatOperand, Floats, addend_values, carried, pack
+from hwsim.compute.kernels.values import Carried, FloatOperand, Floats, addend_values, carried
 from hwsim.formats import FloatFormat
 from hwsim.formats.codes import Codes, container_dtype
 from hwsim.spec import PairwiseSum, RoundedSum, SequentialSum, Unit
@@ -183,39 +182,33 @@ def _holds(carrier: CarrierType, numbers: Extent) -> bool:
     return numbers.are_float32s if carrier is np.float32 else numbers.bits <= FLOAT64_BITS
 
 
-class FmaKernel:
+class FmaKernel(FloatKernel):
     """A chain for each result, in the type of its numbers."""
 
-    rows, columns, longest = 64, 256, sys.maxsize
+    rows, columns = 64, 256
 
     def __init__(self, unit: Unit, carrier: CarrierType):
-        self.unit, self.carrier = unit, carrier
+        super().__init__(unit, False, carrier)
         self.word = container_dtype(unit.output)
 
-    @property
-    def general(self) -> Self:
-        return self
-
-    def pack_a(self, codes: Codes, scales: Codes | None) -> FloatOperand:
-        return pack(self.unit, "a", codes, scales, False, self.carrier)
-
-    def pack_b(self, codes: Codes, scales: Codes | None) -> FloatOperand:
-        return pack(self.unit, "b", codes, scales, False, self.carrier)
+    def partial(self, a: FloatOperand, b: FloatOperand) -> Partial:
+        return lambda sums, first, last: _chains(sums, a.values, b.values, first, last)
 
     def run(self, a: FloatOperand, b: FloatOperand, c: Codes, out: Codes) -> None:
-        sums = self._start(c)
-        for first in range(0, a.values.shape[1], PASS):
-            _chains(sums, a.values, b.values, first, min(first + PASS, a.values.shape[1]))
+        sums: Any = self._start(c)
+        k, chains = a.values.shape[1], self.partial(a, b)
+        for first in range(0, k, PASS):
+            chains(sums, first, min(first + PASS, k))
         self._write(sums, out)
 
     def pairs(self, a: Rows, b: Rows, c: Codes, out: Codes) -> None:
         sums = self._start(c)
-        _pairs(sums, carried(self.pack_a(a[0], None).values.T, self.carrier), self.pack_b(b[0].T, None).values)
+        _pairs(sums, carried(self.pack_a(a[0], None).values.T, self.kind), self.pack_b(b[0].T, None).values)
         self._write(sums, out)
 
     def _start(self, c: Codes) -> Carried:
         """Addends' values, or +0 of a unit without them."""
-        return carried(addend_values(self.unit, c), self.carrier)
+        return carried(addend_values(self.unit, c), self.kind)
 
     def _write(self, sums: Carried, out: Codes) -> None:
         out[...] = sums.view(self.word)

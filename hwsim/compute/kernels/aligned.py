@@ -7,13 +7,13 @@ from typing import assert_never
 
 from hwsim.compute.kernels.late import LateKernel, late_vectors_of
 from hwsim.compute.kernels.lost import lost_number
-from hwsim.compute.kernels.read_aligned import ReadingKernel, lacks_reading
 from hwsim.compute.kernels.scaled import ScaledKernel, dots_layout
 from hwsim.compute.kernels.values import words_lack
 from hwsim.compute.kernels.window_kernel import WindowKernel
 from hwsim.compute.kernels.windows import (
     MOST_BITS,
     WITHOUT,
+    ReadNumbers,
     WindowNumbers,
     vectors_of,
     window_lacks,
@@ -22,6 +22,23 @@ from hwsim.compute.kernels.windows import (
 from hwsim.spec import AlignedSum, EvenOddSum, LateInWindow, ReadAlignedSum, Unit
 from hwsim.spec.ranges import exponent_range, growth_of, scales_at
 from hwsim.spec.sums import ExactSubgroup, WindowSubgroup
+
+# A sum that is rounded to odd in a float64 is right when it is rounded again to two bits less, or fewer.
+MOST_CUT = 50
+# Exponents of products: their bits, and those of their sums, are exact in float64s.
+FARTHEST = 800
+
+
+def lacks_reading(unit: Unit, rule: ReadAlignedSum) -> Iterator[str]:
+    """What this kernel does not hold of a reading, as keys with their values."""
+    if rule.significant and rule.fraction_bits > MOST_CUT:
+        yield f"sum.significant: true (of more than {MOST_CUT} fraction bits)"
+    if rule.zero == "ieee" and rule.subgroup is not None:
+        yield "sum.zero: ieee of scaled sums, read otherwise"
+    scales = (unit.scale.a.format, unit.scale.b.format) if unit.scale is not None else ()
+    reaches = sum(max(map(abs, exponent_range(fmt))) for fmt in (*unit.operands.multiplied, *scales))
+    if reaches > FARTHEST:
+        yield f"operands: products beyond 2^{FARTHEST}, read otherwise"
 
 
 def lacks(unit: Unit, rule: AlignedSum) -> Iterator[str]:
@@ -54,7 +71,8 @@ def kernel(unit: Unit, rule: AlignedSum) -> WindowKernel:
     """The kernel of a unit of this method that lacks nothing."""
     numbers = aligned_numbers(unit, rule)
     if isinstance(rule, ReadAlignedSum):
-        return ReadingKernel(unit, numbers, rule)
+        flags = (rule.leading, rule.lossless, rule.significant, rule.starts_late, rule.unrounded)
+        return WindowKernel(unit, numbers, read=ReadNumbers(*map(int, flags)))
     layout, late = dots_layout(unit, rule), late_vectors_of(unit, rule)
     if layout is not None:
         return ScaledKernel(unit, numbers, layout)

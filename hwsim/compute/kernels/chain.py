@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -9,7 +11,7 @@ from numpy.typing import NDArray
 
 from hwsim.base.compiled import compiled, inlined
 from hwsim.compute.kernels.floats import RoundingTarget, round_to, sum_in
-from hwsim.compute.kernels.group import NAN_EXP, GroupTerms, Lanes, group_sum
+from hwsim.compute.kernels.group import NAN_EXP, GroupTerms, Lanes, ReadingRoom, group_sum, reading_sum
 from hwsim.compute.kernels.kernel import Int64s, Integer, int32
 from hwsim.compute.kernels.lanes import ZERO_EXP, VectorLayout
 from hwsim.compute.kernels.values import (
@@ -23,7 +25,7 @@ from hwsim.compute.kernels.values import (
     Words,
 )
 from hwsim.compute.kernels.vector_code import COLUMNS, VECTOR
-from hwsim.compute.kernels.windows import ALIGNED, LATER, WindowNumbers
+from hwsim.compute.kernels.windows import ALIGNED, LATER, ReadNumbers, WindowNumbers
 from hwsim.spec import LateAdd, LateInWindow, Unit
 from hwsim.spec.ranges import exponent_range
 
@@ -290,42 +292,62 @@ def promotion_scales(
     return a.scales[i, first // rules.blocks[0]], b.scales[j, first // rules.blocks[1]]
 
 
-@compiled
-def run_scalar(
-    rules: GroupRules, places: Int64s, a: WindowOperand, b: WindowOperand, values: Floats, columns: Int64s
-) -> None:
-    """Every element by itself.
+ScalarRun = Callable[[GroupRules, ReadNumbers, Int64s, WindowOperand, WindowOperand, Floats, Int64s], None]
 
-    places: the index along K of each group's lanes, (groups, lanes). a, b: words (m, K) and (n, K). values: (m, n), the
-    addends, which become the results. columns: (m,), where the columns of a row begin in b.
-    """
-    rule, chain, count = rules.window, rules.chain, places.shape[0]
-    group, terms = rooms(rule.lanes)
-    for i in range(a.words.shape[0]):
-        for j in range(values.shape[1]):
-            start = values[i, j]
-            partial, register = start, start
-            emin = chain.emin_c
-            if chain.kind != PLAIN and chain.kind != LATE_WINDOW:
-                partial = 0.0
-            if chain.kind == PROMOTED or chain.kind == PROMOTED_SCALED:
-                register = round_to(start, rules.register)
-            row = j + columns[i]
-            for g in range(count):
-                if chain.restart and g % chain.restart == 0:
-                    partial, emin = 0.0, chain.emin
-                load(rules, group, places[g], a, b, i, row)
-                with_c = rule.addend == ALIGNED or (rule.addend == LATER and (g > 0 or chain.restart > 0))
-                addend = register if chain.kind == LATE_WINDOW else partial
-                result = round_to(group_sum(rule, group, terms, addend, emin, with_c), rules.result)
-                emin = chain.emin
-                if chain.kind == LATE_WINDOW:
-                    register = result
-                    continue
-                partial = result
-                if chain.kind == PLAIN:
-                    continue
-                if g % chain.every == chain.every - 1 or g == count - 1:
-                    scale_a, scale_b = promotion_scales(rules, g, a, b, i, row)
-                    register = committed(chain, register, partial, scale_a, scale_b, rules.register)
-            values[i, j] = partial if chain.kind == PLAIN else register
+
+@lru_cache(maxsize=2)
+def scalar_run(reads: bool) -> ScalarRun:
+    """`run`, of a unit as specified, or, where it `reads`, by rules that a specification leaves open."""
+
+    @compiled
+    def run(
+        rules: GroupRules, read: ReadNumbers, places: Int64s, a: WindowOperand, b: WindowOperand, values: Floats,
+        columns: Int64s,
+    ) -> None:  # fmt: skip
+        """Every element by itself.
+
+        places: the index along K of each group's lanes, (groups, lanes). a, b: words (m, K) and (n, K). values: (m, n),
+        the addends, which become the results. columns: (m,), where the columns of a row begin in b.
+        """
+        rule, chain, result, count = rules.window, rules.chain, rules.result, places.shape[0]
+        group, terms = rooms(rule.lanes)
+        if reads:
+            room = ReadingRoom(np.zeros(2 * rule.lanes + 6), np.zeros(rule.lanes, np.int64))
+        for i in range(a.words.shape[0]):
+            for j in range(values.shape[1]):
+                partial = register = values[i, j]
+                emin, row = chain.emin_c, j + columns[i]
+                if chain.kind == PROMOTED or chain.kind == PROMOTED_SCALED:
+                    register = round_to(register, rules.register)
+                for g in range(count):
+                    if chain.restart and g % chain.restart == 0:
+                        partial, emin = 0.0, chain.emin
+                    load(rules, group, places[g], a, b, i, row)
+                    with_c = rule.addend == ALIGNED or (rule.addend == LATER and (g > 0 or chain.restart > 0))
+                    ends = g % chain.every == chain.every - 1 or g == count - 1
+                    if reads:
+                        # What the group starts from may come late, and so may the register after an instruction.
+                        joins = read.unrounded == 1 and chain.kind == ADDED_LATE and ends
+                        late, with_late = register, joins
+                        if read.starts_late:
+                            late, with_late = partial, with_c and read.unrounded == 1
+                        aligned = with_c and not read.starts_late
+                        total = reading_sum(rule, read, group, terms, room, partial, emin, aligned, late, with_late)
+                        total = round_to(total, result)
+                        if read.starts_late and with_c and not read.unrounded:
+                            total = round_to(sum_in(partial, total, result.mode, False), result)
+                    else:
+                        joins = chain.kind == LATE_WINDOW
+                        addend = register if joins else partial
+                        total = round_to(group_sum(rule, group, terms, addend, emin, with_c), result)
+                    emin = chain.emin
+                    if joins:
+                        register = total
+                        continue
+                    partial = total
+                    if ends and chain.kind != PLAIN:
+                        scale_a, scale_b = promotion_scales(rules, g, a, b, i, row)
+                        register = committed(chain, register, partial, scale_a, scale_b, rules.register)
+                values[i, j] = partial if chain.kind == PLAIN else register
+
+    return run

@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from hwsim.base.compiled import Callback, inlined, row_at
 from hwsim.compute.kernels.floats import (
     TARGET_NUMBERS,
-    RoundingTarget,
     add_odd,
     fma_odd,
     round_in,
@@ -63,109 +62,83 @@ def all_usual(tops: Int32s, low: int, high: int) -> bool:
     return least >= low and most <= high
 
 
-@inlined
-def _finish(
-    partial: Row, shifts: Int64s, sums: Int32s, negatives: Int32s, tops: Int32s, lane_bits: int, parts: int, lost: int,
-    addend: int, base: int, target: RoundingTarget, mode: int,
-) -> None:  # fmt: skip
-    """Sums of products and addends become rounded results, in the addends' place.
-
-    base: fraction bits - least exponent. mode: target.mode, a constant. All in float64: a sum has fewer than 53 bits,
-    an addend in units of the window too, and powers of two are exact.
-    """
-    for j in range(partial.shape[0]):
-        exp = min(max(np.int64(tops[j]) + shifts[j] - base, -1000), 1000)
-        if lane_bits == 16:
-            total = np.float64(sums[j])
-        else:
-            total = np.float64(0.0)
-            for i in range(j, parts * WIDE, WIDE):
-                total += np.float64(np.uint32(sums[i])) - 2.0 * np.float64(np.uint32(negatives[i]))
-        if addend:
-            scaled = partial[j] * power(-exp)
-            kept = np.trunc(scaled)
-            if lost == FLOOR:
-                kept = np.floor(scaled)
-            elif lost == CEIL:
-                kept = np.ceil(scaled)
-            elif lost == JAM and kept != scaled:
-                # The last bit of a magnitude, unless it is set.
-                kept += np.copysign(1.0, scaled) if kept * 0.5 == np.trunc(kept * 0.5) else 0.0
-            total += kept
-        value = total * power(exp)
-        partial[j] = settled(value, round_in(value, target, mode), target)
-
-
-@inlined
-def _finish_single(
-    partial: Row, sums: Int32s, negatives: Int32s, tops: Int32s, lane_bits: int, addend: int, base: int, form: int,
-    mask: int, target: RoundingTarget, mode: int,
-) -> None:  # fmt: skip
-    """`_finish` in float32, for sums of 31 bits with addends whose lost bits are truncated.
-
-    Only where max_exp is such that nothing overflows or becomes subnormal in binary32. form: as in `Single`.
-    """
-    low = np.int32(base + LEAST_PLACE)
-    for j in range(partial.shape[0]):
-        exp = np.int32(max(tops[j], low) - np.int32(base))
-        total = sums[j]
-        if lane_bits == 32:
-            total = np.int32(total - np.int32(negatives[j] << np.int32(1)))
-        if addend:
-            up = np.int32(np.int32(127 - exp) << np.int32(23)).view(np.float32)
-            total = np.int32(total + np.int32(np.float32(partial[j]) * up))
-        unit = np.int32(np.int32(127 + exp) << np.int32(23)).view(np.float32)
-        if form == SMALL:
-            small = np.int32(np.float32(total).view(np.int32) & np.int32(mask))
-            partial[j] = small.view(np.float32) * unit
-            continue
-        size = np.int32(abs(total))
-        # Without the bits that a float32 has no room for, or enough of them: the conversion is exact, or rounds down.
-        down = np.float32(np.int32(size & np.int32(~np.int32(size >> np.int32(24)))))
-        bits = np.int32(down.view(np.int32) & np.int32(mask))
-        inexact = form != MASKED and ((bits != down.view(np.int32)) | (np.int32(down) != size))
-        kept = np.int32(bits | (np.int32(mask & -mask) if inexact else np.int32(0)))
-        value: Any = np.float32(np.copysign(kept.view(np.float32), np.float32(total)) * unit)
-        partial[j] = value if form in (MASKED, ODD) else settled(value, round_in(value, target, mode), target)
-
-
 @lru_cache(maxsize=64)
 def finish_of(lane_bits: int, parts: int, lost: int, mode: int, single: bool) -> Callback:
-    """`_finish` for one kind of lanes, and for the mode of the result's rounding. single: of sums in float32.
+    """Sums of products and addends become rounded results, in the addends' place.
 
-    Its arguments: the addresses of those of `_finish`, of WIDE columns; addend; base; the target's, in float64.
+    For one kind of lanes, and the mode of the result's rounding. single: of sums in float32. All is computed in
+    float64: a sum has fewer than 53 bits, an addend in units of the window too, and powers of two are exact.
+    Its arguments: the addresses of WIDE addends, shifts of the scales, sums, those of negative terms, and max_exp;
+    addend; base: fraction bits - least exponent; the address of the target's numbers, in float64.
     """
     carrier = np.float32 if single else np.float64
 
     def finish(
         partial: int, shifts: int, sums: int, negatives: int, tops: int, addend: int, base: int, target: int
     ) -> None:
-        rounding = target_at(row_at(target, TARGET_NUMBERS, np.float64))
-        _finish(
-            row_at(partial, WIDE, carrier), row_at(shifts, WIDE, np.int64), row_at(sums, parts * WIDE, np.int32),
-            row_at(negatives, parts * WIDE, np.int32), row_at(tops, WIDE, np.int32), lane_bits, parts, lost, addend,
-            base, rounding, mode,
-        )  # fmt: skip
+        t, state = target_at(row_at(target, TARGET_NUMBERS, np.float64)), row_at(partial, WIDE, carrier)
+        shift, top = row_at(shifts, WIDE, np.int64), row_at(tops, WIDE, np.int32)
+        sum_of, minus = row_at(sums, parts * WIDE, np.int32), row_at(negatives, parts * WIDE, np.int32)
+        for j in range(WIDE):
+            exp = min(max(np.int64(top[j]) + shift[j] - base, -1000), 1000)
+            if lane_bits == 16:
+                total = np.float64(sum_of[j])
+            else:
+                total = np.float64(0.0)
+                for i in range(j, parts * WIDE, WIDE):
+                    total += np.float64(np.uint32(sum_of[i])) - 2.0 * np.float64(np.uint32(minus[i]))
+            if addend:
+                scaled = state[j] * power(-exp)
+                kept = np.trunc(scaled)
+                if lost == FLOOR:
+                    kept = np.floor(scaled)
+                elif lost == CEIL:
+                    kept = np.ceil(scaled)
+                elif lost == JAM and kept != scaled:
+                    # The last bit of a magnitude, unless it is set.
+                    kept += np.copysign(1.0, scaled) if kept * 0.5 == np.trunc(kept * 0.5) else 0.0
+                total += kept
+            value = total * power(exp)
+            state[j] = settled(value, round_in(value, t, mode), t)
 
     return Callback(finish, 8)
 
 
 @lru_cache(maxsize=64)
 def finish_single_of(lane_bits: int, form: int, mode: int) -> Callback:
-    """`_finish_single` for one kind of lanes and one form. mode: of the target.
+    """`finish_of` in float32, for sums of 31 bits with addends whose lost bits are truncated.
 
-    Its arguments: the addresses of those of `_finish_single`, of WIDE columns; addend; base; mask; the target's, in
-    float32.
+    Only where max_exp is such that nothing overflows or becomes subnormal in binary32. form, mask: as in `Single`.
+    mode: of the target. Its arguments: as of `finish_of`, without shifts; the mask before the target's, in float32.
     """
 
     def finish(
         partial: int, sums: int, negatives: int, tops: int, addend: int, base: int, mask: int, target: int
     ) -> None:
-        rounding = target_at(row_at(target, TARGET_NUMBERS, np.float32))
-        _finish_single(
-            row_at(partial, WIDE, np.float32), row_at(sums, WIDE, np.int32), row_at(negatives, WIDE, np.int32),
-            row_at(tops, WIDE, np.int32), lane_bits, addend, base, form, mask, rounding, mode,
-        )  # fmt: skip
+        t, state = target_at(row_at(target, TARGET_NUMBERS, np.float32)), row_at(partial, WIDE, np.float32)
+        top, sum_of = row_at(tops, WIDE, np.int32), row_at(sums, WIDE, np.int32)
+        minus, low = row_at(negatives, WIDE, np.int32), np.int32(base + LEAST_PLACE)
+        for j in range(WIDE):
+            exp = np.int32(max(top[j], low) - np.int32(base))
+            total = sum_of[j]
+            if lane_bits == 32:
+                total = np.int32(total - np.int32(minus[j] << np.int32(1)))
+            if addend:
+                up = np.int32(np.int32(127 - exp) << np.int32(23)).view(np.float32)
+                total = np.int32(total + np.int32(np.float32(state[j]) * up))
+            unit = np.int32(np.int32(127 + exp) << np.int32(23)).view(np.float32)
+            if form == SMALL:
+                small = np.int32(np.float32(total).view(np.int32) & np.int32(mask))
+                state[j] = small.view(np.float32) * unit
+                continue
+            size = np.int32(abs(total))
+            # Without the bits that a float32 has no room for, or enough: the conversion is exact, or rounds down.
+            down = np.float32(np.int32(size & np.int32(~np.int32(size >> np.int32(24)))))
+            bits = np.int32(down.view(np.int32) & np.int32(mask))
+            inexact = form != MASKED and ((bits != down.view(np.int32)) | (np.int32(down) != size))
+            kept = np.int32(bits | (np.int32(mask & -mask) if inexact else np.int32(0)))
+            value: Any = np.float32(np.copysign(kept.view(np.float32), np.float32(total)) * unit)
+            state[j] = value if form in (MASKED, ODD) else settled(value, round_in(value, t, mode), t)
 
     return Callback(finish, 8)
 

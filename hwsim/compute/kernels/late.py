@@ -12,10 +12,10 @@ from typing import NamedTuple
 import numpy as np
 
 from hwsim.base.compiled import Callback, call, compiled, inlined, row_at
-from hwsim.compute.kernels.chain import GroupRules, WindowOperand, aligned_bytes
+from hwsim.compute.kernels.chain import GroupRules, WindowOperand, aligned_bytes, rooms
 from hwsim.compute.kernels.finish import WIDE
 from hwsim.compute.kernels.floats import TARGET_NUMBERS, binary32_target, round_in, settled, target_at
-from hwsim.compute.kernels.group import GroupTerms, Lanes, power
+from hwsim.compute.kernels.group import power
 from hwsim.compute.kernels.kernel import Int32s, Int64s, int32, int64, lane_indices
 from hwsim.compute.kernels.lanes import NO_EXP
 from hwsim.compute.kernels.lost import FLOOR, TRUNCATE, lost_number
@@ -171,7 +171,7 @@ def late_run(
 ) -> None:  # fmt: skip
     """Every element of a part of a matrix product. Arguments as of `strips.vector_run`, each group's windows packed."""
     rule, chain = rules.window, rules.chain
-    m, n, count, lanes = values.shape[0], values.shape[1], places.shape[0], rule.lanes
+    m, n, count = values.shape[0], values.shape[1], places.shape[0]
     windows = 2 if rule.even_odd else 1
     exps, tops = room[:WIDE], room[WIDE : 3 * WIDE]
     sums, negatives = room[3 * WIDE : 5 * WIDE], room[5 * WIDE : 7 * WIDE]
@@ -180,9 +180,7 @@ def late_run(
     a_at, b_at, across = a.packed.ctypes.data, b.packed.ctypes.data, b.special.shape[1]
     exps[:] = np.int32(NO_EXP)
     partial, kept = np.zeros((m, WIDE), np.float64), np.zeros(WIDE, np.float64)
-    words, no_words = np.zeros((2, lanes), np.uint32), np.zeros(lanes, np.uint32)
-    one = Lanes(words[0], words[1], np.zeros(lanes, np.int64), no_words, no_words)
-    terms = GroupTerms(np.zeros(lanes, np.int64), np.zeros(lanes, np.int64), np.zeros(lanes, np.int64))
+    one, terms = rooms(rule.lanes)
     # The leading one of a product stands at most one place above its exponent.
     limit = rule.limit - 1 - packing.least
     for first in range(0, n, WIDE):

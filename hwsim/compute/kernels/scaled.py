@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from hwsim.base.compiled import Callback, call, compiled, inlined, row_at
-from hwsim.compute.kernels.chain import Bytes, Flags, GroupRules, WindowOperand, aligned_bytes
+from hwsim.compute.kernels.chain import Bytes, Flags, GroupRules, WindowOperand, aligned_bytes, load, rooms
 from hwsim.compute.kernels.finish import WIDE
 from hwsim.compute.kernels.floats import TARGET_NUMBERS, round_in, round_to, settled, target_at
 from hwsim.compute.kernels.group import GroupTerms, Lanes, group_sum, power
@@ -198,18 +198,14 @@ def _scale(word: int, fraction_bits: int) -> tuple[float, int]:
 
 
 @compiled
-def _group_by_products(
-    rules: GroupRules, lanes: Lanes, terms: GroupTerms, g: int, i: int, first: int, a: WindowOperand, b: WindowOperand,
-    places: Int64s, state: Floats, emin: int, out: Floats,
+def _by_products(
+    rules: GroupRules, lanes: Lanes, terms: GroupTerms, places: Int64s, i: int, first: int, a: WindowOperand,
+    b: WindowOperand, state: Floats, emin: int, out: Floats,
 ) -> None:  # fmt: skip
     """A group of row i against columns from `first` on, for special values. Results go to `out`. lanes, terms: room."""
-    blocks = rules.blocks
+    of_columns = WindowOperand(b.words.T, b.packed, b.special, b.scales.T)
     for j in range(out.shape[0]):
-        for lane in range(rules.window.lanes):
-            k = places[g, lane]
-            lanes.a[lane], lanes.b[lane] = a.words[i, k], b.words[k, first + j]
-            lanes.scale_a[lane] = np.uint32(a.scales[i, k // blocks[0]])
-            lanes.scale_b[lane] = np.uint32(b.scales[k // blocks[1], first + j])
+        load(rules, lanes, places, a, of_columns, i, first + j)
         total = group_sum(rules.window, lanes, terms, state[j], emin, rules.window.addend != WITHOUT)
         out[j] = round_to(total, rules.result)
 
@@ -229,11 +225,7 @@ def scaled_run(
     sums, some, exp_b = room[: parts * WIDE], room[parts * WIDE : 2 * parts * WIDE], room[2 * parts * WIDE :]
     scale_b, scale_a = np.zeros((parts, WIDE), np.float64), np.zeros(parts, np.float64)
     exp_a, kept, partial = np.zeros(parts, np.int32), np.zeros(WIDE, np.float64), np.zeros((m, WIDE), np.float64)
-    one = Lanes(
-        np.zeros(lanes, np.uint32), np.zeros(lanes, np.uint32), np.zeros(lanes, np.int64), np.zeros(lanes, np.uint32),
-        np.zeros(lanes, np.uint32),
-    )  # fmt: skip
-    terms = GroupTerms(np.zeros(lanes, np.int64), np.zeros(lanes, np.int64), np.zeros(lanes, np.int64))
+    one, terms = rooms(lanes)
     a_at, b_at, across = a.packed.ctypes.data, b.packed.ctypes.data, b.special.shape[1]
     of_b = scale_b.ctypes.data, exp_b.ctypes.data
     of_a = scale_a.ctypes.data, exp_a.ctypes.data
@@ -271,7 +263,7 @@ def scaled_run(
                     of = state.ctypes.data, sums.ctypes.data, some.ctypes.data
                     call(code.finish, (*of, *of_b, *of_a, emin, *numbers, code.target))
                     continue
-                _group_by_products(rules, one, terms, g, i, first, a, b, places, state, emin, kept[:width])
+                _by_products(rules, one, terms, places[g], i, first, a, b, state, emin, kept[:width])
                 for j in range(width):
                     state[j] = kept[j]
         for i in range(m):

@@ -22,7 +22,7 @@ from hwsim.compute.kernels.chain import (
     chain_numbers,
     pack_columns,
     pack_rows,
-    run_scalar,
+    scalar_run,
 )
 from hwsim.compute.kernels.finish import WIDE, commit_of, finish_of, finish_single_of
 from hwsim.compute.kernels.floats import register_target, result_target
@@ -41,7 +41,7 @@ from hwsim.compute.kernels.values import (
     values_of,
     words_of,
 )
-from hwsim.compute.kernels.windows import NOT_SINGLE, Vectors, WindowNumbers, single_of
+from hwsim.compute.kernels.windows import NOT_SINGLE, ReadNumbers, Vectors, WindowNumbers, single_of
 from hwsim.formats.codes import Codes
 from hwsim.spec import Unit
 from hwsim.spec.ranges import exponent_range
@@ -54,11 +54,13 @@ class WindowKernel:
 
     rows, columns, longest, word = 256, 512, sys.maxsize, WORD
 
-    def __init__(self, unit: Unit, numbers: WindowNumbers, vectors: Vectors | None = None):
-        """numbers: of the unit's window. vectors: the lanes that hold it, or none."""
+    def __init__(
+        self, unit: Unit, numbers: WindowNumbers, vectors: Vectors | None = None, read: ReadNumbers | None = None
+    ):
+        """numbers: of the unit's window. vectors: the lanes that hold it, or none. read: of one that is a reading."""
         operands, result, scale = unit.operands, result_target(unit.result), unit.scale
         register, (to_a, to_b) = register_target(unit), operands.multiplied
-        self.unit, self.vectors = unit, vectors
+        self.unit, self.vectors, self.read = unit, vectors, read
         positive = operands.zeros == "positive"
         self.words_a = factor_words(operands.a, to_a, operands.daz, positive)
         self.words_b = factor_words(operands.b, to_b, operands.daz, positive)
@@ -130,14 +132,14 @@ class WindowKernel:
         codes_of(values, self.unit.output, out, self.unit.nan)
 
     def every(self, places: Int64s, a: WindowOperand, b: WindowOperand, values: Floats) -> None:
-        """Every element, in vectors where there are any; arguments as of `run_scalar`."""
+        """Every element, in vectors where there are any; arguments as of `scalar_run`."""
         if self.vectors is None:
             self.scalar(places, a, b, values, np.zeros(len(values), np.int64))
         else:
             self.strips(self.vectors, places, a, b, values)
 
     def strips(self, v: Vectors, places: Int64s, a: WindowOperand, b: WindowOperand, values: Floats) -> None:
-        """Every element, in vectors; other arguments as of `run_scalar`."""
+        """Every element, in vectors; other arguments as of `scalar_run`."""
         single = NOT_SINGLE if self.single is None else self.single
         least = self._exponents("a", NOTHING_ADDED)[0] + self._exponents("b", NOTHING_ADDED)[0]
         packing = Packing(v.layout.a_bytes, v.layout.b_bytes, v.deeper, least, single.mask, single.bounded, v.per_lane)
@@ -162,5 +164,6 @@ class WindowKernel:
         codes_of(values, self.unit.output, out[:, None], self.unit.nan)
 
     def scalar(self, places: Int64s, a: WindowOperand, b: WindowOperand, values: Floats, columns: Int64s) -> None:
-        """Every element by itself; arguments as of `run_scalar`."""
-        run_scalar(self.rules, places, a, b, values, columns)
+        """Every element by itself; arguments as of `scalar_run`."""
+        read = ReadNumbers() if self.read is None else self.read
+        scalar_run(self.read is not None)(self.rules, read, places, a, b, values, columns)

@@ -72,6 +72,16 @@ class WindowNumbers(NamedTuple):
     cut_lost: int = 0
 
 
+class ReadNumbers(NamedTuple):
+    """The keys of a `ReadAlignedSum` as flags, 0 or 1."""
+
+    leading: int = 0
+    lossless: int = 0
+    significant: int = 0
+    starts_late: int = 0
+    unrounded: int = 0
+
+
 def window_numbers(unit: Unit, rule: WindowSum) -> WindowNumbers:
     """What the methods that sum in windows have in common."""
     a, b = unit.operands.multiplied
