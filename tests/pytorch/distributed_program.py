@@ -1,4 +1,4 @@
-"""What four processes do together; each writes what it found. Run by test_torch_distributed.py."""
+"""What processes do together; each writes what it found. Run by test_torch_distributed.py."""
 
 from __future__ import annotations
 
