@@ -1,53 +1,50 @@
-"""An aligned sum in one plain window: the largest exponent, terms shifted below it, their exact sum."""
+"""Sums in windows: the largest exponent, terms shifted below it, their exact sum, and what is made of the sums.
+
+One window, or two of even and odd lanes, whose terms take turns."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, unsigned
-from amaranth.lib.data import StructLayout
-from amaranth.lib.wiring import PureInterface
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, signed, unsigned
+from amaranth.lib.data import ArrayLayout, StructLayout
 
-from hwsim.rtl.arithmetic import any_lost, balanced, clamp, larger, shifted, tree_maximum
-from hwsim.rtl.latewindow import general_datapath
+from hwsim.rtl.arithmetic import Shifter, any_lost, balanced, clamp, larger, shifted, tree_maximum
+from hwsim.rtl.latewindow import CombineHalves, CutSum, LateSum, WindowSumRange
 from hwsim.rtl.normalize import Magnitude, Round, normalizing
-from hwsim.rtl.numbers import (
-    ResultTarget,
-    WindowRanges,
-    beside_terms,
-    halves_layout,
-    max_exp_layout,
-    near_bits,
-    near_layout,
-    products_layout,
-    shifts_layout,
-    sums_layout,
-    window_layout,
-)
-from hwsim.rtl.products import Decode, Multiply
+from hwsim.rtl.numbers import signed_shape
 from hwsim.rtl.step import Datapath, DatapathStep, assign, fields
-from hwsim.spec import Specified, steps
-from hwsim.spec.implementation import one_plain_window
+from hwsim.rtl.terms import Decode, Multiply, WindowRanges, result_target
+from hwsim.spec import AlignedSum, Specified, steps
 
 
-def candidates(i: PureInterface) -> list[Value]:
-    """The exponents that can still be the largest: every product's, or what the tree has left."""
-    return list(i.maxima) if "maxima" in fields(i) else [term.exp for term in i.terms]
+def candidates(n: WindowRanges, i: Any, window: int) -> list[Value]:
+    """The exponents that can still be a window's largest: every term's, or what the tree has left."""
+    left = fields(i).get(f"maxima{n.names[window]}")
+    if left is not None:
+        return list(left)
+    terms = [i.terms[at] for at in n.of_window(window) if at < n.terms]
+    masked = n.flagged and not n.counting
+    exps = [term.exp & term.nonzero.replicate(len(term.exp)) if masked else term.exp for term in terms]
+    return exps or [Const(0, n.term_exp[1].bit_length())]
 
 
-def bitwise_maximum(m: Module, values: Sequence[Value]) -> Value:
-    """The largest value, from the top bit down among those that it can still be: small, but deeper than a tree."""
+def bitwise_maximum(m: Module, values: Sequence[Value], end: str = "") -> Value:
+    """The largest value, from the top bit down among those that it can still be: small, but deeper than a tree.
+
+    end: what the names of its signals end with.
+    """
     candidates: Value = Const(-1, len(values))
     result: list[Value] = []
     for place in reversed(range(len(values[0]))):
-        column, left = Signal(len(values), name=f"column{place}"), Signal(len(values), name=f"left{place}")
+        column, left = Signal(len(values), name=f"column{place}{end}"), Signal(len(values), name=f"left{place}{end}")
         m.d.comb += column.eq(Cat(value[place] for value in values))
         leads: Value = column
         if result:
-            leads = Signal(len(values), name=f"leads{place}")
+            leads = Signal(len(values), name=f"leads{place}{end}")
             m.d.comb += leads.eq(column & candidates)
-        largest = Signal(name=f"largest{place}")
+        largest = Signal(name=f"largest{place}{end}")
         m.d.comb += [largest.eq(leads.any()), left.eq(Mux(largest, leads, candidates))]
         candidates = left
         result.insert(0, largest)
@@ -57,18 +54,19 @@ def bitwise_maximum(m: Module, values: Sequence[Value]) -> Value:
 class TreeMaximum(DatapathStep):
     """Some levels of the tree that finds the products' largest exponent."""
 
-    def __init__(self, n: WindowRanges, name: str, before: int, levels: int):
-        self.levels = levels
-        after = before
-        for _ in range(levels):
-            after = -(-after // 2)
-        self.after = after
-        i, o = products_layout(n, 0 if before == n.lanes else before), products_layout(n, after)
-        super().__init__(name, i, o, {"maxima"})
+    def __init__(self, n: WindowRanges, name: str, before: StructLayout, levels: int):
+        self.n, self.levels = n, levels
+        exp, made = unsigned(n.term_exp[1].bit_length()), dict[str, Any]()
+        for window, end in enumerate(n.names):
+            last = before.members.get(f"maxima{end}")
+            count = max(1, sum(at < n.terms for at in n.of_window(window))) if last is None else last.length
+            made[f"maxima{end}"] = ArrayLayout(exp, -(-count // (1 << levels)))
+        super().__init__(name, before, StructLayout({**before.members, **made}), made)
 
     def compute(self, m: Module) -> None:
-        for at, left in enumerate(tree_maximum(m, candidates(self.i), self.levels)):
-            m.d.comb += self.o.maxima[at].eq(left)
+        for window, end in enumerate(self.n.names):
+            left = tree_maximum(m, candidates(self.n, self.i, window), self.levels, end)
+            m.d.comb += [to.eq(exp) for to, exp in zip(getattr(self.o, f"maxima{end}"), left, strict=True)]
 
 
 class Maximum(DatapathStep):
@@ -77,45 +75,62 @@ class Maximum(DatapathStep):
     Where max_exp has a floor, the addend, zero or not, counts there at least: beside the tree, and not after it.
     """
 
-    def __init__(self, n: WindowRanges, maxima: int = 0):
-        self.floor = n.floor
-        super().__init__("maximum", products_layout(n, maxima), max_exp_layout(n), {"max_exp"})
+    def __init__(self, n: WindowRanges, before: StructLayout):
+        self.n = n
+        kept = {name: shape for name, shape in before.members.items() if not name.startswith("maxima")}
+        made = n.in_windows("max_exp", signed_shape(*n.max_exp)) | (n.in_windows("any", 1) if n.combined else {})
+        super().__init__("maximum", before, StructLayout({**kept, **made}), made)
 
     @property
     def purpose(self) -> str:
+        cut = any(name.startswith("maxima") for name in fields(self.i))
         how = (
             ""
-            if "maxima" in fields(self.i)
+            if cut
             else " Products from the top bit down: column has a bit of each exponent, "
             "leads are those with a 1 in it among what is left, and where there are any, they alone stay left."
         )
-        return f"max_exp: the largest exponent of all terms that are not zero, the addend among them.{how}"
+        counts = "all terms" if self.n.counting else "all terms that are not zero"
+        addend = ", the addend among them" if self.n.inner else ""
+        return f"max_exp: the largest exponent of {counts}{addend}.{how}"
 
     def compute(self, m: Module) -> None:
-        left = candidates(self.i)
-        cut = "maxima" in fields(self.i)
-        pair = tree_maximum(m, left, max(1, (len(left) - 1).bit_length()) - 1) if cut else []
-        products = larger(m, pair, "products") if cut else bitwise_maximum(m, left)
-        counts, exp = self._addend()
-        # Behind a cut the addend is compared with both that are left, so as not to wait for the larger.
-        rivals = pair if cut else [products]
-        wins = counts & Cat((exp > rival) | ~rival.any() for rival in rivals).all()
-        m.d.comb += self.o.max_exp.eq(Mux(wins, exp, products))
+        n = self.n
+        for window, end in enumerate(n.names):
+            left = candidates(n, self.i, window)
+            cut = f"maxima{end}" in fields(self.i)
+            pair = tree_maximum(m, left, max(1, (len(left) - 1).bit_length()) - 1, end) if cut else []
+            products = larger(m, pair, f"products{end}") if cut else bitwise_maximum(m, left, end)
+            counts, exp = self._addend()
+            # Behind a cut the addend is compared with both that are left, so as not to wait for the larger.
+            rivals = pair if cut else [products]
+            wins = counts & Cat((exp > rival) | ~rival.any() for rival in rivals).all()
+            m.d.comb += getattr(self.o, f"max_exp{end}").eq(Mux(wins, exp, products))
+            if n.combined:
+                m.d.comb += getattr(self.o, f"any{end}").eq(Cat(map(self._nonzero, n.of_window(window))).any())
 
     def _addend(self) -> tuple[Value, Value]:
-        """Whether the addend takes part, and with which exponent."""
-        addend = self.i.addend
-        counts: Value = addend.sig.any()
-        if self.floor is None:
-            return counts, addend.exp
-        return Const(1), Mux(counts & (addend.exp > self.floor), addend.exp, self.floor)
+        """Whether the addend, or the floor, takes part, and with which exponent."""
+        floor, counts, exp = self.n.floor, Const(0), Const(0)
+        if self.n.inner:
+            addend = self.i.addend
+            counts, exp = addend.there if self.n.counting else addend.sig.any(), addend.exp
+        if floor is None:
+            return counts, exp
+        return Const(1), Mux(counts & (exp > floor), exp, floor)
+
+    def _nonzero(self, at: int) -> Value:
+        """Whether a term is other than zero."""
+        if at == self.n.terms:
+            return self.i.addend.sig.any()
+        return self.i.terms[at].nonzero if self.n.flagged else self.i.terms[at].exp.any()
 
 
-def nearest(m: Module, n: WindowRanges, max_exp: Value) -> Signal:
+def nearest(m: Module, n: WindowRanges, max_exp: Value, end: str) -> Signal:
     """max_exp as products see it."""
     # Where max_exp is negative there are no products.
     positive = max_exp[: n.max_exp[1].bit_length()]
-    near = Signal(near_bits(n), name="nearest")
+    near = Signal(n.near_bits, name=f"nearest{end}")
     m.d.comb += near.eq(clamp(positive, len(near)))
     return near
 
@@ -123,31 +138,50 @@ def nearest(m: Module, n: WindowRanges, max_exp: Value) -> Signal:
 class Near(DatapathStep):
     """max_exp as products see it, where a register follows; else `Distance` begins with it."""
 
-    def __init__(self, n: WindowRanges):
-        self.n = n
-        super().__init__("distance.0", max_exp_layout(n), near_layout(n), {"near"})
+    def __init__(self, n: WindowRanges, before: StructLayout):
+        self.n, made = n, n.in_windows("near", unsigned(n.near_bits))
+        super().__init__("distance.0", before, StructLayout({**before.members, **made}), made)
 
     def compute(self, m: Module) -> None:
-        m.d.comb += self.o.near.eq(nearest(m, self.n, self.i.max_exp))
+        for end in self.n.names:
+            m.d.comb += getattr(self.o, f"near{end}").eq(nearest(m, self.n, getattr(self.i, f"max_exp{end}"), end))
+
+
+def beside_terms(n: WindowRanges, before: StructLayout) -> dict[str, Any]:
+    """What goes with terms, and with their sum, from align on. lost: whether each term, the addend last, lost a 1."""
+    lost = {"lost": ArrayLayout(unsigned(1), n.terms + n.inner)} if n.sticky else {}
+    names = [name for name in before.members if name.startswith(("max_exp", "any"))]
+    names += [name for name in ("special", "zero_sign", "late_addend") if name in before.members]
+    return {**{name: before.members[name] for name in names}, **lost}
 
 
 class Distance(DatapathStep):
     """How far below max_exp each term is, clamped to what shifts everything out. near: whether `Near` is before it."""
 
-    def __init__(self, n: WindowRanges, near: bool = False):
+    def __init__(self, n: WindowRanges, before: StructLayout):
         self.n = n
-        super().__init__("distance", near_layout(n) if near else max_exp_layout(n), shifts_layout(n), {"shifts"})
+        term = StructLayout({"sign": 1, "sig": unsigned(n.term_sig_bits)})
+        addend = StructLayout({"sign": 1, "sig": unsigned(n.addend_fraction_bits + 1)})
+        shifts = ArrayLayout(unsigned(n.distance_bits), n.terms + n.inner)
+        kept = {"terms": ArrayLayout(term, n.terms), **({"addend": addend} if n.inner else {})}
+        beside = {name: shape for name, shape in beside_terms(n, before).items() if name != "lost"}
+        super().__init__("distance", before, StructLayout({**kept, "shifts": shifts, **beside}), {"shifts"})
 
     def compute(self, m: Module) -> None:
-        n = self.n
-        near = self.i.near if "near" in fields(self.i) else nearest(m, n, self.i.max_exp)
-        above = max(0, n.product_most.bit_length() - n.distance_bits)
+        n, near = self.n, dict[str, Value]()
+        for end in n.names:
+            before = fields(self.i).get(f"near{end}")
+            near[end] = nearest(m, n, getattr(self.i, f"max_exp{end}"), end) if before is None else before
+        above = max(0, n.term_exp[1].bit_length() - n.distance_bits)
+        small = above <= 1 and n.near_bits > n.distance_bits
         for lane, term in enumerate(self.i.terms):
-            small = above <= 1 and len(near) > n.distance_bits
-            distance = self._near(m, near, term.exp, lane) if small else self._far(m, near, term.exp, len(near), lane)
+            top = near[n.window_of(lane)]
+            distance = self._near(m, top, term.exp, lane) if small else self._far(m, top, term.exp, len(top), lane)
             m.d.comb += self.o.shifts[lane].eq(distance)
-        bits = (n.max_exp[1] - n.addend_exp[0]).bit_length()
-        m.d.comb += self.o.shifts[n.lanes].eq(self._far(m, self.i.max_exp, self.i.addend.exp, bits, n.lanes))
+        if n.inner:
+            bits = (n.max_exp[1] - n.addend_exp[0]).bit_length()
+            distance = self._far(m, self.i.max_exp, self.i.addend.exp, bits, n.terms)
+            m.d.comb += self.o.shifts[n.terms].eq(distance)
 
     def _far(self, m: Module, largest: Value, exp: Value, bits: int, lane: int) -> Value:
         """A distance that may need up to `bits` bits, clamped."""
@@ -176,12 +210,46 @@ class Distance(DatapathStep):
         return ~difference[:bits] | (~reached).replicate(bits)
 
 
+def shifter(n: WindowRanges, at: int) -> Shifter:
+    """What shifts a term, or the addend, into the window."""
+    sizes = (n.term_sig_bits, n.term_fraction_bits), (n.addend_fraction_bits + 1, n.addend_fraction_bits)
+    bits, fraction_bits = sizes[at == n.terms]
+    place = max(n.fraction_bits, fraction_bits)
+    return Shifter(place - fraction_bits + bits, n.distance_bits, place - n.fraction_bits, n.rule.term_lost)
+
+
+class AlignBegin(DatapathStep):
+    """Each term shifted by the high bits of its distance."""
+
+    def __init__(self, n: WindowRanges, before: StructLayout):
+        self.n = n
+        made: dict[str, Any] = {"moved": ArrayLayout(shifter(n, 0).between(), n.terms)}
+        if n.inner:
+            made["moved_addend"] = shifter(n, n.terms).between()
+        kept = {name: shape for name, shape in before.members.items() if name not in ("terms", "addend", "shifts")}
+        super().__init__("align.1", before, StructLayout({**made, **kept}), made)
+
+    def compute(self, m: Module) -> None:
+        n = self.n
+        made = [*self.o.moved, *([self.o.moved_addend] if n.inner else [])]
+        terms = [*self.i.terms, *([self.i.addend] if n.inner else [])]
+        for at, (term, to) in enumerate(zip(terms, made, strict=True)):
+            place = shifter(n, at)
+            before = Signal(place.before(), name=f"term{at}")
+            window = Cat(Const(0, place.bits - len(term.sig)), term.sig)
+            m.d.comb += [before.sign.eq(term.sign), before.magnitude.eq(window), before.distance.eq(self.i.shifts[at])]
+            m.d.comb += place.begin(before, to)
+
+
 class Align(DatapathStep):
     """Each term shifted into the window, what falls out of it lost by the unit's rule."""
 
-    def __init__(self, n: WindowRanges):
+    def __init__(self, n: WindowRanges, before: StructLayout):
         self.n = n
-        super().__init__("align", shifts_layout(n), window_layout(n), {"aligned"} | ({"lost"} if n.sticky else set()))
+        # `ones` is the ones' complement of a negative magnitude: the +1 that completes it is left to the sum.
+        term = StructLayout({"ones": signed(n.aligned_bits), "carry": 1})
+        o = StructLayout({"aligned": ArrayLayout(term, n.terms + n.inner), **beside_terms(n, before)})
+        super().__init__("align", before, o, {"aligned"} | ({"lost"} if n.sticky else set()))
 
     @property
     def purpose(self) -> str:
@@ -192,13 +260,16 @@ class Align(DatapathStep):
         )
 
     def compute(self, m: Module) -> None:
-        n = self.n
-        for lane, term in enumerate([*self.i.terms, self.i.addend]):
-            fraction_bits = n.addend_fraction_bits if lane == n.lanes else n.product_fraction_bits
-            place = max(n.fraction_bits, fraction_bits)
-            window = Cat(Const(0, place - fraction_bits), term.sig)
-            drop = place - n.fraction_bits
-            shift, name = self.i.shifts[lane], f"term{lane}"
+        n, i = self.n, self.i
+        begun = "moved" in fields(i)
+        name, addend = ("moved", "moved_addend") if begun else ("terms", "addend")
+        for lane, term in enumerate([*getattr(i, name), *([getattr(i, addend)] if n.inner else [])]):
+            place = shifter(n, lane)
+            if begun:
+                window, shift, drop = term.magnitude, term.distance, place.drop + 2
+            else:
+                window, shift, drop = Cat(Const(0, place.bits - len(term.sig)), term.sig), i.shifts[lane], place.drop
+            name = f"term{lane}"
             ones, carry = shifted(m, name, window, term.sign, shift, drop, n.rule.term_lost)
             m.d.comb += [self.o.aligned[lane].ones.eq(ones), self.o.aligned[lane].carry.eq(carry)]
             if n.sticky:
@@ -245,16 +316,16 @@ def counted(m: Module, bits: Sequence[tuple[int, Value]], name: str, *, inverted
     return balanced(m, [Cat(Const(0, weight), ~bit if inverted else bit) for weight, bit in bits], name)
 
 
-def all_terms(m: Module, words: TermWords, bits: int, truncated: bool) -> Value:
+def all_terms(m: Module, words: TermWords, bits: int, truncated: bool, end: str = "") -> Value:
     """The sum of all terms, small: the sign bits are counted, and the count is taken from the high part alone.
 
     A term is its `bits` low bits, plus its carry, less 2^bits if negative. Truncation carries where a term is negative,
     so that one count serves for both.
     """
-    negative = counted(m, words.signs, "count")
-    carries = negative if truncated else counted(m, words.carries, "carries")
-    sum_of_low = balanced(m, words.low, "sum") + carries
-    negatives, low = Signal(len(negative), name="negatives"), Signal(len(sum_of_low), name="low")
+    negative = counted(m, words.signs, f"count{end}")
+    carries = negative if truncated else counted(m, words.carries, f"carries{end}")
+    sum_of_low = balanced(m, words.low, f"sum{end}") + carries
+    negatives, low = Signal(len(negative), name=f"negatives{end}"), Signal(len(sum_of_low), name=f"low{end}")
     m.d.comb += [negatives.eq(negative), low.eq(sum_of_low)]
     return Cat(low[:bits], low[bits:] - negatives).as_signed()
 
@@ -280,26 +351,34 @@ class HalfAdders(DatapathStep):
     five. The register is no wider than one of the terms.
     """
 
-    def __init__(self, n: WindowRanges):
+    def __init__(self, n: WindowRanges, before: StructLayout):
         self.n = n
-        o = halves_layout(n)
-        super().__init__("sum.0", window_layout(n), o, {"halves", *o.members} - beside_terms(n).keys())
+        # Of three words a, b and c, `a ^ b`, a and c; a term is three: the bits below its sign, its sign, its carry.
+        word = StructLayout({"low": n.aligned_bits - 1, "sign": 1, "carry": 1})
+        triple, aligned = StructLayout(dict.fromkeys(("half", "first", "third"), word)), before.members["aligned"]
+        made: dict[str, Any] = {}
+        for window, end in enumerate(n.names):
+            count = len(n.of_window(window))
+            left = {f"aligned{end}": ArrayLayout(aligned.elem_shape, count % 3)} if count % 3 else {}
+            made |= {f"halves{end}": ArrayLayout(triple, count // 3), **left}
+        super().__init__("sum.0", before, StructLayout({**made, **beside_terms(n, before)}), made)
 
     def compute(self, m: Module) -> None:
-        terms = self.i.aligned
-        for at, triple in enumerate(self.o.halves):
-            a, b, c = terms[3 * at : 3 * at + 3]
-            for place in ("low", "sign", "carry"):
-                x, y, z = (word(term, place) for term in (a, b, c))
-                m.d.comb += [
-                    getattr(triple.half, place).eq(x ^ y),
-                    getattr(triple.first, place).eq(x),
-                    getattr(triple.third, place).eq(z),
-                ]
-        rest = len(terms) % 3
-        if rest:
-            for to, term in zip(self.o.aligned, terms[-rest:], strict=True):
-                m.d.comb += assign(to, term)
+        for window, end in enumerate(self.n.names):
+            terms = [self.i.aligned[at] for at in self.n.of_window(window)]
+            for at, triple in enumerate(getattr(self.o, f"halves{end}")):
+                a, b, c = terms[3 * at : 3 * at + 3]
+                for place in ("low", "sign", "carry"):
+                    x, y, z = (word(term, place) for term in (a, b, c))
+                    m.d.comb += [
+                        getattr(triple.half, place).eq(x ^ y),
+                        getattr(triple.first, place).eq(x),
+                        getattr(triple.third, place).eq(z),
+                    ]
+            rest = len(terms) % 3
+            if rest:
+                for to, term in zip(getattr(self.o, f"aligned{end}"), terms[-rest:], strict=True):
+                    m.d.comb += assign(to, term)
 
 
 def word(term: Any, place: str) -> Value:
@@ -309,72 +388,94 @@ def word(term: Any, place: str) -> Value:
 
 
 class Sum(DatapathStep):
-    """Some levels of the tree that sums; each sum takes `fan_in` neighbours.
+    """Some levels of the trees that sum; each sum takes `fan_in` neighbours.
 
     Without a cut inside, one sum of everything, whose carries synthesis saves.
-    inside: terms of each of the `before` values that come in.
+    inside: terms of each of the values that come in.
     """
 
-    def __init__(self, n: WindowRanges, name: str, before: int, fan_in: int, inside: int, halves: bool = False):
-        self.n, self.before, self.fan_in = n, before, fan_in
-        self.after, self.terms = -(-before // fan_in), inside * fan_in
-        i = halves_layout(n) if halves else window_layout(n) if inside == 1 else sums_layout(n, before, inside)
-        super().__init__(name, i, sums_layout(n, self.after, self.terms), {"total" if self.after == 1 else "sums"})
+    def __init__(self, n: WindowRanges, name: str, before: StructLayout, fan_in: int, inside: int):
+        self.n, self.fan_in, self.terms = n, fan_in, inside * fan_in
+        self.counts, made = list[int](), dict[str, Any]()
+        for window, end in enumerate(n.names):
+            sums = before.members.get(f"sums{end}")
+            count = -(-len(n.of_window(window)) // inside) if sums is None else sums.length
+            self.counts.append(1 if f"total{end}" in before.members else count)
+            after = -(-self.counts[-1] // fan_in)
+            sums = {f"sums{end}": ArrayLayout(n.sum_of(self.terms), after)}
+            made |= {f"total{end}": n.total} if after < 2 else sums
+        super().__init__(name, before, StructLayout({**made, **beside_terms(n, before)}), made)
 
     @property
     def purpose(self) -> str:
-        if self.after == 1:
+        if any(name.startswith("total") for name in fields(self.o)):
             return "The sum of all aligned terms, exactly. A term is in ones' complement, its carry beside it."
         return f"The sums of {self.fan_in} neighbouring terms each, exactly."
 
     def compute(self, m: Module) -> None:
-        terms, bits = fields(self.i), self.n.term_bits - 1
-        for at in range(self.after):
-            taken = slice(at * self.fan_in, min((at + 1) * self.fan_in, self.before))
-            if "total" in terms:
-                total = terms["total"]
-            elif "sums" in terms:
-                total = balanced(m, terms["sums"][taken], f"sum{at}_level")
-            elif self.after == 1:
-                total = all_terms(m, self._words(taken), bits, self.n.truncates)
-            else:
-                total = some_terms(m, self._words(taken), bits, f"sum{at}")
-            out = self.o.total if self.after == 1 else self.o.sums[at]
-            m.d.comb += out.eq(total)
+        bits = self.n.aligned_bits - 1
+        for window, (end, count) in enumerate(zip(self.n.names, self.counts, strict=True)):
+            given, made = fields(self.i), fields(self.o)
+            outs = [made[f"total{end}"]] if f"total{end}" in made else made[f"sums{end}"]
+            for at, out in enumerate(outs):
+                taken = slice(at * self.fan_in, min((at + 1) * self.fan_in, count))
+                if not count or f"total{end}" in given:
+                    total: Value = given.get(f"total{end}", Const(0))
+                elif f"sums{end}" in given:
+                    total = balanced(m, given[f"sums{end}"][taken], f"sum{at}_level{end}")
+                elif len(outs) == 1:
+                    total = all_terms(m, self._words(window, taken), bits, self.n.truncates, end)
+                else:
+                    total = some_terms(m, self._words(window, taken), bits, f"sum{at}{end}")
+                m.d.comb += out.eq(total)
 
-    def _words(self, taken: slice) -> TermWords:
+    def _words(self, window: int, taken: slice) -> TermWords:
         """What is to be added: of some terms, or of some three of them, the last of which may be fewer."""
-        terms = fields(self.i)
-        if "halves" not in terms:
-            return words_of(terms["aligned"][taken])
-        words = words_of_halves(terms["halves"][taken])
-        return words.with_others(words_of(terms.get("aligned", ()))) if taken.stop == self.before else words
+        terms, end = fields(self.i), self.n.names[window]
+        halves = terms.get(f"halves{end}")
+        if halves is None:
+            return words_of([terms["aligned"][at] for at in self.n.of_window(window)][taken])
+        rest = terms.get(f"aligned{end}", ()) if taken.stop == self.counts[window] else ()
+        return words_of_halves(halves[taken]).with_others(words_of(rest))
 
 
-def carried_layout(n: WindowRanges) -> StructLayout:
-    """What goes from group to group: the partial sum, as the code that the group's result has."""
-    return StructLayout({"code": unsigned(n.result.bits)})
-
-
-def aligned_datapath(unit: Specified, cuts: Sequence[str]) -> Datapath:
-    """A group's sum: `operands_layout` in, `result_layout` out."""
-    if not one_plain_window(unit):
-        return general_datapath(unit, cuts)
+def window_datapath(unit: Specified, cuts: Sequence[str]) -> Datapath:
+    """A group's sum: from operands and what is carried, the partial sum as a code, to `result_layout`."""
     n = WindowRanges(unit)
-    carried, target = carried_layout(n), ResultTarget.of(n)
-    path = [
-        Decode(n, carried),
-        Multiply(n),
-        *_maximum(n, cuts),
-        *([Near(n)] if "distance.0" in cuts else []),
-        Distance(n, "distance.0" in cuts),
-        Align(n),
-        *_sum(n, cuts),
-        Magnitude(target),
-        *normalizing(target, cuts).values(),
-        Round(target),
-    ]
-    return Datapath(path, cuts, carried)
+    carried = StructLayout({"code": unsigned(n.result.bits)})
+    path: list[DatapathStep] = [Decode(n, carried)]
+
+    def then(step: Any, *more: Any) -> Any:
+        path.append(step(*more, path[-1].gives))
+        return path[-1]
+
+    then(Multiply, n)
+    for name, levels in _levels(unit, cuts, "maximum")[:-1]:
+        path.append(TreeMaximum(n, name, path[-1].gives, levels))
+    then(Maximum, n)
+    if "distance.0" in cuts:
+        then(Near, n)
+    then(Distance, n)
+    if "align.1" in cuts:
+        then(AlignBegin, n)
+    then(Align, n)
+    inside = 1
+    if "sum.0" in cuts and n.terms > 1:
+        then(HalfAdders, n)
+        inside = 3
+    for name, levels in _levels(unit, cuts, "sum"):
+        added = Sum(n, name, path[-1].gives, 1 << levels, inside)
+        inside = added.terms
+        path.append(added)
+    span = WindowSumRange(n.total, n.fraction_bits, n.max_exp)
+    if n.halves is not None:
+        span = then(CombineHalves, n, span).after
+    if isinstance(n.rule, AlignedSum) and n.rule.cut is not None:
+        span = then(CutSum, n.rule.cut, span).after
+    if n.late is not None:
+        span = then(LateSum, n, span).after
+    target = result_target(n, span.shape, span.fraction_bits, span.max_exp)
+    return Datapath([*path, Magnitude(target), *normalizing(target, cuts).values(), Round(target)], cuts, carried)
 
 
 def _levels(unit: Specified, cuts: Sequence[str], name: str) -> list[tuple[str, int]]:
@@ -386,26 +487,4 @@ def _levels(unit: Specified, cuts: Sequence[str], name: str) -> list[tuple[str, 
         if step in cuts or step == name:
             parts.append((step, levels))
             levels = 0
-    return parts
-
-
-def _maximum(n: WindowRanges, cuts: Sequence[str]) -> list[DatapathStep]:
-    parts: list[DatapathStep] = []
-    candidates = n.lanes
-    for name, levels in _levels(n.unit, cuts, "maximum")[:-1]:
-        part = TreeMaximum(n, name, candidates, levels)
-        candidates = part.after
-        parts.append(part)
-    return [*parts, Maximum(n, candidates if parts else 0)]
-
-
-def _sum(n: WindowRanges, cuts: Sequence[str]) -> list[DatapathStep]:
-    sums, inside, halves = n.lanes + 1, 1, "sum.0" in cuts and n.lanes > 1
-    parts: list[DatapathStep] = [HalfAdders(n)] if halves else []
-    if halves:
-        sums, inside = -(-sums // 3), 3
-    for name, levels in _levels(n.unit, cuts, "sum"):
-        part = Sum(n, name, sums, 1 << levels, inside, halves=halves and len(parts) == 1)
-        sums, inside = part.after, part.terms
-        parts.append(part)
     return parts

@@ -82,12 +82,11 @@ def larger(m: Module, pair: Sequence[Value], name: str) -> Value:
     return result
 
 
-def tree_maximum(m: Module, values: list[Value], levels: int) -> list[Value]:
-    """The values that remain after `levels` rounds of a knock-out by comparison."""
+def tree_maximum(m: Module, values: list[Value], levels: int, end: str = "") -> list[Value]:
+    """The values that remain after `levels` rounds of a knock-out by comparison. end: of its signals' names."""
     for level in range(levels):
-        values = [
-            larger(m, values[index : index + 2], f"larger{level}_{index // 2}") for index in range(0, len(values), 2)
-        ]
+        pairs = [values[index : index + 2] for index in range(0, len(values), 2)]
+        values = [larger(m, pair, f"larger{level}_{index}{end}") for index, pair in enumerate(pairs)]
     return values
 
 

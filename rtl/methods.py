@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from hwsim.rtl.accumulate import accumulation, accumulator, promotion_adder, smaller_promotion
-from hwsim.rtl.aligned import aligned_datapath
+from hwsim.rtl.aligned import window_datapath
 from hwsim.rtl.exact import exact_datapath
-from hwsim.rtl.latewindow import general_datapath
 from hwsim.rtl.numbers import as_float
 from hwsim.rtl.rounded import chain_datapath, tree_datapath
 from hwsim.rtl.step import Datapath
@@ -27,10 +26,10 @@ from hwsim.spec import (
 # Of a unit and its cuts: from the operands and what is carried from the group before, to a result's code and what is
 # carried on.
 METHODS: Mapping[type, Callable[[Specified, Sequence[str]], Datapath]] = {
-    AlignedSum: aligned_datapath,
+    AlignedSum: window_datapath,
     SequentialSum: chain_datapath,
     PairwiseSum: tree_datapath,
-    EvenOddSum: general_datapath,
+    EvenOddSum: window_datapath,
     ExactSum: exact_datapath,
 }
 

@@ -10,13 +10,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from amaranth.hdl import Shape, signed, unsigned
+from amaranth.hdl import Shape, unsigned
 from amaranth.lib.data import ArrayLayout, Layout, StructLayout
 from amaranth.utils import bits_for
 
 from hwsim.formats import ExponentFormat, FixedFormat, FloatFormat, Format
-from hwsim.rtl.arithmetic import lost_bits
-from hwsim.spec import LateAdd, ModalUnit, Specified, WindowSum, modes_of
+from hwsim.spec import LateAdd, ModalUnit, Specified, modes_of
 from hwsim.spec.keys import Number, Overflow, Rounding, Tininess
 from hwsim.spec.ranges import exponent_range, span_of
 
@@ -235,138 +234,6 @@ class ProductRanges(PairRanges):
         return self.lanes // self.unit.lanes_of_scale("a"), self.lanes // self.unit.lanes_of_scale("b")
 
 
-class WindowRanges(ProductRanges):
-    """The ranges of a sum of products and an addend in a window.
-
-    Raises TypeError for a unit whose method has no window, and for a result or an addend that is not a float.
-    """
-
-    def __init__(self, unit: Specified):
-        super().__init__(unit)
-        if not isinstance(unit.sum, WindowSum):
-            raise TypeError(f"{unit.name} must sum in a window, not by method {unit.sum.method}")
-        addend = self.group_addend
-        self.rule = unit.sum
-        self.result = as_float(unit.result.format)
-        # The addend enters the window unless it is added to the group's sum.
-        self.window_addend = None if addend is None or unit.late is not None else as_float(addend)
-        self.fraction_bits = unit.sum.fraction_bits
-        self._exponents()
-        self._window()
-
-    def _exponents(self) -> None:
-        moved = [(FieldRange.of(fmt), self.product_bias - FieldRange.of(fmt).bias) for fmt in self.addends]
-        self.floor = self._floor(min(0, *(by for _, by in moved)))
-        self.subnormal_sums = self._has_subnormal_sums()
-        least = 1 if self.subnormal_sums else 0
-        self.addend_exp = (min(0, *(least + by for _, by in moved)), max(field.most + by for field, by in moved))
-        ends = (self.addend_exp[0], max(self.product_most, self.addend_exp[1]))
-        self.max_exp = ends if self.floor is None else (max(ends[0], self.floor), max(ends[1], self.floor))
-
-    def _floor(self, least: int) -> int | None:
-        """The least max_exp; None where there is none, or where no exponent of a term is below it. least: of those."""
-        floor = self.rule.max_exp_floor
-        if floor is None or floor + self.product_bias <= least:
-            return None
-        return floor + self.product_bias
-
-    @property
-    def truncates(self) -> bool:
-        """True if bits that fall out of the window are truncated: what allows for less hardware in several places."""
-        return lost_bits(self.rule.lost).truncates
-
-    @property
-    def sticky(self) -> bool:
-        """True if the rounding of a sum knows that a term lost a 1."""
-        return self.rule.sticky
-
-    def _has_subnormal_sums(self) -> bool:
-        """True if a sum can be subnormal in the result's format, other than an addend that nothing was added to.
-
-        Where none can, subnormal addends are *lifted*: they get a hidden bit at exponent field 0, and the result is
-        the same code. Beside a product the window's last bit weighs at least 2^(emin + 1), so that a sum is zero or
-        normal, and both the addend and the lifted one are less than half that bit, which every rule for lost bits
-        treats alike. Without a product the lifted addend keeps its place, and its field 0 and fraction leave as they
-        came. Only fraction bits that the window cuts off could make the one zero and the other not: truncation
-        allows to leave them out of account, and other rules must have none. Complemented without a carry, an addend
-        does not even leave alone as it came: none is lifted. Nor does one that is below the least max_exp.
-        """
-        if lost_bits(self.rule.lost).adds_one or self.floor is not None:
-            return True
-        alike = all(fmt.subnormals and fmt.bias == self.result.bias for fmt in self.addends)
-        whole = self.truncates or all(fmt.fraction_bits <= self.fraction_bits for fmt in self.addends)
-        last_bit = self.product_least - self.product_bias + self.result.bias - self.fraction_bits
-        return not (alike and whole and last_bit >= 2)
-
-    @property
-    def overflows(self) -> bool:
-        """True if a finite sum can be too large for the result's format.
-
-        An addend so large that the window truncates every product to zero passes, or is truncated, itself. Any other is
-        less than the largest product times 2^(fraction_bits + 1), and a product is less than
-        2^(product_most + product_top).
-        """
-        addend_bits = min(self.fraction_bits, max(fmt.fraction_bits for fmt in self.addends))
-        exact = self.unit.result.rounding == "rz" or addend_bits <= self.result.fraction_bits
-        fits = exact and all(fmt.emax <= self.result.emax for fmt in self.addends)
-        passes = fits and self.truncates
-        growth = max(self.fraction_bits + 1, self.lanes.bit_length())
-        return not passes or self.product_most + self.product_top + growth + 1 - self.product_bias > self.result.emax
-
-    @property
-    def vanishes(self) -> bool:
-        """True if a sum other than zero can round to zero: one that is subnormal, or a lifted addend's fraction."""
-        return self.subnormal_sums or self.addend_fraction_bits > self.result.fraction_bits
-
-    @property
-    def addends(self) -> list[FloatFormat]:
-        """The formats of what is added to the products: c, where it enters the window, and the partial sum."""
-        return [fmt for fmt in (self.window_addend, self.result) if fmt is not None]
-
-    @property
-    def addend_fraction_bits(self) -> int:
-        """Fraction bits of an addend that count: where it is lifted and truncated, no more than the window has."""
-        most = max(fmt.fraction_bits for fmt in self.addends)
-        cut = not self.subnormal_sums and self.truncates
-        return min(most, self.fraction_bits) if cut else most
-
-    def sum_of(self, terms: int) -> Shape:
-        """The sum of some terms of the window."""
-        most = min(terms * self.term_most, self.sum_most)
-        return signed_shape(-most, most)
-
-    def _window(self) -> None:
-        term = self._most_in_window(self.most_product, self.product_fraction_bits)
-        addend = self._most_in_window((2 << self.addend_fraction_bits) - 1, self.addend_fraction_bits)
-        self.term_most = max(term, addend)
-        self.sum_most = self.lanes * term + addend
-
-    def _most_in_window(self, sig: int, fraction_bits: int) -> int:
-        shift = fraction_bits - self.fraction_bits
-        most = sig << -shift if shift <= 0 else -(-sig >> shift)
-        return most + lost_bits(self.rule.lost).adds_one
-
-    @property
-    def total(self) -> Shape:
-        """The sum of a window."""
-        return signed_shape(-self.sum_most, self.sum_most)
-
-    @property
-    def distance_bits(self) -> int:
-        """Bits of a shift amount that can shift everything out of the window, its half included where that counts."""
-        return (self.fraction_bits + self.product_top + lost_bits(self.rule.lost).guard_bits).bit_length()
-
-    @property
-    def term_bits(self) -> int:
-        """Bits of a term in the window, its sign counted."""
-        return self.fraction_bits + max(self.product_top, 1) + 1
-
-    @property
-    def product_exp_bits(self) -> int:
-        """Bits of a max_exp as products see it: all ones is so far above every product that it shifts them all out."""
-        return (self.product_most + (1 << self.distance_bits) - 1).bit_length()
-
-
 SPECIAL = StructLayout({"nan": 1, "positive": 1, "negative": 1})
 
 
@@ -387,17 +254,6 @@ def factors_layout(n: ProductRanges) -> StructLayout:
     return StructLayout({**fields, **mode})
 
 
-def operands_layout(n: WindowRanges, carried: StructLayout) -> StructLayout:
-    """A group's operands; `chain`: the addend is the partial sum in `carried`, not `c`."""
-    c = {} if n.window_addend is None else {"c": unsigned(n.window_addend.container_bits)}
-    return StructLayout({**factors_layout(n).members, **c, "carried": carried, "chain": 1})
-
-
-def addend_layout(n: WindowRanges) -> StructLayout:
-    """The addend as a term of the window; exp is in the product domain."""
-    return StructLayout({"sign": 1, "exp": signed_shape(*n.addend_exp), "sig": unsigned(n.addend_fraction_bits + 1)})
-
-
 def decoded_factors(n: ProductRanges, of_parts: bool = False) -> dict[str, Layout]:
     """Both factors of every lane, and their scales.
 
@@ -414,94 +270,9 @@ def decoded_factors(n: ProductRanges, of_parts: bool = False) -> dict[str, Layou
     return fields
 
 
-def decoded_layout(n: WindowRanges) -> StructLayout:
-    """After decode."""
-    return StructLayout({**decoded_factors(n), "addend": addend_layout(n), "special": SPECIAL})
-
-
 def term_layout(n: PairRanges) -> StructLayout:
     """A product. exp is 0 for a zero product, else at least 1."""
     return StructLayout({"sign": 1, "exp": unsigned(n.product_most.bit_length()), "sig": unsigned(n.sig_bits)})
-
-
-def products_layout(n: WindowRanges, maxima: int = 0) -> StructLayout:
-    """After multiply, and inside the tree that finds the maximum, of which `maxima` candidates are left."""
-    fields: dict[str, Layout] = {
-        "terms": ArrayLayout(term_layout(n), n.lanes),
-        "addend": addend_layout(n),
-        "special": SPECIAL,
-    }
-    if maxima:
-        fields["maxima"] = ArrayLayout(unsigned(n.product_most.bit_length()), maxima)
-    return StructLayout(fields)
-
-
-def max_exp_layout(n: WindowRanges) -> StructLayout:
-    """After maximum."""
-    members = products_layout(n).members
-    return StructLayout({**members, "max_exp": signed_shape(*n.max_exp)})
-
-
-def near_bits(n: WindowRanges) -> int:
-    """Bits of max_exp as products see it."""
-    return min(n.product_exp_bits, n.max_exp[1].bit_length())
-
-
-def near_layout(n: WindowRanges) -> StructLayout:
-    """After maximum, with max_exp as products see it."""
-    return StructLayout({**max_exp_layout(n).members, "near": unsigned(near_bits(n))})
-
-
-def shifts_layout(n: WindowRanges) -> StructLayout:
-    """After distance. shift: how far below max_exp a term is, clamped; the addend's is the last."""
-    term = StructLayout({"sign": 1, "sig": unsigned(n.sig_bits)})
-    addend = StructLayout({"sign": 1, "sig": unsigned(n.addend_fraction_bits + 1)})
-    return StructLayout(
-        {
-            "terms": ArrayLayout(term, n.lanes),
-            "addend": addend,
-            "shifts": ArrayLayout(unsigned(n.distance_bits), n.lanes + 1),
-            "max_exp": signed_shape(*n.max_exp),
-            "special": SPECIAL,
-        }
-    )
-
-
-def aligned_layout(n: WindowRanges) -> StructLayout:
-    """A term in the window, `ones + carry`, in units of 2^(max_exp - fraction_bits).
-
-    `ones` is the ones' complement of a negative magnitude: the +1 that completes it is left to the sum.
-    """
-    return StructLayout({"ones": signed(n.term_bits), "carry": 1})
-
-
-def beside_terms(n: WindowRanges) -> dict[str, Layout | Shape]:
-    """Fields beside terms, and beside their sum, from align on. lost: each term, the addend last, lost a 1."""
-    lost = {"lost": ArrayLayout(unsigned(1), n.lanes + 1)} if n.sticky else {}
-    return {"max_exp": signed_shape(*n.max_exp), "special": SPECIAL, **lost}
-
-
-def window_layout(n: WindowRanges) -> StructLayout:
-    """After align. The addend is the last of the terms."""
-    return StructLayout({"aligned": ArrayLayout(aligned_layout(n), n.lanes + 1), **beside_terms(n)})
-
-
-def halves_layout(n: WindowRanges) -> StructLayout:
-    """Inside the first row of full adders: of three words a, b and c, `a ^ b`, a and c; and the terms that are left.
-
-    A term is three words: the bits below its sign, its sign, and its carry.
-    """
-    word = {name: StructLayout({"low": n.term_bits - 1, "sign": 1, "carry": 1}) for name in ("half", "first", "third")}
-    terms = n.lanes + 1
-    rest = {"aligned": ArrayLayout(aligned_layout(n), terms % 3)} if terms % 3 else {}
-    fields: dict[str, Layout] = {"halves": ArrayLayout(StructLayout(word), terms // 3), **rest}
-    return StructLayout({**fields, **beside_terms(n)})
-
-
-def sums_layout(n: WindowRanges, sums: int, terms: int) -> StructLayout:
-    """Inside the tree that sums, of which `sums` partial sums of up to `terms` terms are left; the last is `total`."""
-    last = {"total": n.total} if sums == 1 else {"sums": ArrayLayout(n.sum_of(terms), sums)}
-    return StructLayout({**last, **beside_terms(n)})
 
 
 def result_layout(fmt: Number) -> StructLayout:
@@ -601,24 +372,3 @@ class ResultTarget(SumTarget):
     def bare(self) -> bool:
         """True if the format has no subnormals."""
         return not self.fmt.subnormals
-
-    @classmethod
-    def of(cls, n: WindowRanges) -> ResultTarget:
-        """The target of a group's sum."""
-        rule = n.unit.result
-        top = n.total.width - 2 - n.fraction_bits
-        return cls(
-            fmt=n.result,
-            rounding=rule.rounding,
-            overflow=rule.overflow,
-            tiny=rule.tiny,
-            total=n.total,
-            max_exp=n.max_exp,
-            offset=top - n.product_bias + FieldRange.of(n.result).bias,
-            nan=n.nan,
-            flush=rule.flushes,
-            lost=n.lanes + 1 if n.sticky else 0,
-            subnormals=n.subnormal_sums,
-            overflows=n.overflows,
-            vanishes=n.vanishes,
-        )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import wiring
-from amaranth.lib.data import StructLayout
 from amaranth.lib.wiring import In, Out, PureInterface
 
 from hwsim.formats import ExponentFormat, FixedFormat, FloatFormat, Format
@@ -16,16 +15,12 @@ from hwsim.rtl.numbers import (
     FieldRange,
     PairRanges,
     ProductRanges,
-    WindowRanges,
     as_float,
-    decoded_layout,
     factor_layout,
-    operands_layout,
-    products_layout,
     signed_shape,
     term_layout,
 )
-from hwsim.rtl.step import DatapathStep, assign
+from hwsim.rtl.step import assign
 from hwsim.spec import Specified
 from hwsim.spec.keys import Number
 
@@ -333,61 +328,6 @@ def scale_exponents(m: Module, n: ProductRanges, i: PureInterface, o: PureInterf
     return nan
 
 
-class Decode(DatapathStep):
-    """Both factors of every lane, the scales, and the addend: `c`, or the partial sum when `chain`.
-
-    carried: the layout of what holds the partial sum, as the field `code`.
-    """
-
-    def __init__(self, n: WindowRanges, carried: StructLayout):
-        self.n = n
-        o = decoded_layout(n)
-        super().__init__("decode", operands_layout(n, carried), o, o.members)
-
-    def compute(self, m: Module) -> None:
-        decode_factors(m, self.n, self.i, self.o)
-        scale_nan = scale_exponents(m, self.n, self.i, self.o)
-        addend = self._addend(m)
-        m.d.comb += [
-            self.o.special.nan.eq(addend["nan"] | scale_nan),
-            self.o.special.positive.eq(addend["inf"] & ~addend["sign"]),
-            self.o.special.negative.eq(addend["inf"] & addend["sign"]),
-        ]
-
-    def _addend(self, m: Module) -> dict[str, Value]:
-        """Drive the addend; its sign and class."""
-        n, partial, c = self.n, self.i.carried.code, self.n.window_addend
-        if c is None:
-            chosen = self._decode_addend(m, "partial", n.result, Mux(self.i.chain, partial, 0))
-        elif alike(c, n.result):
-            fmt = max(c, n.result, key=lambda wider: wider.fraction_bits)
-            partial = Cat(Const(0, fmt.fraction_bits - n.result.fraction_bits), partial)
-            code = Cat(Const(0, fmt.fraction_bits - c.fraction_bits), self.i.c[c.padding :])
-            chosen = self._decode_addend(m, "addend", fmt, Mux(self.i.chain, partial, code))
-        else:
-            other = self._decode_addend(m, "partial", n.result, partial)
-            chosen = self._decode_addend(m, "c", c, self.i.c[c.padding :])
-            chosen = {key: Mux(self.i.chain, other[key], chosen[key]) for key in chosen}
-        m.d.comb += [getattr(self.o.addend, field).eq(chosen[field]) for field in ("sign", "exp", "sig")]
-        return chosen
-
-    def _decode_addend(self, m: Module, name: str, fmt: FloatFormat, code: Value) -> dict[str, Value]:
-        n = self.n
-        lifted = None if n.subnormal_sums else n.addend_fraction_bits
-        m.submodules[name] = decode = FloatDecode(fmt, padded=False, lifted=lifted)
-        exp = Signal(self.o.addend.exp.shape(), name=f"{name}_exp")
-        m.d.comb += [decode.code.eq(code), exp.eq(decode.o.bexp + (n.product_bias - FieldRange.of(fmt).bias))]
-        missing = n.addend_fraction_bits - fmt.fraction_bits
-        sig = Cat(Const(0, max(0, missing)), decode.o.sig[max(0, -missing) :])
-        return {"sign": decode.o.sign, "exp": exp, "sig": sig, "nan": decode.o.nan, "inf": decode.o.inf}
-
-
-def alike(first: FloatFormat, second: FloatFormat) -> bool:
-    """True if two formats differ in fraction bits alone: zeros below turn codes of the narrower into the wider's."""
-    same = ("exponent_bits", "bias", "subnormals", "infinities", "signed", "nan")
-    return first.nan == "ieee" and all(getattr(first, field) == getattr(second, field) for field in same)
-
-
 SMALL = 4  # bits of significands up to which rows of full adders are smaller than what synthesis makes of `*`
 
 
@@ -480,25 +420,3 @@ def lane_products(m: Module, n: ProductRanges, i: PureInterface) -> list[LanePro
         if n.scales:
             m.d.comb += product.scale_exp.eq(i.scale_exp[lane])
     return products
-
-
-class Multiply(DatapathStep):
-    """The product of every lane; special values of all lanes and the addend are gathered."""
-
-    def __init__(self, n: WindowRanges):
-        self.n = n
-        super().__init__("multiply", decoded_layout(n), products_layout(n), {"terms", "special"})
-
-    def compute(self, m: Module) -> None:
-        products = lane_products(m, self.n, self.i)
-        for term, product in zip(self.o.terms, products, strict=True):
-            m.d.comb += assign(term, product.term)
-        gathered = {
-            field: Cat(getattr(self.i.special, field), *(product.special[field] for product in products)).any()
-            for field in SPECIAL.members
-        }
-        m.d.comb += [
-            self.o.special.nan.eq(gathered["nan"]),
-            self.o.special.positive.eq(gathered["positive"]),
-            self.o.special.negative.eq(gathered["negative"]),
-        ]

@@ -236,19 +236,14 @@ def levels_before(unit: Specified, cuts: Sequence[str], name: str) -> Iterator[t
                 levels = 0
 
 
-def taking_turns(count: int, strands: int, levels: int) -> list[list[int]]:
-    """The places of what is joined: of `count` values, each `strands`-th is of one tree, and stays at its turn."""
-    joined = [_joined(range(strand, count, strands), levels) for strand in range(strands)]
-    return [tree[turn] for turn in range(len(joined[0])) for tree in joined if turn < len(tree)]
-
-
 def neighbours(count: int, length: int, levels: int) -> list[list[int]]:
-    """The same where each tree has `length` values, one tree after the other."""
-    return [some for first in range(0, count, length) for some in _joined(range(first, first + length), levels)]
-
-
-def _joined(tree: Sequence[int], levels: int) -> list[list[int]]:
-    return [list(tree[first : first + (1 << levels)]) for first in range(0, len(tree), 1 << levels)]
+    """The places of what is joined by some levels of trees of `length` values each, one tree after the other."""
+    joined = 1 << levels
+    return [
+        list(range(at, min(at + joined, first + length)))
+        for first in range(0, count, length)
+        for at in range(first, first + length, joined)
+    ]
 
 
 class TreeSums(DatapathStep):

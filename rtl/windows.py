@@ -1,6 +1,4 @@
-"""Windows of any terms: the largest exponent, terms shifted into the window, and bits cut off a sum; sums of parts.
-
-For what the plain window is too special: several windows, addends in windows of their own, sums as terms."""
+"""Windows of a few terms: their largest exponent, terms shifted below it, bits cut off a sum; and sums of parts."""
 
 from __future__ import annotations
 
@@ -15,7 +13,7 @@ from amaranth.lib.wiring import In, Out, PureInterface
 
 from hwsim.formats import FloatFormat, Format
 from hwsim.rtl.addition import NumberRange, normalized
-from hwsim.rtl.arithmetic import Shifter, any_lost, balanced, clamp, leading_zeros, lost_bits, shifted
+from hwsim.rtl.arithmetic import Shifter, balanced, clamp, leading_zeros, lost_bits, shifted, tree_maximum
 from hwsim.rtl.numbers import SPECIAL, FieldRange, ProductRanges, signed_shape
 from hwsim.rtl.products import LaneProduct, decoder
 from hwsim.rtl.step import assign
@@ -40,37 +38,16 @@ class WindowTerm(NamedTuple):
     low: int
 
 
-def maximum(
-    m: Module, name: str, terms: Sequence[WindowTerm], span: tuple[int, int], floor: int | None = None
-) -> Signal:
-    """The largest exponent of the terms that count, and at least `floor`. span: its ends; the lowest for none."""
-    return largest(m, name, candidates(m, name, terms, span, floor), span)
-
-
-def candidates(
-    m: Module, name: str, terms: Sequence[WindowTerm], span: tuple[int, int], floor: int | None = None
-) -> list[Value]:
-    """The exponents of which the largest is sought: those of terms, where they count, the floor, and the lowest."""
-    found: list[Value] = [Const(span[0] if floor is None else floor, signed_shape(*span))]
+def maximum(m: Module, name: str, terms: Sequence[WindowTerm], span: tuple[int, int]) -> Signal:
+    """The largest exponent of the terms that count. span: its ends; the lowest for none."""
+    left: list[Value] = [Const(span[0], signed_shape(*span))]
     for at, term in enumerate(terms):
         exp = Signal(signed_shape(*span), name=f"{name}_exp{at}")
         m.d.comb += exp.eq(Mux(term.counts, term.exp, span[0]))
-        found.append(exp)
-    return found
-
-
-def largest(m: Module, name: str, values: Sequence[Value], span: tuple[int, int]) -> Signal:
-    """The largest of some exponents."""
-    left, level = list(values), 0
-    while len(left) > 1:
-        above: list[Value] = []
-        for at in range(0, len(left) - 1, 2):
-            larger = Signal(signed_shape(*span), name=f"{name}_larger{level}_{at // 2}")
-            m.d.comb += larger.eq(Mux(left[at] > left[at + 1], left[at], left[at + 1]))
-            above.append(larger)
-        left, level = above + left[len(left) // 2 * 2 :], level + 1
+        left.append(exp)
+    (found,) = tree_maximum(m, left, len(terms).bit_length(), f"_{name}")
     result = Signal(signed_shape(*span), name=f"{name}_max_exp")
-    m.d.comb += result.eq(left[0])
+    m.d.comb += result.eq(found)
     return result
 
 
@@ -82,13 +59,6 @@ def aligned(m: Module, name: str, term: WindowTerm, max_exp: Value, most: int, f
     result = Signal(signed_shape(-(1 << len(ones) - 1), 1 << len(ones) - 1), name=f"{name}_aligned")
     m.d.comb += [kept.eq(ones), result.eq(kept + carry)]
     return result
-
-
-def loses(m: Module, name: str, term: WindowTerm, max_exp: Value, most: int, fraction_bits: int) -> Value:
-    """Whether a 1 of a term is below 2^(max_exp - fraction_bits). Arguments as of `aligned`."""
-    place = shifter_of(len(term.sig), term.fraction_bits, fraction_bits, "truncate")
-    magnitude, _, distance = unshifted(m, f"{name}_lost", term, place, max_exp, most)
-    return any_lost(m, name, magnitude, distance, place.drop)
 
 
 def shifter_of(sig_bits: int, term_fraction_bits: int, fraction_bits: int, lost: Lost) -> Shifter:

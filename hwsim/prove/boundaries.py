@@ -27,10 +27,8 @@ from hwsim.prove.claims import (
     StepCircuits,
     StructuralClaim,
     each,
-    exactly,
     holds,
 )
-from hwsim.prove.linear import without_maxima
 from hwsim.prove.symbolic import Integer, Path, as_integer, ite, paths
 from hwsim.prove.terms import (
     Cut,
@@ -56,7 +54,7 @@ from hwsim.prove.terms import (
     width,
 )
 from hwsim.prove.unrolled import UNNAMED, BeatResult
-from hwsim.rtl.numbers import WindowRanges
+from hwsim.rtl.terms import WindowRanges
 from hwsim.spec import Unit, Unpromised, unpromised
 
 INSTANCE = "dut."  # of the design in its adapter
@@ -454,23 +452,25 @@ class DesignClaims(AlignedClaims):
             "codes of a lane, beside any others", tuple(known), each(found), show,
         )  # fmt: skip
 
-    def _is_product(self, outputs: Mapping[str, Term], term: ModelTerm) -> Term:
+    def _is_model(self, outputs: Mapping[str, Term], term: ModelTerm) -> Term:
         if term.cls is Class.ZERO and self.zeros == "sig":
             sig = Integer.unsigned(outputs["o__terms__0__sig"])
-            return both(self._special_as(outputs, term), holds(sig == 0), self._is_term(outputs, 0, "o"))
-        return super()._is_product(outputs, term)
+            return both(holds(sig == 0), self._is_term(outputs, 0, "o"))
+        return super()._is_model(outputs, term)
 
     def _is_term(self, ports: Mapping[str, Term], lane: int, prefix: str) -> Term:
         if self.zeros == "exp":
             return super()._is_term(ports, lane, prefix)
         exp, sig = (Integer.unsigned(ports[f"{prefix}__terms__{lane}__{field}"]) for field in ("exp", "sig"))
-        within = holds(exp <= self.n.product_most), holds(sig <= self._most_sig)
+        within = holds(exp <= self.n.product_most), holds(sig <= self.n.term_most)
         return both(*within, implies(holds(sig != 0), holds(exp >= self.n.product_least)))
 
     def _is_zero(self, exp: Term, sig: Term) -> tuple[Term, ...]:
+        """What the fields of a product of zero are."""
+        nothing = same(sig, value(0, width(sig)))
         if self.zeros == "exp":
-            return super()._is_zero(exp, sig)
-        return same(sig, value(0, width(sig))), holds(Integer.unsigned(exp) <= self.n.product_most)
+            return same(exp, value(0, width(exp))), nothing
+        return nothing, holds(Integer.unsigned(exp) <= self.n.product_most)
 
     def _exps(self, ports: Mapping[str, Term]) -> list[Any]:
         exps = super()._exps(ports)
@@ -521,35 +521,12 @@ class DesignClaims(AlignedClaims):
 
     # The window.
 
-    def _maximum(self) -> Iterator[AnyClaim]:
-        circuit, n = self.parts.maximum, self.n
-        ports, exps = circuit.inputs, self._exps(circuit.inputs)
-        if self.zeros == "exp":
-            leaves = [ports[f"i__terms__{lane}__exp"] for lane in range(n.lanes)]
-            found = without_maxima(circuit.outputs["o__max_exp"], leaves).groups
-            if frozenset(leaves) == frozenset().union(*found.values()):  # a tree of all lanes
-                yield from super()._maximum()
-                return
-        _, exp, sig = self._addend_fields(ports, "i")
-        some = either(*(holds(one != 0) for one in exps))
-        known = (*(self._is_term(ports, lane, "i") for lane in range(n.lanes)), exactly(exp, *n.addend_exp), some)
-        yield Claim(
-            "maximum", "max_exp is the largest exponent of a term other than zero"
-            + ("" if n.floor is None else ", and at least the floor"),
-            f"{n.lanes} products, one of them other than zero, and an addend", known,
-            self._is_maximum(self._max_exp(circuit.outputs, "o__max_exp"), exps, exp, sig), tuple(ports.values()),
-        )  # fmt: skip
+    def _leaves(self, window: int) -> list[Term]:
+        return super()._leaves(window) if self.zeros == "exp" else []
 
     @property
     def _carries(self) -> Literal["sign", "bit", "none"]:
         return super()._carries if self.carried else "none"
-
-    def _can_be_aligned(self, ports: Mapping[str, Term], max_exp: Any, lane: int) -> tuple[Term, ...]:
-        if self.zeros == "exp":
-            return super()._can_be_aligned(ports, max_exp, lane)
-        exp, sig = (Integer.unsigned(ports[f"i__terms__{lane}__{field}"]) for field in ("exp", "sig"))
-        below = implies(holds(sig != 0), holds(exp <= max_exp))
-        return self._is_term(ports, lane, "i"), exactly(max_exp, *self._beside_products), below
 
     def _aligned(self) -> Iterator[AnyClaim]:
         for claim in super()._aligned():
@@ -568,9 +545,8 @@ class DesignClaims(AlignedClaims):
                 wanted.append(same(term, circuit.outputs[f"o__aligned__{lane}__{field}"]))
         return Claim("lanes: aligned", "", "", (), both(*wanted), tuple(circuit.inputs.values()))
 
-    def _sum(self) -> Iterator[AnyClaim]:
-        for claim in super()._sum():
-            yield replace(claim, otherwise=self._adds) if isinstance(claim, StructuralClaim) else claim
+    def _sum(self, window: int) -> StructuralClaim:
+        return replace(super()._sum(window), otherwise=self._adds)
 
     def _adds(self) -> Claim:
         """The sum as a question, of terms within their bounds."""
@@ -587,7 +563,7 @@ class DesignClaims(AlignedClaims):
                     term = as_integer(term + Integer.unsigned(carry))
                 case "none":
                     pass
-            known.append(holds(abs(term) <= (self._addend_bound if lane == self.n.lanes else self._most_in_window)))
+            known.append(holds(abs(term) <= self._bound(lane)))
             total = term + total
         found = holds(Integer.signed(circuit.outputs["o__total"]) == total)
         return Claim("sum", "", "", tuple(known), found, tuple(circuit.inputs.values()))

@@ -229,12 +229,18 @@ class FrontCircuits:
 
 @dataclass(frozen=True)
 class StepCircuits(FrontCircuits):
-    """The steps of a datapath with one plain window, joined where no relation stands between them."""
+    """The steps of a datapath with windows, joined where no relation stands between them.
+
+    combine, cut, late: of two windows, of places of the sum that are lost, and of a late addend.
+    """
 
     maximum: Circuit
     align: Circuit
     sum: Circuit
     round: Circuit
+    combine: Circuit | None = None
+    cut: Circuit | None = None
+    late: Circuit | None = None
 
     @classmethod
     def joined(cls, steps: Mapping[str, Circuit]) -> StepCircuits:
@@ -243,36 +249,11 @@ class StepCircuits(FrontCircuits):
         def part(*names: str) -> Circuit:
             return joined(steps, *names)
 
+        there = {name.split(".")[0] for name in steps}
+        combine, cut, late = (part(name) if name in there else None for name in ("combine", "cut", "late"))
         return cls(
-            steps["decode"], steps["multiply"], part("decode", "multiply"), part("maximum"), part("distance", "align"),
-            part("sum"), part(*ROUNDS),
-        )  # fmt: skip
-
-
-@dataclass(frozen=True)
-class WindowsCircuits(FrontCircuits):
-    """The steps of a datapath with windows of other kinds.
-
-    combine, cut, late: of two windows, of places of the sum that are lost, and of a late addend.
-    """
-
-    maximum: Circuit
-    align: Circuit
-    sum: Circuit
-    combine: Circuit | None
-    cut: Circuit | None
-    late: Circuit | None
-    round: Circuit
-
-    @classmethod
-    def joined(cls, steps: Mapping[str, Circuit]) -> WindowsCircuits:
-        """Those of steps, by their names and in their order."""
-        names = {name.split(".")[0] for name in steps}
-        combine, cut, late = (joined(steps, name) if name in names else None for name in ("combine", "cut", "late"))
-        return cls(
-            joined(steps, "decode"), joined(steps, "multiply"), joined(steps, "decode", "multiply"),
-            joined(steps, "maximum"), joined(steps, "distance", "align"), joined(steps, "sum"), combine, cut, late,
-            joined(steps, *ROUNDS),
+            part("decode"), part("multiply"), part("decode", "multiply"), part("maximum"), part("distance", "align"),
+            part("sum"), part(*ROUNDS), combine, cut, late,
         )  # fmt: skip
 
 

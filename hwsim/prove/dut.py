@@ -49,7 +49,7 @@ from hwsim.prove.run import ProofOptions
 from hwsim.prove.symbolic import OutOfTime, until
 from hwsim.prove.terms import Decided, Evaluated, Term, Word, both, same, substituted
 from hwsim.prove.unrolled import BeatResult, beat_result
-from hwsim.rtl.numbers import WindowRanges
+from hwsim.rtl.terms import WindowRanges
 from hwsim.spec import AlignedSum
 
 SEED, NAMED = 1, 400  # of cases that a name must explain
@@ -333,7 +333,7 @@ class StepsOf:
 
     def _demand_widths(self, boundaries: Boundaries, ranges: DesignRanges) -> None:
         """Raise SpecError for a signal too narrow for what its field can be."""
-        term = ranges._most_in_window(ranges.most_product, ranges.product_fraction_bits)
+        term = ranges.most_in_window(ranges.most_product, ranges.product_fraction_bits)
         least = {
             "multiply.terms.exp": (ranges.product_most - 1).bit_length(),
             "multiply.terms.sig": ranges.most_product.bit_length(),
@@ -344,7 +344,7 @@ class StepsOf:
         for one in boundaries.signals():
             needed = least.get(one.key, 0)
             if one.name == f"aligned__{ranges.lanes}__ones":
-                addend = ranges._most_in_window((2 << ranges.addend_bits) - 1, ranges.addend_bits)
+                addend = ranges.most_in_window((2 << ranges.addend_bits) - 1, ranges.addend_bits)
                 needed = addend.bit_length() + 1
             if one.bits is not None and one.given < needed:
                 raise self.design.dut.wrong(f"steps.{one.key}", f"must have at least {needed} bits, not {one.given}")

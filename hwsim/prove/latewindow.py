@@ -19,8 +19,8 @@ from hwsim.prove.claims import AnyClaim, Claim, StructuralClaim, each, exactly, 
 from hwsim.prove.linear import children_first
 from hwsim.prove.rounding import unit_exp_claims
 from hwsim.prove.symbolic import Integer, any_alignment, as_integer, bits_for, given_function, paths
-from hwsim.prove.terms import Kind, Term, both, constant, either, implies, is_one, negated, substituted, value, width
-from hwsim.prove.windows import SumBounds, WindowsClaims, most_in_window
+from hwsim.prove.terms import Kind, Term, both, constant, either, implies, is_one, negated, substituted, width
+from hwsim.prove.windows import SUM, SumBounds, WindowClaims, most_in_window
 from hwsim.rtl.latewindow import LateSum
 from hwsim.rtl.methods import datapath
 from hwsim.spec import LateInWindow
@@ -29,7 +29,7 @@ EXTENDED = (Kind.BV_SIGN_EXTEND, Kind.BV_ZERO_EXTEND)
 Pair = tuple[ModelTerm, ModelTerm]
 
 
-class LateWindowClaims(WindowsClaims):
+class LateWindowClaims(WindowClaims):
     """All claims about the datapath of a unit whose addend comes late, in a window."""
 
     @cached_property
@@ -43,7 +43,7 @@ class LateWindowClaims(WindowsClaims):
         return self.unit.late
 
     @property
-    def _before_round(self) -> SumBounds:
+    def _to_round(self) -> SumBounds:
         """What is rounded: the sum of both, cut or not."""
         after, rule = self._step.after, self._rule
         whole = self._most_of_sum + self._most_of_addend
@@ -58,7 +58,7 @@ class LateWindowClaims(WindowsClaims):
 
     @property
     def _most_of_addend(self) -> int:
-        rule, bits = self._rule, self._fraction_bits("outer")
+        rule, bits = self._rule, self._fraction_bits("late_addend")
         kept = most_in_window((2 << bits) - 1, bits, rule.addend_bits, rule.lost)
         return kept << self._step.fraction_bits - rule.addend_bits
 
@@ -82,21 +82,21 @@ class LateWindowClaims(WindowsClaims):
         self, ports: Mapping[str, Term]
     ) -> tuple[list[Term], Callable[[], tuple[ModelTerm, ModelTerm]]]:
         """What is known of a group's sum and of a late addend, and both as the model's terms."""
-        known = [self._is_sum(ports, "i__window0", self._summed), self._addend_within(ports, "outer")]
-        summed = self._as_model(ports, "i__window0", self._summed)
-        sign, exp, sig, _ = self._addend_fields(ports, "i__outer")
-        inside = exp.between(*self._span("outer")) - self.n.bias
+        known = [self._is_sum(ports, "i", self._summed), self._addend_within(ports, "i", "late_addend")]
+        summed = self._as_model(ports, self._summed)
+        sign, exp, sig = self._addend_fields(ports, "i", "late_addend")
+        inside = exp.between(*self._span("late_addend")) - self.n.bias
 
         def terms() -> Pair:
             cls = Class.NORMAL if sig else Class.ZERO
-            return summed().term, ModelTerm(sign, inside, sig, self._fraction_bits("outer"), cls)
+            return summed().term, ModelTerm(sign, inside, sig, self._fraction_bits("late_addend"), cls)
 
         return known, terms
 
     def _late(self, circuit: Circuit) -> Claim:
         """The sum of both is the model's, with zeros in the place of what it loses."""
         known, terms = self._operands_of_late(circuit.inputs)
-        outputs, what = circuit.outputs, self._before_round
+        outputs, what = circuit.outputs, self._to_round
 
         def right() -> Term:
             return self._is_late(outputs, late_window(*terms(), self._rule, self.rule.zero_terms, self._floor))
@@ -104,41 +104,41 @@ class LateWindowClaims(WindowsClaims):
         return Claim(
             "late", "the sum and the addend in their window are the model's, and within their bound",
             "every total and max_exp, and every addend", tuple(known),
-            both(each(paths(right, known)), self._is_sum(outputs, "o__window0", what)), self._shown(circuit),
+            both(each(paths(right, known)), self._is_sum(outputs, "o", what)), self._shown(circuit),
         )  # fmt: skip
 
     def _is_late(self, outputs: Mapping[str, Term], found: LateWindow) -> Term:
         """That what is rounded is the model's late window: on a path."""
-        total, some, top = self._sum_ports(outputs, "o__window0", self._before_round)
+        total, _, top = self._sum_ports(outputs, "o", self._to_round)
         if found.max_exp is None:
-            return both(negated(some), holds(total == 0))
+            return holds(total == 0)
         moved, cut = as_integer(top - self.n.bias) - found.max_exp, found.cut
         if not self._step.far:
             wanted = as_integer(found.total) << cut if cut != 0 else found.total
-            return both(some, holds(as_integer(moved) == 0), holds(total == wanted))
+            return both(holds(as_integer(moved) == 0), holds(total == wanted))
         places, most = as_integer(cut - moved), self._step.after.bits
         shifted = as_integer(found.total) << places.between(0, most)
-        return both(some, holds(as_integer(moved) >= 0), exactly(places, 0, most), holds(total == shifted))
+        return both(holds(as_integer(moved) >= 0), exactly(places, 0, most), holds(total == shifted))
 
     def _shown(self, circuit: Circuit) -> tuple[Term, ...]:
-        return tuple(term for name, term in circuit.inputs.items() if "window0" in name or "outer" in name)
+        return tuple(term for name, term in circuit.inputs.items() if name.startswith(SUM) or "late_addend" in name)
 
     def _late_in_parts(self, circuit: Circuit, whole: Term) -> Iterator[AnyClaim]:
         """The same in parts: the largest exponent, what is kept of either, and what is cut off both.
 
         whole: the sum of both inside the circuit, before it is cut.
         """
-        outputs, ports, what = circuit.outputs, circuit.inputs, self._before_round
+        outputs, ports, what = circuit.outputs, circuit.inputs, self._to_round
         known, terms = self._operands_of_late(ports)
         uncut = self._rule.model_copy(update={"total_bits": None})
         most = self._most_of_sum + self._most_of_addend
-        leaves = _top_of(outputs["o__window0__max_exp"], whole)
+        leaves = _top_of(outputs["o__max_exp"], whole)
 
         def is_largest() -> Term:
             found = late_window(*terms(), uncut, self.rule.zero_terms, self._floor).max_exp
             return negated(some) if found is None else both(some, holds(largest_exp == found + self.n.bias))
 
-        _, some, _ = self._sum_ports(outputs, "o__window0", what)
+        some = either(*self._nonzero(ports))
         largest_exp = self._exp(leaves, what.max_exp)
         with any_alignment(late_module):
             largest = each(paths(is_largest, known))
@@ -175,7 +175,7 @@ class LateWindowClaims(WindowsClaims):
             lambda: sum(mosts) < 1 << width(whole) - 1,
         )  # fmt: skip
         by = {whole: total, leaves: top}
-        cut = {name: substituted(term, by) for name, term in outputs.items()} | {"o__window0__any": value(1, 1)}
+        cut = {name: substituted(term, by) for name, term in outputs.items()}
         inside = Integer.signed(total)
         known = [holds(abs(inside) <= most), exactly(exp, *what.max_exp)]
         given = inside.between(-most, most)
@@ -186,29 +186,29 @@ class LateWindowClaims(WindowsClaims):
                 window = late_window(one, one, self._rule, self.rule.zero_terms, self._floor)
             return both(holds(as_integer(window.both) == given), self._is_late(cut, window))
 
-        of_zero = implies(holds(inside == 0), holds(Integer.signed(cut["o__window0__total"]) == 0))
+        of_zero = implies(holds(inside == 0), holds(Integer.signed(cut["o__total"]) == 0))
         yield Claim(
             "late: cut", "what is lost of both together is what the model loses", "every sum and max_exp",
-            tuple(known), both(each(paths(cut_off, known)), self._is_sum(cut, "o__window0", what), of_zero),
+            tuple(known), both(each(paths(cut_off, known)), self._is_sum(cut, "o", what), of_zero),
             (total, top),
         )  # fmt: skip
 
     def _nonzero(self, ports: Mapping[str, Term]) -> tuple[Term, Term]:
         """Whether a term of the sum is other than zero, and whether the addend is."""
-        _, _, sig, _ = self._addend_fields(ports, "i__outer")
-        return is_one(ports["i__window0__any"]), holds(sig != 0)
+        _, _, sig = self._addend_fields(ports, "i", "late_addend")
+        return is_one(ports["i__any"]), holds(sig != 0)
 
     def _below(self, ports: Mapping[str, Term], top: Any) -> Term:
         """That what is other than zero, and an addend of zero that counts, is at or below a max_exp."""
         of_sum, of_addend = self._nonzero(ports)
-        _, _, exp = self._sum_ports(ports, "i__window0", self._summed)
-        _, addend, _, _ = self._addend_fields(ports, "i__outer")
+        _, _, exp = self._sum_ports(ports, "i", self._summed)
+        _, addend, _ = self._addend_fields(ports, "i", "late_addend")
         counts = either(of_sum, of_addend) if self._rule.zero_addend == "count" else of_addend
         return both(implies(of_sum, holds(exp <= top)), implies(counts, holds(addend <= top)))
 
     def _units(self) -> Iterator[AnyClaim]:
         """What is cut off leaves zeros in the RTL, and a larger unit in the model: the rounding is the same."""
-        what = self._before_round
+        what = self._to_round
         low, high = (exp - self.n.bias - what.bits for exp in what.max_exp)
         return unit_exp_claims("late", self.model.rounding, what.most // 2, (low + 1, high + self._step.after.bits))
 
@@ -308,14 +308,14 @@ def _not_extended(term: Term) -> Term:
 
 def _sum_of_both(circuit: Circuit) -> Term | None:
     """Where a circuit adds the sum and the addend: the first addition that depends on the total and on the sign."""
-    wanted = {circuit.inputs[name].id() for name in ("i__window0__total", "i__outer__sign")}
+    wanted = {circuit.inputs[name].id() for name in ("i__total", "i__late_addend__sign")}
     of: dict[int, frozenset[int]] = {}
-    for node in children_first(circuit.outputs["o__window0__total"]):
+    for node in children_first(circuit.outputs["o__total"]):
         own = frozenset([node.id()]) & wanted
         of[node.id()] = own.union(*(of[child.id()] for child in node.children()))
         if node.kind() == Kind.BV_ADD and of[node.id()] == wanted:
             # The sum first, then the addend.
             first, second = node.children()
-            by_sign = circuit.inputs["i__outer__sign"].id()
+            by_sign = circuit.inputs["i__late_addend__sign"].id()
             return node if by_sign in of[second.id()] and by_sign not in of[first.id()] else None
     return None

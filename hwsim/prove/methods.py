@@ -22,13 +22,13 @@ from hwsim.prove.rounded import RoundedSumClaims
 from hwsim.prove.subgroups import SubgroupClaims
 from hwsim.prove.symbolic import Integer, as_integer, bits_for, paths
 from hwsim.prove.terms import Decided, Term, constant, constants_of, value, width
-from hwsim.prove.windows import WindowsClaims
+from hwsim.prove.windows import WindowClaims
 from hwsim.rtl.accumulate import Accumulation
 from hwsim.rtl.addition import FloatAdder
 from hwsim.rtl.exact import ExactRanges
-from hwsim.rtl.general import GeneralRanges
-from hwsim.rtl.numbers import ProductRanges, WindowRanges
+from hwsim.rtl.numbers import ProductRanges
 from hwsim.rtl.rounded import RoundedRanges
+from hwsim.rtl.terms import WindowRanges
 from hwsim.spec import (
     AlignedSum,
     EvenOddSum,
@@ -143,23 +143,19 @@ def _in_mode(circuit: Circuit, number: int) -> Circuit:
 Claims = Callable[[Unit, Sequence[str], Mapping[str, Circuit]], DatapathClaims]
 
 
-def _aligned(unit: Unit) -> Claims:
-    return _plain if one_plain_window(unit) else _windows(unit)
-
-
-def _plain(unit: Unit, cuts: Sequence[str], steps: Mapping[str, Circuit]) -> DatapathClaims:
-    return AlignedClaims(unit, cuts, StepCircuits.joined(steps))
-
-
 def _windows(unit: Unit) -> Claims:
     if isinstance(unit.late, LateInWindow):
-        return LateWindowClaims
-    return WindowsClaims if unit.subgroup is None else SubgroupClaims
+        claims: type[WindowClaims] = LateWindowClaims
+    elif unit.subgroup is not None:
+        claims = SubgroupClaims
+    else:
+        claims = AlignedClaims if one_plain_window(unit) else WindowClaims
+    return lambda unit, cuts, steps: claims(unit, cuts, StepCircuits.joined(steps))
 
 
 # Of a unit with such a sum, what makes its claims.
 METHODS: Mapping[type[Sum], Callable[[Unit], Claims]] = {
-    AlignedSum: _aligned,
+    AlignedSum: _windows,
     EvenOddSum: _windows,
     ExactSum: lambda unit: ExactClaims,
     SequentialSum: lambda unit: RoundedSumClaims,
@@ -327,8 +323,6 @@ def ranges_parameters(n: ProductRanges, modes: Sequence[Unit]) -> Iterator[Param
     yield from _factors(n, modes)
     match n:
         case WindowRanges():
-            yield from _plain_window(n, unit)
-        case GeneralRanges():
             yield from _window_parameters(n, unit)
         case ExactRanges():
             yield from _exact(n, unit)
@@ -367,45 +361,35 @@ def _group_addend(unit: Unit) -> Format | None:
     return None if late else unit.operands.addend
 
 
-def _of_sum(n: WindowRanges | GeneralRanges, unit: Unit, bias: int, least: int) -> Iterator[Parameter]:
-    """What windows of both kinds have. least: the smallest exponent of a term, as the RTL counts."""
-    rule = unit.sum
+def _window_parameters(n: WindowRanges, unit: Unit) -> Iterator[Parameter]:
+    rule, addend = unit.sum, _group_addend(unit)
     assert isinstance(rule, WindowSum)
+    inner, late = isinstance(rule, AlignedSum), unit.late if isinstance(unit.late, LateInWindow) else None
+    own = [*([addend] if addend is not None and late is None else []), unit.result.format] if inner else []
+    beyond = [] if late is None or addend is None else [addend, unit.result.format]
     yield Parameter("parameter: sum", n.rule, rule)
     yield Parameter("parameter: result.format", n.result, unit.result.format)
+    yield Parameter("parameter: sum.fraction_bits", n.fraction_bits, rule.fraction_bits)
     yield Parameter("parameter: sum.sticky", n.sticky, rule.sticky)
-    floor = None if rule.max_exp_floor is None else rule.max_exp_floor + bias
-    if isinstance(n, WindowRanges) and floor is not None and floor <= least:
+    yield Parameter("parameter: sum.zero_terms", n.counting, rule.zero_terms == "count")
+    yield Parameter("parameter: sum.zero", n.zero_sign, rule.zero == "ieee")
+    floor = None if rule.max_exp_floor is None else rule.max_exp_floor + n.bias
+    floats = [fmt for fmt in own if isinstance(fmt, FloatFormat)]
+    if floor is not None and floor <= min(0, 0, *(n.bias + fmt.emin - 1 for fmt in floats)):
         floor = None  # no term is below it
     yield Parameter("parameter: sum.max_exp_floor", n.floor, floor)
-
-
-def _plain_window(n: WindowRanges, unit: Unit) -> Iterator[Parameter]:
-    addend = None if unit.late is not None else _group_addend(unit)
-    floats = [fmt for fmt in (addend, unit.result.format) if isinstance(fmt, FloatFormat)]
-    yield from _of_sum(n, unit, n.product_bias, min(0, *(n.product_bias + fmt.emin - 1 for fmt in floats)))
-    assert isinstance(unit.sum, AlignedSum)
-    yield Parameter("parameter: sum.fraction_bits", n.fraction_bits, unit.sum.fraction_bits)
-    yield Parameter("parameter: addend of the window", n.window_addend, addend)
-
-
-def _window_parameters(n: GeneralRanges, unit: Unit) -> Iterator[Parameter]:
-    yield from _of_sum(n, unit, n.bias, 0)
-    rule, addend = unit.sum, _group_addend(unit)
-    inner, late = isinstance(rule, AlignedSum), unit.late if isinstance(unit.late, LateInWindow) else None
     yield Parameter("parameter: sum.subgroup", n.subgroup, rule.subgroup if isinstance(rule, AlignedSum) else None)
     yield Parameter("parameter: halves", n.halves, rule if isinstance(rule, EvenOddSum) else None)
-    yield Parameter("parameter: windows", n.windows, 2 if isinstance(rule, EvenOddSum) else 1)
+    yield Parameter("parameter: windows", len(n.names), 2 if isinstance(rule, EvenOddSum) else 1)
     yield Parameter("parameter: late", n.late, late)
     yield Parameter("parameter: addend", n.addend, addend)
     yield Parameter("parameter: the window has an addend", n.inner, inner)
-    own = [*([addend] if addend is not None and late is None else []), unit.result.format] if inner else []
-    yield Parameter("parameter: addends of the window", n.inner_formats, own)
-    beyond = [] if late is None or addend is None else [addend, unit.result.format]
+    yield Parameter("parameter: addends of the window", n.addends, own)
     yield Parameter("parameter: late addends", n.late_formats, beyond)
-    terms = model_terms(unit)
-    yield Parameter("parameter: terms", n.terms, len(terms))
-    yield Parameter("parameter: term.fraction_bits", n.term_fraction_bits, terms[0])
+    if not n.mode_bits:
+        terms = model_terms(unit)
+        yield Parameter("parameter: terms", n.terms, len(terms))
+        yield Parameter("parameter: term.fraction_bits", n.term_fraction_bits, terms[0])
 
 
 def model_terms(unit: Unit) -> list[int]:

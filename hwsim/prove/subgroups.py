@@ -17,7 +17,7 @@ from hwsim.prove.factors import SIDES
 from hwsim.prove.linear import Bounded, Forms, Variable, children_first, equal, form
 from hwsim.prove.symbolic import Integer, Path, Truth, as_integer, bits_for, ite, paths
 from hwsim.prove.terms import Kind, Term, both, constant, either, implies, is_one, negated, same, substituted, width
-from hwsim.prove.windows import WindowsClaims
+from hwsim.prove.windows import WindowClaims
 from hwsim.rtl.numbers import FactorShape
 from hwsim.rtl.windows import PRODUCT
 
@@ -26,10 +26,10 @@ ADDED = (Kind.BV_ADD, Kind.BV_SIGN_EXTEND, Kind.BV_ZERO_EXTEND, Kind.BV_EXTRACT,
 NEAR = 8  # how far the exponents lie apart of which the model's own sum is followed
 
 
-class SubgroupClaims(WindowsClaims):
+class SubgroupClaims(WindowClaims):
     """All claims about the datapath of a unit that aligns scaled sums of products."""
 
-    def _terms(self) -> Iterator[AnyClaim]:
+    def _products(self) -> Iterator[AnyClaim]:
         for side in SIDES:
             yield self._factor(side)
         for side, fmt in zip(SIDES, self.n.scale_formats, strict=True):
@@ -56,6 +56,12 @@ class SubgroupClaims(WindowsClaims):
             "subgroups: alike", "every subgroup is scaled alike", f"{self.n.terms} subgroups", self._scaled_alike
         )
         yield self._all_flags()
+
+    @property
+    def _sum_most(self) -> int:
+        """The largest magnitude of a subgroup's sum."""
+        assert self.n.parts is not None
+        return self.n.parts.sum_most
 
     @property
     def _length(self) -> int:
@@ -139,7 +145,7 @@ class SubgroupClaims(WindowsClaims):
 
     @property
     def _most_placed(self) -> int:
-        return self.n.most_product << self.n.products.product_most - PRODUCT
+        return self.n.most_product << self.n.product_most - PRODUCT
 
     def _sign(self, lane: int) -> Term:
         ports = self.front.multiply.inputs
@@ -163,7 +169,7 @@ class SubgroupClaims(WindowsClaims):
             said = both(same(sign, holds(as_integer(term.sign) == 1)), same(nonzero, holds(is_nonzero)))
             if not is_nonzero:
                 return both(said, holds(leaf == 0))
-            number = as_integer(as_integer(term.sig) << term.exp + n.products.product_bias - PRODUCT)
+            number = as_integer(as_integer(term.sig) << term.exp + n.product_bias - PRODUCT)
             signed = ite(as_integer(term.sign) == 1, -number, number)
             return both(said, holds(number != 0), holds(leaf == signed), holds(abs(leaf) <= self._most_placed))
 
@@ -197,7 +203,7 @@ class SubgroupClaims(WindowsClaims):
                 factors = {Variable(placed.symbol(), 0, high): 1, Variable(placed.symbol(), high, 1): -(1 << high)}
                 known.append(Bounded(factors, -self._most_placed, self._most_placed))
                 wanted |= factors
-            whole = self.n.sum_most < 1 << width(top) - 1
+            whole = self._sum_most < 1 << width(top) - 1
             if not whole or not equal(Forms({}, known).of(substituted(top, by)), form(width(top), 0, wanted)):
                 return False
         return True
@@ -259,10 +265,10 @@ class SubgroupClaims(WindowsClaims):
                  for side, shape in zip(SIDES, n.multiplied, strict=True) for lane in self._lanes_of(0)]  # fmt: skip
         shapes = {side: FactorShape.of(fmt) for side, fmt in zip(SIDES, n.scale_formats, strict=True)}
         known += [self._is_decoded(ports, f"i__scale_{side}__0", shape) for side, shape in shapes.items()]
-        known += [holds(abs(total) <= n.sum_most), implies(both(finite, holds(total == 0), some), negated(minus))]
+        known += [holds(abs(total) <= self._sum_most), implies(both(finite, holds(total == 0), some), negated(minus))]
         inside, unit, bits = (
-            total.between(-n.sum_most, n.sum_most),
-            PRODUCT - n.products.product_bias,
+            total.between(-self._sum_most, self._sum_most),
+            PRODUCT - n.product_bias,
             n.product_fraction_bits,
         )
 
@@ -305,7 +311,7 @@ class SubgroupClaims(WindowsClaims):
     def _scaled_alike(self) -> bool:
         for at in range(1, self.n.terms):
             by = self._moved(at) | {self._totals[0]: self._totals[at]}
-            for one in ("sign", "exp", "sig", "nonzero"):
+            for one in self._fields:
                 if substituted(self._cut[f"o__terms__0__{one}"], by) != self._cut[f"o__terms__{at}__{one}"]:
                     return False
         return True
@@ -351,8 +357,8 @@ class SubgroupClaims(WindowsClaims):
         """The model's scaled sum of products is that of their sum in one product."""
         n, scales = self.n, self.model._scales
         assert isinstance(scales, SubgroupScales)
-        low = PRODUCT - n.products.product_bias
-        high = min(low + NEAR, n.products.product_most - n.products.product_bias)
+        low = PRODUCT - n.product_bias
+        high = min(low + NEAR, n.product_most - n.product_bias)
         names = ("first", "second")
         exps = [Integer.signed(constant(f"subgroup.{name}", bits_for(low, high))) for name in names]
         known = [exactly(exp, low, high) for exp in exps]

@@ -1,4 +1,4 @@
-"""The claims of sums in windows of other kinds than one plain one, step by step."""
+"""The claims of sums in windows, step by step."""
 
 from __future__ import annotations
 
@@ -6,20 +6,21 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import Any
+from typing import Any, Literal
 
-from hwsim.formats import Class, Format
+from hwsim.formats import Class, FloatFormat
 from hwsim.model import terms as window_module
 from hwsim.model.methods import AddendToCome, PartialSum, PromotedRegister, combine, cut_sum, sum_zero_sign
 from hwsim.model.terms import AlignedTerms, addend_term, align, any_lost, cut_magnitude, lost_part, low_bits
 from hwsim.model.terms import Term as ModelTerm
 from hwsim.prove.circuits import Circuit, datapath_circuits, fixed
-from hwsim.prove.claims import SPECIAL, AnyClaim, Claim, StructuralClaim, WindowsCircuits, each, exactly, holds
+from hwsim.prove.claims import SPECIAL, AnyClaim, Claim, StepCircuits, StructuralClaim, each, exactly, holds
 from hwsim.prove.factors import FactorClaims
-from hwsim.prove.linear import Bounded, Form, Forms, Variable, equal, form
-from hwsim.prove.rounding import is_result, special_result
+from hwsim.prove.linear import Bounded, Form, Forms, Variable, equal, form, without_maxima
+from hwsim.prove.rounding import is_result, of_every_total, special_result
 from hwsim.prove.symbolic import Integer, Path, Truth, any_alignment, as_integer, bits_for, ite, paths
 from hwsim.prove.terms import (
+    Kind,
     Term,
     both,
     constant,
@@ -27,6 +28,7 @@ from hwsim.prove.terms import (
     implies,
     is_one,
     negated,
+    op,
     same,
     substituted,
     true,
@@ -34,193 +36,15 @@ from hwsim.prove.terms import (
     width,
 )
 from hwsim.rtl.arithmetic import lost_bits
-from hwsim.rtl.general import GeneralRanges
+from hwsim.rtl.terms import WindowRanges
 from hwsim.spec import AlignedSum, Unit, WindowSum
 from hwsim.spec.keys import Lost
 from hwsim.spec.sums import SumCut
 
-
-class WindowTermClaims(FactorClaims[GeneralRanges]):
-    """All claims about what the sums of windows are of."""
-
-    zero_exponents = True
-
-    def __init__(self, unit: Unit, cuts: Sequence[str] = (), steps: Mapping[str, Circuit] | None = None):
-        self.parts = WindowsCircuits.joined(datapath_circuits(unit, cuts) if steps is None else steps)
-        super().__init__(unit, GeneralRanges(unit), self.parts, cuts)
-        assert isinstance(unit.sum, WindowSum)
-        self.rule = unit.sum
-
-    # Products.
-
-    def _terms(self) -> Iterator[AnyClaim]:
-        yield self._factor("a")
-        yield self._factor("b")
-        if self.n.scales:
-            yield self._scales()
-        yield self._product()
-        yield self._lanes_alike(("sign", "exp", "sig", "nonzero"))
-        yield self._flags_alike()
-        yield self._gathered()
-
-    def _product(self) -> Claim:
-        known, lane = self._lane_product()
-        outputs = self._lane_flags(self.front.multiply)
-
-        def is_product(term: ModelTerm) -> Term:
-            special = self._special_as(outputs, term)
-            return special if term.cls in (Class.NAN, Class.INFINITY) else both(special, self._is_model(outputs, term))
-
-        found = [Path(path.condition, is_product(path.result)) for path in paths(lane, known)]
-        show = [term for name, term in self.front.multiply.inputs.items() if "__0" in name]
-        return Claim(
-            "lane: product", "a lane's term is the model's product, and its flags say what is special",
-            "decoded factors of a lane", tuple(known), each(found), tuple(show),
-        )  # fmt: skip
-
-    def _is_model(self, outputs: Mapping[str, Term], term: ModelTerm) -> Term:
-        """That the first term is the model's, in the significand's units of the RTL."""
-        sign, exp, sig, nonzero = self._fields_of(outputs, "o__terms__0")
-        right = [sign == term.sign, exp == term.exp + self.n.bias, sig == term.sig]
-        said = same(is_one(nonzero), true() if term.cls is Class.NORMAL else negated(true()))
-        return both(*map(holds, right), said, self._is_term(outputs, 0, "o"))
-
-    def _fields_of(self, ports: Mapping[str, Term], place: str) -> tuple[Any, Any, Any, Term]:
-        sign, exp, sig, nonzero = (ports[f"{place}__{field}"] for field in ("sign", "exp", "sig", "nonzero"))
-        return Integer.unsigned(sign), self._exp(exp, self.n.term_exp), Integer.unsigned(sig), nonzero
-
-    @staticmethod
-    def _exp(port: Term, span: tuple[int, int]) -> Any:
-        """An exponent, in a port that has a sign where its least needs one."""
-        return (Integer.signed if span[0] < 0 else Integer.unsigned)(port)
-
-    def _is_term(self, ports: Mapping[str, Term], at: int, prefix: str) -> Term:
-        """What each term is that is not special: the relation between multiplication and what follows."""
-        _, exp, sig, nonzero = self._fields_of(ports, f"{prefix}__terms__{at}")
-        return both(
-            exactly(exp, *self.n.term_exp), holds(sig <= self.n.term_most), implies(holds(sig != 0), is_one(nonzero))
-        )
-
-    # Addends.
-
-    @property
-    def _addend_formats(self) -> dict[str, Sequence[Format]]:
-        """The formats of the codes of each addend: of the window, and of one that is added late."""
-        n = self.n
-        inner: dict[str, Sequence[Format]] = {"inner": n.inner_formats} if n.inner else {}
-        return inner | ({"outer": n.late_formats} if n.late_formats else {})
-
-    def _addends(self) -> Iterator[Claim]:
-        alone = fixed(self.front.products, self._quiet)
-        for name in self._addend_formats:
-            if name == "inner" and self.n.late is not None:
-                yield self._zero_addend(alone.outputs)
-                continue
-            for source, fmt, port, chain in self._sources():
-                outputs = fixed(alone, {"i__chain": value(chain, 1)}).outputs
-                code, clean = self._code_of(fmt, self.front.products.inputs[port], padded=source == "c")
-
-                def term(fmt: Format = fmt, code: Any = code, first: bool = not chain) -> ModelTerm:
-                    return addend_term(fmt, self.model._input(code) if first else code)
-
-                found = [
-                    Path(path.condition, self._is_addend(outputs, name, path.result, True))
-                    for path in paths(term, [clean])
-                ]
-                yield Claim(
-                    f"addend: {source}", "it is the model's term, moved to the products' exponents",
-                    f"codes of {fmt.name}", (clean,), each(found), (self.front.products.inputs[port],),
-                )  # fmt: skip
-            if self.n.addend is None:
-                outputs = fixed(alone, {"i__chain": value(0, 1)}).outputs
-                start = self.model._addend_of(self._first())
-                there, zero = start is not None, self.model.partial(0) if start is None else start
-                yield Claim(
-                    "addend: none", "a group that continues nothing adds +0, or nothing", "all that is carried",
-                    (), self._is_addend(outputs, name, zero, there), tuple(self.front.products.inputs.values()),
-                )  # fmt: skip
-        names = [f"o__{name}__{field}" for name in self._addend_formats for field in ("sign", "exp", "sig", "there")]
-        if names:
-            front = self.front.products
-            yield Claim(
-                "addend: alone", "factors and scales do not change the addend", "all operands", (),
-                both(*(same(front.outputs[name], alone.outputs[name]) for name in names)), tuple(front.inputs.values()),
-            )  # fmt: skip
-
-    def _first(self) -> PartialSum:
-        """What the model's first group starts from."""
-        carried = self.model.open(0)
-        return carried.partial if isinstance(carried, PromotedRegister | AddendToCome) else carried
-
-    def _sources(self) -> Iterator[tuple[str, Format, str, int]]:
-        if self.n.addend is not None:
-            yield "c", self.n.addend, "i__c", 0
-        yield "partial sum", self.n.result, "i__carried__code", 1
-
-    def _zero_addend(self, outputs: Mapping[str, Term]) -> Claim:
-        return Claim(
-            "addend: zero", "where the addend comes late, a group adds +0", "all operands", (),
-            self._is_addend(outputs, "inner", self.model.partial(0), True, flags=False),
-            tuple(self.front.products.inputs.values()),
-        )  # fmt: skip
-
-    def _addend_fields(self, ports: Mapping[str, Term], place: str) -> tuple[Any, Any, Any, Term]:
-        sign, exp, sig, there = (ports[f"{place}__{field}"] for field in ("sign", "exp", "sig", "there"))
-        span = self._span(place.split("__")[1])
-        return Integer.unsigned(sign), self._exp(exp, span), Integer.unsigned(sig), there
-
-    def _span(self, name: str) -> tuple[int, int]:
-        """The ends of an addend's exponents."""
-        return self.n.addend_span(self._addend_formats[name])
-
-    def _fraction_bits(self, name: str) -> int:
-        return max(fmt.fraction_bits for fmt in self._addend_formats[name])
-
-    def _is_addend(
-        self, outputs: Mapping[str, Term], name: str, term: ModelTerm, there: bool, flags: bool = True
-    ) -> Term:
-        sign, exp, sig, said = self._addend_fields(outputs, f"o__{name}")
-        special = self._special_as(outputs, term) if flags else true()
-        if term.cls in (Class.NAN, Class.INFINITY):
-            return both(special, self._is_there(outputs, f"o__{name}"))
-        more = self._fraction_bits(name) - term.fraction_bits
-        right = [sign == term.sign, exp == term.exp + self.n.bias, sig == term.sig << more]
-        return both(special, *map(holds, right), same(said, value(there, 1)), self._is_there(outputs, f"o__{name}"))
-
-    def _is_there(self, ports: Mapping[str, Term], place: str) -> Term:
-        """What every addend is, special or not: what is not there is zero. The relation with what follows."""
-        _, _, sig, there = self._addend_fields(ports, place)
-        return implies(holds(sig != 0), is_one(there))
-
-    def _addend_within(self, ports: Mapping[str, Term], name: str) -> Term:
-        """What an addend is that is not special."""
-        _, exp, _, _ = self._addend_fields(ports, f"i__{name}")
-        return both(exactly(exp, *self._span(name)), self._is_there(ports, f"i__{name}"))
-
-    # The sign of zero.
-
-    def _zero_sign(self) -> Iterator[Claim]:
-        """The sign of a sum of zero is that of the model, of all terms and of the addends that there are."""
-        outputs = self.front.multiply.outputs
-        signs = [outputs[f"o__terms__{at}__sign"] for at in range(self.n.terms)]
-        addends = [self._addend_fields(outputs, f"o__{name}") for name in self._addend_formats]
-        there = [is_one(one[3]) for one in addends]
-        for words, present in (("", True), (": no addend", False)):
-            if not present and not addends:
-                continue
-            every = [Integer.unsigned(sign) for sign in signs] + [one[0] for one in addends if present]
-            terms = [ModelTerm(sign, 0, 0, 0, Class.ZERO) for sign in every]
-            found = paths(lambda terms=terms: sum_zero_sign(terms, self.rule.zero, self.unit.result.rounding))  # type: ignore[misc]
-            right = [
-                Path(path.condition, holds(Integer.unsigned(outputs["o__zero_sign"]) == path.result)) for path in found
-            ]
-            known = tuple(one if present else negated(one) for one in there)
-            yield Claim(
-                f"sign of zero{words}", "a sum of zero has the model's sign", f"the signs of {len(terms)} terms", known,
-                each(right), tuple(term for term in self.front.multiply.inputs.values() if width(term) == 1),
-            )  # fmt: skip
-            if self.rule.zero == "positive":
-                return
+Rival = tuple[Term, Term, Any]  # of a term: whether it is other than zero, whether it counts, its exponent
+AT_ONCE = 128  # bits of sums of which rounding is decided at once
+SUM = ("i__total", "i__max_exp", "i__any")  # what the fields of sums begin with
+MADE_OF_SUMS = ("o__total", "o__max_exp", "o__any")
 
 
 @dataclass(frozen=True)
@@ -239,53 +63,329 @@ def most_in_window(sig: int, fraction_bits: int, bits: int, lost: Lost) -> int:
     return kept + rule.adds_one
 
 
-class WindowStepClaims(WindowTermClaims):
-    """The claims of the steps behind multiplication."""
+def in_window(ports: Mapping[str, Term], prefix: str, at: int) -> Any:
+    """A term in the window, of a lane or, behind all lanes, the addend."""
+    ones, carry = (ports[f"{prefix}__aligned__{at}__{field}"] for field in ("ones", "carry"))
+    return Integer.signed(ones) + Integer.unsigned(carry)
+
+
+class WindowClaims(FactorClaims[WindowRanges]):
+    """All claims about the datapath of a unit that sums in windows.
+
+    parts: the steps' circuits, where they are not those of the unit's own RTL; ranges: their numbers' then.
+    """
+
+    def __init__(
+        self,
+        unit: Unit,
+        cuts: Sequence[str] = (),
+        parts: StepCircuits | None = None,
+        ranges: WindowRanges | None = None,
+    ):
+        assert isinstance(unit.sum, WindowSum)
+        self.rule = unit.sum
+        self.parts = StepCircuits.joined(datapath_circuits(unit, cuts)) if parts is None else parts
+        super().__init__(unit, WindowRanges(unit) if ranges is None else ranges, self.parts, cuts)
+        self.zero_exponents = self.n.flagged
+
+    @property
+    def chain(self) -> Sequence[Circuit]:
+        """The datapath, one circuit after another."""
+        parts = self.parts
+        steps = (parts.decode, parts.multiply, parts.maximum, parts.align, parts.sum)
+        after = (parts.combine, parts.cut, parts.late)
+        return *steps, *(step for step in after if step is not None), parts.round
+
+    def claims(self) -> Iterator[AnyClaim]:
+        """In the order of the steps; then of the cases and of the whole."""
+        yield from self._products()
+        yield from self._addends()
+        yield from self._zero_sign()
+        for window in range(len(self.n.names)):
+            yield self._maximum(window)
+        yield from self._aligned()
+        for window in range(len(self.n.names)):
+            yield self._sum(window)
+        yield from self._after_sum()
+        yield from self._rounded()
+        yield special_result(self.parts.round, self.model.rounding, self.n.result, self._never)
+        yield from self._passed()
+        yield from self._composition()
+
+    # Products.
+
+    def _products(self) -> Iterator[AnyClaim]:
+        yield from self._decoded_factors()
+        yield self._product()
+        yield from self._lanes()
+
+    def _decoded_factors(self) -> Iterator[AnyClaim]:
+        yield self._factor("a")
+        yield self._factor("b")
+        if self.n.scales:
+            yield self._scales()
+
+    def _lanes(self) -> Iterator[AnyClaim]:
+        yield self._lanes_alike(self._fields)
+        yield self._flags_alike()
+        yield self._gathered()
+
+    @property
+    def _fields(self) -> tuple[str, ...]:
+        """The fields of a term."""
+        return ("sign", "exp", "sig", "nonzero") if self.n.flagged else ("sign", "exp", "sig")
+
+    def _product(self) -> Claim:
+        """One lane, of decoded factors: what no code decodes to is left out."""
+        known, lane = self._lane_product()
+        outputs = self._lane_flags(self.front.multiply)
+        found = [Path(path.condition, self._is_product(outputs, path.result)) for path in paths(lane, known)]
+        show = [term for name, term in self.front.multiply.inputs.items() if "__0" in name]
+        return Claim(
+            "lane: product", "a lane's term is the model's product, and its flags say what is special",
+            "decoded factors of a lane", tuple(known), each(found), tuple(show),
+        )  # fmt: skip
+
+    def _is_product(self, outputs: Mapping[str, Term], term: ModelTerm) -> Term:
+        special = self._special_as(outputs, term)
+        return special if term.cls in (Class.NAN, Class.INFINITY) else both(special, self._is_model(outputs, term))
+
+    def _is_model(self, outputs: Mapping[str, Term], term: ModelTerm) -> Term:
+        """That the first term is the model's, in the significand's units of the RTL."""
+        sign, exp, sig = (Integer.unsigned(outputs[f"o__terms__0__{field}"]) for field in ("sign", "exp", "sig"))
+        is_zero = term.cls is not Class.NORMAL
+        right = [self._is_term(outputs, 0, "o")]
+        if not is_zero or self.n.zero_sign:
+            right.append(holds(sign == term.sign))
+        if is_zero and not self.n.flagged:
+            return both(*right, holds(exp == 0))
+        right += [holds(exp == term.exp + self.n.bias), holds(sig == term.sig)]
+        if self.n.flagged:
+            right.append(same(outputs["o__terms__0__nonzero"], value(not is_zero, 1)))
+        else:
+            right.append(holds(sig != 0))
+        return both(*right)
+
+    def _is_term(self, ports: Mapping[str, Term], lane: int, prefix: str) -> Term:
+        """What each term is that is not special: the relation between multiplication and what follows."""
+        exp, sig = (Integer.unsigned(ports[f"{prefix}__terms__{lane}__{field}"]) for field in ("exp", "sig"))
+        within, (least, most) = holds(sig <= self.n.term_most), self.n.term_exp
+        if self.n.flagged:  # sums of parts that cancel may count
+            nonzero = is_one(ports[f"{prefix}__terms__{lane}__nonzero"])
+            return both(within, exactly(exp, least, most), implies(holds(sig != 0), nonzero))
+        at_least = either(holds(exp == 0), holds(exp >= least))
+        return both(within, holds(exp <= most), at_least, same(holds(sig == 0), holds(exp == 0)))
+
+    # Addends.
+
+    @property
+    def _addend_formats(self) -> dict[str, Sequence[FloatFormat]]:
+        """The formats of the codes of each addend: of the window, and of one that is added late."""
+        n = self.n
+        inner: dict[str, Sequence[FloatFormat]] = {"addend": n.addends} if n.inner else {}
+        return inner | ({"late_addend": n.late_formats} if n.late_formats else {})
+
+    def _addends(self) -> Iterator[Claim]:
+        front = self.front.products
+        alone = fixed(front, self._quiet)
+        for name in self._addend_formats:
+            if name == "addend" and self.n.late is not None:
+                yield self._zero_addend(alone.outputs)
+                continue
+            for source, fmt, port, chain in self._sources():
+                outputs = fixed(alone, {"i__chain": value(chain, 1)}).outputs
+                code, clean = self._code_of(fmt, front.inputs[port], padded=source == "c")
+
+                def term(fmt: FloatFormat = fmt, code: Any = code, first: bool = not chain) -> ModelTerm:
+                    return addend_term(fmt, self.model._input(code) if first else code)
+
+                found = [
+                    Path(path.condition, self._is_addend(outputs, name, path.result, fmt))
+                    for path in paths(term, [clean])
+                ]
+                yield Claim(
+                    f"addend: {source}", "it is the model's term, moved to the products' exponents",
+                    f"codes of {fmt.name}", (clean,), each(found), (front.inputs[port],),
+                )  # fmt: skip
+            if self.n.addend is None:
+                outputs = fixed(alone, {"i__chain": value(0, 1)}).outputs
+                start = self.model._addend_of(self._first())
+                there, zero = start is not None, self.model.partial(0) if start is None else start
+                yield Claim(
+                    "addend: none", "a group that continues nothing adds +0, or nothing", "all that is carried",
+                    (), self._is_addend(outputs, name, zero, there=there), tuple(front.inputs.values()),
+                )  # fmt: skip
+        names = [
+            name for name in front.outputs if name.startswith(tuple(f"o__{one}__" for one in self._addend_formats))
+        ]
+        if names:
+            yield Claim(
+                "addend: alone", "factors and scales do not change the addend", "all operands", (),
+                both(*(same(front.outputs[name], alone.outputs[name]) for name in names)), tuple(front.inputs.values()),
+            )  # fmt: skip
+
+    def _first(self) -> PartialSum:
+        """What the model's first group starts from."""
+        carried = self.model.open(0)
+        return carried.partial if isinstance(carried, PromotedRegister | AddendToCome) else carried
+
+    def _sources(self) -> Iterator[tuple[str, FloatFormat, str, int]]:
+        if self.n.addend is not None:
+            yield "c", self.n.addend, "i__c", 0
+        yield "partial sum", self.n.result, "i__carried__code", 1
+
+    def _zero_addend(self, outputs: Mapping[str, Term]) -> Claim:
+        return Claim(
+            "addend: zero", "where the addend comes late, a group adds +0", "all operands", (),
+            self._is_addend(outputs, "addend", self.model.partial(0), flags=False),
+            tuple(self.front.products.inputs.values()),
+        )  # fmt: skip
+
+    def _addend_fields(self, ports: Mapping[str, Term], prefix: str, name: str = "addend") -> tuple[Any, Any, Any]:
+        sign, exp, sig = (ports[f"{prefix}__{name}__{field}"] for field in ("sign", "exp", "sig"))
+        return Integer.unsigned(sign), self._exp(exp, self._span(name)), Integer.unsigned(sig)
+
+    @staticmethod
+    def _exp(port: Term, span: tuple[int, int]) -> Any:
+        """An exponent, in a port that has a sign where its least needs one."""
+        return (Integer.signed if span[0] < 0 else Integer.unsigned)(port)
+
+    def _there(self, ports: Mapping[str, Term], prefix: str, name: str = "addend") -> Term:
+        """Whether an addend is one at all."""
+        there = ports.get(f"{prefix}__{name}__there")
+        return true() if there is None else is_one(there)
+
+    def _span(self, name: str) -> tuple[int, int]:
+        """The ends of an addend's exponents."""
+        return self.n.addend_exp if name == "addend" else self.n.addend_span(self.n.late_formats)
+
+    def _fraction_bits(self, name: str) -> int:
+        if name == "addend":
+            return self.n.addend_fraction_bits
+        return max(fmt.fraction_bits for fmt in self.n.late_formats)
+
+    def _is_addend(
+        self,
+        outputs: Mapping[str, Term],
+        name: str,
+        term: ModelTerm,
+        fmt: FloatFormat | None = None,
+        *,
+        there: bool = True,
+        flags: bool = True,
+    ) -> Term:
+        """fmt: of its code."""
+        sign, exp, sig = self._addend_fields(outputs, "o", name)
+        special = self._special_as(outputs, term) if flags else true()
+        if term.cls in (Class.NAN, Class.INFINITY):
+            return both(special, self._is_there(outputs, "o", name))
+        number = self._is_number(term, sign, exp, sig, self._fraction_bits(name), fmt)
+        said = self._there(outputs, "o", name) if there else negated(self._there(outputs, "o", name))
+        said = said if f"o__{name}__there" in outputs else true()
+        return both(special, number, said, self._addend_within(outputs, "o", name))
+
+    def _is_number(self, term: ModelTerm, sign: Any, exp: Any, sig: Any, bits: int, fmt: FloatFormat | None) -> Term:
+        """That an addend's fields are the model's, its significand of so many fraction bits."""
+        more = bits - term.fraction_bits
+        right = [sign == term.sign, exp == term.exp + self.n.bias, sig == as_integer(term.sig) << more]
+        return both(*map(holds, right))
+
+    def _is_there(self, ports: Mapping[str, Term], prefix: str, name: str = "addend") -> Term:
+        """What every addend is, special or not: what is not there is zero. The relation with what follows."""
+        _, _, sig = self._addend_fields(ports, prefix, name)
+        return implies(holds(sig != 0), self._there(ports, prefix, name))
+
+    def _addend_within(self, ports: Mapping[str, Term], prefix: str, name: str = "addend") -> Term:
+        """What an addend is that is not special."""
+        _, exp, _ = self._addend_fields(ports, prefix, name)
+        return both(exactly(exp, *self._span(name)), self._is_there(ports, prefix, name))
+
+    # The sign of zero.
+
+    def _zero_sign(self) -> Iterator[Claim]:
+        """The sign of a sum of zero is that of the model, of all terms and of the addends that there are."""
+        if not self.n.zero_sign:
+            return
+        outputs = self.front.multiply.outputs
+        signs = [Integer.unsigned(outputs[f"o__terms__{at}__sign"]) for at in range(self.n.terms)]
+        addends = [self._addend_fields(outputs, "o", name)[0] for name in self._addend_formats]
+        for words, present in (("", True), (": no addend", False)):
+            there = [self._there(outputs, "o", name) for name in self._addend_formats]
+            if not present and not addends:
+                continue
+            terms = [ModelTerm(sign, 0, 0, 0, Class.ZERO) for sign in (*signs, *(addends if present else ()))]
+            found = paths(lambda terms=terms: sum_zero_sign(terms, self.rule.zero, self.unit.result.rounding))  # type: ignore[misc]
+            right = [
+                Path(path.condition, holds(Integer.unsigned(outputs["o__zero_sign"]) == path.result)) for path in found
+            ]
+            known = tuple(one if present else negated(one) for one in there)
+            yield Claim(
+                f"sign of zero{words}", "a sum of zero has the model's sign", f"the signs of {len(terms)} terms", known,
+                each(right), tuple(term for term in self.front.multiply.inputs.values() if width(term) == 1),
+            )  # fmt: skip
 
     # The largest exponent of a window.
 
-    def _own(self, window: int) -> list[int]:
-        """The terms of a window, the addend, `terms`, last."""
-        return list(range(self.n.terms + self.n.inner))[window :: self.n.windows]
+    def _max_exp(self, ports: Mapping[str, Term], name: str) -> Any:
+        return self._exp(ports[name], self.n.max_exp)
 
-    def _ports_of(self, at: int) -> str:
-        return "inner" if at == self.n.terms else f"terms__{at}"
+    def _exps(self, ports: Mapping[str, Term]) -> list[Any]:
+        """The terms' exponents; 0 of a term of zero, where zeros do not count."""
+        return [Integer.unsigned(ports[f"i__terms__{at}__exp"]) for at in range(self.n.terms)]
 
-    def _rivals(self, ports: Mapping[str, Term], window: int) -> list[tuple[Term, Term, Any]]:
-        """Of each term: whether it is other than zero, whether it counts, its exponent."""
-        found = []
-        for at in self._own(window):
+    def _rivals(self, ports: Mapping[str, Term], window: int) -> list[Rival]:
+        """A window's terms, the addend last."""
+        found, exps = list[Rival](), self._exps(ports)
+        for at in self.n.of_window(window):
             if at == self.n.terms:
-                _, exp, sig, there = self._addend_fields(ports, "i__inner")
-                nonzero, counts = holds(sig != 0), is_one(there)
+                _, exp, sig = self._addend_fields(ports, "i")
+                nonzero, counts = holds(sig != 0), self._there(ports, "i")
             else:
-                _, exp, _, bit = self._fields_of(ports, f"i__terms__{at}")
-                nonzero, counts = is_one(bit), true()
-            found.append((nonzero, counts if self.rule.zero_terms == "count" else nonzero, exp))
+                exp, counts = exps[at], true()
+                nonzero = is_one(ports[f"i__terms__{at}__nonzero"]) if self.n.flagged else holds(exp != 0)
+            found.append((nonzero, counts if self.n.counting else nonzero, exp))
         return found
 
-    def _within(self, ports: Mapping[str, Term], at: int) -> Term:
+    def _some(self, rivals: Sequence[Rival]) -> Term:
+        """Whether a term is other than zero: only then max_exp is claimed to be an exponent of one."""
+        return either(negated(true()), *(nonzero for nonzero, _, _ in rivals))
+
+    def _term_within(self, ports: Mapping[str, Term], at: int) -> Term:
         """What a term is before the largest exponent is found, and after."""
-        return self._addend_within(ports, "inner") if at == self.n.terms else self._is_term(ports, at, "i")
+        return self._addend_within(ports, "i") if at == self.n.terms else self._is_term(ports, at, "i")
+
+    def _leaves(self, window: int) -> list[Term]:
+        """The exponents that may be leaves of a tree that compares them: those that say whether a term is zero."""
+        if self.n.flagged:
+            return []
+        inputs = self.parts.maximum.inputs
+        return [inputs[f"i__terms__{at}__exp"] for at in self.n.of_window(window) if at < self.n.terms]
 
     def _maximum(self, window: int) -> Claim:
-        circuit = self.parts.maximum
-        ports, own = circuit.inputs, self._own(window)
-        known = [self._within(ports, at) for at in own]
-        found, some = circuit.outputs[f"o__max_exp__{window}"], is_one(circuit.outputs[f"o__any__{window}"])
-        rivals = self._rivals(ports, window)
-        any_nonzero = either(*(nonzero for nonzero, _, _ in rivals)) if rivals else negated(true())
+        circuit, own, end = self.parts.maximum, self.n.of_window(window), self.n.names[window]
+        ports, found = circuit.inputs, circuit.outputs[f"o__max_exp{end}"]
+        rivals, leaves = self._rivals(ports, window), self._leaves(window)
+        some, known = self._some(rivals), [self._term_within(ports, at) for at in own]
+        tree = without_maxima(found, leaves)
+        if leaves and frozenset(leaves) == frozenset().union(*tree.groups.values()):
+            # Where the comparisons make a tree of all terms, what it leaves stands for them.
+            exps = [Integer.unsigned(port) for port in tree.groups]
+            addend = rivals[len(leaves) :]
+            rivals, found = [(holds(exp != 0), holds(exp != 0), exp) for exp in exps] + addend, tree.term
+            known = [*tree.known, *(holds(exp <= self.n.term_exp[1]) for exp in exps)]
+            known += [self._addend_within(ports, "i")] if addend else []
         exp = self._exp(found, self.n.max_exp)
-        right = both(
-            same(some, any_nonzero), exactly(exp, *self.n.max_exp), implies(any_nonzero, self._is_maximum(exp, rivals))
-        )
+        right = [implies(self._some(rivals), self._is_maximum(exp, rivals)), *self._any_max_exp(exp)]
+        if self.n.combined:
+            right.append(same(is_one(circuit.outputs[f"o__any{end}"]), some))
         return Claim(
-            f"maximum: window {window}", "max_exp is the largest exponent of a term that counts, where there is one"
+            f"maximum{end.replace('_', ': ')}", "max_exp is the largest exponent of a term that counts"
             + ("" if self.n.floor is None else ", and at least the floor"),
-            f"{len(own)} terms", tuple(known), right, tuple(ports.values()),
+            f"{len(own)} terms, of which one is other than zero", tuple(known), both(*right), tuple(ports.values()),
         )  # fmt: skip
 
-    def _is_maximum(self, found: Any, rivals: Sequence[tuple[Term, Term, Any]]) -> Term:
+    def _is_maximum(self, found: Any, rivals: Sequence[Rival]) -> Term:
+        """That a max_exp is the largest exponent of terms that count."""
         most = [implies(counts, holds(found >= exp)) for _, counts, exp in rivals]
         among = [both(counts, holds(found == exp)) for _, counts, exp in rivals]
         if self.n.floor is not None:
@@ -293,50 +393,63 @@ class WindowStepClaims(WindowTermClaims):
             among.append(holds(found == self.n.floor))
         return both(*most, either(*among))
 
-    # Alignment.
+    @property
+    def _max_exps(self) -> tuple[int, int]:
+        """The ends of each max_exp of which something is claimed."""
+        return self.n.max_exp
 
-    def _max_exp(self, window: int) -> Any:
-        return self._exp(self.parts.align.inputs[f"i__max_exp__{window}"], self.n.max_exp)
+    def _any_max_exp(self, found: Any) -> list[Term]:
+        """What a max_exp is, also where all terms are zero."""
+        return [exactly(found, *self.n.max_exp)]
+
+    # Alignment.
 
     def _aligned(self) -> Iterator[AnyClaim]:
         circuit, n = self.parts.align, self.n
-        sign, exp, sig, _ = self._fields_of(circuit.inputs, "i__terms__0")
+        sign, exp, sig = (Integer.unsigned(circuit.inputs[f"i__terms__0__{field}"]) for field in ("sign", "exp", "sig"))
         term = ModelTerm(
-            sign, exp.between(*n.term_exp) - n.bias, sig.between(0, n.term_most), n.term_fraction_bits, Class.NORMAL
+            sign,
+            exp.between(0, n.term_exp[1]) - n.bias,
+            sig.between(0, n.term_most),
+            n.term_fraction_bits,
+            Class.NORMAL,
         )
-        yield self._aligned_term("term: aligned", 0, term, holds(exp <= self._max_exp(0)))
-        yield StructuralClaim("terms: aligned", "every term is aligned alike", f"{n.terms} terms", self._align_alike)
+        yield self._aligned_term("lane: aligned", 0, term)
+        yield StructuralClaim(
+            "lanes: aligned", "every lane makes the same of its term and max_exp", f"{n.terms} lanes", self._align_alike
+        )
         if n.inner:
-            sign, exp, sig, _ = self._addend_fields(circuit.inputs, "i__inner")
-            span = self._span("inner")
-            term = ModelTerm(sign, exp.between(*span) - n.bias, sig, self._fraction_bits("inner"), Class.NORMAL)
-            yield self._aligned_term("addend: aligned", n.terms, term, holds(exp <= self._max_exp(0)))
+            sign, exp, sig = self._addend_fields(circuit.inputs, "i")
+            term = ModelTerm(sign, exp.between(*n.addend_exp) - n.bias, sig, n.addend_fraction_bits, Class.NORMAL)
+            yield self._aligned_term("addend: aligned", n.terms, term)
 
-    def _can_be_aligned(self, ports: Mapping[str, Term], at: int, max_exp: Any) -> tuple[Term, ...]:
+    def _can_be_aligned(self, ports: Mapping[str, Term], max_exp: Any, at: int) -> tuple[Term, ...]:
         """What a term and a max_exp are before alignment."""
-        nonzero, _, exp = self._rivals(ports, at % self.n.windows)[at // self.n.windows]
+        rivals = self._rivals(ports, at % len(self.n.names))
+        nonzero, _, exp = rivals[at // len(self.n.names)]
         below = implies(nonzero, holds(exp <= max_exp))
-        return self._within(ports, at), exactly(max_exp, *self.n.max_exp), below
+        return self._term_within(ports, at), exactly(max_exp, *self.n.max_exp), below
 
-    def _aligned_term(self, name: str, at: int, term: ModelTerm, below: Term) -> Claim:
+    def _aligned_term(self, name: str, at: int, term: ModelTerm) -> Claim:
+        """That a term in the window is what `align` makes of it, and not beyond its bound."""
         circuit, n = self.parts.align, self.n
-        max_exp = self._max_exp(0)
-        known = self._can_be_aligned(circuit.inputs, at, max_exp)
-        top = max_exp.between(*n.max_exp) - n.bias
-        found = Integer.signed(circuit.outputs[f"o__aligned__{at}"])
+        max_exp = self._max_exp(circuit.inputs, f"i__max_exp{n.window_of(at)}")
+        known, above = self._can_be_aligned(circuit.inputs, max_exp, at), max_exp.between(*n.max_exp)
+        found, top = in_window(circuit.outputs, "o", at), above - n.bias
 
         def aligned() -> object:
-            if not term.sig:
-                return 0
-            return align(term, top, self.rule.fraction_bits, self.rule.term_lost)
+            return align(term, top, n.fraction_bits, self.rule.term_lost) if term.sig else 0
 
         right = each([Path(path.condition, holds(found == path.result)) for path in paths(aligned, known)])
-        within = both(holds(abs(found) <= self._bound(at)), *self._says_lost(at, term, top, known))
-        place = self._ports_of(at)
+        more = [right, holds(abs(found) <= self._bound_below(above, at)), *self._says_lost(at, term, top, known)]
+        ones, carry = (circuit.outputs[f"o__aligned__{at}__{field}"] for field in ("ones", "carry"))
+        if self._carries == "sign":
+            more.append(same(carry, op(Kind.BV_EXTRACT, ones, indices=[width(ones) - 1] * 2)))
+        place = "addend" if at == n.terms else f"terms__{at}"
         show = [term for name, term in circuit.inputs.items() if place in name or "max_exp" in name]
         return Claim(
-            name, "it is what the model aligns, and within its bound", "a term at or below max_exp, or zero",
-            tuple(known), both(right, within), tuple(show),
+            name, "it is what the model aligns, and within its bound", "a term at or below max_exp, or zero", known,
+            both(*more), tuple(show),
         )  # fmt: skip
 
     def _says_lost(self, at: int, term: ModelTerm, top: Any, known: Sequence[Term]) -> list[Term]:
@@ -344,56 +457,83 @@ class WindowStepClaims(WindowTermClaims):
         if not self.n.sticky:
             return []
         said = is_one(self.parts.align.outputs[f"o__lost__{at}"])
-        found = paths(lambda: lost_part(term, top, self.rule.fraction_bits) if term.sig else 0, known)
+        found = paths(lambda: lost_part(term, top, self.n.fraction_bits) if term.sig else 0, known)
         return [each([Path(path.condition, same(said, holds(as_integer(path.result) != 0))) for path in found])]
 
+    @property
+    def _carries(self) -> Literal["sign", "bit", "none"]:
+        """What completes a term in the window: its sign, as truncation has it, a bit of its own, or nothing."""
+        return "sign" if self.n.truncates else "bit"
+
+    def _most_of(self, sig: int, fraction_bits: int) -> int:
+        return most_in_window(sig, fraction_bits, self.n.fraction_bits, self.rule.term_lost)
+
+    @property
+    def _most_in_window(self) -> int:
+        """The most that a term leaves in the window."""
+        return self._most_of(self.n.term_most, self.n.term_fraction_bits)
+
+    @property
+    def _addend_bound(self) -> int:
+        """The most that an addend leaves there."""
+        bits = self.n.addend_fraction_bits
+        return self._most_of((2 << bits) - 1, bits)
+
     def _bound(self, at: int) -> int:
-        """The most that a term leaves in its window."""
-        n, bits, lost = self.n, self.rule.fraction_bits, self.rule.term_lost
-        if at < n.terms:
-            return most_in_window(n.term_most, n.term_fraction_bits, bits, lost)
-        own = self._fraction_bits("inner")
-        return most_in_window((2 << own) - 1, own, bits, lost)
+        return self._most_in_window if at < self.n.terms else self._addend_bound
+
+    def _bound_below(self, top: Any, at: int) -> object:
+        """The most that a term leaves below a max_exp."""
+        return self._bound(at)
 
     def _align_alike(self) -> bool:
         circuit, n = self.parts.align, self.n
+        made = ("aligned__{}__ones", "aligned__{}__carry", *(["lost__{}"] if n.sticky else []))
         for at in range(1, n.terms):
             by = {circuit.inputs[f"i__terms__0__{one}"]: circuit.inputs[f"i__terms__{at}__{one}"]
-                  for one in ("sign", "exp", "sig", "nonzero")}  # fmt: skip
-            by[circuit.inputs["i__max_exp__0"]] = circuit.inputs[f"i__max_exp__{at % n.windows}"]
-            for made in ("aligned", "lost") if self.n.sticky else ("aligned",):
-                if substituted(circuit.outputs[f"o__{made}__0"], by) != circuit.outputs[f"o__{made}__{at}"]:
-                    return False
+                  for one in ("sign", "exp", "sig")}  # fmt: skip
+            by[circuit.inputs[f"i__max_exp{n.names[0]}"]] = circuit.inputs[f"i__max_exp{n.window_of(at)}"]
+            outputs = [
+                (circuit.outputs[f"o__{name.format(0)}"], circuit.outputs[f"o__{name.format(at)}"]) for name in made
+            ]
+            if any(substituted(first, by) != other for first, other in outputs):
+                return False
         return True
 
     # The sum.
 
     def _sum(self, window: int) -> StructuralClaim:
-        own = self._own(window)
+        own, end = self.n.of_window(window), self.n.names[window]
 
         def is_sum() -> bool:
             circuit = self.parts.sum
-            known, wanted = list[Bounded](), dict[Variable, int]()
+            inputs, known, wanted = dict[str, Form](), list[Bounded](), dict[Variable, int]()
             for at in own:
-                port = circuit.inputs[f"i__aligned__{at}"]
-                top = width(port) - 1
-                factors = {Variable(port.symbol(), 0, top): 1, Variable(port.symbol(), top, 1): -(1 << top)}
+                ones, carry = (circuit.inputs[f"i__aligned__{at}__{field}"] for field in ("ones", "carry"))
+                top = width(ones) - 1
+                low, sign = Variable(ones.symbol(), 0, top), Variable(ones.symbol(), top, 1)
+                factors = {low: 1, sign: -(1 << top)}
+                match self._carries:
+                    case "sign":
+                        inputs[carry.symbol()] = Form(1, 0, {sign: 1})
+                        factors[sign] += 1
+                    case "bit":
+                        factors[Variable(carry.symbol(), 0, 1)] = 1
+                    case "none":
+                        pass
                 known.append(Bounded(factors, -self._bound(at), self._bound(at)))
                 wanted |= factors
-            total = circuit.outputs[f"o__window{window}__total"]
-            passed = all(
-                circuit.outputs[f"o__window{window}__{one}"] == circuit.inputs[f"i__{one}__{window}"]
-                for one in ("any", "max_exp")
-            )
-            found = Forms({}, known).of(total) if own else Form(width(total), 0)
-            return passed and equal(found, form(width(total), 0, wanted))
+            total = circuit.outputs[f"o__total{end}"]
+            found = Forms(inputs, known).of(total) if own else Form(width(total), 0)
+            return equal(found, form(width(total), 0, wanted))
 
         return StructuralClaim(
-            f"sum: window {window}", "the total is the sum of its aligned terms, exactly", f"{len(own)} terms", is_sum
-        )
+            f"sum{end.replace('_', ': ')}", "the total is the sum of all aligned terms, exactly", f"{len(own)} terms",
+            is_sum,
+        )  # fmt: skip
 
     def _total(self, window: int) -> SumBounds:
-        return SumBounds(sum(map(self._bound, self._own(window))), self.rule.fraction_bits, self.n.max_exp)
+        return SumBounds(sum(map(self._bound, self.n.of_window(window))), self.n.fraction_bits, self.n.max_exp)
 
     # Sums of two windows.
 
@@ -420,19 +560,22 @@ class WindowStepClaims(WindowTermClaims):
         most = [most_in_window(self._total(at).most, first.bits, rule.fraction_bits, rule.lost) for at in (0, 1)]
         return SumBounds(sum(most), rule.fraction_bits, first.max_exp)
 
-    def _sum_ports(self, ports: Mapping[str, Term], place: str, what: SumBounds) -> tuple[Any, Term, Any]:
-        """A sum's total, whether a term of it is other than zero, and its max_exp."""
-        total, some, exp = (ports[f"{place}__{field}"] for field in ("total", "any", "max_exp"))
-        return Integer.signed(total), is_one(some), self._exp(exp, what.max_exp)
+    def _sum_ports(
+        self, ports: Mapping[str, Term], prefix: str, what: SumBounds, end: str = ""
+    ) -> tuple[Any, Term, Any]:
+        """A sum's total, whether a term of it may be other than zero, and its max_exp."""
+        total, exp, some = (ports.get(f"{prefix}__{field}{end}") for field in ("total", "max_exp", "any"))
+        assert total is not None and exp is not None
+        return Integer.signed(total), true() if some is None else is_one(some), self._exp(exp, what.max_exp)
 
-    def _is_sum(self, ports: Mapping[str, Term], place: str, what: SumBounds) -> Term:
+    def _is_sum(self, ports: Mapping[str, Term], prefix: str, what: SumBounds, end: str = "") -> Term:
         """What a sum is: the relation between the steps that sum and round."""
-        total, some, exp = self._sum_ports(ports, place, what)
+        total, some, exp = self._sum_ports(ports, prefix, what, end)
         return both(holds(abs(total) <= what.most), exactly(exp, *what.max_exp), either(some, holds(total == 0)))
 
-    def _as_model(self, ports: Mapping[str, Term], place: str, what: SumBounds) -> Callable[[], AlignedTerms]:
-        """A sum as the model has it: to be called on a path, with `_is_sum` known."""
-        total, some, exp = self._sum_ports(ports, place, what)
+    def _as_model(self, ports: Mapping[str, Term], what: SumBounds, end: str = "") -> Callable[[], AlignedTerms]:
+        """A sum that comes in as the model has it: to be called on a path, with `_is_sum` known."""
+        total, some, exp = self._sum_ports(ports, "i", what, end)
 
         def made() -> AlignedTerms:
             if not Truth(some):
@@ -442,125 +585,99 @@ class WindowStepClaims(WindowTermClaims):
 
         return made
 
+    def _made(self, outputs: Mapping[str, Term], found: AlignedTerms) -> Term:
+        """That the group's sum is the model's."""
+        total, some, exp = self._sum_ports(outputs, "o", self._summed)
+        if found.max_exp is None:
+            return both(negated(some), holds(total == 0))
+        return both(some, holds(total == found.total), holds(exp == found.max_exp + self.n.bias))
+
     def _combined(self, circuit: Circuit) -> Claim:
         assert self.n.halves is not None
-        rule, halves = self.n.halves.combine, [self._total(at) for at in (0, 1)]
-        places = [f"i__window{at}" for at in (0, 1)]
-        pairs = list(zip(places, halves, strict=True))
-        known = [self._is_sum(circuit.inputs, *pair) for pair in pairs]
-        even, odd = (self._as_model(circuit.inputs, *pair) for pair in pairs)
-        total, some, exp = self._sum_ports(circuit.outputs, "o__window0", self._summed)
-
-        def right(result: AlignedTerms) -> Term:
-            if result.max_exp is None:
-                return both(negated(some), holds(total == 0))
-            return both(some, holds(total == result.total), holds(exp == result.max_exp + self.n.bias))
-
+        rule, halves = self.n.halves.combine, [(self._total(at), end) for at, end in enumerate(self.n.names)]
+        known = [self._is_sum(circuit.inputs, "i", *half) for half in halves]
+        even, odd = (self._as_model(circuit.inputs, *half) for half in halves)
         found = paths(lambda: combine(even(), odd(), rule.fraction_bits, rule.lost).combined, known)
-        claim = each([Path(path.condition, right(path.result)) for path in found])
-        return Claim(
-            "combine", "the sum of both halves is the model's, and within its bound", "both totals and max_exp",
-            tuple(known), both(claim, self._is_sum(circuit.outputs, "o__window0", self._summed)),
-            tuple(term for name, term in circuit.inputs.items() if "window" in name),
+        return self._sum_of(
+            "combine", "the sum of both halves is the model's, and within its bound", "both totals and max_exp", known,
+            found, circuit,
         )  # fmt: skip
 
     def _places_cut(self, circuit: Circuit) -> Claim:
         """What is left of the sum is what the model leaves of it."""
         whole = self._total(0)
-        known = [self._is_sum(circuit.inputs, "i__window0", whole)]
-        made = self._as_model(circuit.inputs, "i__window0", whole)
-        total, some, exp = self._sum_ports(circuit.outputs, "o__window0", self._summed)
-
-        def right(left: AlignedTerms) -> Term:
-            if left.max_exp is None:
-                return both(negated(some), holds(total == 0))
-            return both(some, holds(total == left.total), holds(exp == left.max_exp + self.n.bias))
-
-        found = paths(lambda: cut_sum(made(), self._sum_cut), known)
-        claim = each([Path(path.condition, right(path.result)) for path in found])
-        return Claim(
-            "cut", "what is left of the sum is the model's, and within its bound", "every total and max_exp",
-            tuple(known), both(claim, self._is_sum(circuit.outputs, "o__window0", self._summed)),
-            tuple(term for name, term in circuit.inputs.items() if "window" in name),
+        known, made = [self._is_sum(circuit.inputs, "i", whole)], self._as_model(circuit.inputs, whole)
+        return self._sum_of(
+            "cut", "what is left of the sum is the model's, and within its bound", "every total and max_exp", known,
+            paths(lambda: cut_sum(made(), self._sum_cut), known), circuit,
         )  # fmt: skip
+
+    def _sum_of(
+        self, name: str, words: str, over: str, known: list[Term], found: list[Path[AlignedTerms]], circuit: Circuit
+    ) -> Claim:
+        right = each([Path(path.condition, self._made(circuit.outputs, path.result)) for path in found])
+        show = tuple(term for name, term in circuit.inputs.items() if name.startswith(SUM))
+        return Claim(
+            name, words, over, tuple(known), both(right, self._is_sum(circuit.outputs, "o", self._summed)), show
+        )
 
     # The result.
 
     @property
-    def _before_round(self) -> SumBounds:
+    def _to_round(self) -> SumBounds:
         """What is rounded."""
         return self._summed
 
-    def _rounded(self) -> Claim:
-        circuit, n, what = self.parts.round, self.n, self._before_round
-        total, _, exp = self._sum_ports(circuit.inputs, "i__window0", what)
-        sign = Integer.unsigned(circuit.inputs["i__zero_sign"])
+    @property
+    def _tops(self) -> tuple[int, int]:
+        """What max_exp can be of a sum that is rounded."""
+        return self._to_round.max_exp
+
+    def _total_bound(self, top: object) -> object:
+        """The most that a total is that is rounded, below a max_exp."""
+        return self._to_round.most
+
+    def _rounded(self) -> Iterator[AnyClaim]:
+        circuit, n, what = self.parts.round, self.n, self._to_round
+        port, max_exp = circuit.inputs["i__total"], self._exp(circuit.inputs["i__max_exp"], what.max_exp)
+        top = max_exp.between(*self._tops)
         known = [
-            self._is_sum(circuit.inputs, "i__window0", what),
+            exactly(max_exp, *self._tops), holds(abs(Integer.signed(port)) <= self._total_bound(top)),
             *(negated(is_one(circuit.inputs[f"i__special__{flag}"])) for flag in SPECIAL),
-        ]
-        inside, top = total.between(-what.most, what.most), exp.between(*what.max_exp) - n.bias
+        ]  # fmt: skip
+        is_code, of_zero = is_result(circuit, n.result, self.model.nan), circuit.inputs.get("i__zero_sign")
         lost = [circuit.inputs[f"i__lost__{at}"] for at in range(n.terms + n.inner)] if n.sticky else []
         sticky: Any = Truth(either(*map(is_one, lost))) if lost else False
 
-        def rounded() -> object:
-            if not inside:
-                return self.model.rounding.total(0, None, 1 if sign else 0).code
-            return self.model.rounding.total(inside, top - what.bits, 0, sticky).code
+        def right(total: Any, assumed: Sequence[Term]) -> Term:
+            def rounded() -> int:
+                if not total:
+                    minus = of_zero is not None and bool(Truth(is_one(of_zero)))
+                    return self.model.rounding.total(0, None, int(minus)).code
+                return self.model.rounding.total(total, top - n.bias - what.bits, 0, sticky).code
 
-        is_code = is_result(circuit, n.result, self.model.nan)
-        right = each([Path(path.condition, is_code(path.result)) for path in paths(rounded, known)])
-        return Claim(
-            "result", "the code is the model's rounding of the total", "every total within its bound, every max_exp",
-            tuple(known), right, tuple(term for name, term in circuit.inputs.items() if "special" not in name),
-        )  # fmt: skip
+            return each([Path(path.condition, is_code(path.result)) for path in paths(rounded, assumed)])
 
-
-class WindowsClaims(WindowStepClaims):
-    """All claims about the datapath of a unit that sums in windows."""
-
-    @property
-    def chain(self) -> Sequence[Circuit]:
-        """The datapath, one circuit after another."""
-        parts = self.parts
-        steps = (parts.decode, parts.multiply, parts.maximum, parts.align, parts.sum)
-        after = (parts.combine, parts.cut, parts.late)
-        return *steps, *(step for step in after if step is not None), parts.round
-
-    def claims(self) -> Iterator[AnyClaim]:
-        """In the order of the steps; then of the cases and of the whole."""
-        yield from self._terms()
-        yield from self._addends()
-        yield from self._zero_sign()
-        for window in range(self.n.windows):
-            yield self._maximum(window)
-        yield from self._aligned()
-        for window in range(self.n.windows):
-            yield self._sum(window)
-        yield from self._after_sum()
-        yield self._rounded()
-        yield special_result(self.parts.round, self.model.rounding, self.n.result, self._never)
-        yield from self._passed()
-        yield from self._composition()
+        show = (circuit.inputs["i__max_exp"], *lost, *(() if of_zero is None else (of_zero,)))
+        yield from of_every_total(right, port, what.most, known, show, over="every max_exp", at_once=AT_ONCE)
 
     # How the steps compose.
 
     def _passed(self) -> Iterator[StructuralClaim]:
         """What a step does not make leaves as it came."""
-        steps = {"maximum": self.parts.maximum, "align": self.parts.align, "sum": self.parts.sum}
-        steps |= {} if self.parts.combine is None else {"combine": self.parts.combine}
-        steps |= {} if self.parts.cut is None else {"cut": self.parts.cut}
-        steps |= {} if self.parts.late is None else {"late": self.parts.late}
-        for name, circuit in steps.items():
-            same_names = [one for one in circuit.outputs if f"i{one[1:]}" in circuit.inputs and "window" not in one]
+        for name in ("maximum", "align", "sum", "combine", "cut", "late"):
+            circuit: Circuit | None = getattr(self.parts, name)
+            if circuit is None:
+                continue
+            made = () if name in ("maximum", "align", "sum") else MADE_OF_SUMS
+            names = [one for one in circuit.outputs if f"i{one[1:]}" in circuit.inputs and one not in made]
 
-            def passed(circuit: Circuit = circuit, names: Sequence[str] = same_names) -> bool:
+            def passed(circuit: Circuit = circuit, names: Sequence[str] = names) -> bool:
                 return all(circuit.outputs[one] == circuit.inputs[f"i{one[1:]}"] for one in names)
 
             yield StructuralClaim(
-                f"{name}: passed on", "what the step does not make leaves as it came", f"{len(same_names)} signals",
-                passed,
-            )  # fmt: skip
+                f"{name}: passed on", "what the step does not make leaves as it came", f"{len(names)} signals", passed
+            )
 
     def _composition(self) -> Iterator[AnyClaim]:
         yield self._before_alignment()
@@ -571,13 +688,14 @@ class WindowsClaims(WindowStepClaims):
         """What terms and the maxima are is what alignment takes of every one of them."""
         ports, wanted, known = self.parts.maximum.inputs, list[Term](), list[Term]()
         show = list(ports.values())
-        for window in range(self.n.windows):
+        for window in range(len(self.n.names)):
+            own = self.n.of_window(window)
             found = Integer.signed(constant(f"composition.max_exp{window}", bits_for(*self.n.max_exp)))
             rivals = self._rivals(ports, window)
-            some = either(*(nonzero for nonzero, _, _ in rivals)) if rivals else negated(true())
-            known += [self._within(ports, at) for at in self._own(window)]
-            known += [exactly(found, *self.n.max_exp), implies(some, self._is_maximum(found, rivals))]
-            wanted += [one for at in self._own(window) for one in self._can_be_aligned(ports, at, found)]
+            known += [self._term_within(ports, at) for at in own]
+            known += [implies(self._some(rivals), self._is_maximum(found, rivals)), *self._any_max_exp(found)]
+            wanted += [one for at in own for one in self._can_be_aligned(ports, found, at)]
+            wanted.append(exactly(found, *self._max_exps))
             show.append(found.term)
         return Claim(
             "composition: alignment", "what terms and max_exp are is what alignment takes",
@@ -589,7 +707,7 @@ class WindowsClaims(WindowStepClaims):
         circuit = self.parts.sum
 
         def fits() -> bool:
-            ports = [width(circuit.outputs[f"o__window{window}__total"]) for window in range(self.n.windows)]
+            ports = [width(circuit.outputs[f"o__total{end}"]) for end in self.n.names]
             return all(self._total(window).most < 1 << bits - 1 for window, bits in enumerate(ports))
 
         return StructuralClaim(
@@ -600,7 +718,7 @@ class WindowsClaims(WindowStepClaims):
         """The model's group is its functions, one after another: largest exponent, alignment, sum."""
         yield self._zero_aligned()
         n = self.n
-        if len({fmt.fraction_bits for fmt in n.inner_formats}) > 1 and n.subgroup is None:
+        if len({fmt.fraction_bits for fmt in n.addends}) > 1 and n.subgroup is None:
             yield self._trailing_term()
         last = n.terms - 1
         classes = (Class.NORMAL, Class.ZERO)
@@ -609,7 +727,7 @@ class WindowsClaims(WindowStepClaims):
         wanted, known, show = list[Term](), list[Term](), list[Term]()
         exps = {}
         for place in (*every, n.terms):
-            span = n.term_exp if place < n.terms else self._span("inner") if n.inner else n.term_exp
+            span = n.term_exp if place < n.terms else self.n.addend_exp if n.inner else n.term_exp
             exp = Integer.signed(constant(f"group.exp{place}", bits_for(*span)))
             known.append(exactly(exp, *span))
             show.append(exp.term)
@@ -621,7 +739,7 @@ class WindowsClaims(WindowStepClaims):
                 terms = [self._some_term(place, exps.get(place), by_place.get(place)) for place in range(n.terms)]
                 addend = None
                 if of_addend is not None:
-                    bits = self._fraction_bits("inner")
+                    bits = self.n.addend_fraction_bits
                     sig = (2 << bits) - 1 if of_addend is Class.NORMAL else 0
                     addend = ModelTerm(1, exps[n.terms], sig, bits, of_addend)
                 same_group = paths(lambda terms=terms, addend=addend: self._same_group(terms, addend), known)  # type: ignore[misc]
@@ -645,10 +763,10 @@ class WindowsClaims(WindowStepClaims):
         n, bits, lost = self.n, self.rule.fraction_bits, self.rule.term_lost
         spans = [
             (n.term_exp[0], n.term_fraction_bits),
-            *([(self._span("inner")[0], self._fraction_bits("inner"))] if n.inner else []),
+            *([(self.n.addend_exp[0], self.n.addend_fraction_bits)] if n.inner else []),
         ]
         low, high = -bits, max(n.max_exp[1] - least + own for least, own in spans) - bits
-        most = max(n.term_most, (2 << self._fraction_bits("inner")) - 1 if n.inner else 0)
+        most = max(n.term_most, (2 << self.n.addend_fraction_bits) - 1 if n.inner else 0)
         sigs, shifts = constant("trailing.sig", most.bit_length()), constant("trailing.shift", bits_for(low, high))
         sig, shift = Integer.unsigned(sigs), Integer.signed(shifts)
         known = [holds(sig <= most), exactly(shift, low, high)]

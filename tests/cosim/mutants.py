@@ -20,7 +20,7 @@ from unit_keys import odd_unit, window
 from hwsim.rtl import aligned as align
 from hwsim.rtl import aligned as sums
 from hwsim.rtl import arithmetic as lost
-from hwsim.rtl import dot_unit, normalize
+from hwsim.rtl import dot_unit, normalize, terms
 from hwsim.rtl import products as decode
 from hwsim.rtl import products as multiply
 from hwsim.spec import Unit, load_unit
@@ -122,7 +122,7 @@ MUTANTS = [
     Mutant("floor one higher", FLOORED, (DIRECTED,), spec=(("sum", "max_exp_floor", -132),)),
     Mutant("floor one lower", FLOORED, (DIRECTED,), spec=(("sum", "max_exp_floor", -134),)),
     Mutant("floor in place of the addend", FLOORED, (DIRECTED, RANDOM), align.Maximum._addend,
-           "Mux(counts & (addend.exp > self.floor), addend.exp, self.floor)", "self.floor"),
+           "Mux(counts & (exp > floor), exp, floor)", "floor"),
     Mutant("zero product sets the maximum", HOPPER, (DIRECTED,), multiply.LaneProduct.elaborate,
            "Mux(zero_a | zero_b, 0, exp)", "Mux(zero_a & zero_b, 0, exp)"),
     Mutant("subnormal with the exponent of zero", HOPPER, (DIRECTED, RANDOM), decode.FloatDecode.elaborate,
@@ -134,8 +134,8 @@ MUTANTS = [
            "return last, guard"),
     Mutant("sign of zero", MXFP8, (DIRECTED,), normalize.Magnitude.compute, "sign = negative\n",
            "sign = negative | ~total.any()\n"),
-    Mutant("NaN lost in one lane", HOPPER, (DIRECTED,), multiply.Multiply.compute,
-           "product.special[field] for product in products", "product.special[field] for product in products[:-1]"),
+    Mutant("NaN lost in one lane", HOPPER, (DIRECTED,), terms.Multiply.compute,
+           "special[flag] for special in every", "special[flag] for special in every[:-1]"),
     Mutant("scale ignored", MXFP8, (DIRECTED, RANDOM), decode.scale_exponents, "eq(a + b)", "eq(a + 127)"),
     Mutant("NaN scale ignored", MXFP8, (DIRECTED,), decode.scale_exponents, "nan |= decode.nan",
            "nan |= decode.nan & 0"),

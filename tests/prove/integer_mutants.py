@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from prove.step_mutants import Patch, elaborated, on
+from prove.step_mutants import Patch, all_but_first, elaborated, floored, on
 
 from hwsim.model import late as model_late
 from hwsim.model import methods as model_aligned
@@ -14,36 +14,28 @@ from hwsim.model import methods as model_exact
 from hwsim.model import rounding as model_result
 from hwsim.prove.claims import holds
 from hwsim.prove.symbolic import Tailed, Truth
-from hwsim.rtl import exact, general, latewindow
+from hwsim.rtl import aligned, exact, latewindow, terms
 from hwsim.rtl import products as decode
 from hwsim.rtl.normalize import Magnitude
 
 Mutant = tuple[str, str, Callable[[Patch], None]]
 
-real_maximum, real_aligned, real_balanced = general.maximum, general.aligned, general.balanced
+real_maximum, real_aligned = aligned.bitwise_maximum, latewindow.aligned
 real_cut, real_window, real_sum = latewindow.cut, model_aligned.window, model_exact.exact_sum
 real_combined, real_align = model_even_odd.window, model_late.align
 real_round = model_result.round_to
 
 
-def without_first(m: Any, name: str, terms: Any, *rest: Any) -> Any:
-    return real_maximum(m, name, terms[1:], *rest)
+def without_first(m: Any, values: Any, end: str) -> Any:
+    return real_maximum(m, values[1:], end)
 
 
-def zeros_left_out(m: Any, name: str, terms: Any, *rest: Any) -> Any:
-    return real_maximum(m, name, [term._replace(counts=term.nonzero) for term in terms], *rest)
-
-
-def floored(m: Any, name: str, term: Any, top: Any, most: int, bits: int, lost: Any) -> Any:
-    return real_aligned(m, name, term, top, most, bits, "floor")
+def zeros_left_out(self: aligned.Maximum) -> Any:
+    return self.i.addend.sig.any(), self.i.addend.exp
 
 
 def truncated(m: Any, name: str, term: Any, top: Any, most: int, bits: int, lost: Any) -> Any:
     return real_aligned(m, name, term, top, most, bits, "truncate")
-
-
-def one_less(m: Any, values: Any, name: str) -> Any:
-    return real_balanced(m, values[:-1] if len(values) > 2 else values, name)
 
 
 def never_negative(self: Any, m: Any) -> None:
@@ -51,12 +43,12 @@ def never_negative(self: Any, m: Any) -> None:
 
 
 def even_alone(self: Any, m: Any) -> None:
-    m.d.comb += self.o.window0.total.eq(self.i.window0.total)
+    m.d.comb += self.o.total.eq(self.i.total_even)
 
 
 def of_any_sign(self: Any, m: Any) -> None:
-    for term, aligned in zip(self.i.terms, self.o.aligned, strict=True):
-        m.d.comb += aligned.eq(term.sig << term.places)
+    for term, to in zip(self.i.terms, self.o.aligned, strict=True):
+        m.d.comb += to.eq(term.sig << term.places)
 
 
 def of_another_block(self: Any, m: Any) -> None:
@@ -121,8 +113,7 @@ def cut_one_more(m: Any, total: Any, places: Any, lost: Any) -> Any:
 
 
 def loses_less(self: latewindow.CutSum, m: Any) -> None:
-    total = self.i.window0.total
-    m.d.comb += self.o.window0.total.eq(real_cut(m, total, self.rule.bits - 1, self.rule.lost))
+    m.d.comb += self.o.total.eq(real_cut(m, self.i.total, self.rule.bits - 1, self.rule.lost))
 
 
 def loses_otherwise(kept: Any, rule: Any) -> Any:
@@ -144,11 +135,11 @@ def odd_in_one_unit(fmt: Any, sign: Any, sig: Any, unit_exp: Any, *rules: Any) -
 
 # A mistake, the odd unit that it is tried with, and the claim that it breaks.
 MUTANTS: dict[str, Mutant] = {
-    "a term that is not compared": ("zeros-count", "maximum: window 0", on(general, "maximum", without_first)),
-    "zeros that do not count": ("zeros-count", "maximum: window 0", on(general, "maximum", zeros_left_out)),
-    "floor for truncate": ("zeros-count", "term: aligned", on(general, "aligned", floored)),
-    "a term that is not added": ("ieee-zero", "sum: window 0", on(general, "balanced", one_less)),
-    "a zero that is never negative": ("ieee-zero", "sign of zero", elaborated(general.GeneralMultiply, never_negative)),
+    "a term that is not compared": ("zeros-count", "maximum", on(aligned, "bitwise_maximum", without_first)),
+    "zeros that do not count": ("zeros-count", "maximum", on(aligned.Maximum, "_addend", zeros_left_out)),
+    "floor for truncate": ("zeros-count", "lane: aligned", on(aligned, "shifted", floored)),
+    "a term that is not added": ("ieee-zero", "sum", on(aligned, "all_terms", all_but_first)),
+    "a zero that is never negative": ("ieee-zero", "sign of zero", elaborated(terms.Multiply, never_negative)),
     "a half left out": ("even-odd-bare", "combine", elaborated(latewindow.CombineHalves, even_alone)),
     "a cut of another rule": ("late-window-total", "late: cut", on(latewindow, "cut", cut_one_more)),
     "a place of the sum that is not lost": ("cut-counted", "cut", elaborated(latewindow.CutSum, loses_less)),
@@ -161,9 +152,9 @@ MUTANTS: dict[str, Mutant] = {
     "a scale that counts twice": (
         "subgroups",
         "subgroup: scaled",
-        elaborated(general.GeneralMultiply, of_another_block),
+        elaborated(terms.Multiply, of_another_block),
     ),
-    "a NaN of a scale lost": ("subgroups", "subgroups: flags", elaborated(general.GeneralMultiply, never_special)),
+    "a NaN of a scale lost": ("subgroups", "subgroups: flags", elaborated(terms.Multiply, never_special)),
     "a product without its sign": ("exact-zero", "lane: aligned", elaborated(exact.ExactAlign, of_any_sign)),
     "a sum that starts again": ("exact-zero", "sum", elaborated(exact.ExactTotal, starts_again)),
     "a start that is lost": ("exact-zero", "start: carried", elaborated(exact.ExactDecode, start_lost)),

@@ -11,9 +11,8 @@ from amaranth.hdl import Value
 from hwsim.rtl import aligned as align
 from hwsim.rtl import aligned as sum
 from hwsim.rtl import arithmetic as lost
-from hwsim.rtl import normalize
+from hwsim.rtl import normalize, terms
 from hwsim.rtl import products as decode
-from hwsim.rtl import products as multiply
 
 HOPPER, MX, F16, DEEPSEEK = "hopper-wgmma-e4m3-f32", "mxfp8-e4m3-f32", "ampere-mma-f16-f16", "deepseek-v3-e4m3-f32"
 Patch = pytest.MonkeyPatch
@@ -26,17 +25,17 @@ def on(module: Any, name: str, made: Callable[..., Any]) -> Callable[[Patch], No
     return lambda patch: patch.setattr(module, name, made)
 
 
-def all_but_one(m: Any, values: Any) -> Any:
+def all_but_one(m: Any, values: Any, end: str) -> Any:
     """One of the exponents is not looked at."""
-    return real_maximum(m, [*values[:5], *values[6:]])
+    return real_maximum(m, [*values[:5], *values[6:]], end)
 
 
 def unclamped(distance: Value, bits: int) -> Value:
     return distance[:bits] if len(distance) > bits else real_clamp(distance, bits)
 
 
-def all_but_first(m: Any, words: Any, bits: int, truncated: bool) -> Any:
-    return real_all(m, words._replace(low=words.low[1:]), bits, truncated)
+def all_but_first(m: Any, words: Any, bits: int, truncated: bool, end: str) -> Any:
+    return real_all(m, words._replace(low=words.low[1:]), bits, truncated, end)
 
 
 def never_up(*arguments: Any) -> Any:
@@ -107,9 +106,9 @@ def addend_of_factors(self: Any, m: Any) -> None:
 
 
 MUTANTS |= {
-    "a sign that another lane changes": (HOPPER, "lane: product", elaborated(multiply.Multiply, sign_of_others)),
-    "an addend that a factor changes": (HOPPER, "addend: alone", elaborated(decode.Decode, addend_of_factors)),
-    "a flag of products is lost": (HOPPER, "lane: product", elaborated(multiply.Multiply, flag_lost)),
-    "a sign of one factor": (HOPPER, "lane: product", elaborated(multiply.Multiply, sign_of_a)),
-    "a factor of another lane": (HOPPER, "lanes: products", elaborated(multiply.Multiply, lane_of_another)),
+    "a sign that another lane changes": (HOPPER, "lane: product", elaborated(terms.Multiply, sign_of_others)),
+    "an addend that a factor changes": (HOPPER, "addend: alone", elaborated(terms.Decode, addend_of_factors)),
+    "a flag of products is lost": (HOPPER, "lane: product", elaborated(terms.Multiply, flag_lost)),
+    "a sign of one factor": (HOPPER, "lane: product", elaborated(terms.Multiply, sign_of_a)),
+    "a factor of another lane": (HOPPER, "lanes: products", elaborated(terms.Multiply, lane_of_another)),
 }

@@ -33,11 +33,10 @@ from hwsim.rtl import accumulate, rounded, supports
 from hwsim.rtl import accumulate as promote
 from hwsim.rtl import aligned as align
 from hwsim.rtl.exact import ExactRanges
-from hwsim.rtl.general import GeneralRanges
-from hwsim.rtl.numbers import ProductRanges, WindowRanges
+from hwsim.rtl.numbers import ProductRanges
 from hwsim.rtl.rounded import RoundedRanges
+from hwsim.rtl.terms import WindowRanges
 from hwsim.spec import ExactSum, RoundedSum, Unit, as_yaml, load_unit, pipeline, presets
-from hwsim.spec.implementation import one_plain_window
 
 PLAYED = "whole dot products"
 TINY = "operands: {a: e2m1, b: e2m1, addend: f16}\ninstruction: {k: 4, lanes: 2}\n"
@@ -200,7 +199,7 @@ def _ranges(one: Unit) -> ProductRanges:
         case RoundedSum():
             return RoundedRanges(one)
         case _:
-            return WindowRanges(one) if one_plain_window(one) else GeneralRanges(one)
+            return WindowRanges(one)
 
 
 real_maximum = align.bitwise_maximum

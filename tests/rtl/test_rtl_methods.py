@@ -19,16 +19,17 @@ from hwsim.cosim.diagnose import first_difference
 from hwsim.rtl import (
     accumulate,
     addition,
+    aligned,
     arithmetic,
     dot_unit,
     exact,
-    general,
     latewindow,
     normalize,
     products,
     rounded,
     step,
     supports,
+    terms,
     windows,
 )  # fmt: skip
 from hwsim.spec import Unit, pipeline, steps
@@ -102,15 +103,22 @@ INSIDE: dict[str, tuple[str | Unit, str, Any, str, str]] = {
         "zeros.eq(shift)",
         "zeros.eq(shift ^ 1)",
     ),
-    "a sum of a tree": ("zeros-count", "sum.1", step.TreeSums.compute, "values[at] for", "values[group[0]] for"),
+    "a sum of a tree": ("zeros-count", "sum.1", aligned.Sum.compute, '"][taken]', '"][taken.start : taken.start + 1]'),
+    "an exact sum of a tree": (
+        "exact-zero",
+        "sum.1",
+        step.TreeSums.compute,
+        "values[term] for",
+        "values[group[0]] for",
+    ),
     "a tree's exponents": (
         "zeros-count",
         "maximum.1",
-        general.GeneralExponents.compute,
-        "left[place] for",
-        "left[group[0]] for",
+        aligned.TreeMaximum.compute,
+        "candidates(self.n, self.i, window)",
+        "candidates(self.n, self.i, window)[:1] * 2",
     ),
-    "a scaled part": (SCALED, "sum.1", exact.ExactScaled.compute, "scaled[at] for", "scaled[group[0]] for"),
+    "a scaled part": (SCALED, "sum.1", exact.ExactScaled.compute, "scaled[term] for", "scaled[group[0]] for"),
 }
 
 
@@ -145,8 +153,8 @@ FAULTS: dict[str, tuple[str, Any, str, str]] = {
     "an odd product goes first": (
         "tree-f16-7",
         rounded._tree_levels,
-        "left = [pair.sum for pair in pairs] + left[2 * len(pairs) :]",
-        "left = left[2 * len(pairs) :] + [pair.sum for pair in pairs]",
+        "operands = [pair.sum for pair in pairs] + operands[2 * len(pairs) :]",
+        "operands = operands[2 * len(pairs) :] + [pair.sum for pair in pairs]",
     ),
     "no addend is +0": ("tree-6-rd", rounded._absent, 'rule.rounding != "rd"', 'rule.rounding == "rd"'),
     "subnormals count": (
@@ -186,7 +194,7 @@ FAULTS: dict[str, tuple[str, Any, str, str]] = {
     "late flush": (
         "exact-late",
         accumulate.AccumulateDecode._kept,
-        "if what.flush and what.format.subnormals",
+        "if addition.flush and addition.format.subnormals",
         "if False",
     ),
     "partial sums are not scaled": (
@@ -225,12 +233,12 @@ FAULTS: dict[str, tuple[str, Any, str, str]] = {
     "an integer's rounding": ("i12-rne", normalize.RoundFixed._rounded, "below[:-1].any()", "0"),
     "the odd lanes' maximum": (
         "even-odd",
-        general.GeneralAlign.compute,
-        "self.i.max_exp[at % n.windows]",
-        "self.i.max_exp[0]",
+        aligned.Distance.compute,
+        "near[n.window_of(lane)]",
+        "near[n.names[0]]",
     ),
-    "zeros do not count": ("zeros-count", general.window_terms, 'n.rule.zero_terms == "count"', "False"),
-    "sign of a window's zero": ("ieee-zero-rd", general.GeneralMultiply._zero_sign, "Mux(every, 1,", "Mux(every, 0,"),
+    "zeros do not count": ("zeros-count", terms.Multiply.compute, "if n.flagged:  # those", "if False:  # those"),
+    "sign of a window's zero": ("ieee-zero-rd", terms.Multiply._zero_sign, "Mux(every, 1,", "Mux(every, 0,"),
     "sums that cancel": (
         "subgroups-cancelled",
         windows.drive_part,
@@ -270,7 +278,7 @@ FAULTS: dict[str, tuple[str, Any, str, str]] = {
     "a late addend of zero": (
         "late-16",
         latewindow.LateSum.compute,
-        "counts = counts | some",
+        "counts = counts | total.nonzero | nonzero",
         "counts = counts",
     ),
     "what both lose": ("late-window-total", windows.cut, "up = sign & any_lost", "up = 0"),

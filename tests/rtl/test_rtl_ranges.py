@@ -9,7 +9,8 @@ from cosim.plays import bulk_outcomes, design_of, recorded
 from odd_units import unit
 
 from hwsim.cases.case import Case
-from hwsim.rtl.numbers import WindowRanges, signed_shape
+from hwsim.rtl.numbers import signed_shape
+from hwsim.rtl.terms import WindowRanges
 from hwsim.spec import Unit, pipeline
 
 SMALL_SCALED = unit("small-scaled")

@@ -15,8 +15,9 @@ from hwsim.prove.circuits import Circuit, connected, fixed
 from hwsim.prove.claims import SPECIAL, StepCircuits, exactly, holds
 from hwsim.prove.symbolic import Integer, Truth, as_integer, ite
 from hwsim.prove.terms import Term, ask, both, constant, either, implies, is_one, negated, same, value, width
+from hwsim.prove.windows import in_window
 from hwsim.rtl.accumulate import BELOW
-from hwsim.rtl.numbers import WindowRanges
+from hwsim.rtl.terms import WindowRanges
 from hwsim.spec import Unit
 from hwsim.spec.parts import Promotion
 
@@ -294,7 +295,7 @@ class Relations(AlignedClaims):
         quiet = {f"i__terms__{lane}__{one}": 0 for lane in range(self.n.lanes) for one in ("exp", "sig")}
         zero = {port: value(0, width(circuit.inputs[port])) for port in (*quiet, "i__addend__sig")}
         outputs = fixed(circuit, zero).outputs
-        zeros = [holds(aligned(outputs, "o", lane) == 0) for lane in range(self.n.lanes + 1)]
+        zeros = [holds(in_window(outputs, "o", lane) == 0) for lane in range(self.n.lanes + 1)]
         return all(ask(one).word == "proved" for one in zeros)
 
     @cached_property
@@ -418,7 +419,7 @@ class Relations(AlignedClaims):
         max_exp = self._max_exp(circuit.inputs, "i__max_exp")
         known = (*self._addend_known(circuit.inputs), holds(max_exp == exp), exactly(max_exp, *self.n.max_exp))
         below = both(holds(sig != 0), holds(max_exp < self.n.product_least))
-        claim = implies(below, holds(abs(aligned(circuit.outputs, "o", self.n.lanes)) >= least))
+        claim = implies(below, holds(abs(in_window(circuit.outputs, "o", self.n.lanes)) >= least))
         is_alone = self._addend_alone in self._facts_of_maximum and self._zeros_vanish
         return least if is_alone and ask(claim, known).word == "proved" else 0
 
@@ -467,8 +468,8 @@ class Relations(AlignedClaims):
         total, max_exp = Integer.signed(ports["i__total"]), self._max_exp(ports, "i__max_exp")
         known = self._within(max_exp)
         beside = both(
-            exactly(max_exp, *self._beside_products),
-            holds(abs(total) <= self._total_bound(max_exp.between(*self._beside_products))),
+            exactly(max_exp, *self._max_exps),
+            holds(abs(total) <= self._total_bound(max_exp.between(*self._max_exps))),
         )
         found = [known, either(beside, exactly(total, -self._addend_bound, self._addend_bound))]
         if self._nothing_is_nothing:
@@ -491,12 +492,6 @@ class Relations(AlignedClaims):
         size = ite(Truth(negative), -infinity.total, infinity.total)
         numbers = both(holds(total == size), holds(max_exp == infinity.exp))
         return both(negated(both(positive, negative)), implies(alone, numbers))
-
-
-def aligned(ports: Mapping[str, Term], prefix: str, lane: int) -> Any:
-    """A term in the window, of a lane or, behind all lanes, the addend."""
-    ones, carry = (ports[f"{prefix}__aligned__{lane}__{field}"] for field in ("ones", "carry"))
-    return Integer.signed(ones) + Integer.unsigned(carry)
 
 
 def number(term: Term) -> int:

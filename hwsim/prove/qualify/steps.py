@@ -12,7 +12,7 @@ from hwsim.formats import FloatFormat
 from hwsim.prove.circuits import Circuit, connected, fixed, read_btor
 from hwsim.prove.claims import SPECIAL, exactly, holds
 from hwsim.prove.qualify.mutants import BTOR, SELECT, Mutant, Netlist, written
-from hwsim.prove.qualify.relations import ADDER_PARTS, PARTS, AdderRelations, Relation, Relations, aligned, number
+from hwsim.prove.qualify.relations import ADDER_PARTS, PARTS, AdderRelations, Relation, Relations, number
 from hwsim.prove.symbolic import Integer
 from hwsim.prove.terms import (
     Decided,
@@ -31,6 +31,7 @@ from hwsim.prove.terms import (
     value,
     width,
 )
+from hwsim.prove.windows import in_window
 from hwsim.rtl.numbers import as_float
 from hwsim.spec import Unit, unpromised
 
@@ -56,9 +57,9 @@ def nan_handed_on(relations: Relations) -> Term | None:
     max_exp = largest.outputs["o__max_exp"]
     # Neither is signed where it is not negative, and one may be wider than the other.
     top = value(number(exp), width(max_exp))
-    in_window = fixed(parts.align, {**addend, "i__max_exp": top}).outputs
-    left = [aligned(in_window, "o", lane) for lane in range(n.lanes)]
-    total = number((aligned(in_window, "o", n.lanes)).term)
+    inside = fixed(parts.align, {**addend, "i__max_exp": top}).outputs
+    left = [in_window(inside, "o", lane) for lane in range(n.lanes)]
+    total = number(in_window(inside, "o", n.lanes).term)
     given = {f"i__special__{flag}": value(0, 1) for flag in SPECIAL}
     given |= {"i__total": value(total, width(parts.round.inputs["i__total"])), "i__max_exp": top}
     claims = [
@@ -182,7 +183,7 @@ class Leaks(Relations):
         quiet = fixed(self.parts.align, {"i__terms__0__sig": value(0, width(ports["i__terms__0__sig"]))})
         exp, max_exp = Integer.unsigned(ports["i__terms__0__exp"]), self._max_exp(ports, "i__max_exp")
         known = exactly(exp, 0, most), exactly(max_exp, *self.n.max_exp), either(holds(exp == 0), holds(exp <= max_exp))
-        return _proved(holds(aligned(quiet.outputs, "o", 0) == 0), known)
+        return _proved(holds(in_window(quiet.outputs, "o", 0) == 0), known)
 
     def _exact(self, most: int, near: int | None = None) -> bool:
         """Below a larger max_exp terms lose nothing, and the code is the same. near: how much larger, where not any."""
@@ -210,7 +211,7 @@ class Leaks(Relations):
         }  # fmt: skip
         steps = [(holds(raised - before == distance), distance) for distance in range(1, most_apart + 1)]
         for lane, limit in limits.items():
-            one, two = (aligned(each.outputs, "o", lane) for each in (align, after))
+            one, two = (in_window(each.outputs, "o", lane) for each in (align, after))
             exact = both(*(implies(far, holds(one == two * (1 << distance))) for far, distance in steps))
             if not _proved(exact, (*known, *limit)):
                 return False
@@ -270,7 +271,7 @@ class Leaks(Relations):
         circuit = self.parts.align
         max_exp = self._max_exp(circuit.inputs, "i__max_exp")
         known = exactly(max_exp, self.n.product_least, self.n.max_exp[1]), self._hidden_bit(circuit.inputs)
-        return _proved(holds(aligned(circuit.outputs, "o", self.n.lanes) == 0), known)
+        return _proved(holds(in_window(circuit.outputs, "o", self.n.lanes) == 0), known)
 
     def _is_zero_alone(self) -> bool:
         """Without a product the result is that of an addend of zero."""
