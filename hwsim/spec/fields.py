@@ -15,8 +15,9 @@ from hwsim.formats.catalog import nearest
 from hwsim.formats.yamlfile import MappingDocument, SpecError, explain_invalid
 from hwsim.spec.keys import SpecPart
 from hwsim.spec.parts import Scale, SharedKeys, UnitKeys
+from hwsim.spec.sums import RoundedSum, WindowSum, methods_of
 
-WINDOW, CHAIN = ("aligned", "even-odd"), ("sequential", "pairwise")
+WINDOWS, ROUNDED = methods_of(WindowSum), methods_of(RoundedSum)
 GUARD = 2  # bits of a window below the result's, where the unit had none
 
 
@@ -32,16 +33,16 @@ def change_method(data: dict[str, Any], method: Any) -> None:
         return
     new = {key: old[key] for key in ("addend", "product_limit") if key in old}
     new["method"] = method
-    if method in WINDOW:
+    if method in WINDOWS:
         new |= {key: old[key] for key in ("fraction_bits", "lost", "zero_terms", "max_exp_floor") if key in old}
         new.setdefault("fraction_bits", reference(data["result"]["format"]).fraction_bits + GUARD)
-    if method in CHAIN:
+    if method in ROUNDED:
         result = data["result"]
         new |= {"product": "fused", "format": result["format"], "rounding": result["rounding"]}
     elif "zero" in old:
         new["zero"] = old["zero"]
     late = data.get("late")
-    if late and late["operation"] == "window" and method not in WINDOW:
+    if late and late["operation"] == "window" and method not in WINDOWS:
         _add_aligned(data, new)
     if method == "even-odd":
         new["combine"] = {"fraction_bits": new["fraction_bits"], "lost": new.get("lost", "truncate")}

@@ -312,6 +312,11 @@ SUMS: tuple[type[SpecPart], ...] = (AlignedSum, SequentialSum, PairwiseSum, Even
 LATE: tuple[type[SpecPart], ...] = (LateAdd, LateInWindow)
 
 
+def methods_of(kind: type[SpecPart]) -> tuple[str, ...]:
+    """The methods of a kind, as files name them: of windows, of rounded additions, exact."""
+    return tuple(name for each in SUMS if issubclass(each, kind) for name in _tags(each, "method"))
+
+
 Sum = Annotated[
     Annotated[AlignedSum | SequentialSum | PairwiseSum | EvenOddSum | ExactSum, Field(discriminator="method")],
     BeforeValidator(lambda value: _own_keys(SUMS, "method", value)),

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import chain, islice
 from itertools import product as cross
-from typing import NamedTuple
+from typing import NamedTuple, assert_never
 
 from hwsim.cases.bins.adders import (
     ADDEND,
@@ -30,7 +30,7 @@ from hwsim.cases.palette import exact_code
 from hwsim.formats import ExponentFormat, FloatFormat, Format
 from hwsim.formats.blocks import one_code
 from hwsim.model.definition import definition_of
-from hwsim.spec import ExactSum, SequentialSum, Unit
+from hwsim.spec import ExactSum, PairwiseSum, SequentialSum, Unit, WindowSum
 from hwsim.spec.keys import Rounding
 
 WIDE = 12  # bits of a factor up to which all odd significands may be asked for another one
@@ -154,15 +154,26 @@ def laid(rows: Rows, pair: RoundedPair, larger: ExactNumber, smaller: ExactNumbe
     by_role = {pair.larger: larger, pair.smaller: smaller}
     match pair.place:
         case "addition":
-            if isinstance(rows.unit.sum, SequentialSum):
-                return _in_chain(rows, by_role[SUM], by_role[PRODUCT], turn)
-            return _in_tree(rows, by_role, turn)
+            return _added(rows, by_role, turn)
         case "result":
             return _in_exact_sum(rows, pair, larger, smaller, turn)
         case "late addition":
             return _late(rows, by_role[ADDEND], by_role[PARTIAL], turn)
         case _:
             return _promoted(rows, pair, by_role[REGISTER], by_role[PARTIAL], turn)
+
+
+def _added(rows: Rows, by_role: dict[str, ExactNumber], turn: int) -> Laid | None:
+    rule = rows.unit.sum
+    match rule:
+        case SequentialSum():
+            return _in_chain(rows, by_role[SUM], by_role[PRODUCT], turn)
+        case PairwiseSum():
+            return _in_tree(rows, by_role, turn)
+        case WindowSum() | ExactSum():
+            raise TypeError(f"{rows.unit.name} has no rounded additions: sum.method is {rule.method}")
+        case _:
+            assert_never(rule)
 
 
 def _enters(unit: Unit) -> bool:

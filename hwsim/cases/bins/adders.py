@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import product as cross
-from typing import NamedTuple
+from typing import NamedTuple, assert_never
 
 from hwsim.cases.bins.declare import Declared, Hits, SampledCase
 from hwsim.cases.bins.outcomes import RoundingPlace, rounded, roundings
@@ -15,7 +15,7 @@ from hwsim.model.methods import Addition, ExactSoFar
 from hwsim.model.record import Explanation
 from hwsim.model.rounding import add
 from hwsim.model.terms import Term
-from hwsim.spec import EvenOddSum, ExactSum, LateAdd, RoundedSum, SequentialSum, Unit
+from hwsim.spec import EvenOddSum, ExactSum, LateAdd, PairwiseSum, RoundedSum, SequentialSum, Unit, WindowSum
 from hwsim.spec.keys import Number, Rounding
 
 TIES: tuple[Rounding, ...] = ("rne", "rna")
@@ -212,14 +212,17 @@ def _terms(unit: Unit) -> dict[str, list[tuple[Role, Role]]]:
         term = product
         if rule.product == "rounded":
             term = _rounded_reach(rule.format, product, None)._replace(bits=min(rule.format.precision, product.bits))
-        if isinstance(rule, SequentialSum):
-            terms["addition"] = [((SUM, before), (PRODUCT, term))]
-        else:
-            nodes = {node_roles(first, last) for first, last in tree(lanes)}
-            of = {PRODUCT: term, SUM: _rounded_reach(rule.format, product, None)}
-            terms["addition"] = [((x, of[x.split(" ")[1]]), (y, of[y.split(" ")[1]])) for x, y in sorted(nodes)]
-            if inside is not None or unit.instruction.chain:
-                terms["addition"].append(((SUM, of[SUM]), (ADDEND, _rounded_reach(rule.format, product, inside))))
+        match rule:
+            case SequentialSum():
+                terms["addition"] = [((SUM, before), (PRODUCT, term))]
+            case PairwiseSum():
+                nodes = {node_roles(first, last) for first, last in tree(lanes)}
+                of = {PRODUCT: term, SUM: _rounded_reach(rule.format, product, None)}
+                terms["addition"] = [((x, of[x.split(" ")[1]]), (y, of[y.split(" ")[1]])) for x, y in sorted(nodes)]
+                if inside is not None or unit.instruction.chain:
+                    terms["addition"].append(((SUM, of[SUM]), (ADDEND, _rounded_reach(rule.format, product, inside))))
+            case _:
+                assert_never(rule)
     elif isinstance(rule, ExactSum):
         terms["result"] = [((_rest(unit, product, inside)), (PRODUCT, product))]
         if inside is not None:
@@ -448,12 +451,18 @@ def _exact_sums(explanation: Explanation) -> Iterator[list[tuple[str, Term]]]:
 
 def _roles(unit: Unit, step: Addition) -> tuple[str, str]:
     """The roles of an addition's two terms."""
-    if isinstance(unit.sum, SequentialSum):
-        return SUM, PRODUCT
-    if step.name == "addend":
-        return SUM, ADDEND
-    first, last = map(int, step.name.split(".."))
-    return node_roles(first, last)
+    match unit.sum:
+        case SequentialSum():
+            return SUM, PRODUCT
+        case PairwiseSum():
+            if step.name == "addend":
+                return SUM, ADDEND
+            first, last = map(int, step.name.split(".."))
+            return node_roles(first, last)
+        case WindowSum() | ExactSum():
+            raise TypeError(f"{unit.name} has no rounded additions: sum.method is {unit.sum.method}")
+        case _:
+            assert_never(unit.sum)
 
 
 def declare_smaller(unit: Unit, out: Declared) -> None:

@@ -11,7 +11,20 @@ from typing import Literal, NamedTuple, assert_never, get_args
 from hwsim.compute.c.sums import FARTHEST, LONGEST, adds, sized, supports
 from hwsim.formats import ExponentFormat, FixedFormat, FloatFormat, Format
 from hwsim.formats.blocks import one_code
-from hwsim.spec import AlignedSum, LateAdd, LateInWindow, Lost, RoundedSum, Rounding, SequentialSum, Unit, as_yaml
+from hwsim.spec import (
+    AlignedSum,
+    ExactSum,
+    LateAdd,
+    LateInWindow,
+    Lost,
+    PairwiseSum,
+    RoundedSum,
+    Rounding,
+    SequentialSum,
+    Unit,
+    WindowSum,
+    as_yaml,
+)
 from hwsim.spec.keys import LOST_RULES, Overflow, Tininess
 from hwsim.spec.parts import Order
 from hwsim.spec.ranges import Span, span_of
@@ -501,12 +514,18 @@ class UnitInC:
     @property
     def step_words(self) -> str:
         """The roundings of a rounded sum in the order of its steps, in words."""
-        rounded = self.rounded_sum is not None and self.rounded_sum.product == "rounded"
-        product = "each product, rounded, " if rounded else ""
-        if isinstance(self.u.sum, SequentialSum):
-            return f"codes: the addend, rounded; then {product and product + 'and '}the sum with each product"
-        last = "the addend, rounded; the sum" if self.group_addend else "the sum, rounded"
-        return f"codes: {product and product.rstrip() + ' then '}the tree, level by level; {last}"
+        rule = self.u.sum
+        product = "each product, rounded, " if isinstance(rule, RoundedSum) and rule.product == "rounded" else ""
+        match rule:
+            case SequentialSum():
+                return f"codes: the addend, rounded; then {product and product + 'and '}the sum with each product"
+            case PairwiseSum():
+                last = "the addend, rounded; the sum" if self.group_addend else "the sum, rounded"
+                return f"codes: {product and product.rstrip() + ' then '}the tree, level by level; {last}"
+            case WindowSum() | ExactSum():
+                return ""
+            case _:
+                assert_never(rule)
 
     @property
     def late_call(self) -> str:

@@ -14,7 +14,7 @@ from hwsim.cases.drawing import Stream
 from hwsim.formats import ExponentFormat, FloatFormat, Format, formats, get_format
 from hwsim.formats.blocks import reference
 from hwsim.spec import Pipeline, Unit, described, pipeline, steps
-from hwsim.spec.fields import worded
+from hwsim.spec.fields import ROUNDED, worded
 from hwsim.spec.keys import ALIGNED_LOST, LOST, FloatOverflow, Overflow, Rounding, Tininess
 from hwsim.spec.modes import ModalUnit
 from hwsim.spec.table import spec_keys
@@ -135,7 +135,7 @@ ROUNDINGS: tuple[Rounding, ...] = get_args(Rounding)
 OVERFLOWS: tuple[Overflow, ...] = get_args(Overflow)
 FLOAT_OVERFLOWS: tuple[FloatOverflow, ...] = get_args(FloatOverflow)
 TININESS: tuple[Tininess, ...] = get_args(Tininess)
-METHODS = ("aligned", "aligned", "aligned", "even-odd", "exact", "exact", "sequential", "pairwise")
+METHODS = ("aligned", "aligned", "aligned", "even-odd", "exact", "exact", *ROUNDED)
 AFTER = ("none", "none", "late", "promotion")  # what comes after a group's sum
 MOST_CONTEXTS = 4
 TRIES = 300  # of a method, and of what comes after it, until a unit breaks no rule
@@ -291,7 +291,7 @@ class _UnitDrawer:
             self._scale(keys, lanes, after)
         if method == "aligned" and "subgroup" not in keys["sum"] and stream.random() < 0.2:
             keys["sum"]["subgroup"] = self._subgroup(lanes, own=True)
-        if method in ("sequential", "pairwise") and "subgroup" not in keys["sum"] and stream.random() < 0.15:
+        if method in ROUNDED and "subgroup" not in keys["sum"] and stream.random() < 0.15:
             keys["sum"]["subgroup"] = self._subgroup(lanes, own=False)
         scaled = keys.get("scale", {}).get("at") == "promotion"
         match after:
