@@ -136,8 +136,13 @@ def cut_mode(mode: Mode) -> CutMode:
 
 def mode_of(lost: Lost) -> Mode:
     """The mode of a rule for lost bits."""
-    rule = LOST_RULES[lost]
-    return "ones" if rule.complemented else rule.rounding
+    match lost:
+        case "truncate" | "floor" | "ceil" | "jam" | "rne" | "rna":
+            return LOST_RULES[lost].rounding
+        case "ones-complement":
+            return "ones"
+        case _:
+            assert_never(lost)
 
 
 def modes(lost: list[Lost], rounding: Rounding | None = None) -> tuple[CutMode, ...]:
