@@ -249,6 +249,17 @@ def test_a_proof_that_says_too_much_is_contradicted(name: str, monkeypatch: pyte
         plan.cache_clear()
 
 
+def test_a_result_of_one_fraction_bit_has_cases_next_to_where_it_changes() -> None:
+    # The code below its least normal number is the least, and that number the one above it.
+    small = {
+        "name": "e2m1-ieee", "kind": "float", "exponent_bits": 2, "fraction_bits": 1, "bias": 1, "nan": "ieee",
+        "infinities": True,
+    }  # fmt: skip
+    found = covered(odd_unit("small", "e4m3", small, window(6), small, 2), SEED)
+    assert found.counter.contradicted() == []
+    assert found.counter.counts["result +1"]
+
+
 def test_the_least_power_of_two_of_a_format_without_subnormals_is_none_of_its_numbers() -> None:
     fmt = load_unit("hfp8-forward-e4m3-dlfloat16").result.format
     assert isinstance(fmt, FloatFormat) and not fmt.subnormals

@@ -273,7 +273,8 @@ def near(builder: CaseBuilder, facts: UnitFacts) -> None:
     first, unity = 1 << fmt.fraction_bits, fmt.bias << fmt.fraction_bits
     most = fmt.max_magnitude
     steps = (1, 2, first - 1, first, first + 1, unity - 1, unity, unity + 1, 2 * unity, most - 1, most)
-    for magnitude, sign in cross([step for step in steps if 0 < step <= most], SIGNS):
+    # Formats of few bits have one code at several of them.
+    for magnitude, sign in cross(dict.fromkeys(step for step in steps if 0 < step <= most), SIGNS):
         _result(builder, f"G8/{magnitude:x}-{SIGN[sign]}", magnitude, sign)
     for step, sign, binade in cross((-1, 0, 1), SIGNS, range(2, 12)):
         magnitude = unity + (binade << fmt.fraction_bits) + step
