@@ -320,7 +320,6 @@ def words(steps: StepsOf) -> dict[str, str]:
     return {claim.name: claim.decide(60).word for claim in steps.found().all()}
 
 
-@pytest.mark.quick(cases=1)
 def test_every_step_of_a_users_design_is_the_models() -> None:
     design, beat = followed()
     assert (beat.cycles, beat.alone) == (2, False)

@@ -154,7 +154,6 @@ MODEL: dict[str, tuple[str, str, Callable[[Patch], None]]] = {
 MUTANTS = RTL | MODEL
 
 
-@pytest.mark.quick(cases=1)
 @pytest.mark.parametrize("name", others_slow(UNITS, ["window"]))
 def test_what_is_compared_of_a_right_unit_is_equal(name: str, tmp_path: Path) -> None:
     rows = list(claimed(name, tmp_path))
@@ -258,7 +257,6 @@ def test_a_case_is_written_drawn_and_read_again(monkeypatch: pytest.MonkeyPatch,
     assert first_difference(unit, case) is None  # the RTL is right again
 
 
-@pytest.mark.quick(cases=1)
 def test_a_proof_is_written_as_a_page_and_as_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     page, table = tmp_path / "proof.html", tmp_path / "proof.json"
     (tmp_path / "tiny.yaml").write_text(as_yaml(unit("tiny")))
