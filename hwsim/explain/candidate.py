@@ -19,6 +19,7 @@ from hwsim.explain.mistakes.flawed import NO_FLAW, Flaw, flawed_definition
 from hwsim.formats import Class, FloatFormat, get_format
 from hwsim.formats.codes import Codes
 from hwsim.model.definition import definition_of
+from hwsim.model.hooks import passed
 from hwsim.model.rounding import round_to
 from hwsim.model.terms import Term, addend_term
 from hwsim.spec import Unit, WindowSum
@@ -174,15 +175,15 @@ def results(
     if not flaw.outside:
         definition = flawed_definition(unit, flaw)
         return [definition.code_of(case, previous) for case, previous in zip(given, earlier, strict=True)]
-    taken = [flaw.at("case", case, unit, previous) for case, previous in zip(given, earlier, strict=True)]
+    taken = [passed(flaw.case, case, unit, previous) for case, previous in zip(given, earlier, strict=True)]
     if len(cases) <= (FEW if isinstance(unit.sum, WindowSum) else FEW_OF_OTHERS):
-        return [flaw.at("code", code, unit, case) for case, code in zip(given, by_model(unit, taken), strict=True)]
+        return [passed(flaw.code, code, unit, case) for case, code in zip(given, by_model(unit, taken), strict=True)]
     codes, order = [0] * len(taken), sorted(range(len(taken)), key=lambda i: len(taken[i].a))
     places = iter(order)
     for batch in batches(unit, [taken[i] for i in order]):
         for code in batch_results(unit, batch).tolist():
             place = next(places)
-            codes[place] = flaw.at("code", code, unit, given[place])
+            codes[place] = passed(flaw.code, code, unit, given[place])
     return codes
 
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from hwsim.base.errors import InputError
 from hwsim.formats import Class, Fields, FixedFormat, FloatFormat, Format, container_dtype
-from hwsim.model.hooks import Hooks, Side
+from hwsim.model.hooks import Hooks, Side, passed
 from hwsim.model.late import Added, LateAddition, LateOperands, Promoted, Promoter, late_addition, promoter_of
 from hwsim.model.methods import (
     AddendToCome,
@@ -101,8 +101,7 @@ class Definition:
         self._keeps = keep and operands.a.bits + operands.b.bits <= MOST_PRODUCT_BITS
         self._limit = unit.sum.product_limit
         self._scales, self._sums = group_scales(unit), subgroup_sums(unit)
-        self._method = method_of(unit)
-        self._method.hooks = hooks
+        self._method = method_of(unit, hooks)
         # Where sums are rounded the last adder has rounded, with the hooks.
         self.rounding = ResultRounding(unit.result, None if isinstance(unit.sum, RoundedSum) else hooks)
         self._promoter = promoter_of(unit)
@@ -111,7 +110,7 @@ class Definition:
     def _decoder(self, side: Side, fmt: FloatFormat | FixedFormat) -> Callable[[int], Fields]:
         operands, hooks = self.unit.operands, self._hooks
         decoded = partial(factor, fmt, operands.convert, operands.daz, operands.zeros)
-        return decoded if hooks is None else lambda code: hooks.at("factor", decoded(code), side, fmt, code)
+        return decoded if hooks is None else lambda code: passed(hooks.factor, decoded(code), side, fmt, code)
 
     @property
     def result(self) -> FloatFormat:
@@ -155,7 +154,7 @@ class Definition:
     def products(self, lanes: GroupOperands, scale_exp: Sequence[int | None]) -> tuple[Term, ...]:
         """The terms of a group's products. scale_exp: as `product` takes it, of each lane."""
         terms = tuple(map(self.product, lanes.a, lanes.b, scale_exp))
-        return terms if self._hooks is None else self._hooks.at("products", terms)
+        return terms if self._hooks is None else passed(self._hooks.products, terms)
 
     def scaled(self, term: Term, scale_exp: int | None) -> Term:
         """A product with what its scales add to its exponent; None is a NaN scale."""
@@ -171,7 +170,7 @@ class Definition:
 
     def _decoded_addend(self, fmt: Format, code: int) -> Term:
         term = addend_term(fmt, code)
-        return term if self._hooks is None else self._hooks.at("addend", term, fmt, code)
+        return term if self._hooks is None else passed(self._hooks.addend, term, fmt, code)
 
     def _input(self, c: int) -> int:
         fmt = self.unit.operands.addend

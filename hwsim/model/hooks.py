@@ -7,11 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple, TypeVar, TypeVarTuple
 
 from hwsim.formats import Class, Fields, FloatFormat, Format
 from hwsim.model.terms import Term, cut_magnitude, round_magnitude
 from hwsim.spec.keys import Lost, Rounding
+
+V = TypeVar("V")
+Known = TypeVarTuple("Known")
 
 Side = Literal["a", "b"]
 # The roundings of specifications, and those that are only made by mistake: ties to odd, ties towards plus infinity,
@@ -53,6 +56,11 @@ class TermCut(NamedTuple):
 
     bits: int
     lost: Lost
+
+
+def passed(place: Callable[[V, *Known], V] | None, value: V, *known: *Known) -> V:
+    """The value that leaves a place: of its function, or the value itself. known: what else the function takes."""
+    return value if place is None else place(value, *known)
 
 
 @dataclass(frozen=True)
@@ -104,15 +112,9 @@ class Hooks:
     multipliers: Hooks | None = None
     """Of the rounding of products, in a unit that rounds them; the rest is not of these roundings."""
 
-    def at(self, place: str, value: Any, *known: Any) -> Any:
-        """The value that passes a place."""
-        change = getattr(self, place)
-        return value if change is None else change(value, *known)
-
     def rounded(self, sig: int, shift: int, sign: int, rounding: Rounding, tiny: bool) -> int:
         """Round like `round_magnitude`, by a specification's rule or by a mistaken one."""
-        place: LastPlace = self.at("last_place", LastPlace(sig, shift, sign, rounding, tiny))
-        return rounded_magnitude(place)
+        return rounded_magnitude(passed(self.last_place, LastPlace(sig, shift, sign, rounding, tiny)))
 
     def pair(self, terms: tuple[Term, ...], fmt: FloatFormat, fused: bool) -> tuple[Term, ...]:
         """Two terms that an adder has aligned: the smaller one may be shifted wrongly, and may have lost bits."""
@@ -122,10 +124,10 @@ class Hooks:
         leading = [term.sig.bit_length() - 1 + term.exp - term.fraction_bits if fused else term.exp for term in terms]
         small = int(leading[0] >= leading[1])
         term, top, distance = terms[small], leading[1 - small], leading[1 - small] - leading[small]
-        if self.at("dropped", False, distance, small == 0):
+        if passed(self.dropped, False, distance, small == 0):
             return (terms[1 - small],)
-        shifted = term._replace(exp=term.exp + distance - self.at("distance", distance))
-        cut: TermCut | None = self.at("cut", None, fmt.fraction_bits + 1, terms[0].sign != terms[1].sign)
+        shifted = term._replace(exp=term.exp + distance - passed(self.distance, distance))
+        cut = passed(self.cut, None, fmt.fraction_bits + 1, terms[0].sign != terms[1].sign)
         if cut is not None:
             unit_exp = top - cut.bits
             shift = unit_exp - (shifted.exp - shifted.fraction_bits)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal, NamedTuple, assert_never
 
 from hwsim.formats import Class, Format
-from hwsim.model.hooks import Hooks
+from hwsim.model.hooks import Hooks, passed
 from hwsim.model.rounding import ResultRounding, add, combine_specials, exact_sum, zero_sign
 from hwsim.model.terms import AlignedTerms, Term, addend_term, align, any_lost, cut_magnitude, max_exponent, window
 from hwsim.spec import AlignedSum, EvenOddSum, ExactSum, PairwiseSum, ReadAlignedSum, RoundedSum, SequentialSum, Unit
@@ -117,13 +117,9 @@ class Summed(NamedTuple):
 
 
 class SumMethod(ABC):
-    """A method by which the terms of a group become one sum.
-
-    takes_addend: whether the addend is one of them. hooks: what is other than specified, as far as a method has places.
-    """
+    """A method by which the terms of a group become one sum. takes_addend: whether the addend is one of them."""
 
     takes_addend: ClassVar[bool] = True
-    hooks: Hooks | None = None
 
     @abstractmethod
     def sum(self, terms: Sequence[Term], addend: Term | None, special: Term | None) -> Summed:
@@ -147,7 +143,7 @@ def total_term(
         return Term(int(total < 0), unit_exp or 0, abs(total), 0, Class.NORMAL)
     sign = sum_zero_sign(terms, zero, rounding)
     if hooks is not None:
-        sign = hooks.at("zero_sign", sign, tuple(terms))
+        sign = passed(hooks.zero_sign, sign, tuple(terms))
     return Term(sign, unit_exp or 0, 0, 0, Class.ZERO)
 
 
@@ -168,15 +164,15 @@ class Aligned(SumMethod):
     rounding: the result's, by which a sum of zero may have its sign.
     """
 
-    def __init__(self, rule: AlignedSum, rounding: Rounding):
-        self.rule, self.rounding = rule, rounding
+    def __init__(self, rule: AlignedSum, rounding: Rounding, hooks: Hooks | None):
+        self.rule, self.rounding, self.hooks = rule, rounding, hooks
 
     def sum(self, terms: Sequence[Term], addend: Term | None, special: Term | None) -> Summed:
         """The sum in the window; where a term is special, max_exp alone."""
         rule, every = self.rule, terms if addend is None else (*terms, addend)
         bits, hooks = rule.fraction_bits, self.hooks
         if hooks is not None:
-            special = hooks.at("special", special, tuple(every))
+            special = passed(hooks.special, special, tuple(every))
         if special is not None:
             max_exp = max_exponent(every, rule.zero_terms, rule.max_exp_floor)
             return Summed(special, max_exp=max_exp, aligned=(0,) * len(every), bits=bits)
@@ -199,11 +195,11 @@ class Aligned(SumMethod):
         max_exp = max_exponent(every, rule.zero_terms, rule.max_exp_floor)
         if max_exp is None:
             return every, AlignedTerms(None, bits, (0,) * len(every), 0)
-        top = int(hooks.at("max_exp", max_exp, products, addend))
-        every = tuple(term._replace(exp=top - hooks.at("distance", top - term.exp)) for term in every)
-        placed = tuple(hooks.at("align", align(term, top, bits, rule.term_lost), term, top, bits) for term in every)
-        aligned = hooks.at("aligned", placed, len(products))
-        return every, AlignedTerms(top, bits, aligned, hooks.at("total", sum(aligned), top - bits))
+        top = int(passed(hooks.max_exp, max_exp, products, addend))
+        every = tuple(term._replace(exp=top - passed(hooks.distance, top - term.exp)) for term in every)
+        placed = tuple(passed(hooks.align, align(term, top, bits, rule.term_lost), term, top, bits) for term in every)
+        aligned = passed(hooks.aligned, placed, len(products))
+        return every, AlignedTerms(top, bits, aligned, passed(hooks.total, sum(aligned), top - bits))
 
 
 def cut_sum(aligned: AlignedTerms, rule: SumCut | None) -> AlignedTerms:
@@ -247,14 +243,11 @@ def combine(even: AlignedTerms, odd: AlignedTerms, fraction_bits: int, lost: Los
     return Halves(even, odd, window((even.term, odd.term), fraction_bits, lost, "skip", None))
 
 
-PASSED = ("rounded addend", "sum")  # names of roundings that only pass a number on
-
-
 class RoundedAdditions(SumMethod):
     """Every addition rounds as the rule says; special values are dealt with one by one."""
 
-    def __init__(self, rule: RoundedSum):
-        self.rule = rule
+    def __init__(self, rule: RoundedSum, hooks: Hooks | None):
+        self.rule, self.hooks = rule, hooks
 
     @property
     def fused(self) -> bool:
@@ -276,13 +269,21 @@ class RoundedAdditions(SumMethod):
         additions = self.additions(terms, addend)
         return Summed(self.term(additions[-1]), additions=tuple(additions))
 
-    def add(self, name: str, *terms: Term) -> Addition:
-        """One addition, or the rounding of one term."""
-        rule = self.rule
-        if self.hooks is None or name in PASSED:
-            return Addition(name, terms, add(rule.format, terms, rule.rounding, rule.flushes, rule.overflow))
-        hooks = (self.hooks.multipliers or Hooks()) if name.startswith("rounded ") else self.hooks
-        added = hooks.pair(terms, rule.format, self.fused)
+    def add(self, name: str, x: Term, y: Term) -> Addition:
+        """One addition, rounded."""
+        return self.rounded(name, (x, y), self.hooks)
+
+    def rounded_product(self, lane: int, product: Term) -> Addition:
+        """A product that is rounded before it is added."""
+        return self.rounded(f"rounded {lane}", (product,), None if self.hooks is None else self.hooks.multipliers)
+
+    def only_rounded(self, name: str, term: Term) -> Addition:
+        """A term that goes into the format of sums, or is the sum, without an addition."""
+        return self.rounded(name, (term,), None)
+
+    def rounded(self, name: str, terms: tuple[Term, ...], hooks: Hooks | None) -> Addition:
+        """One term, or the sum of two, rounded. hooks: what is other than specified."""
+        rule, added = self.rule, terms if hooks is None else hooks.pair(terms, self.rule.format, self.fused)
         return Addition(name, terms, add(rule.format, added, rule.rounding, rule.flushes, rule.overflow, hooks))
 
     def term(self, addition: Addition) -> Term:
@@ -295,11 +296,11 @@ class Sequential(RoundedAdditions):
 
     def additions(self, products: Sequence[Term], addend: Term | None) -> list[Addition]:
         """The addend, rounded, and an addition for each product; where products are rounded, that before it."""
-        before = self.add("rounded addend", addend if addend is not None else addend_term(self.rule.format, 0))
+        before = self.only_rounded("rounded addend", addend if addend is not None else addend_term(self.rule.format, 0))
         every = [before]
         for lane, product in enumerate(products):
             if not self.fused:
-                every.append(self.add(f"rounded {lane}", product))
+                every.append(self.rounded_product(lane, product))
                 product = self.term(every[-1])
             before = self.add(str(lane), self.term(before), product)
             every.append(before)
@@ -314,7 +315,7 @@ class Pairwise(RoundedAdditions):
         every: list[Addition] = []
         level = [(lane, lane, product) for lane, product in enumerate(products)]
         if not self.fused:
-            every = [self.add(f"rounded {lane}", product) for lane, product in enumerate(products)]
+            every = [self.rounded_product(lane, product) for lane, product in enumerate(products)]
             level = [(lane, lane, self.term(rounded)) for lane, rounded in enumerate(every)]
         while len(level) > 1:
             above = []
@@ -324,8 +325,8 @@ class Pairwise(RoundedAdditions):
             level = above + level[len(level) // 2 * 2 :]
         root = level[0][2]
         if addend is None:
-            return [*every, self.add("sum", root)]
-        every.append(self.add("rounded addend", addend))
+            return [*every, self.only_rounded("sum", root)]
+        every.append(self.only_rounded("rounded addend", addend))
         return [*every, self.add("addend", root, self.term(every[-1]))]
 
 
@@ -335,19 +336,19 @@ class Exact(SumMethod):
     rounding: the result's, by which a sum of zero may have its sign.
     """
 
-    def __init__(self, rule: ExactSum, rounding: Rounding):
-        self.rule, self.rounding = rule, rounding
+    def __init__(self, rule: ExactSum, rounding: Rounding, hooks: Hooks | None):
+        self.rule, self.rounding, self.hooks = rule, rounding, hooks
 
     def sum(self, terms: Sequence[Term], addend: Term | None, special: Term | None) -> Summed:
         """The exact sum; none where a term is special."""
         every, hooks = terms if addend is None else (*terms, addend), self.hooks
         if hooks is not None:
-            special = hooks.at("special", special, tuple(every))
+            special = passed(hooks.special, special, tuple(every))
         if special is not None:
             return Summed(special)
         total, unit_exp = exact_sum(every)
         if hooks is not None:
-            total = hooks.at("total", total, unit_exp)
+            total = passed(hooks.total, total, unit_exp)
         return Summed(total_term(total, unit_exp, every, self.rule.zero, self.rounding, hooks), total, unit_exp)
 
     def carried(self, summed: Summed, code: int) -> ResultCode | ExactSoFar:
@@ -425,20 +426,20 @@ def _all_bits(terms: Sequence[Term], max_exp: int | None) -> int:
     return 0 if max_exp is None else max(0, max_exp - min(lowest))
 
 
-def method_of(unit: Unit) -> SumMethod:
-    """The method by which a unit sums the terms of a group."""
+def method_of(unit: Unit, hooks: Hooks | None) -> SumMethod:
+    """The method by which a unit sums the terms of a group. hooks: what is other than specified."""
     match unit.sum:
         case ReadAlignedSum() as rule:
             return ReadAligned(rule, ResultRounding(unit.result))
         case AlignedSum() as rule:
-            return Aligned(rule, unit.result.rounding)
+            return Aligned(rule, unit.result.rounding, hooks)
         case EvenOddSum() as rule:
             return EvenOdd(rule, unit.result.rounding)
         case ExactSum() as rule:
-            return Exact(rule, unit.result.rounding)
+            return Exact(rule, unit.result.rounding, hooks)
         case SequentialSum() as rule:
-            return Sequential(rule)
+            return Sequential(rule, hooks)
         case PairwiseSum() as rule:
-            return Pairwise(rule)
+            return Pairwise(rule, hooks)
         case _:
             assert_never(unit.sum)

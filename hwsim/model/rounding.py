@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple, assert_never
 
 from hwsim.base.errors import InputError
 from hwsim.formats import Class, FixedFormat, FloatFormat
-from hwsim.model.hooks import Hooks, UnpackedResult
+from hwsim.model.hooks import Hooks, UnpackedResult, passed
 from hwsim.model.terms import Term, round_magnitude
 from hwsim.spec.keys import ROUNDINGS, Number, Overflow, Rounding, Tininess
 from hwsim.spec.parts import ResultRule
@@ -62,7 +62,7 @@ def round_to(
     A format without subnormals has nothing between zero and its least number; its key `underflow` chooses.
     """
     if hooks is not None:
-        sig, unit_exp = hooks.at("magnitude", (sig, unit_exp), sign)
+        sig, unit_exp = passed(hooks.magnitude, (sig, unit_exp), sign)
         if not sig:
             return Rounded(0, None)
     if not fmt.subnormals:
@@ -78,7 +78,7 @@ def round_to(
     magnitude = ((binade - fmt.emin) << fmt.fraction_bits) + rounded
     if hooks is not None:
         unpacked = UnpackedResult(fmt, sign, magnitude, exp + fmt.bias, rounded, sig, unit_exp)
-        code = hooks.at("number", None, unpacked)
+        code = passed(hooks.number, None, unpacked)
         if code is not None:
             code <<= fmt.padding
             return Rounded(code if flush is None else flushed_code(fmt, code), exp)
@@ -168,9 +168,9 @@ def round_fixed(
     overflow: `saturate`, or `wrap`: modulo 2^bits. Raises ValueError for another, which a fixed format has no code for.
     """
     if hooks is not None:
-        sig, unit_exp = hooks.at("magnitude", (sig, unit_exp), sign)
+        sig, unit_exp = passed(hooks.magnitude, (sig, unit_exp), sign)
         rounded = hooks.rounded(sig, -fmt.fraction_bits - unit_exp, sign, rounding, False)
-        value = hooks.at("fixed", -rounded if sign else rounded, fmt.bits)
+        value = passed(hooks.fixed, -rounded if sign else rounded, fmt.bits)
         sign, sig, unit_exp = int(value < 0), abs(value), -fmt.fraction_bits
     shift = -fmt.fraction_bits - unit_exp
     rounded = round_magnitude(sig, shift, sign, rounding)
@@ -309,18 +309,18 @@ def add(
     """
     special = combine_specials(terms)
     if hooks is not None:
-        special = hooks.at("special", special, tuple(terms))
+        special = passed(hooks.special, special, tuple(terms))
     if special is not None:
         if special.cls is Class.NAN:
             return nan_code(fmt)
         return infinity_code(fmt, special.sign, overflow)
     total, unit_exp = exact_sum(terms)
     if hooks is not None:
-        total = hooks.at("total", total, unit_exp)
+        total = passed(hooks.total, total, unit_exp)
     if total == 0:
         sign = zero_sign(terms, rounding)
         if hooks is not None:
-            sign = hooks.at("zero_sign", sign, tuple(terms))
+            sign = passed(hooks.zero_sign, sign, tuple(terms))
         return pack(fmt, sign & fmt.signed_zero, 0)
     return round_to(fmt, int(total < 0), abs(total), unit_exp, rounding, overflow, "signed", flush, hooks).code
 

@@ -454,7 +454,7 @@ class RoundedSumClaims(RoundedProductClaims):
         class Named(type(method)):  # type: ignore[misc]
             """Additions of names."""
 
-            def add(self, name: str, *terms: Any) -> Addition:
+            def rounded(self, name: str, terms: tuple[Any, ...], hooks: object) -> Addition:
                 """An expression in the place of a code."""
                 return Addition(name, terms, ("add", *terms))  # type: ignore[arg-type]
 
@@ -464,4 +464,4 @@ class RoundedSumClaims(RoundedProductClaims):
 
         products: Any = range(self.n.lanes)
         addend: Any = "addend"
-        return Named(self.rule).additions(products, addend)[-1].code
+        return Named(self.rule, None).additions(products, addend)[-1].code

@@ -24,7 +24,7 @@ from hwsim.explain.readings import READINGS, read_unit, supports
 from hwsim.formats import FloatFormat, get_format
 from hwsim.model import Definition
 from hwsim.model.definition import definition_of
-from hwsim.model.hooks import LastPlace, rounded_magnitude
+from hwsim.model.hooks import LastPlace, passed, rounded_magnitude
 from hwsim.spec import Unit, load_unit
 
 ROOT = Path(__file__).parents[2]
@@ -202,7 +202,7 @@ def test_scales_that_enter_wrongly_are_other_scales(name: str, scales: tuple[int
     scale = {"a": {"format": "e8m0", "block": [1, 2]}, "b": {"format": "e8m0", "block": [2, 1]}, "at": "product"}
     unit = odd_unit("blocks4", "e2m1", "none", window(12), "f32", 4, scale=scale)
     case = Case("case", (2,) * 8, (2,) * 8, 0, (127, 128, 129, 130), (127,) * 4)
-    assert flaw(unit, name).at("case", case, unit, None).scale_a == scales
+    assert passed(flaw(unit, name).case, case, unit, None).scale_a == scales
 
 
 def test_a_scale_without_a_1_is_not_said_to_be_ignored() -> None:
@@ -348,7 +348,7 @@ def test_an_addend_is_rounded_first_by_value(name: str, code: int, rounded: int)
     fmt = get_format(name)
     assert isinstance(fmt, FloatFormat)
     unit = load_unit("hopper-wgmma-e4m3-f32")
-    case = addend_rounded(fmt).at("case", Case("", (), (), code), unit, None)
+    case = passed(addend_rounded(fmt).case, Case("", (), (), code), unit, None)
     assert hex(case.c) == hex(rounded)
 
 

@@ -16,6 +16,7 @@ from hwsim.model import methods as aligned
 from hwsim.model import methods as even_odd
 from hwsim.model import rounding as result
 from hwsim.model import terms as window
+from hwsim.model.hooks import Hooks
 from hwsim.model.late import Promoted, Promoter
 from hwsim.model.methods import EvenOdd, Exact, ExactSoFar, Pairwise, RoundedAdditions, Sequential, Summed, SumMethod
 from hwsim.model.rounding import add
@@ -59,8 +60,8 @@ def on(owner: object, name: str, function: object) -> Callable[[Patch], None]:
 def additions(**changes: Any) -> Callable[[Patch], None]:
     """Other rules for every rounded addition."""
 
-    def changed(self: RoundedAdditions, rule: RoundedSum) -> None:
-        self.rule = rule.model_copy(update=changes)
+    def changed(self: RoundedAdditions, rule: RoundedSum, hooks: Hooks | None) -> None:
+        self.rule, self.hooks = rule.model_copy(update=changes), hooks
 
     return on(RoundedAdditions, "__init__", changed)
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from hwsim.cases.case import Case, term_scales
 from hwsim.model.definition import Definition
-from hwsim.model.hooks import Hooks, Side
+from hwsim.model.hooks import Hooks, Side, passed
 from hwsim.spec import Unit
 
 SIDES: tuple[Side, Side] = ("a", "b")
@@ -73,10 +73,9 @@ class FlawedDefinition(Definition):
 
     def code_of(self, case: Case, before: int | None = None) -> int:
         """The result's code for a case. before: the design's result before, None where nobody knows it."""
-        taken: Case = self.flaw.at("case", case, self.unit, before)
+        taken = passed(self.flaw.case, case, self.unit, before)
         specified = self.dot(taken.a, taken.b, taken.c, *term_scales(self.unit, taken)).code
-        code: int = self.flaw.at("code", specified, self.unit, case)
-        return code
+        return passed(self.flaw.code, specified, self.unit, case)
 
 
 @lru_cache(maxsize=512)
