@@ -295,6 +295,7 @@ FAULTS: dict[str, tuple[str, Any, str, str]] = {
         "(sig << zeros)[: len(sig)] & ~1",
     ),
     "halves in one window": ("even-odd-total", latewindow.CombineHalves.compute, "both[0] + both[1]", "both[0]"),
+    "a part that is zero counts": ("subgroups", aligned.candidates, "n.flagged and not n.counting", "False"),
 }
 
 
@@ -304,7 +305,7 @@ def cases_of(odd: Unit) -> list[Case]:
     return [*random_cases(odd, some, 3), *known[:: max(1, len(known) // some)]]
 
 
-@pytest.mark.parametrize("name", others_slow(list(FAULTS), list(FAULTS)[::32]))
+@pytest.mark.parametrize("name", others_slow(list(FAULTS), [*list(FAULTS)[::32], "a part that is zero counts"]))
 def test_a_fault_is_caught(name: str) -> None:
     which, function, old, new = FAULTS[name]
     odd = unit(which)

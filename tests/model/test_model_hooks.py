@@ -1,0 +1,50 @@
+"""Places of the arithmetic at which something other than specified may happen."""
+
+from dataclasses import fields
+from typing import Any
+
+import pytest
+from odd_units import unit
+
+from hwsim.formats import Class, get_format
+from hwsim.model.definition import Definition
+from hwsim.model.hooks import Hooks, TermCut
+from hwsim.model.terms import Term
+from hwsim.spec import Unit
+
+PLACES = [field.name for field in fields(Hooks) if field.name != "multipliers"]
+# Units that pass every place between them: a window, chains of fused and of rounded products, an exact sum, an integer.
+UNITS = [unit(name) for name in ("ieee-zero-rd", "chain-flush-fused", "chain-f16-mul-add", "exact-zero", "i12-rne")]
+
+
+def operands(of: Unit) -> list[tuple[Any, ...]]:
+    """Numbers of both signs in every lane, and products that cancel."""
+    a, b = of.operands.a.bits, of.operands.b.bits
+    lanes, scale = of.instruction.lanes, ()
+    some = [
+        (tuple(lane * 5 + k & (1 << a) - 1 for lane in range(lanes)), (k * 3 & (1 << b) - 1,) * lanes)
+        for k in range(16)
+    ]
+    return [(x, y, 0, scale, scale) for x, y in some] + [((0,) * lanes, (0,) * lanes, 0, scale, scale)]
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_a_place_is_passed_and_leaves_what_its_function_leaves_as_it_is(place: str) -> None:
+    passes = []
+
+    def unchanged(value: Any, *known: Any) -> Any:
+        passes.append(value)
+        return value
+
+    for of in UNITS:
+        hooked, right = Definition(of, hooks=Hooks(**{place: unchanged})), Definition(of)
+        for row in operands(of):
+            assert hooked.dot(*row).code == right.dot(*row).code
+    assert passes
+
+
+def test_of_terms_with_one_leading_place_the_second_is_cut() -> None:
+    cut = Hooks(cut=lambda _, bits, differ: TermCut(0, "truncate"))
+    x, y = Term(0, 0, 5, 2, Class.NORMAL), Term(0, 0, 7, 2, Class.NORMAL)
+    assert cut.pair((x, y), get_format("f16"), fused=True) == (x, Term(0, 0, 1, 0, Class.NORMAL))
+    assert cut.pair((y, x), get_format("f16"), fused=True) == (y, Term(0, 0, 1, 0, Class.NORMAL))
