@@ -91,7 +91,7 @@ class Maximum(DatapathStep):
             "leads are those with a 1 in it among what is left, and where there are any, they alone stay left."
         )
         counts = "all terms" if self.n.counting else "all terms that are not zero"
-        addend = ", the addend among them" if self.n.inner else ""
+        addend = ", the addend among them" if self.n.sums_addend else ""
         return f"max_exp: the largest exponent of {counts}{addend}.{how}"
 
     def compute(self, m: Module) -> None:
@@ -112,7 +112,7 @@ class Maximum(DatapathStep):
     def _addend(self) -> tuple[Value, Value]:
         """Whether the addend, or the floor, takes part, and with which exponent."""
         floor, counts, exp = self.n.floor, Const(0), Const(0)
-        if self.n.inner:
+        if self.n.sums_addend:
             addend = self.i.addend
             counts, exp = addend.there if self.n.counting else addend.sig.any(), addend.exp
         if floor is None:
@@ -126,8 +126,8 @@ class Maximum(DatapathStep):
         return self.i.terms[at].nonzero if self.n.flagged else self.i.terms[at].exp.any()
 
 
-def nearest(m: Module, n: WindowRanges, max_exp: Value, end: str) -> Signal:
-    """max_exp as products see it."""
+def clamped_maximum(m: Module, n: WindowRanges, max_exp: Value, end: str) -> Signal:
+    """max_exp, clamped to the least that shifts every product out."""
     # Where max_exp is negative there are no products.
     positive = max_exp[: n.max_exp[1].bit_length()]
     near = Signal(n.near_bits, name=f"nearest{end}")
@@ -135,8 +135,8 @@ def nearest(m: Module, n: WindowRanges, max_exp: Value, end: str) -> Signal:
     return near
 
 
-class Near(DatapathStep):
-    """max_exp as products see it, where a register follows; else `Distance` begins with it."""
+class ClampMaximum(DatapathStep):
+    """max_exp, clamped to the least that shifts every product out. Without a register here, `Distance` begins so."""
 
     def __init__(self, n: WindowRanges, before: StructLayout):
         self.n, made = n, n.in_windows("near", unsigned(n.near_bits))
@@ -144,26 +144,28 @@ class Near(DatapathStep):
 
     def compute(self, m: Module) -> None:
         for end in self.n.names:
-            m.d.comb += getattr(self.o, f"near{end}").eq(nearest(m, self.n, getattr(self.i, f"max_exp{end}"), end))
+            m.d.comb += getattr(self.o, f"near{end}").eq(
+                clamped_maximum(m, self.n, getattr(self.i, f"max_exp{end}"), end)
+            )
 
 
 def beside_terms(n: WindowRanges, before: StructLayout) -> dict[str, Any]:
     """What goes with terms, and with their sum, from align on. lost: whether each term, the addend last, lost a 1."""
-    lost = {"lost": ArrayLayout(unsigned(1), n.terms + n.inner)} if n.sticky else {}
+    lost = {"lost": ArrayLayout(unsigned(1), n.terms + n.sums_addend)} if n.sticky else {}
     names = [name for name in before.members if name.startswith(("max_exp", "any"))]
     names += [name for name in ("special", "zero_sign", "late_addend") if name in before.members]
     return {**{name: before.members[name] for name in names}, **lost}
 
 
 class Distance(DatapathStep):
-    """How far below max_exp each term is, clamped to what shifts everything out. near: whether `Near` is before it."""
+    """How far below max_exp each term is, clamped to what shifts everything out."""
 
     def __init__(self, n: WindowRanges, before: StructLayout):
         self.n = n
         term = StructLayout({"sign": 1, "sig": unsigned(n.term_sig_bits)})
         addend = StructLayout({"sign": 1, "sig": unsigned(n.addend_fraction_bits + 1)})
-        shifts = ArrayLayout(unsigned(n.distance_bits), n.terms + n.inner)
-        kept = {"terms": ArrayLayout(term, n.terms), **({"addend": addend} if n.inner else {})}
+        shifts = ArrayLayout(unsigned(n.distance_bits), n.terms + n.sums_addend)
+        kept = {"terms": ArrayLayout(term, n.terms), **({"addend": addend} if n.sums_addend else {})}
         beside = {name: shape for name, shape in beside_terms(n, before).items() if name != "lost"}
         super().__init__("distance", before, StructLayout({**kept, "shifts": shifts, **beside}), {"shifts"})
 
@@ -171,14 +173,14 @@ class Distance(DatapathStep):
         n, near = self.n, dict[str, Value]()
         for end in n.names:
             before = fields(self.i).get(f"near{end}")
-            near[end] = nearest(m, n, getattr(self.i, f"max_exp{end}"), end) if before is None else before
+            near[end] = clamped_maximum(m, n, getattr(self.i, f"max_exp{end}"), end) if before is None else before
         above = max(0, n.term_exp[1].bit_length() - n.distance_bits)
         small = above <= 1 and n.near_bits > n.distance_bits
         for lane, term in enumerate(self.i.terms):
             top = near[n.window_of(lane)]
             distance = self._near(m, top, term.exp, lane) if small else self._far(m, top, term.exp, len(top), lane)
             m.d.comb += self.o.shifts[lane].eq(distance)
-        if n.inner:
+        if n.sums_addend:
             bits = (n.max_exp[1] - n.addend_exp[0]).bit_length()
             distance = self._far(m, self.i.max_exp, self.i.addend.exp, bits, n.terms)
             m.d.comb += self.o.shifts[n.terms].eq(distance)
@@ -224,15 +226,15 @@ class AlignBegin(DatapathStep):
     def __init__(self, n: WindowRanges, before: StructLayout):
         self.n = n
         made: dict[str, Any] = {"moved": ArrayLayout(shifter(n, 0).between(), n.terms)}
-        if n.inner:
+        if n.sums_addend:
             made["moved_addend"] = shifter(n, n.terms).between()
         kept = {name: shape for name, shape in before.members.items() if name not in ("terms", "addend", "shifts")}
         super().__init__("align.1", before, StructLayout({**made, **kept}), made)
 
     def compute(self, m: Module) -> None:
         n = self.n
-        made = [*self.o.moved, *([self.o.moved_addend] if n.inner else [])]
-        terms = [*self.i.terms, *([self.i.addend] if n.inner else [])]
+        made = [*self.o.moved, *([self.o.moved_addend] if n.sums_addend else [])]
+        terms = [*self.i.terms, *([self.i.addend] if n.sums_addend else [])]
         for at, (term, to) in enumerate(zip(terms, made, strict=True)):
             place = shifter(n, at)
             before = Signal(place.before(), name=f"term{at}")
@@ -248,7 +250,7 @@ class Align(DatapathStep):
         self.n = n
         # `ones` is the ones' complement of a negative magnitude: the +1 that completes it is left to the sum.
         term = StructLayout({"ones": signed(n.aligned_bits), "carry": 1})
-        o = StructLayout({"aligned": ArrayLayout(term, n.terms + n.inner), **beside_terms(n, before)})
+        o = StructLayout({"aligned": ArrayLayout(term, n.terms + n.sums_addend), **beside_terms(n, before)})
         super().__init__("align", before, o, {"aligned"} | ({"lost"} if n.sticky else set()))
 
     @property
@@ -263,7 +265,7 @@ class Align(DatapathStep):
         n, i = self.n, self.i
         begun = "moved" in fields(i)
         name, addend = ("moved", "moved_addend") if begun else ("terms", "addend")
-        for lane, term in enumerate([*getattr(i, name), *([getattr(i, addend)] if n.inner else [])]):
+        for lane, term in enumerate([*getattr(i, name), *([getattr(i, addend)] if n.sums_addend else [])]):
             place = shifter(n, lane)
             if begun:
                 window, shift, drop = term.magnitude, term.distance, place.drop + 2
@@ -454,7 +456,7 @@ def window_datapath(unit: Specified, cuts: Sequence[str]) -> Datapath:
         path.append(TreeMaximum(n, name, path[-1].gives, levels))
     then(Maximum, n)
     if "distance.0" in cuts:
-        then(Near, n)
+        then(ClampMaximum, n)
     then(Distance, n)
     if "align.1" in cuts:
         then(AlignBegin, n)

@@ -33,7 +33,7 @@ class WindowRanges(ProductRanges):
     one.
 
     terms: products, or sums of parts, of which `parts` are the ranges; how many there are beside the addend.
-    names: what the fields of each window end with. inner: whether an addend, or +0 in its place, is a term of the
+    names: what the fields of each window end with. sums_addend: whether an addend, or +0 in its place, is a term of the
     window. late: the window of a late addend, or None. zero_sign: whether a sum of zero brings a sign.
     counting: whether zeros count. flagged: whether a bit of a term says that it is other than zero, and zeros have
     exponents: else a term whose exponent is 0 is none.
@@ -48,7 +48,7 @@ class WindowRanges(ProductRanges):
         self.rule, self.result, self.fraction_bits = rule, as_float(unit.result.format), rule.fraction_bits
         self.halves = rule if isinstance(rule, EvenOddSum) else None
         self.names = ("",) if self.halves is None else ("_even", "_odd")
-        self.inner, self.plain = isinstance(rule, AlignedSum), one_plain_window(unit)
+        self.sums_addend, self.plain = isinstance(rule, AlignedSum), one_plain_window(unit)
         self.late = unit.late if isinstance(unit.late, LateInWindow) else None
         self.addend = None if self.group_addend is None else as_float(self.group_addend)
         self.counting, self.zero_sign = rule.zero_terms == "count", rule.zero == "ieee"
@@ -61,12 +61,12 @@ class WindowRanges(ProductRanges):
     @property
     def window_addend(self) -> FloatFormat | None:
         """The format of c where it enters the window."""
-        return self.addend if self.inner and self.late is None else None
+        return self.addend if self.sums_addend and self.late is None else None
 
     @property
     def addends(self) -> list[FloatFormat]:
         """The formats of what is added to the products: c, where it enters the window, and the partial sum."""
-        return [fmt for fmt in (self.window_addend, self.result) if fmt is not None] if self.inner else []
+        return [fmt for fmt in (self.window_addend, self.result) if fmt is not None] if self.sums_addend else []
 
     @property
     def late_formats(self) -> list[FloatFormat]:
@@ -91,7 +91,7 @@ class WindowRanges(ProductRanges):
 
     def of_window(self, window: int) -> list[int]:
         """The places of a window's terms, the addend's last: those of several windows take turns."""
-        return list(range(self.terms + self.inner))[window :: len(self.names)]
+        return list(range(self.terms + self.sums_addend))[window :: len(self.names)]
 
     def window_of(self, at: int) -> str:
         """What the fields of a term's window end with."""
@@ -125,10 +125,13 @@ class WindowRanges(ProductRanges):
 
     def _exponents(self) -> None:
         moved = self._moved(self.addends)
-        self.floor = self._floor(min(0, 0, *(by for _, by in moved)))
+        self.floor = self._floor(min([0, *(by for _, by in moved)]))
         self.subnormal_sums = self._has_subnormal_sums()
         least = 1 if self.subnormal_sums else 0
-        self.addend_exp = (min(0, 0, *(least + by for _, by in moved)), max(0, 0, *(at.most + by for at, by in moved)))
+        self.addend_exp = (
+            min([0, *(least + by for _, by in moved)]),
+            max([0, *(field.most + by for field, by in moved)]),
+        )
         ends = (self.addend_exp[0], max(self.term_exp[1], self.addend_exp[1]))
         self.max_exp = ends if self.floor is None else (max(ends[0], self.floor), max(ends[1], self.floor))
 
@@ -181,7 +184,7 @@ class WindowRanges(ProductRanges):
     @property
     def addend_fraction_bits(self) -> int:
         """Fraction bits of an addend that count: where it is lifted and truncated, no more than the window has."""
-        most = max(0, 0, *(fmt.fraction_bits for fmt in self.addends))
+        most = max([0, *(fmt.fraction_bits for fmt in self.addends)])
         cut = not self.subnormal_sums and self.truncates
         return min(most, self.fraction_bits) if cut else most
 
@@ -193,7 +196,7 @@ class WindowRanges(ProductRanges):
     def _window(self) -> None:
         term = self.most_in_window(self.term_most, self.term_fraction_bits)
         bits = self.addend_fraction_bits
-        addend = self.most_in_window((2 << bits) - 1, bits) if self.inner else 0
+        addend = self.most_in_window((2 << bits) - 1, bits) if self.sums_addend else 0
         self.aligned_most = max(term, addend)
         self.sum_most = -(-self.terms // len(self.names)) * term + addend
 
@@ -220,21 +223,21 @@ class WindowRanges(ProductRanges):
 
     @property
     def near_bits(self) -> int:
-        """Bits of a max_exp as terms see it: all ones is so far above every one that it shifts them all out."""
+        """Bits of a clamped max_exp: all ones is so far above every term that it shifts them all out."""
         return min((self.term_exp[1] + (1 << self.distance_bits) - 1).bit_length(), self.max_exp[1].bit_length())
 
     def addend_fields(self) -> dict[str, StructLayout]:
         """The addends as terms, exponents as the terms'. there: whether that of the window is one at all."""
-        found = {}
-        if self.inner:
+        layouts = {}
+        if self.sums_addend:
             there = {"there": 1} if self.counting or self.zero_sign else {}
             exp, sig = signed_shape(*self.addend_exp), unsigned(self.addend_fraction_bits + 1)
-            found["addend"] = StructLayout({"sign": 1, "exp": exp, "sig": sig, **there})
+            layouts["addend"] = StructLayout({"sign": 1, "exp": exp, "sig": sig, **there})
         if self.late_formats:
             sig = unsigned(max(fmt.fraction_bits for fmt in self.late_formats) + 1)
             exp = signed_shape(*self.addend_span(self.late_formats))
-            found["late_addend"] = StructLayout({"sign": 1, "exp": exp, "sig": sig})
-        return found
+            layouts["late_addend"] = StructLayout({"sign": 1, "exp": exp, "sig": sig})
+        return layouts
 
 
 def result_target(n: WindowRanges, total: Shape, fraction_bits: int, max_exp: tuple[int, int]) -> ResultTarget:
@@ -251,7 +254,7 @@ def result_target(n: WindowRanges, total: Shape, fraction_bits: int, max_exp: tu
         nan=n.nan,
         zero_sign=n.zero_sign,
         flush=rule.flushes,
-        lost=n.terms + n.inner if n.sticky else 0,
+        lost=n.terms + n.sums_addend if n.sticky else 0,
         subnormals=n.subnormal_sums,
         overflows=n.overflows,
         vanishes=n.vanishes,
@@ -266,7 +269,9 @@ class Decode(DatapathStep):
 
     def __init__(self, n: WindowRanges, carried: StructLayout):
         self.n = n
-        c = {"c": unsigned(n.addend.container_bits)} if n.addend is not None and (n.inner or n.late_formats) else {}
+        c = {}
+        if n.addend is not None and (n.sums_addend or n.late_formats):
+            c = {"c": unsigned(n.addend.container_bits)}
         i = StructLayout({**factors_layout(n).members, **c, "carried": carried, "chain": 1})
         of_parts = n.parts is not None and bool(n.parts.scales)
         o = StructLayout({**decoded_factors(n, of_parts), **n.addend_fields(), "special": SPECIAL})
@@ -279,11 +284,11 @@ class Decode(DatapathStep):
         if n.parts is not None and n.parts.scales:
             decode_scales(m, n, self.i, self.o)
         addend: Mapping[str, Value] = {}
-        if n.inner and n.late is None:
+        if n.sums_addend and n.late is None:
             addend = self._addend(m, self.o.addend, n.window_addend, n.addend_fraction_bits)
             if "there" in self.o.addend.signature.members:
                 m.d.comb += self.o.addend.there.eq(self.i.chain if _begins_with_nothing(n.unit) else 1)
-        elif n.inner:
+        elif n.sums_addend:
             m.d.comb += self.o.addend.exp.eq(1 - FieldRange.of(n.result).bias + n.bias)
             if "there" in self.o.addend.signature.members:
                 m.d.comb += self.o.addend.there.eq(1)
@@ -384,7 +389,7 @@ class Multiply(DatapathStep):
     def _zero_sign(self) -> Value:
         """The sign of a sum of exactly zero."""
         signs = [(term.sign, Const(1)) for term in self.o.terms]
-        if self.n.inner:
+        if self.n.sums_addend:
             signs.append((self.i.addend.sign, self.i.addend.there))
         if self.n.late_formats:
             signs.append((self.i.late_addend.sign, Const(1)))

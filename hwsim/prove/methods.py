@@ -383,7 +383,7 @@ def _window_parameters(n: WindowRanges, unit: Unit) -> Iterator[Parameter]:
     yield Parameter("parameter: windows", len(n.names), 2 if isinstance(rule, EvenOddSum) else 1)
     yield Parameter("parameter: late", n.late, late)
     yield Parameter("parameter: addend", n.addend, addend)
-    yield Parameter("parameter: the window has an addend", n.inner, inner)
+    yield Parameter("parameter: the window has an addend", n.sums_addend, inner)
     yield Parameter("parameter: addends of the window", n.addends, own)
     yield Parameter("parameter: late addends", n.late_formats, beyond)
     if not n.mode_bits:

@@ -182,7 +182,7 @@ class WindowClaims(FactorClaims[WindowRanges]):
     def _addend_formats(self) -> dict[str, Sequence[FloatFormat]]:
         """The formats of the codes of each addend: of the window, and of one that is added late."""
         n = self.n
-        inner: dict[str, Sequence[FloatFormat]] = {"addend": n.addends} if n.inner else {}
+        inner: dict[str, Sequence[FloatFormat]] = {"addend": n.addends} if n.sums_addend else {}
         return inner | ({"late_addend": n.late_formats} if n.late_formats else {})
 
     def _addends(self) -> Iterator[Claim]:
@@ -418,7 +418,7 @@ class WindowClaims(FactorClaims[WindowRanges]):
         yield StructuralClaim(
             "lanes: aligned", "every lane makes the same of its term and max_exp", f"{n.terms} lanes", self._align_alike
         )
-        if n.inner:
+        if n.sums_addend:
             sign, exp, sig = self._addend_fields(circuit.inputs, "i")
             term = ModelTerm(sign, exp.between(*n.addend_exp) - n.bias, sig, n.addend_fraction_bits, Class.NORMAL)
             yield self._aligned_term("addend: aligned", n.terms, term)
@@ -646,7 +646,7 @@ class WindowClaims(FactorClaims[WindowRanges]):
             *(negated(is_one(circuit.inputs[f"i__special__{flag}"])) for flag in SPECIAL),
         ]  # fmt: skip
         is_code, of_zero = is_result(circuit, n.result, self.model.nan), circuit.inputs.get("i__zero_sign")
-        lost = [circuit.inputs[f"i__lost__{at}"] for at in range(n.terms + n.inner)] if n.sticky else []
+        lost = [circuit.inputs[f"i__lost__{at}"] for at in range(n.terms + n.sums_addend)] if n.sticky else []
         sticky: Any = Truth(either(*map(is_one, lost))) if lost else False
 
         def right(total: Any, assumed: Sequence[Term]) -> Term:
@@ -723,11 +723,11 @@ class WindowClaims(FactorClaims[WindowRanges]):
         last = n.terms - 1
         classes = (Class.NORMAL, Class.ZERO)
         every = dict.fromkeys((0, min(1, last), last))
-        addends: Sequence[Class | None] = (*classes, None) if n.inner else (None,)
+        addends: Sequence[Class | None] = (*classes, None) if n.sums_addend else (None,)
         wanted, known, show = list[Term](), list[Term](), list[Term]()
         exps = {}
         for place in (*every, n.terms):
-            span = n.term_exp if place < n.terms else self.n.addend_exp if n.inner else n.term_exp
+            span = n.term_exp if place < n.terms else self.n.addend_exp if n.sums_addend else n.term_exp
             exp = Integer.signed(constant(f"group.exp{place}", bits_for(*span)))
             known.append(exactly(exp, *span))
             show.append(exp.term)
@@ -763,10 +763,10 @@ class WindowClaims(FactorClaims[WindowRanges]):
         n, bits, lost = self.n, self.rule.fraction_bits, self.rule.term_lost
         spans = [
             (n.term_exp[0], n.term_fraction_bits),
-            *([(self.n.addend_exp[0], self.n.addend_fraction_bits)] if n.inner else []),
+            *([(self.n.addend_exp[0], self.n.addend_fraction_bits)] if n.sums_addend else []),
         ]
         low, high = -bits, max(n.max_exp[1] - least + own for least, own in spans) - bits
-        most = max(n.term_most, (2 << self.n.addend_fraction_bits) - 1 if n.inner else 0)
+        most = max(n.term_most, (2 << self.n.addend_fraction_bits) - 1 if n.sums_addend else 0)
         sigs, shifts = constant("trailing.sig", most.bit_length()), constant("trailing.shift", bits_for(low, high))
         sig, shift = Integer.unsigned(sigs), Integer.signed(shifts)
         known = [holds(sig <= most), exactly(shift, low, high)]
