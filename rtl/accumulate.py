@@ -197,7 +197,7 @@ def product_number(
 
 
 class AccumulateDecode(DatapathStep):
-    """What is kept, and the partial sum times its scale, as numbers."""
+    """The register, and the partial sum times its scale, as numbers."""
 
     def __init__(self, addition: Accumulation, i: StructLayout):
         self.addition = addition

@@ -158,7 +158,7 @@ def beside_terms(n: WindowRanges, before: StructLayout) -> dict[str, Any]:
 
 
 class Distance(DatapathStep):
-    """How far below max_exp each term is, clamped to what shifts everything out."""
+    """The distance of each term below max_exp, clamped where it shifts every bit out."""
 
     def __init__(self, n: WindowRanges, before: StructLayout):
         self.n = n

@@ -166,7 +166,7 @@ def with_sign(fmt: FloatFormat, magnitude: Value, sign: Value) -> Value:
 
 
 class Encode(DatapathStep):
-    """What every rounding ends with: the code of a finite number, of one that is too large, or of a special value."""
+    """The end of every rounding: the code of a finite number, of one that is too large, or of a special value."""
 
     def __init__(self, name: str, i: StructLayout, target: SumTarget):
         self.target = target
@@ -252,7 +252,7 @@ class Round(Encode):
         target = self.target
         return (
             f"The {target.fmt.name} code of a normalised sum: rounded once ({self.rounding}), "
-            f"overflow by the rule {target.overflow}, and what infinities and NaN come to."
+            f"overflow by the rule {target.overflow}, and the codes of infinities and NaN."
         )
 
     def compute(self, m: Module) -> None:
