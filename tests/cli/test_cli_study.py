@@ -182,10 +182,14 @@ def wait_for_parts(folder: str, count: int, process: subprocess.Popen[str]) -> N
     assert process.poll() is None, process.communicate()
 
 
+def children(pid: int) -> list[int]:
+    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
 def workers(process: subprocess.Popen[str]) -> list[int]:
-    """Its processes that run tasks."""
-    children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
-    return [int(pid) for pid in children if b"spawn_main" in Path(f"/proc/{pid}/cmdline").read_bytes()]
+    """Its processes that run tasks: one of its children forks them."""
+    forks = [pid for pid in children(process.pid) if b"forkserver" in Path(f"/proc/{pid}/cmdline").read_bytes()]
+    return [pid for fork in forks for pid in children(fork)]
 
 
 def gone(pid: int) -> bool:
