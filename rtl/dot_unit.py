@@ -65,7 +65,9 @@ def flight_layout(unit: Specified, pipeline: Pipeline) -> StructLayout:
     fields: dict[str, object] = {"first": 1, "last": 1, "context": unsigned(pipeline.context_bits)}
     after = accumulation(unit)
     if after is not None:
-        fields |= {"promotes": 1, "c": unsigned(after.code_bits)}
+        fields |= {"promotes": 1}
+        if unit.operands.addend is not None:
+            fields |= {"c": unsigned(after.code_bits)}
         scales = {name: unsigned(fmt.container_bits) for name, fmt in after.scales.items()}
         if scales:
             # Apart, each is a port by its own name; side by side they would be one, without a name.
@@ -265,17 +267,17 @@ class DotUnit(wiring.Component):
         registers = self._per_context("register", unsigned(after.code_bits))
         _, entering = flight[path.latency]
         valid, leaving = flight[path.latency + adder.latency_of_next]
-        context = entering.context
+        context, adds = entering.context, self.unit.operands.addend is not None
         current = Signal(unsigned(after.code_bits), name="current_register")
         m.d.comb += [
-            current.eq(Mux(entering.first, entering.c, registers.of(context))),
+            current.eq(Mux(entering.first, entering.c if adds else 0, registers.of(context))),
             adder.enable.eq(advance),
             adder.i.register.eq(current),
             adder.i.partial.eq(path.o.code),
             *(getattr(adder.i, name).eq(entering[name]) for name in after.scales),
         ]
         written = valid & (leaving.first | leaving.promotes)
-        sum_or_c = Mux(leaving.promotes, adder.next.code, leaving.c)
+        sum_or_c = Mux(leaving.promotes, adder.next.code, leaving.c if adds else 0)
         registers.store(m, advance & written, leaving.context, sum_or_c)
         if after.start is not None:
             starts = self._per_context("starts", 1)

@@ -263,7 +263,7 @@ class Control:
 
     def opens(self, slot: Slot, stage: int) -> Term:
         """What a beat at a stage that opens a sum leaves there: its addend."""
-        return self.as_held(slot.field("c", stage), value(1, 1))
+        return self.as_held(self.c if self.unit.operands.addend is None else slot.field("c", stage), value(1, 1))
 
     # What is followed.
 
@@ -301,7 +301,9 @@ class Control:
         self.index = choose(is_one(self.first), value(0, bits), self.count)
         ends = same(self.index, value(beats - 1, bits))
         self.promotes = either(is_one(self.last), ends)
-        fields |= {"promotes": as_bit(self.promotes), "c": self.c}
+        fields |= {"promotes": as_bit(self.promotes)}
+        if self.unit.operands.addend is not None:
+            fields["c"] = self.c
         self.scales = {name: constant(f"{name}.kept", width(term)) for name, term in self.brought.items()}
         begins = same(self.index, value(0, bits))
         for name, kept_scale in self.scales.items():
@@ -468,11 +470,12 @@ def _contexts(control: Control) -> Iterator[Property]:
 
 def _promotes(control: Control) -> Iterator[Property]:
     for which, ordinal, slot in (("a", "followed", control.a), ("b", "second followed", control.b)):
-        yield always(
-            f"{which}.c",
-            f"the beat of the {ordinal} slot keeps its addend",
-            stages(control, keeps(control, slot, "c")),
-        )
+        if control.unit.operands.addend is not None:
+            yield always(
+                f"{which}.c",
+                f"the beat of the {ordinal} slot keeps its addend",
+                stages(control, keeps(control, slot, "c")),
+            )
         yield always(
             f"{which}.promotes",
             f"the beat of the {ordinal} slot is promoted just where its sum's groups since the last promotion make up "
