@@ -23,7 +23,7 @@ HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 PAGES = (
     "README.md", "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "capture/README.md", "docs/*.md", "docs/*.vlt",
-    "docs/studies/*.md", "docs/studies/figures/*.svg", "examples/*.md", "examples/*.ipynb",
+    "docs/figures/*.svg", "docs/studies/*.md", "docs/studies/figures/*.svg", "examples/*.md", "examples/*.ipynb",
 )  # fmt: skip
 ASSETS = ("site.css", "iframe-worker.js")
 WIDTH = 80  # of a signature

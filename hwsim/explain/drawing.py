@@ -302,6 +302,13 @@ def drawing_html(drawing: Drawing) -> str:
     return _template("drawn.html.j2").render(drawing=drawing, style=_style())
 
 
+def drawing_svg(drawing: Drawing) -> str:
+    """A drawing as a file of its own, in the colours that its reader prefers."""
+    svg = drawing_html(drawing).partition("<svg ")[2].partition("</svg>")[0]
+    style = read("colours.css") + read("picture.css")
+    return f'<svg xmlns="http://www.w3.org/2000/svg" {svg}<style>\n{style}</style>\n</svg>\n'
+
+
 def _style() -> Markup:
     return Markup(
         read("colours.css").replace(":root", ".hwsim")

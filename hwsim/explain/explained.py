@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from hwsim.explain.stages import explanation, result_text, text, title
+from hwsim.base.errors import InputError
+from hwsim.explain.stages import explanation, picture, result_text, text, title
 from hwsim.model.definition import definition_of
 from hwsim.model.record import Explanation, Group
 from hwsim.model.terms import Term
@@ -21,7 +22,7 @@ class Explained(Explanation):
     """The model's record of a dot product, as users get it.
 
     There are three ways to show one: `str(explained)` is text, as a terminal and the story of a mismatch have it;
-    `hwsim.explain.explanation(explained)` is what JSON keeps, and what a page draws.
+    `hwsim.explain.explanation(explained)` is what JSON keeps, and what a page draws; `explained.svg()` is a picture.
     `products` to `growth` are those of the last group, which for a short dot product is the only one.
     """
 
@@ -107,6 +108,18 @@ class Explained(Explanation):
         from hwsim.explain.drawing import notebook_html  # templates take a while to import
 
         return notebook_html(explanation(self))
+
+    def svg(self, group: int = -1) -> str:
+        """The picture of a group's window, as the text of an SVG file.
+
+        Raises InputError where the group has none: its sum is no window, or a NaN or an infinity.
+        """
+        from hwsim.explain.drawing import drawing_svg, window_drawing
+
+        shown = picture(self.groups[group])
+        if shown is None:
+            raise InputError(f"group {self.groups[group].index} of {self.unit.name}: no window to draw")
+        return drawing_svg(window_drawing(shown))
 
 
 def explain(unit: UnitLike, a: Any, b: Any, c: Any = None, scale_a: Any = None, scale_b: Any = None) -> Explained:

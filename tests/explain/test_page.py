@@ -9,13 +9,16 @@ from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import html5lib
 import numpy as np
 import pytest
+from documents import ROOT
 from explain.report_samples import NASTY, coverage, good, mismatch, nasty, report
 
 import hwsim
+from hwsim.base.errors import InputError
 from hwsim.base.text import counted
 from hwsim.explain import CountedBin, CoverageGroup, write_html
 from hwsim.explain import drawing as rules
@@ -311,6 +314,16 @@ def test_a_drawing_that_is_wrong_is_caught(fault: str) -> None:
             read(wrong, shown)
     else:
         assert read(wrong, shown) != read(right, shown)
+
+
+def test_a_window_is_a_picture_of_its_own() -> None:
+    """The one of README.md is what the unit returns."""
+    shown = hwsim.explain("hopper-wgmma-e4m3-f32", [0x7E, 0xB9, 0x05], [0x3C, 0x39, 0x4D], 0x3F8CCCCD)
+    assert (ROOT / "docs/figures/window.svg").read_text(encoding="utf-8") == shown.svg()
+    drawn = ElementTree.fromstring(shown.svg())
+    assert "".join(list(drawn.iter(f"{SVG}text"))[-1].itertext()) == "rz to e8m13"
+    with pytest.raises(InputError, match=r"^group 0 of exact-e4m3-f32: no window to draw$"):
+        hwsim.explain("exact-e4m3-f32", [0x38] * 32, [0x38] * 32, None, [127], [127]).svg()
 
 
 def test_nothing_stands_outside_of_a_drawing() -> None:
