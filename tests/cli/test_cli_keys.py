@@ -1,7 +1,8 @@
-"""The table of keys and the limits that pages state: made by asking each implementation."""
+"""The table of keys, the page that names them, and the limits that pages state: each implementation is asked."""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -14,9 +15,13 @@ from hwsim.spec.table import spec_keys
 ROOT = Path(__file__).parents[2]
 
 
-def test_the_page_of_keys_is_what_is_printed(run: Run) -> None:
+def test_the_page_and_the_table_name_every_key_once(run: Run) -> None:
     page = (ROOT / "docs" / "units.md").read_text(encoding="utf-8")
-    assert run("units", "--keys").out.strip() in page
+    rows = re.findall(r"^\| (?:the file|`([\w.]+)`.*?) \| (`.*?`) \|", page, re.MULTILINE)
+    named = [f"{section}.{key}".lstrip(".") for section, keys in rows for key in re.findall(r"`(\w+)`", keys)]
+    assert sorted(named) == sorted(key.path for key in spec_keys())
+    printed = re.findall(r"^\| `([\w.]+)` \|", run("units", "--keys").out, re.MULTILINE)
+    assert printed == [key.path for key in spec_keys()]
 
 
 def test_a_setting_that_the_rtl_lacks_has_an_asterisk(monkeypatch: pytest.MonkeyPatch, run: Run) -> None:
