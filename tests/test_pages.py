@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from documents import FENCE, PAGES, ROOT, commands, label
 
+from hwsim.cosim.dutfile import DutFile
+from hwsim.explain import json_schema
 from hwsim.spec import families, load_specified
 
 
@@ -74,3 +76,16 @@ def test_the_presets_table_is_complete() -> None:
     said = {name: evidence for names, evidence in rows for name in re.findall(r"`([\w{}-]+)`", names)}
     listed = {name: load_specified(units[0]).evidence for name, _, units in families()}
     assert said == listed
+
+
+def test_the_page_of_a_design_has_every_key_of_its_file() -> None:
+    page = (ROOT / "docs/dut.md").read_text()
+    listed = {key for cell in re.findall(r"^\| (`.*?) \|", page, re.MULTILINE) for key in re.findall(r"`(\w+)`", cell)}
+    assert listed | {"unit", "top"} == set(DutFile.model_fields)
+    assert "\nunit: " in page and "\ntop: " in page
+
+
+def test_the_page_of_reports_names_keys_that_they_have() -> None:
+    page = (ROOT / "docs/reports.md").read_text()
+    listed = set(re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE))
+    assert {"rows", "mismatches"} < listed <= set(json_schema()["properties"])
