@@ -224,7 +224,7 @@ def test_a_converter_that_is_shown_is_played(
 
 
 @pytest.mark.simulator
-@pytest.mark.parametrize("name", ["my-dot2.yaml", "mac8.yaml", "mul8.yaml"])
+@pytest.mark.parametrize("name", ["my-dot2.yaml", "mac8.yaml"])
 def test_a_design_that_is_shown_passes(
     icarus: None, files: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:

@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 from documents import FENCE, PAGES, ROOT, commands, label
 
+from hwsim.cosim.dutfile import DutFile
+from hwsim.explain import json_schema
 from hwsim.spec import load_specified, modal_presets, presets
 
 
@@ -78,3 +80,16 @@ def test_the_table_of_presets_has_the_evidence_of_each() -> None:
     assert {name: row[1] for name, row in first.items()} == {name: load_specified(name).evidence for name in first}
     assert set(first.values()) == set(patterns)
     assert f"The {len(first)} units that ship with hwsim" in page
+
+
+def test_the_page_of_a_design_has_every_key_of_its_file() -> None:
+    page = (ROOT / "docs/dut.md").read_text()
+    listed = {key for cell in re.findall(r"^\| (`.*?) \|", page, re.MULTILINE) for key in re.findall(r"`(\w+)`", cell)}
+    assert listed | {"unit", "top"} == set(DutFile.model_fields)
+    assert "\nunit: " in page and "\ntop: " in page
+
+
+def test_the_page_of_reports_names_keys_that_they_have() -> None:
+    page = (ROOT / "docs/reports.md").read_text()
+    listed = set(re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE))
+    assert {"rows", "mismatches"} < listed <= set(json_schema()["properties"])

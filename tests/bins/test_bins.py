@@ -21,7 +21,7 @@ from hwsim.cases.bins import outcomes
 from hwsim.cases.bins.covering import covered, covering, directed
 from hwsim.cases.bins.facts import changes_what_is_kept, drops_what_is_far_below, in_window, keeps_what_fits
 from hwsim.cases.bins.outcomes import Addends, RoundingPlace
-from hwsim.cases.bins.plan import GROUPS, Counter, plan
+from hwsim.cases.bins.plan import EVERY, GROUP_MEANINGS, GROUPS, Counter, plan
 from hwsim.cases.case import Case, one_window
 from hwsim.cases.palette import exact_code, is_finite
 from hwsim.cases.random_cases import random_cases
@@ -199,6 +199,12 @@ def test_the_page_s_table_is_true(name):
     assert unreachable == sum(not one.reachable for one in found.counter.plan.bins)
     assert left == len(found.open)
     assert abs(cases - len(found.cases)) < 200
+
+
+def test_the_page_says_of_groups_what_reports_say() -> None:
+    rows = [f"| {name} {title} | {GROUP_MEANINGS[name][EVERY]} |" for name, title in GROUPS.items()]
+    text = (Path(__file__).parents[2] / "docs" / "coverage.md").read_text()
+    assert re.findall(r"^\| G\d+ .*$", text, re.MULTILINE) == rows
 
 
 OTHERS = [name for name in ODD if not one_window(unit_of(name))]

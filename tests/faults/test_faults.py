@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -79,12 +80,23 @@ def test_a_design_without_a_fault_passes(icarus: None, tmp_path: Path, style: st
     assert run(CosimOptions((design,), ("icarus",), 1, 1000, folder=tmp_path / "run")).passed
 
 
+MEASURED = (DESIGNS.parent / "measured.md").read_text()
+
+
 @pytest.mark.parametrize("fault", [*FAULTS, *FOREIGN, *UNSEEN], ids=lambda fault: fault.id)
-def test_the_page_has_every_fault(fault: Fault) -> None:
-    page = (DESIGNS.parents[2] / "docs/mistakes-measured.md").read_text()
-    (row,) = [line for line in page.splitlines() if line.startswith(f"| {fault.design} | {fault.cause} |")]
+def test_the_table_has_every_fault(fault: Fault) -> None:
+    (row,) = [line for line in MEASURED.splitlines() if line.startswith(f"| {fault.design} | {fault.cause} |")]
     wrong, verdict, offered = (cell.strip() for cell in row.strip("| ").split(" | ")[2:])
     assert int(wrong.replace(",", "")) > 0
     assert verdict in (("first", "second") if fault.bugs else ("described", "unnamed"))
     for bug in fault.bugs:
         assert any(name in offered for name in bug)
+
+
+def test_the_page_counts_the_table() -> None:
+    page = (DESIGNS.parents[2] / "docs/mistakes.md").read_text()
+    for section in MEASURED.split("\n## ")[1:]:
+        verdicts = Counter(line.split(" | ")[3] for line in section.splitlines()[4:])
+        counts = [verdicts[word] for word in ("first", "second", "described", "unnamed")]
+        assert sum(counts) == verdicts.total()
+        assert f"| {section.splitlines()[0]} | {' | '.join(map(str, [sum(counts), *counts]))} |" in page
