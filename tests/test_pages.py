@@ -67,6 +67,13 @@ def test_pages_are_short(page: Path) -> None:
     assert len(page.read_text(encoding="utf-8").splitlines()) <= 160
 
 
+def test_every_folder_with_slow_tests_has_a_row_in_the_page_of_tests() -> None:
+    slow = {path.parent.name for path in (ROOT / "tests").glob("*/*.py") if "mark.slow" in path.read_text("utf-8")}
+    cells = re.findall(r"^\| ([^|]+) \|", (ROOT / "docs/tests.md").read_text(encoding="utf-8"), re.MULTILINE)
+    assert len(slow) > 15
+    assert slow <= {folder for cell in cells for folder in re.findall(r"`tests/(\w+)", cell)}
+
+
 def test_the_presets_table_is_complete() -> None:
     rows = re.findall(
         r"^\| (`[^|]+) \| (captured|published|designed)", (ROOT / "docs/presets.md").read_text(), re.MULTILINE
