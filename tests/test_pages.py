@@ -93,3 +93,10 @@ def test_the_page_of_reports_names_keys_that_they_have() -> None:
     page = (ROOT / "docs/reports.md").read_text()
     listed = set(re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE))
     assert {"rows", "mismatches"} < listed <= set(json_schema()["properties"])
+
+
+def test_every_folder_with_slow_tests_has_a_row_in_the_page_of_tests() -> None:
+    slow = {path.parent.name for path in (ROOT / "tests").glob("*/*.py") if "mark.slow" in path.read_text("utf-8")}
+    cells = re.findall(r"^\| ([^|]+) \|", (ROOT / "docs/tests.md").read_text(encoding="utf-8"), re.MULTILINE)
+    assert len(slow) > 15
+    assert slow <= {folder for cell in cells for folder in re.findall(r"`tests/(\w+)", cell)}

@@ -128,7 +128,7 @@ def write(folder: str | Path, which: Iterable[Format] | None = None, short: bool
     """
     path = Path(folder)
     path.mkdir(parents=True, exist_ok=True)
-    manifest = ["# Made by `python -m hwsim.formats.tables`; `hwsim docs format-properties` says what the columns are."]
+    manifest = ["# Made by `python -m hwsim.formats.tables`; `hwsim docs formats` says what the columns are."]
     manifest += ["generator: hwsim.formats.tables", f"version: {VERSION}", "files:"]
     for fmt in formats().values() if which is None else which:
         whole = data = text(fmt).encode()

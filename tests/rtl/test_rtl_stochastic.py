@@ -176,7 +176,7 @@ def test_binary32_with_random_words(name: str, bits: int, overflow: str, monkeyp
 
 
 class Encoder(Component):
-    """A generator and a rounder, wired as docs/rounding.md says."""
+    """A generator and a rounder, wired as their docstrings say."""
 
     def __init__(self, rounder: StochasticConvert):
         self.rounder = rounder
