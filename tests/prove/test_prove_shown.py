@@ -246,7 +246,7 @@ def test_a_case_is_written_drawn_and_read_again(monkeypatch: pytest.MonkeyPatch,
     unit, path = load_unit(SMALL), tmp_path / "case.yaml"
     built = pipeline(unit)
     with monkeypatch.context() as patch:
-        on(align, "bitwise_maximum", lambda m, values: real_maximum(m, values[1:]))(patch)
+        on(align, "bitwise_maximum", lambda m, values, end: real_maximum(m, values[1:], end))(patch)
         report = prove(unit, built, ProofOptions(only="maximum", case=path))
     assert report.verdict.endswith("1 refuted")
     assert report.example is not None

@@ -174,9 +174,10 @@ READERS: dict[str, tuple[str, Callable[..., Term]]] = {
     "a shift the other way": ("srl", OPERATIONS["sll"]),
     "a join the other way round": ("concat", swapped(Kind.BV_CONCAT)),
     "a comparison with equality": ("ugt", OPERATIONS["ugte"]),
-    "any bit as all bits": ("redor", OPERATIONS["redand"]),
+    "all bits as any bit": ("redand", OPERATIONS["redor"]),
     "a union as an intersection": ("or", OPERATIONS["and"]),
     "equal as different": ("eq", OPERATIONS["neq"]),
+    "different as equal": ("neq", OPERATIONS["eq"]),
 }
 
 
