@@ -182,7 +182,8 @@ def again(context: typer.Context, *left_out: str, **always: Any) -> str:
     for parameter in sorted(context.command.params, key=lambda parameter: parameter.name == "output"):
         name = parameter.name or ""
         value = always.get(name, context.params.get(name))
-        if name in left_out or value is None or (name not in always and value == parameter.get_default(context)):
+        unchanged = name not in always and value == parameter.get_default(context)
+        if name in (*left_out, "as_json") or value is None or unchanged:
             continue
         shown = "-o" if "-o" in parameter.opts else max(parameter.opts, key=len)
         option = [shown] if parameter.param_type_name == "option" else []

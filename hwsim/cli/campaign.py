@@ -13,7 +13,7 @@ from hwsim.base.errors import InputError
 from hwsim.base.text import counted
 from hwsim.cli.app import app
 from hwsim.cli.fuzz import handed
-from hwsim.cli.output import note, print_error, print_table, say
+from hwsim.cli.output import TellAsJson, note, print_error, print_table, say
 from hwsim.cli.progress import Progress, end_whole
 
 if TYPE_CHECKING:
@@ -48,6 +48,7 @@ def campaign(
     show: Annotated[
         Path | None, typer.Option("--show", metavar="DIR", help="Print the runs that a folder keeps, and run nothing.")
     ] = None,
+    as_json: TellAsJson = False,
 ) -> None:
     """Run many co-simulations and random units from one file, again and again, and tell what is new.
 

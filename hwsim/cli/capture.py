@@ -14,7 +14,7 @@ from hwsim.base.errors import InputError
 from hwsim.base.files import refuse_strangers
 from hwsim.cli import arguments as complete
 from hwsim.cli.app import app
-from hwsim.cli.output import note, print_table, say
+from hwsim.cli.output import TellAsJson, note, print_table, say
 from hwsim.cli.progress import Progress
 from hwsim.formats.yamlfile import shown
 from hwsim.spec import Unit, load_unit, presets
@@ -63,6 +63,7 @@ def cases(
         str | None,
         typer.Option(metavar="NAME", help="The instruction of a unit of your own, where its name is no help."),
     ] = None,
+    as_json: TellAsJson = False,
 ) -> None:
     """Write cases on which the candidates of every open rule differ.
 
@@ -185,6 +186,7 @@ def judge(
         ),
     ] = None,
     every: Annotated[bool, typer.Option("--all", help="Show the candidates that are refuted, too.")] = False,
+    as_json: TellAsJson = False,
 ) -> None:
     """Say for every rule which candidates a GPU's results leave, with counts and an example each.
 
@@ -219,6 +221,7 @@ def judge(
 @capture.command()
 def gemms(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="What capture/gemm.py wrote on the GPU machine.")],
+    as_json: TellAsJson = False,
 ) -> None:
     """Compare matrix products that PyTorch, and so cuBLAS, computed on a GPU with hwsim's, every result bit for bit.
 

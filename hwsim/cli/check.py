@@ -16,7 +16,7 @@ from hwsim.base.files import ascii_lines, bounded_lines
 from hwsim.base.text import counted
 from hwsim.cli.app import app
 from hwsim.cli.arguments import again
-from hwsim.cli.output import note, say
+from hwsim.cli.output import TellAsJson, note, say
 from hwsim.cli.progress import Progress
 from hwsim.spec import Unit, load_unit, presets
 
@@ -40,6 +40,7 @@ def check(
         Path | None,
         typer.Option("--report", metavar="DIR", help="Write results.xml, results.json and report.html there."),
     ] = None,
+    as_json: TellAsJson = False,
 ) -> None:
     """Compare a device's results with a vector set, and say what would explain the wrong ones.
 

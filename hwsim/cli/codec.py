@@ -13,7 +13,7 @@ from hwsim.cli import arguments as complete
 from hwsim.cli import arguments as parse
 from hwsim.cli.app import app
 from hwsim.cli.arguments import FormatName
-from hwsim.cli.output import print_table
+from hwsim.cli.output import AsJson, objects, print_json, print_table
 from hwsim.explain.stages import code_text, number_text
 from hwsim.formats import Missing, Overflow, codes_of, get_format, unpack
 
@@ -25,6 +25,7 @@ NEGATIVE = {"ignore_unknown_options": True}
 def decode(
     format: FormatName,
     codes: Annotated[list[str], typer.Argument(metavar="CODE...", help="Decimal, 0x... or 0b...")],
+    as_json: AsJson = False,
 ) -> None:
     """Say what codes are: class, sign, exponent, significand and exact value.
 
@@ -32,6 +33,7 @@ def decode(
     hwsim decode e4m3 0x38 0x7e 0xff
     hwsim decode e8m0 127 0
     hwsim decode ./my-format.yaml 0b1010
+    hwsim decode e4m3 0x38 --json
     """
     fmt = get_format(format)
     array = codes_of(fmt, [parse.code(text) for text in codes])
@@ -45,7 +47,11 @@ def decode(
         rows.append(
             [code_text(fmt, code), fields.cls.value, str(fields.sign), exp, sig, number_text(value), _hex(value)]
         )
-    print_table(["code", "class", "sign", "exp", "sig", "value", "hex"], rows, right=(3, 4, 5))
+    header = ["code", "class", "sign", "exp", "sig", "value", "hex"]
+    if as_json:
+        print_json(objects(header, rows))
+    else:
+        print_table(header, rows, right=(3, 4, 5))
 
 
 @app.command(context_settings=NEGATIVE)
@@ -68,6 +74,7 @@ def encode(
     random_bits: Annotated[int | None, typer.Option(help="Of stochastic: random bits below the last place.")] = None,
     seed: Annotated[int | None, typer.Option(help="Of stochastic: 64 bits that say which random numbers.")] = None,
     counter: Annotated[int, typer.Option(help="Of stochastic: place of the first number in the stream.")] = 0,
+    as_json: AsJson = False,
 ) -> None:
     """Give the codes of numbers, each rounded once from what was typed, exactly.
 
@@ -86,7 +93,10 @@ def encode(
         [text, code_text(fmt, code), number_text(value), _exactness(number, value)]
         for text, number, code, value in zip(values, exact, codes.tolist(), fmt.decode(codes).tolist(), strict=True)
     ]
-    print_table(["given", "code", "value", ""], rows, right=(0, 2))
+    if as_json:
+        print_json(objects(["given", "code", "value", "rounded"], rows))
+    else:
+        print_table(["given", "code", "value", ""], rows, right=(0, 2))
 
 
 def _hex(value: float | Fraction) -> str:

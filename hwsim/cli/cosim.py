@@ -26,7 +26,7 @@ from hwsim.cli.arguments import (
     split,
     style_of,
 )
-from hwsim.cli.output import print_table, say
+from hwsim.cli.output import TellAsJson, print_table, say
 from hwsim.cli.progress import played
 from hwsim.cosim.design import NOT_ASKED, AskedSuites, SuiteKind
 from hwsim.spec import Unit, load_specified, load_unit, pipeline
@@ -107,6 +107,7 @@ def cosim(
             min=1, metavar="SECONDS", help="End a simulator in which no clock cycle ends for so long; 120 unless given."
         ),
     ] = None,
+    as_json: TellAsJson = False,
 ) -> None:
     """Show that the model and the RTL agree: bit for bit, and cycle for cycle.
 

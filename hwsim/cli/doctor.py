@@ -6,7 +6,6 @@ Nothing here imports what it looks at: packages that are broken, hang or crash d
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import platform
 import re
@@ -24,7 +23,6 @@ from functools import partial
 from importlib import metadata
 from pathlib import Path
 from threading import Thread
-from typing import Annotated
 
 import typer
 
@@ -35,7 +33,7 @@ from hwsim.base.processes import kill_on_exit
 from hwsim.base.resources import free_memory, size
 from hwsim.cases.captured import FILE, VARIABLE, silicon
 from hwsim.cli.app import app
-from hwsim.cli.output import print_table, say
+from hwsim.cli.output import AsJson, print_json, print_table, say
 from hwsim.cosim.tools import located_verilator
 
 NO_SIMULATOR = 3
@@ -119,7 +117,7 @@ class Probe:
 
 
 @app.command()
-def doctor(as_json: Annotated[bool, typer.Option("--json", help="Print the same as JSON.")] = False) -> None:
+def doctor(as_json: AsJson = False) -> None:
     """Say what hwsim can use on this machine, and how to get what is missing.
 
     \b
@@ -134,7 +132,7 @@ def doctor(as_json: Annotated[bool, typer.Option("--json", help="Print the same 
     missing = {name: missing_for(name, findings) for name in SIMULATORS}
     simulators = [name for name, things in missing.items() if not things]
     if as_json:
-        typer.echo(json.dumps({"simulators": simulators, "found": list(map(asdict, findings))}, indent=1))
+        print_json({"simulators": simulators, "found": list(map(asdict, findings))})
     else:
         rows = [[x.what, x.use, x.state, x.version, ": ".join(filter(None, (x.place, x.why)))] for x in findings]
         print_table(["", "for", "", "version", "where, or why not"], rows)

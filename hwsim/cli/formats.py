@@ -10,8 +10,8 @@ import typer
 
 from hwsim.cli import arguments as complete
 from hwsim.cli.app import app
-from hwsim.cli.output import print_table, say
-from hwsim.explain.stages import code_text, number_text
+from hwsim.cli.output import AsJson, objects, print_json, print_table, say
+from hwsim.explain.stages import code_text, number_text, value_text
 from hwsim.formats import ExponentFormat, FixedFormat, FloatFormat, Format, get_format
 from hwsim.formats import formats as shipped
 
@@ -31,6 +31,7 @@ def formats(
             metavar="[NAME]", help="A format, or the path of its YAML file.", autocompletion=complete.formats
         ),
     ] = None,
+    as_json: AsJson = False,
 ) -> None:
     """List the formats, or show one: its fields, its range, its NaNs and, up to 8 bits, every code.
 
@@ -39,15 +40,25 @@ def formats(
     hwsim formats e4m3
     hwsim formats binary8p3se        (IEEE P3109: bits, precision, signed or unsigned, extended or finite)
     hwsim formats ./my-format.yaml
+    hwsim formats e4m3 --json
     """
     if name is None:
         rows = [
             [fmt.name, layout(fmt), number_text(largest(fmt)), "yes" if fmt.infinities else "", nans(fmt), fmt.summary]
             for fmt in shipped().values()
         ]
-        print_table(["name", "bits", "largest", "inf", "NaN", "summary"], rows, right=(2,))
+        header = ["name", "bits", "largest", "inf", "NaN", "summary"]
+        if as_json:
+            print_json(objects(header, rows))
+        else:
+            print_table(header, rows, right=(2,))
         return
     fmt = get_format(name)
+    if as_json:
+        codes = range(1 << fmt.bits) if fmt.bits <= TABLE_BITS else ()
+        values = {code_text(fmt, code): value_text(fmt, code) for code in (code << fmt.padding for code in codes)}
+        print_json({**dict(facts(fmt)), **({"codes": values} if values else {})})
+        return
     print_table(["", ""], facts(fmt))
     if fmt.bits <= TABLE_BITS:
         say()

@@ -13,7 +13,7 @@ import typer
 from hwsim.base.processes import scratch_folder
 from hwsim.base.text import counted
 from hwsim.cli.app import app
-from hwsim.cli.output import print_table, say
+from hwsim.cli.output import TellAsJson, print_table, say
 from hwsim.cli.progress import Progress, played
 
 if TYPE_CHECKING:
@@ -40,6 +40,7 @@ def fuzz(
     again: Annotated[
         Path | None, typer.Option("--again", metavar="FILE", help="Try a finding of an earlier run again, instead.")
     ] = None,
+    as_json: TellAsJson = False,
 ) -> None:
     """Draw units at random over the whole language of specifications, and compare all implementations of each.
 

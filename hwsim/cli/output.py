@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Annotated, Any, TypedDict
 
+import typer
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -15,6 +19,8 @@ from hwsim.base.resources import Cost
 MOST_WORDS, KEPT_END = 1_600, 400  # characters of a message, and of its end where it is cut
 SIZES = "COLUMNS", "LINES"
 UNLIMITED = 10_000  # columns of an output that is a file or a pipe
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print the same as JSON.")]
 
 
 def console(stderr: bool = False) -> Console:
@@ -32,8 +38,49 @@ def is_terminal(of: Console) -> bool:
     return of.file.isatty()
 
 
+class Told(TypedDict):
+    """What a command has said. tables: rows by the names of their columns; of a table without names, lists of cells."""
+
+    tables: list[list[Any]]
+    lines: list[str]
+
+
+_told: list[Told] = []
+
+
+@contextmanager
+def _told_as_json() -> Iterator[None]:
+    """Keep what is said inside, and print it as one object of JSON at the end, also of a command that fails."""
+    told: Told = {"tables": [], "lines": []}
+    _told.append(told)
+    try:
+        yield
+    except typer.Exit:
+        print_json(told)
+        raise
+    else:
+        print_json(told)
+    finally:
+        _told.pop()
+
+
+def _tell(context: typer.Context, wanted: bool) -> bool:
+    if wanted:
+        context.with_resource(_told_as_json())
+    return wanted
+
+
+# Of commands that print tables, and have no form of their own for programs.
+TellAsJson = Annotated[
+    bool, typer.Option("--json", callback=_tell, help="Print tables and lines as one object of JSON.")
+]
+
+
 def say(text: str | Text = "", style: str | None = None) -> None:
     """Print a line, whatever its length."""
+    if _told:
+        _told[-1]["lines"] += str(text).splitlines()
+        return
     console().print(text, style=style, soft_wrap=True)
 
 
@@ -42,6 +89,11 @@ def print_table(header: Sequence[str], rows: Iterable[Sequence[str]], right: Ite
 
     header: all empty for none. right: the columns that are aligned to the right.
     """
+    if _told:
+        every = [list(row) for row in rows]
+        names = [name or f"column {at}" for at, name in enumerate(header)]
+        _told[-1]["tables"].append(objects(names, every) if any(header) else every)
+        return
     at_right = set(right)
     table = Table(box=None, pad_edge=False, show_header=any(header), header_style="bold")
     for index, name in enumerate(header):
@@ -53,6 +105,16 @@ def print_table(header: Sequence[str], rows: Iterable[Sequence[str]], right: Ite
         out.print(table)
     for line in captured.get().splitlines():
         sys.stdout.write(line.rstrip() + "\n")
+
+
+def print_json(data: Any) -> None:
+    """Print data as JSON, and nothing else; numbers that float64 may not hold are texts in it."""
+    typer.echo(json.dumps(data, indent=1, allow_nan=False))
+
+
+def objects(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> list[dict[str, Any]]:
+    """The rows of a table, each with the names of its columns."""
+    return [dict(zip(header, row, strict=True)) for row in rows]
 
 
 def print_error(message: str, more: Iterable[str] = ()) -> None:

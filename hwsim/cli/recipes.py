@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from typing import Annotated
 
 import typer
 
 from hwsim.cli import arguments as complete
 from hwsim.cli.app import app
-from hwsim.cli.output import print_table, say
+from hwsim.cli.output import AsJson, objects, print_json, print_table, say
 
 HEADER = ("layers", "product", "unit", "first factor", "second factor", "result")
 
@@ -22,7 +21,7 @@ def recipes(
             metavar="[NAME]", help="A recipe, or the path of its YAML file.", autocompletion=complete.recipes
         ),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the same as JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """List the recipes of hwsim.torch, or show one: every product, its unit, its factors' codes and scales, roundings.
 
@@ -39,17 +38,14 @@ def recipes(
     from hwsim.torch.recipe import recipes as shipped
 
     if name is None:
-        every = [load_recipe(recipe) for recipe in shipped()]
-        if as_json:
-            say(json.dumps([{"recipe": recipe.name, "summary": recipe.summary} for recipe in every], indent=1))
-        else:
-            print_table(("name", "summary"), [(recipe.name, recipe.summary) for recipe in every])
+        every = [(recipe.name, recipe.summary) for recipe in map(load_recipe, shipped())]
+        print_json(objects(("recipe", "summary"), every)) if as_json else print_table(("name", "summary"), every)
         return
     recipe = load_recipe(name)
     rows = described(recipe)
     if as_json:
         head = {"recipe": recipe.name, "summary": recipe.summary, "source": recipe.source}
-        say(json.dumps({**head, "products": [row._asdict() for row in rows], "more": [*sentences(recipe)]}, indent=1))
+        print_json({**head, "products": [row._asdict() for row in rows], "more": [*sentences(recipe)]})
         return
     say(f"{recipe.name}: {recipe.summary}")
     for source in recipe.source:

@@ -19,7 +19,7 @@ from hwsim.cli import arguments as complete
 from hwsim.cli.app import app
 from hwsim.cli.arguments import again, split
 from hwsim.cli.cosim import Simulators, show_suites
-from hwsim.cli.output import note, say
+from hwsim.cli.output import TellAsJson, note, say
 from hwsim.cli.progress import played
 from hwsim.cli.prove import claim_line, conclude, demand_provers
 from hwsim.cli.rtl import need_amaranth, target_file
@@ -82,6 +82,7 @@ def converter(
     cases: Annotated[int, typer.Option(min=1, help="With --cosim: random codes of each target.")] = 20_000,
     report: Report = None,
     prove: Prove = False,
+    as_json: TellAsJson = False,
 ) -> None:
     """A converter in hardware: the codes of one format to those of another, rounded once, a code each cycle.
 
@@ -127,6 +128,7 @@ def quantizer(
     cases: Annotated[int, typer.Option(min=1, help="With --cosim: random blocks of each rule.")] = 4_000,
     report: Report = None,
     prove: Prove = False,
+    as_json: TellAsJson = False,
 ) -> None:
     """A block quantiser in hardware: a block of numbers to codes and a scale each cycle; or the way back.
 

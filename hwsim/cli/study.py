@@ -18,7 +18,7 @@ from hwsim.base.files import written
 from hwsim.cli import arguments as complete
 from hwsim.cli.app import app
 from hwsim.cli.arguments import again
-from hwsim.cli.output import note, print_error, print_table, say
+from hwsim.cli.output import TellAsJson, note, print_error, print_table, say
 from hwsim.cli.progress import Progress, interruptible
 from hwsim.formats.catalog import nearest
 from hwsim.quantize.tensors import NUMBERS, numbers, read
@@ -117,6 +117,7 @@ def study(
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the points, and run nothing.")] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Take the place of another study's results.")] = False,
+    as_json: TellAsJson = False,
 ) -> None:
     """Measure the error of units, on your data, against exact results: how many bits, which interval, which format.
 

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from hwsim.base.text import counted
 from hwsim.cli import arguments as complete
 from hwsim.cli.app import app
-from hwsim.cli.output import print_table, say
+from hwsim.cli.output import AsJson, objects, print_json, print_table, say
 from hwsim.spec import (
     AlignedSum,
     EvenOddSum,
@@ -143,8 +143,11 @@ def settings() -> Iterator[tuple[SpecKey, str, tuple[Unit, ...]]]:
             yield key, word, examples(key.path, choice if choice in key.choices else None)
 
 
-def key_table() -> str:
-    """The table of keys in Markdown. **Bold**: in the model; with an asterisk: in the model, not in the RTL."""
+KEY_HEADER = ("key", "meaning", "values")
+
+
+def key_rows() -> Iterator[tuple[str, str, str]]:
+    """Every key in Markdown. **Bold**: in the model; with an asterisk: in the model, not in the RTL."""
     from hwsim import model, rtl
 
     marked: dict[SpecKey, list[str]] = {}
@@ -152,13 +155,17 @@ def key_table() -> str:
         in_model, in_rtl = (any(supports(unit) for unit in units) for supports in (model.supports, rtl.supports))
         text = f"**{word}**" if in_model else word
         marked.setdefault(key, []).append(text + ("\\*" if in_model and not in_rtl else ""))
-    lines = ["| key | meaning | values |", "|---|---|---|"]
     for key, words in marked.items():
         rest = [] if key.choices or key.path not in EXAMPLES else key.values[1:]
         of = f" Of {' and '.join(key.of)}." if key.of else ""
         default = "" if key.default in (None, "", ()) else f" (default {str(key.default).lower()})"
-        lines.append(f"| `{key.path}` | {key.meaning}{of} | {', '.join([*words, *rest])}{default} |")
-    return "\n".join(lines)
+        yield f"`{key.path}`", f"{key.meaning}{of}", f"{', '.join([*words, *rest])}{default}"
+
+
+def key_table() -> str:
+    """The keys as a table in Markdown."""
+    lines = [f"| {' | '.join(row)} |" for row in key_rows()]
+    return "\n".join([f"| {' | '.join(KEY_HEADER)} |", "|---|---|---|", *lines])
 
 
 @app.command()
@@ -172,6 +179,7 @@ def units(
         ),
     ] = None,
     keys: Annotated[bool, typer.Option("--keys", help="List the keys of a unit file and their values.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """List the units, or show one: its specification, and how to read it.
 
@@ -181,24 +189,31 @@ def units(
     hwsim units hopper-wgmma-e4m3-f32 > my-unit.yaml      then change it
     hwsim units my-unit.yaml                              check it
     hwsim units --keys                                    what a file can hold, as a table in Markdown
+    hwsim units --json                                    every unit by itself; or one: its keys, and sentences
 
     Evidence: captured (its outputs were compared with real hardware's), published, documented, designed.
     """
     if keys:
-        say(key_table())
+        print_json(objects(KEY_HEADER, key_rows())) if as_json else say(key_table())
         return
-    if name is None:
+    pattern = "*" if name is None and as_json else name
+    if pattern is None:
         rows = [(row, load_specified(units[0]).evidence, summary + _count(units)) for row, summary, units in families()]
         print_table(HEADER, rows)
         return
-    if "*" in name or "?" in name:
-        loaded = [load_specified(preset) for preset in matching(name)]
-        print_table(HEADER, [(unit.name, unit.evidence, unit.summary) for unit in loaded])
+    if "*" in pattern or "?" in pattern:
+        loaded = [load_specified(preset) for preset in matching(pattern)]
+        cells = [(unit.name, unit.evidence, unit.summary) for unit in loaded]
+        print_json(objects(HEADER, cells)) if as_json else print_table(HEADER, cells)
         return
-    unit = load_specified(name)
+    unit = load_specified(pattern)
+    sentences = modal_reading(unit) if isinstance(unit, ModalUnit) else reading(unit)
+    if as_json:
+        print_json({"keys": unit.model_dump(mode="json", exclude_unset=True), "sentences": [*sentences]})
+        return
     say(as_yaml(unit).rstrip())
     say()
-    for sentence in modal_reading(unit) if isinstance(unit, ModalUnit) else reading(unit):
+    for sentence in sentences:
         say(f"# {sentence}")
 
 

@@ -13,7 +13,7 @@ from hwsim.base.errors import InputError
 from hwsim.cli import arguments as complete
 from hwsim.cli.app import app
 from hwsim.cli.arguments import UnitName, again
-from hwsim.cli.output import announce, note, print_table, say
+from hwsim.cli.output import TellAsJson, announce, note, print_table, say
 from hwsim.cli.progress import Progress
 from hwsim.spec import load_unit
 
@@ -43,6 +43,7 @@ def vectors(
             "--format", metavar="NAMES", help="Of hex, text, json and npz, with commas; hex alone above 100,000 cases."
         ),
     ] = None,
+    as_json: TellAsJson = False,
 ) -> None:
     """Write test vectors: operands, expected results, and a SystemVerilog testbench that replays them.
 
