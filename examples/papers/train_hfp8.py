@@ -121,7 +121,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         weights,
         mean over {len(of)} networks. K: the places of all digits of a batch, which a gradient sums."""
     gradient_table("Error of the gradient of weights, by K", errors, "Sums", caption)
-    curves(args, "train-hfp8", "Loss while training, by format and sum", records, "float32", log_y=10)
+    curves(args, "train-hfp8", "Loss while training, by format and sum", records, log_y=10)
 
 
 def cast_digits(records: Sequence[Record]) -> None:
