@@ -34,7 +34,7 @@ def test_every_paper_has_a_page_and_every_page_its_script_and_figures() -> None:
     pages = {page.stem: page.read_text(encoding="utf-8") for page in STUDIES.glob("*.md")}
     shown = {item.where.split(":")[0]: item.words[1] for item in commands("python") if "papers" in item.words[1]}
     scripts = {path.stem.replace("_", "-") for path in (ROOT / "examples" / "papers").glob("*.py")}
-    named = set(pages) - {"README", "pareto", "scope"}
+    named = set(pages) - {"README", "pareto"}
     assert named == scripts - {"minilm", "paper", "training"}
     for name in named:
         assert shown[f"studies/{name}.md"] == f"examples/papers/{name.replace('-', '_')}.py"

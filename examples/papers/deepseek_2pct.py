@@ -53,7 +53,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     caption = "As above: largest relative error, of normal data rms. The window and the register have these bits."
     title = "Error by fraction bits of the accumulator, in %, without promotion"
     pivot(title, by_bits, rows, "accumulator", telling, caption=caption)
-    figures(args, promotion, by_length, by_bits)
+    figures(args, promotion, by_length)
 
 
 def telling(point: Record) -> str:
@@ -119,11 +119,11 @@ def bounds(promotion: Sequence[Record], length: int) -> None:
     table(title, ["interval", "worst case", "probabilistic", *SHOWN], rows.values(), caption=caption)
 
 
-def figures(args: Options, promotion: list[Record], by_length: list[Record], by_bits: list[Record]) -> None:
-    def percents(records: Sequence[Record], **more: Any) -> list[Record]:
+def figures(args: Options, promotion: list[Record], by_length: list[Record]) -> None:
+    def percents(records: Sequence[Record]) -> list[Record]:
         both = {"Largest relative error": LARGEST, "rms error over rms of the sums": "accumulation_rms"}
         return [
-            {**record, "percent": 100 * record[measure], "panel": panel, "bits": float(record.get("accumulator", 0))}
+            {**record, "percent": 100 * record[measure], "panel": panel}
             for panel, measure in both.items()
             for record in records
             if record["data"] in SHOWN
@@ -136,10 +136,6 @@ def figures(args: Options, promotion: list[Record], by_length: list[Record], by_
     axes = ("Promotion interval (products)", "Error (%)")
     name, title = "deepseek-2pct-promotion", "Promotion to FP32"
     figure(args, name, title, percents(promotion), "interval", titles=axes, kind="points", **look)
-    axes = ("Fraction bits of the window and of the register", "Error (%)")
-    figure(
-        args, "deepseek-2pct-bits", "Fraction bits of the accumulator", percents(by_bits), "bits", titles=axes, **look
-    )
 
 
 if __name__ == "__main__":

@@ -17,7 +17,6 @@ from paper import figure, numbers, options, share_lost, signal_to_noise, table
 from hwsim.quantize import get_rule, quantize, search_format
 
 SPLITS = ("E1M6", "E2M5", "E3M4", "E4M3", "E5M2", "E6M1")
-PERCENT = range(10, 121)  # of the largest magnitude: the clipping maxima
 FACTORS = (2, 5, 10, 20, 50, 100, 1000)
 DATA: dict[str, Any] = {
     "uniform": "uniform",
@@ -31,19 +30,17 @@ DRAWN = {
     "Distributions": ("uniform", "normal", "Student-t, 8 degrees", "Student-t, 4 degrees", "Student-t, 2 degrees"),
     OUTLYING: ("1 % outliers, x 2", "1 % outliers, x 20", "1 % outliers, x 1000"),
 }
-SEARCHED = ("normal", "Student-t, 4 degrees")
 Floats = NDArray[np.float64]
 
 
 class Split(NamedTuple):
     """Results of the search for one distribution, in each draw.
 
-    decibels: (draws, splits), of the best clipping maximum. curve: (splits, 111), of the first draw. crest: largest
-    magnitude over root mean square. integer: dB of INT8, unclipped. lost: share that the best split makes zero.
+    decibels: (draws, splits), of the best clipping maximum. crest: largest magnitude over root mean square.
+    integer: dB of INT8, unclipped. lost: share that the best split makes zero.
     """
 
     decibels: Floats
-    curve: Floats
     crest: Floats
     integer: Floats
     lost: Floats
@@ -59,9 +56,9 @@ def searched(entry: Any, draws: int, rows: int, length: int, seed: int) -> Split
         integer = signal_to_noise(x, quantize(x, get_rule("int8-tensor")).dequantize())
         best = {"element": search.format, "apply": "exact", "scale": float(search.scale.item())}
         zeros = share_lost(x, quantize(x, get_rule("tensor-e4m3"), **best).dequantize())
-        searches.append((curve.max(axis=1), curve, float(np.abs(x).max()) / power**0.5, integer, zeros))
-    decibels, curves, crests, integers, lost = (np.array(column, np.float64) for column in zip(*searches, strict=True))
-    return Split(decibels, curves[0], crests, integers, lost)
+        searches.append((curve.max(axis=1), float(np.abs(x).max()) / power**0.5, integer, zeros))
+    decibels, crests, integers, lost = (np.array(column, np.float64) for column in zip(*searches, strict=True))
+    return Split(decibels, crests, integers, lost)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -87,21 +84,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
         for name in names
         for fmt, of in zip(SPLITS, splits[name].decibels.T, strict=True)
     ]
-    curves = [
-        {"panel": name, "format": fmt, "percent": percent, "snr": snr}
-        for name in SEARCHED
-        for fmt, curve in zip(SPLITS, splits[name].curve, strict=True)
-        for percent, snr in zip(PERCENT[::5], curve[::5].tolist(), strict=True)
-    ]
     noise = "Signal to quantisation noise (dB)"
     look: dict[str, Any] = {"panel": "panel", "columns": 2}
     title, axes = "Signal to noise by split of 8 bits", ("Format", noise)
     figure(args, "flexible-fp8-splits", title, shown, "format", "snr", "numbers", titles=axes, kind="points", **look)
-    title, axes = (
-        "The search: signal to noise by clipping maximum",
-        ("Clipping maximum, % of the largest magnitude", noise),
-    )
-    figure(args, "flexible-fp8-search", title, curves, "percent", "snr", "format", titles=axes, **look)
 
 
 if __name__ == "__main__":

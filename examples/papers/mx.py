@@ -95,8 +95,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
     look: dict[str, Any] = {"y": "snr", "series": "format"}
     noise = "Signal to quantisation noise (dB)"
-    title = "The MX formats by distribution"
-    figure(args, "mx-formats", title, formats, "numbers", titles=("Numbers", "dB"), kind="heatmap", **look)
     axes = ("Elements to a scale", noise)
     figure(args, "mx-blocks", "Block size", blocks, "block", titles=axes, panel="numbers", log_x=2, **look)
     axes = ("Scale rule", noise)

@@ -44,7 +44,7 @@ def options(description: str | None, arguments: Sequence[str] | None = None) -> 
     )
     parser.add_argument("--seed", type=int, default=1, help="of everything random; the page has 1")
     parser.add_argument("--size", choices=["tiny", "quick", "full"], default="quick", help="the page has quick")
-    parser.add_argument("--figures", type=Path, metavar="DIR", help="draw the page's figures there, as SVG")
+    parser.add_argument("--figures", type=Path, metavar="DIR", help="draw figures there, as SVG")
     args = parser.parse_args(arguments)
     if not 1 <= args.seed <= 1_000_000:
         parser.error(f"--seed must be 1 to 1,000,000, not {args.seed}")

@@ -339,14 +339,6 @@ def inside(args: Options, outputs: dict[str, Measured]) -> None:
     look: dict[str, Any] = {"titles": ("Layer", "RMS error / RMS of the product"), "log_y": 10}
     title = "Error of every product of the transformer, by layer"
     figure(args, "real-model-layers", title, layers, "layer", "error", "what", panel="product", columns=4, **look)
-    products = [
-        {"unit": label, "product": name, "error": together(errors, "total")}
-        for label, of in by_name.items()
-        for name, errors in of.items()
-    ]
-    look["titles"] = ("Product", "RMS error / RMS of the product")
-    title = "Error of the transformer's products, by unit"
-    figure(args, "real-model-products", title, products, "product", "error", "unit", kind="heatmap", **look)
 
 
 def by_kind(args: Options, name: str, title: str, outputs: dict[str, Measured], reference: Tensor) -> None:

@@ -17,7 +17,7 @@ from training import (
     Method,
     after_steps,
     by_label,
-    curves,
+    gap_curves,
     gradient_table,
     gradients,
     interval,
@@ -70,7 +70,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         layers,
         mean over {len(of)} networks. K: the tokens of a batch, which a gradient sums."""
     gradient_table("Error of the gradient of weights, by K", errors, "Products", caption)
-    curves(args, "train-deepseek", "Loss while training, by the width of sums", records, "BF16")
+    gap_curves(args, "train-deepseek", records, "BF16")
     points = [
         {"label": label, "length": length}
         | dict(zip(("y", "y_low", "y_high"), interval(values(some, "accumulation"), 0.95), strict=True))

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from paper import options
-from training import CHARACTERS, Method, after_steps, curves, runs, seeds
+from training import CHARACTERS, Method, after_steps, gap_curves, runs, seeds
 
 
 def recipe(name: str, forward: str, backward: dict[str, Any], rule: str = "tensor") -> dict[str, Any]:
@@ -42,7 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         in nats a character, of text that was held back. Right: the next character is the most probable one."""
     after_steps(f"After {steps} steps", records, "BF16", batches=True, caption=caption)
     shown = [record for record in records if record["label"] != "unscaled, loss x 1"]
-    curves(args, "train-fp8", "Loss while training, by format", shown, "BF16")
+    gap_curves(args, "train-fp8", shown, "BF16")
 
 
 if __name__ == "__main__":

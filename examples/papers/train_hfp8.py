@@ -116,12 +116,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     )
     before, batches = args.pick(2, 20, 100), args.pick((1, 2), (1, 4, 16), (1, 4, 16, 64))
     methods = [replace(method, pretrained=before, loss_scale=1024.0, **LEARNING) for method in SUMS]
-    errors = gradients(args, problem, methods, of, batches, "6")  # the widest convolution, 16 places of each digit
+    errors = gradients(args, problem, methods, of, batches, "6:conv2d")  # the widest, 16 places of each digit
     caption = f"""Error of sums, and of quantisation, over the RMS of the exact gradient of the last convolution's
         weights,
         mean over {len(of)} networks. K: the places of all digits of a batch, which a gradient sums."""
     gradient_table("Error of the gradient of weights, by K", errors, "Sums", caption)
-    curves(args, "train-hfp8", "Loss while training, by format and sum", records, "float32", log_y=10)
+    curves(args, "train-hfp8", "Loss while training, by format and sum", records, log_y=10)
 
 
 def cast_digits(records: Sequence[Record]) -> None:

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from paper import options
-from training import CHARACTERS, MEANS, Method, after_steps, cast_table, casts, curves, runs, seeds
+from training import CHARACTERS, MEANS, Method, after_steps, cast_table, casts, gap_curves, runs, seeds
 
 UNIT = "blackwell-mxf8f6f4-{}-f32"
 
@@ -80,7 +80,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     tuned = [replace(method, rate=0.001, pretrained=before, pretrained_rate=0.004) for method in FINE_TUNED]
     more = runs(args, problem, tuned, of, after, args.pick(1, 10, 50))
     after_steps(f"Fine-tuned by {after} steps more", more, "float32", caption=MEANS.format(len(of)))
-    curves(args, "train-mx", "Loss while training, by format and rule", records, "float32")
+    gap_curves(args, "train-mx", records, "float32")
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from paper import options
-from training import CHARACTERS, Method, after_steps, curves, runs, seeds
+from training import CHARACTERS, Method, after_steps, gap_curves, runs, seeds
 
 
 def recipe(name: str, squares: bool, stochastic: bool, hadamard: bool) -> dict[str, Any]:
@@ -47,7 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     steps, of = args.pick(2, 60, 2000), seeds(args, (2, 3, 5))
     records = runs(args, CHARACTERS[args.size], METHODS, of, steps, args.pick(1, 15, 50))
     after_steps(f"After {steps} steps", records, "BF16")
-    curves(args, "train-nvfp4", "Loss while training, by what is left out", records, "BF16")
+    gap_curves(args, "train-nvfp4", records, "BF16")
 
 
 if __name__ == "__main__":

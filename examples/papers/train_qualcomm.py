@@ -51,7 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         methods = [replace(method, **aware) for method in METHODS]
         records = runs(args, problem, methods, of, after, every)
         after_steps(f"Trained on with rounding{words}", records, "float32", "Format", caption=MEANS.format(len(of)))
-    curves(args, "train-qualcomm", "Loss while trained on with rounding, with outliers", records, "float32")
+    curves(args, "train-qualcomm", "Loss while trained on with rounding, with outliers", records)
 
 
 if __name__ == "__main__":

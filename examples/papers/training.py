@@ -520,19 +520,34 @@ def gradient_table(title: str, records: Sequence[Record], head: str, caption: st
     table(title, [head, *heads], rows, caption=caption)
 
 
-def curves(args: Options, name: str, title: str, records: Sequence[Record], baseline: str, **look: Any) -> None:
-    """Draw the losses on the way, as NAME-curves, and but for digits as NAME-gaps those above the baseline's."""
-    steps = by_label(records, "step")
-    losses, above = [], []
-    for step, some in steps.items():
-        of = by_label(some)
-        for label, rows in of.items():
-            point: Record = {"label": label, "step": step}
-            for target, numbers in ((losses, values(rows, "validation")), (above, gaps(rows, of[baseline]))):
-                if not any(map(math.isnan, numbers)) and (target is losses or label != baseline):
-                    target.append(point | dict(zip(("y", "y_low", "y_high"), interval(numbers, 0.95), strict=True)))
+def curves(args: Options, name: str, title: str, records: Sequence[Record], **look: Any) -> None:
+    """Draw the losses on the way, as NAME-curves."""
+    losses = {
+        (label, step): values(rows, "validation")
+        for step, some in by_label(records, "step").items()
+        for label, rows in by_label(some).items()
+    }
     axes = ("Step", "Loss of what was held back / nats")
-    figure(args, f"{name}-curves", title, losses, "step", "y", "label", titles=axes, **look)
-    if not look:
-        title, axes = f"Loss above that of {baseline} with the same seed", ("Step", "Gap / nats")
-        figure(args, f"{name}-gaps", title, above, "step", "y", "label", titles=axes)
+    figure(args, f"{name}-curves", title, on_the_way(losses), "step", "y", "label", titles=axes, **look)
+
+
+def gap_curves(args: Options, name: str, records: Sequence[Record], baseline: str) -> None:
+    """Draw the losses above the baseline's on the way, as NAME-gaps."""
+    steps = {step: by_label(some) for step, some in by_label(records, "step").items()}
+    above = {
+        (label, step): gaps(rows, of[baseline])
+        for step, of in steps.items()
+        for label, rows in of.items()
+        if label != baseline
+    }
+    title, axes = f"Loss above that of {baseline} with the same seed", ("Step", "Gap / nats")
+    figure(args, f"{name}-gaps", title, on_the_way(above), "step", "y", "label", titles=axes)
+
+
+def on_the_way(numbers: Mapping[tuple[str, int], Sequence[float]]) -> list[Record]:
+    """The mean of all seeds and the ends of its interval by label and step; none where a seed has NaN."""
+    return [
+        {"label": label, "step": step} | dict(zip(("y", "y_low", "y_high"), interval(of, 0.95), strict=True))
+        for (label, step), of in numbers.items()
+        if not any(map(math.isnan, of))
+    ]
