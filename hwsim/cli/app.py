@@ -19,7 +19,7 @@ FIRST = {
 MORE = {
     "prove": "prove", "qualify": "qualify", "synth": "synth", "converter": "streams", "quantizer": "streams",
     "export-c": "export", "study": "study", "recipes": "recipes", "capture": "capture", "campaign": "campaign",
-    "fuzz": "fuzz", "verilator": "verilator",
+    "fuzz": "fuzz", "warm": "warm", "verilator": "verilator",
 }  # fmt: skip
 STREAM: dict[str, tuple[str, ...]] = {
     "Hardware": ("--cuts", "--modules", "--output"),

@@ -72,6 +72,37 @@ def chosen(unit: Unit, products: int, k: int, again: bool = False) -> AnyKernel 
     return kernel if _asked[unit] > SOME else kernel.general
 
 
+def warm(unit: Unit) -> bool:
+    """Compile what products of a unit's codes take, or load it: of matrices and of pairs, few and many.
+
+    False where no kernel computes the unit.
+    """
+    if kernel_for(unit) is None:
+        return False
+    rule, k = unit.scale, unit.instruction.fill
+    if rule is not None:
+        k = math.lcm(k, rule.a.block[1], rule.b.block[0])
+    k *= -(-LONG // k)
+    factors = unit.operands.a, unit.operands.b
+    a, b = (fmt.encode(np.zeros(shape)) for fmt, shape in zip(factors, ((WARM, k), (k, WARM)), strict=True))
+    scales: list[Codes] = []
+    if rule is not None:
+        of_a = -(-WARM // rule.a.block[0]), k // rule.a.block[1]
+        of_b = k // rule.b.block[0], -(-WARM // rule.b.block[1])
+        scales = [np.zeros(shape, container_dtype(side.format)) for shape, side in ((of_a, rule.a), (of_b, rule.b))]
+    before = _asked[unit]
+    for asked in (1, SOME + 1):
+        _asked[unit] = asked
+        gemm(unit, a, b, None, *scales)
+        pairs = [np.ascontiguousarray(each) for each in (scales[0], scales[1][:, :1].T)] if rule is not None else []
+        dot(unit, a[:1], b.T[:1], None, *(each[:1] for each in pairs))
+    _asked[unit] = before
+    return True
+
+
+WARM, LONG = 65, 4096  # rows and columns, more than a strip of them; products of a sum, at least
+
+
 def dot(unit: UnitLike, a: Any, b: Any, c: Any = None, scale_a: Any = None, scale_b: Any = None) -> NDArray[Any]:
     """The dot products of n pairs of rows: a[i] . b[i] + c[i], as the unit returns them.
 

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-LEAST, LEAST_AT_FIRST = 1 << 8, 1 << 13  # elements that pay for a call, and for the import of the compiler
+LEAST, LEAST_AT_FIRST = 1 << 8, 1 << 20  # elements that pay for a call, and for the import of the compiler
 LEAST_OF_A_THREAD = 1 << 18
 
 _Result = TypeVar("_Result")

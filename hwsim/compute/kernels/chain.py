@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from hwsim.base.compiled import compiled, inlined
 from hwsim.compute.kernels.floats import RoundingTarget, round_to, sum_in
-from hwsim.compute.kernels.group import NAN_EXP, GroupTerms, Lanes, ReadingRoom, group_sum, reading_sum
+from hwsim.compute.kernels.group import NAN_EXP, Flag, GroupTerms, Lanes, ReadingRoom, group_sum, reading_sum
 from hwsim.compute.kernels.kernel import Int64s, Integer, int32
 from hwsim.compute.kernels.lanes import ZERO_EXP, VectorLayout
 from hwsim.compute.kernels.values import (
@@ -257,8 +257,8 @@ class GroupRules(NamedTuple):
     blocks: tuple[int, int]
 
 
-@inlined
 def rooms(lanes: int) -> tuple[Lanes, GroupTerms]:
+    """Room for a group's lanes and its terms."""
     group = Lanes(
         np.zeros(lanes, np.uint32), np.zeros(lanes, np.uint32), np.zeros(lanes, np.int64),
         np.zeros(lanes, np.uint32), np.zeros(lanes, np.uint32),
@@ -292,25 +292,22 @@ def promotion_scales(
     return a.scales[i, first // rules.blocks[0]], b.scales[j, first // rules.blocks[1]]
 
 
-ScalarRun = Callable[[GroupRules, ReadNumbers, Int64s, WindowOperand, WindowOperand, Floats, Int64s], None]
-
-
 @lru_cache(maxsize=2)
-def scalar_run(reads: bool) -> ScalarRun:
+def scalar_run(reads: bool) -> Callable[..., None]:
     """`run`, of a unit as specified, or, where it `reads`, by rules that a specification leaves open."""
 
     @compiled
     def run(
-        rules: GroupRules, read: ReadNumbers, places: Int64s, a: WindowOperand, b: WindowOperand, values: Floats,
-        columns: Int64s,
+        rules: GroupRules, read: ReadNumbers, group: Lanes, terms: GroupTerms, places: Int64s, a: WindowOperand,
+        b: WindowOperand, values: Floats, columns: Int64s, parts: Flag, halves: Flag, late_window: Flag, sticky: Flag,
+        signs: Flag,
     ) -> None:  # fmt: skip
-        """Every element by itself.
+        """Every element by itself. group, terms: room for them. parts to signs: as of `group_sum`.
 
         places: the index along K of each group's lanes, (groups, lanes). a, b: words (m, K) and (n, K). values: (m, n),
         the addends, which become the results. columns: (m,), where the columns of a row begin in b.
         """
         rule, chain, result, count = rules.window, rules.chain, rules.result, places.shape[0]
-        group, terms = rooms(rule.lanes)
         if reads:
             room = ReadingRoom(np.zeros(2 * rule.lanes + 6), np.zeros(rule.lanes, np.int64))
         for i in range(a.words.shape[0]):
@@ -339,7 +336,12 @@ def scalar_run(reads: bool) -> ScalarRun:
                     else:
                         joins = chain.kind == LATE_WINDOW
                         addend = register if joins else partial
-                        total = round_to(group_sum(rule, group, terms, addend, emin, with_c), result)
+                        total = round_to(
+                            group_sum(
+                                rule, group, terms, addend, emin, with_c, parts, halves, late_window, sticky, signs
+                            ),
+                            result,
+                        )
                     emin = chain.emin
                     if joins:
                         register = total

@@ -5,7 +5,8 @@ aligned and cut in `lost.cut`, and a group's sum is finished in `group_sum`, eac
 
 What every group calls is inlined: a call hands over some fifty numbers, which takes as long as four products. Two
 readers of one beginning, `group_sum` and `reading_sum`, each have it written out: a function for it, inlined too, cost
-a tenth of the speed. A literal as an argument makes a function of its own, which compiles in half a second."""
+a tenth of the speed. A literal as an argument makes a function of its own, which compiles in half a second. Of what a
+unit does not have, the code is not compiled: its flag is None."""
 
 from __future__ import annotations
 
@@ -39,6 +40,14 @@ NAN_EXP = 1 << 20
 F64_BIAS, F64_FRACTION = 1023, 52
 # A float64 holds a sum at that exponent, and at its negative; results are within MOST_EXPONENT of `floats`.
 FAR = 900
+
+
+# Whether a unit has something: 1, or None, where Numba leaves out what is done `if flag is not None`.
+Flag = int | None
+
+
+def flag(has: bool) -> Flag:
+    return 1 if has else None
 
 
 class GroupTerms(NamedTuple):
@@ -396,24 +405,31 @@ def late_sum(rule: WindowNumbers, total: int, top: int, bits: int, c: float, emi
 
 
 @inlined
-def group_sum(rule: WindowNumbers, lanes: Lanes, terms: GroupTerms, c: float, emin: int, with_c: bool) -> float:
+def group_sum(
+    rule: WindowNumbers, lanes: Lanes, terms: GroupTerms, c: float, emin: int, with_c: bool, parts: Flag,
+    halves: Flag, late: Flag, sticky: Flag, signs: Flag,
+) -> float:  # fmt: skip
     """One group's sum as a float64, rounded to odd: to be rounded to the result format, once.
 
     terms: room for them. c: the addend, aligned with the terms, or added late in a window. emin: of its format.
-    with_c: whether it is aligned.
+    with_c: whether it is aligned. parts, halves, late: whether products are summed in parts, or even and odd ones
+    apart; the addend comes late in a window; the rounding is told of lost bits; zeros have the signs of IEEE 754.
     """
     count, fine, cancelled = rule.lanes, rule.product_fraction, int64(NO_EXP)
-    if rule.subgroup:
+    if parts is not None:
         count = rule.lanes // rule.subgroup
         kind, cancelled, fine = parts_of(rule, lanes, terms)
     else:
         kind = products(rule, lanes, terms)
-    if with_c or rule.late:
+    enters = with_c or late is not None
+    if enters:
         kind = merged(kind, special_number(c))
     if kind != 0:
         return as_number(kind)
-    zero = zero_of(rule, terms, count, c, with_c or rule.late == 1)
-    if rule.even_odd:
+    zero = 0.0
+    if signs is not None:
+        zero = zero_of(rule, terms, count, c, enters)
+    if halves is not None:
         total, top, bits = even_odd(rule, terms)
     else:
         bits = rule.fraction_bits
@@ -424,12 +440,14 @@ def group_sum(rule: WindowNumbers, lanes: Lanes, terms: GroupTerms, c: float, em
             if with_c:
                 total += cut_number(c, bits - top, rule.lost)
             total = without_low(rule, total)
-    if rule.late:
+    if late is not None:
         return late_sum(rule, total, top, bits, c, emin, zero)
     if total == 0:
         return zero
-    sticky = rule.sticky == 1 and any_lost(rule, terms, count, top, fine, c, with_c)
-    return wide_number(total, top - bits, sticky)
+    lost = False
+    if sticky is not None:
+        lost = rule.sticky == 1 and any_lost(rule, terms, count, top, fine, c, with_c)
+    return wide_number(total, top - bits, lost)
 
 
 @compiled

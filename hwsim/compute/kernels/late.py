@@ -15,7 +15,7 @@ from hwsim.base.compiled import Callback, call, compiled, inlined, row_at
 from hwsim.compute.kernels.chain import GroupRules, WindowOperand, aligned_bytes, rooms
 from hwsim.compute.kernels.finish import WIDE
 from hwsim.compute.kernels.floats import TARGET_NUMBERS, binary32_target, round_in, settled, target_at
-from hwsim.compute.kernels.group import power
+from hwsim.compute.kernels.group import Flag, GroupTerms, Lanes, flag, power
 from hwsim.compute.kernels.kernel import Int32s, Int64s, int32, int64, lane_indices
 from hwsim.compute.kernels.lanes import NO_EXP
 from hwsim.compute.kernels.lost import FLOOR, TRUNCATE, lost_number
@@ -166,10 +166,13 @@ def _within_limit(tops: Int32s, high: int) -> bool:
 
 @compiled
 def late_run(
-    code: LateCode, packing: Packing, rules: GroupRules, places: Int64s, a: WindowOperand, b: WindowOperand,
-    values: Floats, room: Int32s,
+    code: LateCode, packing: Packing, rules: GroupRules, one: Lanes, terms: GroupTerms, places: Int64s,
+    a: WindowOperand, b: WindowOperand, values: Floats, room: Int32s, halves: Flag, late: Flag,
 ) -> None:  # fmt: skip
-    """Every element of a part of a matrix product. Arguments as of `strips.vector_run`, each group's windows packed."""
+    """Every element of a part of a matrix product. Arguments as of `strips.vector_run`, each group's windows packed.
+
+    halves, late: as of `group_sum`.
+    """
     rule, chain = rules.window, rules.chain
     m, n, count = values.shape[0], values.shape[1], places.shape[0]
     windows = 2 if rule.even_odd else 1
@@ -180,7 +183,6 @@ def late_run(
     a_at, b_at, across = a.packed.ctypes.data, b.packed.ctypes.data, b.special.shape[1]
     exps[:] = np.int32(NO_EXP)
     partial, kept = np.zeros((m, WIDE), np.float64), np.zeros(WIDE, np.float64)
-    one, terms = rooms(rule.lanes)
     # The leading one of a product stands at most one place above its exponent.
     limit = rule.limit - 1 - packing.least
     for first in range(0, n, WIDE):
@@ -209,7 +211,7 @@ def late_run(
                     of = state.ctypes.data, sums_at, negatives_at, tops_at
                     call(code.finish, (*of, emin, code.numbers, code.target))
                     continue
-                one_by_one(rules, one, terms, g, i, first, a, b, places, state, emin, kept[:width])
+                one_by_one(rules, one, terms, g, i, first, a, b, places, state, emin, kept[:width], halves, late)
                 for j in range(width):
                     state[j] = kept[j]
         for i in range(m):
@@ -257,4 +259,5 @@ class LateKernel(WindowKernel):
         )
         packing = Packing(v.layout.a_bytes, v.layout.b_bytes, v.deeper, least, 0)
         scratch = aligned_bytes(4 * 7 * WIDE).view(np.int32)
-        late_run(code, packing, self.rules, places, a, b, values, scratch)
+        has, scalars = (flag(rule.even_odd > 0), flag(True)), rooms(rule.lanes)
+        late_run(code, packing, self.rules, *scalars, places, a, b, values, scratch, *has)

@@ -206,14 +206,16 @@ def _by_products(
     of_columns = WindowOperand(b.words.T, b.packed, b.special, b.scales.T)
     for j in range(out.shape[0]):
         load(rules, lanes, places, a, of_columns, i, first + j)
-        total = group_sum(rules.window, lanes, terms, state[j], emin, rules.window.addend != WITHOUT)
+        rule = rules.window
+        aligned, parts, told, signs = rule.addend != WITHOUT, rule.subgroup, rule.sticky, rule.ieee_zero
+        total = group_sum(rule, lanes, terms, state[j], emin, aligned, parts, None, None, told, signs)
         out[j] = round_to(total, rules.result)
 
 
 @compiled
 def scaled_run(
-    code: ScaledCode, packing: ScaledPacking, rules: GroupRules, places: Int64s, a: WindowOperand, b: WindowOperand,
-    values: Floats, room: Int32s,
+    code: ScaledCode, packing: ScaledPacking, rules: GroupRules, one: Lanes, terms: GroupTerms, places: Int64s,
+    a: WindowOperand, b: WindowOperand, values: Floats, room: Int32s,
 ) -> None:  # fmt: skip
     """Every element of a part of a matrix product, of units whose groups' results are the next ones' addends.
 
@@ -225,7 +227,6 @@ def scaled_run(
     sums, some, exp_b = room[: parts * WIDE], room[parts * WIDE : 2 * parts * WIDE], room[2 * parts * WIDE :]
     scale_b, scale_a = np.zeros((parts, WIDE), np.float64), np.zeros(parts, np.float64)
     exp_a, kept, partial = np.zeros(parts, np.int32), np.zeros(WIDE, np.float64), np.zeros((m, WIDE), np.float64)
-    one, terms = rooms(lanes)
     a_at, b_at, across = a.packed.ctypes.data, b.packed.ctypes.data, b.special.shape[1]
     of_b = scale_b.ctypes.data, exp_b.ctypes.data
     of_a = scale_a.ctypes.data, exp_a.ctypes.data
@@ -364,4 +365,4 @@ class ScaledKernel(WindowKernel):
         fine_a, fine_b = (side.format.fraction_bits for side in (scale.a, scale.b))
         packing = ScaledPacking(layout.a_bytes, layout.b_bytes, unit, fine_a, fine_b)
         scratch = aligned_bytes(4 * 3 * layout.parts * WIDE).view(np.int32)
-        scaled_run(code, packing, self.rules, places, a, b, values, scratch)
+        scaled_run(code, packing, self.rules, *rooms(rule.lanes), places, a, b, values, scratch)

@@ -20,7 +20,7 @@ from hwsim.base.compiled import Callback, call, compiled
 from hwsim.compute.kernels.chain import ADDED_LATE, AT_PRODUCTS, PLAIN, ChainNumbers, GroupRules, WindowOperand
 from hwsim.compute.kernels.finish import WIDE, Row, addend_exps, all_usual, single_exps
 from hwsim.compute.kernels.floats import RoundingTarget, round_to
-from hwsim.compute.kernels.group import NAN_EXP, GroupTerms, Lanes, group_sum
+from hwsim.compute.kernels.group import NAN_EXP, Flag, GroupTerms, Lanes, group_sum
 from hwsim.compute.kernels.kernel import Int32s, Int64s
 from hwsim.compute.kernels.lanes import NO_EXP, group
 from hwsim.compute.kernels.values import Floats
@@ -60,17 +60,14 @@ class Addresses(NamedTuple):
     register: int
 
 
-VectorRun = Callable[[Addresses, Packing, GroupRules, Int64s, WindowOperand, WindowOperand, Floats, Int32s], None]
-
-
 @compiled
 def one_by_one(
     rules: GroupRules, lanes: Lanes, terms: GroupTerms, g: int, i: int, first: int, a: WindowOperand, b: WindowOperand,
-    places: Int64s, partial: Row, emin: int, out: Floats,
+    places: Int64s, partial: Row, emin: int, out: Floats, halves: Flag, late: Flag,
 ) -> None:  # fmt: skip
     """A group of row i against columns from `first` on, for special values.
 
-    Results go to `out`. lanes, terms: room.
+    Results go to `out`. lanes, terms: room. halves, late: as of `group_sum`.
     """
     for j in range(out.shape[0]):
         for lane in range(rules.window.lanes):
@@ -79,7 +76,9 @@ def one_by_one(
             if rules.scales == AT_PRODUCTS:
                 p, q = np.int64(a.scales[i, k // rules.blocks[0]]), np.int64(b.scales[k // rules.blocks[1], first + j])
                 lanes.scales[lane] = NAN_EXP if p == NAN_EXP or q == NAN_EXP else p + q
-        odd = group_sum(rules.window, lanes, terms, np.float64(partial[j]), emin, rules.window.addend != WITHOUT)
+        rule, c = rules.window, np.float64(partial[j])
+        aligned, told, signs = rule.addend != WITHOUT, rule.sticky, rule.ieee_zero
+        odd = group_sum(rule, lanes, terms, c, emin, aligned, None, halves, late, told, signs)
         out[j] = round_to(odd, rules.result)
 
 
@@ -114,14 +113,14 @@ def sums_of(quads: int, lane_bits: int, exp_bits: int, parts: int, lost: int) ->
 
 
 @lru_cache(maxsize=2)
-def vector_run(single: bool) -> VectorRun:
+def vector_run(single: bool) -> Callable[..., None]:
     """`run`, of partial sums in float64, or `single`: in binary32, where `code.single` finishes the usual ones."""
     carrier = np.float32 if single else np.float64
 
     @compiled
     def run(
-        code: Addresses, packing: Packing, rules: GroupRules, places: Int64s, a: WindowOperand, b: WindowOperand,
-        values: Floats, room: Int32s,
+        code: Addresses, packing: Packing, rules: GroupRules, one: Lanes, terms: GroupTerms, places: Int64s,
+        a: WindowOperand, b: WindowOperand, values: Floats, room: Int32s,
     ) -> None:  # fmt: skip
         """Every element of a part of a matrix product.
 
@@ -138,9 +137,6 @@ def vector_run(single: bool) -> VectorRun:
         negatives_at, a_at, b_at = negatives.ctypes.data, a.packed.ctypes.data, b.packed.ctypes.data
         partial, register = np.zeros((m, WIDE), carrier), np.zeros((0 if chain.kind == PLAIN else m, WIDE), np.float64)
         of_b, shifts, kept = np.zeros(WIDE, np.int64), np.zeros(WIDE, np.int64), np.zeros(WIDE, np.float64)
-        words, no_words = np.zeros((2, lanes), np.uint32), np.zeros(lanes, np.uint32)
-        one = Lanes(words[0], words[1], np.zeros(lanes, np.int64), no_words, no_words)
-        terms = GroupTerms(np.zeros(lanes, np.int64), np.zeros(lanes, np.int64), np.zeros(lanes, np.int64))
         of_row = np.array([1.0, chain.flush_below])
         exps[:] = np.int32(NO_EXP)
         base, across = rule.fraction_bits - packing.least, b.special.shape[1]
@@ -183,7 +179,7 @@ def vector_run(single: bool) -> VectorRun:
                     rows_at = b_group, a_group, exps_at, sums_at, negatives_at, tops_at
                     call(code.sums, (tiles, packing.b_bytes, *rows_at, packing.deeper))
                     if not usual:
-                        one_by_one(rules, one, terms, g, i, first, a, b, places, state, emin, kept[:width])
+                        one_by_one(rules, one, terms, g, i, first, a, b, places, state, emin, kept[:width], None, None)
                         for j in range(width):
                             state[j] = kept[j]
                     elif single and (packing.bounded or all_usual(tops, low, high)):

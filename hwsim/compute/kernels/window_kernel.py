@@ -22,11 +22,12 @@ from hwsim.compute.kernels.chain import (
     chain_numbers,
     pack_columns,
     pack_rows,
+    rooms,
     scalar_run,
 )
 from hwsim.compute.kernels.finish import WIDE, commit_of, finish_of, finish_single_of
 from hwsim.compute.kernels.floats import register_target, result_target
-from hwsim.compute.kernels.group import NAN_EXP
+from hwsim.compute.kernels.group import NAN_EXP, flag
 from hwsim.compute.kernels.kernel import WORD, Int64s, Rows, lane_indices, room
 from hwsim.compute.kernels.strips import Addresses, Packing, sums_of, vector_run
 from hwsim.compute.kernels.values import (
@@ -153,7 +154,8 @@ class WindowKernel:
         target, narrow, register = np.array(self.rules.result), np.array(single.target, np.float32), np.array(to)
         targets = target.ctypes.data, narrow.ctypes.data, register.ctypes.data
         code = Addresses(sums.address, finish.address, targets[0], usual, targets[1], commit, targets[2])
-        vector_run(in_single)(code, packing, self.rules, places, a, b, values, scratch)
+        scalars = rooms(self.rules.window.lanes)
+        vector_run(in_single)(code, packing, self.rules, *scalars, places, a, b, values, scratch)
 
     def pairs(self, a: Rows, b: Rows, c: NDArray[np.uint32], out: NDArray[np.uint32]) -> None:
         operands, values, count = self.unit.operands, addend_values(self.unit, c[:, None]), len(c)
@@ -166,4 +168,6 @@ class WindowKernel:
     def scalar(self, places: Int64s, a: WindowOperand, b: WindowOperand, values: Floats, columns: Int64s) -> None:
         """Every element by itself; arguments as of `scalar_run`."""
         read = ReadNumbers() if self.read is None else self.read
-        scalar_run(self.read is not None)(self.rules, read, places, a, b, values, columns)
+        rule = self.rules.window
+        has = [flag(each > 0) for each in (rule.subgroup, rule.even_odd, rule.late, rule.sticky, rule.ieee_zero)]
+        scalar_run(self.read is not None)(self.rules, read, *rooms(rule.lanes), places, a, b, values, columns, *has)
