@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import NamedTuple
@@ -114,20 +114,23 @@ def _together(bits: int, first: Form, second: Form, by: int) -> Form:
 
 def _sign_extended(term: Term) -> Term | None:
     """What a concatenation puts the top bit of before itself, once or more often; None where it does not."""
-    bit, rest = _first(term), term
+    *_, bit = _beginnings(term)
+    rest = term
     while rest.kind() == Kind.BV_CONCAT and len(rest.children()) == 2 and _repeats(rest.children()[0], bit):
         rest = rest.children()[1]
-    whole = _first(rest)  # its top bit is that of the rest
+    if bit.kind() != Kind.BV_EXTRACT:
+        return None
+    whole = bit.children()[0]
     top = width(whole) - 1
-    is_top = bit.kind() == Kind.BV_EXTRACT and bit.children()[0] == whole and list(bit.indices()) == [top, top]
-    return rest if is_top else None
+    return rest if list(bit.indices()) == [top, top] and whole in _beginnings(rest) else None
 
 
-def _first(term: Term) -> Term:
-    """What a concatenation begins with."""
+def _beginnings(term: Term) -> Iterator[Term]:
+    """A term, what it begins with if it is a concatenation, and so on: all have one top bit."""
+    yield term
     while term.kind() == Kind.BV_CONCAT:
         term = term.children()[0]
-    return term
+        yield term
 
 
 def _repeats(term: Term, bit: Term) -> bool:

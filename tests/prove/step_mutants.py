@@ -18,7 +18,8 @@ HOPPER, MX, F16, DEEPSEEK = "hopper-wgmma-e4m3-f32", "mxfp8-e4m3-f32", "ampere-m
 Patch = pytest.MonkeyPatch
 
 real_maximum, real_clamp, real_shifted = align.bitwise_maximum, align.clamp, lost.shifted
-real_all, real_zeros, real_last = sum.all_terms, normalize.leading_zeros, normalize.last_place
+real_all, real_some = sum.all_terms, sum.some_terms
+real_zeros, real_last = normalize.leading_zeros, normalize.last_place
 
 
 def on(module: Any, name: str, made: Callable[..., Any]) -> Callable[[Patch], None]:
@@ -65,6 +66,28 @@ MUTANTS: dict[str, tuple[str, str, Callable[[Patch], None]]] = {
     "a rounding that never goes up": (F16, "result", on(normalize, "last_place", never_up)),
     "a zero too many": (HOPPER, "result", on(normalize, "leading_zeros", zeros_of_one_more)),
     "a NaN that is a number": (HOPPER, "factor: a", on(decode.FloatDecode, "_is_listed_nan", no_nan)),
+}
+
+
+def some_but_first(m: Any, words: Any, bits: int, name: str) -> Any:
+    return real_some(m, words._replace(low=words.low[1:]), bits, name)
+
+
+def some_unsigned(m: Any, words: Any, bits: int, name: str) -> Any:
+    """What stands above the sum of few terms is 0, whatever their sign."""
+    return real_some(m, words, bits, name).as_unsigned()
+
+
+def some_and_one(m: Any, words: Any, bits: int, name: str) -> Any:
+    return real_some(m, words, bits, name) + 1
+
+
+# Sums of neighbours, which there are only before a register inside of the sum: the right one, and mistakes.
+NEIGHBOURS: dict[str, Callable[..., Any]] = {
+    "right": real_some,
+    "a term left out": some_but_first,
+    "a sum without its sign": some_unsigned,
+    "a carry too many": some_and_one,
 }
 
 

@@ -135,6 +135,16 @@ def test_a_repeated_bit_extends_a_sign_only_where_it_is_the_top_bit(place: int, 
     assert (found.key() == extended.key()) == (place == 4)
 
 
+@pytest.mark.parametrize("place", [0, 1, 2, 3, 5])  # 4 is the sign too, by another name
+def test_an_extended_sign_is_extended_again_only_by_the_top_bit(place: int) -> None:
+    x = constant("extended again", 5)
+    once = op(Kind.BV_CONCAT, op(Kind.BV_EXTRACT, x, indices=[4, 4]), x)
+    bit = op(Kind.BV_EXTRACT, once, indices=[place, place])
+    found = Forms().of(op(Kind.BV_CONCAT, bit, op(Kind.BV_CONCAT, bit, once)))
+    extended = Forms().of(op(Kind.BV_SIGN_EXTEND, x, indices=[3]))
+    assert (found.key() == extended.key()) == (place == 5)
+
+
 def test_a_sum_that_leaves_a_term_out_is_another_form() -> None:
     x, y = constant("kept x", 4), constant("kept y", 4)
     wide = [op(Kind.BV_ZERO_EXTEND, one, indices=[1]) for one in (x, y)]

@@ -10,7 +10,7 @@ from amaranth.hdl import Const
 from built_presets import others_slow
 from odd_units import unit
 from prove.integer_mutants import MUTANTS as INTEGER_MUTANTS
-from prove.step_mutants import DEEPSEEK, F16, HOPPER, MUTANTS, MX, Patch, elaborated, never_up, on
+from prove.step_mutants import DEEPSEEK, F16, HOPPER, MUTANTS, MX, NEIGHBOURS, Patch, elaborated, never_up, on
 from unit_keys import odd_unit, window
 
 from hwsim.base.errors import InputError
@@ -57,6 +57,15 @@ def test_a_broken_step_is_not_proved(mutant: str, monkeypatch: Patch) -> None:
     mutate(monkeypatch)
     claim = next(claim for claim in AlignedClaims(load_unit(name)).claims() if claim.name == broken)
     assert claim.decide(60).word != "proved"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("neighbours", NEIGHBOURS)
+def test_only_right_sums_of_neighbours_are_proved(neighbours: str, monkeypatch: Patch) -> None:
+    monkeypatch.setattr(align, "some_terms", NEIGHBOURS[neighbours])
+    claims = AlignedClaims(load_unit(HOPPER), ("sum.3",)).claims()
+    word = next(claim for claim in claims if claim.name == "sum").decide(60).word
+    assert (word == "proved") == (neighbours == "right")
 
 
 @pytest.mark.slow
