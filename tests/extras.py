@@ -16,6 +16,7 @@ NEEDED = {
     "test_tensors.py": [TORCH],
     "test_study_dask.py": [("distributed", "Dask is the extra `distributed`")],
     "test_campaign_dask.py": [("distributed", "Dask is the extra `distributed`")],
+    "test_benches_uvm.py": [("pyuvm", "pyuvm is the extra `uvm`")],
     "test_coverage_files.py": [
         ("cocotb_coverage", "cocotb-coverage is of the extra `dev`"),
         ("ucis", "pyucis is of the extra `dev`"),
