@@ -150,13 +150,13 @@ class Transfer:
     fields: dict[str, int]
 
 
-class ValidReadySink(PinStream):
-    """Takes transfers from a stream with valid and ready, from the start on, and watches that it keeps its promise.
+class ValidReadyMonitor(PinStream):
+    """Watches a stream with valid and ready from its start on: what is taken, and whether the stream keeps its promise.
 
     A valid output stays, unchanged, until it is taken: what does not is noted in `outcome`, as `dropped` or `changed`,
     and an unknown valid, once it was known and outside of a reset, as `unknown`.
-    take: whether a transfer is taken, cycle by cycle, without an end; in every cycle unless given. fields: which ports
-    are looked at. reset: a port whose active level forgets what waits; active_low: whether that is 0.
+    fields: which ports are looked at. reset: a port whose active level forgets what waits; active_low: whether that is
+    0. cycle: of the clock, counted from the start.
     """
 
     def __init__(
@@ -165,14 +165,12 @@ class ValidReadySink(PinStream):
         name: str,
         clock: Any,
         *,
-        take: Iterable[bool] | None = None,
         fields: Iterable[str] = ("result",),
         signals: Mapping[str, str] | None = None,
         reset: Any = None,
         active_low: bool = False,
     ):
         super().__init__(entity, name, clock, signals)
-        self.take = repeat(True) if take is None else iter(take)
         self.reset, self.level = reset, int(not active_low)
         self.ports = {field: self.port(field) for field in fields}
         self.outcome = SuiteOutcome(name)
@@ -181,19 +179,21 @@ class ValidReadySink(PinStream):
         self.cycle = self.received = 0
         self._running = cocotb.start_soon(self._run())
 
+    def _drive(self) -> bool | None:
+        """Begin a cycle; whether a transfer is taken in it, None where the ready says so."""
+        return True if self.ready is None else None
+
     async def _run(self) -> None:
-        waiting, known, offered = WaitingOutput(), False, None
+        waiting, known = WaitingOutput(), False
         while True:
-            take = next(self.take)
-            if self.ready is not None and take != offered:
-                self.ready.value, offered = int(take), take
+            take = self._drive()
             await self.quiet
             valid = seen(self.valid)
             if self.reset is not None and seen(self.reset) == self.level:
                 waiting.held = None
             elif valid == 1:
                 known = True
-                self._valid(waiting, take or self.ready is None)
+                self._valid(waiting, seen(self.ready) == 1 if take is None else take)
             else:
                 if waiting.held is not None:
                     self._note("dropped", 0, 1)
@@ -213,15 +213,23 @@ class ValidReadySink(PinStream):
             self._note("changed", got, expected)
         waiting.leave(word, take)
         if take:
-            self.queue.append(Transfer(self.cycle, fields))
             self.received += 1
-            self.arrived.set()
+            self._taken(fields)
+
+    def _taken(self, fields: dict[str, int]) -> None:
+        """A transfer was taken."""
+        self.put(Transfer(self.cycle, fields))
+
+    def put(self, transfer: Transfer) -> None:
+        """Add a transfer to those that `receive` returns."""
+        self.queue.append(transfer)
+        self.arrived.set()
 
     def _note(self, kind: str, got: int, expected: int) -> None:
         self.outcome.note(PortMismatch(kind, self.cycle, self.received, got, expected))
 
     def stop(self) -> None:
-        """Take no more transfers, and watch no more; the ready stays as it is."""
+        """Watch no more; a ready that was driven stays as it is."""
         self._running.cancel()
 
     async def receive(self) -> Transfer:
@@ -230,3 +238,24 @@ class ValidReadySink(PinStream):
             self.arrived.clear()
             await self.arrived.wait()
         return self.queue.popleft()
+
+
+class ValidReadySink(ValidReadyMonitor):
+    """Takes transfers from a stream with valid and ready, from its start on, and watches it.
+
+    take: whether a transfer is taken, cycle by cycle, without an end; in every cycle unless given.
+    """
+
+    def __init__(self, *stream: Any, take: Iterable[bool] | None = None, **watched: Any):
+        self.take, self.offered = repeat(True) if take is None else iter(take), False
+        super().__init__(*stream, **watched)
+        if self.ready is not None:
+            self.ready.value = 0
+
+    def _drive(self) -> bool:
+        take = next(self.take)
+        if self.ready is None:
+            return True
+        if take != self.offered:
+            self.ready.value, self.offered = int(take), take
+        return take

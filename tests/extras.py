@@ -17,6 +17,7 @@ NEEDED = {
     "test_study_dask.py": [("distributed", "Dask is the extra `distributed`")],
     "test_campaign_dask.py": [("distributed", "Dask is the extra `distributed`")],
     "test_benches_uvm.py": [("pyuvm", "pyuvm is the extra `uvm`")],
+    "test_benches_axis.py": [("cocotbext", "cocotbext-axi is the extra `axi`")],
     "test_coverage_files.py": [
         ("cocotb_coverage", "cocotb-coverage is of the extra `dev`"),
         ("ucis", "pyucis is of the extra `dev`"),

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
 
+import cocotb
 from cocotb.triggers import RisingEdge
 
 from hwsim.base.text import counted
@@ -149,11 +149,13 @@ class Scoreboard:
         count = self.outcome.count + sum(each.count for each in ports)
         seen = self._observed()
         diagnosis = diagnose(self.unit, seen) if any(one.kind in WITH_CODES for one in noted) else Diagnosis((), 0, 0)
-        mismatches = [self._told(each, patience) for each in self._chosen(noted, diagnosis, seen)]
         kinds = fault_kinds(diagnosis)
-        planned, compared = len(self.cases), len(self.codes)
-        lines = tuple(self._lines(count, mismatches, kinds)) if count or not planned else ()
-        return Verdict(planned, compared, count, tuple(mismatches), kinds, lines)
+        told = [(self._told(one, None, patience), None) for one in _first_of_each(noted)]
+        simplest = self._simplest(noted, diagnosis, seen)
+        told += [(self._told(*one, patience), fault) for one, fault in zip(simplest, kinds, strict=True)]
+        mismatches = tuple(mismatch for mismatch, _ in told)
+        found = Verdict(len(self.cases), len(self.codes), count, mismatches, kinds, ())
+        return found if found.passed else replace(found, lines=tuple(self._lines(found, told)))
 
     def _observed(self) -> list[Observation]:
         """Wrong and right results, as many of each as names need; of each the one before it."""
@@ -165,51 +167,56 @@ class Scoreboard:
             before = code if code >= 0 else None
         return judged_by(*parts)
 
-    def _chosen(
+    def _simplest(
         self, noted: Sequence[PortMismatch], diagnosis: Diagnosis, seen: Sequence[Observation]
-    ) -> Iterator[tuple[PortMismatch, WrongKind | None]]:
-        """The simplest wrong result of each kind; what was noted first of the ports."""
+    ) -> Iterator[tuple[PortMismatch, WrongKind]]:
+        """The simplest wrong result of each kind."""
+        places = {pair: index for index, pair in reversed(list(enumerate(zip(self.cases, self.codes, strict=False))))}
+        cycles = {one.index: one.cycle for one in reversed(noted)}
         for kind in diagnosis.kinds:
-            simplest = min((seen[at] for at in kind.members), key=lambda one: counted_operands(one.case))
-            index = next(i for i, (case, code) in enumerate(zip(self.cases, self.codes, strict=False))
-                         if case == simplest.case and code == simplest.code)  # fmt: skip
-            cycle = next((one.cycle for one in noted if one.index == index), -1)
-            yield PortMismatch("result", cycle, index, simplest.code, self._rows[index][1]), kind
-        others = [one for one in noted if one.kind != "result"]
-        for kind_name in dict.fromkeys(one.kind for one in others):
-            yield next(one for one in others if one.kind == kind_name), None
+            wrong = min((seen[at] for at in kind.members), key=lambda one: counted_operands(one.case))
+            index = places[wrong.case, wrong.code]
+            yield PortMismatch("result", cycles.get(index, -1), index, wrong.code, self._rows[index][1]), kind
 
-    def _told(self, chosen: tuple[PortMismatch, WrongKind | None], patience: int) -> Mismatch:
-        mismatch, kind = chosen
+    def _told(self, mismatch: PortMismatch, kind: WrongKind | None, patience: int) -> Mismatch:
         case = self.cases[mismatch.index] if 0 <= mismatch.index < len(self.cases) else None
         semantic = None if kind is None else kind.semantic
         parts = first_parting(self.unit, semantic.candidate, case) if semantic and case else ""
-        stage = f"{parts}, if the first explanation is right" if parts else ""
         return told_mismatch(
-            self.unit, case, mismatch, patience, len(self.cases),
-            unit_name=self.unit.name, suite=self.name, driver=_simulator(), stage=stage,
-            explain=explain_command(self.unit, self.called, case) if case else "",
-        )  # fmt: skip
+            self.unit,
+            case,
+            mismatch,
+            patience,
+            len(self.cases),
+            unit_name=self.unit.name,
+            suite=self.name,
+            driver=str(getattr(cocotb, "SIM_NAME", "simulator")),
+            stage=f"{parts}, if the first explanation is right" if parts else "",
+            explain=explain_command(self.unit, self.called, case) if kind and case else "",
+        )
 
-    def _lines(self, count: int, mismatches: Sequence[Mismatch], kinds: Sequence[FaultKind]) -> Iterator[str]:
-        compared = f"{len(self.codes):,} of {counted(len(self.cases), 'result')} compared"
+    def _lines(self, found: Verdict, told: Sequence[tuple[Mismatch, FaultKind | None]]) -> Iterator[str]:
         if not self.cases:
             yield f"{self.unit.name}: no result was expected, so that nothing was compared"
             return
-        yield f"{self.unit.name}: {counted(count, 'mismatch')}, {compared}"
-        for number, mismatch in enumerate(mismatches):
+        compared = f"{found.compared:,} of {counted(found.planned, 'result')} compared"
+        yield f"{self.unit.name}: {counted(found.count, 'mismatch')}, {compared}"
+        for mismatch, kind in told:
             yield f"MISMATCH {mismatch.unit} · {mismatch.driver} · {mismatch.suite} · case {mismatch.case}"
             if meaning := case_meaning(mismatch.case):
                 yield f"  this case: {meaning}"
             yield from mismatch_lines(mismatch)
             yield f"  {mismatch.where}"
-            if number < len(kinds):
-                yield from (f"  {line}" for line in all_fault_lines([kinds[number]]))
+            if kind is not None:
+                yield from (f"  {line}" for line in all_fault_lines([kind]))
             if mismatch.explain:
                 yield f"  every stage: {mismatch.explain}"
 
 
-def _simulator() -> Any:
-    import cocotb
-
-    return getattr(cocotb, "SIM_NAME", None) or "simulator"
+def _first_of_each(noted: Sequence[PortMismatch]) -> list[PortMismatch]:
+    """What was noted first of each kind, but for wrong results: where these are told, a handshake may be the cause."""
+    first: dict[str, PortMismatch] = {}
+    for one in noted:
+        if one.kind not in WITH_CODES:
+            first.setdefault(one.kind, one)
+    return list(first.values())

@@ -119,3 +119,12 @@ async def what_does_not_fit_the_ports_is_an_error(dut: Any) -> None:
         with pytest.raises(InputError, match=words):
             await with_timeout(source.send(**fields), 1, "us")
     clock.cancel()
+
+
+@cocotb.test()
+async def a_board_that_is_not_drained_fails(dut: Any) -> None:
+    """A test that checks before its results came."""
+    board = Scoreboard(UNIT)
+    board.expect(STIMULI[0])
+    with pytest.raises(AssertionError, match="int8x2: 0 mismatches, 0 of 1 result compared"):
+        board.check()
