@@ -5,7 +5,7 @@ from __future__ import annotations
 from documents import ROOT, blocks, commands
 
 BENCHES = ROOT / "examples" / "benches"
-SHOWN = [block for block in blocks() if block.page == "testbenches.md"]
+SHOWN = [block for block in blocks() if block.page.startswith("testbenches")]
 
 
 def test_code_that_is_shown_is_of_the_examples() -> None:
@@ -21,3 +21,5 @@ def test_folders_that_are_run_are_there() -> None:
     assert {command.words[1] for command in run} == {
         str(path.parent.relative_to(ROOT)) for path in BENCHES.glob("*/test_*.py")
     }
+    (script,) = (command.words[1] for command in commands("sh") if command.where.startswith("testbenches-sv.md"))
+    assert (ROOT / script).is_file()
