@@ -10,16 +10,18 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from hwsim.cocotb.coverage import Coverage
-    from hwsim.cocotb.scoreboard import Scoreboard
+    from hwsim.cocotb.scoreboard import Mismatched, Scoreboard
     from hwsim.cocotb.stimuli import Stimulus, sometimes, stimulus
-    from hwsim.tb.pins import Transfer, ValidReadySink, ValidReadySource
+    from hwsim.tb.pins import Transfer, ValidReadyMonitor, ValidReadySink, ValidReadySource
 
 # Where each name is: the simulator's side is imported where it is asked for, since it needs a simulator around it.
 _HOMES = {
     "Coverage": "hwsim.cocotb.coverage",
+    "Mismatched": "hwsim.cocotb.scoreboard",
     "Scoreboard": "hwsim.cocotb.scoreboard",
     "Stimulus": "hwsim.cocotb.stimuli",
     "Transfer": "hwsim.tb.pins",
+    "ValidReadyMonitor": "hwsim.tb.pins",
     "ValidReadySink": "hwsim.tb.pins",
     "ValidReadySource": "hwsim.tb.pins",
     "sometimes": "hwsim.cocotb.stimuli",
@@ -28,9 +30,11 @@ _HOMES = {
 
 __all__ = [
     "Coverage",
+    "Mismatched",
     "Scoreboard",
     "Stimulus",
     "Transfer",
+    "ValidReadyMonitor",
     "ValidReadySink",
     "ValidReadySource",
     "sometimes",

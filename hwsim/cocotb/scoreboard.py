@@ -49,6 +49,14 @@ class Verdict:
         return self.planned > 0 and self.compared == self.planned and not self.count
 
 
+class Mismatched(AssertionError):
+    """Raised where a design is not as promised; its text says what differs and why. verdict: the same as data."""
+
+    def __init__(self, verdict: Verdict):
+        super().__init__("\n".join(verdict.lines))
+        self.verdict = verdict
+
+
 class Scoreboard:
     """Compares a design's results, in the order of its dot products, with the model's, bit for bit.
 
@@ -109,7 +117,7 @@ class Scoreboard:
             self.coverage.counter.count(self._hits[index])
 
     async def drain(self, sink: ValidReadySink, patience: int = 1000, settle: int = 16) -> Verdict:
-        """Compare all that is expected, waiting for it, and raise AssertionError unless everything is as promised.
+        """Compare all that is expected, waiting for it. Raises Mismatched unless everything is as promised.
 
         patience: cycles without a result after which no more is waited for. settle: cycles after the last result in
         which nothing may follow.
@@ -134,13 +142,13 @@ class Scoreboard:
             self.see(sink.queue.popleft())
 
     def check(self, *ports: SuiteOutcome, patience: int = 1000) -> Verdict:
-        """What was found. Raises AssertionError, which says what differs and why, unless everything is as promised.
+        """What was found. Raises Mismatched, which says what differs and why, unless everything is as promised.
 
         ports: what sinks noted of the handshake, which counts too. patience: cycles that were waited.
         """
         found = self.verdict(*ports, patience=patience)
         if not found.passed:
-            raise AssertionError("\n".join(found.lines))
+            raise Mismatched(found)
         return found
 
     def verdict(self, *ports: SuiteOutcome, patience: int = 1000) -> Verdict:
@@ -150,7 +158,9 @@ class Scoreboard:
         seen = self._observed()
         diagnosis = diagnose(self.unit, seen) if any(one.kind in WITH_CODES for one in noted) else Diagnosis((), 0, 0)
         kinds = fault_kinds(diagnosis)
-        told = [(self._told(one, None, patience), None) for one in _first_of_each(noted)]
+        told: list[tuple[Mismatch, FaultKind | None]] = [
+            (self._told(one, None, patience), None) for one in _first_of_each(noted)
+        ]
         simplest = self._simplest(noted, diagnosis, seen)
         told += [(self._told(*one, patience), fault) for one, fault in zip(simplest, kinds, strict=True)]
         mismatches = tuple(mismatch for mismatch, _ in told)

@@ -163,7 +163,7 @@ class DotScoreboard(uvm_scoreboard):
         return self.board.coverage
 
     async def drain(self, patience: int = 1000) -> Verdict:
-        """Wait for what is due, and raise AssertionError unless everything is as promised; as `Scoreboard.drain`."""
+        """Wait for what is due, and raise Mismatched unless everything is as promised; as `Scoreboard.drain`."""
         return await self.board.drain(self.sink, patience)
 
     def check_phase(self) -> None:

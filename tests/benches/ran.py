@@ -37,7 +37,7 @@ def assert_said(name: str, printed: str) -> None:
     (text,) = (
         block.text
         for block in blocks("text")
-        if block.page == "testbenches.md" and f"AssertionError: {name}: " in block.text
+        if block.page == "testbenches.md" and f"Mismatched: {name}: " in block.text
     )
     lines = [re.sub(r"\S+\.yaml", "UNIT", line.strip()) for line in printed.splitlines()]
     for line in text.splitlines():
