@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hwsim.cases.case import Case, term_scales
-from hwsim.explain.candidate import Candidate
+from hwsim.explain.candidate import Candidate, filled
 from hwsim.explain.mistakes.flawed import flawed_definition
 from hwsim.formats import Fields
 from hwsim.model.definition import definition_of
@@ -23,14 +23,15 @@ def first_parting(unit: Unit, candidate: Candidate, case: Case) -> str:
     `result` where it differs in no stage before. Empty where it never does.
     """
     flaw = candidate.flaw
-    taken = passed(flaw.case, case, candidate.unit, None)
+    given = filled(candidate.unit, case, candidate.unit.instruction.fill)  # its groups may be longer
+    taken = passed(flaw.case, given, candidate.unit, None)
     flawed = flawed_definition(candidate.unit, flaw)
     other = flawed.dot(taken.a, taken.b, taken.c, *term_scales(candidate.unit, taken))
     model = definition_of(unit).dot(case.a, case.b, case.c, *term_scales(unit, case))
     for where, stage, expected, got in _compared(model, other):
         if expected != got:
             return f"{stage}, {where}: expected {expected}, got {got}"
-    code = passed(flaw.code, other.code, candidate.unit, case)
+    code = passed(flaw.code, other.code, candidate.unit, given)
     return "" if code == model.code else f"result: expected {model.code:#x}, got {code:#x}"
 
 
