@@ -12,6 +12,7 @@ import numpy as np
 from cocotb.clock import Clock
 from cocotb.triggers import ReadOnly, RisingEdge
 
+from hwsim.tb.board import OtherCodes, ResultBoard
 from hwsim.tb.heartbeat import Heartbeat
 from hwsim.tb.job import (
     CONTEXT,
@@ -40,12 +41,12 @@ ALWAYS, UNCLEAR = SEEN_VALID | SEEN_MISUSE, SEEN_LOST | SEEN_UNKNOWN
 FLAGS = {SEEN_READY: "ready", SEEN_VALID: "valid", SEEN_MISUSE: "misuse"}
 
 
-class Scoreboard:
+class TraceBoard:
     """Holds what the ports say against what the script promises."""
 
     def __init__(self, dut: Any, script: Script, outcome: SuiteOutcome):
         self.result, self.outcome = dut.result, outcome
-        self.results = [(context, code) for context, code, _ in script.results.tolist()]
+        self.board = ResultBoard(script.results.tolist(), OtherCodes(), outcome)
         self.timing = 0
 
     def look(self, cycle: int, drive: int, expect: int, seen: int) -> None:
@@ -54,13 +55,10 @@ class Scoreboard:
         if wrong or seen & UNCLEAR:
             self._flags(cycle, wrong, seen, expect)
         if seen & expect & SEEN_VALID:
-            outcome = self.outcome
-            context, code = self.results[outcome.results]
-            got = (seen >> CONTEXT, int(self.result.value))
-            if got != (context, code) and not seen & SEEN_UNKNOWN:
-                outcome.note(PortMismatch("result", cycle, outcome.results, got[1], code, got[0], context))
+            if not seen & SEEN_UNKNOWN:
+                self.board.compare(cycle, self.outcome.results, seen >> CONTEXT, int(self.result.value))
             if drive & READY and not drive & HOLD:
-                outcome.results += 1
+                self.outcome.results += 1
 
     def _flags(self, cycle: int, wrong: int, seen: int, expect: int) -> None:
         for bit, kind in FLAGS.items():
@@ -74,8 +72,8 @@ class Scoreboard:
 
 async def play_trace(dut: Any, script: Script, trace: Trace, outcome: SuiteOutcome, beat: Heartbeat) -> None:
     """Play a suite, from reset to the last result."""
-    scoreboard = Scoreboard(dut, script, outcome)
-    look, drive_port, seen_port = scoreboard.look, dut.drive, dut.seen
+    board = TraceBoard(dut, script, outcome)
+    look, drive_port, seen_port = board.look, dut.drive, dut.seen
     edge, quiet = RisingEdge(dut.clk), ReadOnly()
     words = trace.drive.astype(np.int64) | np.maximum(trace.offered, 0).astype(np.int64) + script.first << INDEX
     drive_port.value = RESET
@@ -88,7 +86,7 @@ async def play_trace(dut: Any, script: Script, trace: Trace, outcome: SuiteOutco
         await quiet
         if not drive & RESET:
             look(cycle, drive, expect, int(seen_port.value))
-            if scoreboard.timing >= MOST_TIMING_MISMATCHES:
+            if board.timing >= MOST_TIMING_MISMATCHES:
                 break
         await edge
         beat(cycle)

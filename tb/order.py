@@ -15,11 +15,10 @@ from typing import Any
 from cocotb.clock import Clock
 from cocotb.triggers import ReadOnly, RisingEdge
 
+from hwsim.tb.board import OtherCodes, ResultBoard, WaitingOutput
 from hwsim.tb.cycles import PERIOD_NS
 from hwsim.tb.heartbeat import Heartbeat
 from hwsim.tb.job import (
-    ANY_NAN,
-    ANY_ZERO,
     AWAITED,
     CONTEXT,
     COPY,
@@ -85,20 +84,18 @@ class Player:
         # What stands at the input before the first beat and after the last one.
         self.idle = script.first + len(order.last)
         self.results: list[list[int]] = script.results.tolist()
+        others = OtherCodes(order.nan_mask, order.nan_above, order.minus_zero)
+        self.board = ResultBoard(self.results, others, outcome)
         self.codes = [MISSING] * len(self.results)
         self.last, self.offer, self.take = (array.tolist() for array in (order.last, order.offer, order.take))
         self.cycle = self.count = self.silent = 0
         self.at = self.closed = self.start = 0  # the next beat, and the next result that a closing beat asks for
         self.traffic = bytearray()  # a byte a cycle: bits of `drive`, and above them those of `seen`
         self.due: deque[tuple[int, int]] = deque()  # results asked for, and the count in which they are due
-        self.held: tuple[int, int, int] | None = None
+        self.waiting = WaitingOutput()
         self.standing = self.counts = self.late = self.filling = False
         self.edge, self.quiet = RisingEdge(dut.clk), ReadOnly()
-        self.extra = None if script.extra is None else ExtraOutputsBoard(script.extra, self.will_do)
-
-    def will_do(self, index: int, code: int) -> bool:
-        """True if a code will do for the result of that number, though another one is expected."""
-        return self._will_do(self.results[index][2], code)
+        self.extra = None if script.extra is None else ExtraOutputsBoard(script.extra, self.board.will_do)
 
     def note(self, kind: str, got: int, expected: int) -> None:
         """Record a mismatch of the result that is due next."""
@@ -108,7 +105,7 @@ class Player:
     async def reset(self) -> None:
         """Hold reset; what was asked for is forgotten."""
         self.due.clear()
-        self.held, self.standing, self.late, self.start = None, False, False, self.at
+        self.waiting.held, self.standing, self.late, self.start = None, False, False, self.at
         for _ in range(self.order.reset_cycles):
             self.dut.drive.value = RESET | self.idle << INDEX
             self.traffic.append(RESET)
@@ -153,7 +150,7 @@ class Player:
     def _output(self, seen: int, take: bool) -> None:
         latency = self.order.latency
         if not seen & SEEN_VALID:
-            if self.held is not None:
+            if self.waiting.held is not None:
                 self.note("dropped", 0, 1)
                 raise LostStep
             if latency >= 0 and self.due and self.due[0][1] <= self.count:
@@ -171,14 +168,14 @@ class Player:
             raise LostStep
         got = seen >> CONTEXT, UNKNOWN if seen & SEEN_UNKNOWN else int(self.dut.result.value)
         extra = 0 if self.extra is None else int(self.dut.extra.value)  # 0 where a bit of it is unknown
-        if self.held is not None and self.held != (*got, extra):
-            self.note("changed", *((got[1], self.held[1]) if got != self.held[:2] else (extra, self.held[2])))
-        self.held = None if take else (*got, extra)
+        if before := self.waiting.changed((*got, extra)):
+            self.note("changed", *((got[1], before[1]) if got != before[:2] else (extra, before[2])))
+        self.waiting.leave((*got, extra), take)
         if not take:
             return
         self.silent = 0
         self.codes[index] = got[1]
-        self._compare(index, got)
+        self.board.compare(self.cycle, index, *got)
         if self.extra is not None and got[1] != UNKNOWN:
             for kind, name, signal, want in self.extra.wrong(index, extra):
                 self.outcome.note(PortMismatch(kind, self.cycle, index, signal, want, name=name))
@@ -200,18 +197,6 @@ class Player:
     def _never_came(self) -> None:
         self.note("latency", MISSING, self.order.latency)
         raise LostStep
-
-    def _compare(self, index: int, got: tuple[int, int]) -> None:
-        context, code, others = self.results[index]
-        if got != (context, code) and not (got[0] == context and self._will_do(others, got[1])):
-            kind = "unknown" if got[1] == UNKNOWN else "result"
-            self.outcome.note(PortMismatch(kind, self.cycle, index, got[1], code, got[0], context))
-
-    def _will_do(self, others: int, code: int) -> bool:
-        """True if a code is one of those that will do for the expected one."""
-        if others == ANY_NAN:
-            return code >= 0 and code & self.order.nan_mask > self.order.nan_above
-        return others == ANY_ZERO and code in (0, self.order.minus_zero)
 
     async def play(self) -> None:
         """Every segment, until the device loses step."""

@@ -16,6 +16,13 @@ NEEDED = {
     "test_tensors.py": [TORCH],
     "test_study_dask.py": [("distributed", "Dask is the extra `distributed`")],
     "test_campaign_dask.py": [("distributed", "Dask is the extra `distributed`")],
+    "test_benches_uvm.py": [("pyuvm", "pyuvm is the extra `uvm`")],
+    "test_benches_axis.py": [("cocotbext", "cocotbext-axi is the extra `axi`")],
+    "test_systemverilog.py": [("z3", "z3 is the extra `z3`")],
+    "test_coverage_files.py": [
+        ("cocotb_coverage", "cocotb-coverage is of the extra `dev`"),
+        ("ucis", "pyucis is of the extra `dev`"),
+    ],
     "test_campaign_queries.py": [("duckdb", "DuckDB is the extra `campaign`")],
 }
 

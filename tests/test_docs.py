@@ -11,6 +11,7 @@ show the same with another place for the output. Not executed as they stand:
   themselves are in tests/cosim.
 - `hwsim verilator ...`, `yowasp-...`: run on small units, with the options that are shown.
 - `gcc ...` and what it builds: in order, with the `c` block that follows.
+- `pytest ...`, `sh ...`: in tests/benches.
 - what the pages of TOURS show: in order, each page in a folder of its own.
 - `sql` blocks: in tests/campaign.
 - `hwsim study --preset ...`, `--pareto ...`: in test_docs_studies.py.

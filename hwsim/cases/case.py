@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import groupby
 from typing import assert_never
@@ -108,6 +108,30 @@ def beat_scales(unit: Specified, side: int, scales: tuple[int, ...], index: int)
         return ()
     length, shared = block_lengths(unit)[side], unit.lanes_of_scale("b" if side else "a")
     return tuple(scales[at // length] for at in unit.instruction.indices(index)[::shared])
+
+
+def fill(unit: Unit, products: int, case: Case) -> Case:
+    """The case with zero terms up to whole beats of so many products, under scales of 1."""
+    rest = -len(case.a) % products
+    if not rest:
+        return case
+    zeros, scale = (0,) * rest, unit.scale
+    longer = replace(case, a=(*case.a, *zeros), b=(*case.b, *zeros))
+    if scale is None:
+        return longer
+    blocks = [-(-len(longer.a) // length) for length in block_lengths(unit)]
+    more_a = (one_code(scale.a.format),) * (blocks[0] - len(case.scale_a))
+    more_b = (one_code(scale.b.format),) * (blocks[1] - len(case.scale_b))
+    return replace(longer, scale_a=(*case.scale_a, *more_a), scale_b=(*case.scale_b, *more_b))
+
+
+def in_beats(unit: Unit, products: int) -> Unit:
+    """The unit with a design's beats for its groups, by which cases are cut into beats; for nothing else.
+
+    A beat of the design has its products in the order of K, whatever order their groups take them in.
+    """
+    instruction = unit.instruction.model_copy(update={"lanes": products, "order": "sequential"})
+    return unit.model_copy(update={"instruction": instruction})
 
 
 @dataclass(frozen=True, eq=False)

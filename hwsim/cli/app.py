@@ -18,8 +18,8 @@ FIRST = {
 }  # fmt: skip
 MORE = {
     "prove": "prove", "qualify": "qualify", "synth": "synth", "converter": "streams", "quantizer": "streams",
-    "export-c": "export", "study": "study", "recipes": "recipes", "capture": "capture", "campaign": "campaign",
-    "fuzz": "fuzz", "warm": "warm", "verilator": "verilator",
+    "export-c": "export", "export-sv": "export", "study": "study", "recipes": "recipes", "capture": "capture",
+    "campaign": "campaign", "fuzz": "fuzz", "warm": "warm", "verilator": "verilator",
 }  # fmt: skip
 STREAM: dict[str, tuple[str, ...]] = {
     "Hardware": ("--cuts", "--modules", "--output"),

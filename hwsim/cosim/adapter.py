@@ -6,13 +6,13 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
-from hwsim.cosim.bench import PortField
 from hwsim.cosim.dutfile import Dut
 from hwsim.cosim.elaborate import Module, Port, PortBit
 from hwsim.cosim.protocollogic import ProtocolLogic, Serialized, protocol_logic
 from hwsim.cosim.protocols import ControlPort, SerialProtocol
 from hwsim.cosim.sources import overrides
 from hwsim.cosim.wiring import ALWAYS, Controls, Driven, ScaledResult, Wiring, joined, port_bit
+from hwsim.tb.fields import PortField
 
 ADAPTER = "hwsim_adapter"
 CLOCK = re.compile("clk|clock", re.IGNORECASE)

@@ -11,10 +11,10 @@ from pydantic import Field, Strict
 
 from hwsim.base.errors import InputError
 from hwsim.base.files import written
-from hwsim.cases.case import Case, block_lengths
+from hwsim.cases.case import Case, block_lengths, fill
 from hwsim.cosim.design import DotDesign, tag
 from hwsim.cosim.dutdesign import DutDesign
-from hwsim.cosim.suites import expected_codes, fill
+from hwsim.cosim.suites import expected_codes
 from hwsim.formats import Format
 from hwsim.formats.codes import codes_of
 from hwsim.formats.yamlfile import FilePart, SpecError, read, validated

@@ -10,13 +10,14 @@ from hwsim.base.text import counted
 from hwsim.cases.bins import declare as bins
 from hwsim.cases.bins import plan as functional
 from hwsim.cases.bins.covering import Covered, covered
-from hwsim.cases.bins.plan import labels, plan, planned
+from hwsim.cases.bins.plan import plan
 from hwsim.cases.case import Case
+from hwsim.cocotb.coverage import Coverage
 from hwsim.cosim.design import Compared, Cycle, DotDesign, Played
 from hwsim.cosim.heldoperands import HeldOperands
 from hwsim.cosim.suites import takes
 from hwsim.cosim.unitdesign import ModalDesign
-from hwsim.explain import CoverageGroup, coverage_groups
+from hwsim.explain import CoverageGroup
 from hwsim.model.clock import Beat
 from hwsim.spec import NotImplementedYet
 from hwsim.tb.job import HOLD, READY, RESET, SEEN_MISUSE, SEEN_READY, SEEN_VALID, VALID
@@ -149,24 +150,23 @@ def unit_coverage(design: DotDesign, seed: int, played: Iterable[Compared], traf
     unit = design.drawn_for
     first, others = _different(played, design.held)
     known = covered(unit, seed)
-    counter = functional.Counter(plan(unit))
-    left = first
+    coverage = Coverage(unit)
+    counter, left = coverage.counter, first
     if all(case in first for case in known.cases):
         counter.merge(known.counter)
         sampled = set(known.cases)
         left = {case: None for case in first if case not in sampled}
     for case in (*left, *_some(others, unit.instruction.lanes)):
-        counter.sample(case)
-    bins = [*(one for one in plan(unit).bins if one.how == "model"), *design.interface]
-    counts = counter.counts | dict(traffic)
-    hits = {one.name: counts[one.name] for one in bins if counts.get(one.name)}
-    shown = planned(bins, hits.keys() | reached(design, known))
+        coverage.sample(case)
+    every = reached(design, known)
+    groups = coverage.groups(name=design.name, reached=every, interface=design.interface, traffic=traffic)
+    hit = {one.name for group in groups for one in group.of("hit")}
     return UnitCoverage(
         design.name,
-        coverage_groups(shown, hits, unit=design.name, **labels(unit, (one.name for one in bins))),
+        groups,
         counter.cases,
         len(first) + sum(map(len, others)),
-        tuple(one.name for one in bins if not one.reachable and one.name in hits),
+        tuple(one.name for one in (*plan(unit).bins, *design.interface) if not one.reachable and one.name in hit),
         str(design.held),
     )
 

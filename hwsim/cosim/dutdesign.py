@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import date
 
 import numpy as np
@@ -14,8 +14,9 @@ from hwsim.base.arrays import code_array
 from hwsim.base.errors import InputError
 from hwsim.cases.bins import declare as bins
 from hwsim.cases.bins.declare import CoverageBin
-from hwsim.cases.case import Case, addend_mask, dot
+from hwsim.cases.case import Case, addend_mask, dot, in_beats
 from hwsim.cases.drawing import Stream
+from hwsim.cocotb.expected import other_codes, which_others
 from hwsim.compute.products import dot as dot_product
 from hwsim.cosim.adapter import ADAPTER, adapter
 from hwsim.cosim.bench import TOP, PortMap, StreamPort, bench, checks, public
@@ -40,20 +41,17 @@ from hwsim.cosim.protocols import Handshakes, TaggedProtocol
 from hwsim.cosim.suites import PAIRS, expected_codes
 from hwsim.cosim.waivers import AppliedWaivers
 from hwsim.cosim.wiring import Wiring, operands_of, wiring
-from hwsim.formats import FloatFormat, Format, codes_of
+from hwsim.formats import Format, codes_of
 from hwsim.formats.catalog import looks_like_path
 from hwsim.model.clock import Beat
 from hwsim.model.definition import Definition
 from hwsim.model.flags import FlagName, FlagRules, flag
 from hwsim.spec import Unit, Unpromised, unpromised
 from hwsim.tb.job import (
-    ANY_NAN,
-    ANY_ZERO,
     AWAITED,
     COPY,
     FILLED,
     FLAG,
-    NO_OTHER,
     BeatOrder,
     ExtraOutputs,
     Script,
@@ -195,12 +193,8 @@ class DutDesign(DotDesign):
 
     @property
     def beat_unit(self) -> Unit:
-        """The unit with the design's beats for its groups, by which cases are cut into beats; for nothing else.
-
-        A beat of the design has its products in the order of K, whatever order their groups take them in.
-        """
-        instruction = self.unit.instruction.model_copy(update={"lanes": self.products, "order": "sequential"})
-        return self.unit.model_copy(update={"instruction": instruction})
+        """The unit with the design's beats for its groups."""
+        return in_beats(self.unit, self.products)
 
     @property
     def unpromised(self) -> Unpromised:
@@ -211,12 +205,7 @@ class DutDesign(DotDesign):
         """Context, code, and which other codes will do, as `result_rows` has them."""
         expected = suite.expected or ()
         codes = [expected[item.case] for item in closing]
-        nans, minus_zero = self.unpromised.nans, self.unpromised.minus_zero
-        others = [
-            ANY_NAN if nans is not None and nans.is_nan(code >> nans.padding)
-            else ANY_ZERO if minus_zero is not None and code in (0, minus_zero) else NO_OTHER
-            for code in codes
-        ]  # fmt: skip
+        others = [which_others(self.unpromised, code) for code in codes]
         contexts = [item.beat.context for item in closing]
         return result_rows(contexts, codes, others)
 
@@ -231,16 +220,14 @@ class DutDesign(DotDesign):
     def _order(
         self, suite: Suite, tagged: Sequence[Tagged], segments: Sequence[tuple[int, int]], stream: Stream
     ) -> BeatOrder:
-        protocol, traffic, any_nan = self.dut.file.protocol, suite.traffic, self.unpromised.nans
+        protocol, traffic = self.dut.file.protocol, suite.traffic
         held = bool(protocol.holding)
         return BeatOrder(
             last=np.array([item.beat.last for item in tagged], np.uint8),
             offer=_pattern(traffic.offer if protocol.pauses else 1.0, traffic, stream, bursts=False),
             take=_pattern(traffic.take if held else 1.0, traffic, stream, bursts=held),
             segments=np.array(segments, np.int64).reshape(-1, 2),
-            nan_mask=(any_nan.sign_bit - 1) << any_nan.padding if any_nan else 0,
-            nan_above=largest_number(any_nan) if any_nan else 0,
-            minus_zero=self.unpromised.minus_zero or 0,
+            **asdict(other_codes(self.unpromised)),
             latency=-1 if protocol.promised is None else protocol.promised,
             reset_cycles=self.reset_cycles,
             patience=(SHORT_PATIENCE if suite.isolated else PATIENCE) + protocol.beat_cycles - 1,
@@ -380,12 +367,6 @@ def paired_codes(unit: Unit, cases: Sequence[Case]) -> tuple[int, ...]:
     a, b, *scales = (np.array([getattr(case, side) for case in cases]) for side in sides)
     c = code_array([case.c for case in cases]) if any(case.c for case in cases) else None
     return tuple(codes_of(unit.output, dot_product(unit, a, b, c, *scales)).ravel().tolist())
-
-
-def largest_number(fmt: FloatFormat) -> int:
-    """The magnitude's code above which all are NaN."""
-    bare = fmt.infinity_magnitude if fmt.infinity_magnitude is not None else fmt.max_magnitude
-    return int(bare) << fmt.padding
 
 
 def _pattern(chance: float, traffic: Traffic, stream: Stream, *, bursts: bool) -> np.ndarray:

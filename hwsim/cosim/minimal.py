@@ -24,7 +24,7 @@ from hwsim.cosim.shrink import Ask, Like, Shrinker, Shrunk, Simplifier
 from hwsim.cosim.suites import PAIRS, expected_codes
 from hwsim.cosim.waivers import AppliedWaivers, WaivableResult
 from hwsim.explain import CodeReading, FaultKind, File, Mismatch
-from hwsim.explain.diagnosis import Diagnosis, WrongKind, counted_operands, diagnose
+from hwsim.explain.diagnosis import Diagnosis, WrongKind, diagnose, judged_by
 from hwsim.explain.explained import Explained
 from hwsim.explain.facts import Classes, Observation, class_of, varied
 from hwsim.explain.known import Semantic
@@ -34,7 +34,6 @@ from hwsim.formats import Class, Format, unpack
 from hwsim.spec import Unit, unpromised
 from hwsim.tb.job import COPY, FLAG, UNKNOWN
 
-MOST_WRONG, MOST_RIGHT = 600, 6000  # results that names are judged by
 FEW, LOOKED_AT, NEAR = 40, 8, 80  # wrong results that are few; how many of them get cases near them, and how many
 
 
@@ -58,17 +57,7 @@ def observed(design: DutDesign, played: Sequence[Played]) -> list[Observation]:
                 seen = Observation(cases[at], codes[at], before, result.suite.name.startswith(SuiteKind.GAPS.suite))
                 (right if good.same(expected[at], codes[at]) else wrong).append(seen)
             before = codes[at] if codes[at] >= 0 else None
-    return [*_spread(wrong, MOST_WRONG), *_spread(right, MOST_RIGHT)]
-
-
-def _spread(every: list[Observation], most: int) -> list[Observation]:
-    """So many at most: a third of them those of the fewest operands, in which mistakes stand alone; others evenly."""
-    if len(every) <= most:
-        return every
-    by_size = sorted(range(len(every)), key=lambda at: counted_operands(every[at].case))
-    simplest, others = set(by_size[: most // 3]), sorted(by_size[most // 3 :])
-    step = -(-len(others) // (most - len(simplest)))
-    return [every[at] for at in sorted({*simplest, *others[::step]})]
+    return judged_by(wrong, right)
 
 
 def looked_closer(design: DutDesign, seen: Sequence[Observation], ask: Ask) -> list[Observation]:

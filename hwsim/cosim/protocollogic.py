@@ -8,7 +8,6 @@ from functools import cached_property
 from typing import assert_never
 
 from hwsim.base.text import counted
-from hwsim.cosim.bench import PortField
 from hwsim.cosim.dutfile import ControlPlace, Dut, Ports
 from hwsim.cosim.elaborate import Module, PortBit
 from hwsim.cosim.protocols import (
@@ -37,6 +36,7 @@ from hwsim.cosim.wiring import (
     joined,
     port_bit,
 )
+from hwsim.tb.fields import PortField
 
 
 @dataclass(frozen=True)

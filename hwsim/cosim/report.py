@@ -8,33 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hwsim.base.text import counted
+from hwsim.cocotb.told import WITH_CODES, told_mismatch
 from hwsim.cosim.design import Design, DotDesign, Played
 from hwsim.cosim.dutdesign import DutDesign
 from hwsim.cosim.play import SAVED, assertions_in, errors_in, log_end
 from hwsim.cosim.protocols import NamedControl
 from hwsim.explain import CodeReading, File, Mismatch, Row
-from hwsim.explain.mismatches import case_explanation, case_operands, explain_command, reading, ulps
-from hwsim.formats import Format
-from hwsim.tb.job import COPY, FLAG, MISSING, UNKNOWN, BeatOrder, CodeTable, PortMismatch
-
-
-def waited(order: BeatOrder, mismatch: PortMismatch) -> tuple[CodeReading, CodeReading] | None:
-    """What was expected and what came, in words, of what is counted in cycles; None of other kinds of mismatches."""
-    within = f"within {counted(order.patience, 'cycle')}"
-    match mismatch.kind:
-        case "hang":
-            expected, got = f"a result {within}", f"none, where {counted(mismatch.got, 'result')} were due"
-        case "refused":
-            expected, got = f"a beat taken {within}", "none"
-        case "latency":
-            after = f"after {counted(mismatch.got, 'cycle')}" if mismatch.got >= 0 else f"not {within}"
-            expected, got = f"a result after {counted(mismatch.expected, 'cycle')}", after
-        case "tag":
-            under_way = counted(mismatch.expected, "dot product")
-            expected, got = f"a tag of {under_way} under way", f"tag {mismatch.got}, which is of none"
-        case _:
-            return None
-    return CodeReading(code=expected, value=""), CodeReading(code=got, value="")
+from hwsim.explain.mismatches import explain_command
+from hwsim.tb.job import FLAG, BeatOrder, CodeTable, PortMismatch
 
 
 def remedy(design: DutDesign, mismatch: PortMismatch) -> str:
@@ -136,22 +117,6 @@ def _shown(source: str) -> str:
 ENDED = "the simulator was ended, as a note below says"  # a note of rows that it did not finish
 MOST_TOLD = 3  # mismatches of a suite that are reported, each of another case
 
-UNCODED = {UNKNOWN: "an unknown bit", MISSING: "known bits"}
-CODES = ("result", COPY)  # kinds of mismatches whose values are codes of the result
-KINDS = {
-    "ready": "input ready",
-    "valid": "output valid",
-    "misuse": "misuse",
-    "unknown": "an unknown (X or Z) output bit",
-    "refused": "a beat that was never taken",
-    "hang": "results that never came",
-    "dropped": "output valid, before the result was taken",
-    "changed": "a result that changed before it was taken",
-    "unasked": "results that no closing beat asked for",
-    "latency": "cycles to the result",
-    "tag": "a result's tag",
-}
-
 
 def suite_row(design: Design, played: Played, waived: int = 0) -> Row:
     """A suite's row. waived: wrong results that are none of its mismatches."""
@@ -207,48 +172,25 @@ def _told(design: Design, row: Row, played: Played) -> Iterable[Mismatch]:
     for number, mismatch in enumerate(_of_several_cases(mismatches)):
         case = played.play.case(mismatch.index)
         stage, group = ("", None) if number else design.stage(case)
-        result = mismatch.kind in CODES
-        extra = f"flag {mismatch.name}" if mismatch.kind == FLAG else f"result at {mismatch.name}"
-        wrong_context = mismatch.kind == "result" and mismatch.got_context != mismatch.expected_context
-        output = design.unit.output
         promise = played.play.script.promise
-        words = waited(promise, mismatch) if isinstance(promise, BeatOrder) else None
-        expected, got = words or (_said(output, mismatch, mismatch.expected), _said(output, mismatch, mismatch.got))
         look = remedy(design, mismatch) if isinstance(design, DutDesign) else ""
         unit, called, alone = design.case_of(case) if case else (design.unit, design.called, None)
-        explained = alone if result or mismatch.kind == FLAG else None
-        yield Mismatch(
-            unit=row.unit,
+        shown = mismatch.kind in (*WITH_CODES, FLAG) and alone is not None
+        yield told_mismatch(
+            unit,
+            alone,
+            mismatch,
+            promise.patience if isinstance(promise, BeatOrder) else None,
+            len(played.play.script.results),
+            unit_name=row.unit,
+            case_id=case.id if case else "",
             suite=row.suite,
             driver=row.driver,
-            case=case.id if case else "?",
-            operands=case_operands(unit, alone) if alone else (),
-            what=extra if mismatch.name else "result" if result else KINDS[mismatch.kind],
-            format=output.name if result else "",
-            expected=expected,
-            got=got,
-            ulp=ulps(output, mismatch.got, mismatch.expected) if result else None,
-            context=f"context {mismatch.expected_context}, got {mismatch.got_context}" if wrong_context else "",
             stage=stage,
             remedy=look,
             group=group,
-            where=_where(mismatch, len(played.play.script.results)),
-            explanation=case_explanation(unit, explained, group) if explained else None,
-            explain=explain_command(unit, called, explained) if explained else "",
+            explain=explain_command(unit, called, alone) if shown and alone is not None else "",
         )
-
-
-def _where(mismatch: PortMismatch, results: int) -> str:
-    """When it was; the cycle of a result that is not among a suite's first mismatches is not kept."""
-    cycle = f"at cycle {mismatch.cycle}, " if mismatch.cycle >= 0 else ""
-    return f"{cycle}result {mismatch.index} of {results}"
-
-
-def _said(output: Format, mismatch: PortMismatch, value: int) -> CodeReading:
-    if value in UNCODED:
-        return CodeReading(code=UNCODED[value], value="")
-    of_result = mismatch.kind in (*CODES, "changed", "unknown") and value >= 0
-    return reading(output, value) if of_result else CodeReading(code=str(value), value="")
 
 
 def code_mismatch(row: Row, mismatch: PortMismatch) -> Mismatch:
@@ -266,6 +208,6 @@ def code_mismatch(row: Row, mismatch: PortMismatch) -> Mismatch:
 
 def _of_several_cases(mismatches: Sequence[PortMismatch]) -> list[PortMismatch]:
     """The first mismatch, and the next results that differ, each of another case."""
-    others = {mismatch.index: mismatch for mismatch in reversed(mismatches[1:]) if mismatch.kind in (*CODES, FLAG)}
+    others = {mismatch.index: mismatch for mismatch in reversed(mismatches[1:]) if mismatch.kind in (*WITH_CODES, FLAG)}
     rest = sorted(others.values(), key=lambda mismatch: mismatch.index)
     return [*mismatches[:1], *(mismatch for mismatch in rest if mismatch.index != mismatches[0].index)][:MOST_TOLD]

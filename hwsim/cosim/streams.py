@@ -14,11 +14,12 @@ from hwsim.base import processes
 from hwsim.base.errors import InputError
 from hwsim.base.processes import scratch_folder
 from hwsim.cases.drawing import Stream
+from hwsim.cocotb.told import KINDS
 from hwsim.cosim.bench import PUBLIC, TOP, PortMap, StreamPort, bench, stream_ports
 from hwsim.cosim.build import HdlSources, bulk_build
 from hwsim.cosim.design import FULL, Design, Play, Played, Suite, Traffic, draws
 from hwsim.cosim.play import command, play_in_bulk, play_simulated
-from hwsim.cosim.report import KINDS, MOST_TOLD, suite_row
+from hwsim.cosim.report import MOST_TOLD, suite_row
 from hwsim.cosim.run import WORKERS, NoProgress, Watcher
 from hwsim.cosim.tools import require
 from hwsim.explain import CodeReading, Mismatch, Row, RunReport

@@ -10,7 +10,7 @@ from itertools import chain, islice
 
 from hwsim.base.text import counted
 from hwsim.cases.bins.covering import covering, directed
-from hwsim.cases.case import Case, block_lengths, dot
+from hwsim.cases.case import Case, dot, fill
 from hwsim.cases.drawing import Stream
 from hwsim.cases.matrices import gemm_cases, gemm_problem
 from hwsim.cases.random_cases import by_turns, mixed, pair_cases, random_cases
@@ -22,7 +22,6 @@ from hwsim.cosim.unitdesign import ModalDesign
 from hwsim.explain import LeftOut
 from hwsim.explain.silicon.results import known_cases
 from hwsim.formats import codes_of
-from hwsim.formats.blocks import one_code
 from hwsim.model.definition import definition_of
 from hwsim.spec import NotImplementedYet, Unit
 
@@ -77,21 +76,6 @@ class Filter:
 def takes(design: DotDesign, case: Case) -> bool:
     """Whether a design takes a case."""
     return any(Filter(design).take([case]))
-
-
-def fill(unit: Unit, products: int, case: Case) -> Case:
-    """The case with zero terms up to whole beats of so many products, under scales of 1."""
-    rest = -len(case.a) % products
-    if not rest:
-        return case
-    zeros, scale = (0,) * rest, unit.scale
-    longer = replace(case, a=(*case.a, *zeros), b=(*case.b, *zeros))
-    if scale is None:
-        return longer
-    blocks = [-(-len(longer.a) // length) for length in block_lengths(unit)]
-    more_a = (one_code(scale.a.format),) * (blocks[0] - len(case.scale_a))
-    more_b = (one_code(scale.b.format),) * (blocks[1] - len(case.scale_b))
-    return replace(longer, scale_a=(*case.scale_a, *more_a), scale_b=(*case.scale_b, *more_b))
 
 
 def expected_codes(unit: Unit, cases: Sequence[Case]) -> tuple[int, ...]:

@@ -10,11 +10,11 @@ from typing import Literal, assert_never
 
 from hwsim.base.errors import InputError
 from hwsim.cases.case import block_lengths
-from hwsim.cosim.bench import PortField
 from hwsim.cosim.dutfile import Dut, PortPlace, Rest, ScalePlace, flagged
 from hwsim.cosim.elaborate import NAME, Module, PortBit, named_bits
 from hwsim.cosim.protocols import ControlPort, NamedControl
 from hwsim.formats import FloatFormat, Format
+from hwsim.tb.fields import PortField
 
 MOST_SCALE_BITS = 16
 

@@ -25,6 +25,7 @@ PRECISE = 0.9  # of what a name would change, how much must have come out as it 
 FEW = 0.1  # of the wrong results that have no name yet, a name must explain so many
 BASES = 8  # changes to which a second one is made
 MOST_MISTAKES, MOST_NAMES = 4, 3
+MOST_WRONG, MOST_RIGHT = 600, 6000  # results that names are judged by
 
 Progress = Callable[[str], None]
 
@@ -360,6 +361,21 @@ class _Examination:
                 if pair is not None and self._explained(pair, unknown[:2]):
                     made[key] = pair
         return list(made.values())
+
+
+def judged_by(wrong: list[Observation], right: list[Observation]) -> list[Observation]:
+    """Wrong and right results of a design, as many of each as names need."""
+    return [*_spread(wrong, MOST_WRONG), *_spread(right, MOST_RIGHT)]
+
+
+def _spread(every: list[Observation], most: int) -> list[Observation]:
+    """So many at most: a third of them those of the fewest operands, in which mistakes stand alone; others evenly."""
+    if len(every) <= most:
+        return every
+    by_size = sorted(range(len(every)), key=lambda at: counted_operands(every[at].case))
+    simplest, others = set(by_size[: most // 3]), sorted(by_size[most // 3 :])
+    step = -(-len(others) // (most - len(simplest)))
+    return [every[at] for at in sorted({*simplest, *others[::step]})]
 
 
 def counted_operands(case: Case) -> int:

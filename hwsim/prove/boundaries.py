@@ -9,7 +9,8 @@ from difflib import get_close_matches
 from functools import cached_property
 from typing import Any, Literal
 
-from hwsim.cosim.dutdesign import DutDesign, largest_number
+from hwsim.cocotb.expected import largest_number
+from hwsim.cosim.dutdesign import DutDesign
 from hwsim.cosim.dutfile import NOTHING, SignalPlace, TermSignals
 from hwsim.formats import Class, FloatFormat, Format
 from hwsim.formats.yamlfile import SpecError

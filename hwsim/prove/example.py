@@ -8,11 +8,10 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from hwsim.base.text import counted
-from hwsim.cases.case import Case, beats, block_lengths, dot, modal_dot
+from hwsim.cases.case import Case, beats, block_lengths, dot, fill, modal_dot
 from hwsim.cases.drawing import WORD, Stream
 from hwsim.cases.palette import infinities, nans, negate, numbers, zeros
 from hwsim.cases.random_cases import in_mode, mixed, most_beats
-from hwsim.cosim.suites import fill
 from hwsim.formats import Format
 from hwsim.formats.blocks import one_code
 from hwsim.formats.codes import is_padded

@@ -18,7 +18,8 @@ import hwsim.model.scales
 import hwsim.model.terms
 from hwsim.cases.case import Case, block_lengths
 from hwsim.cases.random_cases import random_cases
-from hwsim.cosim.dutdesign import DutDesign, largest_number
+from hwsim.cocotb.expected import largest_number
+from hwsim.cosim.dutdesign import DutDesign
 from hwsim.cosim.wiring import operands_of
 from hwsim.formats import Class, Fields, Format
 from hwsim.formats.blocks import one_code

@@ -50,7 +50,7 @@ static int64_t *put_group(int64_t *at, const {name}_stages *s)
     for (uint64_t group = 0; group < groups; ++group) {{
         {types["a"]} x[{name}_LANES];
         {types["b"]} y[{name}_LANES];
-{_indented(_lanes(plan), 8)}
+{_indented(lanes(plan), 8)}
         at = put_group(at, &s.stages);
         *at++ = s.result;
     }}
@@ -67,7 +67,7 @@ def _indented(lines: list[str], by: int = 4) -> str:
     return "\n".join(" " * by + line for line in lines)
 
 
-def _lanes(plan: UnitInC) -> list[str]:
+def lanes(plan: UnitInC) -> list[str]:
     name, scales = plan.prefix, plan.u.scale is not None
     lines = []
     if scales:

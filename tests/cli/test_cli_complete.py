@@ -42,7 +42,7 @@ def test_commands(complete: Complete) -> None:
     assert complete("capture", "ju") == ["judge"]
 
 
-TAKING_UNITS = """units, explain, rtl, export-c, vectors, gemm, cosim, cosim int8-i32, capture cases,
+TAKING_UNITS = """units, explain, rtl, export-c, export-sv, vectors, gemm, cosim, cosim int8-i32, capture cases,
 capture judge h200, study --unit, dut-init top.v --unit"""
 
 

@@ -172,6 +172,7 @@ WRITERS = (
     Writer("--output", "quantizer mxfp4-e2m1 -o {out}", quick=_quick_verilog),
     Writer("--report", "quantizer mxfp4-e2m1 --cosim --seed 1 --report {out}", folder=True, quick=_quick_streams),
     Writer("--output", "export-c int8x2.yaml -o {out}", folder=True),
+    Writer("--output", "export-sv rvbna-e4m3-f32-n4 -o {out}", folder=True),
     Writer("--output", "gemm int8x2.yaml a.npy a.npy -o {out}.npy"),
     Writer("--output", "study --unit int8x2.yaml --data ones.npy --length 64 --trials 1 -o {out}", folder=True),
     Writer("--html", "prove int8x2.yaml --html {out}", status=1, quick=_quick_prove),

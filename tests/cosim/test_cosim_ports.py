@@ -14,10 +14,11 @@ from hypothesis import strategies as st
 from odd_units import IN_RTL, unit, units_of
 
 from hwsim.cases.case import Case
-from hwsim.cosim.bench import PortField, PortMap, port_map, words_of
+from hwsim.cosim.bench import PortMap, port_map, words_of
 from hwsim.cosim.dutdesign import extra
 from hwsim.model.clock import Beat
 from hwsim.spec import load_unit, pipeline
+from hwsim.tb.fields import PortField
 from hwsim.tb.job import COPY, FLAG, ExtraOutputs
 from hwsim.tb.order import ExtraOutputsBoard
 

@@ -22,10 +22,11 @@ from hwsim.cases.bins.covering import directed
 from hwsim.cases.case import Case, batches
 from hwsim.cases.case import expected as by_the_processor
 from hwsim.cases.random_cases import random_cases
-from hwsim.cosim.bench import PortField, words_of
+from hwsim.cosim.bench import words_of
 from hwsim.cosim.design import Suite
 from hwsim.rtl import addition, normalize, products
 from hwsim.spec import Unit, load_unit, pipeline
+from hwsim.tb.fields import PortField
 from hwsim.tb.job import (
     COPY,
     FLAG,

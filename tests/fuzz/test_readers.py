@@ -39,10 +39,10 @@ WRITTEN = {
 PASSED_ON = {"verilator arguments"}
 # Read as `rtl unit` is: Yosys, as WebAssembly, does not start in the memory that fuzzing leaves a command.
 # A library is read as other sources are. A campaign's folder is read as `campaign show` is, but runs jobs, which takes
-# processes.
+# processes. An export to SystemVerilog reads and writes what one to C does.
 AS_ANOTHER = {
     "dut-init library", "synth names", "prove unit", "prove dut", "qualify unit", "qualify dut", "qualify vectors",
-    "fuzz again", "campaign output",
+    "fuzz again", "campaign output", "export-sv unit", "export-sv output",
 }  # fmt: skip
 
 

@@ -44,9 +44,31 @@ def _unreachable(facts: UnitFacts, d: int, lost: int) -> str | None:
     return f"no product of {facts.names} with another {d} above it {kind}: all are enumerated"
 
 
+def distance_bin(d: int, sub: int, lost: int) -> str:
+    """The bin of a product so many places below max_exp."""
+    return f"d={d}, {WORDS[sub]}, {BITS[lost]}"
+
+
+def beyond_bin(last: int, sub: int) -> str:
+    """The bin of a product farther below than those that have bins of their own."""
+    return f"d above {last}, {WORDS[sub]}"
+
+
+def addend_bin(d: int, most: int, sub: int) -> str:
+    """The bin of an addend d places above the largest product, or below it; `most` is as far as that and farther."""
+    word = "level with" if d == 0 else f"{abs(d)}{' or more' if abs(d) == most else ''} "
+    side = "" if d == 0 else "above" if d > 0 else "below"
+    return f"addend {word}{side} the largest product, {WORDS[sub]}"
+
+
+def most_addend(facts: UnitFacts) -> int:
+    """The farthest distance of an addend that is told from others: one past where a shifter saturates."""
+    return facts.window + 3
+
+
 def _products(facts: UnitFacts, out: Declared) -> None:
     bins = {
-        (d, sub, lost): out.bin("G2", f"d={d}, {WORDS[sub]}, {BITS[lost]}", _unreachable(facts, d, lost))
+        (d, sub, lost): out.bin("G2", distance_bin(d, sub, lost), _unreachable(facts, d, lost))
         for d in facts.distances
         for sub in (0, 1)
         for lost in (0, 1)
@@ -54,7 +76,7 @@ def _products(facts: UnitFacts, out: Declared) -> None:
     last = facts.distances[-1]
     beyond = facts.apart(last + 1) if facts.farthest <= last else None
     for sub in (0, 1):
-        index = out.bin("G2", f"d above {last}, {WORDS[sub]}", beyond)
+        index = out.bin("G2", beyond_bin(last, sub), beyond)
         bins |= {(last + 1, sub, lost): index for lost in (0, 1)}
 
     @out.groups.append
@@ -71,15 +93,13 @@ def _products(facts: UnitFacts, out: Declared) -> None:
 
 
 def _addend(facts: UnitFacts, out: Declared) -> None:
-    """Distances from the largest product's exponent to the addend's, to one past where a shifter saturates."""
-    most = facts.window + 3
+    """Distances from the largest product's exponent to the addend's."""
+    most = most_addend(facts)
     bins: dict[tuple[int, int], int] = {}
     for d in range(-most, most + 1):
-        word = "level with" if d == 0 else f"{abs(d)}{' or more' if abs(d) == most else ''} "
-        side = "" if d == 0 else "above" if d > 0 else "below"
         why = _addend_range(facts, d)
         for sub in (0, 1):
-            bins[d, sub] = out.bin("G2", f"addend {word}{side} the largest product, {WORDS[sub]}", why)
+            bins[d, sub] = out.bin("G2", addend_bin(d, most, sub), why)
 
     @out.groups.append
     def sample(sampled: SampledGroup, hits: Hits) -> None:

@@ -96,6 +96,11 @@ def pairs_of_classes(facts: UnitFacts) -> list[tuple[str, str]]:
     return [(x, y) for x in classes(a) for y in classes(b)]
 
 
+def pair_bin(x: str, y: str) -> str:
+    """The bin of a product of a code of one class and of one of another."""
+    return f"{x} x {y}"
+
+
 def declare_operands(facts: UnitFacts, out: Declared) -> None:
     """Each pair of classes; all of them through each lane; the top binade that an IEEE decoder takes for Inf and NaN.
 
@@ -104,7 +109,7 @@ def declare_operands(facts: UnitFacts, out: Declared) -> None:
     a, b = facts.factors
     every = pairs_of_classes(facts)
     count, width = len(every), len(classes(b))
-    bins = [out.bin("G1", f"{x} x {y}") for x, y in every]
+    bins = [out.bin("G1", pair_bin(x, y)) for x, y in every]
     for lane in range(facts.lanes):
         out.bin("G1", f"every pair of classes through lane {lane}", parts=count)
     table_a = _Table(a, {name: width * index for index, name in enumerate(classes(a))})

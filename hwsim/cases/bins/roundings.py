@@ -34,6 +34,11 @@ def _uncut(facts: UnitFacts, places: int) -> str | None:
     )
 
 
+def rounding_bin(sign: int, last: int, guard: int, sticky: int) -> str:
+    """The bin of what a rounding sees."""
+    return f"{MARKS[sign]}, last {last}, guard {guard}, sticky {sticky}"
+
+
 def _rounding(facts: UnitFacts, out: Declared) -> None:
     tables = {}
     for sign in (0, 1):
@@ -41,8 +46,7 @@ def _rounding(facts: UnitFacts, out: Declared) -> None:
             for guard in (0, 1):
                 for sticky in (0, 1):
                     why = _no_bits(facts, guard, sticky)
-                    name = f"{MARKS[sign]}, last {last}, guard {guard}, sticky {sticky}"
-                    tables[sign, last, guard, sticky] = out.bin("G7", name, why)
+                    tables[sign, last, guard, sticky] = out.bin("G7", rounding_bin(sign, last, guard, sticky), why)
     fraction = facts.result.fraction_bits
     ones = {
         (sign, guard): out.bin(

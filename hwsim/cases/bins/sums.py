@@ -30,14 +30,25 @@ def _loses(sampled: SampledGroup) -> bool:
     return any(term[3] for term in sampled.terms) or bool(sampled.addend and sampled.addend[3])
 
 
+def shift_bin(shift: int, sign: int, lost: int) -> str:
+    """The bin of a sum whose leading one is so far below max_exp."""
+    return f"leading one {shift} below max_exp, {MARKS[sign]}, {BITS[lost]}"
+
+
+def growth_bin(growth: int, sign: int, company: str) -> str:
+    """The bin of a sum whose leading one is so far above max_exp. company: `with` or `without` an addend, or empty."""
+    return f"leading one {growth} above max_exp, {MARKS[sign]}{f', {company} an addend' if company else ''}"
+
+
 def _shifts(facts: UnitFacts, out: Declared) -> None:
     bins = {}
     for shift in range(1, facts.window + 1):
         deep = facts.shallow[1] if facts.shallow and shift > facts.shallow[0] else None
         for sign in (0, 1):
             for lost in (0, 1):
-                name = f"leading one {shift} below max_exp, {MARKS[sign]}, {BITS[lost]}"
-                bins[shift, sign, lost] = out.bin("G5", name, deep or (facts.loses if lost else None))
+                bins[shift, sign, lost] = out.bin(
+                    "G5", shift_bin(shift, sign, lost), deep or (facts.loses if lost else None)
+                )
     window = facts.window
 
     @out.groups.append
@@ -104,8 +115,7 @@ def _growth(facts: UnitFacts, out: Declared) -> None:
     for kind in ("without", "with") if facts.addends else ("without",):
         for sign in (0, 1):
             for growth in range(facts.grown(sign, addend=kind == "with") + 1):
-                company = f", {kind} an addend" if facts.addends else ""
-                name = f"leading one {growth} above max_exp, {MARKS[sign]}{company}"
+                name = growth_bin(growth, sign, kind if facts.addends else "")
                 bins[kind, growth, sign] = out.bin("G6", name)
     window = facts.window
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import cache
+from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
@@ -89,11 +90,14 @@ OF_FORMATS = ("decode", "term", "to_f64", "from_f64", "from_f32")
 DEFINED = re.compile(r"^(?:static inline .*?\bu_(\w+)\(|\} u_(\w+);|typedef .*\bu_(\w+);)")
 
 
+PACKAGE = "hwsim.compute.c"  # whose templates these are
+
+
 @cache
-def _environment() -> Environment:
+def _environment(package: str) -> Environment:
     # C and SystemVerilog have no `${`, and a line that begins with `//%` reads as a comment of both.
     environment = Environment(
-        loader=PackageLoader("hwsim.compute.c"),
+        loader=PackageLoader(package),
         variable_start_string="${",
         variable_end_string="}",
         line_statement_prefix="//%",
@@ -121,14 +125,14 @@ def kept(text: str) -> str:
     return re.sub(r"\b([uU])_", rf"\1{KEPT}_", text)
 
 
-def render(template: str, plan: UnitInC) -> str:
-    """The text of a template for a unit.
+def render(template: str, plan: UnitInC, package: str = PACKAGE, **values: Any) -> str:
+    """The text of a template for a unit. package: whose template it is. values: what it names beside the unit, `p`.
 
     A name of C is written `u_name` or `U_NAME` in templates. In the header, a macro puts the unit's identifier before
     a name, so that lines stay short; names that users call are written out where they are defined. Other files have
     every name written out.
     """
-    text = _environment().get_template(template).render(p=plan)
+    text = _environment(package).get_template(template).render(p=plan, **values)
     text = text.replace("U_HEADER_GUARD", f"{plan.prefix.upper()}_H")
     if template == HEADER:
         public = PUBLIC | {f"{fmt}_{function}" for fmt in plan.names.values() for function in OF_FORMATS}

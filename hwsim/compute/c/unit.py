@@ -643,6 +643,16 @@ class UnitInC:
         ]
 
     @property
+    def sv_parameters(self) -> list[str]:
+        """The parameters of a dot product in SystemVerilog."""
+        return [_sv_parameter(*parameter) for parameter in self._functions()[0][2]]
+
+    @property
+    def dpi_parameters(self) -> str:
+        """The same in C."""
+        return ", ".join(_c_parameter(*parameter) for parameter in self._functions()[0][2])
+
+    @property
     def dpi_group(self) -> bool:
         """Whether there is a function for a group: its result must be a code, which the next group starts from."""
         return not self.group.carries and self.late_window is None
