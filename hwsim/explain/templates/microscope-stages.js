@@ -119,41 +119,58 @@ const stages = (() => {
     return group.addend ? [[...labels, "addend"], [...terms, group.addend.term]] : [labels, terms];
   }
 
-  // What is drawn of a window: a row for each term that is not zero, the sum, and the result. number: the raw result.
-  function windowOf(unit, group, number) {
-    if (unit.get("sum.method") !== "aligned" || group.special || group.max_exp === null) return null;
-    const last = group.max_exp - group.fraction_bits, [labels, terms] = labelled(group);
-    const shown = terms.map((term, i) => ({ label: labels[i], term, aligned: group.aligned[i] })).filter((row) => row.term.class === "normal");
-    const total = magnitude(group.total), uncut = group.uncut === null ? 0n : magnitude(group.uncut);
-    const finite = number.class !== "nan" && number.class !== "infinity";
-    const result = finite ? BigInt(number.sig) : 0n;
-    const larger = total > uncut ? total : uncut;
-    // A sum of zero has no leading one; its row still takes the place below the window's last.
-    const tops = [...shown.map(({ term }) => leadingOf(BigInt(term.sig), term.exp - term.fraction_bits)), leadingOf(larger, last), result ? leadingOf(result, number.unit_exp) : last];
-    const top = Math.max(group.max_exp, ...tops);
+  // Terms as rows of bits, above all the places that they have. shown: label, term, aligned. max_exp: null for no window,
+  // whose last place is then the least of all. others: magnitudes that take places, as [sig, unit_exp].
+  function framed(shown, max_exp, last, others) {
     const lowest = (sig, unit_exp) => (sig ? sig.toString(2).length - 1 - sig.toString(2).lastIndexOf("1") : -1) + unit_exp;
-    const least = Math.min(last, ...shown.map(({ term }) => lowest(BigInt(term.sig), term.exp - term.fraction_bits)));
-    const frame = { top, last, depth: Math.min(last - least, LOST_SHOWN) };
+    const each = shown.map(({ term }) => [BigInt(term.sig), term.exp - term.fraction_bits]);
+    // A sum of zero has no leading one; its row still takes the place below the window's last.
+    const top = Math.max(max_exp ?? last, ...each.map((x) => leadingOf(...x)), ...others.map((x) => leadingOf(...x)));
+    const frame = { top, last, depth: Math.min(last - Math.min(last, ...each.map((x) => lowest(...x))), LOST_SHOWN) };
     const rows = shown.map(({ label, term, aligned }) => {
       const { kept, lost, more } = places(BigInt(term.sig), term.exp - term.fraction_bits, frame);
       return { label, sign: term.sign ? "-" : "+", kept, lost, aligned, note: more > 0 ? `and ${more} lost places further down` : "" };
     });
-    const blank = " ".repeat(frame.depth), sumRow = (label, text, note) => ({
-      label, sign: text.startsWith("-") ? "-" : "+", kept: places(magnitude(text), last, { top, last, depth: 0 }).kept, lost: blank, aligned: text, note });
-    const notes = [];
+    return { frame, rows };
+  }
+
+  function sumRow(label, text, note, { top, last, depth }) {
+    const { kept } = places(magnitude(text), last, { top, last, depth: 0 });
+    return { label, sign: text.startsWith("-") ? "-" : "+", kept, lost: " ".repeat(depth), aligned: text, note };
+  }
+
+  const normal = (rows) => rows.filter((row) => row.term.class === "normal");
+
+  // A window, or an exact sum, whose result is no matter; null where all is zero. fraction_bits: below 2^max_exp, or 2^0.
+  function picture(rows, max_exp, fraction_bits, total) {
+    const shown = normal(rows), last = (max_exp ?? 0) - fraction_bits;
+    if (!shown.length) return null;
+    const { frame, rows: made } = framed(shown, max_exp, last, [[magnitude(total), last]]);
+    return { top: frame.top, max_exp, last, rows: [...made, sumRow("sum", total, "", frame)] };
+  }
+
+  // What is drawn of a window: a row for each term that is not zero, the sum, and the result. number: the raw result.
+  function windowOf(unit, group, number) {
+    if (unit.get("sum.method") !== "aligned" || group.special || group.max_exp === null) return null;
+    const last = group.max_exp - group.fraction_bits, [labels, terms] = labelled(group);
+    const shown = normal(terms.map((term, i) => ({ label: labels[i], term, aligned: group.aligned[i] })));
+    const total = magnitude(group.total), uncut = group.uncut === null ? 0n : magnitude(group.uncut);
+    const result = number.class === "nan" || number.class === "infinity" ? 0n : BigInt(number.sig);
+    const others = [[total > uncut ? total : uncut, last], ...(result ? [[result, number.unit_exp]] : [])];
+    const { frame, rows } = framed(shown, group.max_exp, last, others), notes = [];
     if (total) {
       const growth = bits(total) - 1 - group.fraction_bits;
       notes.push(`growth ${growth >= 0 ? "+" : ""}${growth}`);
     }
     if (group.sticky) notes.push("sticky 1");
-    if (group.uncut !== null) rows.push(sumRow("sum", group.uncut, ""));
-    rows.push(sumRow(group.uncut === null ? "sum" : "cut", group.total, notes.join(", ")));
+    if (group.uncut !== null) rows.push(sumRow("sum", group.uncut, "", frame));
+    rows.push(sumRow(group.uncut === null ? "sum" : "cut", group.total, notes.join(", "), frame));
     if (result) {
       const { kept, lost } = places(result, number.unit_exp, frame);
       const note = group.rounded.overflow ? "overflow" : `${unit.get("result.rounding")} to ${unit.get("result.format").name}`;
       rows.push({ label: "result", sign: group.total.startsWith("-") ? "-" : "+", kept, lost: lost.replaceAll(".", " "), aligned: "", note });
     }
-    return { top, max_exp: group.max_exp, last, rows };
+    return { top: frame.top, max_exp: group.max_exp, last, rows };
   }
 
   // ---- Operands. ----
@@ -252,5 +269,5 @@ const stages = (() => {
     return { schema: data.schema, unit: unit.name, k: raw.k, groups, c: named(raw.c, formats), result: named(raw.result, formats) };
   }
 
-  return { load, explained, code, encoded, decoded, labelled };
+  return { load, explained, code, encoded, decoded, labelled, picture };
 })();
