@@ -13,7 +13,14 @@ from hwsim.cosim.dutdesign import DutDesign
 from hwsim.cosim.play import SAVED, assertions_in, errors_in, log_end
 from hwsim.cosim.protocols import NamedControl
 from hwsim.explain import CodeReading, File, Mismatch, Row
-from hwsim.explain.mismatches import case_explanation, case_operands, explain_command, reading, ulps
+from hwsim.explain.mismatches import (
+    case_explanation,
+    case_operands,
+    explain_command,
+    microscope_case,
+    reading,
+    ulps,
+)
 from hwsim.formats import Format
 from hwsim.tb.job import COPY, FLAG, MISSING, UNKNOWN, BeatOrder, CodeTable, PortMismatch
 
@@ -235,6 +242,7 @@ def _told(design: Design, row: Row, played: Played) -> Iterable[Mismatch]:
             where=_where(mismatch, len(played.play.script.results)),
             explanation=case_explanation(unit, explained, group) if explained else None,
             explain=explain_command(unit, called, explained) if explained else "",
+            microscope=microscope_case(unit, explained, mismatch.got if result else None) if explained else "",
         )
 
 

@@ -10,6 +10,7 @@ import base64
 import json
 from collections.abc import Iterable, Mapping
 from functools import cache
+from pathlib import Path
 from typing import Any, get_args
 from urllib.parse import quote
 
@@ -17,17 +18,19 @@ from markupsafe import Markup
 from pydantic import BaseModel
 
 from hwsim import __version__
+from hwsim.base.errors import ToolMissing
+from hwsim.base.files import written
 from hwsim.compute.c.any import KINDS, SAYINGS, AnyUnitInC
 from hwsim.compute.c.wasm import program
 from hwsim.explain.drawing import TEMPLATES, environment, policy, read
+from hwsim.explain.record import Mismatch
 from hwsim.explain.staged import SCHEMA
-from hwsim.explain.stages import code_text
 from hwsim.formats import ExponentFormat, FixedFormat, FloatFormat, Format, formats
-from hwsim.formats.blocks import reference
 from hwsim.formats.catalog import LEAST_BITS, MOST_BITS, p3109
 from hwsim.spec import Unit, load_unit
-from hwsim.spec.catalog import modal_presets, presets
+from hwsim.spec.catalog import load_specified, modal_presets, presets
 from hwsim.spec.fields import worded
+from hwsim.spec.modes import ModalUnit
 from hwsim.spec.sums import SUMS
 from hwsim.spec.table import SECTIONS
 
@@ -57,11 +60,12 @@ def _data() -> dict[str, Any]:
     }
 
 
-def _presets() -> list[str]:
-    from hwsim.spec.catalog import load_specified
-
-    modes = [f"{name}:{mode}" for name in modal_presets() for mode in load_specified(name).modes]  # type: ignore[union-attr]
-    return sorted([*presets(), *modes])
+@cache
+def _presets() -> tuple[str, ...]:
+    """The names of presets, and of each mode of those that have several."""
+    modal = {name: load_specified(name) for name in modal_presets()}
+    modes = [f"{name}:{mode}" for name, unit in modal.items() if isinstance(unit, ModalUnit) for mode in unit.modes]
+    return tuple(sorted([*presets(), *modes]))
 
 
 def _parametric() -> Iterable[FloatFormat]:
@@ -108,7 +112,8 @@ def _sections() -> dict[str, Any]:
 def case(unit: Unit | Mapping[str, Any], operands: Mapping[str, Any]) -> dict[str, Any]:
     """A case as the page takes it: a preset's name or a unit's keys, and codes.
 
-    operands: a, b, scale_a, scale_b: lists of codes; c: a code. Those that are None are left out.
+    operands: a, b, scale_a, scale_b: lists of codes; c: a code; got: the code that a design returned. Those that are None
+    are left out.
     """
     keys = keys_of(unit) if isinstance(unit, Unit) else dict(unit)
     name = str(keys["unit"])
@@ -120,7 +125,7 @@ def fragment(shown: Mapping[str, Any]) -> str:
     """A case as what stands behind the `#` of the page's address."""
     parts = {
         "u": shown["unit"] if isinstance(shown["unit"], str) else json.dumps(shown["unit"], separators=(",", ":")),
-        **{side: _codes(shown[side]) for side in ("a", "b", "c", "scale_a", "scale_b") if side in shown},
+        **{side: _codes(shown[side]) for side in ("a", "b", "c", "scale_a", "scale_b", "got") if side in shown},
     }
     return "&".join(f"{name}={quote(text, safe=',:{}[]')}" for name, text in parts.items())
 
@@ -140,9 +145,24 @@ def page(shown: Mapping[str, Any] | None = None) -> str:
     )  # fmt: skip
 
 
+def write_beside(path: Path, mismatches: Iterable[Mismatch]) -> str:
+    """Write the page beside a report's, where one of its mismatches has a case: its name there, empty where it is not.
+
+    Where the program cannot be built there is none, and the report has commands alone.
+    """
+    if not any(mismatch.microscope for mismatch in mismatches):
+        return ""
+    try:
+        text = page()
+    except ToolMissing:
+        return ""
+    with written(path.with_name(FILE)) as file:
+        file.write(text.encode())
+    return FILE
+
+
 def _in_script(data: Any) -> str:
     """JSON that nothing in it ends: no tag."""
     return json.dumps(data, separators=(",", ":"), ensure_ascii=False).replace("<", "\\u003c")
 
 
-__all__ = ["FILE", "case", "code_text", "fragment", "keys_of", "page", "reference"]

@@ -213,7 +213,9 @@ const stages = (() => {
     enter(data, unit);
     const number = exact(text, what), place = placeOf(unit, fmt);
     try {
-      if (number.word) return BigInt(JSON.parse(called("special", place, number.word === "nan" ? 0 : 1, Number(number.sign))));
+      if (number.word === "nan") return BigInt(JSON.parse(called("nan", place)));
+      // Beyond every format's end, where it becomes the largest number.
+      if (number.word) return BigInt(JSON.parse(called("encode", place, Number(number.sign), 1n, 2000)));
       const [above, below] = number.pair;
       const up = BigInt(Math.max(0, 64 - (bits(above) - bits(below))));
       let sig = (above << up) / below, exp = -Number(up);

@@ -506,6 +506,12 @@
       return el("div", { class: "answer" }, el("span", { class: "quiet" }, `${side.name}: ${plural(side.record.k, "product")} in ${plural(side.record.groups.length, "group")}.${left}`),
         el("strong", {}, minus(side.record.result.value)), bitsOf(side.unit.output, side.record.result.code), " ", el("span", { class: "quiet mono" }, `${side.record.result.code} ${side.record.result.format}`));
     });
+    const got = gotCode(), first = state.sides[0];
+    if (got && first.record) {
+      const fmt = first.unit.output, text = hex(fmt, stages.code(fmt, got, "got"));
+      boxes.splice(1, 0, el("div", { class: `answer ${text === first.record.result.code ? "" : "bad"}` }, el("span", { class: "quiet" }, "what the design returned"),
+        el("strong", {}, minus(stages.decoded(data, first.unit, fmt, BigInt(got)).value)), bitsOf(fmt, text), " ", el("span", { class: "quiet mono" }, `${text} ${fmt.name}`)));
+    }
     const made = [el("div", { class: "results" }, boxes)];
     if (two && state.sides.every((side) => side.record)) {
       const names = [...new Set(STAGES.map((each) => each[1]))], at = apart ? names.indexOf(apart.words) : names.length;
@@ -564,13 +570,22 @@
 
   // ---- Links. ----
 
-  function fragment() {
+  // The units and operands of a case, as a link has them.
+  function caseParts() {
     const parts = state.sides.map((side, i) => ["uv"[i], side.preset ?? JSON.stringify(side.keys, (_, x) => (typeof x === "bigint" ? Number(x) : x))]);
     for (const field of FIELDS) {
       const typed = (state.text[field] ?? "").replace(/\s+/g, "");
       if (typed) parts.push([field, typed]);
     }
-    if (state.mode === "values") parts.push(["as", "values"]);
+    return state.mode === "values" ? [...parts, ["as", "values"]] : parts;
+  }
+
+  // What a design returned for the case of a link, as long as that is the case.
+  const gotCode = () => (state.got && state.got.of === JSON.stringify(caseParts()) ? state.got.code : null);
+
+  function fragment() {
+    const parts = caseParts();
+    if (gotCode()) parts.push(["got", gotCode()]);
     if (state.group) parts.push(["g", String(state.group)]);
     return parts.map(([name, text]) => `${name}=${encodeURIComponent(text).replace(/%(2C|3A|7B|7D|5B|5D)/g, decodeURIComponent)}`).join("&");
   }
@@ -587,8 +602,9 @@
     state.mode = given.get("as") === "values" ? "values" : "codes";
     state.text = {};
     for (const field of FIELDS) if (given.has(field)) state.text[field] = given.get(field).replaceAll(",", ", ");
-    state.group = Number(given.get("g") ?? 0) || 0;
     if (!given.has("a") && state.sides[0].unit) fresh();
+    state.group = Number(given.get("g") ?? 0) || 0;
+    state.got = given.has("got") ? { code: given.get("got"), of: JSON.stringify(caseParts()) } : null;
     return true;
   }
 
