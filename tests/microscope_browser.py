@@ -72,7 +72,7 @@ def preset_cases(name: str, unit: Unit, operands: Sequence[Operands]) -> UnitCas
     return UnitCases(unit, {"preset": name}, operands)
 
 
-def answered(chromium: str, folder: Path, script: str, given: Any) -> Any:
+def answered(chromium: str, folder: Path, script: str, given: Any, *options: str) -> Any:
     """What a script returns at the end of the page. In it are `data`, as the page has it, and `given`."""
     text = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", page())
     inside = json.dumps(given).replace("<", "\\u003c")
@@ -80,7 +80,7 @@ def answered(chromium: str, folder: Path, script: str, given: Any) -> Any:
     added = f'<script type="application/json" id="given">{inside}</script><script>{runner}</script>'
     folder.mkdir(exist_ok=True)
     (folder / "microscope.html").write_text(text.replace("</body>", f"{added}</body>"), encoding="utf-8")
-    dom, log = browse(chromium, folder / "microscope.html", "--dump-dom", "--virtual-time-budget=10000000")
+    dom, log = browse(chromium, folder / "microscope.html", "--dump-dom", "--virtual-time-budget=10000000", *options)
     found = re.search(r'<pre id="out">([^<]*)</pre>', dom)
     assert found is not None, log[-2000:]
     return json.loads(gzip.decompress(base64.b64decode(html.unescape(found[1]))))
@@ -88,13 +88,17 @@ def answered(chromium: str, folder: Path, script: str, given: Any) -> Any:
 
 def in_browser(chromium: str, folder: Path, units: Sequence[UnitCases]) -> list[Any]:
     """The page's record of every case, in order; what is wrong with one under `error`."""
-    cases = [[given, [_hex(each) for each in operands]] for _, given, operands in units]
+    cases = [[given, as_hex(operands)] for _, given, operands in units]
     records: list[Any] = answered(chromium, folder, RECORDS, cases)
     return records
 
 
-def _hex(operands: Operands) -> Operands:
-    return {name: list(map(hex, x)) if isinstance(x, (list, tuple)) else hex(x) for name, x in operands.items()}
+def as_hex(operands: Iterable[Operands]) -> list[Operands]:
+    """Codes as text, which JSON keeps whole."""
+    return [
+        {name: list(map(hex, x)) if isinstance(x, (list, tuple)) else hex(x) for name, x in each.items()}
+        for each in operands
+    ]
 
 
 def record(unit: Unit, operands: Operands) -> Any:

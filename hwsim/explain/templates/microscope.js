@@ -231,7 +231,7 @@
       const names = [...new Set(units.map((unit) => formatOf(unit, field)?.name).filter(Boolean))].join(" / ");
       const count = (state.text[field] ?? "").split(",").length;
       return el("label", { htmlFor: `field-${field}` }, el("b", {}, words[field]), ` ${names}${field === "c" ? "" : `, ${plural(count, state.mode.slice(0, -1))}`}`,
-        el("textarea", { id: `field-${field}`, rows: field === "c" ? 1 : 3, value: state.text[field] ?? "", onchange: (event) => { state.text[field] = event.target.value; show(); } }));
+        el("textarea", { id: `field-${field}`, rows: Math.min(3, Math.ceil((state.text[field] ?? "").length / 38) || 1), value: state.text[field] ?? "", onchange: (event) => { state.text[field] = event.target.value; show(); } }));
     });
   }
 
