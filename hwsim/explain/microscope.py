@@ -1,7 +1,7 @@
 """The microscope: one page that computes any unit's dot product, stage by stage, where it is opened.
 
-The page holds its program (WebAssembly), every preset's keys and every format: it asks for nothing, from a file system or a
-network. A case is what stands behind the `#` of its address, and a page may have one of its own.
+The page holds its program (WebAssembly), every preset's keys and every format: it asks for nothing, from a file system
+or a network. A case is what stands behind the `#` of its address, and a page may have one of its own.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ from hwsim.spec.sums import SUMS
 from hwsim.spec.table import SECTIONS
 
 FILE = "microscope.html"  # its name, beside a report and in the documentation
+OPERANDS = ("a", "b", "c", "scale_a", "scale_b", "got")
 KIND_CLASSES: tuple[type[BaseModel], ...] = (FloatFormat, FixedFormat, ExponentFormat)
 
 
@@ -84,7 +85,9 @@ def _written_out(fmt: Format) -> dict[str, Any]:
 def _kind(kind: type[BaseModel]) -> dict[str, Any]:
     fields = kind.model_fields
     bounds = {
-        name: [next((getattr(each, end) for each in field.metadata if hasattr(each, end)), None) for end in ("ge", "le")]
+        name: [
+            next((getattr(each, end) for each in field.metadata if hasattr(each, end)), None) for end in ("ge", "le")
+        ]
         for name, field in fields.items()
     }
     defaults = {name: list(field.default) if isinstance(field.default, tuple) else field.default
@@ -94,7 +97,7 @@ def _kind(kind: type[BaseModel]) -> dict[str, Any]:
 
 
 def _sections() -> dict[str, Any]:
-    """The parts of a file: the key that names a part's class, the methods of a sum that have it, and whether it must be."""
+    """The parts of a file: the key that names a part's class, the methods that have it, whether it must be there."""
     top = SECTIONS[0][2][0]
     made: dict[str, Any] = {}
     for path, tag, _ in SECTIONS[1:]:
@@ -109,24 +112,16 @@ def _sections() -> dict[str, Any]:
     return made
 
 
-def case(unit: Unit | Mapping[str, Any], operands: Mapping[str, Any]) -> dict[str, Any]:
-    """A case as the page takes it: a preset's name or a unit's keys, and codes.
+def case(unit: Unit, operands: Mapping[str, Any]) -> str:
+    """A case as what stands behind the `#` of the page's address: a preset's name or a unit's keys, and codes.
 
-    operands: a, b, scale_a, scale_b: lists of codes; c: a code; got: the code that a design returned. Those that are None
-    are left out.
+    operands: a, b, scale_a, scale_b: lists of codes; c: a code; got: the code that a design returned. Those that are
+    None are left out.
     """
-    keys = keys_of(unit) if isinstance(unit, Unit) else dict(unit)
-    name = str(keys["unit"])
-    known = name in _presets() and keys_of(load_unit(name)) == keys
-    return {"unit": name if known else keys, **{side: codes for side, codes in operands.items() if codes is not None}}
-
-
-def fragment(shown: Mapping[str, Any]) -> str:
-    """A case as what stands behind the `#` of the page's address."""
-    parts = {
-        "u": shown["unit"] if isinstance(shown["unit"], str) else json.dumps(shown["unit"], separators=(",", ":")),
-        **{side: _codes(shown[side]) for side in ("a", "b", "c", "scale_a", "scale_b", "got") if side in shown},
-    }
+    keys = keys_of(unit)
+    known = unit.name in _presets() and keys_of(load_unit(unit.name)) == keys
+    parts = {"u": unit.name if known else json.dumps(keys, separators=(",", ":"))}
+    parts |= {side: _codes(operands[side]) for side in OPERANDS if operands.get(side) is not None}
     return "&".join(f"{name}={quote(text, safe=',:{}[]')}" for name, text in parts.items())
 
 
@@ -134,11 +129,11 @@ def _codes(codes: Any) -> str:
     return ",".join(map(hex, codes)) if isinstance(codes, list | tuple) else hex(codes)
 
 
-def page(shown: Mapping[str, Any] | None = None) -> str:
+def page(shown: str | None = None) -> str:
     """The page. shown: the case that it opens on, where its address has none."""
     style = read("colours.css") + read("picture.css") + read("microscope.css")
     script = "".join(map(read, ("microscope-keys.js", "microscope-stages.js", "microscope.js")))
-    data = {**_data(), "case": None if shown is None else fragment(shown)}
+    data = {**_data(), "case": shown}
     return environment(TEMPLATES).get_template("microscope.html.j2").render(
         style=Markup(style), script=Markup(script), data=Markup(_in_script(data)), version=__version__,
         policy=policy(style, script).replace("script-src", "script-src 'wasm-unsafe-eval'"),
@@ -164,5 +159,3 @@ def write_beside(path: Path, mismatches: Iterable[Mismatch]) -> str:
 def _in_script(data: Any) -> str:
     """JSON that nothing in it ends: no tag."""
     return json.dumps(data, separators=(",", ":"), ensure_ascii=False).replace("<", "\\u003c")
-
-

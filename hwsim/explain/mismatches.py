@@ -10,11 +10,10 @@ from itertools import pairwise
 from typing import Any
 
 from hwsim.cases.case import Case, block_lengths, term_scales
+from hwsim.explain import microscope
 from hwsim.explain.candidate import filled
 from hwsim.explain.diagnosis import Diagnosis
 from hwsim.explain.explained import Explained
-from hwsim.explain.microscope import case as shown_case
-from hwsim.explain.microscope import fragment
 from hwsim.explain.record import CodeReading, Element, FaultKind, KnownCause, Mismatch, Operand
 from hwsim.explain.stages import ExplanationJson, explanation, number_text
 from hwsim.formats import FloatFormat, Format
@@ -140,7 +139,8 @@ def microscope_case(unit: Unit, case: Case, got: int | None = None) -> str:
         codes |= {"scale_a": case.scale_a, "scale_b": case.scale_b}
     lists = {name: [int(code) for code in each] for name, each in codes.items()}
     addend = None if unit.operands.addend is None else int(case.c)
-    return fragment(shown_case(unit, {**lists, "c": addend, "got": got if got is None or got >= 0 else None}))
+    returned = None if got is None or got < 0 else got
+    return microscope.case(unit, {**lists, "c": addend, "got": returned})
 
 
 def wrong_result(unit: Unit, case: Case, expected: int, got: int | CodeReading, **other_fields: Any) -> Mismatch:

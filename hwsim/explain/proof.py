@@ -15,8 +15,8 @@ from hwsim.base.files import written
 from hwsim.base.text import counted
 from hwsim.explain.drawing import page_style, policy, read
 from hwsim.explain.frozen import Count, Record, Text
-from hwsim.explain.record import Mismatch, Seconds
 from hwsim.explain.microscope import write_beside
+from hwsim.explain.record import Mismatch, Seconds
 from hwsim.explain.reports import page_environment
 
 SCHEMA = "hwsim-proof/1"

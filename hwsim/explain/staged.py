@@ -1,7 +1,7 @@
-"""The record of a dot product as JSON: every stage of every group. `hwsim explain --json` writes it, the microscope shows it.
+"""The record of a dot product as JSON: every stage of every group.
 
-Integers that have no bound, significands and sums, are decimal text; JSON's numbers end at 53 bits for most readers. Codes
-are hexadecimal text, as wide as their containers.
+`hwsim explain --json` writes it, and the microscope shows it. Integers that have no bound, significands and sums, are
+decimal text: JSON's numbers end at 53 bits for most readers. Codes are hexadecimal text, as wide as their containers.
 """
 
 from __future__ import annotations

@@ -11,6 +11,7 @@ import subprocess
 import webbrowser
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 import numpy as np
@@ -39,7 +40,7 @@ from hwsim.compute.c import any as any_c
 from hwsim.compute.c import wasm
 from hwsim.cosim.fuzz.draw import drawn_unit
 from hwsim.explain import microscope, write_html
-from hwsim.explain.microscope import case, fragment, page
+from hwsim.explain.microscope import case, page
 from hwsim.explain.stages import value_text
 from hwsim.formats import formats
 from hwsim.spec import Unit, load_unit
@@ -105,10 +106,12 @@ MUTANTS = {
     "results are truncated to nearest": ("case W_rz: return any_RZ;", "case W_rz: return any_RNE;"),
     "a bit less of window": ("w.bits = bits;\n    w.total", "w.bits = --bits;\n    w.total"),
     "a NaN of a group is the format's": ("own != NONE ? (uint64_t)own : made", "own == 0 ? (uint64_t)own : made"),
-    "subnormal factors have an exponent less": ("plain(sign, m->emin, any_uint_of(mag", "plain(sign, m->emin - 1, any_uint_of(mag"),
-    "the last of the odd lanes is lost": ("lanes_here.count = (all.count + !odd) / 2", "lanes_here.count = (all.count - odd) / 2"),
+    "subnormal factors have an exponent less": (
+        "plain(sign, m->emin, any_uint_of(mag", "plain(sign, m->emin - 1, any_uint_of(mag"),
+    "the last of the odd lanes is lost": (
+        "lanes_here.count = (all.count + !odd) / 2", "lanes_here.count = (all.count - odd) / 2"),
     "a promotion is late by a group": ("s->groups >= KEY(promotion_interval)", "s->groups > KEY(promotion_interval)"),
-    "a late addend is never dropped": ("dropped = KEY(late_drop_below) != NONE", "dropped = 0 && KEY(late_drop_below) != NONE"),
+    "a late addend is never dropped": ("dropped = KEY(late_drop_below)", "dropped = 0 && KEY(late_drop_below)"),
     "scales of products are left out": ("scale_exp[lane] = v.exp + w.exp;", "scale_exp[lane] = v.exp;"),
     "subnormal results are never flushed": ("if (flush == NONE)\n        return 0;", "return 0;"),
     "an inexact result is exact": ("r.inexact = rest != 0;", "r.inexact = rest > 1;"),
@@ -120,7 +123,8 @@ COMPARED = """
 const records = async (program) => {
   await stages.load({ ...data, program });
   return given.cases.map(([text, cases]) => {
-    const keys = typeof text === "string" ? unitKeys.readYaml(text) : data.presets[text.preset], unit = unitKeys.checked(data, keys);
+    const keys = typeof text === "string" ? unitKeys.readYaml(text) : data.presets[text.preset];
+    const unit = unitKeys.checked(data, keys);
     return cases.map((operands) => {
       const codes = Object.entries(operands).map(([name, x]) => [name, Array.isArray(x) ? x.map(BigInt) : BigInt(x)]);
       return JSON.stringify(stages.explained(data, unit, Object.fromEntries(codes)));
@@ -136,9 +140,7 @@ return counts;
 """
 
 
-def test_mistakes_in_the_program_are_seen(
-    chromium: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_mistakes_in_the_program_are_seen(chromium: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     right, programs = any_c.any_unit(), []
     for old, new in (("", ""), *MUTANTS.values()):
         assert not old or right.count(old) == 1, old
@@ -163,7 +165,7 @@ def test_the_program_is_c_without_warnings(tmp_path: Path) -> None:
 
 ENCODE = """
 const keys = { unit: "x", operands: { a: "e4m3", b: "e4m3" }, instruction: { k: 1, lanes: 1 },
-               sum: { method: "aligned", fraction_bits: 10, addend: "none" }, result: { format: "f32", rounding: "rne" } };
+               sum: { method: "aligned", fraction_bits: 10 }, result: { format: "f32", rounding: "rne" } };
 return given.map(([name, texts]) => {
   const unit = unitKeys.checked(data, keys), get = unit.get;
   const fmt = { name, ...data.kinds[data.formats[name].kind].defaults, ...data.formats[name] };
@@ -274,7 +276,12 @@ def shown(chromium: str, folder: Path, behind: str, text: str | None = None, *op
     folder.mkdir(exist_ok=True)
     (folder / "microscope.html").write_text(text or page(), encoding="utf-8")
     dom, log = browse(
-        chromium, folder / "microscope.html", "--dump-dom", "--virtual-time-budget=10000000", *options, query=f"#{behind}"
+        chromium,
+        folder / "microscope.html",
+        "--dump-dom",
+        "--virtual-time-budget=10000000",
+        *options,
+        query=f"#{behind}",
     )
     assert "CONSOLE" not in log, log
     return html.unescape(re.sub(r"<[^>]+>", " ", re.sub(r"<script.*?</script>", "", dom, flags=re.DOTALL)))
@@ -282,7 +289,7 @@ def shown(chromium: str, folder: Path, behind: str, text: str | None = None, *op
 
 def test_a_link_holds_the_case(chromium: str, tmp_path: Path) -> None:
     unit = load_unit("hopper-wgmma-e4m3-f32")
-    told = shown(chromium, tmp_path / "page", fragment(case(unit, {**CASE, "got": 0x4427F000})))
+    told = shown(chromium, tmp_path / "page", case(unit, {**CASE, "got": 0x4427F000}))
     result = hwsim.explain(unit, **CASE)
     assert f"{result.value:g}" in told and "0x4427f800 e8m13" in told
     assert "what the design returned" in told and "0x4427f000" in told
@@ -297,7 +304,7 @@ def test_a_page_of_its_own_opens_on_its_case(chromium: str, tmp_path: Path) -> N
     )
 
 
-PARTED = {
+PARTED: dict[str, dict[str, dict[str, Any]]] = {
     "window": {"sum": {"fraction_bits": 9}},
     "rounding": {"result": {"format": "bf16"}},
     "sum": {"sum": {"method": "exact"}},
@@ -323,10 +330,12 @@ def test_two_units_part_at_a_stage(stage: str, chromium: str, tmp_path: Path) ->
 LAYOUT = """
 const fits = document.documentElement.scrollWidth <= innerWidth;
 const controls = [...document.querySelectorAll("input, textarea, select, button")];
-const unnamed = controls.filter((each) => !(each.labels?.length || each.textContent.trim() || each.getAttribute("aria-label")));
+const named = (each) => each.labels?.length || each.textContent.trim() || each.getAttribute("aria-label");
+const unnamed = controls.filter((each) => !named(each));
 const unreachable = controls.filter((each) => each.tabIndex < 0);
 const ids = [...document.querySelectorAll("[id]")].map((each) => each.id);
-const small = controls.filter((each) => each.type !== "radio" && each.offsetParent && each.getBoundingClientRect().height < 24);
+const shown = controls.filter((each) => each.type !== "radio" && each.offsetParent);
+const small = shown.filter((each) => each.getBoundingClientRect().height < 24);
 return { fits, width: innerWidth, unnamed: unnamed.map((each) => each.outerHTML), unreachable: unreachable.length,
          twice: ids.filter((id, i) => ids.indexOf(id) !== i), small: small.map((each) => each.id) };
 """
@@ -347,7 +356,11 @@ def test_it_fits_a_phone(chromium: str, tmp_path: Path) -> None:
         "document.title = `${d.dataset.ready} ${d.clientWidth} ${d.scrollWidth}`; }, 5000)</script>"
     )
     dom, _ = browse(
-        chromium, tmp_path / "frame.html", "--dump-dom", "--virtual-time-budget=100000", "--allow-file-access-from-files"
+        chromium,
+        tmp_path / "frame.html",
+        "--dump-dom",
+        "--virtual-time-budget=100000",
+        "--allow-file-access-from-files",
     )
     ready, width, scrolled = re.search(r"<title>(\w+) (\d+) (\d+)</title>", dom).groups()  # type: ignore[union-attr]
     assert ready == "yes" and int(scrolled) <= int(width) <= 380
@@ -376,11 +389,9 @@ def test_explain_prints_its_record_as_json(capsys: pytest.CaptureFixture[str]) -
     assert told["result"] == {"format": "e8m13", "code": "0x4427f800", "value": "671.875"}
 
 
-def test_explain_opens_a_page_on_the_case(
-    chromium: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_explain_opens_a_page_on_the_case(chromium: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     addresses: list[str] = []
-    monkeypatch.setattr(webbrowser, "open", lambda address: addresses.append(address) or True)
+    monkeypatch.setattr(webbrowser, "open", lambda address: addresses.append(address) is None)
     monkeypatch.setenv("HWSIM_CACHE", str(tmp_path / "cache"))
     (tmp_path / "own.yaml").write_text(FILE)
     words = ["--a-values", "1.5,2", "--b-values", "3,4", "--c-value", "1/3", "--open"]
@@ -393,7 +404,7 @@ def test_explain_opens_a_page_on_the_case(
 
 def test_a_report_leads_to_its_cases(chromium: str, tmp_path: Path) -> None:
     unit, told = load_unit("hopper-wgmma-e4m3-f32"), report()
-    link = fragment(case(unit, {**CASE, "got": 0x4427F000}))
+    link = case(unit, {**CASE, "got": 0x4427F000})
     linked = told.changed(mismatches=(told.mismatches[0].changed(microscope=link), *told.mismatches[1:]))
     write_html(tmp_path / "report.html", linked)
     found = re.findall(r'href="(microscope\.html)#([^"]*)"', (tmp_path / "report.html").read_text())

@@ -1,7 +1,7 @@
 """Any unit in C: one program that takes a unit's keys as numbers, and writes every stage of a dot product as JSON.
 
-`export_c` writes a unit's own header. This is for WebAssembly, where a page computes whatever unit is typed into it. The
-program's numbers of keys, of formats' keys and of words are those of the classes that check specifications.
+`export_c` writes a unit's own header. This is for WebAssembly, where a page computes whatever unit is typed into it.
+The program's numbers of keys, of formats' keys and of words are those of the classes that check specifications.
 """
 
 from __future__ import annotations

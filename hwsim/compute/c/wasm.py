@@ -1,7 +1,6 @@
 """The program of any unit as WebAssembly: from the package, from the cache, or built by clang and lld.
 
-`python -m hwsim.compute.c.wasm` builds it into the package, before a wheel is built: whoever installs that wheel needs no
-compiler.
+`make wheel` has it in the package (`python -m hwsim.compute.c.wasm`): whoever installs that wheel needs no compiler.
 """
 
 from __future__ import annotations
@@ -20,7 +19,8 @@ from hwsim.compute.c.any import any_unit
 TOOLS = ("clang", "wasm-ld")
 # What a caller writes and reads; functions name themselves where they are defined.
 ARRAYS = (
-    "keys", "formats", "nans", "group_of", "codes_a", "codes_b", "codes_scale_a", "codes_scale_b", "code_c", "text", "size",
+    "keys", "formats", "nans", "group_of", "codes_a", "codes_b", "codes_scale_a", "codes_scale_b", "code_c", "text",
+    "size",
 )  # fmt: skip
 FLAGS = (
     "--target=wasm32", "-std=c99", "-Oz", "-ffreestanding", "-nostdlib", "-mbulk-memory",
@@ -62,4 +62,6 @@ def build() -> bytes:
 
 
 if __name__ == "__main__":
+    for old in Path(__file__).parent.glob("any_unit-*.wasm"):
+        old.unlink()
     Path(__file__).with_name(file_name()).write_bytes(build())
