@@ -13,7 +13,7 @@ export HWSIM_SILICON
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup cosim quick test soak fuzz lint bench vectors notebooks site clean
+.PHONY: help setup cosim quick test soak fuzz lint bench vectors notebooks site wheel clean
 
 help:            ## say what there is
 	@grep -hE '^[a-z]+: .*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 18
@@ -76,6 +76,10 @@ notebooks: $(WHOLE) ## execute the notebooks in examples/ and keep their outputs
 site: $(WHOLE)   ## the documentation as a site: build/site/index.html
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet --strict
 	@echo build/site/index.html
+
+wheel: $(WHOLE)  ## a wheel for other machines, in dist: with the microscope's program, which takes clang and lld
+	@$(BIN)/python -m hwsim.compute.c.wasm
+	@$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps -w dist .
 
 clean:           ## remove what was built here
 	rm -rf build .pytest_cache .mypy_cache .ruff_cache .hypothesis

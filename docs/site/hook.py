@@ -44,13 +44,23 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         files.append(File.generated(config, f"assets/{name}", abs_src_path=str(HERE / name)))
     files.append(File.generated(config, "assets/colours.css", content=colours()))
     files.append(File.generated(config, "docs/api.md", content=api()))
+    sys.path.insert(0, str(ROOT))
+    from hwsim.base.errors import ToolMissing
+    from hwsim.explain.microscope import FILE, page
+
+    try:
+        files.append(File.generated(config, f"docs/{FILE}", content=page()))
+    except ToolMissing as error:
+        print(f"without the microscope: {error}", file=sys.stderr)
     return files
 
 
-def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
-    """Let links to notebooks lead to their pages, and the first page stand alone."""
+def on_page_markdown(markdown: str, page: Page, files: Files, **_: Any) -> str:
+    """Let links to notebooks lead to their pages, the microscope's page to it, and the first page stand alone."""
     if page.is_homepage:
         page.meta["hide"] = ["navigation"]
+    if page.file.src_uri == "docs/microscope.md" and files.get_file_from_path("docs/microscope.html"):
+        markdown = markdown.replace("`docs/microscope.html`", "[`docs/microscope.html`](microscope.html)")
     return re.sub(r"(\]\((?:[\w.-]+/)*[\w-]+)\.ipynb\)(?!\{)", r"\1.md)", markdown)
 
 

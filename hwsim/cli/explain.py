@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import math
+import webbrowser
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Annotated, Any, assert_never
 
 import numpy as np
@@ -10,6 +14,7 @@ import typer
 from rich.text import Text
 
 from hwsim.base.errors import InputError
+from hwsim.base.files import cache_folder, replaced, written
 from hwsim.cases.drawing import Stream, normals
 from hwsim.cli import arguments as parse
 from hwsim.cli.app import app
@@ -17,6 +22,7 @@ from hwsim.cli.arguments import UnitName
 from hwsim.cli.output import note, print_table, say
 from hwsim.explain.explained import Explained
 from hwsim.explain.explained import explain as explain_dot
+from hwsim.explain.staged import staged
 from hwsim.explain.stages import EMPTY, BitRow, CellTable, Picture, group_blocks, group_title, result_text, title
 from hwsim.formats import ExponentFormat, Format
 from hwsim.model.record import Group
@@ -43,6 +49,13 @@ def explain(
         int | None, typer.Option(min=1, max=MOST_PRODUCTS, help="Its products; one group or instruction of them.")
     ] = None,
     group: Annotated[int | None, typer.Option(min=0, help="Show this group only.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print every stage of every group as JSON.")] = False,
+    open_page: Annotated[
+        bool, typer.Option("--open", help="Open it in the microscope, a page to look at and to change.")
+    ] = False,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write that page, and open nothing.")
+    ] = None,
 ) -> None:
     """Explain one dot product, stage by stage: operands, products, the window as bits, sum and result.
 
@@ -51,6 +64,7 @@ def explain(
     hwsim explain hopper-wgmma-e4m3-f32 --a 0x38,0x40 --b 0x7e,0x01 --c 0x3f800000
     hwsim explain ada-mma-e5m2-f32 --a-values 1,2.5,-0x1p-14 --b-values 3,1/3,1 --c-value 0.1
     hwsim explain mxfp8-e4m3-f32 --seed 7
+    hwsim explain my-unit.yaml --open
     """
     specified = load_unit(unit)
     operands = [a, b, c, a_values, b_values, c_value, scale_a, scale_b]
@@ -70,7 +84,31 @@ def explain(
     explained = explain_dot(specified, **arguments)
     if at_random:
         note(f"a random example, --seed {seed or 0}; --a and --b give operands")
-    _print(explained, group)
+    if open_page or output is not None:
+        _open(specified, arguments, output)
+    if as_json:
+        typer.echo(json.dumps(staged(explained), indent=1))
+    elif not (open_page or output is not None):
+        _print(explained, group)
+
+
+def _open(unit: Unit, arguments: Mapping[str, Any], output: Path | None) -> None:
+    """The microscope on a case, in a browser or as a file."""
+    from hwsim.explain.microscope import FILE, case, page
+
+    operands = {name: None if codes is None else np.asarray(codes).tolist() for name, codes in arguments.items()}
+    text = page(case(unit, operands))
+    path = output or cache_folder() / FILE
+    if output is None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with replaced(path) as file:
+            file.write(text.encode())
+    else:
+        with written(output) as file:
+            file.write(text.encode())
+    say(f"microscope: {path}")
+    if output is None and not webbrowser.open(path.absolute().as_uri()):
+        note("no browser was found; open the page in any")
 
 
 def _operand(name: str, fmt: Format, codes: str | None, values: str | None) -> Any:

@@ -6,7 +6,7 @@ from typing import Any
 
 from hwsim.base.text import counted
 from hwsim.cases.case import Case
-from hwsim.explain.mismatches import case_explanation, case_operands, reading, ulps
+from hwsim.explain.mismatches import case_explanation, case_operands, microscope_case, reading, ulps
 from hwsim.explain.record import CodeReading, Mismatch
 from hwsim.formats import Format
 from hwsim.spec import Unit
@@ -66,6 +66,7 @@ def told_mismatch(
         group=group,
         where=_where(mismatch, results),
         explanation=case_explanation(unit, explained, group) if explained else None,
+        microscope=microscope_case(unit, explained, mismatch.got if result else None) if explained else "",
         **others,
     )
 

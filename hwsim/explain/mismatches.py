@@ -10,6 +10,7 @@ from itertools import pairwise
 from typing import Any
 
 from hwsim.cases.case import Case, block_lengths, term_scales
+from hwsim.explain import microscope
 from hwsim.explain.candidate import filled
 from hwsim.explain.diagnosis import Diagnosis
 from hwsim.explain.explained import Explained
@@ -126,6 +127,22 @@ def _codes(codes: Sequence[int]) -> str:
     return ",".join(map(hex, codes))
 
 
+def microscope_case(unit: Unit, case: Case, got: int | None = None) -> str:
+    """A case as what stands behind the `#` of the microscope's address; empty where `explain_command` is.
+
+    got: the code of a design's result, if there is one.
+    """
+    if not explain_command(unit, unit.name, case):
+        return ""
+    codes = {"a": case.a, "b": case.b}
+    if unit.scale is not None:
+        codes |= {"scale_a": case.scale_a, "scale_b": case.scale_b}
+    lists = {name: [int(code) for code in each] for name, each in codes.items()}
+    addend = None if unit.operands.addend is None else int(case.c)
+    returned = None if got is None or got < 0 else got
+    return microscope.case(unit, {**lists, "c": addend, "got": returned})
+
+
 def wrong_result(unit: Unit, case: Case, expected: int, got: int | CodeReading, **other_fields: Any) -> Mismatch:
     """A result that is not the expected one. got: a code, or in words why there is none.
 
@@ -140,6 +157,7 @@ def wrong_result(unit: Unit, case: Case, expected: int, got: int | CodeReading, 
         got=got if isinstance(got, CodeReading) else reading(unit.output, got),
         ulp=None if isinstance(got, CodeReading) else ulps(unit.output, got, expected),
         explanation=case_explanation(unit, case),
+        microscope=microscope_case(unit, case, None if isinstance(got, CodeReading) else got),
         **other_fields,
     )
 

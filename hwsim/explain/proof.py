@@ -15,6 +15,7 @@ from hwsim.base.files import written
 from hwsim.base.text import counted
 from hwsim.explain.drawing import page_style, policy, read
 from hwsim.explain.frozen import Count, Record, Text
+from hwsim.explain.microscope import write_beside
 from hwsim.explain.record import Mismatch, Seconds
 from hwsim.explain.reports import page_environment
 
@@ -118,9 +119,15 @@ def write_proof_json(path: Path, report: ProofReport) -> None:
 
 
 def write_proof_html(path: Path, report: ProofReport) -> None:
-    """A proof as one page, which asks nothing of a network."""
+    """A proof as one page, which asks nothing of a network; and beside it the microscope, to which mismatches lead."""
     style, script = page_style(), read("copy.js")
-    page = _page().render(report=report, style=Markup(style), script=Markup(script), policy=policy(style, script))
+    page = _page().render(
+        report=report,
+        style=Markup(style),
+        script=Markup(script),
+        policy=policy(style, script),
+        microscope=write_beside(path, () if report.example is None else (report.example,)),
+    )
     with written(path) as file:
         file.write(page.encode())
 

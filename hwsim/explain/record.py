@@ -221,7 +221,8 @@ class Mismatch(Record):
     format; None where that has no meaning. stage: the first that differs, in words; group: the sum in which it does.
     meaning: what sum the result stands for. remedy: what to look at, or to do. where: when it was. explanation: the
     model's, of the case.
-    again, explain: the commands that run it again and that show every stage.
+    again, explain: the commands that run it again and that show every stage. microscope: the case as what stands behind
+    the `#` of the microscope's address.
     """
 
     unit: Text
@@ -245,6 +246,7 @@ class Mismatch(Record):
     notes: tuple[Text, ...] = ()
     again: Text = ""
     explain: Text = ""
+    microscope: Text = ""
 
     @property
     def key(self) -> tuple[str, str, str]:

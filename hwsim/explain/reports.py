@@ -30,6 +30,7 @@ from hwsim.explain.drawing import (
     read,
     window_drawing,
 )
+from hwsim.explain.microscope import FILE, write_beside
 from hwsim.explain.record import (
     SCHEMA,
     STATES,
@@ -287,13 +288,18 @@ FEW = 60  # names that are listed without being folded
 
 
 def write_html(path: Path, report: RunReport) -> None:
-    """A report as one HTML page."""
+    """A report as one HTML page; and beside it the microscope, to which its mismatches lead, where it can be built."""
+    shown = (*report.mismatches, *report.minimal)
+    microscope = write_beside(path, shown)
     with written(path) as file:
-        file.write(html(report).encode())
+        file.write(html(report, microscope).encode())
 
 
-def html(report: RunReport) -> str:
-    """The page as text. Whatever names are, they are shown, and never become markup."""
+def html(report: RunReport, microscope: str = "") -> str:
+    """The page as text. Whatever names are, they are shown, and never become markup.
+
+    microscope: the name of that page's file beside it; empty for none.
+    """
     style, script = page_style(), read("copy.js") + read("report.js")
     return _page().render(
         report=report,
@@ -302,6 +308,7 @@ def html(report: RunReport) -> str:
         style=Markup(style),
         script=Markup(script),
         policy=policy(style, script),
+        microscope=microscope,
     )
 
 
@@ -369,7 +376,7 @@ NAMES = ("results.xml", "results.json", "report.html")
 
 def refuse_reports(folder: Path) -> None:
     """Raise InputError, before the work, where `write_reports` would find something else in the way."""
-    for name in NAMES:
+    for name in (*NAMES, FILE):
         refuse_strangers(folder / name)
 
 

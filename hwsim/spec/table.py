@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 from annotated_types import Ge, Le
 from pydantic.fields import FieldInfo
 
-from hwsim.spec.keys import SpecPart, Values
+from hwsim.spec.keys import NUMBER, SpecPart, Values
 from hwsim.spec.parts import Instruction, Operands, Promotion, ResultRule, Scale, UnitKeys
 from hwsim.spec.sums import LATE, SUBGROUPS, SUMS, Combine, SumCut
 
@@ -26,6 +26,8 @@ class SpecKey:
 
     path: of its parts, as `sum.lost`. of: the methods or operations that have it; empty for all.
     values: in words; choices: the values that are words to choose from. required: whether it must be given.
+    bounds: the least and the largest integer that is a value, None for no bound; None where integers are no values.
+    is_format: whether formats are values.
     """
 
     path: str
@@ -35,6 +37,8 @@ class SpecKey:
     choices: tuple[str | bool, ...]
     default: Any
     required: bool
+    bounds: tuple[int | None, int | None] | None = None
+    is_format: bool = False
 
 
 # The parts of a file: path, the key that names a part's class, and the classes.
@@ -84,7 +88,15 @@ def _spec_key(section: str, tag: str, name: str, having: Sequence[type[SpecPart]
         tuple(dict.fromkeys(choices)),
         None if field.is_required() else field.default,
         field.is_required(),
+        _bounds(field),
+        any(isinstance(leaf, type) and issubclass(leaf, NUMBER) for leaf in _leaves(field.annotation)),
     )
+
+
+def _bounds(field: FieldInfo) -> tuple[int | None, int | None] | None:
+    annotations = list(_annotations(field))
+    integers = int in _leaves(field.annotation)
+    return (_bound(annotations, Ge), _bound(annotations, Le)) if integers else None
 
 
 def _is_part(field: FieldInfo) -> bool:

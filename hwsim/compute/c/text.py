@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from functools import cache
-from typing import Any
+from typing import Any, Protocol
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from hwsim.compute.c.unit import UnitInC
+from hwsim.formats import Format
 from hwsim.spec import Unit
 
 WIDTH = 120
@@ -79,6 +81,18 @@ def _depths(line: str) -> list[tuple[int, ...]]:
 
 
 HEADER = "unit.h.jinja"
+
+
+class Plan(Protocol):
+    """What a template is of. prefix: what stands before every name. names: identifiers of its formats."""
+
+    @property
+    def prefix(self) -> str: ...
+
+    @property
+    def names(self) -> Mapping[Format, str]: ...
+
+
 KEPT = "\0"  # in text that is not the template's: what would be taken for a name of it
 NAME = re.compile(r"\b[uU]_(\w+)")
 # What users call; and the functions of each format. Written out where they are defined and in comments.
@@ -125,7 +139,7 @@ def kept(text: str) -> str:
     return re.sub(r"\b([uU])_", rf"\1{KEPT}_", text)
 
 
-def render(template: str, plan: UnitInC, package: str = PACKAGE, **values: Any) -> str:
+def render(template: str, plan: Plan, package: str = PACKAGE, **values: Any) -> str:
     """The text of a template for a unit. package: whose template it is. values: what it names beside the unit, `p`.
 
     A name of C is written `u_name` or `U_NAME` in templates. In the header, a macro puts the unit's identifier before
