@@ -8,10 +8,12 @@ import pytest
 from built_presets import buildable, one_of_each, one_of_each_family, others_slow
 from cosim.modal_mutants import MUTANTS
 from cosim.mutants import Mutant
+from documents import ROOT
 from odd_modes import E8M0, ODD_MODES, modal, pair
 from odd_units import NAMED, unit
 from unit_keys import odd_unit, scaled, subgroups, windowed
 
+from hwsim.explain.proof import ProofReport
 from hwsim.model.terms import align
 from hwsim.prove import methods as modal_claims
 from hwsim.prove.accumulation import PromotionClaims
@@ -161,6 +163,7 @@ def test_an_addend_far_below_a_floor_is_aligned() -> None:
     assert {claim.name: claim.decide(60).word for claim in claims} == dict.fromkeys(wanted, "proved")
 
 
+MODES = (ROOT / "docs" / "modes.md").read_text(encoding="utf-8")
 PRESETS = ["fp8-any", "hfp8-hybrid", "mxf8f6f4-any", "mx-any"]
 PROVED = [name for name, unit in ODD_MODES.items() if provable(unit)]
 # Small formats, three modes, and a number for one more.
@@ -176,13 +179,12 @@ TINY = modal(
 )  # fmt: skip
 
 
-def proved_claims(unit: ModalUnit) -> set[str]:
-    """The names of its claims."""
+def proof_of_modes(unit: ModalUnit) -> ProofReport:
     report = prove(unit, pipeline(unit), ProofOptions(seconds=300))
     assert report.proved, [f"{row.name}: {row.word}" for row in report.open]
     assert report.verdict.startswith("equal for every input, under any traffic: each step")
     assert report.verdict.endswith("compared, not proved")
-    return {row.name for row in report.rows}
+    return report
 
 
 def test_operands_of_every_mode_are_proved() -> None:
@@ -198,7 +200,7 @@ def test_operands_of_every_mode_are_proved() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("unit", [TINY, SMALL], ids=lambda unit: unit.name)
 def test_every_mode_is_proved(unit: ModalUnit) -> None:
-    names = proved_claims(unit)
+    names = {row.name for row in proof_of_modes(unit).rows}
     for mode in unit.modes:
         assert {f"{mode}: {about}" for about in ("factor: a", "factor: b", "scales", "lanes: products")} <= names
     assert {"wide: result", "modes: one datapath", "modes: 0 zeros below", "control: misuse", "file: result"} <= names
@@ -208,15 +210,15 @@ def test_every_mode_is_proved(unit: ModalUnit) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", PROVED)
 def test_an_odd_unit_of_several_modes_is_proved(name: str) -> None:
-    proved_claims(ODD_MODES[name])
+    proof_of_modes(ODD_MODES[name])
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", PRESETS)
-def test_a_preset_of_several_modes_is_proved(name: str) -> None:
+def test_a_preset_of_several_modes_is_proved_as_its_page_says(name: str) -> None:
     unit = load_specified(name)
     assert isinstance(unit, ModalUnit)
-    proved_claims(unit)
+    assert f" {name}: {proof_of_modes(unit).counts}\n" in MODES
 
 
 # What each mistake breaks.
