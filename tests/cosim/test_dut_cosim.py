@@ -15,6 +15,7 @@ from cosim.small_runs import small_suites
 from unit_keys import exact_sum, odd_unit, order
 
 from hwsim.cli import main
+from hwsim.cocotb.told import KINDS
 from hwsim.cosim import dutdesign
 from hwsim.cosim import suites as planning
 from hwsim.cosim.casefile import load_case
@@ -22,7 +23,6 @@ from hwsim.cosim.design import AskedSuites, SuiteKind
 from hwsim.cosim.dutdesign import dut_design
 from hwsim.cosim.dutfile import load_dut
 from hwsim.cosim.heldoperands import HeldOperands
-from hwsim.cosim.report import KINDS
 from hwsim.cosim.run import CosimOptions, run
 from hwsim.cosim.suites import expected_codes
 from hwsim.explain import RunReport

@@ -11,8 +11,8 @@ from built_presets import others_slow
 from cosim.dut_files import design, play
 from cosim.runs_shown import busy_suite, few_cases
 
+from hwsim.cocotb.told import KINDS
 from hwsim.cosim import suites as planning
-from hwsim.cosim.report import KINDS
 from hwsim.explain import RunReport
 
 pytestmark = pytest.mark.simulator
