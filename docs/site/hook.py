@@ -49,7 +49,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     from hwsim.explain.microscope import FILE, page
 
     try:
-        files.append(File.generated(config, f"docs/{FILE}", content=page()))
+        files.append(File.generated(config, FILE, content=page()))
     except ToolMissing as error:
         print(f"without the microscope: {error}", file=sys.stderr)
     return files
@@ -59,8 +59,10 @@ def on_page_markdown(markdown: str, page: Page, files: Files, **_: Any) -> str:
     """Let links to notebooks lead to their pages, the microscope's page to it, and the first page stand alone."""
     if page.is_homepage:
         page.meta["hide"] = ["navigation"]
-    if page.file.src_uri == "docs/microscope.md" and files.get_file_from_path("docs/microscope.html"):
-        markdown = markdown.replace("`docs/microscope.html`", "[`docs/microscope.html`](microscope.html)")
+    if page.file.src_uri == "docs/microscope.md" and files.get_file_from_path("microscope.html"):
+        markdown = markdown.replace(
+            "`build/site/microscope.html`", "[`build/site/microscope.html`](../microscope.html)"
+        )
     return re.sub(r"(\]\((?:[\w.-]+/)*[\w-]+)\.ipynb\)(?!\{)", r"\1.md)", markdown)
 
 

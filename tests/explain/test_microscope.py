@@ -391,7 +391,12 @@ def test_explain_prints_its_record_as_json(capsys: pytest.CaptureFixture[str]) -
 
 def test_explain_opens_a_page_on_the_case(chromium: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     addresses: list[str] = []
-    monkeypatch.setattr(webbrowser, "open", lambda address: addresses.append(address) is None)
+
+    def noted(address: str) -> bool:
+        addresses.append(address)
+        return True
+
+    monkeypatch.setattr(webbrowser, "open", noted)
     monkeypatch.setenv("HWSIM_CACHE", str(tmp_path / "cache"))
     (tmp_path / "own.yaml").write_text(FILE)
     words = ["--a-values", "1.5,2", "--b-values", "3,4", "--c-value", "1/3", "--open"]
