@@ -33,7 +33,7 @@ from hwsim.cosim.fuzz.draw import drawn_unit
 from hwsim.cosim.fuzz.findings import write_finding
 from hwsim.cosim.fuzz.run import FuzzedUnit, FuzzPlan
 from hwsim.cosim.fuzz.trial import SideMismatch
-from hwsim.explain import RunReport
+from hwsim.explain import RunReport, microscope
 from hwsim.explain.proof import ProofReport
 from hwsim.explain.silicon import cases as capture_design
 from hwsim.explain.silicon.cases import INSTRUCTIONS, CaptureCase, Section, read_cases, write_cases
@@ -93,6 +93,10 @@ def _quick_verilog(patch: pytest.MonkeyPatch, here: Path) -> None:
     patch.setattr(hwsim.rtl, "verilog", lambda *_, **__: "module m; endmodule\n")
     patch.setattr(project, "project_files", lambda *_: {"m.core": "CAPI=2:\n", "m.sdc": "# a clock\n"})
     patch.setattr(streams_designs, "stream_verilog", lambda *_, **__: "module m; endmodule\n")
+
+
+def _quick_microscope(patch: pytest.MonkeyPatch, here: Path) -> None:
+    patch.setattr(microscope, "page", lambda *_: "<!doctype html>\n")
 
 
 def _quick_prove(patch: pytest.MonkeyPatch, here: Path) -> None:
@@ -173,6 +177,7 @@ WRITERS = (
     Writer("--report", "quantizer mxfp4-e2m1 --cosim --seed 1 --report {out}", folder=True, quick=_quick_streams),
     Writer("--output", "export-c int8x2.yaml -o {out}", folder=True),
     Writer("--output", "export-sv rvbna-e4m3-f32-n4 -o {out}", folder=True),
+    Writer("--output", "explain int8x2.yaml -o {out}", quick=_quick_microscope),
     Writer("--output", "gemm int8x2.yaml a.npy a.npy -o {out}.npy"),
     Writer("--output", "study --unit int8x2.yaml --data ones.npy --length 64 --trials 1 -o {out}", folder=True),
     Writer("--html", "prove int8x2.yaml --html {out}", status=1, quick=_quick_prove),
