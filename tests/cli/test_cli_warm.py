@@ -1,0 +1,54 @@
+"""What `hwsim warm` has compiled, later processes do not compile."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from cli.cli_run import Run, fails
+
+FIRST = """
+import numpy as np
+import hwsim
+from numba.core import event
+
+compiled = []
+
+
+class Listener(event.Listener):
+    def on_start(self, started):
+        compiled.append(started.data)
+
+    def on_end(self, ended):
+        pass
+
+
+event.register("numba:compile", Listener())
+x = np.linspace(-3, 3, 65 * 4096, dtype=np.float32).reshape(65, 4096)
+hwsim.error("sequential-e4m3-f16", x, x.T)
+codes = hwsim.get_format("e4m3").encode(x)
+hwsim.gemm("sequential-e4m3-f16", codes, codes.T)
+hwsim.dot("sequential-e4m3-f16", codes, codes)
+print(len(compiled))
+"""
+
+
+def of_a_process(cache: Path, *words: str) -> str:
+    done = subprocess.run(
+        [sys.executable, *words], env={**os.environ, "HWSIM_CACHE": str(cache)}, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_what_was_compiled_beforehand_is_not_compiled_again(tmp_path: Path) -> None:
+    assert int(of_a_process(tmp_path / "cold", "-c", FIRST)) > 5
+    assert "1 unit in " in of_a_process(tmp_path / "warm", "-m", "hwsim", "warm", "sequential-e4m3-f16")
+    assert of_a_process(tmp_path / "warm", "-c", FIRST) == "0\n"
+
+
+def test_a_unit_that_is_none_is_an_error(run: Run) -> None:
+    fails(run("warm", "hopper"), "unknown unit 'hopper'")
+    fails(run("warm", "nothing-*"), "no unit's name matches 'nothing-\\*'")
