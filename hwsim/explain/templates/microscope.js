@@ -187,9 +187,11 @@
       side.error ? el("p", { class: "wrong", role: "alert" }, side.error) : "");
   }
 
+  // Another preset, of the same operands where there is one: then both compute the case.
   function other(name) {
-    const names = Object.keys(data.presets), at = names.indexOf(name);
-    return names[(at + 1) % names.length] ?? names[0];
+    const names = Object.keys(data.presets), at = names.indexOf(name) + 1, operands = (keys) => JSON.stringify([keys?.operands, keys?.scale]);
+    const others = [...names.slice(at), ...names.slice(0, at)], own = operands(data.presets[name]);
+    return others.find((each) => each !== name && operands(data.presets[each]) === own) ?? others[0];
   }
 
   function pick(index, name) {
