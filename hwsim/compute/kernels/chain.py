@@ -300,9 +300,10 @@ def scalar_run(reads: bool) -> Callable[..., None]:
     def run(
         rules: GroupRules, read: ReadNumbers, group: Lanes, terms: GroupTerms, places: Int64s, a: WindowOperand,
         b: WindowOperand, values: Floats, columns: Int64s, parts: Flag, halves: Flag, late_window: Flag, sticky: Flag,
-        signs: Flag,
+        signs: Flag, commits: Flag,
     ) -> None:  # fmt: skip
-        """Every element by itself. group, terms: room for them. parts to signs: as of `group_sum`.
+        """Every element by itself. group, terms: room for them. parts to signs: as of `group_sum`. commits: whether a
+        result goes anywhere but into the next group.
 
         places: the index along K of each group's lanes, (groups, lanes). a, b: words (m, K) and (n, K). values: (m, n),
         the addends, which become the results. columns: (m,), where the columns of a row begin in b.
@@ -314,7 +315,7 @@ def scalar_run(reads: bool) -> Callable[..., None]:
             for j in range(values.shape[1]):
                 partial = register = values[i, j]
                 emin, row = chain.emin_c, j + columns[i]
-                if chain.kind == PROMOTED or chain.kind == PROMOTED_SCALED:
+                if commits is not None and (chain.kind == PROMOTED or chain.kind == PROMOTED_SCALED):
                     register = round_to(register, rules.register)
                 for g in range(count):
                     if chain.restart and g % chain.restart == 0:
@@ -347,7 +348,7 @@ def scalar_run(reads: bool) -> Callable[..., None]:
                         register = total
                         continue
                     partial = total
-                    if ends and chain.kind != PLAIN:
+                    if commits is not None and ends:
                         scale_a, scale_b = promotion_scales(rules, g, a, b, i, row)
                         register = committed(chain, register, partial, scale_a, scale_b, rules.register)
                 values[i, j] = partial if chain.kind == PLAIN else register

@@ -169,5 +169,6 @@ class WindowKernel:
         """Every element by itself; arguments as of `scalar_run`."""
         read = ReadNumbers() if self.read is None else self.read
         rule = self.rules.window
-        has = [flag(each > 0) for each in (rule.subgroup, rule.even_odd, rule.late, rule.sticky, rule.ieee_zero)]
+        every = rule.subgroup, rule.even_odd, rule.late, rule.sticky, rule.ieee_zero, self.rules.chain.kind != PLAIN
+        has = [flag(each > 0) for each in every]
         scalar_run(self.read is not None)(self.rules, read, *rooms(rule.lanes), places, a, b, values, columns, *has)
