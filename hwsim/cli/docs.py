@@ -11,7 +11,7 @@ import typer
 from hwsim.base.package import page, pages, title
 from hwsim.cli import arguments as complete
 from hwsim.cli.app import app
-from hwsim.cli.output import console, is_terminal, print_table, say
+from hwsim.cli.output import TellAsJson, console, is_terminal, print_table, say
 
 
 @app.command()
@@ -21,6 +21,7 @@ def docs(
         typer.Argument(metavar="[PAGE]", help="A page; all are listed unless given.", autocompletion=complete.pages),
     ] = None,
     path: Annotated[bool, typer.Option("--path", help="Print where the page's file is, and not the page.")] = False,
+    as_json: TellAsJson = False,
 ) -> None:
     """Show a page of the documentation, which comes with hwsim; without PAGE, list all of them.
 
