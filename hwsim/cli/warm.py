@@ -15,7 +15,7 @@ from hwsim.cli import arguments as complete
 from hwsim.cli.app import app
 from hwsim.cli.output import note, say
 from hwsim.cli.progress import Progress
-from hwsim.spec import load_unit, matching, presets
+from hwsim.spec import ModalUnit, Unit, load_specified, matching, presets
 
 
 @app.command()
@@ -45,7 +45,7 @@ def warm(
     from hwsim.study.product_error import error
 
     names = [name for given in units or presets() for name in (matching(given) if set(given) & set("*?") else [given])]
-    loaded = [load_unit(name) for name in dict.fromkeys(names)]
+    loaded = [unit for name in dict.fromkeys(names) for unit in _computed(load_specified(name))]
     numbers, begun = normals(Stream(1, "warm"), (WARM, LONG)).astype(np.float32), time.monotonic()
     with Progress("compiling", len(loaded)) as bar:
         for done, unit in enumerate(loaded):
@@ -55,3 +55,8 @@ def warm(
                 continue
             error(unit, numbers, numbers.T)
     say(f"{counted(len(loaded), 'unit')} in {time.monotonic() - begun:,.0f} s; kept in {cache_folder()}")
+
+
+def _computed(specified: Unit | ModalUnit) -> list[Unit]:
+    """The units that products are of: of one of several modes, each mode."""
+    return [*map(specified.mode, specified.modes)] if isinstance(specified, ModalUnit) else [specified]

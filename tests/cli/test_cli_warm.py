@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from cli.cli_run import Run, fails
 
 FIRST = """
@@ -47,6 +48,16 @@ def test_what_was_compiled_beforehand_is_not_compiled_again(tmp_path: Path) -> N
     assert int(of_a_process(tmp_path / "cold", "-c", FIRST)) > 5
     assert "1 unit in " in of_a_process(tmp_path / "warm", "-m", "hwsim", "warm", "sequential-e4m3-f16")
     assert of_a_process(tmp_path / "warm", "-c", FIRST) == "0\n"
+
+
+def test_patterns_and_modes_name_every_unit_that_computes(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    warmed: list[str] = []
+    monkeypatch.setattr("hwsim.compute.products.warm", lambda unit: warmed.append(unit.name))  # none has a kernel
+    assert run("warm", "fp8-a*", "hopper-wgmma-e4m3-f32", "hopper-wgmma-e4m3-f3?").status == 0
+    assert warmed == [
+        *(f"fp8-any-{mode}" for mode in ("e4m3", "e4m3xe5m2", "e5m2xe4m3", "e5m2")),
+        "hopper-wgmma-e4m3-f32",
+    ]
 
 
 def test_a_unit_that_is_none_is_an_error(run: Run) -> None:
