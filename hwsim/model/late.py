@@ -7,7 +7,7 @@ from typing import NamedTuple, assert_never
 
 from hwsim.base.errors import InputError
 from hwsim.formats import FixedFormat, FloatFormat, Format, unpack
-from hwsim.model.methods import ZeroSign, sum_zero_sign
+from hwsim.model.methods import ZeroSign, sum_zero_sign, total_term
 from hwsim.model.rounding import ResultRounding, add, combine_specials, exact_sum, flushed_code
 from hwsim.model.terms import Term, ZeroTerms, addend_term, align, cut_magnitude, max_exponent, product
 from hwsim.spec import (
@@ -140,14 +140,13 @@ class WindowLateAddition(LateAddition):
     def add(self, operands: LateOperands) -> Added:
         """The addend + the sum, both cut to the window."""
         fmt, addend = operands.format, addend_term(operands.format, operands.addend)
-        special = combine_specials((addend,) if operands.special is None else (operands.special, addend))
-        if special is not None:
-            return Added(fmt, operands.addend, operands.partial, self.rounding.special(special).code)
-        zeros, sign_rule = _zeros(self.unit)
-        cut = late_window(operands.sum, addend, self.rule, zeros, exponent_floor(self.unit.result.format))
-        sign = sum_zero_sign((*operands.terms, addend), sign_rule, self.unit.result.rounding)
-        rounded = self.rounding.total(cut.total, cut.unit_exp, sign)
-        return Added(fmt, operands.addend, operands.partial, rounded.code, cut)
+        outcome, cut = combine_specials((addend,) if operands.special is None else (operands.special, addend)), None
+        if outcome is None:
+            zeros, sign_rule = _zeros(self.unit)
+            cut = late_window(operands.sum, addend, self.rule, zeros, exponent_floor(self.unit.result.format))
+            every, rounding = (*operands.terms, addend), self.unit.result.rounding
+            outcome = total_term(cut.total, cut.unit_exp, every, sign_rule, rounding)
+        return Added(fmt, operands.addend, operands.partial, self.rounding.term(outcome, False).code, cut)
 
 
 def exponent_floor(fmt: Number) -> int:

@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple, assert_never
 from hwsim.base.errors import InputError
 from hwsim.formats import Class, FixedFormat, FloatFormat
 from hwsim.model.hooks import Hooks, UnpackedResult, passed
-from hwsim.model.terms import Term, round_magnitude
+from hwsim.model.terms import Term, round_magnitude, some
 from hwsim.spec.keys import ROUNDINGS, Number, Overflow, Rounding, Tininess
 from hwsim.spec.parts import ResultRule
 
@@ -119,11 +119,13 @@ def tiny_after(
 ) -> bool:
     """True if a number, rounded to the format's bits with an unbounded exponent, is below the least normal one."""
     exp = sig.bit_length() - 1 + unit_exp
+    if exp != fmt.emin - 1:  # a carry of the rounding makes it one more at most
+        return exp < fmt.emin
     shift = exp - fmt.fraction_bits - unit_exp
     if hooks is None:
         rounded = round_magnitude(sig, shift, sign, rounding)
     else:
-        rounded = hooks.rounded(sig, shift, sign, rounding, exp < fmt.emin)
+        rounded = hooks.rounded(sig, shift, sign, rounding, True)
     return exp + (rounded >> fmt.fraction_bits + 1) < fmt.emin
 
 
@@ -267,16 +269,12 @@ def infinity_code(fmt: FloatFormat, sign: int, overflow: Overflow) -> int:
 
 def combine_specials(terms: Sequence[Term]) -> Term | None:
     """NaN if any term is, or if infinities of both signs meet; else an infinity if there is one; else None."""
-    infinity: Term | None = None
-    for term in terms:
-        if term.cls is Class.NAN:
-            return term
-        if term.cls is Class.INFINITY:
-            if infinity is not None and infinity.sign != term.sign:
-                return Term(0, 0, 0, term.fraction_bits, Class.NAN)
-            infinity = term
-    # A NaN may still follow an infinity; the loop above has then returned.
-    return infinity
+    if not some(term.is_special for term in terms):
+        return None
+    plus, minus = (some(term.is_infinite & (term.sign == sign) for term in terms) for sign in (0, 1))
+    if some(term.is_nan for term in terms) or (plus and minus):
+        return Term(0, 0, 0, terms[0].fraction_bits, Class.NAN)
+    return Term(int(minus), 0, 0, terms[0].fraction_bits, Class.INFINITY) if plus or minus else None
 
 
 def zero_sign(terms: Sequence[Term], rounding: Rounding) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Literal, NamedTuple, assert_never
 
 from hwsim.formats import Class, Fields, FloatFormat, Format, unpack
@@ -27,6 +27,41 @@ class Term(NamedTuple):
     def integer(self) -> int:
         """`sig` with the sign."""
         return -self.sig if self.sign else self.sig
+
+    @property
+    def is_special(self) -> bool:
+        """Whether it is NaN or an infinity."""
+        return self.cls is Class.NAN or self.cls is Class.INFINITY
+
+    @property
+    def is_nan(self) -> bool:
+        """Whether it is NaN."""
+        return self.cls is Class.NAN
+
+    @property
+    def is_infinite(self) -> bool:
+        """Whether it is an infinity."""
+        return self.cls is Class.INFINITY
+
+    @property
+    def is_number(self) -> bool:
+        """Whether it is a number other than zero."""
+        return self.cls is Class.NORMAL
+
+    @property
+    def is_zero(self) -> bool:
+        """Whether it is a zero."""
+        return self.cls is Class.ZERO
+
+
+def some(conditions: Iterable[bool]) -> bool:
+    """Whether one of the conditions holds: with `greatest` all that is asked of the terms of a group together."""
+    return any(conditions)
+
+
+def greatest(candidates: Iterable[tuple[int, bool]]) -> int | None:
+    """The largest number of those that count, each with whether it does; None where none does."""
+    return max((number for number, counts in candidates if counts), default=None)
 
 
 def factor(fmt: Number, to: FloatFormat | None, daz: bool, zeros: ZeroSigns, code: int) -> Fields:
@@ -117,14 +152,15 @@ def max_exponent(terms: Sequence[Term], zero_terms: ZeroTerms = "skip", floor: i
     zero_terms: `count`: beside a term other than zero, zero terms count with the exponents that they have.
     floor: the least that it is.
     """
-    largest = max((term.exp for term in terms if term.cls is Class.NORMAL), default=None)
+    largest = greatest((term.exp, term.is_number) for term in terms)
     if largest is None:
         return None
     match zero_terms:
         case "skip":
             pass
         case "count":
-            largest = max([largest, *(term.exp for term in terms if term.cls is Class.ZERO)])
+            zeros = greatest((term.exp, term.is_zero) for term in terms)
+            largest = largest if zeros is None else max(largest, zeros)
         case _:
             assert_never(zero_terms)
     return largest if floor is None else max(largest, floor)
@@ -225,7 +261,7 @@ def any_lost(terms: Sequence[Term], aligned: AlignedTerms) -> bool:
     """True if any bit of the magnitudes of the terms is set below their window."""
     if aligned.max_exp is None:
         return False
-    return sum(lost_part(term, aligned.max_exp, aligned.fraction_bits) for term in terms) != 0
+    return some(lost_part(term, aligned.max_exp, aligned.fraction_bits) != 0 for term in terms)
 
 
 def window(
