@@ -10,11 +10,9 @@ from typing import Any
 from amaranth.lib.data import StructLayout
 
 from hwsim.formats import Class, FloatFormat, unpack
-from hwsim.model.definition import Definition
-from hwsim.model.late import Promoter, promoter_of
-from hwsim.model.rounding import ResultRounding, add, flushed_code, infinity_code, nan_code, zero_sign
+from hwsim.model.rounding import add
 from hwsim.model.terms import Term as ModelTerm
-from hwsim.model.terms import addend_term, align
+from hwsim.model.terms import align
 from hwsim.prove.additions import (
     AdderCircuits,
     AdderClaims,
@@ -24,10 +22,14 @@ from hwsim.prove.additions import (
     is_decoded,
     is_sum_of_both,
     of_known_sign,
+    special_codes,
 )
 from hwsim.prove.circuits import Circuit, adder_circuits, circuits, connected, fixed
 from hwsim.prove.claims import SPECIAL, AnyClaim, Claim, StructuralClaim, adding, each, exactly, holds, is_each
+from hwsim.prove.composition import Call, Calls, Unmet
 from hwsim.prove.factors import product_claims
+from hwsim.prove.following import followed
+from hwsim.prove.lemmas import zero_terms
 from hwsim.prove.sweeping import Alike
 from hwsim.prove.symbolic import Integer, Path, as_integer, ite, paths
 from hwsim.prove.terms import Term, both, either, implies, is_one, negated, part, same, substituted, true, value
@@ -36,7 +38,7 @@ from hwsim.rtl.addition import FloatAdder, RoundedNumber
 from hwsim.rtl.numbers import FieldRange, as_float, result_layout
 from hwsim.spec import Unit
 from hwsim.spec.keys import Number
-from hwsim.spec.parts import Promotion, ResultRule
+from hwsim.spec.parts import Promotion
 
 OPERANDS = ("register", "partial")
 
@@ -57,9 +59,11 @@ class PromotionClaims:
         self.decode = steps["promote.decode"]
         self.align, self.sum, self.round = adding(steps, "promote")
         self.bias = FieldRange.of(self.fmt).bias
-        self.addition = RoundedAddition(
-            self.fmt, rule.rounding, self.adder.fraction_bits + 1, (1, self.adder.most), self._exps[0]
-        )
+        self.calls = after_calls(unit)
+        add = self.calls["add"]
+        if (add["fmt"], add["rounding"], add["flush"], add["overflow"]) != (self.fmt, rule.rounding, None, "ieee"):
+            raise Unmet(f"partial sums are added otherwise than the RTL does: {add.arguments}")
+        self.addition = RoundedAddition(add, self.adder.fraction_bits + 1, (1, self.adder.most), self._exps[0])
 
     @property
     def what(self) -> Accumulation:
@@ -74,7 +78,10 @@ class PromotionClaims:
     def claims(self) -> Iterator[AnyClaim]:
         """In the order of the steps."""
         for name, fmt in (("register", self.fmt), ("partial", self.partial)):
-            yield self._decoded(name, fmt)
+            for call in [f"kept {kept}" for kept in KEPT] if name == "register" else [name]:
+                if call in self.calls:
+                    yield self._decoded(name, fmt, self.calls[call])
+        begins_with_zero(self.unit, self.calls)
         for name in OPERANDS:
             yield self._aligned(name)
         yield StructuralClaim("promotion: sum", "the total is the sum of both, exactly", "both operands", self._is_sum)
@@ -92,7 +99,7 @@ class PromotionClaims:
         exp = (Integer.signed if signed else Integer.unsigned)(bexp)
         return Integer.unsigned(sign), exp, Integer.unsigned(sig), nan, inf
 
-    def _decoded(self, name: str, fmt: FloatFormat) -> Claim:
+    def _decoded(self, name: str, fmt: FloatFormat, call: Call) -> Claim:
         sign, exp, sig, nan, inf = self._fields(self.decode.outputs, name, "o")
         port = self.decode.inputs[f"i__{name}"]
         code = Integer.unsigned(port) << fmt.padding
@@ -118,7 +125,7 @@ class PromotionClaims:
             near = exactly(up, -most, most)
             return both(finite, moved, near, holds(sig != 0), self._decodes_to(name, exp, sig))
 
-        found = paths(lambda: addend_term(fmt, code))
+        found = paths(lambda: call(code))
         claim = each([Path(path.condition, right(path.result)) for path in found])
         return Claim(
             f"promotion: {name}", "a decoded code is the model's term, at an exponent of the register's",
@@ -183,11 +190,10 @@ class PromotionClaims:
             exactly(total, -most, most), exactly(top, 1, self.adder.most),
             *(negated(is_one(inputs[f"i__special__{flag}"])) for flag in SPECIAL),
         ]  # fmt: skip
-        inside, exp = total.between(-most, most), top.between(1, self.adder.most) - self.bias
-        rounding = ResultRounding(self._result)
+        inside, exp = total.between(-most, most), top.between(1, self.adder.most)
 
         def rounded() -> object:
-            return rounding.total(inside, exp - self.adder.fraction_bits).code if inside else None
+            return self.addition.code_of(inside, exp) if inside else None
 
         code, sign = Integer.unsigned(self.round.outputs["o__code"]), Integer.unsigned(inputs["i__zero_sign"])
         zero = sign << self.fmt.bits - 1 if self.fmt.signed_zero else 0
@@ -201,10 +207,6 @@ class PromotionClaims:
             tuple(known), each(right), (inputs["i__total"], inputs["i__max_exp"]),
         )  # fmt: skip
 
-    @property
-    def _result(self) -> ResultRule:
-        return ResultRule(format=self.fmt, rounding=self.rule.rounding, overflow="ieee")
-
     def _special(self) -> Claim:
         """Where an operand is special, flags alone decide the code."""
         inputs = self.align.inputs
@@ -215,10 +217,12 @@ class PromotionClaims:
         not_a_number = either(nan, both(positive, negative))
         code = Integer.unsigned(connected([self.align, self.sum, self.round]).outputs["o__code"]) << self.fmt.padding
         padding = (1 << self.fmt.padding) - 1  # of a NaN that has ones there, which the RTL's code has not
-        wanted = [implies(not_a_number, holds(code == nan_code(self.fmt) & ~padding))]
-        for sign, infinite in ((0, positive), (1, negative)):
-            result = infinity_code(self.fmt, sign, "ieee")
-            wanted.append(implies(both(infinite, negated(not_a_number)), holds(code == result & ~padding)))
+        codes = special_codes(self.addition)
+        infinite = [both(flag, negated(not_a_number)) for flag in (positive, negative)]
+        wanted = [
+            implies(when, holds(code == result & ~padding))
+            for when, result in zip((not_a_number, *infinite), codes, strict=True)
+        ]
         return Claim(
             "promotion: special", "NaN and infinities give the model's code, whatever the numbers are", "all operands",
             (), both(*wanted), tuple(inputs.values()),
@@ -230,7 +234,7 @@ class PromotionClaims:
         found = self.align.outputs["o__zero_sign"]
         wanted = []
         for signs in product((0, 1), repeat=2):
-            right = zero_sign([ModelTerm(sign, 0, 0, 0, Class.ZERO) for sign in signs], self.rule.rounding)
+            right = int(self.addition.code(*zero_terms(signs)) != 0) if self.fmt.signed_zero else 0
             here = both(*(same(port, value(sign, 1)) for port, sign in zip(ports, signs, strict=True)))
             wanted.append(implies(here, same(found, value(right, 1))))
         return Claim(
@@ -249,7 +253,7 @@ class AccumulationClaims:
         self, unit: Unit, what: Accumulation, cuts: Sequence[str] = (), steps: Mapping[str, Circuit] | None = None
     ):
         self.unit, self.what, self.fmt, name = unit, what, what.format, what.name
-        self.model = Definition(unit, keep=False)
+        self.calls = after_calls(unit)
         if steps is None:
             steps = adder_circuits(unit, cuts)
         self.scale = steps.get(f"{name}.scale")
@@ -266,11 +270,13 @@ class AccumulationClaims:
     def claims(self) -> Iterator[AnyClaim]:
         """In the order of the steps."""
         what, name = self.what, self.what.name
+        of_addend = [source for source in ("c", "entered") if f"kept {source}" in self.calls]
         if what.start is None:
-            yield self._kept("register", what.format, {})
+            yield from self._kept("register", what.format, ["register", *of_addend], {})
         else:
-            yield self._kept("register", what.format, {"i__starts": 0})
-            yield self._kept("addend", what.start, {"i__starts": 1})
+            yield from self._kept("register", what.format, ["register"], {"i__starts": 0})
+            yield from self._kept("addend", what.start, of_addend, {"i__starts": 1})
+        begins_with_zero(self.unit, self.calls)
         if self.scale is None:
             yield self._added()
         else:
@@ -280,33 +286,37 @@ class AccumulationClaims:
             NumberFields(self.steps.align.inputs, f"i__{side}", span, what.format)
             for side, span in (("x", what.x), ("y", what.y))
         ]
-        yield from AdderClaims(name, self.adder, self.steps, numbers).claims()
+        yield from AdderClaims(name, self.adder, self.steps, numbers, self.calls["add"]).claims()
 
-    def _kept(self, which: str, fmt: Number, given: Mapping[str, int]) -> Claim:
-        """What is kept, a code of the format of sums, or of the addend's own format."""
+    def _kept(self, which: str, fmt: Number, sources: Sequence[str], given: Mapping[str, int]) -> Iterator[Claim]:
+        """What is kept, a code of the format of sums, or of the addend's own format. sources: what the model takes."""
         circuit = fixed(self.decode, {name: value(number, 1) for name, number in given.items()})
         whole = circuit.inputs["i__register"]
         port = part(whole, 0, fmt.bits)
-        code, flush = Integer.unsigned(port) << fmt.padding, self.what.flush
-
-        def term() -> Any:
-            return addend_term(fmt, flushed_code(fmt, code) if flush and isinstance(fmt, FloatFormat) else code)
-
-        right = [
-            Path(found.condition, is_decoded(circuit.outputs, "o__x", self.what.x, self.fmt, found.result))
-            for found in paths(term)
-        ]
-        return Claim(
-            f"{self.what.name}: {which}", "a decoded code is the model's term, normalised", f"codes of {fmt.name}", (),
-            each(right), (whole,),
-        )  # fmt: skip
+        code, shown = Integer.unsigned(port) << fmt.padding, list[tuple[Call, Call | None]]()
+        for source in sources:
+            flush = self.calls.get(f"flush {source}")
+            term = self.calls[f"kept {source}"]
+            if any(
+                term.same(one) and (other is flush or (other and flush and other.same(flush))) for one, other in shown
+            ):
+                continue
+            shown.append((term, flush))
+            right = [
+                Path(found.condition, is_decoded(circuit.outputs, "o__x", self.what.x, self.fmt, found.result))
+                for found in paths(lambda term=term, flush=flush: term(code if flush is None else flush(code)))  # type: ignore[misc]
+            ]
+            yield Claim(
+                f"{self.what.name}: {which}", "a decoded code is the model's term, normalised", f"codes of {fmt.name}",
+                (), each(right), (whole,),
+            )  # fmt: skip
 
     def _added(self) -> Claim:
         port, fmt = self.decode.inputs["i__partial"], self.what.partial
         code = Integer.unsigned(port) << fmt.padding
         right = [
             Path(found.condition, is_decoded(self.decode.outputs, "o__y", self.what.y, self.fmt, found.result))
-            for found in paths(lambda: addend_term(fmt, code))
+            for found in paths(lambda call=self.calls["partial"]: call(code))  # type: ignore[misc]
         ]
         return Claim(
             f"{self.what.name}: partial", "a decoded code is the model's term, normalised", f"codes of {fmt.name}", (),
@@ -316,7 +326,7 @@ class AccumulationClaims:
     # Scales: of both, and of the partial sum.
 
     def _scale(self, circuit: Circuit) -> Iterator[AnyClaim]:
-        promoter, formats = self._promoter, tuple(self.what.scales.values())
+        promoter, *formats = self.calls["scale"].arguments[:3]
         ports = circuit.inputs["i__scale_a"], circuit.inputs["i__scale_b"]
         a, b = map(Integer.unsigned, ports)
         clean = [
@@ -344,7 +354,7 @@ class AccumulationClaims:
         code = _fields(rounded.outputs["o"], result_layout(self.fmt), "o")["o__code"]
 
         def result() -> Any:
-            return add(self.fmt, (of_known_sign(fields.read()[0]),), self.what.rounding) >> self.fmt.padding
+            return add(promoter.format, (of_known_sign(fields.read()[0]),), promoter.rounding) >> self.fmt.padding
 
         yield Claim(
             f"{self.what.name}: scales rounded", "a number is rounded once, as the model rounds it", "any such number",
@@ -358,30 +368,46 @@ class AccumulationClaims:
 
     def _scaled(self) -> Iterator[AnyClaim]:
         """The partial sum times its scale."""
-        circuit, promoter, fmt = self.decode, self._promoter, self.what.partial
+        circuit, scaled = self.decode, self.calls["scaled partial"]
+        fmt = scaled.arguments[0].partial
         ports = circuit.inputs["i__partial"], circuit.inputs["i__scale"]
         partial, scale = (
             Integer.unsigned(port) << one.padding for port, one in zip(ports, (fmt, self.fmt), strict=True)
         )
 
         def is_product() -> Term:
-            return is_decoded(circuit.outputs, "o__y", self.what.y, self.fmt, promoter.scaled(partial, scale))
+            return is_decoded(circuit.outputs, "o__y", self.what.y, self.fmt, scaled(partial, scale))
 
         yield from product_claims(
             f"{self.what.name}: partial", "a number is the model's product of partial sum and scale, normalised",
             "both codes", circuit, ports, (), lambda: (unpack(fmt, partial), unpack(self.fmt, scale)), is_product,
         )  # fmt: skip
 
-    @property
-    def _promoter(self) -> Promoter:
-        found = promoter_of(self.unit)
-        assert found is not None
-        return found
-
 
 def _fields(packed: Term, layout: StructLayout, place: str) -> dict[str, Term]:
     """The fields of a packed port, by the names that they have as ports of their own."""
     return {f"{place}__{name}": part(packed, layout[name].offset, layout[name].width) for name in layout.members}
+
+
+KEPT = ("register", "c", "entered")
+
+
+def after_calls(unit: Unit) -> Calls:
+    """What the model calls after groups' sums. Raises Unmet where that is nothing."""
+    after = followed(unit)
+    if after is None:
+        raise Unmet("an addition follows groups in the RTL, and none in the model")
+    return Calls(after.calls)
+
+
+def begins_with_zero(unit: Unit, calls: Calls) -> None:
+    """Raises Unmet where the model begins with zero, and the RTL with c, or otherwise."""
+    zero, of_addend = "kept zero" in calls, any(f"kept {source}" in calls for source in KEPT[1:])
+    if zero and calls["kept zero"].arguments != (calls["kept register"]["fmt"], 0):
+        raise Unmet(f"a register begins with {calls['kept zero'].arguments}")
+    takes = of_addend or any(name.startswith("entering") for name in calls.every)
+    if zero == (unit.operands.addend is not None) or takes == zero:
+        raise Unmet("the model's register begins otherwise than the RTL's: with zero, or with c")
 
 
 def after_claims(

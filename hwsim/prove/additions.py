@@ -5,18 +5,32 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, TypeVar, assert_never
 
 from hwsim.formats import Class, Fields, FloatFormat
-from hwsim.model.definition import Definition
-from hwsim.model.rounding import add, combine_specials, infinity_code, nan_code, zero_sign
+from hwsim.model import rounding as rounding_module
+from hwsim.model.rounding import Rounded, combine_specials
 from hwsim.model.terms import Term as ModelTerm
 from hwsim.model.terms import addend_term, align
 from hwsim.prove.circuits import Circuit, circuits
 from hwsim.prove.claims import SPECIAL, AnyClaim, Claim, LateClaim, StructuralClaim, each, exactly, holds
+from hwsim.prove.composition import Call, Calls
+from hwsim.prove.lemmas import zero_terms
 from hwsim.prove.linear import Bounded, Forms, Variable, form
 from hwsim.prove.rounding import of_every_total
-from hwsim.prove.symbolic import MOST_PLACES, Integer, Places, Tailed, Truth, as_integer, bits_for, ite, paths
+from hwsim.prove.symbolic import (
+    MOST_PLACES,
+    Integer,
+    Places,
+    Tailed,
+    Truth,
+    as_integer,
+    bits_for,
+    given_function,
+    ite,
+    paths,
+)
 from hwsim.prove.terms import (
     Term,
     both,
@@ -36,7 +50,7 @@ from hwsim.rtl.accumulate import Accumulation, EnteringCode
 from hwsim.rtl.addition import GUARDS, FloatAdder, NumberRange
 from hwsim.rtl.numbers import FieldRange
 from hwsim.spec import Unit
-from hwsim.spec.keys import Number, Overflow, Rounding, Tininess
+from hwsim.spec.keys import Number, Rounding
 
 Signed = TypeVar("Signed", ModelTerm, Fields)
 
@@ -83,17 +97,24 @@ class PlacedNumber:
 class RoundedAddition:
     """An addition of two numbers, rounded once.
 
-    bits: of a number in the window, the places below it counted. exps: ends of the larger exponent, as fields of the
-    format count. least: of all exponents. flush, overflow: as of `add`.
+    call: the model's addition, by `add`. bits: of a number in the window, the places below it counted. exps: ends of
+    the larger exponent, as fields of the format count. least: of all exponents.
     """
 
-    fmt: FloatFormat
-    rounding: Rounding
+    call: Call
     bits: int
     exps: tuple[int, int]
     least: int
-    flush: Tininess | None = None
-    overflow: Overflow = "ieee"
+
+    @property
+    def fmt(self) -> FloatFormat:
+        """Of the sum."""
+        return self.call["fmt"]  # type: ignore[no-any-return]
+
+    @property
+    def rounding(self) -> Rounding:
+        """Of the sum."""
+        return self.call["rounding"]  # type: ignore[no-any-return]
 
     @property
     def bias(self) -> int:
@@ -102,7 +123,7 @@ class RoundedAddition:
 
     def code(self, *terms: ModelTerm) -> Any:
         """The model's code of a sum, in the format's container."""
-        return add(self.fmt, terms, self.rounding, self.flush, self.overflow)
+        return self.call(terms)
 
     def unit_exp(self, top: Any) -> Any:
         """The exponent of the window's last place. top: the larger exponent, as a field."""
@@ -156,6 +177,8 @@ class RoundedAddition:
     def claims(self, place: str) -> Iterator[LateClaim]:
         """place: what their names begin with."""
         yield self._by_value(place)
+        for apart in range(GUARDS + 2):
+            yield self._near(place, apart)
         for negative in (0, 1) if self.rounding in ("ru", "rd") else (0,):
             yield self._tailed(place, negative)
             if not self.fmt.subnormals:
@@ -181,6 +204,40 @@ class RoundedAddition:
         return LateClaim(
             f"{place}: value", "a number and its double at the exponent below are rounded alike",
             f"magnitudes of {self.bits + 1} bits", known, lambda: each(paths(same_code, known)), (magnitude, exps),
+        )  # fmt: skip
+
+    def _near(self, place: str, apart: int) -> LateClaim:
+        """Two numbers so close that no bit of either is lost."""
+        name, (low, high) = f"{place}.near.{apart}", self.exps
+        shows = [constant(f"{name}.{what}", bits) for what, bits in (
+            ("large", self.bits), ("small", self.bits), ("exp", bits_for(low, high)), ("sign", 1), ("minus", 1),
+        )]  # fmt: skip
+        large, small, exp, sign, minus = (Integer.signed(one) if at == 2 else Integer.unsigned(one)
+                                          for at, one in enumerate(shows))  # fmt: skip
+        guards = holds(as_integer(small) & ((1 << GUARDS) - 1) == 0)
+        known = (exactly(exp, low, high), self.is_large(large, exp), guards)
+        top = exp.between(low, high)
+
+        def same_code() -> Term:
+            signs = int(as_integer(sign) != 0), int(as_integer(minus) != 0)
+            terms = [
+                ModelTerm(one, top - self.bias - down, sig, self.bits - 1, Class.NORMAL if sig else Class.ZERO)
+                for one, sig, down in zip(signs, (large, small), (0, apart), strict=True)
+            ]  # fmt: skip
+            x, y = (-sig if one else sig for one, sig in zip(signs, (large << apart, small), strict=True))
+            total = as_integer(x + y)
+            pairs = [(terms, signs), (terms[::-1], signs[::-1])]
+            if not total:
+                return both(*(holds(as_integer(self.code(*pair)) == self.code(*zero_terms(of))) for pair, of in pairs))
+            exact = number(int(total < 0), abs(total), self.unit_exp(top) - apart)
+            with given_function(rounding_module, "round_to", lambda *given: Rounded(given, None)):  # type: ignore[arg-type]
+                wanted: Any = self.code(exact)
+                return both(*(_rounded_alike(self.code(*pair), wanted) for pair, _ in pairs))
+
+        return LateClaim(
+            f"{place}: {apart} apart", "of two numbers of which nothing is lost their exact sum is rounded",
+            "numbers whose exponents are that far apart, in either order", known, lambda: each(paths(same_code, known)),
+            tuple(shows),
         )  # fmt: skip
 
     def _some_sign(self, place: str) -> int:
@@ -250,7 +307,23 @@ class RoundedAddition:
         )  # fmt: skip
 
 
-def entering_claim(unit: Unit, what: Accumulation) -> LateClaim | None:
+def special_codes(addition: RoundedAddition) -> list[int]:
+    """The codes of NaN, and of both infinities, as the model's addition of one term returns them."""
+    every = [(0, Class.NAN), (0, Class.INFINITY), (1, Class.INFINITY)]
+    return [addition.code(ModelTerm(sign, 0, 0, 0, cls)) for sign, cls in every]
+
+
+def _rounded_alike(first: Any, second: Any) -> Term:
+    """That two sums are rounded alike: by what is given to `round_to`."""
+    if not (isinstance(first, tuple) and isinstance(second, tuple)):
+        return false()
+    integers = list(zip(first[1:4], second[1:4], strict=True))  # sign, significand and unit
+    return both(
+        *(holds(as_integer(x) == y) for x, y in integers), holds((first[0], first[4:]) == (second[0], second[4:]))
+    )
+
+
+def entering_claim(unit: Unit, what: Accumulation, calls: Calls) -> LateClaim | None:
     """That what is kept of an addend is the model's. None for a unit without an addend."""
     fmt = unit.operands.addend
     if fmt is None:
@@ -259,13 +332,16 @@ def entering_claim(unit: Unit, what: Accumulation) -> LateClaim | None:
     code = Integer.unsigned(port)
     clean = (holds(code & ((1 << fmt.padding) - 1) == 0),) if fmt.padding else ()
     kept_in: Number = what.format if what.start is None else what.start
-    found, model = Integer.unsigned(entering(what, port)), Definition(unit, keep=False)
+    found, source = Integer.unsigned(entering(what, port)), "c"
+    if "positive zero" in calls:
+        source = "entered"
+    enters = [calls[f"{name} {source}"] for name in ("enters", "entering") if f"{name} {source}" in calls]
 
     def right() -> Term:
-        taken = model._input(code)
-        if unit.promotion is not None and fmt != what.format:
-            term = of_known_sign(addend_term(fmt, taken))
-            taken = add(what.format, (term,), what.rounding)
+        taken: Any = code if source == "c" else calls["positive zero"](code)
+        if enters:
+            term, rounds = enters
+            taken = rounds((of_known_sign(term(taken)),))
         return holds(found == as_integer(taken) >> kept_in.padding)
 
     return LateClaim(
@@ -414,20 +490,12 @@ class AdderCircuits:
 
 
 class AdderClaims:
-    """All claims about one adder. name: what theirs begin with."""
+    """All claims about one adder. name: what theirs begin with. call: the addition that is the model's."""
 
-    def __init__(self, name: str, adder: FloatAdder, steps: AdderCircuits, numbers: Sequence[ReadNumber]):
+    def __init__(self, name: str, adder: FloatAdder, steps: AdderCircuits, numbers: Sequence[ReadNumber], call: Call):
         self.name, self.adder, self.steps, self.numbers = name, adder, steps, tuple(numbers)
-        self.fmt, self.low = adder.fmt, min(adder.x.low, adder.y.low)
-        self.addition = RoundedAddition(
-            adder.fmt,
-            adder.rounding,
-            adder.bits,
-            adder.max_exp,
-            self.low,
-            adder.target.flush,
-            adder.target.overflow,
-        )
+        self.fmt, self.low = call["fmt"], min(adder.x.low, adder.y.low)
+        self.addition = RoundedAddition(call, adder.bits, adder.max_exp, self.low)
 
     def claims(self) -> Iterator[AnyClaim]:
         """In the order of the steps."""
@@ -468,12 +536,19 @@ class AdderClaims:
             kept = align(terms[side], unit, self.adder.bits - 1, "jam") if terms[side].sig else 0
             wanted = [holds(found == kept), exactly(found, -most, most), holds(max_exp == top)]
             wanted += [exactly(top, *self.adder.max_exp), *map(negated, self._said(self.steps.aligned))]
-            return both(*wanted, holds(sign == zero_sign(terms, self.adder.rounding)))
+            if self.fmt.signed_zero:  # the sign that the model gives a sum of zeros with these signs
+                minus = as_integer(self.addition.code(*zero_terms(term.sign for term in terms))) != 0
+                wanted.append(same(holds(sign == 1), holds(minus)))
+            return both(*wanted)
 
         return LateClaim(
             f"{self.name}: {SIDES[side]} aligned", "it is shifted below the larger exponent, its lost bits jammed",
             "both numbers", self._known, lambda: each(paths(right, self._known)), self._show,
         )  # fmt: skip
+
+    @cached_property
+    def _special_codes(self) -> list[int]:
+        return special_codes(self.addition)
 
     @staticmethod
     def _said(field: Any) -> list[Term]:
@@ -485,14 +560,16 @@ class AdderClaims:
         not_a_number = nan, both(positive, negative)
 
         def right() -> Term:
-            terms = [number.read()[0] for number in self.numbers]
+            terms = [of_known_sign(number.read()[0]) for number in self.numbers]
             special = combine_specials(terms)
             if special is None:
                 return both(*map(negated, (nan, positive, negative)))
+            code = as_integer(self.addition.code(*terms))
             if special.cls is Class.NAN:
-                return negated(both(*map(negated, not_a_number)))
+                return both(negated(both(*map(negated, not_a_number))), holds(code == self._special_codes[0]))
             minus = bool(special.sign == 1)
-            return both(negated(nan), *((negative, negated(positive)) if minus else (positive, negated(negative))))
+            said = (negative, negated(positive)) if minus else (positive, negated(negative))
+            return both(negated(nan), *said, holds(code == self._special_codes[1 + minus]))
 
         return LateClaim(
             f"{self.name}: special", "flags say whether the sum is NaN, or an infinity of which sign", "both numbers",
@@ -568,10 +645,8 @@ class AdderClaims:
         code, padding = Integer.unsigned(self._code_of_total), self.fmt.padding
         both_signs = both(positive, negative)
         not_a_number = negated(both(negated(nan), negated(both_signs)))
-        results = [(not_a_number, nan_code(self.fmt))]
-        for sign, flag in ((0, positive), (1, negative)):
-            code_of_infinity = infinity_code(self.fmt, sign, self.adder.target.overflow)
-            results.append((both(flag, negated(not_a_number)), code_of_infinity))
+        infinite = [both(flag, negated(not_a_number)) for flag in (positive, negative)]
+        results = zip((not_a_number, *infinite), self._special_codes, strict=True)
         wanted = [
             implies(when, both(holds(code == result >> padding), self._says_nan(result))) for when, result in results
         ]

@@ -9,7 +9,6 @@ from typing import Any
 from hwsim.formats import Class, FloatFormat
 from hwsim.model.rounding import combine_specials
 from hwsim.model.terms import Term as ModelTerm
-from hwsim.model.terms import addend_term, align
 from hwsim.prove.circuits import connected, fixed
 from hwsim.prove.claims import SPECIAL, AnyClaim, Claim, StructuralClaim, each, exactly, holds
 from hwsim.prove.rounding import special_result
@@ -54,6 +53,7 @@ class AlignedClaims(WindowClaims):
         """In the order of the steps; then of the cases and of the whole."""
         yield from self._products()
         yield from self._addends()
+        yield from self._zero_sign()
         yield self._maximum(0)
         yield from self._aligned()
         yield self._sum(0)
@@ -150,7 +150,7 @@ class AlignedClaims(WindowClaims):
             max_exp = as_integer(top) - n.product_bias
 
             def aligned(term: ModelTerm = term, max_exp: object = max_exp) -> object:
-                return align(term, max_exp, n.fraction_bits, self.rule.term_lost) if term.sig else 0  # type: ignore[arg-type]
+                return self.calls["align"](term, max_exp) if term.sig else 0
 
             found_paths = paths(aligned, [*known, here])
             claims.append(implies(here, each([Path(one.condition, holds(found == one.result)) for one in found_paths])))
@@ -182,8 +182,8 @@ class AlignedClaims(WindowClaims):
             outputs = fixed(whole, {**self._quiet, "i__chain": value(chain, 1)}).outputs
             code, clean = self._code_of(fmt, front.inputs[port], padded=name == "c")
 
-            def group(fmt: FloatFormat = fmt, code: object = code) -> tuple[object, bool]:
-                addend = addend_term(fmt, code)  # type: ignore[arg-type]
+            def group(name: str = name, code: object = code) -> tuple[object, bool]:
+                addend = self._addend(name, code)
                 if combine_specials([addend]) is not None:
                     return 0, True
                 return self._without_products(addend), False
@@ -209,7 +209,7 @@ class AlignedClaims(WindowClaims):
 
     def _without_products(self, addend: ModelTerm) -> int:
         zero = ModelTerm(0, 0, 0, self.n.product_fraction_bits, Class.ZERO)
-        summed = self.model._method.sum([zero], addend, None)
+        summed = self.model._method.sum([zero] * self.n.lanes, addend, None)
         return self.model.rounding.term(summed.outcome, summed.sticky).code
 
     def _no_product_signs(self) -> AnyClaim:
@@ -230,7 +230,7 @@ class AlignedClaims(WindowClaims):
 
     def _special(self) -> Iterator[AnyClaim]:
         """A group with a special term: flags alone decide the code."""
-        yield special_result(self.parts.round, self.model.rounding, self.n.result, self._never)
+        yield special_result(self.parts.round, self.calls["round special"], self.n.result, self._never)
 
     # How the steps compose.
 

@@ -14,9 +14,7 @@ from hwsim.cosim.dutdesign import DutDesign
 from hwsim.cosim.dutfile import NOTHING, SignalPlace, TermSignals
 from hwsim.formats import Class, FloatFormat, Format
 from hwsim.formats.yamlfile import SpecError
-from hwsim.model.scales import scale_exponent
 from hwsim.model.terms import Term as ModelTerm
-from hwsim.model.terms import factor, product
 from hwsim.prove.aligned import AlignedClaims
 from hwsim.prove.circuits import Circuit, fixed
 from hwsim.prove.claims import (
@@ -428,7 +426,9 @@ class DesignClaims(AlignedClaims):
 
     def lane_product(self) -> Claim:
         """One lane, from the codes of its factors, and of their scales, to its term."""
-        circuit, names, operands = self.parts.products, self._lane(0), self.unit.operands
+        circuit, names = self.parts.products, self._lane(0)
+        factors = {side: self.calls[f"factor {side}"] for side in ("a", "b")}
+        product, scaled = self.calls["product"], self.calls["scaled"]
         others = {name: term for name, term in self.neutral.items() if name not in names.values()}
         flags = fixed(circuit, others).outputs
         outputs = {**circuit.outputs, **{f"o__special__{flag}": flags[f"o__special__{flag}"] for flag in SPECIAL}}
@@ -436,15 +436,10 @@ class DesignClaims(AlignedClaims):
         known = [*self._padded(self.n.a, codes["a"]), *self._padded(self.n.b, codes["b"])]
 
         def lane() -> ModelTerm:
-            x, y = (
-                factor(operands.factor(side), operands.convert, operands.daz, operands.zeros, codes[side])
-                for side in ("a", "b")
-            )
-            scale: Any = 0
-            if self.n.scales:
-                fmt_a, fmt_b = self.n.scales
-                scale = scale_exponent(fmt_a, codes["scale_a"], fmt_b, codes["scale_b"])
-            return self.model.scaled(product(x, y, self.n.product_fraction_bits), scale)
+            term = product(*(factors[side](codes[side]) for side in ("a", "b")))
+            if not self.n.scales:
+                return scaled(term)  # type: ignore[no-any-return]
+            return scaled(term, self.calls["scales"](codes["scale_a"], codes["scale_b"]))  # type: ignore[no-any-return]
 
         found = [Path(path.condition, self._is_product(outputs, path.result)) for path in paths(lane, known)]
         show = tuple(circuit.inputs[port] for port in names.values())

@@ -12,6 +12,7 @@ from typing import Any, Literal, Protocol
 from hwsim.base.errors import InputError
 from hwsim.model.definition import Definition
 from hwsim.prove.circuits import Circuit, connected
+from hwsim.prove.composition import Calls
 from hwsim.prove.symbolic import Path, Truth, as_integer
 from hwsim.prove.terms import (
     Decided,
@@ -27,6 +28,7 @@ from hwsim.prove.terms import (
     value,
     width,
 )
+from hwsim.prove.wiring import composed
 from hwsim.spec import Unit
 
 
@@ -155,6 +157,22 @@ class ComparedCases:
     model: None = None
 
 
+class Undecided(Protocol):
+    """What comes of a claim of which nothing is proved."""
+
+    @property
+    def word(self) -> Literal["compared", "not proved"]:
+        """As of a `ClaimRow`."""
+
+    @property
+    def seconds(self) -> float:
+        """Of the processor."""
+
+    @property
+    def model(self) -> None:
+        """Nothing refutes it."""
+
+
 class Decidable(Protocol):
     """What every claim has: how it is listed, and what becomes of it."""
 
@@ -174,7 +192,7 @@ class Decidable(Protocol):
     def solver(self) -> str:
         """What decides it."""
 
-    def decide(self, seconds: float) -> Decided | ComparedCases:
+    def decide(self, seconds: float) -> Decided | Undecided:
         """What becomes of it. seconds: of the processor, for each question."""
 
 
@@ -284,11 +302,13 @@ class ExactCircuits(FrontCircuits):
 class DatapathClaims(ABC):
     """All claims about the datapath of a unit.
 
-    cuts: as of a pipeline, where they divide what a claim is about.
+    cuts: as of a pipeline, where they divide what a claim is about. calls: what the model's group calls, of which the
+    claims show that circuits compute it. Raises Unmet where it does what no step of the RTL does.
     """
 
-    def __init__(self, unit: Unit, cuts: Sequence[str] = ()):
+    def __init__(self, unit: Unit, cuts: Sequence[str] = (), calls: Calls | None = None):
         self.unit, self.model = unit, Definition(unit, keep=False)
+        self.calls = Calls(composed(unit).group) if calls is None else calls
 
     @abstractmethod
     def claims(self) -> Iterator[AnyClaim]:

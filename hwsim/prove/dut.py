@@ -42,10 +42,12 @@ from hwsim.formats.blocks import one_code
 from hwsim.model.definition import Definition
 from hwsim.prove.boundaries import Boundaries, DesignClaims, DesignRanges, constant_ports, with_code, with_plain_zeros
 from hwsim.prove.claims import AnyClaim, Claim, Decidable, StepCircuits
+from hwsim.prove.composition import Unmet
 from hwsim.prove.example import Examples
-from hwsim.prove.methods import datapath_parameters, plain_window
+from hwsim.prove.methods import plain_window
 from hwsim.prove.products import Lanes, Placing, RefutedChoice, zeros_count
 from hwsim.prove.run import ProofOptions
+from hwsim.prove.shown import closure, composition, not_composed
 from hwsim.prove.symbolic import OutOfTime, until
 from hwsim.prove.terms import Decided, Evaluated, Term, Word, both, same, substituted
 from hwsim.prove.unrolled import BeatResult, beat_result
@@ -227,8 +229,13 @@ class DesignSteps:
 
     def all(self) -> Iterator[Decidable]:
         """In the order of the steps; that together they are the design comes last."""
-        yield from datapath_parameters(self.claims, [self.claims.unit])
-        yield from self.claims.claims()
+        yield from composition(self.claims.unit, self.claims, None)
+        try:
+            yield from self.claims.claims()
+        except Unmet as unmet:
+            yield not_composed(unmet)
+            return
+        yield closure(self.claims, None, but=["addend x"])  # a beat alone continues nothing
         yield self.wiring
 
 

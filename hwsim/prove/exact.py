@@ -6,9 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from hwsim.formats import Class, FixedFormat, FloatFormat, Format
-from hwsim.model.methods import AddendToCome, ExactSoFar, PartialSum, PromotedRegister, sum_zero_sign
 from hwsim.model.terms import Term as ModelTerm
-from hwsim.model.terms import addend_term
 from hwsim.prove.circuits import Circuit, datapath_circuits, fixed
 from hwsim.prove.claims import (
     SPECIAL,
@@ -22,6 +20,8 @@ from hwsim.prove.claims import (
     holds,
 )
 from hwsim.prove.factors import FactorClaims
+from hwsim.prove.following import followed
+from hwsim.prove.lemmas import specials_claim, zero_terms
 from hwsim.prove.linear import Bounded, Forms, Variable, children_first, equal, form
 from hwsim.prove.rounding import by_leading_one, is_result, leading_ones, special_result, unit_exp_claims
 from hwsim.prove.symbolic import Integer, Path, as_integer, bits_for, ite, paths
@@ -37,6 +37,7 @@ from hwsim.prove.terms import (
     negated,
     part,
     same,
+    simplified,
     substituted,
     true,
     value,
@@ -111,7 +112,7 @@ class ExactTermClaims(FactorClaims[ExactRanges]):
             special = self._special_as(outputs, term, f"o__{START}")
             if term.cls in (Class.NAN, Class.INFINITY):
                 return special
-            right = [sign == term.sign, sig == term.sig]
+            right = [sign == term.sign, sig == term.sig, term.fraction_bits == n.product_fraction_bits]
             if term.cls is Class.NORMAL:
                 right += [places + scale == term.exp + n.product_bias - PRODUCT, sig != 0]
             return both(special, *map(holds, right), self._is_term(outputs, 0, "o"))
@@ -155,10 +156,8 @@ class ExactTermClaims(FactorClaims[ExactRanges]):
 
             sign = fixed(decoded, {"i__chain": value(chain, 1)}).outputs["o__start__zero_sign"]
 
-            def right(
-                fmt: Format = fmt, code: Any = code, first: bool = not chain, outputs: Any = outputs, sign: Term = sign
-            ) -> Term:
-                term = addend_term(fmt, self.model._input(code) if first else code)
+            def right(source: str = name, code: Any = code, outputs: Any = outputs, sign: Term = sign) -> Term:
+                term = self._addend(source, code)
                 said = true() if term.cls is Class.NAN else self._equal(sign, term.sign)
                 return both(self._is_start(outputs, term), said)
 
@@ -213,20 +212,20 @@ class ExactTermClaims(FactorClaims[ExactRanges]):
 
     def _nothing(self) -> Claim:
         outputs = fixed(self.front.decode, {"i__chain": value(0, 1)}).outputs
-        carried = self.model.open(0)
-        start: PartialSum = carried.partial if isinstance(carried, PromotedRegister | AddendToCome) else carried
-        nothing = self.model._addend_of(start) is None
+        nothing = "addend zero" not in self.calls
+        start = None if nothing else self.calls["addend zero"]()  # all of whose fields are zeros in the RTL
+        is_zero = start is None or (start.cls is Class.ZERO and start.sign == 0)
         zero = [name for name in outputs if name.startswith("o__start__")]
         return Claim(
             "start: none", "a group that continues nothing starts from +0, or from nothing", "all that is carried", (),
-            both(*(same(outputs[name], value(0, width(outputs[name]))) for name in zero),
+            both(holds(is_zero), *(same(outputs[name], value(0, width(outputs[name]))) for name in zero),
                  same(outputs["o__nothing"], value(nothing, 1))),
             tuple(self.front.decode.inputs.values()),
         )  # fmt: skip
 
     def _zero_sign(self) -> Iterator[Claim]:
         """The sign of a sum of zero is the model's, of all products and of what the group starts from."""
-        circuit, rule = self.front.multiply, self.n.rule
+        circuit, rule = self.front.multiply, self.calls["total"]
         signs = [Integer.unsigned(circuit.outputs[f"o__terms__{lane}__sign"]) for lane in range(self.n.lanes)]
         total, zero = circuit.inputs["i__start__total"], circuit.inputs["i__start__zero_sign"]
         sign = choose(same(total, value(0, width(total))), zero, part(total, width(total) - 1, 1))
@@ -234,16 +233,14 @@ class ExactTermClaims(FactorClaims[ExactRanges]):
         for words, every, known in (
             ("", [*signs, Integer.unsigned(sign)], negated(nothing)), (": nothing before", signs, nothing),
         ):  # fmt: skip
-            terms = [ModelTerm(one, 0, 0, 0, Class.ZERO) for one in every]
-            found = paths(lambda terms=terms: sum_zero_sign(terms, rule.zero, self.unit.result.rounding))  # type: ignore[misc]
+            terms = zero_terms(every)
+            found = paths(lambda terms=terms: rule(0, 0, terms).sign)  # type: ignore[misc]
             got = circuit.outputs["o__start__zero_sign"]
             yield Claim(
-                f"sign of zero{words}", "a sum of zero has the model's sign", f"the signs of {len(terms)} terms",
+                f"sign of zero{words}", "a sum of zero has the model's sign", f"the signs of {len(every)} terms",
                 (known,), each([Path(path.condition, self._equal(got, path.result)) for path in found]),
                 (*(term for term in circuit.inputs.values() if width(term) == 1), total),
             )  # fmt: skip
-            if rule.zero == "positive":
-                return
 
     # Integers, and their sum.
 
@@ -374,6 +371,17 @@ def largest_start(n: ExactRanges, fmt: Format) -> int:
     return (2 << fmt.fraction_bits) - 1 << fmt.emax - fmt.fraction_bits - n.unit_exp
 
 
+MANY_GROUPS = 40  # bits of how many groups a sum is shown for that never starts again, as `hwsim docs proof` says
+
+
+def groups_of(unit: Unit) -> int:
+    """Bits of how many groups an exact sum that goes on is of, as the model starts it again, or not."""
+    following, instruction = followed(unit), unit.instruction
+    if following is not None:
+        return following.groups.bit_length()
+    return MANY_GROUPS if instruction.chain and instruction.start != "zero" else instruction.groups.bit_length()
+
+
 NEAR = 12  # how far the exponents lie apart of which the model's own sum is followed
 
 
@@ -394,13 +402,14 @@ class ExactClaims(ExactTermClaims):
     # The result.
 
     def _rounded(self) -> Iterator[AnyClaim]:
-        circuit, fmt, n = self.parts.round, self.n.result, self.n
+        circuit, fmt = self.parts.round, self.n.result
         sign, names = circuit.inputs["i__sum__zero_sign"], [f"i__sum__special__{flag}" for flag in SPECIAL]
         flags = [circuit.inputs[name] for name in names if name in circuit.inputs]
         if isinstance(fmt, FloatFormat):
             is_code = is_result(circuit, fmt, self.model.nan)
-            yield special_result(circuit, self.model.rounding, fmt, self._never, "i__sum__special")
+            yield special_result(circuit, self.calls["round special"], fmt, self._never, "i__sum__special")
         else:
+            yield self._nothing_special()
             own, said = Integer.unsigned(circuit.outputs["o__code"]), circuit.outputs["o__nan"]
 
             def is_code(result: object) -> Term:
@@ -408,7 +417,7 @@ class ExactClaims(ExactTermClaims):
 
         port = circuit.inputs["i__sum__total"]
         zero = {port: value(0, width(port))}
-        of_zero = self.model.rounding.total(0, n.unit_exp, 0).code, self.model.rounding.total(0, n.unit_exp, 1).code
+        of_zero = [self.calls["round"](zero_terms([minus])[0]) for minus in (0, 1)]
         set_sign = is_one(sign)
         wanted = both(implies(set_sign, is_code(of_zero[1])), implies(negated(set_sign), is_code(of_zero[0])))
         clean = tuple(negated(is_one(flag)) for flag in flags)
@@ -464,9 +473,22 @@ class ExactClaims(ExactTermClaims):
 
         yield self._result(lambda: by_leading_one(of, self.n.most))
 
+    def _code(self, total: Any) -> int:
+        """The model's code of a total other than zero, in units of the RTL."""
+        return self.calls["round"](self.calls["total"](total, self.n.unit_exp, ()))  # type: ignore[no-any-return]
+
+    def _nothing_special(self) -> StructuralClaim:
+        """Of a result without NaN and infinities: no operand makes one."""
+        assert self.calls["round special"]
+        return StructuralClaim("special", "no term is NaN or an infinity", "all operands", self._never_special)
+
+    def _never_special(self) -> bool:
+        ports = [term for name, term in self.front.products.outputs.items() if "__special__" in name]
+        return all(simplified(term) == value(0, 1) for term in ports)
+
     def _is_rounded(self, total: Integer, known: Sequence[Term], is_code: Callable[[object], Term]) -> Term:
         """That a code is the model's rounding of a total."""
-        found = paths(lambda: self.model.rounding.total(total, self.n.unit_exp).code, known)  # type: ignore[arg-type]
+        found = paths(lambda: self._code(total), known)
         return each([Path(path.condition, is_code(path.result)) for path in found])
 
     def _result(self, cases: Callable[[], Iterator[Claim]]) -> CasesClaim:
@@ -500,12 +522,14 @@ class ExactClaims(ExactTermClaims):
         def fits() -> bool:
             most = sum(largest_start(n, fmt) for fmt in n.addends) + (self._group << n.groups_bits)
             ports = self.parts.sum.outputs["o__sum__total"], self.parts.sum.inputs["i__start__total"]
-            return most <= n.most and all(n.most < 1 << width(port) - 1 for port in ports)
+            enough = not n.carries or groups_of(self.unit) <= n.groups_bits
+            return enough and most <= n.most and all(n.most < 1 << width(port) - 1 for port in ports)
 
         groups = f"at most 2^{n.groups_bits} groups" if n.carries else "one group"
         yield StructuralClaim(
             "composition: sum", f"the bounds of all terms fit the total, of {groups}", f"{n.lanes} products", fits
         )
+        yield specials_claim(self.calls["special"], [n.lanes, n.lanes + 1])
         yield from self._model_sums()
         if not all(isinstance(fmt, FixedFormat) for fmt in (*n.formats, *n.addends)) or n.scales:
             low = n.unit_exp + 1  # integers have one unit
@@ -526,7 +550,7 @@ class ExactClaims(ExactTermClaims):
             exps.append(exp.between(low, high))
             show.append(exp.term)
         every = [(0, exps[0], n.most_product), (1, exps[1], n.most_product), (0, exps[1], 0)]
-        wanted = []
+        wanted, call = [], self.calls["exact sum"]
         for chosen in ((0, 1), (0, 2), (2, 2)):
             for sig in (1, 0, None):
 
@@ -538,33 +562,19 @@ class ExactClaims(ExactTermClaims):
                     start = None
                     if sig is not None:
                         start = ModelTerm(1, exps[2], sig, 0, Class.NORMAL if sig else Class.ZERO)
-                    return self._same_sum(terms, start)
+                    summed = terms if start is None else [*terms, start]
+                    return self._same_sum(summed, *call(summed))
 
                 wanted.append(each(paths(right, known)))
         yield Claim(
-            "composition: model", "the model's sum is that of integers, and goes on as it is",
+            "composition: exact sum", "the model's sum is that of integers in units of the RTL",
             f"two products, or of zero, and a start, of exponents up to {NEAR} above the least", tuple(known),
             both(*wanted), tuple(show),
         )  # fmt: skip
 
-    def _same_sum(self, terms: Sequence[ModelTerm], start: ModelTerm | None) -> Term:
-        n, summed = self.n, self.model._method.sum(terms, start, None)
-        every = terms if start is None else (*terms, start)
+    def _same_sum(self, terms: Sequence[ModelTerm], found: Any, unit_exp: Any) -> Term:
         total: Any = 0
-        for term in every:
-            number = as_integer(as_integer(term.sig) << term.exp - (term.fraction_bits + n.unit_exp))
+        for term in terms:
+            number = as_integer(as_integer(term.sig) << term.exp - (term.fraction_bits + self.n.unit_exp))
             total = total + (-number if term.sign else number)
-        assert summed.unit_exp is not None
-        more = summed.unit_exp - n.unit_exp
-        outcome = summed.outcome
-        right = [holds(as_integer(summed.total) << more == total)]
-        if outcome.cls is Class.ZERO:
-            sign = sum_zero_sign(every, n.rule.zero, self.unit.result.rounding)
-            right += [holds(as_integer(total) == 0), holds(outcome.sign == sign)]
-        else:
-            signed = ite(as_integer(outcome.sign) == 1, -as_integer(outcome.sig), outcome.sig)
-            unit = as_integer(outcome.exp - outcome.fraction_bits)
-            right += [holds(as_integer(signed) == summed.total), holds(unit == summed.unit_exp)]
-        carried = self.model._method.carried(summed, 0)
-        goes_on = isinstance(carried, ExactSoFar) and carried.term is outcome
-        return both(*right, true() if goes_on == n.carries else negated(true()))
+        return holds(as_integer(as_integer(found) << unit_exp - self.n.unit_exp) == total)

@@ -9,9 +9,7 @@ from typing import Any, Generic, Literal, TypeVar, assert_never
 
 from hwsim.formats import Class, ExponentFormat, Fields, FixedFormat, FloatFormat, Format, unpack
 from hwsim.model import late as promotion_module
-from hwsim.model.scales import scale_exponent
 from hwsim.model.terms import Term as ModelTerm
-from hwsim.model.terms import factor, product
 from hwsim.prove.circuits import Circuit, fixed
 from hwsim.prove.claims import (
     SPECIAL,
@@ -27,6 +25,7 @@ from hwsim.prove.claims import (
     exactly,
     holds,
 )
+from hwsim.prove.composition import Calls
 from hwsim.prove.linear import children_first, constants
 from hwsim.prove.rounding import by_leading_one, leading_ones
 from hwsim.prove.symbolic import Integer, Path, Truth, as_integer, given_function, paths
@@ -83,8 +82,10 @@ class FactorClaims(DatapathClaims, Generic[Ranges]):
 
     zero_exponents: bool = False
 
-    def __init__(self, unit: Unit, n: Ranges, front: FrontCircuits, cuts: Sequence[str] = ()):
-        super().__init__(unit, cuts)
+    def __init__(
+        self, unit: Unit, n: Ranges, front: FrontCircuits, cuts: Sequence[str] = (), calls: Calls | None = None
+    ):
+        super().__init__(unit, cuts, calls)
         self.n, self.front = n, front
 
     @cached_property
@@ -120,7 +121,7 @@ class FactorClaims(DatapathClaims, Generic[Ranges]):
         code = Integer.unsigned(part(port, 0, fmt.container_bits))  # a narrower mode's code stands in the low bits
         return self._decoded(
             f"factor: {side}", "a decoded code is the model's factor", fmt, to, port, f"o__{side}__0",
-            self._padded(fmt, code), lambda: factor(fmt, operands.convert, operands.daz, operands.zeros, code),
+            self._padded(fmt, code), lambda call=self.calls[f"factor {side}"]: call(code),  # type: ignore[misc]
             to.fraction_bits - operands.multiplied[at].fraction_bits,
         )  # fmt: skip
 
@@ -205,13 +206,15 @@ class FactorClaims(DatapathClaims, Generic[Ranges]):
         x, y = map(Integer.unsigned, ports)
         fmt_a, fmt_b = self.n.scales
         # In a mode without scales each is 1, whatever stands at the port.
-        found = paths(lambda: 0 if self.unit.scale is None else scale_exponent(fmt_a, x, fmt_b, y))
+        call = None if self.unit.scale is None else self.calls["scales"]
+        found = paths(lambda: 0 if call is None else call(x, y))
         outputs = fixed(
             circuit, {name: term for name, term in self.neutral.items() if name not in names.values()}
         ).outputs
         is_nan, exp = is_one(outputs[nan]), circuit.outputs["o__scale_exp__0"]
+        beside_nan = call is None or self.calls["scaled"](ModelTerm(0, 0, 1, 0, Class.NORMAL), None).cls is Class.NAN
         right = [
-            Path(path.condition, is_nan if path.result is None
+            Path(path.condition, both(is_nan, holds(beside_nan)) if path.result is None
                  else both(negated(is_nan), self._equal(exp, path.result + fmt_a.bias + fmt_b.bias)))
             for path in found
         ]  # fmt: skip
@@ -233,12 +236,27 @@ class FactorClaims(DatapathClaims, Generic[Ranges]):
             codes = Integer.unsigned(circuit.inputs["i__scale_exp__0"])
             known.append(holds(codes <= n.scale_most))
             scale = codes.between(0, n.scale_most) - sum(fmt.bias for fmt in n.scales)
+            if self.unit.scale is None:  # a mode without scales, in which each is 1
+                known.append(holds(as_integer(scale) == 0))
+
+        product, scaled = self.calls["product"], self.calls["scaled"]
+        # In a shape of more fraction bits there are zeros below a product.
+        zeros = n.product_fraction_bits - sum(fmt.fraction_bits for fmt in self.unit.operands.multiplied)
 
         def lane() -> ModelTerm:
             x, y = (self._read(circuit.inputs, f"i__{side}__0", shape) for side, shape in sides)
-            return self.model.scaled(product(x, y, n.product_fraction_bits), scale)  # type: ignore[arg-type]
+            term: ModelTerm = scaled(product(x, y), *([] if self.unit.scale is None or not n.scales else [scale]))
+            return term._replace(fraction_bits=term.fraction_bits + zeros)
 
         return known, lane
+
+    def _addend(self, source: str, code: Any) -> Any:
+        """The model's term of what a group starts from. source: `c`, or what the group before left."""
+        if source != "c":
+            return self.calls["addend x"](code)
+        if "addend entered" in self.calls:
+            return self.calls["addend entered"](self.calls["positive zero"](code))
+        return self.calls["addend c"](code)
 
     def _lane_flags(self, circuit: Circuit) -> dict[str, Term]:
         """Outputs of a multiplication, whose flags are those of lane 0 alone.

@@ -7,18 +7,17 @@ from contextlib import AbstractContextManager
 from functools import cached_property
 from typing import Any
 
-from hwsim.formats import Class, Format
+from hwsim.formats import Class
 from hwsim.model import late as late_module
-from hwsim.model.late import LateOperands, LateWindow, WindowLateAddition, exponent_floor, late_window
-from hwsim.model.methods import sum_zero_sign
-from hwsim.model.rounding import ResultRounding, Rounded, combine_specials
-from hwsim.model.terms import AlignedTerms, addend_term
+from hwsim.model.late import LateWindow
 from hwsim.model.terms import Term as ModelTerm
 from hwsim.prove.circuits import Circuit
 from hwsim.prove.claims import AnyClaim, Claim, StructuralClaim, each, exactly, holds
+from hwsim.prove.composition import Call, Unmet
+from hwsim.prove.lemmas import specials_claim
 from hwsim.prove.linear import children_first
 from hwsim.prove.rounding import unit_exp_claims
-from hwsim.prove.symbolic import Integer, any_alignment, as_integer, bits_for, given_function, paths
+from hwsim.prove.symbolic import Integer, any_alignment, as_integer, given_function, paths
 from hwsim.prove.terms import Kind, Term, both, constant, either, implies, is_one, negated, substituted, width
 from hwsim.prove.windows import SUM, SumBounds, WindowClaims, most_in_window
 from hwsim.rtl.latewindow import LateSum
@@ -74,22 +73,33 @@ class LateWindowClaims(WindowClaims):
         if cut:
             yield from self._units()
 
-    @property
-    def _floor(self) -> int:
-        return exponent_floor(self.unit.result.format)
+    @cached_property
+    def _rules(self) -> tuple[LateInWindow, Any, int]:
+        """What the model's late windows are called with: the rule, whether zeros count, and the least exponent."""
+        some, nothing = (self.calls[name].arguments[2:] for name in ("late", "late of nothing"))
+        if some != nothing:
+            raise Unmet(f"late windows are called in two ways: {some}, {nothing}")
+        return some
+
+    def _late_sum(self, summed: ModelTerm, addend: ModelTerm, total_bits: bool = True) -> LateWindow:
+        """The model's window of both. total_bits: whether places are cut off, as far as there are any."""
+        rule, *rest = self._rules
+        window: LateWindow = self.calls["late"].function(summed, addend, rule if total_bits else _uncut(rule), *rest)
+        return window
 
     def _operands_of_late(
         self, ports: Mapping[str, Term]
     ) -> tuple[list[Term], Callable[[], tuple[ModelTerm, ModelTerm]]]:
         """What is known of a group's sum and of a late addend, and both as the model's terms."""
         known = [self._is_sum(ports, "i", self._summed), self._addend_within(ports, "i", "late_addend")]
-        summed = self._as_model(ports, self._summed)
+        summed, call = self._as_model(ports, self._summed), self.calls["window term"]
         sign, exp, sig = self._addend_fields(ports, "i", "late_addend")
         inside = exp.between(*self._span("late_addend")) - self.n.bias
 
         def terms() -> Pair:
-            cls = Class.NORMAL if sig else Class.ZERO
-            return summed().term, ModelTerm(sign, inside, sig, self._fraction_bits("late_addend"), cls)
+            cls, window = Class.NORMAL if sig else Class.ZERO, summed()
+            term = window.term if window.max_exp is None else call((window.max_exp, window.total))
+            return term, ModelTerm(sign, inside, sig, self._fraction_bits("late_addend"), cls)
 
         return known, terms
 
@@ -99,7 +109,7 @@ class LateWindowClaims(WindowClaims):
         outputs, what = circuit.outputs, self._to_round
 
         def right() -> Term:
-            return self._is_late(outputs, late_window(*terms(), self._rule, self.rule.zero_terms, self._floor))
+            return self._is_late(outputs, self._late_sum(*terms()))
 
         return Claim(
             "late", "the sum and the addend in their window are the model's, and within their bound",
@@ -113,12 +123,13 @@ class LateWindowClaims(WindowClaims):
         if found.max_exp is None:
             return holds(total == 0)
         moved, cut = as_integer(top - self.n.bias) - found.max_exp, found.cut
+        more = self._to_round.bits - found.fraction_bits  # what is rounded has as many bits below max_exp
         if not self._step.far:
             wanted = as_integer(found.total) << cut if cut != 0 else found.total
-            return both(holds(as_integer(moved) == 0), holds(total == wanted))
+            return both(holds(more == 0), holds(as_integer(moved) == 0), holds(total == wanted))
         places, most = as_integer(cut - moved), self._step.after.bits
         shifted = as_integer(found.total) << places.between(0, most)
-        return both(holds(as_integer(moved) >= 0), exactly(places, 0, most), holds(total == shifted))
+        return both(holds(more == 0), holds(as_integer(moved) >= 0), exactly(places, 0, most), holds(total == shifted))
 
     def _shown(self, circuit: Circuit) -> tuple[Term, ...]:
         return tuple(term for name, term in circuit.inputs.items() if name.startswith(SUM) or "late_addend" in name)
@@ -130,12 +141,11 @@ class LateWindowClaims(WindowClaims):
         """
         outputs, ports, what = circuit.outputs, circuit.inputs, self._to_round
         known, terms = self._operands_of_late(ports)
-        uncut = self._rule.model_copy(update={"total_bits": None})
         most = self._most_of_sum + self._most_of_addend
         leaves = _top_of(outputs["o__max_exp"], whole)
 
         def is_largest() -> Term:
-            found = late_window(*terms(), uncut, self.rule.zero_terms, self._floor).max_exp
+            found = self._late_sum(*terms(), total_bits=False).max_exp
             return negated(some) if found is None else both(some, holds(largest_exp == found + self.n.bias))
 
         some = either(*self._nonzero(ports))
@@ -161,7 +171,7 @@ class LateWindowClaims(WindowClaims):
 
             def right(found: Any = found, name: str = name) -> Term:
                 with given_function(late_module, "max_exponent", lambda *_: place):
-                    window = late_window(*terms(), uncut, self.rule.zero_terms, self._floor)
+                    window = self._late_sum(*terms(), total_bits=False)
                 return holds(found == getattr(window, name))
 
             yield Claim(
@@ -183,7 +193,7 @@ class LateWindowClaims(WindowClaims):
         def cut_off() -> Term:
             with given_alignment(given, self._rule):
                 one = ModelTerm(0, place, 1, 0, Class.NORMAL)
-                window = late_window(one, one, self._rule, self.rule.zero_terms, self._floor)
+                window = self._late_sum(one, one)
             return both(holds(as_integer(window.both) == given), self._is_late(cut, window))
 
         of_zero = implies(holds(inside == 0), holds(Integer.signed(cut["o__total"]) == 0))
@@ -212,67 +222,29 @@ class LateWindowClaims(WindowClaims):
         low, high = (exp - self.n.bias - what.bits for exp in what.max_exp)
         return unit_exp_claims("late", self.model.rounding, what.most // 2, (low + 1, high + self._step.after.bits))
 
-    # How the model composes it.
+    # The result.
+
+    @property
+    def _total_call(self) -> Call:
+        return self.calls["late total"]
+
+    @property
+    def _zero_calls(self) -> list[Callable[[Sequence[ModelTerm]], ModelTerm]]:
+        total = self._total_call
+        return [lambda every: total(0, 0, every), lambda every: total.function(0, None, every, *total.arguments[3:])]
+
+    @property
+    def _result_call(self) -> Callable[[Any, Any, Any], int]:
+        total, rounds = self._total_call, self.calls["round"]
+        return lambda number, max_exp, lost: rounds(total(number, max_exp - self._to_round.bits, ()))
 
     def _composition(self) -> Iterator[AnyClaim]:
         yield from super()._composition()
-        for fmt in dict.fromkeys(self.n.late_formats):
-            yield self._model_of_late(fmt)
-
-    def _model_of_late(self, fmt: Format) -> Claim:
-        """The model's late addition is its window, and the rounding of the total with its sign of zero."""
-        code = Integer.unsigned(constant(f"late.{fmt.name}", fmt.container_bits))
-        clean = [holds(code & ((1 << fmt.padding) - 1) == 0)] if fmt.padding else []
-        before = self._summed
-        total = Integer.signed(constant("late.total", bits_for(-before.most, before.most)))
-        top = Integer.signed(constant("late.max_exp", bits_for(*before.max_exp)))
-        known = [exactly(total, -before.most, before.most), exactly(top, *before.max_exp), *clean]
-        inside, exp = total.between(-before.most, before.most), top.between(*before.max_exp) - self.n.bias
-        addition = WindowLateAddition(self._rule, self.unit, Recorded(self.unit.result))
-        minus = Integer.unsigned(constant("late.sign", 1))
-        terms = (ModelTerm(minus, 0, 0, 0, Class.ZERO), ModelTerm(0, 0, 0, 0, Class.ZERO))
-        floor, plain = self._floor, self._rule.model_copy(update={"total_bits": None})
-
-        def of(made: Callable[[], AlignedTerms], special: ModelTerm | None) -> Term:
-            summed, addend = made().term, addend_term(fmt, code)
-            found = addition.add(LateOperands(code, fmt, 0, terms, special, summed))
-            together = combine_specials((addend,) if special is None else (special, addend))
-            if together is not None:
-                special_code: Any = found.code
-                return holds(special_code == together)
-            window: LateWindow = late_window(summed, addend, self._rule, self.rule.zero_terms, floor)
-            sign = sum_zero_sign((*terms, addend), self.rule.zero, self.unit.result.rounding)
-            given: Sequence[Any] = found.code  # type: ignore[assignment]
-            wanted = window.total, window.unit_exp, sign
-            uncut = late_window(summed, addend, plain, self.rule.zero_terms, floor)
-            pairs = [*zip(given, wanted, strict=True), (uncut.both, window.both), (uncut.max_exp, window.max_exp)]
-            return both(*(self._same_number(*pair) for pair in pairs))
-
-        sums: list[Callable[[], AlignedTerms]] = [
-            lambda: AlignedTerms(None, before.bits, (), 0), lambda: AlignedTerms(exp, before.bits, (), inside),
-        ]  # fmt: skip
-        nan, *infinite = (ModelTerm(sign, 0, 0, 0, cls) for sign, cls in
-                          ((0, Class.NAN), (0, Class.INFINITY), (1, Class.INFINITY)))  # fmt: skip
-        with any_alignment(late_module):
-            wanted = [each(paths(lambda made=made: of(made, None), known)) for made in sums]  # type: ignore[misc]
-            wanted += [each(paths(lambda one=one: of(sums[0], one), known)) for one in (nan, *infinite)]  # type: ignore[misc]
-        return Claim(
-            f"composition: late {fmt.name}", "the model's late addition is its window and a rounding, or special",
-            f"codes of {fmt.name}, every total, what is special", tuple(known), both(*wanted), (code.term,),
-        )  # fmt: skip
+        yield specials_claim(self.calls["late special"], [1, 2], "late ")
 
 
-class Recorded(ResultRounding):
-    """A rounding that returns what it is given."""
-
-    def total(self, total: int, unit_exp: int | None, sign: int = 0, sticky: bool = False) -> Rounded:
-        """What is rounded, in the place of the code; of no sum that a late addend's window takes bits are kept."""
-        assert sticky is False
-        return Rounded((total, unit_exp, sign), None)  # type: ignore[arg-type]
-
-    def special(self, term: ModelTerm) -> Rounded:
-        """The special term, in the place of the code."""
-        return Rounded(term, None)  # type: ignore[arg-type]
+def _uncut(rule: LateInWindow) -> LateInWindow:
+    return rule.model_copy(update={"total_bits": None})
 
 
 def given_alignment(both_sums: Any, rule: LateInWindow) -> AbstractContextManager[None]:

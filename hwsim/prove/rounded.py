@@ -7,10 +7,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from hwsim.formats import Class, FloatFormat
-from hwsim.model.methods import Addition, RoundedAdditions
-from hwsim.model.rounding import add
 from hwsim.model.terms import Term as ModelTerm
-from hwsim.model.terms import addend_term
 from hwsim.prove.additions import (
     AdderCircuits,
     AdderClaims,
@@ -22,6 +19,7 @@ from hwsim.prove.additions import (
 )
 from hwsim.prove.circuits import Circuit, connected, datapath_circuits, fixed
 from hwsim.prove.claims import AnyClaim, Claim, FrontCircuits, LateClaim, StructuralClaim, adding, each, holds
+from hwsim.prove.composition import Calls
 from hwsim.prove.factors import SIDES, FactorClaims, facts_of
 from hwsim.prove.symbolic import Integer, as_integer, paths
 from hwsim.prove.terms import (
@@ -38,10 +36,11 @@ from hwsim.prove.terms import (
     value,
     width,
 )
+from hwsim.prove.wiring import Level, composed
 from hwsim.rtl.addition import FloatAdder, NumberRange
 from hwsim.rtl.methods import datapath
 from hwsim.rtl.rounded import AdditionPlace, AlignPairs, RoundedDecode, RoundedRanges
-from hwsim.spec import ModalUnit, RoundedSum, Unit
+from hwsim.spec import ModalUnit, RoundedSum, Specified, Unit
 
 WIDE = 10  # bits of products whose multiplication is left out of what the solver looks at
 
@@ -64,10 +63,10 @@ class RoundedProductClaims(FactorClaims[RoundedRanges]):
         self._steps = datapath_circuits(built, cuts) if steps is None else steps
         decode, multiply = self._steps["decode"], self._steps["multiply"]
         super().__init__(
-            unit, RoundedRanges(built), FrontCircuits(decode, multiply, connected([decode, multiply])), cuts
-        )
-        assert isinstance(unit.sum, RoundedSum)
-        self.fmt, self.rule = unit.sum.format, unit.sum
+            unit, RoundedRanges(built), FrontCircuits(decode, multiply, connected([decode, multiply])), cuts,
+            Calls(composed(unit, levels_of(built)).group),
+        )  # fmt: skip
+        self.fmt = self.calls["sum term"]["fmt"]
 
     # Products.
 
@@ -83,12 +82,13 @@ class RoundedProductClaims(FactorClaims[RoundedRanges]):
         outputs = self._multiply.outputs
         show = tuple(term for name, term in self.front.multiply.inputs.items() if "__0" in name)
 
+        rounding = None if self.model_fused else self.calls["round product"]
+
         def right(term: ModelTerm) -> Term:
-            if isinstance(self.n.product, NumberRange):
+            if rounding is None:
+                assert isinstance(self.n.product, NumberRange)
                 return is_decoded(outputs, "o__product0", self.n.product, self.fmt, term)
-            rule = self.rule
-            product = of_known_sign(term)
-            code = as_integer(add(self.fmt, (product,), rule.rounding, rule.flushes, rule.overflow))
+            code = as_integer(rounding((of_known_sign(term),)))
             return holds(Integer.unsigned(outputs["o__product0"]) == code >> self.fmt.padding)
 
         def claimed() -> Term:
@@ -111,7 +111,7 @@ class RoundedProductClaims(FactorClaims[RoundedRanges]):
     @property
     def model_fused(self) -> bool:
         """Whether products enter additions exactly."""
-        return self.rule.product == "fused"
+        return "round product" not in self.calls
 
     def _of_any_product(
         self, words: str, known: Sequence[Term], sigs: Sequence[Term], claimed: Any, show: tuple[Term, ...]
@@ -209,10 +209,14 @@ class PlacedAddition(NamedTuple):
     inside: tuple[str, ...]
 
     @property
+    def operands(self) -> str:
+        """What it adds, in words."""
+        return _operands(self.x, self.y)
+
+    @property
     def kind(self) -> str:
         """Of its operands; and what is made in several steps is not the circuit that is made in one."""
-        operands = f"{_kind(self.x)} and {_kind(self.y)}"
-        return f"{operands} ({', '.join(self.inside)})" if self.inside else operands
+        return f"{self.operands} ({', '.join(self.inside)})" if self.inside else self.operands
 
 
 def _level(step: AlignPairs) -> str:
@@ -220,8 +224,18 @@ def _level(step: AlignPairs) -> str:
     return step.name.rpartition(".")[0]
 
 
-def _kind(source: FloatFormat | NumberRange) -> str:
-    return "product" if isinstance(source, NumberRange) else "sum"
+def levels_of(unit: Specified) -> tuple[Level, ...]:
+    """The additions of a unit's RTL, in their order; none of a unit of another method."""
+    if not isinstance(unit.sum, RoundedSum):
+        return ()
+    return tuple(
+        Level(place.x, place.y, place.sum, _operands(step.state[place.x], step.state[place.y]))
+        for step in datapath(unit, ()).steps if isinstance(step, AlignPairs) for place in step.adders
+    )  # fmt: skip
+
+
+def _operands(*sources: FloatFormat | NumberRange) -> str:
+    return " and ".join("product" if isinstance(source, NumberRange) else "sum" for source in sources)
 
 
 class RoundedSumClaims(RoundedProductClaims):
@@ -284,14 +298,13 @@ class RoundedSumClaims(RoundedProductClaims):
         yield self._alike(firsts)
         yield self._passed_on()
         yield self._result()
-        yield self._composition()
 
     def _adder(self, kind: str, addition: PlacedAddition) -> AdderClaims:
         place, inputs = addition.place, addition.steps.align.inputs
         numbers = [
             self._number(inputs, name, source) for name, source in ((place.x, addition.x), (place.y, addition.y))
         ]
-        return AdderClaims(kind, addition.adder, addition.steps, numbers)
+        return AdderClaims(kind, addition.adder, addition.steps, numbers, self.calls[f"add {addition.operands}"])
 
     def _number(self, ports: Mapping[str, Term], name: str, source: FloatFormat | NumberRange) -> ReadNumber:
         if isinstance(source, NumberRange):
@@ -301,45 +314,37 @@ class RoundedSumClaims(RoundedProductClaims):
     # What a group starts from.
 
     def _starts(self) -> Iterator[AnyClaim]:
-        decode, n, model = self.front.decode, self.n, self.model
+        decode, n = self.front.decode, self.n
         after = fixed(decode, {"i__chain": value(1, 1)}).outputs["o__sum"]
         port = decode.inputs["i__carried__code"]
-        yield self._start("partial sum", after, port, n.result, lambda code: model.partial(code))
+        yield self._start("partial sum", after, port, n.result, lambda code: self._addend("x", code))
         first = fixed(decode, {"i__chain": value(0, 1)}).outputs["o__sum"]
         if n.addend is not None:
             fmt = n.addend
-            yield self._start(
-                "addend", first, decode.inputs["i__c"], fmt, lambda code: addend_term(fmt, model._input(code))
-            )
+            yield self._start("addend", first, decode.inputs["i__c"], fmt, lambda code: self._addend("c", code))
             return
         step = self._path[0]
         assert isinstance(step, RoundedDecode)
-        absent = addend_term(self.fmt, step.absent << self.fmt.padding)
+        absent = self.calls["sum term"](step.absent << self.fmt.padding)
         yield StructuralClaim(
             "start: no addend", "a group that continues nothing starts from one zero", "all operands",
             lambda: bool(simplified(first) == value(step.absent, width(first))),
         )  # fmt: skip
-        if (
-            self.unit.operands.addend is None
-            and self.unit.instruction.start == "addend"
-            and self.unit.promotion is None
-        ):
+        if "round root" in self.calls:
             yield self._absent(absent)
         else:
-            zero = self._rounded(model.partial(0))
+            zero = self.calls["round addend"]((self.calls["addend zero"](),))
             yield StructuralClaim(
                 "start: zero", "which is the model's, rounded to the format of sums", "zero",
                 lambda: zero >> self.fmt.padding == step.absent,
             )  # fmt: skip
 
-    def _rounded(self, *terms: ModelTerm) -> Any:
-        return add(self.fmt, terms, self.rule.rounding, self.rule.flushes, self.rule.overflow)
-
     def _start(self, name: str, found: Term, port: Term, fmt: FloatFormat, term: Any) -> LateClaim:
         code, clean = self._code_of(fmt, port, padded=name == "addend")
+        rounds = self.calls["round addend"]
 
         def right() -> Term:
-            wanted = as_integer(self._rounded(of_known_sign(term(code)))) >> self.fmt.padding
+            wanted = as_integer(rounds((of_known_sign(term(code)),))) >> self.fmt.padding
             made = Integer.unsigned(found)
             if self.fmt.is_nan(wanted):  # any NaN is as good as another in what follows
                 return holds(bool(self.fmt.is_nan(made)))
@@ -352,18 +357,15 @@ class RoundedSumClaims(RoundedProductClaims):
 
     def _absent(self, absent: ModelTerm) -> LateClaim:
         """Where the model adds no addend the zero in its place changes nothing."""
-        if isinstance(self.model._method, RoundedAdditions) and self.rule.method == "sequential":
-            zero = self._rounded(addend_term(self.fmt, 0))
-            claim = holds(zero == absent.sign << self.fmt.bits - 1 + self.fmt.padding)
-            return LateClaim("start: zero", "a chain without an addend starts from +0", "zero", (), lambda: claim)
         last = self._additions[-1][-1]
+        adds, rounds = self.calls[f"add {last.operands}"], self.calls["round root"]
         number = self._number(last.steps.align.inputs, last.place.x, last.x)
 
         def unchanged() -> Term:
             root, _ = number.read()
             if root.cls is Class.NORMAL and not root.sig:
                 root = root._replace(cls=Class.ZERO)
-            return holds(as_integer(self._rounded(root, absent)) == self._rounded(root))
+            return holds(as_integer(adds((root, absent))) == rounds((root,)))
 
         return LateClaim(
             "start: zero", "where there is no addend, the zero in its place does not change a sum", "all sums",
@@ -408,7 +410,7 @@ class RoundedSumClaims(RoundedProductClaims):
             passed,
         )
 
-    # The result, and the whole.
+    # The result.
 
     def _result(self) -> LateClaim:
         circuit, n, own = self._steps["round"], self.n, self.model.nan
@@ -416,8 +418,10 @@ class RoundedSumClaims(RoundedProductClaims):
         sum_code, found = Integer.unsigned(port) << self.fmt.padding, Integer.unsigned(circuit.outputs["o__code"])
         said, can_be_nan = is_one(circuit.outputs["o__nan"]), n.result.is_nan(own >> padding)
 
+        rounds, term = self.calls["round"], self.calls["sum term"]
+
         def right() -> Term:
-            result = self.model.rounding.term(addend_term(self.fmt, sum_code), False).code
+            result = rounds(term(sum_code))
             number = both(negated(said), holds(found << padding == result))
             if not can_be_nan:
                 return number
@@ -429,39 +433,3 @@ class RoundedSumClaims(RoundedProductClaims):
             "result", "the code is the model's rounding of the sum", f"codes of {self.fmt.name}", (),
             lambda: each(paths(right)), (port,),
         )  # fmt: skip
-
-    def _composition(self) -> StructuralClaim:
-        """Which sums are added."""
-        return StructuralClaim(
-            "composition: model", "the additions are those of the model, in its order", f"{self.n.lanes} products",
-            lambda: self._of_hardware() == self._of_model(),
-        )  # fmt: skip
-
-    def _of_hardware(self) -> object:
-        """The sum as an expression of products and the addend."""
-        lanes = range(self.n.lanes)
-        state: dict[str, object] = {f"product{lane}": lane if self.model_fused else ("add", lane) for lane in lanes}
-        state["sum"] = ("add", "addend")
-        for level in self._additions:
-            state |= {one.place.sum: ("add", state[one.place.x], state[one.place.y]) for one in level}
-        return state["sum"]
-
-    def _of_model(self) -> object:
-        """The model's, whose own method makes it of names in the place of terms."""
-        method = self.model._method
-        assert isinstance(method, RoundedAdditions)
-
-        class Named(type(method)):  # type: ignore[misc]
-            """Additions of names."""
-
-            def rounded(self, name: str, terms: tuple[Any, ...], hooks: object) -> Addition:
-                """An expression in the place of a code."""
-                return Addition(name, terms, ("add", *terms))  # type: ignore[arg-type]
-
-            def term(self, addition: Addition) -> Any:
-                """The same."""
-                return addition.code
-
-        products: Any = range(self.n.lanes)
-        addend: Any = "addend"
-        return Named(self.rule, None).additions(products, addend)[-1].code

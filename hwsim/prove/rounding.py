@@ -57,23 +57,25 @@ def is_result(circuit: Circuit, fmt: FloatFormat, own: int) -> Callable[[object]
 
 
 def special_result(
-    circuit: Circuit, rounding: ResultRounding, fmt: FloatFormat, never: Collection[str], place: str = "i__special"
-) -> Claim:
+    circuit: Circuit, code_of: Callable[[ModelTerm], int], fmt: FloatFormat, never: Collection[str],
+    place: str = "i__special",
+) -> Claim:  # fmt: skip
     """A group with a special term: flags alone decide the code.
 
-    never: flags that no operand sets. place: of the flags among the circuit's inputs.
+    code_of: of a term that is special. never: flags that no operand sets. place: of the flags among the inputs.
     """
-    nan, positive, negative = (is_one(circuit.inputs[f"{place}__{flag}"]) for flag in SPECIAL)
+    is_nan, positive, negative = (is_one(circuit.inputs[f"{place}__{flag}"]) for flag in SPECIAL)
     code, says_nan = circuit.outputs["o__code"], is_one(circuit.outputs["o__nan"])
     bits = width(code)
-    not_a_number = both_or(nan, positive, negative)
-    wanted = [implies(not_a_number, both(says_nan, same(code, value(rounding.nan >> fmt.padding, bits))))]
+    not_a_number = both_or(is_nan, positive, negative)
+    nan = code_of(ModelTerm(0, 0, 0, 0, Class.NAN))
+    wanted = [implies(not_a_number, both(says_nan, same(code, value(nan >> fmt.padding, bits))))]
     for sign, flag in ((0, positive), (1, negative)):
-        rounded = rounding.special(ModelTerm(sign, 0, 0, 0, Class.INFINITY))
-        is_nan = rounded.code == rounding.nan and fmt.is_nan(rounded.code >> fmt.padding)
-        said = says_nan if is_nan else negated(says_nan)
+        rounded = code_of(ModelTerm(sign, 0, 0, 0, Class.INFINITY))
+        overflows_to_nan = rounded == nan and fmt.is_nan(rounded >> fmt.padding)
+        said = says_nan if overflows_to_nan else negated(says_nan)
         infinite = both(flag, negated(not_a_number))
-        wanted.append(implies(infinite, both(said, same(code, value(rounded.code >> fmt.padding, bits)))))
+        wanted.append(implies(infinite, both(said, same(code, value(rounded >> fmt.padding, bits)))))
     known = tuple(negated(is_one(circuit.inputs[f"{place}__{flag}"])) for flag in never)
     return Claim(
         "special", "flags of special terms give NaN or an infinity, whatever the total is",

@@ -24,18 +24,20 @@ from hwsim.prove.accumulation import AccumulationClaims, PromotionClaims, after_
 from hwsim.prove.additions import entering_claim
 from hwsim.prove.circuits import Elaborated
 from hwsim.prove.claims import AnyClaim, Claim, DatapathClaims, Decidable, LateClaim
+from hwsim.prove.composition import Unmet
 from hwsim.prove.control import broken_promise, control_claims
 from hwsim.prove.example import DatapathExamples, PlayedClaim, WrongCase
-from hwsim.prove.methods import ModalClaims, Parameter, method_claims, parameters, provable
+from hwsim.prove.methods import ModalClaims, method_claims, provable
 from hwsim.prove.readback import ReadBack
+from hwsim.prove.shown import Noted, closure, composition, not_composed, ports
 from hwsim.prove.terms import second_opinion
 from hwsim.rtl import supports
 from hwsim.spec import Pipeline, Specified, Unit, modes_of
 
 # What a proof takes for granted, in words.
 TRUSTED = (
-    "what of the model no proof runs: its `open`, `step`, `close` and `dot`, which are compared on cases, and the "
-    "order and padding of K; kernels and C; what `hwsim.formats` and `hwsim.spec` say of formats and specifications",
+    "what of the model no proof runs: the order and padding of K in `dot`, which is compared on cases, and caches; "
+    "kernels and C; what `hwsim.formats` and `hwsim.spec` say of formats and specifications",
     "that the file which `hwsim rtl` writes with --modules or --register-ready is equal to the one that is proved here",
     "Amaranth's elaboration of each step, and Yosys, which writes it as BTOR2",
     "hwsim's reader of BTOR2 and its integers that are not known (hwsim/prove)",
@@ -43,9 +45,9 @@ TRUSTED = (
     "that claims which name the same relation may be put together: `hwsim docs proof`",
 )
 CONCLUSION = "equal for every input, under any traffic"
-STEPS = "each step and the model's function for it, proved"
+STEPS = "the model's open, step and close are composed of functions, each of which a step of the RTL is proved to be"
 READING = "Amaranth and Yosys make circuits of the unit's steps"
-NO_STEPS = "no claim about a step was asked: they rest on the parameters that are refuted"
+NO_STEPS = "no further claim about a step was asked: what the model calls is not what they are about"
 CYCLES = 4  # beyond a unit's latency: how far a run is looked for that breaks what control promises
 
 
@@ -89,21 +91,23 @@ class UnitClaims:
         """Of whole dot products."""
         return PlayedClaim(self.file)
 
-    def all(self) -> Iterator[Decidable]:
-        """In the order of parameters, the datapath, control, the file, and what is compared alone.
+    def steps(self) -> Iterator[Decidable]:
+        """Of the model's run, and of each step. Where the model calls what no claim is about, nothing more is asked."""
+        yield ports(self.unit, self.file.fields)
+        try:
+            yield from composition(self.unit, self.datapath, self.after)
+            yield from self.datapath.claims()
+            if self.after is not None:
+                if (enters := entering_claim(self.one, self.after.what, self.after.calls)) is not None:
+                    yield enters
+                yield from self.after.claims()
+            yield closure(self.datapath, self.after)
+        except Unmet as unmet:
+            yield not_composed(unmet)
 
-        Of an RTL that is made with other parameters no step is asked: the claims of steps rest on these.
-        """
-        made_with = list(parameters(self.one, self.datapath, self.after))
-        yield from made_with
-        if not all(one.is_equal for one in made_with):
-            yield self.played
-            return
-        yield from self.datapath.claims()
-        if self.after is not None:
-            if (enters := entering_claim(self.one, self.after.what)) is not None:
-                yield enters
-            yield from self.after.claims()
+    def all(self) -> Iterator[Decidable]:
+        """In the order of the model's run and the steps, control, the file, and what is compared alone."""
+        yield from self.steps()
         yield from self.control
         yield from self.file.claims()
         yield self.played
@@ -211,7 +215,7 @@ def with_example(
     report: ProofReport, claims: UnitClaims, wrong: list[Decidable], called: str, path: Path | None
 ) -> ProofReport:
     """The report with a case, or a run of cycles, that shows a claim to be wrong."""
-    alone = any(isinstance(claim, Parameter) for claim in wrong)
+    alone = any(isinstance(claim, Noted) for claim in wrong)
     control = set[str]() if alone else {claim.name for claim in claims.control}
     notes = [NO_STEPS] if alone else []
     if any(claim.name in control for claim in wrong):

@@ -10,7 +10,6 @@ from collections.abc import Iterator, Mapping
 from functools import cached_property
 
 from hwsim.formats import Class, unpack
-from hwsim.model.scales import SubgroupScales
 from hwsim.model.terms import Term as ModelTerm
 from hwsim.prove.claims import SPECIAL, AnyClaim, CasesClaim, Claim, StructuralClaim, by_value, each, exactly, holds
 from hwsim.prove.factors import SIDES
@@ -37,7 +36,8 @@ class SubgroupClaims(WindowClaims):
             code = Integer.unsigned(port)
             yield self._decoded(
                 f"scale: {side}", "a decoded scale is the model's", fmt, FactorShape.of(fmt), port,
-                f"o__scale_{side}__0", self._padded(fmt, code), lambda fmt=fmt, code=code: unpack(fmt, code),  # type: ignore[misc]
+                f"o__scale_{side}__0", self._padded(fmt, code),
+                lambda call=self.calls[f"scale {side}"], code=code: call(code),  # type: ignore[misc]
             )  # fmt: skip
         yield StructuralClaim(
             "lanes: decoded", "every lane and every block decodes alike", f"{self.n.lanes} lanes", self._decoded_alike
@@ -251,9 +251,7 @@ class SubgroupClaims(WindowClaims):
     @cached_property
     def _first_subgroup(self) -> tuple[tuple[Term, ...], list[Path[ModelTerm]]]:
         """What is known of the first subgroup, and its term as the model has it, of any total."""
-        n, ports = self.n, self.front.multiply.inputs
-        scales = self.model._scales
-        assert isinstance(scales, SubgroupScales)
+        n, ports, call = self.n, self.front.multiply.inputs, self.calls["part"]
         total = Integer.signed(self._totals[0])
         alone = {flag: either(*self._any_of(0, one)) for flag, one in self._specials.items()}
         nan = either(alone["nan"], both(alone["positive"], alone["negative"]))
@@ -285,8 +283,8 @@ class SubgroupClaims(WindowClaims):
 
         def scaled() -> ModelTerm:
             a, b = (self._read(ports, f"i__scale_{side}__0", shape) for side, shape in shapes.items())
-            fraction_bits = sum(fmt.fraction_bits for fmt in n.scale_formats)
-            return scales.subgroup(products(), a, b, fraction_bits).term
+            term: ModelTerm = call(products(), a, b).term
+            return term
 
         return tuple(known), paths(scaled, known)
 
@@ -355,14 +353,13 @@ class SubgroupClaims(WindowClaims):
 
     def _model_subgroup(self) -> Claim:
         """The model's scaled sum of products is that of their sum in one product."""
-        n, scales = self.n, self.model._scales
-        assert isinstance(scales, SubgroupScales)
+        n, call = self.n, self.calls["part"]
         low = PRODUCT - n.product_bias
         high = min(low + NEAR, n.product_most - n.product_bias)
         names = ("first", "second")
         exps = [Integer.signed(constant(f"subgroup.{name}", bits_for(low, high))) for name in names]
         known = [exactly(exp, low, high) for exp in exps]
-        bits, fraction_bits = n.product_fraction_bits, sum(fmt.fraction_bits for fmt in n.scale_formats)
+        bits = n.product_fraction_bits
         a, b = (unpack(fmt, 1 << fmt.padding) for fmt in n.scale_formats)
 
         def right() -> Term:
@@ -375,7 +372,7 @@ class SubgroupClaims(WindowClaims):
             whole = [ModelTerm(int(as_integer(number) < 0), low, abs(as_integer(number)), bits, Class.NORMAL)]
             if not number:
                 return both()
-            given, wanted = (scales.subgroup(one, a, b, fraction_bits).term for one in (terms, whole))
+            given, wanted = (call(one, a, b).term for one in (terms, whole))
             more = wanted.fraction_bits - given.fraction_bits
             return both(
                 holds(as_integer(given.sign) == wanted.sign), holds(as_integer(given.exp) == wanted.exp),

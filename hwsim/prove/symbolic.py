@@ -196,7 +196,13 @@ class Truth:
         return self._as_integer() + other
 
     def __and__(self, other: Any) -> Any:
+        if isinstance(other, Truth):
+            return Truth(both(self.term, other.term))
+        if isinstance(other, bool):
+            return self if other else False
         return self._as_integer() & other
+
+    __rand__ = __and__
 
 
 class Integer:
@@ -667,8 +673,8 @@ class Tailed(Integer):
 
 
 @contextmanager
-def given_function(module: ModuleType, name: str, function: Callable[..., Any]) -> Iterator[None]:
-    """A module with another function of a name, as long as this lasts."""
+def given_function(module: ModuleType | type, name: str, function: Callable[..., Any] | property) -> Iterator[None]:
+    """A module, or a class, with another function of a name, as long as this lasts."""
     before = getattr(module, name)
     setattr(module, name, function)
     try:

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import product
 from typing import Any, Literal
 
 from hwsim.formats import Class, FloatFormat
-from hwsim.model import terms as window_module
-from hwsim.model.methods import AddendToCome, PartialSum, PromotedRegister, combine, cut_sum, sum_zero_sign
-from hwsim.model.terms import AlignedTerms, addend_term, align, any_lost, cut_magnitude, lost_part, low_bits
+from hwsim.model.terms import AlignedTerms, lost_part
 from hwsim.model.terms import Term as ModelTerm
 from hwsim.prove.circuits import Circuit, datapath_circuits, fixed
 from hwsim.prove.claims import SPECIAL, AnyClaim, Claim, StepCircuits, StructuralClaim, each, exactly, holds
+from hwsim.prove.composition import Call
 from hwsim.prove.factors import FactorClaims
+from hwsim.prove.lemmas import any_term, folded, lost_claim, specials_claim, zero_terms
 from hwsim.prove.linear import Bounded, Form, Forms, Variable, equal, form, without_maxima
 from hwsim.prove.rounding import is_result, of_every_total, special_result
-from hwsim.prove.symbolic import Integer, Path, Truth, any_alignment, as_integer, bits_for, ite, paths
+from hwsim.prove.symbolic import Integer, Path, Truth, as_integer, bits_for, paths
 from hwsim.prove.terms import (
     Kind,
     Term,
@@ -108,7 +106,7 @@ class WindowClaims(FactorClaims[WindowRanges]):
             yield self._sum(window)
         yield from self._after_sum()
         yield from self._rounded()
-        yield special_result(self.parts.round, self.model.rounding, self.n.result, self._never)
+        yield special_result(self.parts.round, self.calls["round special"], self.n.result, self._never)
         yield from self._passed()
         yield from self._composition()
 
@@ -160,6 +158,7 @@ class WindowClaims(FactorClaims[WindowRanges]):
         if is_zero and not self.n.flagged:
             return both(*right, holds(exp == 0))
         right += [holds(exp == term.exp + self.n.bias), holds(sig == term.sig)]
+        right.append(holds(term.fraction_bits == self.n.term_fraction_bits))
         if self.n.flagged:
             right.append(same(outputs["o__terms__0__nonzero"], value(not is_zero, 1)))
         else:
@@ -196,8 +195,8 @@ class WindowClaims(FactorClaims[WindowRanges]):
                 outputs = fixed(alone, {"i__chain": value(chain, 1)}).outputs
                 code, clean = self._code_of(fmt, front.inputs[port], padded=source == "c")
 
-                def term(fmt: FloatFormat = fmt, code: Any = code, first: bool = not chain) -> ModelTerm:
-                    return addend_term(fmt, self.model._input(code) if first else code)
+                def term(source: str = source, code: Any = code) -> ModelTerm:
+                    return self._addend(source, code)  # type: ignore[no-any-return]
 
                 found = [
                     Path(path.condition, self._is_addend(outputs, name, path.result, fmt))
@@ -209,8 +208,8 @@ class WindowClaims(FactorClaims[WindowRanges]):
                 )  # fmt: skip
             if self.n.addend is None:
                 outputs = fixed(alone, {"i__chain": value(0, 1)}).outputs
-                start = self.model._addend_of(self._first())
-                there, zero = start is not None, self.model.partial(0) if start is None else start
+                there = "addend zero" in self.calls
+                zero = self.calls["addend zero"]() if there else self.model.partial(0)
                 yield Claim(
                     "addend: none", "a group that continues nothing adds +0, or nothing", "all that is carried",
                     (), self._is_addend(outputs, name, zero, there=there), tuple(front.inputs.values()),
@@ -224,11 +223,6 @@ class WindowClaims(FactorClaims[WindowRanges]):
                 both(*(same(front.outputs[name], alone.outputs[name]) for name in names)), tuple(front.inputs.values()),
             )  # fmt: skip
 
-    def _first(self) -> PartialSum:
-        """What the model's first group starts from."""
-        carried = self.model.open(0)
-        return carried.partial if isinstance(carried, PromotedRegister | AddendToCome) else carried
-
     def _sources(self) -> Iterator[tuple[str, FloatFormat, str, int]]:
         if self.n.addend is not None:
             yield "c", self.n.addend, "i__c", 0
@@ -237,7 +231,7 @@ class WindowClaims(FactorClaims[WindowRanges]):
     def _zero_addend(self, outputs: Mapping[str, Term]) -> Claim:
         return Claim(
             "addend: zero", "where the addend comes late, a group adds +0", "all operands", (),
-            self._is_addend(outputs, "addend", self.model.partial(0), flags=False),
+            self._is_addend(outputs, "addend", self.calls["addend zero"](), flags=False),
             tuple(self.front.products.inputs.values()),
         )  # fmt: skip
 
@@ -303,21 +297,25 @@ class WindowClaims(FactorClaims[WindowRanges]):
     # The sign of zero.
 
     def _zero_sign(self) -> Iterator[Claim]:
-        """The sign of a sum of zero is that of the model, of all terms and of the addends that there are."""
-        if not self.n.zero_sign:
+        """The sign of a sum of zero is that of the model, of all terms and of the addends that there are.
+
+        Where the RTL has no such sign, it is claimed that the model's is always positive, or makes no difference.
+        """
+        outputs, signed = self.front.multiply.outputs, bool(getattr(self.n.result, "signed_zero", False))
+        if not self.n.zero_sign and not signed:
             return
-        outputs = self.front.multiply.outputs
         signs = [Integer.unsigned(outputs[f"o__terms__{at}__sign"]) for at in range(self.n.terms)]
         addends = [self._addend_fields(outputs, "o", name)[0] for name in self._addend_formats]
         for words, present in (("", True), (": no addend", False)):
             there = [self._there(outputs, "o", name) for name in self._addend_formats]
-            if not present and not addends:
-                continue
-            terms = [ModelTerm(sign, 0, 0, 0, Class.ZERO) for sign in (*signs, *(addends if present else ()))]
-            found = paths(lambda terms=terms: sum_zero_sign(terms, self.rule.zero, self.unit.result.rounding))  # type: ignore[misc]
+            if not present and (not addends or any(one.is_true() for one in there)):
+                continue  # an addend is always there
+            terms, calls = zero_terms((*signs, *(addends if present else ()))), self._zero_calls
+            wanted: Any = Integer.unsigned(outputs["o__zero_sign"]) if self.n.zero_sign else 0
             right = [
-                Path(path.condition, holds(Integer.unsigned(outputs["o__zero_sign"]) == path.result)) for path in found
-            ]
+                Path(path.condition, holds(wanted == path.result))
+                for call in calls for path in paths(lambda terms=terms, call=call: call(terms).sign)  # type: ignore[misc]
+            ]  # fmt: skip
             known = tuple(one if present else negated(one) for one in there)
             yield Claim(
                 f"sign of zero{words}", "a sum of zero has the model's sign", f"the signs of {len(terms)} terms", known,
@@ -437,8 +435,10 @@ class WindowClaims(FactorClaims[WindowRanges]):
         known, above = self._can_be_aligned(circuit.inputs, max_exp, at), max_exp.between(*n.max_exp)
         found, top = in_window(circuit.outputs, "o", at), above - n.bias
 
+        call = self.calls["align"]
+
         def aligned() -> object:
-            return align(term, top, n.fraction_bits, self.rule.term_lost) if term.sig else 0
+            return call(term, top) if term.sig else 0
 
         right = each([Path(path.condition, holds(found == path.result)) for path in paths(aligned, known)])
         more = [right, holds(abs(found) <= self._bound_below(above, at)), *self._says_lost(at, term, top, known)]
@@ -457,7 +457,8 @@ class WindowClaims(FactorClaims[WindowRanges]):
         if not self.n.sticky:
             return []
         said = is_one(self.parts.align.outputs[f"o__lost__{at}"])
-        found = paths(lambda: lost_part(term, top, self.n.fraction_bits) if term.sig else 0, known)
+        bits = self.calls["any_lost"].arguments[1].fraction_bits
+        found = paths(lambda: lost_part(term, top, bits) if term.sig else 0, known)
         return [each([Path(path.condition, same(said, holds(as_integer(path.result) != 0))) for path in found])]
 
     @property
@@ -594,10 +595,20 @@ class WindowClaims(FactorClaims[WindowRanges]):
 
     def _combined(self, circuit: Circuit) -> Claim:
         assert self.n.halves is not None
-        rule, halves = self.n.halves.combine, [(self._total(at), end) for at, end in enumerate(self.n.names)]
+        halves = [(self._total(at), end) for at, end in enumerate(self.n.names)]
         known = [self._is_sum(circuit.inputs, "i", *half) for half in halves]
         even, odd = (self._as_model(circuit.inputs, *half) for half in halves)
-        found = paths(lambda: combine(even(), odd(), rule.fraction_bits, rule.lost).combined, known)
+        calls = {names: self.calls[f"combine{names}"] for names in ("", " even", " odd")}
+
+        def combined() -> AlignedTerms:
+            windows = even(), odd()
+            given = [(one.max_exp, one.total) for one in windows if one.max_exp is not None]
+            if not given:
+                return calls[""].function(*windows, *calls[""].arguments[2:]).combined  # type: ignore[no-any-return]
+            names = "" if len(given) == 2 else " odd" if windows[0].max_exp is None else " even"
+            return calls[names](*given).combined  # type: ignore[no-any-return]
+
+        found = paths(combined, known)
         return self._sum_of(
             "combine", "the sum of both halves is the model's, and within its bound", "both totals and max_exp", known,
             found, circuit,
@@ -607,9 +618,15 @@ class WindowClaims(FactorClaims[WindowRanges]):
         """What is left of the sum is what the model leaves of it."""
         whole = self._total(0)
         known, made = [self._is_sum(circuit.inputs, "i", whole)], self._as_model(circuit.inputs, whole)
+        call = self.calls["cut"]
+
+        def left() -> AlignedTerms:
+            of = made()
+            return call.function(of, call["rule"]) if of.max_exp is None else call((of.max_exp, of.total))  # type: ignore[no-any-return]
+
         return self._sum_of(
             "cut", "what is left of the sum is the model's, and within its bound", "every total and max_exp", known,
-            paths(lambda: cut_sum(made(), self._sum_cut), known), circuit,
+            paths(left, known), circuit,
         )  # fmt: skip
 
     def _sum_of(
@@ -649,17 +666,41 @@ class WindowClaims(FactorClaims[WindowRanges]):
         lost = [circuit.inputs[f"i__lost__{at}"] for at in range(n.terms + n.sums_addend)] if n.sticky else []
         sticky: Any = Truth(either(*map(is_one, lost))) if lost else False
 
-        def right(total: Any, assumed: Sequence[Term]) -> Term:
-            def rounded() -> int:
-                if not total:
-                    minus = of_zero is not None and bool(Truth(is_one(of_zero)))
-                    return self.model.rounding.total(0, None, int(minus)).code
-                return self.model.rounding.total(total, top - n.bias - what.bits, 0, sticky).code
+        code, rounds = self._result_call, self.calls["round"]
 
-            return each([Path(path.condition, is_code(path.result)) for path in paths(rounded, assumed)])
+        def right(total: Any, assumed: Sequence[Term]) -> Term:
+            def rounded() -> Term:
+                if not total:
+                    minus = int(of_zero is not None and bool(Truth(is_one(of_zero))))
+                    return is_code(rounds(zero_terms([minus])[0]))
+                return is_code(code(total, top - n.bias, sticky))
+
+            return each(paths(rounded, assumed))
 
         show = (circuit.inputs["i__max_exp"], *lost, *(() if of_zero is None else (of_zero,)))
         yield from of_every_total(right, port, what.most, known, show, over="every max_exp", at_once=AT_ONCE)
+
+    @property
+    def _total_call(self) -> Call:
+        """What makes a term of the sum that is rounded."""
+        return self.calls["total"]
+
+    @property
+    def _zero_calls(self) -> list[Callable[[Sequence[ModelTerm]], ModelTerm]]:
+        """The terms that sums of zero become, of all terms: where some cancel, and where all are zero."""
+        total, of_nothing = self._total_call, self.calls["total of nothing"]
+        return [lambda every: total(0, 0, every), lambda every: of_nothing(every)]
+
+    @property
+    def _result_call(self) -> Callable[[Any, Any, Any], int]:
+        """The code of a total other than zero at a max_exp, with what was lost."""
+        total, rounds = self._total_call, self.calls["round sticky" if self.n.sticky else "round"]
+
+        def code(number: Any, max_exp: Any, lost: Any) -> int:
+            term = total(number, max_exp, ())
+            return rounds(term, lost) if self.n.sticky else rounds(term)  # type: ignore[no-any-return]
+
+        return code
 
     # How the steps compose.
 
@@ -715,52 +756,49 @@ class WindowClaims(FactorClaims[WindowRanges]):
         )
 
     def _groups(self) -> Iterator[AnyClaim]:
-        """The model's group is its functions, one after another: largest exponent, alignment, sum."""
+        """What the model's functions of all terms of a group return."""
         yield self._zero_aligned()
         n = self.n
         if len({fmt.fraction_bits for fmt in n.addends}) > 1 and n.subgroup is None:
             yield self._trailing_term()
-        last = n.terms - 1
-        classes = (Class.NORMAL, Class.ZERO)
-        every = dict.fromkeys((0, min(1, last), last))
-        addends: Sequence[Class | None] = (*classes, None) if n.sums_addend else (None,)
-        wanted, known, show = list[Term](), list[Term](), list[Term]()
-        exps = {}
-        for place in (*every, n.terms):
-            span = n.term_exp if place < n.terms else self.n.addend_exp if n.sums_addend else n.term_exp
-            exp = Integer.signed(constant(f"group.exp{place}", bits_for(*span)))
-            known.append(exactly(exp, *span))
-            show.append(exp.term)
-            exps[place] = exp.between(*span) - n.bias
-        with any_alignment(window_module, sys.modules[__name__]):
-            for chosen in product(*(classes for _ in every), addends):
-                *own, of_addend = chosen
-                by_place = dict(zip(every, own, strict=True))
-                terms = [self._some_term(place, exps.get(place), by_place.get(place)) for place in range(n.terms)]
-                addend = None
-                if of_addend is not None:
-                    bits = self.n.addend_fraction_bits
-                    sig = (2 << bits) - 1 if of_addend is Class.NORMAL else 0
-                    addend = ModelTerm(1, exps[n.terms], sig, bits, of_addend)
-                same_group = paths(lambda terms=terms, addend=addend: self._same_group(terms, addend), known)  # type: ignore[misc]
-                wanted.append(each(same_group))
-        yield Claim(
-            "composition: model", "the model's group is its largest exponents, alignment and sums, one after another",
-            f"{len(every)} terms of any exponents, zero or not, other terms of zero, and an addend", tuple(known),
-            both(*wanted), tuple(show),
-        )  # fmt: skip
+        yield specials_claim(self.calls["special"], [n.terms + more for more in range(n.sums_addend + 1)])
+        for window in range(len(n.names)):
+            yield self._model_maximum(window)
+        if n.sticky:
+            yield lost_claim(self.calls["any_lost"], n.terms + n.sums_addend)
 
-    def _some_term(self, place: int, exp: Any, cls: Class | None) -> ModelTerm:
-        """A term of the group that composition is shown of. exp, cls: None of one that is zero."""
-        sig, exp = (
-            (self.n.term_most if cls is Class.NORMAL else 0),
-            self.n.term_exp[0] - self.n.bias if exp is None else exp,
-        )
-        return ModelTerm(place % 2, exp, sig, self.n.term_fraction_bits, cls or Class.ZERO)
+    def _model_maximum(self, window: int) -> Claim:
+        """The model's largest exponent of all terms is what the claim of its circuit says of the RTL's."""
+        ports, own, n = self.parts.maximum.inputs, self.n.of_window(window), self.n
+        rivals, call = self._rivals(ports, window), self.calls["max_exp"]
+        known = [self._term_within(ports, at) for at in own]
+        every = [any_term(exp=exp - n.bias, number=nonzero) for nonzero, _, exp in rivals]
+        wanted = []
+        with folded() as facts:
+            for there in (True, False) if n.sums_addend else (True,):
+                terms, here = (every, rivals) if there else (every[:-1], rivals[:-1])
+                present = self._there(ports, "i") if there else negated(self._there(ports, "i"))
+                said = [present] if n.sums_addend else []
+
+                def right(terms: Any = terms, here: Any = here) -> Term:
+                    facts.clear()
+                    found = call(terms)
+                    if found is None:
+                        return both(*(negated(nonzero) for nonzero, _, _ in here))
+                    largest = self._is_maximum(as_integer(found) + n.bias, rivals)
+                    return implies(both(self._some(rivals), *facts), largest)
+
+                wanted.append(implies(both(*said), each(paths(right, [*known, *said]))))
+        return Claim(
+            f"composition: max_exp{n.names[window].replace('_', ': ')}",
+            "the model's largest exponent is the one of the RTL's terms that count", f"{len(own)} terms of any kind",
+            tuple(known), both(*wanted), tuple(ports.values()),
+        )  # fmt: skip
 
     def _trailing_term(self) -> Claim:
         """A term leaves in a window what twice its significand does with one more fraction bit."""
-        n, bits, lost = self.n, self.rule.fraction_bits, self.rule.term_lost
+        n, call = self.n, self.calls["align"]
+        bits = call["fraction_bits"]
         spans = [
             (n.term_exp[0], n.term_fraction_bits),
             *([(self.n.addend_exp[0], self.n.addend_fraction_bits)] if n.sums_addend else []),
@@ -773,8 +811,11 @@ class WindowClaims(FactorClaims[WindowRanges]):
         inside, places = sig.between(0, most), shift.between(low, high)
 
         def same_left() -> Term:
-            left = [[cut_magnitude(inside << one, places + one, sign, lost) for one in (0, 1)] for sign in (0, 1)]
-            below = [holds(as_integer(low_bits(inside << one, places + one)) != 0) for one in (0, 1)]
+            every = [
+                [ModelTerm(sign, -places, inside << one, bits + one, Class.NORMAL) for one in (0, 1)] for sign in (0, 1)
+            ]
+            left = [[call(one, 0) for one in pair] for pair in every]
+            below = [holds(as_integer(lost_part(one, 0, bits)) != 0) for one in every[0]]
             return both(*(holds(as_integer(first) == second) for first, second in left), same(*below))
 
         return Claim(
@@ -790,63 +831,9 @@ class WindowClaims(FactorClaims[WindowRanges]):
         wanted = []
         for sign in (0, 1):
             term = ModelTerm(sign, exp, 0, self.n.term_fraction_bits, Class.ZERO)
-            found = paths(lambda term=term: align(term, top, self.rule.fraction_bits, self.rule.term_lost), known)  # type: ignore[misc]
+            found = paths(lambda term=term, call=self.calls["align"]: call(term, top), known)  # type: ignore[misc]
             wanted.append(each([Path(path.condition, holds(as_integer(path.result) == 0)) for path in found]))
         return Claim(
             "composition: zero", "a term of zero leaves nothing in a window", "both signs, every exponent and max_exp",
             tuple(known), both(*wanted), (exp.term, top.term),
-        )  # fmt: skip
-
-    def _same_group(self, terms: Sequence[ModelTerm], addend: ModelTerm | None) -> Term:
-        """That the model's sum of a group is that of the steps."""
-        summed = self.model._method.sum(terms, addend, None)
-        every = terms if addend is None else (*terms, addend)
-        total = summed.total if summed.uncut is None else summed.uncut
-        whole = AlignedTerms(summed.max_exp, summed.bits, summed.aligned, total)
-        rule, halves = self.n.halves, summed.halves
-        windows: tuple[AlignedTerms, ...] = (whole,)
-        right = [holds(as_integer(cut_sum(whole, self._sum_cut).total) == summed.total)]
-        if rule is not None and halves is not None:
-            windows = halves.even, halves.odd
-            again = combine(halves.even, halves.odd, rule.combine.fraction_bits, rule.combine.lost).combined
-            right += [holds(as_integer(again.total) == summed.total), holds(again.fraction_bits == summed.bits)]
-            right.append(self._same_number(again.max_exp, summed.max_exp))
-        right += [self._is_window(window, every[at :: len(windows)]) for at, window in enumerate(windows)]
-        right.append(self._same_number(whole.unit_exp, summed.unit_exp))
-        if self.n.sticky:
-            right.append(same(holds(summed.sticky), holds(any_lost(every, whole))))
-        outcome = summed.outcome
-        if outcome.cls is Class.NORMAL:
-            signed = ite(as_integer(outcome.sign) == 1, -as_integer(outcome.sig), outcome.sig)
-            right += [holds(as_integer(signed) == summed.total), self._same_number(outcome.exp, summed.unit_exp)]
-        else:
-            sign = sum_zero_sign(every, self.rule.zero, self.unit.result.rounding)
-            right += [holds(as_integer(summed.total) == 0), holds(outcome.sign == sign)]
-        return both(*right, holds(outcome.fraction_bits == 0), holds(outcome.cls in (Class.NORMAL, Class.ZERO)))
-
-    @staticmethod
-    def _same_number(first: Any, second: Any) -> Term:
-        """That two numbers are equal, or both missing."""
-        if first is None or second is None:
-            return holds(first is second)
-        return holds(as_integer(first) == second)
-
-    def _is_window(self, found: AlignedTerms, terms: Sequence[ModelTerm]) -> Term:
-        """That a window is what the claims of steps say of its terms."""
-        rule = self.rule
-        if all(term.cls is Class.ZERO for term in terms):
-            return both(holds(found.max_exp is None), holds(as_integer(found.total) == 0))
-        counted = [term for term in terms if term.cls is Class.NORMAL or rule.zero_terms == "count"]
-        top: Any = counted[0].exp
-        for term in counted[1:]:
-            top = ite(as_integer(term.exp) > top, term.exp, top)
-        if self.n.floor is not None:
-            least = self.n.floor - self.n.bias
-            top = ite(as_integer(top) >= least, top, least)
-        if found.max_exp is None:
-            return negated(true())
-        left = [align(term, found.max_exp, rule.fraction_bits, rule.term_lost) for term in terms]
-        return both(
-            holds(as_integer(found.max_exp) == top), holds(as_integer(found.total) == sum(left)),
-            holds(found.fraction_bits == (rule.fraction_bits)),
         )  # fmt: skip

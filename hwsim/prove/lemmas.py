@@ -1,0 +1,157 @@
+"""What the model's functions of all terms of a group return, of terms of which nothing is known.
+
+Two folds, `greatest` and `some`, have no branch for each term here: they return one condition, and any number of which
+it is known that it is the largest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from functools import partial
+from typing import Any, NoReturn
+
+from hwsim.formats import Class
+from hwsim.model import terms
+from hwsim.model.terms import Term as ModelTerm
+from hwsim.prove.claims import Claim, each, exactly, holds
+from hwsim.prove.composition import Call, Unmet, aliases
+from hwsim.prove.symbolic import Integer, Truth, as_integer, bits_for, given_function, paths
+from hwsim.prove.terms import Term, both, constant, either, false, implies, is_one, negated, same
+
+
+class AnyTerm(ModelTerm):
+    """A term whose class is not known: conditions say of it what only the folds ask. What is not given is not asked."""
+
+    __slots__ = ()
+
+    def _given(self, at: int) -> Any:
+        found = tuple.__getitem__(self, at)
+        if found is None:
+            raise Unmet("something of a term is asked that is not known to be the same in the RTL")
+        return found
+
+    sign = property(lambda self: self._given(0))
+    exp = property(lambda self: self._given(1))
+    sig = property(lambda self: self._given(2))
+    fraction_bits = property(lambda self: self._given(3))
+    is_nan = property(lambda self: Truth(self._given(4)[0]))
+    is_infinite = property(lambda self: Truth(self._given(4)[1]))
+    is_number = property(lambda self: Truth(self._given(4)[2]))
+    is_special = property(lambda self: Truth(either(*self._given(4)[:2])))
+    is_zero = property(lambda self: Truth(both(*map(negated, self._given(4)))))
+
+    @property
+    def cls(self) -> Class:
+        """Not asked."""
+        raise Unmet("the class of a term is asked outside of the folds")
+
+    def _unpacked(self, *_: object) -> NoReturn:
+        raise Unmet("a term is unpacked, or compared")
+
+    __iter__ = __getitem__ = __eq__ = _unpacked  # type: ignore[assignment]
+    __hash__ = None  # type: ignore[assignment]
+
+
+def any_term(
+    *, sign: Any = None, exp: Any = None, bits: Any = None, number: Term | None = None,
+    special: tuple[Term, Term] | None = None,
+) -> Any:  # fmt: skip
+    """A term of which this is known. number: whether it is other than zero. special: whether it is NaN, an infinity."""
+    said = (*((false(), false()) if special is None else special), false() if number is None else number)
+    return tuple.__new__(AnyTerm, (sign, exp, None, bits, said))
+
+
+def _some(conditions: Iterable[object]) -> Any:
+    """Whether one holds, as one condition."""
+    found = [holds(one) for one in conditions]
+    return Truth(either(*found)) if found else False
+
+
+def _greatest(facts: list[Term], candidates: Iterable[tuple[Any, object]]) -> Any:
+    """Any number that is the largest of those that count, which the facts say; None where none does."""
+    found = [(as_integer(number), holds(counts)) for number, counts in candidates]
+    if not found or not Truth(either(false(), *(counts for _, counts in found))):
+        return None
+    low, high = min(number.low for number, _ in found), max(number.high for number, _ in found)
+    bits = bits_for(low, high)
+    largest = Integer.signed(constant(f"lemma.greatest{len(facts)}.{bits}", bits))
+    facts.append(
+        both(
+            exactly(largest, low, high), *(implies(counts, holds(largest >= number)) for number, counts in found),
+            either(*(both(counts, holds(largest == number)) for number, counts in found)),
+        )
+    )  # fmt: skip
+    return largest.between(low, high)
+
+
+@contextmanager
+def folded() -> Iterator[list[Term]]:
+    """The model's folds without a branch for each term; yields what is known of their numbers."""
+    facts: list[Term] = []
+    with ExitStack() as stack:
+        for function, fold in ((terms.some, _some), (terms.greatest, partial(_greatest, facts))):
+            for module, name in aliases(function):
+                stack.enter_context(given_function(module, name, fold))
+        yield facts
+
+
+def zero_terms(signs: Iterable[Any]) -> list[ModelTerm]:
+    """Terms of zero with these signs."""
+    return [ModelTerm(sign, 0, 0, 0, Class.ZERO) for sign in signs]
+
+
+def specials_claim(call: Call, sizes: Sequence[int], which: str = "") -> Claim:
+    """Terms are NaN together, or an infinity, just where flags say so that each of them may set. which: of them."""
+    names = ("sign", "nan", "infinite")
+    ports = [[constant(f"specials.{name}{at}", 1) for name in names] for at in range(max(sizes))]
+    every, flags = list[Any](), list[tuple[Term, Term, Term]]()
+    for sign, nan, infinite in ports:
+        said = is_one(nan), both(is_one(infinite), negated(is_one(nan)))
+        bits = Integer.unsigned(constant(f"specials.bits{len(every)}", 8))
+        every.append(any_term(sign=Integer.unsigned(sign), bits=bits, special=said))
+        flags.append((said[0], both(said[1], negated(is_one(sign))), both(said[1], is_one(sign))))
+    wanted = []
+    with folded():
+        for size in sizes:
+            is_nan, plus, minus = (either(false(), false(), *each_of) for each_of in zip(*flags[:size], strict=True))
+            not_a_number, infinite = either(is_nan, both(plus, minus)), either(plus, minus)
+
+            def right(
+                size: int = size, nan: Term = not_a_number, infinite: Term = infinite, minus: Term = minus
+            ) -> Term:
+                found = call(every[:size])
+                if found is None:
+                    return both(negated(nan), negated(infinite))
+                if found.cls is Class.NAN:
+                    return nan
+                negative = holds(as_integer(found.sign) == 1)
+                return both(negated(nan), infinite, same(negative, minus), holds(found.cls is Class.INFINITY))
+
+            wanted.append(each(paths(right)))
+    return Claim(
+        f"composition: {which}special", "terms are NaN or an infinity together just where flags of each say so",
+        f"{' or '.join(map(str, sizes))} terms of any class", (), both(*wanted),
+        tuple(one for each in ports for one in each),
+    )  # fmt: skip
+
+
+def lost_claim(call: Call, size: int) -> Claim:
+    """Some bit is lost just where a term loses one."""
+    lost = [constant(f"lost.{at}", 1) for at in range(size)]
+    every, total = [any_term() for _ in lost], Integer.signed(constant("lost.total", 2))
+
+    def right() -> Term:
+        left = iter(lost)
+        with given_function(terms, "lost_part", lambda *_: Integer.unsigned(next(left))), folded():
+            found = call(every, (total, total))
+        return both(same(holds(found), either(false(), *map(is_one, lost))), holds(next(left, None) is None))
+
+    return Claim(
+        "composition: lost",
+        "a bit is lost where a term loses one",
+        f"{size} terms",
+        (),
+        each(paths(right)),
+        tuple(lost),
+    )

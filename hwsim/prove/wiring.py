@@ -1,0 +1,345 @@
+"""Which steps of the RTL the calls of the model's group are, for each method, and the runs that show it.
+
+A wiring says of what the claims about a call are: of which terms, in which order, with which largest exponent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from hwsim.model.definition import ZERO, Definition, GroupOperands
+from hwsim.model.methods import AddendToCome, ExactSoFar, ResultCode
+from hwsim.prove.composition import Call, Key, Met, Recorder, Token, Unmet, Wiring, cut
+from hwsim.prove.symbolic import Truth, paths
+from hwsim.prove.terms import constant, is_one
+from hwsim.spec import EvenOddSum, ExactSum, LateInWindow, RoundedSum, Unit
+from hwsim.spec.sums import ExactSubgroup
+
+ADDEND, LATE, SPECIAL, TOTAL, CODE = ("addend",), ("late addend",), ("special",), ("total",), ("code",)
+UNUSED = Met(("nothing in the RTL",))
+
+
+def front(name: str, of: Sequence[Key]) -> Met | None:
+    """What stands before a sum, in every unit."""
+    match name, of:
+        case "factor", [(("a" | "b") as side, lane)]:
+            return Met(("factor", side, lane), f"factor {side}")
+        case "product", [("factor", "a", lane), ("factor", "b", other)] if lane == other:
+            return Met(("multiplied", lane), "product")
+        case "scale_exponent", [("scale a", lane), ("scale b", other)] if lane == other:
+            return Met(("scale", lane), "scales")
+        case "scaled", [("multiplied", lane)]:
+            return Met(("product", lane), "scaled")
+        case "scaled", [("multiplied", lane), ("scale", other)] if lane == other:
+            return Met(("product", lane), "scaled")
+        case "unpack", [(("scale a" | "scale b") as side, lane)]:
+            return Met(("decoded", side, lane), side)
+        case "positive_zero", [("c",)]:
+            return Met(("entered",), "positive zero")
+    return None
+
+
+def addends(name: str, of: Sequence[Key]) -> Met | None:
+    """What a group starts from: c, the result before, or zero."""
+    match name, of:
+        case "addend_term", [(("c" | "entered" | "x") as source,)]:
+            return Met(ADDEND, f"addend {source}")
+        case "addend_term", []:
+            return Met(ADDEND, "addend zero")
+    return None
+
+
+def parts_of(unit: Unit) -> tuple[Wiring, list[Key]]:
+    """The terms that are summed, in order: products, or the sums of parts of them."""
+    products: list[Key] = [("product", lane) for lane in range(unit.instruction.lanes)]
+    if not isinstance(unit.subgroup, ExactSubgroup):
+        return lambda name, of: None, products
+    length = unit.subgroup.lanes
+
+    def wiring(name: str, of: Sequence[Key]) -> Met | None:
+        match name, of:
+            case "part" | "scaled part", [part, *scales]:
+                first = products.index(part[0])
+                decoded = [("decoded", f"scale {side}", first) for side in "ab"]
+                if part == tuple(products[first : first + length]) and scales in ([], decoded):
+                    return Met(("part", first // length), "part")
+        return None
+
+    return wiring, [("part", at) for at in range(len(products) // length)]
+
+
+def added(terms: Sequence[Key]) -> Key:
+    """The sum of aligned terms."""
+    return ("sum", *sorted((("aligned", *term) for term in terms), key=str))
+
+
+def windowed(terms: Sequence[Key], groups: Sequence[tuple[Key, ...]]) -> Wiring:
+    """One window, of the terms with an addend or without, as groups may have them."""
+    top = ("sum", ("max_exp",))
+
+    def wiring(name: str, of: Sequence[Key]) -> Met | None:
+        match name, of:
+            case "combine_specials", [every] if every in groups:
+                return Met(SPECIAL, "special")
+            case "max_exponent", [every] if every in groups:
+                return Met(("max_exp",), "max_exp")
+            case "align", [term, exp] if exp == top and term in (*terms, ADDEND):
+                return Met(("aligned", *term), "align")
+            case "cut_sum", [("window", exp, total)] if exp == top and total in map(added, groups):
+                return Met(("cut", total), "cut")
+            case "any_lost", [every, ("window", exp, total)] if (
+                exp == top and every in groups and total == added(every)
+            ):
+                return Met(("lost",), "any_lost")
+            case "total_term", [total, exp, every] if (
+                exp == top and every in groups and (total in (added(every), ("sum", ("cut", added(every)))))
+            ):
+                return Met(TOTAL, "total")
+            case "total_term", [every] if every in groups:
+                return Met(TOTAL, "total of nothing")
+        return None
+
+    return wiring
+
+
+def halved(terms: Sequence[Key]) -> Wiring:
+    """Two windows, of even and of odd lanes, and one of both sums."""
+    halves = tuple(terms[0::2]), tuple(terms[1::2])
+    windows: list[Key] = [("window", ("sum", ("max_exp", at)), added(half)) for at, half in enumerate(halves)]
+
+    def wiring(name: str, of: Sequence[Key]) -> Met | None:
+        match name, list(of):
+            case "combine_specials", [every] if every == tuple(terms):
+                return Met(SPECIAL, "special")
+            case "max_exponent", [every] if every in halves:
+                return Met(("max_exp", halves.index(every)), "max_exp")
+            case "align", [term, ("sum", ("max_exp", (0 | 1) as half))] if term in halves[half]:
+                return Met(("aligned", *term), "align")
+            case "combine", found if found == windows:
+                return Met(("both",), "combine")
+            case "combine", [one] if one in windows:
+                return Met(("both",), f"combine {'even' if one == windows[0] else 'odd'}")
+            case "total_term", [("sum", ("both",)), ("sum", ("both", "max_exp")), every] if every == tuple(terms):
+                return Met(TOTAL, "total")
+            case "total_term", [every] if every == tuple(terms):
+                return Met(TOTAL, "total of nothing")
+        return None
+
+    return wiring
+
+
+def exactly(groups: Sequence[tuple[Key, ...]]) -> Wiring:
+    """An exact sum of terms and of what a group starts from."""
+
+    def wiring(name: str, of: Sequence[Key]) -> Met | None:
+        match name, of:
+            case "combine_specials", [every] if every in groups:
+                return Met(SPECIAL, "special")
+            case "exact_sum", [every] if every in groups:
+                return Met(("exact", every), "exact sum")
+            case "total_term", [("sum", ("exact", one)), ("sum", ("exact", other, "unit")), every] if (
+                one == other == every
+            ):
+                return Met(TOTAL, "total")
+        return None
+
+    return wiring
+
+
+def rounds(name: str, of: Sequence[Key]) -> Met | None:
+    """The result of a sum in a window, or of an exact one."""
+    match name, of:
+        case "round", [one] if one == TOTAL:
+            return Met(CODE, "round")
+        case "round", [one, ("lost",)] if one == TOTAL:
+            return Met(CODE, "round sticky")
+        case "round", [one] if one == SPECIAL:
+            return Met(CODE, "round special")
+    return None
+
+
+@dataclass(frozen=True)
+class Level:
+    """An addition of rounded sums: the names of its operands and of its sum, and of what kind it is."""
+
+    x: str
+    y: str
+    sum: str
+    kind: str
+
+
+def additions(terms: Sequence[Key], fused: bool, levels: Sequence[Level]) -> Wiring:
+    """Rounded additions, as the levels of the RTL have them; there the addend, or a zero, is the state `sum`."""
+
+    def term(code: Key) -> Key:
+        return code if fused and code in terms else ("term", code)
+
+    state: dict[str, Key] = {f"product{at}": one if fused else ("rounded", *one) for at, one in enumerate(terms)}
+    state["sum"] = ("start",)
+    made: dict[tuple[Key, Key], Met] = {}
+    for at, one in enumerate(levels):
+        met = Met(("added", at), f"add {one.kind}")
+        made[term(state[one.x]), term(state[one.y])] = met
+        root, start, state[one.sum] = state[one.x], state[one.y], met.key
+    codes = [*state.values(), *(met.key for met in made.values()), ("start",), ("root",)]
+
+    def wiring(name: str, of: Sequence[Key]) -> Met | None:
+        match name, of:
+            case "combine_specials", [_]:
+                return UNUSED  # each addition has its own
+            case "addend_term", [code] if code in codes:
+                return Met(term(code), "sum term")
+            case "add", [(one,)] if one == ADDEND:
+                return Met(("start",), "round addend")
+            case "add", [(one,)] if one in terms and not fused:
+                return Met(("rounded", *one), "round product")
+            case "add", [(one,)] if one == term(root) and start == ("start",):
+                return Met(("root",), "round root")
+            case "add", [(x, y)]:
+                return made.get((x, y))
+            case "round", [one] if one in (term(state["sum"]), ("term", ("root",))):
+                return Met(CODE, "round")
+        return None
+
+    return wiring
+
+
+def late_window(inner: Wiring, groups: Sequence[tuple[Key, ...]]) -> Wiring:
+    """An addend in a window of its own with the group's sum. inner: of that sum."""
+
+    def wiring(name: str, of: Sequence[Key]) -> Met | None:
+        match name, of:
+            case "addend_term", [(("c" | "entered" | "x") as source,)]:
+                return Met(LATE, f"addend {source}")
+            case "addend_term", []:
+                return Met(ADDEND, "addend zero")
+            case "combine_specials", [one] if one == (LATE,):
+                return Met(("late special",), "late special")
+            case "combine_specials", [every] if every == (SPECIAL, LATE):
+                return Met(("late special",), "late special", sure=True)
+            case "window term", [("window", _, None)]:
+                return UNUSED  # of a group that is special
+            case "window term", [("window", _, _)]:
+                return Met(("window term", *of), "window term")
+            case "late_window", [("window term", _), one] if one == LATE:
+                return Met(("late",), "late")
+            case "late_window", [one] if one == LATE:
+                return Met(("late",), "late of nothing")
+            case "total_term", [("sum", ("late",)), ("sum", ("late", "unit")), every] if every[:-1] in groups and (
+                every[-1] == LATE
+            ):
+                return Met(("late total",), "late total")
+            case "total_term", [*_, every] if every in groups:
+                return UNUSED  # the group's own result
+            case "round", [one] if one in (SPECIAL, UNUSED.key):
+                return UNUSED
+            case "round", [("late total",)]:
+                return Met(CODE, "round")
+            case "round", [("late special",)]:
+                return Met(CODE, "round special")
+        return inner(name, of)
+
+    return wiring
+
+
+def joined(*wirings: Wiring) -> Wiring:
+    """The first that has something for a call."""
+
+    def wiring(name: str, of: Sequence[Key]) -> Met | None:
+        return next((met for one in wirings if (met := one(name, of)) is not None), None)
+
+    return wiring
+
+
+def wiring_of(unit: Unit, levels: Sequence[Level] = ()) -> Wiring:
+    """That of a unit's groups. levels: of rounded additions, as the RTL has them."""
+    parts, terms = parts_of(unit)
+    groups = [tuple(terms), (*terms, ADDEND), (*terms, ("so far",))]
+    match unit.sum:
+        case RoundedSum() as rule:
+            return joined(additions(terms, rule.product == "fused", levels), front, parts, addends)
+        case ExactSum():
+            method = exactly(groups)
+        case EvenOddSum():
+            method = halved(terms)
+        case _:
+            method = windowed(terms, groups[:2])
+    if isinstance(unit.late, LateInWindow):
+        return joined(late_window(joined(method, parts, front), groups[:2]))
+    return joined(method, rounds, parts, front, addends)
+
+
+@dataclass(frozen=True)
+class Composed:
+    """What runs of the model's steps call. group: of groups. paths: how many ways through the model were followed."""
+
+    group: Mapping[str, Call]
+    paths: int
+
+
+def composed(unit: Unit, levels: tuple[Level, ...] = ()) -> Composed:
+    """The model's open, step and close, run on tokens: from c, and from any group before.
+
+    Raises Unmet where they do what no step of the RTL does.
+    """
+    recorder, count = Recorder(wiring_of(unit, levels)), 0
+    last = Truth(is_one(constant("composition.last", 1)))
+    with cut(recorder):
+        model = Definition(unit, keep=False)
+        lanes = operands(unit)
+
+        def closed(carried: Any) -> Any:
+            after = model.step(carried, lanes, last).carried  # type: ignore[arg-type]
+            if _code_of(model.close(after)) != CODE:
+                raise Unmet(f"the model closes with {model.close(after)}")
+            return _next(after)
+
+        def group(start: Any) -> Any:
+            made, after = model._group(lanes, start, model._addend_of(start))
+            if _code_of(made.code) != CODE:
+                raise Unmet(f"a group's code is {made.code}")
+            return _next(after)
+
+        alone = model._promoter is not None or (model._late is not None and not _in_window(unit))
+        run = group if alone else closed
+        first = paths(lambda: run(ZERO if alone else model.open(Token("c"))))  # type: ignore[arg-type]
+        starts = dict(path.result for path in first)
+        for start in starts.values():
+            again = paths(lambda start=start: run(start))  # type: ignore[misc]
+            count += len(again)
+            if left := {key for key, _ in (path.result for path in again)} - starts.keys():
+                raise Unmet(f"later groups leave {left}, and the first {list(starts)}")
+    return Composed(recorder.calls, count + len(first))
+
+
+def operands(unit: Unit) -> GroupOperands:
+    """A group's operands as tokens."""
+    lanes = range(unit.instruction.lanes)
+    a, b, scale_a, scale_b = (tuple(Token(side, lane) for lane in lanes) for side in ("a", "b", "scale a", "scale b"))
+    scaled = unit.scale is not None
+    return GroupOperands(a, b, scale_a if scaled else (), scale_b if scaled else (), 0, len(lanes))  # type: ignore[arg-type]
+
+
+def _in_window(unit: Unit) -> bool:
+    return isinstance(unit.late, LateInWindow)
+
+
+def _code_of(code: Any) -> Key | None:
+    return code.key if isinstance(code, Token) else None
+
+
+def _next(after: Any) -> tuple[str, Any]:
+    """What kind of thing a group leaves, as the RTL carries it: and any such, for the next group to start from.
+
+    Raises Unmet for anything else than the group's own code or sum.
+    """
+    match after:
+        case ResultCode(code) if _code_of(code) == CODE:
+            return "a code", ResultCode(Token("x"))  # type: ignore[arg-type]
+        case ExactSoFar(term, code) if _code_of(term) in (TOTAL, SPECIAL) and _code_of(code) == CODE:
+            return "a sum", ExactSoFar(Token("so far"), Token("x"))  # type: ignore[arg-type]
+        case AddendToCome(code, fmt, start, 0) if _code_of(code) == CODE and start == ZERO:
+            return f"a {fmt.name}", AddendToCome(Token("x"), fmt, ZERO)  # type: ignore[arg-type]
+    raise Unmet(f"a group leaves {after}")
