@@ -14,11 +14,13 @@ from prove.step_mutants import Patch, elaborated, floored, never_up, on, unclamp
 from unit_keys import chained, late, odd_unit, promoted, window
 
 from hwsim.formats import FloatFormat, get_format
+from hwsim.model.rounding import add
 from hwsim.model.terms import align
 from hwsim.prove import additions as lemmas
 from hwsim.prove.accumulation import after_claims
 from hwsim.prove.additions import RoundedAddition, entering_claim
 from hwsim.prove.claims import AnyClaim
+from hwsim.prove.composition import Call, Given
 from hwsim.prove.methods import method_claims
 from hwsim.prove.run import ProofOptions, prove
 from hwsim.prove.symbolic import Tailed
@@ -55,7 +57,7 @@ def of_adders(unit: Unit, cuts: tuple[str, ...] = ()) -> Iterator[AnyClaim]:
     if what is None or after is None:
         yield from method_claims(unit, cuts).claims()
         return
-    entering = entering_claim(unit, what)
+    entering = entering_claim(unit, what, after.calls)
     if entering is not None:
         yield entering
     yield from after.claims()
@@ -176,7 +178,8 @@ def test_a_broken_addition_is_not_proved(mistake: str, monkeypatch: Patch) -> No
 def lemma(fmt: str = "e5m2", bits: int = 0) -> RoundedAddition:
     found = get_format(fmt)
     assert isinstance(found, FloatFormat)
-    return RoundedAddition(found, "rne", bits or found.precision + 3, (-4, 30), -40)
+    call = Call(add, (found, Given(), "rne", None, "ieee", None))
+    return RoundedAddition(call, bits or found.precision + 3, (-4, 30), -40)
 
 
 def word_of(rounded_addition: RoundedAddition, name: str = "jammed") -> str:

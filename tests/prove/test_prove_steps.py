@@ -14,7 +14,6 @@ from prove.step_mutants import DEEPSEEK, F16, HOPPER, MUTANTS, MX, NEIGHBOURS, P
 from unit_keys import odd_unit, window
 
 from hwsim.base.errors import InputError
-from hwsim.model import methods as model
 from hwsim.prove import circuits as btor
 from hwsim.prove import windows as window_claims
 from hwsim.prove.aligned import AlignedClaims
@@ -139,16 +138,12 @@ def test_a_mistake_is_not_proved(mutant: str, monkeypatch: Patch) -> None:
 UNIT = "rvbna-e4m3-f32-n4"
 MULTIPLIES = "ampere-mma-f16-f16"  # significands of E4M3 are multiplied by rows of adders
 OPERATIONS: dict[str, Any] = btor.OPERATIONS  # type: ignore[assignment]
-real_window, real_bound = model.window, AlignedClaims._total_bound
+real_bound = AlignedClaims._total_bound
 
 
 def among_alone(self: Any, found: Any, rivals: Any) -> Term:
     """A max_exp that is some exponent, and not the largest."""
     return either(*(holds(found == exp) for _, _, exp in rivals))
-
-
-def not_all(terms: Any, *rules: Any) -> Any:
-    return real_window(terms[:-1], *rules)
 
 
 def flag_of_one_lane(self: Any, m: Any) -> None:
@@ -165,7 +160,6 @@ COMPOSITIONS: dict[str, tuple[str, Callable[[Patch], None]]] = {
         "composition: sum", on(AlignedClaims, "_product_bound", lambda self, top: 1 << 40),
     ),
     "terms that may be anything": ("lane: aligned", on(AlignedClaims, "_is_term", lambda *_: true())),
-    "a model that leaves a term out": ("composition: model", on(model, "window", not_all)),
     "flags of one lane": ("lanes: flags", elaborated(terms.Multiply, flag_of_one_lane)),
 }  # fmt: skip
 

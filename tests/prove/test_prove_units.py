@@ -38,7 +38,7 @@ UNDECIDED = {"subgroups-signed": "subgroup: scaled"}
 def demand_proof(one: Unit, cuts: tuple[str, ...] | None = None, contexts: int | None = None) -> None:
     report = prove(one, pipeline(one, cuts, contexts), ProofOptions(seconds=600))
     assert report.proved, [f"{row.name}: {row.word}" for row in report.open]
-    assert report.verdict.startswith("equal for every input, under any traffic: each step")
+    assert report.verdict.startswith("equal for every input, under any traffic: the model's open, step and close")
     assert report.verdict.endswith("compared, not proved")
     assert len(report.rows) >= 70
 
@@ -182,7 +182,7 @@ TINY = modal(
 def proof_of_modes(unit: ModalUnit) -> ProofReport:
     report = prove(unit, pipeline(unit), ProofOptions(seconds=300))
     assert report.proved, [f"{row.name}: {row.word}" for row in report.open]
-    assert report.verdict.startswith("equal for every input, under any traffic: each step")
+    assert report.verdict.startswith("equal for every input, under any traffic: the model's open, step and close")
     assert report.verdict.endswith("compared, not proved")
     return report
 
