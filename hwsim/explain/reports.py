@@ -17,7 +17,7 @@ from markupsafe import Markup
 from pydantic import ValidationError
 
 from hwsim.base.errors import InputError
-from hwsim.base.files import contents, refuse_strangers, written
+from hwsim.base.files import contents, refuse_strangers, remove_if_written, written
 from hwsim.base.text import counted
 from hwsim.cases.bins.plan import case_meaning
 from hwsim.explain.drawing import (
@@ -381,6 +381,10 @@ def refuse_reports(folder: Path) -> None:
 
 
 def write_reports(folder: Path, report: RunReport) -> None:
-    """A report in all its forms, under their usual names: results.xml, results.json, report.html."""
+    """A report in all its forms, under their usual names: results.xml, results.json, report.html.
+
+    The microscope of an earlier report is removed where this one has none.
+    """
+    remove_if_written(folder / FILE)
     for name, write in zip(NAMES, (write_junit, write_json, write_html), strict=True):
         write(folder / name, report)

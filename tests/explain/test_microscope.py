@@ -19,7 +19,7 @@ import pytest
 import yaml
 from browsing import browse, opened
 from conftest import missing
-from explain.report_samples import report
+from explain.report_samples import good, report
 from microscope_browser import (
     UnitCases,
     answered,
@@ -39,7 +39,7 @@ from hwsim.cli.arguments import number
 from hwsim.compute.c import any as any_c
 from hwsim.compute.c import wasm
 from hwsim.cosim.fuzz.draw import drawn_unit
-from hwsim.explain import microscope, write_html
+from hwsim.explain import microscope, write_html, write_reports
 from hwsim.explain.microscope import case, page
 from hwsim.explain.stages import value_text
 from hwsim.formats import formats
@@ -430,6 +430,21 @@ def test_a_report_without_a_program_has_commands_alone(tmp_path: Path, monkeypat
     assert "microscope.html" not in (tmp_path / "report.html").read_text()
     assert not (tmp_path / "microscope.html").exists()
     microscope._data.cache_clear()
+
+
+def test_a_later_report_without_mismatches_leaves_no_microscope(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(microscope, "page", lambda: "a page")
+    told = report()
+    failed = told.changed(mismatches=(told.mismatches[0].changed(microscope="u=x"),))
+    passed, path = good(), tmp_path / "microscope.html"
+    for each, there in ((failed, True), (failed, True), (passed, False), (passed, False)):
+        write_reports(tmp_path, each)
+        assert path.exists() == there
+    path.write_text("somebody else's")
+    write_reports(tmp_path, passed)
+    assert path.read_text() == "somebody else's"
 
 
 def test_a_page_needs_no_compiler_where_its_program_is_in_the_package(
