@@ -1,8 +1,8 @@
 """A unit for testbenches in SystemVerilog: the model by DPI-C, bins that C counts, covergroups, and constraints.
 
-The bins are those of the unit's plan that operands and the stages of a sum show alone: pairs of classes (G1), distances
-(G2), where the sum's leading one stands (G5, G6), and what its rounding sees (G7). The C around them samples what the
-header of `hwsim export-c` computes.
+The bins are those of the unit's plan that operands and the stages of a sum show alone: pairs of classes (G1) and, of a
+sum in one plain window, distances (G2), where its leading one stands (G5, G6), and what its rounding sees (G7). The C
+around them samples what the header of `hwsim export-c` computes.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from hwsim.cases.bins.declare import CoverageBin
 from hwsim.cases.bins.exponents import addend_bin, beyond_bin, distance_bin, most_addend
@@ -18,7 +19,7 @@ from hwsim.cases.bins.operands import classes, classify, pair_bin
 from hwsim.cases.bins.plan import CoveragePlan, plan
 from hwsim.cases.bins.roundings import rounding_bin
 from hwsim.cases.bins.sums import growth_bin, shift_bin
-from hwsim.cases.case import windows
+from hwsim.cases.case import one_window
 from hwsim.compute.c import UnitInC, export_c, render, supports
 from hwsim.formats import Class, FloatFormat, Format, unpack
 from hwsim.spec import Support, Unit
@@ -29,22 +30,23 @@ MOST_BITS = 8  # of a factor: the class of each code is in a table
 
 
 def bins_in_c(unit: Unit) -> Support:
-    """Support of a unit by the bins that C counts: one plain window, factors of up to 8 bits, a float result."""
-    for support in (supports(unit), windows(unit)):
-        if not support:
-            return support
+    """Support of a unit by the bins that C counts: the C header's, of factors of up to 8 bits."""
+    if not (support := supports(unit)):
+        return support
     lacks = [
         f"operands.{side}: {fmt.name}, of more than {MOST_BITS} bits"
         for side, fmt in (("a", unit.operands.a), ("b", unit.operands.b))
         if fmt.bits > MOST_BITS or fmt.padding
     ]
-    if not isinstance(unit.result.format, FloatFormat):
-        lacks.append(f"result.format: {unit.result.format.name}, which is no float")
-    if UnitFacts(unit).sticky:
-        lacks.append("sum.lost: sticky")
-    if UnitInC(unit, "").words:
-        lacks.append("sums of more than 64 bits")
     return Support(unit.name, "has no bins in SystemVerilog", tuple(lacks))
+
+
+def _window(unit: Unit) -> UnitFacts | None:
+    """What bins of a window are made of; None where C counts none: with sums of several parts, or of over 64 bits."""
+    if not one_window(unit) or not isinstance(unit.result.format, FloatFormat) or UnitInC(unit, "").words:
+        return None
+    facts = UnitFacts(unit)
+    return None if facts.sticky else facts
 
 
 @dataclass
@@ -67,11 +69,46 @@ def export_sv(unit: Unit, version: str) -> dict[str, str]:
     Raises NotImplementedYet for a unit that `bins_in_c` says something lacks of.
     """
     bins_in_c(unit).demand()
-    c, facts, chosen = UnitInC(unit, version), UnitFacts(unit), Chosen(plan(unit))
-    a, b = facts.factors
+    c, chosen = UnitInC(unit, version), Chosen(plan(unit))
+    a, b, facts = unit.operands.a, unit.operands.b, _window(unit)
+    chosen.add("PAIR", [pair_bin(x, y) for x in classes(a) for y in classes(b)])
+    windowed = {} if facts is None else _of_window(facts, chosen)
+    scale = unit.scale
+    drawn = {"a": a, "b": b} | ({} if scale is None else {"scale_a": scale.a.format, "scale_b": scale.b.format})
+    values = {
+        "operands": unit.operands,
+        "drawn": {name: fmt.bits for name, fmt in drawn.items()},
+        "arguments": ", ".join(["a", "b", *["c"] * (unit.operands.addend is not None), *list(drawn)[2:]]),
+        "bins": chosen.bins,
+        "starts": chosen.starts,
+        "window": facts is not None,
+        "class_a": _class_table(a, len(classes(b))),
+        "class_b": _class_table(b, 1),
+        "masks": [f"{(1 << fmt.bits) - 1:#x}" for fmt in (a, b)],
+        "by_group": _by_group(chosen.bins),
+        "group_strings": [f'"{one.group}"' for one in chosen.bins],
+        "unreachable": [str(int(not one.reachable)) for one in chosen.bins],
+        "a": FactorInSv(a),
+        "b": FactorInSv(b),
+        "classes_a": _class_sets(a),
+        "classes_b": _class_sets(b),
+        "addends": c.group_addend,
+        "two": None,
+        **windowed,
+    }
+    templates = {
+        f"{c.prefix}_bins.h": "bins.h",
+        f"{c.prefix}_bins.c": "bins.c",
+        f"{c.prefix}_verify_pkg.sv": "verify_pkg.sv",
+    }
+    texts = {name: render(f"{template}.jinja", c, PACKAGE, **values) for name, template in templates.items()}
+    return {**export_c(unit, version), **texts}
+
+
+def _of_window(facts: UnitFacts, chosen: Chosen) -> dict[str, Any]:
+    """Choose the bins of a window; what templates name of it."""
     last, most = facts.distances[-1], most_addend(facts)
     signs = (0, 1)
-    chosen.add("PAIR", [pair_bin(x, y) for x in classes(a) for y in classes(b)])
     chosen.add("DISTANCE", [distance_bin(d, sub, lost) for d in facts.distances for sub in signs for lost in signs])
     chosen.add("BEYOND", [beyond_bin(last, sub) for sub in signs])
     chosen.add(
@@ -84,35 +121,14 @@ def export_sv(unit: Unit, version: str) -> dict[str, str]:
     chosen.add(
         "ROUNDING", [rounding_bin(s, last_bit, g, t) for s in signs for last_bit in signs for g in signs for t in signs]
     )
-    result = facts.result
-    values = {
-        "bins": chosen.bins,
-        "starts": chosen.starts,
+    return {
         "farthest": last,
         "farthest_addend": most,
-        "addends": c.group_addend,
         "growth": growth,
-        "class_a": _class_table(a, len(classes(b))),
-        "class_b": _class_table(b, 1),
-        "masks": [f"{(1 << fmt.bits) - 1:#x}" for fmt in (a, b)],
-        "emin": result.emin,
-        "fraction": result.fraction_bits,
-        "by_group": _by_group(chosen.bins),
-        "group_strings": [f'"{one.group}"' for one in chosen.bins],
-        "unreachable": [str(int(not one.reachable)) for one in chosen.bins],
-        "a": FactorInSv(a),
-        "b": FactorInSv(b),
-        "classes_a": _class_sets(a),
-        "classes_b": _class_sets(b),
+        "emin": facts.result.emin,
+        "fraction": facts.result.fraction_bits,
         "two": _two(facts),
     }
-    templates = {
-        f"{c.prefix}_bins.h": "bins.h",
-        f"{c.prefix}_bins.c": "bins.c",
-        f"{c.prefix}_verify_pkg.sv": "verify_pkg.sv",
-    }
-    texts = {name: render(f"{template}.jinja", c, PACKAGE, **values) for name, template in templates.items()}
-    return {**export_c(unit, version), **texts}
 
 
 def _growth(facts: UnitFacts, chosen: Chosen) -> Iterator[list[list[int]]]:

@@ -7,7 +7,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-from benches.ran import assert_said, ran
+from benches.ran import DESIGNS, assert_said, ran
 from cocotb_tools.runner import get_runner
 
 
@@ -26,16 +26,21 @@ def test_handshakes_are_watched(icarus: None, tmp_path: Path, monkeypatch: pytes
     assert not [case.get("name") for case in cases if case.find("failure") is not None]
 
 
+BUT_FIRST = [pytest.param(design, marks=pytest.mark.slow) for design in DESIGNS[1:]]
+
+
 @pytest.mark.simulator
 @pytest.mark.parametrize("simulator", ["icarus", "verilator"])
-def test_a_plain_bench_passes(simulator: str, icarus: None, verilator: None, tmp_path: Path) -> None:
-    passed, printed = ran("plain", tmp_path, simulator=simulator)
+@pytest.mark.parametrize("design", [DESIGNS[0], *BUT_FIRST])
+def test_a_plain_bench_passes(design: str, simulator: str, icarus: None, verilator: None, tmp_path: Path) -> None:
+    passed, printed = ran("plain", design, tmp_path, simulator=simulator)
     assert passed, printed
     assert re.search(r"[\d,]+ of [\d,]+ reachable bins hit", printed)
 
 
 @pytest.mark.simulator
-def test_a_plain_bench_finds_the_fault_and_names_it(icarus: None, tmp_path: Path) -> None:
-    passed, printed = ran("plain", tmp_path, fault=1)
+@pytest.mark.parametrize("design", DESIGNS)
+def test_a_plain_bench_finds_the_fault_and_names_it(design: str, icarus: None, tmp_path: Path) -> None:
+    passed, printed = ran("plain", design, tmp_path, fault=1)
     assert not passed
-    assert_said("fp8dot4", printed)
+    assert_said(design, "dot", printed)

@@ -13,15 +13,15 @@ from hwsim.cocotb.axis import beat_fields
 
 @pytest.mark.simulator
 def test_a_bench_of_axi_stream_passes(icarus: None, tmp_path: Path) -> None:
-    passed, printed = ran("axis", tmp_path)
+    passed, printed = ran("axis", "int8axis", tmp_path)
     assert passed, printed
 
 
 @pytest.mark.simulator
 def test_a_bench_of_axi_stream_finds_a_result_that_does_not_wait(icarus: None, tmp_path: Path) -> None:
-    passed, printed = ran("axis", tmp_path, fault=1)
+    passed, printed = ran("axis", "int8axis", tmp_path, fault=1)
     assert not passed
-    assert_said("int8axis", printed)
+    assert_said("int8axis", "dot", printed)
 
 
 def test_the_fields_of_a_beat_stand_side_by_side() -> None:

@@ -1,22 +1,28 @@
-"""The example of pyuvm: the right design passes, the one with a fault is found."""
+"""The examples in pyuvm: right designs pass, and each with a fault is found."""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
-from benches.ran import assert_said, ran
+from benches.ran import DESIGNS, assert_said, ran
+
+SLOW = [pytest.param(design, marks=pytest.mark.slow) for design in DESIGNS if design != "int8mac"]
 
 
 @pytest.mark.simulator
-def test_a_bench_of_pyuvm_passes(icarus: None, tmp_path: Path) -> None:
-    passed, printed = ran("uvm", tmp_path)
+@pytest.mark.parametrize("design", ["int8mac", *SLOW])
+def test_a_bench_of_pyuvm_passes(design: str, icarus: None, tmp_path: Path) -> None:
+    passed, printed = ran("uvm", design, tmp_path)
     assert passed, printed
-    assert "78 of 78 reachable bins hit" in printed
+    hit, reachable = re.findall(r"([\d,]+) of ([\d,]+) reachable bins hit", printed)[0]
+    assert hit == reachable
 
 
 @pytest.mark.simulator
-def test_a_bench_of_pyuvm_finds_the_fault(icarus: None, tmp_path: Path) -> None:
-    passed, printed = ran("uvm", tmp_path, fault=1)
+@pytest.mark.parametrize("design", DESIGNS)
+def test_a_bench_of_pyuvm_finds_the_fault(design: str, icarus: None, tmp_path: Path) -> None:
+    passed, printed = ran("uvm", design, tmp_path, fault=1)
     assert not passed
-    assert_said("int8mac", printed)
+    assert_said(design, "DotTest", printed)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import os
 import re
 import subprocess
 import sys
@@ -12,11 +11,10 @@ from pathlib import Path
 import numpy as np
 import pyslang
 import pytest
+from benches.ran import BENCHES, DESIGNS, ran_in_verilator
 from c.export_library import C99, CPP17
 from c.export_shim import lanes
 from documents import blocks
-from patience import LIMIT
-from verilated import environment, put_runtime
 
 from hwsim.cases.bins.covering import directed
 from hwsim.cases.bins.plan import Counter, plan
@@ -24,13 +22,13 @@ from hwsim.cases.case import Case
 from hwsim.cases.random_cases import random_cases
 from hwsim.cocotb.systemverilog import bins_in_c, export_sv
 from hwsim.compute.c import UnitInC
-from hwsim.cosim.tools import find_verilator
 from hwsim.spec import NotImplementedYet, Unit, load_unit
 
-ROOT = Path(__file__).parents[2]
-FP6 = ROOT / "examples" / "benches" / "systemverilog" / "fp6dot4.yaml"
-# No addend, several beats with one, scales of blocks, a promotion.
-UNITS = [str(FP6), "hopper-wgmma-e4m3-f32", "mxfp8-e4m3-f32", "deepseek-v3-e4m3-f32"]
+FP6, INT8 = (BENCHES / "designs" / f"{design}.yaml" for design in ("fp6dot4", "int8mac"))
+COUNTED = Path(__file__).with_name("counted.sv")
+# No addend, several beats with one, scales of blocks, a promotion; sums that are no window: exact, and rounded.
+WINDOWS = [str(FP6), "hopper-wgmma-e4m3-f32", "mxfp8-e4m3-f32", "deepseek-v3-e4m3-f32"]
+OTHERS = [str(INT8), "sequential-e4m3-bf16", "cdna3-mfma-e4m3fnuz-f32"]
 
 
 def shim(c: UnitInC) -> str:
@@ -106,7 +104,7 @@ def some_cases(unit: Unit) -> list[Case]:
     return [*known[:: max(1, len(known) // 1500)], *random_cases(unit, 400, 1)]
 
 
-@pytest.mark.parametrize("name", UNITS)
+@pytest.mark.parametrize("name", [*WINDOWS, *OTHERS])
 def test_c_counts_the_bins_of_the_plan(name: str, tmp_path: Path) -> None:
     unit = load_unit(name)
     sampler = Sampler(unit, tmp_path)
@@ -135,28 +133,16 @@ def test_a_mistake_in_the_c_is_found(edit: tuple[str, str], tmp_path: Path) -> N
 def test_what_c_cannot_count_is_refused_by_name() -> None:
     reason = bins_in_c(load_unit("ada-mma-bf16-f32")).reason
     assert reason.startswith("unit ada-mma-bf16-f32: operands.a: bf16, of more than 8 bits has no bins in")
-    with pytest.raises(NotImplementedYet, match=r"sum\.method: exact"):
-        export_sv(load_unit("exact-e4m3-f32"), "0.0.0")
-
-
-def simulated(folder: Path, fault: int) -> str:
-    """What the example prints, with Verilator and z3 of this environment."""
-    scripts = [str(Path(find_verilator().program).parent), str(Path(sys.executable).parent)]
-    variables = {**environment(), "FAULT": str(fault)}
-    variables["PATH"] = os.pathsep.join([*scripts, variables["PATH"]])
-    put_runtime(folder / "obj_dir")
-    command = ["sh", str(FP6.with_name("run.sh")), str(folder)]
-    done = subprocess.run(command, env=variables, capture_output=True, text=True, check=False, timeout=LIMIT)
-    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
-    return done.stdout
+    with pytest.raises(NotImplementedYet, match="bf16, of more than 8 bits"):
+        export_sv(load_unit("ada-mma-bf16-f32"), "0.0.0")
 
 
 @pytest.mark.simulator
 def test_verilator_solves_for_the_bins_and_the_right_design_passes(verilator: None, tmp_path: Path) -> None:
-    printed = simulated(tmp_path, 0)
+    passed, printed = ran_in_verilator("fp6dot4", tmp_path)
+    assert passed, printed
     (shown,) = (block.text for block in blocks("text") if block.text.startswith("coverage G1: "))
     assert shown in printed
-    assert re.search(r"^PASS: 2290 dot products, 0 wrong$", printed, re.MULTILINE)
     assert "UNSATCONSTR" not in printed
     # Every bin that constraints are there for was hit.
     for group in ("G1", "G2"):
@@ -169,32 +155,48 @@ def test_verilator_solves_for_the_bins_and_the_right_design_passes(verilator: No
     assert not [name for count, _, name in rows if int(count) and not bins[name].reachable]
 
 
+@pytest.mark.slow
 @pytest.mark.simulator
-def test_the_example_in_systemverilog_finds_the_fault(verilator: None, tmp_path: Path) -> None:
-    printed = simulated(tmp_path, 1)
-    assert re.search(r"^FAIL: 2290 dot products, \d+ wrong$", printed, re.MULTILINE)
-    assert re.search(
-        r"^MISMATCH expected 3b80, got 3a80: hwsim explain fp6dot4.yaml --a 0,1,0,0", printed, re.MULTILINE
-    )
+@pytest.mark.parametrize("design", [design for design in DESIGNS if design != "fp6dot4"])
+def test_other_right_designs_pass(design: str, verilator: None, tmp_path: Path) -> None:
+    passed, printed = ran_in_verilator(design, tmp_path)
+    assert passed, printed
 
 
-def test_covergroups_are_read_by_slang(tmp_path: Path) -> None:
-    # Verilator leaves them out, and there is no other simulator that has them.
-    for name, text in export_sv(load_unit(str(FP6)), "0.0.0").items():
-        (tmp_path / name).write_text(text)
-    sources = [str(tmp_path / f"fp6dot4_{which}_pkg.sv") for which in ("dpi", "verify")]
-    sources += [str(FP6.with_name(name)) for name in ("fp6dot4.sv", "bench_fp6dot4.sv")]
-    assert errors_of(sources) == []
+@pytest.mark.simulator
+@pytest.mark.parametrize("design", DESIGNS)
+def test_the_bench_in_systemverilog_finds_the_fault(design: str, verilator: None, tmp_path: Path) -> None:
+    passed, printed = ran_in_verilator(design, tmp_path, fault=1)
+    assert not passed
+    assert re.search(r"^FAIL: \d+ dot products, [1-9]\d* wrong$", printed, re.MULTILINE)
+    # The command that is shown returns the code that was expected.
+    found = re.search(r"^MISMATCH expected (\w+), got \w+: hwsim explain \w+\.yaml (.*)$", printed, re.MULTILINE)
+    assert found is not None
+    words = [sys.executable, "-m", "hwsim", "explain", str(FP6.with_name(f"{design}.yaml")), *found[2].split()]
+    assert f"0x{int(found[1], 16):x}" in subprocess.run(words, capture_output=True, text=True, check=True).stdout
+
+
+@pytest.mark.parametrize(
+    "name", [*(str(FP6.with_name(f"{design}.yaml")) for design in DESIGNS), *WINDOWS[2:], OTHERS[1]]
+)
+def test_packages_are_read_by_slang(name: str, tmp_path: Path) -> None:
+    prefix = UnitInC(load_unit(name), "").prefix
+    for file, text in export_sv(load_unit(name), "0.0.0").items():
+        (tmp_path / file).write_text(text)
+    design = Path(name).with_suffix(".sv")
+    own = [str(design), str(BENCHES / "bench.sv")] if design.is_file() else [str(COUNTED)]
+    sources = [str(tmp_path / f"{prefix}_{which}_pkg.sv") for which in ("dpi", "verify")] + own
+    assert errors_of(prefix, sources) == []
     package = Path(sources[1])
     package.write_text(package.read_text().replace("with function sample (int unsigned bin)", ""))
-    assert errors_of(sources)
+    assert errors_of(prefix, sources)
 
 
-def errors_of(sources: list[str]) -> list[str]:
+def errors_of(prefix: str, sources: list[str]) -> list[str]:
     """What slang calls an error."""
     driver = pyslang.driver.Driver()
     driver.addStandardArgs()
-    assert driver.parseCommandLine(" ".join(["slang", "--top", "bench_fp6dot4", *sources]))
+    assert driver.parseCommandLine(" ".join(["slang", "--top", Path(sources[-1]).stem, f"-DDESIGN={prefix}", *sources]))
     assert driver.processOptions() and driver.parseAllSources()
     compilation = driver.createCompilation()
     return [str(one.code) for one in compilation.getAllDiagnostics() if one.isError()]

@@ -1,4 +1,4 @@
-"""A cocotb testbench of fp8dot4.sv: every boundary of the unit's arithmetic and random cases, under back-pressure."""
+"""A cocotb testbench of any design here: every boundary of its arithmetic and random cases, under back-pressure."""
 
 from pathlib import Path
 from typing import Any
@@ -9,14 +9,15 @@ from cocotb.triggers import ClockCycles
 
 from hwsim.cocotb import Coverage, Scoreboard, ValidReadySink, ValidReadySource, sometimes, stimulus
 
-UNIT = Path(__file__).with_name("fp8dot4.yaml")
+DESIGNS = Path(__file__).parent / "designs"
 
 
 @cocotb.test()
 async def dot(dut: Any) -> None:
     """Every dot product as the unit returns it."""
+    unit = DESIGNS / f"{dut._name}.yaml"
     Clock(dut.clk, 10, "ns").start()
-    board = Scoreboard(UNIT, coverage=Coverage(UNIT), name="dot")
+    board = Scoreboard(unit, coverage=Coverage(unit), name="dot")
     source = ValidReadySource(dut, "in", dut.clk)
     sink = ValidReadySink(dut, "out", dut.clk, take=sometimes(0.8, seed=1), reset=dut.rst)
     dut.rst.value = 1

@@ -1,4 +1,4 @@
-"""A pyuvm test of int8mac.sv, of the components of hwsim.cocotb.uvm."""
+"""A pyuvm test of any design here, of the components of hwsim.cocotb.uvm."""
 
 from pathlib import Path
 
@@ -11,7 +11,7 @@ from pyuvm import ConfigDB, uvm_test
 from hwsim.cocotb import Coverage, Scoreboard, ValidReadySink, ValidReadySource, sometimes, stimulus
 from hwsim.cocotb.uvm import SCOREBOARD, SINK, SOURCE, DotAgent, DotScoreboard, DotSequence
 
-UNIT = Path(__file__).with_name("int8mac.yaml")
+DESIGNS = Path(__file__).parent / "designs"
 
 
 @pyuvm.test()
@@ -21,9 +21,10 @@ class DotTest(uvm_test):
     def build_phase(self) -> None:
         """An agent and a scoreboard, and what they take from the ConfigDB."""
         dut, database = cocotb.top, ConfigDB()
+        unit = DESIGNS / f"{dut._name}.yaml"
         source = ValidReadySource(dut, "in", dut.clk, offer=sometimes(0.9, name="in"))
         sink = ValidReadySink(dut, "out", dut.clk, take=sometimes(0.8, name="out"), reset=dut.rst)
-        board = Scoreboard(UNIT, coverage=Coverage(UNIT), name="DotTest")
+        board = Scoreboard(unit, coverage=Coverage(unit), name="DotTest")
         for name, value in ((SOURCE, source), (SINK, sink), (SCOREBOARD, board)):
             database.set(self, "*", name, value)
         self.agent = DotAgent("agent", self)

@@ -1,50 +1,53 @@
-// A testbench of fp6dot4.sv: solved operands for each bin of pairs and of distances, and random ones.
-module bench_fp6dot4;
-  import fp6dot4_dpi_pkg::fp6dot4_dpi_dot;
-  import fp6dot4_verify_pkg::*;
+// A testbench of any design here: solved operands for each bin of pairs and of distances, and random ones.
+`define OF(name) `DESIGN``name
+module bench;
+  import `OF(_verify_pkg)::*;
 
+  localparam int BEATS = CHAINS ? 3 : 1;
   parameter int FAULT = 0;
-  bit clk = 0, rst = 1, in_valid = 0, out_ready = 0;
-  bit [23:0] in_a, in_b;
+  bit clk = 0, rst = 1, in_valid = 0, in_first, in_last, out_ready = 0;
+  bit [A_BITS*LANES-1:0] in_a;
+  bit [B_BITS*LANES-1:0] in_b;
+  bit [C_BITS-1:0] in_c;
   wire in_ready, out_valid;
-  wire [15:0] out_result;
+  wire [RESULT_BITS-1:0] out_result;
   always #5 clk = !clk;
-  fp6dot4 #(.FAULT(FAULT)) dut (.*);
+  `DESIGN #(.FAULT(FAULT)) dut (.*);  // which has some of these ports
 
-  fp6dot4_coverage coverage = new;
-  lanes_a_t a;
-  lanes_b_t b;
+  dot_product #(BEATS) dot = new;
+  bin_coverage coverage = new;
   int count = 0, wrong = 0;
 
   // Send a dot product, take its result, and hold it against the model.
   task send();
-    longint expected;
-    hits_t hits;
-    for (int i = 0; i < LANES; i++) begin
-      in_a[6*i +: 6] = 6'(a[i]);
-      in_b[6*i +: 6] = 6'(b[i]);
+    for (int i = 0; i < BEATS; i++) begin
+      in_valid = 1;
+      in_first = i == 0;
+      in_last = i == BEATS - 1;
+      in_a = dot.beat_a(i);
+      in_b = dot.beat_b(i);
+      in_c = C_BITS'(dot.c);
+      do @(posedge clk); while (!in_ready);
+      #1;
     end
-    in_valid = 1;
-    do @(posedge clk); while (!in_ready);
-    #1 in_valid = 0;
+    in_valid = 0;
     out_ready = 1;
     while (!out_valid) @(posedge clk) #1;
-    expected = fp6dot4_dpi_dot(a, b);
-    if (longint'(out_result) != expected) begin
+    if (longint'(out_result) != dot.result()) begin
       if (wrong == 0)
-        $display("MISMATCH expected %h, got %h: hwsim explain fp6dot4.yaml --a %0d,%0d,%0d,%0d --b %0d,%0d,%0d,%0d",
-                 16'(expected), out_result, a[0], a[1], a[2], a[3], b[0], b[1], b[2], b[3]);
+        $display("MISMATCH expected %h, got %h: %s", RESULT_BITS'(dot.result()), out_result, dot.explain({UNIT, ".yaml"}));
       wrong++;
     end
     @(posedge clk) #1 out_ready = 0;
     count++;
-    void'(fp6dot4_bins(a, b, hits));
-    coverage.add(hits);
+    coverage.add(dot.hits());
   endtask
 
   initial begin
-    fp6dot4_pair pair;
-    fp6dot4_distance two;
+    class_pair pair;
+    distant_pair two;
+    lanes_a_t a;
+    lanes_b_t b;
     pair = new;
     two = new;
     repeat (2) @(posedge clk);
@@ -53,6 +56,7 @@ module bench_fp6dot4;
       for (int y = 0; y < CLASSES_B; y++) begin
         if (pair.randomize() with { class_a == 8'(x); class_b == 8'(y); } != 1) $fatal(1, "no pair %0d, %0d", x, y);
         pair.put(a, b);
+        dot.put(a, b);
         send();
       end
     for (int d = 0; d <= FARTHEST; d++)
@@ -62,11 +66,11 @@ module bench_fp6dot4;
             if (two.randomize() with { distance == 8'(d); subtract == 1'(s); lost == 1'(l); } != 1)
               $fatal(1, "no products %0d apart", d);
             two.put(a, b);
+            dot.put(a, b);
             send();
           end
-    repeat (2000) begin
-      foreach (a[i]) a[i] = 8'($urandom_range(63));
-      foreach (b[i]) b[i] = 8'($urandom_range(63));
+    repeat (5000) begin
+      dot.draw();
       send();
     end
     coverage.report();

@@ -10,7 +10,7 @@ from cocotb.triggers import ClockCycles
 from hwsim.cocotb import Coverage, Scoreboard, sometimes, stimulus
 from hwsim.cocotb.axis import AxisSink, AxisSource, beat_fields
 
-UNIT = Path(__file__).with_name("int8axis.yaml")
+UNIT = Path(__file__).parent / "designs" / "int8axis.yaml"
 
 
 @cocotb.test()
