@@ -49,7 +49,7 @@ class AnyTerm(ModelTerm):
     def _unpacked(self, *_: object) -> NoReturn:
         raise Unmet("a term is unpacked, or compared")
 
-    __iter__ = __getitem__ = __eq__ = _unpacked  # type: ignore[assignment]
+    __iter__ = __getitem__ = __eq__ = _unpacked
     __hash__ = None  # type: ignore[assignment]
 
 
