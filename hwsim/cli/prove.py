@@ -11,7 +11,20 @@ import typer
 from hwsim.base.errors import InputError
 from hwsim.base.files import refuse_strangers
 from hwsim.cli.app import app
-from hwsim.cli.arguments import Contexts, Cuts, UnitName, again, demand, split
+from hwsim.cli.arguments import (
+    ClockEnable,
+    Contexts,
+    Cuts,
+    Package,
+    RegisterReady,
+    Reset,
+    ResetOption,
+    UnitName,
+    again,
+    demand,
+    split,
+    style_of,
+)
 from hwsim.cli.output import say
 from hwsim.cli.progress import StillAt
 from hwsim.spec import load_specified, pipeline
@@ -68,6 +81,10 @@ def prove(
     unit: UnitName = "",
     cuts: Cuts = None,
     contexts: Contexts = None,
+    register_ready: RegisterReady = False,
+    reset: Reset = ResetOption.SYNC,
+    clock_enable: ClockEnable = False,
+    with_package: Package = False,
     dut: Annotated[
         Path | None, typer.Option(metavar="DUT.yaml", help="Your own RTL instead of ours, as of `hwsim cosim --dut`.")
     ] = None,
@@ -101,6 +118,7 @@ def prove(
     hwsim prove deepseek-v3-e4m3-f32 --html proof.html --json proof.json
     hwsim prove mxfp8-e4m3-f32 --cuts multiply,maximum.3,maximum,align,sum.3,sum
     hwsim prove hopper-wgmma-e4m3-f32 --second-opinion --seconds 20
+    hwsim prove mxfp8-e4m3-f32 --reset async-low --clock-enable --register-ready      the file that these options write
     hwsim prove --dut my-dut.yaml                          your own RTL
     hwsim prove --dut my-dut.yaml --products 3 --seconds 600
 
@@ -123,8 +141,9 @@ def prove(
     for path in filter(None, (html, report, case)):
         refuse_strangers(path)
     if dut is not None:
-        if unit or cuts is not None or contexts is not None or second or only:
-            raise InputError("--dut goes without a unit, --cuts, --contexts, --second-opinion and --only")
+        written = register_ready or clock_enable or with_package or reset is not ResetOption.SYNC
+        if unit or cuts is not None or contexts is not None or written or second or only:
+            raise InputError("--dut goes without a unit, options of its file, --second-opinion and --only")
         with StillAt() as heart:
             proof = proved_dut(dut, products, seconds, case, command, claim_line, heart.at)
         _finish(proof, report, html)
@@ -132,7 +151,7 @@ def prove(
     if not unit or products is not None:
         raise InputError("a unit, or --dut FILE, must be named" if not unit else "--products goes with --dut")
     specified = load_specified(unit)
-    built = pipeline(specified, split(cuts), contexts)
+    built = pipeline(specified, split(cuts), contexts, register_ready=register_ready)
     demand_provers()
     from hwsim.prove.run import ProofOptions
     from hwsim.prove.run import prove as decide
@@ -147,7 +166,8 @@ def prove(
             heart.at(COMPILING)
             first_run(YOSYS)
             options = ProofOptions(seconds or UNIT_SECONDS, second, only, case, claim_line, heart.at)
-            proof = decide(specified, built, options, unit, command)
+            style = style_of(reset, clock_enable, with_package)
+            proof = decide(specified, built, options, unit, command, style)
     except FlowFailed as error:  # what was typed has been checked: memory, or the tool itself
         raise InputError(f"{specified.name} could not be read as circuits: {error}") from None
     _finish(proof, report, html)

@@ -81,7 +81,7 @@ def rtl(
     chosen = split(cuts)
     need_amaranth()
     # Amaranth takes a while to import, which the other commands need not wait for.
-    from hwsim.rtl import cost, style_options, supports, top_name, verilog
+    from hwsim.rtl import cost, supports, top_name, verilog
 
     supports(specified).demand()
     announce(cost(specified))
@@ -115,8 +115,6 @@ def rtl(
             file.write(text.encode())
     also = f"; beside it {', '.join(beside)}" if beside else ""
     note(f"wrote {target}: latency {built.latency}, contexts {built.contexts}{also}")
-    if given := [*["--register-ready"] * register_ready, *style_options(style)]:
-        note(f"`hwsim prove` proves the file that is written without {' '.join(given)}, not this one")
 
 
 def need_amaranth() -> None:

@@ -26,7 +26,7 @@ from hwsim.prove.additions import (
 )
 from hwsim.prove.circuits import Circuit, adder_circuits, circuits, connected, fixed
 from hwsim.prove.claims import SPECIAL, AnyClaim, Claim, StructuralClaim, adding, each, exactly, holds, is_each
-from hwsim.prove.composition import Call, Calls, Unmet
+from hwsim.prove.composition import Calls, ModelCall, Unmet
 from hwsim.prove.factors import product_claims
 from hwsim.prove.following import followed
 from hwsim.prove.lemmas import zero_terms
@@ -99,7 +99,7 @@ class PromotionClaims:
         exp = (Integer.signed if signed else Integer.unsigned)(bexp)
         return Integer.unsigned(sign), exp, Integer.unsigned(sig), nan, inf
 
-    def _decoded(self, name: str, fmt: FloatFormat, call: Call) -> Claim:
+    def _decoded(self, name: str, fmt: FloatFormat, call: ModelCall) -> Claim:
         sign, exp, sig, nan, inf = self._fields(self.decode.outputs, name, "o")
         port = self.decode.inputs[f"i__{name}"]
         code = Integer.unsigned(port) << fmt.padding
@@ -293,7 +293,7 @@ class AccumulationClaims:
         circuit = fixed(self.decode, {name: value(number, 1) for name, number in given.items()})
         whole = circuit.inputs["i__register"]
         port = part(whole, 0, fmt.bits)
-        code, shown = Integer.unsigned(port) << fmt.padding, list[tuple[Call, Call | None]]()
+        code, shown = Integer.unsigned(port) << fmt.padding, list[tuple[ModelCall, ModelCall | None]]()
         for source in sources:
             flush = self.calls.get(f"flush {source}")
             term = self.calls[f"kept {source}"]

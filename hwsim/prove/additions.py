@@ -15,7 +15,7 @@ from hwsim.model.terms import Term as ModelTerm
 from hwsim.model.terms import addend_term, align
 from hwsim.prove.circuits import Circuit, circuits
 from hwsim.prove.claims import SPECIAL, AnyClaim, Claim, LateClaim, StructuralClaim, each, exactly, holds
-from hwsim.prove.composition import Call, Calls
+from hwsim.prove.composition import Calls, ModelCall
 from hwsim.prove.lemmas import zero_terms
 from hwsim.prove.linear import Bounded, Forms, Variable, form
 from hwsim.prove.rounding import of_every_total
@@ -101,7 +101,7 @@ class RoundedAddition:
     the larger exponent, as fields of the format count. least: of all exponents.
     """
 
-    call: Call
+    call: ModelCall
     bits: int
     exps: tuple[int, int]
     least: int
@@ -492,7 +492,9 @@ class AdderCircuits:
 class AdderClaims:
     """All claims about one adder. name: what theirs begin with. call: the addition that is the model's."""
 
-    def __init__(self, name: str, adder: FloatAdder, steps: AdderCircuits, numbers: Sequence[ReadNumber], call: Call):
+    def __init__(
+        self, name: str, adder: FloatAdder, steps: AdderCircuits, numbers: Sequence[ReadNumber], call: ModelCall
+    ):
         self.name, self.adder, self.steps, self.numbers = name, adder, steps, tuple(numbers)
         self.fmt, self.low = call["fmt"], min(adder.x.low, adder.y.low)
         self.addition = RoundedAddition(call, adder.bits, adder.max_exp, self.low)

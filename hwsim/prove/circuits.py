@@ -200,7 +200,7 @@ opt_clean -purge
 # What nothing drives as registers that nothing writes: else bits of ports beside it are taken for bits of it.
 UNDRIVEN = "setundef -undriven -anyseq\n"
 NAMELESS = re.compile(r"input\d+")  # as read_btor calls them
-WRITE = f"{CLEAN}write_btor {{name}}.btor\n"
+WRITE = f"{CLEAN}dffunmap\nwrite_btor {{name}}.btor\n"
 
 
 def circuits(components: Mapping[str, Component], seconds: float = 600) -> dict[str, Circuit]:
@@ -238,7 +238,7 @@ def verilog_circuit(text: str, prefix: str = "", seconds: float = 600, undriven:
 
     Raises ToolMissing, and FlowFailed with what Yosys said.
     """
-    script = READ_VERILOG + CLEAN + UNDRIVEN * undriven + "write_btor {name}.btor\n"
+    script = READ_VERILOG + CLEAN + UNDRIVEN * undriven + "dffunmap\nwrite_btor {name}.btor\n"
     return _written("c.sv", text, script.format(name="c"), prefix, seconds)
 
 

@@ -64,31 +64,31 @@ class Token:
         return " ".join(map(str, self.key))
 
 
-class Sum(Token):
+class TokenSum(Token):
     """What integers of tokens add up to, each once, and a number: of these nothing but sums may be made."""
 
     def __init__(self, parts: Sequence[Key], number: int = 0):
         super().__init__("sum", *sorted(parts, key=str))
         self.parts, self.number = tuple(parts), number
 
-    def __add__(self, other: Any) -> Sum:  # type: ignore[override]
-        if isinstance(other, Sum):
-            return Sum((*self.parts, *other.parts), self.number + other.number)
-        return Sum(self.parts, self.number + other) if type(other) is int else self.asked("a sum")
+    def __add__(self, other: Any) -> TokenSum:  # type: ignore[override]
+        if isinstance(other, TokenSum):
+            return TokenSum((*self.parts, *other.parts), self.number + other.number)
+        return TokenSum(self.parts, self.number + other) if type(other) is int else self.asked("a sum")
 
     __radd__ = __add__  # type: ignore[assignment]
 
-    def __sub__(self, other: Any) -> Sum:  # type: ignore[override]
+    def __sub__(self, other: Any) -> TokenSum:  # type: ignore[override]
         return self + -other if type(other) is int else self.asked("a difference")
 
 
-def integer(*key: Any) -> Sum:
+def integer(*key: Any) -> TokenSum:
     """An integer that a call returned."""
-    return Sum([key])
+    return TokenSum([key])
 
 
 @dataclass(frozen=True)
-class Given:
+class GivenArgument:
     """In the constants of a call: an argument that is given. plus: what is added to it."""
 
     plus: int = 0
@@ -110,7 +110,7 @@ class GivenWindow:
 
 
 @dataclass(frozen=True)
-class Call:
+class ModelCall:
     """A function of the model as it is called: its arguments in order, constants or what is given."""
 
     function: Callable[..., Any]
@@ -119,14 +119,14 @@ class Call:
     def __call__(self, *given: Any) -> Any:
         """What the model returns of what is given, in the order of the arguments."""
         left = iter(given)
-        every = [one.of(next(left)) if isinstance(one, Given | GivenWindow) else one for one in self.arguments]
+        every = [one.of(next(left)) if isinstance(one, GivenArgument | GivenWindow) else one for one in self.arguments]
         return self.function(*every)
 
     def __getitem__(self, name: str) -> Any:
         """A constant, by the name of the function's parameter."""
         return self.arguments[list(inspect.signature(self.function).parameters).index(name)]
 
-    def same(self, other: Call) -> bool:
+    def same(self, other: ModelCall) -> bool:
         """Whether another call is this one; objects of the model count by what they are made of."""
         return self.function is other.function and [*map(_made_of, self.arguments)] == [*map(_made_of, other.arguments)]
 
@@ -143,20 +143,20 @@ def _made_of(argument: Any) -> Any:
 class Calls:
     """The calls of a unit, by the names that claims have for them. shown: those that claims are about."""
 
-    def __init__(self, every: Mapping[str, Call]):
+    def __init__(self, every: Mapping[str, ModelCall]):
         self.every, self.shown = every, set[str]()
 
     def __contains__(self, name: str) -> bool:
         return name in self.every
 
-    def __getitem__(self, name: str) -> Call:
+    def __getitem__(self, name: str) -> ModelCall:
         """A call that a claim is about. Raises Unmet for what the model does not call."""
         if name not in self.every:
             raise Unmet(f"the RTL has a step for `{name}`, which the model never calls")
         self.shown.add(name)
         return self.every[name]
 
-    def get(self, name: str) -> Call | None:
+    def get(self, name: str) -> ModelCall | None:
         """A call that a claim is about; None where there is none."""
         return self[name] if name in self.every else None
 
@@ -255,15 +255,15 @@ def key_of(what: Any) -> Key | None:
 def argument_of(what: Any) -> Any:
     """What stands for an argument in a call."""
     match what:
-        case Sum():
-            return Given(what.number)
+        case TokenSum():
+            return GivenArgument(what.number)
         case AlignedTerms(max_exp, bits, _, _) if max_exp is not None:
             return GivenWindow(bits)
-    return what if key_of(what) is None else Given()
+    return what if key_of(what) is None else GivenArgument()
 
 
 @dataclass(frozen=True)
-class Met:
+class StepCall:
     """What the RTL has for a call. key: of what it returns. call: the name of the claims about it; empty for none.
 
     Without claims the RTL has nothing for it: what is returned must not be needed. sure: of terms that are special
@@ -275,14 +275,14 @@ class Met:
     sure: bool = False
 
 
-Wiring = Callable[[str, Sequence[Key]], Met | None]
+Wiring = Callable[[str, Sequence[Key]], StepCall | None]
 
 
 class Recorder:
     """Records calls, and answers each by what the wiring says that the RTL has for it."""
 
     def __init__(self, wiring: Wiring):
-        self.wiring, self.calls = wiring, dict[str, Call]()
+        self.wiring, self.calls = wiring, dict[str, ModelCall]()
 
     def __call__(self, name: str, args: tuple[Any, ...]) -> Any:
         """The answer to one call. What no token goes into is worked out; but for addends, which may be zero."""
@@ -293,7 +293,7 @@ class Recorder:
         if met is None:
             raise Unmet(f"no step of the RTL is `{name}` of {', '.join(map(_in_words, of)) or 'zero'}")
         if met.call:
-            call = Call(RUN.get(name, ORIGINAL[name]), tuple(map(argument_of, args)))
+            call = ModelCall(RUN.get(name, ORIGINAL[name]), tuple(map(argument_of, args)))
             if not self.calls.setdefault(met.call, call).same(call):
                 raise Unmet(f"`{met.call}` is called in two ways: {self.calls[met.call].arguments}, {call.arguments}")
         return _answer(name, args, met)
@@ -312,14 +312,14 @@ def _in_words(key: Any) -> str:
 
 
 @dataclass(frozen=True)
-class LateSum:
+class LateTokens:
     """The sum of a late addend's window, of tokens."""
 
-    total: Sum
-    unit_exp: Sum
+    total: TokenSum
+    unit_exp: TokenSum
 
 
-def _answer(name: str, args: tuple[Any, ...], met: Met) -> Any:
+def _answer(name: str, args: tuple[Any, ...], met: StepCall) -> Any:
     """What stands for what a call returns."""
     made = Token(*met.key)
     match name:
@@ -337,7 +337,7 @@ def _answer(name: str, args: tuple[Any, ...], met: Met) -> Any:
         case "exact_sum":
             return integer(*met.key), integer(*met.key, "unit")
         case "late_window":
-            return LateSum(integer(*met.key), integer(*met.key, "unit"))
+            return LateTokens(integer(*met.key), integer(*met.key, "unit"))
         case "scaled part" | "part":
             return scales.Subgroup(0, 0, None, None, made)  # type: ignore[arg-type]
         case "round":

@@ -8,7 +8,7 @@ from typing import Any
 
 from hwsim.model.definition import ZERO, Definition, GroupOperands
 from hwsim.model.methods import AddendToCome, PromotedRegister, ResultCode
-from hwsim.prove.composition import Call, Key, Met, Recorder, Token, Unmet, cut, fork
+from hwsim.prove.composition import Key, ModelCall, Recorder, StepCall, Token, Unmet, cut, fork
 from hwsim.prove.symbolic import given_function, paths
 from hwsim.spec import LateInWindow, Unit
 
@@ -24,12 +24,12 @@ class Following:
     """
 
     groups: int
-    calls: Mapping[str, Call]
+    calls: Mapping[str, ModelCall]
     zero: bool
     nan: int | None
 
 
-class Group:
+class GroupToken:
     """A group's sum, of which nothing may be asked but its code. number: which of a partial sum's."""
 
     def __init__(self, number: int):
@@ -54,32 +54,32 @@ class Runs:
         self.number, self.start = 0, None
         self.nans = set[int]()
 
-    def wiring(self, name: str, of: Sequence[Key]) -> Met | None:
+    def wiring(self, name: str, of: Sequence[Key]) -> StepCall | None:
         """What the RTL has for a call, of the register that is kept and of the last group's code."""
         last: Key = ("partial", self.number)
         match name, list(of):
             case "positive_zero", [("c",)]:
-                return Met(("entered",), "positive zero")
+                return StepCall(("entered",), "positive zero")
             case "add", [((("term of", ("c" | "entered") as source),))]:
-                return Met(("register",), f"entering {source}")
+                return StepCall(("register",), f"entering {source}")
             case "flushed_code", [(("c" | "entered" | "register") as kept,)]:
-                return Met(("flushed", kept), f"flush {kept}")
+                return StepCall(("flushed", kept), f"flush {kept}")
             case "addend_term", []:
-                return Met(("term",), "kept zero")
+                return StepCall(("term",), "kept zero")
             case "addend_term", [key] if key == last:
-                return Met(("partial term",), "partial")
+                return StepCall(("partial term",), "partial")
             case "addend_term", [(("c" | "entered") as kept,)] if self.entering:
-                return Met(("term of", kept), f"enters {kept}")
+                return StepCall(("term of", kept), f"enters {kept}")
             case "addend_term", [(("c" | "entered" | "register") as kept,)]:
-                return Met(("term",), f"kept {kept}")
+                return StepCall(("term",), f"kept {kept}")
             case "addend_term", [("flushed", kept)]:
-                return Met(("term",), f"kept {kept}")
+                return StepCall(("term",), f"kept {kept}")
             case "scale", [("scale a", 1, 0), ("scale b", 1, 0)]:
-                return Met(("scale",), "scale")
+                return StepCall(("scale",), "scale")
             case "scaled sum", [key, ("scale",)] if key == last:
-                return Met(("partial term",), "scaled partial")
+                return StepCall(("partial term",), "scaled partial")
             case "add", [(("term",), ("partial term",))]:
-                return Met(("register",), "add")
+                return StepCall(("register",), "add")
         return None
 
     entering = False
@@ -93,7 +93,7 @@ class Runs:
         """A group in the place of `Definition._group`."""
         self.number += 1
         self.start = start
-        return Group(self.number), ResultCode(Token("partial", self.number))  # type: ignore[arg-type]
+        return GroupToken(self.number), ResultCode(Token("partial", self.number))  # type: ignore[arg-type]
 
     def interval(self, model: Definition, carried: Any) -> tuple[int, Any]:
         """After how many groups from here on a partial sum is added, whatever follows; and what is carried then."""

@@ -13,7 +13,7 @@ from hwsim.model.late import LateWindow
 from hwsim.model.terms import Term as ModelTerm
 from hwsim.prove.circuits import Circuit
 from hwsim.prove.claims import AnyClaim, Claim, StructuralClaim, each, exactly, holds
-from hwsim.prove.composition import Call, Unmet
+from hwsim.prove.composition import ModelCall, Unmet
 from hwsim.prove.lemmas import specials_claim
 from hwsim.prove.linear import children_first
 from hwsim.prove.rounding import unit_exp_claims
@@ -225,7 +225,7 @@ class LateWindowClaims(WindowClaims):
     # The result.
 
     @property
-    def _total_call(self) -> Call:
+    def _total_call(self) -> ModelCall:
         return self.calls["late total"]
 
     @property

@@ -15,7 +15,7 @@ from hwsim.formats import Class
 from hwsim.model import terms
 from hwsim.model.terms import Term as ModelTerm
 from hwsim.prove.claims import Claim, each, exactly, holds
-from hwsim.prove.composition import Call, Unmet, aliases
+from hwsim.prove.composition import ModelCall, Unmet, aliases
 from hwsim.prove.symbolic import Integer, Truth, as_integer, bits_for, given_function, paths
 from hwsim.prove.terms import Term, both, constant, either, false, implies, is_one, negated, same
 
@@ -101,7 +101,7 @@ def zero_terms(signs: Iterable[Any]) -> list[ModelTerm]:
     return [ModelTerm(sign, 0, 0, 0, Class.ZERO) for sign in signs]
 
 
-def specials_claim(call: Call, sizes: Sequence[int], which: str = "") -> Claim:
+def specials_claim(call: ModelCall, sizes: Sequence[int], which: str = "") -> Claim:
     """Terms are NaN together, or an infinity, just where flags say so that each of them may set. which: of them."""
     names = ("sign", "nan", "infinite")
     ports = [[constant(f"specials.{name}{at}", 1) for name in names] for at in range(max(sizes))]
@@ -136,7 +136,7 @@ def specials_claim(call: Call, sizes: Sequence[int], which: str = "") -> Claim:
     )  # fmt: skip
 
 
-def lost_claim(call: Call, size: int) -> Claim:
+def lost_claim(call: ModelCall, size: int) -> Claim:
     """Some bit is lost just where a term loses one."""
     lost = [constant(f"lost.{at}", 1) for at in range(size)]
     every, total = [any_term() for _ in lost], Integer.signed(constant("lost.total", 2))

@@ -30,15 +30,16 @@ from hwsim.prove.example import DatapathExamples, PlayedClaim, WrongCase
 from hwsim.prove.methods import ModalClaims, method_claims, provable
 from hwsim.prove.readback import ReadBack
 from hwsim.prove.shown import Noted, closure, composition, not_composed, ports
+from hwsim.prove.styles import style_claims
 from hwsim.prove.terms import second_opinion
 from hwsim.rtl import supports
+from hwsim.rtl.hierarchy import PLAIN, Style
 from hwsim.spec import Pipeline, Specified, Unit, modes_of
 
 # What a proof takes for granted, in words.
 TRUSTED = (
     "what of the model no proof runs: the order and padding of K in `dot`, which is compared on cases, and caches; "
     "kernels and C; what `hwsim.formats` and `hwsim.spec` say of formats and specifications",
-    "that the file which `hwsim rtl` writes with --modules or --register-ready is equal to the one that is proved here",
     "Amaranth's elaboration of each step, and Yosys, which writes it as BTOR2",
     "hwsim's reader of BTOR2 and its integers that are not known (hwsim/prove)",
     "bitwuzla; linear forms (hwsim/prove/linear.py); two-valued logic",
@@ -52,11 +53,15 @@ CYCLES = 4  # beyond a unit's latency: how far a run is looked for that breaks w
 
 
 class UnitClaims:
-    """The claims about a unit. Raises NotImplementedYet for one that the RTL, or no proof, has."""
+    """The claims about a unit, and the file that is written with some options.
 
-    def __init__(self, unit: Specified, pipeline: Pipeline):
+    Raises NotImplementedYet for a unit that the RTL, or no proof, has.
+    """
+
+    def __init__(self, unit: Specified, pipeline: Pipeline, style: Style = PLAIN):
         supports(unit).demand()
         provable(unit).demand()
+        self.written, pipeline = (pipeline, style), pipeline.model_copy(update={"register_ready": False})
         self.unit, self.pipeline = unit, pipeline
         self.one = modes_of(unit)[0]  # what all modes have in common is as one of them has it
         self.rtl = Elaborated(unit, pipeline)
@@ -106,10 +111,11 @@ class UnitClaims:
             yield not_composed(unmet)
 
     def all(self) -> Iterator[Decidable]:
-        """In the order of the model's run and the steps, control, the file, and what is compared alone."""
+        """In the order of the model's run and the steps, control, the plain file, the file, and what is compared."""
         yield from self.steps()
         yield from self.control
         yield from self.file.claims()
+        yield from style_claims(self.unit, *self.written)
         yield self.played
 
 
@@ -182,15 +188,21 @@ class ProofOptions:
 
 
 def prove(
-    unit: Specified, pipeline: Pipeline, asked: ProofOptions | None = None, called: str = "", command: str = ""
+    unit: Specified,
+    pipeline: Pipeline,
+    asked: ProofOptions | None = None,
+    called: str = "",
+    command: str = "",
+    style: Style = PLAIN,
 ) -> ProofReport:
     """Decide every claim of a unit.
 
-    called: what names the unit in a command. command: what asks the same again. Raises as `UnitClaims` does.
+    style: of its file. called: what names the unit in a command. command: what asks the same again. Raises as
+    `UnitClaims` does.
     """
     asked = asked or ProofOptions()
     asked.at(READING)
-    claims = UnitClaims(unit, pipeline)
+    claims = UnitClaims(unit, pipeline, style)
     report, wrong = asked.decided(
         unit.name, pipeline.cuts, claims.all(), command or f"hwsim prove {called or unit.name}"
     )
@@ -220,7 +232,9 @@ def with_example(
     notes = [NO_STEPS] if alone else []
     if any(claim.name in control for claim in wrong):
         notes.append(_run_of_cycles(claims))
-    datapath = [claim for claim in wrong if claim.name not in control and not claim.name.startswith("file:")]
+    datapath = [
+        claim for claim in wrong if claim.name not in control and not claim.name.startswith(("file:", "options:"))
+    ]
     if not datapath:
         return report.changed(notes=tuple(notes))
     found = _found(claims, [claim for claim in datapath if isinstance(claim, AnyClaim)])

@@ -11,7 +11,7 @@ from hwsim.model.terms import AlignedTerms, lost_part
 from hwsim.model.terms import Term as ModelTerm
 from hwsim.prove.circuits import Circuit, datapath_circuits, fixed
 from hwsim.prove.claims import SPECIAL, AnyClaim, Claim, StepCircuits, StructuralClaim, each, exactly, holds
-from hwsim.prove.composition import Call
+from hwsim.prove.composition import ModelCall
 from hwsim.prove.factors import FactorClaims
 from hwsim.prove.lemmas import any_term, folded, lost_claim, specials_claim, zero_terms
 from hwsim.prove.linear import Bounded, Form, Forms, Variable, equal, form, without_maxima
@@ -681,7 +681,7 @@ class WindowClaims(FactorClaims[WindowRanges]):
         yield from of_every_total(right, port, what.most, known, show, over="every max_exp", at_once=AT_ONCE)
 
     @property
-    def _total_call(self) -> Call:
+    def _total_call(self) -> ModelCall:
         """What makes a term of the sum that is rounded."""
         return self.calls["total"]
 

@@ -11,43 +11,43 @@ from typing import Any
 
 from hwsim.model.definition import ZERO, Definition, GroupOperands
 from hwsim.model.methods import AddendToCome, ExactSoFar, ResultCode
-from hwsim.prove.composition import Call, Key, Met, Recorder, Token, Unmet, Wiring, cut
+from hwsim.prove.composition import Key, ModelCall, Recorder, StepCall, Token, Unmet, Wiring, cut
 from hwsim.prove.symbolic import Truth, paths
 from hwsim.prove.terms import constant, is_one
 from hwsim.spec import EvenOddSum, ExactSum, LateInWindow, RoundedSum, Unit
 from hwsim.spec.sums import ExactSubgroup
 
 ADDEND, LATE, SPECIAL, TOTAL, CODE = ("addend",), ("late addend",), ("special",), ("total",), ("code",)
-UNUSED = Met(("nothing in the RTL",))
+UNUSED = StepCall(("nothing in the RTL",))
 
 
-def front(name: str, of: Sequence[Key]) -> Met | None:
+def front(name: str, of: Sequence[Key]) -> StepCall | None:
     """What stands before a sum, in every unit."""
     match name, of:
         case "factor", [(("a" | "b") as side, lane)]:
-            return Met(("factor", side, lane), f"factor {side}")
+            return StepCall(("factor", side, lane), f"factor {side}")
         case "product", [("factor", "a", lane), ("factor", "b", other)] if lane == other:
-            return Met(("multiplied", lane), "product")
+            return StepCall(("multiplied", lane), "product")
         case "scale_exponent", [("scale a", lane), ("scale b", other)] if lane == other:
-            return Met(("scale", lane), "scales")
+            return StepCall(("scale", lane), "scales")
         case "scaled", [("multiplied", lane)]:
-            return Met(("product", lane), "scaled")
+            return StepCall(("product", lane), "scaled")
         case "scaled", [("multiplied", lane), ("scale", other)] if lane == other:
-            return Met(("product", lane), "scaled")
+            return StepCall(("product", lane), "scaled")
         case "unpack", [(("scale a" | "scale b") as side, lane)]:
-            return Met(("decoded", side, lane), side)
+            return StepCall(("decoded", side, lane), side)
         case "positive_zero", [("c",)]:
-            return Met(("entered",), "positive zero")
+            return StepCall(("entered",), "positive zero")
     return None
 
 
-def addends(name: str, of: Sequence[Key]) -> Met | None:
+def addends(name: str, of: Sequence[Key]) -> StepCall | None:
     """What a group starts from: c, the result before, or zero."""
     match name, of:
         case "addend_term", [(("c" | "entered" | "x") as source,)]:
-            return Met(ADDEND, f"addend {source}")
+            return StepCall(ADDEND, f"addend {source}")
         case "addend_term", []:
-            return Met(ADDEND, "addend zero")
+            return StepCall(ADDEND, "addend zero")
     return None
 
 
@@ -58,13 +58,13 @@ def parts_of(unit: Unit) -> tuple[Wiring, list[Key]]:
         return lambda name, of: None, products
     length = unit.subgroup.lanes
 
-    def wiring(name: str, of: Sequence[Key]) -> Met | None:
+    def wiring(name: str, of: Sequence[Key]) -> StepCall | None:
         match name, of:
             case "part" | "scaled part", [part, *scales]:
                 first = products.index(part[0])
                 decoded = [("decoded", f"scale {side}", first) for side in "ab"]
                 if part == tuple(products[first : first + length]) and scales in ([], decoded):
-                    return Met(("part", first // length), "part")
+                    return StepCall(("part", first // length), "part")
         return None
 
     return wiring, [("part", at) for at in range(len(products) // length)]
@@ -79,26 +79,26 @@ def windowed(terms: Sequence[Key], groups: Sequence[tuple[Key, ...]]) -> Wiring:
     """One window, of the terms with an addend or without, as groups may have them."""
     top = ("sum", ("max_exp",))
 
-    def wiring(name: str, of: Sequence[Key]) -> Met | None:
+    def wiring(name: str, of: Sequence[Key]) -> StepCall | None:
         match name, of:
             case "combine_specials", [every] if every in groups:
-                return Met(SPECIAL, "special")
+                return StepCall(SPECIAL, "special")
             case "max_exponent", [every] if every in groups:
-                return Met(("max_exp",), "max_exp")
+                return StepCall(("max_exp",), "max_exp")
             case "align", [term, exp] if exp == top and term in (*terms, ADDEND):
-                return Met(("aligned", *term), "align")
+                return StepCall(("aligned", *term), "align")
             case "cut_sum", [("window", exp, total)] if exp == top and total in map(added, groups):
-                return Met(("cut", total), "cut")
+                return StepCall(("cut", total), "cut")
             case "any_lost", [every, ("window", exp, total)] if (
                 exp == top and every in groups and total == added(every)
             ):
-                return Met(("lost",), "any_lost")
+                return StepCall(("lost",), "any_lost")
             case "total_term", [total, exp, every] if (
                 exp == top and every in groups and (total in (added(every), ("sum", ("cut", added(every)))))
             ):
-                return Met(TOTAL, "total")
+                return StepCall(TOTAL, "total")
             case "total_term", [every] if every in groups:
-                return Met(TOTAL, "total of nothing")
+                return StepCall(TOTAL, "total of nothing")
         return None
 
     return wiring
@@ -109,22 +109,22 @@ def halved(terms: Sequence[Key]) -> Wiring:
     halves = tuple(terms[0::2]), tuple(terms[1::2])
     windows: list[Key] = [("window", ("sum", ("max_exp", at)), added(half)) for at, half in enumerate(halves)]
 
-    def wiring(name: str, of: Sequence[Key]) -> Met | None:
+    def wiring(name: str, of: Sequence[Key]) -> StepCall | None:
         match name, list(of):
             case "combine_specials", [every] if every == tuple(terms):
-                return Met(SPECIAL, "special")
+                return StepCall(SPECIAL, "special")
             case "max_exponent", [every] if every in halves:
-                return Met(("max_exp", halves.index(every)), "max_exp")
+                return StepCall(("max_exp", halves.index(every)), "max_exp")
             case "align", [term, ("sum", ("max_exp", (0 | 1) as half))] if term in halves[half]:
-                return Met(("aligned", *term), "align")
+                return StepCall(("aligned", *term), "align")
             case "combine", found if found == windows:
-                return Met(("both",), "combine")
+                return StepCall(("both",), "combine")
             case "combine", [one] if one in windows:
-                return Met(("both",), f"combine {'even' if one == windows[0] else 'odd'}")
+                return StepCall(("both",), f"combine {'even' if one == windows[0] else 'odd'}")
             case "total_term", [("sum", ("both",)), ("sum", ("both", "max_exp")), every] if every == tuple(terms):
-                return Met(TOTAL, "total")
+                return StepCall(TOTAL, "total")
             case "total_term", [every] if every == tuple(terms):
-                return Met(TOTAL, "total of nothing")
+                return StepCall(TOTAL, "total of nothing")
         return None
 
     return wiring
@@ -133,30 +133,30 @@ def halved(terms: Sequence[Key]) -> Wiring:
 def exactly(groups: Sequence[tuple[Key, ...]]) -> Wiring:
     """An exact sum of terms and of what a group starts from."""
 
-    def wiring(name: str, of: Sequence[Key]) -> Met | None:
+    def wiring(name: str, of: Sequence[Key]) -> StepCall | None:
         match name, of:
             case "combine_specials", [every] if every in groups:
-                return Met(SPECIAL, "special")
+                return StepCall(SPECIAL, "special")
             case "exact_sum", [every] if every in groups:
-                return Met(("exact", every), "exact sum")
+                return StepCall(("exact", every), "exact sum")
             case "total_term", [("sum", ("exact", one)), ("sum", ("exact", other, "unit")), every] if (
                 one == other == every
             ):
-                return Met(TOTAL, "total")
+                return StepCall(TOTAL, "total")
         return None
 
     return wiring
 
 
-def rounds(name: str, of: Sequence[Key]) -> Met | None:
+def rounds(name: str, of: Sequence[Key]) -> StepCall | None:
     """The result of a sum in a window, or of an exact one."""
     match name, of:
         case "round", [one] if one == TOTAL:
-            return Met(CODE, "round")
+            return StepCall(CODE, "round")
         case "round", [one, ("lost",)] if one == TOTAL:
-            return Met(CODE, "round sticky")
+            return StepCall(CODE, "round sticky")
         case "round", [one] if one == SPECIAL:
-            return Met(CODE, "round special")
+            return StepCall(CODE, "round special")
     return None
 
 
@@ -178,29 +178,29 @@ def additions(terms: Sequence[Key], fused: bool, levels: Sequence[Level]) -> Wir
 
     state: dict[str, Key] = {f"product{at}": one if fused else ("rounded", *one) for at, one in enumerate(terms)}
     state["sum"] = ("start",)
-    made: dict[tuple[Key, Key], Met] = {}
+    made: dict[tuple[Key, Key], StepCall] = {}
     for at, one in enumerate(levels):
-        met = Met(("added", at), f"add {one.kind}")
+        met = StepCall(("added", at), f"add {one.kind}")
         made[term(state[one.x]), term(state[one.y])] = met
         root, start, state[one.sum] = state[one.x], state[one.y], met.key
     codes = [*state.values(), *(met.key for met in made.values()), ("start",), ("root",)]
 
-    def wiring(name: str, of: Sequence[Key]) -> Met | None:
+    def wiring(name: str, of: Sequence[Key]) -> StepCall | None:
         match name, of:
             case "combine_specials", [_]:
                 return UNUSED  # each addition has its own
             case "addend_term", [code] if code in codes:
-                return Met(term(code), "sum term")
+                return StepCall(term(code), "sum term")
             case "add", [(one,)] if one == ADDEND:
-                return Met(("start",), "round addend")
+                return StepCall(("start",), "round addend")
             case "add", [(one,)] if one in terms and not fused:
-                return Met(("rounded", *one), "round product")
+                return StepCall(("rounded", *one), "round product")
             case "add", [(one,)] if one == term(root) and start == ("start",):
-                return Met(("root",), "round root")
+                return StepCall(("root",), "round root")
             case "add", [(x, y)]:
                 return made.get((x, y))
             case "round", [one] if one in (term(state["sum"]), ("term", ("root",))):
-                return Met(CODE, "round")
+                return StepCall(CODE, "round")
         return None
 
     return wiring
@@ -209,36 +209,36 @@ def additions(terms: Sequence[Key], fused: bool, levels: Sequence[Level]) -> Wir
 def late_window(inner: Wiring, groups: Sequence[tuple[Key, ...]]) -> Wiring:
     """An addend in a window of its own with the group's sum. inner: of that sum."""
 
-    def wiring(name: str, of: Sequence[Key]) -> Met | None:
+    def wiring(name: str, of: Sequence[Key]) -> StepCall | None:
         match name, of:
             case "addend_term", [(("c" | "entered" | "x") as source,)]:
-                return Met(LATE, f"addend {source}")
+                return StepCall(LATE, f"addend {source}")
             case "addend_term", []:
-                return Met(ADDEND, "addend zero")
+                return StepCall(ADDEND, "addend zero")
             case "combine_specials", [one] if one == (LATE,):
-                return Met(("late special",), "late special")
+                return StepCall(("late special",), "late special")
             case "combine_specials", [every] if every == (SPECIAL, LATE):
-                return Met(("late special",), "late special", sure=True)
+                return StepCall(("late special",), "late special", sure=True)
             case "window term", [("window", _, None)]:
                 return UNUSED  # of a group that is special
             case "window term", [("window", _, _)]:
-                return Met(("window term", *of), "window term")
+                return StepCall(("window term", *of), "window term")
             case "late_window", [("window term", _), one] if one == LATE:
-                return Met(("late",), "late")
+                return StepCall(("late",), "late")
             case "late_window", [one] if one == LATE:
-                return Met(("late",), "late of nothing")
+                return StepCall(("late",), "late of nothing")
             case "total_term", [("sum", ("late",)), ("sum", ("late", "unit")), every] if every[:-1] in groups and (
                 every[-1] == LATE
             ):
-                return Met(("late total",), "late total")
+                return StepCall(("late total",), "late total")
             case "total_term", [*_, every] if every in groups:
                 return UNUSED  # the group's own result
             case "round", [one] if one in (SPECIAL, UNUSED.key):
                 return UNUSED
             case "round", [("late total",)]:
-                return Met(CODE, "round")
+                return StepCall(CODE, "round")
             case "round", [("late special",)]:
-                return Met(CODE, "round special")
+                return StepCall(CODE, "round special")
         return inner(name, of)
 
     return wiring
@@ -247,7 +247,7 @@ def late_window(inner: Wiring, groups: Sequence[tuple[Key, ...]]) -> Wiring:
 def joined(*wirings: Wiring) -> Wiring:
     """The first that has something for a call."""
 
-    def wiring(name: str, of: Sequence[Key]) -> Met | None:
+    def wiring(name: str, of: Sequence[Key]) -> StepCall | None:
         return next((met for one in wirings if (met := one(name, of)) is not None), None)
 
     return wiring
@@ -275,7 +275,7 @@ def wiring_of(unit: Unit, levels: Sequence[Level] = ()) -> Wiring:
 class Composed:
     """What runs of the model's steps call. group: of groups. paths: how many ways through the model were followed."""
 
-    group: Mapping[str, Call]
+    group: Mapping[str, ModelCall]
     paths: int
 
 
@@ -292,9 +292,10 @@ def composed(unit: Unit, levels: tuple[Level, ...] = ()) -> Composed:
 
         def closed(carried: Any) -> Any:
             after = model.step(carried, lanes, last).carried  # type: ignore[arg-type]
+            left = _next(after)
             if _code_of(model.close(after)) != CODE:
                 raise Unmet(f"the model closes with {model.close(after)}")
-            return _next(after)
+            return left
 
         def group(start: Any) -> Any:
             made, after = model._group(lanes, start, model._addend_of(start))

@@ -17,7 +17,7 @@ from hwsim.explain.proof import ClaimRow
 from hwsim.model.definition import Definition
 from hwsim.model.methods import FirstAddend
 from hwsim.prove import composition, following, lemmas, wiring
-from hwsim.prove.composition import Met, Token, Unmet
+from hwsim.prove.composition import StepCall, Token, Unmet
 from hwsim.prove.methods import provable
 from hwsim.prove.rounded import levels_of
 from hwsim.prove.run import ProofOptions, UnitClaims
@@ -83,7 +83,7 @@ ENGINE: dict[str, Callable[[Patch], None]] = {
     "no method is cut": lambda patch: patch.setattr(composition, "CLASSES", {}),
     "no largest exponent": on(wiring, "windowed", lambda terms, groups: lambda name, of: None),
     "no front": on(wiring, "front", lambda name, of: None),
-    "results that are nothing": on(wiring, "rounds", lambda name, of: Met(("nothing",), "round")),
+    "results that are nothing": on(wiring, "rounds", lambda name, of: StepCall(("nothing",), "round")),
 }
 
 
@@ -106,7 +106,7 @@ def test_a_token_answers_nothing() -> None:
 
 
 def test_a_call_in_two_ways_is_none() -> None:
-    recorder = composition.Recorder(lambda name, of: Met(("made",), "align"))
+    recorder = composition.Recorder(lambda name, of: StepCall(("made",), "align"))
     recorder("align", (Token("a"), composition.integer("top"), 3, "truncate"))
     with pytest.raises(Unmet, match="called in two ways"):
         recorder("align", (Token("b"), composition.integer("top"), 4, "truncate"))

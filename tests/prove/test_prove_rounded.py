@@ -20,7 +20,7 @@ from hwsim.prove import additions as lemmas
 from hwsim.prove.accumulation import after_claims
 from hwsim.prove.additions import RoundedAddition, entering_claim
 from hwsim.prove.claims import AnyClaim
-from hwsim.prove.composition import Call, Given
+from hwsim.prove.composition import GivenArgument, ModelCall
 from hwsim.prove.methods import method_claims
 from hwsim.prove.run import ProofOptions, prove
 from hwsim.prove.symbolic import Tailed
@@ -178,7 +178,7 @@ def test_a_broken_addition_is_not_proved(mistake: str, monkeypatch: Patch) -> No
 def lemma(fmt: str = "e5m2", bits: int = 0) -> RoundedAddition:
     found = get_format(fmt)
     assert isinstance(found, FloatFormat)
-    call = Call(add, (found, Given(), "rne", None, "ieee", None))
+    call = ModelCall(add, (found, GivenArgument(), "rne", None, "ieee", None))
     return RoundedAddition(call, bits or found.precision + 3, (-4, 30), -40)
 
 
