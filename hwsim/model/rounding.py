@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple, assert_never
 from hwsim.base.errors import InputError
 from hwsim.formats import Class, FixedFormat, FloatFormat
 from hwsim.model.hooks import Hooks, UnpackedResult, passed
-from hwsim.model.terms import Term, round_magnitude, some
+from hwsim.model.terms import Term, least, round_magnitude, some
 from hwsim.spec.keys import ROUNDINGS, Number, Overflow, Rounding, Tininess
 from hwsim.spec.parts import ResultRule
 
@@ -288,8 +288,13 @@ def zero_sign(terms: Sequence[Term], rounding: Rounding) -> int:
 
 def exact_sum(terms: Sequence[Term]) -> tuple[int, int]:
     """The exact sum of finite terms, at least one: an integer, and the exponent of its unit."""
-    unit_exp = min(term.exp - term.fraction_bits for term in terms)
-    return sum((-1) ** term.sign * term.sig << term.exp - term.fraction_bits - unit_exp for term in terms), unit_exp
+    unit_exp = least(term.exp - term.fraction_bits for term in terms)
+    return sum(in_units(term, unit_exp) for term in terms), unit_exp
+
+
+def in_units(term: Term, unit_exp: int) -> int:
+    """A finite term in units of 2^unit_exp, which its own last place is not below."""
+    return term.integer << term.exp - term.fraction_bits - unit_exp
 
 
 def add(

@@ -55,13 +55,18 @@ class Term(NamedTuple):
 
 
 def some(conditions: Iterable[bool]) -> bool:
-    """Whether one of the conditions holds: with `greatest` all that is asked of the terms of a group together."""
+    """Whether one holds: with `greatest` and `least` all that is asked of the terms of a group together."""
     return any(conditions)
 
 
 def greatest(candidates: Iterable[tuple[int, bool]]) -> int | None:
     """The largest number of those that count, each with whether it does; None where none does."""
     return max((number for number, counts in candidates if counts), default=None)
+
+
+def least(numbers: Iterable[int]) -> int:
+    """The smallest of some numbers."""
+    return min(numbers)
 
 
 def factor(fmt: Number, to: FloatFormat | None, daz: bool, zeros: ZeroSigns, code: int) -> Fields:

@@ -21,10 +21,10 @@ from hwsim.prove.claims import (
 )
 from hwsim.prove.factors import FactorClaims
 from hwsim.prove.following import followed
-from hwsim.prove.lemmas import specials_claim, zero_terms
+from hwsim.prove.lemmas import exact_sum_claims, specials_claim, zero_terms
 from hwsim.prove.linear import Bounded, Forms, Variable, children_first, equal, form
 from hwsim.prove.rounding import by_leading_one, is_result, leading_ones, special_result, unit_exp_claims
-from hwsim.prove.symbolic import Integer, Path, as_integer, bits_for, ite, paths
+from hwsim.prove.symbolic import Integer, Path, as_integer, ite, paths
 from hwsim.prove.terms import (
     Kind,
     Term,
@@ -113,6 +113,7 @@ class ExactTermClaims(FactorClaims[ExactRanges]):
             if term.cls in (Class.NAN, Class.INFINITY):
                 return special
             right = [sign == term.sign, sig == term.sig, term.fraction_bits == n.product_fraction_bits]
+            right.append(term.exp - term.fraction_bits >= n.unit_exp)
             if term.cls is Class.NORMAL:
                 right += [places + scale == term.exp + n.product_bias - PRODUCT, sig != 0]
             return both(special, *map(holds, right), self._is_term(outputs, 0, "o"))
@@ -382,9 +383,6 @@ def groups_of(unit: Unit) -> int:
     return MANY_GROUPS if instruction.chain and instruction.start != "zero" else instruction.groups.bit_length()
 
 
-NEAR = 12  # how far the exponents lie apart of which the model's own sum is followed
-
-
 class ExactClaims(ExactTermClaims):
     """All claims about the datapath of a unit that sums exactly."""
 
@@ -483,8 +481,9 @@ class ExactClaims(ExactTermClaims):
         return StructuralClaim("special", "no term is NaN or an infinity", "all operands", self._never_special)
 
     def _never_special(self) -> bool:
-        ports = [term for name, term in self.front.products.outputs.items() if "__special__" in name]
-        return all(simplified(term) == value(0, 1) for term in ports)
+        carried = {name: value(0, 1) for name in self.front.products.inputs if name.startswith("i__carried__special__")}
+        outputs = fixed(self.front.products, carried).outputs
+        return all(simplified(term) == value(0, 1) for name, term in outputs.items() if "__special__" in name)
 
     def _is_rounded(self, total: Integer, known: Sequence[Term], is_code: Callable[[object], Term]) -> Term:
         """That a code is the model's rounding of a total."""
@@ -523,58 +522,19 @@ class ExactClaims(ExactTermClaims):
             most = sum(largest_start(n, fmt) for fmt in n.addends) + (self._group << n.groups_bits)
             ports = self.parts.sum.outputs["o__sum__total"], self.parts.sum.inputs["i__start__total"]
             enough = not n.carries or groups_of(self.unit) <= n.groups_bits
-            return enough and most <= n.most and all(n.most < 1 << width(port) - 1 for port in ports)
+            unit = n.product_unit == PRODUCT - n.product_bias - n.product_fraction_bits
+            return unit and enough and most <= n.most and all(n.most < 1 << width(port) - 1 for port in ports)
 
         groups = f"at most 2^{n.groups_bits} groups" if n.carries else "one group"
         yield StructuralClaim(
             "composition: sum", f"the bounds of all terms fit the total, of {groups}", f"{n.lanes} products", fits
         )
         yield specials_claim(self.calls["special"], [n.lanes, n.lanes + 1])
-        yield from self._model_sums()
+        sigs = [n.most_product, *(1 << fmt.bits for fmt in n.addends), *([n.most] if n.carries else [])]
+        call, places = self.calls["exact sum"], n.most.bit_length()
+        yield from exact_sum_claims(call, n.lanes + 1, max(sigs).bit_length(), places)
         if not all(isinstance(fmt, FixedFormat) for fmt in (*n.formats, *n.addends)) or n.scales:
             low = n.unit_exp + 1  # integers have one unit
             yield from unit_exp_claims(
                 "composition", self.model.rounding, n.most // 2, (low, n.unit_exp + n.most.bit_length())
             )
-
-    def _model_sums(self) -> Iterator[Claim]:
-        """The model's exact sum is that of integers in units of the RTL, and what it carries on is that."""
-        n, names = self.n, ("first", "second", "start")
-        known, exps, show = list[Term](), [], []
-        low = PRODUCT - n.product_bias
-        ends = (low, min(low + NEAR, n.product_most - n.product_bias))
-        span = (n.unit_exp, n.unit_exp + NEAR)
-        for name, (low, high) in zip(names, (ends, ends, span), strict=True):
-            exp = Integer.signed(constant(f"group.{name}", bits_for(low, high)))
-            known.append(exactly(exp, low, high))
-            exps.append(exp.between(low, high))
-            show.append(exp.term)
-        every = [(0, exps[0], n.most_product), (1, exps[1], n.most_product), (0, exps[1], 0)]
-        wanted, call = [], self.calls["exact sum"]
-        for chosen in ((0, 1), (0, 2), (2, 2)):
-            for sig in (1, 0, None):
-
-                def right(chosen: Sequence[int] = chosen, sig: int | None = sig) -> Term:
-                    terms = [
-                        ModelTerm(sign, exp, size, n.product_fraction_bits, Class.NORMAL if size else Class.ZERO)
-                        for sign, exp, size in (every[one] for one in chosen)
-                    ]
-                    start = None
-                    if sig is not None:
-                        start = ModelTerm(1, exps[2], sig, 0, Class.NORMAL if sig else Class.ZERO)
-                    summed = terms if start is None else [*terms, start]
-                    return self._same_sum(summed, *call(summed))
-
-                wanted.append(each(paths(right, known)))
-        yield Claim(
-            "composition: exact sum", "the model's sum is that of integers in units of the RTL",
-            f"two products, or of zero, and a start, of exponents up to {NEAR} above the least", tuple(known),
-            both(*wanted), tuple(show),
-        )  # fmt: skip
-
-    def _same_sum(self, terms: Sequence[ModelTerm], found: Any, unit_exp: Any) -> Term:
-        total: Any = 0
-        for term in terms:
-            number = as_integer(as_integer(term.sig) << term.exp - (term.fraction_bits + self.n.unit_exp))
-            total = total + (-number if term.sign else number)
-        return holds(as_integer(as_integer(found) << unit_exp - self.n.unit_exp) == total)

@@ -12,10 +12,10 @@ from functools import partial
 from typing import Any, NoReturn
 
 from hwsim.formats import Class
-from hwsim.model import terms
+from hwsim.model import rounding, terms
 from hwsim.model.terms import Term as ModelTerm
-from hwsim.prove.claims import Claim, each, exactly, holds
-from hwsim.prove.composition import ModelCall, Unmet, aliases
+from hwsim.prove.claims import CasesClaim, Claim, StructuralClaim, each, exactly, holds
+from hwsim.prove.composition import ModelCall, TokenSum, Unmet, aliases, integer
 from hwsim.prove.symbolic import Integer, Truth, as_integer, bits_for, given_function, paths
 from hwsim.prove.terms import Term, both, constant, either, false, implies, is_one, negated, same
 
@@ -133,6 +133,58 @@ def specials_claim(call: ModelCall, sizes: Sequence[int], which: str = "") -> Cl
         f"composition: {which}special", "terms are NaN or an infinity together just where flags of each say so",
         f"{' or '.join(map(str, sizes))} terms of any class", (), both(*wanted),
         tuple(one for each in ports for one in each),
+    )  # fmt: skip
+
+
+def exact_sum_claims(call: ModelCall, size: int, sig_bits: int, most: int) -> Iterator[StructuralClaim | CasesClaim]:
+    """A sum is that of its terms, in units of the lowest last place, or of any below it.
+
+    size: how many terms. sig_bits: of the largest. most: places from the lowest unit to the last place of any term.
+    """
+    name, words = "composition: exact sum", "a sum is each term once, in units of the least last place of all"
+
+    def is_sum() -> bool:
+        exps, bits = (
+            [Integer.signed(constant(f"exact.{what}{at}", 16)) for at in range(size)] for what in ("exp", "bits")
+        )
+        every = [any_term(exp=exp, bits=own) for exp, own in zip(exps, bits, strict=True)]
+        places = {id(term): ("term", at) for at, term in enumerate(every)}
+        lowest, units = list[list[Any]](), list[Any]()
+        unit: Any = Integer.signed(constant("exact.unit", 16))
+
+        def least(numbers: Iterable[Any]) -> Any:
+            lowest.append(list(numbers))
+            return unit
+
+        def in_units(term: Any, unit_exp: Any) -> Any:
+            units.append(unit_exp)
+            return integer(*places[id(term)])
+
+        with given_function(rounding, "least", least), given_function(rounding, "in_units", in_units):
+            total, found = call(every)
+        wanted = [exp - own for exp, own in zip(exps, bits, strict=True)]
+        of_all = len(lowest) == 1 and [one.term for one in lowest[0]] == [one.term for one in wanted]
+        once = isinstance(total, TokenSum) and total.number == 0 and sorted(total.parts) == sorted(places.values())
+        return of_all and once and found is unit and all(one is unit for one in units)
+
+    yield StructuralClaim(name, words, f"{size} terms of any exponents and significands", is_sum)
+    sig, sign = constant("exact.sig", sig_bits), constant("exact.sign", 1)
+    size_of = Integer.unsigned(sig)
+
+    def apart(up: int) -> Claim:
+        """A term, up places above the unit."""
+
+        def right() -> Term:
+            minus = int(Truth(is_one(sign)))
+            term = ModelTerm(minus, up, size_of, 0, Class.NORMAL)
+            low, above = (as_integer(rounding.in_units(term, unit)) for unit in (0, 1))
+            return holds(low == above << 1)
+
+        return Claim(f"{up} places up", "", "", (), each(paths(right)), (sig, sign))
+
+    yield CasesClaim(
+        "composition: units", "in units of half as much a term is twice as much", f"terms up to {most} places up",
+        lambda: (apart(up) for up in range(1, most + 1)),
     )  # fmt: skip
 
 
