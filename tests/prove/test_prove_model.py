@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +42,7 @@ def rows(one: Unit) -> Iterator[ClaimRow]:
         yield ProofOptions().decide(claim)
 
 
-@pytest.mark.parametrize("name", others_slow(UNITS, ["window", "sticky", "halves", "late window"]))
+@pytest.mark.parametrize("name", others_slow(UNITS, ["window", "halves"]))
 def test_a_right_unit_is_proved(name: str, tmp_path: Path) -> None:
     found = {row.name: row.word for row in rows(small(name, tmp_path))}
     assert set(found.values()) == {"proved"}, found
@@ -62,9 +63,13 @@ def test_no_unit_is_proved_with_a_mistake(mutant: str, monkeypatch: Patch, tmp_p
         return
 
 
-def test_every_unit_is_composed() -> None:
+@pytest.mark.parametrize("every", [8, pytest.param(1, marks=pytest.mark.slow)])
+def test_every_unit_is_composed(every: int) -> None:
     """Of all that is provable: the model's steps are run on tokens, which takes no circuit."""
-    for one in [load_unit(name) for name in presets() if buildable(name)] + [unit(name) for name in NAMED]:
+    units = [partial(load_unit, name) for name in presets() if buildable(name)] + [
+        partial(unit, name) for name in NAMED
+    ]
+    for one in (made() for made in units[::every]):
         if supports(one) and provable(one):
             assert composed(one, levels_of(one)).paths >= 2, one.name
             following.followed(one)
@@ -87,7 +92,7 @@ ENGINE: dict[str, Callable[[Patch], None]] = {
 }
 
 
-@pytest.mark.parametrize("mistake", ENGINE)
+@pytest.mark.parametrize("mistake", others_slow(ENGINE, [*ENGINE][::4]))
 def test_a_mistake_in_the_run_proves_nothing_wrong(mistake: str, monkeypatch: Patch, tmp_path: Path) -> None:
     ENGINE[mistake](monkeypatch)
     monkeypatch.setattr(Definition, "open", lambda self, c: FirstAddend(0))  # the addend does not come in
