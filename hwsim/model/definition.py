@@ -104,13 +104,17 @@ class Definition:
         self._method = method_of(unit, hooks)
         # Where sums are rounded the last adder has rounded, with the hooks.
         self.rounding = ResultRounding(unit.result, None if isinstance(unit.sum, RoundedSum) else hooks)
-        self._promoter = promoter_of(unit)
-        self._late = late_addition(unit)
+        self._promoter = promoter_of(unit, hooks)
+        self._late = late_addition(unit, hooks)
 
     def _decoder(self, side: Side, fmt: FloatFormat | FixedFormat) -> Callable[[int], Fields]:
         operands, hooks = self.unit.operands, self._hooks
         decoded = partial(factor, fmt, operands.convert, operands.daz, operands.zeros)
         return decoded if hooks is None else lambda code: passed(hooks.factor, decoded(code), side, fmt, code)
+
+    def factor(self, side: Side, code: int) -> Fields:
+        """A decoded factor."""
+        return self._factor_a(code) if side == "a" else self._factor_b(code)
 
     @property
     def result(self) -> FloatFormat:

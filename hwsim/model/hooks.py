@@ -68,7 +68,7 @@ class Hooks:
     """Functions at some places of the arithmetic. A place that is None is as specified.
 
     Each function takes what passes its place, as specified, and returns what passes in its stead; what else it takes
-    is known there. The methods `even-odd` and those of readings have no place of their sums.
+    is known there. The methods of readings have no place of their sums.
     """
 
     factor: Callable[[Fields, Side, Format, int], Fields] | None = None
@@ -111,6 +111,8 @@ class Hooks:
     """The sign of a sum of exactly zero; the terms."""
     multipliers: Hooks | None = None
     """Of the rounding of products, in a unit that rounds them; the rest is not of these roundings."""
+    after: Hooks | None = None
+    """Of the addition after groups: a promotion, or a late addition that is rounded; the rest is not of these."""
 
     def rounded(self, sig: int, shift: int, sign: int, rounding: Rounding, tiny: bool) -> int:
         """Round like `round_magnitude`, by a specification's rule or by a mistaken one."""

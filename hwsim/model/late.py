@@ -7,6 +7,7 @@ from typing import NamedTuple, assert_never
 
 from hwsim.base.errors import InputError
 from hwsim.formats import FixedFormat, FloatFormat, Format, unpack
+from hwsim.model.hooks import Hooks, passed
 from hwsim.model.methods import ZeroSign, sum_zero_sign, total_term
 from hwsim.model.rounding import ResultRounding, add, combine_specials, exact_sum, flushed_code
 from hwsim.model.terms import Term, ZeroTerms, addend_term, align, cut_magnitude, max_exponent, product
@@ -84,10 +85,17 @@ class LateOperands(NamedTuple):
     sum: Term
 
 
+def _decoded(hooks: Hooks | None, fmt: Format, code: int) -> Term:
+    """An addend, a register or a sum so far."""
+    term = addend_term(fmt, code)
+    return term if hooks is None else passed(hooks.addend, term, fmt, code)
+
+
 class LateAddition(ABC):
-    """A late addition of an addend. output: the format of the result."""
+    """A late addition of an addend. output: the format of the result. hooks: what is other than specified."""
 
     output: Format
+    hooks: Hooks | None
 
     @abstractmethod
     def add(self, operands: LateOperands) -> Added:
@@ -97,8 +105,8 @@ class LateAddition(ABC):
 class RoundedLateAddition(LateAddition):
     """One addition of IEEE 754: addend + partial, rounded to the format of late additions."""
 
-    def __init__(self, rule: LateAdd, partial: Format, nan: int):
-        self.rule, self.partial, self.nan = rule, partial, nan
+    def __init__(self, rule: LateAdd, partial: Format, nan: int, hooks: Hooks | None = None):
+        self.rule, self.partial, self.nan, self.hooks = rule, partial, nan, hooks
         self.output = rule.format
 
     def add(self, operands: LateOperands) -> Added:
@@ -106,14 +114,19 @@ class RoundedLateAddition(LateAddition):
         rule, fmt, addend = self.rule, operands.format, operands.addend
         if rule.flush and isinstance(fmt, FloatFormat):
             addend = flushed_code(fmt, addend)
-        terms = (addend_term(fmt, addend), addend_term(self.partial, operands.partial))
-        code = add(rule.format, terms, rule.rounding, rule.flushes)
+        terms: tuple[Term, ...] = (_decoded(self.hooks, fmt, addend), addend_term(self.partial, operands.partial))
+        after = None if self.hooks is None else self.hooks.after
+        if after is not None:
+            terms = after.pair(terms, rule.format, fused=False)
+        code = add(rule.format, terms, rule.rounding, rule.flushes, hooks=after)
         nan = code == rule.format.canonical_nan
         return Added(fmt, operands.addend, operands.partial, self.nan if nan else code)
 
 
 class ExactLateAddition(LateAddition):
     """The addend and the group's sum, not rounded yet, exactly; rounded to the result format: a reading."""
+
+    hooks = None  # of a reading
 
     def __init__(self, rule: ReadAlignedSum, unit: Unit, rounding: ResultRounding):
         self.rule, self.rounding = rule, rounding
@@ -133,19 +146,23 @@ class ExactLateAddition(LateAddition):
 class WindowLateAddition(LateAddition):
     """The addend and the group's sum, not rounded yet, in a window of their own, rounded to the result format."""
 
-    def __init__(self, rule: LateInWindow, unit: Unit, rounding: ResultRounding):
-        self.rule, self.unit, self.rounding = rule, unit, rounding
+    def __init__(self, rule: LateInWindow, unit: Unit, rounding: ResultRounding, hooks: Hooks | None = None):
+        self.rule, self.unit, self.rounding, self.hooks = rule, unit, rounding, hooks
         self.output = unit.result.format
 
     def add(self, operands: LateOperands) -> Added:
         """The addend + the sum, both cut to the window."""
-        fmt, addend = operands.format, addend_term(operands.format, operands.addend)
-        outcome, cut = combine_specials((addend,) if operands.special is None else (operands.special, addend)), None
+        fmt, hooks, cut = operands.format, self.hooks, None
+        addend = _decoded(hooks, fmt, operands.addend)
+        specials = (addend,) if operands.special is None else (operands.special, addend)
+        outcome = combine_specials(specials)
+        if hooks is not None:
+            outcome = passed(hooks.special, outcome, specials)
         if outcome is None:
             zeros, sign_rule = _zeros(self.unit)
             cut = late_window(operands.sum, addend, self.rule, zeros, exponent_floor(self.unit.result.format))
             every, rounding = (*operands.terms, addend), self.unit.result.rounding
-            outcome = total_term(cut.total, cut.unit_exp, every, sign_rule, rounding)
+            outcome = total_term(cut.total, cut.unit_exp, every, sign_rule, rounding, hooks)
         return Added(fmt, operands.addend, operands.partial, self.rounding.term(outcome, False).code, cut)
 
 
@@ -194,17 +211,17 @@ def _zeros(unit: Unit) -> tuple[ZeroTerms, ZeroSign]:
             assert_never(unit.sum)
 
 
-def late_addition(unit: Unit) -> LateAddition | None:
-    """The late addition of a unit's addend; None if it has none."""
+def late_addition(unit: Unit, hooks: Hooks | None = None) -> LateAddition | None:
+    """The late addition of a unit's addend; None if it has none. hooks: what is other than specified."""
     match unit.late:
         case None:
             return None
         case LateAdd() as rule:
             if isinstance(unit.sum, ReadAlignedSum) and unit.sum.unrounded:
                 return ExactLateAddition(unit.sum, unit, ResultRounding(unit.result))
-            return RoundedLateAddition(rule, unit.result.format, unit.nan)
+            return RoundedLateAddition(rule, unit.result.format, unit.nan, hooks)
         case LateInWindow() as rule:
-            return WindowLateAddition(rule, unit, ResultRounding(unit.result))
+            return WindowLateAddition(rule, unit, ResultRounding(unit.result, hooks), hooks)
         case _:
             assert_never(unit.late)
 
@@ -225,7 +242,8 @@ class Promoter(NamedTuple):
     """The promotion of partial sums.
 
     format, rounding: of the register. groups: between promotions. partial, addend: the formats of a group's result and
-    of the addend, None for none. scales: the formats of scales that enter here, None for none.
+    of the addend, None for none. scales: the formats of scales that enter here, None for none. hooks: what is other
+    than specified.
     """
 
     format: FloatFormat
@@ -234,6 +252,7 @@ class Promoter(NamedTuple):
     partial: Number
     addend: Number | None
     scales: tuple[Format, Format] | None
+    hooks: Hooks | None = None
 
     def start(self, c: int) -> int:
         """The register's code for an addend c."""
@@ -247,13 +266,17 @@ class Promoter(NamedTuple):
         register: a code of the promotion format. partial: a code of the result format. scales: codes of both operands'
         scales, whose product is first rounded to the promotion format.
         """
-        before = addend_term(self.format, register)
+        before = _decoded(self.hooks, self.format, register)
         if scales is None or self.scales is None:
             added, scale = addend_term(self.partial, partial), None
         else:
             scale = self.scale(*self.scales, *scales)
             added = self.scaled(partial, scale)
-        return Promoted(register, partial, add(self.format, (before, added), self.rounding), scale)
+        terms: tuple[Term, ...] = (before, added)
+        after = None if self.hooks is None else self.hooks.after
+        if after is not None:
+            terms = after.pair(terms, self.format, fused=scale is not None)
+        return Promoted(register, partial, add(self.format, terms, self.rounding, hooks=after), scale)
 
     def scaled(self, partial: int, scale: int) -> Term:
         """A partial sum times a code of the promotion format, exactly."""
@@ -269,11 +292,11 @@ class Promoter(NamedTuple):
         return product(unpack(format_a, a), unpack(format_b, b), format_a.fraction_bits + format_b.fraction_bits)
 
 
-def promoter_of(unit: Unit) -> Promoter | None:
-    """The promotion of a unit; None if it does not promote."""
+def promoter_of(unit: Unit, hooks: Hooks | None = None) -> Promoter | None:
+    """The promotion of a unit; None if it does not promote. hooks: what is other than specified."""
     rule, scale = unit.promotion, unit.scale
     if rule is None:
         return None
     scales = (scale.a.format, scale.b.format) if scale is not None and scale.at == "promotion" else None
     groups = rule.interval // unit.instruction.lanes
-    return Promoter(rule.format, rule.rounding, groups, unit.result.format, unit.operands.addend, scales)
+    return Promoter(rule.format, rule.rounding, groups, unit.result.format, unit.operands.addend, scales, hooks)

@@ -10,7 +10,17 @@ from typing import ClassVar, Literal, NamedTuple, assert_never
 from hwsim.formats import Class, Format
 from hwsim.model.hooks import Hooks, passed
 from hwsim.model.rounding import ResultRounding, add, combine_specials, exact_sum, zero_sign
-from hwsim.model.terms import AlignedTerms, Term, addend_term, align, any_lost, cut_magnitude, max_exponent, window
+from hwsim.model.terms import (
+    AlignedTerms,
+    Term,
+    ZeroTerms,
+    addend_term,
+    align,
+    any_lost,
+    cut_magnitude,
+    max_exponent,
+    window,
+)
 from hwsim.spec import AlignedSum, EvenOddSum, ExactSum, PairwiseSum, ReadAlignedSum, RoundedSum, SequentialSum, Unit
 from hwsim.spec.keys import Lost, Rounding
 from hwsim.spec.sums import SumCut
@@ -179,7 +189,8 @@ class Aligned(SumMethod):
         if hooks is None:
             aligned = window(every, bits, rule.term_lost, rule.zero_terms, rule.max_exp_floor)
         else:
-            every, aligned = self._other_window(hooks, tuple(terms), addend)
+            held = WindowRule(bits, rule.term_lost, rule.zero_terms, rule.max_exp_floor)
+            every, aligned = hooked_window(hooks, tuple(terms), addend, held)
         cut = cut_sum(aligned, rule.cut)
         outcome = total_term(cut.total, cut.unit_exp, every, rule.zero, self.rounding, hooks)
         sticky = rule.sticky and any_lost(every, aligned)
@@ -187,19 +198,29 @@ class Aligned(SumMethod):
         exps = aligned.unit_exp, aligned.max_exp
         return Summed(outcome, cut.total, *exps, aligned.aligned, bits, sticky=sticky, uncut=uncut)
 
-    def _other_window(
-        self, hooks: Hooks, products: tuple[Term, ...], addend: Term | None
-    ) -> tuple[tuple[Term, ...], AlignedTerms]:
-        """The terms where their distances put them, and their window, with what is other than specified there."""
-        rule, bits, every = self.rule, self.rule.fraction_bits, products if addend is None else (*products, addend)
-        max_exp = max_exponent(every, rule.zero_terms, rule.max_exp_floor)
-        if max_exp is None:
-            return every, AlignedTerms(None, bits, (0,) * len(every), 0)
-        top = int(passed(hooks.max_exp, max_exp, products, addend))
-        every = tuple(term._replace(exp=top - passed(hooks.distance, top - term.exp)) for term in every)
-        placed = tuple(passed(hooks.align, align(term, top, bits, rule.term_lost), term, top, bits) for term in every)
-        aligned = passed(hooks.aligned, placed, len(products))
-        return every, AlignedTerms(top, bits, aligned, passed(hooks.total, sum(aligned), top - bits))
+
+class WindowRule(NamedTuple):
+    """How terms enter a window, as `hwsim.model.terms.window` takes it."""
+
+    bits: int
+    lost: Lost
+    zero_terms: ZeroTerms
+    floor: int | None
+
+
+def hooked_window(
+    hooks: Hooks, products: tuple[Term, ...], addend: Term | None, rule: WindowRule
+) -> tuple[tuple[Term, ...], AlignedTerms]:
+    """The terms where their distances put them, and their window, with what is other than specified there."""
+    bits, every = rule.bits, products if addend is None else (*products, addend)
+    max_exp = max_exponent(every, rule.zero_terms, rule.floor)
+    if max_exp is None:
+        return every, AlignedTerms(None, bits, (0,) * len(every), 0)
+    top = int(passed(hooks.max_exp, max_exp, products, addend))
+    every = tuple(term._replace(exp=top - passed(hooks.distance, top - term.exp)) for term in every)
+    placed = tuple(passed(hooks.align, align(term, top, bits, rule.lost), term, top, bits) for term in every)
+    aligned = passed(hooks.aligned, placed, len(products))
+    return every, AlignedTerms(top, bits, aligned, passed(hooks.total, sum(aligned), top - bits))
 
 
 def cut_sum(aligned: AlignedTerms, rule: SumCut | None) -> AlignedTerms:
@@ -219,23 +240,34 @@ class EvenOdd(SumMethod):
 
     takes_addend = False
 
-    def __init__(self, rule: EvenOddSum, rounding: Rounding):
-        self.rule, self.rounding = rule, rounding
+    def __init__(self, rule: EvenOddSum, rounding: Rounding, hooks: Hooks | None):
+        self.rule, self.rounding, self.hooks = rule, rounding, hooks
 
     def sum(self, terms: Sequence[Term], addend: Term | None, special: Term | None) -> Summed:
         """The sum of both halves; where a term is special, nothing is aligned."""
-        rule, bits = self.rule, self.rule.combine.fraction_bits
+        rule, bits, hooks = self.rule, self.rule.combine.fraction_bits, self.hooks
+        if hooks is not None:
+            special = passed(hooks.special, special, tuple(terms))
         if special is not None:
             return Summed(special, aligned=(0,) * len(terms), bits=bits)
-        even, odd = (
-            window(terms[first::2], rule.fraction_bits, rule.lost, rule.zero_terms, rule.max_exp_floor)
-            for first in (0, 1)
-        )
-        halves = combine(even, odd, bits, rule.combine.lost)
+        even, odd = (self._half(terms[first::2]) for first in (0, 1))
+        halves = self._combined(even, odd)
         both = halves.combined
-        outcome = total_term(both.total, both.unit_exp, terms, rule.zero, self.rounding)
+        outcome = total_term(both.total, both.unit_exp, terms, rule.zero, self.rounding, hooks)
         by_lane = tuple((odd if lane % 2 else even).aligned[lane // 2] for lane in range(len(terms)))
         return Summed(outcome, both.total, both.unit_exp, both.max_exp, by_lane, bits, halves)
+
+    def _half(self, terms: Sequence[Term]) -> AlignedTerms:
+        rule = self.rule
+        held = WindowRule(rule.fraction_bits, rule.lost, rule.zero_terms, rule.max_exp_floor)
+        return window(terms, *held) if self.hooks is None else hooked_window(self.hooks, tuple(terms), None, held)[1]
+
+    def _combined(self, even: AlignedTerms, odd: AlignedTerms) -> Halves:
+        rule, hooks = self.rule.combine, self.hooks
+        if hooks is None:
+            return combine(even, odd, rule.fraction_bits, rule.lost)
+        held = WindowRule(rule.fraction_bits, rule.lost, "skip", None)
+        return Halves(even, odd, hooked_window(hooks, (even.term, odd.term), None, held)[1])
 
 
 def combine(even: AlignedTerms, odd: AlignedTerms, fraction_bits: int, lost: Lost) -> Halves:
@@ -434,7 +466,7 @@ def method_of(unit: Unit, hooks: Hooks | None) -> SumMethod:
         case AlignedSum() as rule:
             return Aligned(rule, unit.result.rounding, hooks)
         case EvenOddSum() as rule:
-            return EvenOdd(rule, unit.result.rounding)
+            return EvenOdd(rule, unit.result.rounding, hooks)
         case ExactSum() as rule:
             return Exact(rule, unit.result.rounding, hooks)
         case SequentialSum() as rule:

@@ -66,7 +66,7 @@ def round_to(
         if not sig:
             return Rounded(0, None)
     if not fmt.subnormals:
-        return _round_bare(fmt, sign, sig, unit_exp, rounding, overflow, tiny)
+        return _round_bare(fmt, sign, sig, unit_exp, rounding, overflow, tiny, hooks)
     exp = sig.bit_length() - 1 + unit_exp
     binade = max(exp, fmt.emin)
     shift = binade - fmt.fraction_bits - unit_exp
@@ -130,12 +130,27 @@ def tiny_after(
 
 
 def _round_bare(
-    fmt: FloatFormat, sign: int, sig: int, unit_exp: int, rounding: Rounding, overflow: Overflow, tiny: TinySign
+    fmt: FloatFormat,
+    sign: int,
+    sig: int,
+    unit_exp: int,
+    rounding: Rounding,
+    overflow: Overflow,
+    tiny: TinySign,
+    hooks: Hooks | None,
 ) -> Rounded:
     exp = sig.bit_length() - 1 + unit_exp
     hidden, shift = 1 << fmt.fraction_bits, exp - fmt.fraction_bits - unit_exp
-    rounded = round_magnitude(sig, shift, sign, rounding)
+    if hooks is None:
+        rounded = round_magnitude(sig, shift, sign, rounding)
+    else:
+        rounded = hooks.rounded(sig, shift, sign, rounding, exp < fmt.emin)
     magnitude = (exp - fmt.emin) * hidden + rounded - hidden
+    if hooks is not None:
+        unpacked = UnpackedResult(fmt, sign, max(magnitude, 0), exp - fmt.emin, rounded, sig, unit_exp)
+        code = passed(hooks.number, None, unpacked)
+        if code is not None:
+            return Rounded(code << fmt.padding, exp)
     inexact = shift > 0 and rounded << shift != sig
     if magnitude > fmt.max_magnitude:
         return Rounded(overflow_code(fmt, sign, rounding, overflow), exp, overflow=True, inexact=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from functools import lru_cache, partial
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from hwsim.cases.case import Case, term_scales
 from hwsim.model.definition import Definition
@@ -24,6 +24,7 @@ class Flaw(Hooks):
     code: Callable[[int, Unit, Case], int] | None = None
     """The result's code; the operands as they came."""
     multipliers: Flaw | None = None
+    after: Flaw | None = None
 
     @property
     def outside(self) -> bool:
@@ -37,7 +38,7 @@ class Flaw(Hooks):
             first, second = getattr(self, field.name), getattr(other, field.name)
             if first is None or second is None:
                 both[field.name] = second if first is None else first
-            elif field.name == "multipliers":
+            elif field.name in ("multipliers", "after"):
                 both[field.name] = first & second
             else:
                 # What replaces the value as it was specified, and does not change it, goes before others.
@@ -53,12 +54,36 @@ def _in_turn(first: Callable[..., Any], second: Callable[..., Any], value: Any, 
 NO_FLAW = Flaw()
 
 
+ShowsWhere = Literal[
+    "rounds", "is tiny", "is tiny and rounds", "vanishes", "overflows", "result is -0", "starts from -0", "sum beyond",
+    "products beyond", "term beyond",
+]  # fmt: skip
+
+
+class Shows(NamedTuple):
+    """What has to happen for a mistake to change a result.
+
+    where: what a rounding does, or that the sum, that of a beat's products alone or a term of it is no integer of
+    `bits` bits and a sign. bits: of a rounding, that more places than these are cut off. place: which rounding, as
+    `hwsim.cases.bins.outcomes.roundings` calls it.
+    """
+
+    where: ShowsWhere
+    bits: int = 0
+    place: str = ""
+
+
 class Mistake(NamedTuple):
-    """A mistake that designs make. name: for reports. description: what a design with it does. flaw: its meaning."""
+    """A mistake that designs make.
+
+    name: for reports. description: what a design with it does. flaw: its meaning. shows: one of these has to happen
+    for it to change a result; empty where nothing is known but what the flaw itself says.
+    """
 
     name: str
     description: str
     flaw: Flaw
+    shows: tuple[Shows, ...] = ()
 
 
 class FlawedDefinition(Definition):

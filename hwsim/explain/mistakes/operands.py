@@ -49,7 +49,7 @@ def of_decoder(where: Where, decode: Decode) -> Flaw:
         cls = Class.NORMAL if decoded.cls is Class.SUBNORMAL else decoded.cls
         return Term(decoded.sign, decoded.exp, decoded.sig, fmt.fraction_bits, cls)
 
-    return Flaw(factor=factor, addend=addend)
+    return Flaw(factor=factor if where != "addend" else None, addend=addend if concerns(where, None) else None)
 
 
 def _hidden(fields: Fields, fmt: FloatFormat) -> Fields:
@@ -150,7 +150,9 @@ def _floats(unit: Unit) -> Iterator[tuple[Where, FloatFormat]]:
 def _decoders(unit: Unit) -> Iterator[Mistake]:
     for where, fmt in _floats(unit):
         of = OF[where]
-        for name, text, zeros, change in SUBNORMALS if fmt.subnormals else ():
+        # Where they all are zeros before, nothing becomes of them.
+        seen = not unit.flushes_addends or (where != "addend" and not (where == "every operand" and unit.operands.daz))
+        for name, text, zeros, change in SUBNORMALS if fmt.subnormals and seen else ():
             yield Mistake(name.format(of), text.format(of), of_decoder(where, partial(_tiny, zeros, change)))
         if not isinstance(unit.result.format, FixedFormat):  # which has no code for what they would make
             for name, text, decode in _special_codes(fmt):
@@ -222,7 +224,10 @@ def places_lost(exp: int, floored: bool = False) -> Flaw:
 
 
 def _products(unit: Unit) -> Iterator[Mistake]:
-    for bits, word in ((1, "bit"), (2, "2 bits"), (3, "3 bits")):
+    # Places that a conversion of factors leaves empty.
+    own = (unit.operands.a, unit.operands.b)
+    empty = sum(fmt.fraction_bits for fmt in unit.operands.multiplied) - sum(fmt.fraction_bits for fmt in own)
+    for bits, word in ((1, "bit"), (2, "2 bits"), (3, "3 bits")) if empty < 1 else ():
         text = "the low bits of every product's significand are cut off"
         yield Mistake(f"low {word} of products lost", text, each_product(partial(_low_bits_lost, bits)))
     text = "the top bit of products whose significand is 2 or more is lost"
@@ -231,7 +236,7 @@ def _products(unit: Unit) -> Iterator[Mistake]:
         text = f"the exponent of every product is 1 too {word}, as with a wrong bias"
         yield Mistake(f"exponent of products one too {word}", text, each_product(partial(_exponent_off, by)))
     yield Mistake("signs of products or-ed", "a product is negative where a factor is", Flaw(product=_signs_ored))
-    if any(isinstance(fmt, FloatFormat) and fmt.infinities for fmt in unit.operands.multiplied):
+    if any(isinstance(fmt, FloatFormat) and fmt.infinities for fmt in own):
         for cls, word in ((Class.INFINITY, "infinity"), (Class.ZERO, "zero")):
             flaw = Flaw(product=partial(_infinity_times_zero, cls))
             yield Mistake(f"infinity times zero gives {word}", f"an infinity times zero is {word}", flaw)
@@ -372,9 +377,12 @@ def _lanes(unit: Unit) -> Iterator[Mistake]:
             flaw = lanes_moved(side, _swapped(lanes, lane))
             yield Mistake(f"lanes {lane} and {lane + 1} of {side} swapped", text, flaw)
     if isinstance(unit.sum, RoundedSum):
-        text = "the last lane is added first, and so on"
-        yield Mistake("lanes in the other order", text, _products_moved(range(lanes)[::-1]))
-        for lane in range(lanes - 1) if lanes > 2 else ():
+        tree = unit.sum.method == "pairwise"
+        if not (tree and lanes & lanes - 1 == 0):  # such a tree is its own mirror image
+            text = "the last lane is added first, and so on"
+            yield Mistake("lanes in the other order", text, _products_moved(range(lanes)[::-1]))
+        # Neighbours that a tree adds to each other may stand in any order.
+        for lane in range(int(tree), lanes - 1, 1 + tree) if lanes > 2 else ():
             text = f"the products of lanes {lane} and {lane + 1} stand in each other's place"
             yield Mistake(f"lanes {lane} and {lane + 1} swapped", text, _products_moved(_swapped(lanes, lane)))
     for lane in range(lanes):

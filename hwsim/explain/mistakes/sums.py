@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
+from typing import Literal, NamedTuple
 
 from hwsim.cases.case import Case
-from hwsim.explain.mistakes.flawed import Flaw, Mistake
+from hwsim.explain.mistakes.flawed import Flaw, Mistake, Shows, ShowsWhere
 from hwsim.formats import Class, FixedFormat, FloatFormat
 from hwsim.model.hooks import LastPlace, LastPlaceRule, TermCut, UnpackedResult
+from hwsim.model.rounding import overflow_code
 from hwsim.model.terms import Term
-from hwsim.spec import AlignedSum, ExactSum, RoundedSum, Unit
-from hwsim.spec.keys import ROUNDINGS, Lost
+from hwsim.spec import AlignedSum, ExactSum, LateAdd, RoundedSum, Unit
+from hwsim.spec.keys import ROUNDINGS, Lost, Number, Overflow, Rounding, Tininess
 
 # To nearest first, then those that no specification says.
 RULE_WORDS: dict[LastPlaceRule, tuple[str, str]] = {
@@ -23,6 +25,47 @@ RULE_WORDS: dict[LastPlaceRule, tuple[str, str]] = {
 }
 WIDTHS = 12  # of a sum, of which one is a design's
 VANISHED = 1 << 12  # a distance at which nothing is left of a term
+
+
+class Adder(NamedTuple):
+    """Where numbers are rounded, and added before, if `adds`. place: as `hwsim.cases.bins.outcomes.roundings` has it.
+
+    factors: bits of a product that enters, 0 for none. plus_zero: whether what rounds to zero is +0.
+    """
+
+    place: str
+    format: Number
+    rounding: Rounding
+    overflow: Overflow
+    adds: bool
+    flushes: Tininess | None = None
+    factors: int = 0
+    plus_zero: bool = False
+
+
+def adder_of(unit: Unit) -> Adder:
+    """The roundings of a unit's sums."""
+    rule, result = unit.sum, unit.result
+    if not isinstance(rule, RoundedSum):
+        plus_zero = result.tiny == "positive"
+        return Adder("result", result.format, result.rounding, result.overflow, False, result.flushes, 0, plus_zero)
+    fused = rule.method == "sequential" and rule.product == "fused"
+    a, b = unit.operands.multiplied
+    factors = a.sig_bits + b.sig_bits if fused else 0
+    return Adder("addition", rule.format, rule.rounding, rule.overflow, True, rule.flushes, factors)
+
+
+def adder_after(unit: Unit) -> Adder | None:
+    """The addition after groups: a promotion, or a late one that is rounded; None where there is none."""
+    if unit.promotion is not None:
+        rule = unit.promotion
+        scaled = unit.scale is not None and unit.scale.at == "promotion"
+        factors = unit.result.format.sig_bits + rule.format.sig_bits if scaled else 0
+        return Adder("promotion", rule.format, rule.rounding, "ieee", True, None, factors)
+    if isinstance(unit.late, LateAdd):
+        late = unit.late
+        return Adder("late addition", late.format, late.rounding, "ieee", True, late.flushes)
+    return None
 
 
 def _at_most(most: int, distance: int) -> int:
@@ -38,8 +81,11 @@ def _off(by: int, distance: int) -> int:
 
 
 def _alignment(unit: Unit) -> Iterator[Mistake]:
-    if isinstance(unit.sum, ExactSum):
-        return
+    if not isinstance(unit.sum, ExactSum):
+        yield from _distances()
+
+
+def _distances() -> Iterator[Mistake]:
     for bits in (5, 4, 3, 6, 2, 7):
         text = f"the distance by which a term is shifted is taken modulo {1 << bits}"
         yield Mistake(f"shift distance modulo {1 << bits}", text, Flaw(distance=partial(_without_bits, -1 << bits)))
@@ -114,10 +160,10 @@ def _cut(extra: int, lost: Lost, subtractions: bool, cut: TermCut | None, precis
     return TermCut(precision - 1 + extra, lost) if opposite or not subtractions else cut
 
 
-def _additions(unit: Unit) -> Iterator[Mistake]:
-    if not isinstance(unit.sum, RoundedSum):
+def _additions(adder: Adder) -> Iterator[Mistake]:
+    if not adder.adds:
         return
-    precision = unit.sum.format.fraction_bits + 1
+    precision = adder.format.fraction_bits + 1
     for extra in (0, 1, 2, 3, 4, 5, 6, 8, precision, precision + 1, precision + 2):
         kept = "no bits" if not extra else "one bit" if extra == 1 else f"{extra} bits"
         text = f"of the smaller term of an addition {kept} below the larger one's last place are kept"
@@ -176,13 +222,33 @@ def _widest_sum(unit: Unit) -> int:
     return sum(fmt.emax + 1 for fmt in unit.operands.multiplied) - quantum + unit.instruction.lanes.bit_length() + 4
 
 
+INFINITIES = ((0, "", " that comes first"), (-1, " that comes last", " that comes last"))
+
+
+def _infinities_meet(unit: Unit) -> bool:
+    """True if more than one term of a sum may be infinite."""
+    tree = isinstance(unit.sum, RoundedSum) and unit.sum.method == "pairwise"
+    limited = unit.sum.product_limit is not None
+    return (
+        tree
+        or limited
+        or any(isinstance(fmt, FloatFormat) and fmt.infinities for fmt in (unit.operands.a, unit.operands.b))
+    )
+
+
+def beyond(what: Literal["sum", "products", "term"], bits: int) -> tuple[Shows, ...]:
+    """What shows that a number is cut to so many bits, two's complement."""
+    where: dict[str, ShowsWhere] = {"sum": "sum beyond", "products": "products beyond", "term": "term beyond"}
+    return (Shows(where[what], bits - 1),)
+
+
 def _carries(unit: Unit) -> Iterator[Mistake]:
     name, last = "ones' complement of a negative sum", last_place(unit)
     text = "the magnitude of a negative sum is its ones' complement, without the 1 that is added"
     yield Mistake(name, text, Flaw(magnitude=partial(_ones_complement, last, True)))
     text += "; where that is 0, the sum has its magnitude, as what normalises 0 may give"
     yield Mistake(f"{name}, but never zero", text, Flaw(magnitude=partial(_ones_complement, last, False)))
-    for place, word, which in ((0, "", " that comes first"), (-1, " that comes last", " that comes last")):
+    for place, word, which in INFINITIES if _infinities_meet(unit) else ():
         text = f"infinities of both signs make an infinity, the one{which}"
         flaw = Flaw(special=partial(_opposite_infinities, place))
         yield Mistake(f"opposite infinities give infinity{word}", text, flaw)
@@ -190,12 +256,12 @@ def _carries(unit: Unit) -> Iterator[Mistake]:
         widest = _widest_sum(unit)
         for bits in range(max(2, widest - 12), widest + 1):
             text = f"the sum keeps {bits} bits above 2^{last}, two's complement, and loses those above"
-            yield Mistake(f"sum modulo 2^{bits}", text, sum_wraps(bits, last))
+            yield Mistake(f"sum modulo 2^{bits}", text, sum_wraps(bits, last), beyond("sum", bits))
     if isinstance(unit.sum, AlignedSum):
         low = unit.sum.fraction_bits + 1
         for bits in range(low, low + 9):
             text = f"the sum keeps {bits} bits, two's complement, and loses those above"
-            yield Mistake(f"sum modulo 2^{bits}", text, sum_wraps(bits))
+            yield Mistake(f"sum modulo 2^{bits}", text, sum_wraps(bits), beyond("sum", bits))
 
 
 def _normalized_upwards(
@@ -235,18 +301,24 @@ def _rounded_by(rule: LastPlaceRule, concerned: Callable[[LastPlace], bool]) -> 
     return Flaw(last_place=lambda place: place._replace(rule=rule) if concerned(place) else place)
 
 
-def _roundings(unit: Unit) -> Iterator[Mistake]:
-    own = unit.sum.rounding if isinstance(unit.sum, RoundedSum) else unit.result.rounding
+# What a rounding is of negative numbers.
+OF_NEGATIVE: dict[LastPlaceRule, LastPlaceRule] = {"ru": "rz", "ties-up": "ties-down"}
+
+
+def _roundings(adder: Adder) -> Iterator[Mistake]:
+    own, shows = adder.rounding, (Shows("rounds", place=adder.place),)
     others = [(rule, *words) for rule, words in RULE_WORDS.items() if rule != own]
     for rule, name, text in others:
-        yield Mistake(f"rounded {name}", f"results are rounded {text}", _rounded_by(rule, lambda _: True))
+        yield Mistake(f"rounded {name}", f"results are rounded {text}", _rounded_by(rule, lambda _: True), shows)
+    tiny = (Shows("is tiny and rounds", place=adder.place),)
     for rule, name, text in others:
         words, flaw = f"results below the least normal number are rounded {text}", _rounded_by(rule, lambda it: it.tiny)
-        yield Mistake(f"subnormal results rounded {name}", words, flaw)
+        yield Mistake(f"subnormal results rounded {name}", words, flaw, tiny)
     for rule, name, text in others:
-        if rule in ("rz", "rd", "ru", "ties-down", "rna"):
+        other = OF_NEGATIVE.get(rule, rule)
+        if rule in ("rz", "rd", "ru", "ties-down", "rna") and other != OF_NEGATIVE.get(own, own):
             flaw = _rounded_by(rule, lambda place: bool(place.sign))
-            yield Mistake(f"negative results rounded {name}", f"negative results are rounded {text}", flaw)
+            yield Mistake(f"negative results rounded {name}", f"negative results are rounded {text}", flaw, shows)
 
 
 def _bits_below(bits: int, place: LastPlace) -> LastPlace:
@@ -261,24 +333,30 @@ def _guard_dropped(place: LastPlace) -> LastPlace:
 def _carried(down: Callable[[FloatFormat], int], code: int | None, number: UnpackedResult) -> int | None:
     """A smaller magnitude where rounding carries out of the significand. down: by how much smaller."""
     fmt, magnitude = number.format, number.magnitude - down(number.format)
-    if number.kept != 2 << fmt.fraction_bits or magnitude >= fmt.sign_bit:
+    if number.kept != 2 << fmt.fraction_bits or not 0 <= magnitude < fmt.sign_bit:
         return code
     return number.sign * fmt.sign_bit | magnitude
 
 
-def _sticky(unit: Unit) -> Iterator[Mistake]:
+def _sticky(adder: Adder) -> Iterator[Mistake]:
+    if adder.rounding == "rz":
+        return  # which looks at nothing below the last place
+    shows = (Shows("rounds", place=adder.place),)
     for bits in (1, 0, 2, 3, 4, 6, 8, 12, 16):
         seen = "no bits" if not bits else "one bit" if bits == 1 else f"{bits} bits"
         names = {0: "guard bit missing in the rounding", 1: "sticky bit missing in the rounding"}
         name = names.get(bits, f"sticky bit of {bits - 1} places alone in the rounding")
         flaw = Flaw(last_place=partial(_bits_below, bits))
-        yield Mistake(name, f"rounding sees {seen} below the last place", flaw)
+        text = f"rounding sees {seen} below the last place"
+        yield Mistake(name, text, flaw, (Shows("rounds", bits, adder.place),))
     text = "rounding takes the bit below the last place for 0"
-    yield Mistake("guard bit taken for zero", text, Flaw(last_place=_guard_dropped))
+    yield Mistake("guard bit taken for zero", text, Flaw(last_place=_guard_dropped), shows)
     text, flaw = "the exponent stays", Flaw(number=partial(_carried, lambda fmt: 1 << fmt.fraction_bits))
-    yield Mistake("carry of the rounding lost", f"where rounding carries out of the significand, {text}", flaw)
+    where = "where rounding carries out of the significand"
+    yield Mistake("carry of the rounding lost", f"{where}, {text}", flaw, shows)
     text, flaw = "the result is the largest of its binade", Flaw(number=partial(_carried, lambda fmt: 1))
-    yield Mistake("carry of the rounding left out", f"where rounding would carry out of the significand, {text}", flaw)
+    where = "where rounding would carry out of the significand"
+    yield Mistake("carry of the rounding left out", f"{where}, {text}", flaw, shows)
 
 
 Magnitude = Callable[[UnpackedResult], int]
@@ -291,6 +369,10 @@ def _too_large(made: Magnitude, code: int | None, number: UnpackedResult) -> int
 
 def _infinity_magnitude(number: UnpackedResult) -> int:
     return number.format.top_bexp << number.format.fraction_bits
+
+
+def _exponent_without_top(number: UnpackedResult) -> int:
+    return number.magnitude & (number.format.sign_bit - 1)
 
 
 def _saturated(least: int, value: int, bits: int) -> int:
@@ -308,28 +390,42 @@ TOO_LARGE: tuple[tuple[str, str, Magnitude], ...] = (
     (
         "overflow wraps the exponent",
         "has an exponent without its top bit",
-        lambda number: number.magnitude & (number.format.sign_bit - 1),
+        _exponent_without_top,
     ),
     ("overflow taken for underflow", "becomes zero", lambda _: 0),
     ("overflow gives the largest", "becomes the largest number", lambda number: number.format.max_magnitude),
     ("overflow gives the top exponent", "gets the top exponent and no fraction", _infinity_magnitude),
     ("overflow gives all ones", "gets a code of ones", lambda number: number.format.sign_bit - 1),
 )
+SATURATED = partial(_saturated, -1)
 TOO_LARGE_FIXED: tuple[tuple[str, str, Callable[[int, int], int]], ...] = (
     ("overflow wraps", "keeps its low bits", _low_bits),
-    ("overflow saturates", "becomes the largest", partial(_saturated, -1)),
+    ("overflow saturates", "becomes the largest", SATURATED),
     ("overflow saturates without the least number", "becomes the largest of its sign", partial(_saturated, 0)),
 )
 
 
-def _overflow(unit: Unit) -> Iterator[Mistake]:
-    large = "a result that is too large"
-    if isinstance(unit.output, FixedFormat):
+def _overflow(adder: Adder) -> Iterator[Mistake]:
+    large, shows = "a result that is too large", (Shows("overflows", place=adder.place),)
+    if isinstance(adder.format, FixedFormat):
         for name, text, change in TOO_LARGE_FIXED:
-            yield Mistake(name, f"{large} {text}", Flaw(fixed=change))
+            if (adder.overflow, change) in (("wrap", _low_bits), ("saturate", SATURATED)):
+                continue  # as specified
+            yield Mistake(name, f"{large} {text}", Flaw(fixed=change), shows)
         return
     for name, text, made in TOO_LARGE:
-        yield Mistake(name, f"{large} {text}", Flaw(number=partial(_too_large, made)))
+        if not _is_specified(adder, adder.format, made):
+            yield Mistake(name, f"{large} {text}", Flaw(number=partial(_too_large, made)), shows)
+
+
+def _is_specified(adder: Adder, fmt: FloatFormat, made: Magnitude) -> bool:
+    """True if results that are too large are specified to be that, whatever they are."""
+    samples = [UnpackedResult(fmt, sign, fmt.max_magnitude + more, 0, 0, 0, 0) for sign in (0, 1) for more in (1, 2)]
+    return made is not _exponent_without_top and all(
+        overflow_code(fmt, number.sign, adder.rounding, adder.overflow)
+        == (number.sign * fmt.sign_bit | made(number)) << fmt.padding
+        for number in samples
+    )
 
 
 def _too_small(change: Callable[[UnpackedResult], int | None], code: int | None, number: UnpackedResult) -> int | None:
@@ -389,23 +485,31 @@ def _vanished(made: Callable[[UnpackedResult], int], code: int | None, number: U
     return code if number.magnitude else made(number)
 
 
-def _underflow(unit: Unit) -> Iterator[Mistake]:
-    if isinstance(unit.output, FixedFormat):
+def _underflow(adder: Adder) -> Iterator[Mistake]:
+    if isinstance(adder.format, FixedFormat):
         return
-    below = "a result below the least normal number"
+    below, shows = "a result below the least normal number", (Shows("is tiny", place=adder.place),)
     for name, text, change in TOO_SMALL:
-        yield Mistake(name, text.format(below), Flaw(number=partial(_too_small, change)))
+        if adder.flushes and name == f"subnormal results flushed{' to +0' * adder.plus_zero}":
+            continue  # as specified
+        yield Mistake(name, text.format(below), Flaw(number=partial(_too_small, change)), shows)
     for by, word, amount in ((1, "half", "many"), (-1, "twice", "few")):
         text = f"{below} is shifted by 1 place too {amount}"
         flaw = Flaw(last_place=partial(_tiny_shifted, by))
-        yield Mistake(f"subnormal results at {word} their value", text, flaw)
+        yield Mistake(f"subnormal results at {word} their value", text, flaw, shows)
     for name, text, made in VANISHING:
-        text = f"a result that is not zero and rounds to it {text}"
-        yield Mistake(name, text, Flaw(number=partial(_vanished, made)))
+        if name != f"sign of an underflowed zero {'dropped' if adder.plus_zero else 'kept'}":
+            text = f"a result that is not zero and rounds to it {text}"
+            flaw = Flaw(number=partial(_vanished, made))
+            yield Mistake(name, text, flaw, (Shows("vanishes", place=adder.place),))
+
+
+def _plus(sign: int, terms: tuple[Term, ...]) -> int:
+    return 0
 
 
 ZERO_SIGNS: tuple[tuple[str, str, Callable[[int, tuple[Term, ...]], int]], ...] = (
-    ("zero sum always +0", "a sum of exactly zero is +0", lambda _, terms: 0),
+    ("zero sum always +0", "a sum of exactly zero is +0", _plus),
     (
         "cancelled sum gives -0",
         "a sum of terms that cancel is -0",
@@ -442,24 +546,93 @@ def _positive_zero(code: int, unit: Unit, case: Case) -> int:
 def _zeros(unit: Unit) -> Iterator[Mistake]:
     if isinstance(unit.output, FixedFormat) or not unit.output.signed_zero:
         return
-    for name, text, choose in ZERO_SIGNS:
-        yield Mistake(name, text, Flaw(zero_sign=choose))
+    yield from _zero_signs(_zero_rule(unit))
     text = "a result that is a zero is +0, whatever led to it"
-    yield Mistake("zero results always +0", text, Flaw(code=_positive_zero))
+    yield Mistake("zero results always +0", text, Flaw(code=_positive_zero), (Shows("result is -0"),))
+
+
+def _zero_rule(unit: Unit) -> str:
+    """The name of the mistake that is specified."""
+    match unit.sum:
+        case RoundedSum() as rule:
+            return _ieee_rule(rule.rounding)
+        case rule:
+            return "zero sum always +0" if rule.zero == "positive" else _ieee_rule(unit.result.rounding)
+
+
+def _ieee_rule(rounding: Rounding) -> str:
+    return f"zero sum negative where {'a term is' if rounding == 'rd' else 'all terms are'}"
+
+
+SHOWN_ZEROS = {
+    "zero sum always +0": (Shows("result is -0"),),
+    "zero sum with the sign of its last term": (Shows("starts from -0"),),
+    "zero sum negative where all terms are": (Shows("starts from -0"),),
+}
+
+
+def _zero_signs(specified: str) -> Iterator[Mistake]:
+    for name, text, choose in ZERO_SIGNS:
+        if name != specified:
+            # Signs of zeros make nothing other than signs of zeros.
+            shows = SHOWN_ZEROS.get(name, ())
+            yield Mistake(name, text, Flaw(zero_sign=choose), shows)
 
 
 def _of_multipliers(unit: Unit) -> Iterator[Mistake]:
     """What is wrong with the rounding of products, where these are rounded: in multipliers alone, and everywhere."""
     if not isinstance(unit.sum, RoundedSum) or unit.sum.product != "rounded":
         return
-    for part in (_roundings, _sticky, _overflow, _underflow):
-        for name, text, flaw in part(unit):
+    adder = adder_of(unit)._replace(place="product", adds=False)
+    for part in OF_ROUNDINGS:
+        for name, text, flaw, shows in part(adder):
             alone = Flaw(multipliers=flaw)
-            yield Mistake(f"{name}, of products alone", f"of products alone: {text}", alone)
-            yield Mistake(f"{name}, of products too", f"of products and sums: {text}", flaw & alone)
+            yield Mistake(f"{name}, of products alone", f"of products alone: {text}", alone, shows)
+            if not name.startswith("zero"):
+                everywhere = (*shows, *(each._replace(place="addition") for each in shows))
+                yield Mistake(f"{name}, of products too", f"of products and sums: {text}", flaw & alone, everywhere)
+
+
+def far_dropped(adder: Adder, which: dict[str, bool | None]) -> Iterator[Mistake]:
+    """Additions that know nothing of a term far below the other: no sticky bit stands for it.
+
+    which: whether it is the one that the addition goes on from, None for either, by what it is called.
+    """
+    precision = adder.format.fraction_bits + 1
+    for words, of_addend in which.items():
+        for least in range(precision - 1, 3 * precision + 4):
+            text = f"an addition loses {words} where it is {least} places or more below the other term"
+            flaw = Flaw(dropped=partial(_dropped_from, least, of_addend))
+            yield Mistake(f"{words} dropped from {least} places below", text, flaw)
+
+
+def _dropped_from(least: int, of_addend: bool | None, dropped: bool, distance: int, addend: bool) -> bool:
+    """of_addend: which of the terms; None: both."""
+    return dropped or (distance >= least and of_addend in (None, addend))
+
+
+def _after(unit: Unit) -> Iterator[Mistake]:
+    """What is wrong with the addition after groups alone."""
+    adder = adder_after(unit)
+    if adder is None:
+        return
+    parts = [*(part(adder) for part in OF_ROUNDINGS), _additions(adder), _distances(),
+             far_dropped(adder, {"the smaller term": None}), _zero_signs(_ieee_rule(adder.rounding))]  # fmt: skip
+    for part in parts:
+        for name, text, flaw, shows in part:
+            shows = tuple(each for each in shows if each.where != "starts from -0")
+            yield Mistake(f"{name}, in the {adder.place}", f"in the {adder.place}: {text}", Flaw(after=flaw), shows)
+
+
+OF_ROUNDINGS: tuple[Callable[[Adder], Iterator[Mistake]], ...] = (_roundings, _sticky, _overflow, _underflow)
+
+
+def _adder(unit: Unit) -> Iterator[Mistake]:
+    adder = adder_of(unit)
+    for part in (_additions, *OF_ROUNDINGS):
+        yield from part(adder)
 
 
 OF_SUMS: tuple[Callable[[Unit], Iterator[Mistake]], ...] = (
-    _alignment, _maxima, _additions, _carries, _normalization, _roundings, _sticky, _overflow, _underflow, _zeros,
-    _of_multipliers,
+    _alignment, _maxima, _adder, _carries, _normalization, _zeros, _of_multipliers, _after,
 )  # fmt: skip

@@ -23,7 +23,7 @@ from hwsim.explain.mistakes.operands import (
     port_format,
     scales_wrong,
 )
-from hwsim.explain.mistakes.sums import last_place, sum_wraps
+from hwsim.explain.mistakes.sums import adder_of, beyond, far_dropped, last_place, sum_wraps
 from hwsim.formats import Class, Fields, FixedFormat, FloatFormat, Format
 from hwsim.model.hooks import Side
 from hwsim.model.terms import Term
@@ -123,7 +123,8 @@ def _products(unit: Unit) -> Iterator[Mistake]:
             for signed, end, words in READ:
                 # As wide as a product is, it is wrong only where factors are, too: where they are without their signs.
                 flaw = _each_number(partial(_product_wraps, bits, signed))
-                yield Mistake(f"products modulo 2^{bits}{end}", f"a product keeps {bits} bits, {words}", flaw)
+                shows = beyond("term", bits) if signed else ()
+                yield Mistake(f"products modulo 2^{bits}{end}", f"a product keeps {bits} bits, {words}", flaw, shows)
     if isinstance(a, FloatFormat) and isinstance(b, FloatFormat):
         whole = a.fraction_bits + b.fraction_bits + 2
         narrow = min(a.fraction_bits, b.fraction_bits) + 1
@@ -141,6 +142,8 @@ def _products(unit: Unit) -> Iterator[Mistake]:
         }
         for bits in (exponent, exponent - 1, exponent + 1):
             for words, bias in biases.items() if bits > 0 else ():
+                if a.emin + b.emin + bias >= 0 and a.emax + b.emax + bias < 1 << bits:
+                    continue  # wide enough
                 text = f"the sum of two exponents{words} keeps {bits} bits without a sign"
                 flaw = Flaw(product=partial(_exponent_wraps, bits, bias))
                 yield Mistake(f"exponents of products{words}, modulo 2^{bits}", text, flaw)
@@ -182,7 +185,8 @@ def _window_terms(low: int) -> Iterator[Mistake]:
     for bits in range(low + 1, low + 9):
         for signed, end, words in READ if bits < low + 4 else READ[1:]:
             flaw = Flaw(aligned=partial(_aligned_wraps, bits, signed))
-            yield Mistake(f"terms modulo 2^{bits}{end}", f"an aligned term keeps {bits} bits, {words}", flaw)
+            shows = beyond("term", bits) if signed else ()
+            yield Mistake(f"terms modulo 2^{bits}{end}", f"an aligned term keeps {bits} bits, {words}", flaw, shows)
     for bits in range(max(low, 1), low + 4):
         text = f"a term keeps {bits} bits, {NARROW}, before it is shifted right, which rounds it down"
         flaw = Flaw(align=partial(_term_wraps, bits))
@@ -286,13 +290,14 @@ def _sums(unit: Unit) -> Iterator[Mistake]:
     if last is not None:
         for bits in USUAL:
             text = f"the sum keeps {bits} bits above 2^{last}, {NARROW}"
-            yield Mistake(f"sum modulo 2^{bits}", text, sum_wraps(bits, last))
+            yield Mistake(f"sum modulo 2^{bits}", text, sum_wraps(bits, last), beyond("sum", bits))
     if last is not None and (unit.operands.addend is not None or unit.instruction.chain is not None):
         for bits in widths:
             for signed, end, words in READ:
                 text = f"the sum of a beat's products, before anything is added to it, keeps {bits} bits, {words}"
                 flaw = Flaw(products=partial(_product_sum_wraps, bits, last, signed))
-                yield Mistake(f"sum of products modulo 2^{bits}{end}", text, flaw)
+                shows = beyond("products", bits) if signed else ()
+                yield Mistake(f"sum of products modulo 2^{bits}{end}", text, flaw, shows)
     window = isinstance(unit.sum, AlignedSum)
     lowest = None if window else sum(fmt.quantum_exp for fmt in unit.operands.multiplied)
     for places in (1, 2, 3, 4, 6, 8):
@@ -302,23 +307,12 @@ def _sums(unit: Unit) -> Iterator[Mistake]:
             yield Mistake(f"low {places} places of the whole sum lost{end}", text, flaw)
 
 
-def _far_dropped(least: int, of_addend: bool | None, dropped: bool, distance: int, addend: bool) -> bool:
-    """of_addend: which of the terms; None: both."""
-    return dropped or (distance >= least and of_addend in (None, addend))
-
-
 def _far(unit: Unit) -> Iterator[Mistake]:
-    """Additions that know nothing of a term far below the other: no sticky bit stands for it."""
     if not isinstance(unit.sum, RoundedSum):
         return
-    precision = unit.sum.format.fraction_bits + 1
     which: dict[str, bool | None] = {"the smaller term": None}
     which |= {"the addend": True, "the product": False} if unit.sum.method == "sequential" else {}
-    for words, addend in which.items():
-        for least in range(precision - 1, 3 * precision + 4):
-            text = f"an addition loses {words} where it is {least} places or more below the other term"
-            flaw = Flaw(dropped=partial(_far_dropped, least, addend))
-            yield Mistake(f"{words} dropped from {least} places below", text, flaw)
+    yield from far_dropped(adder_of(unit), which)
 
 
 def _result_wraps(kept: int, signed: bool, value: int, bits: int) -> int:
@@ -344,10 +338,8 @@ def _parts_reversed(bits: int, fmt: Format, code: int) -> int:
     return made >> fmt.padding << fmt.padding
 
 
-def _exchanged(codes: bool, scales: bool, case: Case, unit: Unit, before: int | None) -> Case:
-    if codes:
-        case = replace(case, a=case.b, b=case.a)
-    return replace(case, scale_a=case.scale_b, scale_b=case.scale_a) if scales else case
+def _exchanged(case: Case, unit: Unit, before: int | None) -> Case:
+    return replace(case, a=case.b, b=case.a)
 
 
 def _parts(unit: Unit) -> Iterator[Mistake]:
@@ -366,7 +358,7 @@ def _parts(unit: Unit) -> Iterator[Mistake]:
         yield Mistake(f"neighbouring lanes of {side} exchanged", text, flaw)
     a, b = unit.operands.a, unit.operands.b
     if a != b and a.bits == b.bits and unit.scale is None:
-        flaw = Flaw(case=partial(_exchanged, True, False))
+        flaw = Flaw(case=_exchanged)
         yield Mistake("a and b exchanged", "a enters as b, and b as a", flaw)
     if unit.scale is None:
         return
@@ -374,9 +366,6 @@ def _parts(unit: Unit) -> Iterator[Mistake]:
         text = f"the scales of {side} stand in the other order"
         flaw = scales_wrong(side, lambda _, codes: codes[::-1])
         yield Mistake(f"scales of {side} in the other order", text, flaw)
-    if unit.scale.a.format == unit.scale.b.format and unit.scale.length("a") == unit.scale.length("b"):
-        text = "the scales of a are those of b, and the other way round"
-        yield Mistake("scales of a and b exchanged", text, Flaw(case=partial(_exchanged, False, True)))
 
 
 OF_WIDTHS: tuple[Callable[[Unit], Iterator[Mistake]], ...] = (

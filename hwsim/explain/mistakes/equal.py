@@ -1,0 +1,350 @@
+"""Why a likely mistake changes no result of a unit: arguments from ranges, and enumerations of all codes.
+
+A reason is a proof for every operand, or it is not given: what only no case shows is open.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import fields, replace
+from functools import lru_cache
+
+from hwsim.cases.bins.adders import PRODUCT, RoundedPair, adders
+from hwsim.cases.bins.outcomes import RoundingPlace, impossible, no_negative_zero, roundings
+from hwsim.cases.bins.plan import plan
+from hwsim.cases.case import one_window
+from hwsim.explain.mistakes.flawed import NO_FLAW, Flaw, Mistake, Shows
+from hwsim.formats import FixedFormat, FloatFormat, Format
+from hwsim.model.definition import Definition
+from hwsim.model.hooks import Hooks, Side, TermCut, passed
+from hwsim.model.terms import addend_term
+from hwsim.spec import AlignedSum, EvenOddSum, ExactSum, LateInWindow, RoundedSum, Unit
+
+MOST_BITS = 16  # of codes that are enumerated
+
+
+def why_equal(unit: Unit, mistake: Mistake) -> str:
+    """The reason why a design with a mistake returns what its unit does, whatever the operands; empty for none."""
+    reasons, flaw = [_never(unit, shows) for shows in mistake.shows], mistake.flaw
+    if reasons and all(reasons):
+        return reasons[0]
+    if flaw.after is not None and replace(flaw, after=None) == NO_FLAW:
+        place = "promotion" if unit.promotion is not None else "late addition"
+        return _additions_equal(unit, flaw.after, place) if _asks_only(flaw.after, PAIR) else ""
+    if _asks_only(flaw, PAIR) and isinstance(unit.sum, RoundedSum):
+        return _additions_equal(unit, flaw, "addition")
+    if _asks_only(flaw, {"distance"}):
+        return _window_equal(unit, flaw)
+    if _asks_only(flaw, {"factor", "addend"}):
+        return _decoders_equal(unit, flaw)
+    return ""
+
+
+PAIR = {"distance", "dropped", "cut"}
+
+
+def _asks_only(flaw: Hooks, places: set[str]) -> bool:
+    """True if a flaw changes what passes these places alone."""
+    return all(getattr(flaw, each.name) is None for each in fields(Flaw) if each.name not in places)
+
+
+# What never happens.
+
+
+def _never(unit: Unit, shows: Shows) -> str:
+    place = roundings(unit).get(shows.place)
+    match shows.where:
+        case "result is -0":
+            return no_negative_zero(unit) or ""
+        case "sum beyond" | "products beyond" | "term beyond":
+            return _fits(unit, shows)
+        case "overflows":
+            return "" if place is None else _bin(unit, place, "overflow") or impossible(unit, place, shows.where) or ""
+        case "starts from -0":
+            return _starts_positive(unit)
+        case "rounds" if shows.bits:
+            cut = None if place is None else _most_cut(unit, place)
+            few = cut is not None and cut <= shows.bits
+            return f"at most {cut} places are cut off" if few else _never(unit, shows._replace(bits=0))
+        case "rounds":
+            exact = None if place is None else impossible(unit, place, "rounds to the larger")
+            if place is not None and exact is not None:
+                return exact if isinstance(place.format, FixedFormat) or _tiny(unit, place, False) else ""
+            return ""
+        case _:
+            return "" if place is None else _tiny(unit, place, shows.where == "is tiny")
+
+
+def _bin(unit: Unit, place: RoundingPlace, word: str) -> str:
+    """The reason why both signs' bins of a window's result are unreachable."""
+    if place.name != "result" or not one_window(unit):
+        return ""
+    reasons = [every.unreachable for every in plan(unit).bins if every.name in (f"+ {word}", f"- {word}")]
+    return reasons[0] or "" if len(reasons) == 2 and all(reasons) else ""
+
+
+def _tiny(unit: Unit, place: RoundingPlace, whole: bool) -> str:
+    """Why results below the least normal number do not exist, or, unless `whole`, are exact."""
+    fmt = place.format
+    if not isinstance(fmt, FloatFormat):
+        return f"{fmt.name} has no such numbers"
+    vanishes = impossible(unit, place, "vanishes")
+    # Where such results become zero, what never vanishes is never below; else it only has no bits to lose.
+    if vanishes is not None and fmt.subnormals and (place.flushes is not None or not whole):
+        return vanishes
+    least = _window_unit(unit) if place.name == "result" else None
+    if least is None or place.flushes is not None or least < (fmt.emin if whole else fmt.quantum_exp):
+        return ""
+    word = "least normal number" if whole else "least number"
+    return f"every sum is a multiple of 2^{least}, and {fmt.name}'s {word} is not more"
+
+
+def _window_unit(unit: Unit) -> int | None:
+    """The least exponent of the last place of a window that all terms of a sum are in; None where it is not known."""
+    rule, scale = unit.sum, unit.scale
+    exps = _product_exps(unit)
+    if not isinstance(rule, AlignedSum) or rule.subgroup is not None or exps is None:
+        return None
+    if scale is not None and scale.at != "promotion":
+        return None
+    every = [exps[0], *(fmt.emin for fmt in _added(unit) if isinstance(fmt, FloatFormat) and not _is_partial(unit))]
+    return min(every) - rule.fraction_bits
+
+
+def _is_partial(unit: Unit) -> bool:
+    """True if products are added to sums of products alone, whose bits all are in a window that they make."""
+    rule, fmt = unit.sum, unit.result.format
+    return (
+        (unit.promotion is not None or unit.late is not None)
+        and isinstance(rule, AlignedSum)
+        and isinstance(fmt, FloatFormat)
+        and fmt.precision <= rule.fraction_bits + 1
+        and rule.cut is None
+        and rule.lost != "ones-complement"
+    )
+
+
+def _starts_positive(unit: Unit) -> str:
+    """Why a group in whose window sums of zero are +0 adds its products to no -0."""
+    rule, fmt = unit.sum, unit.result.format
+    if not isinstance(rule, AlignedSum) or rule.zero != "positive" or not (unit.promotion or unit.late):
+        return ""
+    small = "" if not isinstance(fmt, FloatFormat) else _tiny(unit, roundings(unit)["result"], False)
+    return small and f"sums start from +0, and none becomes -0: {small}"
+
+
+def _most_cut(unit: Unit, place: RoundingPlace) -> int | None:
+    """The most places below the last one that a result's rounding has; None where nothing bounds them."""
+    fmt, late = place.format, unit.late
+    if not isinstance(fmt, FloatFormat) or not fmt.subnormals or place.name != "result":
+        return None
+    if isinstance(late, LateInWindow):
+        return None if late.total_bits is None else late.total_bits - fmt.fraction_bits + 1
+    most, least = _most(unit, Shows("sum beyond")), _window_unit(unit)
+    if most is None or least is None or not isinstance(unit.sum, AlignedSum):
+        return None
+    return max(most.bit_length() - fmt.precision, fmt.quantum_exp - least)
+
+
+def _product_exps(unit: Unit) -> tuple[int, int] | None:
+    """The least and the largest exponents of products of floats."""
+    a, b = unit.operands.multiplied
+    if not isinstance(a, FloatFormat) or not isinstance(b, FloatFormat):
+        return None
+    return a.emin + b.emin, a.emax + b.emax
+
+
+def _added(unit: Unit) -> list[Format]:
+    """The formats of what a group's products are added to."""
+    chained = unit.instruction.chain is not None or unit.instruction.groups > 1
+    c = unit.operands.addend
+    own = [c] if c is not None and unit.sum.addend == "aligned" and unit.promotion is None else []
+    return [*own, *([unit.result.format] if chained else [])]
+
+
+# Widths.
+
+
+def _fits(unit: Unit, shows: Shows) -> str:
+    """Why a sum, or a term, is an integer of so many bits and a sign."""
+    most = _most(unit, shows)
+    if most is None or most >= 1 << shows.bits:
+        return ""
+    word = {"term beyond": "a term", "products beyond": "a sum of products"}.get(shows.where, "the sum")
+    return f"{word} is at most {most} last places in magnitude, less than 2^{shows.bits}"
+
+
+def _most(unit: Unit, shows: Shows) -> int | None:
+    """The most that what has a width can be, in units of its last place; None where nothing bounds it."""
+    rule, (a, b) = unit.sum, unit.operands.multiplied
+    if shows.where == "term beyond" and isinstance(a, FixedFormat) and isinstance(b, FixedFormat):
+        return 1 << a.bits + b.bits - 2
+    if unit.scale is not None and unit.scale.at != "promotion" and not isinstance(rule, AlignedSum):
+        return None
+    floats = isinstance(a, FloatFormat) and isinstance(b, FloatFormat)
+    if isinstance(rule, AlignedSum) and rule.subgroup is None and floats:
+        product = ((2 << a.fraction_bits) - 1) * ((2 << b.fraction_bits) - 1)
+        products = [_placed(product, a.fraction_bits + b.fraction_bits, rule.fraction_bits)]
+        added = [
+            _placed((2 << fmt.fraction_bits) - 1, fmt.fraction_bits, rule.fraction_bits)
+            for fmt in _added(unit)
+            if isinstance(fmt, FloatFormat)
+        ]
+        if any(isinstance(fmt, FixedFormat) for fmt in _added(unit)):
+            return None
+        if rule.lost == "ones-complement" or rule.cut is not None:
+            return None
+        if shows.where == "term beyond":
+            return max((*products, *added))
+        return unit.instruction.lanes * products[0] + (max(added) if added and shows.where == "sum beyond" else 0)
+    if isinstance(rule, ExactSum) and shows.where == "products beyond":
+        return unit.instruction.lanes * _largest_units(a) * _largest_units(b)
+    return None
+
+
+def _placed(sig: int, places: int, window: int) -> int:
+    """A significand in units of a window's last place, rounded up."""
+    return sig << window - places if window >= places else -(-sig >> places - window)
+
+
+def _largest_units(fmt: FloatFormat | FixedFormat) -> int:
+    """The largest magnitude of a format in units of its least number."""
+    if isinstance(fmt, FixedFormat):
+        return 1 << fmt.bits - 1
+    return (2 << fmt.emax - fmt.quantum_exp) - 1
+
+
+# Decoders.
+
+
+@lru_cache(maxsize=8)
+def _plain(unit: Unit) -> Definition:
+    return Definition(unit)
+
+
+def _decoders_equal(unit: Unit, flaw: Flaw) -> str:
+    """Why decoders do as specified: each code, one by one."""
+    operands, plain = unit.operands, _plain(unit)
+    sides: tuple[tuple[Side, FloatFormat | FixedFormat], ...] = (("a", operands.a), ("b", operands.b))
+    for side, fmt in sides if flaw.factor is not None else ():
+        if fmt.bits > MOST_BITS:
+            return ""
+        for code in _codes(fmt):
+            decoded = plain.factor(side, code)
+            if passed(flaw.factor, decoded, side, fmt, code) != decoded:
+                return ""
+    added = {fmt.name: fmt for fmt in (*_added(unit), *([] if operands.addend is None else [operands.addend]))}
+    for other in added.values() if flaw.addend is not None else ():
+        if other.bits > MOST_BITS:
+            return ""
+        for code in _codes(other):
+            term = addend_term(other, code)
+            if passed(flaw.addend, term, other, code) != term:
+                return ""
+    return "every code is decoded as specified: all were asked"
+
+
+def _codes(fmt: Format) -> Iterator[int]:
+    """Every code of a format's container."""
+    return (code << fmt.padding for code in range(1 << fmt.bits))
+
+
+# Distances in a window.
+
+
+def _window_equal(unit: Unit, flaw: Flaw) -> str:
+    """Why terms shifted by other distances leave the same in a window: nothing is left of them at either."""
+    exps, rule = _product_exps(unit), unit.sum
+    if exps is None or flaw.distance is None or not isinstance(rule, AlignedSum | EvenOddSum):
+        return ""
+    if isinstance(rule, AlignedSum) and rule.subgroup is not None:
+        return ""
+    low, high = exps
+    scale = unit.scale
+    if scale is not None and scale.at != "promotion":
+        ends = [(fmt.min_code - fmt.bias, fmt.max_code - fmt.bias) for fmt in (scale.a.format, scale.b.format)
+                if not isinstance(fmt, FloatFormat | FixedFormat)]  # fmt: skip
+        if len(ends) < 2:
+            return ""
+        low, high = low + sum(end[0] for end in ends), high + sum(end[1] for end in ends)
+    for fmt in _added(unit) if isinstance(rule, AlignedSum) else ():
+        if not isinstance(fmt, FloatFormat):
+            return ""
+        least, most = fmt.emin, fmt.emax
+        if _is_partial(unit):
+            groups = unit.restart or unit.instruction.groups
+            # A product is less than 4, and so few roundings make a sum less than twice as large.
+            grown = high + 3 + (groups * unit.instruction.lanes).bit_length()
+            least = low - rule.fraction_bits
+            most = min(most, grown) if groups <= 1 << max(0, fmt.fraction_bits - 1) else most
+        low, high = min(low, least), max(high, most)
+    if rule.max_exp_floor is not None:
+        high = max(high, rule.max_exp_floor)
+    if rule.zero_terms != "skip":
+        return ""
+    # Products are less than 4: from here on a term is less than the window's last place, or than a quarter of it.
+    gone = rule.fraction_bits + (2 if rule.lost == "truncate" else 4)
+    if isinstance(rule, EvenOddSum):  # sums of half of the products each, which are more
+        gone = max(gone, rule.combine.fraction_bits + 4 + unit.instruction.lanes.bit_length())
+    for distance in range(high - low + 1):
+        other = flaw.distance(distance)
+        if other != distance and not (distance >= gone and other >= gone):
+            return ""
+    return f"terms stand at most {high - low} places below max_exp, and of one {gone} places below nothing is left"
+
+
+# Additions of two terms.
+
+
+def _additions_equal(unit: Unit, flaw: Hooks, place: str) -> str:
+    """Why a smaller term that is shifted, cut or lost leaves the result as it is, at every distance of two terms."""
+    pairs = [pair for pair in adders(unit) if pair.place == place]
+    before = roundings(unit)[place].flushes == "before"
+    for pair in pairs:
+        fmt, top = pair.format, pair.of_larger.top
+        if not pair.larger.endswith(PRODUCT) and isinstance(fmt, FloatFormat):
+            top = max(top, fmt.emax)  # sums grow
+        if not all(_same(pair, flaw, distance, before) for distance in range(top - pair.of_smaller.low + 1)):
+            return ""
+    return NEAR if pairs else ""
+
+
+NEAR = (
+    "at every distance of the terms the smaller one loses nothing, or it is nearer to nothing than any place at which "
+    "the rounding changes"
+)
+
+
+def _same(pair: RoundedPair, flaw: Hooks, distance: int, before: bool) -> bool:
+    """True if the sum is rounded alike where the smaller term's leading one stands so far below the larger one's.
+
+    The larger term is a multiple of its last place, and the rounding changes at multiples of half the last place of
+    the sum, in the binade below too: between two multiples of both it does not depend on how large the smaller term is.
+    A number of the sum's format stays itself, to nearest, beside less than half a last place of the binade below.
+    A distance of exponent fields is that of leading ones, or less where the smaller term is subnormal.
+    before: whether what is below the least normal number, not rounded yet, becomes zero: that number less anything is.
+    """
+    p = pair.precision
+    of_addend = not pair.smaller.endswith(PRODUCT)
+    other = distance if flaw.distance is None else flaw.distance(distance)
+    dropped = flaw.dropped is not None and flaw.dropped(False, distance, of_addend)
+    apart = max(pair.of_larger.bits, p + 2)
+    edge = before and isinstance(pair.format, FloatFormat) and pair.of_smaller.least + distance <= pair.format.emin
+    alone = pair.is_number and pair.ties and not edge and min(distance, other) >= p + 2
+    if dropped:
+        return alone
+    if other != distance and not (min(distance, other) >= apart or alone):
+        return False
+    if flaw.cut is None:
+        return True
+    cuts = [flaw.cut(None, p, opposite) for opposite in (False, True)]
+    return other == distance and all(_cut_same(pair, cut, distance, alone) for cut in cuts)
+
+
+def _cut_same(pair: RoundedPair, cut: TermCut | None, distance: int, alone: bool) -> bool:
+    """True if the cut of the smaller term changes no rounding."""
+    if cut is None or alone:
+        return True
+    if cut.bits >= distance + pair.of_smaller.bits - 1:
+        return True  # nothing is lost
+    return cut.lost == "jam" and distance >= 2 and cut.bits >= max(pair.of_larger.bits, pair.precision + 2)

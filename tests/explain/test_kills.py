@@ -1,0 +1,114 @@
+"""Which likely mistakes cases kill: counted as by brute force, and nothing that is called equivalent is killed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+
+import pytest
+from unit_keys import odd_unit, window
+
+from hwsim.cases.bins.covering import covering
+from hwsim.cases.case import Case, dot
+from hwsim.cases.random_cases import random_cases
+from hwsim.explain.mistakes import Flaw, Mistake, catalogue, code_of
+from hwsim.explain.mistakes import kills as counting
+from hwsim.explain.mistakes.equal import why_equal
+from hwsim.explain.mistakes.kills import kills
+from hwsim.model.definition import Definition
+from hwsim.spec import Unit, load_unit, unpromised
+
+ROUNDED = {"format": "f16", "rounding": "rne"}
+LATE = {"operation": "add", "format": "f16", "rounding": "rne"}
+UNITS = [
+    odd_unit("window4", "e4m3", "f16", window(14), "f16", 4),
+    odd_unit("chain2", "e4m3", "f16", {"method": "sequential", "product": "fused", **ROUNDED}, "f16", 2),
+    odd_unit("tree4", "e4m3", "none", {"method": "pairwise", "product": "rounded", **ROUNDED}, "f16", 4, chain="none"),
+    odd_unit("exact4", "e4m3", "none", {"method": "exact"}, "bf16", 4),
+]
+
+
+def by_brute_force(unit: Unit, cases: list[Case]) -> set[str]:
+    """The names of the mistakes with which a design returns something else for some case."""
+    plain, own = unpromised(unit).plain, Definition(unit)
+    expected = [plain(dot(own, case).code) for case in cases]
+    before = [None, *expected[:-1]]
+
+    def differs(mistake: Mistake) -> bool:
+        return any(
+            plain(code_of(unit, mistake.flaw, *asked)) != code
+            for asked, code in zip(zip(cases, before, strict=True), expected, strict=True)
+        )
+
+    return {mistake.name for mistake in catalogue(unit) if differs(mistake)}
+
+
+@pytest.mark.parametrize("unit", UNITS, ids=lambda unit: unit.name)
+def test_what_is_killed_is_what_a_design_with_each_mistake_shows(unit: Unit) -> None:
+    cases = random_cases(unit, 24, 3)
+    counted = kills(unit, cases)
+    assert set(counted.killed) == by_brute_force(unit, cases)
+    names = [*counted.killed, *counted.equivalent, *counted.open]
+    assert sorted(names) == sorted(mistake.name for mistake in catalogue(unit))
+    assert counted.line == (
+        f"kills {len(counted.killed)} of {len(names)} likely mistakes, "
+        f"{len(counted.equivalent)} proved equivalent, {len(counted.open)} open"
+    )
+
+
+@pytest.mark.parametrize("name", ["deepseek-v3-e4m3-f32-scaled", "hopper-mma-e4m3-f32", "cdna3-mfma-e4m3fnuz-f32"])
+def test_what_is_killed_after_groups_is_what_a_design_shows(name: str) -> None:
+    unit = load_unit(name)
+    cases = random_cases(unit, 6, 3)
+    assert set(kills(unit, cases).killed) == by_brute_force(unit, cases)
+
+
+def _without_sums(hooks_of: counting.Passages, flaw: Flaw) -> Iterator[int]:
+    """A counter that knows nothing of hooks."""
+    return iter(()) if flaw.case is None and flaw.code is None else CHANGED(hooks_of, flaw)
+
+
+def _at_most_one(passages: counting.Passages, flaw: Flaw) -> Iterator[int]:
+    """A counter that gives up after the first case."""
+    return islice(CHANGED(passages, flaw), 1)
+
+
+CHANGED = counting.Passages.changed
+
+
+@pytest.mark.parametrize("mutant", [_without_sums, _at_most_one])
+def test_a_counter_that_looks_at_too_little_is_caught(mutant: object, monkeypatch: pytest.MonkeyPatch) -> None:
+    cases = random_cases(UNITS[0], 24, 3)
+    monkeypatch.setattr(counting.Passages, "changed", mutant)
+    assert set(kills(UNITS[0], cases).killed) < by_brute_force(UNITS[0], cases)
+
+
+@pytest.mark.parametrize("unit", UNITS, ids=lambda unit: unit.name)
+def test_no_case_kills_a_mistake_that_is_shown_to_be_equivalent(unit: Unit) -> None:
+    equal = [mistake for mistake in catalogue(unit) if why_equal(unit, mistake)]
+    assert equal
+    cases = covering(unit, 1)
+    passages = counting.Passages(unit, cases)
+    for mistake in equal:
+        assert counting.killer(passages, mistake.flaw) is None, mistake.name
+
+
+def test_the_sum_of_a_window_that_is_one_bit_too_narrow_is_not_called_equivalent() -> None:
+    # 32 products below 225/64 and an addend below 2, with 13 bits below: less than 2^20 last places.
+    unit = load_unit("hopper-wgmma-e4m3-f32")
+    equal = {mistake.name for mistake in catalogue(unit) if why_equal(unit, mistake)}
+    assert "sum modulo 2^21" in equal and "sum modulo 2^20" not in equal
+    # Products of 6 fraction bits, below 4: at 15 places below nothing is left in 13.
+    assert "shift distance at most 15" in equal and "shift distance at most 14" not in equal
+
+
+def test_an_addend_that_an_addition_may_lose_is_not_called_equivalent() -> None:
+    # Of f16's FMA a product ends 21 places below its first one, and an addend decides a tie from any distance.
+    keys = {"method": "sequential", "product": "fused", **ROUNDED}
+    unit = odd_unit("fma16", "f16", "f16", keys, "f16", 1)
+    equal = {mistake.name for mistake in catalogue(unit) if why_equal(unit, mistake)}
+    assert "shift distance at most 22" in equal and "shift distance at most 21" not in equal
+    assert not any(name.startswith("the addend dropped") for name in equal)
+    # A product a quarter of a last place below an addend never decides, but an eighth above it may.
+    assert "the product dropped from 13 places below" in equal
+    assert "the product dropped from 12 places below" not in equal
