@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from itertools import groupby
+from itertools import cycle, groupby, islice
 from typing import assert_never
 
 import numpy as np
@@ -207,7 +207,7 @@ def _batch(unit: Unit, cases: Sequence[Case]) -> Batch:
 
 
 Pair = tuple[int, int]
-Scales = tuple[int, int]
+Scales = tuple[tuple[int, ...], tuple[int, ...]]
 
 
 class Rows:
@@ -227,7 +227,8 @@ class Rows:
     ) -> bool:
         """A case of these beats, from `lane` on; the lanes that are left hold zeros. False where it is too long.
 
-        c: the addend's code; left out of a unit without one. scales: the code of every block of a and of b, or 1.
+        c: the addend's code; left out of a unit without one. scales: the codes of a and of b, each of the blocks in
+        turn, or 1.
         """
         instruction = self.unit.instruction
         terms = -(-max(1, len(beats)) * self.lanes // instruction.fill) * instruction.fill
@@ -247,8 +248,11 @@ class Rows:
         scale = self.unit.scale
         if scale is None:
             return (), ()
-        codes = (one_code(scale.a.format), one_code(scale.b.format)) if scales is None else scales
-        a, b = ((code,) * -(-terms // length) for code, length in zip(codes, block_lengths(self.unit), strict=True))
+        sides = ((one_code(scale.a.format),), (one_code(scale.b.format),)) if scales is None else scales
+        a, b = (
+            tuple(islice(cycle(codes), -(-terms // length)))
+            for codes, length in zip(sides, block_lengths(self.unit), strict=True)
+        )
         return a, b
 
 

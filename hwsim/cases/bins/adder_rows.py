@@ -264,10 +264,12 @@ def _promoted(rows: Rows, pair: RoundedPair, register: ExactNumber, partial: Exa
         # The partial sum's digits are one factor, and the scale's are the other.
         sig, scale = partial.factors
         exponent = partial.exp + sig.bit_length() - 1  # so that the partial sum is at least 1, and less than 2
+        if isinstance(unit.scale.a.format, FloatFormat):  # but where that takes bits from the scale
+            exponent = max(exponent, unit.scale.a.format.emin - scale.bit_length() + 1)
         code = number_code(unit.scale.a.format, 0, scale, exponent)
         if code is None:
             return None
-        scales = code, one_code(unit.scale.b.format)
+        scales = (code,), (one_code(unit.scale.b.format),)
         partial = ExactNumber(partial.sign, sig, partial.exp - exponent)
     c, beats = _c(unit, register), unit.promotion_beats
     pairs = _terms(unit, partial, max(rows.lanes, min(8, rows.lanes * (beats or 1))))

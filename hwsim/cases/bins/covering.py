@@ -12,17 +12,18 @@ from itertools import product as cross
 from hwsim.cases.bins.adder_rows import smaller_rows
 from hwsim.cases.bins.declare import CoverageBin
 from hwsim.cases.bins.facts import UnitFacts
+from hwsim.cases.bins.nearties import near_rows
 from hwsim.cases.bins.operands import classes
 from hwsim.cases.bins.outcomes import roundings
 from hwsim.cases.bins.plan import FAMILIES, Counter, Hit, plan
-from hwsim.cases.case import Case, Pair, Rows, one_window, supports
+from hwsim.cases.case import Case, Pair, Rows, block_lengths, one_window, supports
 from hwsim.cases.drawing import key_of
-from hwsim.cases.palette import Palette, Product, exact_code, infinities, nans, negate, numbers, zeros
+from hwsim.cases.palette import Palette, Product, exact_code, infinities, largest_code, nans, negate, numbers, zeros
 from hwsim.cases.random_cases import draw, run_beats, runs
 from hwsim.cases.solver import CaseBuilder
 from hwsim.formats import ExponentFormat, FixedFormat, FloatFormat, unpack
 from hwsim.formats.blocks import one_code
-from hwsim.spec import RoundedSum, Unit
+from hwsim.spec import RoundedSum, Unit, WindowSum
 from hwsim.spec.keys import Number
 
 EIGHTHS = 9  # of a last place: how far below the least normal number
@@ -201,7 +202,7 @@ WORD_BITS = 32  # of codes, with whose products palettes reckon
 def arranged(rows: Rows) -> None:
     """All directed cases."""
     addends = _addends(rows.unit.operands.addend)
-    for solve in (_pairs, _lanes, _zeros, _addend_ends, _special, _distances, _chains, _scales, _cancelled):
+    for solve in (_pairs, _lanes, _zeros, _addend_ends, _special, _distances, _chains, _scales, _cancelled, _halves):
         solve(rows, addends)
     sticky_rows(rows)
     flush_rows(rows)
@@ -276,6 +277,24 @@ def _lanes(rows: Rows, addends: dict[str, int]) -> None:
         rows.add(f"lane/all-{index}-c-{name}", [[(product.a, product.b)] * rows.lanes], c)
 
 
+def _halves(rows: Rows, addends: dict[str, int]) -> None:
+    """In a window: one lane far above others, which are alike and large; and two that cancel above the least one."""
+    unit, lanes = rows.unit, rows.lanes
+    if not isinstance(unit.sum, WindowSum) or lanes < 4:
+        return
+    known = Palette(unit.operands.a, unit.operands.b)
+    largest = {exp: known.of(0, exp)[-1] for exp in known.exps if known.of(0, exp)}
+    top, least = largest[max(largest)], known.of(0, min(largest))[0]
+    for exp, product in largest.items():
+        pair, minus = (product.a, product.b), negate(unit.operands.a, product.a)
+        for side in (0, 1):
+            row = [pair if lane % 2 == side else (0, 0) for lane in range(lanes)]
+            row[1 - side] = top.a, top.b
+            rows.add(f"halves/{exp}-{side}", [row])
+        if minus is not None:
+            rows.add(f"halves/{exp}-cancels", [[pair, (minus, product.b), (least.a, least.b)]], 0, exp % lanes)
+
+
 def _zeros(rows: Rows, addends: dict[str, int]) -> None:
     """Zeros alone, of each sign, in all lanes and in one; the addend a zero of each sign."""
     a, b, fmt = rows.unit.operands.a, rows.unit.operands.b, rows.unit.operands.addend
@@ -287,6 +306,11 @@ def _zeros(rows: Rows, addends: dict[str, int]) -> None:
         rows.add(f"zero/{index}-c{k}-twice", [[pair] * rows.lanes] * 2, c)
     for name, c in addends.items():
         rows.add(f"zero/c-{name}", [[signed[0]]], c)
+    # A zero times the largest number has a larger exponent than its neighbour, which must not count.
+    large = [(0, largest_code(b)), (largest_code(a), 0)]
+    for (index, product), (side, zero) in cross(enumerate(_some(rows.unit)), enumerate(large)):
+        if rows.lanes > 1:
+            rows.add(f"zero/beside-{index}-{side}", [[zero, (product.a, product.b)]], 0, index % rows.lanes)
 
 
 def _addend_ends(rows: Rows, addends: dict[str, int]) -> None:
@@ -404,13 +428,49 @@ def _scales(rows: Rows, addends: dict[str, int]) -> None:
         return
     some, names = _some(rows.unit), cycle(addends.items())
     codes_a, codes_b = (_scale_codes(side.format, rows.unit.result.format) for side in (scale.a, scale.b))
-    for index, pair in enumerate(cross(codes_a, codes_b)):
+    for index, (x, y) in enumerate(cross(codes_a, codes_b)):
+        pair = (x,), (y,)
         product = some[index % len(some)]
         name, c = next(names)
         rows.add(f"scale/{index}-c-{name}", [[(product.a, product.b)]], c, index % rows.lanes, pair)
         rows.add(f"scale/{index}-all", [[(product.a, product.b)] * rows.lanes] * 2, 0, 0, pair)
         if (minus := negate(rows.unit.operands.a, some[0].a)) is not None:
             rows.add(f"scale/{index}-least", [[(minus, some[0].b)]], 0, index % rows.lanes, pair)
+        for sign, zero in enumerate(zeros(rows.unit.operands.addend) if rows.unit.operands.addend else ()):
+            rows.add(f"scale/{index}-zero-{sign}", [[(0, 0)]], zero, 0, pair)
+    _own_scales(rows, some)
+
+
+BLOCKS = 3  # in a row, each with a scale of its own
+
+
+def _own_scales(rows: Rows, some: list[Product]) -> None:
+    """Blocks in a row, each with a scale of its own; of a, of b and of both."""
+    scale, unit = rows.unit.scale, rows.unit
+    if scale is None:
+        return
+    steps = [_neighbours(side.format) for side in (scale.a, scale.b)]
+    ones = [(one_code(side.format),) for side in (scale.a, scale.b)]
+    terms = BLOCKS * max(block_lengths(unit))
+    beats = -(-max(terms, rows.lanes) // rows.lanes)
+    for index, product in enumerate(some[:: max(1, len(some) // 3)]):
+        row = [[(product.a, product.b)] * rows.lanes] * beats
+        for word, scales in (
+            ("a", (steps[0], ones[1])),
+            ("b", (ones[0], steps[1])),
+            ("both", (steps[0], steps[1][::-1])),
+        ):
+            rows.add(f"scale/own-{index}-{word}", row, 0, 0, scales)
+
+
+def _neighbours(fmt: FloatFormat | FixedFormat | ExponentFormat) -> tuple[int, ...]:
+    """The codes of 1, 2 and 8, or of three other numbers of a format without them."""
+    if isinstance(fmt, ExponentFormat):
+        unity = one_code(fmt)
+        return tuple(min(max(unity + step, fmt.min_code), fmt.max_code) for step in (0, 1, 3))
+    codes = [exact_code(fmt, 0, 1, step) for step in (0, 1, 3)] if isinstance(fmt, FloatFormat) else []
+    held = tuple(code for code in codes if code is not None)
+    return held if len(held) > 1 else tuple(list(numbers(fmt).values())[-BLOCKS:])
 
 
 def _cancelled(rows: Rows, addends: dict[str, int]) -> None:
@@ -464,6 +524,7 @@ def _directed(unit: Unit, seed: int) -> tuple[Case, ...]:
     if not one_window(unit):
         arranged(rows)
         smaller_rows(rows)
+        near_rows(rows)
         return tuple(rows.cases.values())
     builder = CaseBuilder(unit, seed)
     for family in FAMILIES:
@@ -471,6 +532,7 @@ def _directed(unit: Unit, seed: int) -> tuple[Case, ...]:
             builder.start(family.name, solve.__name__)
             solve(builder)
     smaller_rows(rows)
+    near_rows(rows)
     return (*builder.cases, *rows.cases.values())
 
 

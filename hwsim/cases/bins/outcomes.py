@@ -256,7 +256,8 @@ def _overflows(unit: Unit, place: RoundingPlace, added: Addends) -> str | None:
     if isinstance(fmt, FixedFormat) or added.top is None or place.rounding in ("ru", "rd", "rto"):
         return None
     addend, limit, products = unit.operands.addend, unit.sum.product_limit, _products(unit)
-    if addend is not None and (_top(addend) > _top(fmt) or _rounds_above(addend, fmt)):
+    enters = addend is not None and (added.number is not None or place.name != "result")
+    if enters and addend is not None and (_top(addend) > _top(fmt) or _rounds_above(addend, fmt)):
         return None
     if limit is not None and (products is None or limit <= products[1]):  # which makes products infinite
         return None

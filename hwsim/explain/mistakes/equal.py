@@ -56,12 +56,17 @@ def _never(unit: Unit, shows: Shows) -> str:
     match shows.where:
         case "result is -0":
             return no_negative_zero(unit) or ""
+        case "wraps":
+            wraps = _wraps(unit) and unit.output.bits <= shows.bits
+            return f"results are taken modulo 2^{unit.output.bits} themselves" if wraps else ""
         case "sum beyond" | "products beyond" | "term beyond":
             return _fits(unit, shows)
         case "overflows":
             return "" if place is None else _bin(unit, place, "overflow") or impossible(unit, place, shows.where) or ""
         case "starts from -0":
             return _starts_positive(unit)
+        case "zeros move the window":
+            return _zeros_lose_nothing(unit)
         case "rounds" if shows.bits:
             cut = None if place is None else _most_cut(unit, place)
             few = cut is not None and cut <= shows.bits
@@ -107,8 +112,16 @@ def _window_unit(unit: Unit) -> int | None:
         return None
     if scale is not None and scale.at != "promotion":
         return None
-    every = [exps[0], *(fmt.emin for fmt in _added(unit) if isinstance(fmt, FloatFormat) and not _is_partial(unit))]
-    return min(every) - rule.fraction_bits
+    added = [fmt for fmt in _added(unit) if isinstance(fmt, FloatFormat) and not _is_partial(unit)]
+    last = min(exps[0], *(fmt.emin for fmt in added)) - rule.fraction_bits if added else exps[0] - rule.fraction_bits
+    if rule.lost == "ones-complement":
+        return last
+    # Where the window ends below all bits of its terms, these are all.
+    return max(last, min([_product_quantum(unit), *(fmt.quantum_exp for fmt in added)]))
+
+
+def _product_quantum(unit: Unit) -> int:
+    return unit.operands.a.quantum_exp + unit.operands.b.quantum_exp
 
 
 def _is_partial(unit: Unit) -> bool:
@@ -122,6 +135,19 @@ def _is_partial(unit: Unit) -> bool:
         and rule.cut is None
         and rule.lost != "ones-complement"
     )
+
+
+def _zeros_lose_nothing(unit: Unit) -> str:
+    """Why a window that a product of zero moves up loses no bits: it ends below them all."""
+    rule, (a, b) = unit.sum, unit.operands.multiplied
+    if not isinstance(rule, AlignedSum) or not isinstance(a, FloatFormat) or not isinstance(b, FloatFormat):
+        return ""
+    if rule.subgroup is not None or (unit.scale is not None and unit.scale.at != "promotion"):
+        return ""
+    if rule.lost == "ones-complement" or (_added(unit) and not _is_partial(unit)):
+        return ""
+    last, quantum = max(a.emin + b.emax, a.emax + b.emin) - rule.fraction_bits, _product_quantum(unit)
+    return f"the window of a zero ends at 2^{last}, and terms are multiples of 2^{quantum}" if last <= quantum else ""
 
 
 def _starts_positive(unit: Unit) -> str:
@@ -139,7 +165,7 @@ def _most_cut(unit: Unit, place: RoundingPlace) -> int | None:
     if not isinstance(fmt, FloatFormat) or not fmt.subnormals or place.name != "result":
         return None
     if isinstance(late, LateInWindow):
-        return None if late.total_bits is None else late.total_bits - fmt.fraction_bits + 1
+        return None if late.total_bits is None else late.total_bits - fmt.fraction_bits
     most, least = _most(unit, Shows("sum beyond")), _window_unit(unit)
     if most is None or least is None or not isinstance(unit.sum, AlignedSum):
         return None
@@ -148,10 +174,14 @@ def _most_cut(unit: Unit, place: RoundingPlace) -> int | None:
 
 def _product_exps(unit: Unit) -> tuple[int, int] | None:
     """The least and the largest exponents of products of floats."""
-    a, b = unit.operands.multiplied
-    if not isinstance(a, FloatFormat) or not isinstance(b, FloatFormat):
-        return None
-    return a.emin + b.emin, a.emax + b.emax
+    low, high = 0, 0
+    for own, fmt in zip((unit.operands.a, unit.operands.b), unit.operands.multiplied, strict=True):
+        if not isinstance(own, FloatFormat) or not isinstance(fmt, FloatFormat):
+            return None
+        # A conversion makes subnormal numbers normal.
+        low += max(fmt.emin, own.quantum_exp) if fmt != own else fmt.emin
+        high += own.emax
+    return low, high
 
 
 def _added(unit: Unit) -> list[Format]:
@@ -167,11 +197,27 @@ def _added(unit: Unit) -> list[Format]:
 
 def _fits(unit: Unit, shows: Shows) -> str:
     """Why a sum, or a term, is an integer of so many bits and a sign."""
-    most = _most(unit, shows)
+    most, fmt = _most(unit, shows), unit.output
     if most is None or most >= 1 << shows.bits:
+        if _wraps(unit) and shows.bits + 1 >= fmt.bits:
+            return f"results are taken modulo 2^{fmt.bits} themselves"
         return ""
     word = {"term beyond": "a term", "products beyond": "a sum of products"}.get(shows.where, "the sum")
     return f"{word} is at most {most} last places in magnitude, less than 2^{shows.bits}"
+
+
+def _wraps(unit: Unit) -> bool:
+    """True if a result is its sum, exactly, modulo a power of two."""
+    fmt, formats = unit.result.format, (unit.operands.a, unit.operands.b, *_added(unit))
+    return (
+        isinstance(fmt, FixedFormat)
+        and unit.result.overflow == "wrap"
+        and isinstance(unit.sum, ExactSum)
+        and unit.scale is None
+        and unit.late is None
+        and unit.promotion is None
+        and all(isinstance(each, FixedFormat) and each.quantum_exp == 0 == fmt.quantum_exp for each in formats)
+    )
 
 
 def _most(unit: Unit, shows: Shows) -> int | None:
@@ -183,7 +229,11 @@ def _most(unit: Unit, shows: Shows) -> int | None:
         return None
     floats = isinstance(a, FloatFormat) and isinstance(b, FloatFormat)
     if isinstance(rule, AlignedSum) and rule.subgroup is None and floats:
-        product = ((2 << a.fraction_bits) - 1) * ((2 << b.fraction_bits) - 1)
+        own = unit.operands.a, unit.operands.b
+        # Of factors that are converted the last places are zeros.
+        product = 1
+        for given, fmt in zip(own, (a, b), strict=True):
+            product *= (2 << given.fraction_bits) - 1 << fmt.fraction_bits - given.fraction_bits
         products = [_placed(product, a.fraction_bits + b.fraction_bits, rule.fraction_bits)]
         added = [
             _placed((2 << fmt.fraction_bits) - 1, fmt.fraction_bits, rule.fraction_bits)
@@ -275,7 +325,7 @@ def _window_equal(unit: Unit, flaw: Flaw) -> str:
             groups = unit.restart or unit.instruction.groups
             # A product is less than 4, and so few roundings make a sum less than twice as large.
             grown = high + 3 + (groups * unit.instruction.lanes).bit_length()
-            least = low - rule.fraction_bits
+            least = max(low - rule.fraction_bits, _product_quantum(unit))
             most = min(most, grown) if groups <= 1 << max(0, fmt.fraction_bits - 1) else most
         low, high = min(low, least), max(high, most)
     if rule.max_exp_floor is not None:

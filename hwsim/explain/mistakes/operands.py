@@ -405,7 +405,7 @@ def _lane_pairs(unit: Unit) -> Iterator[Mistake]:
                     yield Mistake(f"{side} of lane {lane} taken from lane {source}", text, flaw)
 
 
-Scales = Callable[[ExponentFormat, tuple[int, ...]], tuple[int, ...]]
+Scales = Callable[[Format, tuple[int, ...]], tuple[int, ...]]
 
 
 def scales_wrong(side: Side, change: Scales) -> Flaw:
@@ -415,8 +415,9 @@ def scales_wrong(side: Side, change: Scales) -> Flaw:
     """
 
     def case(case: Case, unit: Unit, before: int | None) -> Case:
-        if unit.scale is None or not isinstance(fmt := unit.scale.of(side).format, ExponentFormat):
+        if unit.scale is None:
             return case
+        fmt = unit.scale.of(side).format
         codes = case.scale_a if side == "a" else case.scale_b
         together = unit.instruction.lanes // block_lengths(unit)[0 if side == "a" else 1]
         size = together if together > 1 else len(codes)
@@ -428,9 +429,12 @@ def scales_wrong(side: Side, change: Scales) -> Flaw:
 
 
 def _each_scale(change: Callable[[ExponentFormat, int], int]) -> Scales:
-    """Scales by a rule, as far as it stays inside the format; NaNs stay."""
+    """Scales that are powers of two by a rule, as far as it stays inside the format; NaNs stay."""
     return lambda fmt, codes: tuple(
-        code if fmt.is_nan(code) else min(max(change(fmt, code), fmt.min_code), fmt.max_code) for code in codes
+        min(max(change(fmt, code), fmt.min_code), fmt.max_code)
+        if isinstance(fmt, ExponentFormat) and not fmt.is_nan(code)
+        else code
+        for code in codes
     )
 
 
@@ -462,11 +466,10 @@ SCALES: tuple[tuple[str, str, Scales], ...] = (
 def _scales(unit: Unit) -> Iterator[Mistake]:
     for side in SIDES if unit.scale is not None else ():
         fmt = unit.scale.of(side).format if unit.scale is not None else None
-        if not isinstance(fmt, ExponentFormat):
-            continue
-        has_one = fmt.min_code <= fmt.bias <= fmt.max_code
+        powers = isinstance(fmt, ExponentFormat)
+        has_one = isinstance(fmt, ExponentFormat) and fmt.min_code <= fmt.bias <= fmt.max_code
         for name, text, change in SCALES:
-            if has_one or "ignored" not in name:
+            if name.endswith("block") or (powers and (has_one or "ignored" not in name)):
                 yield Mistake(name.format(side), text.format(side), scales_wrong(side, change))
 
 

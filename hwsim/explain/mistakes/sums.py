@@ -144,7 +144,8 @@ def _maxima(unit: Unit) -> Iterator[Mistake]:
     for lane in range(unit.instruction.lanes if unit.subgroup is None else 0):
         text = f"the product of lane {lane} takes part in max_exp, and is left out of the sum"
         yield Mistake(f"lane {lane} left out of the sum", text, Flaw(aligned=partial(_left_out, lane)))
-    yield Mistake("max_exp of zeros", "products of zero take part in max_exp", Flaw(max_exp=_zeros_count))
+    shows = (Shows("zeros move the window"),)
+    yield Mistake("max_exp of zeros", "products of zero take part in max_exp", Flaw(max_exp=_zeros_count), shows)
     for words, largest in MAXIMA.items():
         if unit.operands.addend is not None or "addend" not in words:
             text = f"max_exp is taken {words}"

@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import partial
 
 from hwsim.cases.case import Case
-from hwsim.explain.mistakes.flawed import SIDES, Flaw, Mistake
+from hwsim.explain.mistakes.flawed import SIDES, Flaw, Mistake, Shows
 from hwsim.explain.mistakes.operands import (
     OF,
     PORT_WORDS,
@@ -89,7 +89,8 @@ def _operands(unit: Unit) -> Iterator[Mistake]:
             continue
         which = OF[where].removeprefix("of ")
         text = f"{which}: codes are numbers without a sign, from 0 to {2**fmt.bits - 1} steps"
-        yield Mistake(f"{which} taken for unsigned", text, _operand_wraps(where, fmt.bits, signed=False))
+        shows = (Shows("wraps", fmt.bits),) if where == "addend" else ()
+        yield Mistake(f"{which} taken for unsigned", text, _operand_wraps(where, fmt.bits, signed=False), shows)
         for bits in (fmt.bits - 1, fmt.bits // 2, *(each for each in USUAL if each < fmt.bits - 1)):
             for signed, end, words in READ if bits > 1 else ():
                 text = f"{which}: a code keeps its low {bits} bits, {words}"
@@ -283,7 +284,7 @@ def _sums(unit: Unit) -> Iterator[Mistake]:
     for bits in widths:
         text = f"the sum keeps {bits} bits, {UNSIGNED}"
         flaw = Flaw(total=partial(_sum_unsigned, bits, last))
-        yield Mistake(f"sum modulo 2^{bits}, without a sign", text, flaw)
+        yield Mistake(f"sum modulo 2^{bits}, without a sign", text, flaw, (Shows("wraps", bits),))
         text = f"a negative sum of {bits} bits is taken for its own magnitude"
         flaw = Flaw(magnitude=partial(_not_taken, bits, last))
         yield Mistake(f"magnitude of sums of {bits} bits not taken", text, flaw)
@@ -296,7 +297,7 @@ def _sums(unit: Unit) -> Iterator[Mistake]:
             for signed, end, words in READ:
                 text = f"the sum of a beat's products, before anything is added to it, keeps {bits} bits, {words}"
                 flaw = Flaw(products=partial(_product_sum_wraps, bits, last, signed))
-                shows = beyond("products", bits) if signed else ()
+                shows = beyond("products", bits) if signed else (Shows("wraps", bits),)
                 yield Mistake(f"sum of products modulo 2^{bits}{end}", text, flaw, shows)
     window = isinstance(unit.sum, AlignedSum)
     lowest = None if window else sum(fmt.quantum_exp for fmt in unit.operands.multiplied)

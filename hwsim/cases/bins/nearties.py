@@ -1,0 +1,225 @@
+"""Numbers beside a place at which a rounding changes, so near that a term far below must not take them there.
+
+Significands are products of two: multiplied by the inverse of one, modulo a power of two, the low bits that are asked
+for give the other. Exponents follow from the distance of the terms.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from itertools import product as cross
+
+from hwsim.cases.bins.adder_rows import ExactNumber, laid, number_code, product_codes
+from hwsim.cases.bins.adders import PARTIAL, PRODUCT, REST, TIES, RoundedPair, adders, product_reach
+from hwsim.cases.bins.outcomes import RoundingPlace, roundings
+from hwsim.cases.case import Rows, Scales
+from hwsim.formats import ExponentFormat, FloatFormat
+from hwsim.formats.blocks import one_code
+from hwsim.spec import Unit
+
+FACTORS = 1 << 10  # significands of one factor that are tried
+FEW = 4  # products of them that are kept
+LEAST = 4  # of the least products, that are powers of two
+Factors = tuple[int, int]
+Significand = tuple[int, Factors | None]
+
+
+def near_rows(rows: Rows) -> None:
+    """Cases for every rounded addition of a unit, and for its products alone."""
+    for pair in adders(rows.unit):
+        if pair.larger != REST and isinstance(pair.format, FloatFormat):
+            _beside_ties(rows, pair, pair.format)
+            _below_powers(rows, pair)
+            _below_normal(rows, pair, pair.format)
+    for place in roundings(rows.unit).values():
+        if place.name in ("addition", "product", "result"):
+            _alone(rows, place)
+
+
+def _beside_ties(rows: Rows, pair: RoundedPair, fmt: FloatFormat) -> None:
+    """A larger term that is one last bit off a place of the rounding, and a smaller one that would take it there.
+
+    It must not, however far below it is: not where a shifter stops, and not where a width ends.
+    """
+    for bits in (pair.of_larger.bits, pair.of_larger.bits - 1):
+        places = bits - pair.precision
+        if places < 2:
+            continue
+        half = 1 << places - 1 if pair.ties else 0
+        for (off, adds), odd in cross(((-1, True), (1, False)), (0, 1)):
+            low = (half + off) % (1 << places)
+            sigs = significands(_factors(rows.unit, pair), bits, low, places, odd)
+            for distance in _far(pair, bits):
+                name = f"near/{pair.place}-{pair.larger}-{bits}-{distance:02}-{'add' if adds else 'sub'}-{odd}"
+                _first(rows, pair, fmt.emin, name.replace(" ", "-"), sigs, distance, adds)
+
+
+def _factors(unit: Unit, pair: RoundedPair) -> Factors | None:
+    """The most bits of two significands that the larger term is the product of; None where it may be any number."""
+    if pair.larger.endswith(PRODUCT):
+        return unit.operands.a.sig_bits, unit.operands.b.sig_bits
+    if pair.larger == PARTIAL and unit.scale is not None and unit.scale.at == "promotion":
+        return unit.result.format.sig_bits, pair.format.sig_bits
+    return None
+
+
+def _far(pair: RoundedPair, bits: int) -> list[int]:
+    """Distances beyond all bits of the larger term: next to them, next to powers of two, and the largest."""
+    last = min(pair.top - pair.of_smaller.least, 1 << 12)
+    powers = [(1 << n) + near for n in range(3, 13) for near in (-1, 0, 1)]
+    return sorted({at for at in (bits, bits + 1, bits + 2, *powers, last - 1, last) if bits <= at <= last})
+
+
+def _first(
+    rows: Rows, pair: RoundedPair, emin: int, name: str, sigs: tuple[Significand, ...], distance: int, adds: bool
+) -> None:
+    """Add a case of the first numbers of these significands and this distance that the unit takes."""
+    low, high, sign = max(pair.of_smaller.least + distance, emin + 2), pair.top, distance & 1
+    for leading in dict.fromkeys((min(max(0, low), high), low, high)):
+        for sig, factors in sigs if low <= leading <= high else ():
+            larger = ExactNumber(sign, sig, leading - sig.bit_length() + 1, factors)
+            smaller = ExactNumber(sign if adds else 1 - sign, 1, leading - distance, (1, 1))
+            operands = laid(rows, pair, larger, smaller, distance)
+            if operands is not None and rows.add(name, *operands):
+                return
+
+
+def _below_powers(rows: Rows, pair: RoundedPair) -> None:
+    """A power of two less a little more than half a last place of the binade below: all of that term's bits decide."""
+    distance = pair.precision + 1
+    for bits in (pair.of_smaller.bits, pair.of_smaller.bits - 1) if pair.ties and pair.of_smaller.bits > 3 else ():
+        for sign, leading in cross((0, 1), range(pair.top, pair.of_smaller.low + distance, -1)):
+            less = ExactNumber(1 - sign, (1 << bits - 1) + 1, leading - distance - bits + 1)
+            name = f"near/{pair.place}-{pair.smaller}-below-a-power-{bits}-{sign}".replace(" ", "-")
+            if name not in rows.cases:
+                operands = laid(rows, pair, ExactNumber(sign, 1, leading, (1, 1)), less, bits)
+                if operands is not None:
+                    rows.add(name, *operands)
+
+
+def _below_normal(rows: Rows, pair: RoundedPair, fmt: FloatFormat) -> None:
+    """A partial sum, times scales, that is subnormal, near a tie or a number, beside the least one in the register."""
+    factors = _factors(rows.unit, pair)
+    if factors is None or pair.larger != PARTIAL:
+        return
+    whole = sum(factors)
+    first = whole - pair.precision + 1
+    for places, side in cross(range(first, min(whole, first + 6)), (-1, 0, 1)):
+        best = _tie(*factors, places) if side == 0 else beside(*factors, _target(whole, places, True, 1), side > 0)
+        if best is None:
+            continue
+        for sign, other in cross((0, 1), (0, 1)):
+            partial = ExactNumber(sign, best[0] * best[1], fmt.quantum_exp - places, best)
+            operands = laid(rows, pair, partial, ExactNumber(other, 1, fmt.quantum_exp, (1, 1)), places)
+            if operands is not None:
+                rows.add(f"near/{pair.place}-below-normal-{places:02}{side:+}-{sign}{other}", *operands)
+
+
+def _tie(bits_a: int, bits_b: int, places: int) -> Factors | None:
+    """Significands whose product is a tie of so many places; None where one factor alone does not end so early."""
+    return ((1 << bits_a - 1) + 1, (1 << bits_b - 1) + (1 << places - 1)) if places < bits_b else None
+
+
+@lru_cache(maxsize=1 << 10)
+def significands(factors: Factors | None, bits: int, low: int, places: int, odd: int) -> tuple[Significand, ...]:
+    """A few numbers of so many bits whose lowest `places` are `low`, an odd number, and the next is `odd`.
+
+    factors: the most bits of two significands that they are products of; None for any number, of which there is one.
+    """
+    if factors is None:
+        return ((1 << bits - 1 | odd << places | low, None),)
+    found: list[Significand] = []
+    for x in _odd_factors(factors[0]):
+        y = low * pow(x, -1, 1 << places) % (1 << places)
+        step = 1 << places
+        first = max(0, -(-((1 << bits - 1) - x * y) // (x * step)))
+        for other in range(y + first * step, min(1 << factors[1], ((1 << bits) - 1) // x + 1), step):
+            if x * other >> places & 1 == odd and (x * other).bit_length() == bits:
+                found.append((x * other, (x, other)))
+                break
+        if len(found) == FEW:
+            break
+    return tuple(found)
+
+
+def _odd_factors(bits: int) -> range:
+    """Odd significands of exactly so many bits, spread over all."""
+    half = 1 << bits - 1
+    step = max(2, half // FACTORS & ~1)
+    return range(half | 1, 2 * half, step)
+
+
+def _alone(rows: Rows, place: RoundingPlace) -> None:
+    """A product alone, as near as can be to a tie and to a number, wherever their places are; of both signs."""
+    unit, fmt = rows.unit, place.format
+    a, b = unit.operands.a, unit.operands.b
+    if not isinstance(fmt, FloatFormat) or not isinstance(a, FloatFormat) or not isinstance(b, FloatFormat):
+        return
+    whole = a.sig_bits + b.sig_bits
+    for places, tie, which in cross(range(2, whole + 1), (place.rounding in TIES, False), (0, 1, 2)):
+        target = _target(whole, places, tie, which)
+        for above in (False, True):
+            best = beside(a.sig_bits, b.sig_bits, target, above)
+            if best is None:
+                continue
+            sig = best[0] * best[1]
+            normal = sig.bit_length() - fmt.precision == places
+            exp = 1 - sig.bit_length() if normal else fmt.quantum_exp - places
+            name = f"near/{place.name}-alone-{places:02}-{tie:d}-{which}-{above:d}"
+            _with_addends(rows, name, ExactNumber(0, sig, exp, best), fmt.quantum_exp, not normal and tie)
+    low = product_reach(unit).low
+    for exp in range(low, low + LEAST):
+        _with_addends(rows, f"near/{place.name}-least-{exp - low}", ExactNumber(0, 1, exp, (1, 1)), 0, False)
+
+
+def _with_addends(rows: Rows, name: str, number: ExactNumber, quantum: int, beside_least: bool) -> None:
+    """A product of either sign, alone, and beside the least number of each sign, which takes it to another tie."""
+    c = rows.unit.operands.addend
+    addends = [number_code(c, sign, 1, quantum) for sign in (0, 1)] if beside_least and c is not None else []
+    number, scales = _scaled(rows.unit, number)
+    for sign in (0, 1):
+        codes = product_codes(rows.unit, number._replace(sign=sign))
+        if codes is not None:
+            rows.add(f"{name}-{sign}", [[codes]], 0, sign, scales)
+            for other, addend in enumerate(addends):
+                if addend is not None:
+                    rows.add(f"{name}-{sign}-least-{other}", [[codes]], addend, sign, scales)
+
+
+def _scaled(unit: Unit, number: ExactNumber) -> tuple[ExactNumber, Scales | None]:
+    """A number without its scales, and the codes of these, where scales are powers of two; else the number itself."""
+    formats = () if unit.scale is None else (unit.scale.a.format, unit.scale.b.format)
+    codes, taken, half = list[int](), 0, number.leading // 2
+    for fmt, part in zip(formats, (half, number.leading - half), strict=False):
+        if not isinstance(fmt, ExponentFormat):
+            return number, None
+        codes.append(min(max(one_code(fmt) + part, fmt.min_code), fmt.max_code))
+        taken += codes[-1] - one_code(fmt)
+    if not codes:
+        return number, None
+    return number._replace(exp=number.exp - taken), ((codes[0],), (codes[1],))
+
+
+def _target(whole: int, places: int, tie: bool, which: int) -> int:
+    """A tie or a number of so many places below its last one, near the least, the middle or the largest product."""
+    half, low, high = 1 << places - 1, 1 << whole - 2, 1 << whole
+    about = (low, (low + high) // 2, high - 1)[which]
+    return max(about >> places << places, 0) + (half if tie else 0)
+
+
+@lru_cache(maxsize=1 << 10)
+def beside(bits_a: int, bits_b: int, target: int, above: bool) -> Factors | None:
+    """Two significands of exactly so many bits whose product is the nearest above a number, or below; not the number.
+
+    Of factors of more bits than can all be tried it is the nearest of some. None where there is none.
+    """
+    low, high = 1 << bits_b - 1, 1 << bits_b
+    half = 1 << bits_a - 1
+    best: tuple[int, Factors] | None = None
+    for x in range(half, 2 * half, max(1, half // FACTORS)):
+        y = target // x + 1 if above else -(-target // x) - 1
+        if low <= y < high:
+            off = abs(x * y - target)
+            if best is None or off < best[0]:
+                best = off, (x, y)
+    return None if best is None else best[1]
