@@ -121,6 +121,8 @@ def _show(report: RunReport) -> None:
     compared = f"{row.compared:,} of {counted(row.planned, 'result')} compared, {row.suite} of {row.unit}"
     if row.passed:
         say(f"all equal: {compared}")
+        for kills in report.kills:
+            say(f"the first {counted(kills.cases, 'case')}: {kills.named()}")
         return
     say(f"{row.mismatches:,} wrong: {compared}", style="red")
     for line in (*(f"  {hint}" for hint in row.notes), *all_fault_lines(report.kinds)):

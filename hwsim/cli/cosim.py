@@ -266,6 +266,9 @@ def _covered(options: CosimOptions, report: RunReport) -> Iterator[str]:
             bins = covered[design.name]
             rest = "; the others by name in report.html" if bins.missed or bins.open else ""
             yield f"{design.name}: coverage: {bins}{rest}"
+        for kills in report.kills:
+            if kills.unit == design.name:
+                yield f"{design.name}: {kills.named()}"
 
 
 def _parts(design: Design) -> Sequence[Design]:

@@ -113,4 +113,5 @@ def _tell(made: Made, wanted: Wanted, output: str) -> None:
         [name, f"{count:,}", why or (f"of {of:,}" if of is not None else "")] for name, count, of, why in counts.made()
     ]
     print_table(["part", "cases", ""], rows, right=[1])
+    say(f"the first {counted(made.kills.cases, 'case')}: {made.kills.named()}")
     say(f"{output}: {counts.cases:,} cases on {counts.lines:,} lines, suite {wanted.suite}, seed {wanted.seed}")

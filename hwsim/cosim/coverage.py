@@ -17,7 +17,8 @@ from hwsim.cosim.design import Compared, Cycle, DotDesign, Played
 from hwsim.cosim.heldoperands import HeldOperands
 from hwsim.cosim.suites import takes
 from hwsim.cosim.unitdesign import ModalDesign
-from hwsim.explain import CoverageGroup
+from hwsim.explain import CoverageGroup, Kills
+from hwsim.explain.mistakes.kills import kept_kills
 from hwsim.model.clock import Beat
 from hwsim.spec import NotImplementedYet
 from hwsim.tb.job import HOLD, READY, RESET, SEEN_MISUSE, SEEN_READY, SEEN_VALID, VALID
@@ -100,7 +101,8 @@ MOST_BEATS = 3000  # of the other suites together: explaining one takes a few te
 class UnitCoverage:
     """A unit's bins after a run. sampled: cases that were explained, of `compared` different ones.
 
-    held: operands that were the same in all of them, in words.
+    held: operands that were the same in all of them, in words. kills: likely mistakes of the unit that these cases
+    kill.
     """
 
     unit: str
@@ -109,6 +111,7 @@ class UnitCoverage:
     compared: int
     contradicted: tuple[str, ...] = ()
     held: str = ""
+    kills: Kills | None = None
 
     @property
     def notes(self) -> list[str]:
@@ -156,7 +159,8 @@ def unit_coverage(design: DotDesign, seed: int, played: Iterable[Compared], traf
         counter.merge(known.counter)
         sampled = set(known.cases)
         left = {case: None for case in first if case not in sampled}
-    for case in (*left, *_some(others, unit.instruction.lanes)):
+    some = list(_some(others, unit.instruction.lanes))
+    for case in (*left, *some):
         coverage.sample(case)
     every = reached(design, known)
     groups = coverage.groups(name=design.name, reached=every, interface=design.interface, traffic=traffic)
@@ -168,6 +172,7 @@ def unit_coverage(design: DotDesign, seed: int, played: Iterable[Compared], traf
         len(first) + sum(map(len, others)),
         tuple(one.name for one in (*plan(unit).bins, *design.interface) if not one.reachable and one.name in hit),
         str(design.held),
+        kept_kills(unit, [*first, *some]).model_copy(update={"unit": design.name}),
     )
 
 

@@ -171,6 +171,7 @@ def _report(options: CosimOptions, found: _Found, seconds: float) -> RunReport:
         left_out=tuple(found.left_out),
         waivers=tuple(found.waivers),
         coverage=tuple(group for coverage in found.coverage for group in coverage.groups),
+        kills=tuple(coverage.kills for coverage in found.coverage if coverage.kills is not None),
         mismatches=tuple(found.mismatches),
         kinds=found.minimal.kinds,
         notes=(*found.notes, *found.minimal.notes, *(note for one in found.coverage for note in one.notes)),
@@ -196,6 +197,7 @@ class _Run:
                 played = self._judge(design, [one for future in pending for one in future.result()])
                 # Meanwhile the simulators are at work on the next design.
                 if isinstance(design, DotDesign) and self.options.case is None and self.options.coverage:
+                    self.watcher.say(f"{design.folder}: bins, and likely mistakes that its cases kill")
                     self.found.coverage += design_coverage(design, self.options.seed, played)
                 if isinstance(design, DutDesign):
                     self._minimize(design, played)

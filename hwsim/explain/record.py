@@ -142,6 +142,36 @@ def coverage_groups(
     )
 
 
+class Kills(Record):
+    """What cases tell of the likely mistakes of a unit.
+
+    cases: that were looked at. killed: the name of a case that kills each, in which a design with it returns something
+    else. equivalent: the reasons why no case can. open: the names of the others: no case that was looked at kills them.
+    """
+
+    unit: Text
+    cases: Count
+    killed: dict[Text, Text]
+    equivalent: dict[Text, Text]
+    open: tuple[Text, ...]
+
+    @property
+    def every(self) -> int:
+        """All likely mistakes of the unit."""
+        return len(self.killed) + len(self.equivalent) + len(self.open)
+
+    @property
+    def line(self) -> str:
+        """One line for reports."""
+        counts = f"{len(self.equivalent):,} proved equivalent, {len(self.open):,} open"
+        return f"kills {len(self.killed):,} of {self.every:,} likely mistakes, {counts}"
+
+    def named(self, most: int = 6) -> str:
+        """The line, with the names of those that are open, at most so many."""
+        more = f" and {len(self.open) - most:,} more" if len(self.open) > most else ""
+        return self.line + (f": {'; '.join(self.open[:most])}{more}" if self.open else "")
+
+
 class WaivedDifference(Record):
     """A known difference that is accepted. date, until: days; until is empty where it has no end. results: waived."""
 
@@ -375,7 +405,8 @@ class RunReport(Record):
 
     command: what runs it again. units: the full specifications. seed: None where nothing is random. seconds: from its
     start to its report; 0 where nobody looked at the clock. left_out: what drivers were not given, and why.
-    waivers: the known differences that the run was to accept.
+    waivers: the known differences that the run was to accept. kills: of the likely mistakes of each unit, by what was
+    compared.
     mismatches: of every row that has some, at least the first. kinds: of wrong results, what would explain each
     and the simplest case of each, the largest first, and last the one that nothing explains.
     """
@@ -390,6 +421,7 @@ class RunReport(Record):
     left_out: tuple[LeftOut, ...] = ()
     waivers: tuple[WaivedDifference, ...] = ()
     coverage: tuple[CoverageGroup, ...] = ()
+    kills: tuple[Kills, ...] = ()
     mismatches: tuple[Mismatch, ...] = ()
     kinds: tuple[FaultKind, ...] = ()
     notes: tuple[Text, ...] = ()
@@ -398,6 +430,7 @@ class RunReport(Record):
     def _consistent(self) -> Self:
         named_once((" / ".join(row.key) for row in self.rows), "rows")
         named_once((f"{group.unit} {group.name}".strip() for group in self.coverage), "coverage groups")
+        named_once((kills.unit for kills in self.kills), "units whose mistakes are counted")
         self._mismatches_are_of_rows()
         rows = {row.key for row in self.rows}
         for suite in self.left_out:

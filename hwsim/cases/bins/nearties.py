@@ -105,7 +105,7 @@ def _below_normal(rows: Rows, pair: RoundedPair, fmt: FloatFormat) -> None:
     whole = sum(factors)
     first = whole - pair.precision + 1
     for places, side in cross(range(first, min(whole, first + 6)), (-1, 0, 1)):
-        best = _tie(*factors, places) if side == 0 else beside(*factors, _target(whole, places, True, 1), side > 0)
+        best = _tie(*factors, places) if side == 0 else beside(*factors, _target(whole, places, True, 0), side > 0)
         if best is None:
             continue
         for sign, other in cross((0, 1), (0, 1)):
@@ -155,17 +155,19 @@ def _alone(rows: Rows, place: RoundingPlace) -> None:
     a, b = unit.operands.a, unit.operands.b
     if not isinstance(fmt, FloatFormat) or not isinstance(a, FloatFormat) or not isinstance(b, FloatFormat):
         return
-    whole = a.sig_bits + b.sig_bits
-    for places, tie, which in cross(range(2, whole + 1), (place.rounding in TIES, False), (0, 1, 2)):
-        target = _target(whole, places, tie, which)
-        for above in (False, True):
-            best = beside(a.sig_bits, b.sig_bits, target, above)
-            if best is None:
-                continue
+    whole, bits = a.sig_bits + b.sig_bits, (a.sig_bits, b.sig_bits)
+    for places, tie, off, odd in cross(range(2, whole + 1), (place.rounding in TIES, False), (-1, 0, 1), (0, 1)):
+        half = 1 << places - 1 if tie else 0
+        exact = [significands(bits, most, (half + off) % (1 << places), places, odd)[:1] for most in (whole, whole - 1)]
+        nearest = [beside(*bits, _target(whole, places, tie, odd), off > 0)] if off and not any(exact) else []
+        # What is rounded up to a power of two, and what is not.
+        carries = [beside(*bits, (1 << whole - 1) - half, off > 0)] if off and odd else []
+        every = [*(factors for found in exact for _, factors in found), *nearest, *carries]
+        for number, best in enumerate(factors for factors in every if factors is not None):
             sig = best[0] * best[1]
             normal = sig.bit_length() - fmt.precision == places
             exp = 1 - sig.bit_length() if normal else fmt.quantum_exp - places
-            name = f"near/{place.name}-alone-{places:02}-{tie:d}-{which}-{above:d}"
+            name = f"near/{place.name}-alone-{places:02}-{tie:d}-{off:+}-{odd}-{number}"
             _with_addends(rows, name, ExactNumber(0, sig, exp, best), fmt.quantum_exp, not normal and tie)
     low = product_reach(unit).low
     for exp in range(low, low + LEAST):
@@ -200,11 +202,10 @@ def _scaled(unit: Unit, number: ExactNumber) -> tuple[ExactNumber, Scales | None
     return number._replace(exp=number.exp - taken), ((codes[0],), (codes[1],))
 
 
-def _target(whole: int, places: int, tie: bool, which: int) -> int:
-    """A tie or a number of so many places below its last one, near the least, the middle or the largest product."""
-    half, low, high = 1 << places - 1, 1 << whole - 2, 1 << whole
-    about = (low, (low + high) // 2, high - 1)[which]
-    return max(about >> places << places, 0) + (half if tie else 0)
+def _target(whole: int, places: int, tie: bool, odd: int) -> int:
+    """A tie or a number of so many places below its last one, which is odd or even, among the middle products."""
+    last = (3 << whole - 3) >> places
+    return (last - (last & 1) + odd << places) + (1 << places - 1 if tie else 0)
 
 
 @lru_cache(maxsize=1 << 10)

@@ -36,7 +36,7 @@ from hwsim.cosim.vectors.lines import (
     text_lines,
 )
 from hwsim.cosim.vectors.make import MANIFEST, TEXT, VERSION, computed
-from hwsim.explain import CodeReading, CoverageGroup, FaultKind, Mismatch, Row, RunReport, coverage_groups
+from hwsim.explain import CodeReading, CoverageGroup, FaultKind, Kills, Mismatch, Row, RunReport, coverage_groups
 from hwsim.explain.diagnosis import Progress, diagnose
 from hwsim.explain.facts import Observation
 from hwsim.explain.mismatches import explain_command, fault_kinds, wrong_result
@@ -73,6 +73,13 @@ class StoredCoverage(_Read):
     bins: dict[str, dict[str, int]]
 
 
+class StoredKills(_Read):
+    cases: int
+    killed: dict[str, str]
+    equivalent: dict[str, str]
+    open: list[str]
+
+
 class StoredManifest(_Read):
     """What manifest.yaml holds, as far as sets are read by it."""
 
@@ -83,6 +90,7 @@ class StoredManifest(_Read):
     lines: int = Field(ge=1)
     files: dict[str, StoredFile]
     coverage: StoredCoverage | None = None
+    mistakes: StoredKills | None = None
     unit: dict[str, Any]
 
 
@@ -325,6 +333,7 @@ class Findings:
     right: list[tuple[Case, int]] = field(default_factory=list)
     hints: list[str] = field(default_factory=list)
     coverage: tuple[CoverageGroup, ...] = ()
+    kills: tuple[Kills, ...] = ()
 
     def add(self) -> bool:
         """Count a wrong result. Whether it is one of the first, which are kept."""
@@ -379,6 +388,7 @@ class Findings:
             units=(self.unit.model_dump(mode="json", exclude_unset=True),),
             rows=(self.row,),
             coverage=self.coverage,
+            kills=self.kills,
             mismatches=tuple(self.mismatches(again, called)),
             kinds=self.kinds(progress),
         )
@@ -412,6 +422,8 @@ def check(known: Stored, lines: Iterable[str], where: str) -> Findings:
     findings.hints += order.hints()
     findings.hints += [f"not compared: {what}" for what in unpromised(known.unit).left_out()]
     findings.coverage = _coverage(known)
+    if (held := known.manifest.mistakes) is not None:
+        findings.kills = (Kills.model_validate({**held.model_dump(), "unit": known.unit.name}),)
     return findings
 
 

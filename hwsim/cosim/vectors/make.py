@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from itertools import groupby
+from itertools import groupby, islice
 from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO
@@ -54,7 +54,8 @@ from hwsim.cosim.vectors.lines import (
     text_lines,
 )
 from hwsim.cosim.vectors.plan import SUITES, SetPlan, Wanted, cost, plan
-from hwsim.explain import Discrimination
+from hwsim.explain import Discrimination, Kills
+from hwsim.explain.mistakes.kills import kept_kills
 from hwsim.formats import Format, container_dtype, tables
 from hwsim.formats.codes import Codes
 from hwsim.model.definition import definition_of
@@ -286,6 +287,9 @@ VERSION = 4  # of the sequence of cases, and of what the files hold and how
 NOTE = "# By `hwsim vectors`; `hwsim docs vectors` says what the files hold. `hwsim check` compares results with it.\n"
 
 
+MOST_COUNTED = 12_000  # cases of which likely mistakes are counted: the first ones, which are directed
+
+
 class Counts:
     """What is in a set so far. parts: cases of each part."""
 
@@ -340,7 +344,7 @@ class Counts:
             self.coverage = Coverage.restore(self.coverage.plan, state["coverage"])
 
 
-def manifest(wanted: Wanted, counts: Counts, digests: Mapping[str, str], files: Sequence[str]) -> bytes:
+def manifest(wanted: Wanted, counts: Counts, digests: Mapping[str, str], files: Sequence[str], counted: Kills) -> bytes:
     unit, layout = wanted.unit, layouts(wanted.unit, files)
     data = {
         "generator": "hwsim vectors",
@@ -354,6 +358,7 @@ def manifest(wanted: Wanted, counts: Counts, digests: Mapping[str, str], files: 
         "parts": {name: _part(made, of, why) for name, made, of, why in counts.made()},
         "discrimination": _discrimination(counts.planned.told()),
         "coverage": _bins(counts.coverage),
+        "mistakes": counted.model_dump(mode="json", exclude={"unit"}),
         "unit": unit.model_dump(mode="json", exclude_unset=True),
         "formats": {name: fmt.model_dump(mode="json", exclude_unset=True) for name, fmt in used_formats(unit).items()},
         "files": {name: _file(layout.get(name), digest) for name, digest in sorted(digests.items())},
@@ -549,6 +554,7 @@ class Made:
     folder: Path
     counts: Counts
     resumed: int
+    kills: Kills
 
 
 Progress = Callable[[int, int, str], None]
@@ -621,8 +627,11 @@ def make(wanted: Wanted, folder: Path, progress: Progress = silent) -> Made:
         if ARRAYS in files:
             again = (computed_block(unit, draw(), (), kernel) for _, draw in _batches(wanted, planned, total))
             growing.whole(ARRAYS, npz(case_arrays(unit, again)))
-        growing.finish(manifest(wanted, counts, growing.digests(), files))
-    return Made(folder, counts, resumed)
+        progress(counts.cases, total, "counting likely mistakes that they kill")
+        first = (case for _, draw in _batches(wanted, planned, min(total, MOST_COUNTED)) for case in draw().cases())
+        counted = kept_kills(unit, list(islice(first, min(total, MOST_COUNTED))))
+        growing.finish(manifest(wanted, counts, growing.digests(), files, counted))
+    return Made(folder, counts, resumed, counted)
 
 
 def made_batches(wanted: Wanted) -> Iterator[Batch]:

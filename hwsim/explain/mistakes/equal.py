@@ -14,6 +14,7 @@ from hwsim.cases.bins.outcomes import RoundingPlace, impossible, no_negative_zer
 from hwsim.cases.bins.plan import plan
 from hwsim.cases.case import one_window
 from hwsim.explain.mistakes.flawed import NO_FLAW, Flaw, Mistake, Shows
+from hwsim.explain.mistakes.sums import one_term
 from hwsim.formats import FixedFormat, FloatFormat, Format
 from hwsim.model.definition import Definition
 from hwsim.model.hooks import Hooks, Side, TermCut, passed
@@ -65,6 +66,8 @@ def _never(unit: Unit, shows: Shows) -> str:
             return "" if place is None else _bin(unit, place, "overflow") or impossible(unit, place, shows.where) or ""
         case "starts from -0":
             return _starts_positive(unit)
+        case "bits below":
+            return _alone_below(unit, shows.bits)
         case "zeros move the window":
             return _zeros_lose_nothing(unit)
         case "rounds" if shows.bits:
@@ -135,6 +138,25 @@ def _is_partial(unit: Unit) -> bool:
         and rule.cut is None
         and rule.lost != "ones-complement"
     )
+
+
+def _alone_below(unit: Unit, exp: int) -> str:
+    """Why bits of a product alone that are below a power of two count for nothing: what has some rounds to zero."""
+    rule, result, (a, b) = unit.sum, unit.result, unit.operands.multiplied
+    fmt = result.format
+    if not one_term(unit) or not isinstance(rule, ExactSum) or unit.scale is not None or unit.late is not None:
+        return ""
+    if not isinstance(a, FloatFormat) or not isinstance(b, FloatFormat) or not isinstance(fmt, FloatFormat):
+        return ""
+    # A zero has the sign of the product, or none has one; a format without subnormals may round to its least number.
+    if (
+        (rule.zero == "positive") != (result.tiny == "positive")
+        or not fmt.subnormals
+        or result.rounding in ("ru", "rd", "rto")
+    ):
+        return ""
+    least = fmt.quantum_exp - 1 - a.sig_bits - b.sig_bits
+    return f"a product with bits below 2^{exp} is less than half of {fmt.name}'s least number" if exp <= least else ""
 
 
 def _zeros_lose_nothing(unit: Unit) -> str:
@@ -247,8 +269,11 @@ def _most(unit: Unit, shows: Shows) -> int | None:
         if shows.where == "term beyond":
             return max((*products, *added))
         return unit.instruction.lanes * products[0] + (max(added) if added and shows.where == "sum beyond" else 0)
-    if isinstance(rule, ExactSum) and shows.where == "products beyond":
-        return unit.instruction.lanes * _largest_units(a) * _largest_units(b)
+    if isinstance(rule, ExactSum) and shows.where != "term beyond":
+        one = unit.instruction.lanes * _largest_units(a) * _largest_units(b)
+        if shows.where == "products beyond":
+            return one
+        return None if unit.operands.addend is not None or unit.instruction.chain else one * unit.instruction.groups
     return None
 
 

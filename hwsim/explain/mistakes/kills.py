@@ -7,44 +7,27 @@ step by step, and needs no run of its own; the others are run one after the othe
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, fields
 from functools import partial
 from typing import Any
 
+from hwsim.base.files import cache_folder, replaced, takes_files
+from hwsim.base.package import identity
 from hwsim.cases.case import Case, dot
 from hwsim.explain.mistakes import Mistake, catalogue
 from hwsim.explain.mistakes.equal import why_equal
 from hwsim.explain.mistakes.flawed import Flaw, FlawedDefinition
 from hwsim.explain.mistakes.sums import Adder, adder_after, adder_of
+from hwsim.explain.record import Kills
 from hwsim.formats import FixedFormat, FloatFormat
 from hwsim.model.definition import Definition
 from hwsim.model.hooks import Hooks, Side
 from hwsim.model.rounding import add
 from hwsim.model.terms import Term
 from hwsim.spec import RoundedSum, Unit, unpromised
-
-
-@dataclass(frozen=True)
-class Kills:
-    """What cases tell of a unit's likely mistakes.
-
-    killed: the id of a case that kills each, by name. equivalent: why no case can, by name. open: the names of the
-    others: no case that was looked at kills them.
-    """
-
-    unit: str
-    killed: dict[str, str]
-    equivalent: dict[str, str]
-    open: tuple[str, ...]
-
-    @property
-    def line(self) -> str:
-        """One line for reports."""
-        every = len(self.killed) + len(self.equivalent) + len(self.open)
-        counts = f"{len(self.equivalent)} proved equivalent, {len(self.open)} open"
-        return f"kills {len(self.killed)} of {every} likely mistakes, {counts}"
-
 
 Passing = dict[tuple[Any, ...], list[int]]  # what passes a place, and the cases in which it does
 
@@ -179,7 +162,23 @@ def kills(unit: Unit, cases: Sequence[Case], mistakes: Sequence[Mistake] | None 
             equivalent[mistake.name] = why
         else:
             left.append(mistake.name)
-    return Kills(unit.name, killed, equivalent, tuple(left))
+    return Kills(unit=unit.name, cases=len(cases), killed=killed, equivalent=equivalent, open=tuple(left))
+
+
+def kept_kills(unit: Unit, cases: Sequence[Case]) -> Kills:
+    """`kills` of all of the catalogue, kept in the cache for the next run that has the same unit and the same cases."""
+    content = hashlib.sha256(f"{identity(__name__)} {unit.model_dump_json()}".encode())
+    for case in cases:
+        content.update(repr(case).encode())
+    path = cache_folder() / "kills" / f"{content.hexdigest()[:32]}.json"
+    with contextlib.suppress(OSError, ValueError):
+        return Kills.model_validate_json(path.read_bytes())
+    counted = kills(unit, cases)
+    if takes_files(path.parent):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with replaced(path) as file:
+            file.write(counted.model_dump_json().encode())
+    return counted
 
 
 def killer(passages: Passages, flaw: Flaw) -> int | None:

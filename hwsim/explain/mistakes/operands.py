@@ -8,7 +8,7 @@ from functools import partial
 from typing import Literal, assert_never
 
 from hwsim.cases.case import Case, block_lengths
-from hwsim.explain.mistakes.flawed import SIDES, Flaw, Mistake
+from hwsim.explain.mistakes.flawed import SIDES, Flaw, Mistake, Shows
 from hwsim.formats import Class, ExponentFormat, Fields, FixedFormat, FloatFormat, Format
 from hwsim.model.hooks import Side
 from hwsim.model.terms import Term
@@ -208,6 +208,11 @@ def _infinity_times_zero(cls: Class, term: Term, a: Fields, b: Fields) -> Term:
     return Term(a.sign ^ b.sign, 0, 0, term.fraction_bits, cls)
 
 
+def below(exp: int) -> tuple[Shows, ...]:
+    """What shows that bits below 2^exp are lost."""
+    return (Shows("bits below", exp),)
+
+
 def places_lost(exp: int, floored: bool = False) -> Flaw:
     """Bits of products below a power of two are cut off.
 
@@ -244,7 +249,9 @@ def _products(unit: Unit) -> Iterator[Mistake]:
         least = unit.operands.multiplied[0].quantum_exp + unit.operands.multiplied[1].quantum_exp
         for places in (1, 2, 3, 4, 6, 8):
             text = f"places of products below 2^{least + places} are cut off"
-            yield Mistake(f"low {places} places of the sum lost", text, places_lost(least + places))
+            yield Mistake(
+                f"low {places} places of the sum lost", text, places_lost(least + places), below(least + places)
+            )
 
 
 def port_format(unit: Unit, port: Port) -> Format | None:

@@ -226,8 +226,16 @@ def _widest_sum(unit: Unit) -> int:
 INFINITIES = ((0, "", " that comes first"), (-1, " that comes last", " that comes last"))
 
 
+def one_term(unit: Unit) -> bool:
+    """True if every sum is of one product alone."""
+    chained = unit.instruction.chain is not None or unit.instruction.groups > 1
+    return unit.instruction.lanes == 1 and unit.operands.addend is None and not chained
+
+
 def _infinities_meet(unit: Unit) -> bool:
     """True if more than one term of a sum may be infinite."""
+    if one_term(unit):
+        return False
     tree = isinstance(unit.sum, RoundedSum) and unit.sum.method == "pairwise"
     limited = unit.sum.product_limit is not None
     return (
@@ -547,7 +555,7 @@ def _positive_zero(code: int, unit: Unit, case: Case) -> int:
 def _zeros(unit: Unit) -> Iterator[Mistake]:
     if isinstance(unit.output, FixedFormat) or not unit.output.signed_zero:
         return
-    yield from _zero_signs(_zero_rule(unit))
+    yield from _zero_signs(_zero_rule(unit), one_term(unit))
     text = "a result that is a zero is +0, whatever led to it"
     yield Mistake("zero results always +0", text, Flaw(code=_positive_zero), (Shows("result is -0"),))
 
@@ -572,9 +580,10 @@ SHOWN_ZEROS = {
 }
 
 
-def _zero_signs(specified: str) -> Iterator[Mistake]:
+def _zero_signs(specified: str, alone: bool = False) -> Iterator[Mistake]:
+    """alone: whether sums have one term, whose sign they have but for where it is left."""
     for name, text, choose in ZERO_SIGNS:
-        if name != specified:
+        if name != specified and (not alone or choose is _plus):
             # Signs of zeros make nothing other than signs of zeros.
             shows = SHOWN_ZEROS.get(name, ())
             yield Mistake(name, text, Flaw(zero_sign=choose), shows)

@@ -15,6 +15,7 @@ from hwsim.explain.mistakes.operands import (
     OF,
     PORT_WORDS,
     Where,
+    below,
     concerns,
     each_product,
     lanes_moved,
@@ -232,7 +233,8 @@ def _terms(unit: Unit) -> Iterator[Mistake]:
                 )
     for places in (1, 2, 3, 4, 6, 8) if not fixed else ():
         text = f"products are rounded down to multiples of 2^{last + places}"
-        yield Mistake(f"low {places} places of products lost, floored", text, places_lost(last + places, floored=True))
+        lost = places_lost(last + places, floored=True)
+        yield Mistake(f"low {places} places of products lost, floored", text, lost, below(last + places))
     text = "a negative product is negated by inverting its bits, without the 1 that is added"
     yield Mistake("ones' complement of negative products", text, _each_number(partial(_inverted, last)))
 
@@ -305,7 +307,8 @@ def _sums(unit: Unit) -> Iterator[Mistake]:
         for floored, end, words in ((False, "", "cut off its magnitude"), (True, ", floored", "rounded down")):
             text = f"the low {places} places of the sum are {words}"
             flaw = Flaw(total=partial(_low_places_lost, places, lowest, floored))
-            yield Mistake(f"low {places} places of the whole sum lost{end}", text, flaw)
+            shows = () if lowest is None else below(lowest + places)
+            yield Mistake(f"low {places} places of the whole sum lost{end}", text, flaw, shows)
 
 
 def _far(unit: Unit) -> Iterator[Mistake]:
