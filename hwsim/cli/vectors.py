@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hwsim.base.errors import InputError
+from hwsim.base.text import counted
 from hwsim.cli import arguments as complete
 from hwsim.cli.app import app
 from hwsim.cli.arguments import UnitName, again
