@@ -24,7 +24,7 @@ from hwsim.cases.bins.adders import (
     split,
     tree,
 )
-from hwsim.cases.case import Case, Pair, Rows, Scales, dot
+from hwsim.cases.case import Case, Pair, Rows, Scales, block_lengths, dot
 from hwsim.cases.drawing import Stream
 from hwsim.cases.palette import exact_code
 from hwsim.formats import ExponentFormat, FloatFormat, Format
@@ -222,6 +222,12 @@ def _in_tree(rows: Rows, by_role: dict[str, ExactNumber], turn: int) -> Laid | N
 
 def _in_exact_sum(rows: Rows, pair: RoundedPair, larger: ExactNumber, smaller: ExactNumber, turn: int) -> Laid | None:
     unit, rule = rows.unit, rows.unit.sum
+    if unit.scale is not None:
+        if pair.smaller == ADDEND or (_enters(unit) and turn % 2 and _c(unit, larger) is not None):
+            product, addend = (larger, smaller) if pair.smaller == ADDEND else (smaller, larger)
+            c = _c(unit, addend)
+            return None if c is None else _in_blocks(rows, [product], c)
+        return _in_blocks(rows, [larger, smaller], 0)
     long = isinstance(rule, ExactSum) and rule.rounded == "end"
     room = max(rows.lanes, rows.most * rows.lanes if rows.most else 4) if long else rows.lanes
     if pair.smaller == ADDEND:
@@ -246,6 +252,46 @@ def _in_exact_sum(rows: Rows, pair: RoundedPair, larger: ExactNumber, smaller: E
     return None if c is None or half is None or room < 2 else _beats(rows, [half, last], c, turn)
 
 
+def _in_blocks(rows: Rows, numbers: Sequence[ExactNumber], c: int) -> Laid | None:
+    """Numbers in an exact sum, one or two, each in a block whose scales bring products about 1 to it."""
+    unit, codes = rows.unit, list[Scales]()
+    beats: list[list[Pair]] = []
+    length = max(block_lengths(unit))
+    inside = length < rows.lanes  # both blocks in one beat
+    if unit.sum.method != "exact" or (not inside and getattr(unit.sum, "rounded", "") != "end"):
+        return None
+    for number in numbers:
+        taken = powers_for(unit, (number.leading + number.exp) // 2)
+        if taken is None:
+            return None
+        exp, scales = taken
+        pairs = _terms(unit, number._replace(exp=number.exp - exp), min(length, rows.lanes))
+        if pairs is None:
+            return None
+        codes.append(scales)
+        if inside and beats:
+            beats[0] += [*[(0, 0)] * (length - len(beats[0])), *pairs]
+        else:
+            beats += [pairs, *[[]] * (-(-length // rows.lanes) - 1)]
+    return Laid(beats, c, 0, (sum((a for a, _ in codes), ()), sum((b for _, b in codes), ())))
+
+
+def powers_for(unit: Unit, exp: int) -> tuple[int, Scales] | None:
+    """What scales add to the exponents of products, as near as can be to what is asked, and their codes; None for none.
+
+    None too where they are no powers of two.
+    """
+    formats = () if unit.scale is None else (unit.scale.a.format, unit.scale.b.format)
+    codes, taken = list[tuple[int]](), 0
+    for fmt, part in zip(formats, (exp // 2, exp - exp // 2), strict=False):
+        if not isinstance(fmt, ExponentFormat):
+            return None
+        code = min(max(one_code(fmt) + part, fmt.min_code), fmt.max_code)
+        codes.append((code,))
+        taken += code - one_code(fmt)
+    return (taken, (codes[0], codes[1])) if codes else None
+
+
 def _beats(rows: Rows, pairs: Sequence[Pair], c: int, turn: int) -> Laid:
     """Products in neighbouring lanes, and in as many beats as they take."""
     if len(pairs) <= rows.lanes:
@@ -263,10 +309,13 @@ def _promoted(rows: Rows, pair: RoundedPair, register: ExactNumber, partial: Exa
     if partial.factors is not None and unit.scale is not None and unit.scale.at == "promotion":
         # The partial sum's digits are one factor, and the scale's are the other.
         sig, scale = partial.factors
-        exponent = partial.exp + sig.bit_length() - 1  # so that the partial sum is at least 1, and less than 2
-        if isinstance(unit.scale.a.format, FloatFormat):  # but where that takes bits from the scale
-            exponent = max(exponent, unit.scale.a.format.emin - scale.bit_length() + 1)
-        code = number_code(unit.scale.a.format, 0, scale, exponent)
+        fmt = unit.scale.a.format
+        # So that the partial sum is at least 1, and less than 2, but where that takes bits from the scale.
+        exponents = [partial.exp + sig.bit_length() - 1]
+        exponents += [fmt.emin - scale.bit_length() + 1] if isinstance(fmt, FloatFormat) else []
+        code, exponent = next(
+            ((code, each) for each in exponents if (code := number_code(fmt, 0, scale, each)) is not None), (None, 0)
+        )
         if code is None:
             return None
         scales = (code,), (one_code(unit.scale.b.format),)

@@ -120,18 +120,18 @@ TOPS = 2  # exponents of sums
 def sticky_rows(rows: Rows) -> None:
     """A power of two, half a last place of it, and a 1 of either sign at each place below that.
 
-    All three are products; of units with an addend the power of two is that once more; and where a factor has the
-    digits, half a last place and the 1 are one product, as chains of additions need it.
+    All three are products; of units with an addend the power of two is that once more. Of other sums than those of
+    windows `hwsim.cases.bins.adder_rows` has them.
     """
-    unit = rows.unit
-    fmt = unit.sum.format if isinstance(unit.sum, RoundedSum) else unit.result.format
+    unit, fmt = rows.unit, rows.unit.result.format
+    if not isinstance(unit.sum, WindowSum):
+        return
     floats = all(isinstance(kind, FloatFormat) for kind in (fmt, unit.operands.a, unit.operands.b))
     if not floats or not isinstance(fmt, FloatFormat) or unit.scale is not None:
         return
     for top in _tops(unit, fmt):
         for depth, sign in cross(range(1, MOST_DEPTH + 1), (0, 1)):
             _three(rows, fmt, top, depth, sign)
-            _two(rows, fmt, top, depth, sign)
 
 
 def _tops(unit: Unit, fmt: FloatFormat) -> list[int]:
@@ -180,17 +180,6 @@ def _three(rows: Rows, fmt: FloatFormat, top: int, depth: int, sign: int) -> Non
         terms = [half, low] if pair is None else [pair, half, low]
         beats = [terms] if len(terms) <= rows.lanes else [[term] for term in terms]
         rows.add(f"sticky/{name}-{top}-{depth:02}-{sign}", beats, c, depth % rows.lanes)
-
-
-def _two(rows: Rows, fmt: FloatFormat, top: int, depth: int, sign: int) -> None:
-    sig = (1 << depth) + (-1 if sign else 1)
-    both = _power_of_two(rows.unit, 0, sig, top - fmt.precision - depth)
-    if both is None:
-        return
-    for name, pair, c in _starts(rows, top):
-        terms = [both] if pair is None else [pair, both]
-        beats = [terms] if len(terms) <= rows.lanes else [[term] for term in terms]
-        rows.add(f"sticky/{name}-together-{top}-{depth:02}-{sign}", beats, c, depth % rows.lanes)
 
 
 PRODUCTS = 6  # exponents of which some products are taken

@@ -9,12 +9,11 @@ from __future__ import annotations
 from functools import lru_cache
 from itertools import product as cross
 
-from hwsim.cases.bins.adder_rows import ExactNumber, laid, number_code, product_codes
+from hwsim.cases.bins.adder_rows import ExactNumber, laid, number_code, powers_for, product_codes
 from hwsim.cases.bins.adders import PARTIAL, PRODUCT, REST, TIES, RoundedPair, adders, product_reach
 from hwsim.cases.bins.outcomes import RoundingPlace, roundings
 from hwsim.cases.case import Rows, Scales
-from hwsim.formats import ExponentFormat, FloatFormat
-from hwsim.formats.blocks import one_code
+from hwsim.formats import FloatFormat
 from hwsim.spec import Unit
 
 FACTORS = 1 << 10  # significands of one factor that are tried
@@ -190,16 +189,8 @@ def _with_addends(rows: Rows, name: str, number: ExactNumber, quantum: int, besi
 
 def _scaled(unit: Unit, number: ExactNumber) -> tuple[ExactNumber, Scales | None]:
     """A number without its scales, and the codes of these, where scales are powers of two; else the number itself."""
-    formats = () if unit.scale is None else (unit.scale.a.format, unit.scale.b.format)
-    codes, taken, half = list[int](), 0, number.leading // 2
-    for fmt, part in zip(formats, (half, number.leading - half), strict=False):
-        if not isinstance(fmt, ExponentFormat):
-            return number, None
-        codes.append(min(max(one_code(fmt) + part, fmt.min_code), fmt.max_code))
-        taken += codes[-1] - one_code(fmt)
-    if not codes:
-        return number, None
-    return number._replace(exp=number.exp - taken), ((codes[0],), (codes[1],))
+    taken = powers_for(unit, number.leading)
+    return (number, None) if taken is None else (number._replace(exp=number.exp - taken[0]), taken[1])
 
 
 def _target(whole: int, places: int, tie: bool, odd: int) -> int:

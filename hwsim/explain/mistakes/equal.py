@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import fields, replace
 from functools import lru_cache
 
-from hwsim.cases.bins.adders import PRODUCT, RoundedPair, adders
+from hwsim.cases.bins.adders import PRODUCT, TIES, RoundedPair, adders
 from hwsim.cases.bins.outcomes import RoundingPlace, impossible, no_negative_zero, roundings
 from hwsim.cases.bins.plan import plan
 from hwsim.cases.case import one_window
@@ -19,7 +19,7 @@ from hwsim.formats import FixedFormat, FloatFormat, Format
 from hwsim.model.definition import Definition
 from hwsim.model.hooks import Hooks, Side, TermCut, passed
 from hwsim.model.terms import addend_term
-from hwsim.spec import AlignedSum, EvenOddSum, ExactSum, LateInWindow, RoundedSum, Unit
+from hwsim.spec import AlignedSum, EvenOddSum, ExactSum, LateInWindow, RoundedSum, SequentialSum, Unit
 
 MOST_BITS = 16  # of codes that are enumerated
 
@@ -67,7 +67,10 @@ def _never(unit: Unit, shows: Shows) -> str:
         case "starts from -0":
             return _starts_positive(unit)
         case "bits below":
-            return _alone_below(unit, shows.bits)
+            return _alone_below(unit, shows.bits) or _numbers_above(unit, shows.bits)
+        case "bits below, floored":
+            why = _alone_below(unit, shows.bits) or _numbers_above(unit, shows.bits)
+            return why or _floored_below(unit, shows.bits)
         case "zeros move the window":
             return _zeros_lose_nothing(unit)
         case "rounds" if shows.bits:
@@ -76,11 +79,26 @@ def _never(unit: Unit, shows: Shows) -> str:
             return f"at most {cut} places are cut off" if few else _never(unit, shows._replace(bits=0))
         case "rounds":
             exact = None if place is None else impossible(unit, place, "rounds to the larger")
-            if place is not None and exact is not None:
-                return exact if isinstance(place.format, FixedFormat) or _tiny(unit, place, False) else ""
-            return ""
+            if place is None:
+                return ""
+            whole = isinstance(place.format, FixedFormat) or bool(_tiny(unit, place, False))
+            return exact if exact is not None and whole else _short_products(unit, place)
+        case "vanishes":
+            return "" if place is None else _tiny(unit, place, False)
+        case "is tiny and rounds":
+            return "" if place is None else _tiny(unit, place, False) or _short_products(unit, place)
         case _:
             return "" if place is None else _tiny(unit, place, shows.where == "is tiny")
+
+
+def _short_products(unit: Unit, place: RoundingPlace) -> str:
+    """Why products alone are never rounded to another number: they fit, or become zero whatever they are rounded to."""
+    fmt, bits = place.format, unit.operands.a.sig_bits + unit.operands.b.sig_bits
+    if place.name != "product" or place.flushes is None or unit.scale is not None or not isinstance(fmt, FloatFormat):
+        return ""
+    # Of those below the least normal number only the binade next to it could be rounded up to it.
+    fits = fmt.subnormals and bits < fmt.precision
+    return f"products have {bits} bits, {fmt.name} {fmt.precision}; what is subnormal becomes zero" if fits else ""
 
 
 def _bin(unit: Unit, place: RoundingPlace, word: str) -> str:
@@ -96,6 +114,8 @@ def _tiny(unit: Unit, place: RoundingPlace, whole: bool) -> str:
     fmt = place.format
     if not isinstance(fmt, FloatFormat):
         return f"{fmt.name} has no such numbers"
+    if place.name == "addition" and not whole and (why := _numbers_above(unit, fmt.quantum_exp)):
+        return why
     vanishes = impossible(unit, place, "vanishes")
     # Where such results become zero, what never vanishes is never below; else it only has no bits to lose.
     if vanishes is not None and fmt.subnormals and (place.flushes is not None or not whole):
@@ -111,7 +131,7 @@ def _window_unit(unit: Unit) -> int | None:
     """The least exponent of the last place of a window that all terms of a sum are in; None where it is not known."""
     rule, scale = unit.sum, unit.scale
     exps = _product_exps(unit)
-    if not isinstance(rule, AlignedSum) or rule.subgroup is not None or exps is None:
+    if not isinstance(rule, AlignedSum) or rule.subgroup is not None or exps is None or rule.sticky:
         return None
     if scale is not None and scale.at != "promotion":
         return None
@@ -157,6 +177,29 @@ def _alone_below(unit: Unit, exp: int) -> str:
         return ""
     least = fmt.quantum_exp - 1 - a.sig_bits - b.sig_bits
     return f"a product with bits below 2^{exp} is less than half of {fmt.name}'s least number" if exp <= least else ""
+
+
+def _numbers_above(unit: Unit, exp: int) -> str:
+    """Why no term of a rounded addition has bits below 2^exp: each is a number of the sums' format."""
+    rule = unit.sum
+    if not isinstance(rule, RoundedSum) or rule.product != "rounded" or exp > rule.format.quantum_exp:
+        return ""
+    return f"terms are numbers of {rule.format.name}, multiples of 2^{rule.format.quantum_exp}"
+
+
+def _floored_below(unit: Unit, exp: int) -> str:
+    """Why sums may be rounded down to multiples of 2^exp: a product with bits below is far below half a last place.
+
+    What it is added to is zero, whose sum with it becomes a zero of its sign either way, or a number that stays itself.
+    """
+    rule, (a, b) = unit.sum, unit.operands.multiplied
+    if not isinstance(rule, SequentialSum) or rule.product != "fused" or rule.rounding not in TIES or rule.flushes:
+        return ""
+    bits, fmt = a.sig_bits + b.sig_bits, rule.format
+    if not fmt.subnormals or exp + bits > fmt.quantum_exp - 2:
+        return ""
+    least = f"{fmt.name}'s least number 2^{fmt.quantum_exp}"
+    return f"a product with bits below 2^{exp} is less than 2^{exp + bits}, and {least}"
 
 
 def _zeros_lose_nothing(unit: Unit) -> str:
@@ -273,7 +316,13 @@ def _most(unit: Unit, shows: Shows) -> int | None:
         one = unit.instruction.lanes * _largest_units(a) * _largest_units(b)
         if shows.where == "products beyond":
             return one
-        return None if unit.operands.addend is not None or unit.instruction.chain else one * unit.instruction.groups
+        if rule.rounded == "end":
+            return None if unit.operands.addend is not None or unit.instruction.chain else one * unit.instruction.groups
+        # What it is added to is a number of a format.
+        last, terms = _product_quantum(unit), [fmt for fmt in _added(unit) if isinstance(fmt, FloatFormat)]
+        if len(terms) < len(_added(unit)) or any(fmt.quantum_exp < last for fmt in terms):
+            return None
+        return one + max((1 << fmt.emax + 1 - last for fmt in terms), default=0)
     return None
 
 

@@ -58,6 +58,7 @@ ShowsWhere = Literal[
     "rounds", "is tiny", "is tiny and rounds", "vanishes", "overflows", "result is -0", "starts from -0",
     "zeros move the window",
     "sum beyond", "products beyond", "term beyond", "wraps", "bits below",
+    "bits below, floored",
 ]  # fmt: skip
 
 

@@ -208,9 +208,9 @@ def _infinity_times_zero(cls: Class, term: Term, a: Fields, b: Fields) -> Term:
     return Term(a.sign ^ b.sign, 0, 0, term.fraction_bits, cls)
 
 
-def below(exp: int) -> tuple[Shows, ...]:
-    """What shows that bits below 2^exp are lost."""
-    return (Shows("bits below", exp),)
+def below(exp: int, floored: bool = False) -> tuple[Shows, ...]:
+    """What shows that bits below 2^exp are lost, of the sum or of products; floored: that the sum is rounded down."""
+    return (Shows("bits below, floored" if floored else "bits below", exp),)
 
 
 def places_lost(exp: int, floored: bool = False) -> Flaw:

@@ -307,7 +307,7 @@ def _sums(unit: Unit) -> Iterator[Mistake]:
         for floored, end, words in ((False, "", "cut off its magnitude"), (True, ", floored", "rounded down")):
             text = f"the low {places} places of the sum are {words}"
             flaw = Flaw(total=partial(_low_places_lost, places, lowest, floored))
-            shows = () if lowest is None else below(lowest + places)
+            shows = () if lowest is None else below(lowest + places, floored)
             yield Mistake(f"low {places} places of the whole sum lost{end}", text, flaw, shows)
 
 
