@@ -60,7 +60,7 @@ def _never(unit: Unit, shows: Shows) -> str:
         case "wraps":
             wraps = _wraps(unit) and unit.output.bits <= shows.bits
             return f"results are taken modulo 2^{unit.output.bits} themselves" if wraps else ""
-        case "sum beyond" | "products beyond" | "term beyond":
+        case "sum beyond" | "products beyond" | "product beyond" | "term beyond":
             return _fits(unit, shows)
         case "overflows":
             return "" if place is None else _bin(unit, place, "overflow") or impossible(unit, place, shows.where) or ""
@@ -267,7 +267,8 @@ def _fits(unit: Unit, shows: Shows) -> str:
         if _wraps(unit) and shows.bits + 1 >= fmt.bits:
             return f"results are taken modulo 2^{fmt.bits} themselves"
         return ""
-    word = {"term beyond": "a term", "products beyond": "a sum of products"}.get(shows.where, "the sum")
+    words = {"term beyond": "a term", "product beyond": "a product", "products beyond": "a sum of products"}
+    word = words.get(shows.where, "the sum")
     return f"{word} is at most {most} last places in magnitude, less than 2^{shows.bits}"
 
 
@@ -288,8 +289,8 @@ def _wraps(unit: Unit) -> bool:
 def _most(unit: Unit, shows: Shows) -> int | None:
     """The most that what has a width can be, in units of its last place; None where nothing bounds it."""
     rule, (a, b) = unit.sum, unit.operands.multiplied
-    if shows.where == "term beyond" and isinstance(a, FixedFormat) and isinstance(b, FixedFormat):
-        return 1 << a.bits + b.bits - 2
+    if shows.where == "product beyond":
+        return 1 << a.bits + b.bits - 2 if isinstance(a, FixedFormat) and isinstance(b, FixedFormat) else None
     if unit.scale is not None and unit.scale.at != "promotion" and not isinstance(rule, AlignedSum):
         return None
     floats = isinstance(a, FloatFormat) and isinstance(b, FloatFormat)

@@ -57,7 +57,7 @@ NO_FLAW = Flaw()
 ShowsWhere = Literal[
     "rounds", "is tiny", "is tiny and rounds", "vanishes", "overflows", "result is -0", "starts from -0",
     "zeros move the window",
-    "sum beyond", "products beyond", "term beyond", "wraps", "bits below",
+    "sum beyond", "products beyond", "product beyond", "term beyond", "wraps", "bits below",
     "bits below, floored",
 ]  # fmt: skip
 
@@ -65,10 +65,10 @@ ShowsWhere = Literal[
 class Shows(NamedTuple):
     """What has to happen for a mistake to change a result.
 
-    where: what a rounding does, or that the sum, that of a beat's products alone or a term of it is no integer of
-    `bits` bits and a sign; `wraps`: that a number modulo 2^bits is another one; `bits below`:
-    that a bit below 2^bits counts. bits: of a rounding, that more places
-    than these are cut off. place: which rounding, as `hwsim.cases.bins.outcomes.roundings` calls it.
+    where: what a rounding does; that the sum, that of a beat's products alone, a product or a term of it is no integer
+    of `bits` bits and a sign; `wraps`: that a number modulo 2^bits is another one; `bits below`: that a bit below 2^bits
+    counts. bits: of a rounding, that more places than these are cut off. place: which rounding, as
+    `hwsim.cases.bins.outcomes.roundings` calls it.
     """
 
     where: ShowsWhere

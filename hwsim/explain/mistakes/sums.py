@@ -245,10 +245,15 @@ def _infinities_meet(unit: Unit) -> bool:
     )
 
 
-def beyond(what: Literal["sum", "products", "term"], bits: int) -> tuple[Shows, ...]:
+WhatIsCut = Literal["sum", "products", "product", "term"]
+BEYOND: dict[WhatIsCut, ShowsWhere] = {
+    "sum": "sum beyond", "products": "products beyond", "product": "product beyond", "term": "term beyond",
+}  # fmt: skip
+
+
+def beyond(what: WhatIsCut, bits: int) -> tuple[Shows, ...]:
     """What shows that a number is cut to so many bits, two's complement."""
-    where: dict[str, ShowsWhere] = {"sum": "sum beyond", "products": "products beyond", "term": "term beyond"}
-    return (Shows(where[what], bits - 1),)
+    return (Shows(BEYOND[what], bits - 1),)
 
 
 def _carries(unit: Unit) -> Iterator[Mistake]:

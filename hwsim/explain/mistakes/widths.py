@@ -125,7 +125,7 @@ def _products(unit: Unit) -> Iterator[Mistake]:
             for signed, end, words in READ:
                 # As wide as a product is, it is wrong only where factors are, too: where they are without their signs.
                 flaw = _each_number(partial(_product_wraps, bits, signed))
-                shows = beyond("term", bits) if signed else ()
+                shows = beyond("product", bits) if signed else ()
                 yield Mistake(f"products modulo 2^{bits}{end}", f"a product keeps {bits} bits, {words}", flaw, shows)
     if isinstance(a, FloatFormat) and isinstance(b, FloatFormat):
         whole = a.fraction_bits + b.fraction_bits + 2
