@@ -66,8 +66,8 @@ class Shows(NamedTuple):
     """What has to happen for a mistake to change a result.
 
     where: what a rounding does; that the sum, that of a beat's products alone, a product or a term of it is no integer
-    of `bits` bits and a sign; `wraps`: that a number modulo 2^bits is another one; `bits below`: that a bit below 2^bits
-    counts. bits: of a rounding, that more places than these are cut off. place: which rounding, as
+    of `bits` bits and a sign; `wraps`: that a number modulo 2^bits is another one; `bits below`: that a bit below
+    2^bits counts. bits: of a rounding, that more places than these are cut off. place: which rounding, as
     `hwsim.cases.bins.outcomes.roundings` calls it.
     """
 
