@@ -10,6 +10,7 @@ from hwsim.cases.bins.covering import covering
 from hwsim.cases.case import Case
 from hwsim.cases.sensitive import sensitive
 from hwsim.cosim.fuzz.draw import drawn_unit
+from hwsim.explain.candidate import by_model, changed
 from hwsim.explain.mistakes import catalogue
 from hwsim.explain.mistakes.kills import Passages, killer, kills
 from hwsim.explain.record import Kills
@@ -91,3 +92,14 @@ def test_no_case_of_a_drawn_unit_kills_what_is_called_equivalent(first: int) -> 
         unit = drawn_unit(2031, number).unit
         cases = standard(unit)
         assert not unsound(unit, cases, kills(unit, cases)), unit.name
+
+
+def test_an_addend_that_is_dropped_far_below_the_product_is_killed_at_every_distance() -> None:
+    killed = kills(FMA, covering(FMA, 1)).killed
+    assert {f"the addend dropped from {least} places below" for least in range(13, 37)} <= set(killed)
+
+
+def test_a_multiplier_that_flushes_after_rounding_with_an_exponent_without_end_is_told() -> None:
+    after = changed(MULTIPLIER, {"result": {"tininess": "after"}})
+    results = [by_model(each, covering(MULTIPLIER, 1)) for each in (MULTIPLIER, after)]
+    assert sum(first != second for first, second in zip(*results, strict=True)) >= 4

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import islice
+from pathlib import Path
 
 import pytest
 from unit_keys import odd_unit, window
@@ -91,6 +92,24 @@ def test_no_case_kills_a_mistake_that_is_shown_to_be_equivalent(unit: Unit) -> N
     passages = counting.Passages(unit, cases)
     for mistake in equal:
         assert counting.killer(passages, mistake.flaw) is None, mistake.name
+
+
+def test_a_count_is_kept_for_the_same_unit_and_cases(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HWSIM_CACHE", str(tmp_path))
+    cases = random_cases(UNITS[1], 12, 3)
+    first = counting.kept_kills(UNITS[1], cases)
+    assert first == kills(UNITS[1], cases) and len(list((tmp_path / "kills").iterdir())) == 1
+    monkeypatch.setattr(counting, "kills", None)  # it is not counted again
+    assert counting.kept_kills(UNITS[1], cases) == first
+    with pytest.raises(TypeError):
+        counting.kept_kills(UNITS[1], cases[:-1])
+
+
+def test_of_many_products_only_the_first_cases_are_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HWSIM_CACHE", str(tmp_path))
+    monkeypatch.setattr(counting, "MOST_PRODUCTS", 5)
+    cases = [Case(str(index), (0x38, 0x38), (0x38, 0x38)) for index in range(4)]
+    assert counting.kept_kills(UNITS[1], cases).cases == 2
 
 
 def test_the_sum_of_a_window_that_is_one_bit_too_narrow_is_not_called_equivalent() -> None:

@@ -12,6 +12,7 @@ import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, fields
 from functools import partial
+from itertools import accumulate
 from typing import Any
 
 from hwsim.base.files import cache_folder, replaced, takes_files
@@ -165,8 +166,16 @@ def kills(unit: Unit, cases: Sequence[Case], mistakes: Sequence[Mistake] | None 
     return Kills(unit=unit.name, cases=len(cases), killed=killed, equivalent=equivalent, open=tuple(left))
 
 
+MOST_PRODUCTS = 1 << 20  # of the cases that `kept_kills` looks at, together: some ten seconds
+
+
 def kept_kills(unit: Unit, cases: Sequence[Case]) -> Kills:
-    """`kills` of all of the catalogue, kept in the cache for the next run that has the same unit and the same cases."""
+    """`kills` of all of the catalogue by the first cases, as many as have a million products together.
+
+    It is kept in the cache for the next run that has the same unit and the same cases.
+    """
+    ends = accumulate(len(case.a) for case in cases)
+    cases = cases[: max(1, sum(end <= MOST_PRODUCTS for end in ends))]
     content = hashlib.sha256(f"{identity(__name__)} {unit.model_dump_json()}".encode())
     for case in cases:
         content.update(repr(case).encode())
