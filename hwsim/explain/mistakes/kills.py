@@ -21,7 +21,7 @@ from hwsim.cases.case import Case, dot
 from hwsim.explain.mistakes import Mistake, catalogue
 from hwsim.explain.mistakes.equal import why_equal
 from hwsim.explain.mistakes.flawed import Flaw, FlawedDefinition
-from hwsim.explain.mistakes.sums import Adder, adder_after, adder_of
+from hwsim.explain.mistakes.sums import RoundingStep, adder_after, adder_of
 from hwsim.explain.record import Kills
 from hwsim.formats import FixedFormat, FloatFormat
 from hwsim.model.definition import Definition
@@ -41,7 +41,7 @@ PLACES = tuple(each.name for each in fields(Hooks) if each.name not in (*OF_CODE
 
 
 @dataclass(frozen=True)
-class _Recorder(Hooks):
+class _PassageHooks(Hooks):
     """Hooks that change nothing, and tell what passes. note: takes what passes with a place's name."""
 
     note: Callable[..., Any] = field(kw_only=True)
@@ -70,11 +70,11 @@ class Passages:
         # What `hwsim.model.rounding.add` does with the terms of each addition of two.
         self._adders = {"after.": adder_after(unit), "": adder_of(unit) if isinstance(unit.sum, RoundedSum) else None}
 
-    def _recorder(self, prefix: str, **inside: Any) -> _Recorder:
+    def _recorder(self, prefix: str, **inside: Any) -> _PassageHooks:
         places: dict[str, Any] = {
             place: partial(self._note, prefix + place) for place in PLACES if place not in ("dropped", "cut")
         }
-        return _Recorder(**places, **inside, note=lambda place, *value: self._note(prefix + place, *value))
+        return _PassageHooks(**places, **inside, note=lambda place, *value: self._note(prefix + place, *value))
 
     def _note(self, place: str, *value: Any) -> Any:
         cases = self.passing.setdefault(place, {}).setdefault(value, [])
@@ -138,7 +138,7 @@ class Passages:
                 yield from self._changed_within(inside, f"{prefix}{name}.")
 
 
-def _sum(adder: Adder, fmt: FloatFormat, terms: tuple[Term, ...], hooks: Hooks | None) -> int:
+def _sum(adder: RoundingStep, fmt: FloatFormat, terms: tuple[Term, ...], hooks: Hooks | None) -> int:
     """The code of a sum."""
     return add(fmt, terms, adder.rounding, adder.flushes, adder.overflow, hooks)
 

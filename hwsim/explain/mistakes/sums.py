@@ -27,10 +27,10 @@ WIDTHS = 12  # of a sum, of which one is a design's
 VANISHED = 1 << 12  # a distance at which nothing is left of a term
 
 
-class Adder(NamedTuple):
+class RoundingStep(NamedTuple):
     """Where numbers are rounded, and added before, if `adds`. place: as `hwsim.cases.bins.outcomes.roundings` has it.
 
-    factors: bits of a product that enters, 0 for none. plus_zero: whether what rounds to zero is +0.
+    plus_zero: whether what rounds to zero is +0.
     """
 
     place: str
@@ -39,32 +39,24 @@ class Adder(NamedTuple):
     overflow: Overflow
     adds: bool
     flushes: Tininess | None = None
-    factors: int = 0
     plus_zero: bool = False
 
 
-def adder_of(unit: Unit) -> Adder:
+def adder_of(unit: Unit) -> RoundingStep:
     """The roundings of a unit's sums."""
     rule, result = unit.sum, unit.result
-    if not isinstance(rule, RoundedSum):
-        plus_zero = result.tiny == "positive"
-        return Adder("result", result.format, result.rounding, result.overflow, False, result.flushes, 0, plus_zero)
-    fused = rule.method == "sequential" and rule.product == "fused"
-    a, b = unit.operands.multiplied
-    factors = a.sig_bits + b.sig_bits if fused else 0
-    return Adder("addition", rule.format, rule.rounding, rule.overflow, True, rule.flushes, factors)
+    if isinstance(rule, RoundedSum):
+        return RoundingStep("addition", rule.format, rule.rounding, rule.overflow, True, rule.flushes)
+    plus_zero = result.tiny == "positive"
+    return RoundingStep("result", result.format, result.rounding, result.overflow, False, result.flushes, plus_zero)
 
 
-def adder_after(unit: Unit) -> Adder | None:
+def adder_after(unit: Unit) -> RoundingStep | None:
     """The addition after groups: a promotion, or a late one that is rounded; None where there is none."""
     if unit.promotion is not None:
-        rule = unit.promotion
-        scaled = unit.scale is not None and unit.scale.at == "promotion"
-        factors = unit.result.format.sig_bits + rule.format.sig_bits if scaled else 0
-        return Adder("promotion", rule.format, rule.rounding, "ieee", True, None, factors)
+        return RoundingStep("promotion", unit.promotion.format, unit.promotion.rounding, "ieee", True)
     if isinstance(unit.late, LateAdd):
-        late = unit.late
-        return Adder("late addition", late.format, late.rounding, "ieee", True, late.flushes)
+        return RoundingStep("late addition", unit.late.format, unit.late.rounding, "ieee", True, unit.late.flushes)
     return None
 
 
@@ -161,7 +153,7 @@ def _cut(extra: int, lost: Lost, subtractions: bool, cut: TermCut | None, precis
     return TermCut(precision - 1 + extra, lost) if opposite or not subtractions else cut
 
 
-def _additions(adder: Adder) -> Iterator[Mistake]:
+def _additions(adder: RoundingStep) -> Iterator[Mistake]:
     if not adder.adds:
         return
     precision = adder.format.fraction_bits + 1
@@ -319,7 +311,7 @@ def _rounded_by(rule: LastPlaceRule, concerned: Callable[[LastPlace], bool]) -> 
 OF_NEGATIVE: dict[LastPlaceRule, LastPlaceRule] = {"ru": "rz", "ties-up": "ties-down"}
 
 
-def _roundings(adder: Adder) -> Iterator[Mistake]:
+def _roundings(adder: RoundingStep) -> Iterator[Mistake]:
     own, shows = adder.rounding, (Shows("rounds", place=adder.place),)
     others = [(rule, *words) for rule, words in RULE_WORDS.items() if rule != own]
     for rule, name, text in others:
@@ -352,7 +344,7 @@ def _carried(down: Callable[[FloatFormat], int], code: int | None, number: Unpac
     return number.sign * fmt.sign_bit | magnitude
 
 
-def _sticky(adder: Adder) -> Iterator[Mistake]:
+def _sticky(adder: RoundingStep) -> Iterator[Mistake]:
     if adder.rounding == "rz":
         return  # which looks at nothing below the last place
     shows = (Shows("rounds", place=adder.place),)
@@ -419,7 +411,7 @@ TOO_LARGE_FIXED: tuple[tuple[str, str, Callable[[int, int], int]], ...] = (
 )
 
 
-def _overflow(adder: Adder) -> Iterator[Mistake]:
+def _overflow(adder: RoundingStep) -> Iterator[Mistake]:
     large, shows = "a result that is too large", (Shows("overflows", place=adder.place),)
     if isinstance(adder.format, FixedFormat):
         for name, text, change in TOO_LARGE_FIXED:
@@ -432,7 +424,7 @@ def _overflow(adder: Adder) -> Iterator[Mistake]:
             yield Mistake(name, f"{large} {text}", Flaw(number=partial(_too_large, made)), shows)
 
 
-def _is_specified(adder: Adder, fmt: FloatFormat, made: Magnitude) -> bool:
+def _is_specified(adder: RoundingStep, fmt: FloatFormat, made: Magnitude) -> bool:
     """True if results that are too large are specified to be that, whatever they are."""
     samples = [UnpackedResult(fmt, sign, fmt.max_magnitude + more, 0, 0, 0, 0) for sign in (0, 1) for more in (1, 2)]
     return made is not _exponent_without_top and all(
@@ -499,7 +491,7 @@ def _vanished(made: Callable[[UnpackedResult], int], code: int | None, number: U
     return code if number.magnitude else made(number)
 
 
-def _underflow(adder: Adder) -> Iterator[Mistake]:
+def _underflow(adder: RoundingStep) -> Iterator[Mistake]:
     if isinstance(adder.format, FixedFormat):
         return
     below, shows = "a result below the least normal number", (Shows("is tiny", place=adder.place),)
@@ -608,7 +600,7 @@ def _of_multipliers(unit: Unit) -> Iterator[Mistake]:
                 yield Mistake(f"{name}, of products too", f"of products and sums: {text}", flaw & alone, everywhere)
 
 
-def far_dropped(adder: Adder, which: dict[str, bool | None]) -> Iterator[Mistake]:
+def far_dropped(adder: RoundingStep, which: dict[str, bool | None]) -> Iterator[Mistake]:
     """Additions that know nothing of a term far below the other: no sticky bit stands for it.
 
     which: whether it is the one that the addition goes on from, None for either, by what it is called.
@@ -639,7 +631,7 @@ def _after(unit: Unit) -> Iterator[Mistake]:
             yield Mistake(f"{name}, in the {adder.place}", f"in the {adder.place}: {text}", Flaw(after=flaw), shows)
 
 
-OF_ROUNDINGS: tuple[Callable[[Adder], Iterator[Mistake]], ...] = (_roundings, _sticky, _overflow, _underflow)
+OF_ROUNDINGS: tuple[Callable[[RoundingStep], Iterator[Mistake]], ...] = (_roundings, _sticky, _overflow, _underflow)
 
 
 def _adder(unit: Unit) -> Iterator[Mistake]:
