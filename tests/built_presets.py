@@ -84,7 +84,16 @@ OF_FAMILIES = {
 DISTINCT = one_of_each([name for name in BUILDABLE if name in OF_FAMILIES or not FAMILIES.match(name)])
 
 
-def others_slow(items: Iterable[Any], always: Collection[Any]) -> list[Any]:
-    """Parameters of a test: those that run always; the others are slow."""
+def others_slow(items: Iterable[Any], always: Collection[Any], soak: Collection[Any] | None = None) -> list[Any]:
+    """Parameters of a test: those that run always, those of `make soak`, and what runs where all are asked for.
+
+    Without `soak` it has all but those that run always.
+    """
+
+    def marks(item: Any) -> list[pytest.MarkDecorator]:
+        if item in always:
+            return []
+        return [pytest.mark.slow] if soak is None or item in soak else [pytest.mark.slow, pytest.mark.every]
+
     rows = ((item, item if isinstance(item, tuple) else (item,)) for item in items)
-    return [item if item in always else pytest.param(*values, marks=pytest.mark.slow) for item, values in rows]
+    return [pytest.param(*values, marks=marks(item)) if marks(item) else item for item, values in rows]

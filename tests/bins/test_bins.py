@@ -14,6 +14,7 @@ from bins.covering_kept import covering_once
 from built_presets import DISTINCT, others_slow
 from odd_units import ODD
 from odd_units import unit as unit_of
+from representatives import with_every_format, with_every_rule
 from unit_keys import odd_unit, window
 
 from hwsim.cases.bins import lostbits as sticky
@@ -69,8 +70,7 @@ OPEN = {
 }
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", DISTINCT)
+@pytest.mark.parametrize("name", others_slow(DISTINCT, [], {*with_every_format(DISTINCT), *OPEN}))
 def test_every_buildable_preset_is_covered(name):
     found = covering_once(load_unit(name))
     assert found.counter.contradicted() == []
@@ -234,14 +234,13 @@ def contradicted(some: Unit, random: int = 300) -> list[str]:
     return [bin_.name for bin_ in counter.contradicted()]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", OTHERS)
+@pytest.mark.parametrize("name", others_slow(OTHERS, [], with_every_rule(OTHERS)))
 def test_no_case_of_an_odd_unit_contradicts_a_proof(name: str) -> None:
     assert contradicted(unit_of(name)) == []
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("number", range(200))
+@pytest.mark.parametrize("number", range(30))
 def test_no_case_of_a_drawn_unit_contradicts_a_proof(number: int) -> None:
     assert contradicted(drawn_unit(41, number, SMALL).unit, 60) == []
 

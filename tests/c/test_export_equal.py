@@ -128,4 +128,4 @@ def test_units_drawn_from_the_whole_schema(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_many_units_drawn_from_the_whole_schema(tmp_path: Path) -> None:
-    assert_drawn_units_are_equal(1000, 2, tmp_path)
+    assert_drawn_units_are_equal(200, 2, tmp_path)

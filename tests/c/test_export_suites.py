@@ -8,29 +8,30 @@ import pytest
 from built_presets import one_of_each, others_slow
 from c.export_library import C99, Library
 from c.export_suites import assert_equal, plain, results, suites
+from representatives import with_every_format
 
 from hwsim.cases.captured import CAPTURES, captured_cases
 from hwsim.compute.c import supports
 from hwsim.spec import load_unit, presets
 
-# A window, scales in products, exact sums, two windows.
-FEW = ("hopper-wgmma-e4m3-f32", "mxfp8-e4m3-f32", "exact-e4m3-f32", "cdna3-mfma-e4m3fnuz-f32")
+# A window, scales in products.
+FEW = ("hopper-wgmma-e4m3-f32", "mxfp8-e4m3-f32")
 NONE = {"blackwell-mxf4nvf4-e2m1-f32", "deepseek-v3-e4m3-f32-scaled"}  # scales that suites are not made for
 SHOWN = one_of_each(list(CAPTURES))
 SHOWN_FEW = ("volta-mma-f16-f16", "ada-mma-e5m2-f16", "hopper-wgmma-e4m3-f32", "blackwell-mma-e4m3-f32")
 
 
-@pytest.mark.parametrize("name", others_slow(FEW, FEW[:2]))
+@pytest.mark.parametrize("name", FEW)
 def test_suites(name: str, tmp_path: Path) -> None:
     library = Library(load_unit(name), tmp_path)
     played = [suite for suite, cases in suites(library.unit, 100, 16) if not assert_equal(library, suite, cases, 40)]
     assert played == ["directed", "random", "matrices", "pairs"]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "name", sorted(name for name in set(one_of_each(presets())) - NONE if supports(load_unit(name)))
-)
+EACH = sorted(name for name in set(one_of_each(presets())) - NONE if supports(load_unit(name)))
+
+
+@pytest.mark.parametrize("name", others_slow(EACH, [], with_every_format(EACH)))
 def test_every_suite_whole(name: str, tmp_path: Path) -> None:
     library = Library(load_unit(name), tmp_path, flags=("-O2", *C99))
     for suite, cases in suites(library.unit, 1000, 1):

@@ -11,6 +11,7 @@ import pytest
 import yaml
 from built_presets import others_slow
 from cosim.plays import bulk_outcomes, codes_of, design_of, planner, stream
+from representatives import with_every_format
 
 from hwsim.cases.captured import CAPTURES, captured_cases
 from hwsim.cosim.design import Play
@@ -35,7 +36,7 @@ def played(unit: Unit, play: Play) -> SuiteOutcome:
 
 
 @pytest.mark.simulator
-@pytest.mark.parametrize("name", others_slow(CAPTURES, [ADA.name]))
+@pytest.mark.parametrize("name", others_slow(CAPTURES, [ADA.name], with_every_format(CAPTURES)))
 def test_the_rtl_returns_what_the_gpu_returned(verilator: None, silicon: Path, name: str) -> None:
     unit = load_unit(name)
     play = captured(unit, 10**6)
@@ -51,9 +52,8 @@ CAPTURED_HERE = yaml.safe_load((OURS / "h200" / "manifest.yaml").read_text())["i
 OUR_CAPTURES = [one["unit"] for one in CAPTURED_HERE.values()]
 
 
-@pytest.mark.slow
 @pytest.mark.simulator
-@pytest.mark.parametrize("name", others_slow(OUR_CAPTURES, ["hopper-wgmma-e4m3-f32", "hopper-mma-e4m3xe5m2-f16"]))
+@pytest.mark.parametrize("name", others_slow(OUR_CAPTURES, [], with_every_format(OUR_CAPTURES)))
 def test_the_rtl_returns_what_hopper_returned(verilator: None, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Cases that were designed for every rule, chains and specials among them."""
     monkeypatch.setenv("HWSIM_SILICON", str(OURS))

@@ -83,9 +83,23 @@ ALWAYS = [
 ]  # fmt: skip
 
 
+FULL_AND_FEW = [(mutant, full) for full in (False, True) for mutant in MUTANTS]
+
+
+def name_of(mutant: Mutant, full: bool) -> str:
+    return f"{mutant.name}-{'all lanes' if full else 'few lanes'}"
+
+
 @pytest.mark.quick(cases=2)
-@pytest.mark.parametrize("full", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["few lanes", "all lanes"])
-@pytest.mark.parametrize("mutant", others_slow(MUTANTS, ALWAYS), ids=lambda mutant: mutant.name)
+@pytest.mark.parametrize(
+    ("mutant", "full"),
+    others_slow(
+        FULL_AND_FEW,
+        [(mutant, False) for mutant in ALWAYS],
+        [(mutant, full) for mutant, full in FULL_AND_FEW if mutant in ALWAYS or not full],
+    ),
+    ids=[name_of(*each) for each in FULL_AND_FEW],
+)
 def test_a_fault_is_caught_and_its_stage_is_named(verilator: None, mutant: Mutant, full: bool) -> None:
     lanes = FULL if full else mutant.lanes
     outcomes = played(mutant, mutant.unit, lanes)

@@ -26,6 +26,7 @@ from kernels.window_cases import (
 )
 from odd_for_kernels import FOR_SCALARS, FOR_VECTORS
 from odd_units import ODD, units_of
+from representatives import with_every_format, with_every_rule
 
 from hwsim.compute.kernels import kernel_of, supports
 from hwsim.compute.kernels.window_kernel import WindowKernel
@@ -54,8 +55,10 @@ def test_presets_are_the_models(name: str) -> None:
     assert compare(unit, kernels(unit), 1) > 600
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", [unit.name for unit in PRESETS])
+NAMES = [unit.name for unit in PRESETS]
+
+
+@pytest.mark.parametrize("name", others_slow(NAMES, [], with_every_format(NAMES)))
 def test_every_preset_is_the_models(name: str) -> None:
     unit = load_unit(name)
     made = kernels(unit)
@@ -86,11 +89,12 @@ def test_the_models_odd_units_are_the_models(unit: Unit) -> None:
         assert unit.name in {"wide", "subgroups-signed"}
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("unit", MODEL_ODD, ids=lambda unit: unit.name)
-def test_the_models_odd_units_are_the_models_in_vectors(unit: Unit) -> None:
-    if kernel_without_vectors(unit):
-        assert compare(unit, kernels(unit), 4, 70, 40) > 1500
+IN_VECTORS = {unit.name: unit for unit in MODEL_ODD if supports(unit)}
+
+
+@pytest.mark.parametrize("name", others_slow(IN_VECTORS, [], with_every_rule(IN_VECTORS, NAMES)))
+def test_the_models_odd_units_are_the_models_in_vectors(name: str) -> None:
+    assert compare(IN_VECTORS[name], kernels(IN_VECTORS[name]), 4, 70, 40) > 1500
 
 
 @pytest.mark.slow

@@ -15,6 +15,7 @@ from kernels.kernel_units import units
 from kernels.window_cases import Rows, by_run, codes_in, directed_rows, fill, window_kernel
 from odd_for_kernels import FOR_SCALARS, FOR_VECTORS
 from odd_units import ODD, units_of
+from representatives import with_every_format
 
 import hwsim
 from hwsim.cases.captured import CAPTURES
@@ -24,7 +25,7 @@ from hwsim.spec import Unit, load_unit
 
 UNITS = units_of({**FOR_VECTORS, **FOR_SCALARS})
 
-PRESETS = [unit for unit in units("aligned", "even-odd") if unit.name not in ODD]
+EVERY = [unit.name for unit in units("aligned", "even-odd") if unit.name not in ODD] + [*UNITS]
 BLOCK = 48
 
 
@@ -107,10 +108,9 @@ def test_directed_cases_are_the_models(name: str) -> None:
     assert check_directed(UNITS.get(name) or load_unit(name), 1) > 500
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("unit", [*PRESETS, *UNITS.values()], ids=lambda unit: unit.name)
-def test_every_units_directed_cases_are_the_models(unit: Unit) -> None:
-    assert check_directed(unit, 2) > 500
+@pytest.mark.parametrize("name", others_slow(EVERY, [], with_every_format(EVERY)))
+def test_every_units_directed_cases_are_the_models(name: str) -> None:
+    assert check_directed(UNITS.get(name) or load_unit(name), 2) > 500
 
 
 @pytest.mark.parametrize("name", ["scaled-saturate", "blackwell-mxf4nvf4-e2m1-f32"])

@@ -39,7 +39,6 @@ def test_drawn_units_are_the_models(method: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(1, 8))
 @pytest.mark.parametrize("method", ALWAYS)
-def test_many_drawn_units_are_the_models(method: str, seed: int) -> None:
-    assert sum(check(unit, 200, True) for unit in islice(drawn(seed, method), 50 * ALWAYS[method])) > 10_000
+def test_many_drawn_units_are_the_models(method: str) -> None:
+    assert sum(check(unit, 200, True) for unit in islice(drawn(2, method), 10 * ALWAYS[method])) > 2_000

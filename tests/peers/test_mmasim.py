@@ -27,6 +27,7 @@ from peers.mmasim import (
     preset_of,
     run,
 )
+from representatives import with_every_format
 
 import hwsim
 from hwsim.compute.kernels.tiles import multiply_pairs
@@ -151,8 +152,7 @@ def test_results_are_equal(name: str) -> None:
     compare(name, drawn(unit, CASES, SEED, length(unit)))
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", COMPARED)
+@pytest.mark.parametrize("name", others_slow(COMPARED, [], with_every_format(COMPARED)))
 def test_many_results_are_equal(name: str) -> None:
     unit = load_unit(name)
     for part in range(SOAKED // AT_ONCE):

@@ -25,16 +25,13 @@ DEPTH = 8  # cycles beyond the latency
 FEW = 4  # lanes: control has nothing to do with their number
 PROMOTED = of_lanes(DEEPSEEK, FEW)
 
+# Usual pipelines and those of one register are proved in whole units, too: tests/prove/test_prove_units.py.
 UNITS: dict[str, tuple[Unit, Pipeline]] = {
-    "hopper": (load_unit(HOPPER), pipeline(load_unit(HOPPER))),
     "hopper, every cut": (load_unit(HOPPER), pipeline(load_unit(HOPPER), cuts=steps(load_unit(HOPPER)), contexts=3)),
-    "hopper, one register": (of_lanes(HOPPER, FEW), pipeline(of_lanes(HOPPER, FEW), cuts=())),
-    "deepseek": (load_unit(DEEPSEEK), pipeline(load_unit(DEEPSEEK))),
     "deepseek, every cut": (
         of_lanes(DEEPSEEK, FEW),
         pipeline(of_lanes(DEEPSEEK, FEW), cuts=steps(of_lanes(DEEPSEEK, FEW))),
     ),
-    "deepseek, one register": (of_lanes(DEEPSEEK, FEW), pipeline(of_lanes(DEEPSEEK, FEW), cuts=(), contexts=1)),
     "deepseek, a register inside the adder": (
         of_lanes(DEEPSEEK, FEW),
         pipeline(of_lanes(DEEPSEEK, FEW), cuts=("promote.sum",), contexts=3),
@@ -181,13 +178,9 @@ TWO_LANES = of_lanes(HOPPER, 2)
 TINY_PROMOTED = odd("tiny-promoted")
 
 FILES: dict[str, tuple[Unit, Pipeline]] = {
-    "hopper": (load_unit(HOPPER), pipeline(load_unit(HOPPER))),
-    "hopper, every cut": (load_unit(HOPPER), pipeline(load_unit(HOPPER), cuts=steps(load_unit(HOPPER)), contexts=1)),
-    "deepseek": (load_unit(DEEPSEEK), pipeline(load_unit(DEEPSEEK), contexts=3)),
     "promoted, every cut": (TINY_PROMOTED, pipeline(TINY_PROMOTED, cuts=steps(TINY_PROMOTED), contexts=3)),
     "promoted, one register": (TINY_PROMOTED, pipeline(TINY_PROMOTED, cuts=(), contexts=1)),
     "promoted at every group": (odd("promoted-scaled"), pipeline(odd("promoted-scaled"), contexts=5)),
-    "no addend": (odd("no-addend-e4m3"), pipeline(odd("no-addend-e4m3"))),
     "scales": (odd("blocks-in-a-beat"), pipeline(odd("blocks-in-a-beat"), cuts=("multiply",))),
     "scaled promotions": (SCALED, pipeline(SCALED, contexts=2)),
     "padded": (odd("padded-tf32"), pipeline(odd("padded-tf32"))),

@@ -63,7 +63,7 @@ def of_adders(unit: Unit, cuts: tuple[str, ...] = ()) -> Iterator[AnyClaim]:
     yield from after.claims()
 
 
-@pytest.mark.parametrize("name", others_slow(["late", "chain", "tree", "scaled"], ["late"]))
+@pytest.mark.parametrize("name", ["late"])  # the others in whole units, below
 def test_rounded_additions_are_the_models(name: str) -> None:
     found = {claim.name: claim.decide(60).word for claim in of_adders(small(name))}
     assert set(found.values()) == {"proved"}, found
@@ -85,14 +85,6 @@ INSIDE = {
     "chain": ("add.0.distance", "add.0.align.1", "add.0.sum.1", "add.0.normalize.1", "add.1.sum.1"),
     "tree": ("add.0.distance", "add.1.align.1", "add.1.sum.1"),
 }
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", others_slow(INSIDE, ["late"]))
-def test_rounded_additions_with_registers_inside_are_the_models(name: str) -> None:
-    found = {claim.name: claim.decide(60).word for claim in of_adders(small(name), INSIDE[name])}
-    assert set(found.values()) == {"proved"}, found
-    assert len(found) >= 12
 
 
 @pytest.mark.slow

@@ -11,6 +11,7 @@ from cosim.mutants import Mutant
 from documents import ROOT
 from odd_modes import E8M0, ODD_MODES, modal, pair
 from odd_units import NAMED, unit
+from representatives import with_every_format, with_every_rule, with_every_shape
 from unit_keys import odd_unit, scaled, subgroups, windowed
 
 from hwsim.explain.proof import ProofReport
@@ -50,8 +51,11 @@ def test_a_small_unit_is_proved(name: str) -> None:
     demand_proof(unit(name))
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", EACH)
+# Of binary64, which takes minutes, an odd unit is.
+FEW = with_every_format(name for name in EACH if "-f64-" not in name)
+
+
+@pytest.mark.parametrize("name", others_slow(EACH, [], FEW))
 def test_a_preset_is_proved(name: str) -> None:  # one always is, where the documents' commands are run
     demand_proof(load_unit(name))
 
@@ -105,12 +109,12 @@ def test_a_jammed_sum_rounds_as_the_exact_one() -> None:
     assert claims[SHARED].decide(600).word == "proved"
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ODD_UNITS)
+@pytest.mark.parametrize("name", others_slow(ODD_UNITS, [], with_every_rule(ODD_UNITS, EACH)))
 def test_an_odd_unit_is_proved(name: str) -> None:
     one = unit(name)
     if name in UNDECIDED:
-        words = {claim.name: claim.decide(100).word for claim in claims_of(one, pipeline(one))}
+        seconds = {UNDECIDED[name]: 5}
+        words = {claim.name: claim.decide(seconds.get(claim.name, 100)).word for claim in claims_of(one, pipeline(one))}
         assert {claim for claim, word in words.items() if word == "undecided"} <= {UNDECIDED[name]}
         assert "refuted" not in words.values()
     else:
@@ -140,8 +144,7 @@ def test_other_sums_of_parts_are_refused_by_name(name: str, lack: str) -> None:
         UnitClaims(unit(name), pipeline(unit(name)))
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", FAMILIES)
+@pytest.mark.parametrize("name", others_slow(FAMILIES, [], with_every_shape(FAMILIES)))
 def test_other_pipelines_are_proved(name: str) -> None:
     one = load_unit(name)
     demand_proof(one, (), 1)
@@ -213,8 +216,7 @@ def test_an_odd_unit_of_several_modes_is_proved(name: str) -> None:
     proof_of_modes(ODD_MODES[name])
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", PRESETS)
+@pytest.mark.parametrize("name", others_slow(PRESETS, [], ["hfp8-hybrid"]))
 def test_a_preset_of_several_modes_is_proved_as_its_page_says(name: str) -> None:
     unit = load_specified(name)
     assert isinstance(unit, ModalUnit)

@@ -101,7 +101,7 @@ def test_payloads_of_all_tiles_are_those_of_their_beats(name: str) -> None:
         assert max(int(code) for batch in cases.slots for code in batch.c) >> 64
 
 
-SOAK_UNITS, CHUNK = 2000, 50
+SOAK_UNITS, CHUNK = 100, 25
 
 
 def wrong(number: int, sides: frozenset[Side] = FAST, cases: int = 60, seed: int = 1) -> list[SideMismatch]:
@@ -313,10 +313,10 @@ def test_what_a_command_refuses_by_name_is_no_finding_and_what_it_raises_is(monk
 
 @pytest.mark.slow
 @pytest.mark.simulator
-@pytest.mark.parametrize("first", range(0, 200, 10))
+@pytest.mark.parametrize("first", range(0, 10, 5))
 def test_every_command_takes_many_units_or_refuses_them_by_name(verilator: None, first: int) -> None:
     sides = frozenset[Side]({*trial.COMMANDS, *handed()})
-    plan = FuzzPlan(10, 100, 2026, None, sides, every=dict.fromkeys(sides, 1), first=first, handed=handed())
+    plan = FuzzPlan(5, 100, 2026, None, sides, every=dict.fromkeys(sides, 1), first=first, handed=handed())
     assert [(unit.number, unit.found) for unit in campaign.run(plan, lambda _: None) if unit.found] == []
 
 

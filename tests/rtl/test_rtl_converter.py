@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from amaranth.hdl import Const
 from built_presets import others_slow
+from representatives import formats_of_every_kind
 from side_by_side import settings, wrong
 
 from hwsim import __version__
@@ -33,17 +34,13 @@ def stochastic(source: str, target: str, bits: int) -> list[Conversion]:
     return [Conversion(source=source, target=target, rounding="stochastic", random_bits=bits)]
 
 
-FAST = {("f16", "e4m3")}
+KINDS = formats_of_every_kind([*EVERY, *P3109])
+PAIRS = [(source, target) for source in ("f16", "bf16", "dlfloat16", "e5m6") for target in [*EVERY, *P3109]]
 
 
 @pytest.mark.simulator
 @pytest.mark.parametrize(
-    ("source", "target"),
-    [
-        pytest.param(source, target, marks=() if (source, target) in FAST else pytest.mark.slow)
-        for source in ("f16", "bf16", "dlfloat16", "e5m6")
-        for target in [*EVERY, *P3109]
-    ],
+    ("source", "target"), others_slow(PAIRS, [("f16", "e4m3")], [pair for pair in PAIRS if pair[1] in KINDS])
 )
 def test_every_code_of_16_bits_in_every_rounding(verilator: None, source: str, target: str) -> None:
     codes = np.arange(1 << get_format(source).bits)
@@ -53,7 +50,11 @@ def test_every_code_of_16_bits_in_every_rounding(verilator: None, source: str, t
 @pytest.mark.simulator
 @pytest.mark.parametrize(
     ("source", "few"),
-    others_slow([("e4m3", True), *((source, False) for source in [*ELEMENTS, *P3109])], [("e4m3", True)]),
+    others_slow(
+        [("e4m3", True), *((source, False) for source in [*ELEMENTS, *P3109])],
+        [("e4m3", True)],
+        [(source, False) for source in formats_of_every_kind([*ELEMENTS, *P3109])],
+    ),
 )
 def test_every_code_of_an_element_back(verilator: None, source: str, few: bool) -> None:
     codes = np.arange(1 << get_format(source).bits)
@@ -64,7 +65,7 @@ def test_every_code_of_an_element_back(verilator: None, source: str, few: bool) 
 
 
 @pytest.mark.simulator
-@pytest.mark.parametrize("target", others_slow([*EVERY, *P3109], ["e4m3"]))
+@pytest.mark.parametrize("target", others_slow([*EVERY, *P3109], ["e4m3"], KINDS))
 def test_every_boundary_of_binary32_in_every_rounding(verilator: None, target: str) -> None:
     conversions, stream = settings("f32", target), Stream(SEED, target)
     edges = with_neighbours(get_format("f32"), boundaries(conversions[0], stream))

@@ -9,6 +9,7 @@ from built_presets import others_slow
 from cosim.mutants import Mutant
 from cosim.plays import amaranth_play, recorded
 from odd_units import NAMED, unit
+from representatives import with_every_format
 from unit_keys import chained, exact_sum, odd_unit, scaled, window
 
 from hwsim.cases.bins.covering import directed
@@ -50,7 +51,7 @@ def count_of(odd: Unit) -> int:
 
 
 @pytest.mark.quick(cases=1)
-@pytest.mark.parametrize("name", others_slow(BUILT, ALWAYS[::22]))
+@pytest.mark.parametrize("name", others_slow(BUILT, ALWAYS[::22], with_every_format(BUILT)))
 def test_every_rule_is_the_models(name: str) -> None:
     odd = unit(name)
     built = pipeline(odd)
@@ -105,7 +106,7 @@ INSIDE: dict[str, tuple[str | Unit, str, Any, str, str]] = {
     ),
     "a sum of a tree": ("zeros-count", "sum.1", aligned.Sum.compute, '"][taken]', '"][taken.start : taken.start + 1]'),
     "an exact sum of a tree": (
-        "exact-zero",
+        "exact-f32",
         "sum.1",
         step.TreeSums.compute,
         "values[term] for",

@@ -12,6 +12,7 @@ import pytest
 from amaranth.hdl import unsigned
 from amaranth.lib.data import StructLayout
 from built_presets import others_slow
+from representatives import rules_of_every_kind
 
 from hwsim.cases.drawing import Stream
 from hwsim.cosim.design import Played
@@ -88,9 +89,11 @@ def test_a_quantiser_returns_what_quantize_does(verilator: None, name: str) -> N
     assert [one for one in found if not one.passed] == []
 
 
-@pytest.mark.slow
+RULES = [name for name in rules() if name.startswith(("mxfp", "mxint", "nvfp4", "mx-alg"))]
+
+
 @pytest.mark.simulator
-@pytest.mark.parametrize("name", [*(name for name in rules() if name.startswith(("mxfp", "mxint", "nvfp4", "mx-alg")))])
+@pytest.mark.parametrize("name", others_slow(RULES, [], rules_of_every_kind(RULES)))
 def test_every_rule_with_its_own_blocks(verilator: None, name: str) -> None:
     for source in ("f32", "bf16", "f16"):
         q = BlockQuantization(rule=get_rule(name), source=get_format(source), name=name)

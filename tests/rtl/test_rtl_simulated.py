@@ -11,6 +11,7 @@ from built_presets import DISTINCT, others_slow
 from cosim.mutants import Mutant
 from cosim.plays import amaranth_play, odd_pipelines, recorded, recorded_in, trace_of, with_codes
 from odd_units import IN_RTL, unit, units_of
+from representatives import with_every_rule
 
 from hwsim.cases.case import Case, beats
 from hwsim.cases.random_cases import random_cases
@@ -64,7 +65,7 @@ def test_every_cycle_is_the_models(name: str, cut: str) -> None:
 PRESETS = ["volta-mma-f16-f16", "sequential-e4m3-f16", "cdna2-mfma-bf16-f32", "int8-i32", "cdna3-mfma-k4-bf16-f32"]
 
 
-@pytest.mark.parametrize("name", others_slow(DISTINCT, PRESETS))
+@pytest.mark.parametrize("name", others_slow(DISTINCT, PRESETS, with_every_rule(DISTINCT)))
 def test_every_preset_is_the_models(name: str) -> None:
     # Its arithmetic, in a few sums back to back: the control does not depend on it.
     unit, built = load_unit(name), pipeline(load_unit(name))

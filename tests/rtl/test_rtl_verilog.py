@@ -20,6 +20,7 @@ from cosim.mutants import HOPPER, of_lanes
 from cosim.plays import played, stream
 from odd_units import IN_RTL, units_of
 from odd_units import unit as odd
+from representatives import with_every_rule
 from said_of_verilog import said_of
 from unit_keys import odd_unit, window
 
@@ -76,6 +77,9 @@ DESIGNS: dict[str, tuple[Unit, Pipeline, Style]] = {
     **{name: (FEW, pipeline(FEW), style) for name, style in STYLES.items() if name != "sync"},
     "promoted, low enable": (PROMOTED, pipeline(PROMOTED, register_ready=True), STYLES["async low enable"]),
 }
+# Every pipeline and style, and units with every rule.
+BUILT = [name for name in DESIGNS if name not in DISTINCT and name not in ODD]
+BUILT += [*with_every_rule(DISTINCT), *with_every_rule(ODD, DISTINCT)]
 LINTED = ["jam-5-lanes-f16", "blocks-in-a-beat", "trees", "registered ready", "async low enable"]
 
 
@@ -86,7 +90,7 @@ def ports_of(text: str) -> dict[str, tuple[str, str]]:
 
 
 @pytest.mark.simulator
-@pytest.mark.parametrize("name", others_slow(list(DESIGNS), LINTED))
+@pytest.mark.parametrize("name", others_slow(DESIGNS, LINTED, BUILT))
 def test_tools_take_the_modules_in_silence(verilator: None, icarus: None, name: str, tmp_path: Path) -> None:
     unit, built, style = DESIGNS[name]
     text, top = verilog(unit, built, style), top_name(unit)
@@ -259,7 +263,9 @@ def test_a_file_has_a_module_a_step_and_lanes_as_instances() -> None:
 FAMILIES = one_of_each_family(BUILDABLE)
 
 
-@pytest.mark.parametrize("name", others_slow(FAMILIES, ["sequential-e4m3-f16", "volta-mma-f16-f16"]))
+@pytest.mark.parametrize(
+    "name", others_slow(FAMILIES, ["sequential-e4m3-f16", "volta-mma-f16-f16"], with_every_rule(FAMILIES))
+)
 def test_few_nets_of_any_family_have_no_name_in_the_source(name: str) -> None:
     unit = load_unit(name)
     made = modules(DotUnit(unit, pipeline(unit)), top_name(unit))
@@ -375,7 +381,7 @@ PLAYED = ["registered ready", "sync low", "async enable", "promoted, low enable"
 
 
 @pytest.mark.simulator
-@pytest.mark.parametrize("name", others_slow(list(DESIGNS), PLAYED))
+@pytest.mark.parametrize("name", others_slow(DESIGNS, PLAYED, BUILT))
 def test_the_file_has_the_models_bits_in_the_models_cycles(verilator: None, name: str) -> None:
     text, ports, plays = plays_of(name)
     assert list(counts(text, ports, plays)) == [(0, 0)] * 3

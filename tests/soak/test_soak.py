@@ -1,7 +1,7 @@
-"""Long runs: every preset on both simulators, and many random cases of each arithmetic.
+"""Long runs: presets with every rule and format on both simulators, and many random cases of each shape of a sum.
 
-`make soak`. What runs on both is `hwsim cosim UNIT --cases 250 --seed 7`, without the tables, which are others' tests:
-one preset of each arithmetic, because the circuits of the others are the same but for a name.
+`make soak`. What runs on both is `hwsim cosim UNIT --cases 250 --seed 7`, without the tables, which are others' tests.
+All that are left out are one preset of each arithmetic: the circuits of the others are the same but for a name.
 """
 
 from __future__ import annotations
@@ -9,7 +9,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from built_presets import BUILDABLE, DISTINCT, one_of_each, same_arithmetic
+from built_presets import BUILDABLE, DISTINCT, one_of_each, others_slow, same_arithmetic
+from representatives import with_every_format, with_every_shape
 
 from hwsim.cosim.run import CosimOptions, run
 from hwsim.cosim.unitdesign import unit_design
@@ -17,10 +18,12 @@ from hwsim.explain import RunReport, failure_lines
 from hwsim.rtl.verilog import top_name, unit_rtlil
 from hwsim.spec import load_unit, pipeline
 
-pytestmark = [pytest.mark.slow, pytest.mark.simulator]
+pytestmark = pytest.mark.simulator
 SEED = 101
 FEW = 250
 EACH = one_of_each(BUILDABLE)
+SAME = [names for names in same_arithmetic(BUILDABLE) if len(names) > 1]
+FIRST = with_every_shape(names[0] for names in SAME)
 
 
 def circuit(name: str) -> str:
@@ -29,9 +32,7 @@ def circuit(name: str) -> str:
     return unit_rtlil(unit, pipeline(unit)).replace(top_name(unit), "top")
 
 
-@pytest.mark.parametrize(
-    "names", [names for names in same_arithmetic(BUILDABLE) if len(names) > 1], ids=lambda it: it[0]
-)
+@pytest.mark.parametrize("names", others_slow(SAME, [], [it for it in SAME if it[0] in FIRST]), ids=lambda it: it[0])
 def test_presets_of_one_arithmetic_are_one_circuit(names: list[str]) -> None:
     first, *others = map(circuit, names)
     assert all(other == first for other in others)
@@ -43,7 +44,7 @@ def agrees(result: RunReport) -> None:
     assert result.passed, "\n".join(line for row in failed for line in failure_lines(row, result.of(row)))
 
 
-@pytest.mark.parametrize("name", DISTINCT)
+@pytest.mark.parametrize("name", others_slow(DISTINCT, [], with_every_shape(DISTINCT)))
 def test_every_arithmetic_agrees_on_many_cases(verilator: None, tmp_path: Path, name: str) -> None:
     unit = load_unit(name)
     options = CosimOptions(
@@ -56,7 +57,7 @@ def test_every_arithmetic_agrees_on_many_cases(verilator: None, tmp_path: Path, 
     agrees(run(options))
 
 
-@pytest.mark.parametrize("name", EACH)
+@pytest.mark.parametrize("name", others_slow(EACH, [], with_every_format(EACH)))
 def test_presets_agree_on_both_simulators(verilator: None, icarus: None, tmp_path: Path, name: str) -> None:
     unit = load_unit(name)
     report = run(CosimOptions((unit_design(unit, pipeline(unit)),), seed=7, cases=FEW, folder=tmp_path / "out"))
