@@ -6,9 +6,8 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
-from built_presets import others_slow
-from cosim.plays import odd_pipelines, played, recorded, trace_of, with_codes, with_trace
-from odd_units import IN_RTL, unit, units_of
+from cosim.plays import played, recorded, trace_of, with_codes, with_trace
+from odd_units import unit
 
 from hwsim.cases.random_cases import random_cases
 from hwsim.cosim.bench import port_map, words_of
@@ -16,22 +15,12 @@ from hwsim.cosim.build import bulk_build
 from hwsim.cosim.design import Play, Traffic
 from hwsim.cosim.play import BulkUnit
 from hwsim.rtl import verilog
-from hwsim.spec import Pipeline, Unit, load_unit, pipeline
+from hwsim.spec import Pipeline, Unit, pipeline
 from hwsim.tb.job import READY, RESET, SEEN_VALID, VALID
 
-ODD = units_of(IN_RTL)
 TINY = unit("tiny")
 
 pytestmark = [pytest.mark.simulator, pytest.mark.usefixtures("verilator")]
-
-# Those that tests/cosim/mutants.py does not build.
-PRESETS = (
-    "hopper-wgmma-e5m2-f32",
-    "hopper-wgmma-e4m3xe5m2-f32",
-    "ada-mma-e4m3-f32",
-    "mxfp4-e2m1-f32",
-    "mxfp6-e2m3-f32",
-)
 
 
 def plays(unit: Unit, built: Pipeline, count: int) -> Iterator[Play]:
@@ -50,31 +39,13 @@ def agree(unit: Unit, built: Pipeline, count: int) -> None:
             assert outcome.results == play.script.planned > 0
 
 
-@pytest.mark.parametrize("name", others_slow(PRESETS, []))
-def test_presets_return_the_models_bits_in_the_models_cycles(name: str) -> None:
-    unit = load_unit(name)
-    agree(unit, pipeline(unit), 240)
+@pytest.mark.parametrize("name", ["ones-complement-in-rtl", "ordered-runs"])
+def test_odd_units(name: str) -> None:  # others and presets, in their files: tests/rtl/test_rtl_verilog.py, tests/soak
+    agree(unit(name), pipeline(unit(name)), 480)
 
 
-@pytest.mark.parametrize("name", others_slow(ODD, [*ODD][::16]))
-def test_odd_units(name: str) -> None:
-    agree(ODD[name], pipeline(ODD[name]), 480)
-
-
-@pytest.mark.parametrize(
-    ("unit", "built"),
-    [
-        pytest.param(
-            ODD["promoted-scaled"],
-            odd_pipelines(ODD["promoted-scaled"])["trees, 3 contexts"],
-            marks=pytest.mark.slow,
-        ),
-        (TINY, pipeline(TINY, cuts=(), contexts=8)),
-    ],
-    ids=["trees, 3 contexts", "one register, 8 contexts"],
-)
-def test_odd_pipelines(unit: Unit, built: Pipeline) -> None:
-    agree(unit, built, 480)
+def test_odd_pipelines() -> None:
+    agree(TINY, pipeline(TINY, cuts=(), contexts=8), 480)
 
 
 @pytest.fixture

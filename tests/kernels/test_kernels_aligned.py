@@ -97,12 +97,6 @@ def test_the_models_odd_units_are_the_models_in_vectors(name: str) -> None:
     assert compare(IN_VECTORS[name], kernels(IN_VECTORS[name]), 4, 70, 40) > 1500
 
 
-@pytest.mark.slow
-def test_every_pair_of_codes_is_the_models() -> None:
-    unit = UNITS["single"]
-    assert check(kernels(unit), unit, code_pairs(unit, unit.instruction.lanes - 2), "pairs") == 1 << 16
-
-
 # Units whose addends are tried in every binade.
 SWEPT = {
     "hopper-wgmma-e5m2-f32", "volta-mma-f16-f16", "cdna3-mfma-e4m3fnuz-f32", "single", "bits-2-subnormal", "floor",

@@ -1,4 +1,4 @@
-"""Kernels of units that are drawn from the whole schema, as `hwsim fuzz` draws them, against the model."""
+"""Kernels of units that are drawn from the whole schema, against the model; many more are in tests/random_units."""
 
 from __future__ import annotations
 
@@ -22,23 +22,16 @@ def drawn(seed: int, method: str) -> Iterator[Unit]:
     return (unit for unit in every if unit.sum.method == method and supports(unit))
 
 
-def check(unit: Unit, cases: int, own: bool) -> int:
-    """How many results are the model's; own: by code that is compiled for the unit too."""
-    kernel, checked = kernel_of(unit), 0
+def check(unit: Unit, cases: int) -> int:
+    """How many results are the model's."""
+    kernel, checked = kernel_of(unit).general, 0
     for batch in tiled_cases(unit, cases, 1).slots:
         want = codes_of_model(unit, batch).tolist()
-        for one in {kernel.general, kernel} if own else {kernel.general}:
-            assert codes_of_kernel(unit, one, batch).tolist() == want, unit.model_dump_json(exclude={"source"})
+        assert codes_of_kernel(unit, kernel, batch).tolist() == want, unit.model_dump_json(exclude={"source"})
         checked += len(want)
     return checked
 
 
 @pytest.mark.parametrize("method", ALWAYS)
 def test_drawn_units_are_the_models(method: str) -> None:
-    assert sum(check(unit, 20, False) for unit in islice(drawn(1, method), ALWAYS[method])) >= 20 * ALWAYS[method]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("method", ALWAYS)
-def test_many_drawn_units_are_the_models(method: str) -> None:
-    assert sum(check(unit, 200, True) for unit in islice(drawn(2, method), 10 * ALWAYS[method])) > 2_000
+    assert sum(check(unit, 20) for unit in islice(drawn(1, method), ALWAYS[method])) >= 20 * ALWAYS[method]

@@ -12,6 +12,7 @@ from built_presets import others_slow
 from model.model_units import ALWAYS, NAMES, Case, cases, expected, run
 from model.model_witness import FORMS, Witness
 from odd_units import unit
+from representatives import with_every_shape
 from unit_keys import odd, window
 
 import hwsim
@@ -39,7 +40,7 @@ def test_random_operands_give_the_witness_bits(name: str) -> None:
 @pytest.mark.slow
 def test_the_random_operands_reach_what_they_are_meant_to() -> None:
     # A suite of zeros and NaNs would agree with anything.
-    for name in NAMES:
+    for name in with_every_shape(NAMES):
         results = run(name, list(cases(name, 4 * COUNT, SEED)))  # a share of so many is not of chance
         numbers = unit(name).output.decode(np.array(results)).tolist()  # of long codes fractions
         assert len(set(results[:COUNT])) > COUNT // 5, name

@@ -108,13 +108,13 @@ def wrong(number: int, sides: frozenset[Side] = FAST, cases: int = 60, seed: int
     return Trial(drawn_unit(seed, number, SMALL), Depth(cases, sides)).run().found
 
 
-@pytest.mark.parametrize("number", others_slow(range(20), range(0, 20, 5)))
+@pytest.mark.parametrize("number", range(0, 20, 5))
 def test_small_units_agree(number: int) -> None:
     assert wrong(number) == []
 
 
 @pytest.mark.simulator
-@pytest.mark.parametrize("number", others_slow(range(6), [0, 3]))
+@pytest.mark.parametrize("number", [0, 3])
 def test_small_units_agree_in_the_rtl(verilator: None, number: int) -> None:
     assert wrong(number, frozenset[Side]({"RTL"}), 1000) == []
 
@@ -210,7 +210,7 @@ def test_a_kernel_that_is_wrong_where_the_model_is_not_asked_is_named(monkeypatc
     assert found.side == "C" and found.said.endswith("so that kernels are wrong")
 
 
-@pytest.mark.parametrize("number", others_slow(range(40), range(0, 40, 7)))
+@pytest.mark.parametrize("number", range(0, 40, 7))
 def test_payloads_of_all_tiles_are_those_of_their_cases(number: int) -> None:
     drawn = drawn_unit(5, number)
     one = Trial(drawn, Depth(60))
