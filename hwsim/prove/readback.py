@@ -79,7 +79,7 @@ def as_elaborated(file: Circuit, unit: Circuit, flight: StructLayout) -> Circuit
         if bits != own:
             raise InputError(f"a file must have registers as the unit has them: {name} has {bits} bits, not {own}")
     same = {unit.states[name].now: whole for name, whole in wholes.items()}
-    same |= {unit.states[name].now: file.states[name].now for name in unit.states.keys() & file.states.keys()}
+    same |= {unit.states[name].now: states[name].now for name in unit.states.keys() & states.keys()}
     same |= {unit.inputs[name]: term for name, term in file.inputs.items() if name in unit.inputs}
     for name, register in fields.items():
         assert register.next is not None

@@ -15,6 +15,7 @@ from hwsim.base.errors import InputError
 from hwsim.prove.abstract import Control, invariants
 from hwsim.prove.circuits import Circuit, Elaborated, without_undriven
 from hwsim.prove.control import broken_promise, control_claims
+from hwsim.prove.example import PlayedFile
 from hwsim.prove.readback import ReadBack, readback_claims
 from hwsim.prove.terms import Decided, both, constant, is_one, possible
 from hwsim.rtl import dot_unit, verilog
@@ -288,6 +289,12 @@ def test_a_file_of_another_pipeline_or_unit_is_not_taken() -> None:
         readback_claims(unit, built, verilog(TINY_PROMOTED, built.model_copy(update={"cuts": ("round", "promote")})))
     other = pipeline(unit, cuts=("align", "sum"), contexts=3)
     assert all(claim.decide(SECONDS).word == "proved" for claim in readback_claims(unit, built, verilog(unit, other)))
+
+
+def test_a_file_is_read_over_its_own_registers_alone() -> None:
+    # A field that it lacks is what it is in the unit, whose scales of each context are elements of one array there.
+    rtl = Elaborated(SCALED, pipeline(SCALED, (), 2))
+    assert PlayedFile(ReadBack(rtl, rtl.file)).size > 1000
 
 
 def test_only_nets_that_nothing_depends_on_are_left_out() -> None:
