@@ -51,7 +51,7 @@ def test_every_arithmetic_agrees_on_many_cases(verilator: None, tmp_path: Path, 
         (unit_design(unit, pipeline(unit)),),
         simulators=("verilator",),
         seed=SEED,
-        cases=40_000,
+        cases=20_000,
         folder=tmp_path / "out",
     )
     agrees(run(options))
