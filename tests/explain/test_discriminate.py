@@ -116,14 +116,6 @@ def test_a_pair_that_few_cases_tell_gets_them_with_their_lanes_turned() -> None:
     assert any("turned" in case.id for case in found.cases)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["blackwell-mxf4nvf4-e2m1-f32", "cdna3-mfma-xf32-f32"])
-def test_scaled_subgroups_and_limited_products_leave_nothing_undecided(name: str) -> None:
-    """Sums of subgroups that cancel, beside one so far below that bits of it are lost; products below 2^128."""
-    found = discrimination(load_unit(name), 1, limit=100_000)
-    assert found.count("told apart") + found.count("equal") == 780
-
-
 def test_sums_that_overflow_tell_one_rounding_from_two() -> None:
     """The products' sum is above the largest result, and an addend of the other sign brings it back."""
     narrow = {
@@ -166,6 +158,8 @@ OTHERS = [
     "ada-mma-e4m3-f32", "ada-mma-e4m3-f16", "blackwell-tcgen05-e2m1-f32", "blackwell-tcgen05-e4m3-f16",
     "rvbna-bf16-f32-n4", "mxint8-f32", "hopper-mma-e4m3-f32", "mxfp4-e2m1-f32", "hopper-mma-tf32-f32",
     "ampere-mma-tf32-f32", "blackwell-mma-f16-f16", "blackwell-mxf4-e2m1-f32", "cdna3-mfma-bf16-f32",
+    # Sums of subgroups that cancel, beside one so far below that bits of it are lost; products below 2^128.
+    "blackwell-mxf4nvf4-e2m1-f32", "cdna3-mfma-xf32-f32",
 ]  # fmt: skip
 
 
