@@ -14,7 +14,7 @@ from hwsim.rtl import arithmetic as lost
 from hwsim.rtl import normalize, terms
 from hwsim.rtl import products as decode
 
-HOPPER, MX, F16, DEEPSEEK = "hopper-wgmma-e4m3-f32", "mxfp8-e4m3-f32", "ampere-mma-f16-f16", "deepseek-v3-e4m3-f32"
+HOPPER, F16, DEEPSEEK = "hopper-wgmma-e4m3-f32", "ampere-mma-f16-f16", "deepseek-v3-e4m3-f32"
 Patch = pytest.MonkeyPatch
 
 real_maximum, real_clamp, real_shifted = align.bitwise_maximum, align.clamp, lost.shifted
