@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from fractions import Fraction
 from itertools import combinations_with_replacement, product
 from typing import Any
 
@@ -11,12 +9,10 @@ import numpy as np
 import pytest
 from built_presets import others_slow
 from cases.vectors_measure import NAMES, suite, unit_of
-from odd_units import unit
 from unit_keys import odd_unit, window
 
-from hwsim.cases.bins.covering import directed
 from hwsim.cases.bins.facts import range_report
-from hwsim.cases.case import Case, dot, draws, one_window, supports, term_scales, window_of, windows
+from hwsim.cases.case import dot, draws, one_window, supports, term_scales, window_of, windows
 from hwsim.cases.matrices import gemm_problem
 from hwsim.cases.palette import Palette, exact_code, infinities, is_finite, nans, negate, numbers, zeros
 from hwsim.cases.random_cases import random_cases
@@ -353,40 +349,6 @@ def test_each_has_cases_that_the_unit_takes(name: str, rounding: str) -> None:
     assert len({case.id for case in cases}) == len(cases) > 100
     codes = {dot(definition_of(some), case).code for case in cases[:: max(1, len(cases) // 100)]}
     assert len(codes) > 20
-
-
-def sticky(some: Unit, name: str) -> list[Case]:
-    return [case for case in directed(some, 1) if case.id.startswith(f"sticky/{name}")]
-
-
-def exact(some: Unit, case: Case) -> Fraction:
-    a, b = (fmt.decode(list(codes)) for fmt, codes in ((some.operands.a, case.a), (some.operands.b, case.b)))
-    return sum((Fraction(float(x)) * Fraction(float(y)) for x, y in zip(a, b, strict=True)), Fraction(0))
-
-
-@pytest.mark.parametrize("name", ["cdna1-mfma-f16-f32", "sequential-e4m3-f16"])
-def test_the_one_decides_the_rounding(name: str) -> None:
-    some = load_unit(name)
-    definition = definition_of(some)
-    cases = [case for case in sticky(some, "product-") if "together" not in case.id and case.id.endswith("-0")]
-    depths = {int(case.id.split("-")[2]) for case in cases}
-    if name.startswith("cdna1"):  # whose sums are exact: half a last place and the 1 may be two products
-        assert depths >= set(range(1, 20))
-        for case in cases:
-            pairs = enumerate(zip(case.a, case.b, strict=True))
-            size, at = min((abs(exact(some, Case("", (x,), (y,)))), at) for at, (x, y) in pairs if x)
-            without = replace(case, a=tuple(0 if place == at else code for place, code in enumerate(case.a)))
-            assert size == exact(some, case) - exact(some, without) > 0
-            # A tie goes to the even power of two, and what is above a tie to the number above it.
-            assert dot(definition, case).code == dot(definition, without).code + 1
-    together = [case for case in sticky(some, "addend-together-") if case.id.endswith("-0")]
-    assert together and all(dot(definition, case).code == case.c + 1 for case in together)
-
-
-def test_a_window_has_cases_of_its_own_and_integers_have_none() -> None:
-    assert not sticky(load_unit("int8-i32"), "")
-    assert not sticky(load_unit("mxint8-f32"), "")
-    assert sticky(unit("chain-rd"), "")
 
 
 @pytest.mark.parametrize(

@@ -239,7 +239,7 @@ def first_infinity(terms: list[Term]) -> Term | None:
 
 
 def add_as(mode: str) -> Callable[..., int]:
-    return lambda fmt, terms, _, *rules: real_add(fmt, terms, mode, *rules)
+    return lambda fmt, terms, _, *rules, **more: real_add(fmt, terms, mode, *rules, **more)
 
 
 def no_tail(self: Definition, before: PromotedRegister, lanes: GroupOperands, last: bool) -> Stepped:

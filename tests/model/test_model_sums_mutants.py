@@ -79,7 +79,7 @@ def backwards(self: Sequential, products: Any, addend: Term | None) -> Any:
 
 
 def beats(change: Callable[[int], int]) -> Callable[[Patch], None]:
-    def changed(unit: Unit) -> Promoter | None:
+    def changed(unit: Unit, hooks: Any = None) -> Promoter | None:
         right = real_promoter(unit)
         return None if right is None else right._replace(groups=change(right.groups))
 
@@ -181,7 +181,7 @@ def no_late_flush(patch: Patch) -> None:
     patch.setattr(late, "flushed_code", lambda fmt, code: code)
 
 
-def late_add_keeps(fmt: FloatFormat, terms: Any, mode: Any, flushed: bool = False) -> int:
+def late_add_keeps(fmt: FloatFormat, terms: Any, mode: Any, flushed: bool = False, hooks: Any = None) -> int:
     return add(fmt, terms, mode)
 
 

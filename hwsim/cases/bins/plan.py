@@ -103,6 +103,8 @@ DIRECTED = {
     "nan": "NaN in one place",
     "inf": "infinities, alone and against each other",
     "decide": "the last bit of the smaller term, so many places below the larger, alone decides a rounding",
+    "near": "a number beside a tie, and a term so far below that it must not decide the rounding, or must",
+    "halves": "one lane far above others that are alike and large, or two that cancel above the least product",
     "chain": "several groups or beats in a chain",
     "promotion": "partial sums at, before and after the promotion",
     "product": "one pair of codes",
