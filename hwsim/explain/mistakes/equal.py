@@ -447,18 +447,19 @@ def _same(pair: RoundedPair, flaw: Hooks, distance: int, before: bool) -> bool:
     the sum, in the binade below too: between two multiples of both it does not depend on how large the smaller term is.
     A number of the sum's format stays itself, to nearest, beside less than half a last place of the binade below.
     A distance of exponent fields is that of leading ones, or less where the smaller term is subnormal.
+    A larger term that is subnormal in a format of its own has its leading one up to so many places lower than that.
     before: whether what is below the least normal number, not rounded yet, becomes zero: that number less anything is.
     """
-    p = pair.precision
+    p, lower = pair.precision, _leading_lower(pair)
     of_addend = not pair.smaller.endswith(PRODUCT)
     other = distance if flaw.distance is None else flaw.distance(distance)
     dropped = flaw.dropped is not None and flaw.dropped(False, distance, of_addend)
     apart = max(pair.of_larger.bits, p + 2)
     edge = before and isinstance(pair.format, FloatFormat) and pair.of_smaller.least + distance <= pair.format.emin
-    alone = pair.is_number and pair.ties and not edge and min(distance, other) >= p + 2
+    alone = pair.is_number and pair.ties and not edge and min(distance, other) - lower >= p + 2
     if dropped:
         return alone
-    if other != distance and not (min(distance, other) >= apart or alone):
+    if other != distance and not (min(distance, other) - lower >= apart or alone):
         return False
     if flaw.cut is None:
         return True
@@ -472,4 +473,12 @@ def _cut_same(pair: RoundedPair, cut: TermCut | None, distance: int, alone: bool
         return True
     if cut.bits >= distance + pair.of_smaller.bits - 1:
         return True  # nothing is lost
-    return cut.lost == "jam" and distance >= 2 and cut.bits >= max(pair.of_larger.bits, pair.precision + 2)
+    lower = _leading_lower(pair)
+    kept = cut.bits - lower >= max(pair.of_larger.bits, pair.precision + 2)
+    return cut.lost == "jam" and distance - lower >= 2 and kept
+
+
+def _leading_lower(pair: RoundedPair) -> int:
+    """How far below its exponent the leading one of a larger term may stand: of a code of another format's subnormal."""
+    after = pair.place in ("promotion", "late addition") and pair.larger != "register"
+    return pair.of_larger.bits - 1 if after else 0
