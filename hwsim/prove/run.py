@@ -237,7 +237,7 @@ def with_example(
     ]
     if not datapath:
         return report.changed(notes=tuple(notes))
-    found = _found(claims, [claim for claim in datapath if isinstance(claim, AnyClaim)])
+    found = None if alone else _found(claims, [claim for claim in datapath if isinstance(claim, AnyClaim)])
     if found is None and claims.played in wrong:
         found = claims.played.wrong
     if found is None:

@@ -619,6 +619,5 @@ RTL: dict[str, Mutant] = {
     "one scale for all blocks": Mutant("scaled", on(ProductRanges, "scale_blocks", property(lambda self: (1, 1)))),
     "no sticky bit": Mutant("sticky", on(WindowRanges, "sticky", property(lambda self: False))),
     "room for one group": Mutant("exact", on(ExactRanges, "groups_bits", property(lambda self: 1))),
-    "a floor that is not looked at": Mutant("floored", on(WindowRanges, "floor", property(lambda self: None))),
 }
 MUTANTS = {f"model: {name}": one for name, one in MODEL.items()} | {f"RTL: {name}": one for name, one in RTL.items()}

@@ -131,7 +131,7 @@ def test_what_is_not_given_of_a_term_is_not_asked() -> None:
 def test_a_case_that_the_model_returns_otherwise_is_shown(
     monkeypatch: Patch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    name, folder = "model: the next group has the old addend", tmp_path / "proof"
+    name, folder = "model: every group starts from zero", tmp_path / "proof"
     small(MUTANTS[name].unit, tmp_path)
     MUTANTS[name].mutate(monkeypatch)
     assert main(["prove", str(tmp_path / "unit.yaml"), "-o", str(folder)]) == 1

@@ -117,7 +117,8 @@ class RoundedPair:
         """The reason why nothing hits a bin; None where something may."""
         bits, p, fmt = self.of_smaller.bits, self.precision, self.format
         # Where the sum's last place is the format's least number, the smaller term may be cut at any distance.
-        cut = self.keeps and self.of_smaller.low < fmt.quantum_exp - self.ties
+        keeps = self.keeps or isinstance(fmt, FixedFormat)  # whose numbers are all multiples of one
+        cut = keeps and self.of_smaller.low < fmt.quantum_exp - self.ties
         alone = not adds and not distance and bits < p + 2 + self.ties
         if not cut and (distance + bits < p + self.ties + (not adds) or alone):
             last_place = "half of the sum's last place" if self.ties else "the sum's last place"

@@ -479,6 +479,6 @@ def _cut_same(pair: RoundedPair, cut: TermCut | None, distance: int, alone: bool
 
 
 def _leading_lower(pair: RoundedPair) -> int:
-    """How far below its exponent the leading one of a larger term may stand: of a code of another format's subnormal."""
+    """How far below its exponent a larger term may have its leading one: of a subnormal of another format."""
     after = pair.place in ("promotion", "late addition") and pair.larger != "register"
     return pair.of_larger.bits - 1 if after else 0
