@@ -183,7 +183,7 @@ def exact_sum_claims(call: ModelCall, size: int, sig_bits: int, most: int) -> It
         return Claim(f"{up} places up", "", "", (), each(paths(right)), (sig, sign))
 
     yield CasesClaim(
-        "composition: units", "in units of half as much a term is twice as much", f"terms up to {most} places up",
+        "composition: exact terms", "in units of half as much a term is twice as much", f"terms up to {most} places up",
         lambda: (apart(up) for up in range(1, most + 1)),
     )  # fmt: skip
 

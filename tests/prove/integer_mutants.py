@@ -8,9 +8,6 @@ from typing import Any
 from prove.step_mutants import Patch, all_but_first, elaborated, floored, on
 
 from hwsim.model import late as model_late
-from hwsim.model import methods as model_aligned
-from hwsim.model import methods as model_even_odd
-from hwsim.model import methods as model_exact
 from hwsim.model import rounding as model_result
 from hwsim.prove.claims import holds
 from hwsim.prove.symbolic import Tailed, Truth
@@ -21,8 +18,8 @@ from hwsim.rtl.normalize import Magnitude
 Mutant = tuple[str, str, Callable[[Patch], None]]
 
 real_maximum, real_aligned = aligned.bitwise_maximum, latewindow.aligned
-real_cut, real_window, real_sum = latewindow.cut, model_aligned.window, model_exact.exact_sum
-real_combined, real_align = model_even_odd.window, model_late.align
+real_cut = latewindow.cut
+real_align = model_late.align
 real_round = model_result.round_to
 
 
@@ -96,28 +93,12 @@ def elaborating(component: Any, change: Callable[[Any, Any], None]) -> Callable[
     return mutate
 
 
-def without_last(terms: Any, *rules: Any) -> Any:
-    return real_window(terms[:-1], *rules)
-
-
-def even_twice(terms: Any, *rules: Any) -> Any:
-    return real_combined((terms[0], terms[0]) if len(terms) == 2 else terms, *rules)
-
-
-def first_alone(terms: Any) -> Any:
-    return real_sum(terms[:1])
-
-
 def cut_one_more(m: Any, total: Any, places: Any, lost: Any) -> Any:
     return real_cut(m, total, places, "truncate" if lost != "truncate" else "floor")
 
 
 def loses_less(self: latewindow.CutSum, m: Any) -> None:
     m.d.comb += self.o.total.eq(real_cut(m, self.i.total, self.rule.bits - 1, self.rule.lost))
-
-
-def loses_otherwise(kept: Any, rule: Any) -> Any:
-    return model_aligned.AlignedTerms(*kept[:3], total=kept.total - 1)
 
 
 def ones_complement_of_sum(self: Any, m: Any) -> None:
@@ -143,11 +124,6 @@ MUTANTS: dict[str, Mutant] = {
     "a half left out": ("even-odd-bare", "combine", elaborated(latewindow.CombineHalves, even_alone)),
     "a cut of another rule": ("late-window-total", "late: cut", on(latewindow, "cut", cut_one_more)),
     "a place of the sum that is not lost": ("cut-counted", "cut", elaborated(latewindow.CutSum, loses_less)),
-    "a model that loses something else": (
-        "cut-counted",
-        "composition: model",
-        on(model_aligned, "cut_sum", loses_otherwise),
-    ),
     "truncated for floor": ("late-window", "late: kept addend", on(latewindow, "aligned", truncated)),
     "a scale that counts twice": (
         "subgroups",
@@ -164,7 +140,4 @@ MUTANTS: dict[str, Mutant] = {
     "a unit that rounds otherwise": ("exact-zero", "composition: units", on(model_result, "round_to", odd_in_one_unit)),
     "a factor converted to no subnormal": ("converted", "factor: a", elaborating(decode.Converted, not_subnormal)),
     "an integer of ones' complement": ("integers", "factor: a", elaborating(decode.FixedDecode, ones_complement)),
-    "a model that leaves a term out": ("ieee-zero", "composition: model", on(model_aligned, "window", without_last)),
-    "a model of one half": ("even-odd-bare", "composition: model", on(model_even_odd, "window", even_twice)),
-    "a model of one product": ("exact-zero", "composition: model", on(model_exact, "exact_sum", first_alone)),
 }
