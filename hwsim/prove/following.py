@@ -8,7 +8,7 @@ from typing import Any
 
 from hwsim.model.definition import ZERO, Definition, GroupOperands
 from hwsim.model.methods import AddendToCome, PromotedRegister, ResultCode
-from hwsim.prove.composition import Key, ModelCall, Recorder, StepCall, Token, Unmet, cut, fork
+from hwsim.prove.composition import Key, ModelCall, Recorder, StepCall, Token, Unmet, cut, fork, key_of
 from hwsim.prove.symbolic import given_function, paths
 from hwsim.spec import LateInWindow, Unit
 
@@ -115,7 +115,7 @@ class Runs:
         self.number = number - 1
         made = model.step(carried, lanes, last)
         begins = (
-            self.start == ZERO if number == 1 else _key(getattr(self.start, "code", None)) == ("partial", number - 1)
+            self.start == ZERO if number == 1 else key_of(getattr(self.start, "code", None)) == ("partial", number - 1)
         )
         if self.number != number or not begins:
             raise Unmet(f"group {number} of a partial sum starts from {self.start}")
@@ -135,7 +135,7 @@ class Runs:
                 if type(code) is int:
                     self.nans.add(code)
                     return
-                if _key(code) == ("register",):
+                if key_of(code) == ("register",):
                     return
         raise Unmet(f"after an addition {carried} is kept")
 
@@ -172,10 +172,6 @@ def _of_register(carried: Any) -> Any:
     if isinstance(carried, PromotedRegister):
         return PromotedRegister(Token("register"), carried.partial, carried.groups, carried.scales)  # type: ignore[arg-type]
     return AddendToCome(Token("register"), carried.format, carried.partial, carried.groups)  # type: ignore[arg-type]
-
-
-def _key(code: Any) -> Key | None:
-    return code.key if isinstance(code, Token) else None
 
 
 def followed(unit: Unit) -> Following | None:

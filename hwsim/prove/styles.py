@@ -19,6 +19,7 @@ from hwsim.prove.terms import (
     Kind,
     Term,
     all_substituted,
+    as_bit,
     both,
     choose,
     either,
@@ -30,6 +31,7 @@ from hwsim.prove.terms import (
     same,
     simplified,
     substituted,
+    true,
     value,
     width,
 )
@@ -83,7 +85,7 @@ class Styled:
     @property
     def enabled(self) -> Term:
         """Whether the clock's edge counts."""
-        return is_one(self.other.inputs[CLOCK_ENABLE]) if self.style.clock_enable else negated(negated(both()))
+        return is_one(self.other.inputs[CLOCK_ENABLE]) if self.style.clock_enable else true()
 
     @cached_property
     def outputs(self) -> Mapping[str, Term]:
@@ -110,11 +112,15 @@ class Styled:
         names += [(alias, others) for plain, others in tables for alias, term in plain.items() if term == now]
         found = [self.other.states[name].now] if name in self.other.states else []
         found += [others[alias] for alias, others in names if alias in others]
-        for shown in found[:1]:
-            state = self._states.get(str(simplified(substituted(shown, self._not_reset)).symbol()))
-            if state is not None and state.next is not None and width(state.now) == width(now):
-                return StyledRegister(state.now, state.next, shown)
-        raise InputError(f"{self.unit.name}: the file must have a register {name} of {width(now)} bits")
+        return self._shown(name, found[0] if found else None, width(now))
+
+    def _shown(self, name: str, shown: Term | None, bits: int) -> StyledRegister:
+        """The register that a signal shows while there is no reset."""
+        held = None if shown is None else simplified(substituted(shown, self._not_reset))
+        state = None if held is None else self._states.get(str(held.symbol()))
+        if shown is None or state is None or state.next is None or width(state.now) != bits:
+            raise InputError(f"{self.unit.name}: the file must have a register {name} of {bits} bits")
+        return StyledRegister(state.now, state.next, shown)
 
     @cached_property
     def inputs(self) -> dict[Term, Term]:
@@ -130,7 +136,7 @@ class Styled:
                 own = whole[f"in_{field.name}"] if payload is None else part(payload, field.low, bits)
                 by[term] = choose(self._full, part(self._kept, field.low, bits), own) if self._buffered else own
         valid = self.other.inputs["in_valid"]
-        by[self.plain.inputs["in_valid"]] = _bit(either(self._full, is_one(valid))) if self._buffered else valid
+        by[self.plain.inputs["in_valid"]] = as_bit(either(self._full, is_one(valid))) if self._buffered else valid
         by[self.plain.inputs["out_ready"]] = self.other.inputs["out_ready"]
         return by
 
@@ -148,13 +154,10 @@ class Styled:
 
     @cached_property
     def _buffer(self) -> dict[str, StyledRegister]:
-        found = {}
-        for name in (FULL, KEPT):
-            shown = self.other.states[name].now if name in self.other.states else self.other.wires[name]
-            state = self._states[str(simplified(substituted(shown, self._not_reset)).symbol())]
-            assert state.next is not None
-            found[name] = StyledRegister(state.now, state.next, shown)
-        return found
+        sizes = {FULL: 1, KEPT: beat_layout(self.unit, self.pipeline).size}
+        shown = {name: self.other.states[name].now if name in self.other.states else self.other.wires.get(name)
+                 for name in sizes}  # fmt: skip
+        return {name: self._shown(name, shown[name], bits) for name, bits in sizes.items()}
 
     def _plainly(self, terms: Sequence[Term], reset: int) -> list[Term]:
         """Terms of the plain file, of what the other's registers show, and its inputs. reset: the plain file's."""
@@ -241,10 +244,6 @@ def scoped(text: str) -> str:
 
 def _with_types(found: re.Match[str]) -> str:
     return " " + re.sub(r"\b(beat_t|result_t)\b", rf"{found[1]}::\1", found[2])
-
-
-def _bit(condition: Term) -> Term:
-    return choose(condition, value(1, 1), value(0, 1))
 
 
 def style_claims(unit: Specified, pipeline: Pipeline, style: Style) -> Iterator[Claim]:

@@ -11,7 +11,7 @@ from typing import Any
 
 from hwsim.model.definition import ZERO, Definition, GroupOperands
 from hwsim.model.methods import AddendToCome, ExactSoFar, ResultCode
-from hwsim.prove.composition import Key, ModelCall, Recorder, StepCall, Token, Unmet, Wiring, cut
+from hwsim.prove.composition import Key, ModelCall, Recorder, StepCall, Token, Unmet, Wiring, cut, key_of
 from hwsim.prove.symbolic import Truth, paths
 from hwsim.prove.terms import constant, is_one
 from hwsim.spec import EvenOddSum, ExactSum, LateInWindow, RoundedSum, Unit
@@ -293,13 +293,13 @@ def composed(unit: Unit, levels: tuple[Level, ...] = ()) -> Composed:
         def closed(carried: Any) -> Any:
             after = model.step(carried, lanes, last).carried  # type: ignore[arg-type]
             left = _next(after)
-            if _code_of(model.close(after)) != CODE:
+            if key_of(model.close(after)) != CODE:
                 raise Unmet(f"the model closes with {model.close(after)}")
             return left
 
         def group(start: Any) -> Any:
             made, after = model._group(lanes, start, model._addend_of(start))
-            if _code_of(made.code) != CODE:
+            if key_of(made.code) != CODE:
                 raise Unmet(f"a group's code is {made.code}")
             return _next(after)
 
@@ -327,20 +327,16 @@ def _in_window(unit: Unit) -> bool:
     return isinstance(unit.late, LateInWindow)
 
 
-def _code_of(code: Any) -> Key | None:
-    return code.key if isinstance(code, Token) else None
-
-
 def _next(after: Any) -> tuple[str, Any]:
     """What kind of thing a group leaves, as the RTL carries it: and any such, for the next group to start from.
 
     Raises Unmet for anything else than the group's own code or sum.
     """
     match after:
-        case ResultCode(code) if _code_of(code) == CODE:
+        case ResultCode(code) if key_of(code) == CODE:
             return "a code", ResultCode(Token("x"))  # type: ignore[arg-type]
-        case ExactSoFar(term, code) if _code_of(term) in (TOTAL, SPECIAL) and _code_of(code) == CODE:
+        case ExactSoFar(term, code) if key_of(term) in (TOTAL, SPECIAL) and key_of(code) == CODE:
             return "a sum", ExactSoFar(Token("so far"), Token("x"))  # type: ignore[arg-type]
-        case AddendToCome(code, fmt, start, 0) if _code_of(code) == CODE and start == ZERO:
+        case AddendToCome(code, fmt, start, 0) if key_of(code) == CODE and start == ZERO:
             return f"a {fmt.name}", AddendToCome(Token("x"), fmt, ZERO)  # type: ignore[arg-type]
     raise Unmet(f"a group leaves {after}")

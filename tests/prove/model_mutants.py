@@ -141,17 +141,6 @@ def _old_addend(real: Any) -> Any:
     return step
 
 
-def _last_scales(real: Any) -> Any:
-    def step(self: Any, before: Any, lanes: Any, last: bool) -> Any:
-        return real(self, before._replace(scales=None) if False else _without_scales(before), lanes, last)
-
-    return step
-
-
-def _without_scales(before: Any) -> Any:
-    return PromotedRegister(before.register, before.partial, before.groups, None)
-
-
 def _keeps_partial(real: Any) -> Any:
     def step(self: Any, before: Any, lanes: Any, last: bool) -> Any:
         found = real(self, before, lanes, last)
