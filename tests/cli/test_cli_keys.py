@@ -15,11 +15,10 @@ from hwsim.spec.table import spec_keys
 ROOT = Path(__file__).parents[2]
 
 
-def test_the_page_and_the_table_name_every_key_once(run: Run) -> None:
+def test_the_page_has_every_section_and_the_table_every_key(run: Run) -> None:
     page = (ROOT / "docs" / "units.md").read_text(encoding="utf-8")
-    rows = re.findall(r"^\| (?:the file|`([\w.]+)`.*?) \| (`.*?`) \|", page, re.MULTILINE)
-    named = [f"{section}.{key}".lstrip(".") for section, keys in rows for key in re.findall(r"`(\w+)`", keys)]
-    assert sorted(named) == sorted(key.path for key in spec_keys())
+    sections = re.findall(r"^\| (?:the file|`([\w.]+)`) \|", page, re.MULTILINE)
+    assert sections == list(dict.fromkeys(key.path.rpartition(".")[0] for key in spec_keys()))
     printed = re.findall(r"^\| `([\w.]+)` \|", run("units", "--keys").out, re.MULTILINE)
     assert printed == [key.path for key in spec_keys()]
 
