@@ -32,40 +32,6 @@ def test_shipped_formats():
         assert get_format(fmt) is fmt
 
 
-@pytest.mark.parametrize(
-    ("name", "largest", "emax", "emin", "bits"),
-    [
-        ("e4m3", 0x7E, 8, -6, 8),
-        ("e5m2", 0x7B, 15, -14, 8),
-        ("e3m2", 0x1F, 4, -2, 6),
-        ("e2m3", 0x1F, 2, 0, 6),
-        ("e2m1", 0x7, 2, 0, 4),
-        ("f16", 0x7BFF, 15, -14, 16),
-        ("bf16", 0x7F7F, 127, -126, 16),
-        ("tf32", 0x7F7FE000 >> 13, 127, -126, 19),
-        ("e8m13", 0x7F7FFC00 >> 10, 127, -126, 22),
-        ("f32", 0x7F7FFFFF, 127, -126, 32),
-        ("f64", 0x7FEFFFFFFFFFFFFF, 1023, -1022, 64),
-        ("e4m3-ieee", 0x77, 7, -6, 8),
-        ("e4m3fnuz", 0x7F, 7, -7, 8),
-        ("e5m2fnuz", 0x7F, 15, -15, 8),
-        ("e4m3b11fnuz", 0x7F, 4, -10, 8),
-        ("e3m4", 0x6F, 3, -2, 8),
-        ("e3m4-finite", 0x7E, 4, -2, 8),
-        ("hfp8-e4m3", 0x7F, 4, -11, 8),
-        ("hfp8-e5m2", 0x7E, 16, -15, 8),
-        ("ue4m3", 0x7E, 8, -6, 7),
-        ("e5m6", 0x7BF, 15, -14, 12),
-        ("dlfloat16", 0x7FFE, 32, -31, 16),
-        ("binary8p3se", 0x7E, 15, -15, 8),
-        ("binary8p4uf", 0xFE, 15, -15, 8),
-    ],
-)
-def test_the_range_of_a_shipped_format(name, largest, emax, emin, bits):
-    fmt = get_format(name)
-    assert (fmt.max_magnitude, fmt.emax, fmt.emin, fmt.bits) == (largest, emax, emin, bits)
-
-
 @pytest.mark.parametrize("kind", [str, Path])
 def test_a_file_of_the_user(tmp_path, kind):
     text = "# IEEE-like E4M3\n" + E4M3 + "infinities: true\nnan: ieee\nsummary: mine\n"

@@ -325,18 +325,24 @@ FAULTS = {
     "minus infinity for plus": ("e5m2", "rne", {"plus": 0xFB}),
     "a sign elsewhere": ("e5m6", "rne", {"narrowing": 16}),
     "no padding": ("tf32", "rne", {"padding": 12}),
+    "rd overflows as ru": ("e5m2", "rd/ieee", {"lopsided": 0}),
+    "ru overflows as rd": ("e5m2", "ru/ieee", {"lopsided": 1}),
+    "both signs overflow alike": ("e4m3", "ru/ieee", {"limit_turn": 0}),
+    "overflow a code early": ("e4m3", "rd/ieee", {"limit": 0x7E}),
 }
 
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_faulty_arithmetic_is_seen(fault, monkeypatch):
-    name, mode, other = FAULTS[fault]
+    name, policy, other = FAULTS[fault]
+    mode, _, overflow = policy.partition("/")
+    given = traps(name), Rounding(mode), Overflow(overflow or "saturate"), [fast._by_arithmetic]
     right = fast.encoder_parameters
     with monkeypatch.context() as patch:
-        patch.setattr(fast, "encoder_words", lambda *given: fast.packed(right(*given)._replace(**other)))
+        patch.setattr(fast, "encoder_words", lambda *chosen: fast.packed(right(*chosen)._replace(**other)))
         with pytest.raises(AssertionError):
-            check(name, traps(name), Rounding(mode), Overflow.SATURATE, [fast._by_arithmetic])
-    check(name, traps(name), Rounding(mode), Overflow.SATURATE, [fast._by_arithmetic])
+            check(name, *given)
+    check(name, *given)
 
 
 @pytest.mark.parametrize("other", [{"mask": 0x7F000000}, {"seed_low": 12}, {"counter_low": 1}, {"counter_high": 0}])
