@@ -106,15 +106,19 @@ def mx_scale(element: str, amax: Fraction, select: str) -> Fraction:
     return min(max(scale, Fraction(1, 1 << 127)), Fraction(1 << 127))
 
 
-def mx_block(element: str, xs: list[Fraction], select: str = "floor", ties: str = "rne") -> tuple[Fraction, list]:
-    """The scale of a block, and the numbers that its elements stand for, the scale not counted."""
-    scale = mx_scale(element, max(map(abs, xs)), select)
+def mx_block(
+    element: str, xs: list[Fraction], select: str = "floor", ties: str = "rne", least: Fraction = Fraction(0)
+) -> tuple[Fraction, list[Fraction]]:
+    """The scale of a block, and the numbers that its elements stand for, the scale not counted. least: of amax."""
+    scale = mx_scale(element, max(least, *map(abs, xs)), select)
     return scale, [rounded(element, x / scale, ties) for x in xs]
 
 
-def divided_block(element: str, xs: list[Fraction], apply: str) -> tuple[Fraction, list[Fraction]]:
+def divided_block(
+    element: str, xs: list[Fraction], apply: str, least: Fraction = Fraction(0)
+) -> tuple[Fraction, list[Fraction]]:
     """The same under a binary32 scale, amax / largest; 1 for zeros."""
-    amax = max(map(abs, xs))
+    amax = max(least, *map(abs, xs))
     if amax == 0:
         return Fraction(1), [Fraction(0)] * len(xs)
     if apply == "multiply":
