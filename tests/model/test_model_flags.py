@@ -8,6 +8,7 @@ from math import floor
 from typing import Any, Literal, NamedTuple
 
 import pytest
+from model.witness_numbers import choose, floor_log2
 from odd_units import unit as known
 from unit_keys import chained, exact_sum, odd_unit, promoted, window
 
@@ -66,30 +67,13 @@ Rounding = Literal["rne", "rna", "rz", "ru", "rd"]
 
 def to_multiple(number: Fraction, step: Fraction, rounding: Rounding) -> Fraction:
     """The multiple of a step that a rounding takes a number to."""
-    below = floor(number / step)
-    rest = number / step - below
-    match rounding:
-        case "rd":
-            up = False
-        case "ru":
-            up = rest > 0
-        case "rz":
-            up = rest > 0 and number < 0
-        case "rne":
-            up = rest > Fraction(1, 2) or (rest == Fraction(1, 2) and below % 2 == 1)
-        case "rna":
-            up = rest > Fraction(1, 2) or (rest == Fraction(1, 2) and number > 0)
-    return (below + up) * step
+    size = abs(number) / step
+    return choose(floor(size), size, number < 0, rounding) * (-step if number < 0 else step)
 
 
 def binade(number: Fraction) -> int:
     """The exponent of a number's leading one."""
-    exp = 0
-    while abs(number) >= Fraction(2) ** (exp + 1):
-        exp += 1
-    while abs(number) < Fraction(2) ** exp:
-        exp -= 1
-    return exp
+    return floor_log2(abs(number))
 
 
 def expected(fmt: Small, exact: Fraction, rounding: Rounding, tininess: str) -> dict[str, bool]:

@@ -1,19 +1,27 @@
-"""hwsim.model.dot against NumPy's binary32 and binary64, where one rounding or none makes them comparable."""
+"""hwsim.model.dot against NumPy's and ml_dtypes' own arithmetic, where one rounding or none makes them comparable."""
 
 from __future__ import annotations
 
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 from built_presets import others_slow
 from numpy.typing import NDArray
-from unit_keys import odd_unit, window
+from unit_keys import chained, odd_unit, window
 
 import hwsim
 import hwsim.model
 
 HOPPER = "hopper-wgmma-e4m3-f32"
+DTYPES: dict[str, Any] = {"f32": np.float32, "f16": np.float16, "bf16": ml_dtypes.bfloat16}
+
+
+WORDS: dict[str, Any] = {"f32": np.uint32, "f16": np.uint16, "bf16": np.uint16}
+
+
+NANS = {"f32": 0x7FFFFFFF, "f16": 0x7FFF, "bf16": 0x7FFF}
 
 
 def bits(array: NDArray[Any]) -> list[int]:
@@ -40,43 +48,6 @@ def test_every_single_product_is_exact(a: str, b: str, step: int) -> None:
     assert bits(got[~nan]) == bits(want[~nan] + np.float32(0))
 
 
-@pytest.mark.parametrize("fmt", ["f16", "bf16", "tf32"])
-def test_wide_products_round_as_binary32_does(fmt: str) -> None:
-    # tf32 has 11 significand bits, so a product has 22 and fits binary32; products are kept off its ends.
-    unit = odd_unit("odd", fmt, "f32", window(30), "f32", 1)
-    random = np.random.default_rng(5)
-    values = random.normal(size=(2, 500)).astype(np.float32) * np.float32(2.0) ** random.integers(-6, 7, (2, 500))
-    codes = [unit.operands.a.encode(side) for side in values]
-    want = np.multiply(*(unit.operands.a.decode(side) for side in codes)).astype(np.float32)
-    assert bits(hwsim.model.dot(unit, codes[0][:, None], codes[1][:, None])) == bits(want)
-
-
-def test_small_integers_are_summed_as_numpy_sums_them() -> None:
-    # Products of integers up to 8 in magnitude: 32 of them and an addend stay below 2^13, as multiples of 1.
-    random = np.random.default_rng(6)
-    a, b = random.integers(-8, 9, (2, 200, 32)).astype(np.float64)
-    c = random.integers(-64, 65, 200).astype(np.float32)
-    fmt = hwsim.get_format("e4m3")
-    got = hwsim.model.dot(HOPPER, fmt.encode(a), fmt.encode(b), c)
-    assert bits(got) == bits(((a * b).sum(axis=1) + c).astype(np.float32))
-
-
-@pytest.mark.parametrize("rounding", ["rne", "rz", "ru", "rd"])
-def test_one_rounding_of_an_exact_window(rounding: str) -> None:
-    # 40 fraction bits hold every product of e4m3 and of an f32 addend near 1 exactly, and float64 does too.
-    unit = odd_unit("odd", "e4m3", "f32", window(40), "f32", 8, rounding=rounding)
-    random = np.random.default_rng(7)
-    codes = random.integers(0x20, 0x50, (2, 300, 8)) | random.integers(0, 2, (2, 300, 8)) << 7
-    c = random.normal(size=300).astype(np.float32)
-    exact = np.multiply(*(unit.operands.a.decode(side) for side in codes)).sum(axis=1) + c.astype(np.float64)
-    near = exact.astype(np.float32)
-    low, high = (np.where(near > exact, np.nextafter(near, np.float32(-np.inf)), near) for _ in range(2))
-    high = np.where(low < exact, np.nextafter(low, np.float32(np.inf)), low)
-    want = {"rne": near, "rd": low, "ru": high, "rz": np.where(exact > 0, low, high)}[rounding]
-    assert bits(hwsim.model.dot(unit, codes[0], codes[1], c)) == bits(want)
-    assert np.mean(low != high) > 0.5, "most of these sums should need rounding"
-
-
 @pytest.mark.parametrize("k", [128, 160, 257, 384])
 def test_promotion_is_binary32_addition(k: int) -> None:
     random = np.random.default_rng(k)
@@ -100,3 +71,103 @@ def test_promotion_rounds_once_at_the_ends_of_binary32() -> None:
     c, p = (side.ravel() for side in np.meshgrid(edges, partial))
     got = hwsim.model.dot("deepseek-v3-e4m3-f32", fmt.encode(p)[:, None], fmt.encode(np.ones(p.size))[:, None], c)
     assert bits(got) == bits(c + (p + np.float32(0)))
+
+
+def operands(fmt: str, n: int, k: int, seed: int) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+    """Codes: a third about 1, a third any, a third small, with zeros of both signs."""
+    random = np.random.default_rng([seed, k])
+    word, bits = WORDS[fmt], 8 * np.dtype(WORDS[fmt]).itemsize
+
+    def codes(*shape: int) -> NDArray[Any]:
+        near = random.normal(size=shape).astype(DTYPES[fmt]).view(word)
+        every = random.integers(0, 1 << bits, shape, dtype=np.uint64).astype(word)
+        small = (random.normal(size=shape) * float(ml_dtypes.finfo(DTYPES[fmt]).tiny) ** 0.5).astype(DTYPES[fmt])
+        kind = random.integers(0, 3, shape[0]).reshape(-1, *[1] * (len(shape) - 1))
+        made = np.select([kind == 0, kind == 1], [near, every], small.view(word))
+        return np.where(random.random(shape) < 0.1, made & word(1 << bits - 1), made).astype(word)
+
+    return codes(n, k), codes(n, k), codes(n)
+
+
+def compare(got: NDArray[Any], want: NDArray[Any], fmt: str) -> None:
+    bits, expected = got.view(WORDS[fmt]), want.view(WORDS[fmt])
+    expected = np.where(np.isnan(want.astype(np.float32)), WORDS[fmt](NANS[fmt]), expected)
+    np.testing.assert_array_equal(bits, expected)
+    assert len(set(bits.tolist())) > len(bits) // 3
+
+
+@pytest.mark.parametrize("fmt", DTYPES)
+@pytest.mark.parametrize("lanes", [1, 4])
+def test_a_chain_is_a_loop_over_k(fmt: str, lanes: int) -> None:
+    unit = odd_unit("chain", fmt, fmt, chained("sequential", fmt, product="rounded"), fmt, lanes)
+    a, b, c = operands(fmt, 400, 12, lanes)
+    total = c.view(DTYPES[fmt])
+    with np.errstate(all="ignore"):
+        for k in range(12):
+            total = total + a[:, k].view(DTYPES[fmt]) * b[:, k].view(DTYPES[fmt])
+    compare(hwsim.model.dot(unit, a, b, c), total, fmt)
+
+
+@pytest.mark.parametrize(
+    ("name", "fmt", "lanes"), [("cdna1-mfma-f16-f32-tree", "f16", 4), ("cdna1-mfma-bf16-f32-tree", "bf16", 2)]
+)
+def test_a_tree_adds_neighbours(name: str, fmt: str, lanes: int) -> None:
+    a, b, _ = operands(fmt, 400, 8, 7)
+    _, _, c = operands("f32", 400, 8, 8)
+    total = c.view(np.float32)
+    with np.errstate(all="ignore"):
+        for start in range(0, 8, lanes):
+            part = [
+                a[:, i].view(DTYPES[fmt]).astype(np.float32) * b[:, i].view(DTYPES[fmt]).astype(np.float32)
+                for i in range(start, start + lanes)
+            ]
+            tree = part[0] + part[1] if lanes == 2 else (part[0] + part[1]) + (part[2] + part[3])
+            total = tree + total
+    compare(hwsim.model.dot(name, a, b, c), total, "f32")
+
+
+def flushed(x: NDArray[Any], least: float) -> NDArray[Any]:
+    return np.where(np.abs(x) < least, np.copysign(x.dtype.type(0), x), x)
+
+
+def test_cdna2_flushes_factors_addend_and_partial_sums() -> None:
+    a, b, _ = operands("bf16", 600, 8, 9)
+    _, _, c = operands("f32", 600, 8, 10)
+    c[::3] &= 0x807FFFFF
+    tiny = 2.0**-126
+    x, y = (flushed(side.view(ml_dtypes.bfloat16).astype(np.float32), tiny) for side in (a, b))
+    total = flushed(c.view(np.float32), tiny)
+    with np.errstate(all="ignore"):
+        for start in (0, 4):
+            p = [flushed(x[:, i] * y[:, i], tiny) for i in range(start, start + 4)]
+            tree = flushed(flushed(p[0] + p[1], tiny) + flushed(p[2] + p[3], tiny), tiny)
+            total = flushed(tree + total, tiny)
+    compare(hwsim.model.dot("cdna2-mfma1k-bf16-f32", a, b, c), total, "f32")
+
+
+def test_integers_wrap_as_numpy_wraps() -> None:
+    random = np.random.default_rng(12)
+    a, b = random.integers(-128, 128, (2, 60, 90))
+    c = random.choice([0, 2**31 - 1, -(2**31), 12345, -1], 60).astype(np.int32)
+    want = (a * b).sum(axis=1).astype(np.int32) + c
+    assert hwsim.model.dot("int8-i32", a, b, c).view(np.int32).tolist() == want.tolist()
+    got = hwsim.gemm("int8-i32", a[:5], b[:7].T)
+    assert got.view(np.int32).tolist() == (a[:5] @ b[:7].T).tolist()
+
+
+def test_scaled_promotions_are_fmas() -> None:
+    # s has 24 bits and a partial 14: binary64 holds the product, and a register that is near it, exactly.
+    random = np.random.default_rng(14)
+    a, b = random.integers(0x20, 0x50, (2, 60, 256)) | random.integers(0, 2, (2, 60, 256)) << 7
+    scale_a, scale_b = random.uniform(0.5, 2, (2, 60, 2)).astype(np.float32)
+    register = np.zeros(60, np.float32)
+    for block in range(2):
+        here = slice(128 * block, 128 * block + 128)
+        partial = hwsim.model.dot("hopper-wgmma-e4m3-f32", a[:, here], b[:, here]).astype(np.float64)
+        both = (scale_a[:, block] * scale_b[:, block]).astype(np.float64)
+        total = partial * both + register
+        near = np.abs(np.frexp(total)[1] - np.frexp(partial * both)[1]) < 12
+        register = total.astype(np.float32)
+        assert near.mean() > 0.8
+    got = hwsim.model.dot("deepseek-v3-e4m3-f32-scaled", a, b, None, scale_a, scale_b)
+    compare(got, register, "f32")

@@ -2,18 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import pytest
-from model.model_units import assert_right, cases, run
 from pydantic import ValidationError
 from unit_keys import odd_unit, window
 
 import hwsim
-from hwsim.model import methods as aligned
-from hwsim.model import rounding as result
-from hwsim.model.definition import definition_of
 from hwsim.spec import Unit
 
 Patch = pytest.MonkeyPatch
@@ -96,32 +89,3 @@ def test_other_windows_have_no_such_rule() -> None:
     combine = {"fraction_bits": 5, "lost": "truncate"}
     with pytest.raises(ValidationError, match=r"sum.even-odd.lost"):
         odd_unit("halves", "e4m3", "none", {**rule, "combine": combine}, "f32", chain="none")
-
-
-def sign_of(total: int) -> int:
-    return -1 if total < 0 else 1
-
-
-# Each is told apart from the witness by random operands.
-MUTANTS: dict[str, tuple[Any, str, Callable[..., Any]]] = {
-    "no sticky bit": (aligned, "any_lost", lambda terms, kept: False),
-    "always a sticky bit": (aligned, "any_lost", lambda terms, kept: True),
-    "of the first term alone": (aligned, "any_lost", lambda terms, kept: real_lost(terms[:1], kept)),
-    "of all terms but the last": (aligned, "any_lost", lambda terms, kept: real_lost(terms[:-1], kept)),
-    "a place of the sum": (result, "with_sticky", lambda total, exp, fmt: (2 * total + sign_of(total), exp - 1)),
-    "towards zero": (result, "with_sticky", lambda total, exp, fmt: (4 * total - sign_of(total), exp - 2)),
-    "upwards": (result, "with_sticky", lambda total, exp, fmt: ((total << 60) + 1, exp - 60)),
-}  # fmt: skip
-real_lost = aligned.any_lost
-
-
-@pytest.mark.parametrize("name", MUTANTS)
-def test_a_wrong_sticky_bit_is_told(name: str, monkeypatch: Patch) -> None:
-    module, function, wrong = MUTANTS[name]
-    given = {odd: list(cases(odd, 200, 1)) for odd in ("sticky-short", "sticky-counted")}
-    right = {odd: assert_right(odd, chosen) for odd, chosen in given.items()}
-    monkeypatch.setattr(module, function, wrong)
-    definition_of.cache_clear()
-    got = {odd: run(odd, chosen) for odd, chosen in given.items()}
-    definition_of.cache_clear()
-    assert got != right
