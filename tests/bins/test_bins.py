@@ -204,10 +204,10 @@ def test_the_page_s_table_is_true(name):
     assert abs(cases - len(found.cases)) < 200
 
 
-def test_the_page_says_of_groups_what_reports_say() -> None:
-    rows = [f"| {name} {title} | {GROUP_MEANINGS[name][EVERY]} |" for name, title in GROUPS.items()]
-    text = (Path(__file__).parents[2] / "docs" / "coverage.md").read_text()
-    assert re.findall(r"^\| G\d+ .*$", text, re.MULTILINE) == rows
+def test_the_page_names_every_group() -> None:
+    text = " ".join((Path(__file__).parents[2] / "docs" / "coverage.md").read_text().split())
+    assert ", ".join(f"{name} {title}" for name, title in GROUPS.items()) + "." in text
+    assert all(GROUP_MEANINGS[name][EVERY] for name in GROUPS)
 
 
 OTHERS = [name for name in ODD if not one_window(unit_of(name))]
