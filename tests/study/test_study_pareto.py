@@ -195,14 +195,11 @@ def test_the_command_line_refuses_what_makes_no_sense(words: list[str], tmp_path
     assert not (tmp_path / "out").exists()
 
 
-def test_the_reference_units_are_those_of_the_page() -> None:
-    page = (ROOT / "docs" / "studies" / "pareto.md").read_text()
-    rows = re.findall(r"^\| ([^|]+) \| ([^|]+) \| (\d+) \| ([\d,]+) \| [\d,]+ \| ([\d.]+) \|$", page, re.MULTILINE)
-    assert len(rows) == 6
-    known = {unit.name: unit for unit in references().units}
-    for name, what, lanes, gates, mhz in rows:
-        unit = known[name]
-        assert (what, lanes, gates, mhz) == (unit.what, f"{unit.lanes}", f"{unit.gates:,}", f"{unit.megahertz:.1f}")
+def test_the_reference_units_are_those_that_the_page_names() -> None:
+    page = " ".join((ROOT / "docs" / "studies" / "pareto.md").read_text().split())
+    names = re.split(", | and ", page.partition("units of others: ")[2].partition(", measured")[0])
+    assert {name for unit in references().units for name in names if unit.name.startswith(name)} == set(names)
+    assert all(unit.name.startswith(tuple(names)) for unit in references().units)
     (mx,) = [unit for unit in references().of(["e4m3"]) if unit.name.startswith("MX-for-FPGA")]
     assert mx.gates_per_lane == 17_886 / 32
 
@@ -215,15 +212,11 @@ def test_the_default_study_is_the_one_of_the_page(tmp_path: Path) -> None:
         except ToolMissing as error:
             missing(str(error))
     assert main(["study", "--pareto", "--no-report", "-o", str(tmp_path / "out")]) == 0
-    units, others = tables(ROOT / "docs" / "studies" / "pareto.md")
+    (units,) = tables(ROOT / "docs" / "studies" / "pareto.md")
     # The page has some of the columns and of the rows.
-    written = tables(tmp_path / "out" / "pareto.md")
-    all_units, all_others = (
-        [{head: row[head] for head in of_page[0]} for row in of_run]
-        for of_page, of_run in zip((units, others), written, strict=True)
-    )
-    assert units and [row for row in units if row not in all_units] == []
-    assert [row for row in others if row not in all_others] == []
+    written, _others = tables(tmp_path / "out" / "pareto.md")
+    of_run = [{head: row[head] for head in units[0]} for row in written]
+    assert units and [row for row in units if row not in of_run] == []
 
 
 def tables(page: Path) -> list[list[dict[str, str]]]:
