@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +46,8 @@ def product_of(run: Run, *words: str) -> NDArray[Any]:
     return np.asarray(np.load("d.npy"))
 
 
+Operands = Callable[[np.random.Generator], dict[str, NDArray[Any]]]
+
 # Files.
 
 
@@ -68,24 +71,76 @@ def test_codes_in_every_kind_of_file(run: Run, here: Path, rng: np.random.Genera
         same_bits(product_of(run, HOPPER, "a.npy", "b.npy", "--addend", name_c), added)
 
 
-@pytest.mark.parametrize(
-    ("unit", "dtype"),
-    [
-        ("ada-mma-f16-f32", "float16"),
-        ("ada-mma-f16-f16", "float16"),
-        ("ada-mma-bf16-f32", "bfloat16"),
-        ("ada-mma-e5m2-f32", "float8_e5m2"),
-        ("cdna3-mfma-e4m3fnuz-f32", "float8_e4m3fnuz"),
-        ("cdna3-mfma-e5m2fnuz-f32", "float8_e5m2fnuz"),
-    ],
-)
-def test_floats_of_a_formats_own_dtype_are_taken_by_their_bits(
-    run: Run, here: Path, rng: np.random.Generator, unit: str, dtype: str
-) -> None:
+def floats(dtype: str) -> Operands:
     kind = np.dtype(getattr(ml_dtypes, dtype, dtype))
-    a, b = rng.standard_normal((3, 20)).astype(kind), rng.standard_normal((20, 4)).astype(kind)
-    save_file({"a": a, "b": b}, "ab.safetensors")
-    same_bits(product_of(run, unit, "ab.safetensors:a", "ab.safetensors:b"), hwsim.gemm(unit, a, b))
+    return lambda rng: {"A": rng.standard_normal((3, 20)).astype(kind), "B": rng.standard_normal((20, 4)).astype(kind)}
+
+
+def integers(rng: np.random.Generator) -> dict[str, NDArray[Any]]:
+    return {"A": rng.integers(0, 100, (4, 12)), "B": rng.integers(0, 100, (12, 3))}
+
+
+ROWS_SHARE_SCALES = """# unit.yaml
+unit: rows-share-scales
+operands: {a: e4m3, b: e4m3, addend: f32}
+scale: {a: {format: e8m0, block: [4, 32]}, b: {format: e8m0, block: [32, 1]}, at: product}
+instruction: {k: 32, lanes: 32}
+sum: {method: aligned, fraction_bits: 25, lost: truncate, addend: aligned}
+result: {format: f32, rounding: rz}
+"""
+# What is multiplied: floats of a format's own dtype by their bits, codes, scales, batches, parts that begin where
+# blocks of scales do, and nothing.
+ARRAYS: dict[str, tuple[str, Operands]] = {
+    "f16": ("ada-mma-f16-f32", floats("float16")),
+    "f16 to f16": ("ada-mma-f16-f16", floats("float16")),
+    "bf16": ("ada-mma-bf16-f32", floats("bfloat16")),
+    "e5m2": ("ada-mma-e5m2-f32", floats("float8_e5m2")),
+    "e4m3fnuz": ("cdna3-mfma-e4m3fnuz-f32", floats("float8_e4m3fnuz")),
+    "e5m2fnuz": ("cdna3-mfma-e5m2fnuz-f32", floats("float8_e5m2fnuz")),
+    "to dlfloat16": ("hfp8-forward-e4m3-dlfloat16", integers),
+    "to bf16": ("sequential-e4m3-bf16", integers),
+    "to i32": ("int8-i32", integers),
+    "batches": (
+        HOPPER, lambda rng: {"A": finite(rng, (2, 1, 4, 32)), "B": finite(rng, (3, 32, 5)),
+                             "C": rng.standard_normal((3, 4, 5)).astype(np.float32)},
+    ),
+    "batches with scales": (
+        MX, lambda rng: {"A": finite(rng, (2, 1, 4, 32)), "B": finite(rng, (3, 32, 5)),
+                         "scale_a": rng.integers(120, 134, (2, 1, 4, 1)), "scale_b": rng.integers(120, 134, (1, 5))},
+    ),
+    "scales of their own dtype": (
+        MX, lambda rng: {"A": finite(rng, (6, 64)), "B": finite(rng, (64, 5)),
+                         "scale_a": rng.integers(120, 134, (6, 2)).astype(np.uint8),
+                         "scale_b": rng.integers(120, 134, (2, 5)).astype(np.uint8).view(ml_dtypes.float8_e8m0fnu)},
+    ),
+    "rows that share scales": (
+        "./unit.yaml", lambda rng: {"A": finite(rng, (11, 32)), "B": finite(rng, (32, 2)),
+                                    "scale_a": rng.integers(100, 150, (3, 1)),
+                                    "scale_b": rng.integers(120, 130, (1, 2))},
+    ),
+    "no rows": (HOPPER, lambda rng: {"A": finite(rng, (0, 4)), "B": finite(rng, (4, 3))}),
+    "no products": (
+        HOPPER, lambda rng: {"A": finite(rng, (2, 0)), "B": finite(rng, (0, 3)),
+                             "C": np.arange(6, dtype=np.float32).reshape(2, 3)},
+    ),
+}  # fmt: skip
+OPTIONS = {"C": "--addend", "scale_a": "--scale-a", "scale_b": "--scale-b"}
+
+
+@pytest.mark.parametrize("name", ARRAYS)
+def test_arrays_in_files_are_multiplied_as_arrays_are(
+    run: Run, here: Path, rng: np.random.Generator, small_parts: None, name: str
+) -> None:
+    Path("unit.yaml").write_text(ROWS_SHARE_SCALES)
+    unit, make = ARRAYS[name]
+    given, words = make(rng), [unit]
+    for key, array in given.items():
+        file = f"{key}.safetensors" if hasattr(ml_dtypes, array.dtype.name) else f"{key}.npy"  # which names no such
+        save_file({key: array}, file) if file.endswith("s") else np.save(file, array)
+        words += [OPTIONS[key], file] if key in OPTIONS else [file]
+    got = product_of(run, *words)
+    assert got.dtype == container_dtype(load_unit(unit).output) or got.dtype.kind == "f"
+    same_bits(got, hwsim.gemm(unit, **given))
 
 
 def test_binary32_in_a_tf32_container(run: Run, here: Path, rng: np.random.Generator) -> None:
@@ -97,16 +152,6 @@ def test_binary32_in_a_tf32_container(run: Run, here: Path, rng: np.random.Gener
     np.save("a.npy", a + np.float32(2**-20))
     done = run("gemm", "ada-mma-tf32-f32", "a.npy", "b.npy", "-o", "d.npy")
     fails(done, r"a\.npy: A\[0, 0\] is 0x[0-9a-f]+: the low 13 bits of a code of tf32, in its container, must be zero")
-
-
-@pytest.mark.parametrize("unit", ["hfp8-forward-e4m3-dlfloat16", "sequential-e4m3-bf16", "int8-i32"])
-def test_other_results_are_codes(run: Run, here: Path, rng: np.random.Generator, unit: str) -> None:
-    a, b = rng.integers(0, 100, (4, 12)), rng.integers(0, 100, (12, 3))
-    np.save("a.npy", a)
-    np.save("b.npy", b)
-    got = product_of(run, unit, "a.npy", "b.npy")
-    assert got.dtype == container_dtype(load_unit(unit).output)
-    same_bits(got, hwsim.gemm(unit, a, b))
 
 
 def test_packed_and_transposed_weights_in_files(run: Run, here: Path, rng: np.random.Generator) -> None:
@@ -135,64 +180,10 @@ def test_packed_and_transposed_weights_in_files(run: Run, here: Path, rng: np.ra
     same_bits(product_of(run, MX, "x.npy", "w.npy", "--quantize", "mxfp8-e4m3", "--transposed"), quantized)
 
 
-def test_no_products_in_files(run: Run, here: Path) -> None:
-    np.save("a.npy", np.zeros((2, 0), np.uint8))
-    np.save("b.npy", np.zeros((0, 3), np.uint8))
-    np.save("c.npy", np.arange(6, dtype=np.float32).reshape(2, 3))
-    same_bits(product_of(run, HOPPER, "a.npy", "b.npy", "--addend", "c.npy"), np.load("c.npy"))
-
-
-def test_scales_in_files(run: Run, here: Path, rng: np.random.Generator) -> None:
-    a, b = finite(rng, (6, 64)), finite(rng, (64, 5))
-    of_a, of_b = (rng.integers(120, 134, shape).astype(np.uint8) for shape in ((6, 2), (2, 5)))
-    for name, codes in (("a", a), ("b", b)):
-        np.save(f"{name}.npy", codes)
-    np.save("of_a.npy", of_a)
-    save_file({"b": of_b.view(ml_dtypes.float8_e8m0fnu)}, "of_b.safetensors")
-    words = ("a.npy", "b.npy", "--scale-a", "of_a.npy", "--scale-b", "of_b.safetensors")
-    same_bits(product_of(run, MX, *words), hwsim.gemm(MX, a, b, scale_a=of_a, scale_b=of_b))
-
-
-def test_batches_are_broadcast(run: Run, here: Path, rng: np.random.Generator, small_parts: None) -> None:
-    a, b = finite(rng, (2, 1, 4, 32)), finite(rng, (3, 32, 5))
-    c = rng.standard_normal((3, 4, 5)).astype(np.float32)
-    of_a, of_b = rng.integers(120, 134, (2, 1, 4, 1)), rng.integers(120, 134, (1, 5))
-    for name, array in (("a", a), ("b", b), ("c", c), ("of_a", of_a), ("of_b", of_b)):
-        np.save(f"{name}.npy", array)
-    same_bits(product_of(run, HOPPER, "a.npy", "b.npy", "--addend", "c.npy"), hwsim.gemm(HOPPER, a, b, c))
-    words = ("a.npy", "b.npy", "--addend", "c.npy", "--scale-a", "of_a.npy", "--scale-b", "of_b.npy")
-    same_bits(product_of(run, MX, *words), hwsim.gemm(MX, a, b, c, of_a, of_b))
-
-
 def test_nothing_to_compute_is_an_empty_result(run: Run, here: Path) -> None:
-    np.save("a.npy", np.zeros((0, 4), np.uint8))
-    np.save("b.npy", np.zeros((4, 3), np.uint8))
-    assert product_of(run, HOPPER, "a.npy", "b.npy").shape == (0, 3)
     np.save("a.npy", np.zeros((0, 4), np.float32))
+    np.save("b.npy", np.zeros((4, 3), np.uint8))
     assert product_of(run, HOPPER, "a.npy", "b.npy", "--quantize", "tensor-e4m3").shape == (0, 3)
-
-
-ROWS_SHARE_SCALES = """# unit.yaml
-unit: rows-share-scales
-operands: {a: e4m3, b: e4m3, addend: f32}
-scale: {a: {format: e8m0, block: [4, 32]}, b: {format: e8m0, block: [32, 1]}, at: product}
-instruction: {k: 32, lanes: 32}
-sum: {method: aligned, fraction_bits: 25, lost: truncate, addend: aligned}
-result: {format: f32, rounding: rz}
-"""
-
-
-def test_parts_begin_where_blocks_of_scales_do(
-    run: Run, here: Path, rng: np.random.Generator, small_parts: None
-) -> None:
-    Path("unit.yaml").write_text(ROWS_SHARE_SCALES)
-    a, b, of_a, of_b = (
-        finite(rng, (11, 32)), finite(rng, (32, 2)), rng.integers(100, 150, (3, 1)), rng.integers(120, 130, (1, 2)),
-    )  # fmt: skip
-    for name, array in (("a", a), ("b", b), ("of_a", of_a), ("of_b", of_b)):
-        np.save(f"{name}.npy", array)
-    words = ("./unit.yaml", "a.npy", "b.npy", "--scale-a", "of_a.npy", "--scale-b", "of_b.npy")
-    same_bits(product_of(run, *words), hwsim.gemm("./unit.yaml", a, b, scale_a=of_a, scale_b=of_b))
 
 
 def test_it_says_what_was_computed_and_by_what(run: Run, here: Path, rng: np.random.Generator) -> None:
