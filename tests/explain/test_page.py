@@ -326,17 +326,6 @@ def test_a_window_is_a_picture_of_its_own() -> None:
         hwsim.explain("exact-e4m3-f32", [0x38] * 32, [0x38] * 32, None, [127], [127]).svg()
 
 
-def test_nothing_stands_outside_of_a_drawing() -> None:
-    for group in groups():
-        shown = picture(group)
-        assert shown is not None
-        drawn = window_drawing(shown)
-        for bar in drawn.bars:
-            assert bar.x >= 0 and bar.x + bar.width <= drawn.width and bar.y + bar.height <= drawn.height
-        for words in drawn.words:
-            assert all(0 <= float(x) <= drawn.width for x in words.x.split()) and words.y <= drawn.height
-
-
 def test_a_bar_is_divided_as_the_bins_are() -> None:
     (group, _) = coverage()
     drawn = coverage_bar(group)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import cache, lru_cache
 from itertools import combinations, combinations_with_replacement, product
-from math import floor, frexp
+from math import frexp
 from random import Random
 from typing import Any
 
@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from built_presets import others_slow
 from computed_once import computed_once
+from model.witness_numbers import floor_log2, keep, two
 from odd_units import unit as odd_unit
 
 from hwsim.cases.bins.covering import directed
@@ -184,34 +185,15 @@ def test_other_methods_have_no_readings() -> None:
         read_unit(load_unit("exact-e4m3-f32"), Reading("floor"))
 
 
-def leading_exponent(value: Fraction) -> int:
-    """floor(log2(|value|)) of a value other than zero."""
-    top = value.numerator.bit_length() - value.denominator.bit_length()
-    return top if abs(value) >= Fraction(2) ** top else top - 1
-
-
 def to_multiple(value: Fraction, unit: Fraction, rule: str) -> Fraction:
     """A multiple of `unit`, by a rule for what is cut off."""
-    size = abs(value) / unit
-    low = floor(size)
-    rest = size - low
-    if rule in ("truncate", "rz"):
-        kept = low
-    elif rule in ("floor", "rd"):
-        return floor(value / unit) * unit
-    elif rule in ("jam", "rto"):
-        kept = low | 1 if rest else low
-    else:
-        assert rule in ("nearest", "rne")
-        kept = round(size)
-    return (-1 if value < 0 else 1) * kept * unit
+    return keep(value / unit, {"nearest": "rne"}.get(rule, rule)) * unit
 
 
 def rounded(fmt: FloatFormat, value: Fraction, rule: str) -> Fraction:
     if value == 0:
         return value
-    place = max(leading_exponent(value), fmt.emin) - fmt.fraction_bits
-    return to_multiple(value, Fraction(2) ** place, rule)
+    return to_multiple(value, two(max(floor_log2(abs(value)), fmt.emin) - fmt.fraction_bits), rule)
 
 
 @lru_cache(maxsize=10_000)
@@ -239,7 +221,7 @@ def value_of(unit: Unit, reading: Reading, case: Case) -> Fraction:
             )
         product = x * y * Fraction(2) ** shift
         if product:
-            terms.append((product, leading_exponent(product) if reading.leading else exp_x + exp_y + shift))
+            terms.append((product, floor_log2(abs(product)) if reading.leading else exp_x + exp_y + shift))
     addend = decoded(unit.operands.addend, case.c) if unit.operands.addend else (Fraction(0), 0)
     late = addend[0] if reading.late else Fraction(0)
     if addend[0] and not reading.late:
@@ -252,13 +234,13 @@ def value_of(unit: Unit, reading: Reading, case: Case) -> Fraction:
         return rounded(result, rounded(result, total, rounding) + late, rounding)
     if reading.two and total and is_long(total, bits):
         cut = "truncate" if reading.lost == "exact" else reading.lost
-        total = to_multiple(total, Fraction(2) ** (leading_exponent(total) - bits), cut)
+        total = to_multiple(total, Fraction(2) ** (floor_log2(abs(total)) - bits), cut)
     return rounded(result, total + late, rounding)
 
 
 def is_long(value: Fraction, bits: int) -> bool:
     """Whether a number has more than 1 + bits significant bits."""
-    return (value / Fraction(2) ** (leading_exponent(value) - bits)).denominator != 1
+    return (value / Fraction(2) ** (floor_log2(abs(value)) - bits)).denominator != 1
 
 
 # Groups and a late addend; subgroups; limited products; promotion, scaled and not; no addend; scales; fixed factors.
@@ -470,51 +452,37 @@ def test_what_is_long_enough_is_proved_and_what_is_not_is_told_apart() -> None:
     assert told_apart("no addend, one bit too short") > told_apart("no addend, just long enough")
 
 
-# Mutants of the proofs: each claims more than holds, and some small unit tells.
-HARMLESS_TOO_SOON = [
-    ("jam", "rz", 0),
-    ("jam", "rne", 1),
-    ("floor", "rz", 0),
-    ("truncate", "rne", 2),
-    ("nearest", "rne", 0),
-]
+# Proofs that claim more than holds, and some small unit tells.
+REAL_FACTS = Facts.__init__
 
 
-def refuted() -> bool:
-    return any(proved(SMALL_UNITS[name]) & told_apart(name) for name in ALWAYS)
+def never_starts(self: Facts, unit: Unit) -> None:
+    """A late addend is none."""
+    REAL_FACTS(self, unit)
+    self.starts = False
 
 
-@pytest.mark.parametrize(("lost", "rounding", "more"), HARMLESS_TOO_SOON)
-def test_a_wrong_rule_for_cuts_is_caught(monkeypatch: pytest.MonkeyPatch, lost: str, rounding: str, more: int) -> None:
-    monkeypatch.setitem(proofs.HARMLESS, lost, {**proofs.HARMLESS[lost], rounding: more})
-    assert refuted()
+TOO_MUCH: dict[str, tuple[Any, str, Any]] = {
+    "bounds that are too small": (Facts, "sum_bits", property(lambda facts: 3)),
+    "nothing is lost": (Facts, "loses_nothing", lambda facts, reading: True),
+    "every sum fits": (Facts, "sum_fits", lambda facts, reading: True),
+    "a late addition is like its sums": (Facts, "adds_like_its_sums", True),
+    "a late addend is none": (Facts, "__init__", never_starts),
+    **{
+        f"cuts are harmless too soon: {lost}, {rounding}": (
+            proofs, "HARMLESS", {**proofs.HARMLESS, lost: {**proofs.HARMLESS[lost], rounding: more}}
+        )
+        for lost, rounding, more in (
+            ("jam", "rz", 0), ("jam", "rne", 1), ("floor", "rz", 0), ("truncate", "rne", 2), ("nearest", "rne", 0)
+        )
+    },
+}  # fmt: skip
 
 
-def test_bounds_that_are_too_small_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Facts, "sum_bits", property(lambda facts: 3))
-    assert refuted()
-
-
-@pytest.mark.parametrize("claim", ["loses_nothing", "sum_fits"])
-def test_claims_that_do_not_hold_are_caught(monkeypatch: pytest.MonkeyPatch, claim: str) -> None:
-    monkeypatch.setattr(Facts, claim, lambda facts, reading: True)
-    assert refuted()
-
-
-def test_rules_of_a_late_addition_that_differ_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Facts, "adds_like_its_sums", True)
-    assert refuted()
-
-
-def test_a_late_addend_that_is_no_addend_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    facts = Facts.__init__
-
-    def without(self: Facts, unit: Unit) -> None:
-        facts(self, unit)
-        self.starts = False
-
-    monkeypatch.setattr(Facts, "__init__", without)
-    assert refuted()
+@pytest.mark.parametrize("name", TOO_MUCH)
+def test_a_proof_that_claims_too_much_is_refuted(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(*TOO_MUCH[name])
+    assert any(proved(SMALL_UNITS[small]) & told_apart(small) for small in ALWAYS)
 
 
 def test_groups_that_hand_on_their_sums_are_no_proof() -> None:

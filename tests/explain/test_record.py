@@ -65,11 +65,6 @@ def test_a_row_passes_only_where_all_was_compared_and_equal(
     assert row.passed is passed
 
 
-def test_a_row_that_compared_more_than_was_planned_is_refused() -> None:
-    with pytest.raises(ValidationError, match="u / d / s compared 2 results of 1"):
-        Row(unit="u", suite="s", driver="d", planned=1, compared=2, mismatches=0)
-
-
 def test_a_count_agrees_with_its_noun() -> None:
     said = [counted(1, "mismatch"), counted(0, "mismatch"), counted(1200, "case"), counted(1, "bin"), counted(2, "box")]
     assert said == ["1 mismatch", "0 mismatches", "1,200 cases", "1 bin", "2 boxes"]
@@ -127,14 +122,17 @@ def test_a_report_that_contradicts_itself_is_refused(changes: dict[str, Any], ru
         report(**changes)
 
 
-def test_a_cause_that_explains_more_than_it_was_tried_on_is_refused() -> None:
-    with pytest.raises(ValidationError, match="lost bits floored explains 901 results of 900"):
-        CAUSE.changed(right=901)
-
-
-def test_a_kind_of_more_than_was_wrong_is_refused() -> None:
-    with pytest.raises(ValidationError, match="a kind has 342 wrong results of 341"):
-        NAMED.changed(wrong=342)
+@pytest.mark.parametrize(
+    ("make", "rule"),
+    [
+        (lambda: PASSED.changed(planned=1, compared=2), "compared 2 results of 1"),
+        (lambda: CAUSE.changed(right=901), "lost bits floored explains 901 results of 900"),
+        (lambda: NAMED.changed(wrong=342), "a kind has 342 wrong results of 341"),
+    ],
+)
+def test_more_than_there_was_is_refused(make: Callable[[], Any], rule: str) -> None:
+    with pytest.raises(ValidationError, match=rule):
+        make()
 
 
 @pytest.mark.parametrize(
@@ -417,15 +415,6 @@ def test_all_three_are_written_whole_or_not_at_all(tmp_path: Path) -> None:
     before = {path: path.read_bytes() for path in folder.iterdir()}
     write_reports(folder, nasty())
     assert {path: path.read_bytes() for path in folder.iterdir()} == before
-
-
-def test_a_name_stays_what_it_is_in_xml(tmp_path: Path) -> None:
-    write_junit(
-        tmp_path / "results.xml", report(rows=(FAILED,), mismatches=(mismatch(case=NASTY),), kinds=(), left_out=())
-    )
-    (suite,) = JUnitXml.fromfile(str(tmp_path / "results.xml"))
-    (case,) = suite
-    assert f"case {fit(NASTY)}" in case.result[0].text.splitlines()[0]
 
 
 def test_importing_hwsim_loads_nothing_that_writes_reports() -> None:
