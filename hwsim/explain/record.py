@@ -146,7 +146,9 @@ class Kills(Record):
     """What cases tell of the likely mistakes of a unit.
 
     cases: that were looked at. killed: the name of a case that kills each, in which a design with it returns something
-    else. equivalent: the reasons why no case can. open: the names of the others: no case that was looked at kills them.
+    else. equivalent: the reasons why no case can. alive: the names of those that other cases kill, directed ones or
+    some that were looked for. open: the names of the others: no case that was looked at kills them. tried: how many
+    cases were looked for, beyond the directed ones.
     """
 
     unit: Text
@@ -154,22 +156,33 @@ class Kills(Record):
     killed: dict[Text, Text]
     equivalent: dict[Text, Text]
     open: tuple[Text, ...]
+    alive: tuple[Text, ...] = ()
+    tried: Count = 0
 
     @property
     def every(self) -> int:
         """All likely mistakes of the unit."""
-        return len(self.killed) + len(self.equivalent) + len(self.open)
+        return len(self.killed) + len(self.equivalent) + len(self.alive) + len(self.open)
 
     @property
     def line(self) -> str:
         """One line for reports."""
-        counts = f"{len(self.equivalent):,} proved equivalent, {len(self.open):,} open"
-        return f"kills {len(self.killed):,} of {self.every:,} likely mistakes, {counts}"
+        counts = [f"{len(self.equivalent):,} proved equivalent", f"{len(self.open):,} open"]
+        if self.open and self.tried:
+            counts[-1] += f" after {self.tried:,} more cases"
+        if self.alive:
+            counts.insert(1, f"{len(self.alive):,} that other cases kill")
+        return f"kills {len(self.killed):,} of {self.every:,} likely mistakes, {', '.join(counts)}"
+
+    @property
+    def left(self) -> tuple[str, ...]:
+        """The names of those that are neither killed nor shown to be equivalent."""
+        return (*self.alive, *self.open)
 
     def named(self, most: int = 6) -> str:
-        """The line, with the names of those that are open, at most so many."""
-        more = f" and {len(self.open) - most:,} more" if len(self.open) > most else ""
-        return self.line + (f": {'; '.join(self.open[:most])}{more}" if self.open else "")
+        """The line, with the names of those that are left, at most so many."""
+        more = f" and {len(self.left) - most:,} more" if len(self.left) > most else ""
+        return self.line + (f": {'; '.join(self.left[:most])}{more}" if self.left else "")
 
 
 class WaivedDifference(Record):

@@ -96,13 +96,46 @@ def test_no_case_kills_a_mistake_that_is_shown_to_be_equivalent(unit: Unit) -> N
 
 def test_a_count_is_kept_for_the_same_unit_and_cases(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HWSIM_CACHE", str(tmp_path))
+    counting.known.cache_clear()
     cases = random_cases(UNITS[1], 12, 3)
     first = counting.kept_kills(UNITS[1], cases)
-    assert first == kills(UNITS[1], cases) and len(list((tmp_path / "kills").iterdir())) == 1
-    monkeypatch.setattr(counting, "kills", None)  # it is not counted again
-    assert counting.kept_kills(UNITS[1], cases) == first
+    told = counting.known(UNITS[1])
+    assert len(list((tmp_path / "kills").iterdir())) == 2  # what is known of the unit, and this count
+    monkeypatch.setattr(counting, "killers", None)  # nothing is counted again
+    counting.known.cache_clear()
+    assert counting.kept_kills(UNITS[1], cases) == first and counting.known(UNITS[1]) == told
     with pytest.raises(TypeError):
         counting.kept_kills(UNITS[1], cases[:-1])
+
+
+def test_what_cases_leave_alive_is_told_from_what_is_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HWSIM_CACHE", str(tmp_path))
+    unit, cases = UNITS[1], random_cases(UNITS[1], 12, 3)
+    plain, counted, told = kills(unit, cases), counting.kept_kills(unit, cases), counting.known(unit)
+    assert set(counted.killed) == set(plain.killed) and counted.left == (*counted.alive, *counted.open)
+    assert set(plain.open) == set(counted.left) and counted.alive
+    mistakes = {mistake.name: mistake for mistake in catalogue(unit)}
+    for name in counted.alive:
+        case = told.killers[name]
+        assert case not in cases and code_of(unit, mistakes[name].flaw, case) != dot(Definition(unit), case).code
+    assert f", {len(counted.alive)} that other cases kill, {len(counted.open)} open" in counted.line
+    # With the cases that are known to kill them none is left, but for what goes on from one case to the next.
+    whole = counting.kept_kills(unit, [*cases, *told.killers.values()])
+    assert not whole.alive and set(whole.open) == set(told.open)
+
+
+def test_cases_that_are_looked_for_kill_what_can_be_killed() -> None:
+    unit = UNITS[1]
+    every = {mistake.name: mistake for mistake in catalogue(unit)}
+    killable = kills(unit, covering(unit, 1)).killed
+    found, tried = counting.search(unit, [every[name] for name in killable], most=512)
+    assert 256 <= tried <= 512 and len(found) > 0.9 * len(killable)
+    for name, case in found.items():
+        if name != "sum not cleared":
+            assert code_of(unit, every[name].flaw, case) != dot(Definition(unit), case).code, name
+    # After some chunks without a kill no more are looked at.
+    equal = [mistake for mistake in every.values() if why_equal(unit, mistake)]
+    assert counting.search(unit, equal) == ({}, counting.PATIENCE * counting.CHUNK)
 
 
 def test_of_many_products_only_the_first_cases_are_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

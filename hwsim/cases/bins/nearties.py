@@ -97,7 +97,7 @@ def _below_powers(rows: Rows, pair: RoundedPair) -> None:
 
 
 def _below_normal(rows: Rows, pair: RoundedPair, fmt: FloatFormat) -> None:
-    """A partial sum, times scales, that is subnormal, near a tie or a number, beside the least one in the register."""
+    """A partial sum, times scales, that is subnormal, near a tie or a number, beside one of the least two registers."""
     factors = _factors(rows.unit, pair)
     if factors is None or pair.larger != PARTIAL:
         return
@@ -107,11 +107,12 @@ def _below_normal(rows: Rows, pair: RoundedPair, fmt: FloatFormat) -> None:
         best = _tie(*factors, places) if side == 0 else beside(*factors, _target(whole, places, True, 0), side > 0)
         if best is None:
             continue
-        for sign, other in cross((0, 1), (0, 1)):
+        for sign, other, twice in cross((0, 1), (0, 1), (0, 1)):  # beside it the last place is even, or odd
             partial = ExactNumber(sign, best[0] * best[1], fmt.quantum_exp - places, best)
-            operands = laid(rows, pair, partial, ExactNumber(other, 1, fmt.quantum_exp, (1, 1)), places)
+            operands = laid(rows, pair, partial, ExactNumber(other, 1, fmt.quantum_exp + twice, (1, 1)), places)
             if operands is not None:
-                rows.add(f"near/{pair.place}-below-normal-{places:02}{side:+}-{sign}{other}", *operands)
+                name = f"near/{pair.place}-below-normal-{places:02}{side:+}-{sign}{other}{'-twice' * twice}"
+                rows.add(name, *operands)
 
 
 def _tie(bits_a: int, bits_b: int, places: int) -> Factors | None:

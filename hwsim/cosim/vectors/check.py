@@ -78,6 +78,8 @@ class StoredKills(_Read):
     killed: dict[str, str]
     equivalent: dict[str, str]
     open: list[str]
+    alive: list[str] = []
+    tried: int = 0
 
 
 class StoredManifest(_Read):

@@ -8,6 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import fields, replace
 from functools import lru_cache
+from itertools import product as cross
+
+import numpy as np
+from numpy.typing import NDArray
 
 from hwsim.cases.bins.adders import PRODUCT, TIES, RoundedPair, adders
 from hwsim.cases.bins.outcomes import RoundingPlace, impossible, no_negative_zero, roundings
@@ -17,11 +21,14 @@ from hwsim.explain.mistakes.flawed import NO_FLAW, Flaw, Mistake, Shows
 from hwsim.explain.mistakes.sums import one_term
 from hwsim.formats import FixedFormat, FloatFormat, Format
 from hwsim.model.definition import Definition
-from hwsim.model.hooks import Hooks, Side, TermCut, passed
+from hwsim.model.hooks import Hooks, LastPlace, Side, TermCut, passed, rounded_magnitude
 from hwsim.model.terms import addend_term
 from hwsim.spec import AlignedSum, EvenOddSum, ExactSum, LateInWindow, RoundedSum, SequentialSum, Unit
 
 MOST_BITS = 16  # of codes that are enumerated
+MOST_ALONE, MOST_ROUNDED = 8, 1 << 18  # bits of significands of which all products are rounded; roundings
+BINADES = 4  # from the least normal number down, of those from which a rounding may reach it
+MOST_SIG_BITS = 12  # of significands of which all products are enumerated
 
 
 def why_equal(unit: Unit, mistake: Mistake) -> str:
@@ -38,6 +45,8 @@ def why_equal(unit: Unit, mistake: Mistake) -> str:
         return _window_equal(unit, flaw)
     if _asks_only(flaw, {"factor", "addend"}):
         return _decoders_equal(unit, flaw)
+    if _asks_only(flaw, {"last_place"}):
+        return _products_rounded_alike(unit, flaw)
     return ""
 
 
@@ -188,18 +197,37 @@ def _numbers_above(unit: Unit, exp: int) -> str:
 
 
 def _floored_below(unit: Unit, exp: int) -> str:
-    """Why sums may be rounded down to multiples of 2^exp: a product with bits below is far below half a last place.
+    """Why sums may be rounded down to multiples of 2^exp: no product with bits below is just above an edge.
 
-    What it is added to is zero, whose sum with it becomes a zero of its sign either way, or a number that stays itself.
+    Edges are the multiples of half of the format's least number. A sum that a product leaves less than 2^exp above one
+    would be rounded down to it, and no other. Above the edge at zero is a product alone, or beside a number, which
+    stays itself, as zeros keep the signs that they have.
     """
     rule, (a, b) = unit.sum, unit.operands.multiplied
     if not isinstance(rule, SequentialSum) or rule.product != "fused" or rule.rounding not in TIES or rule.flushes:
         return ""
-    bits, fmt = a.sig_bits + b.sig_bits, rule.format
-    if not fmt.subnormals or exp + bits > fmt.quantum_exp - 2:
+    fmt, quantum, bits = rule.format, _product_quantum(unit), a.sig_bits + b.sig_bits
+    edge = fmt.quantum_exp - 1
+    if not fmt.subnormals or exp > edge or unit.scale is not None or rule.subgroup is not None:
         return ""
-    least = f"{fmt.name}'s least number 2^{fmt.quantum_exp}"
-    return f"a product with bits below 2^{exp} is less than 2^{exp + bits}, and {least}"
+    least = f"half of {fmt.name}'s least number, 2^{edge}"
+    if exp - 1 + bits < edge:
+        return f"a product with bits below 2^{exp} is less than 2^{exp - 1 + bits}, and {least}"
+    if max(a.sig_bits, b.sig_bits) > MOST_SIG_BITS:
+        return ""
+    odd = _odd_products(a.sig_bits, b.sig_bits)
+    for low in range(quantum, exp):
+        places, above = edge - low, 1 << exp - low
+        below, far = odd & (1 << places) - 1, odd >> places > 0
+        if ((far & (below < above)) | (below > (1 << places) - above)).any():
+            return ""
+    return f"none of the products of {a.name} and {b.name} with bits below 2^{exp} is so near to a multiple of {least}"
+
+
+@lru_cache(maxsize=4)
+def _odd_products(bits_a: int, bits_b: int) -> NDArray[np.int64]:
+    """All odd products of integers of at most so many bits, ascending."""
+    return np.unique(np.multiply.outer(np.arange(1, 1 << bits_a, 2), np.arange(1, 1 << bits_b, 2)))
 
 
 def _zeros_lose_nothing(unit: Unit) -> str:
@@ -416,6 +444,39 @@ def _window_equal(unit: Unit, flaw: Flaw) -> str:
         if other != distance and not (distance >= gone and other >= gone):
             return ""
     return f"terms stand at most {high - low} places below max_exp, and of one {gone} places below nothing is left"
+
+
+# Products that are rounded alone.
+
+
+def _products_rounded_alike(unit: Unit, flaw: Flaw) -> str:
+    """Why results that are one product each are rounded alike: all products of significands, wherever they end.
+
+    A flaw of a last place takes another rule, or less bits, or shifts by one place. Where results below the least
+    normal number become zero, those some binades below it cannot be rounded up to it then.
+    """
+    result, (a, b) = unit.result, unit.operands.multiplied
+    fmt, exact = result.format, isinstance(unit.sum, ExactSum) and one_term(unit)
+    if not exact or unit.scale is not None or unit.late is not None or unit.promotion is not None:
+        return ""
+    if not isinstance(a, FloatFormat) or not isinstance(b, FloatFormat) or not isinstance(fmt, FloatFormat):
+        return ""
+    if not fmt.subnormals or result.flushes == "after" or max(a.sig_bits, b.sig_bits) > MOST_ALONE:
+        return ""
+    whole, last = 1 << fmt.fraction_bits, max(0, fmt.quantum_exp - _product_quantum(unit))
+    sigs = {x * y for x in range(1, 1 << a.sig_bits) for y in range(1, 1 << b.sig_bits)}
+    if result.flushes is None and len(sigs) * last > MOST_ROUNDED:
+        return ""
+    for sig in sigs:
+        own = sig.bit_length() - fmt.precision
+        for shift, sign in cross(range(own, own + BINADES if result.flushes else max(own, last) + 1), (0, 1)):
+            place = LastPlace(sig, shift, sign, result.rounding, shift > own)
+            kept = [rounded_magnitude(each) for each in (place, passed(flaw.last_place, place))]
+            if place.tiny and result.flushes is not None:
+                kept = [number if number >= whole and result.flushes == "result" else 0 for number in kept]
+            if kept[0] != kept[1]:
+                return ""
+    return f"all products of significands of {a.name} and {b.name} are rounded alike, wherever the last place is"
 
 
 # Additions of two terms.
