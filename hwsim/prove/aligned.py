@@ -44,8 +44,7 @@ class AlignedClaims(WindowClaims):
 
     def of_mode(self) -> Iterator[AnyClaim]:
         """Those that depend on which mode of several the unit is: of decoding, and of what decoding begins."""
-        yield from self._decoded_factors()
-        yield from self._lanes()
+        yield from self._products()
         yield from self._addends()
         yield from self._no_product()
 

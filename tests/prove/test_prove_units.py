@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 import pytest
 from built_presets import buildable, one_of_each, one_of_each_family, others_slow
@@ -23,6 +24,7 @@ from hwsim.prove.claims import AnyClaim
 from hwsim.prove.methods import method_claims, provable
 from hwsim.prove.readback import readback_claims
 from hwsim.prove.run import ProofOptions, UnitClaims, claims_of, prove
+from hwsim.prove.shown import closure
 from hwsim.rtl import supports
 from hwsim.spec import ModalUnit, Unit, load_specified, load_unit, pipeline, presets, steps
 from hwsim.spec.support import NotImplementedYet
@@ -200,14 +202,26 @@ def test_operands_of_every_mode_are_proved() -> None:
     assert {f"{mode}: {about}" for mode in TINY.modes for about in ("factor: a", "factor: b", "scales")} <= set(found)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("unit", [TINY, SMALL], ids=lambda unit: unit.name)
+@pytest.mark.parametrize("unit", [TINY, pytest.param(SMALL, marks=pytest.mark.slow)], ids=lambda unit: unit.name)
 def test_every_mode_is_proved(unit: ModalUnit) -> None:
     names = {row.name for row in proof_of_modes(unit).rows}
     for mode in unit.modes:
         assert {f"{mode}: {about}" for about in ("factor: a", "factor: b", "scales", "lanes: products")} <= names
     assert {"wide: result", "modes: one datapath", "modes: 0 zeros below", "control: misuse", "file: result"} <= names
     assert "bare: result" not in names  # what follows decoding is one circuit
+
+
+def test_what_a_later_mode_calls_differently_is_not_closed() -> None:
+    """What follows decoding is claimed of the first mode: the model must call the same in every other."""
+    datapath = UnitClaims(TINY, pipeline(TINY)).datapath
+    assert isinstance(datapath, modal_claims.ModalClaims)
+    for mode in datapath.modes.values():
+        mode.calls.shown |= {call for call in mode.calls.every if mode is datapath.modes["wide"] or call != "align"}
+    assert closure(datapath, None).holds
+    calls = datapath.modes["bare"].calls
+    align = calls.every["align"]
+    calls.every = {**calls.every, "align": replace(align, arguments=(*align.arguments[:-1], "rne"))}
+    assert "bare: align" in closure(datapath, None).words
 
 
 @pytest.mark.slow
