@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import hypothesis
+import numpy as np
 import pytest
 from documents import files  # noqa: F401  a fixture
 from extras import LeftOut, lacking
@@ -101,6 +102,13 @@ def silicon() -> Path:
     if not named or not (Path(named) / "captured.npz").is_file():
         missing("no captured results: HWSIM_SILICON names no folder with captured.npz")
     return Path(str(named))
+
+
+@pytest.fixture(scope="session")
+def captured(silicon: Path) -> dict[str, Any]:
+    """Every array of the captured results, read once."""
+    with np.load(silicon / "captured.npz") as data:
+        return {name: data[name] for name in data.files}
 
 
 # A shell's background job ignores SIGINT, one under nohup SIGHUP, and so would every process that a test starts to

@@ -8,10 +8,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-import hwsim
 from hwsim.compute.kernels import AnyKernel
 from hwsim.formats import ExponentFormat, FixedFormat, FloatFormat, Format, container_dtype
+from hwsim.model import dot
 from hwsim.spec import RoundedSum, Unit
+from hwsim.spec.arguments import filled
 
 Codes = NDArray[Any]
 # What factors are drawn from. `tiny` and `huge`: their products are about the least, and the largest, of the sums'
@@ -153,40 +154,51 @@ def lengths(unit: Unit, rng: np.random.Generator, most: int = 40) -> Iterator[in
         yield min(-(-k // block) * block, longest // block * block or block)
 
 
-def by_kernel(kernel: AnyKernel, unit: Unit, given: Product) -> Codes:
-    """The kernel's results, as codes (m, n). K is filled up as the kernel wants it."""
+def fill(unit: Unit, given: Product, word: Any) -> Product:
+    """A product's operands, filled up along K as kernels want them, and addends as words."""
     missing = -given.a.shape[1] % unit.instruction.fill
-    a = np.pad(given.a, ((0, 0), (0, missing)))
-    b = np.pad(given.b, ((0, missing), (0, 0)))
+    a, b = np.pad(given.a, ((0, 0), (0, missing))), np.pad(given.b, ((0, missing), (0, 0)))
     shape = given.a.shape[0], given.b.shape[1]
-    c = np.zeros(shape, kernel.word) if given.c is None else given.c.astype(kernel.word)
-    out = np.full(shape, 0xDEADBEEF, kernel.word)
-    kernel.run(kernel.pack_a(a, given.scale_a), kernel.pack_b(b, given.scale_b), c, out)
+    c = np.zeros(shape, word) if given.c is None else given.c.astype(word)
+    if unit.scale is None or given.scale_a is None or given.scale_b is None:
+        return Product(a, b, c, None, None)
+    k = a.shape[1]
+    scale_a, scale_b = filled(given.scale_a, unit.scale, "a", k), filled(given.scale_b.T, unit.scale, "b", k).T
+    return Product(a, b, c, scale_a, scale_b)
+
+
+def every_pair(given: Product) -> tuple[Any, ...]:
+    """Rows of A, columns of B, addends and scales of all elements, row after row."""
+    m, n = given.a.shape[0], given.b.shape[1]
+    i, j = np.repeat(np.arange(m), n), np.tile(np.arange(n), m)
+    c = None if given.c is None else given.c[i, j]
+    if given.scale_a is None or given.scale_b is None:
+        return given.a[i], given.b.T[j], c, None, None
+    return given.a[i], given.b.T[j], c, given.scale_a[i], given.scale_b.T[j]
+
+
+def by_kernel(kernel: AnyKernel, unit: Unit, given: Product) -> Codes:
+    """The kernel's results, as codes (m, n)."""
+    a, b, c, scale_a, scale_b = fill(unit, given, kernel.word)
+    assert c is not None
+    out = np.full(c.shape, 0xDEADBEEF, kernel.word)
+    kernel.run(kernel.pack_a(a, scale_a), kernel.pack_b(b, scale_b), c, out)
     return out
 
 
 def by_pairs(kernel: AnyKernel, unit: Unit, given: Product) -> Codes:
     """The same results, from every pair of a row and a column."""
-    m, n = given.a.shape[0], given.b.shape[1]
-    i, j = np.repeat(np.arange(m), n), np.tile(np.arange(n), m)
-    missing = -given.a.shape[1] % unit.instruction.fill
-    a, b = (np.pad(side, ((0, 0), (0, missing))) for side in (given.a[i], given.b.T[j]))
-    c = np.zeros(m * n, kernel.word) if given.c is None else given.c[i, j].astype(kernel.word)
-    out = np.full(m * n, 0xDEADBEEF, kernel.word)
-    scales = (None, None) if given.scale_a is None or given.scale_b is None else (given.scale_a[i], given.scale_b.T[j])
-    kernel.pairs((a, scales[0]), (b, scales[1]), c, out)
-    return out.reshape(m, n)
+    a, b, c, scale_a, scale_b = every_pair(fill(unit, given, kernel.word))
+    out = np.full(c.shape, 0xDEADBEEF, kernel.word)
+    kernel.pairs((a, scale_a), (b, scale_b), c, out)
+    return out.reshape(given.a.shape[0], given.b.shape[1])
 
 
 def by_model(unit: Unit, given: Product) -> Codes:
     """The model's results, as codes (m, n)."""
-    m, n = given.a.shape[0], given.b.shape[1]
-    i, j = np.repeat(np.arange(m), n), np.tile(np.arange(n), m)
-    c = None if given.c is None else given.c[i, j]
-    scales = [None, None] if given.scale_a is None or given.scale_b is None else [given.scale_a[i], given.scale_b.T[j]]
-    out = hwsim.dot(unit, given.a[i], given.b.T[j], c, *scales)
+    out = dot(unit, *every_pair(given))
     bits = out.view(f"u{out.itemsize}") if out.dtype.kind == "f" else out
-    return bits.reshape(m, n)
+    return bits.reshape(given.a.shape[0], given.b.shape[1])
 
 
 def mismatch(unit: Unit, given: Product, got: Codes, want: Codes, seed: Any) -> str:

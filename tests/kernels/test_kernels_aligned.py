@@ -7,14 +7,11 @@ import re
 import numpy as np
 import pytest
 from built_presets import FAMILIES, OF_FAMILIES, others_slow
-from kernels.kernel_cases import Product, draw, product
+from kernels.kernel_cases import Product, by_kernel, by_model, by_pairs, draw, product
 from kernels.kernel_units import units
 from kernels.window_cases import (
     addend_sweep,
     addends,
-    by_model,
-    by_pairs,
-    by_run,
     check,
     code_pairs,
     kernels,
@@ -183,8 +180,8 @@ def test_both_ways_are_one_where_the_model_is_slow() -> None:
         unit = load_unit(name)
         scalar, vectors = kernels(unit)
         given = product(np.random.default_rng(10), unit, (70, 130, 1024), "special")
-        want = by_run(scalar, unit, given)
-        same(unit, given, by_run(vectors, unit, given), want, "vectors")
+        want = by_kernel(scalar, unit, given)
+        same(unit, given, by_kernel(vectors, unit, given), want, "vectors")
         same(unit, given, by_pairs(vectors, unit, given), want, "pairs")
 
 

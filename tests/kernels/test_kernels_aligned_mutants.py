@@ -8,49 +8,23 @@ from typing import Any
 
 import numpy as np
 import pytest
-from kernels.kernel_cases import Product
+from kernels.kernel_cases import Product, by_kernel, by_model
 from kernels.test_kernels_aligned import SWEPT
-from kernels.window_cases import addend_sweep, by_model, by_run, operands, window_kernel
-from kernels.window_mutations import (
-    Mutate,
-    bounded,
-    chain,
-    deeper,
-    first_scale,
-    mask,
-    one_binade_up,
-    one_place_up,
-    one_scale_a_group,
-    one_sum,
-    packed_a,
-    packed_b,
-    positive_a,
-    promoted_towards_zero,
-    rule,
-    single,
-    single_towards_zero,
-    swap_signs,
-    turn_columns,
-    unflagged,
-    wider_result,
-    without_addend,
-    without_lane,
-    zeros_have_exponents,
-)
+from kernels.window_cases import addend_sweep, operands, window_kernel
 from odd_for_kernels import FOR_SCALARS, FOR_VECTORS
 from odd_units import ODD, units_of
 
 from hwsim.compute.kernels import windows
-from hwsim.compute.kernels.chain import PLAIN
-from hwsim.compute.kernels.lanes import NO_EXP
+from hwsim.compute.kernels.chain import PLAIN, WindowOperand
+from hwsim.compute.kernels.floats import target_of
+from hwsim.compute.kernels.lanes import NO_EXP, ZERO_EXP
 from hwsim.compute.kernels.lost import FLOOR, TRUNCATE
 from hwsim.compute.kernels.window_kernel import WindowKernel
 from hwsim.compute.kernels.windows import NO_LIMIT
-from hwsim.formats import container_dtype
+from hwsim.formats import FloatFormat, container_dtype
 from hwsim.spec import Unit, load_unit
 
 UNITS = units_of({**FOR_VECTORS, **FOR_SCALARS})
-
 HOPPER, ADA, AMPERE, MX = "hopper-wgmma-e4m3-f32", "ada-mma-e4m3-f16", "ampere-mma-f16-f16", "mxfp8-e4m3-f32"
 DEEPSEEK, EMULATED = "deepseek-v3-e4m3-f32", "blackwell-mma-e4m3-f32"
 
@@ -94,8 +68,8 @@ def is_told(kernel: WindowKernel, unit: Unit, name: str) -> bool:
     """Whether some of the operands show that a kernel is not the unit's; the unit's own is the model's there."""
     own = window_kernel(unit, kernel.in_vectors)
     for given in tried(unit, name):
-        right = by_run(own, unit, given)
-        wrong = np.argwhere(by_run(kernel, unit, given) != right)
+        right = by_kernel(own, unit, given)
+        wrong = np.argwhere(by_kernel(kernel, unit, given) != right)
         if len(wrong):
             row, column = (slice(at, at + 1) for at in wrong[0])
             c = None if given.c is None else given.c[row, column]
@@ -173,6 +147,183 @@ def test_another_units_kernel_is_told(name: str) -> None:
     assert is_told(kernel, unit, given)
 
 
+# What a kernel that is wrong has instead: each changes it in place.
+
+Mutate = Callable[[WindowKernel], None]
+
+
+def rule(**keys: Any) -> Mutate:
+    """The window's numbers."""
+
+    def mutate(kernel: WindowKernel) -> None:
+        kernel.rules = kernel.rules._replace(window=kernel.rules.window._replace(**keys))
+
+    return mutate
+
+
+def chain(**keys: Any) -> Mutate:
+    """The chain's numbers."""
+
+    def mutate(kernel: WindowKernel) -> None:
+        kernel.rules = kernel.rules._replace(chain=kernel.rules.chain._replace(**keys))
+
+    return mutate
+
+
+def packed(side: str, change: Callable[[WindowKernel, WindowOperand], None]) -> Mutate:
+    """Something else in A, or in B, as it is packed."""
+
+    def mutate(kernel: WindowKernel) -> None:
+        pack = getattr(kernel, f"pack_{side}")
+
+        def wrong(codes: Any, scales: Any) -> WindowOperand:
+            made: WindowOperand = pack(codes, scales)
+            change(kernel, made)
+            return made
+
+        setattr(kernel, f"pack_{side}", wrong)
+
+    return mutate
+
+
+def layout_of(kernel: WindowKernel) -> Any:
+    assert kernel.vectors is not None
+    return kernel.vectors.layout
+
+
+def swap_signs(kernel: WindowKernel, side: WindowOperand) -> None:
+    """The signs of products k and k + 2 in one another's place."""
+    signs = side.packed[..., layout_of(kernel).a_sign :]
+    pairs = np.ascontiguousarray(signs).view(np.uint16).reshape(*signs.shape[:-1], -1, 2)
+    signs[...] = np.ascontiguousarray(pairs[..., ::-1]).reshape(*signs.shape[:-1], -1).view(np.uint8)
+
+
+def positive_a(kernel: WindowKernel, side: WindowOperand) -> None:
+    side.packed[..., layout_of(kernel).a_sign :] = 0
+
+
+def turn_columns(kernel: WindowKernel, side: WindowOperand) -> None:
+    """The signs of 16 columns in each other's place."""
+    signs = side.packed[..., layout_of(kernel).b_sign :]
+    signs[...] = np.roll(signs, 1, axis=-1)
+
+
+def zeros_have_exponents(_: WindowKernel, side: WindowOperand) -> None:
+    exps = side.packed.view(np.int8)
+    exps[...] = np.where(exps == ZERO_EXP[8], 0, exps)
+
+
+def unflagged(_: WindowKernel, side: WindowOperand) -> None:
+    side.special[...] = 0
+
+
+def one_place_up(kernel: WindowKernel, side: WindowOperand) -> None:
+    layout = layout_of(kernel)
+    sigs = side.packed[..., layout.a_sig : layout.a_sig + 2].view(np.int16)
+    sigs <<= 1
+
+
+def without_lane(lane: int) -> Mutate:
+    """One lane of A is always zero."""
+
+    def mutate(kernel: WindowKernel) -> None:
+        pack, lanes = kernel.pack_a, kernel.rules.window.lanes
+
+        def wrong(codes: Any, scales: Any) -> WindowOperand:
+            codes = codes.copy()
+            codes[:, lane::lanes] = 0
+            return pack(codes, scales)
+
+        kernel.pack_a = wrong  # type: ignore[method-assign]
+
+    return mutate
+
+
+def without_addend(kernel: WindowKernel) -> None:
+    run = kernel.run
+    kernel.run = lambda a, b, c, out: run(a, b, np.zeros_like(c), out)  # type: ignore[method-assign]
+
+
+def first_scale(kernel: WindowKernel) -> None:
+    """Every block has the first one's scale."""
+    scales = kernel._scales
+
+    def wrong(side: str, given: Any, count: int) -> Any:
+        made = scales(side, given, count)
+        made[:] = made[:, :1]
+        return made
+
+    kernel._scales = wrong  # type: ignore[method-assign]
+
+
+def one_scale_a_group(kernel: WindowKernel) -> None:
+    """The scales of a group's first products are those of all."""
+    assert kernel.vectors is not None and kernel.vectors.per_lane
+    kernel.vectors = kernel.vectors._replace(per_lane=False)
+
+
+def promoted_towards_zero(kernel: WindowKernel) -> None:
+    assert kernel.unit.promotion is not None
+    kernel.rules = kernel.rules._replace(register=target_of(kernel.unit.promotion.format, "rz"))
+
+
+def wider_result(kernel: WindowKernel) -> None:
+    """A bit more of the result."""
+    fmt = kernel.unit.result.format
+    assert isinstance(fmt, FloatFormat)
+    more = fmt.model_copy(update={"fraction_bits": fmt.fraction_bits + 1, "container": 32})
+    kernel.rules = kernel.rules._replace(result=target_of(more, kernel.unit.result.rounding))
+
+
+def mask(bits: int) -> Mutate:
+    def mutate(kernel: WindowKernel) -> None:
+        assert kernel.single is not None
+        mask = kernel.single.mask
+        kernel.single = kernel.single._replace(mask=mask << bits if bits > 0 else mask >> -bits)
+
+    return mutate
+
+
+def single(form: int) -> Mutate:
+    """Finished in binary32 in another form."""
+
+    def mutate(kernel: WindowKernel) -> None:
+        assert kernel.single is not None
+        kernel.single = kernel.single._replace(form=form)
+
+    return mutate
+
+
+def single_towards_zero(kernel: WindowKernel) -> None:
+    """Finished in binary32 by another rounding."""
+    assert kernel.single is not None
+    fmt = kernel.unit.result.format
+    assert isinstance(fmt, FloatFormat)
+    kernel.single = kernel.single._replace(target=target_of(fmt, "rz", carrier=np.float32))
+
+
+def one_sum(kernel: WindowKernel) -> None:
+    """One sum of what does not fit one."""
+    assert kernel.vectors is not None and kernel.vectors.layout.parts > 1
+    kernel.vectors = kernel.vectors._replace(layout=kernel.vectors.layout._replace(parts=1))
+
+
+def deeper(kernel: WindowKernel) -> None:
+    assert kernel.vectors is not None
+    kernel.vectors = kernel.vectors._replace(deeper=kernel.vectors.deeper + 1)
+
+
+def one_binade_up(_: WindowKernel, side: WindowOperand) -> None:
+    exps = side.packed[..., :32].view(np.int8)
+    exps[...] = np.where(exps >= 0, exps + 1, exps)
+
+
+def bounded(kernel: WindowKernel) -> None:
+    """Every max_exp is taken for a usual one."""
+    assert kernel.single is not None
+    kernel.single = kernel.single._replace(bounded=True)
+
+
 def lanes_dropped(what: str, unit: str, lanes: range) -> dict[str, tuple[str, bool, Mutate]]:
     return {f"lane {lane}{what} dropped": (unit, True, without_lane(lane)) for lane in lanes}
 
@@ -183,16 +334,16 @@ MUTANTS: dict[str, tuple[str, bool, Mutate]] = {
     "addend dropped of 32-bit lanes": (AMPERE, True, without_addend),
     "late addend dropped": (EMULATED, True, without_addend),
     "no addend between groups": (ADA, True, rule(addend=0)),
-    "signs swapped": (HOPPER, True, packed_a(swap_signs)),
-    "signs swapped in 32-bit lanes": (MX, True, packed_a(swap_signs)),
-    "no signs of A": (AMPERE, True, packed_a(positive_a)),
-    "no signs of A in 16-bit lanes": (ADA, True, packed_a(positive_a)),
-    "signs of another column": (AMPERE, True, packed_b(turn_columns)),
-    "zeros count in A": (HOPPER, True, packed_a(zeros_have_exponents)),
-    "zeros count in B": (AMPERE, True, packed_b(zeros_have_exponents)),
-    "no special groups of A": (HOPPER, True, packed_a(unflagged)),
-    "no special groups of B": (AMPERE, True, packed_b(unflagged)),
-    "first product doubled": (HOPPER, True, packed_a(one_place_up)),
+    "signs swapped": (HOPPER, True, packed("a", swap_signs)),
+    "signs swapped in 32-bit lanes": (MX, True, packed("a", swap_signs)),
+    "no signs of A": (AMPERE, True, packed("a", positive_a)),
+    "no signs of A in 16-bit lanes": (ADA, True, packed("a", positive_a)),
+    "signs of another column": (AMPERE, True, packed("b", turn_columns)),
+    "zeros count in A": (HOPPER, True, packed("a", zeros_have_exponents)),
+    "zeros count in B": (AMPERE, True, packed("b", zeros_have_exponents)),
+    "no special groups of A": (HOPPER, True, packed("a", unflagged)),
+    "no special groups of B": (AMPERE, True, packed("b", unflagged)),
+    "first product doubled": (HOPPER, True, packed("a", one_place_up)),
     "first scale throughout": (MX, True, first_scale),
     "first scale throughout, without vectors": ("blackwell-mxf4nvf4-e2m1-f32", False, first_scale),
     "first scale of subgroups": ("blackwell-mxf4nvf4-e2m1-f32", True, first_scale),
@@ -227,7 +378,7 @@ MUTANTS: dict[str, tuple[str, bool, Mutate]] = {
     "one sum for two, of results to odd": ("rvbna-e5m2-f32-n16", True, one_sum),
     "shifted once more": (HOPPER, True, deeper),
     "shifted once more in 32-bit lanes": (MX, True, deeper),
-    "exponents of A one up": (HOPPER, True, packed_a(one_binade_up)),
+    "exponents of A one up": (HOPPER, True, packed("a", one_binade_up)),
     "another emin of results": ("bits-2-subnormal", True, chain(emin=-15)),
     "another emin of results, without vectors": ("bits-2-subnormal", False, chain(emin=-15)),
     "another emin of addends": ("bits-1", True, chain(emin_c=-15)),

@@ -10,7 +10,18 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from kernels.kernel_cases import PROFILES, Codes, Product, draw, lengths, mismatch, product
+from kernels.kernel_cases import (
+    PROFILES,
+    Codes,
+    Product,
+    by_kernel,
+    by_model,
+    by_pairs,
+    draw,
+    lengths,
+    mismatch,
+    product,
+)
 
 from hwsim.cases import palette as landmarks
 from hwsim.cases.bins.covering import directed
@@ -19,70 +30,13 @@ from hwsim.compute.kernels.scaled import ScaledKernel
 from hwsim.compute.kernels.window_kernel import WindowKernel
 from hwsim.formats import ExponentFormat, FixedFormat, FloatFormat, Format, container_dtype
 from hwsim.formats.blocks import one_code
-from hwsim.model import dot
 from hwsim.spec import NotImplementedYet, Unit
-from hwsim.spec.arguments import filled
 
 
 def codes_in(out: Codes) -> Codes:
     """Results' codes as uint32."""
     bits = out.view(f"u{out.itemsize}") if out.dtype.kind == "f" else out
     return bits.astype(np.uint32)
-
-
-class Filled(NamedTuple):
-    """A product's operands, filled up along K as kernels want them; addends too. b: (K, n)."""
-
-    a: Codes
-    b: Codes
-    c: Codes
-    scale_a: Codes | None
-    scale_b: Codes | None
-
-
-def fill(unit: Unit, given: Product) -> Filled:
-    missing = -given.a.shape[1] % unit.instruction.fill
-    a, b = np.pad(given.a, ((0, 0), (0, missing))), np.pad(given.b, ((0, missing), (0, 0)))
-    shape = given.a.shape[0], given.b.shape[1]
-    c = np.zeros(shape, np.uint32) if given.c is None else given.c.astype(np.uint32)
-    if unit.scale is None or given.scale_a is None or given.scale_b is None:
-        return Filled(a, b, c, None, None)
-    sides, k = unit.scale, a.shape[1]
-    scale_a, scale_b = filled(given.scale_a, sides, "a", k), filled(given.scale_b.T, sides, "b", k).T
-    return Filled(a, b, c, scale_a, scale_b)
-
-
-def every_pair(given: Product) -> tuple[Any, ...]:
-    """Rows of A, columns of B, addends and scales of all elements, row after row."""
-    m, n = given.a.shape[0], given.b.shape[1]
-    i, j = np.repeat(np.arange(m), n), np.tile(np.arange(n), m)
-    c = None if given.c is None else given.c[i, j]
-    scales = (None, None)
-    if given.scale_a is not None and given.scale_b is not None:
-        scales = (given.scale_a[i], given.scale_b.T[j])
-    return given.a[i], given.b.T[j], c, *scales
-
-
-def by_model(unit: Unit, given: Product) -> Codes:
-    """The model's results (m, n)."""
-    return codes_in(dot(unit, *every_pair(given))).reshape(given.a.shape[0], given.b.shape[1])
-
-
-def by_run(kernel: WindowKernel, unit: Unit, given: Product) -> Codes:
-    """The kernel's results (m, n)."""
-    a, b, c, scale_a, scale_b = fill(unit, given)
-    out = np.full(c.shape, 0xDEADBEEF, np.uint32)
-    kernel.run(kernel.pack_a(a, scale_a), kernel.pack_b(b, scale_b), c, out)
-    return out
-
-
-def by_pairs(kernel: WindowKernel, unit: Unit, given: Product) -> Codes:
-    """The kernel's results (m, n), as so many pairs of rows."""
-    whole = fill(unit, given)
-    a, b, c, scale_a, scale_b = every_pair(Product(*whole))
-    out = np.full(c.shape, 0xDEADBEEF, np.uint32)
-    kernel.pairs((a, scale_a), (b, scale_b), c, out)
-    return out.reshape(whole.c.shape)
 
 
 def window_kernel(unit: Unit, vectors: bool = True) -> WindowKernel:
@@ -112,7 +66,7 @@ def check(made: Sequence[WindowKernel], unit: Unit, given: Product, what: Any) -
     """How many elements are the model's, by every kernel: all."""
     want = by_model(unit, given)
     for kernel in made:
-        same(unit, given, by_run(kernel, unit, given), want, what)
+        same(unit, given, by_kernel(kernel, unit, given), want, what)
         if not kernel.in_vectors:
             same(unit, given, by_pairs(kernel, unit, given), want, (what, "pairs"))
     return want.size

@@ -25,13 +25,6 @@ CASES = 1000  # in every file of the source
 FILES = [(name, gpu) for name, (gpus, _, _) in CAPTURES.items() for gpu in gpus]
 
 
-@pytest.fixture(scope="module")
-def captured(silicon: Path) -> Mapping[str, Any]:
-    """Every array, read once."""
-    with np.load(silicon / "captured.npz") as data:
-        return {name: data[name] for name in data.files}
-
-
 def check(captured: Mapping[str, Any], unit: Unit | str, key: str, result: str, step: int) -> None:
     """Compare every `step`th case of one file, of its result in `f32` or `f16`, with hwsim.model.dot."""
     assert len(captured[f"{key}/a"]) == CASES

@@ -11,7 +11,8 @@ from collections import Counter
 import numpy as np
 import pytest
 from kernels.kernel_cases import Product
-from kernels.window_cases import by_run, window_kernel
+from kernels.kernel_cases import by_kernel as run_of
+from kernels.window_cases import window_kernel
 from products.gemm_cases import HOPPER, MX, VOLTA, WIDE, addends, bits, codes, expected, same
 
 import hwsim
@@ -37,7 +38,7 @@ def test_edges_of_tiles(by_kernel: pytest.MonkeyPatch, m: int, n: int) -> None:
     c = rng.integers(0, 1 << 16, (m, n)).astype(np.uint16)
     got = hwsim.gemm(unit, a, b, c)
     np.testing.assert_array_equal(
-        bits(got), by_run(window_kernel(unit, vectors=False), unit, Product(a, b, c, None, None))
+        bits(got), run_of(window_kernel(unit, vectors=False), unit, Product(a, b, c, None, None))
     )
     i, j = rng.integers(0, m, 150), rng.integers(0, n, 150)
     i[:4], j[:4] = [0, 0, m - 1, m - 1], [0, n - 1, 0, n - 1]
@@ -64,7 +65,7 @@ def test_as_many_threads_as_there_are_give_the_same(by_kernel: pytest.MonkeyPatc
     by_kernel.setattr(tiles, "threads", lambda: cores)
     a, b, c = codes(1, 37, 70), codes(2, 70, 300), addends(3, 37, 300)
     unit = load_unit(HOPPER)
-    want = by_run(window_kernel(unit, vectors=False), unit, Product(a, b, bits(c), None, None))
+    want = run_of(window_kernel(unit, vectors=False), unit, Product(a, b, bits(c), None, None))
     np.testing.assert_array_equal(bits(hwsim.gemm(unit, a, b, c)), want)
     for n in (1, 2, 9, 37):
         same(hwsim.dot(unit, a[:n], b.T[:n], c[:n, 0]), by_model(unit, a[:n], b.T[:n], c[:n, 0]))
@@ -191,7 +192,7 @@ def test_code_of_a_units_own_is_for_many_products(monkeypatch: pytest.MonkeyPatc
     assert isinstance(then, WindowKernel) and then.vectors is not None
     a, b, c = codes(1, 5, 70), codes(2, 70, 6), addends(3, 5, 6)
     given = Product(a, b, c, None, None)
-    np.testing.assert_array_equal(by_run(first, unit, given), by_run(then, unit, given))
+    np.testing.assert_array_equal(run_of(first, unit, given), run_of(then, unit, given))
 
 
 def test_a_unit_without_a_kernel_is_the_models(by_kernel: pytest.MonkeyPatch) -> None:
