@@ -23,7 +23,7 @@ from hwsim.cases.drawing import Stream
 from hwsim.cases.random_cases import random_cases
 from hwsim.cosim.bench import words_of
 from hwsim.cosim.design import Play, Suite
-from hwsim.cosim.play import BulkUnit, command, compare, play_simulated
+from hwsim.cosim.play import BulkUnit, command, compared, play_simulated
 from hwsim.cosim.unitdesign import UnitDesign, unit_design
 from hwsim.spec import load_unit, pipeline
 from hwsim.tb.job import Trace
@@ -42,15 +42,15 @@ def full_rate(design: UnitDesign, cases: int) -> tuple[Play, Trace]:
     return play, play.script.promise
 
 
-def bulk(play: Play, trace: Trace, design: UnitDesign, library: Path, *, compared: bool) -> float:
+def bulk(play: Play, trace: Trace, design: UnitDesign, library: Path, *, judged: bool) -> float:
     """Beats a second of the shared library; one call plays the trace many times over."""
     ports, beats = design.ports, len(play.beats)
     words = words_of(play.script.payloads, ports.input.words)
     drive, offered = np.tile(trace.drive, BULK_REPEATS), np.tile(trace.offered, BULK_REPEATS)
     with BulkUnit(library, ports) as device:
-        if compared:
+        if judged:
             started = time.perf_counter()
-            outcome = compare(play.script, trace, device.run(trace.drive, trace.offered, words), ports)
+            outcome = compared(play.script, trace, device.run(trace.drive, trace.offered, words))
             seconds = time.perf_counter() - started
             assert outcome.count == 0
             return beats / seconds
@@ -77,8 +77,8 @@ def measured(design: UnitDesign, rounds: int, cases: int) -> dict[str, float]:
         simulator: command(simulator, design.sources(simulator), trace=False) for simulator in ("verilator", "icarus")
     }
     drivers: dict[str, Callable[[], float]] = {
-        "bulk": lambda: bulk(long, trace, design, library, compared=False),
-        "bulk, compared": lambda: bulk(long, trace, design, library, compared=True),
+        "bulk": lambda: bulk(long, trace, design, library, judged=False),
+        "bulk, compared": lambda: bulk(long, trace, design, library, judged=True),
         "cocotb on verilator": lambda: cocotb("verilator", long, design, programs["verilator"]),
         "cocotb on icarus": lambda: cocotb("icarus", short, design, programs["icarus"]),
     }

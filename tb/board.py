@@ -1,13 +1,55 @@
-"""What every testbench holds a design to: the results that are due, and an output that waits until it is taken."""
+"""What every testbench holds a design to: offers that stay, an output that waits, and the results that are due."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from hwsim.tb.job import ANY_NAN, ANY_ZERO, UNKNOWN, PortMismatch, SuiteOutcome
 
 Row = list[int]  # a context, a code, and which other codes will do, as `hwsim.tb.job.result_rows` has them
 Word = tuple[int, ...]
+
+
+class StandingOffer:
+    """The rule of what offers transfers: one that is offered stays until it is taken.
+
+    may: whether one may be offered, cycle by cycle. standing: whether one is offered.
+    """
+
+    def __init__(self, may: Callable[[], object]):
+        self.may, self.standing = may, False
+
+    def offers(self, more: bool) -> bool:
+        """A cycle begins: whether a transfer is offered in it. more: whether there is one."""
+        self.standing = more and (self.standing or bool(self.may()))
+        return self.standing
+
+    def taken(self, ready: bool) -> bool:
+        """All is quiet: whether the transfer is taken."""
+        taken = self.standing and ready
+        self.standing = self.standing and not ready
+        return taken
+
+
+class WaitingOutput:
+    """The rule of an output that is valid and not taken: it stays valid, and what it says does not change.
+
+    held: what waits; None where nothing does.
+    """
+
+    def __init__(self) -> None:
+        self.held: Word | None = None
+
+    def dropped(self) -> bool:
+        """A cycle in which the output is not valid: whether something waited."""
+        dropped, self.held = self.held is not None, None
+        return dropped
+
+    def changed(self, word: Word, take: bool) -> Word | None:
+        """A cycle in which it is: what stood there before, where that is another word; None where the rule is kept."""
+        before, self.held = self.held, None if take else word
+        return before if before is not None and before != word else None
 
 
 @dataclass(frozen=True)
@@ -47,21 +89,3 @@ class ResultBoard:
             return
         kind = "unknown" if code == UNKNOWN else "result"
         self.outcome.note(PortMismatch(kind, cycle, index, code, expected, context, owner))
-
-
-class WaitingOutput:
-    """The rule of an output that is valid and not taken: it stays valid, and what it says does not change.
-
-    held: what waits; None where nothing does.
-    """
-
-    def __init__(self) -> None:
-        self.held: Word | None = None
-
-    def changed(self, word: Word) -> Word | None:
-        """What stood there before, where another word stands there now; None where the rule is kept."""
-        return self.held if self.held is not None and self.held != word else None
-
-    def leave(self, word: Word, take: bool) -> None:
-        """The cycle ends: the word was taken, or waits."""
-        self.held = None if take else word

@@ -1,94 +1,130 @@
-"""Playing a trace: every cycle driven as it says, and compared.
+"""The cycles of a clock: what plays at it drives just after a rising edge, and looks once all is quiet.
 
-A cycle's inputs are put on the ports just after the rising edge; the outputs are read once all is quiet. What is
-driven is `hwsim.cosim.bench`.
+`hwsim cosim` and testbenches of a user's own are driven by the same loop.
 """
 
 from __future__ import annotations
 
-from typing import Any
+import time
+from collections.abc import Generator
+from pathlib import Path
+from typing import Any, Generic, Protocol, TypeVar
 
-import numpy as np
+import cocotb
 from cocotb.clock import Clock
 from cocotb.triggers import ReadOnly, RisingEdge
 
-from hwsim.tb.board import OtherCodes, ResultBoard
-from hwsim.tb.heartbeat import Heartbeat
-from hwsim.tb.job import (
-    CONTEXT,
-    HOLD,
-    INDEX,
-    MISSING,
-    READY,
-    RESET,
-    SEEN_LOST,
-    SEEN_MISUSE,
-    SEEN_READY,
-    SEEN_UNKNOWN,
-    SEEN_VALID,
-    UNKNOWN,
-    VALID,
-    PortMismatch,
-    Script,
-    SuiteOutcome,
-    Trace,
-)
+from hwsim.tb.job import PROGRESS, RESET
 
+T = TypeVar("T")
 PERIOD_NS = 10
-# A device that has lost step answers nothing but mismatches: stop there, and say where it began.
-MOST_TIMING_MISMATCHES = 16
-ALWAYS, UNCLEAR = SEEN_VALID | SEEN_MISUSE, SEEN_LOST | SEEN_UNKNOWN
-FLAGS = {SEEN_READY: "ready", SEEN_VALID: "valid", SEEN_MISUSE: "misuse"}
+OFTEN = 0.5  # seconds between two notes of progress, at least
 
 
-class TraceBoard:
-    """Holds what the ports say against what the script promises."""
+class Part(Protocol):
+    """What plays at a clock."""
 
-    def __init__(self, dut: Any, script: Script, outcome: SuiteOutcome):
-        self.result, self.outcome = dut.result, outcome
-        self.board = ResultBoard(script.results.tolist(), OtherCodes(), outcome)
-        self.timing = 0
+    def drive(self) -> None:
+        """A cycle begins: put on the ports what is to stand there."""
 
-    def look(self, cycle: int, drive: int, expect: int, seen: int) -> None:
-        """One cycle's outputs. The result is looked at in every cycle that it waits: it must not change."""
-        wrong = (seen ^ expect) & (ALWAYS | SEEN_READY if drive & VALID else ALWAYS)
-        if wrong or seen & UNCLEAR:
-            self._flags(cycle, wrong, seen, expect)
-        if seen & expect & SEEN_VALID:
-            if not seen & SEEN_UNKNOWN:
-                self.board.compare(cycle, self.outcome.results, seen >> CONTEXT, int(self.result.value))
-            if drive & READY and not drive & HOLD:
-                self.outcome.results += 1
-
-    def _flags(self, cycle: int, wrong: int, seen: int, expect: int) -> None:
-        for bit, kind in FLAGS.items():
-            if wrong & bit:
-                got, expected = int(seen & bit > 0), int(expect & bit > 0)
-                self.outcome.note(PortMismatch(kind, cycle, self.outcome.results, got, expected))
-        if seen & UNCLEAR:
-            self.outcome.note(PortMismatch("unknown", cycle, self.outcome.results, UNKNOWN, MISSING))
-        self.timing += 1
+    def look(self) -> None:
+        """All is quiet: look at the ports, none of which may be driven."""
 
 
-async def play_trace(dut: Any, script: Script, trace: Trace, outcome: SuiteOutcome, beat: Heartbeat) -> None:
-    """Play a suite, from reset to the last result."""
-    board = TraceBoard(dut, script, outcome)
-    look, drive_port, seen_port = board.look, dut.drive, dut.seen
-    edge, quiet = RisingEdge(dut.clk), ReadOnly()
-    words = trace.drive.astype(np.int64) | np.maximum(trace.offered, 0).astype(np.int64) + script.first << INDEX
-    drive_port.value = RESET
-    clock = Clock(dut.clk, PERIOD_NS, "ns")
+class Cycles:
+    """One coroutine for all that plays at a clock. cycle: how many have ended, since something was first played.
+
+    begun: whether a cycle has begun in which ports may still be driven.
+    """
+
+    def __init__(self, clock: Any):
+        self.edge, self.quiet = RisingEdge(clock), ReadOnly()
+        self.parts: tuple[Part, ...] = ()
+        self.cycle, self.begun = 0, False
+
+    def join(self, part: Part) -> None:
+        """Play from this cycle on; from the next one where it is too late to drive."""
+        self.parts = (*self.parts, part)
+        if self.begun:
+            part.drive()
+
+    def leave(self, part: Part) -> None:
+        """Play no more."""
+        self.parts = tuple(other for other in self.parts if other is not part)
+
+    async def run(self) -> None:
+        """Cycle after cycle, until nothing is left that plays."""
+        while self.parts:
+            self.begun = True
+            for part in self.parts:
+                part.drive()
+            await self.quiet
+            self.begun = False
+            for part in self.parts:
+                part.look()
+            await self.edge
+            self.cycle += 1
+
+
+_running: dict[Any, tuple[Cycles, Any]] = {}  # by clock, with their tasks
+
+
+def cycles_of(clock: Any) -> Cycles:
+    """The cycles of a clock, for something that joins them now: they run while anything plays there."""
+    running = _running.get(clock)
+    if running is None or running[1].done():
+        cycles = Cycles(clock)
+        running = _running[clock] = cycles, cocotb.start_soon(cycles.run())
+    return running[0]
+
+
+class Heartbeat:
+    """Tells whoever waits that a simulation goes on: a small file, written again while cycles end."""
+
+    def __init__(self, folder: Path, name: str):
+        self.path, self.name, self.next = folder / PROGRESS, name, 0.0
+        self(0)
+
+    def __call__(self, cycle: int) -> None:
+        """So many cycles have ended."""
+        now = time.monotonic()
+        if now >= self.next:
+            self.path.write_text(f"{cycle} {self.name}\n", encoding="utf-8")
+            self.next = now + OFTEN
+
+
+# What plays at a bench: it yields what is driven in a cycle, and goes on when all is quiet.
+Play = Generator[int, None, T]
+
+
+class BenchPart(Generic[T]):
+    """The bench of `hwsim cosim`, which takes what a cycle drives as one word."""
+
+    def __init__(self, port: Any, play: Play[T], cycles: Cycles, beat: Heartbeat):
+        self.port, self.play, self.cycles, self.beat = port, play, cycles, beat
+        self.word, self.values = next(play), list[T]()
+
+    def drive(self) -> None:
+        self.beat(self.cycles.cycle)
+        self.port.value = self.word
+
+    def look(self) -> None:
+        try:
+            self.word = next(self.play)
+        except StopIteration as ended:
+            self.values.append(ended.value)
+            self.cycles.leave(self)
+
+
+async def played(dut: Any, play: Play[T], beat: Heartbeat) -> T:
+    """Play at the bench from reset on; what the play returns."""
+    dut.drive.value = RESET
+    clock, cycles = Clock(dut.clk, PERIOD_NS, "ns"), Cycles(dut.clk)
     clock.start(start_high=False)
-    await edge
-    cycles = zip(trace.drive.tolist(), words.tolist(), trace.expect.tolist(), strict=True)
-    for cycle, (drive, word, expect) in enumerate(cycles):
-        drive_port.value = word
-        await quiet
-        if not drive & RESET:
-            look(cycle, drive, expect, int(seen_port.value))
-            if board.timing >= MOST_TIMING_MISMATCHES:
-                break
-        await edge
-        beat(cycle)
-    outcome.cycles = cycle + 1
+    await cycles.edge
+    part = BenchPart(dut.drive, play, cycles, beat)
+    cycles.join(part)
+    await cycles.run()
     clock.stop()
+    (value,) = part.values
+    return value

@@ -12,12 +12,8 @@ from collections.abc import Callable, Iterator
 from itertools import accumulate
 from typing import Any
 
-from cocotb.clock import Clock
-from cocotb.triggers import ReadOnly, RisingEdge
-
-from hwsim.tb.board import OtherCodes, ResultBoard, WaitingOutput
-from hwsim.tb.cycles import PERIOD_NS
-from hwsim.tb.heartbeat import Heartbeat
+from hwsim.tb.board import OtherCodes, ResultBoard, StandingOffer, WaitingOutput
+from hwsim.tb.cycles import Play
 from hwsim.tb.job import (
     AWAITED,
     CONTEXT,
@@ -78,8 +74,7 @@ def _joined(values: list[int], lows: list[int]) -> int:
 
 
 class Player:
-    def __init__(self, dut: Any, script: Script, order: BeatOrder, outcome: SuiteOutcome, beat: Heartbeat):
-        self.beat = beat
+    def __init__(self, dut: Any, script: Script, order: BeatOrder, outcome: SuiteOutcome):
         self.dut, self.order, self.outcome, self.first = dut, order, outcome, script.first
         # What stands at the input before the first beat and after the last one.
         self.idle = script.first + len(order.last)
@@ -87,14 +82,13 @@ class Player:
         others = OtherCodes(order.nan_mask, order.nan_above, order.minus_zero)
         self.board = ResultBoard(self.results, others, outcome)
         self.codes = [MISSING] * len(self.results)
-        self.last, self.offer, self.take = (array.tolist() for array in (order.last, order.offer, order.take))
-        self.cycle = self.count = self.silent = 0
+        self.last, offer, self.take = (array.tolist() for array in (order.last, order.offer, order.take))
+        self.cycle = self.count = self.silent = self.word = 0
         self.at = self.closed = self.start = 0  # the next beat, and the next result that a closing beat asks for
         self.traffic = bytearray()  # a byte a cycle: bits of `drive`, and above them those of `seen`
         self.due: deque[tuple[int, int]] = deque()  # results asked for, and the count in which they are due
-        self.waiting = WaitingOutput()
-        self.standing = self.counts = self.late = self.filling = False
-        self.edge, self.quiet = RisingEdge(dut.clk), ReadOnly()
+        self.offer, self.waiting = StandingOffer(lambda: offer[self.cycle % len(offer)]), WaitingOutput()
+        self.counts = self.late = self.filling = False
         self.extra = None if script.extra is None else ExtraOutputsBoard(script.extra, self.board.will_do)
 
     def note(self, kind: str, got: int, expected: int) -> None:
@@ -102,43 +96,37 @@ class Player:
         index = self.due[0][0] if self.due else min(self.closed, len(self.results) - 1)
         self.outcome.note(PortMismatch(kind, self.cycle, index, got, expected))
 
-    async def reset(self) -> None:
+    def reset(self) -> Play[None]:
         """Hold reset; what was asked for is forgotten."""
         self.due.clear()
-        self.waiting.held, self.standing, self.late, self.start = None, False, False, self.at
+        self.waiting.held, self.offer.standing, self.late, self.start = None, False, False, self.at
         for _ in range(self.order.reset_cycles):
-            self.dut.drive.value = RESET | self.idle << INDEX
             self.traffic.append(RESET)
-            await self.edge
+            yield RESET | self.idle << INDEX
             self.cycle += 1
         self.silent = 0
 
-    async def step(self, end: int) -> None:
+    def step(self, end: int) -> Play[None]:
         """One cycle, in which the beat `at` may be offered if it is before `end`."""
         take = self.take[self.cycle % len(self.take)] and not self.filling
-        # An offer that is not taken stays, whatever the pattern says.
-        offered = self.at < end and (self.standing or bool(self.offer[self.cycle % len(self.offer)]))
-        offered = offered and not (self.order.tagged and self._is_due(self.results[self.closed][0]))
-        self.dut.drive.value = VALID * offered | READY * take | self.at + self.first << INDEX
-        await self.quiet
+        may = self.at < end and not (self.order.tagged and self._is_due(self.results[self.closed][0]))
+        driven = VALID * self.offer.offers(may) | READY * take
+        self.word = driven | self.at + self.first << INDEX
+        yield self.word
         seen = int(self.dut.seen.value)
-        self.traffic.append(VALID * offered | READY * take | (seen & (SEEN_READY | SEEN_VALID)) << SEEN)
+        self.traffic.append(driven | (seen & (SEEN_READY | SEEN_VALID)) << SEEN)
         if seen & SEEN_LOST:
             self.note("unknown", UNKNOWN, MISSING)
             raise LostStep
         self.silent += 1
-        accepted = offered and bool(seen & SEEN_READY)
-        self.standing = offered and not accepted
-        if accepted:
+        if self.offer.taken(bool(seen & SEEN_READY)):
             self._accepted()
         self._output(seen, bool(take))
         self.count += take
         if self.silent > self.order.patience:
             self.note("hang" if self.due else "refused", len(self.due), 0)
             raise LostStep
-        await self.edge
         self.cycle += 1
-        self.beat(self.cycle)
 
     def _accepted(self) -> None:
         self.silent = 0
@@ -150,7 +138,7 @@ class Player:
     def _output(self, seen: int, take: bool) -> None:
         latency = self.order.latency
         if not seen & SEEN_VALID:
-            if self.waiting.held is not None:
+            if self.waiting.dropped():
                 self.note("dropped", 0, 1)
                 raise LostStep
             if latency >= 0 and self.due and self.due[0][1] <= self.count:
@@ -168,9 +156,8 @@ class Player:
             raise LostStep
         got = seen >> CONTEXT, UNKNOWN if seen & SEEN_UNKNOWN else int(self.dut.result.value)
         extra = 0 if self.extra is None else int(self.dut.extra.value)  # 0 where a bit of it is unknown
-        if before := self.waiting.changed((*got, extra)):
+        if before := self.waiting.changed((*got, extra), take):
             self.note("changed", *((got[1], before[1]) if got != before[:2] else (extra, before[2])))
-        self.waiting.leave((*got, extra), take)
         if not take:
             return
         self.silent = 0
@@ -198,34 +185,33 @@ class Player:
         self.note("latency", MISSING, self.order.latency)
         raise LostStep
 
-    async def play(self) -> None:
+    def play(self) -> Play[None]:
         """Every segment, until the device loses step."""
         lost = 0
         for end, reset in self.order.segments.tolist():
-            await self.reset()
+            yield from self.reset()
             try:
-                await self._segment(end, reset)
+                yield from self._segment(end, reset)
             except LostStep:
                 # An assertion of the same fault is sampled at the next edges.
-                await self.edge
-                await self.edge
+                yield from [self.word] * 2
                 lost += 1
                 if not self.order.isolated or lost > MOST_LOST:
                     return
                 self._give_up(end)
 
-    async def _segment(self, end: int, reset: int) -> None:
+    def _segment(self, end: int, reset: int) -> Play[None]:
         self.counts, self.filling = reset == AWAITED, reset == FILLED
         while self.at < end and not (self.filling and self.silent > FULL_AFTER):
-            await self.step(end)
+            yield from self.step(end)
         if self.filling:
             self.filling = False
             self._skip_to(end)
             return
         while self.due and self.counts:
-            await self.step(end)
+            yield from self.step(end)
         for _ in range(self.order.settle + max(self.order.latency, 0) if self.counts else reset):
-            await self.step(end)
+            yield from self.step(end)
         if self.late:
             self._never_came()
 
@@ -240,16 +226,9 @@ class Player:
         self.at, self.closed = end, sum(self.last[:end])
 
 
-async def play_order(
-    dut: Any, script: Script, order: BeatOrder, outcome: SuiteOutcome, beat: Heartbeat
-) -> tuple[list[int], bytes]:
+def play_order(dut: Any, script: Script, order: BeatOrder, outcome: SuiteOutcome) -> Play[tuple[list[int], bytes]]:
     """Play a suite; every result that came, and what happened at the ports."""
-    player = Player(dut, script, order, outcome, beat)
-    dut.drive.value = RESET
-    clock = Clock(dut.clk, PERIOD_NS, "ns")
-    clock.start(start_high=False)
-    await player.edge
-    await player.play()
-    clock.stop()
+    player = Player(dut, script, order, outcome)
+    yield from player.play()
     outcome.cycles = player.cycle
     return player.codes, bytes(player.traffic)

@@ -1,6 +1,6 @@
 """Valid and ready at a design's own ports: what puts transfers into a stream, and what takes them from one.
 
-All drive just after a rising edge and look once the cycle is quiet, as the testbenches of `hwsim cosim` do.
+They keep the rules, and play in the cycles, of the testbenches of `hwsim cosim`.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from itertools import repeat
 from typing import Any
 
-import cocotb
 from cocotb.handle import ArrayObject
-from cocotb.triggers import Event, ReadOnly, RisingEdge
+from cocotb.triggers import Event, RisingEdge
 
 from hwsim.base.errors import InputError
-from hwsim.tb.board import WaitingOutput
+from hwsim.tb.board import StandingOffer, WaitingOutput
+from hwsim.tb.cycles import Cycles, cycles_of
 from hwsim.tb.job import UNKNOWN, PortMismatch, SuiteOutcome
 
 Value = int | Sequence[int]
@@ -35,7 +35,6 @@ class PinStream:
         self.entity, self.name, self.clock = entity, name, clock
         self.signals = dict(signals or {})
         self.valid, self.ready = self.port("valid"), self.find("ready")
-        self.edge, self.quiet = RisingEdge(clock), ReadOnly()
 
     def find(self, field: str) -> Any:
         """The port of a field; None where the design has none of that name."""
@@ -50,34 +49,39 @@ class PinStream:
         return port
 
 
-def put(port: Any, value: Value) -> None:
-    """Drive a number, or elements side by side, the first in the low bits, or one to a word of an unpacked array.
+class FieldPort:
+    """A port that a field is driven at: a handle, or the words of an unpacked array, by their indices."""
 
-    Raises InputError where they do not fit the port.
-    """
-    if isinstance(port, ArrayObject):
-        words = [value] if isinstance(value, int) else list(value)
-        if len(words) != len(port):
-            raise InputError(f"{port._path} has {len(port)} words, and the beat {len(words)} elements")
-        for word, element in zip(sorted(port.range), words, strict=True):
-            put(port[word], element)
-        return
-    if not isinstance(value, int):
-        value = joined(value, len(port), port._path)
-    if value >> len(port):
-        raise InputError(f"{port._path} has {len(port)} bits, too few for {value:#x}")
-    port.value = value
+    def __init__(self, port: Any):
+        self.handle, self.name = port, port._path
+        self.words = [FieldPort(port[at]) for at in sorted(port.range)] if isinstance(port, ArrayObject) else []
+        self.bits = 0 if self.words else len(port)
 
+    def writes(self, value: Value) -> list[tuple[Any, int]]:
+        """Handles, and what each is set to: a number, or elements side by side, the first in the low bits, or in words.
 
-def joined(elements: Sequence[int], bits: int, where: str) -> int:
-    """Elements side by side in so many bits, the first in the low ones. where: the port, for the error."""
-    each, rest = divmod(bits, len(elements))
-    if rest or any(element >> each for element in elements):
-        raise InputError(f"{where} has {bits} bits, which are not {len(elements)} elements of as many as these codes")
-    word = 0
-    for element in reversed(elements):
-        word = word << each | element
-    return word
+        Raises InputError where they do not fit the port.
+        """
+        if self.words:
+            elements = [value] if isinstance(value, int) else list(value)
+            if len(elements) != len(self.words):
+                raise InputError(f"{self.name} has {len(self.words)} words, and the beat {len(elements)} elements")
+            parts = zip(self.words, elements, strict=True)
+            return [write for word, element in parts for write in word.writes(element)]
+        word = value if isinstance(value, int) else self._joined(value)
+        if word >> self.bits:
+            raise InputError(f"{self.name} has {self.bits} bits, too few for {word:#x}")
+        return [(self.handle, word)]
+
+    def _joined(self, elements: Sequence[int]) -> int:
+        each, rest = divmod(self.bits, len(elements))
+        if rest or any(element >> each for element in elements):
+            rule = f"which are not {len(elements)} elements of as many as these codes"
+            raise InputError(f"{self.name} has {self.bits} bits, {rule}")
+        word = 0
+        for element in reversed(elements):
+            word = word << each | element
+        return word
 
 
 def seen(port: Any) -> int:
@@ -86,6 +90,14 @@ def seen(port: Any) -> int:
         return int(port.value)
     except ValueError:
         return UNKNOWN
+
+
+@dataclass(eq=False)
+class Sending:
+    """A transfer that waits. writes: handles, and what each is set to."""
+
+    writes: list[tuple[Any, int]]
+    taken: bool = False
 
 
 class ValidReadySource(PinStream):
@@ -105,8 +117,11 @@ class ValidReadySource(PinStream):
         signals: Mapping[str, str] | None = None,
     ):
         super().__init__(entity, name, clock, signals)
-        self.offer = repeat(True) if offer is None else iter(offer)
-        self.ports: dict[str, Any] = {}
+        self.offer = StandingOffer(iter(repeat(True) if offer is None else offer).__next__)
+        self.ports: dict[str, FieldPort | None] = {}
+        self.waiting: deque[Sending] = deque()
+        self.cycles: Cycles | None = None  # while anything waits
+        self.shown = False
         self.valid.value = 0
 
     async def send(self, **fields: Sequence[Value]) -> None:
@@ -115,31 +130,55 @@ class ValidReadySource(PinStream):
         fields: by name a value for each transfer, an integer or a tuple of integers for elements side by side.
         Raises InputError for a field that has no port, or does not fit it.
         """
-        names = [name for name in fields if self._has(name, fields[name])]
-        for values in zip(*fields.values(), strict=True):
-            beat = dict(zip(fields, values, strict=True))
-            while not next(self.offer):
-                self.valid.value = 0
-                await self.edge
-            for name in names:
-                put(self.ports[name], beat[name])
-            self.valid.value = 1
-            taken = False
-            while not taken:
-                await self.quiet
-                taken = self.ready is None or seen(self.ready) == 1
-                await self.edge
-        self.valid.value = 0
+        ports, sent = [self._port(name, values) for name, values in fields.items()], list[Sending]()
+        for row in zip(*fields.values(), strict=True):
+            placed = zip(ports, row, strict=True)
+            sent.append(Sending([write for port, value in placed if port is not None for write in port.writes(value)]))
+        self.waiting += sent
+        if self.waiting and self.cycles is None:
+            self.cycles = cycles_of(self.clock)
+            self.cycles.join(self)
+        edge = RisingEdge(self.clock)
+        try:
+            while sent and not sent[-1].taken:
+                await edge
+        finally:
+            if sent and not sent[-1].taken:  # the test no longer waits, and what is left is not sent
+                self._forget(sent)
 
-    def _has(self, name: str, values: Sequence[Value]) -> bool:
-        """Whether a field has a port; one that says the same in all transfers need not."""
+    def drive(self) -> None:
+        """Offer the next transfer, or none."""
+        stood, offer = self.offer.standing, self.offer.offers(bool(self.waiting))
+        if offer and not stood:
+            for handle, value in self.waiting[0].writes:
+                handle.value = value
+        if offer != self.shown:
+            self.valid.value, self.shown = int(offer), offer
+        if not self.waiting and self.cycles is not None:
+            self.cycles.leave(self)
+            self.cycles = None
+
+    def look(self) -> None:
+        """See whether the transfer is taken."""
+        if self.offer.taken(self.ready is None or seen(self.ready) == 1):
+            self.waiting.popleft().taken = True
+
+    def _forget(self, sent: list[Sending]) -> None:
+        """Send nothing more of a call."""
+        self.offer.standing = self.offer.standing and self.waiting[0] not in sent
+        self.waiting = deque(each for each in self.waiting if each not in sent)
+        if self.cycles is not None and self.cycles.begun:
+            self.drive()
+
+    def _port(self, name: str, values: Sequence[Value]) -> FieldPort | None:
+        """The port of a field; None where there is none and the field says the same in all transfers."""
         if name not in self.ports:
             alike = name in SAID_BY_PORT and all(value == values[0] for value in values)
             port = self.find(name) if alike else self.port(name)
-            if port is None:
-                return False
-            self.ports[name] = port
-        return True
+            self.ports[name] = None if port is None else FieldPort(port)
+        elif self.ports[name] is None and any(value != values[0] for value in values):
+            self.port(name)  # raises
+        return self.ports[name]
 
 
 @dataclass(frozen=True)
@@ -176,42 +215,42 @@ class ValidReadyMonitor(PinStream):
         self.outcome = SuiteOutcome(name)
         self.queue: deque[Transfer] = deque()
         self.arrived = Event()
-        self.cycle = self.received = 0
-        self._running = cocotb.start_soon(self._run())
+        self.received, self.waiting, self.known = 0, WaitingOutput(), False
+        self.take: bool | None = None
+        self.cycles = cycles_of(clock)
+        self.start = self.cycles.cycle
+        self.cycles.join(self)
 
-    def _drive(self) -> bool | None:
-        """Begin a cycle; whether a transfer is taken in it, None where the ready says so."""
-        return True if self.ready is None else None
+    @property
+    def cycle(self) -> int:
+        return self.cycles.cycle - self.start
 
-    async def _run(self) -> None:
-        waiting, known = WaitingOutput(), False
-        while True:
-            take = self._drive()
-            await self.quiet
-            valid = seen(self.valid)
-            if self.reset is not None and seen(self.reset) == self.level:
-                waiting.held = None
-            elif valid == 1:
-                known = True
-                self._valid(waiting, seen(self.ready) == 1 if take is None else take)
-            else:
-                if waiting.held is not None:
-                    self._note("dropped", 0, 1)
-                    waiting.held = None
-                if valid == UNKNOWN and known:
-                    self._note("unknown", UNKNOWN, 1)
-                known = known or valid == 0
-            await self.edge
-            self.cycle += 1
+    def drive(self) -> None:
+        """A cycle begins: say whether a transfer is taken in it, None where the ready does."""
+        self.take = True if self.ready is None else None
 
-    def _valid(self, waiting: WaitingOutput, take: bool) -> None:
+    def look(self) -> None:
+        """Look at the stream."""
+        valid = seen(self.valid)
+        if self.reset is not None and seen(self.reset) == self.level:
+            self.waiting.held = None
+        elif valid == 1:
+            self.known = True
+            self._valid(seen(self.ready) == 1 if self.take is None else self.take)
+        else:
+            if self.waiting.dropped():
+                self._note("dropped", 0, 1)
+            if valid == UNKNOWN and self.known:
+                self._note("unknown", UNKNOWN, 1)
+            self.known = self.known or valid == 0
+
+    def _valid(self, take: bool) -> None:
         """A cycle in which the output is valid."""
         fields = {name: seen(port) for name, port in self.ports.items()}
         word = tuple(fields.values())
-        if before := waiting.changed(word):
+        if before := self.waiting.changed(word, take):
             got, expected = next((now, was) for now, was in zip(word, before, strict=True) if now != was)
             self._note("changed", got, expected)
-        waiting.leave(word, take)
         if take:
             self.received += 1
             self._taken(fields)
@@ -230,7 +269,7 @@ class ValidReadyMonitor(PinStream):
 
     def stop(self) -> None:
         """Watch no more; a ready that was driven stays as it is."""
-        self._running.cancel()
+        self.cycles.leave(self)
 
     async def receive(self) -> Transfer:
         """The next transfer, which is waited for."""
@@ -247,15 +286,14 @@ class ValidReadySink(ValidReadyMonitor):
     """
 
     def __init__(self, *stream: Any, take: Iterable[bool] | None = None, **watched: Any):
-        self.take, self.offered = repeat(True) if take is None else iter(take), False
+        self.takes = iter(repeat(True) if take is None else take)
+        self.driven: bool | None = None
         super().__init__(*stream, **watched)
-        if self.ready is not None:
-            self.ready.value = 0
 
-    def _drive(self) -> bool:
-        take = next(self.take)
+    def drive(self) -> None:
+        """Drive the ready."""
+        self.take = next(self.takes)
         if self.ready is None:
-            return True
-        if take != self.offered:
-            self.ready.value, self.offered = int(take), take
-        return take
+            self.take = True
+        elif self.take != self.driven:
+            self.ready.value, self.driven = int(self.take), self.take

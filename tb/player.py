@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import Any, assert_never
 
 import cocotb
+from cocotb.triggers import Timer
 
-from hwsim.tb.cycles import play_trace
-from hwsim.tb.heartbeat import Heartbeat
+from hwsim.tb.cycles import Heartbeat, played
 from hwsim.tb.job import (
     FOLDER,
     BeatOrder,
     CodeTable,
+    PortMismatch,
     Recording,
     SuiteOutcome,
     Trace,
@@ -24,8 +25,7 @@ from hwsim.tb.job import (
     write_outcome,
 )
 from hwsim.tb.order import play_order
-from hwsim.tb.tables import play_table
-from hwsim.tb.watch import play_recording
+from hwsim.tb.trace import compare, play_recording, play_trace
 
 JOB = Path(os.environ[FOLDER]) if FOLDER in os.environ else None
 
@@ -40,11 +40,14 @@ def make_test(folder: Path, index: int, name: str) -> Any:
         try:
             match script.promise:
                 case Trace() as trace:
-                    await play_trace(dut, script, trace, outcome, beat)
+                    compare(script, trace, await played(dut, play_trace(dut, script, trace), beat), outcome)
                 case BeatOrder() as order:
-                    write_answers(folder, index, *await play_order(dut, script, order, outcome, beat))
+                    answers = await played(dut, play_order(dut, script, order, outcome), beat)
+                    write_answers(folder, index, *answers)
                 case Recording() as recording:
-                    write_answers(folder, index, *await play_recording(dut, script, recording, outcome, beat))
+                    answers = await played(dut, play_recording(dut, script, recording), beat)
+                    outcome.cycles = len(answers[0])
+                    write_answers(folder, index, *answers)
                 case CodeTable() as table:
                     await play_table(dut, table, outcome, beat)
                 case _:
@@ -57,6 +60,25 @@ def make_test(folder: Path, index: int, name: str) -> Any:
 
     suite.__name__ = suite.__qualname__ = name
     return cocotb.test(name=name)(suite)
+
+
+async def play_table(dut: Any, table: CodeTable, outcome: SuiteOutcome, beat: Heartbeat) -> None:
+    """Drive every row's codes into combinational blocks, and compare every port's answer where its mask says so."""
+    ports = table.ports.tolist()
+    handles = [getattr(dut, port) for port in ports]
+    a, b, settle = dut.a, dut.b, Timer(1, "ns")
+    rows = zip(*(column.tolist() for column in (table.a, table.b, table.expected.T, table.mask.T)), strict=True)
+    for row, (code_a, code_b, expected, masks) in enumerate(rows):
+        a.value, b.value = code_a, code_b
+        await settle
+        beat(row)
+        for index, (handle, want, mask) in enumerate(zip(handles, expected, masks, strict=True)):
+            if mask:
+                got = int(handle.value)
+                outcome.results += 1
+                if (got ^ want) & mask:
+                    outcome.note(PortMismatch(ports[index], row, row, got & mask, want & mask, code_a, code_b))
+        outcome.cycles = row + 1
 
 
 if JOB is not None:

@@ -26,16 +26,14 @@ from hwsim.cosim.design import Design, Play, Played
 from hwsim.tb.entry import ENTRIES
 from hwsim.tb.job import (
     FOLDER,
+    HOLD,
     MISSING,
     PROGRESS,
+    READY,
     RESET,
-    SEEN_MISUSE,
-    SEEN_READY,
     SEEN_VALID,
-    VALID,
     BeatOrder,
     CodeTable,
-    PortMismatch,
     Recording,
     Script,
     SuiteOutcome,
@@ -45,6 +43,7 @@ from hwsim.tb.job import (
     read_progress,
     write_job,
 )
+from hwsim.tb.trace import TraceAnswers, compare, promised
 
 TESTBENCH, ENTRY = "hwsim.tb.player", "hwsim.tb.entry:start"
 
@@ -117,14 +116,6 @@ def _stuck(simulator: str, reached: tuple[str, int] | None, seconds: float) -> s
     )
 
 
-@dataclass(frozen=True)
-class PortAnswers:
-    """What a unit answers. flags: uint8[cycles], bits SEEN_*. results: uint32[results, words], as handed over."""
-
-    flags: np.ndarray
-    results: np.ndarray
-
-
 class BulkUnit:
     """A Verilated unit; its state stays from one `run` to the next."""
 
@@ -141,7 +132,7 @@ class BulkUnit:
     def __exit__(self, *_: object) -> None:
         self._library.hwsim_close(self._bench)
 
-    def run(self, drive: np.ndarray, offered: np.ndarray, words: np.ndarray) -> PortAnswers:
+    def run(self, drive: np.ndarray, offered: np.ndarray, words: np.ndarray) -> TraceAnswers:
         """Play some cycles.
 
         drive: uint8[cycles], bits VALID, READY, RESET. offered: int32[cycles], the row of `words` that stands at
@@ -169,40 +160,29 @@ class BulkUnit:
             _at(results),
             ctypes.c_int64(results.shape[1]),
         )
-        return PortAnswers(seen, results[:count])
+        return answers(drive, seen, results[:count], self.ports)
+
+
+def answers(drive: np.ndarray, flags: np.ndarray, results: np.ndarray, ports: PortMap) -> TraceAnswers:
+    """What a device answered. drive, flags: uint8[cycles]. results: uint32[results, words], as it handed them over."""
+    when = np.flatnonzero((flags & SEEN_VALID != 0) & (drive & (READY | RESET | HOLD) == READY))
+    return TraceAnswers(flags, when, *ports.results(results).T)
 
 
 def _at(array: np.ndarray) -> ctypes.c_void_p:
     return array.ctypes.data_as(ctypes.c_void_p)
 
 
-KINDS = ((SEEN_READY, "ready"), (SEEN_VALID, "valid"), (SEEN_MISUSE, "misuse"))
-
-
-def compare(script: Script, trace: Trace, answers: PortAnswers, ports: PortMap) -> SuiteOutcome:
-    """Every cycle's flags and every result against a trace, as the testbench holds them cycle by cycle.
+def compared(script: Script, trace: Trace, answers: TraceAnswers) -> SuiteOutcome:
+    """Every cycle's flags and every result against a trace, as the testbench holds them.
 
     Results count as compared up to the first cycle in which something happened that the trace does not have.
     """
-    outcome = SuiteOutcome(script.name, cycles=trace.cycles)
-    promised = np.where(trace.drive & VALID, SEEN_READY | SEEN_VALID | SEEN_MISUSE, SEEN_VALID | SEEN_MISUSE)
-    promised[trace.drive & RESET != 0] = 0
-    wrong = (answers.flags ^ trace.expect) & promised
-    cycles, leaving = np.flatnonzero(wrong), trace.results
-    due = np.cumsum(leaving) - leaving
-    for cycle in cycles.tolist():
-        for bit, kind in KINDS:
-            if wrong[cycle] & bit:
-                got, expected = int(answers.flags[cycle] & bit > 0), int(trace.expect[cycle] & bit > 0)
-                outcome.note(PortMismatch(kind, cycle, int(due[cycle]), got, expected))
-    in_step = int(due[cycles[0]]) if len(cycles) else len(script.results)
-    outcome.results = min(in_step, len(answers.results))
-    want, got_results = script.results[: outcome.results, :2], ports.results(answers.results[: outcome.results])
-    when = np.flatnonzero(leaving)
-    for index in np.flatnonzero((want != got_results).any(axis=1)).tolist():
-        (context, code), (got_context, got) = want[index].tolist(), got_results[index].tolist()
-        outcome.note(PortMismatch("result", int(when[index]), index, got, code, got_context, context))
-    outcome.mismatches.sort(key=lambda mismatch: mismatch.cycle)
+    wrong = np.flatnonzero((answers.flags ^ trace.expect) & promised(trace))
+    in_step = answers.when < (wrong[0] if len(wrong) else trace.cycles)
+    looks = (column[in_step] for column in (answers.when, answers.context, answers.code))
+    outcome = SuiteOutcome(script.name)
+    compare(script, trace, TraceAnswers(answers.flags, *looks), outcome)
     return outcome
 
 
@@ -408,8 +388,8 @@ def _bulk(library: Path, ports: PortMap, play: Play) -> SuiteOutcome:
         raise TypeError(f"the bulk driver plays traces, not a {type(trace).__name__}")
     with BulkUnit(library, ports) as device:
         started = time.perf_counter()
-        answers = device.run(trace.drive, trace.offered, words)
+        answered = device.run(trace.drive, trace.offered, words)
         seconds = time.perf_counter() - started
-    outcome = compare(play.script, trace, answers, ports)
+    outcome = compared(play.script, trace, answered)
     outcome.seconds = seconds
     return outcome

@@ -166,6 +166,32 @@ async def a_monitor_sees_what_a_sink_takes(dut: Any) -> None:
 
 
 @cocotb.test()
+async def a_source_offers_in_every_cycle_and_nothing_of_a_test_that_gave_up(dut: Any) -> None:
+    """One transfer after the other, though each is sent alone; of a call that is cancelled nothing more."""
+    clock = Clock(dut.clk, 10, "ns").start()
+    dut.fault.value, dut.rst.value = GOOD, 1
+    source = ValidReadySource(dut, "in", dut.clk)
+    seen = ValidReadyMonitor(dut, "in", dut.clk, fields=("a", "c"), reset=dut.rst)
+    ValidReadySink(dut, "out", dut.clk, reset=dut.rst)
+    await ClockCycles(dut.clk, 2)
+    dut.rst.value = 0
+    for number in range(20):
+        await source.send(a=[(number, 1)], b=[(1, 1)], c=[number])
+    cycles = [one.cycle for one in seen.queue]
+    assert [one.fields["c"] for one in seen.queue] == list(range(20))
+    assert cycles == list(range(cycles[0], cycles[0] + 20))
+    sending = cocotb.start_soon(source.send(a=[(1, 1)] * 9, b=[(1, 1)] * 9, c=list(range(9))))
+    await ClockCycles(dut.clk, 3)
+    sending.cancel()
+    await ClockCycles(dut.clk, 6)
+    sent = seen.received - 20
+    await source.send(a=[(2, 2)], b=[(2, 2)], c=[99])
+    assert 0 < sent < 9
+    assert [one.fields["c"] for one in seen.queue][20:] == [*range(sent), 99]
+    clock.cancel()
+
+
+@cocotb.test()
 async def a_board_that_is_not_drained_fails(dut: Any) -> None:
     """A test that checks before its results came."""
     board = Scoreboard(UNIT)

@@ -22,7 +22,7 @@ def test_handshakes_are_watched(icarus: None, tmp_path: Path, monkeypatch: pytes
         hdl_toplevel="handshake", test_module="bench_handshake", build_dir=tmp_path, test_dir=tmp_path
     )
     cases = ElementTree.parse(results).findall(".//testcase")
-    assert len(cases) == 8
+    assert len(cases) == 9
     assert not [case.get("name") for case in cases if case.find("failure") is not None]
 
 

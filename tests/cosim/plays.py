@@ -16,13 +16,14 @@ from hwsim.cases.case import Case
 from hwsim.cases.drawing import Stream
 from hwsim.cosim.bench import PortMap, port_map, words_of
 from hwsim.cosim.design import FULL, Play, Suite, Tagged, Traffic
-from hwsim.cosim.play import BulkUnit, PortAnswers, compare, play_in_bulk
+from hwsim.cosim.play import BulkUnit, answers, compared, play_in_bulk
 from hwsim.cosim.suites import Planner
 from hwsim.cosim.trace import record
 from hwsim.cosim.unitdesign import UnitDesign, unit_design
 from hwsim.rtl import DotUnit
 from hwsim.spec import Pipeline, Specified, Unit, pipeline, steps
 from hwsim.tb.job import READY, RESET, SEEN_MISUSE, SEEN_READY, SEEN_VALID, VALID, Script, SuiteOutcome, Trace
+from hwsim.tb.trace import TraceAnswers
 
 
 def stream(seed: int = 1) -> Stream:
@@ -96,7 +97,7 @@ def output_words(script: Script, ports: PortMap) -> np.ndarray:
 def played(device: BulkUnit, play: Play) -> SuiteOutcome:
     """What comes of a play in a device that is there."""
     trace, words = trace_of(play), words_of(play.script.payloads, device.ports.input.words)
-    return compare(play.script, trace, device.run(trace.drive, trace.offered, words), device.ports)
+    return compared(play.script, trace, device.run(trace.drive, trace.offered, words))
 
 
 def bulk_outcomes(design: UnitDesign, plays: Sequence[Play]) -> list[SuiteOutcome]:
@@ -121,7 +122,7 @@ def amaranth_play(unit: Specified, built: Pipeline, *plays: Play) -> list[SuiteO
     m = Module()
     m.domains.sync = clock = ClockDomain()
     m.submodules.dut = dut = DotUnit(unit, built)
-    seen: list[PortAnswers] = []
+    seen: list[TraceAnswers] = []
 
     async def bench(ctx: Any) -> None:
         seen.extend([await _play(ctx, dut, clock.rst, play, ports) for play in plays])
@@ -132,10 +133,10 @@ def amaranth_play(unit: Specified, built: Pipeline, *plays: Play) -> list[SuiteO
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         simulator.run()
-    return [compare(play.script, trace_of(play), got, ports) for play, got in zip(plays, seen, strict=True)]
+    return [compared(play.script, trace_of(play), got) for play, got in zip(plays, seen, strict=True)]
 
 
-async def _play(ctx: Any, dut: DotUnit, reset: Any, play: Play, ports: PortMap) -> PortAnswers:
+async def _play(ctx: Any, dut: DotUnit, reset: Any, play: Play, ports: PortMap) -> TraceAnswers:
     """What the RTL answers, cycle by cycle."""
     trace, payloads = trace_of(play), play.script.payloads
     flags: list[int] = []
@@ -151,4 +152,5 @@ async def _play(ctx: Any, dut: DotUnit, reset: Any, play: Play, ports: PortMap) 
         if leaves and drive & (READY | RESET) == READY:
             results.append(ctx.get(dut.o.payload.as_value()))
         await ctx.tick()
-    return PortAnswers(np.array(flags, np.uint8), words_of(results, ports.output.words))
+    words = words_of(results, ports.output.words)
+    return answers(trace.drive, np.array(flags, np.uint8), words, ports)

@@ -80,7 +80,7 @@ def test_an_offer_of_minus_one_keeps_what_stands_there(tiny: BulkUnit) -> None:
     offered = np.array([-1, 0, *[-1] * 7], np.int32)
     seen = tiny.run(drive, offered, words)
     assert (seen.flags & SEEN_VALID > 0).tolist() == [False] * 5 + [True] * 3 + [False]
-    assert seen.results[:, 0].tolist() == [0x3C00] * 3
+    assert seen.code.tolist() == [0x3C00] * 3
 
 
 def test_wrong_answers_are_caught(tiny: BulkUnit) -> None:

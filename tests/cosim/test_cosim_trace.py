@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -14,7 +15,8 @@ from hwsim.cases.case import beats
 from hwsim.cases.random_cases import random_cases
 from hwsim.cosim.bench import port_map
 from hwsim.cosim.design import FULL, Play, Suite, Tagged, Traffic, interleave
-from hwsim.cosim.play import PortAnswers, compare
+from hwsim.cosim.play import answers
+from hwsim.cosim.play import compared as held_against
 from hwsim.model.clock import PipelinedUnit
 from hwsim.spec import Pipeline, Unit, pipeline
 from hwsim.tb.job import READY, RESET, SEEN_MISUSE, SEEN_READY, SEEN_VALID, VALID, SuiteOutcome
@@ -126,13 +128,22 @@ def test_a_trace_can_be_held_against_other_answers() -> None:
 PORTS = port_map(TINY, pipeline(TINY))
 
 
-def perfect(play: Play) -> PortAnswers:
-    """The answers of a device that is right."""
-    return PortAnswers(trace_of(play).expect.copy(), output_words(play.script, PORTS).copy())
+@dataclass
+class Seen:
+    """What a device shows: flags in each cycle, and the payloads of its results."""
+
+    flags: np.ndarray
+    results: np.ndarray
 
 
-def compared(play: Play, answers: PortAnswers) -> SuiteOutcome:
-    return compare(play.script, trace_of(play), answers, PORTS)
+def perfect(play: Play) -> Seen:
+    """A device that is right."""
+    return Seen(trace_of(play).expect.copy(), output_words(play.script, PORTS).copy())
+
+
+def compared(play: Play, seen: Seen) -> SuiteOutcome:
+    trace = trace_of(play)
+    return held_against(play.script, trace, answers(trace.drive, seen.flags, seen.results, PORTS))
 
 
 @pytest.mark.parametrize(("bit", "kind"), [(SEEN_READY, "ready"), (SEEN_VALID, "valid"), (SEEN_MISUSE, "misuse")])

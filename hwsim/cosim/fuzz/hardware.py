@@ -26,7 +26,7 @@ from hwsim.compute.c import HEADER, UnitInC, render
 from hwsim.cosim.bench import PortMap, words_of
 from hwsim.cosim.design import BUSY, Play, Suite, Tagged, interleave
 from hwsim.cosim.fuzz.draw import DrawnUnit
-from hwsim.cosim.play import BulkUnit, command, compare, play_simulated
+from hwsim.cosim.play import BulkUnit, command, compared, play_simulated
 from hwsim.cosim.trace import record
 from hwsim.cosim.unitdesign import UnitDesign
 from hwsim.cosim.vectors.lines import Field, Layout
@@ -171,7 +171,7 @@ def played_in_bulk(
     words = payload_words(recorded.drawn.unit, design.ports, recorded.order, cases)
     with BulkUnit(library, design.ports) as device:
         answers = device.run(script.promise.drive, script.promise.offered, words)
-    return compare(script, script.promise, answers, design.ports)
+    return compared(script, script.promise, answers)
 
 
 def played_on_icarus(recorded: RecordedTile, folder: Path, seed: int) -> SuiteOutcome:
@@ -193,8 +193,7 @@ def alone_in_bulk(drawn: DrawnUnit, design: UnitDesign, cases: Sequence[Case]) -
         with BulkUnit(library, design.ports) as device:
             words = words_of(script.payloads, design.ports.input.words)
             answers = device.run(script.promise.drive, script.promise.offered, words)
-        got = design.ports.results(answers.results)
-        codes.append(int(got[0, 1]) if len(got) else -2)
+        codes.append(int(answers.code[0]) if len(answers.code) else -2)
     return objects(codes)
 
 
