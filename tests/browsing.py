@@ -5,10 +5,23 @@ from __future__ import annotations
 import re
 import subprocess
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import html5lib
 from patience import LIMIT
 from PIL import Image
+
+SPACE = "{http://www.w3.org/1999/xhtml}"
+
+
+def parsed(text: str) -> Any:
+    """A page's tree; any error of its markup is an exception."""
+    return html5lib.HTMLParser(strict=True).parse(text)
+
+
+def in_line(told: Any) -> str:
+    """What an element says, or a text, in one line."""
+    return " ".join((told if isinstance(told, str) else "".join(told.itertext())).split())
 
 
 class Seen(NamedTuple):

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 from c.export_library import C99
-from c.export_random_units import OWN
 
 from hwsim.compute.c import HEADER, UnitInC, render
 from hwsim.formats import FixedFormat, FloatFormat, Format, formats, get_format, parse
@@ -20,6 +19,21 @@ ROUNDINGS = ("rne", "rna", "rz", "ru", "rd", "rto")
 OVERFLOWS = ("infinity", "nan", "saturate", "propagate", "ieee")
 MISSING = ("error", "nan", "zero", "saturate")
 P3109 = ("binary8p1se", "binary8p3se", "binary8p4uf", "binary5p2sf", "binary3p1se")
+# Formats of our own.
+OWN: dict[str, dict[str, Any]] = {
+    "bare-nearby": {"exponent_bits": 4, "fraction_bits": 3, "bias": 9, "subnormals": False, "nan": [0x7F, 0xFF]},
+    "bare-zero": {
+        "exponent_bits": 5, "fraction_bits": 4, "bias": 12, "subnormals": False, "underflow": "zero",
+        "nan": "ieee", "infinities": True,
+    },
+    "long": {"exponent_bits": 10, "fraction_bits": 12, "bias": 511, "nan": "ieee", "infinities": True},
+    "fine": {"exponent_bits": 3, "fraction_bits": 28, "bias": 3, "nan": "ieee", "infinities": True},
+    "plain": {"exponent_bits": 3, "fraction_bits": 1, "bias": 2},
+    "padded": {"exponent_bits": 6, "fraction_bits": 6, "bias": 20, "nan": [0x0FFF, 0x1FFF], "container": 16},
+    "power": {"kind": "exponent", "exponent_bits": 5, "bias": 15},
+    "quarter": {"kind": "fixed", "integer_bits": 3, "fraction_bits": 2},
+}  # fmt: skip
+OWN = {name: {"kind": "float", "name": name, **keys} for name, keys in OWN.items()}
 # Without a fraction and without subnormals.
 POWERS = {"kind": "float", "name": "powers", "exponent_bits": 4, "fraction_bits": 0, "bias": 7, "subnormals": False}
 ALL = [

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 from c.export_examples import exported, readme_commands, shell
-from c.export_random_units import codes
+from kernels.kernel_cases import draw
 from verilated import environment, put_runtime
 
 from hwsim.compute.c import UnitInC
@@ -56,15 +56,15 @@ class Dot(NamedTuple):
 
 
 def drawn(unit: Unit, k: int, kind: str, random: np.random.Generator) -> Dot:
-    a, b = (codes(fmt, k, kind, random) for fmt in (unit.operands.a, unit.operands.b))
+    a, b = (draw(random, fmt, (k,), kind).tolist() for fmt in (unit.operands.a, unit.operands.b))
     assert unit.operands.addend is not None
-    (c,) = codes(unit.operands.addend, 1, kind, random)
+    (c,) = draw(random, unit.operands.addend, (1,), kind).tolist()
     fill = [0] * (-k % unit.instruction.fill)
     scales: list[list[int]] = [[], []]
     if unit.scale is not None:
         blocked = zip(scales, (unit.scale.a, unit.scale.b), UnitInC(unit, "").scale_blocks, strict=True)
         for side, scale, length in blocked:
-            blocks = np.array([codes(scale.format, k // length, kind, random)])
+            blocks = draw(random, scale.format, (1, k // length), kind)
             side += [*per_term(blocks, length, k)[0].tolist(), *[one_code(scale.format)] * len(fill)]
     return Dot(a + fill, b + fill, c, *scales, definition_of(unit).dot(a + fill, b + fill, c, *scales))
 
@@ -108,7 +108,7 @@ def calls(plan: UnitInC, k: int, dot: Dot) -> Iterator[str]:
 
 def bench(plan: UnitInC, k: int) -> tuple[str, str]:
     """A module that makes the calls of one unit, and what it must print at the end."""
-    unit, random, kinds = plan.u, np.random.default_rng(6), ("any", "near")
+    unit, random, kinds = plan.u, np.random.default_rng(6), ("any", "middle")
     lines = [line for at in range(COUNT) for line in calls(plan, k, drawn(unit, k, kinds[at], random))]
     scales, declared = "", ""
     if unit.scale is not None:

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from built_presets import others_slow
 from c.export_library import C99
-from c.export_random_units import codes
 from c.export_shim import shim
+from kernels.kernel_cases import draw
 
 import hwsim
 from hwsim.compute.c import HEADER, UnitInC, render
@@ -64,8 +64,8 @@ def drawn(unit: Unit, n: int, k: int, random: np.random.Generator) -> list[np.nd
     """a, b, c and scales of n dot products: rows of any codes, of near ones, of few, and of small ones."""
 
     def rows(fmt: Any, count: int) -> np.ndarray:
-        quarters = [codes(fmt, n // 4 * count, kind, random) for kind in ("any", "near", "sparse", "small")]
-        return np.concatenate(quarters).astype(container_dtype(fmt)).reshape(-1, count)
+        quarters = [draw(random, fmt, (n // 4, count), kind) for kind in ("any", "middle", "sparse", "small")]
+        return np.concatenate(quarters)
 
     operands, scale = unit.operands, unit.scale
     made = [rows(operands.a, k), rows(operands.b, k), np.zeros((0, 1), np.uint32)]

@@ -14,6 +14,7 @@ from xml.etree import ElementTree
 import html5lib
 import numpy as np
 import pytest
+from browsing import SPACE, in_line, parsed
 from documents import ROOT
 from explain.report_samples import NASTY, coverage, good, mismatch, nasty, report
 
@@ -44,52 +45,42 @@ from hwsim.model.record import Group
 from hwsim.spec import load_unit
 
 REPORTS = {"good": good, "failed": report, "nasty": nasty}
-SPACE = "{http://www.w3.org/1999/xhtml}"
 SVG = "{http://www.w3.org/2000/svg}"
-
-
-def parsed(text: str) -> Any:
-    """The page's tree; any error of its markup is an exception."""
-    return html5lib.HTMLParser(strict=True).parse(text)
-
-
-def words(element: Any) -> str:
-    return " ".join("".join(element.itertext()).split())
 
 
 def check_page(text: str, told: Any) -> None:
     """What the page says is what the report says."""
     tree = parsed(text)
-    said = words(tree)
+    said = in_line(tree)
     (verdict,) = [one for one in tree.iter(f"{SPACE}div") if one.get("role") == "status"]
     assert verdict.get("class") == f"verdict {'passed' if told.passed else 'failed'}"
-    assert told.verdict.lower() in words(verdict).lower()
+    assert told.verdict.lower() in in_line(verdict).lower()
     (table,) = [one for one in tree.iter(f"{SPACE}table") if one.get("class") == "filtered stacks"]
-    lines = [[words(cell) for cell in row] for row in table.find(f"{SPACE}tbody")]
+    lines = [[in_line(cell) for cell in row] for row in table.find(f"{SPACE}tbody")]
     assert [(line[0], line[1], line[2], line[3], line[5]) for line in lines] == [
-        ("✓ ok" if row.passed else "✗ failed", *(" ".join(one.split()) for one in (row.unit, row.suite, row.driver)),
+        ("✓ ok" if row.passed else "✗ failed", *(in_line(one) for one in (row.unit, row.suite, row.driver)),
          f"{row.mismatches:,}") for row in told.rows
     ]  # fmt: skip
     articles = [one for one in tree.iter(f"{SPACE}article") if one.get("class") == "mismatch"]
     assert len(articles) == len(told.mismatches)
     for article, one in zip(articles, told.mismatches, strict=True):
-        inside = words(article)
+        inside = in_line(article)
         for part in (one.case, one.stage, one.got.code, one.expected.value, one.distance, one.again, one.explain):
-            assert " ".join(part.split()) in inside
+            assert in_line(part) in inside
         drawn = [svg for svg in article.iter(f"{SVG}svg") if svg.get("class") == "picture"]
         assert len(drawn) == sum(group.window is not None for group in one.explanation.groups)
-        assert " ".join(one.explanation.groups[0].lines[-1].split()) in inside
+        assert in_line(one.explanation.groups[0].lines[-1]) in inside
     for fact in [fact for kind in told.kinds for fact in kind.facts]:
-        assert " ".join(fact.split()) in said
+        assert in_line(fact) in said
     for wrong, cause in [(kind.wrong, cause) for kind in told.kinds for cause in kind.causes]:
-        assert " ".join(cause.description.split()) in said and f"agrees with {cause.of - wrong:,} result" in said
-        assert said.count(" ".join(cause.description.split())) == 1 or cause.description == cause.name
+        assert in_line(cause.description) in said and f"agrees with {cause.of - wrong:,} result" in said
+        assert said.count(in_line(cause.description)) == 1 or cause.description == cause.name
     for group in told.coverage:
         for bin in group.bins:
-            assert (" ".join(bin.name.split()) in said) or bin.state == "hit"
-            assert " ".join(bin.reason.split()) in said
+            assert (in_line(bin.name) in said) or bin.state == "hit"
+            assert in_line(bin.reason) in said
         assert any(svg.get("aria-label", "").startswith(f"{group.name}: ") for svg in tree.iter(f"{SVG}svg"))
-    assert " ".join(told.command.split()) in words(tree.findall(f".//{SPACE}section")[-1])
+    assert in_line(told.command) in in_line(tree.findall(f".//{SPACE}section")[-1])
 
 
 @pytest.mark.quick
@@ -133,7 +124,7 @@ def test_no_name_becomes_markup() -> None:
         "{{ 7*7 }}" in text and "49" not in re.sub(r"<style>.*?</style>", "", text, flags=re.DOTALL).split("7*7")[1][:9]
     )
     # Everywhere the name is whole again to a reader.
-    assert words(parsed(text)).count(" ".join(fit(NASTY).split())) > 20
+    assert in_line(parsed(text)).count(" ".join(fit(NASTY).split())) > 20
 
 
 def test_without_escaping_the_check_fails(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -168,7 +159,7 @@ def test_headings_and_tables_and_pictures_are_named() -> None:
     tables = list(tree.iter(f"{SPACE}table"))
     assert len(tables) > 3
     for table in tables:
-        assert words(table.find(f"{SPACE}caption"))
+        assert in_line(table.find(f"{SPACE}caption"))
     for head in tree.iter(f"{SPACE}th"):
         assert head.get("scope") in ("row", "col")
     for svg in tree.iter(f"{SVG}svg"):

@@ -11,7 +11,7 @@ from functools import cache, lru_cache
 
 import numpy as np
 
-from hwsim.formats import ExponentFormat, FixedFormat, FloatFormat, formats, get_format, parse
+from hwsim.formats import ExponentFormat, FixedFormat, FloatFormat, formats, get_format, p3109, parse
 
 ROUNDINGS = ["rne", "rna", "rz", "ru", "rd", "rto"]
 BELOW = 2100  # rungs under code 0 of an exponent format
@@ -29,6 +29,14 @@ USER = {
 }  # fmt: skip
 # Of IEEE P3109: every sign and domain, the ends of the precisions, and of the widths.
 P3109 = ["binary8p3se", "binary8p4uf", "binary8p1ue", "binary8p8ue", "binary8p1se", "binary5p2sf", "binary3p1se"]
+# Every format of it with 3 to 8 bits, by bits, precision, signed and extended.
+ALL_P3109 = {
+    (bits, precision, signed, extended): p3109(precision, bits, signed, extended)
+    for bits in range(3, 9)
+    for signed in (True, False)
+    for precision in range(1, bits + (not signed))
+    for extended in (True, False)
+}
 USER_FORMATS = {name: parse({"name": name, "kind": "float", **fields}) for name, fields in USER.items()}
 USER_FORMATS["fixed5"] = parse({"name": "fixed5", "kind": "fixed", "integer_bits": 3, "fraction_bits": 1})
 USER_FORMATS["e4m0"] = parse({"name": "e4m0", "kind": "exponent", "exponent_bits": 4, "bias": 5, "nan": [0, 1]})

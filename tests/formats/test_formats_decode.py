@@ -2,23 +2,15 @@ import ml_dtypes
 import numpy as np
 import pytest
 from formats.formats_peers import CASTS, GFLOAT
-from formats.formats_witness import EVERY, float_value
+from formats.formats_witness import ALL_P3109, EVERY, float_value
 from gfloat import Domain, Signedness, decode_ndarray
 from gfloat import formats as gf
 
-from hwsim.formats import Class, FloatFormat, codes_of, container_dtype, formats, get_format, p3109, unpack
+from hwsim.formats import Class, FloatFormat, codes_of, container_dtype, formats, get_format, unpack
 
 ML_DTYPES = {name: dtype for name, (dtype, _) in CASTS.items()}
 ML_DTYPES |= {"e8m0": ml_dtypes.float8_e8m0fnu, "ue4m3": ml_dtypes.float8_e4m3fn, "ue8m0": ml_dtypes.float8_e8m0fnu}
 OF_GFLOAT = {**GFLOAT, **dict.fromkeys(("e8m0", "ue8m0"), gf.format_info_ocp_e8m0), "mxint8": gf.format_info_ocp_int8}
-# Every format of P3109 with 3 to 8 bits: (bits, precision, signed, extended).
-P3109 = [
-    (bits, precision, signed, extended)
-    for bits in range(3, 9)
-    for signed in (True, False)
-    for precision in range(1, bits + (not signed))
-    for extended in (True, False)
-]
 DOMAINS = (Domain.Finite, Domain.Extended)
 NARROW = [name for name, fmt in EVERY.items() if fmt.container_bits <= 16]
 WIDE = ["tf32", "e8m13", "f32"]
@@ -61,9 +53,8 @@ def test_decode_is_that_of_gfloat(name):
 
 
 def test_decode_of_p3109_is_that_of_gfloat():
-    assert len(P3109) == 120
-    for bits, precision, signed, extended in P3109:
-        fmt = p3109(precision, bits, signed, extended)
+    assert len(ALL_P3109) == 120
+    for (bits, precision, signed, extended), fmt in ALL_P3109.items():
         sign, domain = Signedness.Signed if signed else Signedness.Unsigned, DOMAINS[extended]
         info = gf.format_info_p3109(bits, precision, sign, domain)
         codes = np.arange(1 << bits)

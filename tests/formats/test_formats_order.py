@@ -2,18 +2,11 @@
 
 import numpy as np
 import pytest
-from formats.formats_witness import EVERY
+from formats.formats_witness import ALL_P3109, EVERY
 
-from hwsim.formats import FloatFormat, get_format, order_key, p3109
+from hwsim.formats import FloatFormat, get_format, order_key
 
-P3109 = [
-    p3109(precision, bits, signed, extended)
-    for bits in range(3, 9)
-    for signed in (True, False)
-    for precision in range(1, bits + (not signed))
-    for extended in (True, False)
-]
-NARROW = {fmt.name: fmt for fmt in [*EVERY.values(), *P3109] if fmt.container_bits <= 16}
+NARROW = {fmt.name: fmt for fmt in [*EVERY.values(), *ALL_P3109.values()] if fmt.container_bits <= 16}
 
 
 @pytest.mark.parametrize("name", NARROW)

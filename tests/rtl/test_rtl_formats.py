@@ -6,16 +6,16 @@ are held against the boundary codes.
 
 from __future__ import annotations
 
-import warnings
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from amaranth.sim import Simulator
+from formats.formats_witness import ALL_P3109
+from in_amaranth import played
 
 from hwsim.cosim.tables import bench_formats, codec_table, expected_decode, product_table
-from hwsim.formats import formats, get_format, p3109
+from hwsim.formats import formats, get_format
 from hwsim.formats.tables import boundary_codes
 from hwsim.rtl import FormatBench, decode_fields, port_names, product_fields
 from hwsim.spec import load_unit, presets
@@ -31,20 +31,7 @@ OWN = {
 
 def answers(bench: FormatBench, table: CodeTable) -> np.ndarray:
     """What the ports say of every row: int64[ports, rows]."""
-    said: list[list[int]] = []
-
-    async def play(ctx: Any) -> None:
-        for a, b in zip(table.a.tolist(), table.b.tolist(), strict=True):
-            ctx.set(bench.a, a)
-            ctx.set(bench.b, b)
-            await ctx.delay(1e-9)
-            said.append([ctx.get(getattr(bench, port)) for port in table.ports.tolist()])
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        simulator = Simulator(bench)
-        simulator.add_testbench(play)
-        simulator.run()
+    said = played(bench, {"a": table.a.tolist(), "b": table.b.tolist()}, table.ports.tolist())
     return np.array(said, np.int64).T
 
 
@@ -63,13 +50,7 @@ def own(tmp_path: Path) -> list[Any]:
 NARROW = [fmt for fmt in formats().values() if fmt.container_bits <= 8]
 MIDDLE = ["f16", "bf16", "e5m6", "dlfloat16"]
 WIDE = ["tf32", "e8m13", "f32", "i32"]
-P3109 = [
-    p3109(precision, bits, signed, extended)
-    for bits in range(3, 9)
-    for signed in (True, False)
-    for precision in range(1, bits + 1 - signed)
-    for extended in (True, False)
-]
+P3109 = list(ALL_P3109.values())
 
 
 def test_every_format_has_its_test() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import warnings
 from collections.abc import Sequence
 from fractions import Fraction
 from pathlib import Path
@@ -15,6 +14,7 @@ from amaranth.hdl import Module, signed
 from amaranth.lib.wiring import Component, In, Out
 from amaranth.sim import Simulator
 from built_presets import others_slow
+from in_amaranth import played
 from numpy.typing import NDArray
 from said_of_verilog import said_of
 
@@ -22,26 +22,6 @@ from hwsim.formats import FloatFormat, get_format, stochastic
 from hwsim.formats.reference import encode_reference
 from hwsim.rtl import StochasticConvert, StochasticRound, Threefry, convert, encode
 from hwsim.rtl import stochastic as hardware
-
-
-def play(component: Component, inputs: dict[str, Sequence[int]], outputs: Sequence[str]) -> list[tuple[int, ...]]:
-    """What a combinational component says of every row of inputs."""
-    said: list[tuple[int, ...]] = []
-
-    async def bench(ctx: Any) -> None:
-        for row in zip(*inputs.values(), strict=True):
-            for name, value in zip(inputs, row, strict=True):
-                ctx.set(getattr(component, name), value)
-            await ctx.delay(1e-9)
-            said.append(tuple(ctx.get(getattr(component, name)) for name in outputs))
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        simulator = Simulator(component)
-        simulator.add_testbench(bench)
-        simulator.run()
-    return said
-
 
 KNOWN = [  # Random123 1.14, tests/kat_vectors, threefry2x32 20: seed, counter, word
     (0, 0, 0x6B200159),
@@ -52,7 +32,7 @@ KNOWN = [  # Random123 1.14, tests/kat_vectors, threefry2x32 20: seed, counter, 
 
 def test_the_generator_gives_its_published_words() -> None:
     seeds, counters, words = zip(*KNOWN, strict=True)
-    assert play(Threefry(), {"seed": seeds, "counter": counters}, ["word"]) == [(word,) for word in words]
+    assert played(Threefry(), {"seed": seeds, "counter": counters}, ["word"]) == [(word,) for word in words]
 
 
 def test_the_generator_s_words_are_the_codec_s() -> None:
@@ -60,7 +40,7 @@ def test_the_generator_s_words_are_the_codec_s() -> None:
     seeds = [int(seed) for seed in rng.integers(0, 2**64, 60, np.uint64)]
     counters = [int(counter) for counter in rng.integers(0, 2**64, 60, np.uint64)]
     want = [(int(stochastic.random_words(*pair, 1, 32)[0]),) for pair in zip(seeds, counters, strict=True)]
-    assert play(Threefry(), {"seed": seeds, "counter": counters}, ["word"]) == want
+    assert played(Threefry(), {"seed": seeds, "counter": counters}, ["word"]) == want
 
 
 @pytest.mark.parametrize("rounds_per_cycle", [1, 3, 4, 20])
@@ -101,7 +81,7 @@ def converted(
     source: FloatFormat, fmt: FloatFormat, codes: Sequence[int], words: Sequence[int], bits: int, overflow: str
 ) -> list[tuple[int, ...]]:
     inputs = {"code": [code >> source.padding for code in codes], "word": words}
-    return play(StochasticConvert(source, fmt, bits, overflow), inputs, ["result", "nan"])
+    return played(StochasticConvert(source, fmt, bits, overflow), inputs, ["result", "nan"])
 
 
 # The last ones have rules that others have, in other formats.
@@ -204,7 +184,7 @@ def test_a_generator_and_a_rounder_together_are_encode() -> None:
     want = e4m3.encode(codes.view(np.float32), "stochastic", "nan", random_bits=6, seed=seed, counter=counter)
     inputs = {"code": codes.tolist(), "counter": range(counter, counter + len(codes)), "seed": [seed] * len(codes)}
     encoder = Encoder(StochasticConvert(get_format("f32"), e4m3, 6, "nan"))  # type: ignore[arg-type]
-    assert play(encoder, inputs, ["result"]) == [(code,) for code in want.tolist()]
+    assert played(encoder, inputs, ["result"]) == [(code,) for code in want.tolist()]
 
 
 SUMS = [
@@ -241,7 +221,7 @@ def test_sums_with_random_words(
     sums = [int(total) * Fraction(2) ** int(exp + unit_exp) for total, exp in zip(totals, exps, strict=True)]
     inputs = {"total": totals.tolist(), "max_exp": exps.tolist(), "word": words}
     unit = StochasticRound(signed(width), max_exp, unit_exp, fmt, bits, overflow)
-    assert play(unit, inputs, ["result", "nan"]) == codec(fmt, sums, words, bits, overflow, monkeypatch)
+    assert played(unit, inputs, ["result", "nan"]) == codec(fmt, sums, words, bits, overflow, monkeypatch)
 
 
 @pytest.mark.parametrize(
@@ -264,7 +244,7 @@ def test_a_faulty_rounder_is_seen(old: str, new: str, monkeypatch: pytest.Monkey
     want = codec(e4m3, e5m2.decode(codes), words, 2, "nan", monkeypatch)  # type: ignore[arg-type]
     monkeypatch.setattr(hardware, "EncodeTarget", scope["EncodeTarget"])
     faulty = StochasticConvert(e5m2, e4m3, 2, "nan")  # type: ignore[arg-type]
-    assert play(faulty, {"code": codes.tolist(), "word": words}, ["result", "nan"]) != want
+    assert played(faulty, {"code": codes.tolist(), "word": words}, ["result", "nan"]) != want
 
 
 @pytest.mark.parametrize(

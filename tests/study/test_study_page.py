@@ -5,18 +5,17 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
-from typing import Any
 
 import browsing
 import html5lib
 import pytest
+from browsing import SPACE, in_line, parsed
 from study.chart_samples import NASTY, nasty_report, report
 
 from hwsim.explain import drawing as rules
 from hwsim.study.report import Chart, StudyReport, TextTable, write_page
 from hwsim.study.report.page import html
 
-SPACE = "{http://www.w3.org/1999/xhtml}"
 DARK = "--blink-settings=preferredColorScheme=0"
 REPORTS = {"sample": report, "nasty": nasty_report}
 
@@ -31,48 +30,35 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return found
 
 
-def parsed(text: str) -> Any:
-    """The page's tree; any error of its markup is an exception."""
-    return html5lib.HTMLParser(strict=True).parse(text)
-
-
-def words(element: Any) -> str:
-    return " ".join("".join(element.itertext()).split())
-
-
-def plain(text: str) -> str:
-    return " ".join(text.split())
-
-
 def check_page(text: str, told: StudyReport) -> None:
     """The page says what the report says: its words, every table's cells, and every number of every chart."""
     tree = parsed(text)
-    assert words(tree.find(f".//{SPACE}h1")) == plain(told.title) == words(tree.find(f".//{SPACE}title"))
-    assert [words(one) for one in tree.iter(f"{SPACE}p") if one.get("class") == "found"] == [plain(told.verdict)]
+    assert in_line(tree.find(f".//{SPACE}h1")) == in_line(told.title) == in_line(tree.find(f".//{SPACE}title"))
+    assert [in_line(one) for one in tree.iter(f"{SPACE}p") if one.get("class") == "found"] == [in_line(told.verdict)]
     (cards,) = (one for one in tree.iter(f"{SPACE}dl") if one.get("class") == "cards")
-    shown = [[words(part) for part in card] for card in cards]
-    assert shown == [[plain(part) for part in (one.what, one.value, one.of) if part] for one in told.key]
-    summary = [words(one) for one in tree.iter(f"{SPACE}p") if one.get("class") == "summary"]
-    assert summary == [plain(one) for one in told.summary]
+    shown = [[in_line(part) for part in card] for card in cards]
+    assert shown == [[in_line(part) for part in (one.what, one.value, one.of) if part] for one in told.key]
+    summary = [in_line(one) for one in tree.iter(f"{SPACE}p") if one.get("class") == "summary"]
+    assert summary == [in_line(one) for one in told.summary]
     articles = list(tree.iter(f"{SPACE}article"))
     assert len(articles) == len(told.parts)
     for article, part in zip(articles, told.parts, strict=True):
-        assert words(article.find(f"{SPACE}h3")) == plain(part.title)
+        assert in_line(article.find(f"{SPACE}h3")) == in_line(part.title)
         expected = part if isinstance(part, TextTable) else part.numbers
         (table,) = article.iter(f"{SPACE}table")
-        rows = [tuple(words(cell) for cell in row) for row in table.iter(f"{SPACE}tr")]
-        assert rows == [tuple(map(plain, row)) for row in (expected.header, *expected.rows)]
+        rows = [tuple(in_line(cell) for cell in row) for row in table.iter(f"{SPACE}tr")]
+        assert rows == [tuple(map(in_line, row)) for row in (expected.header, *expected.rows)]
         if isinstance(part, Chart):
             assert len(expected.rows) == len(part.rows)
-            assert plain(f"{part.caption} {part.missing}") in words(article)
+            assert in_line(f"{part.caption} {part.missing}") in in_line(article)
             # The page's own command stands once, at its end.
-            own = [words(one) for one in article.findall(f"{SPACE}pre")]
-            assert own == ([plain(part.command)] if part.command != told.command else [])
+            own = [in_line(one) for one in article.findall(f"{SPACE}pre")]
+            assert own == ([in_line(part.command)] if part.command != told.command else [])
             (image,) = article.iter(f"{SPACE}img")
             assert image.get("src").startswith("data:image/svg+xml;base64,")
-    sources = [words(one) for one in tree.iter(f"{SPACE}li")]
-    assert sources == [plain(one) for one in told.sources]
-    assert plain(told.command) in words(tree.findall(f".//{SPACE}section")[-1])
+    sources = [in_line(one) for one in tree.iter(f"{SPACE}li")]
+    assert sources == [in_line(one) for one in told.sources]
+    assert in_line(told.command) in in_line(tree.findall(f".//{SPACE}section")[-1])
     (data,) = [one for one in tree.iter(f"{SPACE}script") if one.get("id") == "charts"]
     assert list(json.loads("".join(data.itertext()))) == [one.name for one in told.charts]
 
@@ -126,7 +112,7 @@ def test_no_name_becomes_markup(pages: dict[str, Path]) -> None:
     outside = text[: text.rindex("<script>")]
     assert outside.count("alert(1)") > 10 and "<script>alert" not in outside and outside.count("</style>") == 1
     # Without escaping, it would.
-    assert words(parsed(text)).count(plain(NASTY)) > 10
+    assert in_line(parsed(text)).count(in_line(NASTY)) > 10
 
 
 def test_without_escaping_the_check_fails(monkeypatch: pytest.MonkeyPatch) -> None:

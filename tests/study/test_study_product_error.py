@@ -2,29 +2,18 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
 from typing import Any
 
 import ml_dtypes
 import numpy as np
 import pytest
+from study.study_fractions import fraction, product_of
 
 import hwsim
 from hwsim.study.product_error import KindOfError
 
 RANDOM = np.random.default_rng(5)
 A, B = RANDOM.normal(size=(6, 64)).astype(np.float32), RANDOM.normal(size=(64, 5)).astype(np.float32)
-
-
-def product(a: Any, b: Any) -> list[list[Fraction]]:
-    rows, columns = np.asarray(a, float).tolist(), np.asarray(b, float).T.tolist()
-    return [
-        [sum((Fraction(x) * Fraction(y) for x, y in zip(r, c, strict=True)), Fraction()) for c in columns] for r in rows
-    ]
-
-
-def differences(found: list[list[Fraction]], wanted: list[list[Fraction]]) -> list[float]:
-    return [float(x - y) for r, s in zip(found, wanted, strict=True) for x, y in zip(r, s, strict=True)]
 
 
 @pytest.mark.parametrize(
@@ -40,16 +29,16 @@ def test_errors_are_those_of_rationals(name: str, rule: str | None) -> None:
     else:
         a, b = hwsim.quantize(A, rule, axis=1), hwsim.quantize(B, rule, axis=0)
         values, result = (a.dequantize(), b.dequantize()), hwsim.gemm(unit, a, b)
-    numbers, quantized = product(A, B), product(*values)
-    returned = [[Fraction(x) for x in row] for row in np.asarray(result, float).tolist()]
+    numbers, quantized = product_of(A, B), product_of(*values)
+    returned = np.vectorize(fraction, otypes=[object])(result)
     for kind, wanted in (
-        (found.quantization, differences(quantized, numbers)),
-        (found.accumulation, differences(returned, quantized)),
-        (found.total, differences(returned, numbers)),
+        (found.quantization, quantized - numbers),
+        (found.accumulation, returned - quantized),
+        (found.total, returned - numbers),
     ):
-        np.testing.assert_allclose(kind.errors, wanted, rtol=1e-12, atol=0)
+        np.testing.assert_allclose(kind.errors, wanted.ravel().astype(float), rtol=1e-12, atol=0)
         assert kind.largest == np.abs(kind.errors).max() and kind.mean == np.abs(kind.errors).mean()
-    signal = np.sqrt(np.mean([float(x) ** 2 for row in numbers for x in row]))
+    signal = np.sqrt(np.mean(numbers.astype(float) ** 2))
     assert found.size == pytest.approx(signal)
     assert found.total.snr_db == pytest.approx(20 * np.log10(signal / np.sqrt(np.mean(found.total.errors**2))))
     assert repr(found) == f"<ProductError {found}>"
