@@ -45,7 +45,6 @@ class ModalClaims(DatapathClaims):
     """All claims about the datapath of a unit of several modes: of one plain window, or of rounded additions."""
 
     def __init__(self, unit: ModalUnit, cuts: Sequence[str], steps: Mapping[str, Circuit]):
-        super().__init__(unit.units[0], cuts)
         self.n, self.steps = ProductRanges(unit), steps
         self.window = WindowRanges(unit) if isinstance(unit.sum, AlignedSum) else None
         self.modes: dict[str, DatapathClaims] = {}
@@ -55,6 +54,7 @@ class ModalClaims(DatapathClaims):
                 self.modes[name] = RoundedSumClaims(one, cuts, mine, unit)
             else:
                 self.modes[name] = AlignedClaims(one, cuts, StepCircuits.joined(mine), self.window)
+        super().__init__(unit.units[0], cuts, next(iter(self.modes.values())).calls)
 
     @property
     def chain(self) -> Sequence[Circuit]:

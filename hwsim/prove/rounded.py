@@ -277,6 +277,7 @@ class RoundedSumClaims(RoundedProductClaims):
 
     def of_mode(self) -> Iterator[AnyClaim]:
         """What depends on which mode of several the unit is."""
+        yield from self._products()
         yield self._factor("a")
         yield self._factor("b")
         if self.n.scales:
@@ -287,7 +288,6 @@ class RoundedSumClaims(RoundedProductClaims):
 
     def claims(self) -> Iterator[AnyClaim]:
         """In the order of the steps."""
-        yield from self._products()
         yield from self.of_mode()
         firsts: dict[str, PlacedAddition] = {}
         for level in self._additions:
