@@ -73,6 +73,14 @@ def test_what_cancels_to_the_last_bit_stays(scale_a: int, scale_b: int) -> None:
     assert holds(a, b) == 9
 
 
+def test_a_number_of_53_bits_times_1_is_itself() -> None:
+    # A slice of 53 bits would not be rounded to its grid, and lose the last of them.
+    number = -(2.0**52) - 1
+    for left, right in ((1.0, number), (number, 1.0), (number, number)):
+        made = exact_product(np.array([[left]]), np.array([[right]]))
+        assert rational(made, (0, 0)) == Fraction(left) * Fraction(right)
+
+
 finite = st.floats(allow_nan=False, allow_infinity=False, min_value=-(2.0**400), max_value=2.0**400)
 
 

@@ -121,3 +121,28 @@ def first_normals(seed: int, count: int, *names: str | int) -> list[float]:
         z = NormalDist().inv_cdf(odd / 2**54)
         found.append(z if low & 1 else -z)
     return found
+
+
+def scalar_log(x: float) -> float:
+    """hwsim's logarithm by Python's floats, which are rounded one by one."""
+    mantissa, exponent = math.frexp(x)
+    if mantissa < 0.7071067811865476:
+        mantissa, exponent = mantissa * 2, exponent - 1
+    beyond = mantissa - 1.0
+    s = beyond / (mantissa + 1.0)
+    z = s * s
+    series = 1 / 23
+    for n in range(10, 0, -1):
+        series = series * z + 1 / (2 * n + 1)
+    series *= z
+    return exponent * 0.6931471803691238 + (beyond + (exponent * 1.9082149292705877e-10 - (beyond - 2 * series) * s))
+
+
+def scalar_exp(x: float) -> float:
+    """hwsim's exponential in the same way."""
+    power = round(x * 1.4426950408889634)
+    rest = (x - power * 0.6931471803691238) - power * 1.9082149292705877e-10
+    value = 1 / math.factorial(13)
+    for n in range(12, -1, -1):
+        value = value * rest + 1 / math.factorial(n)
+    return math.ldexp(value, power)

@@ -8,7 +8,7 @@ from decimal import Decimal
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from study.data.study_data_witness import density, normal_below
+from study.data.study_data_witness import density, normal_below, scalar_exp, scalar_log
 
 from hwsim.study.data import draws as elementary
 
@@ -72,6 +72,30 @@ def test_the_inverse_of_the_normal_distribution_is_right(rng: np.random.Generato
     assert_inverse(elementary.inverse_normal, p)
     upper = np.array([0.6, 0.9, 0.95, 0.999, 1 - 2.0**-40])
     assert elementary.inverse_normal(upper).tolist() == (-elementary.inverse_normal(1 - upper)).tolist()
+
+
+def test_an_array_has_the_bits_of_its_numbers_one_by_one(rng: np.random.Generator) -> None:
+    # Python rounds every operation by itself; vectors of any width and alignment must do so too.
+    x, y = positive(rng), exponents(rng)
+    assert elementary.log(x).tolist() == [scalar_log(value) for value in x.tolist()]
+    assert elementary.exp(y).tolist() == [scalar_exp(value) for value in y.tolist()]
+    p = probabilities(rng)
+    whole = elementary.inverse_normal(p)
+    assert whole.tolist() == [elementary.inverse_normal(p[i : i + 1])[0] for i in range(len(p))]
+    assert whole[1::3].tolist() == elementary.inverse_normal(p[1::3]).tolist()
+
+
+def test_a_tree_adds_neighbours(rng: np.random.Generator) -> None:
+    for count in (1, 2, 3, 5, 8, 13):
+        x = rng.standard_normal((2, count))
+
+        def tree(values: list[float]) -> float:
+            while len(values) > 1:
+                half = len(values) // 2
+                values = [values[i] + values[half + i] for i in range(half)] + values[2 * half :]
+            return values[0]
+
+        assert elementary.tree_sum(x).tolist() == [tree(row) for row in x.tolist()]
 
 
 MUTANTS = {

@@ -161,6 +161,14 @@ def test_a_number_that_is_not_finite_is_told_with_file_and_index(
         check(check_me, [8], 1, 1)
 
 
+def test_nan_of_narrow_floats_is_found(here: Path) -> None:
+    x = np.ones((4, 8), ml_dtypes.float8_e4m3fn)
+    x[2, 3] = np.nan
+    save_file({"x": x}, here / "x.safetensors")
+    with pytest.raises(ValueError, match=r"\[2, 3\] is nan"):
+        check(parse_data("x.safetensors:x", here), [4], 2, 2)
+
+
 def _repeated(self: Stream, items: Any, k: int) -> list[Any]:
     return [self.choice(items) for _ in range(k)]
 
