@@ -16,7 +16,7 @@ from hwsim.cli.app import app
 from hwsim.cli.arguments import demand, split
 from hwsim.cli.output import print_table, say
 from hwsim.cli.progress import Progress, played
-from hwsim.spec import load_unit, pipeline
+from hwsim.spec import load_specified, pipeline
 
 if TYPE_CHECKING:
     from hwsim.prove.qualify.dut import DutQualification, Fate
@@ -140,8 +140,9 @@ def qualify(
 
     \b
     A mutant inverts one bit of one port of one cell, holds it at 0 or 1, or inverts it where another bit is 0 or 1.
-    smoke, standard: vectors that kill it (`hwsim vectors`). proof: no vector does, but a claim of `hwsim prove` fails
-    with it. equivalent: no result depends on it, by proof. open: none of these. `hwsim docs qualify` says how.
+    smoke, standard: vectors that kill it (`hwsim vectors`). proof: no vector does, but a dot product that the solver
+    finds, or else a claim of `hwsim prove` fails with it. equivalent: no result depends on it, by proof. open: none of
+    these. `hwsim docs qualify` says how.
     Mutants of your own design are of what Yosys makes of it, without what its constants switch off. They are killed by
     vectors; shown to change nothing, and not counted; not killed, and shown to change a result; or none of these.
     Exit status 1: a mutant is open, or --least is not shown: of drawn mutants by the lower end of the interval.
@@ -169,7 +170,7 @@ def _qualify_unit(
     from hwsim.prove.qualify.run import Qualifier
     from hwsim.rtl.synthesis import FlowFailed
 
-    specified = load_unit(unit)
+    specified = load_specified(unit)
     built = pipeline(specified, split(cuts), None)
     try:
         with Progress() as bar:

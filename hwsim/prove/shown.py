@@ -75,8 +75,11 @@ def closure(
     """
     every = _calls(datapath, after)
     first = next(iter(every.values()))
-    left = [f"{name}{call}" for name, calls in every.items() for call in calls.open
-            if call not in but and not (isinstance(datapath, ModalClaims) and _is_of_first(first, calls, call))]  # fmt: skip
+    modal = isinstance(datapath, ModalClaims)
+    left = [
+        f"{name}{call}" for name, calls in every.items() for call in calls.open
+        if call not in but and not (modal and _is_of_first(first, calls, call))
+    ]  # fmt: skip
     words = (
         "each call of the model is claimed of a step of the RTL"
         if not left
@@ -86,7 +89,7 @@ def closure(
 
 
 def _is_of_first(first: Calls, calls: Calls, call: str) -> bool:
-    """Whether a mode's call is that of the first mode, of which it is claimed: steps behind decoding are one circuit."""
+    """Whether a mode's call is the first mode's, of which it is claimed: steps behind decoding are one circuit."""
     return call in first.shown and first.every[call].same(calls.every[call])
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 
 from hwsim.prove.qualify.mutants import Mutant
-from hwsim.prove.qualify.run import UnitNetlists
+from hwsim.prove.qualify.steps import UnitNetlists
 from hwsim.spec import Unit
 
 CASES = {"smoke": 1000, "standard": 3000}
@@ -56,16 +56,3 @@ SCALED = {
 def scaled() -> UnitNetlists:
     """Of a small unit with scales."""
     return UnitNetlists(small(**SCALED), (), 1)
-
-
-def promoted(bits: int) -> Unit:
-    """Partial sums of 14 bits, promoted to binary32."""
-    return small(
-        **PROMOTED
-        | {
-            "operands": {"a": "e4m3", "b": "e4m3", "addend": "f32"},
-            "sum": {"method": "aligned", "fraction_bits": bits, "lost": "truncate"},
-            "result": {"format": "e8m13", "rounding": "rz"},
-            "promotion": {"interval": 8, "format": "f32", "operation": "add", "rounding": "rne"},
-        }
-    )

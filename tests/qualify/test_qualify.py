@@ -26,36 +26,38 @@ from hwsim.prove.qualify.machine import (
     MutantMachine,
     WrongCircuit,
     evaluate,
-    groups,
     plain_zero,
     played,
     words_of,
 )
 from hwsim.prove.qualify.mutants import MODES, SELECT, of_one_lane
-from hwsim.prove.qualify.run import FATES, MutatedClaims, Qualifier, UnitNetlists
-from hwsim.prove.qualify.steps import MutatedSteps, part_of
-from hwsim.prove.terms import ask, both, possible, same, substituted
+from hwsim.prove.qualify.reachable import Handed
+from hwsim.prove.qualify.run import FATES, Qualifier
+from hwsim.prove.qualify.steps import UnitNetlists, groups
+from hwsim.prove.qualify.survivors import MutatedSteps, Survivors
+from hwsim.prove.terms import ask, both, choose, evaluated, same, substituted, value
 from hwsim.rtl.synthesis.flows import YOSYS, run_tool
-from hwsim.spec import NotImplementedYet, load_unit
+from hwsim.spec import load_specified, load_unit, pipeline
 
 
-def some_groups(promoted: bool = False, count: int = 128):
+def some_groups(machine, promoted: bool = False, count: int = 128):
     unit = netlists(promoted).unit
-    return list(groups(unit, made_batches(Wanted(unit, cases=count))))
+    return list(groups(unit, made_batches(Wanted(unit, cases=count)), machine))
 
 
 @pytest.mark.quick(cases=1)
 @pytest.mark.parametrize("promoted", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_a_circuit_without_a_mutant_returns_what_the_model_does(promoted):
     machine = netlists(promoted).machine(some(40, promoted))
-    cases = [group for group in some_groups(promoted) if promoted or len(group.beats) < 40]
+    cases = [group for group in some_groups(machine, promoted) if promoted or len(group.beats) < 40]
     assert len({len(group.beats) for group in cases}) > 1
     killer = played(machine, cases, lambda count: None)
     assert 0 < (killer >= 0).sum() < machine.mutants
 
 
 def test_a_result_that_is_not_the_models_is_said():
-    machine, (group, *_) = netlists().machine(some(500)), some_groups(count=64)
+    machine = netlists().machine(some(500))
+    group, *_ = some_groups(machine, count=64)
     wrong = group.expected.copy()
     wrong[5] ^= np.uint64(1)
     with pytest.raises(WrongCircuit, match="case 5: the circuit returns 0x"):
@@ -66,7 +68,7 @@ def test_what_a_mutant_changes_is_what_a_circuit_with_it_computes():
     """All nodes once more for each mutant, whose input is set, against what was followed from node to node."""
     machine = netlists().machine(some(60))
     with ThreadPoolExecutor(1) as pool:
-        for group in (group for group in some_groups(count=128) if len(group.beats) == 1):
+        for group in (group for group in some_groups(machine, count=128) if len(group.beats) == 1):
             (beat,) = group.beats
             _, killed = machine.play(group, np.arange(machine.mutants), pool)
             valid = np.uint64((1 << len(group.numbers)) - 1)
@@ -91,7 +93,7 @@ def test_a_mutant_is_what_yosys_makes_of_it():
     chosen = some(97)
     assert {mutant.mode for mutant in chosen} == set(MODES)
     assert {mutant.port for mutant in chosen} >= {"A", "B", "Y"}
-    steps = MutatedSteps(netlists().unit, netlists().steps, chosen)
+    steps = MutatedSteps(netlists(), chosen)
     with scratch_folder() as folder:
         script = []
         for number, mutant in enumerate(chosen):
@@ -124,7 +126,7 @@ def test_of_lanes_the_first_alone_is_mutated():
 def test_what_no_result_depends_on_is_never_killed():
     machine = netlists().machine(some(7))
     unseen = set(machine.unseen().tolist())
-    killer = played(machine, islice(some_groups(count=CASES["smoke"]), 20), lambda count: None)
+    killer = played(machine, islice(some_groups(machine, count=CASES["smoke"]), 20), lambda count: None)
     assert unseen
     assert not unseen & set(np.flatnonzero(killer >= 0).tolist())
 
@@ -140,11 +142,12 @@ def test_mutants_that_are_absorbed_change_nothing():
     assert len(found) > 50
     bench = CaseBuilder(nets.unit, 1)
     comparisons(bench)
-    made = groups(nets.unit, batches(nets.unit, bench.cases, 64))
-    assert (played(nets.machine(found), made, lambda count: None) < 0).all()
+    machine = nets.machine(found)
+    made = groups(nets.unit, batches(nets.unit, bench.cases, 64), machine)
+    assert (played(machine, made, lambda count: None) < 0).all()
     few = found[::24]
-    steps = MutatedSteps(nets.unit, nets.steps, few)
-    assert [mutant.name for mutant in few if steps.equal(mutant, 20).word != "proved"] == []
+    survivors = Survivors(nets, (), few, 20)
+    assert [mutant.name for mutant in few if survivors.decide(mutant)[0] != "proved"] == []
 
 
 DRAWN = 60  # mutants of a small unit; all of one that is shipped are in the soak
@@ -176,48 +179,62 @@ def test_the_same_seed_draws_the_same_mutants():
 def test_a_mutant_that_a_case_kills_is_never_taken_for_equal(kind):
     """The solver and the cases share nothing but the netlist: what they say must agree."""
     nets = scaled() if kind == "scaled" else netlists(kind == "promoted")
-    chosen, unit = list(nets.mutants())[::96], nets.unit
+    chosen, unit = list(nets.mutants())[::400], nets.unit
     machine = nets.machine(chosen)
-    killer = played(machine, groups(unit, made_batches(Wanted(unit, cases=1000))), lambda count: None)
+    killer = played(machine, groups(unit, made_batches(Wanted(unit, cases=1000)), machine), lambda count: None)
     killed = [mutant for mutant, case in zip(chosen, killer.tolist(), strict=True) if case >= 0]
-    steps = MutatedSteps(unit, nets.steps, killed)
-    assert len(killed) > 25
-    assert {part_of(mutant.step) for mutant in killed} >= {"products", "sum", "round"}
-    assert [mutant.name for mutant in killed if steps.equal(mutant, 20).word != "refuted"] == []
-    of_adder = [mutant for mutant in killed if mutant.step.startswith("promote")][::12]
-    assert bool(of_adder) is (kind == "promoted")
-    assert [mutant.name for mutant in of_adder if steps.equal_adder(mutant, 20).word == "proved"] == []
+    assert len(killed) > 10
+    survivors = Survivors(nets, (), killed, 20)
+    assert [mutant.name for mutant in killed if survivors.decide(mutant)[0] == "proved"] == []
 
 
-def test_relations_can_hold():
-    """One that could not would make every mutant equal."""
-    for promoted in (False, True):
-        steps = MutatedSteps(netlists(promoted).unit, netlists(promoted).steps, some(400, promoted))
-        for relation in steps.relations.values():
-            assert possible((relation.always, relation.plain))
+def test_what_a_dot_product_shows_is_a_case_that_kills():
+    """Of a mutant that every sum of products shows, the solver finds codes, and playing them agrees."""
+    nets = netlists()
+    mutant = next(one for one in nets.mutants() if one.step == "round" and one.mode == "inv" and one.port.endswith("Y"))
+    word, shown = Survivors(nets, (), [mutant], 20).decide(mutant)
+    assert word == "refuted" and shown is not None and shown.claim == "result"
+    assert {"a__0", "b__3", "c"} <= set(shown.model)
+
+
+def test_every_code_that_is_handed_on_is_in_the_set_that_is_shown():
+    """What dot products return is what longer ones go on from; the set is shown by induction alone."""
+    survivors = Survivors(netlists(), (), [], 20)
+    codes, machine = survivors.handed_on, netlists().machine([])
+    assert codes is not None and codes.nan is not None
+    seen = {code for group in some_groups(machine, count=640) for code in group.expected.tolist()}
+    assert len(seen) > 100
+    fmt = survivors.unit.result.format
+    inside = {code: choose(codes.has(value(code, fmt.bits)), value(1, 1), value(0, 1)) for code in seen}
+    assert [hex(code) for code, term in inside.items() if not evaluated(term, {}) and not fmt.is_nan(code)] == []
+    group = Handed(survivors._group, fmt)
+    assert group._keeps(codes)
+    assert not group._keeps(replace(codes, most=codes.most >> 4))
+
+
+METHODS = (
+    "sequential-e4m3-f16", "hfp8-forward-e4m3-dlfloat16", "cdna2-mfma-f16-f32", "cdna3-mfma-e4m3fnuz-f32", "int8-i32", "exact-e4m3-f32",
+    "volta-mma-f16-f16", "blackwell-mxf4nvf4-e2m1-f32", "deepseek-v3-e4m3-f32-scaled", "cdna3-mfma-f16-f32", "fp8-any",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", others_slow(METHODS, METHODS[:1]))
+def test_mutants_of_every_method_are_asked(name):
+    """Cases of every method through its steps: a circuit without a mutant that is not the model is an error."""
+    unit = load_specified(name)
+    found = Qualifier(unit, pipeline(unit).cuts, 1, 10, cases={"smoke": 300, "standard": 300}).qualify(12)
+    assert len(found.rows) == 12
+    assert found.count("smoke") > 4
+    assert not found.count("open"), [row.mutant.name for row in found.rows if row.fate == "open"]
 
 
 @pytest.mark.slow
-def test_claims_are_refuted_by_what_cases_kill():
-    chosen = [mutant for mutant in some(50) if part_of(mutant.step) in ("products", "round")]
-    machine, unit = netlists().machine(chosen), netlists().unit
-    killer = played(machine, groups(unit, made_batches(Wanted(unit, cases=1000))), lambda count: None)
-    claims = MutatedClaims(MutatedSteps(unit, netlists().steps, chosen))
-    words = {mutant.name: claims.decide(mutant, 20)[0] for mutant in chosen}
-    killed = [mutant.name for mutant, case in zip(chosen, killer.tolist(), strict=True) if case >= 0]
-    assert len(killed) > 5
-    assert {words[name] for name in killed} == {"refuted"}
-
-
-def test_a_unit_without_proofs_is_refused():
-    with pytest.raises(NotImplementedYet, match=r"sum\.method: sequential"):
-        Qualifier(load_unit("hfp8-forward-e4m3-dlfloat16"), (), 1, 20)
-
-
-def test_a_promotion_with_registers_inside_of_its_adder_is_refused():
+def test_registers_inside_of_an_addition_divide_its_steps():
     unit = load_unit("deepseek-v3-e4m3-f32")
-    with pytest.raises(NotImplementedYet, match=r"not promote\.distance, promote\.sum\.1$"):
-        Qualifier(unit, ("align", "promote.distance", "promote.sum.1", "round"), 1, 20)
+    cuts = ("align", "promote.distance", "promote.sum.1", "round")
+    found = Qualifier(unit, cuts, 1, 5, cases={"smoke": 100, "standard": 100}).qualify(3)
+    assert {"promote.distance", "promote.sum.1"} <= {step.name for step in UnitNetlists(unit, cuts, 1).adder}
+    assert len(found.rows) == 3
 
 
 def survivors_of(unit, step, of):
@@ -225,11 +242,11 @@ def survivors_of(unit, step, of):
     qualifier = Qualifier(unit, (), 1, 20)
     chosen = [mutant for mutant in qualifier.all if mutant.step == step and of(mutant)]
     machine = qualifier.netlists.machine(chosen)
-    made = sorted(groups(unit, made_batches(Wanted(unit))), key=lambda group: len(group.beats))
+    made = sorted(groups(unit, made_batches(Wanted(unit)), machine), key=lambda group: len(group.beats))
     killer = played(machine, made, lambda count: None)
     alive = [mutant for mutant, case in zip(chosen, killer.tolist(), strict=True) if case < 0]
-    steps = MutatedSteps(unit, qualifier.netlists.steps, alive)
-    return len(chosen), [mutant.name for mutant in alive if steps.equal(mutant, 20).word != "proved"]
+    survivors = Survivors(qualifier.netlists, (), alive, 20)
+    return len(chosen), [mutant.name for mutant in alive if survivors.decide(mutant)[0] != "proved"]
 
 
 @pytest.mark.slow
@@ -300,8 +317,9 @@ def killed(promoted: bool, step: str, without: tuple[str, ...] = ()) -> int:
     """How many mutants of a step cases kill, of all kinds but some."""
     unit = nets(promoted).unit
     chosen = [case for kind, some in cases(promoted).items() if kind not in without for case in some]
-    made = groups(unit, batches(unit, chosen, 64))
-    return int((played(machine(promoted, step), made, lambda count: None) >= 0).sum())
+    own = machine(promoted, step)
+    made = groups(unit, batches(unit, chosen, 64), own)
+    return int((played(own, made, lambda count: None) >= 0).sum())
 
 
 KILLS = [

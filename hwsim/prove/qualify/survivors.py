@@ -1,0 +1,299 @@
+"""Mutants that no vector kills: shown to change nothing, or refuted by a claim of the proof, asked with them in it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from hwsim.base.errors import InputError
+from hwsim.cases.case import Case, batches
+from hwsim.formats import FloatFormat, Format
+from hwsim.prove.accumulation import after_claims
+from hwsim.prove.circuits import Circuit, connected, fixed, read_btor
+from hwsim.prove.claims import AnyClaim, CasesClaim, Claim, LateClaim, StructuralClaim
+from hwsim.prove.composition import Unmet
+from hwsim.prove.methods import method_claims
+from hwsim.prove.qualify.machine import TOGETHER, played
+from hwsim.prove.qualify.mutants import BTOR, OF_LANES, SELECT, Mutant, written
+from hwsim.prove.qualify.reachable import Codes, Handed
+from hwsim.prove.qualify.steps import CARRIED, ENTERING, UnitNetlists, groups
+from hwsim.prove.sweeping import Alike
+from hwsim.prove.terms import (
+    Term,
+    Word,
+    all_substituted,
+    ask,
+    both,
+    choose,
+    constant,
+    implies,
+    is_one,
+    same,
+    substituted,
+    value,
+    width,
+)
+from hwsim.spec import Unit, modes_of
+
+NEAR = 2.0  # seconds for a question about one step
+NOT_ASKED = (InputError, Unmet)  # of a circuit that a claim cannot be written about: nothing is shown
+
+
+@dataclass(frozen=True)
+class Refuted:
+    """A claim that does not hold with a mutant, and values of constants that refute it."""
+
+    claim: str
+    words: str
+    model: Mapping[str, int]
+
+
+class MutatedSteps:
+    """The steps of a unit as terms: each without a mutant, or with one of some."""
+
+    def __init__(self, nets: UnitNetlists, mutants: Iterable[Mutant]):
+        self.group, self.adder = ([step.name for step in some] for some in (nets.group, nets.adder))
+        self.mutants: dict[str, list[Mutant]] = {netlist.name: [] for netlist in nets.steps}
+        for mutant in mutants:
+            self.mutants[mutant.step].append(mutant)
+        by_name = {netlist.name: netlist for netlist in nets.steps}
+        texts = written([(by_name[name], some) for name, some in self.mutants.items()], "btor", BTOR)
+        self._read = {name: read_btor(text, f"{name}.") for name, text in zip(self.mutants, texts, strict=True)}
+        self.plain = {name: self._with(name, 0) for name in self._read}
+
+    def with_mutant(self, mutant: Mutant) -> Circuit:
+        """The mutant's step."""
+        return self._with(mutant.step, 1 << self.mutants[mutant.step].index(mutant))
+
+    def _with(self, name: str, which: int) -> Circuit:
+        circuit = self._read[name]
+        if SELECT not in circuit.inputs:
+            return circuit
+        select = circuit.inputs[SELECT]
+        outputs = all_substituted(circuit.outputs.values(), {select: value(which, width(select))})
+        inputs = {port: term for port, term in circuit.inputs.items() if port != SELECT}
+        return replace(circuit, inputs=inputs, outputs=dict(zip(circuit.outputs, outputs, strict=True)))
+
+
+def one_beat_case(unit: Unit, codes: Mapping[str, int]) -> Case:
+    """Operands of one beat, as ports have them, as a case; bits that pad a code are zeros."""
+
+    def clean(code: int, fmt: Format) -> int:
+        return code >> fmt.padding << fmt.padding
+
+    def side(name: str, fmt: Format) -> tuple[int, ...]:
+        one = re.compile(rf"i__{name}(?:__(\d+))?$")
+        found = {int(match[1] or 0): code for port, code in codes.items() if (match := one.match(port))}
+        return tuple(clean(found[at], fmt) for at in sorted(found))
+
+    operands, scale = unit.operands, unit.scale
+    c = 0 if operands.addend is None else clean(codes.get("i__c", 0), operands.addend)
+    scales = () if scale is None else (side("scale_a", scale.a.format), side("scale_b", scale.b.format))
+    return Case("shown", side("a", operands.a), side("b", operands.b), c, *scales)
+
+
+def _result_of(outputs: Mapping[str, Term]) -> dict[str, Term]:
+    """Whether the result is NaN, and else its code."""
+    nan, code = outputs["o__nan"], outputs["o__code"]
+    return {"nan": nan, "code": choose(is_one(nan), value(0, width(code)), code)}
+
+
+def differences(plain: Circuit, mutated: Circuit) -> Term:
+    """That all outputs of two circuits are the same."""
+    return both(*(same(term, mutated.outputs[port]) for port, term in plain.outputs.items()))
+
+
+def in_every_lane(plain: Circuit, mutated: Circuit) -> Circuit:
+    """A step whose other lanes are as its first one is, wherever they were before.
+
+    What is proved of this circuit is proved of one in which the first lane alone is mutated: claims are of each lane.
+    """
+    outputs = dict(mutated.outputs)
+    for port, term in plain.outputs.items():
+        found = OF_LANES.match(port)
+        if found is None or int(found[1]):
+            continue
+        for lane in range(1, len(plain.outputs)):
+            other = _at_lane(port, lane)
+            if other not in plain.outputs:
+                break
+            inputs = {name: _at_lane(name, lane) for name in plain.inputs if OF_LANES.match(name)}
+            by = {plain.inputs[one]: plain.inputs[two] for one, two in inputs.items() if two in plain.inputs}
+            if substituted(term, by) == plain.outputs[other]:
+                outputs[other] = substituted(mutated.outputs[port], by)
+    return replace(mutated, outputs=outputs)
+
+
+def _at_lane(port: str, lane: int) -> str:
+    """The same port of another lane, for one of the first; other lanes' ports stay."""
+    found = OF_LANES.match(port)
+    if found is None or int(found[1]):
+        return port
+    return f"{port[: found.start(1)]}{lane}{port[found.end(1) :]}"
+
+
+class Survivors:
+    """Asks what mutants change that no vector kills. cuts: as of `UnitNetlists`. seconds: for each question."""
+
+    def __init__(self, nets: UnitNetlists, cuts: Sequence[str], mutants: Iterable[Mutant], seconds: float):
+        self.unit, self.nets, self.cuts, self.seconds = nets.unit, nets, cuts, seconds
+        self.steps = MutatedSteps(nets, mutants)
+        self._affected: dict[str, frozenset[str]] = {}
+
+    def decide(self, mutant: Mutant) -> tuple[Word, Refuted | None]:
+        """Proved where a mutant is shown to change nothing; refuted where a dot product shows it, or a claim fails.
+
+        A claim may ask for more than any dot product of lengths that are run can show.
+        """
+        plain, mutated = self.steps.plain[mutant.step], self.steps.with_mutant(mutant)
+        if ask(differences(plain, mutated), (), min(NEAR, self.seconds)).word == "proved":
+            return "proved", None
+        if self._whole(mutant.step, mutated) == "proved":
+            return "proved", None
+        if (shown := self._shown(mutant, mutated)) is not None:
+            return "refuted", shown
+        return self._by_claims(mutant.step, in_every_lane(plain, mutated))
+
+    def _chain(self, names: Sequence[str], step: str = "", mutated: Circuit | None = None) -> Circuit:
+        """Some steps, one after another, one of them mutated."""
+        return connected(
+            [mutated if name == step and mutated is not None else self.steps.plain[name] for name in names]
+        )
+
+    @cached_property
+    def _group(self) -> Circuit:
+        return self._chain(self.steps.group)
+
+    @cached_property
+    def handed_on(self) -> Codes | None:
+        """The codes of partial sums, as far as they are known to be fewer than all."""
+        if [name for name in self._group.inputs if name.startswith(CARRIED)] != [f"{CARRIED}code"]:
+            return None
+        fmt = self.unit.result.format
+        return Handed(self._group, fmt).codes() if isinstance(fmt, FloatFormat) else None
+
+    def _whole(self, step: str, mutated: Circuit) -> Word:
+        """Whether the step's whole chain makes the same with it, of any inputs, and of codes that are handed on."""
+        of_group = step in self.steps.group
+        plain = self._group if of_group else self._chain(self.steps.adder)
+        changed = self._chain(self.steps.group if of_group else self.steps.adder, step, mutated)
+        known = []
+        if self.handed_on is not None and of_group:
+            chain, code = plain.inputs["i__chain"], plain.inputs[f"{CARRIED}code"]
+            known = [implies(same(chain, value(1, 1)), self.handed_on.has(code))]
+        elif self.handed_on is not None:
+            known = [self.handed_on.has(plain.inputs["i__partial"])]
+        return Alike("whole", "", "", tuple(known), differences(plain, changed)).decide(self.seconds).word
+
+    # A dot product of one beat that shows it.
+
+    def _shown(self, mutant: Mutant, mutated: Circuit) -> Refuted | None:
+        plain, changed = self._one_beat(), self._one_beat(mutant.step, mutated)
+        inputs = {name: term for name, term in plain.inputs.items() if name != "i__mode"}
+        for number, mode in enumerate(modes_of(self.unit)):
+            port = plain.inputs.get("i__mode")
+            known = [] if port is None else [same(port, value(number, width(port)))]
+            answer = ask(differences(plain, changed), known, self.seconds, inputs.values())
+            if answer.word == "refuted" and answer.model is not None:
+                codes = {name: answer.model[term.symbol()] for name, term in inputs.items()}
+                if self._kills(mutant, mode, number, one_beat_case(mode, codes)):
+                    shown = {name.removeprefix("i__"): code for name, code in codes.items()}
+                    return Refuted("result", f"a dot product of one beat of {mode.name} has the model's result", shown)
+        return None
+
+    def _one_beat(self, step: str = "", mutated: Circuit | None = None) -> Circuit:
+        """The code, and whether it is NaN, of a dot product of one beat, of its operands' codes."""
+        group = self._chain(self.steps.group, step, mutated)
+        opens = {
+            name: value(0, width(term)) for name, term in group.inputs.items() if name.startswith((CARRIED, "i__chain"))
+        }
+        inputs = {name: term for name, term in group.inputs.items() if name not in opens}
+        group = replace(fixed(group, opens), inputs=inputs)
+        if self.nets.after is None:
+            return replace(group, outputs=_result_of(group.outputs))
+        adder = self._chain(self.steps.adder, step, mutated)
+        entering = self.steps.plain[ENTERING]
+        c = inputs.get("i__c", entering.inputs["c"])
+        given = {"i__register": substituted(entering.outputs["o"], {entering.inputs["c"]: c})}
+        given["i__partial"] = group.outputs["o__code"]
+        scales = {name: term for name, term in adder.inputs.items() if name.startswith("i__scale")}
+        given |= {"i__starts": value(1, 1)} if "i__starts" in adder.inputs else {}
+        return Circuit({**inputs, **scales, "i__c": c}, _result_of(fixed(adder, given).outputs))
+
+    def _kills(self, mutant: Mutant, mode: Unit, number: int, case: Case) -> bool:
+        """Whether the circuit with the mutant in it returns something else for a case than without."""
+        machine = self.nets.machine([mutant], mode)
+        killer = played(machine, groups(mode, batches(mode, [case], TOGETHER), machine, number), lambda count: None)
+        return bool(killer[0] >= 0)
+
+    # Claims.
+
+    def _claims(self, circuits: Mapping[str, Circuit]) -> Iterator[AnyClaim]:
+        group, adder = ({name: circuits[name] for name in some} for some in (self.steps.group, self.steps.adder))
+        yield from method_claims(self.unit, self.cuts, group).claims()
+        after = after_claims(modes_of(self.unit)[0], self.cuts, adder)
+        if after is not None:
+            yield from after.claims()
+
+    @cached_property
+    def _plain(self) -> dict[str, AnyClaim]:
+        return {claim.name: claim for claim in self._claims(self.steps.plain)}
+
+    def _changed(self, step: str, circuit: Circuit) -> Iterator[AnyClaim]:
+        yield from self._claims({**self.steps.plain, step: circuit})
+
+    def affected(self, step: str) -> frozenset[str]:
+        """The names of claims that depend on a step.
+
+        Of the others the same is claimed, or shown, where the step's outputs may be anything.
+        """
+        if step not in self._affected:
+            plain = self.steps.plain[step]
+            free = {port: constant(f"free.{step}.{port}", width(term)) for port, term in plain.outputs.items()}
+            left = set(self._plain)
+            try:
+                for claim in self._changed(step, replace(plain, outputs=free)):
+                    if claim.name in left and _is_the_same(claim, self._plain[claim.name]):
+                        left.discard(claim.name)
+            except NOT_ASKED:
+                pass  # those that were not written depend on it, as far as is known
+            self._affected[step] = frozenset(left)
+        return self._affected[step]
+
+    def _by_claims(self, step: str, circuit: Circuit) -> tuple[Word, Refuted | None]:
+        """Whether all claims hold with a mutant; the first that does not."""
+        affected, word = set(self.affected(step)), "proved"
+        try:
+            for claim in self._changed(step, circuit):
+                if claim.name in self._plain and claim.name not in affected:
+                    continue
+                affected.discard(claim.name)
+                answer = claim.decide(self.seconds)
+                if answer.word == "refuted":
+                    return "refuted", Refuted(claim.name, claim.words, answer.model or {})
+                if answer.word != "proved":
+                    word = "undecided"
+        except NOT_ASKED:
+            return "undecided", None
+        return ("proved" if word == "proved" and not affected else "undecided"), None
+
+
+def _is_the_same(claim: AnyClaim, plain: AnyClaim) -> bool:
+    """Whether a claim is another, or is shown as it stands."""
+    try:
+        match claim, plain:
+            case StructuralClaim(), _:
+                return claim.holds()
+            case CasesClaim(), CasesClaim():
+                return [_terms(case) for case in claim.cases()] == [_terms(case) for case in plain.cases()]
+            case ((Claim() | LateClaim()), (Claim() | LateClaim())):
+                return _terms(claim) == _terms(plain)
+    except NOT_ASKED:
+        return False
+    return False
+
+
+def _terms(claim: Claim | LateClaim) -> list[Term]:
+    return [claim.claim, *claim.assumptions]
