@@ -5,15 +5,16 @@ import re
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
 import numpy as np
 import pytest
+from cli.cli_run import Run, fails
 from patience import LIMIT, wait_until
 
 import hwsim
-from hwsim.cli import main
 from hwsim.cli.study import SCRIPTS
 from hwsim.study import task as trial
 from hwsim.study.report import charts
@@ -30,15 +31,25 @@ data: normal
 """
 
 
-@pytest.fixture(autouse=True)
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+pytestmark = pytest.mark.usefixtures("here")
+Study = Callable[..., str]
 
 
-def test_a_study_in_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.fixture
+def study(run: Run) -> Study:
+    """`hwsim study` that ends well: what it prints."""
+
+    def call(*words: str) -> str:
+        done = run("study", *words)
+        assert done.status == 0, done
+        return done.out
+
+    return call
+
+
+def test_a_study_in_a_file(study: Study) -> None:
     Path("s.yaml").write_text(STUDY)
-    assert main(["study", "s.yaml", "-o", "out", "--no-report"]) == 0
-    first = capsys.readouterr().out
+    first = study("s.yaml", "-o", "out", "--no-report")
     lines = first.splitlines()
     assert lines[0].split()[:4] == ["label", "data", "K", "accumulation"]
     assert [re.split(r"\s{2,}", line)[0] for line in lines[1:5]] == [
@@ -47,40 +58,38 @@ def test_a_study_in_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     assert "out: 4 points x 3 trials, in " in first and "seed 1" in first
     assert lines[-1] == "again: hwsim study s.yaml --no-report -o out"
     before = Path("out/results.parquet").read_bytes()
-    assert main(["study", "s.yaml", "-o", "out", "--no-report"]) == 0
-    second = capsys.readouterr().out
+    second = study("s.yaml", "-o", "out", "--no-report")
     assert "all there from an earlier run" in second
     assert second.splitlines()[:5] == lines[:5] and Path("out/results.parquet").read_bytes() == before
     # What is written runs again, to the same bytes.
-    assert main(["study", "out/study.yaml", "-o", "again", "--no-report"]) == 0
+    study("out/study.yaml", "-o", "again", "--no-report")
     assert Path("again/results.parquet").read_bytes() == before
 
 
-def test_a_study_on_the_command_line_is_the_one_in_a_file(capsys: pytest.CaptureFixture[str]) -> None:
-    words = ["study", "--unit", HOPPER, "--grid", "fraction_bits=9:13:2", "--grid", "interval=none,64", *SMALL]
+def test_a_study_on_the_command_line_is_the_one_in_a_file(study: Study) -> None:
+    words = ["--unit", HOPPER, "--grid", "fraction_bits=9:13:2", "--grid", "interval=none,64", *SMALL]
     words += ["--scaling", "direct", "--scaling", "tensor:scale=0.5", "--data", "outliers:factor=10"]
-    assert main([*words, "--dry-run"]) == 0
-    printed = capsys.readouterr().out
+    printed = study(*words, "--dry-run")
     assert printed.splitlines()[-1] == "study: 12 points of 3 trials, each 4 x 4 results: 36,864 products"
     assert f"{HOPPER} fraction_bits=11 interval=64, tensor scale=0.5" in printed
-    assert main([*words, "-o", "a"]) == 0
+    printed = study(*words, "-o", "a")
     Path("s.yaml").write_text(
         f"study: study\ntrials: 3\nrows: 4\ncolumns: 4\nlengths: 64\nunits:\n  - unit: {HOPPER}\n"
         "    grid: {fraction_bits: [9, 11, 13], interval: [none, 64]}\n"
         "    scaling: [direct, {rule: tensor, scale: 0.5}]\n"
         "data: [{distribution: outliers, factor: 10}]\n"
     )
-    assert main(["study", "s.yaml", "-o", "b", "--no-report"]) == 0
+    study("s.yaml", "-o", "b", "--no-report")
     assert Path("a/results.parquet").read_bytes() == Path("b/results.parquet").read_bytes()
-    again = next(line for line in capsys.readouterr().out.splitlines() if line.startswith("again: hwsim study --unit"))
-    assert main([*again.split()[2:-1], "c"]) == 0
+    (again,) = re.findall(r"^again: hwsim study (--unit .*) a$", printed, re.MULTILINE)
+    study(*again.split(), "c")
     assert Path("c/results.parquet").read_bytes() == Path("a/results.parquet").read_bytes()
 
 
-def test_options_take_the_place_of_a_files_keys(capsys: pytest.CaptureFixture[str]) -> None:
+def test_options_take_the_place_of_a_files_keys(study: Study) -> None:
     Path("s.yaml").write_text(STUDY)
-    assert main(["study", "s.yaml", "--trials", "2", "--length", "32", "--seed", "9", "--dry-run"]) == 0
-    assert "mine: 2 points of 2 trials, each 4 x 4 results: 2,048 products" in capsys.readouterr().out
+    printed = study("s.yaml", "--trials", "2", "--length", "32", "--seed", "9", "--dry-run")
+    assert "mine: 2 points of 2 trials, each 4 x 4 results: 2,048 products" in printed
 
 
 WRONG: dict[str, list[str]] = {
@@ -110,38 +119,35 @@ WRONG: dict[str, list[str]] = {
 
 
 @pytest.mark.parametrize("said", WRONG)
-def test_what_is_wrong_is_one_line_and_nothing_is_written(said: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_is_wrong_is_one_line_and_nothing_is_written(said: str, run: Run) -> None:
     Path("s.yaml").write_text(STUDY if "--data" in WRONG[said] else STUDY.replace("rows:", "row:"))
     Path("f").write_text("")
     numbers = np.ones((64, 32), np.float32)
     numbers[2, 3] = np.nan
     np.save("nan.npy", numbers)
-    assert main(["study", *WRONG[said]]) == 2
-    printed = capsys.readouterr()
-    assert said in printed.err and printed.err.count("\n") == 1 and not printed.out
+    done = run("study", *WRONG[said])
+    fails(done, re.escape(said))
+    assert not done.out
     assert not Path("o").exists()
 
 
-def test_another_study_is_not_overwritten_unasked(capsys: pytest.CaptureFixture[str]) -> None:
-    words = ["study", "--unit", HOPPER, *SMALL, "-o", "o"]
-    assert main(words) == 0
+def test_another_study_is_not_overwritten_unasked(run: Run, study: Study) -> None:
+    words = ["--unit", HOPPER, *SMALL, "-o", "o"]
+    study(*words)
     before = Path("o/results.parquet").read_bytes()
-    assert main([*words, "--seed", "2"]) == 2
-    assert "o: holds the results of another study" in capsys.readouterr().err
+    fails(run("study", *words, "--seed", "2"), "o: holds the results of another study")
     assert Path("o/results.parquet").read_bytes() == before
-    assert main([*words, "--seed", "2", "--overwrite"]) == 0
+    study(*words, "--seed", "2", "--overwrite")
     assert Path("o/results.parquet").read_bytes() != before
 
 
-def test_combinations_that_break_rules_are_left_out_when_asked(capsys: pytest.CaptureFixture[str]) -> None:
-    words = ["study", "--unit", HOPPER, "--grid", "interval=32,40", "--length", "64", "--dry-run"]
-    assert main(words) == 2
-    assert f"{HOPPER} interval=40: promotion.interval must be a multiple" in capsys.readouterr().err
-    assert main([*words, "--skip-invalid"]) == 0
-    assert "study: 1 points" in capsys.readouterr().out
+def test_combinations_that_break_rules_are_left_out_when_asked(run: Run, study: Study) -> None:
+    words = ["--unit", HOPPER, "--grid", "interval=32,40", "--length", "64", "--dry-run"]
+    fails(run("study", *words), f"{HOPPER} interval=40: promotion.interval must be a multiple")
+    assert "study: 1 points" in study(*words, "--skip-invalid")
 
 
-def test_a_wrong_kernel_is_exit_status_1(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_wrong_kernel_is_exit_status_1(monkeypatch: pytest.MonkeyPatch, run: Run) -> None:
     right = trial.gemm
 
     def wrong(*given: object) -> object:
@@ -150,26 +156,24 @@ def test_a_wrong_kernel_is_exit_status_1(monkeypatch: pytest.MonkeyPatch, capsys
         return made
 
     monkeypatch.setattr(trial, "gemm", wrong)
-    assert main(["study", "--unit", HOPPER, *SMALL, "-o", "o"]) == 1
-    printed = capsys.readouterr().err
-    assert "by the definition and" in printed and printed.count("\n") == 1
+    fails(run("study", "--unit", HOPPER, *SMALL, "-o", "o"), "by the definition and", status=1)
 
 
-def test_a_unit_that_loses_nothing_is_exact(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["study", "--unit", "exact-e4m3-f32", "--unit", "int8-i32", *SMALL, "-o", "o"]) == 0
-    lines = capsys.readouterr().out.splitlines()
+def test_a_unit_that_loses_nothing_is_exact(study: Study) -> None:
+    lines = study("--unit", "exact-e4m3-f32", "--unit", "int8-i32", *SMALL, "-o", "o").splitlines()
     assert re.split(r"\s{2,}", lines[2])[3:7] == ["exact", "0", "0", "0"]
 
 
 # Processes that are killed, in studies of many small tasks.
-MANY = ["study", "--unit", HOPPER, "--grid", "fraction_bits=9,13", "--length", "256", "--trials", "30"]
+MANY = ["--unit", HOPPER, "--grid", "fraction_bits=9,13", "--length", "256", "--trials", "30"]
 MANY += ["--rows", "8", "--columns", "8", "--explained", "8", "--no-report"]
 WORK = 1 << 24
 
 
 def started(folder: str) -> subprocess.Popen[str]:
-    program = "import sys, hwsim.study.task as task; from hwsim.cli import main; task.WORK = int(sys.argv.pop(1));"
-    command = [sys.executable, "-c", f"{program} sys.exit(main())", str(WORK), *MANY, "-o", folder, "--workers", "2"]
+    program = "import sys, hwsim.study.task as task; from hwsim.cli import main; task.WORK = int(sys.argv.pop(1)); "
+    program += "sys.exit(main(['study', *sys.argv[1:]]))"
+    command = [sys.executable, "-c", program, str(WORK), *MANY, "-o", folder, "--workers", "2"]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
 
 
@@ -201,10 +205,10 @@ def gone(pid: int) -> bool:
 
 @pytest.mark.slow
 def test_killed_workers_and_a_killed_study_lose_nothing(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    run: Run, study: Study, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("hwsim.study.task.WORK", WORK)
-    assert main([*MANY, "-o", "through", "--workers", "1"]) == 0
+    study(*MANY, "-o", "through", "--workers", "1")
     process = started("killed")
     wait_for_parts("killed", 1, process)
     os.kill(workers(process)[0], signal.SIGKILL)
@@ -215,9 +219,8 @@ def test_killed_workers_and_a_killed_study_lose_nothing(
     process.communicate()
     assert not Path("killed/results.parquet").exists()
     wait_until(lambda: all(map(gone, left)))  # workers do not outlive the study that they work for
-    capsys.readouterr()
-    assert main([*MANY, "-o", "killed", "--workers", "1"]) == 0
-    assert re.search(r"note: went on after \d+ of 60 trials", capsys.readouterr().err)
+    done = run("study", *MANY, "-o", "killed", "--workers", "1")
+    assert done.status == 0 and re.search(r"note: went on after \d+ of 60 trials", done.err), done
     for name in ("results.parquet", "summary.parquet", "study.yaml"):
         assert Path("killed", name).read_bytes() == Path("through", name).read_bytes()
 
@@ -235,12 +238,10 @@ def test_ctrl_c_says_how_to_go_on() -> None:
 
 
 @pytest.mark.slow
-def test_a_report_is_drawn(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_report_is_drawn(monkeypatch: pytest.MonkeyPatch, study: Study) -> None:
     monkeypatch.setattr(charts, "png", cache(charts.png))  # the same pictures are drawn twice
-    words = ["study", "--unit", HOPPER, "--grid", "fraction_bits=9,13", *SMALL[:-1], "-o", "o"]
-    assert main(words) == 0
-    printed = capsys.readouterr().out
-    assert "o/report.html: with figures" in printed
+    words = ["--unit", HOPPER, "--grid", "fraction_bits=9,13", *SMALL[:-1], "-o", "o"]
+    assert "o/report.html: with figures" in study(*words)
     figures = {path.name for path in Path("o/figures").iterdir()}
     assert {"accumulation-snr-db.svg", "accumulation-snr-db.png"} <= figures
     page = Path("o/report.html").read_text()
@@ -248,27 +249,28 @@ def test_a_report_is_drawn(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captu
     assert "hwsim study --unit hopper-wgmma-e4m3-f32 --grid fraction_bits=9,13" in page
     # A second run draws again what is gone.
     Path("o/report.html").unlink()
-    assert main(words) == 0 and Path("o/report.html").read_text() == page
+    study(*words)
+    assert Path("o/report.html").read_text() == page
 
 
-def test_a_preset_is_a_plan_like_a_file(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_preset_is_a_plan_like_a_file(study: Study) -> None:
     sizes = ["--trials", "1", "--rows", "2", "--columns", "2", "--length", "64", "--no-report"]
-    assert main(["study", "--preset", "deepseek-2pct", *sizes, "--seed", "5", "-o", "o"]) == 0
-    printed = capsys.readouterr().out
+    printed = study("--preset", "deepseek-2pct", *sizes, "--seed", "5", "-o", "o")
     assert "ReLU x ReLU" in printed and "seed 5" in printed
-    again = printed.splitlines()[-1].removeprefix("again: hwsim ").split()
-    assert again[:3] == ["study", "--preset", "deepseek-2pct"] and main(again) == 0
-    assert "all there from an earlier run" in capsys.readouterr().out
+    again = printed.splitlines()[-1].removeprefix("again: hwsim study ").split()
+    assert again[:2] == ["--preset", "deepseek-2pct"]
+    assert "all there from an earlier run" in study(*again)
 
 
-def test_a_preset_that_is_no_plan_is_told(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["study", "--preset", "train-mx", "-o", "o"]) == 2
-    said = "error: preset train-mx is a script of hwsim's repository: python examples/papers/train_mx.py"
-    assert capsys.readouterr().err == f"{said} (hwsim docs studies/train-mx)\n"
-    assert main(["study", "--preset", "x", "-o", "o"]) == 2
-    assert capsys.readouterr().err == "error: unknown preset 'x': known: deepseek-2pct, pareto, snr-vector-length\n"
-    assert main(["study", "--preset", "deepseek-2pc", "-o", "o"]) == 2
-    assert "did you mean deepseek-2pct?" in capsys.readouterr().err
+def test_a_preset_that_is_no_plan_is_told(run: Run) -> None:
+    known = "known: deepseek-2pct, pareto, snr-vector-length"
+    script = "a script of hwsim's repository: python examples/papers/train_mx.py (hwsim docs studies/train-mx)"
+    for name, said in (
+        ("train-mx", f"preset train-mx is {script}"),
+        ("x", f"unknown preset 'x': {known}"),
+        ("deepseek-2pc", f"unknown preset 'deepseek-2pc': did you mean deepseek-2pct?; {known}"),
+    ):
+        fails(run("study", "--preset", name, "-o", "o"), f"^error: {re.escape(said)}$")
 
 
 def test_every_script_of_the_repository_is_named() -> None:
@@ -277,18 +279,16 @@ def test_every_script_of_the_repository_is_named() -> None:
 
 
 @pytest.fixture
-def matrices(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+def matrices(here: Path) -> None:
     drawn = np.random.default_rng(3)
     np.save("a.npy", drawn.normal(size=(4, 64)).astype(np.float32))
     np.save("b.npy", drawn.normal(size=(64, 4)).astype(np.float16))
 
 
-def test_the_error_of_ones_own_product(matrices: None, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_error_of_ones_own_product(matrices: None, study: Study) -> None:
     units = ["--unit", "hopper-wgmma-e4m3-f32", "--unit", "ada-mma-e5m2-f32"]
     given = ["--a", "a.npy", "--b", "b.npy", *units, "--scaling", "direct", "--scaling", "tensor"]
-    assert main(["study", *given, "-o", "out"]) == 0
-    lines = capsys.readouterr().out.splitlines()
+    lines = study(*given, "-o", "out").splitlines()
     assert len(lines) == 5 and lines[-1] == "out/error.html: the same, drawn"
     wanted = [
         str(hwsim.error(unit, np.load("a.npy"), np.load("b.npy"), scaling))
@@ -312,15 +312,11 @@ def test_the_error_of_ones_own_product(matrices: None, capsys: pytest.CaptureFix
         (["--a", "none.npy", "--b", "b.npy", "--unit", "int8-i32"], "none.npy: No such file"),
     ],
 )
-def test_a_product_that_cannot_be_measured(
-    matrices: None, given: list[str], message: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_product_that_cannot_be_measured(matrices: None, given: list[str], message: str, run: Run) -> None:
     np.save("c.npy", np.zeros((64, 4), np.uint8))
     np.save("v.npy", np.zeros(64, np.float32))
     np.save("n.npy", np.where(np.arange(256).reshape(4, 64) == 5, np.nan, 1.0))
-    assert main(["study", *given]) == 2
-    error = capsys.readouterr().err
-    assert message in error and error.count("\n") == 1
+    fails(run("study", *given), re.escape(message))
 
 
 @pytest.mark.slow
