@@ -8,11 +8,10 @@ comes in just that cycle.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator
-from itertools import accumulate
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from hwsim.tb.board import OtherCodes, ResultBoard, StandingOffer, WaitingOutput
+from hwsim.tb.board import ResultBoard, StandingOffer, WaitingOutput
 from hwsim.tb.cycles import Play
 from hwsim.tb.job import (
     AWAITED,
@@ -50,27 +49,27 @@ class ExtraOutputsBoard:
     """Holds what stands beside a result against what is promised. will_do: whether a result's copy may be that code."""
 
     def __init__(self, extra: ExtraOutputs, will_do: Callable[[int, int], bool]):
-        self.will_do = will_do
-        bits: list[int] = extra.bits.tolist()
-        lows = list(accumulate(bits, initial=0))[:-1]
-        names, kinds = extra.names.tolist(), extra.kinds.tolist()
-        self.signals = [
-            (kind, name, low, (1 << width) - 1) for kind, name, low, width in zip(kinds, names, lows, bits, strict=True)
-        ]
-        self.wanted = [_joined(row, lows) for row in extra.expected.tolist()]
-        self.masks = [_joined(row, lows) for row in extra.mask.tolist()]
+        self.will_do, self.promised, self.signals = will_do, extra.promised, list[tuple[str, str, int, int]]()
+        low = 0
+        for kind, name, bits in extra.signals:
+            self.signals.append((kind, name, low, (1 << bits) - 1))
+            low += bits
+        self.wanted = [self._packed([want or 0 for want in row]) for row in extra.promised]
+        whole = [ones for *_, ones in self.signals]
+        masks = ([ones * (want is not None) for ones, want in zip(whole, row, strict=True)] for row in extra.promised)
+        self.masks = [self._packed(row) for row in masks]
+
+    def _packed(self, values: Sequence[int]) -> int:
+        return sum(value << low for value, (_, _, low, _) in zip(values, self.signals, strict=True))
 
     def wrong(self, index: int, seen: int) -> Iterator[tuple[str, str, int, int]]:
         """The signals of a result that differ from the promise: kind, name, seen value, promised value."""
-        differ = (seen ^ self.wanted[index]) & self.masks[index]
-        for kind, name, low, ones in self.signals if differ else ():
-            got, want = seen >> low & ones, self.wanted[index] >> low & ones
-            if differ >> low & ones and not (kind == COPY and self.will_do(index, got)):
+        if not (seen ^ self.wanted[index]) & self.masks[index]:
+            return
+        for (kind, name, low, ones), want in zip(self.signals, self.promised[index], strict=True):
+            got = seen >> low & ones
+            if want not in (None, got) and not (kind == COPY and self.will_do(index, got)):
                 yield kind, name, got, want
-
-
-def _joined(values: list[int], lows: list[int]) -> int:
-    return sum(value << low for value, low in zip(values, lows, strict=True))
 
 
 class Player:
@@ -79,8 +78,7 @@ class Player:
         # What stands at the input before the first beat and after the last one.
         self.idle = script.first + len(order.last)
         self.results: list[list[int]] = script.results.tolist()
-        others = OtherCodes(order.nan_mask, order.nan_above, order.minus_zero)
-        self.board = ResultBoard(self.results, others, outcome)
+        self.board = ResultBoard(self.results, order.same, outcome)
         self.codes = [MISSING] * len(self.results)
         self.last, offer, self.take = (array.tolist() for array in (order.last, order.offer, order.take))
         self.cycle = self.count = self.silent = self.word = 0
@@ -226,9 +224,8 @@ class Player:
         self.at, self.closed = end, sum(self.last[:end])
 
 
-def play_order(dut: Any, script: Script, order: BeatOrder, outcome: SuiteOutcome) -> Play[tuple[list[int], bytes]]:
-    """Play a suite; every result that came, and what happened at the ports."""
+def play_order(dut: Any, script: Script, order: BeatOrder, outcome: SuiteOutcome) -> Play[None]:
+    """Play a suite; the outcome has every result that came, and what happened at the ports."""
     player = Player(dut, script, order, outcome)
     yield from player.play()
-    outcome.cycles = player.cycle
-    return player.codes, bytes(player.traffic)
+    outcome.cycles, outcome.codes, outcome.traffic = player.cycle, player.codes, bytes(player.traffic)

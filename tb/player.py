@@ -17,37 +17,33 @@ from hwsim.tb.job import (
     CodeTable,
     PortMismatch,
     Recording,
+    Script,
     SuiteOutcome,
     Trace,
-    read_script,
-    suite_names,
-    write_answers,
+    read_job,
     write_outcome,
 )
 from hwsim.tb.order import play_order
 from hwsim.tb.trace import compare, play_recording, play_trace
 
-JOB = Path(os.environ[FOLDER]) if FOLDER in os.environ else None
+FOLDER_OF_JOB = os.environ.get(FOLDER)
 
 
-def make_test(folder: Path, index: int, name: str) -> Any:
+def make_test(folder: Path, index: int, script: Script) -> Any:
     """A cocotb test that plays one suite of a job and writes its outcome."""
+    name = script.name
 
     async def suite(dut: Any) -> None:
-        beat = Heartbeat(folder, name)
-        script, outcome = read_script(folder, index, name), SuiteOutcome(name)
+        beat, outcome = Heartbeat(folder, name), SuiteOutcome(name)
         started = time.perf_counter()
         try:
             match script.promise:
                 case Trace() as trace:
                     compare(script, trace, await played(dut, play_trace(dut, script, trace), beat), outcome)
                 case BeatOrder() as order:
-                    answers = await played(dut, play_order(dut, script, order, outcome), beat)
-                    write_answers(folder, index, *answers)
+                    await played(dut, play_order(dut, script, order, outcome), beat)
                 case Recording() as recording:
-                    answers = await played(dut, play_recording(dut, script, recording), beat)
-                    outcome.cycles = len(answers[0])
-                    write_answers(folder, index, *answers)
+                    await played(dut, play_recording(dut, script, recording, outcome), beat)
                 case CodeTable() as table:
                     await play_table(dut, table, outcome, beat)
                 case _:
@@ -81,6 +77,6 @@ async def play_table(dut: Any, table: CodeTable, outcome: SuiteOutcome, beat: He
         outcome.cycles = row + 1
 
 
-if JOB is not None:
-    for _index, _name in enumerate(suite_names(JOB)):
-        globals()[f"suite{_index}"] = make_test(JOB, _index, _name)
+if FOLDER_OF_JOB is not None:
+    for _index, _script in enumerate(read_job(Path(FOLDER_OF_JOB))):
+        globals()[f"suite{_index}"] = make_test(Path(FOLDER_OF_JOB), _index, _script)

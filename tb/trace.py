@@ -99,7 +99,7 @@ def compare(script: Script, trace: Trace, answers: TraceAnswers, outcome: SuiteO
                 yield PortMismatch("unknown", cycle, due, UNKNOWN, MISSING)
 
     def results() -> Iterator[PortMismatch]:
-        owners, codes = script.results[index, :2].T
+        owners, codes = script.results[index].T
         for at in np.flatnonzero((answers.context != owners) | (answers.code != codes)).tolist():
             got = int(answers.code[at]), int(codes[at]), int(answers.context[at]), int(owners[at])
             yield PortMismatch("result", int(answers.when[at]), int(index[at]), *got)
@@ -108,13 +108,11 @@ def compare(script: Script, trace: Trace, answers: TraceAnswers, outcome: SuiteO
         outcome.note(mismatch)
 
 
-def play_recording(dut: Any, script: Script, recording: Recording) -> Play[tuple[list[int], bytes]]:
-    """Play the beats; the output's code in every cycle, and what happened at the ports.
-
-    A code is UNKNOWN where a bit of it is, and MISSING in a reset.
-    """
-    codes, traffic, position, remaining = [MISSING] * recording.reset_cycles, bytearray(), 0, recording.patience
+def play_recording(dut: Any, script: Script, recording: Recording, outcome: SuiteOutcome) -> Play[None]:
+    """Play the beats; the outcome has the code at the output in every cycle, or UNKNOWN, or in a reset MISSING."""
+    codes, traffic, position, remaining = outcome.codes, bytearray(), 0, recording.patience
     for _ in range(recording.reset_cycles):
+        codes.append(MISSING)
         traffic.append(RESET)
         yield RESET
     while remaining:
@@ -126,4 +124,4 @@ def play_recording(dut: Any, script: Script, recording: Recording) -> Play[tuple
         taken = bool(offered and seen & SEEN_READY)
         position += taken
         remaining = recording.patience if taken else remaining - 1
-    return codes, bytes(traffic)
+    outcome.cycles, outcome.traffic = len(codes), bytes(traffic)

@@ -12,7 +12,7 @@ from hwsim.base.text import counted
 from hwsim.cases.bins.plan import Hit, case_meaning
 from hwsim.cases.case import Case, dot
 from hwsim.cocotb.coverage import Coverage
-from hwsim.cocotb.expected import other_codes, which_others
+from hwsim.cocotb.expected import same_codes
 from hwsim.cocotb.stimuli import Stimulus
 from hwsim.cocotb.told import WITH_CODES, told_mismatch
 from hwsim.explain.diagnosis import Diagnosis, WrongKind, counted_operands, diagnose, judged_by
@@ -85,7 +85,7 @@ class Scoreboard:
         self.codes: list[int] = []
         self._rows: list[Row] = []
         self._hits: list[Hit] = []
-        self._board = ResultBoard(self._rows, other_codes(self.left_out), self.outcome)
+        self._board = ResultBoard(self._rows, same_codes(self.left_out), self.outcome)
 
     @property
     def due(self) -> int:
@@ -100,7 +100,7 @@ class Scoreboard:
         self.cases.append(case)
         if self.coverage is not None:
             self._hits.append(self.coverage.counter.hit(case, explanation))
-        self._rows.append([0, code, which_others(self.left_out, code)])
+        self._rows.append([0, code])
         return code
 
     def see(self, transfer: Transfer) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from datetime import date
 
 import numpy as np
@@ -16,7 +16,7 @@ from hwsim.cases.bins import declare as bins
 from hwsim.cases.bins.declare import CoverageBin
 from hwsim.cases.case import Case, addend_mask, dot, in_beats
 from hwsim.cases.drawing import Stream
-from hwsim.cocotb.expected import other_codes, which_others
+from hwsim.cocotb.expected import same_codes
 from hwsim.compute.products import dot as dot_product
 from hwsim.cosim.adapter import ADAPTER, adapter
 from hwsim.cosim.bench import TOP, PortMap, StreamPort, bench, checks, public
@@ -45,7 +45,7 @@ from hwsim.formats import Format, codes_of
 from hwsim.formats.catalog import looks_like_path
 from hwsim.model.clock import Beat
 from hwsim.model.definition import Definition
-from hwsim.model.flags import FlagName, FlagRules, flag
+from hwsim.model.flags import FlagName, flag
 from hwsim.spec import Unit, Unpromised, unpromised
 from hwsim.tb.job import (
     AWAITED,
@@ -61,34 +61,22 @@ from hwsim.tb.job import (
 
 def extra(dut: Dut, cases: Sequence[Case], codes: Sequence[int]) -> ExtraOutputs:
     """What stands beside the results of cases. codes: the results that are expected of them."""
-    place = dut.file.ports.result
+    place, ports, definition = dut.file.ports.result, dut.file.flags, Definition(dut.unit)
     copies = [copy.named for copy in place.copies] if place is not None else []
-    ports = dut.file.flags
     names: list[FlagName] = [name for name, _ in flagged(ports)]
-    flags = flags_of(dut, cases, names, ports.rules) if ports is not None else np.zeros((len(cases), 0, 2), np.uint64)
-    bits = dut.unit.output.container_bits
-    of_copies = np.repeat(code_array(codes, bits)[:, None], len(copies), axis=1)
-    whole = np.full(of_copies.shape, (1 << bits) - 1, of_copies.dtype)
-    flags = flags.astype(of_copies.dtype)
-    return ExtraOutputs(
-        names=np.array([*copies, *names], str),
-        kinds=np.array([COPY] * len(copies) + [FLAG] * len(names), str),
-        bits=np.array([bits] * len(copies) + [1] * len(names), np.int64),
-        expected=np.concatenate([of_copies, flags[:, :, 0]], axis=1),
-        mask=np.concatenate([whole, flags[:, :, 1]], axis=1),
-    )
 
-
-def flags_of(dut: Dut, cases: Sequence[Case], names: Sequence[FlagName], rules: FlagRules) -> np.ndarray:
-    """What flags say of cases, and whether that counts: uint64[cases, flags, 2]."""
-    definition = Definition(dut.unit)
-    values = np.zeros((len(cases), len(names), 2), np.uint64)
-    for row, case in enumerate(cases):
+    def flags(case: Case) -> tuple[int | None, ...]:
+        if ports is None:
+            return ()
         explanation = dot(definition, case)
-        for column, name in enumerate(names):
-            flags = flag(explanation, name, rules)
-            values[row, column] = bool(flags), flags is not None
-    return values
+        values = (flag(explanation, name, ports.rules) for name in names)
+        return tuple(None if value is None else int(value) for value in values)
+
+    bits = dut.unit.output.container_bits
+    signals = [*((COPY, name, bits) for name in copies), *((FLAG, name, 1) for name in names)]
+    return ExtraOutputs(
+        signals, [(*[code] * len(copies), *flags(case)) for case, code in zip(cases, codes, strict=True)]
+    )
 
 
 PATTERN = 4093  # a prime, so that patterns of both ports and of beats do not beat together
@@ -202,12 +190,11 @@ class DutDesign(DotDesign):
         return unpromised(self.unit)
 
     def _results(self, suite: Suite, closing: Sequence[Tagged]) -> np.ndarray:
-        """Context, code, and which other codes will do, as `result_rows` has them."""
+        """Context and code of each, as `result_rows` has them."""
         expected = suite.expected or ()
         codes = [expected[item.case] for item in closing]
-        others = [which_others(self.unpromised, code) for code in codes]
         contexts = [item.beat.context for item in closing]
-        return result_rows(contexts, codes, others)
+        return result_rows(contexts, codes)
 
     def _extra(self, suite: Suite, closing: Sequence[Tagged]) -> ExtraOutputs | None:
         """What must stand beside each result: flags, and copies of it; None for a design without either."""
@@ -227,7 +214,7 @@ class DutDesign(DotDesign):
             offer=_pattern(traffic.offer if protocol.pauses else 1.0, traffic, stream, bursts=False),
             take=_pattern(traffic.take if held else 1.0, traffic, stream, bursts=held),
             segments=np.array(segments, np.int64).reshape(-1, 2),
-            **asdict(other_codes(self.unpromised)),
+            same=same_codes(self.unpromised),
             latency=-1 if protocol.promised is None else protocol.promised,
             reset_cycles=self.reset_cycles,
             patience=(SHORT_PATIENCE if suite.isolated else PATIENCE) + protocol.beat_cycles - 1,

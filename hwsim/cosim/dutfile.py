@@ -24,7 +24,7 @@ from hwsim.cosim.protocols import (
 from hwsim.cosim.sources import EASING, SUFFIXES, DesignSources, is_option, is_there, read_core, read_list
 from hwsim.cosim.waivers import Waiver
 from hwsim.formats.catalog import looks_like_path
-from hwsim.formats.yamlfile import Document, FilePart, Location, RuleError, SpecError, read, validated
+from hwsim.formats.yamlfile import Document, FilePart, Location, RuleError, SpecError, read, short, validated
 from hwsim.model.flags import FLAG_NAMES, FlagName, FlagRules, undefined
 from hwsim.spec import Unit, load_unit
 
@@ -43,10 +43,6 @@ class FusesocCore(FilePart):
     target: str | None = None
 
 
-def _named(value: Any) -> Any:
-    return {"file": value} if isinstance(value, str) else value
-
-
 class SourceKeys(FilePart):
     """Where the sources are.
 
@@ -56,8 +52,8 @@ class SourceKeys(FilePart):
     """
 
     sources: tuple[str, ...] = ()
-    filelists: tuple[Annotated[FileList, BeforeValidator(_named)], ...] = ()
-    core: Annotated[FusesocCore, BeforeValidator(_named)] | None = None
+    filelists: tuple[Annotated[FileList, short("file")], ...] = ()
+    core: Annotated[FusesocCore, short("file")] | None = None
     libraries: tuple[str, ...] = ()
     include: tuple[str, ...] = ()
     defines: dict[Name, Parameter] = Field(default_factory=dict)
@@ -409,10 +405,6 @@ class Reset(FilePart):
     cycles: Positive = 2
 
 
-def _reset(value: Any) -> Any:
-    return {"port": value} if isinstance(value, str) else value
-
-
 def _several(value: Any) -> Any:
     return value if value is None or isinstance(value, (list, tuple)) else (value,)
 
@@ -436,7 +428,7 @@ class DutFile(SourceKeys):
     top: Name
     parameters: dict[Name, Parameter] = Field(default_factory=dict)
     clock: Annotated[Clocks | None, BeforeValidator(_several)] = None
-    reset: Annotated[Reset | None, BeforeValidator(_reset)] = None
+    reset: Annotated[Reset | None, short("port")] = None
     protocol: Protocol
     products: Positive | None = None
     contexts: Annotated[int, Strict(), Field(ge=1, le=256)] = 1

@@ -17,6 +17,7 @@ import find_libpython
 import numpy as np
 
 from hwsim.base import processes
+from hwsim.base.arrays import objects
 from hwsim.base.errors import InputError
 from hwsim.base.files import replaced
 from hwsim.base.text import counted
@@ -38,7 +39,6 @@ from hwsim.tb.job import (
     Script,
     SuiteOutcome,
     Trace,
-    read_answers,
     read_outcome,
     read_progress,
     write_job,
@@ -364,7 +364,7 @@ def _played(play: Play, simulator: str, job: Path, index: int, stuck: str) -> Pl
         return Played(play, simulator, SuiteOutcome(play.suite.name), job, _no_codes(play), stuck=stuck)
     if isinstance(play.script.promise, Trace | CodeTable):
         return Played(play, simulator, outcome, job)
-    answers, traffic = read_answers(job, index)
+    answers, traffic = objects(outcome.codes), np.frombuffer(outcome.traffic, np.uint8)
     if isinstance(play.script.promise, Recording):
         return Played(play, simulator, outcome, job, answers, traffic)
     codes = _no_codes(play)

@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self, get_args
 from pydantic import BeforeValidator, Field, Strict, model_validator
 
 from hwsim.base.errors import InputError
-from hwsim.formats.yamlfile import FilePart, RuleError, shown
+from hwsim.formats.yamlfile import FilePart, RuleError, short, shown
 
 MOST_CYCLES = 4096  # of a latency, and of a schedule
 # A port, with fields and indices behind its name.
@@ -45,11 +45,7 @@ class NamedControl(NamedTuple):
         return f"{self.port} (protocol.{self.key})"
 
 
-def as_control(value: Any) -> Any:
-    return {"port": value} if isinstance(value, str) else value
-
-
-Control = Annotated[ControlPort, BeforeValidator(as_control)]
+Control = Annotated[ControlPort, short("port")]
 Enables = Annotated[tuple[Control, ...], Field(max_length=MOST_ENABLES)]
 Cycles = Annotated[Whole, Field(le=MOST_CYCLES)]
 
@@ -386,9 +382,9 @@ class AccumulateProtocol(ClockedProtocol):
 
     kind: Literal["accumulate"]
     cycles: Annotated[int, Strict(), Field(ge=1, le=MOST_CYCLES)]
-    clear: Annotated[ClearPort, BeforeValidator(as_control)] | None = None
-    load: Annotated[LoadPort, BeforeValidator(as_control)] | None = None
-    enable: Annotated[LateControl, BeforeValidator(as_control)] | None = None
+    clear: Annotated[ClearPort, short("port")] | None = None
+    load: Annotated[LoadPort, short("port")] | None = None
+    enable: Annotated[LateControl, short("port")] | None = None
     output_valid: Control | None = None
 
     @model_validator(mode="after")

@@ -230,7 +230,7 @@ def wrong_results(unit: Unit, played: Played) -> Iterator[WaivableResult]:
     play, good = played.play, unpromised(unit)
     if not isinstance(play.script.promise, BeatOrder):
         return
-    for at, (owner, (_, expected, _)) in enumerate(zip(play.owners, play.script.results.tolist(), strict=True)):
+    for at, (owner, (_, expected)) in enumerate(zip(play.owners, play.script.results.tolist(), strict=True)):
         got = played.codes[owner]
         if got >= 0 and not good.same(expected, got):
             yield WaivableResult(at, owner, played.suite.cases[owner], expected, int(got))

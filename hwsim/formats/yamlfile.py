@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import yaml
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
 from pydantic_core import ErrorDetails
 
 from hwsim.base.errors import InputError
@@ -239,6 +239,11 @@ class FilePart(BaseModel):
     """A part of a file's keys: frozen, with no unknown keys."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+def short(key: str) -> BeforeValidator:
+    """The short form of a part with keys: text is the value of that one."""
+    return BeforeValidator(lambda value: {key: value} if isinstance(value, str) else value)
 
 
 def validated(kind: type[M], document: Document) -> M:

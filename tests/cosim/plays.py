@@ -90,7 +90,7 @@ def output_words(script: Script, ports: PortMap) -> np.ndarray:
     """The results of a script as the output's payloads."""
     fields = {field.name: field for field in ports.output.fields}
     rows = script.results.tolist()
-    words = [fields["context"].place([context]) | fields["result"].place([code]) for context, code, _ in rows]
+    words = [fields["context"].place([context]) | fields["result"].place([code]) for context, code in rows]
     return words_of(words, ports.output.words)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import numpy as np
 import pytest
 from built_presets import BUILDABLE
 from cosim.dut_files import design
@@ -70,11 +69,7 @@ def test_a_field_takes_what_stands_in_several_words(offset: int, bits: int) -> N
 
 NAN = 0x7E00
 BESIDE = ExtraOutputs(
-    names=np.array(["twin", "invalid", "inexact"]),
-    kinds=np.array([COPY, FLAG, FLAG]),
-    bits=np.array([16, 1, 1], np.int64),
-    expected=np.array([[0x3C00, 0, 1], [NAN, 1, 0]], np.uint64),
-    mask=np.array([[0xFFFF, 1, 1], [0xFFFF, 0, 1]], np.uint64),
+    [(COPY, "twin", 16), (FLAG, "invalid", 1), (FLAG, "inexact", 1)], [(0x3C00, 0, 1), (NAN, None, 0)]
 )
 
 
@@ -108,7 +103,8 @@ def test_what_a_design_promises_is_the_models(tmp_path: Path) -> None:
     result = {"port": "resp_o.result", "copies": [{"pieces": ["resp_o.result[7:0]", "resp_o.result[15:8]"]}]}
     made = design(tmp_path, "sdotp", ports={**ports, "result": result})
     said = extra(made.dut, cases, [0x3C00, NAN, NAN])
-    assert said.names.tolist()[1:] == ["invalid", "divide_by_zero", "overflow", "underflow", "inexact"]
-    assert said.expected.tolist() == [[0x3C00, 0, 0, 0, 0, 1], [NAN, 1, 0, 0, 0, 0], [NAN, 0, 0, 0, 0, 0]]
-    assert said.mask.tolist() == [[0xFFFF, 1, 1, 1, 1, 1], [0xFFFF, 1, 1, 1, 1, 1], [0xFFFF, 0, 1, 1, 1, 1]]
+    assert said.signals[0][::2] == (COPY, 16)
+    names = ("invalid", "divide_by_zero", "overflow", "underflow", "inexact")
+    assert said.signals[1:] == [(FLAG, name, 1) for name in names]
+    assert said.promised == [(0x3C00, 0, 0, 0, 0, 1), (NAN, 1, 0, 0, 0, 0), (NAN, None, 0, 0, 0, 0)]
     assert made.ports.extra_width == 16 + 5

@@ -94,7 +94,7 @@ def replayed(unit: Unit, built: Pipeline, play: Play) -> tuple[list[list[int]], 
         ready = beat is not None and model.ready(beat.first, beat.context, take)
         assert bool(expect & SEEN_READY) == ready
         if take and model.result is not None:
-            results.append([model.result.context, model.result.code, 0])
+            results.append([model.result.context, model.result.code])
             result_cycles.append(cycle)
         if model.tick(beat, take):
             accepted.append(offered)
