@@ -12,7 +12,7 @@ import numpy as np
 
 from hwsim.base.errors import InputError
 from hwsim.compute.products import dot_codes
-from hwsim.formats import container_dtype
+from hwsim.formats import Format, container_dtype
 from hwsim.formats.blocks import one_code
 from hwsim.formats.codes import Codes
 from hwsim.model.clock import Beat
@@ -81,6 +81,20 @@ def block_lengths(unit: Specified) -> tuple[int, int]:
     if unit.scale is None:
         raise InputError(f"{unit.name} has no scales")
     return unit.scale.a.block[1], unit.scale.b.block[0]
+
+
+def operand_formats(unit: Unit) -> dict[str, Format]:
+    """The format of each operand that a unit has, in this order: a, b, scale_a, scale_b, c."""
+    formats: dict[str, Format] = {"a": unit.operands.a, "b": unit.operands.b}
+    if unit.scale is not None:
+        formats |= {"scale_a": unit.scale.a.format, "scale_b": unit.scale.b.format}
+    return formats if unit.operands.addend is None else formats | {"c": unit.operands.addend}
+
+
+def operand_counts(unit: Unit, products: int) -> dict[str, int]:
+    """How many codes of each operand that a unit has stand with so many products; parts of blocks have a scale too."""
+    lengths = dict(zip(("scale_a", "scale_b"), block_lengths(unit), strict=True)) if unit.scale is not None else {}
+    return {name: 1 if name == "c" else -(-products // lengths.get(name, 1)) for name in operand_formats(unit)}
 
 
 def term_scales(unit: Specified, case: Case) -> tuple[tuple[int, ...], tuple[int, ...]]:

@@ -17,11 +17,10 @@ from hwsim.cli.output import TellAsJson, print_table, say
 from hwsim.cli.progress import Progress, played
 
 if TYPE_CHECKING:
-    from hwsim.cosim.fuzz.commands import Ask
     from hwsim.cosim.fuzz.draw import DrawnUnit
     from hwsim.cosim.fuzz.findings import KeptFinding
     from hwsim.cosim.fuzz.run import FuzzedUnit
-    from hwsim.cosim.fuzz.trial import Side, SideMismatch
+    from hwsim.cosim.fuzz.trial import Ask, Side, SideMismatch
 
 SHOWN = 12  # values of a key, and reasons, that are shown
 MUTANTS, MUTANT_SECONDS = 4, 1.0  # of a random unit

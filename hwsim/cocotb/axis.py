@@ -14,14 +14,14 @@ from cocotbext.axi import AxiStreamBus, AxiStreamFrame, AxiStreamSink, AxiStream
 
 from hwsim.base.errors import InputError
 from hwsim.spec.catalog import UnitLike, load_unit
-from hwsim.tb.fields import PortField
+from hwsim.tb.fields import Field, side_by_side
 from hwsim.tb.pins import Transfer, ValidReadyMonitor, Value
 
 FRAMES_AHEAD = 2  # that wait in a source: no transfer waits for the test, and the test is not far ahead
 OF_THE_FRAME = ("first", "last")  # fields that the ends of a frame say
 
 
-def beat_fields(unit: UnitLike, products: int | None = None, order: Sequence[str] = ()) -> tuple[PortField, ...]:
+def beat_fields(unit: UnitLike, products: int | None = None, order: Sequence[str] = ()) -> tuple[Field, ...]:
     """The fields of a beat, side by side, the first in the low bits: a, b, and c, scale_a and scale_b where there are.
 
     products: those of a beat; a group of the unit's unless given. order: of the fields, by their names.
@@ -38,12 +38,7 @@ def beat_fields(unit: UnitLike, products: int | None = None, order: Sequence[str
             sizes[f"scale_{side}"] = (of_side.format.container_bits, -(-count // shared))
     if order and sorted(order) != sorted(sizes):
         raise InputError(f"order must have {', '.join(sizes)}, not {', '.join(order)}")
-    fields, offset = list[PortField](), 0
-    for name in order or sizes:
-        bits, elements = sizes[name]
-        fields.append(PortField(name, offset, bits, elements))
-        offset += bits * elements
-    return tuple(fields)
+    return side_by_side((name, *sizes[name]) for name in order or sizes)
 
 
 class AxisSource:
@@ -61,7 +56,7 @@ class AxisSource:
         clock: Any,
         reset: Any = None,
         *,
-        fields: Sequence[PortField],
+        fields: Sequence[Field],
         active_low: bool = False,
         offer: Iterable[bool] | None = None,
     ):

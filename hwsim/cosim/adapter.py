@@ -12,7 +12,7 @@ from hwsim.cosim.protocollogic import ProtocolLogic, Serialized, protocol_logic
 from hwsim.cosim.protocols import ControlPort, SerialProtocol
 from hwsim.cosim.sources import overrides
 from hwsim.cosim.wiring import ALWAYS, Controls, Driven, ScaledResult, Wiring, joined, port_bit
-from hwsim.tb.fields import PortField
+from hwsim.tb.fields import Field
 
 ADAPTER = "hwsim_adapter"
 CLOCK = re.compile("clk|clock", re.IGNORECASE)
@@ -168,7 +168,7 @@ def _streams(module: Module, logic: ProtocolLogic, fields: Wiring) -> Iterator[s
     yield from body
 
 
-def _result(module: Module, fields: Wiring, field: PortField) -> str:
+def _result(module: Module, fields: Wiring, field: Field) -> str:
     """A field of the output as its container: the design's bits above its padding, zeros elsewhere."""
     if field.name in fields.scaled:
         return f"number_{_called(field.name)}"

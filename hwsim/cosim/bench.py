@@ -30,7 +30,7 @@ from hwsim.rtl import (
     unit_package,
 )
 from hwsim.spec import Pipeline, Specified
-from hwsim.tb.fields import PortField
+from hwsim.tb.fields import Field
 from hwsim.tb.job import INDEX
 
 
@@ -42,7 +42,7 @@ class StreamPort:
     valid: str
     ready: str
     width: int
-    fields: tuple[PortField, ...]
+    fields: tuple[Field, ...]
 
     @property
     def words(self) -> int:
@@ -81,23 +81,23 @@ class PortMap:
     misuse: str = "misuse"
     reset_low: bool = False
     enable: str = ""
-    extra: tuple[PortField, ...] = ()
+    extra: tuple[Field, ...] = ()
 
     @property
     def extra_width(self) -> int:
         return sum(field.bits for field in self.extra)
 
     @property
-    def result(self) -> PortField:
+    def result(self) -> Field:
         """The result in the output's payload; all of it, where there is no such field."""
-        return self._output("result") or PortField("result", 0, self.output.width)
+        return self._output("result") or Field("result", 0, self.output.width)
 
     @property
-    def context(self) -> PortField | None:
+    def context(self) -> Field | None:
         """The context of a result; None of a device that has none."""
         return self._output("context")
 
-    def _output(self, name: str) -> PortField | None:
+    def _output(self, name: str) -> Field | None:
         return next((field for field in self.output.fields if field.name == name), None)
 
     def pack(self, beat: Beat) -> int:
@@ -136,7 +136,7 @@ def stream_ports(top: str, component: StreamedDatapath) -> PortMap:
 def _stream(name: str, layout: StructLayout, style: Style) -> StreamPort:
     payload = f"{name}_payload" if style.package else ""
     fields = (
-        PortField(each.name, each.low, each.bits, each.elements or 1, "" if payload else f"{name}_{each.name}")
+        Field(each.name, each.low, each.bits, each.elements or 1, port="" if payload else f"{name}_{each.name}")
         for each in fields_of(layout)
     )
     return StreamPort(payload, f"{name}_valid", f"{name}_ready", layout.size, tuple(fields))

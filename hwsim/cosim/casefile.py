@@ -11,11 +11,10 @@ from pydantic import Field, Strict
 
 from hwsim.base.errors import InputError
 from hwsim.base.files import written
-from hwsim.cases.case import Case, block_lengths, fill
+from hwsim.cases.case import Case, fill, operand_counts, operand_formats
 from hwsim.cosim.design import DotDesign, tag
 from hwsim.cosim.dutdesign import DutDesign
 from hwsim.cosim.suites import expected_codes
-from hwsim.formats import Format
 from hwsim.formats.codes import codes_of
 from hwsim.formats.yamlfile import FilePart, SpecError, read, validated
 from hwsim.spec import Unit
@@ -37,17 +36,11 @@ class CaseKeys(FilePart):
         count = len(self.a)
         if len(self.b) != count:
             raise wrong("b", f"must have as many codes as a ({count}), not {len(self.b)}")
-        formats: dict[str, Format] = {"a": unit.operands.a, "b": unit.operands.b}
-        blocks = [0, 0]
-        if unit.scale is not None:
-            formats |= {"scale_a": unit.scale.a.format, "scale_b": unit.scale.b.format}
-            blocks = [-(-count // length) for length in block_lengths(unit)]
-        for key, needed in zip(("scale_a", "scale_b"), blocks, strict=True):
-            if len(getattr(self, key)) != needed:
+        formats, counts = operand_formats(unit), operand_counts(unit, count)
+        for key in ("scale_a", "scale_b"):
+            if len(getattr(self, key)) != (needed := counts.get(key, 0)):
                 raise wrong(key, f"must have a code for each block ({needed}), not {len(getattr(self, key))}")
-        if unit.operands.addend is not None:
-            formats["c"] = unit.operands.addend
-        elif self.c:
+        if self.c and "c" not in formats:
             raise wrong("c", "must be 0: the unit has no addend")
         for key, fmt in formats.items():
             for code in (self.c,) if key == "c" else getattr(self, key):

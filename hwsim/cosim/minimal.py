@@ -18,10 +18,10 @@ from hwsim.cases.drawing import Stream
 from hwsim.cosim.bench import DEPTH
 from hwsim.cosim.casefile import write_case
 from hwsim.cosim.design import Played, Suite, SuiteKind
-from hwsim.cosim.dutdesign import DutDesign, paired_codes
+from hwsim.cosim.dutdesign import DutDesign
 from hwsim.cosim.play import SAVED, WAVEFORM, SimulatorStuck, command, play_simulated
 from hwsim.cosim.shrink import Ask, Like, Shrinker, Shrunk, Simplifier
-from hwsim.cosim.suites import PAIRS, expected_codes
+from hwsim.cosim.suites import expected_codes
 from hwsim.cosim.waivers import AppliedWaivers, WaivableResult
 from hwsim.explain import CodeReading, FaultKind, File, Mismatch
 from hwsim.explain.diagnosis import Diagnosis, WrongKind, diagnose, judged_by
@@ -48,9 +48,7 @@ def observed(design: DutDesign, played: Sequence[Played]) -> list[Observation]:
     for result in played:
         if result.suite.resets or result.suite.isolated or not len(result.codes):
             continue
-        cases, before = result.suite.cases, None
-        many = result.suite.name.startswith(PAIRS)
-        expected = result.suite.expected or (paired_codes if many else expected_codes)(design.unit, cases)
+        cases, expected, before = result.suite.cases, result.suite.expected or (), None
         codes = result.codes.tolist()
         for at in result.play.owners:
             if codes[at] >= 0:
@@ -66,9 +64,7 @@ def looked_closer(design: DutDesign, seen: Sequence[Observation], ask: Ask) -> l
     Few wrong results are explained by a wrong name easily; right ones beside them contradict it. ask: what the design
     returns for some cases. Empty where many are wrong, and where the wrong ones are right alone.
     """
-    cases = [observation.case for observation in seen]
-    expected = expected_codes(design.unit, cases)
-    wrong = [observation.case for observation, code in zip(seen, expected, strict=True) if observation.code != code]
+    wrong = wrong_cases(design.unit, seen)
     if not 0 < len(wrong) < FEW:
         return []
     simplifier = Simplifier(design)
@@ -77,6 +73,12 @@ def looked_closer(design: DutDesign, seen: Sequence[Observation], ask: Ask) -> l
     if ask(chosen).tolist() == list(expected_codes(design.unit, chosen)):
         return []
     return alone(design, near, ask(near).tolist())
+
+
+def wrong_cases(unit: Unit, seen: Sequence[Observation]) -> list[Case]:
+    """The cases whose results are wrong."""
+    expected, good = expected_codes(unit, [each.case for each in seen]), unpromised(unit)
+    return [each.case for each, want in zip(seen, expected, strict=True) if not good.same(want, each.code)]
 
 
 def alone(design: DutDesign, cases: Sequence[Case], codes: Sequence[int]) -> list[Observation]:
@@ -258,13 +260,7 @@ class Minimizer:
         """The results with more of them: near wrong ones, and of cases that differ in one operand or lane alone."""
         unit = self.design.unit
         seen = [*seen, *looked_closer(self.design, seen, self.answers)]
-        expected = expected_codes(unit, [observation.case for observation in seen])
-        good = unpromised(unit)
-        wrong = [
-            observation.case
-            for observation, want in zip(seen, expected, strict=True)
-            if not good.same(want, observation.code)
-        ]
+        wrong = wrong_cases(unit, seen)
         cases = varied(unit, wrong) if len(wrong) >= FEW else []
         if not cases:
             return seen
@@ -273,13 +269,9 @@ class Minimizer:
 
     def _tried(self) -> list[Observation]:
         """What the design returned of cases that shrinking tried: wrong and right ones, as many as say something."""
-        cases = list(self.asked)
-        expected, good = expected_codes(self.design.unit, cases), unpromised(self.design.unit)
-        seen = alone(self.design, cases, list(self.asked.values()))
-        right = {case for case, want in zip(cases, expected, strict=True) if good.same(want, self.asked[case])}
-        parts = [
-            [observation for observation in seen if (observation.case in right) is which] for which in (False, True)
-        ]
+        seen = alone(self.design, list(self.asked), list(self.asked.values()))
+        wrong = set(wrong_cases(self.design.unit, seen))
+        parts = [[each for each in seen if (each.case in wrong) is which] for which in (True, False)]
         return [observation for part in parts for observation in part[:: max(1, -(-len(part) // MOST_TRIED))]]
 
     def _unnamed(self, failing: Sequence[Case]) -> Minimized:

@@ -36,7 +36,7 @@ from hwsim.cosim.wiring import (
     joined,
     port_bit,
 )
-from hwsim.tb.fields import PortField
+from hwsim.tb.fields import Field
 
 
 @dataclass(frozen=True)
@@ -264,7 +264,7 @@ class Vector:
     """A vector of the adapter that holds fields."""
 
     name: str
-    fields: Mapping[str, PortField]
+    fields: Mapping[str, Field]
 
     def bits(self, field: str, element: int) -> list[str]:
         """The bits of an element, the least significant first."""

@@ -10,7 +10,7 @@ from typing import Protocol
 
 import numpy as np
 
-from hwsim.cases.case import Case, block_lengths
+from hwsim.cases.case import Case, block_lengths, operand_formats
 from hwsim.cosim.bench import fitting
 from hwsim.cosim.heldoperands import HeldOperands
 from hwsim.cosim.suites import expected_codes
@@ -131,12 +131,8 @@ class Simplifier:
     def __init__(self, design: CaseTaker):
         self.design, unit, held = design, design.unit, design.held
         self.sides = "".join(side for side in "ab" if side not in held)
-        self.formats: dict[str, Format] = {"a": unit.operands.a, "b": unit.operands.b}
-        if unit.operands.addend is not None and design.addend:
-            self.formats["c"] = unit.operands.addend
-        if unit.scale is not None:
-            scales = {"scale_a": unit.scale.a.format, "scale_b": unit.scale.b.format}
-            self.formats |= {name: fmt for name, fmt in scales.items() if name not in held}
+        kept = {"a", "b", *(name for name in ("scale_a", "scale_b") if name not in held), *["c"] * design.addend}
+        self.formats = {name: fmt for name, fmt in operand_formats(unit).items() if name in kept}
 
     def cost(self, case: Case) -> Cost:
         """What shrinking makes smaller: beats, lanes that are not zero, addend, scales, codes, and where lanes are."""

@@ -25,6 +25,7 @@ from hwsim.cosim.tools import require
 from hwsim.explain import CodeReading, Mismatch, Row, RunReport
 from hwsim.model.clock import PipelinedStream
 from hwsim.rtl import StreamedDatapath, module_name, stream_verilog
+from hwsim.tb.fields import Layout, side_by_side
 from hwsim.tb.job import READY, RESET, SEEN_READY, SEEN_VALID, VALID, PortMismatch, Script, Trace, result_rows
 
 Words = NDArray[np.uint32]
@@ -79,13 +80,9 @@ def packed(*columns: tuple[int, NDArray[np.integer]]) -> Words:
 
     columns: bits of an element, and the elements, [rows] or [rows, count], the first in the low bits.
     """
-    parts = []
-    for bits, values in columns:
-        elements = values.reshape(len(values), -1, 1).astype(np.uint64)
-        parts.append((elements >> np.arange(bits, dtype=np.uint64) & np.uint64(1)).reshape(len(values), -1))
-    row = np.concatenate(parts, axis=1).astype(np.uint8)
-    row = np.pad(row, ((0, 0), (0, -row.shape[1] % 32)))
-    return np.packbits(row, axis=1, bitorder="little").view("<u4")
+    values = {str(place): elements.reshape(len(elements), -1) for place, (_, elements) in enumerate(columns)}
+    layout = Layout(side_by_side((name, columns[int(name)][0], rows.shape[1]) for name, rows in values.items()))
+    return layout.words(values).view("<u4")[:, : -(-layout.bits // 32)]
 
 
 def record(suite: StreamSuite, latency: int, stream: Stream) -> Play:

@@ -92,28 +92,15 @@ def covering_or_directed(unit: Unit, seed: int) -> list[Case]:
         return directed(unit, seed)
 
 
-@dataclass(frozen=True)
-class SkippedSuite:
-    """A whole suite that is not made. required: whether a run does not pass without it."""
-
-    name: str
-    reason: str
-    required: bool
-
-    def of(self, unit: str, driver: str) -> LeftOut:
-        """What a report says of it."""
-        return LeftOut(unit=unit, suite=self.name, driver=driver, reason=self.reason, required=self.required)
-
-
 class Planner:
     """Makes one design's suites.
 
-    seed: of everything random. asked: which suites the user wants. skipped: suites that are not made, and why.
+    seed: of everything random. asked: which suites the user wants. skipped: suites of a driver that are not made.
     """
 
     def __init__(self, design: DotDesign, seed: int, asked: AskedSuites = EVERY_SUITE):
         self.design, self.seed, self.asked = design, seed, asked
-        self.skipped: list[SkippedSuite] = []
+        self.skipped, self.driver = list[LeftOut](), ""
 
     def stream(self, name: str) -> Stream:
         """What a suite draws from."""
@@ -131,11 +118,11 @@ class Planner:
             for suite in suites
             for reason, some in suite.left_out
         ]
-        return plays, [*part, *(skipped.of(design.name, driver) for skipped in self.skipped)]
+        return plays, [*part, *self.skipped]
 
     def suites(self, driver: str, count: int | None) -> list[Suite]:
         """The suites of a driver; `skipped` says which of them are not made."""
-        self.skipped = []
+        self.skipped, self.driver = [], driver
         return list(self.bulk(count) if driver == BULK else self.simulated(driver, count))
 
     def simulated(self, simulator: str, count: int | None) -> Iterator[Suite]:
@@ -153,7 +140,7 @@ class Planner:
         if design.reset:
             yield from self._taken(SuiteKind.RESET, lambda: self._handshake(drawn()), BUSY, resets=True)
         else:
-            self.skip(SuiteKind.RESET, "the design has no reset", required=False)
+            self.skip(SuiteKind.RESET.suite, "the design has no reset", required=False)
         yield from self.gemm(size.gemm)
         yield from self.captured(size.captured)
         if not design.cycles:
@@ -181,12 +168,13 @@ class Planner:
         """Whether the user wants a kind of suite; if not, it is among those that are skipped."""
         why = self.asked.left_out(kind)
         if why:
-            self.skip(kind, why, required=False)
+            self.skip(kind.suite, why, required=False)
         return not why
 
-    def skip(self, kind: SuiteKind, why: str, *, required: bool = True) -> None:
-        """Remember that a suite is not made."""
-        self.skipped.append(SkippedSuite(kind.suite, why, required))
+    def skip(self, name: str, why: str, *, required: bool = True) -> None:
+        """Remember that a suite is not made. required: whether a run does not pass without it."""
+        skipped = LeftOut(unit=self.design.name, suite=name, driver=self.driver, reason=why, required=required)
+        self.skipped.append(skipped)
 
     def _taken(
         self,
@@ -204,7 +192,7 @@ class Planner:
         try:
             cases = self.design.held.drawn(make(), solved=kind == SuiteKind.DIRECTED)
         except NotImplementedYet as error:
-            self.skip(kind, str(error))
+            self.skip(kind.suite, str(error))
             return
         suite = Suite(kind.suite, tuple(cases), traffic=traffic, shuffled=shuffled, resets=resets)
         yield from self._parts(kind, suite, most)
@@ -218,7 +206,7 @@ class Planner:
                 f"{counted(count, 'case')} that would take {reason}" for reason, count in sorted(taken.reasons.items())
             )
             # Where a unit has no such cases nothing is missing; where a design takes none of them, much is.
-            self.skip(kind, why or "there are no such cases of this unit", required=bool(why))
+            self.skip(kind.suite, why or "there are no such cases of this unit", required=bool(why))
         left_out = [(f"they take {reason}", count) for reason, count in sorted(taken.reasons.items())]
         parts = list(fitting(kept, lambda item: len(item[1].a) // self.design.products, most))
         for number, part in enumerate(parts):
@@ -238,7 +226,7 @@ class Planner:
         try:
             problem = gemm_problem(unit, m, n, k, self.seed)
         except NotImplementedYet as error:
-            self.skip(SuiteKind.GEMM, str(error))
+            self.skip(SuiteKind.GEMM.suite, str(error))
             return
         problem = problem if self.design.addend else replace(problem, C=None)
         problem = self.design.held.in_product(problem)
@@ -303,7 +291,7 @@ class ModalPlanner(Planner):
         yield from self._wanted(SuiteKind.MANY, lambda: many)
         if not self.design.solved:
             why = f"each of the {len(self.design.modes)} modes has its directed cases, and no coverage is counted"
-            self.skipped.append(SkippedSuite(SOLVED, why, required=False))
+            self.skip(SOLVED, why, required=False)
 
     def _wanted(self, kind: SuiteKind, make: Callable[[], Suite]) -> Iterator[Suite]:
         if self.wants(kind):

@@ -9,12 +9,12 @@ from itertools import groupby
 from typing import Literal, assert_never
 
 from hwsim.base.errors import InputError
-from hwsim.cases.case import block_lengths
+from hwsim.cases.case import operand_counts, operand_formats
 from hwsim.cosim.dutfile import Dut, PortPlace, Rest, ScalePlace, flagged
 from hwsim.cosim.elaborate import NAME, Module, PortBit, named_bits
 from hwsim.cosim.protocols import ControlPort, NamedControl
 from hwsim.formats import FloatFormat, Format
-from hwsim.tb.fields import PortField
+from hwsim.tb.fields import Field, side_by_side
 
 MOST_SCALE_BITS = 16
 
@@ -130,15 +130,15 @@ class Wiring:
     constant or another bit of an input. scaled: results whose places are an integer, with the scale of each.
     """
 
-    input: tuple[PortField, ...]
-    output: tuple[PortField, ...]
+    input: tuple[Field, ...]
+    output: tuple[Field, ...]
     places: dict[str, tuple[Element, ...]]
     shift: dict[str, int]
     held: dict[PortBit, int | PortBit] = field(default_factory=dict)
     scaled: dict[str, ScaledResult] = field(default_factory=dict)
 
     @property
-    def extra(self) -> tuple[PortField, ...]:
+    def extra(self) -> tuple[Field, ...]:
         """The fields beside result and context: copies of the result, and flags."""
         return self.output[2:]
 
@@ -160,16 +160,8 @@ def copy_name(number: int) -> str:
 
 def operands_of(dut: Dut) -> dict[str, tuple[int, Format]]:
     """Elements and format of every operand that the unit has."""
-    unit, products = dut.unit, dut.products
-    operands: dict[str, tuple[int, Format]] = {"a": (products, unit.operands.a), "b": (products, unit.operands.b)}
-    if unit.scale is not None:
-        for name, side, length in zip(
-            ("scale_a", "scale_b"), (unit.scale.a, unit.scale.b), block_lengths(unit), strict=True
-        ):
-            operands[name] = (max(1, products // length), side.format)
-    if unit.operands.addend is not None:
-        operands["c"] = (1, unit.operands.addend)
-    return operands
+    counts = operand_counts(dut.unit, dut.products)
+    return {name: (counts[name], fmt) for name, fmt in operand_formats(dut.unit).items()}
 
 
 def wiring(dut: Dut, module: Module) -> Wiring:
@@ -210,8 +202,8 @@ class _Wirer:
             self._flag(flag, port)
             made.append((flag, 1, 1))
         return Wiring(
-            _laid([*inputs, *((name, bits, 1) for name, _, bits in controls)]),
-            _laid(made),
+            side_by_side([*inputs, *((name, bits, 1) for name, _, bits in controls)]),
+            side_by_side(made),
             self.places,
             self.shift,
             self.held,
@@ -351,15 +343,6 @@ def port_bit(bit: PortBit, module: Module) -> str:
     name, word, index = bit
     wire = f"port_{name}{''.join(f'[{place}]' for place in word)}"
     return wire if module.by_name[name].width == 1 else f"{wire}[{index}]"
-
-
-def _laid(fields: Sequence[tuple[str, int, int]]) -> tuple[PortField, ...]:
-    """Fields one after another in a payload: name, bits of an element, elements."""
-    made, offset = list[PortField](), 0
-    for name, bits, count in fields:
-        made.append(PortField(name, offset, bits, count))
-        offset += bits * count
-    return tuple(made)
 
 
 def _in_order(bits: Element, place: PortPlace) -> Element:

@@ -17,7 +17,7 @@ from hwsim.cosim.bench import PortMap, port_map, words_of
 from hwsim.cosim.dutdesign import extra
 from hwsim.model.clock import Beat
 from hwsim.spec import load_unit, pipeline
-from hwsim.tb.fields import PortField
+from hwsim.tb.fields import Field
 from hwsim.tb.job import COPY, FLAG, ExtraOutputs
 from hwsim.tb.order import ExtraOutputsBoard
 
@@ -61,7 +61,7 @@ def test_a_payload_by_hand() -> None:
 @pytest.mark.parametrize("offset", [0, 1, 31, 32, 33])
 @pytest.mark.parametrize("bits", [1, 31, 32, 33, 63, 64])
 def test_a_field_takes_what_stands_in_several_words(offset: int, bits: int) -> None:
-    field, all_ones = PortField("x", offset, bits), (1 << 128) - 1
+    field, all_ones = Field("x", offset, bits), (1 << 128) - 1
     for value in (0, 1, 1 << bits - 1, (1 << bits) - 1):
         around = all_ones ^ field.place([(1 << bits) - 1])
         assert field.take(words_of([field.place([value]) | around, field.place([value])], 4)).tolist() == [value] * 2

@@ -25,7 +25,7 @@ from hwsim.cosim.bench import words_of
 from hwsim.cosim.design import Suite
 from hwsim.rtl import addition, normalize, products
 from hwsim.spec import Unit, load_unit, pipeline
-from hwsim.tb.fields import PortField
+from hwsim.tb.fields import Field
 from hwsim.tb.job import (
     COPY,
     FLAG,
@@ -136,7 +136,7 @@ def test_a_fault_is_caught(verilator: None, name: str) -> None:
 @pytest.mark.parametrize("offset", [0, 1, 31, 33])
 @pytest.mark.parametrize("bits", [63, 64, 65, 73, 200])
 def test_a_field_of_any_width_is_taken(bits: int, offset: int) -> None:
-    field, values = PortField("result", offset, bits), [0, 1, 1 << bits - 1, (1 << bits) - 1]
+    field, values = Field("result", offset, bits), [0, 1, 1 << bits - 1, (1 << bits) - 1]
     low = (1 << offset) - 1
     words = words_of([field.place([value]) | low for value in values], -(-(offset + bits) // 32))
     assert field.take(words).tolist() == values

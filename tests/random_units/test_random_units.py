@@ -22,9 +22,9 @@ from hwsim.compute.kernels import supports as in_kernels
 from hwsim.cosim.bench import port_map, words_of
 from hwsim.cosim.design import interleave
 from hwsim.cosim.diagnose import first_difference
-from hwsim.cosim.fuzz import commands, trial
 from hwsim.cosim.fuzz import hardware as clanguage
 from hwsim.cosim.fuzz import run as campaign
+from hwsim.cosim.fuzz import trial
 from hwsim.cosim.fuzz.draw import counted_settings, drawn_unit, modes_of, settings
 from hwsim.cosim.fuzz.findings import UnitShrinker, failing_again, load_finding, write_finding
 from hwsim.cosim.fuzz.hardware import ALL_KINDS, TiledCases, payload_words, tiled_cases
@@ -279,21 +279,21 @@ def commanded(side: Side, number: int = 0) -> trial.TrialResult:
 
 
 def test_what_a_command_gets_wrong_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(commands, "TRIED", 16)
+    monkeypatch.setattr(trial, "TRIED", 16)
     assert not commanded("vectors").found
     # What a longer set has is made by the run above.
     for name in ("discrimination", "told_from_mistakes", "plan"):
-        monkeypatch.setattr(commands, name, lambda *_, **__: None)
+        monkeypatch.setattr(trial, name, lambda *_, **__: None)
     monkeypatch.setattr("hwsim.cosim.vectors.check.same", lambda *_: True)
     (found,) = commanded("vectors").found
     assert found.said.startswith("with the last bit of result ")
-    right = commands.export_c
+    right = trial.export_c
     assert not commanded("export-c").found
 
     def wrong(*given: Any) -> dict[str, str]:
         return {name: text.replace("return 0;", "return 3;") for name, text in right(*given).items()}
 
-    monkeypatch.setattr(commands, "export_c", wrong)
+    monkeypatch.setattr(trial, "export_c", wrong)
     (found,) = commanded("export-c").found
     assert found.said.startswith("example, of example.c, ended with 3")
 

@@ -24,10 +24,9 @@ from hwsim.cosim.campaign.results import Breakage, JobOutcome
 from hwsim.cosim.design import Design
 from hwsim.cosim.dutdesign import dut_design
 from hwsim.cosim.dutfile import load_dut
-from hwsim.cosim.fuzz.commands import Ask
 from hwsim.cosim.fuzz.draw import counted_settings
 from hwsim.cosim.fuzz.run import UNPLAYED, FuzzedUnit, FuzzPlan, collected_between, fuzzed, reasons, unplayed
-from hwsim.cosim.fuzz.trial import Side, defect_words
+from hwsim.cosim.fuzz.trial import Ask, Side, defect_words
 from hwsim.cosim.run import CosimOptions, NoProgress, carried_out, check
 from hwsim.cosim.tables import tables_design
 from hwsim.cosim.tools import find_icarus, find_verilator

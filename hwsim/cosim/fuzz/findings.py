@@ -19,10 +19,9 @@ from hwsim.base.files import written
 from hwsim.cases.case import Batch, Case, batches
 from hwsim.compute.kernels import kernel_of
 from hwsim.cosim.casefile import CaseKeys, HexDumper
-from hwsim.cosim.fuzz.commands import Ask
 from hwsim.cosim.fuzz.draw import DrawnUnit
 from hwsim.cosim.fuzz.hardware import UnitInMachineCode, alone_in_bulk, least_terms
-from hwsim.cosim.fuzz.trial import Depth, Side, SideMismatch, Trial, codes_of_kernel
+from hwsim.cosim.fuzz.trial import Ask, Depth, Side, SideMismatch, Trial, codes_of_kernel
 from hwsim.cosim.heldoperands import NONE_HELD, HeldOperands
 from hwsim.cosim.shrink import Shrinker
 from hwsim.formats.yamlfile import Document, FilePart, SpecError, read, validated

@@ -29,8 +29,8 @@ from hwsim.cosim.fuzz.draw import DrawnUnit
 from hwsim.cosim.play import BulkUnit, command, compared, play_simulated
 from hwsim.cosim.trace import record
 from hwsim.cosim.unitdesign import UnitDesign
-from hwsim.cosim.vectors.lines import Field, Layout
 from hwsim.spec import Unit
+from hwsim.tb.fields import Layout
 from hwsim.tb.job import Script, SuiteOutcome, Trace, result_rows
 
 ALL_KINDS = (*KINDS, *DIRECTED)
@@ -79,10 +79,10 @@ def payload_words(unit: Unit, ports: PortMap, order: Sequence[Tagged], cases: Ti
 
     order: the beats of one tile, whose places and contexts are those of every tile's.
     """
-    fields = tuple(Field(field.name, field.offset, field.bits, field.count) for field in ports.input.fields)
+    layout = Layout(ports.input.fields)
     words = np.empty((cases.tiles, len(order), ports.input.words), np.uint32)
     for row, item in enumerate(order):
-        placed = Layout(fields).words(dict(_elements(unit, cases.slots[item.case], item))).view(np.uint32)
+        placed = layout.words(dict(_elements(unit, cases.slots[item.case], item))).view(np.uint32)
         words[:, row] = placed[:, : ports.input.words]
     return words.reshape(-1, ports.input.words)
 

@@ -15,7 +15,6 @@ import hwsim
 from hwsim.base.errors import InputError
 from hwsim.base.files import bounded_lines
 from hwsim.cases.case import batches
-from hwsim.cosim.fuzz.commands import Ask
 from hwsim.cosim.fuzz.draw import DrawnUnit, Size, drawn_unit, settings
 from hwsim.cosim.fuzz.findings import (
     KeptFinding,
@@ -26,7 +25,7 @@ from hwsim.cosim.fuzz.findings import (
     write_finding,
 )
 from hwsim.cosim.fuzz.hardware import TiledCases
-from hwsim.cosim.fuzz.trial import SIDES, Depth, Side, SideMismatch, Trial
+from hwsim.cosim.fuzz.trial import SIDES, Ask, Depth, Side, SideMismatch, Trial
 
 PROGRESS = "progress.jsonl"
 UNPLAYED = "units that neither kernels nor C have: the model computes a fortieth of their cases, or 1,000"

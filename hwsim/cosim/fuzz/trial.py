@@ -2,42 +2,53 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
+from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
+import hwsim
+from hwsim.base import processes
 from hwsim.base.arrays import objects
 from hwsim.base.errors import InputError, ToolMissing
 from hwsim.base.processes import scratch_folder
 from hwsim.cases.case import Batch, Case, dot
+from hwsim.compute.c import export_c
 from hwsim.compute.c import supports as in_c
 from hwsim.compute.kernels import AnyKernel, kernel_of
 from hwsim.compute.kernels import supports as in_kernels
 from hwsim.compute.kernels.tiles import ProductOperands, multiply, multiply_pairs
-from hwsim.cosim.fuzz import commands
-from hwsim.cosim.fuzz.commands import Ask
-from hwsim.cosim.fuzz.draw import DrawnUnit
+from hwsim.cosim.fuzz.draw import DrawnUnit, modes_of
 from hwsim.cosim.fuzz.hardware import (
     TILE,
     Codes,
     RecordedTile,
     TiledCases,
     UnitInMachineCode,
+    c_compiler,
     played_in_bulk,
     played_on_icarus,
     tiled_cases,
 )
-from hwsim.cosim.unitdesign import UnitDesign, unit_design
+from hwsim.cosim.run import CosimOptions
+from hwsim.cosim.run import run as cosim
+from hwsim.cosim.unitdesign import UnitDesign, modal_design, unit_design
+from hwsim.cosim.vectors.check import check, same, stored
+from hwsim.cosim.vectors.make import make
+from hwsim.cosim.vectors.plan import Wanted, plan
+from hwsim.explain import discrimination, told_from_mistakes
+from hwsim.explain.readings import supports as has_readings
 from hwsim.formats import container_dtype
 from hwsim.model import Definition
 from hwsim.model.clock import supports as on_clock
 from hwsim.rtl import supports as in_rtl
-from hwsim.spec import Support, Unit
+from hwsim.spec import Support, Unit, pipeline
 from hwsim.tb.job import SuiteOutcome
 
 # What is compared; `cases` draws the operands. The last five are what commands do with a unit; of these study and
@@ -46,13 +57,80 @@ Side = Literal[
     "cases", "kernels", "own kernel", "gemm", "C", "clock", "RTL", "Icarus", "vectors", "export-c", "study", "qualify",
     "modes",
 ]  # fmt: skip
-COMMANDS: dict[Side, Ask] = {"vectors": commands.vectors, "export-c": commands.exported, "modes": commands.modal}
 SIDES: tuple[Side, ...] = get_args(Side)[1:]
 ROWS, COLUMNS = 9, 7  # of a matrix product
 STRIP_ROWS, STRIP_COLUMNS = 24, 150  # of one in strips, the last of them narrower
 LAST_PLACES = 3  # of a traceback
 # The model, which is slow, is asked for every so many-th tile, and where there are no kernels for so many at least.
 SAMPLE, FEWEST = 40, 40
+
+
+# What users ask of a unit beside its results, each done as the command does it, in small. What is wrong is yielded in
+# words; what a command refuses by name raises InputError, and what it raises else is a finding.
+
+Ask = Callable[[DrawnUnit], Iterator[str]]
+CASES, TRIED = 120, 96
+
+
+def vectors(drawn: DrawnUnit) -> Iterator[str]:
+    """A set of vectors: its own results pass its check, and with one of them changed it is that one that fails.
+
+    What a longer set has is made too, and left: sensitive cases, matrix products, and some that tell readings apart.
+    """
+    tell = discrimination if has_readings(drawn.unit) else told_from_mistakes
+    tell(drawn.unit, drawn.seed, limit=TRIED)
+    for suite in ("sensitive", "gemm"):
+        with contextlib.suppress(InputError):  # what a unit lacks
+            plan(drawn.unit, suite, drawn.seed)
+    with scratch_folder() as folder:
+        known = stored(make(Wanted(drawn.unit, "smoke", drawn.seed, CASES), folder / "set").folder)
+        lines = [known.expected[case].decode().strip() for case in range(known.cases)]
+        right = check(known, lines, "results.hex")
+        if (right.compared, right.wrong) != (known.cases, 0):
+            yield f"of its own {known.cases} results {right.compared} are compared and {right.wrong} wrong"
+        place = drawn.seed % known.cases
+        changed = int(lines[place], 16) ^ 1
+        if not same(drawn.unit, int(lines[place], 16), changed):
+            lines[place] = f"{changed:0{len(lines[place])}x}"
+            found = check(known, lines, "results.hex")
+            if found.wrong != 1 or found.report("hwsim check", str(folder / "set" / "unit.yaml")).passed:
+                yield f"with the last bit of result {place} changed {found.wrong} results are wrong, not 1"
+
+
+def exported(drawn: DrawnUnit) -> Iterator[str]:
+    """The files of `hwsim export-c`, whose example is compiled and returns what hwsim says."""
+    with scratch_folder() as folder:
+        for name, text in export_c(drawn.unit, hwsim.__version__).items():
+            (folder / name).write_text(text, encoding="utf-8")
+        program = str(folder / "example")
+        command = [c_compiler(), "-std=c99", "-O0", "-Wall", "-Wextra", "-Werror", "-o", program]
+        log = folder / "log"
+        for words in ([*command, str(folder / "example.c")], [program]):
+            if status := processes.run(words, log, os.environ, folder):
+                yield f"{Path(words[0]).name}, of example.c, ended with {status}: {log.read_text()[-400:]}"
+                return
+
+
+def modal(drawn: DrawnUnit) -> Iterator[str]:
+    """A unit of two modes, this unit's factors and others, which change with every beat, in Verilator."""
+    unit = modes_of(drawn)
+    if unit is None:
+        raise InputError("has no modes that make units")
+    built = pipeline(unit, None, drawn.pipeline.contexts, register_ready=drawn.pipeline.register_ready)
+    with scratch_folder() as folder:
+        options = CosimOptions(
+            (modal_design(unit, built),), ("verilator",), drawn.seed, CASES, folder=folder / "cosim", coverage=False
+        )
+        report = cosim(options)
+        if not report.passed:
+            mismatches = [
+                f"{mismatch.suite}: {mismatch.case}: expected {mismatch.expected}, got {mismatch.got}"
+                for mismatch in report.mismatches
+            ]
+            yield "; ".join(mismatches[:2] or list(report.notes[:2]) or ["a suite did not pass"])
+
+
+COMMANDS: dict[Side, Ask] = {"vectors": vectors, "export-c": exported, "modes": modal}
 
 
 @dataclass(frozen=True)
@@ -317,7 +395,7 @@ class Trial:
                 yield SideDifference("another result", case, want, got)
 
     def _rtl(self) -> Iterator[SideDifference]:
-        with nullcontext() if self.depth.kept else scratch_folder() as folder:
+        with contextlib.nullcontext() if self.depth.kept else scratch_folder() as folder:
             outcome = played_in_bulk(self.recorded, self.cases, self.expected, folder)
         yield from self._of_outcome(outcome)
 

@@ -19,16 +19,14 @@ from hwsim.base.errors import InputError
 from hwsim.base.files import ascii_lines, bounded_lines, digest_of
 from hwsim.base.text import counted
 from hwsim.cases.bins.plan import GROUPS, labels
-from hwsim.cases.case import Batch, Case, batches
+from hwsim.cases.case import Batch, Case, batches, operand_formats
 from hwsim.compute.kernels import AnyKernel
 from hwsim.cosim.vectors.lines import (
     EXPECTED,
     OPERANDS,
     STREAM,
-    Layout,
     case_of,
     case_of_words,
-    column_formats,
     header,
     hexadecimal,
     operand_layout,
@@ -43,6 +41,7 @@ from hwsim.explain.mismatches import explain_command, fault_kinds, wrong_result
 from hwsim.formats.yamlfile import read, shown, validated
 from hwsim.spec import Unit, unpromised
 from hwsim.spec.catalog import written_out
+from hwsim.tb.fields import Layout
 
 CHECKED = 1 << 16  # lines that are read at once
 
@@ -554,7 +553,7 @@ def _unit(lines: Iterable[str]) -> tuple[Unit, Iterator[tuple[int, str]]]:
 
 
 def _returned(unit: Unit, numbered: Iterable[tuple[int, str]]) -> Iterator[Returned]:
-    names = ["id", *column_formats(unit), "result"]
+    names = ["id", *operand_formats(unit), "result"]
     for number, line in numbered:
         words = line.partition("#")[0].split()
         if not words:

@@ -3,144 +3,26 @@
 from __future__ import annotations
 
 import json
-import sys
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hwsim.base.compiled import compiled
 from hwsim.base.errors import InputError
-from hwsim.cases.case import Batch, Case, addend_mask, block_lengths
+from hwsim.cases.case import Batch, Case, addend_mask, block_lengths, operand_counts, operand_formats
 from hwsim.formats import Class, Format, container_dtype
 from hwsim.formats.codes import Codes
 from hwsim.model.definition import Definition
 from hwsim.model.record import Explanation, Group
 from hwsim.spec import AlignedSum, Unit
-
-WORD = 64
-
-
-@dataclass(frozen=True)
-class Field:
-    """`count` elements of `bits` bits, the first in the low bits, from `offset` on. signed: two's complement."""
-
-    name: str
-    offset: int
-    bits: int
-    count: int = 1
-    signed: bool = False
-
-
-@dataclass(frozen=True)
-class Layout:
-    fields: tuple[Field, ...]
-
-    @property
-    def bits(self) -> int:
-        last = self.fields[-1]
-        return last.offset + last.bits * last.count
-
-    @property
-    def digits(self) -> int:
-        return -(-self.bits // 4)
-
-    def field(self, name: str) -> Field:
-        return next(field for field in self.fields if field.name == name)
-
-    def words(self, values: Mapping[str, NDArray[Any]]) -> NDArray[np.uint64]:
-        """Words of 64 bits, the low one first: (lines, words). values: of each field, (lines, count)."""
-        lines = len(next(iter(values.values())))
-        words = np.zeros((lines, -(-self.bits // WORD)), np.uint64)
-        for field in self.fields:
-            _put(field, values[field.name], words)
-        return words.astype("<u8", copy=False)
-
-    def packed(self, values: Mapping[str, NDArray[Any]]) -> bytes:
-        """Lines of `digits` each. values: of each field, (lines, count)."""
-        words = self.words(values)
-        out = np.empty((len(words), self.digits + 1), np.uint8)
-        _lines(words.view(np.uint8), out)
-        return out.tobytes()
-
-    def unpacked(self, line: bytes) -> dict[str, tuple[int, ...]]:
-        """The elements of every field of a line, as bits."""
-        word = int(line, 16)
-        return {
-            field.name: tuple(word >> field.offset + i * field.bits & (1 << field.bits) - 1 for i in range(field.count))
-            for field in self.fields
-        }
-
-
-def layout(fields: Iterable[tuple[str, int, int, bool]]) -> Layout:
-    """Fields of (name, bits, count, signed), one after the other."""
-    placed, offset = [], 0
-    for name, bits, count, signed in fields:
-        placed.append(Field(name, offset, bits, count, signed))
-        offset += bits * count
-    return Layout(tuple(placed))
-
-
-def _put(field: Field, values: NDArray[Any], words: NDArray[np.uint64]) -> None:
-    """Put values (lines, count) into their places; of signed ones, which have at most 64 bits, the low bits."""
-    if field.bits > WORD:
-        _put_long(field, values, words)
-        return
-    if values.shape != (len(words), field.count):
-        raise InputError(f"{field.name} takes {(len(words), field.count)} values, not {values.shape}")
-    values = np.ascontiguousarray(values)
-    if field.offset % 8 == 0 and field.bits == 8 * values.dtype.itemsize and sys.byteorder == "little":
-        first, size = field.offset // 8, field.bits * field.count // 8
-        words.view(np.uint8)[:, first : first + size] = values.view(np.uint8).reshape(len(words), size)
-        return
-    _place(values, field.offset, field.bits, words)
-
-
-def _put_long(field: Field, values: NDArray[Any], words: NDArray[np.uint64]) -> None:
-    """Put values of more than 64 bits, Python's integers, into their places, a word of each after the other."""
-    for first in range(0, field.bits, WORD):
-        bits = min(WORD, field.bits - first)
-        part = (values >> first & (1 << bits) - 1).astype(np.uint64)
-        for element in range(field.count):
-            _place(part[:, element : element + 1], field.offset + element * field.bits + first, bits, words)
-
-
-@compiled
-def _place(values: Any, offset: Any, bits: Any, words: Any) -> None:
-    mask = np.uint64(0xFFFFFFFFFFFFFFFF) >> np.uint64(64 - bits)
-    for i in range(values.shape[0]):
-        at = offset
-        for j in range(values.shape[1]):
-            value = np.uint64(values[i, j]) & mask
-            word, shift = at >> 6, np.uint64(at & 63)
-            words[i, word] |= value << shift
-            if shift and (at & 63) + bits > 64:
-                words[i, word + 1] |= value >> (np.uint64(64) - shift)
-            at += bits
-
-
-@compiled
-def _lines(data: Any, out: Any) -> None:
-    """Bytes (lines, bytes), the low one first, as digits (lines, digits + 1), the high one first."""
-    digits = out.shape[1] - 1
-    for i in range(out.shape[0]):
-        for j in range(digits // 2):
-            out[i, digits - 1 - 2 * j] = data[i, j] & 15
-            out[i, digits - 2 - 2 * j] = data[i, j] >> 4
-        if digits & 1:
-            out[i, 0] = data[i, digits // 2] & 15
-        for d in range(digits):
-            nibble = out[i, d]
-            # '0' to '9', and 'a' to 'f', which are 39 places further on.
-            out[i, d] = nibble + np.uint8(48) + (np.uint8(39) if nibble > 9 else np.uint8(0))
-        out[i, digits] = 10
-
+from hwsim.tb.fields import Layout, side_by_side
 
 OPERANDS, EXPECTED, PARTIAL, STAGES = "operands.hex", "expected.hex", "partial.hex", "stages.hex"
 MOST_WINDOW = 56  # fraction bits of stage values, so that every element has at most 64 bits
 EXPONENT_BITS = 16
+SIGNED = ("max_exp", "aligned", "total")  # values of stages in two's complement
 SPECIALS = {Class.NAN: 1, Class.INFINITY: 2}
 
 Fields = dict[str, NDArray[Any]]
@@ -155,19 +37,9 @@ def layouts(unit: Unit, files: Iterable[str]) -> dict[str, Layout]:
 # Operands: one description of the columns for lines, text, JSON and arrays.
 
 
-def column_formats(unit: Unit) -> dict[str, Format]:
-    """The formats of the columns that hold operands: a, b, their scales and c, as far as the unit has them."""
-    formats: dict[str, Format] = {"a": unit.operands.a, "b": unit.operands.b}
-    if unit.scale is not None:
-        formats |= {"scale_a": unit.scale.a.format, "scale_b": unit.scale.b.format}
-    if unit.operands.addend is not None:
-        formats["c"] = unit.operands.addend
-    return formats
-
-
 def column_codes(unit: Unit, batch: Batch) -> dict[str, Codes]:
     """The operands of a batch by column, (cases, count) each."""
-    return {name: getattr(batch, name).reshape(len(batch), -1) for name in column_formats(unit)}
+    return {name: getattr(batch, name).reshape(len(batch), -1) for name in operand_formats(unit)}
 
 
 def line_groups(unit: Unit) -> int:
@@ -185,13 +57,9 @@ def operand_layout(unit: Unit) -> Layout:
 
     Of each side's scales there is at least one, which lines of one block repeat.
     """
-    terms = unit.instruction.fill
-    counts = {"a": terms, "b": terms, "c": 1}
-    if unit.scale is not None:
-        sides = zip(("scale_a", "scale_b"), block_lengths(unit), strict=True)
-        counts |= {name: max(1, terms // length) for name, length in sides}
-    fields = [(name, fmt.container_bits, counts[name], False) for name, fmt in column_formats(unit).items()]
-    return layout([*fields, ("first", 1, 1, False), ("last", 1, 1, False)])
+    counts = operand_counts(unit, unit.instruction.fill)
+    fields = [(name, fmt.container_bits, counts[name]) for name, fmt in operand_formats(unit).items()]
+    return Layout(side_by_side([*fields, ("first", 1, 1), ("last", 1, 1)]))
 
 
 def operand_fields(unit: Unit, batch: Batch) -> Fields:
@@ -232,7 +100,7 @@ def case_of(unit: Unit, name: str, lines: Sequence[bytes]) -> Case:
 
 
 def result_layout(unit: Unit) -> Layout:
-    return layout([("result", unit.output.container_bits, 1, False)])
+    return Layout(side_by_side([("result", unit.output.container_bits, 1)]))
 
 
 def partial_layout(unit: Unit) -> Layout:
@@ -240,10 +108,10 @@ def partial_layout(unit: Unit) -> Layout:
 
     partial: every group's result. register: the promotion register, or the sum with the late addend, after the line.
     """
-    fields = [("partial", unit.result.format.container_bits, line_groups(unit), False)]
+    fields = [("partial", unit.result.format.container_bits, line_groups(unit))]
     if unit.promotion is not None or unit.late is not None:
-        fields.append(("register", unit.output.container_bits, 1, False))
-    return layout(fields)
+        fields.append(("register", unit.output.container_bits, 1))
+    return Layout(side_by_side(fields))
 
 
 def partial_fields(unit: Unit, definition: Definition, cs: Sequence[int], explained: Sequence[Explanation]) -> Fields:
@@ -287,18 +155,17 @@ def stage_layout(unit: Unit) -> Layout:
     terms = unit.instruction.lanes + (unit.sum.addend == "aligned")
     cut = 0 if unit.sum.cut is None else unit.sum.cut.bits + 3  # a sum may be rounded up to the places that are left
     fields = [
-        ("special", 2, 1, False),
-        ("any", 1, 1, False),
-        ("max_exp", EXPONENT_BITS, 1, True),
-        ("aligned", bits + 4, terms, True),
-        ("total", max(bits + 4 + terms.bit_length(), cut), 1, True),
-        ("result", unit.result.format.container_bits, 1, False),
+        ("special", 2, 1),
+        ("any", 1, 1),
+        ("max_exp", EXPONENT_BITS, 1),
+        ("aligned", bits + 4, terms),
+        ("total", max(bits + 4 + terms.bit_length(), cut), 1),
+        ("result", unit.result.format.container_bits, 1),
     ]
-    return layout(
-        (_stage(unit, name, group), bits, count, signed)
-        for group in range(line_groups(unit))
-        for name, bits, count, signed in fields
+    placed = side_by_side(
+        (_stage(unit, name, group), bits, count) for group in range(line_groups(unit)) for name, bits, count in fields
     )
+    return Layout(tuple(replace(field, signed=field.name.startswith(SIGNED)) for field in placed))
 
 
 def _stage(unit: Unit, name: str, group: int) -> str:
@@ -336,7 +203,7 @@ STREAM = "hwsim vectors 1"
 def header(unit: Unit, *, expected: bool) -> str:
     """The comment lines that text begins with: the unit, and the columns."""
     spec = json.dumps(unit.model_dump(mode="json", exclude_unset=True), separators=(",", ":"))
-    columns = ["id", *column_formats(unit), *(["result"] if expected else [])]
+    columns = ["id", *operand_formats(unit), *(["result"] if expected else [])]
     return (
         f"# {STREAM}\n# unit {spec}\n"
         "# codes in hexadecimal, every element in all its digits, element 0 first\n"
@@ -346,7 +213,7 @@ def header(unit: Unit, *, expected: bool) -> str:
 
 def text_lines(unit: Unit, batch: Batch, results: Codes | None) -> str:
     """A line of words for each case; with its result where there are results."""
-    formats, codes = column_formats(unit), column_codes(unit, batch)
+    formats, codes = operand_formats(unit), column_codes(unit, batch)
     columns = [batch.ids, *(_words(formats[name], codes[name]) for name in formats)]
     if results is not None:
         columns.append(_words(unit.output, results[:, None]))
@@ -383,17 +250,13 @@ def json_lines(unit: Unit, batch: Batch, results: Codes) -> str:
 
 def case_of_words(unit: Unit, words: list[str]) -> Case:
     """The case that `text_lines` wrote, without its result. Raises ValueError for words that are no case's."""
-    formats = column_formats(unit)
+    formats = operand_formats(unit)
     codes = {name: _codes(fmt, word, name) for (name, fmt), word in zip(formats.items(), words[1:], strict=True)}
     terms = len(codes["a"])
     if terms % unit.instruction.fill:
         raise InputError(f"a must have a multiple of {unit.instruction.fill} codes, not {terms}")
-    counts = {"b": terms, "c": 1}
-    if unit.scale is not None:
-        sides = zip(("scale_a", "scale_b"), block_lengths(unit), strict=True)
-        counts |= {name: -(-terms // length) for name, length in sides}
-    for name, count in counts.items():
-        if name in codes and len(codes[name]) != count:
+    for name, count in operand_counts(unit, terms).items():
+        if len(codes[name]) != count:
             raise InputError(f"{name} must have {count} codes, not {len(codes[name])}")
     scales = (codes.get(name, ()) for name in ("scale_a", "scale_b"))
     return Case(words[0], codes["a"], codes["b"], codes.get("c", (0,))[0], *scales)

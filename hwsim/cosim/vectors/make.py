@@ -28,7 +28,7 @@ from hwsim.base.package import identity
 from hwsim.base.resources import demand_disk
 from hwsim.cases.bins.plan import Counter as Coverage
 from hwsim.cases.bins.plan import plan as coverage_plan
-from hwsim.cases.case import Batch, batches, dot, expected
+from hwsim.cases.case import Batch, batches, dot, expected, operand_formats
 from hwsim.cases.matrices import GemmProblem, gemm_cases
 from hwsim.cases.random_cases import MANY, random_batch, runs
 from hwsim.compute.kernels import AnyKernel
@@ -39,8 +39,6 @@ from hwsim.cosim.vectors.lines import (
     OPERANDS,
     PARTIAL,
     STAGES,
-    Layout,
-    column_formats,
     header,
     json_lines,
     layouts,
@@ -61,6 +59,7 @@ from hwsim.formats.codes import Codes
 from hwsim.model.definition import definition_of
 from hwsim.model.record import Explanation
 from hwsim.spec import NotImplementedYet, Unit, as_yaml, pipeline, unpromised
+from hwsim.tb.fields import Layout
 
 TEXT, JSON = "cases.txt", "cases.jsonl"
 
@@ -370,7 +369,7 @@ def manifest(wanted: Wanted, counts: Counts, digests: Mapping[str, str], files: 
 
 def used_formats(unit: Unit) -> dict[str, Format]:
     """The formats that codes of a set are in, by name."""
-    return {fmt.name: fmt for fmt in (*column_formats(unit).values(), unit.output, unit.result.format)}
+    return {fmt.name: fmt for fmt in (*operand_formats(unit).values(), unit.output, unit.result.format)}
 
 
 def _part(made: int, of: int | None, why: str) -> dict[str, Any]:
