@@ -185,9 +185,18 @@ def with_tags(tagged: Sequence[Tagged], tags: int, stream: Stream) -> list[Tagge
     return [replace(item, beat=replace(item.beat, context=numbers[item.case])) for item in tagged]
 
 
-def draws(stream: Stream, chance: float, count: int) -> np.ndarray:
-    """In which of `count` cycles something of that chance happens: bool[count]."""
-    return stream.uniforms(count) < chance
+PATTERN = 4093  # a prime, so that patterns of both ports and of beats do not beat together
+
+
+def pattern(chance: float, stream: Stream, *, bursts: bool = False) -> np.ndarray:
+    """In which cycles something of that chance happens, again from the start where they end: uint8[cycles], not all 0.
+
+    bursts: whether there are spans in which it does not.
+    """
+    happens = (stream.uniforms(PATTERN) < chance).astype(np.uint8)
+    for start in np.flatnonzero(stream.uniforms(PATTERN) < BURST).tolist() if bursts else ():
+        happens[start : start + stream.randint(4, 19)] = 0
+    return happens if happens.any() else np.ones(PATTERN, np.uint8)
 
 
 Compared = tuple[str, Sequence[Case]]  # a suite's name, and the cases of it that were compared

@@ -22,16 +22,14 @@ from hwsim.cosim.adapter import ADAPTER, adapter
 from hwsim.cosim.bench import TOP, PortMap, StreamPort, bench, checks, public
 from hwsim.cosim.build import HdlSources
 from hwsim.cosim.design import (
-    BURST,
     STUCK_AFTER,
     DotDesign,
     Play,
     Suite,
     SuiteKind,
     Tagged,
-    Traffic,
-    draws,
     interleave,
+    pattern,
     with_tags,
 )
 from hwsim.cosim.dutfile import Dut, flagged
@@ -79,7 +77,6 @@ def extra(dut: Dut, cases: Sequence[Case], codes: Sequence[int]) -> ExtraOutputs
     )
 
 
-PATTERN = 4093  # a prime, so that patterns of both ports and of beats do not beat together
 AFTER_FULL = 4  # cases whose results are compared after a reset of a design that was full
 PATIENCE, SHORT_PATIENCE = 1000, 300  # cycles in which nothing happens
 
@@ -211,8 +208,8 @@ class DutDesign(DotDesign):
         held = bool(protocol.holding)
         return BeatOrder(
             last=np.array([item.beat.last for item in tagged], np.uint8),
-            offer=_pattern(traffic.offer if protocol.pauses else 1.0, traffic, stream, bursts=False),
-            take=_pattern(traffic.take if held else 1.0, traffic, stream, bursts=held),
+            offer=pattern(traffic.offer if protocol.pauses else 1.0, stream),
+            take=pattern(traffic.take if held else 1.0, stream, bursts=traffic.bursts and held),
             segments=np.array(segments, np.int64).reshape(-1, 2),
             same=same_codes(self.unpromised),
             latency=-1 if protocol.promised is None else protocol.promised,
@@ -354,14 +351,6 @@ def paired_codes(unit: Unit, cases: Sequence[Case]) -> tuple[int, ...]:
     a, b, *scales = (np.array([getattr(case, side) for case in cases]) for side in sides)
     c = code_array([case.c for case in cases]) if any(case.c for case in cases) else None
     return tuple(codes_of(unit.output, dot_product(unit, a, b, c, *scales)).ravel().tolist())
-
-
-def _pattern(chance: float, traffic: Traffic, stream: Stream, *, bursts: bool) -> np.ndarray:
-    pattern = draws(stream, chance, PATTERN).astype(np.uint8)
-    if traffic.bursts and bursts:
-        for start in np.flatnonzero(draws(stream, BURST, PATTERN)).tolist():
-            pattern[start : start + stream.randint(4, 19)] = 0
-    return pattern if pattern.any() else np.ones(PATTERN, np.uint8)
 
 
 def _with_resets(tagged: Sequence[Tagged], stream: Stream, fills: bool) -> tuple[list[Tagged], list[tuple[int, int]]]:

@@ -17,7 +17,7 @@ from hwsim.cases.drawing import Stream
 from hwsim.cocotb.told import KINDS
 from hwsim.cosim.bench import PUBLIC, TOP, PortMap, StreamPort, bench, stream_ports
 from hwsim.cosim.build import HdlSources, bulk_build
-from hwsim.cosim.design import FULL, Design, Play, Played, Suite, Traffic, draws
+from hwsim.cosim.design import FULL, Design, Play, Played, Suite, Traffic, pattern
 from hwsim.cosim.play import command, play_in_bulk, play_simulated
 from hwsim.cosim.report import MOST_TOLD, suite_row
 from hwsim.cosim.run import WORKERS, NoProgress, Watcher
@@ -94,7 +94,9 @@ def record(suite: StreamSuite, latency: int, stream: Stream) -> Play:
     model: PipelinedStream[int, int] = PipelinedStream(int, latency)
     cycles: list[tuple[int, int, int]] = [(RESET, -1, 0)] * RESET_CYCLES
     leaving, at = list[int](), 0
-    offers, takes = _chances(stream, suite.traffic)
+    traffic = suite.traffic
+    offers = pattern(traffic.offer, stream).astype(bool).tolist()
+    takes = pattern(traffic.take, stream, bursts=traffic.bursts).astype(bool).tolist()
     resets = set(stream.integers(0, max(count, 1), (3,)).tolist()) if suite.resets else set()
     while at < count or any(one is not None for one in model._registers):
         if at in resets:
@@ -116,15 +118,6 @@ def record(suite: StreamSuite, latency: int, stream: Stream) -> Play:
 
 def _numbers(rows: Words) -> list[int]:
     return [int.from_bytes(row.tobytes(), "little") for row in rows.astype("<u4")]
-
-
-def _chances(stream: Stream, traffic: Traffic) -> tuple[list[bool], list[bool]]:
-    """In which cycles the input offers and the output takes; a prime number of each, again from the start."""
-    offers, takes = draws(stream, traffic.offer, 4099), draws(stream, traffic.take, 4093)
-    if traffic.bursts:
-        for start in stream.integers(0, 4000, (20,)).tolist():
-            takes[start : start + 12] = False
-    return offers.tolist(), takes.tolist()
 
 
 def play(design: StreamDesign, suites: Sequence[StreamSuite], simulator: str, seed: int) -> list[Played]:
