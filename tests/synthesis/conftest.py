@@ -5,18 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from conftest import missing
+from conftest import at_hand
 
-from hwsim.base.errors import ToolMissing
 from hwsim.rtl.synthesis import NEXTPNR, YOSYS, require
 
 
 @pytest.fixture(scope="session")
 def tools() -> None:
-    try:
+    with at_hand():
         require(YOSYS, NEXTPNR)
-    except ToolMissing as error:
-        missing(str(error))
 
 
 @pytest.fixture

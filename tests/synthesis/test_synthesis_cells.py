@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from computed_once import computed_once
-from conftest import missing
+from conftest import at_hand
 from odd_units import unit
 
 from hwsim.base.errors import InputError, ToolMissing
@@ -23,10 +23,8 @@ TINY = unit("tiny-5-bits")
 
 @pytest.fixture(scope="module")
 def tools() -> None:
-    try:
+    with at_hand():
         require_cells()
-    except ToolMissing as error:
-        missing(str(error))
 
 
 def areas(liberty: str) -> dict[str, float]:
