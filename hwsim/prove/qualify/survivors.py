@@ -148,13 +148,14 @@ class Survivors:
         A claim may ask for more than any dot product of lengths that are run can show.
         """
         plain, mutated = self.steps.plain[mutant.step], self.steps.with_mutant(mutant)
-        if ask(differences(plain, mutated), (), min(NEAR, self.seconds)).word == "proved":
+        near = ask(differences(plain, mutated), (), min(NEAR, self.seconds)).word
+        if near == "proved":
             return "proved", None
         if self._whole(mutant.step, mutated) == "proved":
             return "proved", None
         if (shown := self._shown(mutant, mutated)) is not None:
             return "refuted", shown
-        return self._by_claims(mutant.step, in_every_lane(plain, mutated))
+        return self._by_claims(mutant.step, in_every_lane(plain, mutated), near == "refuted")
 
     def _chain(self, names: Sequence[str], step: str = "", mutated: Circuit | None = None) -> Circuit:
         """Some steps, one after another, one of them mutated."""
@@ -262,22 +263,33 @@ class Survivors:
             self._affected[step] = frozenset(left)
         return self._affected[step]
 
-    def _by_claims(self, step: str, circuit: Circuit) -> tuple[Word, Refuted | None]:
-        """Whether all claims hold with a mutant; the first that does not."""
+    def _by_claims(self, step: str, circuit: Circuit, differs: bool) -> tuple[Word, Refuted | None]:
+        """Whether all claims hold with a mutant; the first that does not. differs: whether its step's outputs do.
+
+        What forms show of a step is what it makes of any inputs: of one that makes something else it does not hold.
+        """
         affected, word = set(self.affected(step)), "proved"
         try:
             for claim in self._changed(step, circuit):
                 if claim.name in self._plain and claim.name not in affected:
                     continue
                 affected.discard(claim.name)
-                answer = claim.decide(self.seconds)
-                if answer.word == "refuted":
-                    return "refuted", Refuted(claim.name, claim.words, answer.model or {})
-                if answer.word != "proved":
-                    word = "undecided"
+                found, model = _decided(claim, self.seconds)
+                if found == "refuted" or (found != "proved" and differs and isinstance(claim, StructuralClaim)):
+                    return "refuted", Refuted(claim.name, claim.words, model)
+                word = word if found == "proved" else "undecided"
         except NOT_ASKED:
             return "undecided", None
         return ("proved" if word == "proved" and not affected else "undecided"), None
+
+
+def _decided(claim: AnyClaim, seconds: float) -> tuple[str, Mapping[str, int]]:
+    """What becomes of a claim, and what refutes it."""
+    try:
+        answer = claim.decide(seconds)
+    except NOT_ASKED:
+        return "undecided", {}
+    return answer.word, answer.model or {}
 
 
 def _is_the_same(claim: AnyClaim, plain: AnyClaim) -> bool:
