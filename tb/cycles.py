@@ -21,7 +21,7 @@ PERIOD_NS = 10
 OFTEN = 0.5  # seconds between two notes of progress, at least
 
 
-class Part(Protocol):
+class ClockedPart(Protocol):
     """What plays at a clock."""
 
     def drive(self) -> None:
@@ -39,16 +39,16 @@ class Cycles:
 
     def __init__(self, clock: Any):
         self.edge, self.quiet = RisingEdge(clock), ReadOnly()
-        self.parts: tuple[Part, ...] = ()
+        self.parts: tuple[ClockedPart, ...] = ()
         self.cycle, self.begun = 0, False
 
-    def join(self, part: Part) -> None:
+    def join(self, part: ClockedPart) -> None:
         """Play from this cycle on; from the next one where it is too late to drive."""
         self.parts = (*self.parts, part)
         if self.begun:
             part.drive()
 
-    def leave(self, part: Part) -> None:
+    def leave(self, part: ClockedPart) -> None:
         """Play no more."""
         self.parts = tuple(other for other in self.parts if other is not part)
 
@@ -94,13 +94,13 @@ class Heartbeat:
 
 
 # What plays at a bench: it yields what is driven in a cycle, and goes on when all is quiet.
-Play = Generator[int, None, T]
+BenchPlay = Generator[int, None, T]
 
 
 class BenchPart(Generic[T]):
     """The bench of `hwsim cosim`, which takes what a cycle drives as one word."""
 
-    def __init__(self, port: Any, play: Play[T], cycles: Cycles, beat: Heartbeat):
+    def __init__(self, port: Any, play: BenchPlay[T], cycles: Cycles, beat: Heartbeat):
         self.port, self.play, self.cycles, self.beat = port, play, cycles, beat
         self.word, self.values = next(play), list[T]()
 
@@ -116,7 +116,7 @@ class BenchPart(Generic[T]):
             self.cycles.leave(self)
 
 
-async def played(dut: Any, play: Play[T], beat: Heartbeat) -> T:
+async def played(dut: Any, play: BenchPlay[T], beat: Heartbeat) -> T:
     """Play at the bench from reset on; what the play returns."""
     dut.drive.value = RESET
     clock, cycles = Clock(dut.clk, PERIOD_NS, "ns"), Cycles(dut.clk)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from hwsim.tb.board import ResultBoard, StandingOffer, WaitingOutput
-from hwsim.tb.cycles import Play
+from hwsim.tb.cycles import BenchPlay
 from hwsim.tb.job import (
     AWAITED,
     CONTEXT,
@@ -94,7 +94,7 @@ class Player:
         index = self.due[0][0] if self.due else min(self.closed, len(self.results) - 1)
         self.outcome.note(PortMismatch(kind, self.cycle, index, got, expected))
 
-    def reset(self) -> Play[None]:
+    def reset(self) -> BenchPlay[None]:
         """Hold reset; what was asked for is forgotten."""
         self.due.clear()
         self.waiting.held, self.offer.standing, self.late, self.start = None, False, False, self.at
@@ -104,7 +104,7 @@ class Player:
             self.cycle += 1
         self.silent = 0
 
-    def step(self, end: int) -> Play[None]:
+    def step(self, end: int) -> BenchPlay[None]:
         """One cycle, in which the beat `at` may be offered if it is before `end`."""
         take = self.take[self.cycle % len(self.take)] and not self.filling
         may = self.at < end and not (self.order.tagged and self._is_due(self.results[self.closed][0]))
@@ -183,7 +183,7 @@ class Player:
         self.note("latency", MISSING, self.order.latency)
         raise LostStep
 
-    def play(self) -> Play[None]:
+    def play(self) -> BenchPlay[None]:
         """Every segment, until the device loses step."""
         lost = 0
         for end, reset in self.order.segments.tolist():
@@ -198,7 +198,7 @@ class Player:
                     return
                 self._give_up(end)
 
-    def _segment(self, end: int, reset: int) -> Play[None]:
+    def _segment(self, end: int, reset: int) -> BenchPlay[None]:
         self.counts, self.filling = reset == AWAITED, reset == FILLED
         while self.at < end and not (self.filling and self.silent > FULL_AFTER):
             yield from self.step(end)
@@ -224,7 +224,7 @@ class Player:
         self.at, self.closed = end, sum(self.last[:end])
 
 
-def play_order(dut: Any, script: Script, order: BeatOrder, outcome: SuiteOutcome) -> Play[None]:
+def play_order(dut: Any, script: Script, order: BeatOrder, outcome: SuiteOutcome) -> BenchPlay[None]:
     """Play a suite; the outcome has every result that came, and what happened at the ports."""
     player = Player(dut, script, order, outcome)
     yield from player.play()

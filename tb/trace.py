@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from hwsim.base.arrays import code_array
-from hwsim.tb.cycles import Play
+from hwsim.tb.cycles import BenchPlay
 from hwsim.tb.job import (
     CONTEXT,
     HOLD,
@@ -58,7 +58,7 @@ def promised(trace: Trace) -> np.ndarray:
     return np.where(trace.drive & RESET, 0, bits).astype(np.uint8)
 
 
-def play_trace(dut: Any, script: Script, trace: Trace) -> Play[TraceAnswers]:
+def play_trace(dut: Any, script: Script, trace: Trace) -> BenchPlay[TraceAnswers]:
     """Play a suite, from reset to the last result, or until the device has lost step."""
     seen_port, result, first = dut.seen, dut.result, script.first
     words = trace.drive.astype(np.int64) | np.maximum(trace.offered, 0).astype(np.int64) + first << INDEX
@@ -108,7 +108,7 @@ def compare(script: Script, trace: Trace, answers: TraceAnswers, outcome: SuiteO
         outcome.note(mismatch)
 
 
-def play_recording(dut: Any, script: Script, recording: Recording, outcome: SuiteOutcome) -> Play[None]:
+def play_recording(dut: Any, script: Script, recording: Recording, outcome: SuiteOutcome) -> BenchPlay[None]:
     """Play the beats; the outcome has the code at the output in every cycle, or UNKNOWN, or in a reset MISSING."""
     codes, traffic, position, remaining = outcome.codes, bytearray(), 0, recording.patience
     for _ in range(recording.reset_cycles):
