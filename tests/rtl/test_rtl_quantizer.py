@@ -292,10 +292,6 @@ MUTANTS: dict[str, tuple[str, Callable[[Patch], None]]] = {
 }  # fmt: skip
 
 
-# Others are not proved either: tests/prove/test_prove_streams.py.
-OF_QUOTIENTS = ["a last place of a threshold", "a tie of quotients goes up", "a factor that may be infinite"]
-
-
 @pytest.mark.simulator
 @pytest.mark.parametrize("mutant", others_slow(MUTANTS, ["a step of the scale one code late, by even"]))
 def test_a_broken_quantiser_is_found(verilator: None, mutant: str, monkeypatch: Patch) -> None:

@@ -16,7 +16,6 @@ Floats = NDArray[np.float64]
 HERE = Path()
 # A level of Kolmogorov's distance that one sample in a thousand is above; seeds are fixed.
 UNLIKELY = 1.95
-GOLDEN_SIZE = (48, 5, 3)
 
 
 class Known(NamedTuple):
