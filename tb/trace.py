@@ -42,7 +42,8 @@ KINDS = {SEEN_READY: "ready", SEEN_VALID: "valid", SEEN_MISUSE: "misuse"}
 @dataclass(frozen=True)
 class TraceAnswers:
     """What a device answered, up to some cycle. flags: uint8[cycles], bits SEEN_*; what it said of results in cycles
-    in which one was valid, as promised: when: int64[looks], the cycle; context, code: integers[looks].
+    in which one was valid, as promised: when: int64[looks], the cycle; context, code: integers[looks], which mean
+    nothing where a bit was unknown.
     """
 
     flags: np.ndarray
@@ -68,9 +69,9 @@ def play_trace(dut: Any, script: Script, trace: Trace) -> BenchPlay[TraceAnswers
         yield word
         seen = int(seen_port.value)
         # The result is looked at in every cycle that it waits: it must not change.
-        if seen & expect & SEEN_VALID and not seen & SEEN_UNKNOWN:
+        if seen & expect & SEEN_VALID:
             when.append(len(every))
-            codes.append(int(result.value))
+            codes.append(0 if seen & SEEN_UNKNOWN else int(result.value))
         every.append(seen)
         if (seen ^ expect) & bits:
             left -= 1
@@ -100,7 +101,8 @@ def compare(script: Script, trace: Trace, answers: TraceAnswers, outcome: SuiteO
 
     def results() -> Iterator[PortMismatch]:
         owners, codes = script.results[index].T
-        for at in np.flatnonzero((answers.context != owners) | (answers.code != codes)).tolist():
+        known = answers.flags[answers.when] & SEEN_UNKNOWN == 0
+        for at in np.flatnonzero(known & ((answers.context != owners) | (answers.code != codes))).tolist():
             got = int(answers.code[at]), int(codes[at]), int(answers.context[at]), int(owners[at])
             yield PortMismatch("result", int(answers.when[at]), int(index[at]), *got)
 

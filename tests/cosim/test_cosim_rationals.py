@@ -8,7 +8,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 from functools import cache
-from pathlib import Path
 
 import pytest
 from built_presets import others_slow
@@ -29,14 +28,8 @@ from hwsim.tb.fields import Field
 from hwsim.tb.job import (
     COPY,
     FLAG,
-    LOST,
-    UNKNOWN,
     ExtraOutputs,
     SuiteOutcome,
-    read_job,
-    read_outcome,
-    write_job,
-    write_outcome,
 )
 from hwsim.tb.order import ExtraOutputsBoard
 
@@ -140,16 +133,6 @@ def test_a_field_of_any_width_is_taken(bits: int, offset: int) -> None:
     low = (1 << offset) - 1
     words = words_of([field.place([value]) | low for value in values], -(-(offset + bits) // 32))
     assert field.take(words).tolist() == values
-
-
-def test_the_files_of_a_job_keep_every_bit(tmp_path: Path) -> None:
-    play = recorded(LONG, pipeline(LONG), random_cases(LONG, 40, 1))
-    write_job(tmp_path, [play.script], 100)
-    (script,) = read_job(tmp_path)
-    assert (script.results.tolist(), script.payloads) == (play.script.results.tolist(), ())
-    outcome = SuiteOutcome("suite", codes=[1 << 72, 5, UNKNOWN, LOST, (1 << 73) - 1])
-    write_outcome(tmp_path, 0, outcome)
-    assert read_outcome(tmp_path, 0) == outcome
 
 
 def test_copies_of_long_results_are_compared_in_every_bit() -> None:

@@ -19,7 +19,18 @@ from hwsim.cosim.play import answers
 from hwsim.cosim.play import compared as held_against
 from hwsim.model.clock import PipelinedUnit
 from hwsim.spec import Pipeline, Unit, pipeline
-from hwsim.tb.job import READY, RESET, SEEN_MISUSE, SEEN_READY, SEEN_VALID, VALID, SuiteOutcome
+from hwsim.tb.job import (
+    READY,
+    RESET,
+    SEEN_MISUSE,
+    SEEN_READY,
+    SEEN_UNKNOWN,
+    SEEN_VALID,
+    UNKNOWN,
+    VALID,
+    SuiteOutcome,
+)
+from hwsim.tb.trace import compare
 
 ODD = units_of(IN_RTL)
 TINY = unit("tiny")
@@ -159,6 +170,18 @@ def test_a_flag_that_is_wrong_in_one_cycle_is_seen(bit: int, kind: str) -> None:
     assert (mismatch.kind, mismatch.cycle, mismatch.got, mismatch.expected) == (kind, cycle, 1 - expected, expected)
     # Results count as compared only up to there.
     assert outcome.results == int((np.flatnonzero(trace.results) < cycle).sum()) < 30
+
+
+def test_an_unknown_result_is_told_once_and_those_after_it_are_compared() -> None:
+    play = recorded(TINY, pipeline(TINY), FULL)
+    trace, seen = trace_of(play), perfect(play)
+    cycle, outcome = int(np.flatnonzero(trace.results)[11]), SuiteOutcome("suite")
+    seen.flags[cycle] |= SEEN_UNKNOWN
+    seen.results[11] = 0
+    compare(play.script, trace, answers(trace.drive, seen.flags, seen.results, PORTS), outcome)
+    (mismatch,) = outcome.mismatches
+    assert (mismatch.kind, mismatch.cycle, mismatch.index, mismatch.got) == ("unknown", cycle, 11, UNKNOWN)
+    assert (outcome.count, outcome.results) == (1, 30)
 
 
 def test_what_is_not_promised_is_not_compared() -> None:
