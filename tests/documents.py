@@ -41,6 +41,12 @@ def blocks(language: str | None = None) -> list[Block]:
     return [block for block in found if language in (None, block.language)]
 
 
+def tables(text: str) -> list[list[list[str]]]:
+    """The cells of every table in Markdown: header, then rows."""
+    found = re.findall(r"(?:^\|.*\|\n)+", text, re.MULTILINE)
+    return [[[cell.strip() for cell in line.strip("|").split(" | ")] for line in one.splitlines()] for one in found]
+
+
 class Command(NamedTuple):
     """A line of a `sh` block. status: what it must exit with. output: what must be printed, or None."""
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 
 class Done(NamedTuple):
@@ -14,6 +16,12 @@ class Done(NamedTuple):
 
 
 Run = Callable[..., Done]
+
+
+def process(*arguments: str, **more: Any) -> subprocess.CompletedProcess[str]:
+    """hwsim with these arguments, in a process of its own."""
+    command = [sys.executable, "-m", "hwsim", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False, **more)
 
 
 def fails(done: Done, message: str, status: int = 2) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cli.cli_run import Run, fails
+from cli.cli_run import Run, fails, process
 
 import hwsim
 from hwsim.base.errors import InputError, InputTypeError, ToolMissing
@@ -145,12 +145,6 @@ def test_debug_adds_the_traceback(run: Run, failing: Any, monkeypatch: pytest.Mo
         assert done.err.splitlines()[-1] == "error: here"
     monkeypatch.setenv("HWSIM_DEBUG", "1")
     assert "Traceback" in run("fail").err
-
-
-def process(*arguments: str, **more: Any) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "hwsim", *arguments], capture_output=True, text=True, check=False, **more
-    )
 
 
 def test_python_m_hwsim_is_hwsim() -> None:

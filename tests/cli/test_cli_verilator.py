@@ -5,24 +5,16 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
-from cli.cli_run import Run, fails
+from cli.cli_run import Run, fails, process
 from verilated import BINARY, UNOPTIMISED, put_runtime
 
 from hwsim.base.errors import ToolMissing
 from hwsim.cosim.tools import Verilator, find_verilator
 
 ECHO = '#!/bin/sh\nprintf "%s\\n" "$VERILATOR_ROOT" "$@"\nexit 7\n'
-
-
-def process(*arguments: str, **more: Any) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "hwsim", *arguments], capture_output=True, text=True, check=False, **more
-    )
 
 
 def without(place: Path, name: str, links: Path) -> Path:

@@ -13,6 +13,7 @@ from types import ModuleType
 import pytest
 import torch
 from built_presets import others_slow
+from documents import tables
 from papers import minilm
 
 ROOT = Path(__file__).parents[2]
@@ -37,12 +38,6 @@ def script(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> M
     monkeypatch.setitem(sys.modules, spec.name, made)
     spec.loader.exec_module(made)
     return made
-
-
-def tables(text: str) -> list[list[list[str]]]:
-    """The cells of every table in Markdown: header, then rows."""
-    found = re.findall(r"(?:^\|.*\|\n)+", text, re.MULTILINE)
-    return [[[cell.strip() for cell in line.strip("|").split(" | ")] for line in one.splitlines()] for one in found]
 
 
 @pytest.mark.parametrize("script", EVERY, indirect=True)

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from conftest import ROOT, at_hand
+from documents import tables
 
 from hwsim.cli import main
 from hwsim.rtl.synthesis import (
@@ -207,22 +208,16 @@ def test_the_default_study_is_the_one_of_the_page(tmp_path: Path) -> None:
         with at_hand():
             require(YOSYS)
     assert main(["study", "--pareto", "--no-report", "-o", str(tmp_path / "out")]) == 0
-    (units,) = tables(ROOT / "docs" / "studies" / "pareto.md")
+    (units,) = by_header(ROOT / "docs" / "studies" / "pareto.md")
     # The page has some of the columns and of the rows.
-    written, _others = tables(tmp_path / "out" / "pareto.md")
+    written, _others = by_header(tmp_path / "out" / "pareto.md")
     of_run = [{head: row[head] for head in units[0]} for row in written]
     assert units and [row for row in units if row not in of_run] == []
 
 
-def tables(page: Path) -> list[list[dict[str, str]]]:
-    """The rows of every table in Markdown."""
-    found = []
-    for lines in re.findall(r"(?:^\|.*\|\n)+", page.read_text(), re.MULTILINE):
-        header, _, *rows = (
-            [cell.strip() for cell in line[1:-2].split("|")] for line in lines.splitlines(keepends=True)
-        )
-        found.append([dict(zip(header, row, strict=True)) for row in rows])
-    return found
+def by_header(page: Path) -> list[list[dict[str, str]]]:
+    """The rows of every table of a page."""
+    return [[dict(zip(head, row, strict=True)) for row in rows] for head, _, *rows in tables(page.read_text())]
 
 
 @pytest.mark.slow
