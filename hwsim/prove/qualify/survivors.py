@@ -23,7 +23,6 @@ from hwsim.prove.sweeping import Alike
 from hwsim.prove.terms import (
     Term,
     Word,
-    all_substituted,
     ask,
     both,
     choose,
@@ -37,6 +36,7 @@ from hwsim.prove.terms import (
 )
 from hwsim.spec import Unit, modes_of
 
+AT_ONCE = 50  # mutants whose steps are read by one run of Yosys
 NEAR = 2.0  # seconds for a question about one step
 NOT_ASKED = (InputError, Unmet)  # of a circuit that a claim cannot be written about: nothing is shown
 
@@ -51,53 +51,37 @@ class Refuted:
 
 
 class MutatedSteps:
-    """The steps of a unit as terms: each without a mutant, or with one of some."""
+    """The steps of a unit as terms: each without a mutant, or with one of some.
+
+    Each mutant is read by itself: gates that choose others, which are not there, would make lanes differ.
+    """
 
     def __init__(self, nets: UnitNetlists, mutants: Iterable[Mutant]):
         self.group, self.adder = ([step.name for step in some] for some in (nets.group, nets.adder))
-        self.mutants: dict[str, list[Mutant]] = {netlist.name: [] for netlist in nets.steps}
-        for mutant in mutants:
-            self.mutants[mutant.step].append(mutant)
-        by_name = {netlist.name: netlist for netlist in nets.steps}
-        texts = written([(by_name[name], some) for name, some in self.mutants.items()], "btor", BTOR)
-        self._read = {name: read_btor(text, f"{name}.") for name, text in zip(self.mutants, texts, strict=True)}
-        self.plain = {name: self._with(name, 0) for name in self._read}
+        self.mutants = list(mutants)
+        self._netlists = {netlist.name: netlist for netlist in nets.steps}
+        self.plain = dict(zip(self._netlists, self._read([(name, []) for name in self._netlists]), strict=True))
+        self._mutated: dict[Mutant, Circuit] = {}
 
     def with_mutant(self, mutant: Mutant) -> Circuit:
-        """The mutant's step."""
-        return self._with(mutant.step, 1 << self.mutants[mutant.step].index(mutant))
+        """The mutant's step. Those that follow in the list are read with it."""
+        if mutant not in self._mutated:
+            first = self.mutants.index(mutant)
+            some = self.mutants[first : first + AT_ONCE]
+            self._mutated = dict(zip(some, self._read([(one.step, [one]) for one in some]), strict=True))
+        return self._mutated[mutant]
 
-    def _with(self, name: str, which: int) -> Circuit:
-        circuit = self._read[name]
-        if SELECT not in circuit.inputs:
-            return circuit
-        select = circuit.inputs[SELECT]
-        outputs = all_substituted(circuit.outputs.values(), {select: value(which, width(select))})
-        inputs = {port: term for port, term in circuit.inputs.items() if port != SELECT}
-        return replace(circuit, inputs=inputs, outputs=dict(zip(circuit.outputs, outputs, strict=True)))
-
-
-def one_beat_case(unit: Unit, codes: Mapping[str, int]) -> Case:
-    """Operands of one beat, as ports have them, as a case; bits that pad a code are zeros."""
-
-    def clean(code: int, fmt: Format) -> int:
-        return code >> fmt.padding << fmt.padding
-
-    def side(name: str, fmt: Format) -> tuple[int, ...]:
-        one = re.compile(rf"i__{name}(?:__(\d+))?$")
-        found = {int(match[1] or 0): code for port, code in codes.items() if (match := one.match(port))}
-        return tuple(clean(found[at], fmt) for at in sorted(found))
-
-    operands, scale = unit.operands, unit.scale
-    c = 0 if operands.addend is None else clean(codes.get("i__c", 0), operands.addend)
-    scales = () if scale is None else (side("scale_a", scale.a.format), side("scale_b", scale.b.format))
-    return Case("shown", side("a", operands.a), side("b", operands.b), c, *scales)
+    def _read(self, wanted: Sequence[tuple[str, list[Mutant]]]) -> list[Circuit]:
+        texts = written([(self._netlists[name], some) for name, some in wanted], "btor", BTOR)
+        return [_chosen(read_btor(text, f"{name}.")) for (name, _), text in zip(wanted, texts, strict=True)]
 
 
-def _result_of(outputs: Mapping[str, Term]) -> dict[str, Term]:
-    """Whether the result is NaN, and else its code."""
-    nan, code = outputs["o__nan"], outputs["o__code"]
-    return {"nan": nan, "code": choose(is_one(nan), value(0, width(code)), code)}
+def _chosen(circuit: Circuit) -> Circuit:
+    """A circuit with its mutant in it, if it has one."""
+    if SELECT not in circuit.inputs:
+        return circuit
+    inputs = {port: term for port, term in circuit.inputs.items() if port != SELECT}
+    return replace(fixed(circuit, {SELECT: value(1, 1)}), inputs=inputs)
 
 
 def differences(plain: Circuit, mutated: Circuit) -> Term:
@@ -132,6 +116,29 @@ def _at_lane(port: str, lane: int) -> str:
     if found is None or int(found[1]):
         return port
     return f"{port[: found.start(1)]}{lane}{port[found.end(1) :]}"
+
+
+def one_beat_case(unit: Unit, codes: Mapping[str, int]) -> Case:
+    """Operands of one beat, as ports have them, as a case; bits that pad a code are zeros."""
+
+    def clean(code: int, fmt: Format) -> int:
+        return code >> fmt.padding << fmt.padding
+
+    def side(name: str, fmt: Format) -> tuple[int, ...]:
+        one = re.compile(rf"i__{name}(?:__(\d+))?$")
+        found = {int(match[1] or 0): code for port, code in codes.items() if (match := one.match(port))}
+        return tuple(clean(found[at], fmt) for at in sorted(found))
+
+    operands, scale = unit.operands, unit.scale
+    c = 0 if operands.addend is None else clean(codes.get("i__c", 0), operands.addend)
+    scales = () if scale is None else (side("scale_a", scale.a.format), side("scale_b", scale.b.format))
+    return Case("shown", side("a", operands.a), side("b", operands.b), c, *scales)
+
+
+def _result_of(outputs: Mapping[str, Term]) -> dict[str, Term]:
+    """Whether the result is NaN, and else its code."""
+    nan, code = outputs["o__nan"], outputs["o__code"]
+    return {"nan": nan, "code": choose(is_one(nan), value(0, width(code)), code)}
 
 
 class Survivors:
