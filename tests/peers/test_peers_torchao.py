@@ -89,31 +89,23 @@ def test_infinities_nans_and_zeros(version: tuple[int, ...], name: str, select: 
     assert np.array_equal(stored[[0, 1, 3]], got.codes[[0, 1, 3]])
 
 
-def test_nvfp4_by_its_version(version: tuple[int, ...]) -> None:
-    x, found = nvfp4_blocks(two_levels=True), torchaos(version)
-    later = "-0.17" if version >= (0, 17) else ""
-    scales, codes, g = found["nvfp4"]
-    got = hwsim.quantize(x, f"nvfp4-torchao{later}")
-    assert got.tensor_scale == g and np.array_equal(got.scales, scales)
-    assert np.array_equal(pack_codes(got.codes, "e2m1"), codes)
-    other = hwsim.quantize(x, f"nvfp4-torchao{'' if later else '-0.17'}")
-    assert (pack_codes(other.codes, "e2m1") != codes).any(), "the other version would not be noticed"
-
-
-def test_nvfp4_of_one_level(version: tuple[int, ...]) -> None:
-    x, (scales, codes) = nvfp4_blocks(two_levels=False), torchaos(version)["nvfp4-block"]
-    later = "-0.17" if version >= (0, 17) else ""
-    got = hwsim.quantize(x, f"nvfp4-block-torchao{later}")
+@pytest.mark.parametrize(
+    ("kind", "rule", "given"),
+    [
+        ("nvfp4", "nvfp4", {}),
+        ("nvfp4-block", "nvfp4-block", {}),
+        ("nvfp4-fixed", "nvfp4", {"second_scale": np.float32(0.0123)}),
+    ],
+)
+def test_nvfp4_by_its_version(version: tuple[int, ...], kind: str, rule: str, given: dict[str, Any]) -> None:
+    x, (scales, codes, *tensor_scale) = nvfp4_blocks(two_levels=rule == "nvfp4"), torchaos(version)[kind]
+    ours, others = ("-0.17", "") if version >= (0, 17) else ("", "-0.17")
+    got = hwsim.quantize(x, f"{rule}-torchao{ours}", **given)
     assert np.array_equal(got.scales, scales) and np.array_equal(pack_codes(got.codes, "e2m1"), codes)
-    other = hwsim.quantize(x, f"nvfp4-block-torchao{'' if later else '-0.17'}")
-    assert (pack_codes(other.codes, "e2m1") != codes).any(), "the other version would not be noticed"
-
-
-def test_nvfp4_with_a_scale_that_is_given(version: tuple[int, ...]) -> None:
-    x, (scales, codes) = nvfp4_blocks(two_levels=True), torchaos(version)["nvfp4-fixed"]
-    later = "-0.17" if version >= (0, 17) else ""
-    got = hwsim.quantize(x, f"nvfp4-torchao{later}", second_scale=np.float32(0.0123))
-    assert np.array_equal(got.scales, scales) and np.array_equal(pack_codes(got.codes, "e2m1"), codes)
+    assert tensor_scale in ([], [got.tensor_scale])
+    other = hwsim.quantize(x, f"{rule}-torchao{others}", **given)
+    # Given a scale, both versions do the same.
+    assert (pack_codes(other.codes, "e2m1") != codes).any() != bool(given), "the other version would not be noticed"
 
 
 @pytest.mark.parametrize("name", ["e4m3", "e5m2"])
