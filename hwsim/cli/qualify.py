@@ -217,7 +217,8 @@ def _print_unit(outcome: Qualification) -> None:
 def _why(row: MutantRow) -> str:
     if row.refuted is not None:
         values = ", ".join(f"{name} {number:#x}" for name, number in row.refuted.model.items() if number)
-        return f"; refuted: {row.refuted.claim}, where {values[:200] or 'all is zero'}"
+        where = f", where {values[:200] or 'all is zero'}" if row.refuted.model else ""
+        return f"; refuted: {row.refuted.claim}{where}"
     return f"; killed by {row.case}" if row.case else ""
 
 

@@ -34,7 +34,7 @@ from hwsim.prove.qualify.mutants import MODES, SELECT, of_one_lane
 from hwsim.prove.qualify.reachable import Handed
 from hwsim.prove.qualify.run import FATES, Qualifier
 from hwsim.prove.qualify.steps import UnitNetlists, groups
-from hwsim.prove.qualify.survivors import MutatedSteps, Survivors
+from hwsim.prove.qualify.survivors import MutatedSteps, Survivors, differences
 from hwsim.prove.terms import ask, both, choose, evaluated, same, substituted, value
 from hwsim.rtl.synthesis.flows import YOSYS, run_tool
 from hwsim.spec import load_specified, load_unit, pipeline
@@ -133,6 +133,15 @@ def test_what_no_result_depends_on_is_never_killed():
 
 def test_mutants_are_numbered_behind_one_input():
     assert SELECT not in netlists().steps[0].module["ports"]
+
+
+def test_a_step_with_an_absorbed_mutant_is_the_step_without():
+    few = [mutant for mutant in netlists().mutants() if netlists().absorbed(mutant)][::40]
+    steps = MutatedSteps(netlists(), few)
+    assert len(few) > 3
+    for mutant in few:
+        claim = differences(steps.plain[mutant.step], steps.with_mutant(mutant))
+        assert ask(claim).word == "proved", mutant.name
 
 
 @pytest.mark.slow

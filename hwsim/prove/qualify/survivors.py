@@ -16,7 +16,7 @@ from hwsim.prove.claims import AnyClaim, CasesClaim, Claim, LateClaim, Structura
 from hwsim.prove.composition import Unmet
 from hwsim.prove.methods import method_claims
 from hwsim.prove.qualify.machine import TOGETHER, played
-from hwsim.prove.qualify.mutants import BTOR, OF_LANES, SELECT, Mutant, written
+from hwsim.prove.qualify.mutants import BTOR, OF_LANES, Mutant, written
 from hwsim.prove.qualify.reachable import Codes, Handed
 from hwsim.prove.qualify.steps import CARRIED, ENTERING, UnitNetlists, groups
 from hwsim.prove.sweeping import Alike
@@ -68,20 +68,19 @@ class MutatedSteps:
         if mutant not in self._mutated:
             first = self.mutants.index(mutant)
             some = self.mutants[first : first + AT_ONCE]
-            self._mutated = dict(zip(some, self._read([(one.step, [one]) for one in some]), strict=True))
+            read = self._read([(one.step, [one]) for one in some])
+            self._mutated = {one: self._of_plain_inputs(one, circuit) for one, circuit in zip(some, read, strict=True)}
         return self._mutated[mutant]
+
+    def _of_plain_inputs(self, mutant: Mutant, circuit: Circuit) -> Circuit:
+        """A mutant's step, as a function of the inputs of the step without it."""
+        plain = self.plain[mutant.step]
+        chosen = {port: plain.inputs.get(port, value(1, 1)) for port in circuit.inputs}
+        return replace(fixed(circuit, chosen), inputs=plain.inputs)
 
     def _read(self, wanted: Sequence[tuple[str, list[Mutant]]]) -> list[Circuit]:
         texts = written([(self._netlists[name], some) for name, some in wanted], "btor", BTOR)
-        return [_chosen(read_btor(text, f"{name}.")) for (name, _), text in zip(wanted, texts, strict=True)]
-
-
-def _chosen(circuit: Circuit) -> Circuit:
-    """A circuit with its mutant in it, if it has one."""
-    if SELECT not in circuit.inputs:
-        return circuit
-    inputs = {port: term for port, term in circuit.inputs.items() if port != SELECT}
-    return replace(fixed(circuit, {SELECT: value(1, 1)}), inputs=inputs)
+        return [read_btor(text, f"{name}.") for (name, _), text in zip(wanted, texts, strict=True)]
 
 
 def differences(plain: Circuit, mutated: Circuit) -> Term:
