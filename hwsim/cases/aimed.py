@@ -107,18 +107,20 @@ class Aimer:
     """Draws cases of a unit, one after the other."""
 
     def __init__(self, unit: Unit, seed: int):
-        self.unit, self.rng, self.lanes = unit, Stream(seed, unit.name, "aimed"), unit.instruction.lanes
+        self.unit, self.rng, self.lanes = unit, Stream(seed, "aimed"), unit.instruction.lanes
         self.a, self.b, self.c = unit.operands.a, unit.operands.b, unit.operands.addend
         self.formats = list(dict.fromkeys(place.format for place in roundings(unit).values()))
         self.spans = span_of(self.a), span_of(self.b)
         self.low = self.spans[0].low + self.spans[1].low
         self.top = self.spans[0].top + self.spans[1].top + 1
+        self.least = False  # whether all terms are among the least, and idle lanes hold zeros of either sign
         self.reach = max(span_of(fmt).bits for fmt in self.formats) + sum(span.bits for span in self.spans) + 3
 
     def case(self, number: int) -> Case | None:
         """A case of that number; None where none came of what was drawn."""
         rng, rows = self.rng, Rows(self.unit)
         beats, scales = self._beats(rows), self._scales()
+        self.least = rng.randrange(8) == 0
         scale = self._scale(scales)
         kinds = ["product"] * rng.choice((1, 1, 2, 2, 3, 4))
         if self.c is not None and rng.randrange(4):
@@ -150,7 +152,7 @@ class Aimer:
     def _idle(self, beats: int) -> list[list[Pair]]:
         """Beats of zeros: of +0, or of a zero of some sign times a number."""
         rng = self.rng
-        plain = rng.randrange(8) > 0
+        plain = rng.randrange(2 if self.least else 8) > 0
         idle = (0, 0) if plain else (rng.choice(zeros(self.a)), rng.choice(list(numbers(self.b).values())))
         return [[idle] * self.lanes for _ in range(beats)]
 
@@ -172,6 +174,8 @@ class Aimer:
         rng, kind = self.rng, self.rng.randrange(8)
         if top <= low:
             return low
+        if self.least:
+            return min(low + rng.randrange(4), top)
         if beside is not None and kind < 6:
             far = rng.randrange(self.reach if kind < 5 else 4 * self.reach)
             return min(max(beside + (-far if rng.randrange(4) else far), low), top)
@@ -215,7 +219,7 @@ class Aimer:
             return self._end(self.a), self._end(self.b)
         if aims and not total.n and rng.randrange(2):
             return self._ending()
-        if aims and (missing := self._missing(total)).n:
+        if aims and not self.least and (missing := self._missing(total)).n:
             return self._near(missing.over(scale, QUOTIENT))
         beside = total.over(scale, QUOTIENT).leading if total.n else None
         sigs = [self._some_bits(span.bits) for span in self.spans]
@@ -291,14 +295,24 @@ class Aimer:
         return a, b
 
     def _scale_code(self, fmt: Format) -> int:
-        """One, mostly, or a scale near it, at an end, or any."""
-        rng, kind = self.rng, self.rng.randrange(8)
-        if kind < 4:
-            return one_code(fmt)
+        """One, near it, at an end, one bit off NaN or any."""
+        rng, kind, one = self.rng, self.rng.randrange(8), one_code(fmt)
+        if kind < 2:
+            return one
+        if kind == 2:
+            special = nans(fmt)[:1]
+            return rng.choice([0, *special, *(code ^ 1 << rng.randrange(fmt.bits) for code in special)])
         if isinstance(fmt, ExponentFormat):
-            code = one_code(fmt) + rng.randint(-40, 40) if kind < 6 else rng.randint(fmt.min_code, fmt.max_code)
+            ends = fmt.min_code, fmt.min_code + 1, fmt.max_code - 1, fmt.max_code
+            code = (
+                one + rng.randint(-40, 40)
+                if kind < 5
+                else rng.choice(ends)
+                if kind == 5
+                else rng.randrange(1 << fmt.bits)
+            )
             return min(max(code, fmt.min_code), fmt.max_code)
-        return rng.choice(list(numbers(fmt).values())) if kind < 7 else rng.randrange(1 << fmt.bits) << fmt.padding
+        return rng.choice(list(numbers(fmt).values())) if kind < 5 else rng.randrange(1 << fmt.bits) << fmt.padding
 
     def _scale(self, scales: Scales | None) -> Dyadic:
         """What the first scales multiply by; 1 where they are no numbers other than 0."""

@@ -3,8 +3,7 @@
 `hwsim.explain` is this package and, called, its function `explain`: one dot product with every stage's integers.
 
 `semantics` lists what a device may compute, as specified and otherwise; `discrimination` makes cases on which the
-40 readings of a window's sum differ, pair by pair, and proves which pairs are equal (coverage, G13);
-`told_from_mistakes` makes cases on which any unit differs from what designs compute by mistake; `consistent`
+40 readings of a window's sum differ, pair by pair, and proves which pairs are equal (coverage, G13); `consistent`
 names the semantics that explain results. `silicon` asks GPUs. A run is a `RunReport`, which `write_reports` writes as
 JUnit XML, JSON and one HTML page.
 """
@@ -15,7 +14,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from hwsim.explain.discriminate import Discrimination, ToldPair, discrimination, told_from_mistakes
+    from hwsim.explain.discriminate import Discrimination, ToldPair, discrimination
     from hwsim.explain.evidence import Consistent, consistent
     from hwsim.explain.explained import explain
     from hwsim.explain.known import Semantic, semantics
@@ -112,7 +111,6 @@ __all__ = [
     "read_json",
     "refuse_reports",
     "semantics",
-    "told_from_mistakes",
     "write_html",
     "write_json",
     "write_junit",

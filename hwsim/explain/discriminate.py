@@ -1,4 +1,4 @@
-"""Finds cases that tell a unit from other readings of its specification, and from mistakes."""
+"""Finds cases that tell the readings of a specification apart, and a unit from mistakes and changed rules."""
 
 from __future__ import annotations
 
@@ -10,15 +10,14 @@ from math import gcd, lcm
 import numpy as np
 from numpy.typing import NDArray
 
-from hwsim.cases.bins.covering import directed
+from hwsim.cases.bins.covering import covering
 from hwsim.cases.case import Batch, Case, block_lengths
 from hwsim.cases.drawing import key_of
 from hwsim.cases.random_cases import draw
 from hwsim.compute.kernels import supports
-from hwsim.explain.candidate import Candidate, batch_results, by_model, results
-from hwsim.explain.known import Semantic, candidates, semantics
-from hwsim.explain.mistakes.operands import NOT_CLEARED
-from hwsim.explain.mistakes.widths import OF_WIDTHS
+from hwsim.explain.candidate import batch_results, by_model
+from hwsim.explain.known import Semantic, semantics
+from hwsim.explain.mistakes.kills import known
 from hwsim.explain.readings import READINGS, Reading, normal_forms, read_unit, why_equal
 from hwsim.spec import Unit, unpromised
 
@@ -72,14 +71,14 @@ PATIENCE = 16  # chunks after which pairs with too few cases are given those cas
 
 @dataclass(frozen=True)
 class ToldPair:
-    """Two of what a design may compute, readings or others by name, and whether they are told apart.
+    """Two readings, and whether they are told apart.
 
     differ: the number of the discrimination's cases on which they differ. reason: why they are equal, or empty.
     tried: the number of cases tried.
     """
 
-    first: Reading | Semantic
-    second: Reading | Semantic
+    first: Reading
+    second: Reading
     differ: int
     reason: str
     tried: int
@@ -102,7 +101,7 @@ class ToldPair:
 
 @dataclass(frozen=True)
 class Discrimination:
-    """Cases that tell a unit's readings apart, or it from mistakes, and every pair. tried: how many were tried."""
+    """Cases that tell a unit's readings apart, and every pair. tried: how many were tried."""
 
     unit: Unit
     cases: list[Case]
@@ -216,62 +215,30 @@ def turned(case: Case, places: int, among: int) -> Case:
     return replace(case, id=f"{case.id}-turned{places:02}", a=a, b=b)
 
 
-MOST_OF_EACH = 384  # directed cases, spread over all, and drawn ones
-MISTAKES_CHUNK = 48  # most mistakes are told by the first few, and those that are asked no more cost nothing
+LOOKED_AT = 256  # directed cases, spread over all, and drawn ones, for a change that no killer of a mistake tells
 
 
-def told_from_mistakes(
-    unit: Unit, seed: int, progress: Callable[[int], None] | None = None, limit: int = LIMIT
-) -> Discrimination:
-    """Cases on which a unit differs from each change of its rules, and from each mistake, of which something is known.
+def telling(unit: Unit) -> list[Case]:
+    """Few cases: one that kills each likely mistake of a unit, and one that tells it from each change of its rules.
 
-    At least 16 for each that is told apart; what no case tells is undecided: it may be no mistake of this unit. Wrong
-    bits of every result, and sums that are not cleared, which depend on what came before, are left out.
-    seed: of draws; the same cases for the same unit and seed. progress: called with the number of cases tried so far.
-    limit: cases after which no more are tried.
-    Raises NotImplementedYet for a unit that the model does not have.
+    As far as one is known. Raises NotImplementedYet for a unit that the model does not have.
     """
-    # Mistakes of widths and signs change so many results that any case tells them.
-    gross = {mistake.name for part in OF_WIDTHS for mistake in part(unit)}
-    own = semantics(unit)[0]
-    every = [semantic for semantic in candidates(unit) if semantic.name not in gross and _is_asked(semantic)]
-    search = PairSearch([(0, column + 1) for column in range(len(every))], QUOTA)
-    kept, tried = list[Case](), 0
-    for chunk in _chunks(unit, seed):
-        cases = chunk[: limit - tried]
-        codes = np.zeros((len(cases), len(every) + 1), np.int64)
-        numbers: dict[int, int] = {}
-        for column in search.asked:
-            candidate = every[column - 1].candidate if column else own.candidate
-            codes[:, column] = _numbered(unit, candidate, cases, numbers)
-        kept += [cases[index] for index in search.keep(codes)]
-        tried += len(cases)
-        if progress is not None:
-            progress(tried)
-        if tried >= limit or not search.asked:
-            break
-    needs = search.need.tolist()
-    pairs = [ToldPair(own, semantic, QUOTA - need, "", tried) for semantic, need in zip(every, needs, strict=True)]
-    return Discrimination(unit, kept, tuple(pairs), tried)
+    cases = list(dict.fromkeys(known(unit).killers.values()))
+    directed, plain = covering(unit, 1), unpromised(unit).plain
+    lengths = lengths_of(unit)
+    parts = [stimuli(unit, 1, first * CHUNK, LOOKED_AT // len(lengths), of) for first, of in enumerate(lengths)]
+    more = [case for part in parts for case in part.cases()] + directed[:: max(1, len(directed) // LOOKED_AT)]
+    own = [[plain(code) for code in by_model(unit, some)] for some in (cases, more)]
+    for semantic in semantics(unit)[1:]:
+        # Changes of one rule; wrong bits of every result are told by any case.
+        if semantic.changes > 1 or semantic.name.startswith("result bit"):
+            continue
+        if not _differs(semantic, cases[: len(own[0])], own[0]):
+            cases += [more[index] for index in _differs(semantic, more, own[1])[:1]]
+    return list(dict.fromkeys(cases))
 
 
-def _is_asked(semantic: Semantic) -> bool:
-    return not semantic.name.startswith("result bit") and semantic.candidate.flaw is not NOT_CLEARED
-
-
-def _numbered(unit: Unit, candidate: Candidate, cases: Sequence[Case], numbers: dict[int, int]) -> list[int]:
-    """The results of a candidate, each a small number: the same for codes that are as good as one another."""
-    plain = unpromised(unit).plain
-    return [numbers.setdefault(plain(code), len(numbers)) for code in results(candidate, cases)]
-
-
-def _chunks(unit: Unit, seed: int) -> Iterator[list[Case]]:
-    """Drawn cases and directed ones, in turn."""
-    lengths, known = lengths_of(unit), list[Case]()
-    for number, first in enumerate(range(0, MOST_OF_EACH, MISTAKES_CHUNK)):
-        yield list(stimuli(unit, seed, first, MISTAKES_CHUNK, lengths[number % len(lengths)]).cases())
-        if not first:  # solvers take a while, which a search that has ended does not wait for
-            known = directed(unit, seed)
-            known = known[:: max(1, -(-len(known) // MOST_OF_EACH))]
-        if some := known[first : first + MISTAKES_CHUNK]:
-            yield some
+def _differs(semantic: Semantic, cases: Sequence[Case], own: Sequence[int]) -> list[int]:
+    """The indices of cases of which other results come."""
+    plain = unpromised(semantic.candidate.unit).plain
+    return [index for index, code in enumerate(semantic.many(cases)) if plain(code) != own[index]]

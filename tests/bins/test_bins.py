@@ -487,9 +487,8 @@ def test_results_of_a_format_whose_codes_end_below_twice_its_bias_are_covered() 
         "sum": {"method": "aligned", "fraction_bits": 6, "lost": "truncate"},
         "result": {"format": "e4m3fnuz", "rounding": "rz", "overflow": "saturate"},
     }
-    found = covered(Unit.model_validate(keys), 1)
-    assert {"G8/1-pos-addend", "G8/7e-neg-addend"} <= {case.id for case in found.cases}
-    assert found.counter.counts["result +the largest"] > 0
+    counts = covered(Unit.model_validate(keys), 1).counter.counts
+    assert min(counts[f"result {name}"] for name in ("+1", "+the largest", "-the largest")) > 0
 
 
 DECIDES = "decides the rounding"

@@ -1,4 +1,4 @@
-"""Cases that tell readings and mistakes apart, and the names of what a device did: one change, or two."""
+"""Cases that tell readings apart, and the names of what a device did: one change, or two."""
 
 from __future__ import annotations
 
@@ -11,29 +11,26 @@ import pytest
 from built_presets import others_slow
 from computed_once import computed_once
 from explain.test_readings import directed_cases, drawn
-from odd_units import unit
 
 from hwsim.cases.bins.covering import directed
 from hwsim.cases.case import Case, dot
-from hwsim.cosim.vectors.plan import plan
 from hwsim.explain import (
     READINGS,
     Discrimination,
     Reading,
     Semantic,
     consistent,
-    discriminate,
     discrimination,
     own_reading,
     semantics,
-    told_from_mistakes,
 )
 from hwsim.explain.candidate import by_model, changed, results
 from hwsim.explain.discriminate import QUOTA, turned
 from hwsim.explain.mistakes import catalogue, code_of
+from hwsim.explain.mistakes.kills import search
 from hwsim.explain.readings import normal_forms, read_unit, short_name, why_equal
 from hwsim.model.definition import definition_of
-from hwsim.spec import Unit, load_unit, unpromised
+from hwsim.spec import Unit, load_unit
 
 HOPPER = "hopper-wgmma-e4m3-f32"
 SUITE = ["hopper-wgmma-e4m3-f32", "rvbna-e4m3-f32-n8"]
@@ -170,48 +167,6 @@ def test_other_units_readings_are_all_told_apart_or_proved_equal(name: str) -> N
     assert found.count("told apart") + found.count("equal") == 780
 
 
-METHODS = ["chain-rd", "tree-f16-7", "exact-f16-group", "even-odd"]
-
-
-@pytest.fixture
-def few(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of hundreds of cases that hundreds of mistakes are computed for, the first."""
-    monkeypatch.setattr(discriminate, "MOST_OF_EACH", 48)
-
-
-def differing(some: Unit, one: Semantic, found: list[int], answers: list[int]) -> int:
-    good = unpromised(some)
-    return sum(not good.same(want, got) for want, got in zip(found, answers, strict=True))
-
-
-def test_mistakes_are_told_by_few_cases_and_a_set_of_vectors_has_them(few: None) -> None:
-    planned = plan(unit("chain-rd"), "discrimination", 1)
-    told = planned.told()
-    assert told is not None and told.count("told apart") > 60
-    assert [case for part in planned.parts for case in part.cases] == told.cases
-    demand_told(told)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", METHODS)
-def test_every_mistake_that_is_told_apart_is_told_by_the_cases(name: str) -> None:
-    demand_told(told_from_mistakes(unit(name), 1))
-
-
-def demand_told(found: Discrimination) -> None:
-    some = found.unit
-    right = [dot(definition_of(some), case).code for case in found.cases]
-    apart = [pair for pair in found.pairs if pair.word == "told apart"]
-    assert len(apart) > 60 and len(found.cases) < 2000
-    # Counted again, on the definition's results.
-    for pair in apart[::7]:
-        assert isinstance(pair.second, Semantic)
-        assert differing(some, pair.second, right, pair.second.many(found.cases)) >= QUOTA
-    names = {pair.second.name for pair in apart}
-    assert any("lane 0" in name for name in names)
-    assert ("addend dropped" in names) == (some.operands.addend is not None)
-
-
 def test_a_block_of_scales_may_lie_across_groups() -> None:
     """The last instruction of such a dot product is no case of its own."""
     keys = {
@@ -226,7 +181,7 @@ def test_a_block_of_scales_may_lie_across_groups() -> None:
     case = Case("", (2, 2, 4, 2, 2, 6), (2, 2, 2, 2, 2, 2), 0, (127, 128, 129), (127,) * 6)
     (flaw,) = [mistake.flaw for mistake in catalogue(some) if mistake.name == "sum so far dropped"]
     assert code_of(some, flaw, case) == dot(definition_of(some), case).code
-    assert told_from_mistakes(some, 1, limit=12).tried == 12
+    assert search(some, catalogue(some), most=12)[1] == 12
 
 
 DEEPSEEK = "deepseek-v3-e4m3-f32"

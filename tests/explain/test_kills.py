@@ -12,6 +12,7 @@ from unit_keys import odd_unit, window
 from hwsim.cases.bins.covering import covering
 from hwsim.cases.case import Case, dot
 from hwsim.cases.random_cases import random_cases
+from hwsim.cosim.vectors.plan import plan
 from hwsim.explain.mistakes import Flaw, Mistake, catalogue, code_of
 from hwsim.explain.mistakes import kills as counting
 from hwsim.explain.mistakes.equal import why_equal
@@ -136,6 +137,14 @@ def test_cases_that_are_looked_for_kill_what_can_be_killed() -> None:
     # After some chunks without a kill no more are looked at.
     equal = [mistake for mistake in every.values() if why_equal(unit, mistake)]
     assert counting.search(unit, equal) == ({}, counting.PATIENCE * counting.CHUNK)
+
+
+def test_a_set_of_a_unit_without_readings_has_a_case_that_kills_each_mistake() -> None:
+    unit = UNITS[1]
+    planned = plan(unit, "discrimination", 1)
+    cases = [case for part in planned.parts for case in part.cases]
+    assert planned.told() is None and len(cases) < 250
+    assert set(kills(unit, cases).killed) >= set(counting.known(unit).killers) - {"sum not cleared"}
 
 
 def test_of_many_products_only_the_first_cases_are_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -282,7 +282,7 @@ def test_what_a_command_gets_wrong_is_found(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(trial, "TRIED", 16)
     assert not commanded("vectors").found
     # What a longer set has is made by the run above.
-    for name in ("discrimination", "told_from_mistakes", "plan"):
+    for name in ("discrimination", "search", "plan"):
         monkeypatch.setattr(trial, name, lambda *_, **__: None)
     monkeypatch.setattr("hwsim.cosim.vectors.check.same", lambda *_: True)
     (found,) = commanded("vectors").found

@@ -103,7 +103,7 @@ def no_search(monkeypatch):
     def search(*given):
         raise Searched
 
-    for name in ("discrimination", "told_from_mistakes", "sensitive", "gemm_problem"):
+    for name in ("discrimination", "telling", "sensitive", "gemm_problem"):
         monkeypatch.setattr(f"hwsim.cosim.vectors.plan.{name}", search)
 
 

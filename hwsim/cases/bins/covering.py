@@ -6,12 +6,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from itertools import cycle
+from itertools import cycle, islice
 from itertools import product as cross
 
+from hwsim.cases.aimed import aimed
 from hwsim.cases.bins.adder_rows import smaller_rows
 from hwsim.cases.bins.declare import CoverageBin
 from hwsim.cases.bins.facts import UnitFacts
+from hwsim.cases.bins.fewterms import code_of_one, few_rows
 from hwsim.cases.bins.nearties import near_rows
 from hwsim.cases.bins.operands import classes
 from hwsim.cases.bins.outcomes import roundings
@@ -26,6 +28,7 @@ from hwsim.formats.blocks import one_code
 from hwsim.spec import RoundedSum, Unit, WindowSum
 from hwsim.spec.keys import Number
 
+AIMED, BESIDE_SOLVED = 512, 224  # cases that are aimed at places of roundings; of one window, which has solved ones
 EIGHTHS = 9  # of a last place: how far below the least normal number
 SIGNIFICANDS = 128  # of one factor, that are tried
 
@@ -120,11 +123,11 @@ TOPS = 2  # exponents of sums
 def sticky_rows(rows: Rows) -> None:
     """A power of two, half a last place of it, and a 1 of either sign at each place below that.
 
-    All three are products; of units with an addend the power of two is that once more. Of other sums than those of
-    windows `hwsim.cases.bins.adder_rows` has them.
+    All three are products; of units with an addend the power of two is that once more. Of rounded sums
+    `hwsim.cases.bins.adder_rows` has them.
     """
     unit, fmt = rows.unit, rows.unit.result.format
-    if not isinstance(unit.sum, WindowSum):
+    if isinstance(unit.sum, RoundedSum):
         return
     floats = all(isinstance(kind, FloatFormat) for kind in (fmt, unit.operands.a, unit.operands.b))
     if not floats or not isinstance(fmt, FloatFormat) or unit.scale is not None:
@@ -191,7 +194,18 @@ WORD_BITS = 32  # of codes, with whose products palettes reckon
 def arranged(rows: Rows) -> None:
     """All directed cases."""
     addends = _addends(rows.unit.operands.addend)
-    for solve in (_pairs, _lanes, _zeros, _addend_ends, _special, _distances, _chains, _scales, _cancelled, _halves):
+    for solve in (
+        _pairs,
+        _lanes,
+        _zeros,
+        _addend_ends,
+        _special,
+        _distances,
+        _chains,
+        _scales,
+        _cancelled,
+        _halves,
+    ):
         solve(rows, addends)
     sticky_rows(rows)
     flush_rows(rows)
@@ -318,7 +332,7 @@ def _special(rows: Rows, addends: dict[str, int]) -> None:
     """NaN and infinities in every lane, against each other, against zeros and against every special addend."""
     unit = rows.unit
     a, b, fmt = unit.operands.a, unit.operands.b, unit.operands.addend
-    one_a, one_b = _one(a), _one(b)
+    one_a, one_b = code_of_one(a), code_of_one(b)
     special: list[Pair] = [
         *((code, one_b) for code in (*nans(a), *infinities(a))),
         *((one_a, code) for code in (*nans(b), *infinities(b))),
@@ -337,12 +351,6 @@ def _special(rows: Rows, addends: dict[str, int]) -> None:
     for k, c in enumerate(codes):
         for index, pair in enumerate(((0, 0), (one_a, one_b))):
             rows.add(f"nan/addend{k}-{index}", [[pair]], c)
-
-
-def _one(fmt: Number) -> int:
-    """The code of 1, or of another number of a format without it."""
-    named = numbers(fmt)
-    return named.get("one", next(reversed(named.values())))
 
 
 def _distances(rows: Rows, addends: dict[str, int]) -> None:
@@ -510,11 +518,13 @@ def directed(unit: Unit, seed: int) -> list[Case]:
 @lru_cache(maxsize=8)
 def _directed(unit: Unit, seed: int) -> tuple[Case, ...]:
     rows = Rows(unit)
+    some = islice(aimed(unit, 1), BESIDE_SOLVED if one_window(unit) else AIMED)
     if not one_window(unit):
         arranged(rows)
         smaller_rows(rows)
         near_rows(rows)
-        return tuple(rows.cases.values())
+        few_rows(rows)
+        return (*rows.cases.values(), *some)
     builder = CaseBuilder(unit, seed)
     for family in FAMILIES:
         for solve in family.directed:
@@ -522,7 +532,8 @@ def _directed(unit: Unit, seed: int) -> tuple[Case, ...]:
             solve(builder)
     smaller_rows(rows)
     near_rows(rows)
-    return (*builder.cases, *rows.cases.values())
+    few_rows(rows)
+    return (*builder.cases, *rows.cases.values(), *some)
 
 
 @dataclass(frozen=True)

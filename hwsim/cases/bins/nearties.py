@@ -19,6 +19,7 @@ from hwsim.spec import Unit
 FACTORS = 1 << 10  # significands of one factor that are tried
 FEW = 4  # products of them that are kept
 LEAST = 4  # of the least products, that are powers of two
+TOPS = 6  # exponents of a larger term that are tried, those nearest to that of 1
 Factors = tuple[int, int]
 Significand = tuple[int, Factors | None]
 
@@ -29,6 +30,8 @@ def near_rows(rows: Rows) -> None:
         if pair.larger != REST and isinstance(pair.format, FloatFormat):
             _beside_ties(rows, pair, pair.format)
             _below_powers(rows, pair)
+            _sticky_alone(rows, pair, pair.format)
+            _after_carries(rows, pair)
             _below_normal(rows, pair, pair.format)
     for place in roundings(rows.unit).values():
         if place.name in ("addition", "product", "result"):
@@ -94,6 +97,35 @@ def _below_powers(rows: Rows, pair: RoundedPair) -> None:
                 operands = laid(rows, pair, ExactNumber(sign, 1, leading, (1, 1)), less, bits)
                 if operands is not None:
                     rows.add(name, *operands)
+
+
+def _sticky_alone(rows: Rows, pair: RoundedPair, fmt: FloatFormat) -> None:
+    """A tie, or a number, and one bit alone that decides: at each place below that the smaller term reaches."""
+    p, low = pair.precision, max(pair.of_smaller.low, fmt.emin - pair.precision)
+    for gap in range(1, pair.of_smaller.bits):
+        sig = 1 << gap | 1 if pair.ties else 1
+        below = gap + p  # of the larger term's leading one, where the bit stands
+        for odd, leading in cross((0, 1), sorted(range(max(low + below, fmt.emin), pair.top + 1), key=abs)[:TOPS]):
+            larger = ExactNumber(odd, (1 << p - 1) + (0 if pair.ties else odd), leading - p + 1)
+            smaller = ExactNumber(odd, sig, leading - below)
+            operands = laid(rows, pair, larger, smaller, gap)
+            name = f"alone/{pair.place}-{pair.smaller}-{gap:02}-{odd}".replace(" ", "-")
+            if operands is not None and rows.add(name, *operands):
+                break
+
+
+def _after_carries(rows: Rows, pair: RoundedPair) -> None:
+    """A sum that reaches the next power of two and ends there at a tie, and one bit alone that decides it."""
+    p = pair.precision
+    for gap in range(1, pair.of_smaller.bits if pair.ties else 0):
+        low = pair.of_smaller.low + gap + p - 2
+        for leading in sorted(range(low, pair.top), key=abs)[:TOPS]:
+            larger = ExactNumber(gap & 1, (1 << p) - 1, leading - p + 1)
+            smaller = ExactNumber(gap & 1, 1 << gap | 1, leading - p + 2 - gap)
+            operands = laid(rows, pair, larger, smaller, gap)
+            name = f"past/{pair.place}-{pair.smaller}-{gap:02}".replace(" ", "-")
+            if operands is not None and rows.add(name, *operands):
+                break
 
 
 def _below_normal(rows: Rows, pair: RoundedPair, fmt: FloatFormat) -> None:

@@ -42,7 +42,9 @@ from hwsim.cosim.unitdesign import UnitDesign, modal_design, unit_design
 from hwsim.cosim.vectors.check import check, same, stored
 from hwsim.cosim.vectors.make import make
 from hwsim.cosim.vectors.plan import Wanted, plan
-from hwsim.explain import discrimination, told_from_mistakes
+from hwsim.explain import discrimination
+from hwsim.explain.mistakes import catalogue
+from hwsim.explain.mistakes.kills import search
 from hwsim.explain.readings import supports as has_readings
 from hwsim.formats import container_dtype
 from hwsim.model import Definition
@@ -77,8 +79,10 @@ def vectors(drawn: DrawnUnit) -> Iterator[str]:
 
     What a longer set has is made too, and left: sensitive cases, matrix products, and some that tell readings apart.
     """
-    tell = discrimination if has_readings(drawn.unit) else told_from_mistakes
-    tell(drawn.unit, drawn.seed, limit=TRIED)
+    if has_readings(drawn.unit):
+        discrimination(drawn.unit, drawn.seed, limit=TRIED)
+    else:
+        search(drawn.unit, catalogue(drawn.unit), drawn.seed, TRIED)
     for suite in ("sensitive", "gemm"):
         with contextlib.suppress(InputError):  # what a unit lacks
             plan(drawn.unit, suite, drawn.seed)

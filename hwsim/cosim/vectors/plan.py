@@ -14,7 +14,8 @@ from hwsim.cases.case import Case, draws
 from hwsim.cases.matrices import GemmProblem, gemm_cases, gemm_problem
 from hwsim.cases.random_cases import product_cases
 from hwsim.cases.sensitive import sensitive
-from hwsim.explain import Discrimination, discrimination, told_from_mistakes
+from hwsim.explain import Discrimination, discrimination
+from hwsim.explain.discriminate import telling
 from hwsim.explain.readings import supports
 from hwsim.explain.silicon.results import known_cases
 from hwsim.spec import NotImplementedYet, Unit
@@ -125,24 +126,23 @@ class _Parts:
 
             return SetPart(name, made)
 
-        # Cases that tell a unit's readings apart, or where it has none the unit from mistakes.
-        tell = discrimination if supports(unit) else told_from_mistakes
-
         @cache
         def search() -> tuple[Discrimination | None, str]:
             try:
-                return tell(unit, seed, lambda tried: progress(f"discrimination, {tried:,} tried,")), ""
+                return discrimination(unit, seed, lambda tried: progress(f"discrimination, {tried:,} tried,")), ""
             except ValueError as error:
                 return None, str(error)
 
         def apart() -> Sequence[Case]:
+            if not supports(unit):  # it has no readings, which leaves mistakes and changes of a rule
+                return telling(unit)
             told, why = search()
             if told is None:
                 raise NotImplementedYet(why)
             return told.cases
 
         self.apart = looked_for = part("discrimination", apart)
-        self.told = lambda: search()[0] if looked_for.asked else None
+        self.told = lambda: search()[0] if looked_for.asked and supports(unit) else None
         self.problems = cache(lambda: _problems(unit, seed))
         self.coverage = part("coverage", lambda: covering(unit, seed))
         self.sensitive = part("sensitive", lambda: sensitive(unit, seed))

@@ -302,7 +302,7 @@ def search(unit: Unit, mistakes: Sequence[Mistake], seed: int = 1, most: int = S
     found, left, tried, idle = dict[str, Case](), list(mistakes), 0, 0
     drawn = aimed(unit, seed)
     while left and tried < most and idle < PATIENCE:
-        cases = list(islice(drawn, CHUNK))
+        cases = list(islice(drawn, min(CHUNK, most - tried)))
         new = killers(unit, cases, left)
         found |= new
         left = [mistake for mistake in left if mistake.name not in new]
