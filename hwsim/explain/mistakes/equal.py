@@ -13,7 +13,7 @@ from itertools import product as cross
 import numpy as np
 from numpy.typing import NDArray
 
-from hwsim.cases.bins.adders import PRODUCT, TIES, RoundedPair, adders
+from hwsim.cases.bins.adders import PARTIAL, PRODUCT, REGISTER, TIES, RoundedPair, adders
 from hwsim.cases.bins.outcomes import RoundingPlace, impossible, no_negative_zero, roundings
 from hwsim.cases.bins.plan import plan
 from hwsim.cases.case import one_window
@@ -23,7 +23,7 @@ from hwsim.formats import FixedFormat, FloatFormat, Format
 from hwsim.model.definition import Definition
 from hwsim.model.hooks import Hooks, LastPlace, Side, TermCut, passed, rounded_magnitude
 from hwsim.model.terms import addend_term
-from hwsim.spec import AlignedSum, EvenOddSum, ExactSum, LateInWindow, RoundedSum, SequentialSum, Unit
+from hwsim.spec import AlignedSum, EvenOddSum, ExactSum, LateAdd, LateInWindow, RoundedSum, SequentialSum, Unit
 
 MOST_BITS = 16  # of codes that are enumerated
 MOST_ALONE, MOST_ROUNDED = 8, 1 << 18  # bits of significands of which all products are rounded; roundings
@@ -490,7 +490,8 @@ def _additions_equal(unit: Unit, flaw: Hooks, place: str) -> str:
         fmt, top = pair.format, pair.of_larger.top
         if not pair.larger.endswith(PRODUCT) and isinstance(fmt, FloatFormat):
             top = max(top, fmt.emax)  # sums grow
-        if not all(_same(pair, flaw, distance, before) for distance in range(top - pair.of_smaller.low + 1)):
+        lower = _leading_lower(unit, pair)
+        if not all(_same(pair, flaw, distance, before, lower) for distance in range(top - pair.of_smaller.low + 1)):
             return ""
     return NEAR if pairs else ""
 
@@ -501,17 +502,17 @@ NEAR = (
 )
 
 
-def _same(pair: RoundedPair, flaw: Hooks, distance: int, before: bool) -> bool:
+def _same(pair: RoundedPair, flaw: Hooks, distance: int, before: bool, lower: int) -> bool:
     """True if the sum is rounded alike where the smaller term's leading one stands so far below the larger one's.
 
     The larger term is a multiple of its last place, and the rounding changes at multiples of half the last place of
     the sum, in the binade below too: between two multiples of both it does not depend on how large the smaller term is.
     A number of the sum's format stays itself, to nearest, beside less than half a last place of the binade below.
     A distance of exponent fields is that of leading ones, or less where the smaller term is subnormal.
-    A larger term that is subnormal in a format of its own has its leading one up to so many places lower than that.
+    lower: how many places lower than that the larger term may have its leading one.
     before: whether what is below the least normal number, not rounded yet, becomes zero: that number less anything is.
     """
-    p, lower = pair.precision, _leading_lower(pair)
+    p = pair.precision
     of_addend = not pair.smaller.endswith(PRODUCT)
     other = distance if flaw.distance is None else flaw.distance(distance)
     dropped = flaw.dropped is not None and flaw.dropped(False, distance, of_addend)
@@ -525,21 +526,43 @@ def _same(pair: RoundedPair, flaw: Hooks, distance: int, before: bool) -> bool:
     if flaw.cut is None:
         return True
     cuts = [flaw.cut(None, p, opposite) for opposite in (False, True)]
-    return other == distance and all(_cut_same(pair, cut, distance, alone) for cut in cuts)
+    return other == distance and all(_cut_same(pair, cut, distance, alone, lower) for cut in cuts)
 
 
-def _cut_same(pair: RoundedPair, cut: TermCut | None, distance: int, alone: bool) -> bool:
+def _cut_same(pair: RoundedPair, cut: TermCut | None, distance: int, alone: bool, lower: int) -> bool:
     """True if the cut of the smaller term changes no rounding."""
     if cut is None or alone:
         return True
     if cut.bits >= distance + pair.of_smaller.bits - 1:
         return True  # nothing is lost
-    lower = _leading_lower(pair)
     kept = cut.bits - lower >= max(pair.of_larger.bits, pair.precision + 2)
     return cut.lost == "jam" and distance - lower >= 2 and kept
 
 
-def _leading_lower(pair: RoundedPair) -> int:
-    """How far below its exponent a larger term may have its leading one: of a subnormal of another format."""
-    after = pair.place in ("promotion", "late addition") and pair.larger != "register"
-    return pair.of_larger.bits - 1 if after else 0
+def _leading_lower(unit: Unit, pair: RoundedPair) -> int:
+    """How far below its exponent a larger term may have its leading one: of a subnormal of another format.
+
+    A subnormal has the least exponent of its format, and none of the smaller term's is less where its format's least
+    is not. A partial sum is no subnormal where the least one, less what a window cuts off, is a normal number.
+    """
+    if pair.place not in ("promotion", "late addition") or pair.larger == REGISTER:
+        return 0
+    own, rule, emins = unit.result.format, unit.sum, [_emins(unit, role) for role in (pair.larger, pair.smaller)]
+    bits = pair.of_larger.bits - 1
+    if unit.scale is not None or not isinstance(own, FloatFormat) or not all(emins):
+        return bits
+    window = rule.fraction_bits + 2 if isinstance(rule, AlignedSum) else 0
+    normal = pair.larger == PARTIAL and window and pair.of_larger.least - window >= own.emin
+    return 0 if normal or max(emins[0]) <= min(emins[1]) else bits
+
+
+def _emins(unit: Unit, role: str) -> list[int]:
+    """The least exponents of the formats that a term of an addition after groups may be of; none where one is fixed."""
+    c, late, promotion = unit.operands.addend, unit.late, unit.promotion
+    if role == PARTIAL:
+        formats: list[Format | None] = [unit.result.format]
+    else:
+        formats = [promotion.format if promotion is not None else c, late.format if isinstance(late, LateAdd) else None]
+    held = [fmt for fmt in formats if fmt is not None]
+    floats = [fmt.emin for fmt in held if isinstance(fmt, FloatFormat)]
+    return floats if len(floats) == len(held) else []
