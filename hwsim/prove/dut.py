@@ -48,7 +48,6 @@ from hwsim.prove.methods import plain_window
 from hwsim.prove.products import Lanes, Placing, RefutedChoice, zeros_count
 from hwsim.prove.run import ProofOptions
 from hwsim.prove.shown import closure, composition, not_composed
-from hwsim.prove.symbolic import OutOfTime, until
 from hwsim.prove.terms import Decided, Evaluated, Term, Word, both, same, substituted
 from hwsim.prove.unrolled import BeatResult, beat_result
 from hwsim.rtl.terms import WindowRanges
@@ -431,6 +430,7 @@ TRUSTED = (
     "slang and hwsim's adapter, by which ports are fields; Yosys, which writes both as BTOR2",
     "hwsim's reader of BTOR2, its integers that are not known, and its linear forms (hwsim/prove)",
     "bitwuzla; two-valued logic: a bit that the design leaves undefined is 0 or 1",
+    "that `max` and `any` of the model's two folds are a maximum and a disjunction",
     "that the model's sum in a window, or exact sum, depends neither on which lanes of a group its products are in nor "
     "on the codes of products that are zero: `hwsim docs proof`",
 )
@@ -438,6 +438,7 @@ TRUSTED = (
 TRUSTED_STEPS = "that claims which name the same relation may be put together: `hwsim docs proof`"
 FIRST_SHARE = 0.2  # of a claim's seconds, in which a first choice of lanes must be proved with any zeros
 ZERO_LANE = 5.0  # seconds in which a lane's products of zero are seen to be as +0 times +0
+WHOLE_SHARE = 0.4  # of a claim's seconds, for all products at once before a few of them
 PRODUCTS = 2  # other than zero that are proved, unless another number is asked for
 
 
@@ -446,7 +447,7 @@ class DutProofOptions:
     """What is asked of a design.
 
     products: how many at most that are not zero; None for the steps that the design's file names, and where it names
-    none, for two, and more as far as the seconds of one claim go.
+    none, for all at once; where these are left undecided, for two, and more as far as the seconds of one claim go.
     seconds: for each claim. case: where a case goes that shows a refuted claim. tell: called with each row. at: called
     with what is done next, in words.
     """
@@ -576,7 +577,9 @@ class _DutProof:
         )
 
     def _products(self) -> None:
-        """One product other than zero, two, and so on."""
+        """All products at once, as far as that is not asked otherwise; else one other than zero, two, and so on."""
+        if self.asked.products is None and self._whole():
+            return
         wanted = min(PRODUCTS if self.asked.products is None else self.asked.products, self.design.products)
         last = self.design.products if self.asked.products is None else wanted
         for count in range(1, last + 1):
@@ -597,6 +600,22 @@ class _DutProof:
             if row.word != "proved":
                 return
             self.proved = count
+
+    def _whole(self) -> bool:
+        """Whether the claim of all products is decided, in its share of the time; then it has its row."""
+        self.asked.at("deciding all products at once")
+        count, begun = self.design.products, time.thread_time()
+        self.refuted = refuted_by_a_case(self.design, self.followed, count)
+        if self.refuted is not None:
+            return False  # of fewer products it may be simpler
+        word, done = self._choices(count, False, begun, WHOLE_SHARE * self.asked.seconds)
+        if word == "proved":
+            self.proved = self.zeros = count
+            self._add(self._of_choices(count, False, begun, word, done))
+        elif word == "undecided":
+            spent = time.thread_time() - begun
+            self.notes.append(f"{counted(count, 'product')} at once: undecided in {spent:.0f} s")
+        return word == "proved"
 
     def _zero_products(self) -> None:
         """That any codes whose product is zero are as +0 times +0; nothing is said where that is not seen."""
@@ -645,7 +664,7 @@ class _DutProof:
             alike = self._placing.alike(lanes) if not zeros and left > 0 else None
             if alike in proved:
                 continue
-            answer = self._choice(lanes, zeros, left) if left > 0 else Decided("undecided", 0.0)
+            answer = self._placing.decide(lanes, zeros, left) if left > 0 else Decided("undecided", 0.0)
             if answer.word == "refuted":
                 self.refuted = RefutedChoice(lanes, answer.model or {})
             if answer.word != "proved":
@@ -678,20 +697,6 @@ class _DutProof:
     def _placing(self) -> Placing:
         return Placing(self.design, self.followed)
 
-    def _choice(self, lanes: Lanes, zeros: bool, seconds: float) -> Decided:
-        end = time.thread_time() + seconds
-        try:
-            with until(end):
-                placed = self._placing.placed(lanes, zeros)
-        except OutOfTime:
-            return Decided("undecided", seconds)
-        for question in placed.questions:
-            left = end - time.thread_time()
-            answer = placed.points.decide(question, left) if left > 0 else Decided("undecided", seconds)
-            if answer.word != "proved":
-                return answer
-        return Decided("proved", seconds)
-
     @property
     def _beside(self) -> str:
         parts = [*(["addend"] if self.design.addend else []), *(["scales"] if self.design.unit.scale else [])]
@@ -707,7 +712,7 @@ class _DutProof:
         if self.zeros < self.proved < design.products:
             beside = f" beside more than {counted(self.zeros, 'product')}" if self.zeros else ""
             yield f"products of zero other than +0 times +0{beside}"
-        scaled = design.unit.scale is not None and not self.by_steps
+        scaled = design.unit.scale is not None and not self.by_steps and self.proved < design.products
         if scaled and any(len(self.followed.beat[name]) > 1 for name in ("scale_a", "scale_b")):
             yield "scales other than 1 of blocks whose products are all zero"
         if self.followed.alone:

@@ -3,47 +3,36 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
-from enum import Enum
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
 from typing import Any, Literal
 
-import hwsim.model.definition
-import hwsim.model.late
-import hwsim.model.methods
-import hwsim.model.scales
-import hwsim.model.terms
 from hwsim.cases.case import Case, block_lengths
+from hwsim.cases.drawing import Stream
 from hwsim.cases.random_cases import random_cases
 from hwsim.cocotb.expected import largest_number
 from hwsim.cosim.dutdesign import DutDesign
 from hwsim.cosim.wiring import operands_of
 from hwsim.formats import Class, Fields, Format
 from hwsim.formats.blocks import one_code
-from hwsim.model.definition import Definition
-from hwsim.model.rounding import ResultRounding
 from hwsim.model.terms import factor
 from hwsim.prove.claims import holds
+from hwsim.prove.composition import Unmet
+from hwsim.prove.meeting import Meeting
+from hwsim.prove.summaries import Specified, SpecifiedCase, SymbolicOperands, code_of
 from hwsim.prove.sweeping import Merging, Replaced
-from hwsim.prove.symbolic import Integer, Path, Truth, as_integer, bits_for, given, ite, paths
+from hwsim.prove.symbolic import Integer, OutOfTime, Path, as_integer, paths, until
 from hwsim.prove.terms import (
     Decided,
     Evaluated,
     Kind,
     Term,
-    Word,
-    ask,
     both,
     constant,
-    constants_of,
     either,
-    nodes_of,
     op,
-    same,
-    signed,
     simplified,
     substituted,
     true,
@@ -52,266 +41,6 @@ from hwsim.prove.terms import (
 )
 from hwsim.prove.unrolled import BeatResult
 from hwsim.spec import AlignedSum, ExactSum, Unit, Unpromised
-
-# A place of a function: what has it, and its name there.
-Place = tuple[Any, str]
-
-
-@dataclass(frozen=True)
-class Called:
-    """A call that was summed up: the function's name, what it took and returned, and what was known there."""
-
-    name: str
-    arguments: tuple[Any, ...]
-    result: Any
-    given: tuple[Term, ...]
-
-
-@dataclass(frozen=True)
-class _Remembered:
-    """A call's results, one for each shape, and calls that it makes itself. held: what its key speaks of."""
-
-    results: list[Path[Any]]
-    inner: tuple[Called, ...]
-    held: object
-
-
-class Summaries:
-    """Summed up calls, each explored once for what is known where it is made. called: all calls, in order."""
-
-    def __init__(self) -> None:
-        self.kept: dict[Any, _Remembered] = {}
-        self.called: list[Called] = []
-
-    def of(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """A function that returns what another returns, summed up."""
-
-        def summed_up(*arguments: Any, **named: Any) -> Any:
-            known, asked = given(), (*arguments, *sorted(named.items()))
-            key = function, _key(asked), _key(known)
-            if key not in self.kept:
-                before, self.called = self.called, []
-                results = _joined(paths(lambda: function(*arguments, **named), known))
-                self.kept[key] = _Remembered(results, tuple(self.called), (asked, known))
-                self.called = before
-            kept = self.kept[key]
-            result = _chosen(kept.results)
-            self.called += [*kept.inner, Called(function.__name__, arguments, result, known)]
-            return result
-
-        return summed_up
-
-    @contextmanager
-    def within(self, places: Sequence[Place]) -> Iterator[None]:
-        """Functions in these places are summed up, as long as this lasts."""
-        before = [getattr(owner, name) for owner, name in places]
-        for (owner, name), function in zip(places, before, strict=True):
-            setattr(owner, name, self.of(function))
-        try:
-            yield
-        finally:
-            for (owner, name), function in zip(places, before, strict=True):
-                setattr(owner, name, function)
-
-
-def _key(thing: Any) -> Any:
-    """What two arguments have in common that are the same."""
-    match thing:
-        case Integer():
-            return Integer, thing.term.id(), thing.low, thing.high
-        case Truth():
-            return Truth, thing.term.id()
-        case tuple() | list():
-            return type(thing), *map(_key, thing)
-        case int() | str() | None | Enum():
-            return type(thing), thing
-        case _:
-            return id(thing)
-
-
-def _shape(result: Any) -> Any:
-    """What of a result no term chooses."""
-    match result:
-        case bool() | Truth():
-            return "truth"
-        case int() | Integer():
-            return "number"
-        case tuple() | list():
-            return type(result), *map(_shape, result)
-        case str() | None | Enum():
-            return result
-        case _:
-            return id(result)
-
-
-def _joined(found: Sequence[Path[Any]]) -> list[Path[Any]]:
-    """One path for each shape."""
-    shapes: dict[Any, list[Path[Any]]] = {}
-    for path in found:
-        shapes.setdefault(_shape(path.result), []).append(path)
-    return [
-        Path(either(*(one.condition for one in group)), _merged([(one.condition, one.result) for one in group]))
-        for group in shapes.values()
-    ]
-
-
-def _merged(choices: Sequence[tuple[Term, Any]]) -> Any:
-    """Results of one shape as one; the last one where none of the other conditions holds."""
-    last = choices[-1][1]
-    match last:
-        case bool() | Truth():
-            return _truth([(condition, one) for condition, one in choices])
-        case int() | Integer():
-            made = last
-            for condition, one in reversed(choices[:-1]):
-                made = made if _key(one) == _key(made) else ite(Truth(condition), one, made)
-            return made
-        case tuple() | list():
-            parts = [_merged([(condition, result[at]) for condition, result in choices]) for at in range(len(last))]
-            return last._make(parts) if hasattr(last, "_make") else type(last)(parts)
-        case _:
-            return last
-
-
-def _truth(choices: Sequence[tuple[Term, Any]]) -> Any:
-    if len({_key(one) for _, one in choices}) == 1:
-        return choices[0][1]
-    made = holds(choices[-1][1])
-    for condition, one in reversed(choices[:-1]):
-        made = op(Kind.ITE, condition, holds(one), made)
-    return Truth(made)
-
-
-def _chosen(joined: Sequence[Path[Any]]) -> Any:
-    """The result of the shape that is asked for, in the caller."""
-    for path in joined[:-1]:
-        if Truth(path.condition):
-            return path.result
-    return joined[-1].result
-
-
-Codes = Sequence[Any]
-
-
-class UnrecordedDefinition(Definition):
-    """The definition, without the decoded factors of its record: sums are of products."""
-
-    def _recorded(self, decoded: Callable[[int], Fields], codes: Sequence[int]) -> tuple[Fields, ...]:
-        return ()
-
-
-# Functions of the model that are summed up, where its methods find them.
-PLACES: tuple[Place, ...] = (
-    *((UnrecordedDefinition, name) for name in ("product", "addend", "partial")),
-    (hwsim.model.definition, "positive_zero"),
-    *((hwsim.model.terms, name) for name in ("max_exponent", "cut_magnitude", "align")),
-    *((hwsim.model.late, name) for name in ("max_exponent", "cut_magnitude", "align", "add", "addend_term")),
-    *((method, "window") for method in (hwsim.model.methods, hwsim.model.methods)),
-    *((method, "total_term") for method in (hwsim.model.methods, hwsim.model.methods, hwsim.model.methods)),
-    (hwsim.model.methods, "exact_sum"),
-    (hwsim.model.late, "exact_sum"),
-    *((hwsim.model.methods, name) for name in ("add", "addend_term")),
-    *((hwsim.model.late, name) for name in ("add", "addend_term")),
-    (hwsim.model.scales, "scale_exponent"),
-    (hwsim.model.scales, "subgroup"),
-    (ResultRounding, "total"),
-)
-
-
-@dataclass(frozen=True)
-class Met:
-    """A number that the model works out on its way.
-
-    given: what is known where the model does. seen: the form in which a design may have it. less: what that form
-    lacks; None for nothing.
-    """
-
-    name: str
-    number: Integer
-    given: tuple[Term, ...]
-    seen: Integer
-    less: Integer | None = None
-
-
-@dataclass(frozen=True)
-class SpecifiedCase:
-    """Where a condition holds, the result's code; met: the numbers on the way, in order."""
-
-    condition: Term
-    code: Any
-    met: tuple[Met, ...]
-
-
-@dataclass(frozen=True)
-class SymbolicOperands:
-    """Codes of a dot product's operands, as containers have them: numbers, or integers that are not known.
-
-    scale_a, scale_b: a code for each term, or empty, as `Definition.dot` takes them.
-    """
-
-    a: Codes
-    b: Codes
-    c: Any = 0
-    scale_a: Codes = ()
-    scale_b: Codes = ()
-
-
-def code_of(fmt: Format, term: Term) -> Any:
-    """A container's code from a term of the bits above its padding; a number where the term is one."""
-    if term.is_value():
-        return int(term.value(10)) << fmt.padding
-    return Integer.unsigned(op(Kind.BV_CONCAT, term, value(0, fmt.padding)) if fmt.padding else term)
-
-
-class Specified:
-    """What a unit's definition returns of operands that are not known.
-
-    assumptions: what holds of these. Raises NotImplementedYet for a unit that the model does not have.
-    """
-
-    def __init__(self, unit: Unit, assumptions: Sequence[Term] = ()):
-        self.definition, self.assumptions = UnrecordedDefinition(unit, keep=False), assumptions
-        self.summaries = Summaries()
-
-    def cases(self, operands: SymbolicOperands) -> list[SpecifiedCase]:
-        """The results by the conditions under which they are returned, which are all that there are."""
-        scales = (operands.scale_a, operands.scale_b) if operands.scale_a else ()
-
-        def followed() -> tuple[Any, tuple[Met, ...]]:
-            self.summaries.called.clear()
-            code = self.definition.dot(operands.a, operands.b, operands.c, *scales).code
-            return code, tuple(_met(self.summaries.called, given()))
-
-        with self.summaries.within(PLACES):
-            found = paths(followed, self.assumptions)
-        return [SpecifiedCase(path.condition, *path.result) for path in found]
-
-
-def _met(called: Sequence[Called], known: Sequence[Term]) -> Iterator[Met]:
-    """The numbers that summed up calls returned, each once: those of calls of which all that they knew is known."""
-    here, there = {term.id() for term in known}, set[int]()
-    for call in called:
-        if not all(term.id() in here for term in call.given):
-            continue
-        for number in call.result if isinstance(call.result, tuple) else (call.result,):
-            if isinstance(number, Integer) and number.term.id() not in there:
-                there.add(number.term.id())
-                yield Met(call.name, number, call.given, number)
-                sign = getattr(call.arguments[0], "sign", None) if call.name == "align" else None
-                if isinstance(sign, Integer):
-                    yield from _complemented(call, number, sign)
-
-
-def _complemented(call: Called, number: Integer, sign: Integer) -> Iterator[Met]:
-    """A term in the window, of which a negative one is complemented only; the sum adds the one that is missing.
-
-    Its bits are those of the magnitude; or more, and then it is a two's complement.
-    """
-    yield Met(call.name, number, call.given, number - sign, sign)
-    bits = max(number.high, -number.low).bit_length()
-    less = sign * (1 - (1 << bits))
-    if isinstance(less, Integer):
-        yield Met(call.name, number, call.given, (number - less).between(0, (1 << bits) - 1), less)
 
 
 def is_right(got: Term, code: Any, good: Unpromised) -> Term:
@@ -327,140 +56,8 @@ def is_right(got: Term, code: Any, good: Unpromised) -> Term:
     return either(*right)
 
 
-AT_ONCE = 0.4  # seconds after which a question is not tried as it is any more
-MOST_GUESSES = 12  # bit vectors that are tried for a number
-FEWEST = 12  # samples that a guess is made from
-LEAST_SPAN = 4  # of a number that is looked for
-
-
-@dataclass(frozen=True)
-class PlacedQuestion:
-    """Whether a claim holds where all assumptions do.
-
-    met: numbers of the model that it is made of. show: constants whose values refute it, if any do.
-    """
-
-    claim: Term
-    assumptions: tuple[Term, ...]
-    met: tuple[Met, ...]
-    show: tuple[Term, ...]
-
-
-@dataclass
-class MeetingPoints:
-    """Questions about one result of a design.
-
-    samples: of all that it depends on, and of what the model is asked. always: what holds in all questions.
-    """
-
-    result: Term
-    samples: Evaluated
-    always: tuple[Term, ...] = ()
-    proved: dict[tuple[int, int, int, tuple[int, ...]], tuple[object, Word]] = field(default_factory=dict)
-    refuting: list[Evaluated] = field(default_factory=list)
-
-    def decide(self, question: PlacedQuestion, seconds: float) -> Decided:
-        """What becomes of a question, in so many seconds."""
-        begun = time.thread_time()
-        known = (*self.always, *question.assumptions)
-        answer = ask(question.claim, known, min(AT_ONCE, seconds), question.show)
-        if answer.word != "undecided" or seconds <= AT_ONCE:
-            return answer
-        by = self._by_design(question, begun + seconds)
-        left = max(AT_ONCE, begun + seconds - time.thread_time())
-        claim, *assumptions = (substituted(term, by) for term in (question.claim, *known))
-        answer = ask(claim, assumptions, left, question.show)
-        return Decided(answer.word, time.thread_time() - begun, answer.model)
-
-    @cached_property
-    def _free(self) -> tuple[Term, ...]:
-        """All constants that samples know: of others a guess does not depend."""
-        known = {term.symbol(): term for term in constants_of([self.result, *self.always])}
-        return tuple(known.values())
-
-    def _by_design(self, question: PlacedQuestion, end: float) -> dict[Term, Term]:
-        """The model's numbers by the design's bit vectors that stand for them."""
-        by: dict[Term, Term] = {}
-        for met in question.met:
-            if met.number.term in by:
-                continue
-            here = substituted(met.seen.term, by)
-            for vector, apart in self._guesses(met):
-                left = end - time.thread_time()
-                if left <= 0:
-                    return by
-                if not self._fits_again(met, vector, apart):
-                    continue
-                if self._meets(met, here, vector, apart, by, left):
-                    stands = _standing(met, vector, apart)
-                    by[met.number.term] = stands
-                    break
-        return by
-
-    def _guesses(self, met: Met) -> Iterator[tuple[Term, int]]:
-        """Bit vectors of the design that seem to be a number and a constant, narrow ones first."""
-        number = met.seen
-        if number.high - number.low < LEAST_SPAN:
-            return
-        kept = [at for at in range(self.samples.count) if all(self.samples.of(term)[at] for term in met.given)]
-        found = self.samples.of(number.term)
-        bits = width(number.term)
-        wanted = [signed(found[at], bits) for at in kept]
-        if len(kept) < FEWEST or len(set(wanted)) < LEAST_SPAN:
-            return
-        guesses = []
-        for vector in self._vectors:
-            most = 1 << width(vector)
-            if most <= number.high - number.low:
-                continue
-            numbers = self.samples.of(vector)
-            apart = (numbers[kept[0]] - wanted[0]) % most
-            if all((numbers[at] - one - apart) % most == 0 for at, one in zip(kept, wanted, strict=True)):
-                guesses.append((vector, apart))
-        guesses.sort(key=lambda guess: width(guess[0]))
-        yield from guesses[:MOST_GUESSES]
-
-    @cached_property
-    def _vectors(self) -> Sequence[Term]:
-        return [term for term in nodes_of([self.result]) if term.sort().is_bv() and not term.is_value()]
-
-    def _fits_again(self, met: Met, vector: Term, apart: int) -> bool:
-        """Whether a guess is not refuted by what refuted another one."""
-        most = 1 << width(vector)
-        for sample in self.refuting:
-            if all(sample.of(term)[0] for term in met.given):
-                (number,), (found,) = sample.of(met.seen.term), sample.of(vector)
-                if (found - signed(number, width(met.seen.term)) - apart) % most:
-                    return False
-        return True
-
-    def _meets(self, met: Met, here: Term, vector: Term, apart: int, by: dict[Term, Term], seconds: float) -> bool:
-        """Whether a bit vector always is a number and a constant."""
-        known = tuple(substituted(term, by) for term in met.given)
-        key = here.id(), vector.id(), apart, tuple(term.id() for term in known)
-        if key not in self.proved:
-            number, bits = met.seen, width(vector)
-            sized = Integer(here, number.low, number.high).at(bits)
-            equal = same(vector, op(Kind.BV_ADD, sized, value(apart, bits)))
-            # The terms are kept: only as long as they are, no other has their numbers.
-            answer = ask(equal, (*self.always, *known), seconds, self._free)
-            if answer.model is not None:
-                self.refuting.append(Evaluated({name: [number] for name, number in answer.model.items()}))
-            self.proved[key] = (here, vector, known), answer.word
-        return self.proved[key][1] == "proved"
-
-
-def _standing(met: Met, vector: Term, apart: int) -> Term:
-    """The term of a number, made of a bit vector that it is: low + ((vector - apart - low) mod 2^bits)."""
-    number, bits = met.seen, width(vector)
-    wide = max(bits, bits_for(number.low, number.high)) + 2
-    above = op(Kind.BV_SUB, vector, value(apart + number.low, bits))
-    whole = op(Kind.BV_ADD, op(Kind.BV_ZERO_EXTEND, above, indices=[wide - bits]), value(number.low, wide))
-    found: Integer = Integer(whole, number.low, number.high)
-    return (found if met.less is None else found + met.less).at(width(met.number.term))
-
-
 SAMPLES, LEAST_SAMPLES, SEED = 96, 24, 1  # cases that guesses are made from, for each choice of operands that are zero
+MOST_MASKED, MANY, MIXED = 3, 320, 4  # products of which all choices are made; samples of more; kinds of these
 
 Lanes = tuple[int, ...]
 
@@ -484,18 +81,6 @@ def zeros_count(unit: Unit) -> bool:
 
 
 @dataclass(frozen=True)
-class PlacedProducts:
-    """Questions about a design with products of any codes in some lanes.
-
-    lanes: theirs. points: of the design's result. questions: they are all answered just if that is the model's.
-    """
-
-    lanes: Lanes
-    points: MeetingPoints
-    questions: tuple[PlacedQuestion, ...]
-
-
-@dataclass(frozen=True)
 class RefutedChoice:
     """Values of constants with which a design's result is not the model's. lanes: those of the products."""
 
@@ -511,6 +96,7 @@ class Placing:
         self.formats: dict[str, Format] = {name: fmt for name, (_, fmt) in operands_of(design.dut).items()}
         self.specified = Specified(self.unit)
         self.kept: dict[object, list[SpecifiedCase]] = {}
+        self.meetings: dict[object, Meeting] = {}
         self.mergings: dict[object, Merging] = {}
         self.free: dict[str, Term] = {}
 
@@ -635,20 +221,29 @@ class Placing:
             finite.append(op(Kind.NOT, either(*special)) if special else true())
         return either(both(zero[0], finite[1]), both(finite[0], zero[1]))
 
-    def placed(self, lanes: Lanes, zeros: bool) -> PlacedProducts:
-        """Products of any codes in these lanes; in the others products of +0 and +0, or any that are zero."""
+    def decide(self, lanes: Lanes, zeros: bool, seconds: float) -> Decided:
+        """Whether the result is the model's of products of any codes in these lanes.
+
+        In the others are products of +0 and +0, or any that are zero. Undecided it is, too, where the model asks of
+        terms together what only single ones are asked.
+        """
+        begun = time.thread_time()
+        try:
+            with until(begun + seconds):
+                cases = self._cases(lanes)
+        except (OutOfTime, Unmet):
+            return Decided("undecided", time.thread_time() - begun)
         terms = self._terms(lanes, zeros)
-        result = self.result(terms)
         others = [lane for lane in range(self.design.products) if lane not in lanes] if zeros else []
         known = tuple(self._is_zero(lane) for lane in others)
         show = tuple({term.id(): term for one in terms.values() for term in one if term.is_const()}.values())
         show += tuple(self.followed.undefined)
-        points = MeetingPoints(result, self._samples(terms), known)
-        questions = tuple(
-            PlacedQuestion(is_right(result, case.code, self.design.unpromised), (case.condition,), case.met, show)
-            for case in self._cases(lanes)
-        )
-        return PlacedProducts(lanes, points, questions)
+
+        def right(got: Term, code: object) -> Term:
+            return is_right(got, code, self.design.unpromised)
+
+        meeting = Meeting(self.specified, self.result(terms), self._samples(terms), right, known)
+        return meeting.decide(cases, seconds - (time.thread_time() - begun), show)
 
     def alike(self, lanes: Lanes) -> object:
         """What choices of lanes have in common of which design and model return the same; the others hold +0 and +0."""
@@ -682,14 +277,25 @@ class Placing:
         """All that the questions speak of, in some cases: each of drawn ones, and with some of its operands zero."""
         names = sorted({term.symbol() for one in terms.values() for term in one if term.is_const()})
         slots = sum(name.startswith("a.") for name in names)
+        if slots > MOST_MASKED:
+            found = {name: [self._mixed(name, number) for number in range(MANY)] for name in names}
+            return Evaluated(found | {term.symbol(): [0] * MANY for term in self.followed.undefined})
         masks = range(1 << slots + 1)
         count = max(LEAST_SAMPLES, SAMPLES >> max(0, slots - 1))
-        found: dict[str, list[int]] = {name: [] for name in names}
+        found = {name: [] for name in names}
         for mask, (number, case) in product(masks, enumerate(self._drawn[:count])):
             for name in names:
                 found[name].append(self._sample(name, case, mask, number))
         total = len(masks) * count
         return Evaluated(found | {term.symbol(): [0] * total for term in self.followed.undefined})
+
+    def _mixed(self, name: str, number: int) -> int:
+        """What stands in a place of a beat of many products: as drawn, any code, or now and then zero."""
+        case, kind = self._drawn[number % len(self._drawn)], number % MIXED
+        if kind == 1 and not name.startswith("zero"):
+            return Stream(number, name).word() % (1 << self.formats[name.partition(".")[0]].bits)
+        drop = kind == 2 and Stream(number, name).word() % 2
+        return self._sample(name, case, -1 if drop else 0, number)
 
     def _sample(self, name: str, case: Case, mask: int, number: int) -> int:
         """What stands in a place of a beat, in one case; a bit of the mask for each product, and one for the addend."""

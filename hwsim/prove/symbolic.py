@@ -37,8 +37,8 @@ class OutOfTime(Exception):
 class Explorer:
     """One run of a function: the answers that are given, and which others are possible."""
 
-    def __init__(self, assumptions: Sequence[Term], answers: Sequence[bool], known: _KnownBounds):
-        self.given, self.answers = list(answers), list(answers)
+    def __init__(self, assumptions: Sequence[Term], answers: Sequence[bool], known: _KnownBounds, sure: bool = True):
+        self.given, self.answers, self.sure = list(answers), list(answers), sure
         self.assumptions = tuple(assumptions)
         self.asked = 0
         self.conditions: list[Term] = []
@@ -75,7 +75,9 @@ class Explorer:
         return (*self.assumptions, *self.conditions)
 
     def possible(self, term: Term) -> bool:
-        """Whether a condition can hold, after the answers that were given."""
+        """Whether a condition can hold, after the answers that were given; that it can, where it is not asked."""
+        if not self.sure:
+            return True
         self.solver.push()
         self.solver.assert_formula(term)
         result = self._satisfiable()
@@ -152,16 +154,19 @@ def _exploring(explorer: Explorer) -> Iterator[None]:
         _running.pop()
 
 
-def paths(function: Callable[[], Result], assumptions: Sequence[Term] = ()) -> list[Path[Result]]:
+def paths(
+    function: Callable[[], Result], assumptions: Sequence[Term] = (), *, asked: bool = True
+) -> list[Path[Result]]:
     """What a function returns, by the conditions under which it does: together they are all that is possible.
 
-    assumptions: what holds of the integers that it is run on.
+    assumptions: what holds of the integers that it is run on. asked: whether the solver says which answers are
+    possible; else both always are followed, and some of the conditions may never hold.
     """
     found: list[Path[Result]] = []
     waiting: list[list[bool]] = [[]]
     known: _KnownBounds = {}
     while waiting:
-        explorer = Explorer(assumptions, waiting.pop(), known)
+        explorer = Explorer(assumptions, waiting.pop(), known, asked)
         with _exploring(explorer):
             result = function()
         found.append(Path(both(*explorer.conditions) if explorer.conditions else true(), result))

@@ -246,6 +246,36 @@ def test_a_rare_mistake_in_the_last_lane_is_refuted_there(tmp_path: Path) -> Non
     assert row.refuting["a[3]"] == 0x55
 
 
+# Designs of four lanes, a parameter of theirs, and whether all products are the model's then.
+WHOLE = {
+    **{f"steps, {wrong}": ("steps", wrong, wrong in (0, 9)) for wrong in range(10)},
+    "comb": ("comb", 0, True),
+    "comb, floored": ("comb", 2, False),
+}
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(one, marks=[pytest.mark.slow] * (at != 4)) for at, one in enumerate(WHOLE)]
+)
+def test_all_products_at_once_are_proved_of_a_right_design_alone(name: str, tmp_path: Path) -> None:
+    """No case is tried before."""
+    design_name, wrong, right = WHOLE[name]
+    made = design(tmp_path, design_name, steps=None, parameters={"WRONG": wrong})
+    assert (placing(made).decide((0, 1, 2, 3), False, 60.0).word == "proved") == right
+
+
+@pytest.mark.slow
+def test_a_rare_mistake_is_not_proved_of_all_products(tmp_path: Path) -> None:
+    made = with_lane_3(tmp_path, "operands[24:31] == 8'h55 ? 8'h56 : operands[24:31]")
+    assert placing(made).decide((0, 1, 2, 3), False, 30.0).word != "proved"
+
+
+@pytest.mark.slow
+def test_every_beat_of_a_design_is_proved_without_its_steps(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["prove", "--dut", str(variant(tmp_path, "comb"))]) == 0
+    assert capsys.readouterr().out.endswith("equal for every beat\n")
+
+
 # Our own Verilog of one unit, said to be another.
 MISTAKEN = {
     "sequential": (small(CHAIN), CHAIN | {"rounding": "rz"}, "rne"),

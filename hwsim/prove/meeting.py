@@ -1,0 +1,387 @@
+"""Where a design meets the model: its bit vectors that are numbers of the model, one after another, up to its result.
+
+Samples say which bit vectors seem to be a number of the model, moved or shifted. Each is shown to be it, with what was
+met before as numbers that may be anything; then it stands for the number, and the number for it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hwsim.prove.claims import exactly
+from hwsim.prove.summaries import Met, Specified, SpecifiedCase
+from hwsim.prove.sweeping import is_one_sum
+from hwsim.prove.symbolic import Integer
+from hwsim.prove.terms import (
+    Decided,
+    Evaluated,
+    Kind,
+    Term,
+    as_bit,
+    ask,
+    both,
+    choose,
+    constant,
+    constants_of,
+    either,
+    false,
+    implies,
+    is_bits,
+    is_known,
+    negated,
+    nodes_of,
+    op,
+    part,
+    possible,
+    same,
+    signed,
+    substituted,
+    true,
+    value,
+    width,
+)
+
+AT_ONCE = 0.4  # seconds after which a question is not tried as it is any more
+LARGE = 2000  # terms of a result that is never asked about as it is
+A_MEETING = 10.0  # seconds for one bit vector
+FEWEST = 12  # samples that a guess is made from
+LEAST_SPAN = 4  # of a number that is looked for
+WORD = 64  # bits that are compared first
+MOST_GUESSES = 16  # bit vectors that are tried for a form of a number
+
+
+@dataclass(frozen=True)
+class Guess:
+    """A bit vector that seems to be a form of a number, shifted left, and a constant. form: of `Met.seen`."""
+
+    vector: Term
+    form: int
+    shift: int
+    apart: int
+
+    def of(self, form: Term | Integer) -> Term:
+        """What the vector is, of the form."""
+        bits = width(self.vector)
+        made = form.at(bits) if isinstance(form, Integer) else form
+        made = op(Kind.BV_SHL, made, value(self.shift, bits)) if self.shift else made
+        return op(Kind.BV_ADD, made, value(self.apart, bits)) if self.apart else made
+
+
+@dataclass
+class World:
+    """What was met where something holds.
+
+    assumed: that. by_model, by_design: the model's numbers and the design's bit vectors, by what stands for them.
+    facts: what is known, and the constants that it speaks of. tried: the model's numbers.
+    """
+
+    assumed: Term
+    by_model: dict[Term, Term] = field(default_factory=dict)
+    by_design: dict[Term, Term] = field(default_factory=dict)
+    facts: list[tuple[Term, frozenset[int]]] = field(default_factory=list)
+    tried: set[int] = field(default_factory=set)
+
+    def where(self, assumed: Term) -> World:
+        """The same, where something else holds besides."""
+        return World(assumed, {**self.by_model}, {**self.by_design}, [*self.facts], {*self.tried})
+
+    def learn(self, fact: Term) -> None:
+        """Something is known."""
+        fact = substituted(fact, self.by_model)
+        self.facts.append((fact, frozenset(term.id() for term in constants_of([fact]))))
+
+    def known(self, *about: Term) -> list[Term]:
+        """What is known of what some terms speak of, and of nothing else."""
+        here = {term.id() for term in constants_of(about)}
+        return [fact for fact, of in self.facts if of <= here]
+
+
+class Meeting:
+    """A design's result, and the model's in every case.
+
+    samples: of all that both depend on. always: what holds of it. right: whether a design's result is a code.
+    """
+
+    def __init__(
+        self, specified: Specified, result: Term, samples: Evaluated, right: Callable[[Term, object], Term],
+        always: Sequence[Term] = (),
+    ):  # fmt: skip
+        self.specified, self.result, self.samples, self.right, self.always = specified, result, samples, right, always
+
+    def decide(self, cases: Sequence[SpecifiedCase], seconds: float, show: Sequence[Term]) -> Decided:
+        """Whether the result is the model's in all of them."""
+        begun = time.thread_time()
+        self.end = begun + seconds
+        left, at_once = [], len(nodes_of([self.result])) < LARGE
+        for case in sorted(cases, key=lambda case: -len(case.met)):
+            if not at_once:
+                left.append(case)
+                continue
+            claim = self.right(self.result, case.code)
+            answer = ask(claim, (*self.always, *case.conditions), min(AT_ONCE, self._left), show)
+            if answer.word == "refuted":
+                return Decided("refuted", time.thread_time() - begun, answer.model)
+            if answer.word != "proved":
+                left.append(case)
+        for case in left:
+            if not self._met(case):
+                answer = self._as_it_is(case, show) if at_once else Decided("undecided", 0.0)
+                if answer.word != "proved":
+                    return Decided(answer.word, time.thread_time() - begun, answer.model)
+        return Decided("proved", time.thread_time() - begun)
+
+    @property
+    def _left(self) -> float:
+        return max(0.01, self.end - time.thread_time())
+
+    def _as_it_is(self, case: SpecifiedCase, show: Sequence[Term]) -> Decided:
+        known = (*self.always, *case.conditions)
+        if self.end < time.thread_time():
+            return Decided("undecided", 0.0)
+        return ask(self.right(self.result, case.code), known, self._left, show)
+
+    # Worlds: without anything special, with a product other than zero and without one.
+
+    def _met(self, case: SpecifiedCase) -> bool:
+        """Whether the result is shown to be the model's, with what stands for the numbers on the way."""
+        nowhere = self.specified.nowhere(case.conditions)
+        finite = [met.finite for met in case.met if met.finite is not None]
+        if any(term.children()[0].id() not in nowhere for term in finite if not _is_nothing(term)):
+            return self._special(case)
+        if self._worlds is None:
+            self._worlds = list(self._first_worlds(case))
+        for world in self._worlds:
+            for met in case.met:
+                self._meet(world, met, case.conditions)
+            if not self._right(world, case):
+                return False
+        return True
+
+    _worlds: list[World] | None = None
+
+    def _first_worlds(self, case: SpecifiedCase) -> Iterator[World]:
+        world = World(true())
+        for met in case.met:
+            if met.finite is not None:
+                world.learn(met.finite)
+        products = [met for met in case.met if met.of_product]
+        for met in products:
+            self._meet(world, met, ())
+        counts = either(false(), *(met.condition for met in products if met.name.endswith(".exp")))
+        if not any(met.finite is not None and not met.of_product for met in case.met):
+            yield world
+            return
+        yield world.where(counts)
+        yield world.where(negated(counts))
+
+    def _special(self, case: SpecifiedCase) -> bool:
+        """Where a term is special, the result is so whatever numbers stand in the design."""
+        vectors = [vector for world in self._worlds or () for vector in world.by_design]
+        anything = {vector: constant("anything", width(vector)) for vector in vectors}
+        claim, given = self.right(substituted(self.result, anything), case.code), (*self.always, *case.conditions)
+        if ask(claim, given, min(A_MEETING, self._left)).word == "proved":
+            return True
+        return not possible(given, min(A_MEETING, self._left))
+
+    def _right(self, world: World, case: SpecifiedCase) -> bool:
+        code = case.code
+        if isinstance(code, Integer):
+            code = Integer(substituted(code.term, world.by_model), code.low, code.high)
+        claim = self.right(substituted(self.result, world.by_design), code)
+        conditions = (*self.always, *case.conditions, world.assumed)
+        assumed = [substituted(one, world.by_model) for one in conditions]
+        return ask(claim, (*assumed, *world.known(claim, *assumed)), self._left).word == "proved"
+
+    # One number.
+
+    def _meet(self, world: World, met: Met, given: Sequence[Term]) -> None:
+        """Put constants in the place of a number, and of the design's bit vectors that are it."""
+        if met.number.term.id() in world.tried or self.end < time.thread_time():
+            return
+        world.tried.add(met.number.term.id())
+        where = true() if met.finite is not None and met.name.endswith(".sig") else met.condition
+        new = constant(f"met.{met.name}", width(met.number.term))
+        number = Integer(new, met.number.low, met.number.high)
+        inside = {met.number.term: new}
+        forms = [number if form is met.number else _with(form, inside) for form in met.seen]
+        guesses = self._guesses(world, met, given)
+        found = [guess for guess in guesses if self._is_number(world, met, where, guess, forms)]
+        if not found:
+            return
+        here = substituted(where, world.by_model)
+        if ask(implies(world.assumed, where), (), 1.0).word == "proved":
+            where = true()  # the largest exponent, beside a product other than zero
+        stands: dict[Term, Term] = {}
+        for guess in found:
+            stands[guess.vector] = guess.of(_with(forms[guess.form], world.by_model))
+            if not where.is_true():
+                elsewhere = self._elsewhere(met, where, guess.vector)
+                stands[guess.vector] = choose(here, stands[guess.vector], elsewhere)
+        stands |= dict(self._bits_of(world, stands))
+        if not where.is_true() and met.finite is not None:
+            stands |= dict(self._conditions_of(world, met.finite, where, here))
+        world.by_design |= stands
+        world.by_model[met.number.term] = new
+        world.learn(exactly(Integer.signed(new), met.number.low, met.number.high))
+        for fact in met.facts:
+            world.learn(fact)
+
+    def _is_number(self, world: World, met: Met, where: Term, guess: Guess, forms: Sequence[Integer]) -> bool:
+        """Whether a bit vector is shown to be a number, where that is claimed of it."""
+        if guess.vector in world.by_design or self.end < time.thread_time():
+            return False
+        for by_model, by_design in ((world.by_model, world.by_design), ({}, {})):
+            vector, known, conditions = substituted(guess.vector, by_design), list[Term](), [where]
+            form = _with(met.seen[guess.form], by_model)
+            if met.facts_alone:  # what is the largest of all is known by that alone
+                form, new = forms[guess.form], {met.number.term: forms[0].term}
+                known = [substituted(substituted(fact, new), by_model) for fact in met.facts]
+                known.append(exactly(Integer.signed(forms[0].term), met.number.low, met.number.high))
+                conditions.append(world.assumed)
+            claim = same(vector, guess.of(form))
+            if claim.is_true() or (met.name == "total" and is_one_sum(vector, guess.of(form))):
+                return True
+            claim = implies(substituted(both(*conditions), by_model), claim)
+            if by_model:
+                known += world.known(claim, *known)
+            else:
+                known += [*self.always, *([] if met.finite is None else [met.finite])]
+            if ask(claim, known, min(A_MEETING, self._left)).word == "proved":
+                return True
+            if not by_model or not met.of_product:
+                return False
+        return False
+
+    def _elsewhere(self, met: Met, where: Term, vector: Term) -> Term:
+        """What a bit vector is where it is not the number: any, unless it is one there."""
+        finite = true() if met.finite is None else met.finite
+        there = both(finite, negated(where))
+        numbers = {one for one, holds in zip(self.samples.of(vector), self.samples.of(there), strict=True) if holds}
+        if len(numbers) == 1:
+            number = value(numbers.pop(), width(vector))
+            if ask(implies(there, same(vector, number)), self.always, min(1.0, self._left)).word == "proved":
+                return number
+        return constant("met.elsewhere", width(vector))
+
+    def _bits_of(self, world: World, stands: Mapping[Term, Term]) -> Iterator[tuple[Term, Term]]:
+        """Bits that are bits of bit vectors, which Yosys works out by themselves; and what stands for them."""
+        found = set[int]()
+        for vector in stands:
+            for place in range(width(vector)):
+                mine = part(vector, place, 1)
+                wanted = tuple(self.samples.of(mine))
+                for bit in self._bits.get(wanted, ()) if len(set(wanted)) > 1 else ():
+                    if bit in world.by_design or bit.id() in found:
+                        continue
+                    claim = same(substituted(bit, world.by_design), substituted(mine, world.by_design))
+                    if ask(claim, world.known(claim), min(1.0, self._left)).word == "proved":
+                        found.add(bit.id())
+                        yield bit, part(stands[vector], place, 1)
+
+    def _conditions_of(self, world: World, finite: Term, where: Term, here: Term) -> Iterator[tuple[Term, Term]]:
+        """Conditions, and bits, that say whether a term is other than zero, or is zero; and what stands for them."""
+        kept, wanted = (np.array(self.samples.of(term), dtype=bool) for term in (finite, where))
+        unlike = (self._truths ^ wanted)[:, kept]
+        for complement, alike in ((False, ~unlike.any(axis=1)), (True, unlike.all(axis=1))):
+            claimed, stands = (negated(where), negated(here)) if complement else (where, here)
+            for at in np.flatnonzero(alike):
+                node = self._of_truths[at]
+                if node in world.by_design:
+                    continue
+                mine = as_bit(claimed) if is_bits(node) else claimed
+                if ask(implies(finite, same(node, mine)), self.always, min(1.0, self._left)).word == "proved":
+                    yield node, as_bit(stands) if is_bits(node) else stands
+
+    @cached_property
+    def _of_truths(self) -> list[Term]:
+        """Conditions and bits that the result is made of."""
+        return [
+            term for term in nodes_of([self.result])
+            if (not is_bits(term) or width(term) == 1) and not is_known(term) and not term.is_const()
+        ]  # fmt: skip
+
+    @cached_property
+    def _truths(self) -> NDArray[np.bool_]:
+        """What these are: [conditions, samples]."""
+        return np.array([self.samples.of(term) for term in self._of_truths], dtype=bool)
+
+    # Guesses.
+
+    @cached_property
+    def _vectors(self) -> list[Term]:
+        return [term for term in nodes_of([self.result]) if is_bits(term) and not term.is_value() and width(term) > 1]
+
+    @cached_property
+    def _bits(self) -> dict[tuple[int, ...], list[Term]]:
+        found: dict[tuple[int, ...], list[Term]] = {}
+        for term in nodes_of([self.result]):
+            if is_bits(term) and width(term) == 1 and not term.is_value() and not term.is_const():
+                found.setdefault(tuple(self.samples.of(term)), []).append(term)
+        return found
+
+    @cached_property
+    def _numbers(self) -> NDArray[np.uint64]:
+        """The low bits of every bit vector: [vectors, samples]."""
+        most = (1 << WORD) - 1
+        return np.array([[one & most for one in self.samples.of(term)] for term in self._vectors], dtype=np.uint64)
+
+    @cached_property
+    def _widths(self) -> NDArray[np.int64]:
+        return np.array([width(term) for term in self._vectors])
+
+    def _guesses(self, world: World, met: Met, given: Sequence[Term]) -> Iterator[Guess]:
+        """Bit vectors that seem to be a number; those that are not parts of others first, and narrow ones."""
+        kept = np.ones(self.samples.count, dtype=bool)
+        for term in (met.condition, world.assumed, *given):
+            kept &= np.array(self.samples.of(term), dtype=bool)
+        places = np.flatnonzero(kept)
+        if len(places) < FEWEST:
+            return
+        for form, number in enumerate(met.seen):
+            if number.high - number.low < LEAST_SPAN:
+                continue
+            every, bits = self.samples.of(number.term), width(number.term)
+            wanted = [signed(every[at], bits) for at in places.tolist()]
+            if len(set(wanted)) >= LEAST_SPAN:
+                yield from sorted(self._like(form, number, wanted, places), key=self._rank)[:MOST_GUESSES]
+
+    @staticmethod
+    def _rank(guess: Guess) -> tuple[bool, int, int]:
+        parts = (Kind.BV_EXTRACT, Kind.BV_CONCAT, Kind.BV_ZERO_EXTEND, Kind.BV_SIGN_EXTEND)
+        return guess.vector.kind() in parts, width(guess.vector), guess.shift
+
+    def _like(self, form: int, number: Integer, wanted: Sequence[int], places: NDArray[np.int64]) -> Iterator[Guess]:
+        """Vectors whose differences from sample to sample are a number's, times a power of two."""
+        most, first = (1 << WORD) - 1, wanted[0]
+        numbers = self._numbers[:, places]
+        apart = numbers - numbers[:, :1]
+        masks = np.array([(1 << min(bits, WORD)) - 1 for bits in self._widths.tolist()], dtype=np.uint64)
+        other = next(at for at, one in enumerate(wanted) if one != first)
+        span = (number.high - number.low).bit_length()
+        for shift in range(max(1, min(WORD, int(self._widths.max()) - span + 1))):
+            steps = np.array([(one - first << shift) & most for one in wanted], dtype=np.uint64)
+            fits = (self._widths >= span + shift) & ((apart[:, other] ^ steps[other]) & masks == 0)
+            for at in np.flatnonzero(fits):
+                if ((apart[at] ^ steps) & masks[at]).any():
+                    continue
+                vector = self._vectors[at]
+                whole, size = self.samples.of(vector), 1 << width(vector)
+                moved = (whole[int(places[0])] - (first << shift)) % size
+                if all((whole[int(place)] - (one << shift) - moved) % size == 0
+                       for place, one in zip(places, wanted, strict=True)):  # fmt: skip
+                    yield Guess(vector, form, shift, moved)
+
+
+def _with(form: Integer, by: Mapping[Term, Term]) -> Integer:
+    return Integer(substituted(form.term, by), form.low, form.high)
+
+
+def _is_nothing(finite: Term) -> bool:
+    """Whether a term never is special."""
+    return bool(finite.children()[0].is_false())

@@ -1,0 +1,495 @@
+"""What a unit's definition returns of operands that are not known: its functions are followed once for any arguments.
+
+A function of few numbers is followed by itself, of any such numbers, and what it returns is put in wherever it is
+called. Its results are one: of a term the class is a matter of conditions, so that sums of many products have few ways
+through the model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+from hwsim.formats import Class, Fields, Format
+from hwsim.model import rounding, scales, terms
+from hwsim.model.definition import Definition
+from hwsim.model.rounding import ResultRounding, Rounded
+from hwsim.model.terms import AlignedTerms
+from hwsim.model.terms import Term as ModelTerm
+from hwsim.prove.claims import exactly, holds
+from hwsim.prove.composition import aliases
+from hwsim.prove.lemmas import AnyTerm
+from hwsim.prove.symbolic import Explorer, Integer, Path, Truth, as_integer, given, given_function, ite, made, paths
+from hwsim.prove.terms import (
+    Kind,
+    Term,
+    as_bit,
+    ask,
+    both,
+    constant,
+    either,
+    false,
+    implies,
+    is_one,
+    negated,
+    op,
+    same,
+    substituted,
+    true,
+    value,
+    width,
+)
+from hwsim.spec import Unit
+
+
+@dataclass(frozen=True)
+class Met:
+    """A number that the model works out on its way.
+
+    seen: forms in which a design may have it. condition: where a design has it, if not always. facts: what holds of it.
+    of_product: whether it is a product's own. finite: that the term whose own it is is no special one. facts_alone:
+    whether no other number has these facts.
+    """
+
+    name: str
+    number: Integer
+    seen: tuple[Integer, ...]
+    condition: Term = field(default_factory=true)
+    facts: tuple[Term, ...] = ()
+    of_product: bool = False
+    finite: Term | None = None
+    facts_alone: bool = False
+
+
+class MergedTerm(AnyTerm):
+    """A term of any class; where the class itself is asked, each is followed."""
+
+    __slots__ = ()
+
+    is_nan = property(lambda self: _truth(_conditions(self)[0]))
+    is_infinite = property(lambda self: _truth(_conditions(self)[1]))
+    is_special = property(lambda self: _truth(_special(self)))
+
+    @property
+    def cls(self) -> Class:
+        """The class, on this path."""
+        if self.is_nan:
+            return Class.NAN
+        if self.is_infinite:
+            return Class.INFINITY
+        return Class.NORMAL if self.is_number else Class.ZERO
+
+
+def _conditions(term: Any) -> Sequence[Term]:
+    """That a term is NaN, an infinity, a number other than zero."""
+    return tuple(tuple.__iter__(term))[4]  # type: ignore[no-any-return]
+
+
+def _special(term: Any) -> Term:
+    there = [condition for condition in _conditions(term)[:2] if not condition.is_false()]
+    return either(*there) if there else false()
+
+
+def _truth(condition: Term) -> Any:
+    return False if condition.is_false() else Truth(condition)
+
+
+def _merged_term(numbers: Sequence[Any], conditions: Sequence[Term]) -> Any:
+    """conditions: that it is NaN, an infinity, a number other than zero."""
+    return tuple.__new__(MergedTerm, (*numbers, tuple(conditions)))
+
+
+def _parts(thing: Any) -> Sequence[Any] | None:
+    """What a structure is made of; None of what is none."""
+    return tuple(tuple.__iter__(thing)) if isinstance(thing, tuple) else thing if isinstance(thing, list) else None
+
+
+def _rebuilt(thing: Any, parts: Iterable[Any]) -> Any:
+    if isinstance(thing, AnyTerm):
+        *numbers, conditions = parts
+        return _merged_term(numbers, conditions)
+    return thing._make(parts) if hasattr(thing, "_make") else type(thing)(parts)
+
+
+class _Fresh:
+    """Arguments with constants in the place of all that is not known. by: what these stand for. key: of their form."""
+
+    def __init__(self) -> None:
+        self.by: list[tuple[Term, Term]] = []
+        self.known: list[Term] = []
+
+    def of(self, thing: Any) -> tuple[Any, Any]:
+        """An argument, and what two of them have in common that are alike."""
+        match thing:
+            case Integer():
+                return self._integer(thing)
+            case Truth():
+                return Truth(self._condition(thing.term)), Truth
+            case Class() | Enum() | int() | str() | None:
+                return thing, (type(thing), thing)
+        parts = _parts(thing)
+        if parts is not None:
+            found = [self.of(part) for part in parts]
+            return _rebuilt(thing, [one for one, _ in found]), (type(thing), *(key for _, key in found))
+        if hasattr(thing, "is_const"):  # a condition of a term
+            return self._condition(thing), "condition"
+        return thing, id(thing)
+
+    def _condition(self, term: Term) -> Term:
+        if term.is_true() or term.is_false():
+            return term
+        bit = constant("any.bit", 1)
+        self.by.append((bit, as_bit(term)))
+        return is_one(bit)
+
+    def _integer(self, number: Integer) -> tuple[Any, Any]:
+        if number.bits is not None:
+            bits = constant("any.code", width(number.bits))
+            self.by.append((bits, number.bits))
+            return Integer.unsigned(bits), ("code", width(number.bits))
+        term = constant("any.number", width(number.term))
+        self.by.append((term, number.term))
+        self.known.append(exactly(Integer.signed(term), number.low, number.high))
+        return Integer(term, number.low, number.high), (number.low, number.high)
+
+
+def _shape(result: Any) -> Any:
+    """What of a result no term chooses."""
+    match result:
+        case bool() | Truth():
+            return "truth"
+        case int() | Integer():
+            return "number"
+        case ModelTerm():
+            return "term"
+        case str() | None | Enum():
+            return result
+    parts = _parts(result)
+    return id(result) if parts is None else (type(result), *map(_shape, parts))
+
+
+def _one(found: Sequence[Path[Any]]) -> Any:
+    """Results of one shape as one; the last one where none of the other conditions holds."""
+    last = found[-1].result
+    match last:
+        case bool() | Truth():
+            made_of = holds(last)
+            for path in reversed(found[:-1]):
+                made_of = op(Kind.ITE, path.condition, holds(path.result), made_of)
+            return last if len(found) == 1 else Truth(made_of)
+        case int() | Integer():
+            number = last
+            for path in reversed(found[:-1]):
+                if not (type(number) is int and type(path.result) is int and number == path.result):
+                    number = ite(Truth(path.condition), path.result, number)
+            return number
+        case ModelTerm():
+            return _one_term(found)
+    parts = _parts(last)
+    if parts is None:
+        return last
+    every = [_parts(path.result) or () for path in found]
+    return _rebuilt(last, [_one([Path(path.condition, one[at]) for path, one in zip(found, every, strict=True)])
+                           for at in range(len(parts))])  # fmt: skip
+
+
+def _one_term(found: Sequence[Path[Any]]) -> Any:
+    names = ("sign", "exp", "sig", "fraction_bits")
+    numbers = [_one([Path(path.condition, getattr(path.result, name)) for path in found]) for name in names]
+    conditions = [
+        either(false(), *(both(path.condition, holds(getattr(path.result, name))) for path in found))
+        for name in ("is_nan", "is_infinite", "is_number")
+    ]
+    conditions = [false() if ask(negated(one)).word == "proved" else one for one in conditions]
+    counts = holds(as_integer(numbers[2]) != 0)
+    if ask(same(conditions[2], counts)).word == "proved":  # a number is one by its significand
+        conditions[2] = counts
+    return _merged_term(numbers, conditions)
+
+
+@dataclass(frozen=True)
+class SpecifiedCase:
+    """Where conditions hold together, the result's code; met: the numbers on the way, in order."""
+
+    conditions: tuple[Term, ...]
+    code: Any
+    met: tuple[Met, ...]
+
+    @property
+    def condition(self) -> Term:
+        """All of them."""
+        return both(*self.conditions)
+
+
+@dataclass(frozen=True)
+class SymbolicOperands:
+    """Codes of a dot product's operands, as containers have them: numbers, or integers that are not known.
+
+    scale_a, scale_b: a code for each term, or empty, as `Definition.dot` takes them.
+    """
+
+    a: Sequence[Any]
+    b: Sequence[Any]
+    c: Any = 0
+    scale_a: Sequence[Any] = ()
+    scale_b: Sequence[Any] = ()
+
+
+def code_of(fmt: Format, term: Term) -> Any:
+    """A container's code from a term of the bits above its padding; a number where the term is one."""
+    if term.is_value():
+        return int(term.value(10)) << fmt.padding
+    return Integer.unsigned(op(Kind.BV_CONCAT, term, value(0, fmt.padding)) if fmt.padding else term)
+
+
+class UnrecordedDefinition(Definition):
+    """The definition, without the decoded factors of its record: sums are of products."""
+
+    def _recorded(self, decoded: Callable[[int], Fields], codes: Sequence[int]) -> tuple[Fields, ...]:
+        return ()
+
+
+class Specified:
+    """What a unit's definition returns of operands that are not known.
+
+    Raises NotImplementedYet for a unit that the model does not have.
+    """
+
+    def __init__(self, unit: Unit):
+        self.definition = UnrecordedDefinition(unit, keep=False)
+        self.kept: dict[Any, tuple[list[Path[Any]], list[Term], object]] = {}
+        self.met: list[Met] = []
+        self.inside = False
+        self.parts: dict[int, tuple[Term, list[Term]]] = {}  # of disjunctions, by their numbers
+
+    def cases(self, operands: SymbolicOperands) -> list[SpecifiedCase]:
+        """The results by the conditions under which they are returned, which are all that there are."""
+        codes = (operands.scale_a, operands.scale_b) if operands.scale_a else ()
+
+        def followed() -> tuple[Any, tuple[Met, ...], tuple[Term, ...]]:
+            self.met = []
+            code = self.definition.dot(operands.a, operands.b, operands.c, *codes).code
+            return code, tuple(self.met), given()
+
+        with self._summed_up():
+            found = [path.result for path in paths(followed, asked=False)]
+        return [SpecifiedCase(conditions, code, met) for code, met, conditions in found]
+
+    def nowhere(self, conditions: Sequence[Term]) -> set[int]:
+        """The numbers of terms that are false because a disjunction of them is."""
+        found = set[int]()
+        for condition in conditions:
+            if condition.kind() == Kind.NOT and condition.children()[0].id() in self.parts:
+                found |= {part.id() for part in self.parts[condition.children()[0].id()][1]}
+        return found
+
+    # Functions in the place of the model's.
+
+    @contextmanager
+    def _summed_up(self) -> Iterator[None]:
+        ours: list[tuple[Callable[..., Any], Callable[..., Any]]] = [
+            (function, self._of(function))
+            for function in (
+                terms.positive_zero, terms.addend_term, terms.cut_magnitude, scales.scale_exponent, scales.subgroup,
+                rounding.exact_sum, rounding.add,
+            )
+        ]  # fmt: skip
+        ours += [(terms.some, self._some), (terms.greatest, self._greatest)]
+        ours += [(terms.align, self._align(terms.align)), (terms.window, self._window(terms.window))]
+        methods = [(UnrecordedDefinition, name) for name in ("product", "addend", "partial")]
+        with ExitStack() as stack:
+            for function, other in ours:
+                for module, name in aliases(function):
+                    stack.enter_context(given_function(module, name, other))
+            for owner, name in methods:
+                stack.enter_context(given_function(owner, name, self._of(getattr(owner, name))))
+            total = self._total(ResultRounding.total)
+            stack.enter_context(given_function(ResultRounding, "total", total))
+            yield
+
+    def _call(
+        self, function: Callable[..., Any], arguments: Sequence[Any],
+        known: Callable[..., Sequence[Term]] = lambda *_: (), name: object = None, code: Format | None = None,
+    ) -> Any:  # fmt: skip
+        """What a function returns, of any arguments of the same form; the shape that is asked for, in the caller.
+
+        name: of functions that do the same, where it is not the function itself. code: the format of whose codes it
+        returns one, if it does.
+        """
+        fresh = _Fresh()
+        found = [fresh.of(one) for one in arguments]
+        key = name or function, tuple(key for _, key in found)
+        if key not in self.kept:
+            of = [one for one, _ in found]
+            self.inside, before = True, self.inside
+            try:
+                every = paths(lambda: function(*of), (*fresh.known, *known(*of)))
+            finally:
+                self.inside = before
+            shapes: dict[Any, list[Path[Any]]] = {}
+            for path in every:
+                result = _within(path.result, (*fresh.known, path.condition), code)
+                shapes.setdefault(_shape(result), []).append(Path(path.condition, result))
+            joined = [Path(either(*(one.condition for one in group)), _one(group)) for group in shapes.values()]
+            self.kept[key] = joined, [name for name, _ in fresh.by], arguments
+        joined, names, _ = self.kept[key]
+        by = dict(zip(names, (term for _, term in fresh.by), strict=True))
+        for path in joined[:-1]:
+            if Truth(substituted(path.condition, by)):
+                return self._put_in(path.result, by)
+        return self._put_in(joined[-1].result, by)
+
+    def _put_in(self, thing: Any, by: dict[Term, Term]) -> Any:
+        match thing:
+            case Integer():
+                return Integer(substituted(thing.term, by), thing.low, thing.high)
+            case Truth():
+                return Truth(substituted(thing.term, by))
+        parts = _parts(thing)
+        if parts is not None:
+            return _rebuilt(thing, [self._put_in(part, by) for part in parts])
+        return substituted(thing, by) if hasattr(thing, "is_const") else thing
+
+    def _of(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """A function that returns what another returns."""
+
+        def summed_up(*arguments: Any) -> Any:
+            if self.inside or not _asks(arguments):
+                return function(*arguments)
+            found = self._call(function, arguments, code=arguments[0] if function.__name__ == "add" else None)
+            self._meets(function.__name__, found)
+            return found
+
+        return summed_up
+
+    def _meets(self, name: str, found: Any) -> None:
+        """Numbers that a call returned may be met."""
+        match found:
+            case MergedTerm():
+                finite, of_product, number = negated(_special(found)), name == "product", _conditions(found)[2]
+                for field_name, one, where in (("sig", found.sig, finite), ("exp", found.exp, number)):
+                    if isinstance(one, Integer):
+                        met = Met(f"{name}.{field_name}", one, (one,), where, (), of_product, finite)
+                        self.met.append(met)
+            case Integer():
+                self.met.append(Met(name, found, (found,)))
+            case tuple():
+                for part in _parts(found) or ():
+                    self._meets(name, part)
+
+    def _some(self, conditions: Iterable[object]) -> Any:
+        found = [holds(one) for one in conditions if one is not False]
+        found = [one for one in found if not one.is_false()]
+        if not found:
+            return False
+        whole = either(*found)
+        self.parts[whole.id()] = whole, found
+        return Truth(whole)
+
+    def _greatest(self, candidates: Iterable[tuple[Any, object]]) -> Any:
+        """The largest number of those that count, each compared to the largest before."""
+        every = [(as_integer(number), holds(counts)) for number, counts in candidates if counts is not False]
+        every = [one for one in every if not one[1].is_false()]
+        some = either(false(), *(counts for _, counts in every))
+        if not every or not Truth(some):
+            return None
+        low, high = min(number.low for number, _ in every), max(number.high for number, _ in every)
+        largest, so_far = every[0]
+        for number, counts in every[1:]:
+            larger = both(counts, either(negated(so_far), holds(number > largest)))
+            largest, so_far = as_integer(ite(Truth(larger), number, largest)), either(so_far, counts)
+        found = made(largest.term, low, high)
+        if self.inside or not isinstance(found, Integer):
+            return found
+        facts = [implies(counts, holds(found >= number)) for number, counts in every]
+        facts.append(implies(some, either(*(both(counts, holds(found == number)) for number, counts in every))))
+        self.met.append(Met("max_exp", found, (found,), some, tuple(facts), facts_alone=True))
+        return found
+
+    def _align(self, align: Callable[..., Any]) -> Callable[..., Any]:
+        def summed_up(term: Any, max_exp: Any, *rule: Any) -> Any:
+            if self.inside or not _asks((term, max_exp)):
+                return align(term, max_exp, *rule)
+            sign, exp, sig = as_integer(term.sign), as_integer(term.exp), as_integer(term.sig)
+
+            def magnitude(sign: Any, exp: Any, sig: Any, top: Any) -> Any:
+                """Of what `align` returns; of a term of zero, which may stand above, nothing: that is shown."""
+                one = ModelTerm(sign, exp, sig, term.fraction_bits, Class.NORMAL)
+                nothing = ModelTerm(sign, exp, 0, term.fraction_bits, Class.ZERO)
+                if not sig:
+                    return align(nothing, top, *rule)
+                found = align(one, top, *rule)
+                return -found if sign else found
+
+            def below(sign: Any, exp: Any, sig: Any, top: Any) -> Sequence[Term]:
+                return (implies(holds(sig != 0), holds(as_integer(top) >= exp)),)
+
+            name = align, rule, term.fraction_bits
+            size = self._call(magnitude, (sign, exp, sig, max_exp), below, name)
+            found = ite(Truth(holds(sign != 0)), -size, size)
+            if isinstance(size, Integer) and isinstance(found, Integer):
+                zero = implies(holds(sig == 0), holds(size == 0)), implies(holds(sig == 0), holds(found == 0))
+                self.met.append(Met("magnitude", size, (size,), facts=zero[:1]))
+                self.met.append(Met("aligned", found, (found, *_complements(found, sign)), facts=zero[1:]))
+            return found
+
+        return summed_up
+
+    def _window(self, window: Callable[..., AlignedTerms]) -> Callable[..., AlignedTerms]:
+        def met(*arguments: Any) -> AlignedTerms:
+            found = window(*arguments)
+            total: Any = 0
+            for at, one in enumerate(found.aligned):
+                total = total + one
+                if at and not self.inside and isinstance(total, Integer):
+                    self.met.append(Met("total", total, (total,)))
+            return found
+
+        return met
+
+    def _total(self, rounds: Callable[..., Rounded]) -> Callable[..., Rounded]:
+        def code(rounding_of: Any, *arguments: Any) -> Any:
+            return rounds(rounding_of, *arguments).code
+
+        def summed_up(rounding_of: Any, total: Any, unit_exp: Any, sign: Any = 0, sticky: Any = False) -> Rounded:
+            if self.inside or not _asks((total, unit_exp, sign, sticky)):
+                return rounds(rounding_of, total, unit_exp, sign, sticky)
+            given_all = rounding_of, total, unit_exp, sign, sticky
+            return Rounded(self._call(code, given_all, code=rounding_of.rule.format), None)
+
+        return summed_up
+
+
+def _within(result: Any, known: Sequence[Term], code: Format | None) -> Any:
+    """A term whose exponent, and a code that has the bounds that it has where this is known; all else as it is."""
+    if code is not None and isinstance(result, Integer):
+        most = (1 << code.container_bits) - 1
+        inside = both(holds(Integer.signed(result.term) >= 0), holds(result <= most))
+        return result.between(0, most) if ask(inside, known).word == "proved" else result
+    if not isinstance(result, ModelTerm) or isinstance(result, AnyTerm) or not isinstance(result.exp, Integer):
+        return result
+    return result._replace(exp=result.exp.between(*Explorer(known, (), {}).bounds(result.exp)))
+
+
+def _asks(arguments: Any) -> bool:
+    """Whether something among arguments is not known."""
+    if isinstance(arguments, (Integer, Truth)):
+        return True
+    parts = _parts(arguments)
+    if parts is None:
+        return hasattr(arguments, "is_const") and not (arguments.is_true() or arguments.is_false())
+    return any(map(_asks, parts))
+
+
+def _complements(number: Integer, sign: Integer) -> Iterator[Integer]:
+    """A term in the window, of which a negative one is complemented only; the sum adds the one that is missing.
+
+    Its bits are those of the magnitude; or more, and then it is a two's complement.
+    """
+    complement = number - sign
+    bits = max(number.high, -number.low).bit_length()
+    whole = number - sign * (1 - (1 << bits))
+    yield from (one for one in (complement, whole.between(0, (1 << bits) - 1)) if isinstance(one, Integer))
