@@ -65,6 +65,15 @@ class Guess:
     shift: int
     apart: int
 
+    def number(self, form: Integer) -> Term:
+        """The form, of the vector: low + ((vector - apart) / 2^shift - low) mod 2^bits."""
+        moved = op(Kind.BV_SUB, self.vector, value(self.apart, width(self.vector)))
+        moved = part(moved, self.shift, width(moved) - self.shift)
+        above = op(Kind.BV_SUB, moved, value(form.low, width(moved)))
+        wide = max(width(moved), width(form.term)) + 1
+        whole = op(Kind.BV_ZERO_EXTEND, above, indices=[wide - width(moved)])
+        return Integer(op(Kind.BV_ADD, whole, value(form.low, wide)), form.low, form.high).at(width(form.term))
+
     def of(self, form: Term | Integer) -> Term:
         """What the vector is, of the form."""
         bits = width(self.vector)
@@ -78,7 +87,7 @@ class World:
     """What was met where something holds.
 
     assumed: that. by_model, by_design: the model's numbers and the design's bit vectors, by what stands for them.
-    facts: what is known, and the constants that it speaks of. tried: the model's numbers.
+    facts: what is known, and the constants that it speaks of. tried: the model's numbers. found: these, of the design.
     """
 
     assumed: Term
@@ -86,10 +95,11 @@ class World:
     by_design: dict[Term, Term] = field(default_factory=dict)
     facts: list[tuple[Term, frozenset[int]]] = field(default_factory=list)
     tried: set[int] = field(default_factory=set)
+    found: dict[Term, Term] = field(default_factory=dict)
 
     def where(self, assumed: Term) -> World:
         """The same, where something else holds besides."""
-        return World(assumed, {**self.by_model}, {**self.by_design}, [*self.facts], {*self.tried})
+        return World(assumed, {**self.by_model}, {**self.by_design}, [*self.facts], {*self.tried}, {**self.found})
 
     def learn(self, fact: Term) -> None:
         """Something is known."""
@@ -196,7 +206,14 @@ class Meeting:
         claim = self.right(substituted(self.result, world.by_design), code)
         conditions = (*self.always, *case.conditions, world.assumed)
         assumed = [substituted(one, world.by_model) for one in conditions]
-        return ask(claim, (*assumed, *world.known(claim, *assumed)), self._left).word == "proved"
+        if ask(claim, (*assumed, *world.known(claim, *assumed)), min(A_MEETING, self._left / 2)).word == "proved":
+            return True
+        # With the design's own bit vectors in the place of the model's numbers, and nothing cut.
+        code = case.code
+        if isinstance(code, Integer):
+            code = Integer(substituted(code.term, world.found), code.low, code.high)
+        whole = [substituted(one, world.found) for one in conditions]
+        return ask(self.right(self.result, code), whole, self._left).word == "proved"
 
     # One number.
 
@@ -227,6 +244,10 @@ class Meeting:
         if not where.is_true() and met.finite is not None:
             stands |= dict(self._conditions_of(world, met.finite, where, here))
         world.by_design |= stands
+        first = found[0]
+        if first.form == 0:
+            standing = first.number(met.number)
+            world.found[met.number.term] = standing if where.is_true() else choose(where, standing, met.number.term)
         world.by_model[met.number.term] = new
         world.learn(exactly(Integer.signed(new), met.number.low, met.number.high))
         for fact in met.facts:
