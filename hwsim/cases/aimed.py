@@ -61,7 +61,7 @@ class Dyadic(NamedTuple):
 ZERO, ONE = Dyadic(0, 0), Dyadic(1, 0)
 
 
-class Span(NamedTuple):
+class SignificantPlaces(NamedTuple):
     """A format's significant bits, the exponents of its least and of its largest number, and of its last place."""
 
     bits: int
@@ -71,11 +71,13 @@ class Span(NamedTuple):
 
 
 @lru_cache(maxsize=64)
-def span_of(fmt: Number) -> Span:
+def span_of(fmt: Number) -> SignificantPlaces:
     """The span of a format."""
     if isinstance(fmt, FixedFormat):
-        return Span(fmt.bits - 1, fmt.quantum_exp, fmt.integer_bits - 1, fmt.quantum_exp)
-    return Span(fmt.precision, fmt.quantum_exp if fmt.subnormals else fmt.emin + 1, fmt.emax, fmt.quantum_exp)
+        return SignificantPlaces(fmt.bits - 1, fmt.quantum_exp, fmt.integer_bits - 1, fmt.quantum_exp)
+    return SignificantPlaces(
+        fmt.precision, fmt.quantum_exp if fmt.subnormals else fmt.emin + 1, fmt.emax, fmt.quantum_exp
+    )
 
 
 def number_of(fmt: Format, code: int) -> Dyadic:

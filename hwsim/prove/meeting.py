@@ -57,7 +57,7 @@ MOST_GUESSES = 16  # bit vectors that are tried for a form of a number
 
 
 @dataclass(frozen=True)
-class Guess:
+class LikelyPlace:
     """A bit vector that seems to be a form of a number, shifted left, and a constant. form: of `Met.seen`."""
 
     vector: Term
@@ -253,7 +253,7 @@ class Meeting:
         for fact in met.facts:
             world.learn(fact)
 
-    def _is_number(self, world: World, met: Met, where: Term, guess: Guess, forms: Sequence[Integer]) -> bool:
+    def _is_number(self, world: World, met: Met, where: Term, guess: LikelyPlace, forms: Sequence[Integer]) -> bool:
         """Whether a bit vector is shown to be a number, where that is claimed of it."""
         if guess.vector in world.by_design or self.end < time.thread_time():
             return False
@@ -356,7 +356,7 @@ class Meeting:
     def _widths(self) -> NDArray[np.int64]:
         return np.array([width(term) for term in self._vectors])
 
-    def _guesses(self, world: World, met: Met, given: Sequence[Term]) -> Iterator[Guess]:
+    def _guesses(self, world: World, met: Met, given: Sequence[Term]) -> Iterator[LikelyPlace]:
         """Bit vectors that seem to be a number; those that are not parts of others first, and narrow ones."""
         kept = np.ones(self.samples.count, dtype=bool)
         for term in (met.condition, world.assumed, *given):
@@ -373,11 +373,13 @@ class Meeting:
                 yield from sorted(self._like(form, number, wanted, places), key=self._rank)[:MOST_GUESSES]
 
     @staticmethod
-    def _rank(guess: Guess) -> tuple[bool, int, int]:
+    def _rank(guess: LikelyPlace) -> tuple[bool, int, int]:
         parts = (Kind.BV_EXTRACT, Kind.BV_CONCAT, Kind.BV_ZERO_EXTEND, Kind.BV_SIGN_EXTEND)
         return guess.vector.kind() in parts, width(guess.vector), guess.shift
 
-    def _like(self, form: int, number: Integer, wanted: Sequence[int], places: NDArray[np.int64]) -> Iterator[Guess]:
+    def _like(
+        self, form: int, number: Integer, wanted: Sequence[int], places: NDArray[np.int64]
+    ) -> Iterator[LikelyPlace]:
         """Vectors whose differences from sample to sample are a number's, times a power of two."""
         most, first = (1 << WORD) - 1, wanted[0]
         numbers = self._numbers[:, places]
@@ -396,7 +398,7 @@ class Meeting:
                 moved = (whole[int(places[0])] - (first << shift)) % size
                 if all((whole[int(place)] - (one << shift) - moved) % size == 0
                        for place, one in zip(places, wanted, strict=True)):  # fmt: skip
-                    yield Guess(vector, form, shift, moved)
+                    yield LikelyPlace(vector, form, shift, moved)
 
 
 def _with(form: Integer, by: Mapping[Term, Term]) -> Integer:
