@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from fractions import Fraction
@@ -29,7 +30,7 @@ from hwsim.model.terms import Term, addend_term
 from hwsim.spec import Unit, load_unit
 from hwsim.spec.keys import Rounding
 
-F16 = get_format("f16")
+F16, F32 = get_format("f16"), get_format("f32")
 ONE, TINY, TWO11, TWO12 = 0x3C00, 0x0001, 0x6800, 0x6C00
 NEAREST = RoundingPlace("addition", F16, "rne")
 
@@ -94,6 +95,24 @@ def test_directed_cases_stand_on_both_sides_of_the_least_normal_number(name: str
     assert len(bins) >= 2 and not {one.name for one in bins if one.unreachable is None} & {
         one.name for one in counter.missed()
     }
+
+
+def test_directed_differences_of_two_normal_numbers_fall_just_below_the_least_normal_one() -> None:
+    """By which exponent the larger one has: so far a normalisation may shift, and no further."""
+    tree, bf16 = load_unit("cdna2-mfma-bf16-f32"), get_format("bf16")
+    assert isinstance(F32, FloatFormat)
+    found: dict[bool, set[tuple[int, int]]] = {True: set(), False: set()}
+    for case in directed(tree, 1):
+        if "of-normals" in case.id:
+            a, b, c = (fmt.decode(codes) for fmt, codes in ((bf16, case.a), (bf16, case.b), (F32, [case.c])))
+            terms = [term for term in (*(a * b), *c) if term]
+            assert min(map(abs, terms)) >= 2.0**F32.emin and len(terms) == 2
+            larger, left = (math.frexp(value)[1] - 1 - F32.emin for value in (max(map(abs, terms)), sum(terms)))
+            found[bool(case.c)].add((larger, left))
+    wanted = {(up, left) for up in range(F32.fraction_bits) for left in (-1, 0)} - {(0, 0)}
+    assert wanted <= found[True]
+    # Products of bf16 and a power of two have eight bits.
+    assert {(up, left) for up, left in wanted if up - left <= 7} <= found[False]
 
 
 def test_what_never_happens_never_does() -> None:

@@ -44,6 +44,7 @@ def flush_rows(rows: Rows) -> None:
         if isinstance(fmt, FloatFormat) and isinstance(a, FloatFormat) and isinstance(b, FloatFormat):
             _products(rows, fmt, a, b)
             _differences(rows, fmt, a, b)
+            _of_normals(rows, fmt, a, b)
 
 
 def _products(rows: Rows, fmt: FloatFormat, a: FloatFormat, b: FloatFormat) -> None:
@@ -105,6 +106,27 @@ def _differences(rows: Rows, fmt: FloatFormat, a: FloatFormat, b: FloatFormat) -
                 rows.add(f"{name}-addend", [[minus]], c ^ sign * _sign(addend), eighths % rows.lanes)
             if least is not None and rows.lanes > 1:
                 rows.add(name, [[(least[0] ^ sign * _sign(a), least[1]), minus]], 0, eighths % rows.lanes)
+
+
+def _of_normals(rows: Rows, fmt: FloatFormat, a: FloatFormat, b: FloatFormat) -> None:
+    """Differences of two normal numbers, about the least normal number and far below it.
+
+    up: so many places above the least normal number is the larger one; depth: so many below that is the difference.
+    """
+    addend, end = rows.unit.operands.addend, fmt.fraction_bits
+    for up in range(end + 1):
+        less, sign = _power(a, b, 1, fmt.emin + up), up & 1
+        if less is None:
+            continue
+        for depth in dict.fromkeys((max(1, up - 1), up or 1, min(up + 1, end), min(up + 2, end), end)):
+            sig, unit_exp = 1 << depth | 1, fmt.emin + up - depth
+            name, minus = f"flush/{fmt.name}-of-normals-{up:02}-{depth:02}", (less[0] ^ (1 - sign) * _sign(a), less[1])
+            c = exact_code(addend, sign, sig, unit_exp) if isinstance(addend, FloatFormat) else None
+            if c is not None:
+                rows.add(f"{name}-addend", [[minus]], c, depth % rows.lanes)
+            more = _power(a, b, sig, unit_exp)
+            if more is not None and rows.lanes > 1:
+                rows.add(name, [[(more[0] ^ sign * _sign(a), more[1]), minus]], 0, depth % rows.lanes)
 
 
 def _power(a: FloatFormat, b: FloatFormat, sig: int, unit_exp: int) -> Pair | None:
