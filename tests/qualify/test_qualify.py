@@ -23,6 +23,7 @@ from hwsim.cosim.vectors.plan import Wanted
 from hwsim.formats import FloatFormat, get_format
 from hwsim.prove.circuits import read_btor
 from hwsim.prove.qualify.machine import (
+    Held,
     Joined,
     MutantMachine,
     WrongCircuit,
@@ -132,6 +133,16 @@ def test_what_no_result_depends_on_is_never_killed():
     assert not unseen & set(np.flatnonzero(killer >= 0).tolist())
 
 
+def test_what_is_carried_from_beat_to_beat_is_seen_where_a_result_shows_it():
+    joined = Joined({"x": 1, "shown": 1, "hidden": 1, SELECT: 2})
+    x, shown, hidden = (joined.inputs[name][0] for name in ("x", "shown", "hidden"))
+    first, second = joined.inputs[SELECT]
+    kept = joined.both(x, first ^ 1), joined.both(hidden ^ 1, second ^ 1)
+    states = Held("shown", kept[:1]), Held("hidden", kept[1:])
+    assert MutantMachine(joined, states, (joined.both(x, shown),)).unseen().tolist() == [1]
+    assert MutantMachine(joined, states, (joined.both(hidden, shown),)).unseen().tolist() == []
+
+
 def test_mutants_are_numbered_behind_one_input():
     assert SELECT not in netlists().steps[0].module["ports"]
 
@@ -189,7 +200,7 @@ def test_the_same_seed_draws_the_same_mutants():
 def test_a_mutant_that_a_case_kills_is_never_taken_for_equal(kind):
     """The solver and the cases share nothing but the netlist: what they say must agree."""
     nets = scaled() if kind == "scaled" else netlists(kind == "promoted")
-    chosen, unit = list(nets.mutants())[::400], nets.unit
+    chosen, unit = list(nets.mutants())[::300], nets.unit
     machine = nets.machine(chosen)
     killer = played(machine, groups(unit, made_batches(Wanted(unit, cases=1000)), machine), lambda count: None)
     killed = [mutant for mutant, case in zip(chosen, killer.tolist(), strict=True) if case >= 0]

@@ -355,12 +355,15 @@ class MutantMachine:
         return np.searchsorted(by[order], np.arange(count + 1)), told[order]
 
     def unseen(self) -> NDArray[np.int64]:
-        """The mutants that no result depends on, by what is connected with what."""
+        """The mutants that no result depends on, by what is connected with what, in one beat and from beat to beat."""
         starts, readers = self._readers
         seen = np.zeros(len(starts) - 1, np.bool_)
-        literals = np.array([*self.results, *self._state_out], np.int64)
-        seen[literals >> 1] = seen[self._roots[literals >> 1] >> 1] = True
-        mark_read(starts, readers, seen)
+        wanted = np.array(self.results, np.int64) >> 1
+        while not seen[wanted].all():
+            seen[wanted] = seen[self._roots[wanted] >> 1] = True
+            mark_read(starts, readers, seen)
+            # Of what a beat leaves, that is seen which the next one shows.
+            wanted = self._state_out[seen[self._state_in]] >> 1
         found: NDArray[np.int64] = np.flatnonzero(~seen[self.selects])
         return found
 

@@ -72,7 +72,8 @@ def listed(step: str, lines: Iterable[str]) -> Iterator[Mutant]:
 
 
 SELECT = "mutants"  # the input that says which mutants are there
-FLATTEN = "flatten -separator .\nopt_clean -purge\n"
+# Amaranth writes a gate once for each bit that it goes to, where the Verilog has one.
+FLATTEN = "flatten -separator .\nopt_merge\nopt_clean -purge\n"
 LIST = "write_json {name}.json\nmutate -list 100000000 -seed {seed} -o {name}.mutants\n"
 AIGER = """design -reset
 read_json {name}.mutated.json
