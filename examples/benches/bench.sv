@@ -69,6 +69,16 @@ module bench;
             dot.put(a, b);
             send();
           end
+    // Each lane sets max_exp, and each other one straddles the window below it.
+    for (int x = 0; x < LANES; x++)
+      for (int y = 0; y < LANES; y++)
+        if (FARTHEST >= 0 && x != y && !UNREACHABLE[STRADDLING_BIN + (LANES - 1)*x + y - 32'(y > x)]) begin
+          if (two.randomize() with { lane_top == x; lane_low == y; distance != 0; lost == 1; kept == 1; } != 1)
+            $fatal(1, "lane %0d never straddles below lane %0d", y, x);
+          two.put(a, b);
+          dot.put(a, b);
+          send();
+        end
     repeat (5000) begin
       dot.draw();
       send();

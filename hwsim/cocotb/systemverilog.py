@@ -1,24 +1,37 @@
 """A unit for testbenches in SystemVerilog: the model by DPI-C, bins that C counts, covergroups, and constraints.
 
-The bins are those of the unit's plan that operands and the stages of a sum show alone: pairs of classes (G1) and, of a
-sum in one plain window, distances (G2), where its leading one stands (G5, G6), and what its rounding sees (G7). The C
-around them samples what the header of `hwsim export-c` computes.
+The bins are those of the unit's plan that one dot product shows: pairs of classes (G1) and, of a sum in one plain
+window, all that its stages show (G1 to G11). The C around them samples what the header of `hwsim export-c` computes,
+by tables that are made here of what declares the bins.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
+from hwsim.cases.bins.accumulation import chain_lengths, fine_bits
 from hwsim.cases.bins.declare import CoverageBin
-from hwsim.cases.bins.exponents import addend_bin, beyond_bin, distance_bin, most_addend
-from hwsim.cases.bins.facts import UnitFacts
-from hwsim.cases.bins.operands import classes, classify, pair_bin
+from hwsim.cases.bins.exponents import most_addend
+from hwsim.cases.bins.facts import UnitFacts, changes_what_is_kept
+from hwsim.cases.bins.lostbits import (
+    KINDS,
+    depths,
+    kinds,
+    losing_counts,
+    most_addend_places,
+    most_beside,
+    straddling_places,
+    telling_signs,
+)
+from hwsim.cases.bins.operands import classes, classify, top_binade
 from hwsim.cases.bins.plan import CoveragePlan, plan
-from hwsim.cases.bins.roundings import rounding_bin
-from hwsim.cases.bins.sums import growth_bin, shift_bin
+from hwsim.cases.bins.roundings import NEAR, most_cut, near_magnitudes
+from hwsim.cases.bins.scales import far_scales, scale_marks
+from hwsim.cases.bins.sums import largest_products
 from hwsim.cases.case import one_window
 from hwsim.compute.c import UnitInC, export_c, render, supports
 from hwsim.formats import Class, FloatFormat, Format, unpack
@@ -27,6 +40,8 @@ from hwsim.spec.keys import Number
 
 PACKAGE = "hwsim.cocotb"
 MOST_BITS = 8  # of a factor: the class of each code is in a table
+# Sections of a plan that take several dot products, what follows a window, or ports.
+LEFT_OUT = ("pairs by lane", "promotions", "smaller terms", "interface")
 
 
 def bins_in_c(unit: Unit) -> Support:
@@ -45,22 +60,19 @@ def _window(unit: Unit) -> UnitFacts | None:
     """What bins of a window are made of; None where C counts none: with sums of several parts, or of over 64 bits."""
     if not one_window(unit) or not isinstance(unit.result.format, FloatFormat) or UnitInC(unit, "").words:
         return None
-    facts = UnitFacts(unit)
-    return None if facts.sticky else facts
+    return UnitFacts(unit)
 
 
-@dataclass
-class Chosen:
-    """The bins of a plan that C counts. starts: the number of the first bin of each family."""
-
-    plan: CoveragePlan
-    bins: list[CoverageBin] = field(default_factory=list)
-    starts: dict[str, int] = field(default_factory=dict)
-
-    def add(self, family: str, names: Sequence[str]) -> None:
-        """Choose bins, numbered on."""
-        self.starts[family] = len(self.bins)
-        self.bins += [self.plan[name] for name in names]
+def chosen(of: CoveragePlan, window: bool) -> tuple[list[CoverageBin], dict[str, int]]:
+    """The bins of a plan that C counts, and the number of the first bin of each section, by its name in C."""
+    bins: list[CoverageBin] = []
+    starts: dict[str, int] = {}
+    ends = [*list(of.sections.values())[1:], len(of.bins)]
+    for (name, first), end in zip(of.sections.items(), ends, strict=True):
+        if name == "pairs" or (window and name not in LEFT_OUT):
+            starts[name.upper().replace(" ", "_")] = len(bins)
+            bins += of.bins[first:end]
+    return bins, starts
 
 
 def export_sv(unit: Unit, version: str) -> dict[str, str]:
@@ -69,32 +81,29 @@ def export_sv(unit: Unit, version: str) -> dict[str, str]:
     Raises NotImplementedYet for a unit that `bins_in_c` says something lacks of.
     """
     bins_in_c(unit).demand()
-    c, chosen = UnitInC(unit, version), Chosen(plan(unit))
-    a, b, facts = unit.operands.a, unit.operands.b, _window(unit)
-    chosen.add("PAIR", [pair_bin(x, y) for x in classes(a) for y in classes(b)])
-    windowed = {} if facts is None else _of_window(facts, chosen)
+    c, a, b, facts = UnitInC(unit, version), unit.operands.a, unit.operands.b, _window(unit)
+    bins, starts = chosen(plan(unit), facts is not None)
     scale = unit.scale
     drawn = {"a": a, "b": b} | ({} if scale is None else {"scale_a": scale.a.format, "scale_b": scale.b.format})
     values = {
         "operands": unit.operands,
         "drawn": {name: fmt.bits for name, fmt in drawn.items()},
         "arguments": ", ".join(["a", "b", *["c"] * (unit.operands.addend is not None), *list(drawn)[2:]]),
-        "bins": chosen.bins,
-        "starts": chosen.starts,
-        "window": facts is not None,
+        "bins": bins,
+        "starts": starts,
+        "w": None if facts is None else _of_window(facts, starts),
         "class_a": _class_table(a, len(classes(b))),
         "class_b": _class_table(b, 1),
         "masks": [f"{(1 << fmt.bits) - 1:#x}" for fmt in (a, b)],
-        "by_group": _by_group(chosen.bins),
-        "group_strings": [f'"{one.group}"' for one in chosen.bins],
-        "unreachable": [str(int(not one.reachable)) for one in chosen.bins],
+        "by_group": _by_group(bins),
+        "group_strings": [f'"{one.group}"' for one in bins],
+        "unreachable": [str(int(not one.reachable)) for one in bins],
         "a": FactorInSv(a),
         "b": FactorInSv(b),
         "classes_a": _class_sets(a),
         "classes_b": _class_sets(b),
-        "addends": c.group_addend,
-        "two": None,
-        **windowed,
+        "addends": facts is not None and facts.addends,
+        "two": None if facts is None else _two(facts),
     }
     templates = {
         f"{c.prefix}_bins.h": "bins.h",
@@ -105,46 +114,92 @@ def export_sv(unit: Unit, version: str) -> dict[str, str]:
     return {**export_c(unit, version), **texts}
 
 
-def _of_window(facts: UnitFacts, chosen: Chosen) -> dict[str, Any]:
-    """Choose the bins of a window; what templates name of it."""
-    last, most = facts.distances[-1], most_addend(facts)
-    signs = (0, 1)
-    chosen.add("DISTANCE", [distance_bin(d, sub, lost) for d in facts.distances for sub in signs for lost in signs])
-    chosen.add("BEYOND", [beyond_bin(last, sub) for sub in signs])
-    chosen.add(
-        "ADDEND", [addend_bin(d, most, s) for d in range(-most, most + 1) for s in signs] if facts.addends else []
-    )
-    shifts = range(1, facts.window + 1)
-    chosen.add("SHIFT", [shift_bin(shift, sign, lost) for shift in shifts for sign in signs for lost in signs])
-    chosen.starts["GROWTH"] = len(chosen.bins)
-    growth = list(_growth(facts, chosen))
-    chosen.add(
-        "ROUNDING", [rounding_bin(s, last_bit, g, t) for s in signs for last_bit in signs for g in signs for t in signs]
-    )
+def _of_window(facts: UnitFacts, starts: Mapping[str, int]) -> dict[str, Any]:
+    """The numbers and the tables of a window's bins."""
+    unit, result, k = facts.unit, facts.result, facts.lanes
+    ties, losing, signs = list(facts.landmarks()), losing_counts(facts), telling_signs(facts)
+    most, scaled = most_beside(facts) or Fraction(0), unit.scale is not None
+    lost_places = most.denominator.bit_length()
+    ends = facts.builder.addend_format or result
+    first = unit.operands.addend if unit.restart is None else None
+    # Of the highest sums the leading one alone; of the most that is lost an integer in units of lost_places.
     return {
-        "farthest": last,
-        "farthest_addend": most,
-        "growth": growth,
-        "emin": facts.result.emin,
-        "fraction": facts.result.fraction_bits,
-        "two": _two(facts),
+        "result": result,
+        "sticky": facts.sticky,
+        "farthest": facts.distances[-1],
+        "farthest_addend": most_addend(facts),
+        "tops": _tops(facts),
+        "subnormals": [fmt.fraction_bits if fmt.subnormals else 0 for fmt in facts.factors],
+        "tied": _cells(ties.index(n) if n in ties else -1 for n in range(k + 1)),
+        "tie_counts": len(ties),
+        "floor": facts.floor,
+        "lost": _cells(map(_cells, _lost_fields(facts, starts["LOST_FIELDS"]))),
+        "lost_addend": _cells(_by_kind(most_addend_places(facts), starts["LOST_ADDEND_FIELDS"])),
+        "deepest": starts["LOSING_LANES"] - starts["SINGLE_LOST_BITS"] - 1 - max(0, facts.builder.addend_bits - 1),
+        "addend_bits": facts.builder.addend_bits,
+        "shows": changes_what_is_kept(facts.lost),
+        "losing": _cells(1 + losing.index(n) if n in losing else -1 for n in range(k + 1)),
+        "lost_places": lost_places,
+        "zones": 6 if k > 4 else 5,
+        "most": int(most * (1 << lost_places)),
+        "growth": _cells(_cells(row) for row in _growth(facts, starts["GROWTH"])),
+        "highest": [1 << facts.window + growth for growth in facts.growths],
+        "highest_exp": None if scaled else facts.exps[-1],
+        "largest": largest_products(facts),
+        "most_cut": most_cut(facts),
+        "near": [f"{magnitude:#x}u" for magnitude in near_magnitudes(result)],
+        "sticky_signs": signs,
+        "depths": depths(facts.builder) if signs else [],
+        "ends": ends,
+        "ends_of_first": int((first or result) == ends),
+        "ends_of_next": int(result == ends),
+        "near_ends": NEAR,
+        "scale_marks": scale_marks(facts) if scaled else [],
+        "far_scales": far_scales(facts) if scaled else (),
+        "signed_addend": starts["ADDEND_BESIDE_PRODUCTS"] - starts["ZEROS_ALONE"] == 6 if facts.addends else False,
+        "fine": fine_bits(facts),
+        "lengths": chain_lengths(facts),
     }
 
 
-def _growth(facts: UnitFacts, chosen: Chosen) -> Iterator[list[list[int]]]:
-    """The bin of each growth, without and with an addend, by sign; -1 where there is none."""
-    kinds = ("without", "with") if facts.addends else ("",)
-    grown = [[facts.grown(sign, addend=kind == "with") for sign in (0, 1)] for kind in kinds]
-    longest = max(max(row) for row in grown) + 1
-    for kind, row in zip(kinds, grown, strict=True):
-        table = []
-        for sign, most in enumerate(row):
-            first = len(chosen.bins)
-            chosen.bins += [chosen.plan[growth_bin(growth, sign, kind)] for growth in range(most + 1)]
-            table.append([first + growth if growth <= most else -1 for growth in range(longest)])
-        yield table
-    if len(kinds) == 1:
-        yield [[-1] * longest] * 2
+def _cells(values: Iterable[object]) -> str:
+    """Values, as C initialises an array."""
+    return f"{{{', '.join(map(str, values))}}}"
+
+
+def _tops(facts: UnitFacts) -> list[tuple[str, dict[str, int]]]:
+    """The bins of finite top binades: side, and which magnitudes they are of."""
+    tops, offset = [], 0
+    for side, fmt in zip("ab", facts.factors, strict=True):
+        if magnitudes := top_binade(fmt):
+            mask = (1 << fmt.bits - fmt.signed) - 1
+            tops.append((side, {"mask": mask, "first": magnitudes[0], "last": magnitudes[-1], "offset": offset}))
+            offset += len(magnitudes)
+    return tops
+
+
+def _lost_fields(facts: UnitFacts, first: int) -> Iterator[list[int]]:
+    """The bins of positive products by their lost bits: for each number of places, from 1 on, and each kind."""
+    places = straddling_places(facts)
+    for count in range(1, facts.width):
+        yield _by_kind(count, first) if count in places else [-1] * len(KINDS)
+        first += 2 * len(kinds(count)) * (count in places)
+
+
+def _by_kind(places: int, first: int) -> list[int]:
+    """Pairs of bins numbered on, for the kinds that there are of so many lost bits; the first of each, or -1."""
+    there = kinds(places)
+    return [first + 2 * there.index(kind) if kind in there else -1 for kind in KINDS]
+
+
+def _growth(facts: UnitFacts, first: int) -> Iterator[list[int]]:
+    """The bin of a leading one at max_exp, without and with an addend, by sign."""
+    for addend in (False, True):
+        row = []
+        for sign in (0, 1):
+            row.append(first if facts.addends or not addend else -1)
+            first += facts.grown(sign, addend=addend) + 1
+        yield row
 
 
 def _class_table(fmt: Number, step: int) -> list[str]:

@@ -31,13 +31,14 @@ def declare_accumulation(facts: UnitFacts, out: Declared) -> None:
 
 
 def _beside(facts: UnitFacts, out: Declared) -> None:
+    out.section("addend beside products")
     kinds = ("dominates", "straddles the window", "is lost", "swamps all products")
     bins = {
         (kind, sub): out.bin("G11", f"the addend {kind}, {WORDS[sub]}")
         for kind in kinds
         for sub in (0, 1)
     }  # fmt: skip
-    low = (1 << max(0, facts.builder.addend_bits - 1 - facts.result.fraction_bits)) - 1
+    low = fine_bits(facts)
     fine = [
         out.bin("G11", f"addend with bits below {facts.result.name}'s fraction, {word}")
         for word in (("alone", "beside products") if low else ())
@@ -64,16 +65,28 @@ def _beside(facts: UnitFacts, out: Declared) -> None:
         hits.add(bins[kind, sub])
 
 
+def fine_bits(facts: UnitFacts) -> int:
+    """The bits of an addend that are below the result's fraction, as a mask."""
+    return (1 << max(0, facts.builder.addend_bits - 1 - facts.result.fraction_bits)) - 1
+
+
 def _kept(term: Term, below: int) -> int:
     """The part of a term in the window, whatever becomes of the bits below it."""
     return term.sig >> max(0, below)
 
 
+def chain_lengths(facts: UnitFacts) -> list[int]:
+    """Numbers of beats that have bins."""
+    return sorted({1, 2, 3, facts.lanes, LONG})
+
+
 def _chains(facts: UnitFacts, out: Declared) -> None:
+    out.section("chains")
     most = facts.builder.beats
-    lengths = sorted({1, 2, 3, facts.lanes, LONG})
     why = f"the unit sums at most {counted(most, 'beat')}"
-    bins = {n: out.bin("G11", f"chain of {counted(n, 'beat')}", why if n > most else None) for n in lengths}
+    bins = {
+        n: out.bin("G11", f"chain of {counted(n, 'beat')}", why if n > most else None) for n in chain_lengths(facts)
+    }
     single = why if most < 2 else None
     if single is None and not facts.builder.partials:
         single = "the partial sum starts again with every beat"
@@ -266,6 +279,7 @@ def declare_promotions(facts: UnitFacts, out: Declared) -> None:
 
 def _boundaries(beats: int, out: Declared) -> None:
     """Bins of sums that end beside promotions, which come every so many beats."""
+    out.section("promotions")
     words = {beats - 1: "one beat before", beats: "at", beats + 1: "one beat after"}
     bins = {n: out.bin("G11", f"the sum ends {word} a promotion") for n, word in words.items() if n}
     twice = out.bin("G11", "two promotions and a beat")

@@ -468,6 +468,7 @@ def _roles(unit: Unit, step: Addition) -> tuple[str, str]:
 
 def declare_smaller(unit: Unit, out: Declared) -> None:
     """A bin for each distance of each addition's terms: added and subtracted, with both parities, while they meet."""
+    out.section("smaller terms")
     known: dict[str, int] = {}
     every = {(pair.place, pair.larger, pair.smaller): pair for pair in adders(unit)}
     for pair in every.values():

@@ -119,7 +119,12 @@ class Declared:
         self.groups: list[GroupSampler] = []
         self.cases: list[CaseSampler] = []
         self.parts: PartSampler = lambda group: []
+        self.sections: dict[str, int] = {}
         self._names: set[str] = set()
+
+    def section(self, name: str) -> None:
+        """Begin a section: bins that one sampler counts, whose order others may build on."""
+        self.sections[name] = len(self.bins)
 
     def bin(self, group: str, name: str, unreachable: str | None = None, how: How = "model", parts: int = 1) -> int:
         """Declare one; its index.
@@ -173,6 +178,7 @@ def contexts_open(count: int) -> str:
 def declare_interface(unit: Unit, pipeline: Pipeline, out: Declared) -> None:
     """Gaps, back-pressure, resets, contexts."""
     stages = range(1, pipeline.latency + 1)
+    out.section("interface")
     names = [BACK_TO_BACK, ONE_IDLE, *map(bubble, stages), FULL_STANDSTILL, LONELY_RESULT, *map(reset_with, stages)]
     names += [RESET_WAITING, *map(contexts_open, range(1, pipeline.contexts + 1))]
     for name in (*names, READY_ALONE, WAITS, GIVEN_UP, MISUSE):

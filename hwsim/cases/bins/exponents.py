@@ -44,17 +44,7 @@ def _unreachable(facts: UnitFacts, d: int, lost: int) -> str | None:
     return f"no product of {facts.names} with another {d} above it {kind}: all are enumerated"
 
 
-def distance_bin(d: int, sub: int, lost: int) -> str:
-    """The bin of a product so many places below max_exp."""
-    return f"d={d}, {WORDS[sub]}, {BITS[lost]}"
-
-
-def beyond_bin(last: int, sub: int) -> str:
-    """The bin of a product farther below than those that have bins of their own."""
-    return f"d above {last}, {WORDS[sub]}"
-
-
-def addend_bin(d: int, most: int, sub: int) -> str:
+def _addend_bin(d: int, most: int, sub: int) -> str:
     """The bin of an addend d places above the largest product, or below it; `most` is as far as that and farther."""
     word = "level with" if d == 0 else f"{abs(d)}{' or more' if abs(d) == most else ''} "
     side = "" if d == 0 else "above" if d > 0 else "below"
@@ -67,8 +57,9 @@ def most_addend(facts: UnitFacts) -> int:
 
 
 def _products(facts: UnitFacts, out: Declared) -> None:
+    out.section("distances")
     bins = {
-        (d, sub, lost): out.bin("G2", distance_bin(d, sub, lost), _unreachable(facts, d, lost))
+        (d, sub, lost): out.bin("G2", f"d={d}, {WORDS[sub]}, {BITS[lost]}", _unreachable(facts, d, lost))
         for d in facts.distances
         for sub in (0, 1)
         for lost in (0, 1)
@@ -76,7 +67,7 @@ def _products(facts: UnitFacts, out: Declared) -> None:
     last = facts.distances[-1]
     beyond = facts.apart(last + 1) if facts.farthest <= last else None
     for sub in (0, 1):
-        index = out.bin("G2", beyond_bin(last, sub), beyond)
+        index = out.bin("G2", f"d above {last}, {WORDS[sub]}", beyond)
         bins |= {(last + 1, sub, lost): index for lost in (0, 1)}
 
     @out.groups.append
@@ -94,12 +85,13 @@ def _products(facts: UnitFacts, out: Declared) -> None:
 
 def _addend(facts: UnitFacts, out: Declared) -> None:
     """Distances from the largest product's exponent to the addend's."""
+    out.section("addend distances")
     most = most_addend(facts)
     bins: dict[tuple[int, int], int] = {}
     for d in range(-most, most + 1):
         why = _addend_range(facts, d)
         for sub in (0, 1):
-            bins[d, sub] = out.bin("G2", addend_bin(d, most, sub), why)
+            bins[d, sub] = out.bin("G2", _addend_bin(d, most, sub), why)
 
     @out.groups.append
     def sample(sampled: SampledGroup, hits: Hits) -> None:
@@ -193,6 +185,7 @@ def declare_references(facts: UnitFacts, out: Declared) -> None:
 
 
 def _subnormal(facts: UnitFacts, out: Declared) -> None:
+    out.section("subnormal")
     bins: dict[tuple[int, int], int] = {}
     both = None
     for side, fmt in enumerate(facts.factors):
@@ -220,6 +213,7 @@ def _subnormal(facts: UnitFacts, out: Declared) -> None:
 
 
 def _zeros(facts: UnitFacts, out: Declared) -> None:
+    out.section("zero products")
     a, b = ((fmt.emin, fmt.emax) for fmt in facts.factors)
     bins = []
     for word, low, other in (("a", a[0], b[1]), ("b", b[0], a[1])):
@@ -258,6 +252,7 @@ def _zeros(facts: UnitFacts, out: Declared) -> None:
 
 
 def _ties(facts: UnitFacts, out: Declared) -> None:
+    out.section("ties")
     bins = {n: out.bin("G3", f"{n} of {facts.lanes} products at max_exp") for n in facts.landmarks()}
     with_addend = (
         {n: out.bin("G3", f"{n} of {facts.lanes} products and the addend at max_exp") for n in facts.landmarks()}
@@ -275,9 +270,11 @@ def _ties(facts: UnitFacts, out: Declared) -> None:
 
 
 def _lanes(facts: UnitFacts, out: Declared) -> None:
+    out.section("largest")
     k = facts.lanes
     alone = [out.bin("G3", f"lane {lane} alone sets max_exp, beside other terms", facts.together) for lane in range(k)]
     by_addend = out.bin("G3", "the addend alone sets max_exp, beside products") if facts.addends else None
+    out.section("straddling")
     why = _never_straddles(facts)
     pairs = [
         [
@@ -466,6 +463,7 @@ def _least(facts: UnitFacts) -> int:
 
 
 def _depths(facts: UnitFacts, floor: int, out: Declared) -> None:
+    out.section("floor depths")
     last, least = facts.window + 1, _least(facts)
     bins = []
     for d in range(1, last + 1):
@@ -483,6 +481,7 @@ def _depths(facts: UnitFacts, floor: int, out: Declared) -> None:
 
 
 def _shown(facts: UnitFacts, floor: int, out: Declared) -> None:
+    out.section("floor shown")
     least, rule = _least(facts), facts.builder.rule
     bins = {}
     for step, word in STEPS.items():

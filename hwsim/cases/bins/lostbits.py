@@ -39,6 +39,16 @@ def kinds(places: int) -> list[str]:
     return [word for word in KINDS if word in there]
 
 
+def straddling_places(facts: UnitFacts) -> range:
+    """The numbers of places that a product can lose while it keeps others."""
+    return range(max(1, facts.bits - facts.window), facts.width)
+
+
+def most_addend_places(facts: UnitFacts) -> int:
+    """The most places that an addend can lose while it keeps others. A partial sum may have more bits than c."""
+    return max(facts.builder.addend_bits - 1, facts.result.fraction_bits if facts.builder.partials else 0, 1)
+
+
 def declare_lost_bits(facts: UnitFacts, out: Declared) -> None:
     """Fields of lost bits of straddling products; single lost bits; how many lanes lose; how much is lost together."""
     _fields(facts, out)
@@ -48,8 +58,9 @@ def declare_lost_bits(facts: UnitFacts, out: Declared) -> None:
 
 
 def _fields(facts: UnitFacts, out: Declared) -> None:
+    out.section("lost fields")
     bins: dict[tuple[int, str, int], int] = {}
-    for places in range(max(1, facts.bits - facts.window), facts.width):
+    for places in straddling_places(facts):
         d = places + facts.window - facts.bits
         sigs, mask = facts.sigs(d, True), (1 << places) - 1
         ends = counted(places, "bit")
@@ -62,11 +73,10 @@ def _fields(facts: UnitFacts, out: Declared) -> None:
             for sign in (0, 1):
                 name = f"d={d}, {ends} of a {MARKS[sign]} product lost: {word}"
                 bins[places, word, sign] = out.bin("G4", name, why)
-    # A partial sum may have more bits than c.
-    most = max(facts.builder.addend_bits - 1, facts.result.fraction_bits if facts.builder.partials else 0, 1)
+    out.section("lost addend fields")
     addend = {
         (word, sign): out.bin("G4", f"bits of a {MARKS[sign]} addend lost: {word}")
-        for word in kinds(most)
+        for word in kinds(most_addend_places(facts))
         for sign in ((0, 1) if facts.addends else ())
     }
     width = facts.width
@@ -88,6 +98,7 @@ def _single(facts: UnitFacts, out: Declared) -> None:
 
     Where lost bits change what is kept, the bit must show in the result: without it that would be another.
     """
+    out.section("single lost bits")
     shows = ", and it shows" if changes_what_is_kept(facts.lost) else ""
     last = max(facts.width, min(facts.below(facts.farthest), MOST_DEPTH))
     bins = {}
@@ -147,13 +158,19 @@ def _never_single(facts: UnitFacts, depth: int) -> str | None:
     return f"no product of {facts.names} loses that bit alone, at any distance: all are enumerated"
 
 
-def _count(facts: UnitFacts, out: Declared) -> None:
+def losing_counts(facts: UnitFacts) -> list[int]:
+    """How many products lose bits, where that has a bin."""
     k = facts.lanes
-    counts = sorted({1, 2, k - 1} & set(range(1, k))) + ([k] if facts.addends else [])
+    return sorted({1, 2, k - 1} & set(range(1, k))) + ([k] if facts.addends else [])
+
+
+def _count(facts: UnitFacts, out: Declared) -> None:
+    out.section("losing lanes")
+    k = facts.lanes
     nothing = out.bin("G4", "several products, and none loses bits", facts.single)
     why = facts.loses if k > 1 or facts.addends else facts.together
     below = None if facts.addends else why
-    bins = {n: out.bin("G4", f"{n} of {k} products lose bits", below) for n in counts}
+    bins = {n: out.bin("G4", f"{n} of {k} products lose bits", below) for n in losing_counts(facts)}
 
     @out.groups.append
     def sample(sampled: SampledGroup, hits: Hits) -> None:
@@ -165,10 +182,15 @@ def _count(facts: UnitFacts, out: Declared) -> None:
             hits.add(nothing)
 
 
+def most_beside(facts: UnitFacts) -> Fraction | None:
+    """The most that products beside another lose together, in places of the window's last; None where not known."""
+    return None if facts.most_lost is None else facts.most_lost * (facts.lanes - 1)
+
+
 def _together(facts: UnitFacts, out: Declared) -> None:
     """The sum of what products lose, in places of the window's last."""
-    half = Fraction(facts.lanes, 2)
-    most = None if facts.most_lost is None else facts.most_lost * (facts.lanes - 1)
+    out.section("lost together")
+    half, most = Fraction(facts.lanes, 2), most_beside(facts)
     # The least of each zone, and whether that is outside of it.
     zones: dict[str, tuple[int | Fraction, bool]] = {
         "0": (0, False), "above 0, below 1": (0, True), "1": (1, False), "above 1, below 2": (1, True),
@@ -412,10 +434,15 @@ def _decides(rounding: Rounding, sign: int, eighths: int) -> bool:
     return exact != above
 
 
+def telling_signs(facts: UnitFacts) -> list[int]:
+    """The signs of sums that a lost 1 can round otherwise."""
+    return [sign for sign in SIGNS if tells(facts.unit.result.rounding, sign)] if facts.sticky else []
+
+
 def declare_sticky(facts: UnitFacts, out: Declared) -> None:
     """Sums of each sign that a lost 1 of a product or of the addend, of each sign, alone rounds otherwise."""
-    rounding = facts.unit.result.rounding
-    signs = [sign for sign in SIGNS if tells(rounding, sign)] if facts.sticky else []
+    out.section("sticky")
+    signs = telling_signs(facts)
     kinds = ["a product", *(["the addend"] if facts.addends else [])]
     name = "a 1 that {} {} lost alone decides the rounding of a {} sum"
     bins = {

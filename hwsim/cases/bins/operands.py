@@ -96,11 +96,6 @@ def pairs_of_classes(facts: UnitFacts) -> list[tuple[str, str]]:
     return [(x, y) for x in classes(a) for y in classes(b)]
 
 
-def pair_bin(x: str, y: str) -> str:
-    """The bin of a product of a code of one class and of one of another."""
-    return f"{x} x {y}"
-
-
 def declare_operands(facts: UnitFacts, out: Declared) -> None:
     """Each pair of classes; all of them through each lane; the top binade that an IEEE decoder takes for Inf and NaN.
 
@@ -109,11 +104,14 @@ def declare_operands(facts: UnitFacts, out: Declared) -> None:
     a, b = facts.factors
     every = pairs_of_classes(facts)
     count, width = len(every), len(classes(b))
-    bins = [out.bin("G1", pair_bin(x, y)) for x, y in every]
+    out.section("pairs")
+    bins = [out.bin("G1", f"{x} x {y}") for x, y in every]
+    out.section("pairs by lane")
     for lane in range(facts.lanes):
         out.bin("G1", f"every pair of classes through lane {lane}", parts=count)
     table_a = _Table(a, {name: width * index for index, name in enumerate(classes(a))})
     table_b = _Table(b, {name: index for index, name in enumerate(classes(b))})
+    out.section("top binade")
     tops = [(side, _top_binade(fmt, out, "ab"[side])) for side, fmt in enumerate((a, b))]
 
     @out.groups.append
@@ -133,13 +131,18 @@ def declare_operands(facts: UnitFacts, out: Declared) -> None:
 
 def _top_binade(fmt: Number, out: Declared, side: str) -> dict[int, int]:
     """The finite codes of the top exponent, of a format that has them, and the bin of each."""
-    if not isinstance(fmt, FloatFormat) or fmt.nan == "ieee" or fmt.bits > EXHAUSTIVE_BITS:
+    bins = {m: out.bin("G1", f"finite top binade: {m:#x} in {side}") for m in top_binade(fmt)}
+    if not isinstance(fmt, FloatFormat):
         return {}
-    top = fmt.top_bexp << fmt.fraction_bits
-    magnitudes = range(top, fmt.max_magnitude + 1)
-    bins = {m: out.bin("G1", f"finite top binade: {m:#x} in {side}") for m in magnitudes}
     signs = (0, fmt.sign_bit) if fmt.signed else (0,)
     return {(m | sign) << fmt.padding: index for m, index in bins.items() for sign in signs}
+
+
+def top_binade(fmt: Number) -> range:
+    """The finite magnitudes of the top exponent, which an IEEE decoder takes for Inf and NaN, of a narrow format."""
+    if not isinstance(fmt, FloatFormat) or fmt.nan == "ieee" or fmt.bits > EXHAUSTIVE_BITS:
+        return range(0)
+    return range(fmt.top_bexp << fmt.fraction_bits, fmt.max_magnitude + 1)
 
 
 def named(fmt: Number) -> dict[str, int]:
@@ -217,6 +220,7 @@ def _no_infinity(fmt: Format) -> str | None:
 
 
 def _nan(facts: UnitFacts, out: Declared) -> None:
+    out.section("nan")
     bins = [
         [out.bin("G10", f"NaN in {'ab'[side]} at lane {lane}", no_nan(fmt)) for lane in range(facts.lanes)]
         for side, fmt in enumerate(facts.factors)
@@ -252,6 +256,7 @@ def _nan(facts: UnitFacts, out: Declared) -> None:
 def _infinity(facts: UnitFacts, out: Declared) -> None:
     none = [_no_infinity(fmt) for fmt in facts.factors]
     neither = none[0] if none[0] and none[1] else None
+    out.section("infinity")
     times = [out.bin("G10", f"infinite {'ab'[side]} times zero", none[side]) for side in (0, 1)]
     lanes = [
         [out.bin("G10", f"{sign} infinite product at lane {lane}", neither) for lane in range(facts.lanes)]
@@ -348,6 +353,7 @@ def _zeros(facts: UnitFacts, out: Declared) -> None:
     addends, named = {0: "+0"}, facts.addends
     if facts.builder.addend_format is not None and fmt is not None and len(zeros(fmt)) > 1:
         addends[1] = "-0"
+    out.section("zeros alone")
     bins = {
         (kind, c): out.bin("G10", f"zero products, {kind}{f', addend {word}' if named else ''}", _no_zeros(facts, kind))
         for kind in ("all +", "all -", "both signs")

@@ -483,7 +483,9 @@ def declare_outcomes(unit: Unit, out: Declared) -> None:
 def _operands(unit: Unit, out: Declared) -> None:
     """Pairs of classes; each lane alone."""
     a, b = unit.operands.a, unit.operands.b
+    out.section("pairs")
     pairs = {(x, y): out.bin("G1", f"{x} x {y}") for x in classes(a) for y in classes(b)}
+    out.section("lanes alone")
     lanes = [out.bin("G1", f"only lane {lane} has a product other than zero") for lane in range(unit.instruction.lanes)]
     known: dict[tuple[int, int], int] = {}
 

@@ -202,8 +202,9 @@ AXES = {"G3": ("lane of max_exp", "lane that straddles")}
 class CoveragePlan:
     """Events that can happen in a unit, as bins. `hwsim.cases.bins.Counter` counts them.
 
-    bins: in the order of their groups. group_samplers, case_samplers, parts: what a counter asks for hits, as indices
-    of bins; parts are those of the bins that have several, numbered through.
+    bins: in the order of their groups. sections: where each section of them begins. group_samplers, case_samplers,
+    parts: what a counter asks for hits, as indices of bins; parts are those of the bins that have several, numbered
+    through.
     """
 
     unit: Unit
@@ -211,6 +212,7 @@ class CoveragePlan:
     group_samplers: tuple[GroupSampler, ...] = field(repr=False)
     case_samplers: tuple[CaseSampler, ...] = field(repr=False)
     parts: PartSampler = field(repr=False)
+    sections: Mapping[str, int] = field(repr=False)
 
     def __getitem__(self, name: str) -> CoverageBin:
         """The bin of a name. Raises KeyError."""
@@ -240,7 +242,7 @@ def plan(unit: Unit) -> CoveragePlan:
         declare_outcomes(unit, out)
     declare_smaller(unit, out)
     declare_interface(unit, pipeline(unit), out)
-    return CoveragePlan(unit, tuple(out.bins), tuple(out.groups), tuple(out.cases), out.parts)
+    return CoveragePlan(unit, tuple(out.bins), tuple(out.groups), tuple(out.cases), out.parts, out.sections)
 
 
 # What a report says of bins: their states, and which are cells of a table of pairs.

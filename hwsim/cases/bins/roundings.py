@@ -34,20 +34,23 @@ def _uncut(facts: UnitFacts, places: int) -> str | None:
     )
 
 
-def rounding_bin(sign: int, last: int, guard: int, sticky: int) -> str:
-    """The bin of what a rounding sees."""
-    return f"{MARKS[sign]}, last {last}, guard {guard}, sticky {sticky}"
+def most_cut(facts: UnitFacts) -> int:
+    """The most places cut off of which each sticky place has a bin."""
+    return min(max(facts.most_cut, 0), MOST_CUT)
 
 
 def _rounding(facts: UnitFacts, out: Declared) -> None:
+    out.section("rounding")
     tables = {}
     for sign in (0, 1):
         for last in (0, 1):
             for guard in (0, 1):
                 for sticky in (0, 1):
                     why = _no_bits(facts, guard, sticky)
-                    tables[sign, last, guard, sticky] = out.bin("G7", rounding_bin(sign, last, guard, sticky), why)
+                    name = f"{MARKS[sign]}, last {last}, guard {guard}, sticky {sticky}"
+                    tables[sign, last, guard, sticky] = out.bin("G7", name, why)
     fraction = facts.result.fraction_bits
+    out.section("all ones")
     ones = {
         (sign, guard): out.bin(
             "G7",
@@ -57,13 +60,14 @@ def _rounding(facts: UnitFacts, out: Declared) -> None:
         for sign in (0, 1)
         for guard in (0, 1)
     }
+    out.section("runs of zeros")
     runs = [out.bin("G7", f"result ends in {counted(zeros, 'zero')}") for zeros in range(fraction + 1)]
-    cuts = min(max(facts.most_cut, 0), MOST_CUT)
+    out.section("single sticky bits")
     single = {
         (cut, place, guard): out.bin(
             "G7", f"{counted(cut, 'place')} cut off, sticky from place {place} alone, guard {guard}", _exact(facts)
         )
-        for cut in range(2, cuts + 1)
+        for cut in range(2, most_cut(facts) + 1)
         for place in range(cut - 1)
         for guard in (0, 1)
     }
@@ -107,11 +111,10 @@ def _exact(facts: UnitFacts) -> str | None:
     return f"a sum of products of {facts.names} has at most {bits} bits, and {facts.result.name} keeps as many"
 
 
-def _near(facts: UnitFacts, out: Declared) -> None:
-    """Results on a code at which something changes, and on the codes next to it."""
-    fmt = facts.result
+def near_magnitudes(fmt: FloatFormat) -> dict[int, str]:
+    """The magnitudes at which something changes, and those next to them, in words."""
     first, unity = 1 << fmt.fraction_bits, fmt.bias << fmt.fraction_bits
-    places = {
+    return {
         1: "the least number",
         2: "one above the least number",
         first - 1: "one below the least normal",
@@ -123,11 +126,18 @@ def _near(facts: UnitFacts, out: Declared) -> None:
         fmt.max_magnitude - 1: "one below the largest",
         fmt.max_magnitude: "the largest",
     }
+
+
+def _near(facts: UnitFacts, out: Declared) -> None:
+    """Results on a code at which something changes, and on the codes next to it."""
+    fmt, first = facts.result, 1 << facts.result.fraction_bits
+    out.section("near")
     bins = {
         (magnitude, sign): out.bin("G8", f"result {MARKS[sign]}{word}", _never(facts, magnitude))
-        for magnitude, word in places.items()
+        for magnitude, word in near_magnitudes(fmt).items()
         for sign in (0, 1)
     }
+    out.section("powers of two")
     powers = {
         (step, sign): out.bin("G8", f"result {MARKS[sign]}{word} another power of two")
         for step, word in ((-1, "one below"), (0, "on"), (1, "one above"))
@@ -325,6 +335,7 @@ def declare_ranges(facts: UnitFacts, out: Declared) -> None:
 
 def _pushed(facts: UnitFacts, out: Declared) -> None:
     """Addends near an end, with products that count beside them: both have bits in the window."""
+    out.section("pushed")
     fmt = facts.builder.addend_format or facts.result
     bins = {
         (zone, push): out.bin("G9", f"addend {ZONES[zone]}, products push {PUSHES[push]}", _swamped(facts, fmt, zone))
@@ -388,6 +399,7 @@ def _no_partial(facts: UnitFacts, zone: int) -> str | None:
 
 
 def _results(facts: UnitFacts, out: Declared) -> None:
+    out.section("range")
     over = None if facts.range.overflow else facts.range.reasons[0].removeprefix("overflow: ")
     under = None if facts.range.underflow else facts.range.reasons[1].removeprefix("underflow: ")
     overflow = [out.bin("G9", f"{sign} overflow", over) for sign in MARKS]

@@ -16,11 +16,11 @@ def declare_scales(facts: UnitFacts, out: Declared) -> None:
     """Exponents that both scales add together, NaN in either, and products far out with a result inside."""
     if facts.unit.scale is None:
         return
+    out.section("scales")
     low, high = facts.builder.scale_ends
     a, b = facts.builder.scale_formats
-    least, most = -a.bias, a.max_code - a.bias
-    marks = {low, high, least, least + 1, -1, 0, 1, most - 1, most}
-    bins = {exp: out.bin("G9", f"scales together 2^{exp}") for exp in sorted(marks) if low <= exp <= high}
+    least, most = far_scales(facts)
+    bins = {exp: out.bin("G9", f"scales together 2^{exp}") for exp in scale_marks(facts)}
     nan = [out.bin("G9", f"NaN scale of {word}", no_nan(fmt)) for word, fmt in (("a", a), ("b", b))]
     both = out.bin("G9", "NaN scale of a and of b", no_nan(a) or no_nan(b))
     far = [
@@ -51,6 +51,18 @@ def declare_scales(facts: UnitFacts, out: Declared) -> None:
             hits.add(both)
         elif any(nans):
             hits.add(nan[nans.index(True)])
+
+
+def far_scales(facts: UnitFacts) -> tuple[int, int]:
+    """The exponents below and above which both scales together are far out: the ends of one scale."""
+    a, _ = facts.builder.scale_formats
+    return -a.bias, a.max_code - a.bias
+
+
+def scale_marks(facts: UnitFacts) -> list[int]:
+    """Exponents of both scales together that have bins."""
+    (low, high), (least, most) = facts.builder.scale_ends, far_scales(facts)
+    return sorted(exp for exp in {low, high, least, least + 1, -1, 0, 1, most - 1, most} if low <= exp <= high)
 
 
 def _within(high: int, most: int) -> str | None:

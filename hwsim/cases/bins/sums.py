@@ -30,25 +30,15 @@ def _loses(sampled: SampledGroup) -> bool:
     return any(term[3] for term in sampled.terms) or bool(sampled.addend and sampled.addend[3])
 
 
-def shift_bin(shift: int, sign: int, lost: int) -> str:
-    """The bin of a sum whose leading one is so far below max_exp."""
-    return f"leading one {shift} below max_exp, {MARKS[sign]}, {BITS[lost]}"
-
-
-def growth_bin(growth: int, sign: int, company: str) -> str:
-    """The bin of a sum whose leading one is so far above max_exp. company: `with` or `without` an addend, or empty."""
-    return f"leading one {growth} above max_exp, {MARKS[sign]}{f', {company} an addend' if company else ''}"
-
-
 def _shifts(facts: UnitFacts, out: Declared) -> None:
+    out.section("shifts")
     bins = {}
     for shift in range(1, facts.window + 1):
         deep = facts.shallow[1] if facts.shallow and shift > facts.shallow[0] else None
         for sign in (0, 1):
             for lost in (0, 1):
-                bins[shift, sign, lost] = out.bin(
-                    "G5", shift_bin(shift, sign, lost), deep or (facts.loses if lost else None)
-                )
+                name = f"leading one {shift} below max_exp, {MARKS[sign]}, {BITS[lost]}"
+                bins[shift, sign, lost] = out.bin("G5", name, deep or (facts.loses if lost else None))
     window = facts.window
 
     @out.groups.append
@@ -61,6 +51,7 @@ def _shifts(facts: UnitFacts, out: Declared) -> None:
 
 
 def _cancelled(facts: UnitFacts, out: Declared) -> None:
+    out.section("cancelled")
     alone = out.bin("G5", "two products cancel exactly", facts.single)
     by_addend = out.bin("G5", "a product and the addend cancel exactly") if facts.addends else None
     many = out.bin("G5", f"all {facts.lanes} products cancel exactly", facts.single)
@@ -111,11 +102,13 @@ def _remaining(sampled: SampledGroup, hits: Hits, only: list[int]) -> None:
 
 
 def _growth(facts: UnitFacts, out: Declared) -> None:
+    out.section("growth")
     bins = {}
     for kind in ("without", "with") if facts.addends else ("without",):
+        company = f", {kind} an addend" if facts.addends else ""
         for sign in (0, 1):
             for growth in range(facts.grown(sign, addend=kind == "with") + 1):
-                name = growth_bin(growth, sign, kind if facts.addends else "")
+                name = f"leading one {growth} above max_exp, {MARKS[sign]}{company}"
                 bins[kind, growth, sign] = out.bin("G6", name)
     window = facts.window
 
@@ -128,9 +121,15 @@ def _growth(facts: UnitFacts, out: Declared) -> None:
                 hits.add(bins["without" if sampled.addend is None else "with", growth, int(total < 0)])
 
 
-def _ends(facts: UnitFacts, out: Declared) -> None:
+def largest_products(facts: UnitFacts) -> list[int]:
+    """The significand of the largest product of each sign."""
     highest = facts.exps[-1] + facts.builder.neutral
-    largest = [facts.builder.palette.of(sign, highest)[-1].sig for sign in (0, 1)]
+    return [facts.builder.palette.of(sign, highest)[-1].sig for sign in (0, 1)]
+
+
+def _ends(facts: UnitFacts, out: Declared) -> None:
+    out.section("largest sums")
+    largest = largest_products(facts)
     most = [out.bin("G6", f"all lanes the largest {sign} product") for sign in MARKS]
     powers = [1 << facts.window + growth for growth in facts.growths]
     top = [out.bin("G6", f"the least {sign} sum with the highest bit") for sign in MARKS]
