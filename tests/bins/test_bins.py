@@ -15,7 +15,7 @@ from built_presets import DISTINCT, others_slow
 from odd_units import ODD
 from odd_units import unit as unit_of
 from representatives import with_every_format, with_every_rule
-from unit_keys import odd_unit, window
+from unit_keys import chained, late, odd_unit, window
 
 from hwsim.cases.bins import lostbits as sticky
 from hwsim.cases.bins import outcomes
@@ -357,6 +357,31 @@ def test_infinite_factors_reach_the_next_group_unless_they_saturate() -> None:
         counter.sample(two_beats(0x7C, 0x3C, 0))
         assert counter.contradicted() == []
         assert (PLUS not in unreachable(counter)) == there == (counter.counts[PLUS] > 0)
+
+
+FINITE = {"overflow": "saturate", "chain": "none"}
+# Sums of products that are small beside the largest number, which an infinite one becomes, and the rounding that it
+# takes further.
+TOO_LARGE = {
+    "tree": (odd_unit("tree", "e5m2", "none", chained("pairwise", "f32", overflow="saturate"), "f32", 4, **FINITE),
+             "addition", (0x7C, 0, 0x7C, 0), 0),
+    "chain": (
+        odd_unit("chain", "e5m2", "none", chained("sequential", "f32", product="rounded", overflow="saturate"), "f32",
+                 2, **FINITE),
+        "addition", (0x7C, 0x7C), 0,
+    ),
+    "late": (odd_unit("late", "e5m2", "f32", window(9), "f32", 2, **FINITE, **late("f32", "rne")),
+             "late addition", (0x7C, 0), 0x7F7FFFFF),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", TOO_LARGE)
+def test_infinite_products_that_become_the_largest_number_overflow_together(name: str) -> None:
+    unit, place, a, c = TOO_LARGE[name]
+    counter = Counter(plan(unit))
+    counter.sample(Case("", a, (0x3C,) * len(a), c))
+    assert counter.contradicted() == []
+    assert counter.counts[f"{place} overflows"]
 
 
 BITS, WINDOW = 6, 3  # three bits of each term are below the window

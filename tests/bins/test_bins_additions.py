@@ -14,7 +14,7 @@ import pytest
 from built_presets import others_slow
 from odd_units import unit
 from odd_units import unit as odd
-from unit_keys import exact_sum, odd_unit
+from unit_keys import Mapping, chained, exact_sum, odd_unit
 
 from hwsim.cases.bins.adder_rows import smaller_rows
 from hwsim.cases.bins.adders import RoundedPair, adders
@@ -335,3 +335,40 @@ def test_no_case_of_a_small_unit_hits_what_is_said_to_be_unreachable(rounding: s
     assert not counter.contradicted()
     own = [one for one in plan(some).bins if one.name.startswith("addition:")]
     assert {one.reachable for one in own} == {True, False}
+
+
+E2M1 = (0, 0.5, 1, 1.5, 2, 3, 4, 6)
+
+
+def narrow(bias: int, **keys: Any) -> Mapping:
+    """A format of few exponents, with 5 bits unless told; a product of e2m1 has 4 bits, and is 36 at most."""
+    return {"name": "narrow", "kind": "float", "exponent_bits": 3, "fraction_bits": 4, "bias": bias} | keys
+
+
+ENDS, BEYOND = (narrow(bias, infinities=True, nan="ieee") for bias in (2, 1))  # at 31, at 62
+LEAST = narrow(2, fraction_bits=5, subnormals=False, nan=[0xFF, 0x1FF])  # 1.00001 in binary, times 2^-2
+# Bins of two rounded products, by format, rounding and overflow: at such a distance, added, with such a last place.
+# They take the largest number, which is of ones alone, or the least one of a format without subnormals.
+LEFT: dict[str, tuple[Mapping, str, str, int, str, bool]] = {
+    "largest": (ENDS, "rne", "propagate", 5, "a tie, last place odd", True),
+    "largest of IEEE": (ENDS, "rz", "ieee", 4, "an exact sum, last place even", True),
+    "infinity": (ENDS, "rne", "ieee", 5, "a tie, last place odd", False),
+    "nothing too large": (BEYOND, "rne", "propagate", 5, "a tie, last place odd", False),
+    "least": (LEAST, "rto", "saturate", 1, "an exact sum, last place even", True),
+    "zero": (LEAST, "rz", "saturate", 1, "an exact sum, last place even", False),
+}
+
+
+@pytest.mark.parametrize("name", LEFT)
+def test_products_that_leave_the_sum_s_format_have_the_bits_of_what_takes_their_place(name: str) -> None:
+    fmt, rounding, overflow, distance, edge, there = LEFT[name]
+    tree = chained("pairwise", fmt, rounding, product="rounded", overflow=overflow)
+    counter = Counter(plan(odd_unit("narrow-tree", "e2m1", "none", tree, fmt, 2, overflow="saturate")))
+    products = {x * y: (a, b) for (a, x), (b, y) in cross(enumerate(E2M1), repeat=2)}.values()
+    for (a, b), (c, d), sign in cross(products, products, (0, 8)):
+        counter.sample(Case("", (a, c), (b, d | sign)))
+    assert counter.contradicted() == []
+    for sides in (("left", "right"), ("right", "left")):
+        where = f"{sides[0]} product {distance} places below {sides[1]} product"
+        bin_name = f"addition: {where}, added, takes it off {edge}"
+        assert counter.plan[bin_name].reachable == there == (counter.counts[bin_name] > 0)

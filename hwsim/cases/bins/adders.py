@@ -13,7 +13,7 @@ from hwsim.cases.bins.outcomes import RoundingPlace, rounded, roundings
 from hwsim.formats import Class, ExponentFormat, FixedFormat, FloatFormat, Format
 from hwsim.model.methods import Addition, ExactSoFar
 from hwsim.model.record import Explanation
-from hwsim.model.rounding import add
+from hwsim.model.rounding import add, infinity_code, overflow_code, pack
 from hwsim.model.terms import Term
 from hwsim.spec import EvenOddSum, ExactSum, LateAdd, PairwiseSum, RoundedSum, SequentialSum, Unit, WindowSum
 from hwsim.spec.keys import Number, Rounding
@@ -31,12 +31,14 @@ class Reach(NamedTuple):
     """The numbers that a term can be: significant bits, a multiple of 2^low, its leading one at 2^top at most.
 
     least: the exponent of the least power of two that it can be; more than `low` where subnormals count as zero.
+    largest: whether it can also be the largest number of the sum's format, which takes the place of what is too large.
     """
 
     bits: int
     low: int
     top: int
     least: int
+    largest: bool = False
 
 
 @dataclass(frozen=True)
@@ -129,7 +131,7 @@ class RoundedPair:
                 "only of a power of two less that, which is odd in its last place, there is a tie"
             )
         short = self.of_larger.bits < p and (not cut or self.of_larger.low > fmt.quantum_exp)
-        if short and not self._meets(distance, adds, odd):
+        if short and not self._meets(distance, adds, odd) and not self._meets_largest(distance):
             return (
                 f"a {self.larger} has {self.of_larger.bits} bits, so that the last of {p} places is 0, or that of the "
                 f"{self.smaller}'s first bit"
@@ -143,6 +145,19 @@ class RoundedPair:
         if distance == self.precision:
             return not odd or not adds  # a power of two less one last place is a binade lower
         return distance < self.precision or not odd or self.ties
+
+    def _meets_largest(self, distance: int) -> bool:
+        """True if a last place that no other larger term has may be that beside the largest number, which is odd."""
+        fmt = self.format
+        if not self.of_larger.largest or not isinstance(fmt, FloatFormat) or fmt.max_magnitude % 2 == 0:
+            return False
+        # One last place more takes a number of ones alone to a power of two, which no tie is next to.
+        return not (self.ties and _ends_in_ones(fmt) and distance == self.precision - 1)
+
+
+def _ends_in_ones(fmt: FloatFormat) -> bool:
+    """True if all bits of a format's largest number are 1."""
+    return (fmt.max_magnitude + 1) % (1 << fmt.fraction_bits) == 0
 
 
 def _top(fmt: Number) -> int:
@@ -212,7 +227,7 @@ def _terms(unit: Unit) -> dict[str, list[tuple[Role, Role]]]:
         before = _flushed(_rounded_reach(rule.format, product, inside), rule.format, rule.flush)
         term = product
         if rule.product == "rounded":
-            term = _rounded_reach(rule.format, product, None)._replace(bits=min(rule.format.precision, product.bits))
+            term = _rounded_product(unit, rule, product)
         match rule:
             case SequentialSum():
                 terms["addition"] = [((SUM, before), (PRODUCT, term))]
@@ -291,6 +306,24 @@ def _rounded_reach(fmt: Number, product: Reach, addend: Reach | None) -> Reach:
     bits = fmt.precision if isinstance(fmt, FloatFormat) else fmt.bits - 1
     least = max(min(part.least for part in parts), format_reach(fmt).least)
     return Reach(bits, max(low, fmt.quantum_exp), min(top, _top(fmt)), least)
+
+
+def _rounded_product(unit: Unit, rule: RoundedSum, product: Reach) -> Reach:
+    """The reach of a product rounded to a sum's format."""
+    fmt, reach = rule.format, _rounded_reach(rule.format, product, None)
+    # Without subnormals the least number has a bit in its last place, and what is less may be rounded up to it.
+    raised = not fmt.subnormals and fmt.underflow == "nearby" and product.least <= fmt.emin and rule.rounding != "rz"
+    bits = fmt.precision if raised else min(fmt.precision, product.bits)
+    infinite = unit.operands.a.infinities or unit.operands.b.infinities or rule.product_limit is not None
+    too_large = product.top > fmt.emax or (product.top == fmt.emax and not _ends_in_ones(fmt))
+    codes = set[int]()
+    for sign in (0, 1):
+        if too_large:
+            codes.add(overflow_code(fmt, sign, rule.rounding, rule.overflow))
+        if infinite:
+            codes.add(infinity_code(fmt, sign, rule.overflow))
+    largest = not codes.isdisjoint(pack(fmt, sign, fmt.max_magnitude) for sign in (0, 1))
+    return reach._replace(bits=bits, largest=largest)
 
 
 def _either(x: Reach, y: Reach) -> Reach:

@@ -15,7 +15,7 @@ from hwsim.formats import Class, ExponentFormat, FixedFormat, FloatFormat, Forma
 from hwsim.formats.blocks import one_code
 from hwsim.model.definition import definition_of
 from hwsim.model.record import Explanation, Group
-from hwsim.model.rounding import Rounded, flushed_code, round_to, tiny_after
+from hwsim.model.rounding import Rounded, flushed_code, infinity_code, round_to, tiny_after
 from hwsim.model.terms import Term, addend_term
 from hwsim.spec import AlignedSum, EvenOddSum, ExactSum, LateAdd, LateInWindow, RoundedSum, Unit
 from hwsim.spec.keys import Number, Rounding, Tininess
@@ -137,6 +137,8 @@ def _addends(unit: Unit, place: RoundingPlace) -> Addends | None:
     groups = unit.restart or (None if unit.instruction.chain else unit.instruction.groups)
     # Where sums have any length a partial sum is a number of any size, to which one group's products are added.
     several = _several(unit, top, groups or 1)
+    if several is not None:
+        several = max([several, *map(_top, _saturated(unit, place, groups or 1))])
     addend = None if unit.operands.addend is None else unit.operands.addend.quantum_exp
     inside = _inside(unit, addend, groups)
     match place.name:
@@ -189,6 +191,19 @@ def _several(unit: Unit, top: int, groups: int) -> int | None:
         return None
     # Twice for those, and twice for what windows round up.
     return top + (groups * lanes).bit_length() + 2
+
+
+def _saturated(unit: Unit, place: RoundingPlace, groups: int) -> list[Number]:
+    """The formats whose largest number takes an infinite product's place before a rounding."""
+    if not (unit.operands.a.infinities or unit.operands.b.infinities):
+        return []
+    rules = [unit.sum] if isinstance(unit.sum, RoundedSum) else []
+    results = [unit.result] if groups > 1 or place.name in ("late addition", "promotion") else []
+    return [
+        rule.format
+        for rule in (*rules, *results)
+        if isinstance(rule.format, FloatFormat) and infinity_code(rule.format, 0, rule.overflow) == rule.format.max_code
+    ]
 
 
 def _ends(fmt: Number | ExponentFormat) -> tuple[int, int]:
