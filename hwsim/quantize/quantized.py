@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from hwsim.base.errors import InputError, InputTypeError
 from hwsim.base.text import columns, facts, titled
 from hwsim.formats import Format
-from hwsim.quantize.rule import Rule, is_f32
+from hwsim.quantize.rule import Rule
 
 Lengths = tuple[int, ...]
 
@@ -138,9 +138,7 @@ class Quantized:
     @property
     def scale_values(self) -> NDArray[np.float64]:
         """The blocks' scales as numbers, without the tensor's scale."""
-        if self.scale_format is None or is_f32(self.scale_format):
-            return self.scales.astype(np.float64)
-        return self.scale_format.decode(self.scales)
+        return self.scales.astype(np.float64) if self.scale_format is None else self.scale_format.decode(self.scales)
 
     def dequantize(self, dtype: Any = np.float64) -> NDArray[Any]:
         """Every element times its scale, and the tensor's, in the shape of `codes`.

@@ -151,7 +151,9 @@ def test_nan_and_infinity_make_scales_nan_without_a_sign() -> None:
     x[0, 0] = -np.nan
     x[1, 0] = np.inf
     got = hwsim.quantize(x, "channel-e4m3")
-    assert got.scales.view(np.uint32).ravel().tolist() == [0x7FFFFFFF] * 2 and np.isnan(got.dequantize()).all()
+    assert got.scales.view(np.uint32).ravel().tolist() == [0x7FFFFFFF] * 2
+    # One NaN, whichever factor of a long product NumPy takes first.
+    assert set(got.scale_values.view(np.uint64).flat) | set(got.dequantize().view(np.uint64).flat) == {0x7FF8 << 48}
     kept = hwsim.quantize(x, "channel-e4m3", infinity="saturate", nan="element")
     assert kept.codes.tolist() == [[0x7F, 0x7E, 0x7E, 0x7E], [0x7E] * 4]
 
