@@ -10,7 +10,7 @@ from amaranth.lib import wiring
 from amaranth.lib.data import StructLayout
 from amaranth.lib.wiring import In, Out, PureInterface
 
-from hwsim.formats import FloatFormat, Format
+from hwsim.formats import ExponentFormat, FloatFormat, Format
 from hwsim.rtl.addition import (
     GUARDS,
     FloatAdder,
@@ -23,11 +23,11 @@ from hwsim.rtl.addition import (
 from hwsim.rtl.arithmetic import clamp, leading_zeros, shifted
 from hwsim.rtl.normalize import Magnitude, Round, normalizing
 from hwsim.rtl.numbers import SPECIAL, FactorShape, FieldRange, PairRanges, ResultTarget, factor_layout, signed_shape
-from hwsim.rtl.products import FloatDecode, LaneProduct, addend_code, bare_decoder, decoder
+from hwsim.rtl.products import FixedDecode, FloatDecode, LaneProduct, PowerDecode, addend_code, bare_decoder, decoder
 from hwsim.rtl.step import Datapath, DatapathStep, assign, driven, fields
 from hwsim.spec import LateAdd, LateInWindow, Specified
 from hwsim.spec.keys import Number
-from hwsim.spec.parts import Promotion
+from hwsim.spec.parts import Promotion, ScaledPromotion
 
 
 class Accumulation:
@@ -35,8 +35,8 @@ class Accumulation:
 
     name: of its steps. format: what it is rounded to. start: the format of the code that it begins with, where that is
     not `format`. partial: that of a group's sum. scales: those of scales that multiply it, by port; none where none do.
-    flush: whether subnormal addends and results count as zero; `flushes`: by what that is judged of results.
-    groups: between additions.
+    scaling: in which order they do. flush: whether subnormal addends and results count as zero; `flushes`: by what that
+    is judged of results. groups: between additions.
     """
 
     def __init__(self, unit: Specified, rule: Promotion | LateAdd):
@@ -50,9 +50,9 @@ class Accumulation:
         self.start: Number | None = None if own else addend
         self.flush = isinstance(rule, LateAdd) and rule.flush
         self.flushes = rule.flushes if isinstance(rule, LateAdd) else None
-        scale = unit.scale
+        self.scaling, scale = unit.scaled_promotion, unit.scale
         self.scales: Mapping[str, Format] = {}
-        if scale is not None and scale.at == "promotion":
+        if self.scaling is not None and scale is not None:
             self.scales = {"scale_a": scale.a.format, "scale_b": scale.b.format}
 
     @property
@@ -83,15 +83,10 @@ class Accumulation:
         return NumberRange(max(own.bits, first.bits), min(own.low, first.low), max(own.high, first.high))
 
     @property
-    def scaled(self) -> PairRanges:
-        """The partial sum times its scale."""
-        return PairRanges(FactorShape.of(self.partial), FactorShape.of(self.format))
-
-    @property
     def y(self) -> NumberRange:
         """The partial sums, scaled where they are."""
-        if self.scales:
-            return NumberRange.of_product(self.scaled, self.format)
+        if self.scaling is not None:
+            return NumberRange.of_product(pair_ranges(self.scaling.then), self.format)
         return NumberRange.of_code(self.partial, self.format)
 
     def operands(self) -> StructLayout:
@@ -99,6 +94,12 @@ class Accumulation:
         scales = {name: unsigned(fmt.container_bits) for name, fmt in self.scales.items()}
         starts = {} if self.start is None else {"starts": 1}
         return StructLayout({"register": self.code_bits, **starts, "partial": self.partial.bits, **scales})
+
+    def decoder(self, name: str, fmt: Format) -> FloatDecode | FixedDecode | PowerDecode:
+        """That of one of `scaling`: scales come in their containers, all else without padding."""
+        if name in self.scales or isinstance(fmt, ExponentFormat):
+            return decoder(fmt)
+        return bare_decoder(fmt)
 
     def entering(self, m: Module, code: Value) -> Value:
         """The code that is kept at first, of an addend's container."""
@@ -139,46 +140,58 @@ class EnteringCode(wiring.Component):
         return m
 
 
-class ScalesNumber(wiring.Component):
-    """The product of both scales as a number."""
+def pair_ranges(factors: Sequence[tuple[str, Format]]) -> PairRanges:
+    """The ranges of the product of two factors."""
+    (_, x), (_, y) = factors
+    return PairRanges(FactorShape.of(x), FactorShape.of(y))
 
-    def __init__(self, addition: Accumulation):
-        self.addition = addition
-        a, b = addition.scales.values()
-        self.pair = PairRanges(FactorShape.of(a), FactorShape.of(b))
+
+class FirstProduct(wiring.Component):
+    """The product that is made first, of both scales or of the partial sum and a scale, as a number."""
+
+    def __init__(self, addition: Accumulation, scaling: ScaledPromotion):
+        self.addition, self.scaling = addition, scaling
+        self.pair = pair_ranges(scaling.first)
         self.range = NumberRange.of_product(self.pair, addition.format)
-        ports = {name: In(fmt.container_bits) for name, fmt in addition.scales.items()}
-        super().__init__({**ports, "o": Out(self.range.layout)})
+        operands = addition.operands().members
+        super().__init__({**{name: In(operands[name]) for name, _ in scaling.first}, "o": Out(self.range.layout)})
+
+    @property
+    def purpose(self) -> str:
+        return f"{self.scaling.words} as a number."
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
         factors = []
-        for name, fmt in self.addition.scales.items():
-            m.submodules[name] = decode = decoder(fmt)
+        for name, fmt in self.scaling.first:
+            m.submodules[name] = decode = self.addition.decoder(name, fmt)
             m.d.comb += decode.code.eq(getattr(self, name))
             factors.append(decode.o)
-        number = product_number(m, "scale", self.addition, self.pair, *factors)
+        number = product_number(m, self.scaling.made, self.addition, self.pair, *factors)
         m.d.comb += assign(self.o, number.o)
         return m
 
 
-class ScaleProduct(DatapathStep):
-    """The product of both scales, rounded to the format that is kept."""
+class FirstRounded(DatapathStep):
+    """The product that is made first, rounded to the format that is kept."""
 
-    def __init__(self, addition: Accumulation):
-        self.addition = addition
-        i = addition.operands()
-        passed = {name: shape for name, shape in i.members.items() if name not in addition.scales}
-        super().__init__(
-            f"{addition.name}.scale", i, StructLayout({**passed, "scale": addition.format.bits}), {"scale"}
-        )
+    def __init__(self, addition: Accumulation, scaling: ScaledPromotion):
+        self.addition, self.scaling = addition, scaling
+        i, taken, made = addition.operands(), [name for name, _ in scaling.first], scaling.made
+        passed = {name: shape for name, shape in i.members.items() if name not in taken}
+        super().__init__(f"{addition.name}.scale", i, StructLayout({**passed, made: addition.format.bits}), {made})
+
+    @property
+    def purpose(self) -> str:
+        return f"{self.scaling.words}, rounded to the format that is kept."
 
     def compute(self, m: Module) -> None:
-        addition = self.addition
-        m.submodules.scales = both = ScalesNumber(addition)
-        m.submodules.scale_rounded = rounded = RoundedNumber(addition.format, both.range, addition.rounding, "ieee")
-        m.d.comb += [getattr(both, name).eq(getattr(self.i, name)) for name in addition.scales]
-        m.d.comb += [*assign(rounded.i, both.o), self.o.scale.eq(rounded.o.code)]
+        addition, made = self.addition, self.scaling.made
+        m.submodules["scales" if made == "scale" else "product"] = product = FirstProduct(addition, self.scaling)
+        rounded = RoundedNumber(addition.format, product.range, addition.rounding, "ieee")
+        m.submodules[f"{made}_rounded"] = rounded
+        m.d.comb += [getattr(product, name).eq(getattr(self.i, name)) for name, _ in self.scaling.first]
+        m.d.comb += [*assign(rounded.i, product.o), getattr(self.o, made).eq(rounded.o.code)]
 
 
 def product_number(
@@ -206,8 +219,8 @@ class AccumulateDecode(DatapathStep):
 
     def compute(self, m: Module) -> None:
         self._kept(m)
-        if self.addition.scales:
-            self._scaled(m)
+        if self.addition.scaling is not None:
+            self._scaled(m, self.addition.scaling)
         else:
             m.submodules.partial = partial = NumberDecode(self.addition.partial, self.addition.format)
             m.d.comb += [partial.code.eq(self.i.partial), *assign(self.o.y, partial.o)]
@@ -239,12 +252,13 @@ class AccumulateDecode(DatapathStep):
             x.sign.eq(o.sign), x.exp.eq(o.exp), x.sig.eq(o.sig << room), x.nan.eq(o.nan), x.inf.eq(o.inf),
         ]  # fmt: skip
 
-    def _scaled(self, m: Module) -> None:
-        addition = self.addition
-        m.submodules.scale = scale = FloatDecode(addition.format, padded=False)
-        m.submodules.partial = partial = bare_decoder(addition.partial)
-        m.d.comb += [scale.code.eq(self.i.scale), partial.code.eq(self.i.partial)]
-        scaled = product_number(m, "partial", addition, addition.scaled, partial.o, scale.o)
+    def _scaled(self, m: Module, scaling: ScaledPromotion) -> None:
+        addition, factors = self.addition, []
+        for name, fmt in reversed(scaling.then):
+            m.submodules[name] = decode = addition.decoder(name, fmt)
+            m.d.comb += decode.code.eq(getattr(self.i, name))
+            factors.append(decode.o)
+        scaled = product_number(m, "partial", addition, pair_ranges(scaling.then), *reversed(factors))
         m.d.comb += assign(self.o.y, scaled.o)
 
 
@@ -263,7 +277,7 @@ def accumulator(addition: Accumulation, cuts: Sequence[str]) -> Datapath:
     """The adder of what is kept and a partial sum: `Accumulation.operands` in, `result_layout` out."""
     adder = FloatAdder(addition.format, addition.rounding, addition.x, addition.y, addition.flushes)
     name = addition.name
-    first: list[DatapathStep] = [ScaleProduct(addition)] if addition.scales else []
+    first: list[DatapathStep] = [] if addition.scaling is None else [FirstRounded(addition, addition.scaling)]
     decode = AccumulateDecode(addition, first[0].gives if first else addition.operands())
     if {f"{name}.distance", f"{name}.align.1"} & set(cuts):
         align: list[DatapathStep] = [

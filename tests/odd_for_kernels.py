@@ -72,6 +72,10 @@ FOR_KERNELS: dict[str, Mapping] = {
         "e4m3", "f32", exact_sum(), "f16", **scaled("promotion", ("f32", 4), ("e8m0", 8)),
         **promoted(4, "f32", "rne", "fma"),
     ),
+    "exact-sum-by-b-first": odd(
+        "e4m3", "f32", exact_sum(), "f16", **scaled("promotion", ("f32", 4), ("f16", 8)),
+        **promoted(4, "f32", "rne", "fma", "b"),
+    ),
     "exact-saturate": odd("f16", "e5m2", exact_sum(zero="ieee"), "e4m3", 3, overflow="saturate", tiny="positive"),
     "exact-dl": odd("hfp8-e5m2", DL, exact_sum(rounded="group"), DL, rounding="rna", overflow="nan"),
     "int16-saturate": odd((INT16, INT8), INT16, exact_sum(), INT16, 5, rounding="rz", overflow="saturate"),

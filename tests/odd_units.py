@@ -285,6 +285,15 @@ ODD: dict[str, Mapping] = {
         "e5m2", "none", chained("sequential", "f16", "rz"), "f16", 2, **scaled("promotion", ("bf16", 2), ("e8m0", 4)),
         **promoted(2, "f16", "rd", "fma"),
     ),
+    # What is multiplied first overflows, is subnormal and is rounded, each with scales that bring it back.
+    "sum-by-a-first": odd(
+        "e2m1", "e5m2", window(4), "e4m3", 2, overflow="nan", **scaled("promotion", ("bf16", 4), ("e8m0", 8)),
+        **promoted(4, "f16", "rne", "fma", "a"),
+    ),
+    "sum-by-b-first": odd(
+        "e5m2", "none", chained("sequential", "f16", "rz"), "f16", 2, **scaled("promotion", ("bf16", 2), ("ue4m3", 4)),
+        **promoted(2, "f16", "rd", "fma", "b"),
+    ),
 }  # fmt: skip
 # Every rule of the RTL that presets do not have.
 IN_RTL: dict[str, Mapping] = {

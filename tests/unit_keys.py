@@ -113,10 +113,10 @@ def mx(block_a: int, block_b: int) -> Mapping:
     return scaled("product", ("e8m0", block_a), ("e8m0", block_b))
 
 
-def promoted(interval: int, fmt: Any, rounding: str = "rne", operation: str = "add") -> Mapping:
+def promoted(interval: int, fmt: Any, rounding: str = "rne", operation: str = "add", first: str = "") -> Mapping:
     """`promotion`."""
     keys = {"interval": interval, "format": fmt, "operation": operation, "rounding": rounding}
-    return {"promotion": keys}
+    return {"promotion": keys | ({"first": first} if first else {})}
 
 
 def late(fmt: Any, rounding: str, **more: Any) -> Mapping:

@@ -288,12 +288,26 @@ def reading(unit: Unit) -> Iterator[str]:
     part = "" if _zeros_count(unit.sum) else ", which take no part"
     yield f"A longer K {longer}; a shorter one is filled with zero terms{part}."
     if unit.promotion is not None:
-        times = " times the product of both scales, itself rounded," if unit.promotion.operation == "fma" else ""
         yield (
-            f"Every {unit.promotion.interval} products, and at the end, the partial sum{times} goes into a register in "
-            f"{unit.promotion.format.name}, {unit.promotion.rounding}."
+            f"Every {unit.promotion.interval} products, and at the end, the partial sum{_times(unit)} goes "
+            f"into a register in {unit.promotion.format.name}, {unit.promotion.rounding}."
         )
     yield from _availability(unit)
+
+
+def _times(unit: Unit) -> str:
+    """What a promotion multiplies, in which order."""
+    if unit.promotion is None or unit.promotion.operation != "fma":
+        return ""
+    match unit.promotion.first:
+        case "scales":
+            return " times the product of both scales, itself rounded,"
+        case "a":
+            return " times the scale of a, rounded, times the scale of b"
+        case "b":
+            return " times the scale of b, rounded, times the scale of a"
+        case _:
+            assert_never(unit.promotion.first)
 
 
 def modal_reading(unit: ModalUnit) -> Iterator[str]:

@@ -26,6 +26,7 @@ from hwsim.explain.candidate import (
 )
 from hwsim.explain.mistakes import NO_FLAW, Flaw, Mistake, catalogue
 from hwsim.explain.mistakes.operands import NOT_CLEARED
+from hwsim.explain.mistakes.sums import FIRST_WORDS
 from hwsim.explain.questions import QUESTIONS, unasked
 from hwsim.explain.readings import (
     READINGS,
@@ -168,7 +169,7 @@ def _candidate(unit: Unit, name: str, changes: Changes, base: Unit) -> Candidate
 
 
 def _promotions(unit: Unit) -> Iterator[Semantic]:
-    """Semantics without promotion, or with another interval."""
+    """Semantics without promotion, with another interval, or with another order of its multiplications."""
     promotion, lanes = unit.promotion, unit.instruction.lanes
     if promotion is None:
         return
@@ -176,6 +177,8 @@ def _promotions(unit: Unit) -> Iterator[Semantic]:
     for interval in (promotion.interval // 2, promotion.interval * 2, promotion.interval + lanes, lanes):
         if interval and interval % lanes == 0 and interval != promotion.interval:
             changes[f"promotion every {interval} products"] = {"promotion": {"interval": interval}}
+    if unit.scaled_promotion is not None:
+        changes |= {name: {"promotion": {"first": first}} for first, name in FIRST_WORDS.items()}
     yield from filter(None, (_changed(unit, name, change) for name, change in changes.items()))
 
 

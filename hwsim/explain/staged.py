@@ -126,11 +126,15 @@ def _subgroup(part: Subgroup) -> Json:
 
 def _promotion(record: Explanation, promoted: Promoted) -> Json:
     unit = record.unit
-    register = unit.output
+    register, scaling = unit.output, unit.scaled_promotion
+    first = None if scaling is None or promoted.first is None else _number(scaling.first[1][1], promoted.first)
+    scale = None if scaling is None or promoted.scale is None else _number(scaling.then[1][1], promoted.scale)
     return {
         "register": _number(register, promoted.register),
         "partial": _number(unit.result.format, promoted.partial),
-        "scale": None if promoted.scale is None else _number(register, promoted.scale),
+        "first": first,
+        "scaled": None if promoted.scaled is None else _number(register, promoted.scaled),
+        "scale": scale,
         "result": _number(register, promoted.code),
     }
 

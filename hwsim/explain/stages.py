@@ -414,13 +414,20 @@ def _reason(group: Group) -> str:
     return ", ".join(specials[:4]) + (f" and {len(specials) - 4} more" if len(specials) > 4 else "")
 
 
-def promotion_text(rule: Promotion, partial: Format, promoted: Promoted) -> str:
-    """One addition into the promotion register, in a line. partial: the format of what is added."""
+def promotion_text(unit: Unit, rule: Promotion, promoted: Promoted) -> str:
+    """One addition into the promotion register, in a line."""
     register, result = (_code_and_value(rule.format, code) for code in (promoted.register, promoted.code))
-    added = _code_and_value(partial, promoted.partial)
-    if promoted.scale is not None:
-        added += f" * scale {_code_and_value(rule.format, promoted.scale)}"
-    return f"promotion: register {register} + partial {added} = {result}, {rule.rounding} to {rule.format.name}"
+    added, scaling = _code_and_value(unit.result.format, promoted.partial), unit.scaled_promotion
+    if scaling is not None and promoted.first is not None and promoted.scaled is not None:
+        name, fmt = scaling.first[1]
+        by, scaled = _code_and_value(fmt, promoted.first), _code_and_value(rule.format, promoted.scaled)
+        added = f"(partial {added} * {name} {by} = {scaled})"
+    else:
+        added = f"partial {added}"
+    if scaling is not None and promoted.scale is not None:
+        name, fmt = scaling.then[1]
+        added += f" * {name} {_code_and_value(fmt, promoted.scale)}"
+    return f"promotion: register {register} + {added} = {result}, {rule.rounding} to {rule.format.name}"
 
 
 def _code_and_value(fmt: Format, code: int) -> str:
@@ -455,7 +462,7 @@ def after_group(record: Explanation, index: int) -> list[str]:
     unit, promoted, added = record.unit, record.promotions.get(index), record.additions.get(index)
     lines = []
     if unit.promotion is not None and promoted is not None:
-        lines.append(promotion_text(unit.promotion, unit.result.format, promoted))
+        lines.append(promotion_text(unit, unit.promotion, promoted))
     if unit.late is not None and added is not None:
         lines.append(late_text(unit.late, unit, added))
     return lines

@@ -313,7 +313,7 @@ class Definition:
         """A group, and a promotion at the end of the interval and of the dot product."""
         group, partial = self._group(lanes, before.partial, self._addend_of(before.partial))
         scales, groups = before.scales, before.groups + 1
-        if scales is None and self.promoter.scales is not None:
+        if scales is None and self.promoter.scaling is not None:
             scales = lanes.scale_a[0], lanes.scale_b[0]
         if groups < self.promoter.groups and not last:
             return Stepped(PromotedRegister(before.register, partial, groups, scales), group)

@@ -11,7 +11,9 @@ from typing import Literal, NamedTuple, TypeVar, TypeVarTuple
 
 from hwsim.formats import Class, Fields, FloatFormat, Format
 from hwsim.model.terms import Term, cut_magnitude, round_magnitude
+from hwsim.spec import Unit
 from hwsim.spec.keys import Lost, Rounding
+from hwsim.spec.parts import ScaledPromotion
 
 V = TypeVar("V")
 Known = TypeVarTuple("Known")
@@ -109,6 +111,8 @@ class Hooks:
     """A rounded fixed number before it is limited to so many bits, two's complement; these bits."""
     zero_sign: Callable[[int, tuple[Term, ...]], int] | None = None
     """The sign of a sum of exactly zero; the terms."""
+    scaling: Callable[[ScaledPromotion, Unit], ScaledPromotion] | None = None
+    """What a promotion with scales multiplies, and in which order; the unit."""
     multipliers: Hooks | None = None
     """Of the rounding of products, in a unit that rounds them; the rest is not of these roundings."""
     after: Hooks | None = None

@@ -21,6 +21,7 @@ from hwsim.spec import (
     WindowSum,
 )
 from hwsim.spec.keys import Lost, Number, Rounding
+from hwsim.spec.parts import ScaledPromotion
 
 
 class LateWindow(NamedTuple):
@@ -229,20 +230,39 @@ def late_addition(unit: Unit, hooks: Hooks | None = None) -> LateAddition | None
 class Promoted(NamedTuple):
     """One addition into the promotion register: the codes of its operands and of its result.
 
-    scale: the product of both scales that the partial sum is multiplied by, a code of the promotion's format, or None.
+    first, scaled: where the partial sum is multiplied by one scale first, that scale's code, and what becomes of it,
+    rounded to the promotion's format, or None. scale: what `scaled`, or else the partial sum, is multiplied by, or
+    None: the other scale's code, or the product of both scales, a code of the promotion's format.
     """
 
     register: int
     partial: int
     code: int
     scale: int | None = None
+    first: int | None = None
+    scaled: int | None = None
+
+
+def promoted_term(unit: Unit, promoted: Promoted) -> Term:
+    """What a promotion has added to the register: the partial sum, scaled where that is, exactly."""
+    scaling = unit.scaled_promotion
+    if scaling is None or promoted.scale is None:
+        return addend_term(unit.result.format, promoted.partial)
+    (_, format_x), (_, format_y) = scaling.then
+    x = promoted.partial if promoted.scaled is None else promoted.scaled
+    return exact_product(format_x, format_y, x, promoted.scale)
+
+
+def exact_product(format_x: Format, format_y: Format, x: int, y: int) -> Term:
+    """The product of two codes, exactly."""
+    return product(unpack(format_x, x), unpack(format_y, y), format_x.fraction_bits + format_y.fraction_bits)
 
 
 class Promoter(NamedTuple):
     """The promotion of partial sums.
 
     format, rounding: of the register. groups: between promotions. partial, addend: the formats of a group's result and
-    of the addend, None for none. scales: the formats of scales that enter here, None for none. hooks: what is other
+    of the addend, None for none. scaling: what is multiplied, None where no scales enter here. hooks: what is other
     than specified.
     """
 
@@ -251,7 +271,7 @@ class Promoter(NamedTuple):
     groups: int
     partial: Number
     addend: Number | None
-    scales: tuple[Format, Format] | None
+    scaling: ScaledPromotion | None
     hooks: Hooks | None = None
 
     def start(self, c: int) -> int:
@@ -261,42 +281,41 @@ class Promoter(NamedTuple):
         return c if self.addend == self.format else add(self.format, (addend_term(self.addend, c),), self.rounding)
 
     def promote(self, register: int, partial: int, scales: tuple[int, int] | None = None) -> Promoted:
-        """register + partial, or register + partial * scale, rounded to the promotion format.
+        """register + partial, or register + partial * scale_a * scale_b, rounded to the promotion format.
 
         register: a code of the promotion format. partial: a code of the result format. scales: codes of both operands'
-        scales, whose product is first rounded to the promotion format.
+        scales. What is multiplied first, as `scaling` says, is rounded to the promotion format.
         """
         before = _decoded(self.hooks, self.format, register)
-        if scales is None or self.scales is None:
-            added, scale = addend_term(self.partial, partial), None
+        scale, first, scaled = None, None, None
+        if scales is None or self.scaling is None:
+            added = addend_term(self.partial, partial)
         else:
-            scale = self.scale(*self.scales, *scales)
-            added = self.scaled(partial, scale)
+            codes = {"partial": partial, "scale_a": scales[0], "scale_b": scales[1]}
+            (x, format_x), (y, format_y) = self.scaling.first
+            first = codes[y]
+            codes[self.scaling.made] = self.rounded_product(format_x, format_y, codes[x], codes[y])
+            (x, format_x), (y, format_y) = self.scaling.then
+            added = exact_product(format_x, format_y, codes[x], codes[y])
+            scale, scaled = codes[y], codes.get("scaled")
+            first = None if scaled is None else first
         terms: tuple[Term, ...] = (before, added)
         after = None if self.hooks is None else self.hooks.after
         if after is not None:
             terms = after.pair(terms, self.format, fused=scale is not None)
-        return Promoted(register, partial, add(self.format, terms, self.rounding, hooks=after), scale)
+        return Promoted(register, partial, add(self.format, terms, self.rounding, hooks=after), scale, first, scaled)
 
-    def scaled(self, partial: int, scale: int) -> Term:
-        """A partial sum times a code of the promotion format, exactly."""
-        bits = self.partial.fraction_bits + self.format.fraction_bits
-        return product(unpack(self.partial, partial), unpack(self.format, scale), bits)
-
-    def scale(self, format_a: Format, format_b: Format, a: int, b: int) -> int:
-        """The product of two scales' codes, rounded to the promotion format."""
-        return add(self.format, (self.scales_product(format_a, format_b, a, b),), self.rounding)
-
-    def scales_product(self, format_a: Format, format_b: Format, a: int, b: int) -> Term:
-        """The product of two scales' codes, exactly."""
-        return product(unpack(format_a, a), unpack(format_b, b), format_a.fraction_bits + format_b.fraction_bits)
+    def rounded_product(self, format_x: Format, format_y: Format, x: int, y: int) -> int:
+        """The product of two codes, rounded to the promotion format as IEEE 754 has it."""
+        return add(self.format, (exact_product(format_x, format_y, x, y),), self.rounding)
 
 
 def promoter_of(unit: Unit, hooks: Hooks | None = None) -> Promoter | None:
     """The promotion of a unit; None if it does not promote. hooks: what is other than specified."""
-    rule, scale = unit.promotion, unit.scale
+    rule, scaling = unit.promotion, unit.scaled_promotion
     if rule is None:
         return None
-    scales = (scale.a.format, scale.b.format) if scale is not None and scale.at == "promotion" else None
+    if scaling is not None and hooks is not None:
+        scaling = passed(hooks.scaling, scaling, unit)
     groups = rule.interval // unit.instruction.lanes
-    return Promoter(rule.format, rule.rounding, groups, unit.result.format, unit.operands.addend, scales, hooks)
+    return Promoter(rule.format, rule.rounding, groups, unit.result.format, unit.operands.addend, scaling, hooks)

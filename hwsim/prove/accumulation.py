@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
-from typing import Any
+from typing import Any, NamedTuple
 
 from amaranth.lib.data import StructLayout
 
-from hwsim.formats import Class, FloatFormat, unpack
+from hwsim.formats import Class, FloatFormat, Format, unpack
+from hwsim.model.late import exact_product
 from hwsim.model.rounding import add
 from hwsim.model.terms import Term as ModelTerm
 from hwsim.model.terms import align
@@ -33,12 +34,12 @@ from hwsim.prove.lemmas import zero_terms
 from hwsim.prove.sweeping import Alike
 from hwsim.prove.symbolic import Integer, Path, as_integer, ite, paths
 from hwsim.prove.terms import Term, both, either, implies, is_one, negated, part, same, substituted, true, value
-from hwsim.rtl.accumulate import Accumulation, Adder, ScalesNumber, accumulation, smaller_promotion
+from hwsim.rtl.accumulate import Accumulation, Adder, FirstProduct, accumulation, smaller_promotion
 from hwsim.rtl.addition import FloatAdder, RoundedNumber
 from hwsim.rtl.numbers import FieldRange, as_float, result_layout
 from hwsim.spec import Unit
 from hwsim.spec.keys import Number
-from hwsim.spec.parts import Promotion
+from hwsim.spec.parts import Promotion, ScaledPromotion
 
 OPERANDS = ("register", "partial")
 
@@ -256,7 +257,7 @@ class AccumulationClaims:
         self.calls = after_calls(unit)
         if steps is None:
             steps = adder_circuits(unit, cuts)
-        self.scale = steps.get(f"{name}.scale")
+        self.first = None if what.scaling is None else steps[f"{name}.scale"]
         self.decode = steps[f"{name}.decode"]
         self.adder = FloatAdder(what.format, what.rounding, what.x, what.y, what.flushes)
         self.steps = AdderCircuits(*adding(steps, name))
@@ -264,7 +265,7 @@ class AccumulationClaims:
     @property
     def chain(self) -> Sequence[Circuit]:
         """Its steps, one after another."""
-        first = () if self.scale is None else (self.scale,)
+        first = () if self.first is None else (self.first,)
         return *first, self.decode, self.steps.align, self.steps.sum, self.steps.round
 
     def claims(self) -> Iterator[AnyClaim]:
@@ -277,11 +278,11 @@ class AccumulationClaims:
             yield from self._kept("register", what.format, ["register"], {"i__starts": 0})
             yield from self._kept("addend", what.start, of_addend, {"i__starts": 1})
         begins_with_zero(self.unit, self.calls)
-        if self.scale is None:
+        if self.first is None or what.scaling is None:
             yield self._added()
         else:
-            yield from self._scale(self.scale)
-            yield from self._scaled()
+            yield from self._first(self.first, what.scaling)
+            yield from self._scaled(what.scaling)
         numbers = [
             NumberFields(self.steps.align.inputs, f"i__{side}", span, what.format)
             for side, span in (("x", what.x), ("y", what.y))
@@ -323,32 +324,40 @@ class AccumulationClaims:
             each(right), (port,),
         )  # fmt: skip
 
-    # Scales: of both, and of the partial sum.
+    # Scales: what is multiplied first, and what that is multiplied by.
 
-    def _scale(self, circuit: Circuit) -> Iterator[AnyClaim]:
-        promoter, *formats = self.calls["scale"].arguments[:3]
-        ports = circuit.inputs["i__scale_a"], circuit.inputs["i__scale_b"]
-        a, b = map(Integer.unsigned, ports)
-        clean = [
-            holds(code & (1 << fmt.padding) - 1 == 0)
-            for code, fmt in zip((a, b), formats, strict=True)
-            if fmt.padding
-        ]  # fmt: skip
-        multiplied = ScalesNumber(self.what)
+    def _codes(self, circuit: Circuit, factors: Sequence[tuple[str, Format]]) -> TwoCodes:
+        """Two codes that are multiplied: only scales have their padding at ports."""
+        ports, codes, clean = list[Term](), list[Any](), list[Term]()
+        for name, fmt in factors:
+            port = circuit.inputs[f"i__{name}"]
+            code = Integer.unsigned(port)
+            if name not in self.what.scales:
+                code = code << fmt.padding
+            elif fmt.padding:
+                clean.append(holds(code & (1 << fmt.padding) - 1 == 0))
+            ports.append(port)
+            codes.append(code)
+        return TwoCodes((ports[0], ports[1]), (codes[0], codes[1]), tuple(clean))
+
+    def _first(self, circuit: Circuit, scaling: ScaledPromotion) -> Iterator[AnyClaim]:
+        promoter, *formats = self.calls["first product"].arguments[:3]
+        names, words = ("scales", "both scales") if scaling.made == "scale" else ("product", "partial sum and scale")
+        ports, (x, y), clean = self._codes(circuit, scaling.first)
+        multiplied = FirstProduct(self.what, scaling)
         span = multiplied.range
         rounding = RoundedNumber(self.fmt, span, self.what.rounding, "ieee")
         number, rounded = circuits({"number": multiplied, "rounded": rounding}).values()
-        given = {number.inputs[name]: port for name, port in zip(self.what.scales, ports, strict=True)}
+        given = {number.inputs[name]: port for (name, _), port in zip(scaling.first, ports, strict=True)}
         made = substituted(number.outputs["o"], given)
         of_ports = replace(number, outputs=_fields(made, span.layout, "o"))
 
         def is_product() -> Term:
-            term = promoter.scales_product(formats[0], formats[1], a, b)
-            return is_decoded(of_ports.outputs, "o", span, self.fmt, term)
+            return is_decoded(of_ports.outputs, "o", span, self.fmt, exact_product(formats[0], formats[1], x, y))
 
         yield from product_claims(
-            f"{self.what.name}: scales", "a number is the model's product of both scales, normalised", "both scales",
-            of_ports, ports, clean, lambda: (unpack(formats[0], a), unpack(formats[1], b)), is_product,
+            f"{self.what.name}: {names}", f"a number is the model's product of {words}, normalised", words,
+            of_ports, ports, clean, lambda: (unpack(formats[0], x), unpack(formats[1], y)), is_product,
         )  # fmt: skip
         fields = NumberFields(_fields(rounded.inputs["i"], span.layout, "i"), "i", span, self.fmt)
         code = _fields(rounded.outputs["o"], result_layout(self.fmt), "o")["o__code"]
@@ -357,31 +366,37 @@ class AccumulationClaims:
             return add(promoter.format, (of_known_sign(fields.read()[0]),), promoter.rounding) >> self.fmt.padding
 
         yield Claim(
-            f"{self.what.name}: scales rounded", "a number is rounded once, as the model rounds it", "any such number",
+            f"{self.what.name}: {names} rounded", "a number is rounded once, as the model rounds it", "any such number",
             fields.known, is_each(Integer.unsigned(code), paths(result, fields.known)), tuple(rounded.inputs.values()),
         )  # fmt: skip
         whole = substituted(code, {rounded.inputs["i"]: made})
         yield Alike(
-            f"{self.what.name}: scale", "the step is one after the other", "both scales", tuple(clean),
-            same(circuit.outputs["o__scale"], whole), ports,
+            f"{self.what.name}: scale", "the step is one after the other", words, clean,
+            same(circuit.outputs[f"o__{scaling.made}"], whole), ports,
         )  # fmt: skip
 
-    def _scaled(self) -> Iterator[AnyClaim]:
-        """The partial sum times its scale."""
+    def _scaled(self, scaling: ScaledPromotion) -> Iterator[AnyClaim]:
+        """What is added: the partial sum times its scale, or what is made first times the other scale."""
         circuit, scaled = self.decode, self.calls["scaled partial"]
-        fmt = scaled.arguments[0].partial
-        ports = circuit.inputs["i__partial"], circuit.inputs["i__scale"]
-        partial, scale = (
-            Integer.unsigned(port) << one.padding for port, one in zip(ports, (fmt, self.fmt), strict=True)
-        )
+        fmt_x, fmt_y = scaled.arguments[:2]
+        ports, (x, y), clean = self._codes(circuit, scaling.then)
+        words = "partial sum and scale" if scaling.made == "scale" else "scaled partial sum and scale"
 
         def is_product() -> Term:
-            return is_decoded(circuit.outputs, "o__y", self.what.y, self.fmt, scaled(partial, scale))
+            return is_decoded(circuit.outputs, "o__y", self.what.y, self.fmt, scaled(x, y))
 
         yield from product_claims(
-            f"{self.what.name}: partial", "a number is the model's product of partial sum and scale, normalised",
-            "both codes", circuit, ports, (), lambda: (unpack(fmt, partial), unpack(self.fmt, scale)), is_product,
+            f"{self.what.name}: partial", f"a number is the model's product of {words}, normalised",
+            "both codes", circuit, ports, clean, lambda: (unpack(fmt_x, x), unpack(fmt_y, y)), is_product,
         )  # fmt: skip
+
+
+class TwoCodes(NamedTuple):
+    """Two codes that a step multiplies. ports: where they are. codes: as the model has them. clean: their padding."""
+
+    ports: tuple[Term, Term]
+    codes: tuple[Any, Any]
+    clean: tuple[Term, ...]
 
 
 def _fields(packed: Term, layout: StructLayout, place: str) -> dict[str, Term]:

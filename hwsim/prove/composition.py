@@ -183,15 +183,14 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "combine_specials": rounding.combine_specials, "max_exponent": terms.max_exponent, "align": terms.align,
     "any_lost": terms.any_lost, "cut_sum": methods.cut_sum, "combine": methods.combine,
     "exact_sum": rounding.exact_sum, "total_term": methods.total_term, "add": rounding.add,
-    "late_window": late.late_window, "flushed_code": rounding.flushed_code,
+    "late_window": late.late_window, "flushed_code": rounding.flushed_code, "exact_product": late.exact_product,
 }  # fmt: skip
 CLASSES: Mapping[str, tuple[type, str]] = {
     "scaled": (definition.Definition, "scaled"),
     "scaled part": (scales.SubgroupScales, "subgroup"),
     "part": (scales.UnscaledSums, "subgroup"),
     "round": (ResultRounding, "term"),
-    "scale": (late.Promoter, "scale"),
-    "scaled sum": (late.Promoter, "scaled"),
+    "rounded_product": (late.Promoter, "rounded_product"),
 }
 ORIGINAL: Mapping[str, Callable[..., Any]] = {
     **FUNCTIONS,

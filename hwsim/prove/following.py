@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from hwsim.formats import Format
 from hwsim.model.definition import ZERO, Definition, GroupOperands
 from hwsim.model.methods import AddendToCome, PromotedRegister, ResultCode
 from hwsim.prove.composition import Key, ModelCall, Recorder, StepCall, Token, Unmet, cut, fork, key_of
@@ -50,7 +51,7 @@ class Runs:
     """The model's steps, of which the groups are tokens, too."""
 
     def __init__(self, unit: Unit):
-        self.unit, self.recorder = unit, Recorder(self.wiring)
+        self.unit, self.recorder, self.scaling = unit, Recorder(self.wiring), unit.scaled_promotion
         self.number, self.start = 0, None
         self.nans = set[int]()
 
@@ -74,15 +75,21 @@ class Runs:
                 return StepCall(("term",), f"kept {kept}")
             case "addend_term", [("flushed", kept)]:
                 return StepCall(("term",), f"kept {kept}")
-            case "scale", [("scale a", 1, 0), ("scale b", 1, 0)]:
-                return StepCall(("scale",), "scale")
-            case "scaled sum", [key, ("scale",)] if key == last:
+            case "rounded_product", keys if self.scaling is not None and keys == self._keys(self.scaling.first):
+                return StepCall((self.scaling.made,), "first product")
+            case "exact_product", keys if self.scaling is not None and keys == self._keys(self.scaling.then):
                 return StepCall(("partial term",), "scaled partial")
             case "add", [(("term",), ("partial term",))]:
                 return StepCall(("register",), "add")
         return None
 
     entering = False
+
+    def _keys(self, factors: Sequence[tuple[str, Format]]) -> list[Key]:
+        """What is multiplied: the scales of the first group's first lane, the last group's code, what is made first."""
+        tokens: dict[str, Key] = {"scale_a": ("scale a", 1, 0), "scale_b": ("scale b", 1, 0)}
+        tokens["partial"] = ("partial", self.number)
+        return [tokens.get(name, (name,)) for name, _ in factors]
 
     def called(self, name: str, args: tuple[Any, ...]) -> Any:
         """The answer to a call; a late addition's code may be compared to NaN."""

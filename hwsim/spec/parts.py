@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from functools import lru_cache
 from math import gcd
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple, assert_never
 
 from pydantic import BeforeValidator, Field, SerializeAsAny, ValidationError
 
 from hwsim.base.errors import InputError
-from hwsim.formats import FixedFormat
+from hwsim.formats import FixedFormat, Format
 from hwsim.formats.blocks import BlockScale
 from hwsim.spec.keys import (
     AddendFormat,
@@ -182,6 +182,9 @@ class ResultRule(SpecPart):
         return self.tininess if self.subnormals == "flush" else None
 
 
+First = Literal["scales", "a", "b"]
+
+
 class Promotion(SpecPart):
     """A register that the partial sum is added to every `interval` products, and at the end of K."""
 
@@ -190,9 +193,30 @@ class Promotion(SpecPart):
     format: RegisterFormat
     """The register's; it holds every result and addend."""
     operation: Literal["add", "fma"] = "add"
-    """`fma` multiplies the partial sum by the product of both scales first, and goes with `scale.at: promotion`."""
+    """`fma` adds the product of the partial sum and both scales, and goes with `scale.at: promotion`."""
+    first: First = "scales"
+    """What `fma` multiplies first, rounded to the register's format: both scales, or the partial sum by a's, or b's."""
     rounding: Rounding = "rne"
-    """How the register's sum is rounded."""
+    """How the register's sum is rounded, and with `fma` the product that is made first."""
+
+
+class ScaledPromotion(NamedTuple):
+    """What a promotion with scales multiplies: formats, by the names `partial`, `scale_a` and `scale_b`.
+
+    first: the product of these two is rounded to the register's format, and called `made`. then: these two are
+    multiplied exactly, `made` among them, and their product is added to the register.
+    """
+
+    first: tuple[tuple[str, Format], tuple[str, Format]]
+    made: Literal["scale", "scaled"]
+    then: tuple[tuple[str, Format], tuple[str, Format]]
+
+    @property
+    def words(self) -> str:
+        """What is made first, in words."""
+        if self.made == "scale":
+            return "The product of both scales"
+        return f"The partial sum times the scale of {self.first[1][0].removeprefix('scale_')}"
 
 
 class SharedKeys(SpecPart):
@@ -261,6 +285,27 @@ class SharedKeys(SpecPart):
     def promotion_beats(self) -> int | None:
         """The number of groups between promotions."""
         return self.promotion.interval // self.instruction.lanes if self.promotion else None
+
+    @property
+    def scaled_promotion(self) -> ScaledPromotion | None:
+        """What a promotion multiplies, in which order; None of a unit whose promotion, if any, has no scales."""
+        return None if self.promotion is None else self.scaled_first(self.promotion.first)
+
+    def scaled_first(self, first: First) -> ScaledPromotion | None:
+        """What a promotion multiplies, if this is first."""
+        if self.promotion is None or self.scale is None or self.scale.at != "promotion":
+            return None
+        register, partial = self.promotion.format, ("partial", self.result.format)
+        a, b = ("scale_a", self.scale.a.format), ("scale_b", self.scale.b.format)
+        match first:
+            case "scales":
+                return ScaledPromotion((a, b), "scale", (partial, ("scale", register)))
+            case "a":
+                return ScaledPromotion((partial, a), "scaled", (("scaled", register), b))
+            case "b":
+                return ScaledPromotion((partial, b), "scaled", (("scaled", register), a))
+            case _:
+                assert_never(first)
 
     @property
     def restart(self) -> int | None:

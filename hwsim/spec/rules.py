@@ -228,6 +228,8 @@ def _check_promotion(unit: UnitKeys) -> None:
     if scaled != (promotion.operation == "fma"):
         rule = "must be fma, because scale.at is promotion" if scaled else "must be add unless scale.at is promotion"
         raise RuleError("promotion.operation", f"{rule}, not {promotion.operation}")
+    if promotion.operation != "fma" and promotion.first != "scales":
+        raise RuleError("promotion.first", f"must be scales unless promotion.operation is fma, not {promotion.first}")
     register, result = promotion.format, unit.result.format
     if not embeds(result, register):
         raise RuleError(

@@ -56,6 +56,7 @@ OPEN = {
     "cdna2-mfma-bf16-f32": 19,
     "cdna2-mfma-f16-f32": 7,
     "cdna2-mfma1k-bf16-f32": 49,
+    "cublas-hopper-e4m3-f32-vec128": 10,
     "deepseek-v3-e4m3-f32-scaled": 9,
 }
 

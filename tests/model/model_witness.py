@@ -173,8 +173,13 @@ class Witness:
                 out, partial = self.group(group, partial, scales)
             partial = read(self.out, out) if out != self.nan else NAN
             if self.scaled_at == "promotion":
-                both = add(fmt, [scaled(scales[start * self.lanes])], mode)
-                partial = scaled([partial, read(fmt, both)])
+                of_a, of_b = scales[start * self.lanes]
+                first = self.promotion.get("first", "scales")
+                pair, last = {
+                    "scales": ((of_a, of_b), partial), "a": ((partial, of_a), of_b), "b": ((partial, of_b), of_a)
+                }[first]  # fmt: skip
+                made = add(fmt, [scaled(pair)], mode)
+                partial = scaled([NAN if made == FORMS[fmt].nan else read(fmt, made), last])
             code = add(fmt, [register, partial], mode)
             register = NAN if code == FORMS[fmt].nan else read(fmt, code)
         return code

@@ -288,3 +288,13 @@ def test_a_scaled_promotion_shows_its_scale() -> None:
     stages = hwsim.explain("deepseek-v3-e4m3-f32-scaled", ones, ones, np.float32(1), [0x40000000], [0x3F000000])
     assert stages.promotions[3].scale == 0x3F800000
     assert "promotion: register 0x3f800000 (1) + partial 0x43000000 (128) * scale 0x3f800000 (1)" in str(stages)
+
+
+def test_a_partial_sum_that_is_scaled_first_shows_both_products() -> None:
+    ones, third = [0x38] * 128, 0x3EAAAAAB  # 11184811 * 2^-25, as 1/3 is in f32
+    stages = hwsim.explain("cublas-hopper-e4m3-f32-vec128", ones, ones, np.float32(1), [third], [0x3F000000])
+    promoted = stages.promotions[3]
+    assert (promoted.first, promoted.scaled, promoted.scale) == (third, 0x422AAAAB, 0x3F000000)
+    said = "+ (partial 0x43000000 (128) * scale_a 0x3eaaaaab (0.333"
+    assert said in str(stages)
+    assert ")) * scale_b 0x3f000000 (0.5) = " in str(stages)

@@ -61,7 +61,7 @@ real_pairwise, real_sequential, real_combine = Pairwise.additions, Sequential.ad
 real_subgroup, real_halves, real_window = scales.subgroup, EvenOdd.sum, late.late_window
 real_promoter_scaled, real_unscaled = SubgroupWindows.scaled, UnscaledSums.subgroup
 real_sum_cut = methods.cut_sum
-real_promote, real_promoter_scale, real_promoter = Promoter.promote, Promoter.scale, definition.promoter_of
+real_promote, real_promoter_scale, real_promoter = Promoter.promote, Promoter.rounded_product, definition.promoter_of
 real_subgroup_sums = definition.subgroup_sums
 real_lost = methods.any_lost
 
@@ -371,6 +371,16 @@ def scaled_first(self: Promoter, register: int, partial: int, scales: Any = None
     return Promoted(register, scaled, add(self.format, terms, self.rounding))
 
 
+def in_order(first: Any) -> Change:
+    """A promotion multiplies this first."""
+
+    def changed(unit: Unit, hooks: Any = None) -> Promoter | None:
+        right = real_promoter(unit)
+        return None if right is None else right._replace(scaling=unit.scaled_first(first))
+
+    return on(definition, "promoter_of", changed)
+
+
 def truncated_scale(self: Promoter, *arguments: Any) -> int:
     return real_promoter_scale(self._replace(rounding="rz"), *arguments)
 
@@ -578,7 +588,12 @@ MUTANTS: dict[str, tuple[str, Change]] = {
     "products for blocks": ("tree-blocks", on(UnscaledSums, "subgroup", first_product)),
     "a window bit less of scaled sums": ("subgroups-e8m0", on(terms, "align", narrow_align)),
     "scaled, rounded and then added": ("scaled-promotion", on(Promoter, "promote", scaled_first)),
-    "scales multiplied towards zero": ("scaled-promotion", on(Promoter, "scale", truncated_scale)),
+    "scales multiplied towards zero": ("scaled-promotion", on(Promoter, "rounded_product", truncated_scale)),
+    "scaled sums rounded towards zero": ("sum-by-a-first", on(Promoter, "rounded_product", truncated_scale)),
+    "scales first": ("sum-by-a-first", in_order("scales")),
+    "the scale of b first": ("sum-by-a-first", in_order("b")),
+    "the scale of a first": ("sum-by-b-first", in_order("a")),
+    "a scale first": ("scaled-promotion", in_order("a")),
     "late addends keep subnormals": ("late-flush-bf16", on(late, "flushed_code", lambda fmt, code: code)),
     "late results keep subnormals": ("exact-late", on(late, "add", late_add_keeps)),
     "no sticky bit": ("sticky-short", on(methods, "any_lost", lambda terms, kept: False)),

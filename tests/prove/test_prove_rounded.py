@@ -9,18 +9,20 @@ from typing import Any
 import pytest
 from built_presets import others_slow
 from odd_units import unit
-from prove.scaled_unit import SCALED
+from prove.scaled_unit import SCALED, SUM_FIRST
 from prove.step_mutants import Patch, elaborated, floored, never_up, on, unclamped
 from unit_keys import chained, late, odd_unit, promoted, window
 
 from hwsim.formats import FloatFormat, get_format
+from hwsim.model import definition
+from hwsim.model.late import promoter_of
 from hwsim.model.rounding import add
 from hwsim.model.terms import align
 from hwsim.prove import additions as lemmas
 from hwsim.prove.accumulation import after_claims
 from hwsim.prove.additions import RoundedAddition, entering_claim
 from hwsim.prove.claims import AnyClaim
-from hwsim.prove.composition import GivenArgument, ModelCall
+from hwsim.prove.composition import GivenArgument, ModelCall, Unmet
 from hwsim.prove.methods import method_claims
 from hwsim.prove.run import ProofOptions, prove
 from hwsim.prove.symbolic import Tailed
@@ -42,6 +44,8 @@ def small(name: str) -> Unit:
             return odd_unit("small-late", "e2m1", "e4m3", window(4), "e5m2", 2, k=4, **more)
         case "scaled":
             return SCALED
+        case "sum first":
+            return SUM_FIRST
         case "promoted":
             return odd_unit("small-promoted", "e2m1", "e4m3", window(4), "e5m2", 2, k=4, **promoted(4, "f16"))
         case "chain":
@@ -95,10 +99,21 @@ def test_a_unit_with_registers_inside_of_additions_is_proved(name: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["late", "chain", "tree", "scaled"])
+@pytest.mark.parametrize("name", ["late", "chain", "tree", "scaled", "sum first"])
 def test_a_unit_of_rounded_additions_is_proved(name: str) -> None:
     report = prove(small(name), pipeline(small(name)), ProofOptions(seconds=120))
     assert report.proved, [f"{row.name}: {row.word}" for row in report.open]
+
+
+@pytest.mark.parametrize("first", ["scales", "b"])
+def test_a_model_that_multiplies_in_another_order_is_not_proved(first: Any, monkeypatch: Patch) -> None:
+    def other(unit: Unit, hooks: Any = None) -> Any:
+        return promoter_of(unit, hooks)._replace(scaling=unit.scaled_first(first))
+
+    assert after_claims(SUM_FIRST, ()) is not None
+    monkeypatch.setattr(definition, "promoter_of", other)
+    with pytest.raises(Unmet, match="no step of the RTL is `rounded_product`"):
+        after_claims(SUM_FIRST, ())
 
 
 def no_sign_of_zero(x: Any, y: Any, to: Any, rounding: Any) -> list[Any]:
@@ -130,6 +145,10 @@ def scale_of_one(self: Any, m: Any) -> None:
     m.d.comb += self.o.scale.eq(0x3C00)
 
 
+def scaled_sum_of_one(self: Any, m: Any) -> None:
+    m.d.comb += self.o.scaled.eq(0x3C00)
+
+
 def scale_without_a_sign(self: Any, m: Any) -> None:
     m.d.comb += self.o.y.sign.eq(self.i.partial[-1])
 
@@ -149,7 +168,8 @@ MISTAKES: dict[str, tuple[str, str, Callable[[Patch], None]]] = {
     "a sign of another lane": ("chain", "lanes: products", elaborated(rounded.RoundedMultiply, other_lane)),
     "a start that is not rounded": ("chain", "start: partial sum", elaborated(rounded.RoundedDecode, code_passed)),
     "a register without a sign": ("late", "late: register", elaborated(accumulate.AccumulateDecode, no_sign)),
-    "a scale of one": ("scaled", "promote: scale", elaborated(accumulate.ScaleProduct, scale_of_one)),
+    "a scale of one": ("scaled", "promote: scale", elaborated(accumulate.FirstRounded, scale_of_one)),
+    "a scaled sum of one": ("sum first", "promote: scale", elaborated(accumulate.FirstRounded, scaled_sum_of_one)),
     "a scale without a sign": (
         "scaled",
         "promote: partial",

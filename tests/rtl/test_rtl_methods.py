@@ -201,8 +201,14 @@ FAULTS: dict[str, tuple[str, Any, str, str]] = {
     "partial sums are not scaled": (
         "scaled-promotion",
         accumulate.AccumulateDecode._scaled,
-        "scale.code.eq(self.i.scale)",
-        "scale.code.eq(addition.format.bias << addition.format.fraction_bits)",
+        "decode.code.eq(getattr(self.i, name))",
+        "decode.code.eq(0x3F800000 if name == 'scale' else getattr(self.i, name))",
+    ),
+    "what is multiplied first": (
+        "sum-by-a-first",
+        accumulate.FirstProduct.elaborate,
+        "decode.code.eq(getattr(self, name))",
+        "decode.code.eq(0x3C if name == 'scale_a' else getattr(self, name))",
     ),
     "the first scale": (
         "narrow-fma",

@@ -21,6 +21,7 @@ from hwsim.cases.bins.adders import (
     edge_of,
     flushes_factors,
     node_roles,
+    scaled_factors,
     split,
     tree,
 )
@@ -305,20 +306,25 @@ def _late(rows: Rows, addend: ExactNumber, partial: ExactNumber, turn: int) -> L
 
 
 def _promoted(rows: Rows, pair: RoundedPair, register: ExactNumber, partial: ExactNumber, turn: int) -> Laid | None:
-    unit, scales = rows.unit, None
-    if partial.factors is not None and unit.scale is not None and unit.scale.at == "promotion":
+    unit, scales, scaling = rows.unit, None, rows.unit.scaled_promotion
+    if partial.factors is not None and unit.scale is not None and scaling is not None:
         # The partial sum's digits are one factor, and the scale's are the other.
         sig, scale = partial.factors
-        fmt = unit.scale.a.format
+        name, fmt = scaling.first[0] if scaling.made == "scale" else scaling.then[1]
+        beside = unit.scale.b.format if name == "scale_a" else unit.scale.a.format
+        other: int | None = one_code(beside)
+        if scaling.made == "scaled" and sig.bit_length() > unit.result.format.sig_bits:
+            # More digits than a partial sum has are those of the scale that it is multiplied by first.
+            other, sig = number_code(beside, 0, sig, 0), 1
         # So that the partial sum is at least 1, and less than 2, but where that takes bits from the scale.
         exponents = [partial.exp + sig.bit_length() - 1]
         exponents += [fmt.emin - scale.bit_length() + 1] if isinstance(fmt, FloatFormat) else []
         code, exponent = next(
             ((code, each) for each in exponents if (code := number_code(fmt, 0, scale, each)) is not None), (None, 0)
         )
-        if code is None:
+        if code is None or other is None:
             return None
-        scales = (code,), (one_code(unit.scale.b.format),)
+        scales = ((code,), (other,)) if name == "scale_a" else ((other,), (code,))
         partial = ExactNumber(partial.sign, sig, partial.exp - exponent)
     c, beats = _c(unit, register), unit.promotion_beats
     pairs = _terms(unit, partial, max(rows.lanes, min(8, rows.lanes * (beats or 1))))
@@ -458,13 +464,13 @@ class TermDigits(NamedTuple):
 
 def _digits_of(unit: Unit, pair: RoundedPair, role: str, few: int) -> TermDigits:
     most = pair.of_larger.bits if role == pair.larger else pair.of_smaller.bits
-    scaled = role == PARTIAL and pair.place == "promotion" and unit.scale is not None and unit.scale.at == "promotion"
+    scaled = scaled_factors(unit) if role == PARTIAL and pair.place == "promotion" else None
     factors: tuple[int, int] | None = unit.operands.a.sig_bits, unit.operands.b.sig_bits
-    if scaled:
-        factors = unit.result.format.sig_bits, pair.format.sig_bits
+    if scaled is not None:
+        factors = scaled
     elif role in (ADDEND, REGISTER, REST) and unit.operands.addend is not None and pair.smaller != ADDEND:
         factors = None
-    return TermDigits(factors, not scaled and not role.endswith(PRODUCT), most, few)
+    return TermDigits(factors, scaled is None and not role.endswith(PRODUCT), most, few)
 
 
 @lru_cache(maxsize=1 << 12)

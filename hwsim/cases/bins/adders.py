@@ -253,10 +253,27 @@ def _terms(unit: Unit) -> dict[str, list[tuple[Role, Role]]]:
     if unit.promotion is not None:
         fmt = unit.promotion.format
         register = _rounded_reach(fmt, partial, addend)
-        if unit.scale is not None and unit.scale.at == "promotion":
-            partial = _times(partial, format_reach(fmt))
+        if (scaling := unit.scaled_promotion) is not None:
+            scale = scaling.then[1][1]
+            if scaling.made == "scaled":
+                partial = _rounded_reach(fmt, _times(partial, format_reach(scaling.first[1][1])), None)
+            partial = _times(partial, format_reach(scale))
         terms["promotion"] = [((REGISTER, register), (PARTIAL, partial))]
     return terms
+
+
+def scaled_factors(unit: Unit) -> tuple[int, int] | None:
+    """The bits of the two significands that a scaled partial sum is the product of, as cases have them; None of others.
+
+    Where the first product is that of the partial sum and a scale, one of these is a power of two.
+    """
+    scaling = unit.scaled_promotion
+    if scaling is None or unit.promotion is None:
+        return None
+    most = unit.promotion.format.sig_bits
+    if scaling.made == "scale":
+        return unit.result.format.sig_bits, most
+    return min(most, max(fmt.sig_bits for _, fmt in scaling.first)), scaling.then[1][1].sig_bits
 
 
 def tree(lanes: int) -> Iterator[tuple[int, int]]:

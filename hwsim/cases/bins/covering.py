@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter as TallyOf
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
@@ -16,15 +17,27 @@ from hwsim.cases.bins.facts import UnitFacts
 from hwsim.cases.bins.fewterms import code_of_one, few_rows
 from hwsim.cases.bins.nearties import near_rows
 from hwsim.cases.bins.operands import classes
-from hwsim.cases.bins.outcomes import roundings
+from hwsim.cases.bins.outcomes import FIRST, outcome, rounded, roundings
 from hwsim.cases.bins.plan import FAMILIES, Counter, Hit, plan
-from hwsim.cases.case import Case, Pair, Rows, block_lengths, one_window, supports
+from hwsim.cases.case import Case, Pair, Rows, block_lengths, dot, one_window, supports
 from hwsim.cases.drawing import key_of
-from hwsim.cases.palette import Palette, Product, exact_code, infinities, largest_code, nans, negate, numbers, zeros
+from hwsim.cases.palette import (
+    Palette,
+    Product,
+    exact_code,
+    infinities,
+    is_finite,
+    largest_code,
+    nans,
+    negate,
+    numbers,
+    zeros,
+)
 from hwsim.cases.random_cases import draw, run_beats, runs
 from hwsim.cases.solver import CaseBuilder
 from hwsim.formats import ExponentFormat, FixedFormat, FloatFormat, unpack
 from hwsim.formats.blocks import one_code
+from hwsim.model.definition import definition_of
 from hwsim.spec import RoundedSum, Unit, WindowSum
 from hwsim.spec.keys import Number
 
@@ -227,6 +240,7 @@ def arranged(rows: Rows) -> None:
         _scales,
         _cancelled,
         _halves,
+        _first_products,
     ):
         solve(rows, addends)
     sticky_rows(rows)
@@ -458,6 +472,35 @@ def _scales(rows: Rows, addends: dict[str, int]) -> None:
         for sign, zero in enumerate(zeros(rows.unit.operands.addend) if rows.unit.operands.addend else ()):
             rows.add(f"scale/{index}-zero-{sign}", [[(0, 0)]], zero, 0, pair)
     _own_scales(rows, some)
+
+
+OF_EACH = 2  # cases of an outcome and a sign
+
+
+def _first_products(rows: Rows, addends: dict[str, int]) -> None:
+    """Partial sums of one product times the scale that they are multiplied by first: each outcome of that rounding."""
+    unit = rows.unit
+    scaling, scale = unit.scaled_promotion, unit.scale
+    if scaling is None or scale is None or scaling.made != "scaled":
+        return
+    model, place, counts = definition_of(unit), roundings(unit)[FIRST], TallyOf[tuple[str, int]]()
+    name, fmt = scaling.first[1]
+    one = one_code(scale.b.format if name == "scale_a" else scale.a.format)
+    near = {one_code(fmt) + (n << fmt.padding) for n in range(-5, 6)}
+    codes = [
+        code
+        for code in (*_scale_codes(fmt, unit.result.format), *sorted(near))
+        if 0 <= code < 1 << fmt.container_bits and is_finite(fmt, code)
+    ]
+    for product, code in cross(_some(unit), dict.fromkeys(codes)):
+        laid = [[(product.a, product.b)]], 0, 0, (((code,), (one,)) if name == "scale_a" else ((one,), (code,)))
+        tried = Rows(unit)
+        tried.add("tried", *laid)
+        for where, terms, made, overflow in rounded(dot(model, tried.cases["tried"])):
+            for word in outcome(place, terms, made, overflow) if where == FIRST else ():
+                counts[word, terms[0].sign] += 1
+                if (number := counts[word, terms[0].sign]) <= OF_EACH:
+                    rows.add(f"first/{word.replace(', ', ' ').replace(' ', '-')}-{terms[0].sign}-{number}", *laid)
 
 
 BLOCKS = 3  # in a row, each with a scale of its own

@@ -10,7 +10,7 @@ from functools import lru_cache
 from itertools import product as cross
 
 from hwsim.cases.bins.adder_rows import ExactNumber, laid, number_code, powers_for, product_codes
-from hwsim.cases.bins.adders import PARTIAL, PRODUCT, REST, TIES, RoundedPair, adders, product_reach
+from hwsim.cases.bins.adders import PARTIAL, PRODUCT, REST, TIES, RoundedPair, adders, product_reach, scaled_factors
 from hwsim.cases.bins.outcomes import RoundingPlace, roundings
 from hwsim.cases.case import Rows, Scales
 from hwsim.formats import FloatFormat
@@ -60,9 +60,7 @@ def _factors(unit: Unit, pair: RoundedPair) -> Factors | None:
     """The most bits of two significands that the larger term is the product of; None where it may be any number."""
     if pair.larger.endswith(PRODUCT):
         return unit.operands.a.sig_bits, unit.operands.b.sig_bits
-    if pair.larger == PARTIAL and unit.scale is not None and unit.scale.at == "promotion":
-        return unit.result.format.sig_bits, pair.format.sig_bits
-    return None
+    return scaled_factors(unit) if pair.larger == PARTIAL and pair.place == "promotion" else None
 
 
 def _far(pair: RoundedPair, bits: int) -> list[int]:
@@ -135,7 +133,7 @@ def _below_normal(rows: Rows, pair: RoundedPair, fmt: FloatFormat) -> None:
         return
     whole = sum(factors)
     first = whole - pair.precision + 1
-    for places, side in cross(range(first, min(whole, first + 6)), (-1, 0, 1)):
+    for places, side in cross(range(max(first, 1), min(whole, first + 6)), (-1, 0, 1)):
         best = _tie(*factors, places) if side == 0 else beside(*factors, _target(whole, places, True, 0), side > 0)
         if best is None:
             continue

@@ -14,6 +14,7 @@ from hwsim.cases.palette import zeros
 from hwsim.formats import Class, ExponentFormat, FixedFormat, FloatFormat, Format, unpack
 from hwsim.formats.blocks import one_code
 from hwsim.model.definition import definition_of
+from hwsim.model.late import exact_product, promoted_term
 from hwsim.model.record import Explanation, Group
 from hwsim.model.rounding import Rounded, flushed_code, infinity_code, round_to, tiny_after
 from hwsim.model.terms import Term, addend_term
@@ -23,6 +24,9 @@ from hwsim.spec.keys import Number, Rounding, Tininess
 # Of a number below the least normal one, where subnormal results become zero: it is rounded up to the least normal one
 # in the places of subnormals alone, or in those that a normal number of its size would have, too.
 RAISED = ("reaches the least normal in the places of subnormals", "reaches the least normal in places of its own")
+
+
+FIRST = "scaled partial sum"  # times the scale that it is multiplied by first
 
 
 class RoundingPlace(NamedTuple):
@@ -129,6 +133,9 @@ def _last(unit: Unit) -> RoundingPlace | None:
 
 def _addends(unit: Unit, place: RoundingPlace) -> Addends | None:
     """The terms of a rounded sum; None where scales, or other rules, leave no bounds."""
+    if place.name == FIRST:
+        x, y = (_ends(fmt) for fmt in _first_factors(unit))
+        return Addends(x[0] + y[0], x[1] + y[1], None, "partial sums times a scale")
     products = _products(unit)
     if products is None:
         return None
@@ -162,6 +169,12 @@ def _addends(unit: Unit, place: RoundingPlace) -> Addends | None:
             return Addends(quantum, several, _with_results(addend, unit), f"{sums} and addends")
         case _:
             return Addends(quantum, several, inside, sums)
+
+
+def _first_factors(unit: Unit) -> list[Number | ExponentFormat]:
+    """What a promotion with scales multiplies first; nothing of other units."""
+    scaling = unit.scaled_promotion
+    return [] if scaling is None else [fmt for _, fmt in scaling.first]
 
 
 def _products(unit: Unit) -> tuple[int, int] | None:
@@ -327,6 +340,10 @@ def _exact(unit: Unit, place: RoundingPlace, added: Addends) -> str | None:
     if isinstance(fmt, FixedFormat):
         least = fmt.quantum_exp
         return f"{added.words} are multiples of 2^{least}, as all of {fmt.name} are" if added.least >= least else None
+    if place.name == FIRST:
+        bits = [factor.sig_bits for factor in _first_factors(unit)]
+        fits = sum(bits) - (1 in bits) <= fmt.precision and added.quantum >= fmt.quantum_exp
+        return f"{added.words} have no more bits than {fmt.name}" if fits else None
     if place.name != "product" or unit.scale is not None or operands.a.sig_bits + operands.b.sig_bits > fmt.precision:
         return None
     # What is too small becomes zero, and what is too large infinite: neither is rounded.
@@ -412,6 +429,8 @@ def roundings(unit: Unit) -> dict[str, RoundingPlace]:
         case _:
             assert_never(unit.late)
     if unit.promotion is not None:
+        if unit.promotion.first != "scales":
+            places.append(RoundingPlace(FIRST, unit.promotion.format, unit.promotion.rounding, False))
         places.append(RoundingPlace("promotion", unit.promotion.format, unit.promotion.rounding))
     return {place.name: place for place in places}
 
@@ -562,11 +581,11 @@ def rounded(explanation: Explanation) -> Iterator[tuple[str, Sequence[Term], int
                 terms = addend_term(fmt, addend), addend_term(unit.result.format, added.partial)
                 yield "late addition", terms, added.code, None
         if (promoted := explanation.promotions.get(index)) is not None and unit.promotion is not None:
-            partial = addend_term(unit.result.format, promoted.partial)
-            if promoted.scale is not None:
-                scale = addend_term(unit.promotion.format, promoted.scale)
-                partial = _times(partial, scale)
-            yield "promotion", (addend_term(unit.promotion.format, promoted.register), partial), promoted.code, None
+            register, fmt, scaling = promoted.register, unit.promotion.format, unit.scaled_promotion
+            if scaling is not None and promoted.first is not None and promoted.scaled is not None:
+                (_, of_sum), (_, of_scale) = scaling.first
+                yield FIRST, [exact_product(of_sum, of_scale, promoted.partial, promoted.first)], promoted.scaled, None
+            yield "promotion", (addend_term(fmt, register), promoted_term(unit, promoted)), promoted.code, None
 
 
 def _of_group(unit: Unit, group: Group) -> Iterator[tuple[str, Sequence[Term], int, bool | None]]:
@@ -593,14 +612,6 @@ def _special_term(fmt: Format, code: int) -> Term:
     """A term that is special, as its result is; infinite where the result is a number."""
     cls = unpack(fmt, code).cls
     return Term(0, 0, 0, 0, cls if cls in SPECIAL else Class.INFINITY)
-
-
-def _times(x: Term, y: Term) -> Term:
-    """The product of two terms."""
-    if Class.NAN in (x.cls, y.cls) or {x.cls, y.cls} == {Class.ZERO, Class.INFINITY}:
-        return Term(0, 0, 0, 0, Class.NAN)
-    cls = Class.INFINITY if Class.INFINITY in (x.cls, y.cls) else Class.NORMAL if x.sig * y.sig else Class.ZERO
-    return Term(x.sign ^ y.sign, x.exp + y.exp, x.sig * y.sig, x.fraction_bits + y.fraction_bits, cls)
 
 
 def _results(unit: Unit, out: Declared) -> None:

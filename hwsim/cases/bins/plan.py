@@ -115,6 +115,7 @@ DIRECTED = {
     "halves": "one lane far above others that are alike and large, or two that cancel above the least product",
     "chain": "several groups or beats in a chain",
     "promotion": "partial sums at, before and after the promotion",
+    "first": "a partial sum times the scale that it is multiplied by first: each outcome of that rounding",
     "product": "one pair of codes",
     "gemm": "an element of a matrix product: its row and column",
     "reachable": "shows that a result can overflow or underflow",

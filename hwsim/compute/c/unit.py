@@ -26,7 +26,7 @@ from hwsim.spec import (
     as_yaml,
 )
 from hwsim.spec.keys import LOST_RULES, Overflow, Tininess
-from hwsim.spec.parts import Order
+from hwsim.spec.parts import Order, ScaledPromotion
 from hwsim.spec.ranges import Span, span_of
 
 # Headers that the files of an export include.
@@ -245,10 +245,19 @@ class UnitInC:
         return self._name(None if self.u.scale is None else self.u.scale.b.format)
 
     @property
-    def scale_fraction_bits(self) -> int:
-        """Fraction bits of both scales together."""
-        scale = self.u.scale
-        return 0 if scale is None else scale.a.format.fraction_bits + scale.b.format.fraction_bits
+    def scaling(self) -> ScaledPromotion | None:
+        """What a promotion multiplies."""
+        return self.u.scaled_promotion
+
+    def decoded(self, factor: tuple[str, Format]) -> str:
+        """The fields of one of `scaling`: what is made first is decoded already."""
+        name, fmt = factor
+        return name if self.scaling and name == self.scaling.made else f"u_{self._name(fmt)}_decode({name})"
+
+    @staticmethod
+    def fraction_bits_of(*factors: tuple[str, Format]) -> int:
+        """Fraction bits of both together."""
+        return sum(fmt.fraction_bits for _, fmt in factors)
 
     @property
     def terms(self) -> list[NamedFormat]:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hwsim.base.compiled import compiled, inlined
-from hwsim.compute.kernels.floats import RoundingTarget, round_to, sum_in
+from hwsim.compute.kernels.floats import NOT_SCALED, RoundingTarget, first_of, in_order, round_to, sum_in
 from hwsim.compute.kernels.group import NAN_EXP, Flag, GroupTerms, Lanes, ReadingRoom, group_sum, reading_sum
 from hwsim.compute.kernels.kernel import Int64s, Integer, int32
 from hwsim.compute.kernels.lanes import ZERO_EXP, VectorLayout
@@ -178,9 +178,9 @@ def _pack_columns(
             flags[g, tile] = special != 0
 
 
-# What becomes of a group's result: the next one's addend; a part of a register (promotions, with scales or without,
-# and late addends); or, of a window that a late addend joins, the next one's late addend.
-PLAIN, PROMOTED, PROMOTED_SCALED, ADDED_LATE, LATE_WINDOW = range(5)
+# What becomes of a group's result: the next one's addend; a part of a register (promotions and late addends); or, of a
+# window that a late addend joins, the next one's late addend.
+PLAIN, PROMOTED, ADDED_LATE, LATE_WINDOW = range(4)
 NEVER = 0
 
 
@@ -190,7 +190,7 @@ class ChainNumbers(NamedTuple):
     kind: it is the next one's addend; or it goes into a register every `every` groups and at the end; or its window
     takes a late addend in. restart: groups after which the partial sum is +0 again; 0 for never.
     emin_c, emin: of the addend's and the result's formats. flush_below: magnitudes in the register below that are zeros
-    when they are added to. native: the register is binary32, to nearest even.
+    when they are added to. native: the register is binary32, to nearest even. first: what a promotion multiplies first.
     """
 
     kind: int
@@ -200,6 +200,7 @@ class ChainNumbers(NamedTuple):
     emin: int
     flush_below: float
     native: int
+    first: int = NOT_SCALED
 
 
 def chain_numbers(unit: Unit) -> ChainNumbers:
@@ -211,8 +212,9 @@ def chain_numbers(unit: Unit) -> ChainNumbers:
     promotion = unit.promotion
     if promotion is not None:
         return numbers._replace(
-            kind=PROMOTED_SCALED if promotion.operation == "fma" else PROMOTED,
+            kind=PROMOTED,
             every=restart,
+            first=first_of(unit),
             native=int((promotion.format.name, promotion.rounding) == ("f32", "rne")),
         )
     if isinstance(unit.late, LateInWindow):
@@ -230,9 +232,9 @@ def committed(
     chain: ChainNumbers, register: float, partial: float, scale_a: float, scale_b: float, target: RoundingTarget
 ) -> float:
     """The register with a partial sum."""
-    if chain.kind == PROMOTED_SCALED:
-        scale = round_to(scale_a * scale_b, target)
-        return round_to(sum_in(partial * scale, register, target.mode, False), target)
+    if chain.first != NOT_SCALED:
+        product, by = in_order(chain.first, partial, scale_a, scale_b)
+        return round_to(sum_in(by * round_to(product, target), register, target.mode, False), target)
     if abs(register) < chain.flush_below:
         register = np.copysign(0.0, register)
     return round_to(sum_in(register, partial, target.mode, False), target)
@@ -315,7 +317,7 @@ def scalar_run(reads: bool) -> Callable[..., None]:
             for j in range(values.shape[1]):
                 partial = register = values[i, j]
                 emin, row = chain.emin_c, j + columns[i]
-                if commits is not None and (chain.kind == PROMOTED or chain.kind == PROMOTED_SCALED):
+                if commits is not None and chain.kind == PROMOTED:
                     register = round_to(register, rules.register)
                 for g in range(count):
                     if chain.restart and g % chain.restart == 0:

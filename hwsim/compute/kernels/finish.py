@@ -14,9 +14,11 @@ from numpy.typing import NDArray
 
 from hwsim.base.compiled import Callback, inlined, row_at
 from hwsim.compute.kernels.floats import (
+    NOT_SCALED,
     TARGET_NUMBERS,
     add_odd,
     fma_odd,
+    in_order,
     round_in,
     settled,
     sum_in,
@@ -144,11 +146,11 @@ def finish_single_of(lane_bits: int, form: int, mode: int) -> Callback:
 
 
 @lru_cache(maxsize=64)
-def commit_of(single: bool, scaled: bool, native: bool, mode: int) -> Callback:
+def commit_of(single: bool, first: int, native: bool, mode: int) -> Callback:
     """What adds a row of partial sums to their registers, for one kind of promotions or late additions.
 
-    single: partial sums are float32s. scaled: they are multiplied by scales. native: registers are binary32, to nearest
-    even, and none is flushed. mode: of the registers' rounding.
+    single: partial sums are float32s. first: as of `first_of`. native: registers are binary32, to nearest even, and
+    none is flushed. mode: of the registers' rounding.
     Its arguments: the addresses of the registers and the partial sums, of WIDE columns; of the columns' scales; of the
     row's scale and the least magnitude of a register that is not flushed; and of the registers' target. All but partial
     sums are float64s.
@@ -161,13 +163,13 @@ def commit_of(single: bool, scaled: bool, native: bool, mode: int) -> Callback:
         t, scale_a, below = target_at(row_at(target, TARGET_NUMBERS, np.float64)), numbers[0], numbers[1]
         for j in range(WIDE):
             x, y = register[j], np.float64(partial[j])
+            product, by = in_order(first, y, scale_a, scale_b[j])
             if native:
-                scale = np.float64(np.float32(scale_a * scale_b[j]))
-                register[j] = np.float32(fma_odd(y, scale, x) if scaled else add_odd(x, y))
+                rounded = np.float64(np.float32(product))
+                register[j] = np.float32(add_odd(x, y) if first == NOT_SCALED else fma_odd(by, rounded, x))
             else:
-                if scaled:
-                    factor = scale_a * scale_b[j]
-                    total = sum_in(y * settled(factor, round_in(factor, t, mode), t), x, mode, False)
+                if first != NOT_SCALED:
+                    total = sum_in(by * settled(product, round_in(product, t, mode), t), x, mode, False)
                 else:
                     total = sum_in(np.copysign(0.0, x) if abs(x) < below else x, y, mode, False)
                 register[j] = settled(total, round_in(total, t, mode), t)

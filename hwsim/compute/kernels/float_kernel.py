@@ -18,8 +18,11 @@ from numpy.typing import NDArray
 
 from hwsim.base.compiled import compiled
 from hwsim.compute.kernels.floats import (
+    NOT_SCALED,
     CarrierType,
     RoundingTarget,
+    first_of,
+    in_order,
     register_target,
     round_in,
     settled,
@@ -40,11 +43,11 @@ Partial = Callable[[Floats, int, int], None]
 def float_lacks(unit: Unit) -> Iterator[str]:
     """What no kernel that sums in floats holds, as keys with their values."""
     yield from targets_lack(unit)
-    result, promotion, scale = unit.result, unit.promotion, unit.scale
-    if scale is not None and promotion is not None and promotion.operation == "fma":
-        scales = extent(scale.a.format).times(extent(scale.b.format))
-        yield from scales.not_float64s("scale: products of scales")
-        yield from extent(result.format).times(extent(promotion.format)).not_float64s("promotion: scaled sums")
+    scaling = unit.scaled_promotion
+    if scaling is not None:
+        what = {"scale": "scale: products of scales", "scaled": "promotion: sums times a scale"}[scaling.made]
+        for (_, x), (_, y), words in ((*scaling.first, what), (*scaling.then, "promotion: scaled sums")):
+            yield from extent(x).times(extent(y)).not_float64s(words)
 
 
 class FloatKernel(ABC):
@@ -78,7 +81,7 @@ class FloatKernel(ABC):
             part = slice(first, first + self.columns)
             rows = self.pack_a(a[0][part], None if a[1] is None else a[1][part])
             columns = self.pack_b(b[0][part].T, None if b[1] is None else b[1][part].T)
-            self.run(*paired(rows, columns), c[None, part], out[None, part])
+            self.run(*paired(rows, columns, first_of(self.unit) != NOT_SCALED), c[None, part], out[None, part])
 
     def run(self, a: FloatOperand, b: FloatOperand, c: NDArray[np.uint32], out: NDArray[np.uint32]) -> None:
         unit, addend, k, partial = self.unit, self.unit.operands.addend, a.values.shape[1], self.partial(a, b)
@@ -113,7 +116,8 @@ class FloatKernel(ABC):
         if unit.promotion is not None and unit.promotion.operation == "fma":
             if a.scales is not None and b.scales is not None:
                 of_a, of_b = a.scales[:, first // a.block], b.scales[first // b.block]
-                _adding_scaled(target.mode)(register, values, of_a.copy(), of_b, target)
+                by_column = len(of_a) > len(register)
+                _adding_scaled(first_of(unit), by_column, target.mode)(register, values, of_a.copy(), of_b, target)
             return
         below, zero = 0.0, -0.0
         fmt = unit.output if first else unit.operands.addend
@@ -158,14 +162,19 @@ def _adding(mode: int) -> Callable[[Floats, Floats, float, float, RoundingTarget
 
 
 @lru_cache(maxsize=16)
-def _adding_scaled(mode: int) -> Callable[[Floats, Floats, Floats, Floats, RoundingTarget], None]:
+def _adding_scaled(
+    first: int, by_column: bool, mode: int
+) -> Callable[[Floats, Floats, Floats, Floats, RoundingTarget], None]:
     @compiled
     def add(register: Floats, values: Floats, of_a: Floats, of_b: Floats, t: RoundingTarget) -> None:
-        """register = register + values * scale, (m, n). of_a, of_b: what the scale is the rounded product of."""
+        """register = register + values * of_a * of_b, (m, n), of which one product is rounded first.
+
+        of_a: of rows, or by_column.
+        """
         for i in range(register.shape[0]):
             before, value = register[i], values[i]
             for j in range(register.shape[1]):
-                scale = round_in(of_a[i] * of_b[j], t, mode)
-                before[j] = round_in(sum_in(before[j], value[j] * scale, mode, False), t, mode)
+                product, by = in_order(first, value[j], of_a[j] if by_column else of_a[i], of_b[j])
+                before[j] = round_in(sum_in(before[j], by * round_in(product, t, mode), mode, False), t, mode)
 
     return add

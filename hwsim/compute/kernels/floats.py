@@ -474,6 +474,33 @@ def within(x: float, f: FixedRange) -> float:
     return min(max(x, f.low), f.high)
 
 
+NOT_SCALED, SCALES_FIRST, A_FIRST, B_FIRST = range(4)
+
+
+def first_of(unit: Unit) -> int:
+    """What a promotion multiplies first, as compiled code takes it."""
+    promotion = unit.promotion
+    if promotion is None or promotion.operation != "fma":
+        return NOT_SCALED
+    match promotion.first:
+        case "scales":
+            return SCALES_FIRST
+        case "a":
+            return A_FIRST
+        case "b":
+            return B_FIRST
+        case _:
+            assert_never(promotion.first)
+
+
+@inlined
+def in_order(first: int, partial: float, scale_a: float, scale_b: float) -> tuple[float, float]:
+    """The product that a scaled promotion makes first, which is to be rounded; and what that is multiplied by."""
+    if first == SCALES_FIRST:
+        return scale_a * scale_b, partial
+    return (partial * scale_a, scale_b) if first == A_FIRST else (partial * scale_b, scale_a)
+
+
 def targets_lack(unit: Unit) -> Iterator[str]:
     """What words of 32 bits do not hold, and float64 not with room to spare, as keys with their values."""
     yield from wide_codes(unit)

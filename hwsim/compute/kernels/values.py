@@ -292,10 +292,11 @@ def pack(
     return FloatOperand(carried(np.ascontiguousarray(values), kind), given, block, bits)
 
 
-def paired(a: FloatOperand, b: FloatOperand) -> tuple[FloatOperand, FloatOperand]:
+def paired(a: FloatOperand, b: FloatOperand, apart: bool) -> tuple[FloatOperand, FloatOperand]:
     """Rows of A, each for the column of B beside it, as one row of ones for columns of products, which have no error.
 
-    Or have that of a product in float32, where additions are those of float32 too.
+    Or have that of a product in float32, where additions are those of float32 too. apart: the scales of a are those of
+    columns, too, (n, blocks); else they are multiplied with those of b.
     """
     products = np.empty_like(b.values)
     with np.errstate(all="ignore"):
@@ -306,6 +307,8 @@ def paired(a: FloatOperand, b: FloatOperand) -> tuple[FloatOperand, FloatOperand
         return one, both
     block = gcd(a.block, b.block)
     blocks = max(a.scales.shape[1] * a.block, len(b.scales) * b.block) // block
-    scales = each(b.scales, b.block // block, blocks, 0)
-    scales *= each(a.scales, a.block // block, blocks, 1).T
+    of_a, scales = each(a.scales, a.block // block, blocks, 1), each(b.scales, b.block // block, blocks, 0)
+    if apart:
+        return one._replace(scales=of_a, block=block), both._replace(scales=scales, block=block)
+    scales *= of_a.T
     return one._replace(scales=np.ones((1, blocks)), block=block), both._replace(scales=scales, block=block)

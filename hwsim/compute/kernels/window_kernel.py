@@ -149,8 +149,8 @@ class WindowKernel:
         sums = sums_of(*v.layout, v.lost)
         finish = finish_of(bits, parts, v.lost, self.rules.result.mode, in_single)
         usual = finish_single_of(bits, single.form, single.target.mode).address if in_single else 0
-        scaled, chain, to = self.rules.scales == AT_PROMOTIONS, self.rules.chain, self.rules.register
-        commit = commit_of(in_single, scaled, chain.native == 1, to.mode).address if chain.kind != PLAIN else 0
+        chain, to = self.rules.chain, self.rules.register
+        commit = commit_of(in_single, chain.first, chain.native == 1, to.mode).address if chain.kind != PLAIN else 0
         target, narrow, register = np.array(self.rules.result), np.array(single.target, np.float32), np.array(to)
         targets = target.ctypes.data, narrow.ctypes.data, register.ctypes.data
         code = Addresses(sums.address, finish.address, targets[0], usual, targets[1], commit, targets[2])

@@ -137,6 +137,7 @@ FLOAT_OVERFLOWS: tuple[FloatOverflow, ...] = get_args(FloatOverflow)
 TININESS: tuple[Tininess, ...] = get_args(Tininess)
 METHODS = ("aligned", "aligned", "aligned", "even-odd", "exact", "exact", *ROUNDED)
 AFTER = ("none", "none", "late", "promotion")  # what comes after a group's sum
+FIRST = ("scales", "a", "b")  # what a promotion with scales multiplies first
 MOST_CONTEXTS = 4
 TRIES = 300  # of a method, and of what comes after it, until a unit breaks no rule
 RARE = 0.2  # the share of units with something of `OUTSIZE`
@@ -178,12 +179,15 @@ def drawn_unit(seed: int, number: int, size: Size | None = None) -> DrawnUnit:
     # Of a stream of their own, so that other units do not depend on them.
     rare = Stream(seed, "fuzz outsize", number)
     outsize = "" if size.narrow or rare.random() >= RARE else rare.choice(OUTSIZE)
+    first = Stream(seed, "fuzz first", number).choice(FIRST)
     while True:
         # These first, so that each is as frequent as it is meant to be, however many rules go with it.
         method, after = stream.choice(METHODS), stream.choice(AFTER)
         for _ in range(TRIES):
             try:
                 keys = {**drawer.keys(method, after), "unit": f"fuzz-{seed}-{number}"}
+                if keys.get("promotion", {}).get("operation") == "fma":
+                    keys["promotion"]["first"] = first
                 unit = Unit.model_validate(_enlarged(keys, outsize, rare))
             except (ValidationError, InputError):
                 continue

@@ -14,6 +14,7 @@ from hwsim.model.rounding import overflow_code
 from hwsim.model.terms import Term
 from hwsim.spec import AlignedSum, ExactSum, LateAdd, RoundedSum, Unit
 from hwsim.spec.keys import ROUNDINGS, Lost, Number, Overflow, Rounding, Tininess
+from hwsim.spec.parts import First, ScaledPromotion
 
 # To nearest first, then those that no specification says.
 RULE_WORDS: dict[LastPlaceRule, tuple[str, str]] = {
@@ -618,6 +619,26 @@ def _dropped_from(least: int, of_addend: bool | None, dropped: bool, distance: i
     return dropped or (distance >= least and of_addend in (None, addend))
 
 
+# What a promotion with scales may multiply first, as the names of mistakes and of known semantics have it.
+FIRST_WORDS: dict[First, str] = {
+    "scales": "scales multiplied first",
+    "a": "partial sum multiplied by the scale of a first",
+    "b": "partial sum multiplied by the scale of b first",
+}
+
+
+def _multiplied_first(first: First, scaling: ScaledPromotion, unit: Unit) -> ScaledPromotion:
+    return unit.scaled_first(first) or scaling
+
+
+def _scaling(unit: Unit) -> Iterator[Mistake]:
+    for first, name in FIRST_WORDS.items() if unit.scaled_promotion is not None else ():
+        if unit.promotion is not None and unit.promotion.first != first:
+            what = "both scales are" if first == "scales" else f"the partial sum and the scale of {first} are"
+            text = f"{what} multiplied first, and their product is rounded, before the third number is"
+            yield Mistake(name, text, Flaw(scaling=partial(_multiplied_first, first)))
+
+
 def _after(unit: Unit) -> Iterator[Mistake]:
     """What is wrong with the addition after groups alone."""
     adder = adder_after(unit)
@@ -641,5 +662,5 @@ def _adder(unit: Unit) -> Iterator[Mistake]:
 
 
 OF_SUMS: tuple[Callable[[Unit], Iterator[Mistake]], ...] = (
-    _alignment, _maxima, _adder, _carries, _normalization, _zeros, _of_multipliers, _after,
+    _alignment, _maxima, _adder, _carries, _normalization, _zeros, _of_multipliers, _scaling, _after,
 )  # fmt: skip

@@ -277,6 +277,8 @@ const unitKeys = (() => {
     if (interval !== undefined && interval % lanes) throw new Wrong(`promotion.interval must be a multiple of instruction.lanes (${lanes}), not ${interval}`);
     if ((get("promotion.operation") === "fma") !== (scale === "promotion") && interval !== undefined)
       throw new Wrong("promotion.operation must be fma where scale.at is promotion, else add");
+    if (get("promotion.operation") === "add" && (get("promotion.first") ?? "scales") !== "scales")
+      throw new Wrong("promotion.first must be scales unless promotion.operation is fma");
     if ((get("sum.addend") === "late") !== (get("late.operation") !== undefined)) throw new Wrong("late goes with sum.addend late, and that with late");
     if ((get("sum.addend") === "late") && get("instruction.start") !== "zero") throw new Wrong("instruction.start must be zero, because sum.addend is late");
     if (get("result.format").kind === "fixed" && get("sum.method") !== "exact") throw new Wrong("result.format must be a float format unless sum.method is exact");

@@ -402,7 +402,7 @@
 
   function after(side, group) {
     const { unit } = side, { promotion, late } = group;
-    if (promotion) return ["Promotion", el("p", { class: "equation" }, "register ", numberOf(unit, promotion.register), " + partial ", numberOf(unit, promotion.partial), promotion.scale ? [" × scale ", numberOf(unit, promotion.scale)] : "", ` → ${unit.get("promotion.rounding")} → `, numberOf(unit, promotion.result))];
+    if (promotion) return ["Promotion", el("p", { class: "equation" }, "register ", numberOf(unit, promotion.register), " + partial ", numberOf(unit, promotion.partial), promotion.scaled ? [" × scale ", numberOf(unit, promotion.first), " → ", numberOf(unit, promotion.scaled)] : "", promotion.scale ? [" × scale ", numberOf(unit, promotion.scale)] : "", ` → ${unit.get("promotion.rounding")} → `, numberOf(unit, promotion.result))];
     if (!late) return null;
     const w = late.window, words = w && w.max_exp !== null ? el("p", {}, `In a window at ${power(w.max_exp)}: addend ${minus(w.kept_addend)}${w.dropped ? " (dropped)" : ""} + sum ${minus(w.kept_sum)}, in units of ${power(w.max_exp - w.fraction_bits)}${w.cut ? `, cut to ${minus(w.total)} · ${power(w.unit_exp)}` : ""}`) : "";
     return ["Late addend", [el("p", { class: "equation" }, "addend ", numberOf(unit, late.addend), w ? " + sum" : [" + partial ", numberOf(unit, late.partial)], " → ", numberOf(unit, late.result)), words]];

@@ -14,11 +14,11 @@ from typing import NamedTuple, assert_never
 
 from hwsim.explain.explained import Explained
 from hwsim.formats import Class, Format, unpack
-from hwsim.model.late import Added, Promoted
+from hwsim.model.late import Added, Promoted, promoted_term
 from hwsim.model.methods import Addition
 from hwsim.model.record import Group
 from hwsim.model.rounding import add
-from hwsim.model.terms import Term, addend_term, product
+from hwsim.model.terms import Term, addend_term
 from hwsim.spec import (
     AlignedSum,
     EvenOddSum,
@@ -62,7 +62,7 @@ def swamped_terms(explained: Explained) -> dict[int, bool]:
         every += here
         if unit.promotion and index in explained.promotions:
             promoted = explained.promotions[index]
-            lost.update(_of_promotion(unit.promotion, unit.result.format, promoted, inside, outside))
+            lost.update(_of_promotion(unit, unit.promotion, promoted, inside, outside))
             outside = outside + inside
         if index in explained.additions:
             lost.update(_of_addition(unit, group, explained.additions[index], inside, outside))
@@ -218,13 +218,10 @@ def _value(term: Term) -> Fraction | None:
 
 
 def _of_promotion(
-    rule: Promotion, partial: Format, step: Promoted, inside: Iterable[int], outside: Iterable[int]
+    unit: Unit, rule: Promotion, step: Promoted, inside: Iterable[int], outside: Iterable[int]
 ) -> set[int]:
     """The terms that an addition into the promotion register swamps."""
-    added = addend_term(partial, step.partial)
-    if step.scale is not None:
-        bits = partial.fraction_bits + rule.format.fraction_bits
-        added = product(unpack(partial, step.partial), unpack(rule.format, step.scale), bits)
+    added = promoted_term(unit, step)
     before = addend_term(rule.format, step.register)
     alone = addend_term(rule.format, add(rule.format, (added,), rule.rounding))
     lost = set(inside) if _gone(rule.format, step.code, added, before) else set()
