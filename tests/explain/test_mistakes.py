@@ -15,11 +15,12 @@ from unit_keys import odd_unit, window
 from hwsim.cases.case import Case, dot
 from hwsim.cases.random_cases import random_cases
 from hwsim.cosim.fuzz.draw import Size, drawn_unit
-from hwsim.explain.candidate import addend_rounded, results
+from hwsim.explain.candidate import addend_rounded, changed, results
 from hwsim.explain.discriminate import lengths_of, stimuli
 from hwsim.explain.known import candidates
 from hwsim.explain.mistakes import Flaw, catalogue, code_of
 from hwsim.explain.mistakes.flawed import FlawedDefinition
+from hwsim.explain.mistakes.sums import FIRST_WORDS
 from hwsim.explain.readings import READINGS, read_unit, supports
 from hwsim.formats import FloatFormat, get_format
 from hwsim.model import Definition
@@ -330,3 +331,17 @@ def test_each_reading_of_a_late_addition_is_a_unit(seed: int, number: int, size:
     assert supports(unit)
     for reading in READINGS:
         definition_of(read_unit(unit, reading))
+
+
+@pytest.mark.parametrize("name", ["deepseek-v3-e4m3-f32-scaled", "cublas-hopper-e4m3-f32-vec128"])
+def test_another_order_of_a_promotions_products_is_that_of_another_unit(name: str) -> None:
+    of = load_unit(name)
+    orders = {words: first for first, words in FIRST_WORDS.items()}
+    found = [mistake for mistake in catalogue(of) if mistake.name in orders]
+    cases = random_cases(of, 60, 1)
+    right = [dot(definition_of(of), case).code for case in cases]
+    for mistake in found:
+        other = definition_of(changed(of, {"promotion": {"first": orders[mistake.name]}}))
+        wrong = [code_of(of, mistake.flaw, case) for case in cases]
+        assert wrong == [dot(other, case).code for case in cases] != right
+    assert len(found) == 2

@@ -10,25 +10,32 @@ from odd_units import unit
 from hwsim.cases.case import dot
 from hwsim.cases.random_cases import random_cases
 from hwsim.formats import Class, get_format
+from hwsim.formats.blocks import one_code
 from hwsim.model.definition import Definition
 from hwsim.model.hooks import Hooks, TermCut
 from hwsim.model.terms import Term
 from hwsim.spec import LateAdd, Unit, load_unit
 
 PLACES = [field.name for field in fields(Hooks) if field.name not in ("multipliers", "after")]
-# Units that pass every place between them: a window, chains of fused and of rounded products, an exact sum, an integer.
-UNITS = [unit(name) for name in ("ieee-zero-rd", "chain-flush-fused", "chain-f16-mul-add", "exact-zero", "i12-rne")]
+# Units that pass every place between them: a window, chains of fused and of rounded products, an exact sum, an integer,
+# and a promotion with scales.
+UNITS = [
+    unit(name)
+    for name in ("ieee-zero-rd", "chain-flush-fused", "chain-f16-mul-add", "exact-zero", "i12-rne", "sum-by-a-first")
+]
 
 
 def operands(of: Unit) -> list[tuple[Any, ...]]:
     """Numbers of both signs in every lane, and products that cancel."""
     a, b = of.operands.a.bits, of.operands.b.bits
-    lanes, scale = of.instruction.lanes, ()
+    lanes = of.instruction.lanes
+    sides = () if of.scale is None else (of.scale.a, of.scale.b)
+    scales = [(one_code(side.format),) * lanes for side in sides] or [(), ()]
     some = [
         (tuple(lane * 5 + k & (1 << a) - 1 for lane in range(lanes)), (k * 3 & (1 << b) - 1,) * lanes)
         for k in range(16)
     ]
-    return [(x, y, 0, scale, scale) for x, y in some] + [((0,) * lanes, (0,) * lanes, 0, scale, scale)]
+    return [(x, y, 0, *scales) for x, y in some] + [((0,) * lanes, (0,) * lanes, 0, *scales)]
 
 
 @pytest.mark.parametrize("place", PLACES)
