@@ -52,13 +52,19 @@ def test_so_it_is_with_other_seeds(name, seed):
 OPEN = {
     "cdna1-mfma-bf16-f32-tree": 14,
     "cdna1-mfma-f16-f32": 1,
-    "cdna1-mfma-f16-f32-tree": 4,
+    "cdna1-mfma-f16-f32-tree": 3,
     "cdna2-mfma-bf16-f32": 19,
-    "cdna2-mfma-f16-f32": 7,
+    "cdna2-mfma-f16-f32": 6,
     "cdna2-mfma1k-bf16-f32": 49,
     "cublas-hopper-e4m3-f32-vec128": 10,
     "deepseek-v3-e4m3-f32-scaled": 9,
 }
+
+
+# Covering cases of a preset: 11,224 at most (blackwell-mma-f16-f16), and 16,667 of binary64, whose terms have the most
+# distances. A core builds 1,700 directed ones or more in a second, and 3,000 of binary64, so that these bounds stand
+# for less than 8 s of the 10 s that a new unit may take.
+MOST, MOST_64 = 12_500, 17_500
 
 
 @pytest.mark.parametrize("name", others_slow(DISTINCT, [], {*with_every_format(DISTINCT), *OPEN, HOPPER, MX, DEEPSEEK}))
@@ -66,7 +72,7 @@ def test_every_buildable_preset_is_covered(name):
     found = covering_once(load_unit(name))
     assert found.counter.contradicted() == []
     assert len(found.open) == OPEN.get(name, 0), [one.name for one in found.open]
-    assert len(found.cases) < 10_000
+    assert len(found.cases) < (MOST_64 if load_unit(name).operands.a.bits == 64 else MOST)
     assert max(Tally(case.id for case in found.cases).values()) == 1
 
 
@@ -203,6 +209,11 @@ def test_the_page_s_table_is_true(name):
     assert unreachable == sum(not one.reachable for one in found.counter.plan.bins)
     assert left == len(found.open)
     assert abs(cases - len(found.cases)) < 200
+
+
+def test_the_page_says_how_many_bins_are_open() -> None:
+    text = " ".join((Path(__file__).parents[2] / "docs" / "coverage.md").read_text().split())
+    assert [name for name, count in OPEN.items() if f"`{name}` {count}" not in text] == []
 
 
 def test_the_page_names_every_group() -> None:

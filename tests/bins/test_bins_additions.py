@@ -14,7 +14,7 @@ import pytest
 from built_presets import others_slow
 from odd_units import unit
 from odd_units import unit as odd
-from unit_keys import Mapping, chained, exact_sum, odd_unit
+from unit_keys import Mapping, chained, exact_sum, late, odd_unit, own_windows, window
 
 from hwsim.cases.bins.adder_rows import smaller_rows
 from hwsim.cases.bins.adders import RoundedPair, adders
@@ -345,7 +345,8 @@ def narrow(bias: int, **keys: Any) -> Mapping:
     return {"name": "narrow", "kind": "float", "exponent_bits": 3, "fraction_bits": 4, "bias": bias} | keys
 
 
-ENDS, BEYOND = (narrow(bias, infinities=True, nan="ieee") for bias in (2, 1))  # at 31, at 62
+IEEE = {"infinities": True, "nan": "ieee"}
+ENDS, BEYOND = (narrow(bias, **IEEE) for bias in (2, 1))  # at 31, at 62
 LEAST = narrow(2, fraction_bits=5, subnormals=False, nan=[0xFF, 0x1FF])  # 1.00001 in binary, times 2^-2
 # Bins of two rounded products, by format, rounding and overflow: at such a distance, added, with such a last place.
 # They take the largest number, which is of ones alone, or the least one of a format without subnormals.
@@ -372,3 +373,33 @@ def test_products_that_leave_the_sum_s_format_have_the_bits_of_what_takes_their_
         where = f"{sides[0]} product {distance} places below {sides[1]} product"
         bin_name = f"addition: {where}, added, takes it off {edge}"
         assert counter.plan[bin_name].reachable == there == (counter.counts[bin_name] > 0)
+
+
+SHORT = {"name": "short", "kind": "float", "exponent_bits": 4, "fraction_bits": 1, "bias": 7, **IEEE}
+SMALL = {"name": "small", "kind": "float", "exponent_bits": 2, "fraction_bits": 1, "bias": 4}
+QUARTER = "result: product 3 places below rest, added, takes it off a tie, last place odd"
+RAISED_ALONE = "reaches the least normal in places of its own"
+# A bin that a case hits: of sums that are carried exactly, so that the rest is no number of the result's format, and
+# that are long, so that products of 0.5625 take the largest number of f16 further; of a window that makes negative
+# terms, exact or not, a unit more; of an addend whose format is not that of the late addition.
+HIT: dict[str, tuple[Unit, str, Case]] = {
+    "exact": (odd_unit("exact", "e2m1", SHORT, exact_sum(), SHORT, 1), QUARTER, Case("", (10, 2, 15), (12, 5, 14))),
+    "long": (odd_unit("long", (SMALL, SMALL), "f16", exact_sum(), "f16", 1), "result overflows",
+             Case("", (7,) * 80, (7,) * 80, 0x7BFF)),
+    "complement": (
+        odd_unit("complement", "e2m1", "none", own_windows(2, 2, 8, "ones-complement"),
+                 narrow(3, **IEEE), 2, rounding="ru", subnormals="flush"),
+        f"result {RAISED_ALONE}", Case("", (3, 8, 2, 0), (1, 15, 9, 0)),
+    ),
+    "late": (odd_unit("late", "e2m1", "f32", window(8), "f32", 2, **late("f16", "ru", flush=True)),
+             f"late addition {RAISED_ALONE}", Case("", (0, 0), (0, 0), 0x387FFFFF)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", HIT)
+def test_what_a_case_hits_is_not_said_to_be_unreachable(name: str) -> None:
+    some, bin_name, case = HIT[name]
+    counter = Counter(plan(some))
+    counter.sample(case)
+    assert counter.counts[bin_name]
+    assert counter.contradicted() == []

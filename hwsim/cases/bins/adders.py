@@ -361,7 +361,8 @@ def flushes_factors(unit: Unit) -> bool:
 def _rest(unit: Unit, product: Reach, addend: Reach | None) -> Role:
     """All terms of an exact sum but one: a number that one of them is, or any number, of several."""
     rule, instruction = unit.sum, unit.instruction
-    several = instruction.lanes > 1 or (isinstance(rule, ExactSum) and rule.rounded == "end" and instruction.k > 1)
+    groups = unit.restart or (None if instruction.chain else instruction.groups)
+    several = instruction.lanes > 1 or (isinstance(rule, ExactSum) and rule.rounded == "end" and groups != 1)
     precision = unit.result.format.precision if isinstance(unit.result.format, FloatFormat) else 0
     if addend is None:
         return REST, product._replace(bits=1 << 16 if several else 0)

@@ -24,6 +24,7 @@ from hwsim.spec.keys import Number, Rounding, Tininess
 # Of a number below the least normal one, where subnormal results become zero: it is rounded up to the least normal one
 # in the places of subnormals alone, or in those that a normal number of its size would have, too.
 RAISED = ("reaches the least normal in the places of subnormals", "reaches the least normal in places of its own")
+LONGEST = 64  # a sum has fewer groups than two to the power of this
 
 
 FIRST = "scaled partial sum"  # times the scale that it is multiplied by first
@@ -144,6 +145,8 @@ def _addends(unit: Unit, place: RoundingPlace) -> Addends | None:
     groups = unit.restart or (None if unit.instruction.chain else unit.instruction.groups)
     # Where sums have any length a partial sum is a number of any size, to which one group's products are added.
     several = _several(unit, top, groups or 1)
+    if several is not None and groups is None and isinstance(unit.sum, ExactSum) and unit.sum.rounded == "end":
+        several += LONGEST  # a partial sum is no number of the result's format, but all products before
     if several is not None:
         several = max([several, *map(_top, _saturated(unit, place, groups or 1))])
     addend = None if unit.operands.addend is None else unit.operands.addend.quantum_exp
@@ -153,7 +156,8 @@ def _addends(unit: Unit, place: RoundingPlace) -> Addends | None:
             return Addends(quantum, top, None, sums.removeprefix("sums of "))
         case "late addition":
             number, rounded = _with_results(addend, unit), max(quantum, unit.result.format.quantum_exp)
-            return Addends(rounded, several, number, f"{sums}, rounded, and addends", place.flushes is None)
+            subnormal = place.flushes is None or unit.operands.addend != place.format
+            return Addends(rounded, several, number, f"{sums}, rounded, and addends", subnormal)
         case "promotion":
             if unit.scale is not None and unit.scale.at == "promotion":
                 return None
@@ -166,7 +170,7 @@ def _addends(unit: Unit, place: RoundingPlace) -> Addends | None:
             subnormal = unit.sum.format.subnormals and not (unit.sum.flush and unit.flushes_addends)
             return Addends(quantum, several, inside, sums, subnormal)
         case "result" if isinstance(unit.late, LateInWindow):
-            return Addends(quantum, several, _with_results(addend, unit), f"{sums} and addends")
+            return Addends(quantum, several, _in_window(unit, _with_results(addend, unit)), f"{sums} and addends")
         case _:
             return Addends(quantum, several, inside, sums)
 
@@ -188,11 +192,26 @@ def _products(unit: Unit) -> tuple[int, int] | None:
         return None
     ends = [_ends(fmt) for fmt in (unit.operands.a, unit.operands.b, *scales)]
     quantum, top = sum(least for least, _ in ends), sum(most for _, most in ends)
+    if (places := _complemented(unit)) is not None:
+        emin = sum(fmt.emin for fmt in (unit.operands.a, unit.operands.b)) + sum(least for least, _ in ends[2:])
+        quantum = min(quantum, emin - places)
     if isinstance(rule, AlignedSum) and rule.max_exp_floor is not None:
         top = max(top, rule.max_exp_floor - window)
     if cut is not None:
         top += max(0, cut.bits - window)  # what is rounded up may be a unit of the places that are left
     return quantum, top
+
+
+def _complemented(unit: Unit) -> int | None:
+    """Fraction bits of a window in which a negative term, exact or not, is a unit more; None where there is none."""
+    rule, held = unit.sum, list[tuple[int, str]]()
+    if isinstance(rule, AlignedSum | EvenOddSum):
+        held.append((rule.fraction_bits, rule.lost))
+    if isinstance(rule, EvenOddSum):
+        held.append((rule.combine.fraction_bits, rule.combine.lost))
+    if isinstance(unit.late, LateInWindow):
+        held.append((max(unit.late.sum_bits, unit.late.addend_bits), unit.late.lost))
+    return max((places for places, lost in held if lost == "ones-complement"), default=None)
 
 
 def _several(unit: Unit, top: int, groups: int) -> int | None:
@@ -234,9 +253,16 @@ def _top(fmt: Number) -> int:
 def _inside(unit: Unit, addend: int | None, groups: int | None) -> int | None:
     """The quantum of a number of any size that is added to a group's products; None where there is none."""
     own = addend if addend is not None and unit.sum.addend == "aligned" and unit.promotion is None else None
-    if groups is not None:  # partial sums are sums of products, rounded
-        return own
-    return _with_results(own, unit)
+    # Other partial sums are sums of products, rounded.
+    return _in_window(unit, _with_results(own, unit) if groups is None else own)
+
+
+def _in_window(unit: Unit, number: int | None) -> int | None:
+    """The quantum of what a window makes of an addend, or a result, that is a multiple of 2^number."""
+    if number is None or (places := _complemented(unit)) is None:
+        return number
+    formats = [unit.output] if unit.operands.addend is None else [unit.output, unit.operands.addend]
+    return min(number, *(fmt.emin - places for fmt in formats))
 
 
 def _with_results(quantum: int | None, unit: Unit) -> int | None:
