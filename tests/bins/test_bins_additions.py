@@ -379,9 +379,12 @@ SHORT = {"name": "short", "kind": "float", "exponent_bits": 4, "fraction_bits": 
 SMALL = {"name": "small", "kind": "float", "exponent_bits": 2, "fraction_bits": 1, "bias": 4}
 QUARTER = "result: product 3 places below rest, added, takes it off a tie, last place odd"
 RAISED_ALONE = "reaches the least normal in places of its own"
+KEPT = {"overflow": "saturate"}
+MANY = LEAST | {"exponent_bits": 4, "nan": [0x1FF, 0x3FF]}
 # A bin that a case hits: of sums that are carried exactly, so that the rest is no number of the result's format, and
 # that are long, so that products of 0.5625 take the largest number of f16 further; of a window that makes negative
-# terms, exact or not, a unit more; of an addend whose format is not that of the late addition.
+# terms, exact or not, a unit more; of an addend whose format is not that of the late addition; of a result that the
+# next group's sum begins with; of the least number of a format without subnormals.
 HIT: dict[str, tuple[Unit, str, Case]] = {
     "exact": (odd_unit("exact", "e2m1", SHORT, exact_sum(), SHORT, 1), QUARTER, Case("", (10, 2, 15), (12, 5, 14))),
     "long": (odd_unit("long", (SMALL, SMALL), "f16", exact_sum(), "f16", 1), "result overflows",
@@ -393,6 +396,16 @@ HIT: dict[str, tuple[Unit, str, Case]] = {
     ),
     "late": (odd_unit("late", "e2m1", "f32", window(8), "f32", 2, **late("f16", "ru", flush=True)),
              f"late addition {RAISED_ALONE}", Case("", (0, 0), (0, 0), 0x387FFFFF)),
+    "group": (odd_unit("group", "e2m1", SHORT, exact_sum(rounded="group"), narrow(3, **IEEE), 2, k=4),
+              "result: addend 1 places below rest, added, takes it off a tie, last place even",
+              Case("", (4, 4, 12, 6), (10, 6, 13, 3), 13)),
+    "least": (odd_unit("least", "e2m1", "none", chained("sequential", MANY, "ru", product="rounded"), MANY, 1, **KEPT),
+              "product rounds to the larger", Case("", (1,), (1,))),
+    "least, added": (odd_unit("added", "e2m1", SHORT, exact_sum(), LEAST, 1, **KEPT, **late(BEYOND, "rz")),
+                     "late addition: partial sum 0 places below addend, subtracted, takes it off an exact sum, last "
+                     "place even", Case("", (9,), (9,), 43)),
+    "least, cancelled": (odd_unit("cancelled", "e2m1", BEYOND, exact_sum(), LEAST, 2, **KEPT, **late(BEYOND, "rne")),
+                         "late addition vanishes", Case("", (1, 0), (1, 0), 132)),
 }  # fmt: skip
 
 

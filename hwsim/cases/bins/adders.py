@@ -9,7 +9,7 @@ from itertools import product as cross
 from typing import NamedTuple, assert_never
 
 from hwsim.cases.bins.declare import Declared, Hits, SampledCase
-from hwsim.cases.bins.outcomes import RoundingPlace, rounded, roundings
+from hwsim.cases.bins.outcomes import RoundingPlace, is_raised, rounded, roundings
 from hwsim.formats import Class, ExponentFormat, FixedFormat, FloatFormat, Format
 from hwsim.model.methods import Addition, ExactSoFar
 from hwsim.model.record import Explanation
@@ -240,7 +240,12 @@ def _terms(unit: Unit) -> dict[str, list[tuple[Role, Role]]]:
             case _:
                 assert_never(rule)
     elif isinstance(rule, ExactSum):
-        terms["result"] = [((_rest(unit, product, inside)), (PRODUCT, product))]
+        held, fmt = inside, unit.result.format
+        if inside is not None and rule.rounded == "group" and _groups(unit) != 1:
+            # A group goes on from a result, of which no fixed one has bits below a last place.
+            held = _either(inside, _flushed(format_reach(fmt), fmt, unit.result.subnormals == "flush"))
+            inside = held if isinstance(fmt, FloatFormat) else inside
+        terms["result"] = [((_rest(unit, product, held)), (PRODUCT, product))]
         if inside is not None:
             terms["result"].append((_rest(unit, product, None), (ADDEND, inside)))
     result = unit.result.format
@@ -322,14 +327,14 @@ def _rounded_reach(fmt: Number, product: Reach, addend: Reach | None) -> Reach:
     low, top = min(part.low for part in parts), max(part.top for part in parts)
     bits = fmt.precision if isinstance(fmt, FloatFormat) else fmt.bits - 1
     least = max(min(part.least for part in parts), format_reach(fmt).least)
-    return Reach(bits, max(low, fmt.quantum_exp), min(top, _top(fmt)), least)
+    low = fmt.quantum_exp if is_raised(fmt, low) else max(low, fmt.quantum_exp)
+    return Reach(bits, low, min(top, _top(fmt)), least)
 
 
 def _rounded_product(unit: Unit, rule: RoundedSum, product: Reach) -> Reach:
     """The reach of a product rounded to a sum's format."""
     fmt, reach = rule.format, _rounded_reach(rule.format, product, None)
-    # Without subnormals the least number has a bit in its last place, and what is less may be rounded up to it.
-    raised = not fmt.subnormals and fmt.underflow == "nearby" and product.least <= fmt.emin and rule.rounding != "rz"
+    raised = is_raised(fmt, product.least) and rule.rounding != "rz"
     bits = fmt.precision if raised else min(fmt.precision, product.bits)
     infinite = unit.operands.a.infinities or unit.operands.b.infinities or rule.product_limit is not None
     too_large = product.top > fmt.emax or (product.top == fmt.emax and not _ends_in_ones(fmt))
@@ -361,8 +366,7 @@ def flushes_factors(unit: Unit) -> bool:
 def _rest(unit: Unit, product: Reach, addend: Reach | None) -> Role:
     """All terms of an exact sum but one: a number that one of them is, or any number, of several."""
     rule, instruction = unit.sum, unit.instruction
-    groups = unit.restart or (None if instruction.chain else instruction.groups)
-    several = instruction.lanes > 1 or (isinstance(rule, ExactSum) and rule.rounded == "end" and groups != 1)
+    several = instruction.lanes > 1 or (isinstance(rule, ExactSum) and rule.rounded == "end" and _groups(unit) != 1)
     precision = unit.result.format.precision if isinstance(unit.result.format, FloatFormat) else 0
     if addend is None:
         return REST, product._replace(bits=1 << 16 if several else 0)
@@ -373,6 +377,11 @@ def _rest(unit: Unit, product: Reach, addend: Reach | None) -> Role:
     top = addend.top if whole else min(addend.top, product.top + precision)
     least = min(product.least, addend.least)
     return REST, Reach(1 << 16, min(product.low, addend.low), max(top, product.top), least)
+
+
+def _groups(unit: Unit) -> int | None:
+    """The groups that a partial sum is of, at most; None for any number."""
+    return unit.restart or (None if unit.instruction.chain else unit.instruction.groups)
 
 
 class Decision(NamedTuple):

@@ -156,6 +156,8 @@ def _addends(unit: Unit, place: RoundingPlace) -> Addends | None:
             return Addends(quantum, top, None, sums.removeprefix("sums of "))
         case "late addition":
             number, rounded = _with_results(addend, unit), max(quantum, unit.result.format.quantum_exp)
+            if is_raised(unit.result.format, quantum):
+                rounded = unit.result.format.quantum_exp
             subnormal = place.flushes is None or unit.operands.addend != place.format
             return Addends(rounded, several, number, f"{sums}, rounded, and addends", subnormal)
         case "promotion":
@@ -273,6 +275,11 @@ def _with_results(quantum: int | None, unit: Unit) -> int | None:
     return unit.output.quantum_exp if quantum is None else min(quantum, unit.output.quantum_exp)
 
 
+def is_raised(fmt: Number, least: int) -> bool:
+    """True if 2^least, or less, may be rounded to a format's least number, which has a bit in its last place."""
+    return isinstance(fmt, FloatFormat) and not fmt.subnormals and fmt.underflow == "nearby" and least <= fmt.emin
+
+
 def _vanishes(place: RoundingPlace, added: Addends) -> str | None:
     fmt = place.format
     if isinstance(fmt, FloatFormat) and (place.flushes is not None or not fmt.subnormals):
@@ -373,7 +380,7 @@ def _exact(unit: Unit, place: RoundingPlace, added: Addends) -> str | None:
     if place.name != "product" or unit.scale is not None or operands.a.sig_bits + operands.b.sig_bits > fmt.precision:
         return None
     # What is too small becomes zero, and what is too large infinite: neither is rounded.
-    low = added.quantum >= fmt.emin or place.flushes is not None
+    low = (added.quantum >= fmt.emin and not is_raised(fmt, added.quantum)) or place.flushes is not None
     high = added.top is not None and (added.top <= fmt.emax or fmt.infinities)
     return f"{added.words} have no more bits than {fmt.name}" if low and high else None
 
