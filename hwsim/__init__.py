@@ -11,7 +11,8 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from hwsim.compute.products import dot, gemm
+    from hwsim.compute.gemm import gemm
+    from hwsim.compute.products import dot
     from hwsim.explain.explained import Explained, explain
     from hwsim.formats import get_format
     from hwsim.formats.yamlfile import SpecError
@@ -50,7 +51,7 @@ _HOMES = {
     "dot": "hwsim.compute.products",
     "error": "hwsim.study.product_error",
     "explain": "hwsim.explain.explained",
-    "gemm": "hwsim.compute.products",
+    "gemm": "hwsim.compute.gemm",
     "get_format": "hwsim.formats",
     "load_unit": "hwsim.spec",
 }

@@ -1,26 +1,23 @@
-"""Dot products and matrix products of arrays, bit for bit as a unit returns them: by its kernel, or by the model."""
+"""Dot products and matrix products of codes, bit for bit as a unit returns them: by its kernel, or by the model."""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from dataclasses import replace
 from functools import lru_cache
-from typing import Any, Literal, get_args
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hwsim.base.arrays import is_pairs, pairs_as_bytes
-from hwsim.base.errors import InputError, InputTypeError
+from hwsim.base.errors import InputError
 from hwsim.compute.kernels import AnyKernel, kernel_of, supports
 from hwsim.compute.kernels.tiles import ProductOperands, Progress, multiply_all, multiply_pairs
-from hwsim.formats import codes_of, container_dtype, own_dtype
+from hwsim.formats import codes_of, container_dtype
 from hwsim.formats.blocks import per_term
 from hwsim.formats.codes import Codes
 from hwsim.model.definition import definition_of
 from hwsim.quantize import Quantized
-from hwsim.quantize.layouts import packed_factor
 from hwsim.spec import Unit, UnitLike, load_unit
 from hwsim.spec.arguments import (
     Shape,
@@ -40,8 +37,6 @@ from hwsim.spec.arguments import (
 )
 
 SIDES: tuple[Side, Side] = ("a", "b")
-# The factors whose codes are packed.
-Packed = Literal["", "a", "b", "ab"]
 # Up to this number of products the model takes about a second, which is less than loading compiled code takes.
 FEW = 1 << 19
 # Up to this number of a unit's products, code that is compiled once for all units takes about a second; code that is
@@ -93,7 +88,7 @@ def warm(unit: Unit) -> bool:
     before = _asked[unit]
     for asked in (1, SOME + 1):
         _asked[unit] = asked
-        gemm(unit, a, b, None, *scales)
+        product(unit, a, b, None, *scales, progress=no_progress)
         pairs = [np.ascontiguousarray(each) for each in (scales[0], scales[1][:, :1].T)] if rule is not None else []
         dot(unit, a[:1], b.T[:1], None, *(each[:1] for each in pairs))
     _asked[unit] = before
@@ -127,88 +122,16 @@ def dot(unit: UnitLike, a: Any, b: Any, c: Any = None, scale_a: Any = None, scal
     return result_array(unit, dot_codes(unit, pad(codes_a, fill, 0), pad(codes_b, fill, 0), codes_c, scales))
 
 
-def dot_codes(unit: Unit, a: Codes, b: Codes, c: Codes, scales: tuple[Codes, Codes] | None) -> Codes:
+def dot_codes(
+    unit: Unit, a: Codes, b: Codes, c: Codes, scales: tuple[Codes, Codes] | None, again: bool = False
+) -> Codes:
     """The result codes (n,) of a[i] . b[i] + c[i].
 
-    a, b: (n, K), filled up along K; scales: (n, blocks) of each, filled too, or None. c: (n,).
+    a, b: (n, K), filled up along K; scales: (n, blocks) of each, filled too, or None. c: (n,). again: as of `product`.
     """
-    kernel = chosen(unit, a.size, a.shape[1])
+    kernel = chosen(unit, a.size, a.shape[1], again)
     codes = _dots_by_definition(unit, a, b, c, scales) if kernel is None else multiply_pairs(kernel, a, b, c, scales)
     return codes.astype(container_dtype(unit.output))
-
-
-def gemm(
-    unit: UnitLike,
-    A: Any,
-    B: Any,
-    C: Any = None,
-    scale_a: Any = None,
-    scale_b: Any = None,
-    *,
-    transposed: bool = False,
-    packed: Packed = "",
-    progress: Progress | None = None,
-) -> NDArray[Any]:
-    """A @ B + C, every element as the unit returns it.
-
-    unit: a unit, a preset's name, the path of a unit's file, or its keys.
-    A: (M, K) and B: (K, N) codes of the unit's factors, or floats of the format's own dtype, taken by their bits; K
-    as for `hwsim.dot`, or 0: then each element is what the unit returns for C and zero terms alone, one whole group
-    or instruction of them. Or what `hwsim.quantize` made of them, with their scales. C: (M, N) codes, or floats, of
-    `operands.addend`; None is +0.
-    scale_a: (M / block rows, K / block columns), scale_b: (K / block rows, N / block columns) codes of the shared
-    scales, M and N divided upwards; None for an unscaled unit.
-    transposed: B is (N, K), as layers keep weights, and its scales (N / block columns, K / block rows).
-    packed: `a`, `b` or `ab`, the factors whose codes of less than 8 bits are packed along K, uint8, as
-    `hwsim.quantize.pack_codes` packs them: two of FP4 a byte, the first in the low bits. PyTorch's float4_e2m1fn_x2 is
-    packed without saying so.
-    All may have more axes before these, which are broadcast as `numpy.matmul` does. Any strides; arrays of other
-    libraries are taken through DLPack without a copy.
-    progress: called now and then, from any thread, with the number of products computed since.
-    Returns (..., M, N) in the dtype that `hwsim.dot` returns. As many threads compute as NUMBA_NUM_THREADS says.
-    Raises as `hwsim.dot` does.
-    """
-    if not (progress is None or callable(progress)):
-        raise InputTypeError(f"progress must be a function of a number of products, not {type(progress).__name__}")
-    if packed not in get_args(Packed):
-        raise InputError(f"packed must be a, b or ab, the factors that are, or empty, not {packed!r}")
-    if not isinstance(transposed, bool):
-        raise InputTypeError(f"transposed must be True or False, not {transposed!r}")
-    unit = load_unit(unit)
-    A = _unpacked(unit, "a", A, "a" in packed, transposed)
-    B = _unpacked(unit, "b", B, "b" in packed, transposed)
-    if transposed:
-        B, scale_b = _transposed("B", B), _transposed("scale_b", scale_b)
-    return product(unit, A, B, C, scale_a, scale_b, progress=progress or no_progress)
-
-
-def _unpacked(unit: Unit, side: Side, given: Any, packed: bool, transposed: bool) -> Any:
-    """A factor with a code in each element, along K; as it is where it is not packed."""
-    what, fmt = side.upper(), unit.operands.factor(side)
-    pairs = is_pairs(given)
-    if pairs and own_dtype(fmt) != "float4_e2m1fn":
-        raise InputTypeError(f"{what} must be codes of {fmt.name}, not float4_e2m1fn_x2")
-    if not packed and not pairs:
-        return given
-    if isinstance(given, Quantized):
-        raise InputError(f"{what} must not be packed: it is quantised, with a code in each byte")
-    given = pairs_as_bytes(given, what) if pairs else given
-    return packed_factor(given, fmt, what, -2 if side == "b" and not transposed else -1)
-
-
-def _transposed(what: str, given: Any) -> Any:
-    """A matrix, or the last two axes of a batch of them, as (K, N); of what is no array yet, its array."""
-    if given is None:
-        return None
-    if isinstance(given, Quantized):
-        codes, scales = (array.swapaxes(-1, -2) for array in (given.codes, given.scales))
-        block, last = (*given.block[:-2], *given.block[:-3:-1]), len(given.block) - 1
-        axis = {last: last - 1, last - 1: last}.get(given.axis, given.axis)
-        return replace(given, codes=codes, scales=scales, block=block, axis=axis)
-    array = given if hasattr(given, "swapaxes") else np.asarray(given)
-    if array.ndim < 2:
-        raise InputError(f"{what} must have two axes or more, not {array.ndim}")
-    return array.swapaxes(-1, -2)
 
 
 def product(
@@ -224,8 +147,8 @@ def product(
     again: bool = False,
 ) -> NDArray[Any]:
     """`gemm`, on a number of threads. again: whether many more products will follow, however small this one is."""
-    A, scale_a = _taken_apart(unit, "a", A, scale_a)
-    B, scale_b = _taken_apart(unit, "b", B, scale_b)
+    A, scale_a = taken_apart(unit, "a", A, scale_a)
+    B, scale_b = taken_apart(unit, "b", B, scale_b)
     a = codes_of(unit.operands.a, A, "A")
     b = codes_of(unit.operands.b, B, "B")
     shape = matrix_shape(unit, a.shape, b.shape)
@@ -261,7 +184,7 @@ def _of_no_products(unit: Unit, c: Codes | None, shape: Shape) -> Codes:
     return np.broadcast_to(found[at].reshape(shape if c is not None else (1,) * len(shape)), shape).copy()
 
 
-def _taken_apart(unit: Unit, side: Side, given: Any, scales: Any) -> tuple[Any, Any]:
+def taken_apart(unit: Unit, side: Side, given: Any, scales: Any) -> tuple[Any, Any]:
     """Codes and scales of a quantised operand; any other as it is. Raises ValueError for what the unit refuses."""
     if not isinstance(given, Quantized):
         return given, scales

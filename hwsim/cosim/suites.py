@@ -14,7 +14,7 @@ from hwsim.cases.case import Case, dot, fill
 from hwsim.cases.drawing import Stream
 from hwsim.cases.matrices import gemm_cases, gemm_problem
 from hwsim.cases.random_cases import by_turns, mixed, pair_cases, random_cases
-from hwsim.compute.products import gemm
+from hwsim.compute.gemm import gemm
 from hwsim.cosim.bench import fitting
 from hwsim.cosim.design import BUSY, EVERY_SUITE, FULL, AskedSuites, DotDesign, Play, Suite, SuiteKind, Traffic
 from hwsim.cosim.play import BULK

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hwsim.base.errors import InputError
-from hwsim.formats import codes_of, container_dtype, own_dtype
+from hwsim.formats import Format, codes_of, container_dtype, own_dtype
 from hwsim.formats.blocks import one_code, per_term, scale_shape
 from hwsim.formats.codes import Codes
 from hwsim.spec.parts import Scale
@@ -172,12 +172,12 @@ def check_broadcast(name: str, shape: Shape, wanted: Shape) -> None:
         raise shape_error(name, str(wanted), shape)
 
 
-def result_dtype(unit: Unit) -> np.dtype[Any]:
+def result_dtype(fmt: Format) -> np.dtype[Any]:
     """The dtype of results: float64, float32 or float16 in containers of these formats, else the codes' dtype."""
-    own = own_dtype(unit.output)
-    return np.dtype(own) if own in {"float64", "float32", "float16"} else container_dtype(unit.output)
+    own = own_dtype(fmt)
+    return np.dtype(own) if own in {"float64", "float32", "float16"} else container_dtype(fmt)
 
 
 def result_array(unit: Unit, codes: Codes) -> NDArray[Any]:
     """Result codes, in their container's dtype, as the array that users get: floats by their bits, or codes."""
-    return codes.view(result_dtype(unit))
+    return codes.view(result_dtype(unit.output))

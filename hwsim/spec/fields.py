@@ -14,7 +14,7 @@ from hwsim.formats.blocks import reference
 from hwsim.formats.catalog import nearest
 from hwsim.formats.yamlfile import MappingDocument, SpecError, explain_invalid
 from hwsim.spec.keys import SpecPart
-from hwsim.spec.parts import Scale, SharedKeys, UnitKeys
+from hwsim.spec.parts import Scale, UnitKeys
 from hwsim.spec.sums import RoundedSum, WindowSum, methods_of
 
 WINDOWS, ROUNDED = methods_of(WindowSum), methods_of(RoundedSum)
@@ -67,7 +67,7 @@ def _add_late(data: dict[str, Any], new: dict[str, Any]) -> None:
 
 
 AnyUnit = TypeVar("AnyUnit", bound=UnitKeys)
-AnyKeys = TypeVar("AnyKeys", bound=SharedKeys)
+AnyKeys = TypeVar("AnyKeys", bound=SpecPart)
 
 Keys = tuple[str, ...]
 
@@ -110,7 +110,7 @@ def vary(unit: AnyUnit, changes: Mapping[str, Any]) -> AnyUnit:
 
 
 def checked(kind: type[AnyKeys], data: dict[str, Any]) -> AnyKeys:
-    """A unit of keys that no file holds. Raises SpecError, naming key, rule and value."""
+    """A unit, or a plan, of keys that no file holds. Raises SpecError, naming key, rule and value."""
     try:
         return kind.model_validate(data)
     except ValidationError as error:

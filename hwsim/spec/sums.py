@@ -94,7 +94,7 @@ def _says_nothing(name: str, value: Any) -> bool:
     return value is None or value == "none" or (name in SAYS_NOTHING and value == SAYS_NOTHING[name])
 
 
-def _own_keys(classes: Sequence[type[SpecPart]], tag: str, value: Any) -> Any:
+def own_keys(classes: Sequence[type[SpecPart]], tag: str, value: Any) -> Any:
     """The mapping with only the keys of its class. Raises RuleError for a key of another class, or a missing key."""
     chosen = _chosen(classes, tag, value)
     if chosen is None:
@@ -118,7 +118,7 @@ SUBGROUPS: tuple[type[SpecPart], ...] = (ExactSubgroup, WindowSubgroup)
 SubgroupRule = ExactSubgroup | WindowSubgroup
 Subgroups = Annotated[
     Annotated[SubgroupRule, Field(discriminator="method")],
-    BeforeValidator(lambda value: _own_keys(SUBGROUPS, "method", value)),
+    BeforeValidator(lambda value: own_keys(SUBGROUPS, "method", value)),
 ]
 
 
@@ -319,9 +319,9 @@ def methods_of(kind: type[SpecPart]) -> tuple[str, ...]:
 
 Sum = Annotated[
     Annotated[AlignedSum | SequentialSum | PairwiseSum | EvenOddSum | ExactSum, Field(discriminator="method")],
-    BeforeValidator(lambda value: _own_keys(SUMS, "method", value)),
+    BeforeValidator(lambda value: own_keys(SUMS, "method", value)),
 ]
 Late = Annotated[
     Annotated[LateAdd | LateInWindow, Field(discriminator="operation")],
-    BeforeValidator(lambda value: _own_keys(LATE, "operation", value)),
+    BeforeValidator(lambda value: own_keys(LATE, "operation", value)),
 ]

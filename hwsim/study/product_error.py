@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from hwsim.base.errors import InputError
 from hwsim.base.text import columns, titled
-from hwsim.compute.products import gemm
+from hwsim.compute.gemm import gemm
 from hwsim.explain.drawing import drawing_html, histogram
 from hwsim.quantize.convert import real_numbers
 from hwsim.spec import Unit, UnitLike, load_unit

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from hwsim.base.errors import InputError
 from hwsim.base.package import identity
-from hwsim.compute.products import FEW, chosen, gemm
+from hwsim.compute.gemm import gemm
+from hwsim.compute.products import FEW, chosen
 from hwsim.explain.explained import explain
 from hwsim.runners import OtherCode, Rows, WorkPart
 from hwsim.spec import Unit, as_yaml

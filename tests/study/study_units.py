@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hwsim.cases.drawing import Stream, normals
-from hwsim.compute.products import gemm
+from hwsim.compute.gemm import gemm
 from hwsim.model import dot
 from hwsim.spec import Unit
 from hwsim.study.accuracy.exact import exact_product, magnitude

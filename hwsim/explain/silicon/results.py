@@ -21,7 +21,7 @@ from hwsim.base.errors import InputError
 from hwsim.base.files import contents, written_texts
 from hwsim.cases.captured import captured_cases, folders
 from hwsim.cases.case import Case
-from hwsim.compute.products import gemm
+from hwsim.compute.gemm import gemm
 from hwsim.explain.candidate import changed
 from hwsim.explain.silicon.cases import (
     INSTRUCTIONS,
