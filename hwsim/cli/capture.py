@@ -11,7 +11,8 @@ import typer
 
 import hwsim
 from hwsim.base.errors import InputError
-from hwsim.base.files import refuse_strangers
+from hwsim.base.files import refuse_strangers, written
+from hwsim.base.text import counted
 from hwsim.cli import arguments as complete
 from hwsim.cli.app import app
 from hwsim.cli.output import TellAsJson, note, print_table, say
@@ -40,6 +41,7 @@ capture = typer.Typer(
     hwsim capture import cases.txt results.txt                keep the results in vectors/silicon/GPU
     hwsim capture judge vectors/silicon/h200                  which candidates of each rule they leave
     hwsim capture gemms library.npz                           whole matrix products of cuBLAS, against hwsim's
+    hwsim capture plans plans.npz -o my-gpu.yaml              a profile: how the library makes products of many shapes
     """,
     no_args_is_help=True,
 )
@@ -304,3 +306,43 @@ def _standing_cells(standing: Standing, unit: Unit) -> list[str]:
 def _codes(got: int, predicted: int, unit: Unit) -> str:
     digits = unit.output.container_bits // 4
     return f"returned {got:#0{digits + 2}x}, not {predicted:#0{digits + 2}x}"
+
+
+@capture.command()
+def plans(
+    captured: Annotated[Path, typer.Argument(metavar="RESULTS.npz", help="What capture/plans.py wrote.")],
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="PROFILE.yaml", help="The profile's file.")],
+    parts: Annotated[int, typer.Option(min=1, max=1 << 16, help="Splits of K of up to so many parts are tried.")] = 64,
+) -> None:
+    """Make a profile of products that a GPU's library computed: the unit and the plan of each, fitted to the last bit.
+
+    \b
+    hwsim capture kit capture                                 write the program that asks a GPU
+    python capture/plans.py plans.npz                         there: PyTorch with CUDA is all it needs
+    hwsim capture plans plans.npz -o my-gpu.yaml              here
+    hwsim plan profiles ./my-gpu.yaml
+
+    Exit status 1 where a product is not explained; the profile has the others.
+    """
+    from hwsim.compute.profiling import captured_products, rows_of
+    from hwsim.spec.profile import Profile, profile_yaml
+
+    refuse_strangers(output)
+    facts, products = captured_products(captured)
+    with Progress("fitting", len(products)) as bar:
+        fitted = rows_of(
+            products, facts["capability"], most_parts=parts, progress=lambda at, of: bar.update(at, of, "products")
+        )
+    rows, left = fitted
+    say(f"{captured}: {len(products) - len(left)} of {counted(len(products), 'product')} explained to the last bit")
+    for product in left:
+        say(f"not explained: {product.call} of {' x '.join(map(str, product.shape))}")
+    if rows:
+        library = f"CUDA {facts['cuda']}, asked by PyTorch {facts['torch']}"
+        source = (f"{captured.name}, seed {facts['seed']}",)
+        made = Profile(profile=output.stem, gpu=facts["gpu"], library=library, source=source, rows=tuple(rows))
+        with written(output) as file:
+            file.write(profile_yaml(made).encode())
+        say(f"{output}: {counted(len(rows), 'row')}")
+    if left or not rows:
+        raise typer.Exit(UNSETTLED)

@@ -20,6 +20,7 @@ from hwsim.cli import arguments as parse
 from hwsim.cli.app import app
 from hwsim.cli.arguments import UnitName
 from hwsim.cli.output import note, print_table, say
+from hwsim.compute.planned import explain_planned
 from hwsim.explain.explained import Explained
 from hwsim.explain.explained import explain as explain_dot
 from hwsim.explain.staged import staged
@@ -27,6 +28,7 @@ from hwsim.explain.stages import EMPTY, BitRow, CellTable, Picture, group_blocks
 from hwsim.formats import ExponentFormat, Format
 from hwsim.model.record import Group
 from hwsim.spec import Unit, load_unit
+from hwsim.spec.plan import ProductPlan, load_plan
 
 MOST_PRODUCTS = 1_000_000
 CODES = "Codes, with commas between them."
@@ -56,6 +58,14 @@ def explain(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write that page, and open nothing.")
     ] = None,
+    plan: Annotated[
+        Path | None,
+        typer.Option(metavar="PLAN.yaml", help="An element of a whole product: its parts of K, their sums, the steps."),
+    ] = None,
+    numbers: Annotated[
+        list[str] | None,
+        typer.Option("--number", metavar="NAME=X", help="A number of its steps, as scale_a=0.37; once for each."),
+    ] = None,
 ) -> None:
     """Explain one dot product, stage by stage: operands, products, the window as bits, sum and result.
 
@@ -65,6 +75,7 @@ def explain(
     hwsim explain ada-mma-e5m2-f32 --a-values 1,2.5,-0x1p-14 --b-values 3,1/3,1 --c-value 0.1
     hwsim explain mxfp8-e4m3-f32 --seed 7
     hwsim explain my-unit.yaml --open
+    hwsim explain hopper-wgmma-e4m3-f32 --plan plan.yaml --seed 7 --products 8192 --number scale_a=0.37
     """
     specified = load_unit(unit)
     operands = [a, b, c, a_values, b_values, c_value, scale_a, scale_b]
@@ -81,6 +92,9 @@ def explain(
             "scale_a": None if scale_a is None else parse.codes(scale_a, "--scale-a"),
             "scale_b": None if scale_b is None else parse.codes(scale_b, "--scale-b"),
         }
+    if plan is not None:
+        _explain_plan(specified, load_plan(plan), arguments, numbers or [], as_json)
+        return
     explained = explain_dot(specified, **arguments)
     if at_random:
         note(f"a random example, --seed {seed or 0}; --a and --b give operands")
@@ -90,6 +104,29 @@ def explain(
         typer.echo(json.dumps(staged(explained), indent=1))
     elif not (open_page or output is not None):
         _print(explained, group)
+
+
+def _explain_plan(
+    unit: Unit, plan: ProductPlan, arguments: Mapping[str, Any], numbers: list[str], as_json: bool
+) -> None:
+    """Print where an element of a whole product comes from: partial sums, their sum, every step."""
+    given = dict(arguments)
+    for text in numbers:
+        name, equals, value = text.partition("=")
+        if not equals or name not in plan.numbers:
+            names = ", ".join(plan.numbers) or "none"
+            raise InputError(f"--number must be NAME=X, with a name that the plan's steps take ({names}), not {text!r}")
+        given[name] = float(parse.number(value, f"--number {name}"))
+    steps = explain_planned(unit, plan, given)
+    if as_json:
+        typer.echo(
+            json.dumps([{"step": words, "value": value, "code": code} for words, value, code in steps], indent=1)
+        )
+        return
+    say(f"{unit.name}, plan {plan.name}: one element", style="bold")
+    print_table(
+        ("", "value", "code"), [(words, f"{value:.9g}", f"{code:#x}") for words, value, code in steps], right=[1, 2]
+    )
 
 
 def _open(unit: Unit, arguments: Mapping[str, Any], output: Path | None) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, BinaryIO, Literal, NamedTuple
 
@@ -21,10 +21,10 @@ from hwsim.cli.app import app
 from hwsim.cli.arguments import UnitName
 from hwsim.cli.output import announce, say
 from hwsim.cli.progress import Progress, interruptible
+from hwsim.compute.gemm import gemm as multiply
 from hwsim.compute.kernels import supports
 from hwsim.compute.kernels.tiles import threads
 from hwsim.compute.products import chosen
-from hwsim.compute.products import gemm as multiply
 from hwsim.formats import Format
 from hwsim.formats.blocks import scale_shape
 from hwsim.formats.codes import Codes
@@ -47,6 +47,7 @@ from hwsim.quantize.tensors import (
 )
 from hwsim.spec import Unit, load_unit
 from hwsim.spec.arguments import Shape, check_broadcast, matrix_shape, result_dtype
+from hwsim.spec.plan import Number, ProductPlan, load_plan
 
 # The size of a part of the result: bytes, and at least so many rows, because each part prepares B again.
 PART, ROWS = 1 << 24, 1024
@@ -67,12 +68,14 @@ class GivenFactor(NamedTuple):
 
 
 class Given(NamedTuple):
-    """The arrays that a product is computed from."""
+    """The arrays that a product is computed from; numbers: what steps of a plan take."""
 
     unit: Unit
     a: GivenFactor
     b: GivenFactor
     c: StoredArray | None
+    plan: ProductPlan | None = None
+    numbers: Mapping[Number, Any] = {}
 
     @property
     def shape(self) -> Shape:
@@ -82,13 +85,15 @@ class Given(NamedTuple):
 
 
 class MatrixProduct(NamedTuple):
-    """A product, ready to be computed. c: the addends' codes, or None."""
+    """A product, ready to be computed. c: the addends' codes, or None; numbers: what steps of a plan take."""
 
     unit: Unit
     a: MatrixOperand
     b: MatrixOperand
     c: Codes | None
     shape: Shape
+    plan: ProductPlan | None = None
+    numbers: Mapping[Number, Any] = {}
 
     @property
     def products(self) -> int:
@@ -118,7 +123,7 @@ class MatrixProduct(NamedTuple):
         """The result's dtype: that of `hwsim.gemm`, or float32 where it is multiplied by scales."""
         if self.a.factor is not None or self.b.factor is not None:
             return np.dtype(np.float32)
-        return result_dtype(self.unit)
+        return result_dtype(self.unit.output if self.plan is None else self.plan.output(self.unit))
 
 
 def unpacked(unit: Unit, key: Literal["a", "b"], stored: StoredArray, packed: str, axis: int) -> StoredArray:
@@ -203,7 +208,7 @@ def product(given: Given, allow_nan: bool) -> MatrixProduct:
     a, b = (_operand(unit, factor, allow_nan) for factor in (given.a, given.b))
     if given.c is not None and unit.operands.addend is not None:
         c = codes(unit.operands.addend, given.c, "C")
-    return MatrixProduct(unit, a, b, c, given.shape)
+    return MatrixProduct(unit, a, b, c, given.shape, given.plan, given.numbers)
 
 
 def cost(given: Given) -> Cost:
@@ -242,10 +247,22 @@ def write(product: MatrixProduct, file: BinaryIO, progress: Callable[[int], None
         for rows in product.parts():
             of_a = _rows(a, at, rows, product.unit)
             of_b, of_c = (None if array is None else array[at] for array in (b.scales, c))
-            of_c = None if of_c is None else of_c[rows]
-            results = multiply(product.unit, of_a.codes, b.codes[at], of_c, of_a.scales, of_b, progress=progress)
+            beside: dict[str, Any] = {
+                "C": None if of_c is None else of_c[rows],
+                "scale_a": of_a.scales,
+                "scale_b": of_b,
+            }
+            for name, value in product.numbers.items():
+                beside["C" if name == "c" else name] = rows_of(name, value, rows)
+            results = multiply(product.unit, of_a.codes, b.codes[at], **beside, plan=product.plan, progress=progress)
             scaled = _multiplied(product.unit, results, of_a.factor, None if b.factor is None else b.factor[at])
             file.write(np.ascontiguousarray(to_words(scaled, long) if long else scaled).data)
+
+
+def rows_of(name: Number, value: Any, rows: slice) -> Any:
+    """A number of a plan, of some rows of a matrix."""
+    array = np.asarray(value)
+    return array[rows] if name in ("scale_a", "c") and array.ndim == 2 and len(array) > 1 else value
 
 
 def _batched(operand: MatrixOperand, batch: Sequence[int]) -> MatrixOperand:
@@ -315,8 +332,14 @@ def gemm(
     allow_nan: Annotated[
         bool, typer.Option("--allow-nan", help="Quantise NaNs and infinities as the rule says; else they are refused.")
     ] = False,
+    plan: Annotated[
+        Path | None, typer.Option(metavar="PLAN.yaml", help="How a library cuts K, adds, scales and rounds.")
+    ] = None,
+    bias: Annotated[str | None, typer.Option(metavar="FILE", help="(N,) floats that a plan's step adds.")] = None,
+    alpha: Annotated[float | None, typer.Option(help="A number of a plan's steps.")] = None,
+    beta: Annotated[float | None, typer.Option(help="Another.")] = None,
 ) -> None:
-    """Multiply matrices in files: A @ B + C, every element bit for bit as the unit returns it.
+    """MultiplyStep matrices in files: A @ B + C, every element bit for bit as the unit returns it.
 
     \b
     hwsim gemm hopper-wgmma-e4m3-f32 a.npy b.npy -o d.npy
@@ -326,6 +349,7 @@ def gemm(
     hwsim gemm deepseek-v3-e4m3-f32-scaled x.npy w.npy -o d.npy --quantize deepseek-v3-1x128
         --quantize-b deepseek-v3-128x128
     hwsim gemm hopper-wgmma-e4m3-f32 x.npy w.npy -o d.npy --quantize tensor-e4m3
+    hwsim gemm hopper-wgmma-e4m3-f32 a.npy b.npy -o d.npy --plan plan.yaml --scale-a 0.37 --scale-b 1.9
     hwsim gemm blackwell-mxf4nvf4-e2m1-f32 x.npy layer.safetensors:weight -o d.npy --packed ab --transposed
         --scale-a xs.npy --scale-b layer.safetensors:weight_scale
 
@@ -340,8 +364,11 @@ def gemm(
     definition_of(specified)
     if output.suffix != ".npy" or output.is_dir():
         raise InputError(f"--output must be a .npy file, not {output}")
-    stored = read(a), read(b)
-    c, *scales = (None if name is None else read(name) for name in (addend, scale_a, scale_b))
+    stored, loaded = (read(a), read(b)), None if plan is None else load_plan(plan)
+    named: dict[Number, Any] = {"scale_a": scale_a, "scale_b": scale_b, "c": addend, "bias": bias}
+    numbers = _numbers(loaded, {**named, "alpha": alpha, "beta": beta}, quantize or quantize_b)
+    given_to_unit = (None if name in numbers else named[name] for name in ("c", "scale_a", "scale_b"))
+    c, *scales = (None if name is None else read(name) for name in given_to_unit)
     for array in (*stored, c, *scales):
         if array is not None and output.exists() and output.samefile(array.path):
             raise InputError(f"--output {output} is where {array.name} is read from: name another file")
@@ -355,7 +382,7 @@ def gemm(
         scales[1] = None if scales[1] is None else swapped(scales[1], None)
     rules = _rules(specified, stored, quantize, quantize_b)
     of_a = GivenFactor("a", stored[0], scales[0], rules[0])
-    given = Given(specified, of_a, GivenFactor("b", stored[1], scales[1], rules[1]), c)
+    given = Given(specified, of_a, GivenFactor("b", stored[1], scales[1], rules[1]), c, loaded, numbers)
     check(given)
     announce(cost(given))
     with interruptible(), Progress("reading", products=True) as bar:
@@ -376,6 +403,27 @@ def gemm(
     speed = f"{ready.products:,} products in {seconds:,.2f} s, {rate:,.0f} a second"
     kind = f"codes of {specified.output.container_bits} bits" if ready.dtype == object else ready.dtype.name
     say(f"{output}: {shape} {kind}, {speed}, by {by}")
+
+
+def _numbers(plan: ProductPlan | None, given: Mapping[Number, Any], rule: str | None) -> dict[Number, Any]:
+    """What the steps of a plan take: numbers as they are typed, or arrays in files."""
+    if plan is None:
+        for name in ("bias", "alpha", "beta"):
+            if given[name] is not None:
+                raise InputError(f"--{name} must be left out without a --plan that takes it")
+        return {}
+    if rule is not None:
+        raise InputError(
+            f"--quantize must be left out with --plan, whose steps multiply by scales: quantise before, by {rule}"
+        )
+    return {name: _number(given[name]) for name in plan.numbers if given[name] is not None}
+
+
+def _number(given: str | float) -> Any:
+    try:
+        return float(given)
+    except ValueError:
+        return read(str(given)).array
 
 
 def _rules(
