@@ -1,0 +1,128 @@
+"""PyTorch's own products with the bits of a GPU's library, as a profile knows them, on tensors of any device.
+
+>>> scaled_mm(a, b.t(), scale_a, scale_b, out_dtype=torch.bfloat16, use_fast_accum=True, profile="h200-cuda-13.0")
+
+A product that was not captured raises NotCaptured; a plan of one's own goes to `hwsim.gemm`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from hwsim.base.errors import InputError
+from hwsim.compute.gemm import gemm
+from hwsim.formats import get_format
+from hwsim.spec.profile import NotCaptured, Operation, ProfiledCall, ProfileLike, Scaling, load_profile
+
+NAMES = {
+    torch.float32: "f32",
+    torch.float16: "f16",
+    torch.bfloat16: "bf16",
+    torch.float8_e4m3fn: "e4m3",
+    torch.float8_e5m2: "e5m2",
+}
+
+
+def mm(a: Tensor, b: Tensor, *, out_dtype: torch.dtype | None = None, profile: ProfileLike) -> Tensor:
+    """`torch.mm`: (M, K) @ (K, N) of float16, bfloat16 or float32, which is multiplied as TF32."""
+    call = _call("mm", a, b, out_dtype or a.dtype)
+    return _multiplied(call, a, b, profile)
+
+
+def addmm(
+    c: Tensor,
+    a: Tensor,
+    b: Tensor,
+    *,
+    beta: float = 1,
+    alpha: float = 1,
+    out_dtype: torch.dtype | None = None,
+    profile: ProfileLike,
+) -> Tensor:
+    """`torch.addmm`: beta * c + alpha * (a @ b). c: (M, N)."""
+    call = _call("addmm", a, b, out_dtype or a.dtype)
+    return _multiplied(call, a, b, profile, C=c, alpha=alpha, beta=beta)
+
+
+def scaled_mm(
+    a: Tensor,
+    b: Tensor,
+    scale_a: Tensor,
+    scale_b: Tensor,
+    bias: Tensor | None = None,
+    scale_result: Tensor | None = None,
+    out_dtype: torch.dtype | None = None,
+    use_fast_accum: bool = False,
+    *,
+    profile: ProfileLike,
+) -> Tensor:
+    """`torch._scaled_mm`: a (M, K), b (K, N) of FP8. scale_a, scale_b: of the whole factors, or (M, 1) and (1, N)."""
+    if scale_result is not None:
+        raise NotCaptured("no profile knows a scale of the result")
+    shapes = tuple(scale_a.shape), tuple(scale_b.shape)
+    scaling: Scaling
+    if scale_a.numel() == scale_b.numel() == 1:
+        scaling = "tensor"
+    elif shapes == ((a.shape[0], 1), (1, b.shape[1])):
+        scaling = "row"
+    else:
+        raise NotCaptured(f"scale_a and scale_b must be of whole factors, or (M, 1) and (1, N), not {shapes}")
+    added = "none" if bias is None else _name("bias", bias.dtype)
+    call = _call("scaled_mm", a, b, out_dtype or a.dtype, scaling=scaling, fast=use_fast_accum, bias=added)
+    return _multiplied(call, a, b, profile, scale_a=scale_a, scale_b=scale_b, bias=bias)
+
+
+def _name(what: str, dtype: torch.dtype) -> str:
+    if dtype not in NAMES:
+        raise InputError(f"{what} must be of {', '.join(str(each) for each in NAMES)}, not {dtype}")
+    return NAMES[dtype]
+
+
+def _call(operation: Operation, a: Tensor, b: Tensor, output: torch.dtype, **more: Any) -> ProfiledCall:
+    if a.dim() != 2 or b.dim() != 2 or a.shape[1] != b.shape[0]:
+        raise InputError(f"a {tuple(a.shape)} and b {tuple(b.shape)} have no matrix product")
+    factors = (_name(what, tensor.dtype) for what, tensor in (("a", a), ("b", b)))
+    of_a, of_b = ("tf32" if name == "f32" else name for name in factors)
+    return ProfiledCall(operation=operation, a=of_a, b=of_b, output=_name("the result", output), **more)
+
+
+def _multiplied(call: ProfiledCall, a: Tensor, b: Tensor, profile: ProfileLike, **numbers: Any) -> Tensor:
+    unit, plan, _ = load_profile(profile).known(call, a.shape[0], b.shape[1], a.shape[1])
+    factors = [_tf32(tensor) if call.a == "tf32" else tensor for tensor in (a, b)]
+    given = {name: value for name, value in numbers.items() if value is not None}
+    found = np.ascontiguousarray(gemm(unit, *factors, plan=plan, **given))
+    dtype = {name: each for each, name in NAMES.items()}[call.output]
+    words = found.view(f"i{found.dtype.itemsize}") if found.dtype.itemsize > 1 else found.view(np.uint8)
+    return torch.from_numpy(words).view(dtype).to(a.device)
+
+
+def _tf32(tensor: Tensor) -> Any:
+    """Codes of TF32 of numbers of float32. Raises ValueError for a number that TF32 does not hold."""
+    numbers = tensor.detach().cpu().numpy()
+    codes = get_format("tf32").encode(numbers)
+    if (codes.view(np.float32) != numbers).any():
+        raise NotCaptured("float32 must be TF32's, the low 13 bits zero: how a library rounds others was not captured")
+    return codes
+
+
+def same_rows(profile: ProfileLike, call: ProfiledCall, k: int, shapes: Iterable[tuple[int, int]]) -> None:
+    """Assert batch invariance: products of these (M, N) give the same row of A and column of B the same element.
+
+    Raises AssertionError, with the shapes that differ, where captures show another split or another unit; NotCaptured
+    for a shape that was not captured.
+    """
+    known = load_profile(profile)
+    found = {(m, n): known.known(call, m, n, k) for m, n in shapes}
+    classes = {(each.unit, each.plan.split): shape for shape, each in found.items()}
+    assert len(classes) <= 1, f"{call} of K {k} is not batch invariant on {known.name}: " + "; ".join(
+        f"{m} x {n} is {_parts(found[m, n].parts)}" for m, n in classes.values()
+    )
+
+
+def _parts(parts: tuple[int, ...]) -> str:
+    return "one sum" if parts[0] == 1 else f"{parts[0]} parts of K"

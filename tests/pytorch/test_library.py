@@ -1,0 +1,82 @@
+"""PyTorch's products with the bits of a GPU's library: what was captured, and nothing else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from silicon.library_products import Captured
+
+from hwsim.spec.profile import NotCaptured, ProfiledCall
+from hwsim.torch import library
+
+H200 = "h200-cuda-13.0"
+E4M3 = torch.float8_e4m3fn
+
+
+def tensor(codes: Any, dtype: torch.dtype) -> torch.Tensor:
+    words = np.ascontiguousarray(codes)
+    return torch.from_numpy(words.view(f"i{words.itemsize}") if words.itemsize > 1 else words).view(dtype)
+
+
+@pytest.fixture(scope="module")
+def arrays(silicon: Path) -> Any:
+    return {file: Captured(silicon / f"{file}.npz").arrays for file in ("h200_cublas", "h200_epilogues")}
+
+
+@pytest.mark.parametrize("scaling", ["tensor", "row"])
+@pytest.mark.parametrize("fast", [True, False])
+def test_scaled_products(arrays: Any, scaling: str, fast: bool) -> None:
+    of, base = arrays["h200_epilogues"], "epilogue-128x64x1024"
+    a, b = tensor(of[f"{base}/a"], E4M3), tensor(of[f"{base}/b"], E4M3)
+    scales = [tensor(of[f"{base}/{name}"], torch.float32) for name in ("ra", "rb")]
+    if scaling == "tensor":
+        scales = [*tensor(of[f"{base}/s"], torch.float32)]
+    bias = tensor(of[f"{base}/bias16"], torch.bfloat16)
+    for added, dtype, name in (
+        (None, torch.float32, "float32"),
+        (None, torch.float16, "float16"),
+        (bias, torch.bfloat16, "b16-bfloat16"),
+    ):
+        found = library.scaled_mm(a, b.t(), *scales, added, None, dtype, fast, profile=H200)
+        returned = of[f"{base}/{'fast' if fast else 'slow'}-{scaling}-{name}/d"]
+        assert torch.equal(found.view(torch.uint8), tensor(returned, dtype).view(torch.uint8))
+
+
+def test_products_of_bfloat16_with_an_addend(arrays: Any) -> None:
+    of, base = arrays["h200_epilogues"], "epilogue-64x128x8192"
+    x, y = (tensor(of[f"{base}/{side}"], E4M3).to(torch.bfloat16) for side in "ab")
+    c = tensor(of[f"{base}/c"], torch.float32)
+    found = library.addmm(c, x, y.t(), beta=0.7, alpha=1.3, out_dtype=torch.float32, profile=H200)
+    assert torch.equal(found.view(torch.int32), tensor(of[f"{base}/bf16-addmm-f32/d"], torch.int32))
+    halves = library.mm(x.half(), y.half().t(), profile=H200)
+    assert torch.equal(halves.view(torch.int16), tensor(of[f"{base}/f16-mm/d"], torch.int16))
+    single = library.mm(x.float(), y.float().t(), profile=H200)
+    assert torch.equal(single.view(torch.int32), tensor(of[f"{base}/tf32-mm/d"], torch.int32))
+
+
+def test_what_was_not_captured_is_not_known() -> None:
+    a, one = torch.ones(64, 640).to(E4M3), torch.ones(())
+    with pytest.raises(NotCaptured, match="does not know scaled_mm e4m3 to f32, scales tensor of 64 x 8 x 640"):
+        library.scaled_mm(a, a[:8].t(), one, one, out_dtype=torch.float32, use_fast_accum=True, profile=H200)
+    wide, third = a.float().to(torch.float8_e5m2), torch.full((64, 512), 1 / 3)
+    with pytest.raises(NotCaptured, match="knows nothing of scaled_mm e5m2"):
+        library.scaled_mm(wide, wide[:8].t(), one, one, out_dtype=torch.float32, profile=H200)
+    with pytest.raises(NotCaptured, match="must be of whole factors"):
+        library.scaled_mm(a, a.t(), torch.ones(64, 5), torch.ones(5, 64), out_dtype=torch.float32, profile=H200)
+    with pytest.raises(NotCaptured, match="a scale of the result"):
+        library.scaled_mm(a, a.t(), one, one, scale_result=one, profile=H200)
+    with pytest.raises(NotCaptured, match=r"float32 must be TF32's"):
+        library.mm(third, third.t(), profile=H200)
+    with pytest.raises(ValueError, match="have no matrix product"):
+        library.mm(torch.ones(3, 4), torch.ones(3, 4), profile=H200)
+
+
+def test_batch_invariance_is_asserted() -> None:
+    fast = ProfiledCall(operation="scaled_mm", a="e4m3", b="e4m3", output="f32", scaling="tensor", fast=True)
+    library.same_rows("h100-cuda-13.0", fast, 4096, [(16, 4096), (128, 4096), (2048, 4096)])
+    with pytest.raises(AssertionError, match=r"not batch invariant on h100-cuda-13.0: .*16 x 4096 is 2 parts of K"):
+        library.same_rows("h100-cuda-13.0", fast, 14336, [(16, 4096), (128, 4096)])
