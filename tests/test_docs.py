@@ -6,6 +6,8 @@ show the same with another place for the output. Not executed as they stand:
 - `capture/run`: asks a GPU. It asks a stand-in that computes with the model, and so the GPU's folder has its name.
 - `python benchmarks/...`: in small, in test_benchmarks.py, and must be there.
 - `python capture/gemm.py`, `capture/training.py`: ask a GPU. What an H200 and an H100 returned is taken instead.
+- `python capture/plans.py`, `hwsim capture plans`: the same; on a stand-in in tests/silicon/test_capture_plans.py.
+- what docs/plans.md shows: on the files that its Python block writes.
 - `hwsim gemm ...`: run on the files that the Python blocks of docs/gemm.md write; seconds and speeds may be others.
 - `hwsim cosim ...`: minutes each. Their arguments must parse, and one run with few cases stands for all; the suites
   themselves are in tests/cosim.
@@ -32,6 +34,7 @@ from functools import cache
 from itertools import pairwise
 from pathlib import Path
 
+import numpy as np
 import pytest
 import typer.main
 from built_presets import others_slow
@@ -80,6 +83,7 @@ QUICK = [
     if command.words[1] not in ("cosim", "capture", "gemm", "verilator")
     and "--cosim" not in command.words
     and not on_tour(command)
+    and not command.where.startswith("plans.md")
     and not takes_minutes(command)
 ]
 QUICK = list({alike(command): command for command in QUICK}.values())
@@ -249,6 +253,22 @@ def test_python_prints_what_its_comments_say(block: Block, files: Path) -> None:
     assert printed.getvalue().splitlines() == said
 
 
+def test_plans_are_found_as_they_are_shown(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for block in PYTHON:
+        if block.page == "plans.md":
+            exec(compile(block.text, block.page, "exec"), {"__name__": "shown"})
+    for command in commands("hwsim"):
+        if command.where.startswith("plans.md") and command.words[1] != "capture":
+            capsys.readouterr()
+            assert main(command.words[1:]) == command.status, command.where
+            printed = capsys.readouterr().out
+            if command.words[1:3] == ("plan", "fit"):
+                # Sums of FP8's partial sums, of 14 bits, are exact: in which order they are added does not show.
+                assert "2 plans explain every bit" in printed
+                assert printed.count("K in up to 3 parts of neighbouring steps of 128 products") == 2
+    assert np.array_equal(np.load("again.npy"), np.load("d.npy"))
+
+
 def test_products_of_files_are_as_they_are_shown(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
     def timeless(text: str) -> str:
         return re.sub(r"in [\d,.]+ s, [\d,]+ a second", "in time", text)
@@ -258,7 +278,7 @@ def test_products_of_files_are_as_they_are_shown(files: Path, capsys: pytest.Cap
             exec(compile(block.text, f"{block.page}:{block.line}", "exec"), {"__name__": "shown"})
     capsys.readouterr()
     for command in commands("hwsim"):
-        if command.words[1] == "gemm":
+        if command.words[1] == "gemm" and not command.where.startswith("plans.md"):
             status = main(command.words[1:])
             printed = capsys.readouterr()
             assert status == command.status, f"{command.where}: {printed.err}"
