@@ -384,7 +384,8 @@ MANY = LEAST | {"exponent_bits": 4, "nan": [0x1FF, 0x3FF]}
 # A bin that a case hits: of sums that are carried exactly, so that the rest is no number of the result's format, and
 # that are long, so that products of 0.5625 take the largest number of f16 further; of a window that makes negative
 # terms, exact or not, a unit more; of an addend whose format is not that of the late addition; of a result that the
-# next group's sum begins with; of the least number of a format without subnormals.
+# next group's sum begins with; of a tree of one lane, whose product is not rounded; of the least number of a format
+# without subnormals.
 HIT: dict[str, tuple[Unit, str, Case]] = {
     "exact": (odd_unit("exact", "e2m1", SHORT, exact_sum(), SHORT, 1), QUARTER, Case("", (10, 2, 15), (12, 5, 14))),
     "long": (odd_unit("long", (SMALL, SMALL), "f16", exact_sum(), "f16", 1), "result overflows",
@@ -399,6 +400,9 @@ HIT: dict[str, tuple[Unit, str, Case]] = {
     "group": (odd_unit("group", "e2m1", SHORT, exact_sum(rounded="group"), narrow(3, **IEEE), 2, k=4),
               "result: addend 1 places below rest, added, takes it off a tie, last place even",
               Case("", (4, 4, 12, 6), (10, 6, 13, 3), 13)),
+    "one lane": (odd("tree-one-bare"),
+                 "addition: sum 0 places below addend, subtracted, takes it off an exact sum, last place even",
+                 Case("", (26, 154), (125, 125))),
     "least": (odd_unit("least", "e2m1", "none", chained("sequential", MANY, "ru", product="rounded"), MANY, 1, **KEPT),
               "product rounds to the larger", Case("", (1,), (1,))),
     "least, added": (odd_unit("added", "e2m1", SHORT, exact_sum(), LEAST, 1, **KEPT, **late(BEYOND, "rz")),

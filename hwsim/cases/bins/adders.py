@@ -233,7 +233,8 @@ def _terms(unit: Unit) -> dict[str, list[tuple[Role, Role]]]:
                 terms["addition"] = [((SUM, before), (PRODUCT, term))]
             case PairwiseSum():
                 nodes = {node_roles(first, last) for first, last in tree(lanes)}
-                of = {PRODUCT: term, SUM: _rounded_reach(rule.format, product, None)}
+                # Of one lane the addend is added to the product itself.
+                of = {PRODUCT: term, SUM: term if lanes == 1 else _rounded_reach(rule.format, product, None)}
                 terms["addition"] = [((x, of[x.split(" ")[1]]), (y, of[y.split(" ")[1]])) for x, y in sorted(nodes)]
                 if inside is not None or unit.instruction.chain:
                     terms["addition"].append(((SUM, of[SUM]), (ADDEND, _rounded_reach(rule.format, product, inside))))
