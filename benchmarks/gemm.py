@@ -28,9 +28,10 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
+from hwsim.compute.gemm import gemm
 from hwsim.compute.kernels import kernel_of
 from hwsim.compute.kernels.tiles import ProductOperands, multiply, threads
-from hwsim.compute.products import dot, gemm
+from hwsim.compute.products import dot
 from hwsim.formats import ExponentFormat, codes_of, container_dtype
 from hwsim.formats.blocks import scale_shape
 from hwsim.model.definition import dot as model_dot
@@ -46,6 +47,7 @@ UNITS = (
 )  # fmt: skip
 SHAPE = 256, 2048, 512  # M, K, N: operands that stay near
 SMALL = 64, 256, 64  # for peers that are slower by far
+LONG = 512, 8192, 512  # whose K libraries split
 
 
 def _no_progress(_: int) -> None:
@@ -255,6 +257,31 @@ def pairs(rounds: int, seconds: float) -> None:
     print(f"hwsim.dot, 32 products: {best / 1e6:.2f} million dot products a second")
 
 
+PLAN: dict[str, Any] = {
+    "split": {"parts": 3, "step": 128},
+    "epilogue": [
+        {"operation": "multiply", "by": ["scale_a", "scale_b"]},
+        {"operation": "add", "of": "bias"},
+        {"operation": "round", "format": "bf16"},
+    ],
+}
+
+
+def planned(rounds: int, seconds: float) -> None:
+    """A product by a plan of three parts of K, scales, a bias and a result in BF16, beside the same product without."""
+    unit, (m, k, n) = load_unit("hopper-wgmma-e4m3-f32"), LONG
+    rng = np.random.default_rng(SEED)
+    a, b = (rng.integers(0, 0x7F, shape).astype(np.uint8) for shape in ((m, k), (k, n)))
+    beside = {"scale_a": 0.37, "scale_b": 1.9, "bias": np.ones(n, np.float32)}
+    tasks: dict[str, tuple[Callable[[], Any], int]] = {
+        "plain": (lambda: gemm(unit, a, b), m * k * n),
+        "planned": (lambda: gemm(unit, a, b, plan=PLAN, **beside), m * k * n),
+    }
+    best = rates(tasks, rounds, seconds)
+    print(f"by a plan, {m} x {k} x {n}: {giga(best['planned'])} billion products a second, ", end="")
+    print(f"{best['planned'] / best['plain']:.3f} of the plain product's")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("units", nargs="*", default=list(UNITS))
@@ -271,6 +298,7 @@ def main() -> None:
     else:
         compare([*presets()] if given.every else given.units, given.rounds, given.seconds)
         pairs(given.rounds, given.seconds)
+        planned(given.rounds, given.seconds)
 
 
 if __name__ == "__main__":

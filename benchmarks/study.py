@@ -19,7 +19,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from hwsim.compute.products import gemm
+from hwsim.compute.gemm import gemm
 from hwsim.study.accuracy.exact import exact_product
 from hwsim.study.data import draw, parse_data
 from hwsim.study.plan import load_study, points

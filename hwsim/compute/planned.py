@@ -26,6 +26,8 @@ from hwsim.spec.plan import AddNumber, MultiplyAndAdd, MultiplyBy, Number, Produ
 Values = NDArray[Any]  # float32 or float64
 # Told of what a plan has made so far: in words, and the numbers.
 Told = Callable[[str, Values], None]
+MANY = 1 << 16  # results, for which compiled roundings are worth their loading
+NAN = np.uint32(0x7FFFFFFF).view(np.float32)  # binary32's canonical one
 NARROW = 21  # fraction bits of a format that float32, rounded to odd, can be rounded to once more
 
 
@@ -120,9 +122,14 @@ def finished(
     """The results that a plan makes of partial sums, as users get them."""
     if plan.split is None and not plan.epilogue and told is None:
         return sums[0]
+    if sums[0].size >= MANY:
+        from hwsim.formats import loops  # noqa: F401 (results are rounded by them where they are there)
     total = _total(plan, unit.output, sums, k, told or _nothing)
-    for step in plan.epilogue:
+    last = plan.epilogue[-1] if plan.epilogue and told is None else None
+    for step in plan.epilogue[:-1] if isinstance(last, RoundTo) else plan.epilogue:
         total = _stepped(step, plan.format, total, numbers, told or _nothing)
+    if isinstance(last, RoundTo):
+        return RoundedNumbers(last.format, last.rounding).codes(total, last.overflow).view(result_dtype(last.format))
     return _result(plan.output(unit), total)
 
 
@@ -144,13 +151,17 @@ class RoundedNumbers:
 
     def rounded(self, values: Values, overflow: str = "infinity") -> Values:
         """Numbers, or sums rounded to odd."""
-        with np.errstate(over="ignore"):
-            if self.native:
+        if self.native and overflow == "infinity":
+            with np.errstate(over="ignore"):
                 return values.astype(np.float32, copy=False)
+        return self.format.decode(self.codes(values, overflow))
+
+    def codes(self, values: Values, overflow: str) -> Codes:
+        """The codes of numbers, or of sums rounded to odd."""
+        with np.errstate(over="ignore"):
             if values.dtype == np.float64 and self.format.fraction_bits <= NARROW:
                 values = _odd_float32(values)
-            codes = self.format.encode(values, rounding=self.rounding, overflow=overflow)
-        return self.format.decode(codes)
+            return self.format.encode(values, rounding=self.rounding, overflow=overflow)
 
     def product(self, x: Values, y: Values) -> Values:
         """x * y."""
@@ -321,6 +332,9 @@ def number_of(name: Number, value: Any, shape: Shape) -> Values:
 
 def _result(fmt: Format, total: Values) -> NDArray[Any]:
     """Numbers in the dtype that users get: floats with exact bits, or codes; each NaN the format's canonical one."""
+    if total.dtype == np.float32 == result_dtype(fmt):
+        nan = np.isnan(total)
+        return np.where(nan, NAN, total) if nan.any() else total
     return fmt.encode(total, missing="nan", overflow="propagate").view(result_dtype(fmt))
 
 

@@ -69,6 +69,8 @@ class ProfileRow(SpecPart):
     """What was asked for."""
     unit: Annotated[str, Values("a unit's name")]
     """What computes each part."""
+    changes: dict[str, Any] = Field(default_factory=dict)
+    """Other keys of it, as `Unit.replace` takes them."""
     epilogue: tuple[Step, ...] = ()
     """What follows, as of a plan."""
     step: Positive = 128
@@ -87,7 +89,8 @@ class ProfileRow(SpecPart):
         plan = ProductPlan(
             plan=f"{profile}-{shape}", evidence="captured", source=source, split=split, epilogue=self.epilogue
         )
-        return KnownProduct(load_unit(self.unit), plan, parts)
+        unit = load_unit(self.unit)
+        return KnownProduct(unit.replace(self.changes) if self.changes else unit, plan, parts)
 
 
 class Profile(SpecPart):

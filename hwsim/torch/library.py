@@ -7,8 +7,9 @@ A product that was not captured raises NotCaptured; a plan of one's own goes to 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, cast, get_args
 
 import numpy as np
 import torch
@@ -61,20 +62,36 @@ def scaled_mm(
     *,
     profile: ProfileLike,
 ) -> Tensor:
-    """`torch._scaled_mm`: a (M, K), b (K, N) of FP8. scale_a, scale_b: of the whole factors, or (M, 1) and (1, N)."""
+    """`torch._scaled_mm`: a (M, K), b (K, N) of FP8.
+
+    scale_a, scale_b: of the whole factors; or of rows and columns, (M, 1) and (1, N); or of blocks of 1 x 128 or
+    128 x 128, (M or M / 128, K / 128) and (K / 128, N or N / 128).
+    """
     if scale_result is not None:
         raise NotCaptured("no profile knows a scale of the result")
-    shapes = tuple(scale_a.shape), tuple(scale_b.shape)
-    scaling: Scaling
-    if scale_a.numel() == scale_b.numel() == 1:
-        scaling = "tensor"
-    elif shapes == ((a.shape[0], 1), (1, b.shape[1])):
-        scaling = "row"
-    else:
-        raise NotCaptured(f"scale_a and scale_b must be of whole factors, or (M, 1) and (1, N), not {shapes}")
+    scaling = _scaling(a.shape[0], b.shape[1], a.shape[1], tuple(scale_a.shape), tuple(scale_b.shape))
     added = "none" if bias is None else _name("bias", bias.dtype)
     call = _call("scaled_mm", a, b, out_dtype or a.dtype, scaling=scaling, fast=use_fast_accum, bias=added)
     return _multiplied(call, a, b, profile, scale_a=scale_a, scale_b=scale_b, bias=bias)
+
+
+def _scaling(m: int, n: int, k: int, of_a: tuple[int, ...], of_b: tuple[int, ...]) -> Scaling:
+    """What scales of these shapes are of."""
+    if math.prod(of_a) == math.prod(of_b) == 1:
+        return "tensor"
+    if (of_a, of_b) == ((m, 1), (1, n)):
+        return "row"
+    blocks = -(-k // BLOCK)
+    kinds_a: dict[tuple[int, ...], str] = {(m, blocks): "1x128", (-(-m // BLOCK), blocks): "128x128"}
+    kinds_b: dict[tuple[int, ...], str] = {(blocks, n): "1x128", (blocks, -(-n // BLOCK)): "128x128"}
+    named = f"{kinds_a.get(of_a)},{kinds_b.get(of_b)}"
+    for scaling in get_args(Scaling):
+        if scaling == named:
+            return cast(Scaling, scaling)
+    raise NotCaptured(f"scales of shapes {of_a} and {of_b} are of no kind that was captured (hwsim docs plans)")
+
+
+BLOCK = 128  # numbers that share a scale, along K
 
 
 def _name(what: str, dtype: torch.dtype) -> str:

@@ -46,6 +46,15 @@ def test_scaled_products(arrays: Any, scaling: str, fast: bool) -> None:
         assert torch.equal(found.view(torch.uint8), tensor(returned, dtype).view(torch.uint8))
 
 
+def test_products_with_scales_of_blocks(arrays: Any) -> None:
+    of, base = arrays["h200_cublas"], "blocks1x128-steps-64x64x4096"
+    a, b = tensor(of[f"{base}/a"], E4M3), tensor(of[f"{base}/b"], E4M3)
+    scales = tensor(of[f"{base}/sa"], torch.float32), tensor(of[f"{base}/sb"], torch.float32).t()
+    for dtype, name in ((torch.float32, "float32"), (torch.bfloat16, "bfloat16")):
+        found = library.scaled_mm(a, b.t(), *scales, out_dtype=dtype, profile=H200)
+        assert torch.equal(found.view(torch.uint8), tensor(of[f"{base}/{name}/d"], dtype).view(torch.uint8))
+
+
 def test_products_of_bfloat16_with_an_addend(arrays: Any) -> None:
     of, base = arrays["h200_epilogues"], "epilogue-64x128x8192"
     x, y = (tensor(of[f"{base}/{side}"], E4M3).to(torch.bfloat16) for side in "ab")
@@ -65,8 +74,10 @@ def test_what_was_not_captured_is_not_known() -> None:
     wide, third = a.float().to(torch.float8_e5m2), torch.full((64, 512), 1 / 3)
     with pytest.raises(NotCaptured, match="knows nothing of scaled_mm e5m2"):
         library.scaled_mm(wide, wide[:8].t(), one, one, out_dtype=torch.float32, profile=H200)
-    with pytest.raises(NotCaptured, match="must be of whole factors"):
+    with pytest.raises(NotCaptured, match="does not know scaled_mm e4m3 to f32, scales 1x128,1x128, promoted"):
         library.scaled_mm(a, a.t(), torch.ones(64, 5), torch.ones(5, 64), out_dtype=torch.float32, profile=H200)
+    with pytest.raises(NotCaptured, match=r"scales of shapes \(64, 20\) and \(20, 64\) are of no kind"):
+        library.scaled_mm(a, a.t(), torch.ones(64, 20), torch.ones(20, 64), out_dtype=torch.float32, profile=H200)
     with pytest.raises(NotCaptured, match="a scale of the result"):
         library.scaled_mm(a, a.t(), one, one, scale_result=one, profile=H200)
     with pytest.raises(NotCaptured, match=r"float32 must be TF32's"):

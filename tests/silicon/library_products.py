@@ -49,6 +49,21 @@ class Captured:
             if base.startswith(("splitk", "plan", "epilogue")) and not said.startswith("sparse"):
                 yield name, self._product(name, base, said, call["kernels"])
 
+    def of_blocks(self) -> Iterator[tuple[str, CapturedProduct]]:
+        """The products with scales of blocks along K. Columns of B that were kept have a scale each."""
+        for call in self.facts["calls"]:
+            base, kind = call["name"].split("/")[:2]
+            if not base.startswith(("vec-vec", "blocks1x128")) or call["name"].endswith("/F"):
+                continue
+            scaling = {"vec-blk": "1x128,128x128", "blk-vec": "128x128,1x128"}.get(kind, "1x128,1x128")
+            of_a, of_b = ("sa128" if kind == "blk-vec" else "sa"), ("sb128" if kind == "vec-blk" else "sb")
+            keys = {"output": OUTPUTS.get(kind, "f32"), "scaling": scaling, "fast": False}
+            m, n, k = map(int, base.split("-")[-1].split("x"))
+            a, b, sa, sb = (self.arrays[f"{base}/{key}"] for key in ("a", "b", of_a, of_b))
+            numbers = {"scale_a": f32(sa), "scale_b": f32(np.ascontiguousarray(sb.T))}
+            said = ProfiledCall(operation="scaled_mm", a="e4m3", b="e4m3", **keys)
+            yield call["name"], CapturedProduct(said, (m, n, k), a, b.T, self.arrays[f"{call['name']}/d"], numbers)
+
     def _product(self, name: str, base: str, said: str, kernels: list[str]) -> CapturedProduct:
         of = {key: self.arrays[f"{base}/{key}"] for key in BESIDE if f"{base}/{key}" in self.arrays}
         a, b = of["a"], of["b"].T

@@ -43,11 +43,26 @@ def test_the_profile_explains_every_product(silicon: Path, file: str) -> None:
     assert asked == count
 
 
+@pytest.mark.parametrize("file", ["h100_cublas_plans", "h200_cublas"])
+def test_the_profile_explains_every_product_with_scales_of_blocks(silicon: Path, file: str) -> None:
+    profile, kinds = load_profile(FILES[file][0]), Counter[str]()
+    for label, product in Captured(silicon / f"{file}.npz").of_blocks():
+        unit, plan, _ = profile.known(product.call, *product.shape)
+        # Rows of A and columns of B were kept here and there: each has a scale of its own.
+        kept = unit.replace({"scale.a.block": [1, 128], "scale.b.block": [128, 1]})
+        assert different(product, kept, plan) == 0, label
+        kinds[f"{product.call.scaling} {product.call.output}"] += 1
+    blocks = {"1x128,1x128 f32": 4, "1x128,1x128 bf16": 4, "1x128,128x128 f32": 3, "128x128,1x128 f32": 3}
+    assert kinds == (blocks if file.startswith("h100") else {"1x128,1x128 f32": 6, "1x128,1x128 bf16": 6})
+
+
 def test_profiles_have_no_shape_that_was_not_captured(silicon: Path) -> None:
     captured: dict[str, set[tuple[str, tuple[int, ...]]]] = {}
     for file, (name, _) in FILES.items():
         products = (product for _, product in Captured(silicon / f"{file}.npz").products())
         captured.setdefault(name, set()).update((str(product.call), product.shape) for product in products)
+        blocks = (product for _, product in Captured(silicon / f"{file}.npz").of_blocks())
+        captured[name].update((str(product.call), product.shape) for product in blocks)
     for name, asked in captured.items():
         profile = load_profile(name)
         calls = dict.fromkeys(row.call for row in profile.rows)

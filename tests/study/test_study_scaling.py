@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from hwsim.compute.products import gemm
+from hwsim.compute.gemm import gemm
 from hwsim.formats.yamlfile import SpecError
 from hwsim.quantize import quantize
 from hwsim.spec import load_unit
