@@ -405,6 +405,11 @@ HIT: dict[str, tuple[Unit, str, Case]] = {
                  Case("", (26, 154), (125, 125))),
     "least": (odd_unit("least", "e2m1", "none", chained("sequential", MANY, "ru", product="rounded"), MANY, 1, **KEPT),
               "product rounds to the larger", Case("", (1,), (1,))),
+    "least, flushed": (
+        odd_unit("flushed", "e2m1", "none", chained("sequential", MANY, "ru", product="rounded", flush=True), MANY, 1,
+                 **KEPT),
+        "product rounds to the larger", Case("", (1,), (1,)),
+    ),
     "least, added": (odd_unit("added", "e2m1", SHORT, exact_sum(), LEAST, 1, **KEPT, **late(BEYOND, "rz")),
                      "late addition: partial sum 0 places below addend, subtracted, takes it off an exact sum, last "
                      "place even", Case("", (9,), (9,), 43)),
@@ -420,3 +425,17 @@ def test_what_a_case_hits_is_not_said_to_be_unreachable(name: str) -> None:
     counter.sample(case)
     assert counter.counts[bin_name]
     assert counter.contradicted() == []
+
+
+def test_a_sum_too_large_for_a_format_without_infinity_and_nan_is_counted() -> None:
+    fmt = narrow(5)
+    counter = Counter(plan(odd_unit("finite", "e2m1", "none", exact_sum(), fmt, 3, **KEPT)))
+    counter.sample(Case("", (7, 2, 1), (7, 2, 1)))  # 36 + 1, a tie of five bits, and 1/4
+    assert counter.counts["result overflows"] == 1
+
+
+def test_a_sum_grows_by_what_a_partial_sum_has_more_than_c() -> None:
+    counter = Counter(plan(odd_unit("grown", "e2m1", SHORT, window(8), "f16", 1)))
+    counter.sample(Case("", (1, 3), (1, 3), 15))  # 1.5 + 0.25, which c is not, and 2.25
+    assert counter.contradicted() == []
+    assert sum(count for name, count in counter.counts.items() if name.startswith("leading one 2 above max_exp")) == 1

@@ -16,7 +16,7 @@ from hwsim.model.record import Explanation
 from hwsim.model.rounding import add, infinity_code, overflow_code, pack
 from hwsim.model.terms import Term
 from hwsim.spec import EvenOddSum, ExactSum, LateAdd, PairwiseSum, RoundedSum, SequentialSum, Unit, WindowSum
-from hwsim.spec.keys import Number, Rounding
+from hwsim.spec.keys import Number, Overflow, Rounding
 
 TIES: tuple[Rounding, ...] = ("rne", "rna")
 WORDS = {True: "added", False: "subtracted"}
@@ -460,8 +460,9 @@ def _matters(fmt: Number, rounding: Rounding, rest: int, size: int, unit_exp: in
     """True if the sum is rounded to something else than the larger term alone."""
     if isinstance(fmt, FixedFormat):
         return True
+    overflow: Overflow = "ieee" if fmt.infinities or fmt.has_nan else "saturate"
     codes = {
-        add(fmt, [Term(int(total < 0), unit_exp, abs(total), 0, Class.NORMAL)], rounding)
+        add(fmt, [Term(int(total < 0), unit_exp, abs(total), 0, Class.NORMAL)], rounding, None, overflow)
         for total in (rest, rest + size)
     }
     return len(codes) > 1

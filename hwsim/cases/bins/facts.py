@@ -496,7 +496,7 @@ class UnitFacts:
         largest = max(products[-1].sig for exp in exps if (products := of(sign, exp)))
         total = self.lanes * in_window(self.lost, sign, largest, self.bits, self.window)
         if addend:
-            bits = self.builder.addend_bits
+            bits = max(self.builder.addend_bits, self.result.fraction_bits + 1 if self.goes_on else 0)
             total += in_window(self.lost, sign, (1 << bits) - 1, bits - 1, self.window)
         return total.bit_length() - 1 - self.window
 

@@ -380,7 +380,7 @@ def _exact(unit: Unit, place: RoundingPlace, added: Addends) -> str | None:
     if place.name != "product" or unit.scale is not None or operands.a.sig_bits + operands.b.sig_bits > fmt.precision:
         return None
     # What is too small becomes zero, and what is too large infinite: neither is rounded.
-    low = (added.quantum >= fmt.emin and not is_raised(fmt, added.quantum)) or place.flushes is not None
+    low = (added.quantum >= fmt.emin or place.flushes is not None) and not is_raised(fmt, added.quantum)
     high = added.top is not None and (added.top <= fmt.emax or fmt.infinities)
     return f"{added.words} have no more bits than {fmt.name}" if low and high else None
 
