@@ -92,7 +92,11 @@ def explain(
             "scale_a": None if scale_a is None else parse.codes(scale_a, "--scale-a"),
             "scale_b": None if scale_b is None else parse.codes(scale_b, "--scale-b"),
         }
+    if plan is None and numbers:
+        raise InputError("--number must be left out without a --plan that takes it")
     if plan is not None:
+        if open_page or output is not None or group is not None:
+            raise InputError("--plan does not go with --open, --output or --group, which show one sum of the unit")
         _explain_plan(specified, load_plan(plan), arguments, numbers or [], as_json)
         return
     explained = explain_dot(specified, **arguments)

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import hwsim
+from hwsim.cli import main
 from hwsim.formats import get_format
 from hwsim.spec.plan import ProductPlan, load_plan, plan_yaml, sentences
 
@@ -255,3 +256,75 @@ def test_numbers_of_a_plan_are_refused_without_one() -> None:
     a, b = factors(2, 2, 32)
     with pytest.raises(ValueError, match="bias must be None without a plan"):
         hwsim.gemm(HOPPER, a, b, bias=np.ones(2))
+
+
+PLAN = """plan: shown
+split: {parts: 2, step: 32}
+epilogue:
+- {operation: multiply, by: [scale_a, scale_b]}
+- {operation: round, format: bf16}
+"""
+
+
+@pytest.fixture
+def shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a plan's file, which is the current one."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("COLUMNS", raising=False)
+    (tmp_path / "plan.yaml").write_text(PLAN)
+    return tmp_path
+
+
+def test_explain_shows_where_an_element_comes_from(shown: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    numbers = ["--number", "scale_a=1/2", "--number", "scale_b=3"]
+    assert (
+        main(
+            [
+                "explain",
+                HOPPER,
+                "--plan",
+                "plan.yaml",
+                "--a",
+                "0x38," * 63 + "0x38",
+                "--b",
+                "0x38," * 63 + "0x40",
+                *numbers,
+            ]
+        )
+        == 0
+    )
+    rows = [line.rsplit(maxsplit=2)[:2] for line in capsys.readouterr().out.splitlines()[2:]]
+    assert rows == [
+        ["part 0: products 0 to 31", "32"],
+        ["part 1: products 32 to 63", "33"],
+        ["sum of parts 0 to 1", "65"],
+        ["times scale_a * scale_b", "97.5"],
+        ["rounded to bf16", "97.5"],
+    ]
+
+
+WRONG_COMMANDS = [
+    (["plan", "show", "none.yaml"], "none.yaml: cannot be read"),
+    (["plan", "profiles", "h10"], "unknown profile 'h10'"),
+    (["plan", "profiles", "h100-cuda-13.0", "--k", "77"], "has no product of K 77"),
+    (["explain", HOPPER, "--number", "alpha=1"], "--number must be left out without a --plan"),
+    (["explain", HOPPER, "--plan", "plan.yaml", "--open"], "--plan does not go with --open"),
+    (["explain", HOPPER, "--plan", "plan.yaml", "--number", "alpha=1"], "(scale_a, scale_b)"),
+    (["explain", HOPPER, "--plan", "plan.yaml", "--number", "scale_a=1"], "scale_b is missing"),
+    (["gemm", HOPPER, "a.npy", "b.npy", "-o", "d.npy", "--alpha", "2"], "--alpha must be left out without a --plan"),
+    (["gemm", HOPPER, "a.npy", "b.npy", "-o", "d.npy", "--plan", "plan.yaml", "--scale-a", "2"], "scale_b is missing"),
+    (["plan", "fit", HOPPER, "--a", "a.npy", "--b", "b.npy", "--d", "b.npy"], "--result is missing"),
+    (["plan", "fit", HOPPER, "--a", "a.npy", "--b", "b.npy", "--d", "a.npy", "--result", "e4m3"], "D must have shape"),
+]
+
+
+@pytest.mark.parametrize(("command", "message"), WRONG_COMMANDS, ids=lambda each: " ".join(each)[-40:])
+def test_a_wrong_command_ends_with_a_line(
+    command: list[str], message: str, shown: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    a, b = factors(2, 3, 64)
+    np.save("a.npy", a)
+    np.save("b.npy", b)
+    assert main(command) == 2
+    assert message in capsys.readouterr().err
+    assert not (shown / "d.npy").exists()
