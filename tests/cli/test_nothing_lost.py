@@ -48,6 +48,7 @@ instruction: {k: 2, lanes: 2}
 sum: {method: exact}
 result: {format: i32, rounding: rz, overflow: wrap}
 """
+FP8_UNIT = "hopper-wgmma-e4m3-f32"
 GPU_UNIT, INSTRUCTION = "hopper-mma-f16-f32", "mma.m16n8k16.f32.f16.f16"
 MINE = "mine, and nobody else's\n"
 Patch = Callable[[pytest.MonkeyPatch, Path], None]
@@ -70,7 +71,7 @@ class Writer:
     def command(self) -> str:
         """Its name, with that of its group."""
         first, second, *_ = self.words.split()
-        return f"{first} {second}" if first == "capture" else first
+        return f"{first} {second}" if first in ("capture", "plan") else first
 
 
 def _quick_cosim(patch: pytest.MonkeyPatch, here: Path) -> None:
@@ -165,6 +166,21 @@ def _answers(patch: pytest.MonkeyPatch, here: Path) -> None:
     (here / "answers").write_text((here / "set" / "expected.hex").read_text())
 
 
+def _captured_plans(patch: pytest.MonkeyPatch, here: Path) -> None:
+    from hwsim.compute import profiling
+
+    call = {"operation": "mm", "a": "e4m3", "b": "e4m3", "output": "f32"}
+    row = profiling.ProfileRow.model_validate({"call": call, "unit": "hopper-wgmma-e4m3-f32", "shapes": {"1x1x32": 1}})
+    facts = {"capability": "9.0", "gpu": "one", "cuda": "13.0", "torch": "2.11", "seed": 1}
+    patch.setattr(profiling, "captured_products", lambda path: (facts, []))
+    patch.setattr(profiling, "rows_of", lambda *_, **__: ([row], []))
+
+
+def _fitted(patch: pytest.MonkeyPatch, here: Path) -> None:
+    np.save(here / "one.npy", np.full((1, 1), 0x38, np.uint8))
+    np.save(here / "d.npy", np.ones((1, 1), np.float32))
+
+
 WRITERS = (
     Writer("--output", "vectors int8x2.yaml -o {out} --suite random --cases 3", folder=True),
     Writer("--output", "cosim int8x2.yaml -o {out} --seed 1", folder=True, quick=_quick_cosim),
@@ -190,6 +206,8 @@ WRITERS = (
     Writer("--output", f"capture cases {GPU_UNIT} --cases 1 --seed 1 -o {{out}}", quick=_quick_cases),
     Writer("--output", "capture import cases.txt results.txt --replace -o {out}", folder=True, quick=_captured),
     Writer("output", "capture kit {out}", folder=True),
+    Writer("--output", "capture plans plans.npz -o {out}", quick=_captured_plans),
+    Writer("--output", f"plan fit {FP8_UNIT} --a one.npy --b one.npy --d d.npy --parts 1 -o {{out}}", quick=_fitted),
 )
 # Never replaces anything, whoever wrote it: test_a_first_file_replaces_none.
 NEVER = {("dut-init", "--output")}

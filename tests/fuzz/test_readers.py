@@ -21,7 +21,8 @@ WORDS = {
     "cosim cuts", "decode codes", "docs name",
     "dut-init define", "dut-init slang", "dut-init top", "encode missing", "encode overflow",
     "encode rounding", "encode values", "explain a", "explain a_values", "explain b", "explain b_values", "explain c",
-    "explain c_value", "explain scale_a", "explain scale_b", "gemm packed", "gemm quantize", "gemm quantize_b",
+    "explain c_value", "explain numbers", "explain scale_a", "explain scale_b", "gemm packed", "gemm quantize",
+    "gemm quantize_b",
     "prove cuts", "prove only", "quantizer change", "quantizer cuts", "quantizer rules",
     "qualify cuts", "qualify mutants", "recipes name", "rtl cuts",
     "study fmax",
@@ -32,15 +33,20 @@ WORDS = {
 # Arguments that are written, and whose files are not read before.
 WRITTEN = {
     "capture cases output", "check report", "converter output", "converter report", "cosim output", "dut-init output",
-    "explain output", "fuzz output",
-    "gemm output", "prove case", "prove html", "prove output", "prove report", "qualify report",
+    "capture plans output", "explain output", "fuzz output",
+    "gemm output", "plan fit output", "prove case", "prove html", "prove output", "prove report", "qualify report",
     "quantizer output", "quantizer report", "rtl output", "synth report",
 }  # fmt: skip
 PASSED_ON = {"verilator arguments"}
 # Read as `rtl unit` is: Yosys, as WebAssembly, does not start in the memory that fuzzing leaves a command.
 # A library is read as other sources are. A campaign's folder is read as `campaign show` is, but runs jobs, which takes
-# processes. An export to SystemVerilog reads and writes what one to C does. `warm` reads what `explain` does.
+# processes. An export to SystemVerilog reads and writes what one to C does. `warm` reads what `explain` does. Plans and
+# profiles are read as units are, and the arrays of a product by a plan as `gemm` reads those of one without.
 AS_ANOTHER = {
+    "plan show path", "plan profiles name", "plan fit unit", "plan fit a", "plan fit b", "plan fit d",
+    "plan fit result", "plan fit scale_a", "plan fit scale_b", "plan fit bias", "plan fit c", "gemm plan",
+    "gemm bias", "explain plan",
+    "capture plans captured",
     "dut-init library", "synth names", "prove unit", "prove dut", "qualify unit", "qualify dut", "qualify vectors",
     "fuzz again", "campaign output", "export-sv unit", "export-sv output", "warm units",
 }  # fmt: skip

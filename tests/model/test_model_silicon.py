@@ -44,8 +44,8 @@ def test_cases_of_a_captured_preset(captured: Mapping[str, Any], name: str, gpu:
 
 def test_captured_presets_are_those_with_captures() -> None:
     ours = {one.unit for one in load(H200)}
-    # Of the promotions whole matrix products were captured: tests/silicon/test_capture_gemms.py.
-    of_products = {PROMOTED, SCALED}
+    # Of promotions whole matrix products were captured: tests/silicon/test_capture_gemms.py, test_captured_blocks.py.
+    of_products = {PROMOTED, SCALED, "cublas-hopper-e4m3-f32-vec128"}
     captured = {name for name in presets() if load_unit(name).evidence == "captured"}
     assert set(CAPTURES) | ours | of_products == captured
 

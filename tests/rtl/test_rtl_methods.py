@@ -328,7 +328,11 @@ def test_a_fault_is_caught(name: str) -> None:
     assert outcome.count > 0
 
 
-RARE = {"what is below the least number", "pairs that cancel"}  # which few of the directed cases show
+RARE = {
+    "what is below the least number",
+    "pairs that cancel",
+    "sign of a window's zero",
+}  # which few of the directed cases show
 
 
 def test_every_fault_is_one_of_the_code_that_there_is() -> None:

@@ -139,6 +139,8 @@ class Passages:
             for index, (case, code) in enumerate(zip(self.cases, self.codes, strict=True)):
                 if flaw.code(code, self.unit, case) != code:
                     yield index
+        if flaw.scaling is not None:  # of every promotion
+            yield from range(len(self.cases))
         yield from self._changed_within(flaw, "")
 
     def _changed_within(self, hooks: Hooks, prefix: str) -> Iterator[int]:
