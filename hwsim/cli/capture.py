@@ -331,16 +331,16 @@ def plans(
     facts, products = captured_products(captured)
     with Progress("fitting", len(products)) as bar:
         fitted = rows_of(
-            products, facts["capability"], most_parts=parts, progress=lambda at, of: bar.update(at, of, "products")
+            products, facts.capability, most_parts=parts, progress=lambda at, of: bar.update(at, of, "products")
         )
     rows, left = fitted
     say(f"{captured}: {len(products) - len(left)} of {counted(len(products), 'product')} explained to the last bit")
     for product in left:
         say(f"not explained: {product.call} of {' x '.join(map(str, product.shape))}")
     if rows:
-        library = f"CUDA {facts['cuda']}, asked by PyTorch {facts['torch']}"
-        source = (f"{captured.name}, seed {facts['seed']}",)
-        made = Profile(profile=output.stem, gpu=facts["gpu"], library=library, source=source, rows=tuple(rows))
+        library = f"CUDA {facts.cuda}, asked by PyTorch {facts.torch}"
+        source = (f"{captured.name}, seed {facts.seed}",)
+        made = Profile(profile=output.stem, gpu=facts.gpu, library=library, source=source, rows=tuple(rows))
         with written(output) as file:
             file.write(profile_yaml(made).encode())
         say(f"{output}: {counted(len(rows), 'row')}")

@@ -139,7 +139,6 @@ def fit(
     if output is not None and best:
         keys = {
             "plan": output.stem,
-            "evidence": "captured",
             "source": [f"{Path(d).name}: {found.elements - found.unexplained} of {found.elements} elements"],
         }
         with written(output) as file:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,11 +18,21 @@ from hwsim.formats import FixedFormat, FloatFormat, codes_of
 from hwsim.formats.codes import Codes
 from hwsim.spec import Unit
 from hwsim.spec.arguments import addends, pad, result_array
-from hwsim.spec.plan import AddNumber, Factor, MultiplyAndAdd, MultiplyBy, Number, ProductPlan, RoundTo, Split, Step
+from hwsim.spec.plan import (
+    AddNumber,
+    Factor,
+    MultiplyAndAdd,
+    MultiplyBy,
+    Number,
+    PartOrder,
+    ProductPlan,
+    RoundTo,
+    Split,
+    Step,
+)
 
 MOST_PARTS = 64
 CUTS = (128, 64, 32, 256, 16)  # products between places where K may be cut; those of libraries' tiles first
-USUAL = {"parts", "step"}  # keys of usual splits
 FEW = 8  # rows and columns that every candidate is tried on
 MOST_SHARES = 8  # plans that are looked for where none explains all
 
@@ -81,7 +92,9 @@ def fit(
         raise InputError(f"D must have shape (M, N), that of A @ B, {shape}, not {wanted.shape}")
     beside = {name: number_of(name, value, shape) for name, value in given.items()}
     tried = [
-        split for split in splits(unit, k, most_parts) if split is None or not usual or split.model_fields_set <= USUAL
+        split
+        for split in splits(unit, k, most_parts)
+        if split is None or not usual or (split.order, split.sum) == ("contiguous", "sequential")
     ]
     search = _Search(factors, output, beside, wanted, tried, [*epilogues(unit, output, given)])
     left, shares = np.ones(shape, bool), list[ExplainedShare]()
@@ -192,13 +205,19 @@ def _cut(name: Number, values: Values, at: tuple[slice, slice]) -> Values:
     if values.size == 1:
         return values
     rows, columns = at
-    return {"scale_a": lambda: values[rows], "scale_b": lambda: values[:, columns], "c": lambda: values[at]}.get(
-        name, lambda: values[columns]
-    )()
+    match name:
+        case "scale_a":
+            return values[rows]
+        case "scale_b":
+            return values[:, columns]
+        case "c":
+            return values[at]
+        case _:
+            return values[columns]
 
 
 def splits(unit: Unit, k: int, most_parts: int = MOST_PARTS) -> Iterator[Split | None]:
-    """The splits of a sum of k products that are tried, the simplest first, each with other parts than those before."""
+    """The splits of a sum of k products that are tried, the fewest parts first, none with the parts of one before."""
     yield None
     if isinstance(unit.output, FixedFormat):
         return
@@ -206,18 +225,12 @@ def splits(unit: Unit, k: int, most_parts: int = MOST_PARTS) -> Iterator[Split |
     steps = [step for step in CUTS if step % math.lcm(block, unit.instruction.lanes) == 0]
     seen = set[tuple[Any, ...]]()
     for parts in range(2, most_parts + 1):
-        for order in ("contiguous", "interleaved"):
-            for step in steps:
-                split = (
-                    Split(parts=parts, step=step)
-                    if order == "contiguous"
-                    else Split(parts=parts, step=step, order=order)
-                )
-                slices = split.slices(k)
-                places = tuple((len(part), each.start) for part in slices for each in part)
-                if len(slices) < 2 or (order, *places) in seen or (order == "interleaved" and len(slices[0]) < 2):
-                    continue
-                seen.add((order, *places))
+        for order, step in itertools.product(get_args(PartOrder), steps):
+            split = Split(parts=parts, step=step, order=order)
+            slices = split.slices(k)
+            places = tuple(tuple((each.start, each.stop) for each in part) for part in slices)
+            if len(slices) > 1 and places not in seen:
+                seen.add(places)
                 yield split
                 if len(slices) > 3:
                     yield split.model_copy(update={"sum": "pairwise"})

@@ -125,11 +125,13 @@ def finished(
     if sums[0].size >= MANY:
         from hwsim.formats import loops  # noqa: F401 (results are rounded by them where they are there)
     total = _total(plan, unit.output, sums, k, told or _nothing)
-    last = plan.epilogue[-1] if plan.epilogue and told is None else None
-    for step in plan.epilogue[:-1] if isinstance(last, RoundTo) else plan.epilogue:
+    for step in plan.epilogue[:-1]:
         total = _stepped(step, plan.format, total, numbers, told or _nothing)
-    if isinstance(last, RoundTo):
-        return RoundedNumbers(last.format, last.rounding).codes(total, last.overflow).view(result_dtype(last.format))
+    for last in plan.epilogue[-1:]:
+        if isinstance(last, RoundTo) and told is None:  # its codes are the results
+            codes = RoundedNumbers(last.format, last.rounding).codes(total, last.overflow)
+            return codes.view(result_dtype(last.format))
+        total = _stepped(last, plan.format, total, numbers, told or _nothing)
     return _result(plan.output(unit), total)
 
 
@@ -227,16 +229,16 @@ def _total(plan: ProductPlan, fmt: Format, partial: list[NDArray[Any]], k: int, 
             while len(sums) > 1:
                 pairs = [register.sum(*sums[first : first + 2]) for first in range(0, len(sums) - 1, 2)]
                 sums = pairs + sums[2 * len(pairs) :]
-                for values in sums:
+                for values in pairs:
                     told(f"sum of a pair, {len(sums)} left", values)
             total = sums[0]
         case "halves":
-            last, half = sums[-1], -(-len(sums) // 2)
-            total = last
-            for index, values in enumerate(sums[:half] if len(sums) > 1 else ()):
-                other = index + half
-                total = register.sum(total, register.sum(values, sums[other]) if other < len(sums) - 1 else values)
-                told(f"and part {index}{f' with {other}' * (other < len(sums) - 1)}", total)
+            *others, total = sums
+            half = -(-len(sums) // 2)
+            for index, values in enumerate(others[:half]):
+                paired = index + half < len(others)
+                total = register.sum(total, register.sum(values, others[index + half]) if paired else values)
+                told(f"and part {index}{f' with {index + half}' * paired}", total)
         case never:
             assert_never(never)
     return total

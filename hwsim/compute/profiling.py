@@ -7,16 +7,19 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple, TypeVar, cast
 
 import numpy as np
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from hwsim.base.errors import InputError
 from hwsim.compute.fitting import MOST_PARTS, fit
-from hwsim.formats import FloatFormat, get_format
+from hwsim.formats import FloatFormat, container_dtype, get_format
+from hwsim.formats.yamlfile import broken_rule
+from hwsim.quantize.tensors import members
 from hwsim.spec.catalog import load_unit
 from hwsim.spec.plan import Number, ProductPlan, Step
-from hwsim.spec.profile import ProfiledCall, ProfileRow, sizes
+from hwsim.spec.profile import SHAPE, ProfiledCall, ProfileRow, sizes
 
 # The families of presets that a GPU's libraries may use, by compute capability, those tried first in front.
 FAMILIES = {
@@ -158,29 +161,79 @@ def _of_plan(unit: str, plan: ProductPlan) -> Iterable[tuple[_Way, int]]:
         yield _Way(unit, plan.epilogue, split.step, split.order, split.sum), split.parts
 
 
-def captured_products(path: Path) -> tuple[dict[str, Any], list[CapturedProduct]]:
-    """The facts of a file that capture/plans.py wrote, and its products.
+class AskedCall(ProfiledCall):
+    """A call of capture/plans.py. name: where its arrays are; factors: where those of its factors are."""
 
-    Raises OSError; ValueError, naming the file, for another file.
-    """
+    name: str = Field(pattern=SHAPE.removesuffix("$") + "/[0-9]+$")
+    factors: str
+    operation: Literal["mm", "scaled_mm"]
+    a: Literal["e4m3", "f16", "bf16"]
+    b: Literal["e4m3", "f16", "bf16"]
+    output: Literal["f32", "f16", "bf16", "e4m3"]
+    scaling: Literal["none", "tensor", "row"] = "none"
+    bias: Literal["none", "bf16"] = "none"
+    kernels: list[str]
+
+
+class PlanFacts(BaseModel):
+    """What a file of capture/plans.py says of the GPU, its software, and what was asked."""
+
+    model_config = ConfigDict(frozen=True, strict=True, extra="forbid")
+
+    gpu: str
+    capability: str
+    torch: str
+    cuda: str
+    seed: int
+    calls: list[AskedCall]
+
+
+Facts = TypeVar("Facts", bound=BaseModel)
+
+
+def facts_of(path: Path, kind: type[Facts], program: str) -> Facts:
+    """The facts of a file that a program for GPUs wrote. Raises OSError, and InputError for what it does not write."""
+    (said,) = members(path, ["facts"])
     try:
-        with np.load(path) as arrays:
-            facts = json.loads(str(arrays["facts"]))
-            return facts, [_captured(call, arrays) for call in facts["calls"]]
-    except (KeyError, ValueError, TypeError) as error:
-        raise InputError(f"{path}: is no file of capture/plans.py: {error}") from None
+        return kind.model_validate(json.loads(str(said)))
+    except ValidationError as error:
+        first = error.errors()[0]
+        where, rule = broken_rule(first)
+        key = ".".join(map(str, (*first["loc"], *where))) or "they"
+        raise InputError(f"{path}: its facts are not what {program} writes: {key} {rule}") from None
+    except (ValueError, RecursionError):
+        raise InputError(f"{path}: its facts are not what {program} writes: they are no JSON") from None
 
 
-NUMBERS: tuple[Number, ...] = get_args(Number)
+def captured_products(path: Path) -> tuple[PlanFacts, list[CapturedProduct]]:
+    """The facts of a file that capture/plans.py wrote, and its products. Raises as `facts_of`."""
+    facts = facts_of(path, PlanFacts, "capture/plans.py")
+    return facts, [_captured(path, call) for call in facts.calls]
 
 
-def _captured(call: Mapping[str, Any], arrays: Any) -> CapturedProduct:
-    name, factors = call["name"], call["factors"]
-    m, n, k = sizes(name.partition("/")[0])
-    keys = {key: call[key] for key in ProfiledCall.model_fields if key in call}
-    numbers: dict[Number, Any] = {
-        key: arrays[f"{name}/{key}"].view(np.float32) for key in NUMBERS if f"{name}/{key}" in arrays
-    }
-    split = any("splitK" in kernel for kernel in call["kernels"])
-    of = arrays[f"{factors}/a"], arrays[f"{factors}/b"], arrays[f"{name}/d"]
-    return CapturedProduct(ProfiledCall(**keys), (m, n, k), *of, numbers, split)
+def _captured(path: Path, call: AskedCall) -> CapturedProduct:
+    m, n, k = sizes(call.name.partition("/")[0])
+    scales = ["scale_a", "scale_b"] if call.scaling != "none" else []
+    beside = [*scales, *(["bias"] if call.bias != "none" else [])]
+    places = [f"{call.factors}/a", f"{call.factors}/b", *(f"{call.name}/{name}" for name in ("d", *beside))]
+    a, b, d, *others = members(path, places)
+    rows, columns = d.shape if d.ndim == 2 and d.size else (1, 1)
+    shapes: dict[str, tuple[int, ...]] = (
+        {"scale_a": (rows, 1), "scale_b": (1, columns)} if call.scaling == "row" else {}
+    )
+    wanted: list[tuple[str, tuple[int, ...]]] = [
+        (call.a, (rows, k)),
+        (call.b, (k, columns)),
+        (call.output, (rows, columns)),
+    ]
+    wanted += [("f32", shapes.get(name, (columns,) if name == "bias" else ())) for name in beside]
+    for place, array, (fmt, shape) in zip(places, (a, b, d, *others), wanted, strict=True):
+        dtype = container_dtype(get_format(fmt))
+        if array.shape != shape or array.dtype != dtype:
+            raise InputError(
+                f"{path}: {place} must be {dtype} {shape}, codes of {fmt}, not {array.dtype} {array.shape}"
+            )
+    keys = call.model_dump(include=set(ProfiledCall.model_fields))
+    numbers = {name: array.view(np.float32) for name, array in zip(beside, others, strict=True)}
+    split = any("splitK" in kernel for kernel in call.kernels)
+    return CapturedProduct(ProfiledCall(**keys), (m, n, k), a, b, d, cast(dict[Number, Any], numbers), split)

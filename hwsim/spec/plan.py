@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, Self, TypeAlias, assert_never, cast
 
 import yaml
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from hwsim.base.errors import InputTypeError
 from hwsim.formats import FixedFormat, FloatFormat, Format, get_format
 from hwsim.formats.yamlfile import RuleError, SpecError, read, validated
 from hwsim.spec.fields import checked
-from hwsim.spec.keys import ROUNDINGS, FloatOverflow, Positive, RegisterFormat, Rounding, SpecPart, Values
+from hwsim.spec.keys import ROUNDINGS, Flag, FloatOverflow, Positive, RegisterFormat, Rounding, SpecPart, Values
 from hwsim.spec.sums import own_keys
 from hwsim.spec.unit import Unit
 
@@ -43,7 +43,17 @@ BINARY32 = cast(FloatFormat, get_format("f32"))
 MOST_FRACTION = BINARY32.fraction_bits
 
 
-Order = Literal["sequential", "pairwise", "halves"]
+def _short(fmt: FloatFormat) -> FloatFormat:
+    if fmt.fraction_bits > MOST_FRACTION:
+        raise RuleError("", f"must have at most {MOST_FRACTION} fraction bits, not {fmt.fraction_bits}")
+    return fmt
+
+
+PlanFormat = Annotated[RegisterFormat, AfterValidator(_short)]
+
+
+PartOrder = Literal["contiguous", "interleaved"]
+PartSum = Literal["sequential", "pairwise", "halves"]
 
 
 class Split(SpecPart):
@@ -53,24 +63,24 @@ class Split(SpecPart):
     """How many, at most."""
     step: Positive
     """Products between two places where K may be cut."""
-    order: Literal["contiguous", "interleaved"] = "contiguous"
+    order: PartOrder = "contiguous"
     """Neighbouring steps make a part, as many in each as are needed; or steps are dealt to the parts in turn."""
-    sum: Order = "sequential"
+    sum: PartSum = "sequential"
     """Partial sums are added one after another from the first; in a tree, neighbours first; or in halves: the second
     half of all but the last to the first half, place by place, and these one after another to the last.
     """
-    format: RegisterFormat = BINARY32
+    format: PlanFormat = BINARY32
     """What partial sums are rounded to, and every addition of them."""
     rounding: Rounding = "rne"
     """How."""
 
     def slices(self, k: int) -> list[list[slice]]:
         """The products of each part, of a sum of k; parts without any are left out."""
-        steps = [slice(start, min(start + self.step, k)) for start in range(0, k, self.step)]
+        steps = [slice(start, min(start + self.step, k)) for start in range(0, max(k, 1), self.step)]
         if self.order == "interleaved":
             return [part for first in range(self.parts) if (part := steps[first :: self.parts])]
         length = -(-len(steps) // self.parts)
-        chunks = (steps[first : first + length] for first in range(0, len(steps), max(length, 1)))
+        chunks = (steps[first : first + length] for first in range(0, len(steps), length))
         return [[slice(chunk[0].start, chunk[-1].stop)] for chunk in chunks]
 
 
@@ -92,10 +102,16 @@ class AddNumber(SpecPart):
     operation: Literal["add"]
     of: Factor
     """What is added."""
-    fused: bool = False
+    fused: Flag = False
     """Whether a product of two is added exactly, and not rounded first."""
     rounding: Rounding = "rne"
     """How the sum is rounded."""
+
+    @model_validator(mode="after")
+    def _rules(self) -> Self:
+        if self.fused and len(self.of) == 1:
+            raise RuleError("fused", "must be false, because `of` names one number")
+        return self
 
 
 class MultiplyAndAdd(SpecPart):
@@ -114,12 +130,18 @@ class RoundTo(SpecPart):
     """The sum in another format."""
 
     operation: Literal["round"]
-    format: RegisterFormat
+    format: PlanFormat
     """What it is rounded to."""
     rounding: Rounding = "rne"
     """How."""
     overflow: FloatOverflow = "infinity"
     """In the place of what is then too large."""
+
+    @model_validator(mode="after")
+    def _rules(self) -> Self:
+        if self.overflow == "infinity" and not self.format.infinities:
+            raise RuleError("overflow", f"must be given: {self.format.name} has no infinity")
+        return self
 
 
 STEPS: tuple[type[SpecPart], ...] = (MultiplyBy, AddNumber, MultiplyAndAdd, RoundTo)
@@ -153,25 +175,10 @@ class ProductPlan(SpecPart):
     """Where that is."""
     split: Split | None = None
     """The parts of K; without it one sum."""
-    format: RegisterFormat = BINARY32
+    format: PlanFormat = BINARY32
     """What each step but `round` rounds to."""
     epilogue: tuple[Step, ...] = ()
     """The steps."""
-
-    @model_validator(mode="after")
-    def _rules(self) -> Self:
-        registers = {"format": self.format} | ({} if self.split is None else {"split.format": self.split.format})
-        for place, step in enumerate(self.epilogue):
-            if isinstance(step, AddNumber) and step.fused and len(step.of) == 1:
-                raise RuleError(f"epilogue.{place}.fused", "must be false, because `of` names one number")
-            if isinstance(step, RoundTo):
-                registers[f"epilogue.{place}.format"] = step.format
-                if step.overflow == "infinity" and not step.format.infinities:
-                    raise RuleError(f"epilogue.{place}.overflow", f"must be given: {step.format.name} has no infinity")
-        for key, fmt in registers.items():
-            if fmt.fraction_bits > MOST_FRACTION:
-                raise RuleError(key, f"must have at most {MOST_FRACTION} fraction bits, not {fmt.fraction_bits}")
-        return self
 
     @property
     def name(self) -> str:
@@ -259,8 +266,8 @@ def sentences(plan: ProductPlan) -> Iterator[str]:
         yield "one sum over all of K"
     else:
         parts = {"contiguous": "neighbouring", "interleaved": "interleaved"}[split.order]
-        order = ORDERS[split.sum]
-        yield (f"K in up to {split.parts} parts of {parts} steps of {split.step} products; partial sums added {order}, "
+        added = ADDED[split.sum]
+        yield (f"K in up to {split.parts} parts of {parts} steps of {split.step} products; partial sums added {added}, "
                f"in {_in(split.format, split.rounding)}")  # fmt: skip
     for step in plan.epilogue:
         match step:
@@ -278,7 +285,7 @@ def sentences(plan: ProductPlan) -> Iterator[str]:
                 assert_never(step)
 
 
-ORDERS: dict[Order, str] = {
+ADDED: dict[PartSum, str] = {
     "sequential": "one after another from the first",
     "pairwise": "in a tree, neighbours first",
     "halves": "in halves, which are added to the last",

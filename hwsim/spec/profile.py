@@ -6,17 +6,18 @@ import math
 from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple, TypeAlias
+from typing import Annotated, Any, Literal, NamedTuple, Self, TypeAlias
 
 import yaml
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from hwsim.base.errors import InputError, InputTypeError
 from hwsim.formats.catalog import looks_like_path, nearest
-from hwsim.formats.yamlfile import SpecError, read, validated
+from hwsim.formats.yamlfile import RuleError, SpecError, read, validated
 from hwsim.spec.catalog import load_unit
+from hwsim.spec.fields import checked
 from hwsim.spec.keys import Flag, Positive, SpecPart, Values
-from hwsim.spec.plan import Order, ProductPlan, Split, Step
+from hwsim.spec.plan import PartOrder, PartSum, ProductPlan, Split, Step
 from hwsim.spec.unit import Unit
 
 PROFILES = Path(__file__).with_name("profiles")
@@ -75,10 +76,23 @@ class ProfileRow(SpecPart):
     """What follows, as of a plan."""
     step: Positive = 128
     """Products between places where K may be cut, as of a split, and so the two keys that follow."""
-    order: Literal["contiguous", "interleaved"] = "contiguous"
-    sum: Order = "sequential"
+    order: PartOrder = "contiguous"
+    sum: PartSum = "sequential"
     shapes: dict[Annotated[str, Field(pattern=SHAPE)], Positive | tuple[Positive, ...]] = Field(min_length=1)
     """The shapes that were captured."""
+
+    @model_validator(mode="after")
+    def _rules(self) -> Self:
+        try:
+            self.whole_unit()
+        except SpecError as error:
+            raise RuleError("unit", f"must be a unit, with its changes: {error}") from None
+        return self
+
+    def whole_unit(self) -> Unit:
+        """What computes each part, with its changes."""
+        unit = load_unit(self.unit)
+        return unit.replace(self.changes) if self.changes else unit
 
     def known(self, shape: str, profile: str) -> KnownProduct:
         """What explains a shape that was captured."""
@@ -89,8 +103,7 @@ class ProfileRow(SpecPart):
         plan = ProductPlan(
             plan=f"{profile}-{shape}", evidence="captured", source=source, split=split, epilogue=self.epilogue
         )
-        unit = load_unit(self.unit)
-        return KnownProduct(unit.replace(self.changes) if self.changes else unit, plan, parts)
+        return KnownProduct(self.whole_unit(), plan, parts)
 
 
 class Profile(SpecPart):
@@ -169,7 +182,7 @@ def load_profile(given: ProfileLike) -> Profile:
     if isinstance(given, Profile):
         return given
     if isinstance(given, Mapping):
-        return Profile.model_validate(given)
+        return checked(Profile, dict(given))
     if not isinstance(given, (str, Path)):
         raise InputTypeError(f"profile must be a profile's name, a path or a profile, not {type(given).__name__}")
     if isinstance(given, Path) or looks_like_path(given):

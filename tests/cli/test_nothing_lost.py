@@ -171,7 +171,7 @@ def _captured_plans(patch: pytest.MonkeyPatch, here: Path) -> None:
 
     call = {"operation": "mm", "a": "e4m3", "b": "e4m3", "output": "f32"}
     row = profiling.ProfileRow.model_validate({"call": call, "unit": "hopper-wgmma-e4m3-f32", "shapes": {"1x1x32": 1}})
-    facts = {"capability": "9.0", "gpu": "one", "cuda": "13.0", "torch": "2.11", "seed": 1}
+    facts = profiling.PlanFacts(capability="9.0", gpu="one", cuda="13.0", torch="2.11", seed=1, calls=[])
     patch.setattr(profiling, "captured_products", lambda path: (facts, []))
     patch.setattr(profiling, "rows_of", lambda *_, **__: ([row], []))
 

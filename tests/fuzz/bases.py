@@ -254,6 +254,44 @@ def studies(folder: Path) -> None:
         _write(at, "s.yaml", yaml.safe_dump({**sizes, **keys}, sort_keys=False))
 
 
+PLAN: dict[str, Any] = {
+    "plan": "own", "summary": "s", "source": ["s"], "evidence": "captured", "format": "f32",
+    "split": {"parts": 2, "step": 32, "order": "interleaved", "sum": "pairwise", "format": "bf16", "rounding": "rz"},
+    "epilogue": [
+        {"operation": "multiply", "by": ["scale_a", "scale_b"], "zero": "positive"},
+        {"operation": "add", "of": ["beta", "c"], "fused": True, "rounding": "ru"},
+        {"operation": "multiply-add", "by": "alpha", "of": "bias"},
+        {"operation": "round", "format": "e4m3", "overflow": "saturate"},
+    ],
+}  # fmt: skip
+
+
+def plans(folder: Path) -> None:
+    """A plan with keys of every kind, and a short one."""
+    for name, keys in (("whole", PLAN), ("short", {"split": {"parts": 3, "step": 128}})):
+        _write(folder / name, "p.yaml", yaml.safe_dump(keys, sort_keys=False))
+
+
+def profiles(folder: Path) -> None:
+    """A profile of a GPU's library."""
+    call = {"operation": "scaled_mm", "a": "e4m3", "b": "e4m3", "output": "bf16", "scaling": "row", "bias": "bf16"}
+    row = {"call": call, "unit": "hopper-wgmma-e4m3-f32", "changes": {"fraction_bits": 9}, "step": 64,
+           "epilogue": [{"operation": "add", "of": "bias"}], "shapes": {"16x16x64": 1, "16x8x128": [2, 3]}}  # fmt: skip
+    keys = {"profile": "own", "summary": "s", "gpu": "g", "library": "l", "source": ["s"], "rows": [row]}
+    _write(folder, "p.yaml", yaml.safe_dump(keys, sort_keys=False))
+
+
+def asked(folder: Path) -> None:
+    """Products of a GPU's library, as capture/plans.py writes them."""
+    call = {"name": "2x2x32/0", "factors": "2x2x32/e4m3", "operation": "mm", "a": "e4m3", "b": "e4m3", "output": "f32",
+            "kernels": ["gemm"]}  # fmt: skip
+    facts = {"gpu": "g", "capability": "9.0", "torch": "2", "cuda": "13.0", "seed": 1, "calls": [call]}
+    ones = np.full((2, 32), 0x38, np.uint8)
+    arrays = {"2x2x32/e4m3/a": ones, "2x2x32/e4m3/b": ones.T, "2x2x32/0/d": np.full((2, 2), 0x42000000, np.uint32)}
+    folder.mkdir(parents=True)
+    np.savez(folder / "p.npz", facts=np.array(json.dumps(facts)), **arrays)
+
+
 def recipes(folder: Path) -> None:
     """Recipes of models: two that ship, and one with keys of every kind."""
     for name in ("deepseek-v3", "nvfp4"):

@@ -145,6 +145,18 @@ TARGETS = (
     Target(
         name="report", make=bases.one(bases.reported), subjects=("results.json",), calls="hwsim.explain:read_json",
     ),
+    Target(
+        name="plan", make=bases.plans, subjects=("p.yaml",), weight=6, names=("plan own", "plan plan"),
+        commands=("plan show p.yaml", "plan show p.yaml --k 300"), reads=("plan show path",),
+    ),
+    Target(
+        name="profile", make=bases.one(bases.profiles), subjects=("p.yaml",), names=("profile own", "unit"),
+        commands=("plan profiles ./p.yaml", "plan profiles ./p.yaml --k 64"), reads=("plan profiles name",),
+    ),
+    Target(
+        name="asked", make=bases.one(bases.asked), subjects=("p.npz",), written=("p.yaml",), differs=True,
+        commands=("capture plans p.npz -o p.yaml --parts 1",), reads=("capture plans captured",),
+    ),
     Target(name="recipe", make=bases.recipes, subjects=("r.yaml",), calls="hwsim.torch:load_recipe"),
     Target(
         name="begun", make=bases.one(bases.begun), subjects=("progress.json",), weight=1, dear=True,

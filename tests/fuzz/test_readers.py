@@ -40,13 +40,12 @@ WRITTEN = {
 PASSED_ON = {"verilator arguments"}
 # Read as `rtl unit` is: Yosys, as WebAssembly, does not start in the memory that fuzzing leaves a command.
 # A library is read as other sources are. A campaign's folder is read as `campaign show` is, but runs jobs, which takes
-# processes. An export to SystemVerilog reads and writes what one to C does. `warm` reads what `explain` does. Plans and
-# profiles are read as units are, and the arrays of a product by a plan as `gemm` reads those of one without.
+# processes. An export to SystemVerilog reads and writes what one to C does. `warm` reads what `explain` does. A plan
+# is read as `plan show` reads it, and the arrays of a product by a plan as `gemm` reads those of one without.
 AS_ANOTHER = {
-    "plan show path", "plan profiles name", "plan fit unit", "plan fit a", "plan fit b", "plan fit d",
+    "plan fit unit", "plan fit a", "plan fit b", "plan fit d",
     "plan fit result", "plan fit scale_a", "plan fit scale_b", "plan fit bias", "plan fit c", "gemm plan",
     "gemm bias", "explain plan",
-    "capture plans captured",
     "dut-init library", "synth names", "prove unit", "prove dut", "qualify unit", "qualify dut", "qualify vectors",
     "fuzz again", "campaign output", "export-sv unit", "export-sv output", "warm units",
 }  # fmt: skip

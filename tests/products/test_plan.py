@@ -171,6 +171,12 @@ def test_parts_are_whole_steps() -> None:
     assert parts(100, parts=9, step=128) == [[(0, 100)]]
 
 
+def test_a_split_of_no_products_is_what_the_unit_returns_for_none() -> None:
+    a, b = np.zeros((2, 0), np.uint8), np.zeros((0, 3), np.uint8)
+    found = hwsim.gemm(HOPPER, a, b, plan={"split": {"parts": 3, "step": 64}})
+    assert found.tobytes() == hwsim.gemm(HOPPER, a, b).tobytes()
+
+
 def test_a_batch_and_scales_of_blocks_are_split_too() -> None:
     rng = np.random.default_rng(5)
     a, b = (rng.integers(0, 0x70, shape).astype(np.uint8) for shape in ((2, 3, 256), (2, 256, 4)))

@@ -139,7 +139,7 @@ def test_what_no_plan_explains_is_named(captured: Any, tmp_path: Path, capsys: p
 def test_another_file_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     np.savez(tmp_path / "other.npz", a=np.zeros(3))
     assert main(["capture", "plans", str(tmp_path / "other.npz"), "-o", str(tmp_path / "p.yaml")]) == 2
-    assert "is no file of capture/plans.py" in capsys.readouterr().err
+    assert "other.npz: holds no 'facts'" in capsys.readouterr().err
 
 
 def test_shapes_are_checked(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

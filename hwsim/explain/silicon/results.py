@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -14,7 +13,7 @@ from typing import Any, Literal, assert_never
 import numpy as np
 import yaml
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict
 
 from hwsim.base.arrays import npz
 from hwsim.base.errors import InputError
@@ -22,6 +21,7 @@ from hwsim.base.files import contents, written_texts
 from hwsim.cases.captured import captured_cases, folders
 from hwsim.cases.case import Case
 from hwsim.compute.gemm import gemm
+from hwsim.compute.profiling import facts_of
 from hwsim.explain.candidate import changed
 from hwsim.explain.silicon.cases import (
     INSTRUCTIONS,
@@ -33,7 +33,7 @@ from hwsim.explain.silicon.cases import (
     as_case,
 )
 from hwsim.formats import codes_of
-from hwsim.formats.yamlfile import broken_rule, read, validated
+from hwsim.formats.yamlfile import read, validated
 from hwsim.quantize.tensors import members
 from hwsim.spec import Unit, load_unit
 
@@ -401,16 +401,7 @@ def read_products(path: Path) -> LibraryProducts:
 
     Raises OSError, and InputError for a file that `capture/gemm.py` does not write, or of a GPU without known units.
     """
-    (said,) = members(path, ["facts"])
-    try:
-        facts = _Facts.model_validate(json.loads(str(said)))
-    except ValidationError as error:
-        first = error.errors()[0]
-        where, rule = broken_rule(first)
-        key = ".".join(map(str, (*first["loc"], *where))) or "they"
-        raise InputError(f"{path}: its facts are not what capture/gemm.py writes: {key} {rule}") from None
-    except (ValueError, RecursionError):
-        raise InputError(f"{path}: its facts are not what capture/gemm.py writes: they are no JSON") from None
+    facts = facts_of(path, _Facts, "capture/gemm.py")
     if facts.capability != HOPPER:
         raise InputError(
             f"{path}: products of {facts.gpu}, of compute capability {facts.capability}; which units its library's "
