@@ -145,6 +145,25 @@ def test_every_operation_is_rounded_once(seed: int) -> None:
     assert np.array_equal(values.ravel(), expected, equal_nan=True)
 
 
+def test_a_sum_that_no_float64_holds_is_rounded_once() -> None:
+    """Next to a tie, and next to a number: 70 and 60 places down, where a sum of float64 has lost it."""
+    one = np.array([[0x38]], np.uint8)
+    up, down = np.float32(2**-12 * (1 + 2**-23)), np.full((1, 1), 2**-12 * (1 - 2**-23), np.float32)
+    steps = [{"operation": "multiply", "by": "alpha"}, {"operation": "add", "of": ["beta", "c"], "fused": True}]
+    # 1 + 2^-23 + 2^-24 - 2^-70 is below the tie, whose even neighbour is the upper one.
+    found = hwsim.gemm(HOPPER, one, one, down, plan={"epilogue": steps}, alpha=np.float32(1 + 2**-23), beta=up)
+    assert found.tolist() == [[1 + 2**-23]]
+    for rounding, expected in (("rz", 1 - 2**-24), ("ru", 1.0), ("rto", 1 - 2**-24)):
+        steps = [{"operation": "add", "of": "bias", "rounding": rounding}]
+        found = hwsim.gemm(HOPPER, one, one, plan={"epilogue": steps}, bias=np.array([-(2.0**-60)], np.float32))
+        assert found.tolist() == [[expected]], rounding
+    # To 11 bits through float32, rounded to odd: 1 + 2^-11 + 2^-40 is above the tie.
+    steps = [{"operation": "add", "of": "bias", "rounding": "rne"}]
+    bias = np.array([2**-11 * (1 + 2**-23)], np.float32)
+    found = hwsim.gemm(HOPPER, one, one, plan={"format": "f16", "epilogue": steps}, bias=bias)
+    assert found.tolist() == [[1 + 2**-10]]
+
+
 def test_special_values_keep_their_kind() -> None:
     """A NaN is the format's canonical one; e4m3 saturates, and has no infinity to keep."""
     a = np.array([[0x7F], [0x38], [0x7E]], np.uint8)  # NaN, 1, the largest
