@@ -262,6 +262,8 @@ class ReadBack:
         ]
         if not self.carries:
             names = [name for name in names if not name.startswith("carried")]
+        if self.after is not None and self.after.groups == 1:  # every group brings the scales of its own promotion
+            names = [name for name in names if not name.startswith("scale_")]
         if absent := [name for name in names if name not in file.states]:
             raise InputError(f"{self.unit.name}: its file must have registers {', '.join(absent)}")
         by = {unit.states[name].now: file.states[name].now for name in names}
@@ -443,8 +445,10 @@ class ReadBack:
         register = choose(self.first, self._opens, self._of_context("register", registers))
         given = {"i__register": register, "i__partial": group.outputs["o__code"]}
         for name in after.scales:
-            own, before = self._field(self.beat, "i", name), self._of_context(name, self.machine.now)
-            given[f"i__{name}"] = choose(self.continues, before, own)
+            own = self._field(self.beat, "i", name)
+            if after.groups > 1:
+                own = choose(self.continues, self._of_context(name, self.machine.now), own)
+            given[f"i__{name}"] = own
         if after.start is not None:
             given["i__starts"] = choose(self.first, value(1, 1), self._of_context("starts", registers))
         return fixed(self.chains[after.part].circuit, given)
