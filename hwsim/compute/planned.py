@@ -88,8 +88,11 @@ def planned(
     *,
     progress: Progress,
     told: Told | None = None,
+    threads: int | None = None,
 ) -> NDArray[Any]:
-    """`hwsim.gemm` with a plan. given: numbers beside A and B, or None; told: of partial sums and of every step."""
+    """`hwsim.gemm` with a plan. given: numbers beside A and B, or None; told: of partial sums and of every step;
+    threads: None for as many as `hwsim.gemm` takes.
+    """
     beside, C = dict(given), None
     if "c" not in plan.numbers:
         C = beside.pop("c", None)
@@ -97,17 +100,19 @@ def planned(
     check(plan, unit)
     factors = factors_of(unit, A, B, *scales)
     numbers = _numbers(plan, beside, factors.shape)
-    sums = partial_sums(plan, factors, C, progress)
+    sums = partial_sums(plan, factors, C, progress, threads)
     return finished(plan, unit, sums, numbers, factors.a.shape[-1], told)
 
 
-def partial_sums(plan: ProductPlan, factors: ProductFactors, C: Any, progress: Progress) -> list[NDArray[Any]]:
+def partial_sums(
+    plan: ProductPlan, factors: ProductFactors, C: Any, progress: Progress, threads: int | None = None
+) -> list[NDArray[Any]]:
     """What the unit returns for each part of K. C: the addends that the first begins with."""
     sums: list[NDArray[Any]] = []
     for products in plan.slices(factors.a.shape[-1]):
         unit, a, b, scale_a, scale_b = factors.part(products)
         addends = None if sums else C
-        sums.append(product(unit, a, b, addends, scale_a, scale_b, progress=progress, again=True))
+        sums.append(product(unit, a, b, addends, scale_a, scale_b, progress=progress, threads=threads, again=True))
     return sums
 
 

@@ -18,7 +18,19 @@ from hwsim.formats import container_dtype
 from hwsim.quantize import Quantized, dequantize, quantize
 from hwsim.quantize.quantized import block_lengths
 from hwsim.quantize.rule import is_f32
-from hwsim.torch.products import ComputedProduct, Histories, Output, Products, Which, computed, products_of
+from hwsim.spec.plan import ProductPlan
+from hwsim.torch.products import (
+    ComputedProduct,
+    Histories,
+    LibraryShape,
+    Output,
+    Products,
+    Singles,
+    UnitProduct,
+    Which,
+    computed,
+    products_of,
+)
 
 
 @dataclass(frozen=True)
@@ -60,28 +72,48 @@ def product(
     """factor * A @ B + addend, (..., M, K) and (..., K, N) of any floats, in float32, by one product of a recipe.
 
     The factor, if it is not 1, and the addend, a number of the recipe's output, are each applied in float32, with a
-    rounding of their own; then the sum is rounded once to the output. seed: one int64, of stochastic rounding.
+    rounding of their own; then the sum is rounded once to the output. A library's plan has its own order of these.
+    seed: one int64, of stochastic rounding.
     key: `Products.key`. which: forward, input or weight. where: the layer, for histories of scales and for observers.
     owner: whose histories. It has no derivatives: `differentiable` does.
     """
     products = products_of(key)
-    numbers = _multiplied(products, a, b, int(seed), which, where, owner)  # type: ignore[arg-type]
+    of_a, of_b = singles(a), singles(b)
+    added = None if addend is None else _rounded(torch.from_numpy(singles(addend)), products.output)
+    chosen: UnitProduct | None = products.of(which)  # type: ignore[arg-type]
+    if chosen is None or 0 in (*of_a.shape, *of_b.shape):
+        numbers, plan = np.asarray(np.matmul(of_a, of_b)), None
+    else:
+        plan = _plan(products, chosen, of_a, of_b, added, factor, where)
+        bias = None if plan is None or added is None else added.numpy()
+        numbers = _computed(chosen, of_a, of_b, int(seed), which, where, owner, plan, bias)
     result = torch.from_numpy(np.ascontiguousarray(numbers))
-    if factor != 1:
-        result = result * factor
-    if addend is not None:
-        result = result + _rounded(torch.from_numpy(singles(addend)), products.output)
-    result = _rounded(result, products.output)
+    if plan is None:
+        if factor != 1:
+            result = result * factor
+        if added is not None:
+            result = result + added
+        result = _rounded(result, products.output)
     return result.to(a.device) if a.device.type != "cpu" else result
 
 
-def _multiplied(
-    products: Products, a: Tensor, b: Tensor, seed: int, which: Which, where: str, owner: int
-) -> np.ndarray[Any, np.dtype[np.float32]]:
-    of_a, of_b = singles(a), singles(b)
-    chosen = products.of(which)
-    if chosen is None or 0 in (*of_a.shape, *of_b.shape):
-        return np.asarray(np.matmul(of_a, of_b))
+def _plan(
+    products: Products, chosen: UnitProduct, a: Singles, b: Singles, addend: Tensor | None, factor: float, where: str
+) -> ProductPlan | None:
+    """How the recipe's library makes a product; None where it has none, or one that takes one sum then."""
+    if products.library is None:
+        return None
+    k = -(-a.shape[-1] // chosen.step) * chosen.step
+    axes = None if addend is None else addend.dim()
+    shape = LibraryShape(a.shape[-2], b.shape[-1], k, a.ndim > 2 or b.ndim > 2, axes, factor)
+    return products.library.plan(chosen, products.output, shape, where)
+
+
+def _computed(
+    chosen: UnitProduct, a: Singles, b: Singles, seed: int, which: Any, where: str, owner: int,
+    plan: ProductPlan | None, bias: Singles | None,
+) -> Singles:  # fmt: skip
+    """The numbers of a product; observers are told of it."""
     state = histories.get(owner)
     if state is None:
         if chosen.delayed:
@@ -92,8 +124,8 @@ def _multiplied(
         state = Histories()
     again = which == "forward" and within_backward()
     call = computed(
-        chosen, of_a, of_b, seed=seed, where=where, which=which, histories=state, threads=torch.get_num_threads(),
-        again=again,
+        chosen, a, b, seed=seed, where=where, which=which, histories=state, threads=torch.get_num_threads(),
+        again=again, plan=plan, bias=bias,
     )  # fmt: skip
     for observer in () if again else tuple(observers):
         observer(call)

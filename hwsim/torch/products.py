@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import math
+import warnings
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, cast, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hwsim.base.errors import InputError
+from hwsim.compute.planned import planned
 from hwsim.compute.products import no_progress
 from hwsim.compute.products import product as multiplied
 from hwsim.formats.blocks import BlockScale
@@ -20,6 +22,8 @@ from hwsim.formats.yamlfile import SpecError
 from hwsim.quantize import DelayedScaling, Quantized, Rule, quantize
 from hwsim.quantize.tensors import MatrixOperand, suits
 from hwsim.spec import Unit
+from hwsim.spec.plan import Number, ProductPlan
+from hwsim.spec.profile import NotCaptured, Profile, ProfiledCall, Scaling
 from hwsim.study.plan.scaling import SideScaling, by_power, scales_of_one, side_scaling
 from hwsim.torch.checkpoints import scale_of_first, used
 
@@ -210,6 +214,7 @@ def _scales(operand: FactorRule, quantized: Quantized) -> NDArray[Any]:
 
 Which = Literal["forward", "input", "weight"]
 Output = Literal["f32", "bf16", "f16"]
+Unknown = Literal["refuse", "one-sum"]
 
 
 @dataclass(frozen=True)
@@ -239,13 +244,95 @@ class UnitProduct:
         return self.a.history is not None or self.b.history is not None
 
 
+class LibraryShape(NamedTuple):
+    """What a library is asked for beside its call. batch: whether there are several products. addend: the axes of
+    what is added to the result, None for nothing. factor: what multiplies the result before.
+    """
+
+    m: int
+    n: int
+    k: int
+    batch: bool
+    addend: int | None
+    factor: float
+
+
+@dataclass(frozen=True)
+class Library:
+    """A GPU's library, as a profile knows it, in whose way products are made: splits of K, scales, bias, roundings.
+
+    unknown: what becomes of a product that the profile does not know: `refuse` raises NotCaptured, `one-sum` computes
+    it as without a profile, and warns.
+    """
+
+    profile: Profile
+    unknown: Unknown = "refuse"
+
+    def plan(self, product: UnitProduct, output: Output, shape: LibraryShape, where: str) -> ProductPlan | None:
+        """How the library makes a product; None for one sum. Raises NotCaptured, where that is not allowed."""
+        try:
+            return self._known(product, output, shape)
+        except NotCaptured as error:
+            message = f"{where}: {error}" if where else str(error)
+            if self.unknown == "refuse":
+                raise NotCaptured(message) from None
+            warnings.warn(f"{message}; computed as one sum", stacklevel=2)
+            return None
+
+    def _known(self, product: UnitProduct, output: Output, shape: LibraryShape) -> ProductPlan:
+        if shape.batch:
+            raise NotCaptured("profiles know products of two matrices, not batches of them, nor convolutions")
+        if shape.factor != 1 or shape.addend not in (None, 1):
+            raise NotCaptured("profiles know of a recipe's products no factor and no addend but a bias")
+        scaling = _scaling(product)
+        operands = product.unit.operands
+        call = ProfiledCall(
+            operation="mm" if scaling == "none" else "scaled_mm", a=operands.a.name, b=operands.b.name, output=output,
+            scaling=scaling, bias="none" if shape.addend is None else output,
+        )  # fmt: skip
+        units: list[str] = []
+        for fast in (True, False):  # of these calls one has the recipe's unit
+            asked = call.model_copy(update={"fast": fast})
+            for unit in (row.whole_unit() for row in self.profile.rows if row.call == asked):
+                if unit == product.unit:
+                    return self.profile.known(asked, shape.m, shape.n, shape.k).plan
+                units.append(unit.name)
+        if not units:
+            self.profile.known(call, shape.m, shape.n, shape.k)  # raises NotCaptured, with what there is
+        raise NotCaptured(
+            f"profile {self.profile.name} computes {call} by {' or '.join(dict.fromkeys(units))}, not by "
+            f"{product.unit.name}"
+        )
+
+
+def _scaling(product: UnitProduct) -> Scaling:
+    """What the scales of a product's factors are of, as a profile says it. Raises NotCaptured for others."""
+    unit = product.unit
+    if unit.scale is not None:
+        if not (product.a.scaling.enters and product.b.scaling.enters):
+            raise NotCaptured("no profile knows a unit with scales of one")
+        (rows, along), (down, columns) = unit.scale.a.block, unit.scale.b.block
+        named = f"{rows}x{along},{columns}x{down}"
+        if named not in get_args(Scaling):
+            raise NotCaptured(f"no profile knows scales of {rows} x {along} and {down} x {columns}")
+        return cast(Scaling, named)
+    if {unit.operands.a.name, unit.operands.b.name} == {"tf32"}:
+        raise NotCaptured("how a library rounds float32 to TF32 was not captured")
+    blocks = {None if rule.direct else rule.scaling.rule.block for rule in (product.a, product.b)}
+    if blocks <= {None, (None, None)}:
+        return "none" if blocks == {None} and unit.operands.a.bits == 16 else "tensor"
+    if blocks == {(1, None)}:
+        return "row"
+    raise NotCaptured("profiles know scales of both tensors, or of rows and columns")
+
+
 @dataclass(frozen=True)
 class Products:
     """The three products of a layer; None is left to PyTorch, in float32.
 
     forward: activations @ weights. input: gradients @ weights^T. weight: gradients^T @ activations.
     output: the format that results are rounded to. keep: the rule by which the first factor is kept for the backward
-    pass; None keeps it as it is.
+    pass; None keeps it as it is. library: in whose way they are made; None sums all of K in one unit.
     key: a word by which an operator finds these products, the same for equal ones in every process. random: whether
     any of them depends on a seed.
     """
@@ -255,6 +342,7 @@ class Products:
     weight: UnitProduct | None
     output: Output = "f32"
     keep: Rule | None = None
+    library: Library | None = None
     key: str = field(init=False, repr=False, compare=False)
     random: bool = field(init=False, repr=False, compare=False)
 
@@ -268,7 +356,7 @@ class Products:
 
     def __reduce__(self) -> tuple[type[Products], tuple[Any, ...]]:
         """Pickled as its own constructor call: a process that reads it knows its key."""
-        return Products, (self.forward, self.input, self.weight, self.output, self.keep)
+        return Products, (self.forward, self.input, self.weight, self.output, self.keep, self.library)
 
     def of(self, which: Which) -> UnitProduct | None:
         """The product of that name."""
@@ -289,7 +377,7 @@ class ComputedProduct(NamedTuple):
     """A product that was computed, for those who measure.
 
     where: the layer. a, b: the factors' numbers, filled up, before a transform. result: float32, before it is rounded
-    to the recipe's output.
+    to the recipe's output; by a plan, after its last step.
     """
 
     where: str
@@ -312,13 +400,16 @@ def computed(
     histories: Histories,
     threads: int | None = None,
     again: bool = False,
+    plan: ProductPlan | None = None,
+    bias: Singles | None = None,
 ) -> ComputedProduct:
     """A @ B of numbers, (..., M, K) and (..., K, N), as the unit returns it.
 
     Results are numbers of binary32: d * (scale of A * scale of B), both products rounded to it, where the unit takes
     no scales, as `hwsim gemm --quantize` does it.
     seed: of stochastic rounding. histories: of delayed scaling, by `where` and `which`. threads: None for as many as
-    `hwsim.gemm` takes. again: the last call of `where` and `which` is computed again.
+    `hwsim.gemm` takes. again: the last call of `where` and `which` is computed again. plan: how a library makes the
+    result, and what bias it adds, (N,).
     """
     a, b = filled(a, -1, product.step), filled(b, -2, product.step)
     factors: dict[Side, Singles] = {"a": a, "b": b}
@@ -332,6 +423,9 @@ def computed(
         for side, operand in zip(factors, (product.a, product.b), strict=True)
     )
     of_a, of_b = operands
+    if plan is not None:
+        result = _by_plan(product.unit, plan, of_a, of_b, bias, threads)
+        return ComputedProduct(where, which, product, a, b, (of_a, of_b), result)
     returned = multiplied(
         product.unit, of_a.codes, of_b.codes, None, of_a.scales, of_b.scales, progress=no_progress, threads=threads,
         again=True,
@@ -342,6 +436,20 @@ def computed(
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
             result = result * (scales[0] if len(scales) == 1 else scales[0] * scales[1])
     return ComputedProduct(where, which, product, a, b, (of_a, of_b), result)
+
+
+def _by_plan(
+    unit: Unit, plan: ProductPlan, a: MatrixOperand, b: MatrixOperand, bias: Singles | None, threads: int | None
+) -> Singles:
+    """A product as a library makes it, as numbers of binary32."""
+    numbers: dict[Number, Any] = {"bias": bias}
+    if unit.scale is not None:
+        numbers |= {"scale_a": a.scales, "scale_b": b.scales}
+    elif "scale_a" in plan.numbers:
+        one = np.ones((1, 1), np.float32)
+        numbers |= {"scale_a": one if a.factor is None else a.factor, "scale_b": one if b.factor is None else b.factor}
+    returned = planned(unit, plan, a.codes, b.codes, numbers, progress=no_progress, threads=threads)
+    return returned if returned.dtype == np.float32 else plan.output(unit).decode(returned).astype(np.float32)
 
 
 def filled(x: Singles, axis: int, step: int) -> Singles:

@@ -11,13 +11,25 @@ from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from hwsim.base.errors import InputTypeError
+from hwsim.base.errors import InputError, InputTypeError
 from hwsim.base.text import counted
 from hwsim.formats.catalog import looks_like_path, nearest
 from hwsim.formats.yamlfile import Document, Location, MappingDocument, SpecError, read, validated
 from hwsim.quantize import Rule, get_rule
 from hwsim.spec import load_unit
-from hwsim.torch.products import FactorRule, Output, Products, Side, UnitProduct, Which, check_size, operand_of
+from hwsim.spec.profile import ProfileLike, load_profile
+from hwsim.torch.products import (
+    FactorRule,
+    Library,
+    Output,
+    Products,
+    Side,
+    UnitProduct,
+    Unknown,
+    Which,
+    check_size,
+    operand_of,
+)
 
 SHIPPED = Path(__file__).with_name("recipes")
 Kind = Literal["linear", "convolution", "depthwise", "attention", "matmul"]
@@ -70,6 +82,15 @@ class LayerKeys(_Keys):
     PyTorch."""
 
 
+class LibraryKeys(_Keys):
+    """A GPU's library in whose way products are made."""
+
+    name: str
+    """A profile's name, or the path of its file."""
+    unknown: Unknown = "refuse"
+    """What becomes of a product that it does not know: an error, or one sum of all of K, with a warning."""
+
+
 class RecipeKeys(_Keys):
     """A recipe's file."""
 
@@ -88,6 +109,9 @@ class RecipeKeys(_Keys):
     recompute: tuple[str, ...] = ()
     """Modules, by patterns of their names or by their classes, that keep nothing for the backward pass but what goes
     into them: the rest is computed again there."""
+    profile: str | LibraryKeys | None = None
+    """The profile of a GPU and its library, whose splits, order of scales, biases and roundings the three products
+    have; recipes of `layers` have their own."""
     layers: tuple[LayerKeys, ...] = ()
     """Layers that have another recipe; the first that fits counts."""
 
@@ -126,8 +150,19 @@ class Recipe:
         return f"<Recipe {self.name}: {units}; output {self.products.output}; {rules}>"
 
     def with_products(self, **changes: Any) -> Recipe:
-        """This recipe with other products, output or keep."""
+        """This recipe with other products, output, keep or library."""
         return replace(self, products=replace(self.products, **changes))
+
+    def with_profile(self, profile: ProfileLike, unknown: Unknown = "refuse") -> Recipe:
+        """This recipe, its three products made as a GPU's library makes them; layers with recipes of their own stay.
+
+        profile: a name that `hwsim plan profiles` lists, a file, or a Profile. unknown: what becomes of a product that
+        it does not know: `refuse` raises NotCaptured, `one-sum` sums all of K in one unit, with a warning.
+        Raises as `hwsim.spec.profile.load_profile`, and ValueError for another word.
+        """
+        if unknown not in get_args(Unknown):
+            raise InputError(f"unknown must be refuse or one-sum, not {unknown!r}")
+        return self.with_products(library=Library(load_profile(profile), unknown))
 
 
 RecipeLike: TypeAlias = Recipe | str | Path | Mapping[str, Any]
@@ -191,9 +226,20 @@ def _products(keys: RecipeKeys, document: Document) -> Products:
         entry = getattr(keys.products, which)
         return None if entry == "none" else _product(entry, document, ("products", which))
 
+    kept = _rule(keys.keep, document, ("keep",))
     return Products(
-        product("forward"), product("input"), product("weight"), keys.output, _rule(keys.keep, document, ("keep",))
+        product("forward"), product("input"), product("weight"), keys.output, kept, _library(keys.profile, document)
     )
+
+
+def _library(entry: str | LibraryKeys | None, document: Document) -> Library | None:
+    if entry is None:
+        return None
+    name, unknown = (entry.name, entry.unknown) if isinstance(entry, LibraryKeys) else (entry, "refuse")
+    try:
+        return Library(load_profile(document.path.parent / name if looks_like_path(name) else name), unknown)
+    except (ValueError, OSError) as error:
+        raise _wrong(document, ("profile",), error) from None
 
 
 def _product(keys: ProductKeys, document: Document, location: Location) -> UnitProduct:
@@ -285,6 +331,14 @@ def sentences(recipe: Recipe) -> Iterator[str]:
         "products, and each has three of its own."
     )
     yield "PyTorch computes all else, in the tensors' dtype: normalisation, activations, embeddings, sums of gradients."
+    library = recipe.products.library
+    if library is not None:
+        known = "are refused" if library.unknown == "refuse" else "are one sum, with a warning"
+        yield (
+            f"Products are made as {library.profile.library} makes them on {library.profile.gpu}, split, scaled and "
+            f"rounded as profile {library.profile.name} says for each shape; shapes and calls that it does not know "
+            f"{known}."
+        )
     rule = recipe.products.keep
     if rule is not None:
         block = f"{rule.block[0] or 'all'} x {rule.block[1] or 'all'}"

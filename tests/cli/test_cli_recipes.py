@@ -45,11 +45,13 @@ def test_a_file_is_told_and_a_changed_recipe_is_not_called_by_its_name(run: Run,
         "recipe: own\nproducts:\n"
         "  forward: {unit: hopper-wgmma-e4m3-f32, a: {rule: tensor, history: {length: 4}}, b: channel}\n"
         "  input: none\n  weight: none\nkeep: deepseek-v3-1x128\nrecompute: [LayerNorm]\n"
+        "profile: {name: h200-cuda-13.0, unknown: one-sum}\n"
         "layers: [{name: head, recipe: none}, {kind: attention, recipe: exact}]\n"
     )
     text = run("recipes", str(tmp_path / "own.yaml")).out
     assert "of the last 4 steps" in text and "one f32 scale for a column" in text
     assert "modules head  all " in text and "attention     scores, and sum of values       exact-f32" in text
     assert "# Computed again in the backward pass: LayerNorm." in text and "kept for the backward pass in e4m3" in text
+    assert "as profile h200-cuda-13.0 says for each shape; shapes and calls that it does not know are one sum" in text
     changed = ht.load_recipe("mxfp8").with_products(output="f32")
     assert repr(changed).startswith("<Recipe mxfp8: blackwell-mxf8f6f4-e4m3-f32, ") and len(repr(changed)) < 200

@@ -10,8 +10,12 @@ import pytest
 import torch
 from silicon.library_products import Captured
 
+import hwsim.torch as ht
 from hwsim.spec.profile import NotCaptured, ProfiledCall
 from hwsim.torch import library
+from hwsim.torch.functional import layer_by
+from hwsim.torch.operators import multiplied
+from hwsim.torch.products import coded
 
 H200 = "h200-cuda-13.0"
 E4M3 = torch.float8_e4m3fn
@@ -91,3 +95,89 @@ def test_batch_invariance_is_asserted() -> None:
     library.same_rows("h100-cuda-13.0", fast, 4096, [(16, 4096), (128, 4096), (2048, 4096)])
     with pytest.raises(AssertionError, match=r"not batch invariant on h100-cuda-13.0: .*16 x 4096 is 2 parts of K"):
         library.same_rows("h100-cuda-13.0", fast, 14336, [(16, 4096), (128, 4096)])
+
+
+SCALED = {"unit": "hopper-wgmma-e4m3-f32", "a": {"rule": "tensor"}, "b": {"rule": "tensor"}}
+
+
+def recipe(product: dict[str, Any], **keys: Any) -> ht.Recipe:
+    products = {"forward": product, "input": "none", "weight": "none"}
+    return ht.load_recipe({"recipe": "own", "products": products, "output": "bf16", "profile": H200, **keys})
+
+
+@pytest.mark.parametrize("fast", [True, False])
+def test_a_recipe_takes_a_profile(arrays: Any, fast: bool) -> None:
+    of, base = arrays["h200_epilogues"], "epilogue-128x64x1024"
+    a, b = (tensor(of[f"{base}/{side}"], E4M3).float() for side in "ab")
+    scales = of[f"{base}/s"].view(np.float32).ravel().tolist()
+    bias = tensor(of[f"{base}/bias16"], torch.bfloat16)
+    factors = {side: {"rule": "tensor", "scale": scale} for side, scale in zip("ab", scales, strict=True)}
+    own = recipe({"unit": "hopper-wgmma-e4m3-f32" if fast else "deepseek-v3-e4m3-f32", **factors})
+    found = ht.linear(a * scales[0], b * scales[1], bias, recipe=own).to(torch.bfloat16)
+    returned = tensor(of[f"{base}/{'fast' if fast else 'slow'}-tensor-b16-bfloat16/d"], torch.bfloat16)
+    assert torch.equal(found.view(torch.int16), returned.view(torch.int16))
+
+
+@pytest.mark.parametrize(
+    ("name", "profile", "shape", "differs"),
+    [
+        ("fp8-tensorwise", H200, (64, 128, 8192), True),  # three parts of K
+        ("fp8-rowwise", H200, (64, 128, 8192), False),  # one sum, and scales that are powers of two
+        ("bf16-hopper", H200, (16, 16, 16384), True),
+        ("deepseek-v3", "h100-cuda-13.0", (128, 2048, 1024), False),
+    ],
+)
+def test_a_recipe_of_a_profile_is_what_the_library_makes_of_its_codes(
+    name: str, profile: str, shape: tuple[int, int, int], differs: bool
+) -> None:
+    m, n, k = shape
+    torch.manual_seed(1)
+    x, w = torch.randn(m, k), torch.randn(n, k)
+    plain = ht.load_recipe(name).with_products(output="f32")
+    product = plain.products.forward
+    assert product is not None
+    a, b = coded(product.a, product.unit, "a", x.numpy(), 0), coded(product.b, product.unit, "b", w.T.numpy(), 0)
+    found = ht.linear(x, w, recipe=plain.with_profile(profile))
+    if name == "bf16-hopper":
+        factors = tensor(a.codes, torch.bfloat16), tensor(b.codes, torch.bfloat16)
+        returned = library.mm(*factors, out_dtype=torch.float32, profile=profile)
+    else:
+        scales = (a.factor, b.factor) if a.scales is None else (a.scales, b.scales)
+        factors = tensor(a.codes, E4M3), tensor(b.codes, E4M3)
+        of_each = [tensor(each, torch.float32) for each in scales]
+        returned = library.scaled_mm(
+            *factors, *of_each, None, None, torch.float32, product.unit.promotion is None, profile=profile
+        )
+    assert torch.equal(found, returned)
+    assert bool((found != ht.linear(x, w, recipe=plain)).any()) == differs
+
+
+def test_what_a_profile_does_not_know_of_a_recipe() -> None:
+    x, w = torch.ones(64, 640), torch.ones(8, 640)
+    own = recipe(SCALED)
+    with pytest.raises(NotCaptured, match="does not know scaled_mm e4m3 to bf16, scales tensor of 64 x 8 x 640"):
+        ht.linear(x, w, recipe=own)
+    model = torch.nn.Sequential(torch.nn.Linear(640, 8))
+    with pytest.raises(NotCaptured, match=r"^0: profile h200"), ht.emulate(model, own):
+        model(x)
+    one_sum = recipe(SCALED, profile={"name": H200, "unknown": "one-sum"})
+    with pytest.warns(UserWarning, match="64 x 8 x 640.*; computed as one sum"):
+        found = ht.linear(x, w, recipe=one_sum)
+    assert torch.equal(found, ht.linear(x, w, recipe=one_sum.with_products(library=None)))
+    for product, message in (
+        ({**SCALED, "unit": "ada-mma-e4m3-f32"}, "by hopper-wgmma-e4m3-f32 or deepseek-v3-e4m3-f32, not by ada-mma"),
+        ({**SCALED, "b": "channel"}, "profiles know scales of both tensors, or of rows and columns"),
+        ({"unit": "hopper-mma-tf32-f32", "a": "direct", "b": "direct"}, "rounds float32 to TF32 was not captured"),
+        ({"unit": "blackwell-mxf8f6f4-e4m3-f32", "a": "block", "b": "block"}, "scales of 1 x 32 and 32 x 1"),
+    ):
+        with pytest.raises(NotCaptured, match=message):
+            ht.linear(x, w, recipe=recipe(product))
+    with pytest.raises(NotCaptured, match="not batches of them, nor convolutions"):
+        ht.matmul(torch.ones(2, 64, 512), torch.ones(2, 512, 64), own)
+    layer = layer_by(own)
+    with pytest.raises(NotCaptured, match="no factor and no addend but a bias"):
+        multiplied(torch.ones(64, 512), torch.ones(512, 64), torch.ones(64, 64), 1.0, layer)
+    with pytest.raises(ValueError, match="profile: unknown profile 'h300'"):
+        recipe(SCALED, profile="h300")
+    with pytest.raises(ValueError, match="unknown must be refuse or one-sum, not 'guess'"):
+        own.with_profile(H200, "guess")  # type: ignore[arg-type]
