@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from hwsim.rtl import Streamed
 
 MISMATCH = 1
+A_CLAIM = 300.0  # seconds: what a file of divisions makes is compared part by part
 
 Output = Annotated[
     str | None,
@@ -254,7 +255,7 @@ def prove_all(streams: Sequence[Streamed], cuts: Sequence[str] | None) -> None:
     from hwsim.rtl.synthesis import FlowFailed
 
     try:
-        reports = [prove_stream(each, cuts, ProofOptions(tell=claim_line)) for each in streams]
+        reports = [prove_stream(each, cuts, ProofOptions(A_CLAIM, tell=claim_line)) for each in streams]
     except FlowFailed as error:
         raise InputError(f"the design could not be read as a circuit: {error}") from None
     for report in reports:

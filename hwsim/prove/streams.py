@@ -17,7 +17,7 @@ from hwsim.prove.circuits import Circuit, Machine, connected, cycles, fixed, ver
 from hwsim.prove.claims import AnyClaim, Claim, is_each
 from hwsim.prove.readback import field_places, with_payloads
 from hwsim.prove.symbolic import Integer, paths
-from hwsim.prove.terms import Term, both, constant, is_one, negated, part, same, substituted, value, width
+from hwsim.prove.terms import Term, both, constant, is_one, negated, part, same, simplified, substituted, value, width
 from hwsim.rtl import StreamedDatapath, StreamPlan, stream_plan, stream_verilog
 from hwsim.spec.conversion import Conversion
 
@@ -57,8 +57,8 @@ class StreamFile:
         self.result = self.run[self.latency].of(self.circuit.outputs["o__payload"])
 
     def field(self, port: str, name: str, at: int = 0) -> Term:
-        """A field of the payload that enters (`i`), or of the result that leaves (`o`)."""
-        return part(self.payload if port == "i" else self.result, *self.fields[f"{port}.{name}"][at])
+        """A field of the payload that enters (`i`), or of the result that leaves (`o`), without the other fields."""
+        return simplified(part(self.payload if port == "i" else self.result, *self.fields[f"{port}.{name}"][at]))
 
     def control(self) -> Iterator[Claim]:
         """What the streams do, whatever the data are."""

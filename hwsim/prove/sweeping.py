@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import heapq
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from hwsim.base.errors import InputError
 from hwsim.cases.drawing import WORD, Stream
 from hwsim.prove.claims import Claim
 from hwsim.prove.linear import Forms, children_first
+from hwsim.prove.symbolic import OutOfTime
 from hwsim.prove.terms import (
     Decided,
     Evaluated,
@@ -29,7 +31,6 @@ from hwsim.prove.terms import (
     rebuilt,
     same,
     simplified,
-    substituted,
     value,
     width,
 )
@@ -48,10 +49,10 @@ ADDING = EXTENDING | {Kind.BV_ADD, Kind.BV_SUB, Kind.BV_NOT, Kind.BV_NEG}
 class Merging:
     """Terms over some constants, each as the one that stands for all that are equal to it as far as is known.
 
-    samples: of the constants. until: when, by this thread's time, no more is asked. sides: of terms by their numbers,
-    which of two circuits they are in, as bits; what both do not have to do with is asked for a short time alone.
-    far: seconds of a processor for a question about all of two terms. Terms are kept: only as long as they are, no
-    other has their numbers.
+    samples: of the constants. until: when, by this thread's time, OutOfTime is raised; what was merged stays. sides: of
+    terms by their numbers, which of two circuits they are in, as bits; what both do not have to do with is asked for a
+    short time alone. far: seconds of a processor for a question about all of two terms. Terms are kept: only as long as
+    they are, no other has their numbers.
     """
 
     def __init__(
@@ -93,7 +94,9 @@ class Merging:
         return term
 
     def _equal(self, term: Term, other: Term, of_both: bool) -> bool:
-        if time.thread_time() > self.until or any(sample.of(term) != sample.of(other) for sample in self.refuting):
+        if time.thread_time() > self.until:
+            raise OutOfTime
+        if any(sample.of(term) != sample.of(other) for sample in self.refuting):
             return False
         if is_one_sum(term, other) or ask(same(*_apart(term, other)), (), NEAR).word == "proved":
             return True
@@ -128,14 +131,49 @@ def is_one_sum(first: Term, second: Term) -> bool:
 
 
 def _apart(term: Term, other: Term) -> Sequence[Term]:
-    """Two terms, with a new constant for each bit vector that they share."""
-    shared = {node.id() for node in nodes_of([term])} & {node.id() for node in nodes_of([other])}
-    return _without((term, other), lambda node: is_bits(node) and node.id() in shared and node.kind() not in EXTENDING)
+    """Two terms, with a new constant for each of the outermost bit vectors that they share.
+
+    A term's number is higher than those of what it is made of: from the highest on, it is known of each term, when it
+    is looked at, which of the two have it, and what lies below what they share is not looked at.
+    """
+    by: dict[Term, Term] = {}
+    has: dict[int, int] = {}
+    waiting: list[tuple[int, Term]] = []
+    apart: list[Term] = []
+
+    def reached(node: Term, sides: int) -> None:
+        number = -node.id()
+        if number not in has:
+            heapq.heappush(waiting, (number, node))
+        has[number] = has.get(number, 0) | sides
+
+    reached(term, 1)
+    reached(other, 2)
+    while waiting:
+        number, node = heapq.heappop(waiting)
+        if node.is_value():
+            continue
+        if has[number] == BOTH and is_bits(node) and node.kind() not in EXTENDING:
+            by[node] = constant(f"cut{len(by)}", width(node))
+            continue
+        apart.append(node)
+        for child in node.children():
+            reached(child, has[number])
+    return _cut_out((term, other), apart, by)
+
+
+def _cut_out(terms: Sequence[Term], apart: Iterable[Term], by: Mapping[Term, Term]) -> Sequence[Term]:
+    """Terms with others for some. apart: what lies above these; nothing else is made anew."""
+    made = {node.id(): cut for node, cut in by.items()}
+    for node in sorted(apart, key=lambda node: int(node.id())):
+        made[node.id()] = rebuilt(node, [made.get(child.id(), child) for child in node.children()])
+    return [made.get(term.id(), term) for term in terms]
 
 
 def _without(terms: Sequence[Term], cut: Callable[[Term], bool]) -> Sequence[Term]:
     """Terms with a new constant for each of the outermost bit vectors that are cut out."""
     by: dict[Term, Term] = {}
+    above: dict[int, Term] = {}
     seen: set[int] = set()
     stack = list(terms)
     while stack:
@@ -146,8 +184,9 @@ def _without(terms: Sequence[Term], cut: Callable[[Term], bool]) -> Sequence[Ter
         if cut(node):
             by[node] = constant(f"cut{len(by)}", width(node))
         else:
+            above[node.id()] = node
             stack += node.children()
-    return [substituted(term, by) for term in terms]
+    return _cut_out(terms, above.values(), by)
 
 
 # Seconds that the solver has for a claim as it is, and for one whose parts are put together: either may be by far the
@@ -174,26 +213,33 @@ class Alike(Claim):
         """What the solver says."""
         begun = time.thread_time()
         answer = Decided("undecided", 0.0)
+        merging = self._merging(seconds)
         for as_it_is, in_parts in (*TURNS, (AT_LAST * seconds, math.inf)):
             left = begun + seconds - time.thread_time()
             answer = super().decide(min(as_it_is, left / 2))
             left = begun + seconds - time.thread_time()
             if answer.word == "undecided" and left > 0:
-                answer = self._part_by_part(min(in_parts, left))
+                merging.until = time.thread_time() + min(in_parts, left)
+                answer = self._part_by_part(merging)
             if answer.word != "undecided" or begun + seconds < time.thread_time():
                 break
         return Decided(answer.word, time.thread_time() - begun, answer.model)
 
-    def _part_by_part(self, seconds: float) -> Decided:
-        until = time.thread_time() + seconds
-        terms = [*self.assumptions, self.claim]
+    def _merging(self, seconds: float) -> Merging:
+        """Nothing merged yet; turns go on where the one before ended."""
         stream = Stream(SEED, "alike")
         samples = {
-            term.symbol(): [_drawn(stream, width(term), at) for at in range(SAMPLES)] for term in constants_of(terms)
+            term.symbol(): [_drawn(stream, width(term), at) for at in range(SAMPLES)]
+            for term in constants_of([*self.assumptions, self.claim])
         }
-        merging = Merging(Evaluated(samples), until, _sides(self.claim), max(FAR, A_QUESTION * seconds))
-        *assumed, claim = [merging.merged(term) for term in terms]
-        left = until - time.thread_time()
+        return Merging(Evaluated(samples), math.inf, _sides(self.claim), max(FAR, A_QUESTION * seconds))
+
+    def _part_by_part(self, merging: Merging) -> Decided:
+        try:
+            *assumed, claim = [merging.merged(term) for term in (*self.assumptions, self.claim)]
+        except OutOfTime:
+            return Decided("undecided", 0.0)
+        left = merging.until - time.thread_time()
         return ask(claim, assumed, left, self.show) if left > 0 else Decided("undecided", 0.0)
 
 

@@ -31,7 +31,7 @@ NARROW = 8  # bounds so close are not made closer by further answers
 
 
 class OutOfTime(Exception):
-    """A function was not followed to the end in the seconds that it had."""
+    """A function was not followed, or terms not merged, to the end in the seconds that they had."""
 
 
 class Explorer:

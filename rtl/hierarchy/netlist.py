@@ -242,6 +242,8 @@ def _sides(module: RtlModule, words: Sequence[str]) -> tuple[Bits, Bits]:
 def _signal(module: RtlModule, words: list[str]) -> tuple[Bits, list[str]]:
     """The signal that some words begin with, and the other words."""
     first, rest = words[0], words[1:]
+    if first == "{}":  # what a switch of one case, for anything, chooses by
+        return (), rest
     if first == "{":
         parts: list[Bits] = []
         while rest[0] != "}":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from itertools import count
@@ -17,7 +18,7 @@ from hwsim.prove import sweeping as sameproducts
 from hwsim.prove.claims import CasesClaim, Claim, by_value, holds
 from hwsim.prove.linear import Form, Forms, Variable, form
 from hwsim.prove.sweeping import Alike, Merging, SameProducts, _holds_of_any_products
-from hwsim.prove.symbolic import Integer, as_integer, paths
+from hwsim.prove.symbolic import Integer, OutOfTime, as_integer, paths
 from hwsim.prove.terms import (
     Decided,
     Evaluated,
@@ -255,7 +256,7 @@ def test_questions_have_more_time_where_a_claim_has(
 
     monkeypatch.setattr(alike, "Merging", Recorded)
     made = claim(Alike, 2)
-    assert isinstance(made, Alike) and made._part_by_part(seconds).word == "proved"
+    assert isinstance(made, Alike) and made._part_by_part(made._merging(seconds)).word == "proved"
     assert set(had) == {wanted}
 
 
@@ -313,12 +314,15 @@ def test_some_samples_repeat_a_few_bits() -> None:
     assert len(repeating) == 2 and len(set(drawn)) == 8
 
 
-def test_without_time_nothing_is_merged() -> None:
+def test_without_time_nothing_is_merged_and_later_it_is() -> None:
     samples = Evaluated({"alike.a": [1, 2], "alike.b": [3, 4], "alike.c": [5, 6]})
     first, second = (
         op(Kind.BV_ADD, A, B),
         op(Kind.BV_ADD, op(Kind.BV_XOR, A, B), op(Kind.BV_MUL, value(2, 24), op(Kind.BV_AND, A, B))),
     )
-    in_time, late = Merging(samples), Merging(samples, 0.0)
-    assert in_time.merged(first).id() == in_time.merged(second).id()
-    assert late.merged(first).id() != late.merged(second).id()
+    merging = Merging(samples, 0.0)
+    standing = merging.merged(first)
+    with pytest.raises(OutOfTime):
+        merging.merged(second)
+    merging.until = math.inf
+    assert merging.merged(second).id() == standing.id()

@@ -183,6 +183,10 @@ MISTAKES: dict[str, tuple[str, str, Callable[[Patch], None]]] = {
 def test_a_broken_addition_is_not_proved(mistake: str, monkeypatch: Patch) -> None:
     name, broken, mutate = MISTAKES[mistake]
     mutate(monkeypatch)
+    if broken == "composition: model":  # no claim is made of a step that nothing in the model is
+        with pytest.raises(Unmet):
+            [*of_adders(small(name))]
+        return
     claim = next(claim for claim in of_adders(small(name)) if claim.name == broken)
     assert claim.decide(60).word != "proved"
 
