@@ -339,7 +339,7 @@ def gemm(
     alpha: Annotated[float | None, typer.Option(help="A number of a plan's steps.")] = None,
     beta: Annotated[float | None, typer.Option(help="Another.")] = None,
 ) -> None:
-    """MultiplyStep matrices in files: A @ B + C, every element bit for bit as the unit returns it.
+    """Multiply matrices in files: A @ B + C, every element bit for bit as the unit returns it.
 
     \b
     hwsim gemm hopper-wgmma-e4m3-f32 a.npy b.npy -o d.npy
