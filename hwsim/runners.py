@@ -238,7 +238,7 @@ def _end_with(sentinel: int) -> None:
 
 
 def _sendable(error: Exception) -> Exception:
-    """The same, or where it cannot be sent one of its words."""
+    """The exception itself, or where it cannot be sent, one with its words."""
     try:
         pickle.loads(pickle.dumps(error))
     except Exception:

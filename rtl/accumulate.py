@@ -46,8 +46,8 @@ class Accumulation:
         self.partial = unit.result.format
         addend = unit.operands.addend
         # A promotion's addend is a number of the register's format, and becomes one of its codes as it enters.
-        own = addend is None or isinstance(rule, Promotion) or addend == rule.format
-        self.start: Number | None = None if own else addend
+        in_format = addend is None or isinstance(rule, Promotion) or addend == rule.format
+        self.start: Number | None = None if in_format else addend
         self.flush = isinstance(rule, LateAdd) and rule.flush
         self.flushes = rule.flushes if isinstance(rule, LateAdd) else None
         self.scaling, scale = unit.scaled_promotion, unit.scale
@@ -76,11 +76,11 @@ class Accumulation:
     @property
     def x(self) -> NumberRange:
         """The numbers that are kept."""
-        own = NumberRange.of_code(self.format, self.format)
+        kept = NumberRange.of_code(self.format, self.format)
         if self.start is None:
-            return own
+            return kept
         first = NumberRange.of_code(self.start, self.format)
-        return NumberRange(max(own.bits, first.bits), min(own.low, first.low), max(own.high, first.high))
+        return NumberRange(max(kept.bits, first.bits), min(kept.low, first.low), max(kept.high, first.high))
 
     @property
     def y(self) -> NumberRange:
@@ -90,19 +90,22 @@ class Accumulation:
         return NumberRange.of_code(self.partial, self.format)
 
     def operands(self) -> StructLayout:
-        """Codes without padding; `starts`: what is kept is the code that it began with, in a format of its own."""
+        """The layout of the operands, in codes without padding.
+
+        `starts`: the code that is kept is still the one that it began with, in a format of its own.
+        """
         scales = {name: unsigned(fmt.container_bits) for name, fmt in self.scales.items()}
         starts = {} if self.start is None else {"starts": 1}
         return StructLayout({"register": self.code_bits, **starts, "partial": self.partial.bits, **scales})
 
     def decoder(self, name: str, fmt: Format) -> FloatDecode | FixedDecode | PowerDecode:
-        """That of one of `scaling`: scales come in their containers, all else without padding."""
+        """The decoder of one operand of `scaling`: scales come in their containers, all else without padding."""
         if name in self.scales or isinstance(fmt, ExponentFormat):
             return decoder(fmt)
         return bare_decoder(fmt)
 
     def entering(self, m: Module, code: Value) -> Value:
-        """The code that is kept at first, of an addend's container."""
+        """The code that is kept at first, from an addend's code in its container."""
         addend = self.unit.operands.addend or self.format
         code = addend_code(self.unit, addend, code[addend.padding :], flush=self.flush)
         if self.start is not None or addend == self.format:

@@ -49,7 +49,7 @@ class NumberRange:
 
     @classmethod
     def of_product(cls, n: PairRanges, to: FloatFormat) -> NumberRange:
-        """A product's."""
+        """The range of a product."""
         top = product_move(n, to)
         return cls(n.sig_bits, min(1, 2 + top - n.sig_bits + 1), max(1, n.product_most + top))
 

@@ -24,7 +24,7 @@ def candidates(n: WindowRanges, i: Any, window: int) -> list[Value]:
     left = fields(i).get(f"maxima{n.names[window]}")
     if left is not None:
         return list(left)
-    terms = [i.terms[at] for at in n.of_window(window) if at < n.terms]
+    terms = [i.terms[index] for index in n.of_window(window) if index < n.terms]
     masked = n.flagged and not n.counting
     exps = [term.exp & term.nonzero.replicate(len(term.exp)) if masked else term.exp for term in terms]
     return exps or [Const(0, n.term_exp[1].bit_length())]
@@ -56,12 +56,12 @@ class TreeMaximum(DatapathStep):
 
     def __init__(self, n: WindowRanges, name: str, before: StructLayout, levels: int):
         self.n, self.levels = n, levels
-        exp, made = unsigned(n.term_exp[1].bit_length()), dict[str, Any]()
+        exp, makes = unsigned(n.term_exp[1].bit_length()), dict[str, Any]()
         for window, end in enumerate(n.names):
             last = before.members.get(f"maxima{end}")
-            count = max(1, sum(at < n.terms for at in n.of_window(window))) if last is None else last.length
-            made[f"maxima{end}"] = ArrayLayout(exp, -(-count // (1 << levels)))
-        super().__init__(name, before, StructLayout({**before.members, **made}), made)
+            count = max(1, sum(index < n.terms for index in n.of_window(window))) if last is None else last.length
+            makes[f"maxima{end}"] = ArrayLayout(exp, -(-count // (1 << levels)))
+        super().__init__(name, before, StructLayout({**before.members, **makes}), makes)
 
     def compute(self, m: Module) -> None:
         for window, end in enumerate(self.n.names):
@@ -78,8 +78,8 @@ class Maximum(DatapathStep):
     def __init__(self, n: WindowRanges, before: StructLayout):
         self.n = n
         kept = {name: shape for name, shape in before.members.items() if not name.startswith("maxima")}
-        made = n.in_windows("max_exp", signed_shape(*n.max_exp)) | (n.in_windows("any", 1) if n.combined else {})
-        super().__init__("maximum", before, StructLayout({**kept, **made}), made)
+        makes = n.in_windows("max_exp", signed_shape(*n.max_exp)) | (n.in_windows("any", 1) if n.combined else {})
+        super().__init__("maximum", before, StructLayout({**kept, **makes}), makes)
 
     @property
     def purpose(self) -> str:
@@ -110,7 +110,7 @@ class Maximum(DatapathStep):
                 m.d.comb += getattr(self.o, f"any{end}").eq(Cat(map(self._nonzero, n.of_window(window))).any())
 
     def _addend(self) -> tuple[Value, Value]:
-        """Whether the addend, or the floor, takes part, and with which exponent."""
+        """A flag that the addend, or the floor, takes part; and the exponent with which it does."""
         floor, counts, exp = self.n.floor, Const(0), Const(0)
         if self.n.sums_addend:
             addend = self.i.addend
@@ -120,7 +120,7 @@ class Maximum(DatapathStep):
         return Const(1), Mux(counts & (exp > floor), exp, floor)
 
     def _nonzero(self, at: int) -> Value:
-        """Whether a term is other than zero."""
+        """A flag that a term is other than zero."""
         if at == self.n.terms:
             return self.i.addend.sig.any()
         return self.i.terms[at].nonzero if self.n.flagged else self.i.terms[at].exp.any()
@@ -139,8 +139,8 @@ class ClampMaximum(DatapathStep):
     """max_exp, clamped to the least that shifts every product out. Without a register here, `Distance` begins so."""
 
     def __init__(self, n: WindowRanges, before: StructLayout):
-        self.n, made = n, n.in_windows("near", unsigned(n.near_bits))
-        super().__init__("distance.0", before, StructLayout({**before.members, **made}), made)
+        self.n, makes = n, n.in_windows("near", unsigned(n.near_bits))
+        super().__init__("distance.0", before, StructLayout({**before.members, **makes}), makes)
 
     def compute(self, m: Module) -> None:
         for end in self.n.names:
@@ -150,7 +150,10 @@ class ClampMaximum(DatapathStep):
 
 
 def beside_terms(n: WindowRanges, before: StructLayout) -> dict[str, Any]:
-    """What goes with terms, and with their sum, from align on. lost: whether each term, the addend last, lost a 1."""
+    """The fields that go along with terms, and with their sum, from align on.
+
+    lost: flags, whether each term, the addend last, lost a 1.
+    """
     lost = {"lost": ArrayLayout(unsigned(1), n.terms + n.sums_addend)} if n.sticky else {}
     names = [name for name in before.members if name.startswith(("max_exp", "any"))]
     names += [name for name in ("special", "zero_sign", "late_addend") if name in before.members]
@@ -197,7 +200,7 @@ class Distance(DatapathStep):
         return clamp(difference, self.n.distance_bits)
 
     def _near(self, m: Module, largest: Value, exp: Value, lane: int) -> Value:
-        """The same of a product whose exponent has at most one bit above those of a shift.
+        """The clamped distance of a product whose exponent has at most one bit above those of a shift.
 
         Above them nothing is subtracted: what the exponent has there, and a carry, reaches what `largest` has, or not.
         """
@@ -213,7 +216,7 @@ class Distance(DatapathStep):
 
 
 def shifter(n: WindowRanges, at: int) -> Shifter:
-    """What shifts a term, or the addend, into the window."""
+    """The shifter that moves a term, or the addend, into the window."""
     sizes = (n.term_sig_bits, n.term_fraction_bits), (n.addend_fraction_bits + 1, n.addend_fraction_bits)
     bits, fraction_bits = sizes[at == n.terms]
     place = max(n.fraction_bits, fraction_bits)
@@ -225,21 +228,25 @@ class AlignBegin(DatapathStep):
 
     def __init__(self, n: WindowRanges, before: StructLayout):
         self.n = n
-        made: dict[str, Any] = {"moved": ArrayLayout(shifter(n, 0).between(), n.terms)}
+        makes: dict[str, Any] = {"moved": ArrayLayout(shifter(n, 0).between(), n.terms)}
         if n.sums_addend:
-            made["moved_addend"] = shifter(n, n.terms).between()
+            makes["moved_addend"] = shifter(n, n.terms).between()
         kept = {name: shape for name, shape in before.members.items() if name not in ("terms", "addend", "shifts")}
-        super().__init__("align.1", before, StructLayout({**made, **kept}), made)
+        super().__init__("align.1", before, StructLayout({**makes, **kept}), makes)
 
     def compute(self, m: Module) -> None:
         n = self.n
         made = [*self.o.moved, *([self.o.moved_addend] if n.sums_addend else [])]
         terms = [*self.i.terms, *([self.i.addend] if n.sums_addend else [])]
-        for at, (term, to) in enumerate(zip(terms, made, strict=True)):
-            place = shifter(n, at)
-            before = Signal(place.before(), name=f"term{at}")
+        for lane, (term, to) in enumerate(zip(terms, made, strict=True)):
+            place = shifter(n, lane)
+            before = Signal(place.before(), name=f"term{lane}")
             window = Cat(Const(0, place.bits - len(term.sig)), term.sig)
-            m.d.comb += [before.sign.eq(term.sign), before.magnitude.eq(window), before.distance.eq(self.i.shifts[at])]
+            m.d.comb += [
+                before.sign.eq(term.sign),
+                before.magnitude.eq(window),
+                before.distance.eq(self.i.shifts[lane]),
+            ]
             m.d.comb += place.begin(before, to)
 
 
@@ -290,19 +297,19 @@ class TermWords(NamedTuple):
     terms: int
 
     def with_others(self, others: TermWords) -> TermWords:
-        """These and others."""
+        """The words of these terms and of others."""
         return TermWords(*(ours + theirs for ours, theirs in zip(self, others, strict=True)))  # type: ignore[operator]
 
 
 def words_of(terms: Sequence[Any]) -> TermWords:
-    """Those of terms in the window."""
+    """The words of terms in the window."""
     lows = [term.ones[:-1] for term in terms]
     signs, carries = [(0, term.ones[-1]) for term in terms], [(0, term.carry) for term in terms]
     return TermWords(lows, signs, carries, len(terms))
 
 
 def words_of_halves(halves: Sequence[Any]) -> TermWords:
-    """Those that full adders make of three terms each, from what `HalfAdders` has made of them."""
+    """The words that full adders make of three terms each, from what `HalfAdders` has made of them."""
     words = TermWords([], [], [], 3 * len(halves))
     for triple in halves:
         half, first, third = triple.half, triple.first, triple.third
@@ -358,18 +365,18 @@ class HalfAdders(DatapathStep):
         # Of three words a, b and c, `a ^ b`, a and c; a term is three: the bits below its sign, its sign, its carry.
         word = StructLayout({"low": n.aligned_bits - 1, "sign": 1, "carry": 1})
         triple, aligned = StructLayout(dict.fromkeys(("half", "first", "third"), word)), before.members["aligned"]
-        made: dict[str, Any] = {}
+        makes: dict[str, Any] = {}
         for window, end in enumerate(n.names):
             count = len(n.of_window(window))
             left = {f"aligned{end}": ArrayLayout(aligned.elem_shape, count % 3)} if count % 3 else {}
-            made |= {f"halves{end}": ArrayLayout(triple, count // 3), **left}
-        super().__init__("sum.0", before, StructLayout({**made, **beside_terms(n, before)}), made)
+            makes |= {f"halves{end}": ArrayLayout(triple, count // 3), **left}
+        super().__init__("sum.0", before, StructLayout({**makes, **beside_terms(n, before)}), makes)
 
     def compute(self, m: Module) -> None:
         for window, end in enumerate(self.n.names):
-            terms = [self.i.aligned[at] for at in self.n.of_window(window)]
-            for at, triple in enumerate(getattr(self.o, f"halves{end}")):
-                a, b, c = terms[3 * at : 3 * at + 3]
+            terms = [self.i.aligned[index] for index in self.n.of_window(window)]
+            for index, triple in enumerate(getattr(self.o, f"halves{end}")):
+                a, b, c = terms[3 * index : 3 * index + 3]
                 for place in ("low", "sign", "carry"):
                     x, y, z = (word(term, place) for term in (a, b, c))
                     m.d.comb += [
@@ -398,15 +405,15 @@ class Sum(DatapathStep):
 
     def __init__(self, n: WindowRanges, name: str, before: StructLayout, fan_in: int, inside: int):
         self.n, self.fan_in, self.terms = n, fan_in, inside * fan_in
-        self.counts, made = list[int](), dict[str, Any]()
+        self.counts, makes = list[int](), dict[str, Any]()
         for window, end in enumerate(n.names):
             sums = before.members.get(f"sums{end}")
             count = -(-len(n.of_window(window)) // inside) if sums is None else sums.length
             self.counts.append(1 if f"total{end}" in before.members else count)
             after = -(-self.counts[-1] // fan_in)
             sums = {f"sums{end}": ArrayLayout(n.sum_of(self.terms), after)}
-            made |= {f"total{end}": n.total} if after < 2 else sums
-        super().__init__(name, before, StructLayout({**made, **beside_terms(n, before)}), made)
+            makes |= {f"total{end}": n.total} if after < 2 else sums
+        super().__init__(name, before, StructLayout({**makes, **beside_terms(n, before)}), makes)
 
     @property
     def purpose(self) -> str:
@@ -419,24 +426,24 @@ class Sum(DatapathStep):
         for window, (end, count) in enumerate(zip(self.n.names, self.counts, strict=True)):
             given, made = fields(self.i), fields(self.o)
             outs = [made[f"total{end}"]] if f"total{end}" in made else made[f"sums{end}"]
-            for at, out in enumerate(outs):
-                taken = slice(at * self.fan_in, min((at + 1) * self.fan_in, count))
+            for index, out in enumerate(outs):
+                taken = slice(index * self.fan_in, min((index + 1) * self.fan_in, count))
                 if not count or f"total{end}" in given:
                     total: Value = given.get(f"total{end}", Const(0))
                 elif f"sums{end}" in given:
-                    total = balanced(m, given[f"sums{end}"][taken], f"sum{at}_level{end}")
+                    total = balanced(m, given[f"sums{end}"][taken], f"sum{index}_level{end}")
                 elif len(outs) == 1:
                     total = all_terms(m, self._words(window, taken), bits, self.n.truncates, end)
                 else:
-                    total = some_terms(m, self._words(window, taken), bits, f"sum{at}{end}")
+                    total = some_terms(m, self._words(window, taken), bits, f"sum{index}{end}")
                 m.d.comb += out.eq(total)
 
     def _words(self, window: int, taken: slice) -> TermWords:
-        """What is to be added: of some terms, or of some three of them, the last of which may be fewer."""
+        """The words to be added: of some terms, or of some three of them, the last of which may be fewer."""
         terms, end = fields(self.i), self.n.names[window]
         halves = terms.get(f"halves{end}")
         if halves is None:
-            return words_of([terms["aligned"][at] for at in self.n.of_window(window)][taken])
+            return words_of([terms["aligned"][index] for index in self.n.of_window(window)][taken])
         rest = terms.get(f"aligned{end}", ()) if taken.stop == self.counts[window] else ()
         return words_of_halves(halves[taken]).with_others(words_of(rest))
 

@@ -32,7 +32,7 @@ def leading_zeros(m: Module, value: Value) -> tuple[Value, list[Value]]:
 
 
 def _joined(m: Module, name: str, over: tuple[Value, Value], under: tuple[Value, Value]) -> tuple[Value, Value]:
-    """The same of two groups, one over the other."""
+    """A flag that both of two groups are zero, and the zeros above the leading one; one group stands over the other."""
     (over_zero, over_count), (under_zero, under_count) = over, under
     is_zero = Signal(name=f"zero{name}")
     count = Signal(len(over_count) + 1, name=f"count{name}")
@@ -162,7 +162,10 @@ def any_lost(m: Module, name: str, window: Value, shift: Value, drop: int) -> Va
 
 
 def truncated(window: Value, sign: Value, shift: Value, drop: int) -> tuple[Value, Value]:
-    """The same, truncated: complementing before an arithmetic shift needs no bit that is shifted out."""
+    """Ones' complement and carry of a magnitude, shifted right and truncated.
+
+    Complementing before an arithmetic shift needs no bit that is shifted out.
+    """
     wide = Cat(window, Const(0, 1 << len(shift)))  # the sign bit of the result, and all that is shifted in
     return ((wide ^ sign.replicate(len(wide))) >> shift)[drop : len(window) + 1].as_signed(), sign
 

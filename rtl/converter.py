@@ -188,7 +188,7 @@ def described(conversion: Conversion) -> str:
 
 
 def conversion_plan(conversion: Conversion, cuts: Sequence[str] | None = None) -> StreamPlan:
-    """A converter; as `Converter`."""
+    """The plan of a converter; arguments as of `Converter`."""
     c, chosen, target = conversion, conversion_cuts(cuts), conversion_target(conversion)
     return StreamPlan(
         name=c.name,

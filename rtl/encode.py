@@ -81,7 +81,7 @@ class EncodeTarget(SumTarget):
 
     @property
     def bias(self) -> int:
-        """What, added to the exponent of a magnitude's top bit, is `top_bexp`."""
+        """The number that, added to the exponent of a magnitude's top bit, gives `top_bexp`."""
         return FieldRange.of(self.fmt).bias
 
     @property
@@ -93,20 +93,20 @@ class EncodeTarget(SumTarget):
         return StructLayout({**layout.members, "word": unsigned(self.random_bits)}) if self.random_bits else layout
 
     def magnitude(self) -> StructLayout:
-        """A number, and its random word."""
+        """The layout of a number, with its random word."""
         return self._drawn(super().magnitude())
 
     def normalized(self) -> StructLayout:
-        """After normalize."""
+        """The layout after normalize."""
         return self._drawn(super().normalized())
 
     @property
     def encoded(self) -> StructLayout:
-        """A code without its padding, and whether it is a NaN, whose padding is ones."""
+        """The layout of a code without its padding, and of a flag that it is a NaN, whose padding is ones."""
         return StructLayout({"code": unsigned(self.to.bits), "nan": 1})
 
     def steps(self) -> list[DatapathStep]:
-        """From `magnitude()` to `encoded`."""
+        """The steps from `magnitude()` to `encoded`."""
         return [Normalize(self), encoder(self)]
 
 

@@ -50,10 +50,10 @@ class NextSum(DatapathStep):
     """A step that makes another sum. after: its range. i: what comes in, of which the sums and `drops` go."""
 
     def __init__(self, name: str, i: StructLayout, after: WindowSumRange, more: Any = (), drops: tuple[str, ...] = ()):
-        self.after, made = after, {**after.fields(), **dict(more)}
-        gone = ("total", "max_exp", *(("any",) if "any" in made else ()))
+        self.after, makes = after, {**after.fields(), **dict(more)}
+        gone = ("total", "max_exp", *(("any",) if "any" in makes else ()))
         kept = {name: shape for name, shape in i.members.items() if not name.startswith(gone) and name not in drops}
-        super().__init__(name, i, StructLayout({**made, **kept}), made)
+        super().__init__(name, i, StructLayout({**makes, **kept}), makes)
 
 
 class CombineHalves(NextSum):

@@ -49,7 +49,7 @@ class FieldRange:
 
     @classmethod
     def of(cls, fmt: Format) -> FieldRange:
-        """A format's; a fixed format's one exponent, 0, is 1 here."""
+        """The exponent field of a format; a fixed format's one exponent, 0, is 1 here."""
         least, most = exponent_range(fmt)
         return cls(1 - least, most - least + 1)
 
@@ -339,14 +339,14 @@ class SumTarget:
         return unsigned(max(most, 1).bit_length())
 
     def before(self) -> StructLayout:
-        """The sum."""
+        """The layout of the sum."""
         zero = {"zero_sign": 1} if self.zero_sign else {}
         lost = {"lost": ArrayLayout(unsigned(1), self.lost)} if self.lost else {}
         span = signed_shape(*self.max_exp)
         return StructLayout({"total": self.total, "max_exp": span, "special": SPECIAL, **zero, **lost})
 
     def magnitude(self) -> StructLayout:
-        """After magnitude. more: the number is more than the magnitude, by less than its last place."""
+        """The layout after magnitude. more: the number is more than the magnitude, by less than its last place."""
         return StructLayout(
             {
                 "sign": 1,
@@ -358,7 +358,7 @@ class SumTarget:
         )
 
     def normalized(self) -> StructLayout:
-        """After normalize. sig: the leading one on top unless subnormal; bexp: 0 if subnormal or zero."""
+        """The layout after normalize. sig: the leading one on top unless subnormal; bexp: 0 if subnormal or zero."""
         return StructLayout({"sign": 1, "sig": unsigned(self.bits), "sticky": 1, "bexp": self.bexp, "special": SPECIAL})
 
 

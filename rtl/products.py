@@ -273,10 +273,10 @@ class ModalDecode(wiring.Component):
     def _moved(self, m: Module, index: int, fmt: Number, to: Number) -> dict[str, Value]:
         """A format's number, its exponent and its significand where the shape has them."""
         m.submodules[f"format{index}"] = decode = _decoder(self.unit, fmt, to)
-        own, o = FactorShape.of(to), decode.o
+        source, o = FactorShape.of(to), decode.o
         m.d.comb += decode.code.eq(self.code[: fmt.container_bits])
-        bexp = (o.bexp + (self.shape.field.bias - own.field.bias))[: self.shape.bexp_bits]
-        sig = Cat(Const(0, self.shape.fraction_bits - own.fraction_bits), o.sig)
+        bexp = (o.bexp + (self.shape.field.bias - source.field.bias))[: self.shape.bexp_bits]
+        sig = Cat(Const(0, self.shape.fraction_bits - source.fraction_bits), o.sig)
         return {"sign": o.sign, "bexp": bexp, "sig": sig, "nan": o.nan, "inf": o.inf}
 
 

@@ -57,12 +57,12 @@ def amax_steps(lanes: int) -> tuple[str, ...]:
 
 
 def flushes(rule: Rule, source: FloatFormat) -> bool:
-    """Whether the rule makes a source's subnormals zeros: where they are binary32's."""
+    """True if the rule makes a source's subnormals zeros: where they are binary32's."""
     return rule.flush and source.subnormals and source.emin == F32.emin
 
 
 def amax_stages(q: BlockQuantization, i: StructLayout) -> Iterator[Stage]:
-    """From the numbers, `x`, to `amax`, 31 bits of binary32, and `dead`, whether the scale is NaN."""
+    """Yield the steps from the numbers, `x`, to `amax`, 31 bits of binary32, and `dead`, whether the scale is NaN."""
     source, rule = q.float_source, q.rule
     bits = source.exponent_bits + source.fraction_bits
 
@@ -92,8 +92,8 @@ def amax_stages(q: BlockQuantization, i: StructLayout) -> Iterator[Stage]:
         left = -(-left // 2)
 
         def level(m: Module, i: Any, o: Any) -> None:
-            for at, one in enumerate(tree_maximum(m, list(i.maxima), 1)):
-                m.d.comb += o.maxima[at].eq(one)
+            for index, one in enumerate(tree_maximum(m, list(i.maxima), 1)):
+                m.d.comb += o.maxima[index].eq(one)
 
         stage = Stage(name, stage.gives, {"maxima": ArrayLayout(unsigned(bits), left)}, level)
         yield stage
@@ -111,7 +111,7 @@ STEPS = ("scale", "scaled", "normalize", "round")
 
 
 def power_lacks(rule: Rule) -> Iterator[str]:
-    """What the hardware lacks of a rule with power-of-two scales."""
+    """Yield the settings of a rule with power-of-two scales that the hardware lacks."""
     if not isinstance(rule.scale_format, ExponentFormat):
         yield f"scale_format: {rule.scale_format.name} with select: {rule.select}"
     if rule.apply != "exact":
@@ -119,7 +119,7 @@ def power_lacks(rule: Rule) -> Iterator[str]:
 
 
 def element_target(q: BlockQuantization, stairs: Staircase) -> EncodeTarget:
-    """What elements, divided by the scale, are encoded in."""
+    """The target in which elements, divided by the scale, are encoded."""
     rule = q.rule
     sig_bits, (low, _), loose = source_range(q.source)
     assert rule.rounding in ("rne", "rna", "rz", "ru", "rd", "rto", "stochastic")
@@ -131,7 +131,7 @@ def element_target(q: BlockQuantization, stairs: Staircase) -> EncodeTarget:
 
 
 def power_stages(q: BlockQuantization, i: StructLayout) -> Iterator[Stage]:
-    """From `x`, `amax` and `dead` to `codes` and `scale`."""
+    """Yield the steps from `x`, `amax` and `dead` to `codes` and `scale`."""
     rule, source = q.rule, q.float_source
     fmt = rule.scale_format
     assert isinstance(fmt, ExponentFormat)
@@ -184,7 +184,10 @@ def power_stages(q: BlockQuantization, i: StructLayout) -> Iterator[Stage]:
 def rounded_lanes(
     target: EncodeTarget, lanes: int, i: StructLayout, put: Callable[[Value, Any, Any], list[Any]]
 ) -> Iterator[Stage]:
-    """From numbers, `lanes`, to `codes` in containers. put: drives a code from what was encoded and what is special."""
+    """Yield the steps from numbers, `lanes`, to `codes` in containers.
+
+    put: drives a code from what was encoded and what is special.
+    """
 
     def normalize(m: Module, i: Any, o: Any) -> None:
         for lane in range(lanes):
@@ -239,7 +242,7 @@ PARTS = ("1", "2", "3")  # of a division
 
 
 def divided_lacks(rule: Rule) -> Iterator[str]:
-    """What the hardware lacks of a rule that divides."""
+    """Yield the settings of a rule that divides that the hardware lacks."""
     if not isinstance(rule.scale_format, FloatFormat) or rule.scale_format.bits > 8:
         yield f"scale_format: {rule.scale_format.name} with select: divide"
     if rule.apply in (Apply.EXACT, Apply.MULTIPLY):
@@ -251,7 +254,7 @@ def divided_lacks(rule: Rule) -> Iterator[str]:
 
 
 def tensor_fields(rule: Rule) -> tuple[str, ...]:
-    """What comes with a block beside its numbers: `tensor_scale`, `tensor_factor`, both or neither."""
+    """The fields that come with a block beside its numbers: `tensor_scale`, `tensor_factor`, both or neither."""
     if rule.tensor_scale is TensorScale.NONE:
         return ()
     scale = rule.tensor_scale is TensorScale.DIVIDE or rule.apply is not Apply.TENSOR_RECIPROCAL
@@ -286,7 +289,7 @@ def usual_cuts(rule: Rule) -> tuple[str, ...]:
 
 
 def divided_stages(q: BlockQuantization, i: StructLayout) -> Iterator[Stage]:
-    """From `x`, `amax`, `dead` and what the tensor brings to `codes` and `scale`."""
+    """Yield the steps from `x`, `amax`, `dead` and what the tensor brings to `codes` and `scale`."""
     rule = q.rule
     ends = [_single(rule, i)]
 
@@ -306,7 +309,7 @@ def divided_stages(q: BlockQuantization, i: StructLayout) -> Iterator[Stage]:
 
 
 def _single(rule: Rule, i: StructLayout) -> Stage:
-    """amax as a binary32 number, and whether the block is of zeros."""
+    """The step that makes amax a binary32 number, and says whether the block is of zeros."""
     least = single_code(nearest_single(Fraction(rule.least_amax))) if rule.least_amax else 0
 
     def single(m: Module, i: Any, o: Any) -> None:
@@ -317,7 +320,7 @@ def _single(rule: Rule, i: StructLayout) -> Stage:
 
 
 def _ratio(rule: Rule, i: StructLayout) -> Iterator[Stage]:
-    """The scale before it is rounded to its format: `ratio`, a binary32 number."""
+    """Yield the steps to the scale before it is rounded to its format: `ratio`, a binary32 number."""
     largest = Fraction(rule.largest)
     if rule.tensor_scale is TensorScale.RECIPROCAL:
         stage = product_stage("factor", i, "tensor_factor", single_code(nearest_single(1 / largest)))
@@ -334,7 +337,10 @@ def _ratio(rule: Rule, i: StructLayout) -> Iterator[Stage]:
 
 
 def product_stage(name: str, i: StructLayout, one: str, other: str | int, made: str = "") -> Stage:
-    """A product of two fields of codes in binary32, or of a field and a number's code. made: its field, or the name."""
+    """The step that multiplies two fields of codes in binary32, or a field and a number's code.
+
+    made: the product's field; the name unless given.
+    """
     product = made or name
 
     def multiply(m: Module, i: Any, o: Any) -> None:
@@ -346,7 +352,7 @@ def product_stage(name: str, i: StructLayout, one: str, other: str | int, made: 
 
 
 def _scale(rule: Rule, i: StructLayout) -> Stage:
-    """The scale's code."""
+    """The step that makes the scale's code."""
     fmt = rule.scale_format
 
     def scale(m: Module, i: Any, o: Any) -> None:
@@ -362,7 +368,7 @@ def _scale(rule: Rule, i: StructLayout) -> Stage:
 
 
 def _operand(rule: Rule, i: StructLayout) -> Stage:
-    """What elements are divided by, or what is divided for them: the scale, times the tensor's where there is one."""
+    """The step that makes the operand of divisions: the scale, times the tensor's where there is one."""
     fmt = rule.scale_format
     both = rule.tensor_scale is not TensorScale.NONE and rule.apply is not Apply.TENSOR_RECIPROCAL
 
@@ -379,7 +385,10 @@ def _operand(rule: Rule, i: StructLayout) -> Stage:
 
 
 def _reciprocal(rule: Rule, i: StructLayout) -> Iterator[Stage]:
-    """What elements are multiplied by: 1, or what the tensor brings, over the operand; never infinite."""
+    """Yield the steps to the factor that elements are multiplied by; it is never infinite.
+
+    The factor is 1, or what the tensor brings, over the operand.
+    """
     brought = rule.apply is Apply.TENSOR_RECIPROCAL and rule.tensor_scale is not TensorScale.NONE
     dividend: str | int = "tensor_factor" if brought else single_code(Fraction(1))
     at_zero = LARGEST if rule.no_scale == "multiplied" else 0
@@ -411,7 +420,7 @@ def _magnitude(rule: Rule, source: FloatFormat, m: Module, code: Value, lane: in
 
 
 def _compared(q: BlockQuantization, i: StructLayout) -> Iterator[Stage]:
-    """Elements by thresholds."""
+    """Yield the steps that find elements by thresholds."""
     rule, source = q.rule, q.float_source
     fmt = rule.element
     assert isinstance(fmt, FloatFormat)
@@ -442,7 +451,7 @@ def _compared(q: BlockQuantization, i: StructLayout) -> Iterator[Stage]:
 
 
 def _multiplied(q: BlockQuantization, i: StructLayout) -> Iterator[Stage]:
-    """Elements by a product in binary32, rounded again."""
+    """Yield the steps that find elements by a product in binary32, rounded again."""
     rule, source = q.rule, q.float_source
 
     def scaled(m: Module, i: Any, o: Any) -> None:
@@ -500,7 +509,10 @@ def supports_quantizer(q: BlockQuantization) -> None:
 
 
 def block_layout(q: BlockQuantization) -> StructLayout:
-    """What enters: numbers, their random words, and of a rule that has them the tensor's scale and factor, binary32."""
+    """The payload that enters a quantiser: numbers, and their random words.
+
+    Of a rule that has them, the tensor's scale and factor come too, in binary32.
+    """
     layout: dict[str, object] = {"x": ArrayLayout(unsigned(q.source.container_bits), q.lanes)}
     if q.random_bits:
         layout["words"] = ArrayLayout(unsigned(q.random_bits), q.lanes)
@@ -536,7 +548,7 @@ def rule_words(rule: Rule) -> Iterator[str]:
 
 
 def quantizer_plan(quantization: BlockQuantization, cuts: Sequence[str] | None = None) -> StreamPlan:
-    """A quantiser; as `BlockQuantizer`."""
+    """The plan of a quantiser; arguments as of `BlockQuantizer`."""
     q = quantization
     supports_quantizer(q)
     chosen = quantizer_cuts(q, cuts)
@@ -576,7 +588,7 @@ MOST_PRODUCT_BITS = 48  # of a product of significands
 
 
 def scaled_layout(d: BlockDequantization) -> StructLayout:
-    """What enters: a code for each element, the scale's code, and the tensor's scale, binary32, where there is one."""
+    """The payload that enters: a code for each element, the scale's code, and the tensor's scale, binary32, if any."""
     codes = ArrayLayout(unsigned(d.element.container_bits), d.lanes)
     tensor = {"tensor_scale": unsigned(32)} if d.tensor else {}
     return StructLayout({"codes": codes, "scale": unsigned(d.scale_format.container_bits), **tensor})
@@ -594,16 +606,16 @@ def supports_dequantizer(d: BlockDequantization) -> None:
 
 
 def factor_range(d: BlockDequantization) -> tuple[int, tuple[int, int]]:
-    """Of the scale, times the tensor's: bits, and least and largest exponent of the top bit."""
+    """The range of the scale, times the tensor's: bits, and least and largest exponent of the top bit."""
     bits, (low, high), _ = source_range(d.scale_format)
     if not d.tensor:
         return bits, (low, high)
-    other, (least, most), _ = source_range(F32)
-    return bits + other, (low + least + 1, high + most + 1)
+    tensor_bits, (least, most), _ = source_range(F32)
+    return bits + tensor_bits, (low + least + 1, high + most + 1)
 
 
 def dequantized_target(d: BlockDequantization) -> EncodeTarget:
-    """What products are encoded in."""
+    """The target in which products are encoded."""
     element_bits, (low, high), _ = source_range(d.element)
     bits, (least, most) = factor_range(d)
     assert d.rounding in ("rne", "rna", "rz", "ru", "rd", "rto")
@@ -660,7 +672,7 @@ def product(one: Number, other: Number) -> Number:
 
 
 def dequantizer_plan(dequantization: BlockDequantization, cuts: Sequence[str] | None = None) -> StreamPlan:
-    """A dequantiser; as `BlockDequantizer`."""
+    """The plan of a dequantiser; arguments as of `BlockDequantizer`."""
     d = dequantization
     supports_dequantizer(d)
     chosen = chosen_cuts(DEQUANTIZER_STEPS, cuts, ("product", "normalize"))
@@ -694,7 +706,7 @@ Streamed = Conversion | BlockQuantization | BlockDequantization
 
 
 def stream_plan(of: Streamed, cuts: Sequence[str] | None = None) -> StreamPlan:
-    """A converter, a quantiser or a dequantiser.
+    """The plan of a converter, a quantiser or a dequantiser.
 
     Raises NotImplementedYet, with the reason, for what the RTL does not have, and as `chosen_cuts` for wrong cuts.
     """

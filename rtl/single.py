@@ -35,7 +35,7 @@ def single_target(sig_bits: int, top_exp: tuple[int, int], loose: int) -> Encode
 
 
 def through(m: Module, steps: list[DatapathStep], name: str, values: dict[str, Value]) -> dict[str, Signal]:
-    """What steps make of values, one after the other; a value that is left out is 0."""
+    """The values that steps make of others, one step after the other; a value that is left out is 0."""
     signals: dict[str, Signal] = {}
     for step in steps:
         m.submodules[f"{name}_{step.name}"] = step
@@ -64,7 +64,7 @@ class Recode(wiring.Component):
 
 
 def product_target() -> EncodeTarget:
-    """A product's rounding."""
+    """The rounding of a product."""
     most = 2 * F32.emax + 1
     return single_target(2 * F32.precision, (2 * F32.emin + 1, most + 2), most + 2)
 
@@ -110,13 +110,16 @@ DIVISION = {"rest": unsigned(F32.precision + 1), "quotient": unsigned(ROWS), "di
 
 
 def division_layout() -> dict[str, object]:
-    """What goes from row to row of a division, beside the sign and the exponent of the quotient."""
+    """The fields that go from row to row of a division, the sign and the exponent of the quotient among them."""
     flags = {"sign": 1, "top_bexp": _quotient().magnitude()["top_bexp"].shape, "nan": 1, "inf": 1, "zero": 1}
     return {"division": StructLayout({**DIVISION, **flags})}
 
 
 def _quotient() -> EncodeTarget:
-    """A quotient's rounding. Its top bit may be 0; below its last one all that matters is whether there is more."""
+    """The rounding of a quotient.
+
+    Its top bit may be 0; below its last one all that matters is whether there is more.
+    """
     lowest = F32.emin - F32.fraction_bits - F32.emax - 1
     highest = F32.emax + 1 - (F32.emin - F32.fraction_bits)
     return single_target(ROWS + 1, (lowest - 2, highest + 2), highest + 2)
@@ -208,7 +211,7 @@ ROUNDINGS = ("rne", "rna", "rz")
 
 
 def by_thresholds(rule: Rule) -> bool:
-    """Whether a rule's elements are found by comparison."""
+    """True if a rule's elements are found by comparison."""
     fmt = rule.element
     few = isinstance(fmt, FloatFormat) and fmt.subnormals and fmt.max_magnitude < MOST
     return few and rule.rounding in ROUNDINGS and rule.overflow in ("saturate", "propagate")
@@ -233,7 +236,7 @@ def single_code(x: Fraction) -> int:
 
 @dataclass(frozen=True)
 class Threshold:
-    """What x must reach: d * factor.
+    """The product d * factor that x must reach.
 
     factor: half-way between two neighbours of binary32, so that it has 25 bits, the last of them 1. No binary32 number
     is that times another one: x is above the product or below it, never at it.
@@ -243,7 +246,10 @@ class Threshold:
 
     @classmethod
     def of(cls, rule: Rule, step: int) -> Threshold:
-        """That of a magnitude, 1 for the least: where x / d, rounded to binary32, is rounded to it or beyond."""
+        """The threshold of a magnitude, 1 for the least.
+
+        There x / d, rounded to binary32, is rounded to the magnitude or beyond.
+        """
         fmt = rule.element
         assert isinstance(fmt, FloatFormat)
         value, before = magnitude(fmt, step), magnitude(fmt, step - 1)

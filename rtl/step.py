@@ -66,7 +66,10 @@ def flat(interface: PureInterface) -> dict[str, Signal]:
 
 
 def assign(to: PureInterface | View[StructLayout], source: PureInterface | View[StructLayout]) -> list[Any]:
-    """Every field of a bundle or a struct, and of those inside, from the one of the same name."""
+    """The statements that assign every field of a bundle or a struct, and of those inside.
+
+    Each is assigned from the one of the same name.
+    """
     statements: list[Any] = []
     for name in to.signature.members if isinstance(to, PureInterface) else to.shape().members:
         field, value = getattr(to, name), getattr(source, name)
@@ -82,7 +85,10 @@ def demand_same(step: str, wanted: Mapping[str, Shape], actual: Mapping[str, Sha
 
 
 def connect(step: str, signals: Mapping[str, Signal], values: Mapping[str, Value]) -> list[Any]:
-    """Every signal from the value of its name. Raises TypeError, naming the signal, where shapes differ."""
+    """The statements that assign every signal from the value of its name.
+
+    Raises TypeError, naming the signal, where shapes differ.
+    """
     wanted = {name: signal.shape() for name, signal in signals.items()}
     demand_same(step, wanted, {name: Shape.cast(value.shape()) for name, value in values.items()})
     return [signal.eq(values[name]) for name, signal in signals.items()]
@@ -171,8 +177,8 @@ class Datapath(wiring.Component):
             demand_same(f"{step.name} to {after.name}", leaves(after.takes), leaves(step.gives))
         demand_same(f"{steps[-1].name}, carried on", leaves(carried), leaves(steps[-1].gives))
         taken = steps[0].takes.members.get("carried", NOTHING)
-        for wanted, given in ((carried, taken), (taken, carried)):
-            demand_same(f"{steps[0].name}, carried over", leaves(wanted), leaves(given))
+        for wanted, offered in ((carried, taken), (taken, carried)):
+            demand_same(f"{steps[0].name}, carried over", leaves(wanted), leaves(offered))
         self._MustUse__used = True  # who only looks at the steps need not elaborate them together
         self.steps, self.carried = list(steps), carried
         self.cuts = [step.name for step in steps if step.name in cuts]
@@ -226,7 +232,7 @@ class Datapath(wiring.Component):
 
 
 def levels_before(unit: Specified, cuts: Sequence[str], name: str) -> Iterator[tuple[str, int]]:
-    """The cuts inside a tree, and how many of its levels stand before each and after the one before."""
+    """Yield the cuts inside a tree, each with the number of its levels between the cut before and this one."""
     levels = 0
     for step in steps(unit):
         if step.startswith(f"{name}."):
@@ -237,12 +243,12 @@ def levels_before(unit: Specified, cuts: Sequence[str], name: str) -> Iterator[t
 
 
 def neighbours(count: int, length: int, levels: int) -> list[list[int]]:
-    """The places of what is joined by some levels of trees of `length` values each, one tree after the other."""
+    """The places of the values that some levels of trees join, one tree after the other. length: values of a tree."""
     joined = 1 << levels
     return [
-        list(range(at, min(at + joined, first + length)))
+        list(range(place, min(place + joined, first + length)))
         for first in range(0, count, length)
-        for at in range(first, first + length, joined)
+        for place in range(first, first + length, joined)
     ]
 
 

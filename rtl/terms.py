@@ -86,7 +86,10 @@ class WindowRanges(ProductRanges):
 
     @property
     def term_top(self) -> int:
-        """A term is less than 2^term_top times the power of two that its exponent stands for."""
+        """The exponent of a bound on terms.
+
+        A term is less than 2^term_top times the power of two that its exponent stands for.
+        """
         return max(1, self.term_most.bit_length() - self.term_fraction_bits)
 
     def of_window(self, window: int) -> list[int]:
@@ -94,7 +97,7 @@ class WindowRanges(ProductRanges):
         return list(range(self.terms + self.sums_addend))[window :: len(self.names)]
 
     def window_of(self, at: int) -> str:
-        """What the fields of a term's window end with."""
+        """The end of the names of the fields of a term's window."""
         return self.names[at % len(self.names)]
 
     def in_windows(self, name: str, shape: Any) -> dict[str, Any]:
@@ -103,17 +106,17 @@ class WindowRanges(ProductRanges):
 
     @property
     def sticky(self) -> bool:
-        """Whether the rounding of a sum knows that a term lost a 1."""
+        """True if the rounding of a sum knows that a term lost a 1."""
         return self.rule.sticky
 
     @property
     def truncates(self) -> bool:
-        """Whether bits that fall out of the window are truncated: what allows for less hardware in several places."""
+        """True if bits that fall out of the window are truncated, which allows for less hardware in several places."""
         return lost_bits(self.rule.lost).truncates
 
     @property
     def combined(self) -> bool:
-        """Whether a window's sum is a term of another: what is of nothing but zeros is told then."""
+        """True if a window's sum is a term of another; then it is told whether the window has nothing but zeros."""
         return self.halves is not None or self.late is not None
 
     def _moved(self, formats: Sequence[Format]) -> list[tuple[FieldRange, int]]:
@@ -141,7 +144,7 @@ class WindowRanges(ProductRanges):
         return None if floor is None or floor + self.bias <= least else floor + self.bias
 
     def _has_subnormal_sums(self) -> bool:
-        """Whether a sum can be subnormal in the result's format, other than an addend that nothing was added to.
+        """True if a sum can be subnormal in the result's format, other than an addend that nothing was added to.
 
         Where none can, subnormal addends are *lifted*: they get a hidden bit at exponent field 0, and the result is
         the same code. Beside a product the window's last bit weighs at least 2^(emin + 1), so that a sum is zero or
@@ -161,7 +164,7 @@ class WindowRanges(ProductRanges):
 
     @property
     def overflows(self) -> bool:
-        """Whether a finite sum can be too large for the result's format.
+        """True if a finite sum can be too large for the result's format.
 
         An addend so large that the window truncates every product to zero passes, or is truncated, itself. Any other is
         less than the largest product times 2^(fraction_bits + 1), and a product is less than
@@ -178,7 +181,7 @@ class WindowRanges(ProductRanges):
 
     @property
     def vanishes(self) -> bool:
-        """Whether a sum other than zero can round to zero: one that is subnormal, or a lifted addend's fraction."""
+        """True if a sum other than zero can round to zero: one that is subnormal, or a lifted addend's fraction."""
         return self.subnormal_sums or self.addend_fraction_bits > self.result.fraction_bits
 
     @property
@@ -241,7 +244,7 @@ class WindowRanges(ProductRanges):
 
 
 def result_target(n: WindowRanges, total: Shape, fraction_bits: int, max_exp: tuple[int, int]) -> ResultTarget:
-    """What a sum in a window of so many fraction bits is rounded to."""
+    """The target that a sum in a window of so many fraction bits is rounded to."""
     rule = n.unit.result
     return ResultTarget(
         fmt=n.result,
@@ -335,13 +338,13 @@ class Decode(DatapathStep):
 
 
 def alike(first: FloatFormat, second: FloatFormat) -> bool:
-    """Whether two formats differ in fraction bits alone: zeros below turn codes of the narrower into the wider's."""
+    """True if two formats differ in fraction bits alone: zeros below turn codes of the narrower into the wider's."""
     same = ("exponent_bits", "bias", "subnormals", "infinities", "signed", "nan")
     return first.nan == "ieee" and all(getattr(first, field) == getattr(second, field) for field in same)
 
 
 def _begins_with_nothing(unit: Specified) -> bool:
-    """Whether the first group of a sum has no addend, not even +0."""
+    """True if the first group of a sum has no addend, not even +0."""
     return unit.operands.addend is None and unit.promotion is None and unit.instruction.start == "addend"
 
 
@@ -354,9 +357,9 @@ class Multiply(DatapathStep):
         exp = unsigned(n.term_exp[1].bit_length())
         term = StructLayout({"sign": 1, "exp": exp, "sig": unsigned(n.term_sig_bits), **nonzero})
         kept = {name: before.members[name] for name in (*n.addend_fields(), "special")}
-        made = {"zero_sign": 1} if n.zero_sign else {}
-        o = StructLayout({"terms": ArrayLayout(term, n.terms), **kept, **made})
-        super().__init__("multiply", before, o, {"terms", "special", *made})
+        makes = {"zero_sign": 1} if n.zero_sign else {}
+        o = StructLayout({"terms": ArrayLayout(term, n.terms), **kept, **makes})
+        super().__init__("multiply", before, o, {"terms", "special", *makes})
 
     @property
     def purpose(self) -> str:
@@ -378,8 +381,8 @@ class Multiply(DatapathStep):
         else:
             lanes = list(zip(products, exps, strict=True))
             every = []
-            for at, to in enumerate(self.o.terms):
-                every.append(drive_part(m, n.parts, at, lanes, n.parts.scales_of(i, at), to))
+            for index, to in enumerate(self.o.terms):
+                every.append(drive_part(m, n.parts, index, lanes, n.parts.scales_of(i, index), to))
         for flag in SPECIAL.members:
             gathered = Cat(getattr(i.special, flag), *(special[flag] for special in every)).any()
             m.d.comb += getattr(self.o.special, flag).eq(gathered)

@@ -41,8 +41,8 @@ class WindowTerm(NamedTuple):
 def maximum(m: Module, name: str, terms: Sequence[WindowTerm], span: tuple[int, int]) -> Signal:
     """The largest exponent of the terms that count. span: its ends; the lowest for none."""
     left: list[Value] = [Const(span[0], signed_shape(*span))]
-    for at, term in enumerate(terms):
-        exp = Signal(signed_shape(*span), name=f"{name}_exp{at}")
+    for index, term in enumerate(terms):
+        exp = Signal(signed_shape(*span), name=f"{name}_exp{index}")
         m.d.comb += exp.eq(Mux(term.counts, term.exp, span[0]))
         left.append(exp)
     (found,) = tree_maximum(m, left, len(terms).bit_length(), f"_{name}")
@@ -62,7 +62,7 @@ def aligned(m: Module, name: str, term: WindowTerm, max_exp: Value, most: int, f
 
 
 def shifter_of(sig_bits: int, term_fraction_bits: int, fraction_bits: int, lost: Lost) -> Shifter:
-    """What shifts terms of significands of so many bits into a window of so many fraction bits."""
+    """The shifter that moves terms of significands of so many bits into a window of so many fraction bits."""
     place = max(fraction_bits, term_fraction_bits)
     top = max(1, sig_bits - term_fraction_bits)
     bits = max(1, (fraction_bits + top + lost_bits(lost).guard_bits).bit_length())
@@ -80,7 +80,7 @@ def unshifted(
 
 
 def aligned_bits(sig_bits: int, term_fraction_bits: int, fraction_bits: int) -> int:
-    """Bits of such a term, its sign counted, and one for what rounding adds."""
+    """Bits of an aligned term, its sign counted, and one for what rounding adds."""
     return max(1, sig_bits - term_fraction_bits + fraction_bits) + 2
 
 
@@ -158,8 +158,8 @@ class PartRanges:
                 self.exp = PRODUCT, n.product_most + tops
                 self.bias += n.product_bias
                 self.fraction_bits += rule.fraction_bits
-                own = aligned_bits(n.sig_bits, n.product_fraction_bits, rule.fraction_bits)
-                self.sum_most = 1 << own + rule.lanes.bit_length()
+                window_bits = aligned_bits(n.sig_bits, n.product_fraction_bits, rule.fraction_bits)
+                self.sum_most = 1 << window_bits + rule.lanes.bit_length()
             case _:
                 assert_never(rule)
         self.most = self.sum_most * math.prod(span_of(fmt).most for fmt in self.scales)
@@ -170,7 +170,7 @@ class PartRanges:
         return [side[at * len(side) // self.count] for side in sides]
 
     def move(self, to: FloatFormat) -> int:
-        """What turns a term's exponent into the exponent field of `to` of its top bit."""
+        """The offset from a term's exponent to the exponent field of `to` of its top bit."""
         return FieldRange.of(to).bias - self.bias - self.fraction_bits + self.most.bit_length() - 1
 
     def number_range(self, to: FloatFormat) -> NumberRange:

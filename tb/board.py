@@ -11,7 +11,7 @@ Word = tuple[int, ...]
 
 
 class StandingOffer:
-    """The rule of what offers transfers: one that is offered stays until it is taken.
+    """The rule for a source of transfers: an offered transfer stays until it is taken.
 
     may: whether one may be offered, cycle by cycle. standing: whether one is offered.
     """
@@ -20,19 +20,19 @@ class StandingOffer:
         self.may, self.standing = may, False
 
     def offers(self, more: bool) -> bool:
-        """A cycle begins: whether a transfer is offered in it. more: whether there is one."""
+        """Begin a cycle; True if a transfer is offered in it. more: whether a transfer is waiting to be offered."""
         self.standing = more and (self.standing or bool(self.may()))
         return self.standing
 
     def taken(self, ready: bool) -> bool:
-        """All is quiet: whether the transfer is taken."""
+        """End a cycle, once all signals are quiet; True if the offered transfer is taken."""
         taken = self.standing and ready
         self.standing = self.standing and not ready
         return taken
 
 
 class WaitingOutput:
-    """The rule of an output that is valid and not taken: it stays valid, and what it says does not change.
+    """The rule for an output that is valid and not taken: it stays valid, and its word does not change.
 
     held: what waits; None where nothing does.
     """
@@ -41,18 +41,18 @@ class WaitingOutput:
         self.held: Word | None = None
 
     def dropped(self) -> bool:
-        """A cycle in which the output is not valid: whether something waited."""
+        """Note a cycle in which the output is not valid; True if a word was waiting to be taken."""
         dropped, self.held = self.held is not None, None
         return dropped
 
     def changed(self, word: Word, take: bool) -> Word | None:
-        """A cycle in which it is: what stood there before, where that is another word; None where the rule is kept."""
+        """Note a cycle in which the output is valid. Return the waiting word where another replaced it; else None."""
         before, self.held = self.held, None if take else word
         return before if before is not None and before != word else None
 
 
 class ResultBoard:
-    """Holds results against those that are due, and notes what differs.
+    """Compares results with those that are due, and notes the differences.
 
     rows: of each result, in the order in which they are due; more may be added while results come.
     """

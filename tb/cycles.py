@@ -22,17 +22,17 @@ OFTEN = 0.5  # seconds between two notes of progress, at least
 
 
 class ClockedPart(Protocol):
-    """What plays at a clock."""
+    """A part of a testbench that runs at a clock."""
 
     def drive(self) -> None:
-        """A cycle begins: put on the ports what is to stand there."""
+        """Begin a cycle: drive the ports."""
 
     def look(self) -> None:
-        """All is quiet: look at the ports, none of which may be driven."""
+        """End a cycle, once all signals are quiet: look at the ports, none of which may be driven."""
 
 
 class Cycles:
-    """One coroutine for all that plays at a clock. cycle: how many have ended, since something was first played.
+    """One coroutine for all parts that run at a clock. cycle: how many cycles have ended since the first part joined.
 
     begun: whether a cycle has begun in which ports may still be driven.
     """
@@ -43,17 +43,17 @@ class Cycles:
         self.cycle, self.begun = 0, False
 
     def join(self, part: ClockedPart) -> None:
-        """Play from this cycle on; from the next one where it is too late to drive."""
+        """Run a part from this cycle on; from the next one where it is too late to drive."""
         self.parts = (*self.parts, part)
         if self.begun:
             part.drive()
 
     def leave(self, part: ClockedPart) -> None:
-        """Play no more."""
+        """Run a part no more."""
         self.parts = tuple(other for other in self.parts if other is not part)
 
     async def run(self) -> None:
-        """Cycle after cycle, until nothing is left that plays."""
+        """Run cycle after cycle, until no part is left."""
         while self.parts:
             self.begun = True
             for part in self.parts:
@@ -70,7 +70,7 @@ _running: dict[Any, tuple[Cycles, Any]] = {}  # by clock, with their tasks
 
 
 def cycles_of(clock: Any) -> Cycles:
-    """The cycles of a clock, for something that joins them now: they run while anything plays there."""
+    """The cycles of a clock, for a part that joins them now: they run while any part is at the clock."""
     running = _running.get(clock)
     if running is None or running[1].done():
         cycles = Cycles(clock)
@@ -79,14 +79,14 @@ def cycles_of(clock: Any) -> Cycles:
 
 
 class Heartbeat:
-    """Tells whoever waits that a simulation goes on: a small file, written again while cycles end."""
+    """A sign that a simulation goes on: a small file, written again while cycles end."""
 
     def __init__(self, folder: Path, name: str):
         self.path, self.name, self.next = folder / PROGRESS, name, 0.0
         self(0)
 
     def __call__(self, cycle: int) -> None:
-        """So many cycles have ended."""
+        """Note that so many cycles have ended."""
         now = time.monotonic()
         if now >= self.next:
             self.path.write_text(f"{cycle} {self.name}\n", encoding="utf-8")
@@ -98,7 +98,7 @@ BenchPlay = Generator[int, None, T]
 
 
 class BenchPart(Generic[T]):
-    """The bench of `hwsim cosim`, which takes what a cycle drives as one word."""
+    """The bench of `hwsim cosim`, whose inputs of a cycle are driven as one word."""
 
     def __init__(self, port: Any, play: BenchPlay[T], cycles: Cycles, beat: Heartbeat):
         self.port, self.play, self.cycles, self.beat = port, play, cycles, beat
@@ -117,7 +117,7 @@ class BenchPart(Generic[T]):
 
 
 async def played(dut: Any, play: BenchPlay[T], beat: Heartbeat) -> T:
-    """Play at the bench from reset on; what the play returns."""
+    """Play at the bench from reset on. Return what the play returns."""
     dut.drive.value = RESET
     clock, cycles = Clock(dut.clk, PERIOD_NS, "ns"), Cycles(dut.clk)
     clock.start(start_high=False)

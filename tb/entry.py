@@ -11,7 +11,7 @@ ENTRIES = "PYGPI_USERS"  # the functions that an embedded Python calls, of which
 
 
 class Never(BaseException):
-    """Stands for pytest's exceptions of tests that fail, are skipped or are expected to fail; hwsim raises none."""
+    """Stands in for pytest's exceptions of tests that fail, are skipped or are expected to fail; hwsim raises none."""
 
 
 # All that cocotb 2.1 takes of pytest where assertions are not rewritten.
@@ -24,7 +24,7 @@ NAMES: dict[str, dict[str, Any]] = {
 
 
 def start() -> None:
-    """Start cocotb, which finds these modules in the place of pytest's."""
+    """Start cocotb, which imports these modules in place of pytest's."""
     for name, content in NAMES.items():
         module = ModuleType(name)
         vars(module).update(content)

@@ -30,26 +30,26 @@ class Field:
     port: str = ""
 
     def place(self, values: Iterable[int]) -> int:
-        """The field with these elements, in its place in the port."""
+        """Return the elements at their places in the port's word."""
         word = 0
         for index, value in enumerate(values):
             word |= (value & ((1 << self.bits) - 1)) << (self.offset + index * self.bits)
         return word
 
     def take(self, words: np.ndarray) -> np.ndarray:
-        """The only element of the field: of ports, uint32[ports, words], as uint64[ports]; objects if it is longer."""
+        """The field's only element in each port: uint32[ports, words] to uint64[ports]; objects if it is longer."""
         if self.bits > WORD:
             rows = [int.from_bytes(row.astype("<u4").tobytes(), "little") for row in words]
             return code_array([row >> self.offset & (1 << self.bits) - 1 for row in rows], self.bits)
         first, shift = divmod(self.offset, 32)
-        found = words[:, first].astype(np.uint64) >> np.uint64(shift)
+        value = words[:, first].astype(np.uint64) >> np.uint64(shift)
         for place in range(1, -(-(shift + self.bits) // 32)):
-            found |= words[:, first + place].astype(np.uint64) << np.uint64(32 * place - shift)
-        return found & np.uint64((1 << self.bits) - 1)
+            value |= words[:, first + place].astype(np.uint64) << np.uint64(32 * place - shift)
+        return value & np.uint64((1 << self.bits) - 1)
 
 
 def side_by_side(fields: Iterable[tuple[str, int, int]]) -> tuple[Field, ...]:
-    """Fields of a name, bits of an element and elements, one after the other."""
+    """Place fields, each a name, bits of an element and number of elements, one after the other."""
     placed, offset = list[Field](), 0
     for name, bits, count in fields:
         placed.append(Field(name, offset, bits, count))
@@ -82,7 +82,7 @@ class Layout:
         return words.astype("<u8", copy=False)
 
     def packed(self, values: Mapping[str, NDArray[Any]]) -> bytes:
-        """Lines of `digits` each. values: of each field, (lines, count)."""
+        """Lines of `digits` hexadecimal digits. values: of each field, (lines, count)."""
         words = self.words(values)
         out = np.empty((len(words), self.digits + 1), np.uint8)
         _lines(words.view(np.uint8), out)
@@ -113,7 +113,7 @@ def _put(field: Field, values: NDArray[Any], words: NDArray[np.uint64]) -> None:
 
 
 def _put_long(field: Field, values: NDArray[Any], words: NDArray[np.uint64]) -> None:
-    """Put values of more than 64 bits, Python's integers, into their places, a word of each after the other."""
+    """Put values of more than 64 bits, Python's integers, into their places, 64 bits at a time."""
     for first in range(0, field.bits, WORD):
         bits = min(WORD, field.bits - first)
         part = (values >> first & (1 << bits) - 1).astype(np.uint64)
@@ -125,19 +125,19 @@ def _put_long(field: Field, values: NDArray[Any], words: NDArray[np.uint64]) -> 
 def _place(values: Any, offset: Any, bits: Any, words: Any) -> None:
     mask = np.uint64(0xFFFFFFFFFFFFFFFF) >> np.uint64(64 - bits)
     for i in range(values.shape[0]):
-        at = offset
+        low = offset
         for j in range(values.shape[1]):
             value = np.uint64(values[i, j]) & mask
-            word, shift = at >> 6, np.uint64(at & 63)
+            word, shift = low >> 6, np.uint64(low & 63)
             words[i, word] |= value << shift
-            if shift and (at & 63) + bits > 64:
+            if shift and (low & 63) + bits > 64:
                 words[i, word + 1] |= value >> (np.uint64(64) - shift)
-            at += bits
+            low += bits
 
 
 @compiled
 def _lines(data: Any, out: Any) -> None:
-    """Bytes (lines, bytes), the low one first, as digits (lines, digits + 1), the high one first."""
+    """Write bytes (lines, bytes), the low one first, as digits (lines, digits + 1), the high one first."""
     digits = out.shape[1] - 1
     for i in range(out.shape[0]):
         for j in range(digits // 2):

@@ -67,7 +67,7 @@ class Trace:
 
 @dataclass(frozen=True)
 class SameCodes:
-    """Which codes are as good as one another: NaN, and zeros of either sign, as far as the unit promises no more.
+    """The codes that count as equal: those of NaN, and zeros of either sign, as far as the unit promises no more.
 
     nan_above: a code is NaN whose bits under nan_mask are more than that. minus_zero: the other code of zero.
     """
@@ -114,7 +114,7 @@ class BeatOrder:
 
 @dataclass(frozen=True)
 class Recording:
-    """No promise: what stands at the output is recorded in every cycle, while every beat is taken as soon as it may be.
+    """No promise: the output is recorded in every cycle, while every beat is taken as soon as it may be.
 
     beats: how many. reset_cycles: how long a reset stays before. patience: cycles after the last beat that is taken.
     """
@@ -186,7 +186,7 @@ class Script:
 
 @dataclass
 class PortMismatch:
-    """Something that was not as promised.
+    """A difference between a promise and what the device did.
 
     kind: `ready`, `valid`, `misuse` (another bit), `result` (another value), `unknown` (an X or Z), `refused` (a beat
     that was never taken), `hang` (results that never came), `dropped`, `changed`, `unasked`, `latency`, `tag` (a result
@@ -237,7 +237,7 @@ def result_rows(contexts: Sequence[int] | np.ndarray, codes: Sequence[int] | np.
 
 
 def write_job(folder: Path, scripts: Sequence[Script], width: int) -> list[str]:
-    """Write a job for a bench whose payloads are `width` bits wide; the simulator's arguments."""
+    """Write a job for a bench whose payloads are `width` bits wide. Return the simulator's arguments."""
     folder.mkdir(parents=True, exist_ok=True)
     digits, first, placed = -(-width // 4), 0, list[Script]()
     with (folder / "payloads.hex").open("w") as payloads:
@@ -256,7 +256,7 @@ def read_job(folder: Path) -> list[Script]:
 
 
 def read_progress(folder: Path) -> tuple[str, int] | None:
-    """The suite that a simulation was in, and the cycles of it that had ended; None if it never came so far."""
+    """The suite that a simulation was in, and how many of its cycles had ended; None if no suite had begun."""
     try:
         cycle, _, name = (folder / PROGRESS).read_text(encoding="utf-8").strip().partition(" ")
     except FileNotFoundError:
@@ -265,7 +265,7 @@ def read_progress(folder: Path) -> tuple[str, int] | None:
 
 
 def write_outcome(folder: Path, index: int, outcome: SuiteOutcome) -> None:
-    """Say what came of a suite."""
+    """Write the outcome of a suite."""
     (folder / f"outcome{index}").write_bytes(pickle.dumps(outcome))
 
 

@@ -42,11 +42,11 @@ MOST_LOST = 16  # of isolated segments in which the device may lose step, before
 
 
 class LostStep(Exception):
-    """The device no longer answers what it was asked: nothing after it means anything."""
+    """The device no longer answers the beats that it was given: nothing after this means anything."""
 
 
 class ExtraOutputsBoard:
-    """Holds what stands beside a result against what is promised. will_do: whether a result's copy may be that code."""
+    """Compares the signals beside a result with the promise. will_do: whether a result's copy may be that code."""
 
     def __init__(self, extra: ExtraOutputs, will_do: Callable[[int, int], bool]):
         self.will_do, self.promised, self.signals = will_do, extra.promised, list[tuple[str, str, int, int]]()
@@ -95,7 +95,7 @@ class Player:
         self.outcome.note(PortMismatch(kind, self.cycle, index, got, expected))
 
     def reset(self) -> BenchPlay[None]:
-        """Hold reset; what was asked for is forgotten."""
+        """Hold reset, and forget the results that are due."""
         self.due.clear()
         self.waiting.held, self.offer.standing, self.late, self.start = None, False, False, self.at
         for _ in range(self.order.reset_cycles):
@@ -105,7 +105,7 @@ class Player:
         self.silent = 0
 
     def step(self, end: int) -> BenchPlay[None]:
-        """One cycle, in which the beat `at` may be offered if it is before `end`."""
+        """Play one cycle, in which the beat `at` may be offered if it is before `end`."""
         take = self.take[self.cycle % len(self.take)] and not self.filling
         may = self.at < end and not (self.order.tagged and self._is_due(self.results[self.closed][0]))
         driven = VALID * self.offer.offers(may) | READY * take
@@ -171,7 +171,7 @@ class Player:
         return any(self.results[index][0] == context for index, _ in self.due)
 
     def _place(self, seen: int) -> int:
-        """The place among due results of the one that has come, by its context."""
+        """The place, among the results that are due, of the one that has come, by its context."""
         context = seen >> CONTEXT
         for place, (index, _) in enumerate(self.due):
             if self.results[index][0] == context and not seen & SEEN_UNKNOWN:
@@ -184,7 +184,7 @@ class Player:
         raise LostStep
 
     def play(self) -> BenchPlay[None]:
-        """Every segment, until the device loses step."""
+        """Play every segment, until the device loses step."""
         lost = 0
         for end, reset in self.order.segments.tolist():
             yield from self.reset()
@@ -220,7 +220,7 @@ class Player:
         self.codes[first : self.closed] = [LOST] * (self.closed - first)
 
     def _skip_to(self, end: int) -> None:
-        """Ask for none of the beats before `end` any more, nor for their results."""
+        """Skip the beats before `end`, and their results."""
         self.at, self.closed = end, sum(self.last[:end])
 
 

@@ -50,15 +50,15 @@ class PinStream:
 
 
 class FieldPort:
-    """A port that a field is driven at: a handle, or the words of an unpacked array, by their indices."""
+    """A port that holds a field: a handle, or the words of an unpacked array, by their indices."""
 
     def __init__(self, port: Any):
         self.handle, self.name = port, port._path
-        self.words = [FieldPort(port[at]) for at in sorted(port.range)] if isinstance(port, ArrayObject) else []
+        self.words = [FieldPort(port[index]) for index in sorted(port.range)] if isinstance(port, ArrayObject) else []
         self.bits = 0 if self.words else len(port)
 
     def writes(self, value: Value) -> list[tuple[Any, int]]:
-        """Handles, and what each is set to: a number, or elements side by side, the first in the low bits, or in words.
+        """Pairs of a handle and its value, which set the port to a number, or to elements, side by side or a word each.
 
         Raises InputError where they do not fit the port.
         """
@@ -74,13 +74,13 @@ class FieldPort:
         return [(self.handle, word)]
 
     def _joined(self, elements: Sequence[int]) -> int:
-        each, rest = divmod(self.bits, len(elements))
-        if rest or any(element >> each for element in elements):
+        width, rest = divmod(self.bits, len(elements))
+        if rest or any(element >> width for element in elements):
             rule = f"which are not {len(elements)} elements of as many as these codes"
             raise InputError(f"{self.name} has {self.bits} bits, {rule}")
         word = 0
         for element in reversed(elements):
-            word = word << each | element
+            word = word << width | element
         return word
 
 
@@ -94,14 +94,14 @@ def seen(port: Any) -> int:
 
 @dataclass(eq=False)
 class Sending:
-    """A transfer that waits. writes: handles, and what each is set to."""
+    """A transfer that waits to be sent. writes: handles, and the value of each."""
 
     writes: list[tuple[Any, int]]
     taken: bool = False
 
 
 class ValidReadySource(PinStream):
-    """Puts transfers into a stream with valid and ready.
+    """A source of transfers for a stream with valid and ready.
 
     offer: whether a transfer may be offered, cycle by cycle, without an end; in every cycle unless given. Once it is
     offered it stays until it is taken.
@@ -125,7 +125,7 @@ class ValidReadySource(PinStream):
         self.valid.value = 0
 
     async def send(self, **fields: Sequence[Value]) -> None:
-        """Send transfers, one after the other; returns at the edge that takes the last one.
+        """Send transfers, one after the other. Returns at the edge that takes the last one.
 
         fields: by name a value for each transfer, an integer or a tuple of integers for elements side by side.
         Raises InputError for a field that has no port, or does not fit it.
@@ -159,14 +159,14 @@ class ValidReadySource(PinStream):
             self.cycles = None
 
     def look(self) -> None:
-        """See whether the transfer is taken."""
+        """Note whether the transfer is taken."""
         if self.offer.taken(self.ready is None or seen(self.ready) == 1):
             self.waiting.popleft().taken = True
 
     def _forget(self, sent: list[Sending]) -> None:
-        """Send nothing more of a call."""
+        """Drop the transfers of a call that still wait."""
         self.offer.standing = self.offer.standing and self.waiting[0] not in sent
-        self.waiting = deque(each for each in self.waiting if each not in sent)
+        self.waiting = deque(transfer for transfer in self.waiting if transfer not in sent)
         if self.cycles is not None and self.cycles.begun:
             self.drive()
 
@@ -183,14 +183,14 @@ class ValidReadySource(PinStream):
 
 @dataclass(frozen=True)
 class Transfer:
-    """What left a stream. cycle: counted from the sink's first. fields: by name; UNKNOWN where a bit is unknown."""
+    """A transfer that left a stream. cycle: from the sink's first. fields: by name; UNKNOWN where a bit is unknown."""
 
     cycle: int
     fields: dict[str, int]
 
 
 class ValidReadyMonitor(PinStream):
-    """Watches a stream with valid and ready from its start on: what is taken, and whether the stream keeps its promise.
+    """Watches a stream with valid and ready from its start on: its transfers, and whether it keeps its promise.
 
     A valid output stays, unchanged, until it is taken: what does not is noted in `outcome`, as `dropped` or `changed`,
     and an unknown valid, once it was known and outside of a reset, as `unknown`.
@@ -226,11 +226,11 @@ class ValidReadyMonitor(PinStream):
         return self.cycles.cycle - self.start
 
     def drive(self) -> None:
-        """A cycle begins: say whether a transfer is taken in it, None where the ready does."""
+        """Begin a cycle: decide whether a transfer is taken in it; None where the ready decides."""
         self.take = True if self.ready is None else None
 
     def look(self) -> None:
-        """Look at the stream."""
+        """Look at the stream's ports."""
         valid = seen(self.valid)
         if self.reset is not None and seen(self.reset) == self.level:
             self.waiting.held = None
@@ -245,7 +245,7 @@ class ValidReadyMonitor(PinStream):
             self.known = self.known or valid == 0
 
     def _valid(self, take: bool) -> None:
-        """A cycle in which the output is valid."""
+        """Handle a cycle in which the output is valid."""
         fields = {name: seen(port) for name, port in self.ports.items()}
         word = tuple(fields.values())
         if before := self.waiting.changed(word, take):
@@ -256,11 +256,11 @@ class ValidReadyMonitor(PinStream):
             self._taken(fields)
 
     def _taken(self, fields: dict[str, int]) -> None:
-        """A transfer was taken."""
+        """Handle a transfer that is taken."""
         self.put(Transfer(self.cycle, fields))
 
     def put(self, transfer: Transfer) -> None:
-        """Add a transfer to those that `receive` returns."""
+        """Append a transfer to those that `receive` returns."""
         self.queue.append(transfer)
         self.arrived.set()
 
@@ -268,11 +268,11 @@ class ValidReadyMonitor(PinStream):
         self.outcome.note(PortMismatch(kind, self.cycle, self.received, got, expected))
 
     def stop(self) -> None:
-        """Watch no more; a ready that was driven stays as it is."""
+        """Stop watching; a ready that was driven stays as it is."""
         self.cycles.leave(self)
 
     async def receive(self) -> Transfer:
-        """The next transfer, which is waited for."""
+        """Wait for the next transfer, and return it."""
         while not self.queue:
             self.arrived.clear()
             await self.arrived.wait()
@@ -291,7 +291,7 @@ class ValidReadySink(ValidReadyMonitor):
         super().__init__(*stream, **watched)
 
     def drive(self) -> None:
-        """Drive the ready."""
+        """Drive ready."""
         self.take = next(self.takes)
         if self.ready is None:
             self.take = True

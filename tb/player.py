@@ -59,7 +59,7 @@ def make_test(folder: Path, index: int, script: Script) -> Any:
 
 
 async def play_table(dut: Any, table: CodeTable, outcome: SuiteOutcome, beat: Heartbeat) -> None:
-    """Drive every row's codes into combinational blocks, and compare every port's answer where its mask says so."""
+    """Drive every row's codes into combinational blocks, and compare every port's answer in the bits of its mask."""
     ports = table.ports.tolist()
     handles = [getattr(dut, port) for port in ports]
     a, b, settle = dut.a, dut.b, Timer(1, "ns")

@@ -41,9 +41,10 @@ KINDS = {SEEN_READY: "ready", SEEN_VALID: "valid", SEEN_MISUSE: "misuse"}
 
 @dataclass(frozen=True)
 class TraceAnswers:
-    """What a device answered, up to some cycle. flags: uint8[cycles], bits SEEN_*; what it said of results in cycles
-    in which one was valid, as promised: when: int64[looks], the cycle; context, code: integers[looks], which mean
-    nothing where a bit was unknown.
+    """The answers of a device, up to some cycle.
+
+    flags: uint8[cycles], bits SEEN_*. when: int64[looks], the cycles in which a result was valid as promised; context,
+    code: integers[looks], that result in each of them, which mean nothing where a bit was unknown.
     """
 
     flags: np.ndarray
@@ -53,7 +54,7 @@ class TraceAnswers:
 
 
 def promised(trace: Trace) -> np.ndarray:
-    """The bits SEEN_* of each cycle that must be as the trace has them: uint8[cycles]."""
+    """The mask of bits SEEN_* that must be as the trace has them, for each cycle: uint8[cycles]."""
     always = SEEN_VALID | SEEN_MISUSE | UNCLEAR
     bits = np.where(trace.drive & VALID, always | SEEN_READY, always)
     return np.where(trace.drive & RESET, 0, bits).astype(np.uint8)
@@ -83,7 +84,7 @@ def play_trace(dut: Any, script: Script, trace: Trace) -> BenchPlay[TraceAnswers
 
 
 def compare(script: Script, trace: Trace, answers: TraceAnswers, outcome: SuiteOutcome) -> None:
-    """Note what a device answered otherwise than a trace and its results promise, in the order of cycles."""
+    """Note where a device's answers differ from a trace and its results, in the order of cycles."""
     cycles = outcome.cycles = len(answers.flags)
     leaves = trace.drive[answers.when] & (READY | HOLD) == READY
     outcome.results = int(leaves.sum())
@@ -102,16 +103,16 @@ def compare(script: Script, trace: Trace, answers: TraceAnswers, outcome: SuiteO
     def results() -> Iterator[PortMismatch]:
         owners, codes = script.results[index].T
         known = answers.flags[answers.when] & SEEN_UNKNOWN == 0
-        for at in np.flatnonzero(known & ((answers.context != owners) | (answers.code != codes))).tolist():
-            got = int(answers.code[at]), int(codes[at]), int(answers.context[at]), int(owners[at])
-            yield PortMismatch("result", int(answers.when[at]), int(index[at]), *got)
+        for look in np.flatnonzero(known & ((answers.context != owners) | (answers.code != codes))).tolist():
+            got = int(answers.code[look]), int(codes[look]), int(answers.context[look]), int(owners[look])
+            yield PortMismatch("result", int(answers.when[look]), int(index[look]), *got)
 
     for mismatch in sorted(chain(flags(), results()), key=lambda mismatch: mismatch.cycle):
         outcome.note(mismatch)
 
 
 def play_recording(dut: Any, script: Script, recording: Recording, outcome: SuiteOutcome) -> BenchPlay[None]:
-    """Play the beats; the outcome has the code at the output in every cycle, or UNKNOWN, or in a reset MISSING."""
+    """Play the beats. The outcome has the code at the output in every cycle, or UNKNOWN, or in a reset MISSING."""
     codes, traffic, position, remaining = outcome.codes, bytearray(), 0, recording.patience
     for _ in range(recording.reset_cycles):
         codes.append(MISSING)

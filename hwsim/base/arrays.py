@@ -89,7 +89,7 @@ WORD = 64
 
 
 def words_of(bits: int) -> int:
-    """Words that codes of so many bits take."""
+    """The number of words that codes of so many bits take."""
     return -(-bits // WORD)
 
 
@@ -112,9 +112,9 @@ def to_words(codes: NDArray[Any], words: int = 1) -> NDArray[np.uint64]:
         wide = np.zeros((*codes.shape, words), np.uint64)
         wide[..., 0] = codes
         return wide
-    given = [int(code) for code in codes.ravel()]
-    words = max([words, *(words_of(code.bit_length()) for code in given)])
-    data = b"".join(code.to_bytes(words * WORD // 8, "little") for code in given)
+    integers = [int(code) for code in codes.ravel()]
+    words = max([words, *(words_of(code.bit_length()) for code in integers)])
+    data = b"".join(code.to_bytes(words * WORD // 8, "little") for code in integers)
     return np.frombuffer(data, "<u8").astype(np.uint64).reshape(*codes.shape, words)
 
 
@@ -149,7 +149,7 @@ DIGEST = b"hwsim.digest"
 
 @cache
 def arrow(extra: str = "study") -> Any:
-    """pyarrow with its Parquet. extra: which brings it. Raises ToolMissing."""
+    """The module pyarrow, with its Parquet. extra: the extra of hwsim that brings it. Raises ToolMissing."""
     try:
         import pyarrow
         import pyarrow.parquet

@@ -45,7 +45,7 @@ def compiled(function: Function) -> Function:
 def keep(compiler: Any, function: Callable[..., Any], folder: Path) -> None:
     """Keep a function's code in a folder, whose name says all that it depends on, or where Numba was told to.
 
-    compiler: what compiles it, of Numba's. Where nothing can be written, every process compiles.
+    compiler: Numba's object that compiles the function. Where nothing can be written, every process compiles.
     """
     function.kept_in = str(folder)  # type: ignore[attr-defined]
     place = None
@@ -66,7 +66,7 @@ def inlined(function: Function) -> Function:
 
 
 class _Part(Compiler):  # type: ignore[misc]
-    """Compiles to what is linked into callers. To make it machine code of its own, too, would take half of the time."""
+    """Compiles code to link into callers. To make it machine code of its own, too, would take half of the time."""
 
     def __init__(self, *arguments: Any):
         super().__init__(*arguments)
@@ -76,7 +76,7 @@ class _Part(Compiler):  # type: ignore[misc]
 
 
 def _add_part(dispatcher: Any, made: Any) -> None:
-    """Let compiled functions call it, by a key in the place of an address."""
+    """Let compiled functions call a part, by a key in the place of an address."""
     made = made._replace(entry_point=object())
     made.target_context.insert_user_function(made.entry_point, made.fndesc, [made.library])
     dispatcher.overloads[tuple(made.signature.args)] = made
@@ -89,8 +89,8 @@ def _refuse_python(*_arguments: Any, **_more: Any) -> None:
 class Callback:
     """Compiled code that other compiled functions `call`: they are compiled once for any such code.
 
-    What compiled code calls by name becomes a part of it instead. function: of so many int64, numbers and addresses
-    (`row_at`), returning nothing.
+    Code that a compiled function calls by name becomes a part of that function instead.
+    function: of so many int64, numbers and addresses (`row_at`), returning nothing.
     """
 
     def __init__(self, function: Callable[..., None], arguments: int):
@@ -115,8 +115,8 @@ def call(_typing: Any, address: Any, arguments: Any) -> Any:
     """Call a callback at its address, with a tuple of its arguments."""
 
     def codegen(context: Any, builder: Any, _signature: Any, values: Any) -> Any:
-        given = zip(cgutils.unpack_tuple(builder, values[1]), arguments.types, strict=True)
-        words = [context.cast(builder, value, kind, types.int64) for value, kind in given]
+        typed = zip(cgutils.unpack_tuple(builder, values[1]), arguments.types, strict=True)
+        words = [context.cast(builder, value, kind, types.int64) for value, kind in typed]
         function = ir.FunctionType(context.get_value_type(types.none), [word.type for word in words])
         builder.call(builder.inttoptr(values[0], function.as_pointer()), words)
         return context.get_dummy_value()
@@ -137,7 +137,7 @@ def _pointer(_typing: Any, address: Any, kind: Any) -> Any:
 
 @inlined
 def row_at(address: int, length: int, kind: Any) -> Any:
-    """An array of so many numbers of a kind, where they are."""
+    """The array of so many numbers of a kind at an address."""
     return numba.carray(_pointer(address, kind), (length,))
 
 

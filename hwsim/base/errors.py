@@ -10,8 +10,8 @@ class ToolMissing(RuntimeError):
 
 
 class InputError(ValueError):
-    """Raised where something that a user gave cannot be. The message names it, the rule and the value."""
+    """Raised for a user's input that is not valid. The message names it, the rule and the value."""
 
 
 class InputTypeError(InputError, TypeError):
-    """Raised where something that a user gave is not of a type that can be."""
+    """Raised for a user's input that is of no valid type."""

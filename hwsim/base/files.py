@@ -74,8 +74,9 @@ def ascii_lines(lines: Iterator[str], name: str) -> Iterator[str]:
 
 @contextlib.contextmanager
 def naming(path: Path, scratch: Path | None = None) -> Iterator[None]:
-    """Errors of the system name a file, or the folder that it is in: a full disk's name none, others a scratch file.
+    """Make errors of the system name a file, or the folder that it is in.
 
+    By themselves a full disk's errors name none, and others a scratch file.
     scratch: the file or folder that is to take the place of `path`.
     """
     try:
@@ -93,7 +94,7 @@ def naming(path: Path, scratch: Path | None = None) -> Iterator[None]:
 
 @contextlib.contextmanager
 def folder_of(path: Path) -> Iterator[None]:
-    """The folder that a path is in is made where it is missing, and removed again where nothing comes into it."""
+    """Make the folder that a path is in where it is missing, and remove it again where nothing comes into it."""
     missing = [folder for folder in path.parents if not folder.exists()]
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -181,7 +182,10 @@ def digest_of(path: Path) -> str:
 
 
 def takes_files(folder: Path) -> bool:
-    """True if files can be written into a folder, which need not be there yet: its disk has room, and it may be."""
+    """True if files can be written into a folder: its disk has room, and the process may write there.
+
+    The folder need not be there yet.
+    """
     nearest = next(parent for parent in (folder, *folder.absolute().parents) if parent.exists())
     return nearest.is_dir() and os.access(nearest, os.W_OK | os.X_OK) and shutil.disk_usage(nearest).free > LEAST_FREE
 
@@ -202,8 +206,8 @@ def held_alone(lock: Path, taken: str) -> Iterator[None]:
 
 def cache_folder() -> Path:
     """The folder of results that take long to compute: HWSIM_CACHE, or `hwsim` in the user's cache folder."""
-    if own := os.environ.get("HWSIM_CACHE"):
-        return Path(own)
+    if folder := os.environ.get("HWSIM_CACHE"):
+        return Path(folder)
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "hwsim"
 
 
@@ -290,7 +294,7 @@ def _list(path: Path, digest: str) -> None:
 
 
 def refuse_strangers(path: Path, digest: str | None = None) -> None:
-    """Raise InputError where a file is to be written and something is that hwsim did not write, or that was changed.
+    """Raise InputError where a file's place holds something that hwsim did not write, or that was changed since.
 
     digest: of what is to be written, where it is known; a file that holds the same is no stranger.
     """
@@ -363,7 +367,7 @@ def _listed(listing: Path) -> dict[str, set[str]]:
 
 
 def _check_list(listing: Path) -> None:
-    """Raise InputError where something stands in the place of a list that is none."""
+    """Raise InputError where the place of a list holds something else."""
     if listing.is_symlink() or not listing.exists():
         ours = not listing.is_symlink()
     else:

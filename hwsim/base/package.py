@@ -60,8 +60,8 @@ def imported_modules(module: str, root: Path = PACKAGE) -> frozenset[str]:
     names: set[str] = set()
     path = _file(module, root)
     inside = module if path.name == "__init__.py" else module.rpartition(".")[0]
-    for given, members, modules in IMPORT.findall(path.read_text(encoding="utf-8")):
-        package = resolve_name(given, inside) if given.startswith(".") else given
+    for imported, members, modules in IMPORT.findall(path.read_text(encoding="utf-8")):
+        package = resolve_name(imported, inside) if imported.startswith(".") else imported
         names |= {package, *(f"{package}.{member}" for member in re.findall(r"\w+", members))} if package else set()
         names |= set(re.findall(r"hwsim[\w.]*", modules))
     return frozenset(name for name in names if _file(name, root).is_file())

@@ -61,21 +61,21 @@ _shell: subprocess.Popen[bytes] | None = None
 
 @contextlib.contextmanager
 def kill_on_exit(group: int) -> Iterator[None]:
-    """Meanwhile, a process group is killed where this process is."""
+    """Within the block, a process group is killed if this process is."""
     with _told(str(group)):
         yield
 
 
 @contextlib.contextmanager
 def remove_on_exit(path: Path) -> Iterator[None]:
-    """Meanwhile, a file or folder is removed where this process is killed."""
+    """Within the block, a file or folder is removed if this process is killed."""
     with _told(os.path.abspath(path)):
         yield
 
 
 @contextlib.contextmanager
 def scratch_folder() -> Iterator[Path]:
-    """A folder for a while, in the system's own."""
+    """A temporary folder, in the system's own, that is removed when the block ends."""
     with tempfile.TemporaryDirectory(prefix="hwsim-") as folder, remove_on_exit(Path(folder)):
         yield Path(folder)
 
@@ -205,7 +205,7 @@ def _begin(child: subprocess.Popen[bytes]) -> None:
 
 
 def _waited(child: subprocess.Popen[bytes], seconds: float | None, watched: Sequence[Path], silence: float) -> int:
-    """The exit status of a child, which ends where waiting does."""
+    """The exit status of a child, which is ended where the wait for it ends in an exception."""
     try:
         return child.wait(seconds) if math.isinf(silence) else _while_it_speaks(child, watched, silence)
     except BaseException:
@@ -215,7 +215,7 @@ def _waited(child: subprocess.Popen[bytes], seconds: float | None, watched: Sequ
 
 
 def _while_it_speaks(child: subprocess.Popen[bytes], watched: Sequence[Path], silence: float) -> int:
-    """The exit status of a child that goes on writing to a file."""
+    """The exit status of a child that goes on writing to a file. Raises Silent where it stops writing."""
     last_written, silent, before = _written(watched), 0.0, time.monotonic()
     while True:
         with contextlib.suppress(subprocess.TimeoutExpired):
@@ -309,14 +309,14 @@ def _answer(answers: IO[bytes], child: int, idle: float) -> bytes:
 
 
 def pause(seconds: float) -> None:
-    """Wait so long. Raises Stopped after `stop`, at once."""
+    """Wait for some seconds. Raises Stopped after `stop`, at once."""
     if _stopped.wait(seconds):
         raise Stopped
 
 
 @contextlib.contextmanager
 def alone(work: str) -> Iterator[None]:
-    """Held by one thread of one process at a time for each piece of work. Raises Stopped where the run is stopped."""
+    """Hold a piece of work for one thread of one process at a time. Raises Stopped where the run is stopped."""
     path = _lock_file(work)
     while True:
         with path.open("a") as lock:

@@ -61,9 +61,9 @@ def size(count: float) -> str:
 
 
 def duration(seconds: float) -> str:
-    for each, name in ((86_400, "days"), (3_600, "hours"), (60, "minutes")):
-        if seconds >= 2 * each:
-            return f"{seconds / each:,.0f} {name}"
+    for length, name in ((86_400, "days"), (3_600, "hours"), (60, "minutes")):
+        if seconds >= 2 * length:
+            return f"{seconds / length:,.0f} {name}"
     return f"{seconds:,.0f} seconds"
 
 

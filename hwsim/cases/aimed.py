@@ -145,7 +145,6 @@ class Aimer:
         return rows.cases[name] if rows.add(name, grid, c, 0, scales) else None
 
     def _beats(self, rows: Rows) -> int:
-        """Of a case: one, or several."""
         interval = self.unit.promotion_beats
         most = BEATS if interval is None else max(BEATS, min(2 * interval + 1, 3 * BEATS))
         most = most if rows.most is None else min(rows.most, most)
@@ -209,7 +208,7 @@ class Aimer:
         return number.negative if negative else number
 
     def _missing(self, total: Dyadic) -> Dyadic:
-        """What a sum lacks of a number that is aimed at, or of zero."""
+        """The number that a sum lacks of a number that is aimed at, or of zero."""
         return total.negative if self.rng.randrange(6) == 0 else self._target(total).plus(total.negative)
 
     # Terms.
@@ -298,16 +297,16 @@ class Aimer:
 
     def _scale_code(self, fmt: Format) -> int:
         """One, near it, at an end, one bit off NaN or any."""
-        rng, kind, one = self.rng, self.rng.randrange(8), one_code(fmt)
+        rng, kind, neutral = self.rng, self.rng.randrange(8), one_code(fmt)
         if kind < 2:
-            return one
+            return neutral
         if kind == 2:
             special = nans(fmt)[:1]
             return rng.choice([0, *special, *(code ^ 1 << rng.randrange(fmt.bits) for code in special)])
         if isinstance(fmt, ExponentFormat):
             ends = fmt.min_code, fmt.min_code + 1, fmt.max_code - 1, fmt.max_code
             code = (
-                one + rng.randint(-40, 40)
+                neutral + rng.randint(-40, 40)
                 if kind < 5
                 else rng.choice(ends)
                 if kind == 5
@@ -317,7 +316,7 @@ class Aimer:
         return rng.choice(list(numbers(fmt).values())) if kind < 5 else rng.randrange(1 << fmt.bits) << fmt.padding
 
     def _scale(self, scales: Scales | None) -> Dyadic:
-        """What the first scales multiply by; 1 where they are no numbers other than 0."""
+        """The number that the first scales multiply by; 1 where they are no numbers other than 0."""
         scale = self.unit.scale
         if scale is None or scales is None:
             return ONE

@@ -92,7 +92,7 @@ def operand_formats(unit: Unit) -> dict[str, Format]:
 
 
 def operand_counts(unit: Unit, products: int) -> dict[str, int]:
-    """How many codes of each operand that a unit has stand with so many products; parts of blocks have a scale too."""
+    """The number of codes of each of a unit's operands for so many products; parts of blocks have a scale too."""
     lengths = dict(zip(("scale_a", "scale_b"), block_lengths(unit), strict=True)) if unit.scale is not None else {}
     return {name: 1 if name == "c" else -(-products // lengths.get(name, 1)) for name in operand_formats(unit)}
 
@@ -121,7 +121,7 @@ def beat_scales(unit: Specified, side: int, scales: tuple[int, ...], index: int)
     if unit.scale is None:
         return ()
     length, shared = block_lengths(unit)[side], unit.lanes_of_scale("b" if side else "a")
-    return tuple(scales[at // length] for at in unit.instruction.indices(index)[::shared])
+    return tuple(scales[place // length] for place in unit.instruction.indices(index)[::shared])
 
 
 def fill(unit: Unit, products: int, case: Case) -> Case:

@@ -95,8 +95,8 @@ class Stream:
     def shuffle(self, items: MutableSequence[Any]) -> None:
         """Bring the items into a random order."""
         for last in range(len(items) - 1, 0, -1):
-            other = self.randrange(last + 1)
-            items[last], items[other] = items[other], items[last]
+            index = self.randrange(last + 1)
+            items[last], items[index] = items[index], items[last]
 
     def sample(self, items: Sequence[T], k: int) -> list[T]:
         """k different ones of the items, in a random order. Raises ValueError where there are fewer."""
@@ -104,8 +104,8 @@ class Stream:
             raise InputError(f"a sample of {k} needs as many items, not {len(items)}")
         pool = list(items)
         for index in range(k):
-            other = index + self.randrange(len(pool) - index)
-            pool[index], pool[other] = pool[other], pool[index]
+            place = index + self.randrange(len(pool) - index)
+            pool[index], pool[place] = pool[place], pool[index]
         return pool[:k]
 
     # Arrays, as `numpy.random.Generator` has them.
@@ -247,7 +247,7 @@ def _long(place: int, below: int) -> int:
     """The integer whose leading one stands at a place, counted from 0, with these bits below it."""
     if place <= KEPT:
         return (1 << KEPT | below) >> KEPT - place
-    more = place - KEPT
-    copies = -(-more // KEPT)
-    repeated = sum(below << KEPT * copy for copy in range(copies)) >> KEPT * copies - more if below & 1 else 0
-    return (1 << KEPT | below) << more | repeated
+    zeros = place - KEPT
+    copies = -(-zeros // KEPT)
+    repeated = sum(below << KEPT * copy for copy in range(copies)) >> KEPT * copies - zeros if below & 1 else 0
+    return (1 << KEPT | below) << zeros | repeated

@@ -77,7 +77,7 @@ def most_beats(unit: Unit) -> int:
 
 
 def _whole(unit: Unit) -> int:
-    """The beats of which a sum has a multiple."""
+    """The number of beats that every sum has a multiple of."""
     return unit.instruction.fill // unit.instruction.lanes
 
 

@@ -165,7 +165,7 @@ def side_of(fmt: Format) -> Side:
     last = [*(code - 1 for code in first[1:]), last_code]
     unity = min(range(len(exps)), key=lambda binade: (abs(exps[binade]), -binade))
     ends = max(0, unity - AROUND), min(len(exps) - 1, unity + AROUND)
-    firsts, lasts, exponents, codes = (signed_words(each) for each in (first, last, exps, specials))
+    firsts, lasts, exponents, codes = (signed_words(values) for values in (first, last, exps, specials))
     fixed = int(isinstance(fmt, FixedFormat) and not is_long(fmt))
     return Side(fixed, sign, zero, padding, fraction_bits, firsts, lasts, exponents, *ends, codes)
 

@@ -55,7 +55,7 @@ class ExponentFields:
         return self.lowest + field - self.least
 
     def field(self, exp: int) -> int:
-        """And the other way round."""
+        """The field that stands for an exponent."""
         return self.least + exp - self.lowest
 
     def visible(self, above: int = 0) -> int:
@@ -179,7 +179,7 @@ def _all_but_cancels(builder: CaseBuilder, step: ExponentStep, lane: int) -> tup
         return plain, None
     high, *halves = cancelling
     neighbour = lane ^ 1
-    others = [other for other in range(builder.lanes) if other not in (lane, neighbour)]
+    others = [index for index in range(builder.lanes) if index not in (lane, neighbour)]
     others = builder.rng.sample(others, len(others))
     row: list[Product | Pair] = [(0, 0)] * builder.lanes
     row[lane], tail, addend = high, _tail(builder, step.exp, 1 - sign), None

@@ -67,7 +67,7 @@ class Commands(TyperGroup):
         for title, names in (("Commands", FIRST), ("More commands", MORE)):
             every = ((name, self.get_command(ctx, name)) for name in names)
             with formatter.section(title):
-                formatter.write_dl([(name, made.get_short_help_str(limit=1000)) for name, made in every if made])
+                formatter.write_dl([(name, entry.get_short_help_str(limit=1000)) for name, entry in every if entry])
 
 
 class Command(TyperCommand):
@@ -89,10 +89,10 @@ class Command(TyperCommand):
 
 
 class Application(typer.Typer):
-    """Where commands add themselves."""
+    """The application that commands add themselves to."""
 
     def command(self, name: str | None = None, **more: Any) -> Callable[[Any], Any]:
-        """As `typer.Typer.command`, of commands with panels."""
+        """The decorator `typer.Typer.command`, for commands with panels."""
         return super().command(name, **{"cls": Command, **more})
 
 

@@ -68,12 +68,12 @@ def rules() -> list[str]:
 
 
 def scalings() -> list[str]:
-    """How a study scales its data."""
+    """The ways in which a study scales its data."""
     return ["direct", "tensor", "channel", "block", *rules()]
 
 
 def distributions() -> list[str]:
-    """What a study draws its data from."""
+    """The distributions that a study draws its data from."""
     from hwsim.study.data.sources import DISTRIBUTIONS
 
     return list(DISTRIBUTIONS)
@@ -101,14 +101,14 @@ def roundings() -> list[str]:
 
 
 def overflows() -> list[str]:
-    """What may become of a number that is too large."""
+    """The policies for a number that is too large."""
     from hwsim.formats import Overflow
 
     return list(Overflow)
 
 
 def missing() -> list[str]:
-    """What may become of a number that a format has no code for."""
+    """The substitutes for a number that a format has no code for."""
     from hwsim.formats import Missing
 
     return list(Missing)
@@ -129,7 +129,7 @@ Contexts = Annotated[int | None, typer.Option(help="Sums that can be open at onc
 
 
 class ResetOption(Enum):
-    """When a reset acts, and which level."""
+    """The kinds of reset: when it acts, and at which level."""
 
     SYNC = "sync"
     SYNC_LOW = "sync-low"
@@ -150,7 +150,7 @@ Package = Annotated[
 
 
 def style_of(reset: ResetOption, clock_enable: bool, with_package: bool) -> Style:
-    """How the Verilog of a unit is written."""
+    """The style in which the Verilog of a unit is written."""
     from hwsim.rtl import Style  # Amaranth takes a while
 
     kind, _, level = reset.value.partition("-")
@@ -190,8 +190,8 @@ def again(context: typer.Context, *left_out: str, **always: Any) -> str:
         if isinstance(value, bool):
             words += option * value
             continue
-        for each in value if isinstance(value, (list, tuple)) else [value]:
-            words += [*option, str(each.value if isinstance(each, Enum) else each)]
+        for item in value if isinstance(value, (list, tuple)) else [value]:
+            words += [*option, str(item.value if isinstance(item, Enum) else item)]
     return shlex.join(words)
 
 
@@ -212,14 +212,14 @@ def code(text: str, what: str = "a code") -> int:
     if len(typed) > MOST_CHARACTERS:
         raise InputError(f"{what} must have at most {MOST_CHARACTERS:,} digits, not {len(typed):,}")
     try:
-        made = int(typed, 0)
+        integer = int(typed, 0)
     except ValueError:
-        made = None
-    if made is None or "_" in typed or not typed.isascii():
+        integer = None
+    if integer is None or "_" in typed or not typed.isascii():
         raise InputError(f"{what} must be an integer such as 56, 0x38 or 0b111000, not {typed!r}")
-    if abs(made) >= MOST:
+    if abs(integer) >= MOST:
         raise InputError(f"{what} must have at most {MOST_DIGITS:,} digits in decimal; it has more")
-    return made
+    return integer
 
 
 def codes(text: str, what: str) -> list[int]:

@@ -204,13 +204,13 @@ def judge(
     from hwsim.explain.silicon.judge import judge as judged
     from hwsim.explain.silicon.results import load
 
-    given = {unit.name: unit for unit in map(load_unit, units or ())}
-    stored = load(folder, given)
+    named = {unit.name: unit for unit in map(load_unit, units or ())}
+    stored = load(folder, named)
     rounds = 3  # that most judgements take
     agreed = True
     with Progress("judging", rounds * len(QUESTIONS) * len(stored)) as bar:
         for captured in stored:
-            unit = given.get(captured.unit) or _stored_unit(folder, captured)
+            unit = named.get(captured.unit) or _stored_unit(folder, captured)
             if not fits(captured.instruction, unit):
                 raise InputError(f"{folder}: {unit.name} is no unit of {captured.instruction.name}: its formats differ")
             judgement = judged(captured, unit, tick=bar.advance)
@@ -340,9 +340,9 @@ def plans(
     if rows:
         library = f"CUDA {facts.cuda}, asked by PyTorch {facts.torch}"
         source = (f"{captured.name}, seed {facts.seed}",)
-        made = Profile(profile=output.stem, gpu=facts.gpu, library=library, source=source, rows=tuple(rows))
+        profile = Profile(profile=output.stem, gpu=facts.gpu, library=library, source=source, rows=tuple(rows))
         with written(output) as file:
-            file.write(profile_yaml(made).encode())
+            file.write(profile_yaml(profile).encode())
         say(f"{output}: {counted(len(rows), 'row')}")
     if left or not rows:
         raise typer.Exit(UNSETTLED)

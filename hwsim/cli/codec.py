@@ -86,9 +86,9 @@ def encode(
     """
     fmt = get_format(format)
     exact = [parse.number(text) for text in values]
-    given = np.empty(len(exact), dtype=object)
-    given[:] = exact
-    codes = fmt.encode(given, rounding, overflow, missing, random_bits=random_bits, seed=seed, counter=counter)
+    array = np.empty(len(exact), dtype=object)
+    array[:] = exact
+    codes = fmt.encode(array, rounding, overflow, missing, random_bits=random_bits, seed=seed, counter=counter)
     rows = [
         [text, code_text(fmt, code), number_text(value), _exactness(number, value)]
         for text, number, code, value in zip(values, exact, codes.tolist(), fmt.decode(codes).tolist(), strict=True)

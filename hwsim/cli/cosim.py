@@ -45,7 +45,7 @@ DEFAULT_UNITS = ("hopper-wgmma-e4m3-f32", "deepseek-v3-e4m3-f32", "mxfp8-e4m3-f3
 
 
 class Simulators(StrEnum):
-    """What `--sim` takes."""
+    """The values of the option `--sim`."""
 
     VERILATOR = "verilator"
     ICARUS = "icarus"
@@ -180,7 +180,7 @@ def cosim(
 def ours(
     names: Sequence[str], cuts: str | None, contexts: int | None, register_ready: bool, style: Style
 ) -> tuple[Design, ...]:
-    """The tables of all formats, and our RTL of each unit."""
+    """The designs of hwsim: the tables of all formats, and our RTL of each unit."""
     from hwsim.cosim.tables import tables_design
     from hwsim.cosim.unitdesign import design_of
 
@@ -192,7 +192,7 @@ def ours(
 
 
 def theirs(path: Path, assertions: bool) -> tuple[Design, ...]:
-    """A user's design."""
+    """The design that a user's file describes."""
     from hwsim.cosim.dutdesign import dut_design
     from hwsim.cosim.dutfile import load_dut
 
@@ -249,8 +249,8 @@ def _not_compared(report: RunReport) -> str:
     """The suites that did not run, required ones first, for the last line of a run; empty where all ran."""
     whole = sorted(report.whole_left_out, key=lambda suite: not suite.required)
     names = list(dict.fromkeys(f"{suite.suite} on {suite.driver}" for suite in whole))
-    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
-    return f"; not compared: {', '.join(names[:MOST_NAMED])}{more}" if names else ""
+    rest = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+    return f"; not compared: {', '.join(names[:MOST_NAMED])}{rest}" if names else ""
 
 
 def _covered(options: CosimOptions, report: RunReport) -> Iterator[str]:
@@ -272,7 +272,7 @@ def _covered(options: CosimOptions, report: RunReport) -> Iterator[str]:
 
 
 def _parts(design: Design) -> Sequence[Design]:
-    """A design, or of one of several modes those whose coverage is counted."""
+    """The design alone; of a design of several modes, those whose coverage is counted."""
     from hwsim.cosim.unitdesign import ModalDesign
 
     if not isinstance(design, ModalDesign):
@@ -294,7 +294,7 @@ def _cells(row: Row) -> list[str]:
 
 
 def ranges(unit: Unit) -> str:
-    """Whether results of the unit can overflow or underflow."""
+    """A line that says whether results of the unit can overflow or underflow."""
     from hwsim.cases.bins.facts import range_report
 
     report = range_report(unit)

@@ -78,7 +78,7 @@ class Broken(RuntimeError):
 
 @dataclass(frozen=True)
 class Finding:
-    """What was found of a thing. state: ok, missing or broken. get: the command that gets it."""
+    """The state of one thing that hwsim can use. state: ok, missing or broken. get: the command that gets it."""
 
     what: str
     use: str
@@ -91,7 +91,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Probe:
-    """How a thing is looked for.
+    """A way to look for one thing that hwsim can use.
 
     look: returns version and place; raises ToolMissing or PackageNotFoundError where it is missing, and anything else
     where it is broken.
@@ -103,7 +103,7 @@ class Probe:
     look: Callable[[], tuple[str, str]]
 
     def finding(self) -> Finding:
-        """What is found. Raises nothing, whatever is broken."""
+        """The finding: ok, missing or broken. Raises nothing, whatever is broken."""
         try:
             version, place = self.look()
             return Finding(self.what, self.use, "ok", _one_line(version), _printable(place))
@@ -149,7 +149,7 @@ def doctor(as_json: AsJson = False) -> None:
 
 
 def missing_for(simulator: str, findings: Sequence[Finding]) -> list[str]:
-    """What co-simulation on a simulator would need and cannot use."""
+    """The names of the things that co-simulation on a simulator would need and cannot use."""
     uses = HWSIM, COSIM, SIMULATORS[simulator]
     return [finding.what for finding in findings if finding.use in uses and finding.state != "ok"]
 
@@ -168,7 +168,7 @@ def examine() -> list[Finding]:
 
 
 def probes() -> Iterator[Probe]:
-    """How everything is looked for, by what it is for."""
+    """Yield a probe for everything that hwsim can use, by what it is for."""
     yield Probe("Python", HWSIM, "", lambda: (".".join(map(str, sys.version_info[:3])), sys.executable))
     folder = str(Path(hwsim.__file__).parent)
     yield Probe("hwsim", HWSIM, pip_install("hwsim"), lambda: (_version("hwsim"), folder))
@@ -214,7 +214,7 @@ def pip_install(*words: str) -> str:
 
 
 def output_of(command: Sequence[str], environment: Mapping[str, str] | None = None) -> str:
-    """What a program prints. Raises Broken where it cannot be run, fails, prints too much, or is not done in time."""
+    """The output of a program. Raises Broken where it cannot be run, fails, prints too much, or is not done in time."""
     place, end = command[0], time.monotonic() + LIMIT
     env = {**os.environ, "LC_ALL": "C", **(environment or {})}
     try:
@@ -286,7 +286,7 @@ def _nvcc() -> tuple[str, str]:
 
 
 def _version(package: str) -> str:
-    """Of an installed package. Raises PackageNotFoundError, and Broken where what is installed is damaged."""
+    """The version of an installed package. Raises PackageNotFoundError, and Broken where the package is damaged."""
     version: str | None = metadata.version(package)  # None, whatever its type says, of a package without a version
     if version is None:
         raise Broken(f"the installed {package} has no version")
@@ -307,7 +307,7 @@ def _library() -> tuple[str, str]:
 
 
 def _marked(text: str) -> str:
-    """What a process of ours printed last. Raises Broken where it did not."""
+    """The text after the last mark `imported` that a process of ours printed. Raises Broken where there is none."""
     marks = re.findall(r"^imported(?: (.*))?$", text, re.MULTILINE)
     if not marks:
         raise Broken(f"cannot be imported: {text.strip()[-80:]!r}")

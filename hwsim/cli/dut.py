@@ -72,7 +72,7 @@ def dut_init(
     for option in slang or []:
         if not is_option(option):
             raise InputError(f"--slang must be {', '.join(EASING)} or a -W option of slang's, not {option}")
-    given = DesignSources(
+    sources = DesignSources(
         files=(*([source] if source is not None else []), *(more or [])),
         include=tuple(folder.resolve() for folder in include or []),
         defines=tuple(defined(text, "--define") for text in define or []),
@@ -80,7 +80,7 @@ def dut_init(
         suffixes=(),
         easing=tuple(slang or []),
     )
-    text, unknown = first_file(FirstFile(given, target.parent, tuple(filelist or []), top=top, unit=unit))
+    text, unknown = first_file(FirstFile(sources, target.parent, tuple(filelist or []), top=top, unit=unit))
     try:
         with target.open("x", encoding="utf-8") as file:
             file.write(text)

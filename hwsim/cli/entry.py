@@ -37,11 +37,11 @@ ALONE = {"docs", "doctor", "verilator"}  # commands that run where packages that
 
 def run(given: Sequence[str]) -> int:
     """Run hwsim with these arguments. Returns the exit status."""
-    at = next((at for at, argument in enumerate(given) if not argument.startswith("-")), len(given))
-    command = given[at] if at < len(given) else ""
-    own, passed = (given[: at + 1], ["--", *given[at + 1 :]]) if command in PASSING else (given, [])
-    debug = "--debug" in own or os.environ.get("HWSIM_DEBUG") == "1"
-    arguments = [*(argument for argument in own if argument != "--debug"), *passed]
+    place = next((place for place, argument in enumerate(given) if not argument.startswith("-")), len(given))
+    command = given[place] if place < len(given) else ""
+    options, passed = (given[: place + 1], ["--", *given[place + 1 :]]) if command in PASSING else (given, [])
+    debug = "--debug" in options or os.environ.get("HWSIM_DEBUG") == "1"
+    arguments = [*(argument for argument in options if argument != "--debug"), *passed]
     for stream in (sys.stdout, sys.stderr):
         if stream is not None and hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
@@ -68,7 +68,7 @@ def run(given: Sequence[str]) -> int:
 
 @cache
 def _commands(*_: object) -> Callable[..., object]:
-    """The application with these commands: to look at their parameters takes longer than many a command."""
+    """The application with its commands, kept: to look at their parameters takes longer than many a command."""
     return get_command(app)
 
 
@@ -127,12 +127,12 @@ def _report(error: Exception, arguments: Sequence[str]) -> int:
 
 
 def defect(error: Exception, arguments: Sequence[str]) -> tuple[str, list[str]]:
-    """What to pass on of an error that is no user's: what and where; and version, platform and command."""
+    """The report of an error that no user made: what and where; and version, platform and command."""
     frames = traceback.extract_tb(error.__traceback__)
     ours = [frame for frame in frames if any(map(Path(frame.filename).is_relative_to, SOURCES))] or list(frames)
-    at = "".join(f" in {Path(frame.filename).name}:{frame.lineno} ({frame.name})" for frame in ours[-1:])
+    where = "".join(f" in {Path(frame.filename).name}:{frame.lineno} ({frame.name})" for frame in ours[-1:])
     message = textwrap.shorten(f"unexpected {type(error).__name__}: {error}", 300, placeholder=" ...")
-    return f"{message};{at}; this is a defect of hwsim: please report it, with these lines", [
+    return f"{message};{where}; this is a defect of hwsim: please report it, with these lines", [
         f"command:  {shlex.join(['hwsim', *arguments])}",
         f"hwsim {hwsim.__version__}, Python {platform.python_version()}, {platform.platform()}",
         "the same command with --debug prints the traceback",

@@ -114,14 +114,14 @@ def _explain_plan(
     unit: Unit, plan: ProductPlan, arguments: Mapping[str, Any], numbers: list[str], as_json: bool
 ) -> None:
     """Print where an element of a whole product comes from: partial sums, their sum, every step."""
-    given = dict(arguments)
+    inputs = dict(arguments)
     for text in numbers:
         name, equals, value = text.partition("=")
         if not equals or name not in plan.numbers:
             names = ", ".join(plan.numbers) or "none"
             raise InputError(f"--number must be NAME=X, with a name that the plan's steps take ({names}), not {text!r}")
-        given[name] = float(parse.number(value, f"--number {name}"))
-    steps = explain_planned(unit, plan, given)
+        inputs[name] = float(parse.number(value, f"--number {name}"))
+    steps = explain_planned(unit, plan, inputs)
     if as_json:
         typer.echo(
             json.dumps([{"step": words, "value": value, "code": code} for words, value, code in steps], indent=1)
@@ -134,7 +134,7 @@ def _explain_plan(
 
 
 def _open(unit: Unit, arguments: Mapping[str, Any], output: Path | None) -> None:
-    """The microscope on a case, in a browser or as a file."""
+    """Show the microscope on a case in a browser, or write it as a file."""
     from hwsim.explain.microscope import FILE, case, page
 
     operands = {name: None if codes is None else np.asarray(codes).tolist() for name, codes in arguments.items()}
@@ -177,9 +177,9 @@ def _addend(unit: Unit, code: str | None, value: str | None) -> Any:
 
 
 def _encoded(fmt: Format, numbers: list[parse.Number]) -> Any:
-    given = np.empty(len(numbers), dtype=object)
-    given[:] = numbers
-    return fmt.encode(given)
+    array = np.empty(len(numbers), dtype=object)
+    array[:] = numbers
+    return fmt.encode(array)
 
 
 def example(unit: Unit, seed: int, products: int | None) -> dict[str, Any]:

@@ -69,8 +69,8 @@ def fuzz(
         progress.plan(units, "units")
 
         def tell(unit: FuzzedUnit) -> None:
-            for side, said, file in unit.found:
-                say(f"unit {unit.number}: {side}: {said[:300]}" + (f"; see {output}/{file}" if file else ""), "red")
+            for side, message, file in unit.found:
+                say(f"unit {unit.number}: {side}: {message[:300]}" + (f"; see {output}/{file}" if file else ""), "red")
 
         return run(FuzzPlan(units, cases, seed, output, first=first, handed=handed()), tell, progress.advance)
 
@@ -139,7 +139,10 @@ def handed() -> dict[Side, Ask]:
 
 
 def studied(drawn: DrawnUnit) -> Iterator[str]:
-    """A study of two lengths: compiled code and definition are compared by it, and every trial has its row."""
+    """Yield what is wrong with a study of two lengths.
+
+    Compiled code and definition are compared by it, and every trial has its row.
+    """
     from hwsim.cosim.fuzz.hardware import least_terms
     from hwsim.spec import as_yaml
     from hwsim.study.plan import load_study
@@ -158,9 +161,9 @@ def studied(drawn: DrawnUnit) -> Iterator[str]:
 
 
 def qualified(drawn: DrawnUnit) -> Iterator[str]:
-    """What becomes of a few mutants of a unit's circuits."""
+    """Yield a line where a few mutants of a unit's circuits do not each have a fate."""
     from hwsim.prove.qualify.run import Qualifier
 
-    found = Qualifier(drawn.unit, drawn.pipeline.cuts, drawn.seed, MUTANT_SECONDS).qualify(MUTANTS)
-    if len(found.rows) != min(MUTANTS, found.of):
-        yield f"{len(found.rows)} of {found.of} mutants have a fate, not {MUTANTS}"
+    report = Qualifier(drawn.unit, drawn.pipeline.cuts, drawn.seed, MUTANT_SECONDS).qualify(MUTANTS)
+    if len(report.rows) != min(MUTANTS, report.of):
+        yield f"{len(report.rows)} of {report.of} mutants have a fate, not {MUTANTS}"

@@ -102,7 +102,7 @@ class MatrixProduct(NamedTuple):
 
     @property
     def by_model(self) -> bool:
-        """Whether the model computes it; otherwise compiled code does, even for small parts."""
+        """True if the model computes it; otherwise compiled code does, even for small parts."""
         return chosen(self.unit, self.products, self.a.codes.shape[-1]) is None
 
     def parts(self) -> Iterator[slice]:
@@ -212,7 +212,7 @@ def product(given: Given, allow_nan: bool) -> MatrixProduct:
 
 
 def cost(given: Given) -> Cost:
-    """What a product takes: the codes of both factors in memory, and the time of compiled code, or of the model."""
+    """The cost of a product: the codes of both factors in memory, and the time of compiled code, or of the model."""
     unit, m_n = given.unit, given.shape
     k = int(given.a.stored.shape[-1])
     products = math.prod(m_n) * k
@@ -243,10 +243,10 @@ def write(product: MatrixProduct, file: BinaryIO, progress: Callable[[int], None
     batch = product.shape[:-2]
     a, b = (_batched(side, batch) for side in (product.a, product.b))
     c = None if product.c is None else np.broadcast_to(product.c, product.shape)
-    for at in np.ndindex(*batch):
+    for index in np.ndindex(*batch):
         for rows in product.parts():
-            of_a = _rows(a, at, rows, product.unit)
-            of_b, of_c = (None if array is None else array[at] for array in (b.scales, c))
+            of_a = _rows(a, index, rows, product.unit)
+            of_b, of_c = (None if array is None else array[index] for array in (b.scales, c))
             beside: dict[str, Any] = {
                 "C": None if of_c is None else of_c[rows],
                 "scale_a": of_a.scales,
@@ -254,13 +254,13 @@ def write(product: MatrixProduct, file: BinaryIO, progress: Callable[[int], None
             }
             for name, value in product.numbers.items():
                 beside["C" if name == "c" else name] = rows_of(name, value, rows)
-            results = multiply(product.unit, of_a.codes, b.codes[at], **beside, plan=product.plan, progress=progress)
-            scaled = _multiplied(product.unit, results, of_a.factor, None if b.factor is None else b.factor[at])
+            results = multiply(product.unit, of_a.codes, b.codes[index], **beside, plan=product.plan, progress=progress)
+            scaled = _multiplied(product.unit, results, of_a.factor, None if b.factor is None else b.factor[index])
             file.write(np.ascontiguousarray(to_words(scaled, long) if long else scaled).data)
 
 
 def rows_of(name: Number, value: Any, rows: slice) -> Any:
-    """A number of a plan, of some rows of a matrix."""
+    """The part of a plan's number that belongs to some rows of a matrix."""
     array = np.asarray(value)
     return array[rows] if name in ("scale_a", "c") and array.ndim == 2 and len(array) > 1 else value
 
@@ -286,12 +286,12 @@ def _rows(a: MatrixOperand, at: Shape, rows: slice, unit: Unit) -> MatrixOperand
 
 def _multiplied(unit: Unit, results: NDArray[Any], *factors: NDArray[np.float32] | None) -> NDArray[Any]:
     """Results times their scales, with every product in binary32, to nearest even; unchanged without scales."""
-    given = [factor for factor in factors if factor is not None]
-    if not given:
+    present = [factor for factor in factors if factor is not None]
+    if not present:
         return results
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         values = results if results.dtype.kind == "f" else unit.output.decode(results)
-        scale = given[0] if len(given) == 1 else given[0] * given[1]
+        scale = present[0] if len(present) == 1 else present[0] * present[1]
         return np.multiply(values.astype(np.float32), scale)
 
 
@@ -382,11 +382,11 @@ def gemm(
         scales[1] = None if scales[1] is None else swapped(scales[1], None)
     rules = _rules(specified, stored, quantize, quantize_b)
     of_a = GivenFactor("a", stored[0], scales[0], rules[0])
-    given = Given(specified, of_a, GivenFactor("b", stored[1], scales[1], rules[1]), c, loaded, numbers)
-    check(given)
-    announce(cost(given))
+    inputs = Given(specified, of_a, GivenFactor("b", stored[1], scales[1], rules[1]), c, loaded, numbers)
+    check(inputs)
+    announce(cost(inputs))
     with interruptible(), Progress("reading", products=True) as bar:
-        ready = product(given, allow_nan)
+        ready = product(inputs, allow_nan)
         by = "the model, element by element" if ready.by_model else "compiled code"
         bar.plan(ready.products, "multiplying")
         demand_disk(output, math.prod(ready.shape) * ready.dtype.itemsize * max(ready.long_words, 1))
@@ -398,7 +398,7 @@ def gemm(
             error.filename = str(output)  # not the scratch file beside it
             raise
         seconds = time.monotonic() - started
-    _say_rules(given)
+    _say_rules(inputs)
     shape, rate = " x ".join(map(str, ready.shape)), float(f"{ready.products / max(seconds, 1e-9):.3g}")
     speed = f"{ready.products:,} products in {seconds:,.2f} s, {rate:,.0f} a second"
     kind = f"codes of {specified.output.container_bits} bits" if ready.dtype == object else ready.dtype.name
@@ -406,7 +406,7 @@ def gemm(
 
 
 def _numbers(plan: ProductPlan | None, given: Mapping[Number, Any], rule: str | None) -> dict[Number, Any]:
-    """What the steps of a plan take: numbers as they are typed, or arrays in files."""
+    """The numbers that the steps of a plan take: as they are typed, or arrays in files."""
     if plan is None:
         for name in ("bias", "alpha", "beta"):
             if given[name] is not None:

@@ -24,7 +24,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print the same as JSON.")]
 
 
 def console(stderr: bool = False) -> Console:
-    """The standard output, or the standard error."""
+    """The console of the standard output, or of the standard error."""
     # Some shells and editors say 0 where they do not know, and nothing would be printed in 0 columns.
     variables = {name: value for name, value in os.environ.items() if value.strip("0") or name not in SIZES}
     plain = Console(stderr=stderr, highlight=False, markup=False, emoji=False, _environ=variables)
@@ -34,12 +34,12 @@ def console(stderr: bool = False) -> Console:
 
 
 def is_terminal(of: Console) -> bool:
-    """Whether somebody looks at it. Notebooks and build servers set FORCE_COLOR, which asks for colours alone."""
+    """True if the output is a terminal. Notebooks and build servers set FORCE_COLOR, which asks for colours alone."""
     return of.file.isatty()
 
 
 class Told(TypedDict):
-    """What a command has said. tables: rows by the names of their columns; of a table without names, lists of cells."""
+    """The output of a command, kept. tables: rows by the names of their columns; without names, lists of cells."""
 
     tables: list[list[Any]]
     lines: list[str]
@@ -91,7 +91,7 @@ def print_table(header: Sequence[str], rows: Iterable[Sequence[str]], right: Ite
     """
     if _told:
         every = [list(row) for row in rows]
-        names = [name or f"column {at}" for at, name in enumerate(header)]
+        names = [name or f"column {number}" for number, name in enumerate(header)]
         _told[-1]["tables"].append(objects(names, every) if any(header) else every)
         return
     at_right = set(right)

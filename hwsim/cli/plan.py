@@ -55,7 +55,7 @@ def show(
     hwsim plan show plan.yaml --k 8192
     """
     loaded = load_plan(path)
-    rows = [] if k is None else [(str(at), _places(part)) for at, part in enumerate(loaded.slices(k))]
+    rows = [] if k is None else [(str(index), _places(part)) for index, part in enumerate(loaded.slices(k))]
     if as_json:
         print_json({"plan": loaded.model_dump(mode="json", exclude_unset=True), "parts": rows})
         return
@@ -67,7 +67,7 @@ def show(
 
 
 def _places(part: list[slice]) -> str:
-    every = [f"{one.start} to {one.stop - 1}" for one in part]
+    every = [f"{slice_.start} to {slice_.stop - 1}" for slice_ in part]
     return ", ".join(every if len(every) <= 4 else [*every[:3], "...", every[-1]])
 
 
@@ -124,27 +124,27 @@ def fit(
     }  # fmt: skip
     started = time.monotonic()
     with Progress("trying plans", 1) as bar:
-        found = find(
+        fitted = find(
             specified, of_a, of_b, codes(fmt, stored, "D"), fmt, numbers, most_parts=parts,
             progress=lambda done, every: bar.update(done, every, "splits"),
         )  # fmt: skip
     seconds = time.monotonic() - started
     if as_json:
-        shares = [{"plan": _keys(share.plan), "elements": int(share.elements.sum())} for share in found.shares]
-        plans = [_keys(each) for each in found.plans]
-        print_json({"elements": found.elements, "tried": found.tried, "plans": plans, "shares": shares})
+        shares = [{"plan": _keys(share.plan), "elements": int(share.elements.sum())} for share in fitted.shares]
+        plans = [_keys(candidate) for candidate in fitted.plans]
+        print_json({"elements": fitted.elements, "tried": fitted.tried, "plans": plans, "shares": shares})
     else:
-        _say_found(found, seconds)
-    best = [*found.plans, *(share.plan for share in found.shares)][:1]
+        _say_found(fitted, seconds)
+    best = [*fitted.plans, *(share.plan for share in fitted.shares)][:1]
     if output is not None and best:
         keys = {
             "plan": output.stem,
-            "source": [f"{Path(d).name}: {found.elements - found.unexplained} of {found.elements} elements"],
+            "source": [f"{Path(d).name}: {fitted.elements - fitted.unexplained} of {fitted.elements} elements"],
         }
         with written(output) as file:
             file.write(plan_yaml(load_plan({**keys, **_keys(best[0])})).encode())
-        say(f"{output}: {'the plan' if len(found.plans) == 1 else 'the first of these'}")
-    if not found.plans:
+        say(f"{output}: {'the plan' if len(fitted.plans) == 1 else 'the first of these'}")
+    if not fitted.plans:
         raise typer.Exit(1)
 
 
@@ -164,8 +164,8 @@ def _say_found(found: Any, seconds: float) -> None:
             f"{len(found.plans)} plans explain every bit, and these operands do not tell them apart ({tried}):",
             style="bold",
         )
-        for at, each in enumerate(found.plans[:MOST_SHOWN], 1):
-            say(f"{at}. {'; '.join(sentences(each))}")
+        for number, plan in enumerate(found.plans[:MOST_SHOWN], 1):
+            say(f"{number}. {'; '.join(sentences(plan))}")
         if len(found.plans) > MOST_SHOWN:
             say(f"   and {len(found.plans) - MOST_SHOWN} more: --json lists them")
         note("operands of far exponents, results in f32 and a longer K tell more plans apart")
@@ -194,8 +194,8 @@ def _where(elements: Any) -> str:
 
 
 def _result_format(stored: StoredArray, name: str | None) -> FloatFormat:
-    own = {"float32": "f32", "float16": "f16", "bfloat16": "bf16", "float8_e4m3fn": "e4m3", "float8_e5m2": "e5m2"}
-    chosen = name or own.get(stored.kind)
+    names = {"float32": "f32", "float16": "f16", "bfloat16": "bf16", "float8_e4m3fn": "e4m3", "float8_e5m2": "e5m2"}
+    chosen = name or names.get(stored.kind)
     if chosen is None:
         raise InputError(f"{stored.name}: --result is missing: the format of codes is not in the file")
     fmt = get_format(chosen)
@@ -233,7 +233,7 @@ def show_profiles(
     hwsim plan profiles h100-cuda-13.0 --k 4096      batch invariance: which M and N give the same rows
     """
     if name is None:
-        every = [(each.name, each.gpu, each.library) for each in map(load_profile, profiles())]
+        every = [(shipped.name, shipped.gpu, shipped.library) for shipped in map(load_profile, profiles())]
         header = ("profile", "gpu", "library")
         print_json([dict(zip(header, row, strict=True)) for row in every]) if as_json else print_table(header, every)
         return
@@ -261,9 +261,9 @@ def _say_same_rows(profile: Profile, k: int) -> None:
     rows = []
     for call in dict.fromkeys(row.call for row in profile.rows):
         unsure = {(m, n) for (m, n, of), known in profile.of(call) if of == k and len(known.parts) > 1}
-        for at, shapes in enumerate(profile.same_rows(call, k)):
+        for index, shapes in enumerate(profile.same_rows(call, k)):
             words = (f"{m} x {n}{'?' * ((m, n) in unsure)}" for m, n in shapes)
-            rows.append((str(call) if not at else "", ", ".join(words)))
+            rows.append((str(call) if not index else "", ", ".join(words)))
     if not rows:
         raise InputError(f"profile {profile.name} has no product of K {k}")
     print_table(("call", f"M x N that give the same rows, K {k}, as captured"), rows)

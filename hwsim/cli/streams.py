@@ -196,18 +196,18 @@ def carry_out(context: typer.Context, streams: Sequence[Streamed], sim: Simulato
     from hwsim.cosim.streamcases import stream_design, stream_suites
     from hwsim.cosim.streams import StreamJob
 
-    given = context.params
-    steps = split(given["cuts"])
-    seed = secrets.randbelow(2**32) if given["seed"] is None else given["seed"]
+    options = context.params
+    steps = split(options["cuts"])
+    seed = secrets.randbelow(2**32) if options["seed"] is None else options["seed"]
     jobs = [
-        StreamJob(partial(stream_design, each, steps), partial(stream_suites, each, seed, given["cases"]))
-        for each in streams
+        StreamJob(partial(stream_design, stream, steps), partial(stream_suites, stream, seed, options["cases"]))
+        for stream in streams
     ]
-    if given["output"] is not None:
-        write((job.design() for job in jobs), given["output"])
-    if given["cosim"]:
+    if options["output"] is not None:
+        write((job.design() for job in jobs), options["output"])
+    if options["cosim"]:
         cosimulate(jobs, sim, seed, again(context, "output", "report", "prove", sim=sim, seed=seed), report)
-    if given["prove"]:
+    if options["prove"]:
         prove_all(streams, steps)
 
 
@@ -255,7 +255,7 @@ def prove_all(streams: Sequence[Streamed], cuts: Sequence[str] | None) -> None:
     from hwsim.rtl.synthesis import FlowFailed
 
     try:
-        reports = [prove_stream(each, cuts, ProofOptions(A_CLAIM, tell=claim_line)) for each in streams]
+        reports = [prove_stream(stream, cuts, ProofOptions(A_CLAIM, tell=claim_line)) for stream in streams]
     except FlowFailed as error:
         raise InputError(f"the design could not be read as a circuit: {error}") from None
     for report in reports:

@@ -151,8 +151,8 @@ def study(
         write_product_errors(a, b, unit or (), scaling or (), output)
         return
     words = as_mapping(unit, grid, scaling, data, length, skip_invalid)
-    given = sum((file is not None, preset is not None, bool(unit)))
-    if given != 1 and not (pareto and not given):
+    sources = sum((file is not None, preset is not None, bool(unit)))
+    if sources != 1 and not (pareto and not sources):
         raise InputError("give one of STUDY.yaml, --preset NAME and --unit UNIT")
     if not pareto and (stages or fmax):
         raise InputError("--stages and --fmax go with --pareto")
@@ -165,25 +165,25 @@ def study(
     from hwsim.study.plan import load_study
 
     runner = local(workers) if scheduler is None else on_dask(scheduler, workers)
-    if not given and any(key not in ("data", "lengths") for key in words):
+    if not sources and any(key not in ("data", "lengths") for key in words):
         raise InputError("--grid, --scaling and --skip-invalid go with --unit")
     named = file or preset or ("pareto" if pareto and not unit else None)
     if named is None:
-        made = load_study({"study": "study", "data": ["normal"], **words, **changes})
+        plan = load_study({"study": "study", "data": ["normal"], **words, **changes})
     else:
-        if given and any(key != "lengths" for key in words):
+        if sources and any(key != "lengths" for key in words):
             raise InputError("--grid, --scaling, --data and --skip-invalid go with --unit; a file has its own")
-        made = load_study(named, changes={**changes, **words})
+        plan = load_study(named, changes={**changes, **words})
     if dry_run:
-        _plan(made)
+        _plan(plan)
         return
     command = again(context, "workers", "scheduler", "overwrite", output=folder)
     run = partial(_carried_out, runner=runner, overwrite=overwrite, command=command)
     if pareto:
-        write_pareto(made, folder, run, command, stages, fmax, workers, not no_report)
+        write_pareto(plan, folder, run, command, stages, fmax, workers, not no_report)
         return
     started = time.monotonic()
-    results = run(made, folder)
+    results = run(plan, folder)
     _tell(results, folder, time.monotonic() - started)
     if not no_report:
         from hwsim.study.overview import default_report
@@ -235,14 +235,14 @@ def _plan(study: Study) -> None:
     every = points(study)
     for data in study.data:
         check(data, study.lengths, study.rows, study.columns)
-    each = study.rows * study.columns * study.trials
+    results = study.rows * study.columns * study.trials
     cells = [
-        [f"{p.index}", p.label, p.scaling.name, p.data.name, f"{p.length:,}", f"{each * p.length:,}"] for p in every
+        [f"{p.index}", p.label, p.scaling.name, p.data.name, f"{p.length:,}", f"{results * p.length:,}"] for p in every
     ]
     print_table(["point", "label", "scaling", "data", "K", "products"], cells[:MOST_LINES], right=[0, 4, 5])
     if len(cells) > MOST_LINES:
         say(f"... and {len(cells) - MOST_LINES:,} more")
-    total = sum(each * point.length for point in every)
+    total = sum(results * point.length for point in every)
     say(
         f"{study.name}: {len(every):,} points of {study.trials:,} trials, each {study.rows} x {study.columns} results: "
         f"{total:,} products"
@@ -378,8 +378,8 @@ def write_product_errors(a: str, b: str, units: Sequence[str], scalings: Sequenc
     if not units:
         raise InputError("--unit is missing: the unit that multiplies --a and --b; it may be given several times")
     of_a, of_b = _matrix("--a", a), _matrix("--b", b)
-    each = [as_scaling(text) for text in scalings] or [None]
-    errors = [error(unit, of_a, of_b, scaling) for unit in units for scaling in each]
+    entries = [as_scaling(text) for text in scalings] or [None]
+    errors = [error(unit, of_a, of_b, scaling) for unit in units for scaling in entries]
     for product in errors:
         say(str(product))
     if folder is not None:

@@ -28,7 +28,7 @@ SECONDS = 1800.0
 
 
 class Flow(StrEnum):
-    """What a design is made into."""
+    """The targets that a design is synthesised for: gates, an ECP5, or standard cells."""
 
     GATES = "gates"
     ECP5 = "ecp5"
@@ -96,8 +96,8 @@ def synth(
         refuse_strangers(report)
     rows: list[dict[str, Any]] = []
     with interruptible(), Progress("synthesis") as bar:
-        for at, (unit, pipe) in enumerate(built):
-            bar.update(at, len(built), unit.name)
+        for index, (unit, pipe) in enumerate(built):
+            bar.update(index, len(built), unit.name)
             try:
                 rows.append(_row(unit, pipe, datapath, flows, seconds))
             except FlowFailed as error:
@@ -124,9 +124,8 @@ def _demand(flows: Sequence[Flow], units: Sequence[Specified]) -> None:
 
 
 def _row(unit: Specified, pipe: Pipeline, datapath: bool, flows: Sequence[Flow], seconds: float) -> dict[str, Any]:
-    """The figures of a unit."""
     design, cuts = _design(unit, pipe, datapath)
-    figures = {each.value: asdict(_measured(each, design, seconds)) for each in flows}
+    figures = {flow.value: asdict(_measured(flow, design, seconds)) for flow in flows}
     return {"unit": unit.name, "datapath": datapath, "cuts": list(cuts), "contexts": pipe.contexts, **figures}
 
 

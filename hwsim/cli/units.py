@@ -221,7 +221,7 @@ HEADER = ("name", "evidence", "summary")
 
 
 def _count(units: list[str]) -> str:
-    """What a row of a family says after its summary."""
+    """The number of units of a family, in words that follow its summary; empty for one unit."""
     return f" ({len(units)} units)" if len(units) > 1 else ""
 
 
@@ -247,7 +247,7 @@ def _overflow(rule: Overflow) -> str:
 
 
 def _judged(tininess: Tininess) -> str:
-    """What makes a result zero by being subnormal, after a clause that says that it becomes zero."""
+    """The result by which a subnormal is recognised, in words that follow a clause on results that become zero."""
     match tininess:
         case "result":
             return ""
@@ -296,7 +296,7 @@ def reading(unit: Unit) -> Iterator[str]:
 
 
 def _times(unit: Unit) -> str:
-    """What a promotion multiplies, in which order."""
+    """The factors of a promotion, in order, in words; empty where it multiplies nothing."""
     if unit.promotion is None or unit.promotion.operation != "fma":
         return ""
     match unit.promotion.first:
@@ -340,7 +340,7 @@ def _scales(unit: Unit) -> Iterator[str]:
 
 
 def _zeros_count(rule: Sum) -> bool:
-    """Whether a zero term can change a result."""
+    """True if a zero term can change a result."""
     match rule:
         case AlignedSum() | EvenOddSum():
             return rule.zero_terms == "count" or rule.zero == "ieee"

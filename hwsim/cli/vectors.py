@@ -71,8 +71,8 @@ def vectors(
         _stream(wanted, formats, stages)
         return
     with Progress() as bar:
-        made = make(wanted, Path(output), bar.update)
-    _tell(made, wanted, output)
+        manifest = make(wanted, Path(output), bar.update)
+    _tell(manifest, wanted, output)
     say(f"again: {again(context, suite=suite, seed=seed)}")
 
 

@@ -44,7 +44,7 @@ def warm(
     from hwsim.formats import loops  # noqa: F401 (arrays of any size go through them where they are there)
     from hwsim.study.product_error import error
 
-    names = [name for given in units or presets() for name in (matching(given) if set(given) & set("*?") else [given])]
+    names = [name for text in units or presets() for name in (matching(text) if set(text) & set("*?") else [text])]
     loaded = [unit for name in dict.fromkeys(names) for unit in _computed(load_specified(name))]
     numbers, begun = normals(Stream(1, "warm"), (WARM, LONG)).astype(np.float32), time.monotonic()
     with Progress("compiling", len(loaded)) as bar:

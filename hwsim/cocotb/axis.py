@@ -27,14 +27,14 @@ def beat_fields(unit: UnitLike, products: int | None = None, order: Sequence[str
     products: those of a beat; a group of the unit's unless given. order: of the fields, by their names.
     Raises InputError for names that are not those of the unit.
     """
-    one = load_unit(unit)
-    count, operands = products or one.instruction.lanes, one.operands
+    loaded = load_unit(unit)
+    count, operands = products or loaded.instruction.lanes, loaded.operands
     sizes = {"a": (operands.a.container_bits, count), "b": (operands.b.container_bits, count)}
     if operands.addend is not None:
         sizes["c"] = (operands.addend.container_bits, 1)
-    if one.scale is not None:
-        for side, of_side in (("a", one.scale.a), ("b", one.scale.b)):
-            shared = one.lanes_of_scale("b" if side == "b" else "a")
+    if loaded.scale is not None:
+        for side, of_side in (("a", loaded.scale.a), ("b", loaded.scale.b)):
+            shared = loaded.lanes_of_scale("b" if side == "b" else "a")
             sizes[f"scale_{side}"] = (of_side.format.container_bits, -(-count // shared))
     if order and sorted(order) != sorted(sizes):
         raise InputError(f"order must have {', '.join(sizes)}, not {', '.join(order)}")
@@ -70,7 +70,7 @@ class AxisSource:
             self.axi.set_pause_generator(_paused(offer))
 
     async def send(self, **fields: Sequence[Value]) -> None:
-        """Send a dot product; returns when it waits for the bus, with few before it.
+        """Send a dot product. Returns once it is queued for the bus, with few before it.
 
         fields: by name a value for each beat. Raises InputError for other names than the bus has.
         """
@@ -84,7 +84,7 @@ class AxisSource:
         await self.axi.send(AxiStreamFrame(tdata=bytes(frame)))
 
     def packed(self, beat: dict[str, Value]) -> bytes:
-        """A beat's bytes, the low bits first."""
+        """Pack a beat into bytes, the low bits first."""
         word = 0
         for field in self.fields:
             value = beat[field.name]
@@ -124,12 +124,12 @@ class AxisSink(ValidReadyMonitor):
         self._receiving = cocotb.start_soon(self._frames())
 
     def stop(self) -> None:
-        """Watch no more."""
+        """Stop watching."""
         super().stop()
         self._receiving.cancel()
 
     def _taken(self, fields: dict[str, int]) -> None:
-        """Results are those of frames, which cocotbext-axi puts together."""
+        """Do nothing: results are those of frames, which cocotbext-axi puts together."""
 
     async def _frames(self) -> None:
         while True:
@@ -139,4 +139,4 @@ class AxisSink(ValidReadyMonitor):
 
 
 def _paused(goes: Iterable[bool]) -> Iterator[bool]:
-    return (not one for one in goes)
+    return (not go for go in goes)

@@ -24,7 +24,7 @@ FileFormat = Literal["cocotb-coverage", "ucis"]
 
 
 class Coverage:
-    """Counts which bins of a unit's plan (`hwsim docs coverage`) dot products hit.
+    """Counts the bins of a unit's plan (`hwsim docs coverage`) that dot products hit.
 
     counter: the counts. Bins of the ports (group G12) are of hwsim's own pipeline, and are left out.
     Raises NotImplementedYet for a unit without bins.
@@ -35,7 +35,7 @@ class Coverage:
         self.counter = Counter(plan(self.unit))
 
     def sample(self, case: Case, explanation: Explanation | None = None) -> None:
-        """Count what a dot product does. explanation: what the definition makes of it, if it is at hand."""
+        """Count the bins that a dot product hits. explanation: the definition's, if it is at hand."""
         self.counter.sample(case, explanation)
 
     def groups(
@@ -46,21 +46,21 @@ class Coverage:
         interface: Sequence[CoverageBin] = (),
         traffic: Mapping[str, int] | None = None,
     ) -> tuple[CoverageGroup, ...]:
-        """The bins by groups, each hit, missed, unreachable by a proof, or open: not hit, and nobody knows.
+        """The bins by groups, each hit, missed, unreachable by a proof, or open: not hit, and perhaps unreachable.
 
         name: what the groups say of the unit. reached: bins known to be reachable beside those that were hit.
         interface: bins of a design's ports; traffic: their counts.
         """
-        bins = [*(one for one in self.counter.plan.bins if one.how == "model"), *interface]
+        bins = [*(bin_ for bin_ in self.counter.plan.bins if bin_.how == "model"), *interface]
         counts = self.counter.counts | dict(traffic or {})
-        hits = {one.name: counts[one.name] for one in bins if counts.get(one.name)}
+        hits = {bin_.name: counts[bin_.name] for bin_ in bins if counts.get(bin_.name)}
         shown = planned(bins, hits.keys() | set(reached))
-        words = labels(self.unit, (one.name for one in bins))
+        words = labels(self.unit, (bin_.name for bin_ in bins))
         return coverage_groups(shown, hits, unit=name or self.unit.name, **words)
 
     @property
     def counts(self) -> BinCounts:
-        """How many bins were hit, and how many were not; prints as a line of `hwsim cosim`."""
+        """The numbers of bins that were hit, and that were not; prints as a line of `hwsim cosim`."""
         return bin_counts(self.groups())
 
     def write(self, path: str | Path, format: FileFormat = "cocotb-coverage") -> None:
@@ -89,13 +89,13 @@ def cocotb_coverage_xml(groups: Sequence[CoverageGroup]) -> Element:
         name = f"top.{unit}.{group.name}"
         sizes = {"abs_name": name, **_sizes(group.counts), "weight": "1", "at_least": "1"}
         point = SubElement(item, group.name, sizes)
-        for number, one in enumerate(bins):
-            SubElement(point, f"bin{number}", bin=one.name, hits=str(one.hits), abs_name=f"{name}.bin{number}")
+        for number, bin_ in enumerate(bins):
+            SubElement(point, f"bin{number}", bin=bin_.name, hits=str(bin_.hits), abs_name=f"{name}.bin{number}")
     return top
 
 
 def _tag(unit: str) -> str:
-    """A unit's name as an element's, without what cocotb-coverage would read in it: a path's dots, and bins."""
+    """A unit's name as an element's, without what cocotb-coverage would take for a path's dots, or for bins."""
     return re.sub(r"^(?=[^A-Za-z_])|[^\w-]", "_", unit).replace("bin", "Bin")
 
 
@@ -109,7 +109,7 @@ def _sizes(counts: BinCounts) -> dict[str, str]:
 
 
 def _reachable(group: CoverageGroup) -> list[CountedBin]:
-    return [one for one in group.bins if one.state != "unreachable"]
+    return [bin_ for bin_ in group.bins if bin_.state != "unreachable"]
 
 
 def ucis_xml(groups: Sequence[CoverageGroup]) -> Element:
@@ -133,11 +133,11 @@ def ucis_xml(groups: Sequence[CoverageGroup]) -> Element:
     for group in groups:
         point = SubElement(covered, "coverpoint", name=group.name, key="0")
         SubElement(point, "options", weight="1", goal="100", at_least="1", comment=group.title)
-        for one in group.bins:
-            kind = "ignore" if one.state == "unreachable" else "bins"
-            bin_ = SubElement(point, "coverpointBin", name=one.name, type=kind, key="0")
+        for counted in group.bins:
+            kind = "ignore" if counted.state == "unreachable" else "bins"
+            bin_ = SubElement(point, "coverpointBin", name=counted.name, type=kind, key="0")
             interval = SubElement(bin_, "range", {"from": "-1", "to": "-1"})
-            SubElement(interval, "contents", coverageCount=str(one.hits))
+            SubElement(interval, "contents", coverageCount=str(counted.hits))
     return root
 
 

@@ -8,7 +8,7 @@ from hwsim.tb.job import SameCodes
 
 
 def same_codes(left_out: Unpromised) -> SameCodes:
-    """The codes that are as good as one another. left_out: what the unit does not promise."""
+    """The codes that count as equal. left_out: what the unit does not promise."""
     nans = left_out.nans
     return SameCodes(
         nan_mask=(nans.sign_bit - 1) << nans.padding if nans else 0,

@@ -31,7 +31,7 @@ from hwsim.tb.pins import Transfer, ValidReadySink
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a scoreboard found. planned, compared: results. count: mismatches. mismatches: the first ones.
+    """The findings of a scoreboard. planned, compared: results. count: mismatches. mismatches: the first ones.
 
     kinds: of wrong results, with what explains each. lines: all of it for a terminal; none where everything is right.
     """
@@ -50,7 +50,7 @@ class Verdict:
 
 
 class Mismatched(AssertionError):
-    """Raised where a design is not as promised; its text says what differs and why. verdict: the same as data."""
+    """A design is not as promised; the text says what differs and why. verdict: the same as data."""
 
     def __init__(self, verdict: Verdict):
         super().__init__("\n".join(verdict.lines))
@@ -89,11 +89,11 @@ class Scoreboard:
 
     @property
     def due(self) -> int:
-        """Results that are expected and have not come."""
+        """The number of results that are expected and have not come."""
         return len(self.cases) - len(self.codes)
 
     def expect(self, sent: Stimulus | Case) -> int:
-        """Expect the result of a dot product that was sent, or is about to be; the code that the unit returns."""
+        """Expect the result of a dot product that was sent, or is about to be. Return the expected code."""
         case = sent.case if isinstance(sent, Stimulus) else sent
         explanation = dot(self.definition, case)
         code = explanation.code
@@ -104,7 +104,7 @@ class Scoreboard:
         return code
 
     def see(self, transfer: Transfer) -> None:
-        """Compare a result with the one that is due; one that nothing asked for is a mismatch."""
+        """Compare a result with the one that is due; one that is not due is a mismatch."""
         index = len(self.codes)
         if index >= len(self.cases):
             self.outcome.note(PortMismatch("unasked", transfer.cycle, len(self.cases) - 1, 1, 0))
@@ -117,7 +117,7 @@ class Scoreboard:
             self.coverage.counter.count(self._hits[index])
 
     async def drain(self, sink: ValidReadySink, patience: int = 1000, settle: int = 16) -> Verdict:
-        """Compare all that is expected, waiting for it. Raises Mismatched unless everything is as promised.
+        """Wait for all expected results, and compare them. Raises Mismatched unless everything is as promised.
 
         patience: cycles without a result after which no more is waited for. settle: cycles after the last result in
         which nothing may follow.
@@ -137,24 +137,26 @@ class Scoreboard:
         return self.check(sink.outcome, patience=patience)
 
     def _take(self, sink: ValidReadySink) -> None:
-        """Compare what a sink holds; a monitor of a test's own may have taken it, and called `see`."""
+        """Compare the transfers that a sink holds; a test's own monitor may have taken them, and called `see`."""
         while sink.queue:
             self.see(sink.queue.popleft())
 
     def check(self, *ports: SuiteOutcome, patience: int = 1000) -> Verdict:
-        """What was found. Raises Mismatched, which says what differs and why, unless everything is as promised.
+        """Return the verdict. Raises Mismatched, which says what differs and why, unless everything is as promised.
 
         ports: what sinks noted of the handshake, which counts too. patience: cycles that were waited.
         """
-        found = self.verdict(*ports, patience=patience)
-        if not found.passed:
-            raise Mismatched(found)
-        return found
+        verdict = self.verdict(*ports, patience=patience)
+        if not verdict.passed:
+            raise Mismatched(verdict)
+        return verdict
 
     def verdict(self, *ports: SuiteOutcome, patience: int = 1000) -> Verdict:
-        """What was found, and what explains it; as `check`, without raising."""
-        noted = sorted((one for each in (self.outcome, *ports) for one in each.mismatches), key=lambda one: one.cycle)
-        count = self.outcome.count + sum(each.count for each in ports)
+        """The findings, with their explanations; as `check`, without raising."""
+        noted = sorted(
+            (one for outcome in (self.outcome, *ports) for one in outcome.mismatches), key=lambda one: one.cycle
+        )
+        count = self.outcome.count + sum(outcome.count for outcome in ports)
         seen = self._observed()
         diagnosis = diagnose(self.unit, seen) if any(one.kind in WITH_CODES for one in noted) else Diagnosis((), 0, 0)
         kinds = fault_kinds(diagnosis)
@@ -164,11 +166,11 @@ class Scoreboard:
         simplest = self._simplest(noted, diagnosis, seen)
         told += [(self._told(*one, patience), fault) for one, fault in zip(simplest, kinds, strict=True)]
         mismatches = tuple(mismatch for mismatch, _ in told)
-        found = Verdict(len(self.cases), len(self.codes), count, mismatches, kinds, ())
-        return found if found.passed else replace(found, lines=tuple(self._lines(found, told)))
+        result = Verdict(len(self.cases), len(self.codes), count, mismatches, kinds, ())
+        return result if result.passed else replace(result, lines=tuple(self._lines(result, told)))
 
     def _observed(self) -> list[Observation]:
-        """Wrong and right results, as many of each as names need; of each the one before it."""
+        """Wrong and right results, as many of each as a diagnosis needs; with each the one before it."""
         parts: tuple[list[Observation], list[Observation]] = [], []
         before = None
         for case, row, code in zip(self.cases, self._rows, self.codes, strict=False):
@@ -180,11 +182,10 @@ class Scoreboard:
     def _simplest(
         self, noted: Sequence[PortMismatch], diagnosis: Diagnosis, seen: Sequence[Observation]
     ) -> Iterator[tuple[PortMismatch, WrongKind]]:
-        """The simplest wrong result of each kind."""
         places = {pair: index for index, pair in reversed(list(enumerate(zip(self.cases, self.codes, strict=False))))}
         cycles = {one.index: one.cycle for one in reversed(noted)}
         for kind in diagnosis.kinds:
-            wrong = min((seen[at] for at in kind.members), key=lambda one: counted_operands(one.case))
+            wrong = min((seen[member] for member in kind.members), key=lambda one: counted_operands(one.case))
             index = places[wrong.case, wrong.code]
             yield PortMismatch("result", cycles.get(index, -1), index, wrong.code, self._rows[index][1]), kind
 
@@ -224,9 +225,9 @@ class Scoreboard:
 
 
 def _first_of_each(noted: Sequence[PortMismatch]) -> list[PortMismatch]:
-    """What was noted first of each kind, but for wrong results: where these are told, a handshake may be the cause."""
+    """The first mismatch of each kind, except wrong results: where these are told, a handshake may be the cause."""
     first: dict[str, PortMismatch] = {}
-    for one in noted:
-        if one.kind not in WITH_CODES:
-            first.setdefault(one.kind, one)
+    for mismatch in noted:
+        if mismatch.kind not in WITH_CODES:
+            first.setdefault(mismatch.kind, mismatch)
     return list(first.values())

@@ -19,7 +19,7 @@ from hwsim.tb.pins import Value
 
 @dataclass(frozen=True)
 class Stimulus:
-    """One dot product as a testbench sends it. products: those of one beat."""
+    """One dot product in the form in which a testbench sends it. products: those of one beat."""
 
     unit: Unit
     case: Case
@@ -27,7 +27,7 @@ class Stimulus:
 
     @cached_property
     def beats(self) -> dict[str, list[Value]]:
-        """What `send` takes: by field its value in each beat.
+        """The arguments of `send`: for each field its value in each beat.
 
         Fields: a and b, a tuple of a code for each product; c, scale_a and scale_b, where the unit has them; first
         and last, 0 or 1. Only the first beat's c counts; the others carry other bits, which must not count.
@@ -42,7 +42,7 @@ class Stimulus:
 
 
 class Stimuli:
-    """Stimuli, one after the other; `for` and `async for` take them, and `len` counts them."""
+    """A sequence of stimuli; `for` and `async for` yield them, and `len` counts them."""
 
     def __init__(self, unit: Unit, cases: Iterable[Case], products: int):
         whole = (fill(unit, products, case) for case in cases)
@@ -52,15 +52,15 @@ class Stimuli:
         return iter(self._every)
 
     async def __aiter__(self) -> AsyncIterator[Stimulus]:
-        for each in self._every:
-            yield each
+        for stimulus in self._every:
+            yield stimulus
 
     def __len__(self) -> int:
         return len(self._every)
 
 
 def sometimes(chance: float, seed: int = 1, name: str = "") -> Iterator[bool]:
-    """True with that chance, drawn again each time, without an end: when a source offers, or a sink takes.
+    """Yield True with that chance, independently and without an end: when a source offers, or a sink takes.
 
     name: of what draws; another name gives other numbers from the same seed.
     """

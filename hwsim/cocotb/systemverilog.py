@@ -57,7 +57,7 @@ def bins_in_c(unit: Unit) -> Support:
 
 
 def _window(unit: Unit) -> UnitFacts | None:
-    """What bins of a window are made of; None where C counts none: with sums of several parts, or of over 64 bits."""
+    """The facts of a window's bins; None where C counts none: for sums of several parts, or of over 64 bits."""
     if not one_window(unit) or not isinstance(unit.result.format, FloatFormat) or UnitInC(unit, "").words:
         return None
     return UnitFacts(unit)
@@ -76,7 +76,7 @@ def chosen(of: CoveragePlan, window: bool) -> tuple[list[CoverageBin], dict[str,
 
 
 def export_sv(unit: Unit, version: str) -> dict[str, str]:
-    """The files, by name: those of `hwsim export-c`, and beside them the bins in C and the package of a testbench.
+    """The files, by name: those of `hwsim export-c`, the bins in C, and the package of a testbench.
 
     Raises NotImplementedYet for a unit that `bins_in_c` says something lacks of.
     """
@@ -96,8 +96,8 @@ def export_sv(unit: Unit, version: str) -> dict[str, str]:
         "class_b": _class_table(b, 1),
         "masks": [f"{(1 << fmt.bits) - 1:#x}" for fmt in (a, b)],
         "by_group": _by_group(bins),
-        "group_strings": [f'"{one.group}"' for one in bins],
-        "unreachable": [str(int(not one.reachable)) for one in bins],
+        "group_strings": [f'"{bin_.group}"' for bin_ in bins],
+        "unreachable": [str(int(not bin_.reachable)) for bin_ in bins],
         "a": FactorInSv(a),
         "b": FactorInSv(b),
         "classes_a": _class_sets(a),
@@ -163,12 +163,12 @@ def _of_window(facts: UnitFacts, starts: Mapping[str, int]) -> dict[str, Any]:
 
 
 def _cells(values: Iterable[object]) -> str:
-    """Values, as C initialises an array."""
+    """Values as a C initialiser of an array."""
     return f"{{{', '.join(map(str, values))}}}"
 
 
 def _tops(facts: UnitFacts) -> list[tuple[str, dict[str, int]]]:
-    """The bins of finite top binades: side, and which magnitudes they are of."""
+    """The bins of finite top binades: side, and the range of their magnitudes."""
     tops, offset = [], 0
     for side, fmt in zip("ab", facts.factors, strict=True):
         if magnitudes := top_binade(fmt):
@@ -179,7 +179,7 @@ def _tops(facts: UnitFacts) -> list[tuple[str, dict[str, int]]]:
 
 
 def _lost_fields(facts: UnitFacts, first: int) -> Iterator[list[int]]:
-    """The bins of positive products by their lost bits: for each number of places, from 1 on, and each kind."""
+    """Yield the bins of positive products by their lost bits: for each number of places, from 1 on, and each kind."""
     places = straddling_places(facts)
     for count in range(1, facts.width):
         yield _by_kind(count, first) if count in places else [-1] * len(KINDS)
@@ -187,13 +187,13 @@ def _lost_fields(facts: UnitFacts, first: int) -> Iterator[list[int]]:
 
 
 def _by_kind(places: int, first: int) -> list[int]:
-    """Pairs of bins numbered on, for the kinds that there are of so many lost bits; the first of each, or -1."""
+    """Numbers of pairs of bins, one pair for each kind of so many lost bits: the first of each pair, or -1."""
     there = kinds(places)
     return [first + 2 * there.index(kind) if kind in there else -1 for kind in KINDS]
 
 
 def _growth(facts: UnitFacts, first: int) -> Iterator[list[int]]:
-    """The bin of a leading one at max_exp, without and with an addend, by sign."""
+    """Yield the bins of a leading one at max_exp, without and with an addend, by sign."""
     for addend in (False, True):
         row = []
         for sign in (0, 1):
@@ -203,18 +203,18 @@ def _growth(facts: UnitFacts, first: int) -> Iterator[list[int]]:
 
 
 def _class_table(fmt: Number, step: int) -> list[str]:
-    """For each code the number of its class, times a step."""
+    """The number of each code's class, times a step."""
     order = {name: step * index for index, name in enumerate(classes(fmt))}
     return [str(order[classify(fmt, code)]) for code in range(1 << fmt.bits)]
 
 
 def _class_sets(fmt: Number) -> dict[str, str]:
-    """The codes of each class, as a set of SystemVerilog."""
+    """The codes of each class, as a set in SystemVerilog."""
     return {name: _set(fmt, codes) for name, codes in classes(fmt).items()}
 
 
 def _set(fmt: Format, codes: Sequence[int]) -> str:
-    """Codes as ranges: 8'h1, [8'h3:8'h7]."""
+    """Codes as ranges in SystemVerilog: 8'h1, [8'h3:8'h7]."""
     parts: list[list[int]] = []
     for code in sorted(codes):
         if parts and code == parts[-1][1] + 1:
@@ -229,13 +229,13 @@ def _set(fmt: Format, codes: Sequence[int]) -> str:
 
 @dataclass(frozen=True)
 class FactorInSv:
-    """A factor's format in constraints."""
+    """A factor's format, for expressions in constraints."""
 
     fmt: Number
 
     @property
     def bits(self) -> int:
-        """Of a code."""
+        """The width of a code."""
         return self.fmt.bits
 
     @property
@@ -270,8 +270,9 @@ class FactorInSv:
 
 @dataclass(frozen=True)
 class TwoProducts:
-    """What constraints of two products need. width: bits of a product. below: how many of them are below the window,
-    at each distance.
+    """The values in constraints of two products.
+
+    width: bits of a product. below: how many of them are below the window, at each distance.
     """
 
     width: int
@@ -279,7 +280,7 @@ class TwoProducts:
 
 
 def _two(facts: UnitFacts) -> TwoProducts | None:
-    """None where exponents of factors are no fields of their codes, or a group has one product."""
+    """The values; None where exponents of factors are no fields of their codes, or a group has one product."""
     plain = all(isinstance(fmt, FloatFormat) and fmt.subnormals and fmt.exponent_bits for fmt in facts.factors)
     if not plain or facts.lanes < 2 or facts.floor is not None:
         return None
@@ -287,9 +288,9 @@ def _two(facts: UnitFacts) -> TwoProducts | None:
 
 
 def _by_group(bins: Sequence[CoverageBin]) -> dict[str, list[tuple[int, CoverageBin, str]]]:
-    """The bins of each group, with their numbers and names that are identifiers."""
+    """The bins of each group, with their numbers and with identifiers as names."""
     groups: dict[str, list[tuple[int, CoverageBin, str]]] = {}
-    for index, one in enumerate(bins):
-        word = re.sub(r"\W+", "_", one.name.replace("+", "plus ").replace("-", "minus "))
-        groups.setdefault(one.group, []).append((index, one, f"b{index}_{word}"))
+    for index, bin_ in enumerate(bins):
+        word = re.sub(r"\W+", "_", bin_.name.replace("+", "plus ").replace("-", "minus "))
+        groups.setdefault(bin_.group, []).append((index, bin_, f"b{index}_{word}"))
     return groups

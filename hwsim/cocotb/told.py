@@ -41,7 +41,7 @@ def told_mismatch(
     group: int | None = None,
     **others: Any,
 ) -> Mismatch:
-    """A mismatch of a case as reports have it.
+    """The mismatch of a case, in the form of reports.
 
     unit, case: the case is of that unit, alone; None where no result was due or the case has no unit of its own.
     patience: cycles that were waited; None where a trace promised every cycle. results: how many were due.
@@ -72,7 +72,7 @@ def told_mismatch(
 
 
 def waited(patience: int, mismatch: PortMismatch) -> tuple[CodeReading, CodeReading] | None:
-    """What was expected and what came, in words, of what is counted in cycles; None of other kinds of mismatches."""
+    """The expected and the actual event, in words, of a mismatch counted in cycles; None for other kinds."""
     within = f"within {counted(patience, 'cycle')}"
     match mismatch.kind:
         case "hang":
@@ -91,7 +91,7 @@ def waited(patience: int, mismatch: PortMismatch) -> tuple[CodeReading, CodeRead
 
 
 def _where(mismatch: PortMismatch, results: int) -> str:
-    """When it was; the cycle of a result that is not among a suite's first mismatches is not kept."""
+    """The place of a mismatch; the cycle of a result that is not among a suite's first mismatches is not kept."""
     cycle = f"at cycle {mismatch.cycle}, " if mismatch.cycle >= 0 else ""
     return f"{cycle}result {mismatch.index} of {results}"
 

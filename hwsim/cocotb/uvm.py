@@ -39,7 +39,7 @@ SOURCE, SINK, SCOREBOARD = "SOURCE", "SINK", "SCOREBOARD"  # names in the Config
 
 
 class BeatSource(Protocol):
-    """What a driver sends by: `ValidReadySource`, or another that has its `send`."""
+    """The source that a driver sends by: `ValidReadySource`, or another that has its `send`."""
 
     async def send(self, **fields: list[Value]) -> None:
         """Send transfers, one after the other."""
@@ -57,7 +57,7 @@ class DotItem(uvm_sequence_item):
 
 
 class DotSequence(uvm_sequence):
-    """Dot products, one after the other. stimuli: what `hwsim.cocotb.stimulus` returns."""
+    """A sequence of dot products. stimuli: the return value of `hwsim.cocotb.stimulus`."""
 
     def __init__(self, stimuli: Stimuli, name: str = "dot_sequence"):
         super().__init__(name)
@@ -65,22 +65,22 @@ class DotSequence(uvm_sequence):
 
     async def body(self) -> None:
         """Hand every item to the driver."""
-        for each in self.stimuli:
-            item = DotItem(each)
+        for stimulus in self.stimuli:
+            item = DotItem(stimulus)
             await self.start_item(item)
             await self.finish_item(item)
 
 
 class DotDriver(uvm_driver):
-    """Sends each item by the SOURCE of the ConfigDB. sent: an analysis port, which has each item before it is sent."""
+    """Sends each item by the SOURCE of the ConfigDB. sent: an analysis port, which gets each item before it is sent."""
 
     def build_phase(self) -> None:
-        """Take the source."""
+        """Look up the source."""
         self.sent = uvm_analysis_port("sent", self)
         self.source: BeatSource = self.cdb_get(SOURCE)
 
     async def run_phase(self) -> None:
-        """Send whatever the sequencer has."""
+        """Send the sequencer's items."""
         while True:
             item = await self.seq_item_port.get_next_item()
             self.sent.write(item)
@@ -89,15 +89,15 @@ class DotDriver(uvm_driver):
 
 
 class DotMonitor(uvm_monitor):
-    """Has each transfer of the SINK of the ConfigDB at its analysis port `seen`."""
+    """Writes each transfer of the SINK of the ConfigDB to its analysis port `seen`."""
 
     def build_phase(self) -> None:
-        """Take the sink."""
+        """Look up the sink."""
         self.seen = uvm_analysis_port("seen", self)
         self.sink: Any = self.cdb_get(SINK)
 
     async def run_phase(self) -> None:
-        """Hand on whatever leaves the design."""
+        """Write every transfer that leaves the design to the port."""
         while True:
             self.seen.write(await self.sink.receive())
 
@@ -119,53 +119,53 @@ class DotAgent(uvm_agent):
             self.driver.seq_item_port.connect(self.sequencer.seq_item_export)
 
     def connect_to(self, board: DotScoreboard) -> None:
-        """Have a scoreboard expect what is sent, and see what comes."""
+        """Connect a scoreboard, so that it expects what is sent, and sees what comes."""
         if self.active():
             self.driver.sent.connect(board.expected.analysis_export)
         self.monitor.seen.connect(board.seen.analysis_export)
 
 
 class _Expected(uvm_subscriber):
-    """Items that were sent."""
+    """Subscribes to items that are sent."""
 
     def write(self, item: DotItem) -> None:
-        """Expect its result."""
+        """Expect the item's result."""
         self.get_parent().board.expect(item.stimulus)
 
 
 class _Seen(uvm_subscriber):
-    """Transfers that came."""
+    """Subscribes to transfers that come."""
 
     def write(self, transfer: Transfer) -> None:
-        """Compare it."""
+        """Compare the transfer."""
         self.get_parent().board.see(transfer)
 
 
 class DotScoreboard(uvm_scoreboard):
-    """The SCOREBOARD of the ConfigDB between analysis exports: `expected` for items, `seen` for transfers."""
+    """Connects the SCOREBOARD of the ConfigDB to analysis exports: `expected` for items, `seen` for transfers."""
 
     def build_phase(self) -> None:
-        """Take the scoreboard."""
+        """Look up the scoreboard and the sink."""
         self.board: Scoreboard = self.cdb_get(SCOREBOARD)
         self.sink: Any = self.cdb_get(SINK)
         self.expected, self.seen = _Expected("expected", self), _Seen("seen", self)
 
     @property
     def unit(self) -> Unit:
-        """What the design must return."""
+        """The unit that the design must equal."""
         return self.board.unit
 
     @property
     def coverage(self) -> Coverage:
-        """The counts. Raises InputError where none are kept."""
+        """The coverage. Raises InputError where none is counted."""
         if self.board.coverage is None:
             raise InputError("the scoreboard has no coverage: Scoreboard(unit, coverage=Coverage(unit))")
         return self.board.coverage
 
     async def drain(self, patience: int = 1000) -> Verdict:
-        """Wait for what is due, and raise Mismatched unless everything is as promised; as `Scoreboard.drain`."""
+        """Wait for the results that are due, and raise Mismatched unless all is as promised; as `Scoreboard.drain`."""
         return await self.board.drain(self.sink, patience)
 
     def check_phase(self) -> None:
-        """The same for a test that does not drain."""
+        """Raise Mismatched unless everything is as promised, also in a test that does not drain."""
         self.board.check(self.sink.outcome)

@@ -46,7 +46,7 @@ class ExplainedShare(NamedTuple):
 
 @dataclass(frozen=True)
 class Fit:
-    """What explains results.
+    """The plans that explain results.
 
     plans: those that return every bit, the simplest first. shares: where none does, plans that explain most of what is
     left, one after another. tried: the number of plans. elements: of the result.
@@ -83,27 +83,27 @@ def fit(
     progress: called with the number of splits that were tried, and of all.
     Raises ValueError and TypeError for what does not fit.
     """
-    given = {name: value for name, value in (numbers or {}).items() if value is not None}
-    scales = (given.pop("scale_a", None), given.pop("scale_b", None)) if unit.scale is not None else (None, None)
+    present = {name: value for name, value in (numbers or {}).items() if value is not None}
+    scales = (present.pop("scale_a", None), present.pop("scale_b", None)) if unit.scale is not None else (None, None)
     factors = factors_of(unit, A, B, *scales)
     shape, k = factors.shape, factors.a.shape[-1]
     wanted = codes_of(output, D, "D")
     if len(shape) != 2 or wanted.shape != shape:
         raise InputError(f"D must have shape (M, N), that of A @ B, {shape}, not {wanted.shape}")
-    beside = {name: number_of(name, value, shape) for name, value in given.items()}
+    beside = {name: number_of(name, value, shape) for name, value in present.items()}
     tried = [
         split
         for split in splits(unit, k, most_parts)
         if split is None or not usual or (split.order, split.sum) == ("contiguous", "sequential")
     ]
-    search = _Search(factors, output, beside, wanted, tried, [*epilogues(unit, output, given)])
+    search = _Search(factors, output, beside, wanted, tried, [*epilogues(unit, output, present)])
     left, shares = np.ones(shape, bool), list[ExplainedShare]()
     while left.any() and len(shares) < MOST_SHARES:
         plans = search.on_corner(left, progress if not shares else None)
         equal = search.on_all(plans)
         if whole := tuple(plan for plan, same in zip(plans, equal, strict=True) if same.all()):
             return Fit(whole, (), search.tried, left.size)
-        best = max(range(len(plans)), key=lambda at: (int((equal[at] & left).sum()), -at))
+        best = max(range(len(plans)), key=lambda index: (int((equal[index] & left).sum()), -index))
         if not (equal[best] & left).any():
             break
         shares.append(ExplainedShare(plans[best], equal[best] & left))
@@ -128,11 +128,11 @@ class _Search:
 
     def on_corner(self, left: NDArray[np.bool_], progress: Callable[[int, int], None] | None) -> list[ProductPlan]:
         """The plans that explain the elements at and after the first one that is left; or those that explain most."""
-        at = _corner(self.factors.unit, left)
-        factors = self.factors.corner(*at)
+        corner = _corner(self.factors.unit, left)
+        factors = self.factors.corner(*corner)
         pairs = None if factors.unit.scale is not None else _pairs(factors)
-        beside = {name: _cut(name, values, at) for name, values in self.beside.items()}
-        wanted, ranked = self.wanted[at], list[tuple[int, int, ProductPlan]]()
+        beside = {name: _cut(name, values, corner) for name, values in self.beside.items()}
+        wanted, ranked = self.wanted[corner], list[tuple[int, int, ProductPlan]]()
         sums, of = list[NDArray[Any]](), list[list[slice]]()
         for index, split in enumerate(self.splits):
             if progress is not None:
@@ -144,19 +144,19 @@ class _Search:
             )
             for plan, same in self._each(split, self.tails, sums, beside, wanted):
                 ranked.append((-int(same.sum()), len(ranked), plan))
-        ranked.sort(key=lambda each: each[:2])
+        ranked.sort(key=lambda entry: entry[:2])
         return [plan for missed, _, plan in ranked if missed == ranked[0][0]]
 
     def on_all(self, plans: list[ProductPlan]) -> list[NDArray[np.bool_]]:
         """The elements that each plan explains."""
         equal: dict[int, NDArray[np.bool_]] = {}
         for split in dict.fromkeys(plan.split for plan in plans):
-            of = [at for at, plan in enumerate(plans) if plan.split == split]
-            tails = [plans[at].epilogue for at in of]
+            of = [index for index, plan in enumerate(plans) if plan.split == split]
+            tails = [plans[index].epilogue for index in of]
             sums = partial_sums(ProductPlan(split=split), self.factors, None, no_progress)
-            found = self._each(split, tails, sums, self.beside, self.wanted)
-            equal |= {at: same for at, (_, same) in zip(of, found, strict=True)}
-        return [equal[at] for at in range(len(plans))]
+            judged = self._each(split, tails, sums, self.beside, self.wanted)
+            equal |= {index: same for index, (_, same) in zip(of, judged, strict=True)}
+        return [equal[index] for index in range(len(plans))]
 
     def _each(
         self,
@@ -168,8 +168,8 @@ class _Search:
     ) -> Iterator[tuple[ProductPlan, NDArray[np.bool_]]]:
         for tail in tails:
             plan = ProductPlan(split=split, epilogue=tail)
-            found = finished(plan, self.factors.unit, sums, beside, self.factors.a.shape[-1])
-            yield plan, codes_of(self.output, found, "D") == wanted
+            result = finished(plan, self.factors.unit, sums, beside, self.factors.a.shape[-1])
+            yield plan, codes_of(self.output, result, "D") == wanted
 
 
 def _corner(unit: Unit, left: NDArray[np.bool_]) -> tuple[slice, slice]:
@@ -187,15 +187,15 @@ def _pairs(factors: ProductFactors) -> Callable[[Split | None], list[NDArray[Any
     every = np.arange(a.shape[1])
 
     def sums(split: Split | None) -> list[NDArray[Any]]:
-        parts = [np.concatenate([every[one] for one in part]) for part in ProductPlan(split=split).slices(every.size)]
-        found: dict[int, NDArray[Any]] = {}
+        parts = [np.concatenate([every[cut] for cut in part]) for part in ProductPlan(split=split).slices(every.size)]
+        partial_sums: dict[int, NDArray[Any]] = {}
         for length in dict.fromkeys(map(len, parts)):
-            places = [at for at, part in enumerate(parts) if len(part) == length]
-            rows = (np.concatenate([codes[:, parts[at]] for at in places]).reshape(-1, length) for codes in (a, b))
+            places = [i for i, part in enumerate(parts) if len(part) == length]
+            rows = (np.concatenate([codes[:, parts[i]] for i in places]).reshape(-1, length) for codes in (a, b))
             of_a, of_b = (pad(codes, unit.instruction.fill, 0) for codes in rows)
             results = dot_codes(unit, of_a, of_b, addends(unit, None, (len(of_a),), "c"), None, again=True)
-            found |= dict(zip(places, result_array(unit, results).reshape(len(places), m, n), strict=True))
-        return [found[at] for at in range(len(parts))]
+            partial_sums |= dict(zip(places, result_array(unit, results).reshape(len(places), m, n), strict=True))
+        return [partial_sums[i] for i in range(len(parts))]
 
     return sums
 
@@ -228,7 +228,7 @@ def splits(unit: Unit, k: int, most_parts: int = MOST_PARTS) -> Iterator[Split |
         for order, step in itertools.product(get_args(PartOrder), steps):
             split = Split(parts=parts, step=step, order=order)
             slices = split.slices(k)
-            places = tuple(tuple((each.start, each.stop) for each in part) for part in slices)
+            places = tuple(tuple((piece.start, piece.stop) for piece in part) for part in slices)
             if len(slices) > 1 and places not in seen:
                 seen.add(places)
                 yield split

@@ -42,12 +42,12 @@ class ProductFactors(NamedTuple):
 
     @property
     def shape(self) -> Shape:
-        """The result's. Raises ValueError for factors that do not fit."""
+        """The shape of the result. Raises ValueError for factors that do not fit."""
         return matrix_shape(self.unit, self.a.shape, self.b.shape)
 
     def part(self, products: list[slice]) -> ProductFactors:
         """The factors of some products."""
-        if [(one.start, one.stop) for one in products] == [(0, self.a.shape[-1])]:
+        if [(piece.start, piece.stop) for piece in products] == [(0, self.a.shape[-1])]:
             return self
         unit, scale_a, scale_b = self.unit, self.scale_a, self.scale_b
         if unit.scale is not None:
@@ -67,7 +67,7 @@ class ProductFactors(NamedTuple):
 def _along(array: NDArray[Any], slices: list[slice], axis: int, block: int = 1) -> NDArray[Any]:
     """Slices of the last axis or the one before it, of blocks of so many."""
     after = (slice(None),) * (-1 - axis)
-    places: list[Any] = [(..., slice(one.start // block, -(-one.stop // block)), *after) for one in slices]
+    places: list[Any] = [(..., slice(piece.start // block, -(-piece.stop // block)), *after) for piece in slices]
     parts = [array[place] for place in places]
     return parts[0] if len(parts) == 1 else np.concatenate(parts, axis)
 
@@ -107,7 +107,7 @@ def planned(
 def partial_sums(
     plan: ProductPlan, factors: ProductFactors, C: Any, progress: Progress, threads: int | None = None
 ) -> list[NDArray[Any]]:
-    """What the unit returns for each part of K. C: the addends that the first begins with."""
+    """The unit's results for each part of K. C: the addends that the first begins with."""
     sums: list[NDArray[Any]] = []
     for products in plan.slices(factors.a.shape[-1]):
         unit, a, b, scale_a, scale_b = factors.part(products)
@@ -153,7 +153,7 @@ class RoundedNumbers:
 
     @property
     def native(self) -> bool:
-        """Whether a processor's float32 rounds as this does."""
+        """True if a processor's float32 rounds as this does."""
         return self.format.name == "f32" and self.rounding == "rne"
 
     def rounded(self, values: Values, overflow: str = "infinity") -> Values:
@@ -222,7 +222,7 @@ def _total(plan: ProductPlan, fmt: Format, partial: list[NDArray[Any]], k: int, 
     register = RoundedNumbers(split.format, split.rounding)
     sums = [register.rounded(_values(fmt, codes, register.native)) for codes in partial]
     for index, (values, slices) in enumerate(zip(sums, split.slices(k), strict=True)):
-        products = ", ".join(f"{one.start} to {one.stop - 1}" for one in slices[:4])
+        products = ", ".join(f"{piece.start} to {piece.stop - 1}" for piece in slices[:4])
         told(f"part {index}: products {products}{', ...' * (len(slices) > 4)}", values)
     match split.sum:
         case "sequential":
@@ -346,7 +346,7 @@ def _result(fmt: Format, total: Values) -> NDArray[Any]:
 
 
 class PlannedStep(NamedTuple):
-    """What a plan has made of an element so far: in words, the number, and its code in binary32."""
+    """The state of an element after a step of its plan: in words, the number, and its code in binary32."""
 
     words: str
     value: float
@@ -354,7 +354,7 @@ class PlannedStep(NamedTuple):
 
 
 def explain_planned(unit: Unit, plan: ProductPlan, given: Mapping[str, Any]) -> list[PlannedStep]:
-    """Where one element of a whole product comes from. given: a and b, K codes, and by name what else there is."""
+    """The steps to one element of a whole product. given: a and b, K codes, and by name what else there is."""
     steps: list[PlannedStep] = []
 
     def told(words: str, values: Values) -> None:

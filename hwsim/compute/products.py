@@ -89,8 +89,8 @@ def warm(unit: Unit) -> bool:
     for asked in (1, SOME + 1):
         _asked[unit] = asked
         product(unit, a, b, None, *scales, progress=no_progress)
-        pairs = [np.ascontiguousarray(each) for each in (scales[0], scales[1][:, :1].T)] if rule is not None else []
-        dot(unit, a[:1], b.T[:1], None, *(each[:1] for each in pairs))
+        pairs = [np.ascontiguousarray(codes) for codes in (scales[0], scales[1][:, :1].T)] if rule is not None else []
+        dot(unit, a[:1], b.T[:1], None, *(codes[:1] for codes in pairs))
     _asked[unit] = before
     return True
 
@@ -161,9 +161,9 @@ def product(
     if k == 0:
         return result_array(unit, _of_no_products(unit, c, shape))
     matrices = []
-    for at in np.ndindex(batch):
-        of_c, of_a, of_b = (None if codes is None else codes[at] for codes in (c, side_a, side_b))
-        matrices.append((ProductOperands(unit, a[at], b[at], of_c, of_a, of_b), results[at]))
+    for index in np.ndindex(batch):
+        of_c, of_a, of_b = (None if codes is None else codes[index] for codes in (c, side_a, side_b))
+        matrices.append((ProductOperands(unit, a[index], b[index], of_c, of_a, of_b), results[index]))
     if kernel is not None:
         multiply_all(kernel, matrices, progress, threads)
     else:
@@ -174,14 +174,14 @@ def product(
 
 def _of_no_products(unit: Unit, c: Codes | None, shape: Shape) -> Codes:
     """The result codes of addends and zero terms alone, as many as a group or an instruction is filled up with."""
-    given, at = np.unique(addends(unit, None, (1,), "C") if c is None else c, return_inverse=True)
+    values, places = np.unique(addends(unit, None, (1,), "C") if c is None else c, return_inverse=True)
     fill, scales = unit.instruction.fill, None
-    a, b = (np.zeros((len(given), fill), container_dtype(fmt)) for fmt in (unit.operands.a, unit.operands.b))
+    a, b = (np.zeros((len(values), fill), container_dtype(fmt)) for fmt in (unit.operands.a, unit.operands.b))
     if unit.scale is not None:
-        none = {side: np.zeros((len(given), 0), container_dtype(unit.scale.of(side).format)) for side in SIDES}
+        none = {side: np.zeros((len(values), 0), container_dtype(unit.scale.of(side).format)) for side in SIDES}
         scales = filled(none["a"], unit.scale, "a", fill), filled(none["b"], unit.scale, "b", fill)
-    found = dot_codes(unit, a, b, given, scales)
-    return np.broadcast_to(found[at].reshape(shape if c is not None else (1,) * len(shape)), shape).copy()
+    results = dot_codes(unit, a, b, values, scales)
+    return np.broadcast_to(results[places].reshape(shape if c is not None else (1,) * len(shape)), shape).copy()
 
 
 def taken_apart(unit: Unit, side: Side, given: Any, scales: Any) -> tuple[Any, Any]:
@@ -201,9 +201,9 @@ def taken_apart(unit: Unit, side: Side, given: Any, scales: Any) -> tuple[Any, A
         )
     taken = unit.scale.of(side)
     if (given.scale_format, given.block[-2:]) != (taken.format, taken.block):
-        made = "real numbers" if given.scale_format is None else given.scale_format.name
+        scale_words = "real numbers" if given.scale_format is None else given.scale_format.name
         raise InputError(
-            f"{what} has scales of {made} for blocks of {list(given.block[-2:])}; {unit.name} takes "
+            f"{what} has scales of {scale_words} for blocks of {list(given.block[-2:])}; {unit.name} takes "
             f"{taken.format.name} for blocks of {list(taken.block)}"
         )
     return given.codes, given.scales

@@ -51,7 +51,7 @@ class CapturedProduct:
 
 
 class _Way(NamedTuple):
-    """What may explain products of a call, but for the parts."""
+    """A way to explain products of a call, but for the parts."""
 
     unit: str
     epilogue: tuple[Step, ...]
@@ -98,7 +98,7 @@ def rows_of(
             if not counts:
                 left += [product for product, _ in pairs]
                 break
-            way = max(counts, key=lambda each: counts[each])  # of equals the first, which is the simplest
+            way = max(counts, key=lambda candidate: counts[candidate])  # of equals the first, which is the simplest
             shapes = {product.shape: ways[way] for product, ways in pairs if way in ways}
             rows.append(_row(call, way, shapes))
             pairs = [pair for pair in pairs if way not in pair[1]]
@@ -110,14 +110,14 @@ def _ordered(row: ProfileRow, rows: Sequence[ProfileRow]) -> ProfileRow:
     shapes = dict(row.shapes)
     for shape, parts in shapes.items():
         if isinstance(parts, tuple):
-            alike = sorted((each for each in rows if _alike(each, row)), key=lambda each: each.unit != row.unit)
-            certain = [only for each in alike if isinstance(only := each.shapes.get(shape), int) and only in parts][:1]
-            shapes[shape] = (*certain, *(each for each in parts if each not in certain))
+            alike = sorted((item for item in rows if _alike(item, row)), key=lambda item: item.unit != row.unit)
+            certain = [only for item in alike if isinstance(only := item.shapes.get(shape), int) and only in parts][:1]
+            shapes[shape] = (*certain, *(item for item in parts if item not in certain))
     return row.model_copy(update={"shapes": shapes})
 
 
 def _alike(one: ProfileRow, other: ProfileRow) -> bool:
-    """Whether rows split K in one way, and have factors and scales alike."""
+    """True if rows split K in one way, and have factors and scales alike."""
     keys = [(row.step, row.order, row.sum, row.call.a, row.call.b, row.call.scaling) for row in (one, other)]
     return keys[0] == keys[1]
 
@@ -133,15 +133,15 @@ def _row(call: ProfiledCall, way: _Way, shapes: Mapping[tuple[int, int, int], li
 
 
 def _ways(product: CapturedProduct, units: Iterable[str], most_parts: int) -> dict[_Way, list[int]]:
-    """What explains a product: the numbers of parts of each way."""
+    """The ways that explain a product, and the numbers of parts of each."""
     output = get_format(product.call.output)
     assert isinstance(output, FloatFormat)
     ways: dict[_Way, list[int]] = defaultdict(list)
     for unit in units:
         most = 1 if product.split is False else most_parts
         for usual in (True, False):
-            given = load_unit(unit), product.a, product.b, product.d, output, product.numbers
-            for plan in fit(*given, most_parts=most, usual=usual).plans:
+            arguments = load_unit(unit), product.a, product.b, product.d, output, product.numbers
+            for plan in fit(*arguments, most_parts=most, usual=usual).plans:
                 for way, parts in _of_plan(unit, plan):
                     if not (product.split and parts == 1):
                         ways[way].append(parts)
@@ -176,7 +176,7 @@ class AskedCall(ProfiledCall):
 
 
 class PlanFacts(BaseModel):
-    """What a file of capture/plans.py says of the GPU, its software, and what was asked."""
+    """The facts that a file of capture/plans.py states: the GPU, its software, and what was asked."""
 
     model_config = ConfigDict(frozen=True, strict=True, extra="forbid")
 
@@ -193,9 +193,9 @@ Facts = TypeVar("Facts", bound=BaseModel)
 
 def facts_of(path: Path, kind: type[Facts], program: str) -> Facts:
     """The facts of a file that a program for GPUs wrote. Raises OSError, and InputError for what it does not write."""
-    (said,) = members(path, ["facts"])
+    (facts,) = members(path, ["facts"])
     try:
-        return kind.model_validate(json.loads(str(said)))
+        return kind.model_validate(json.loads(str(facts)))
     except ValidationError as error:
         first = error.errors()[0]
         where, rule = broken_rule(first)

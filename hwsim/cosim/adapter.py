@@ -66,7 +66,7 @@ def adapter(dut: Dut, module: Module, fields: Wiring, *, recorded: bool = False)
 
 
 def _number(module: Module, fields: Wiring, name: str, scaled: ScaledResult) -> Iterator[str]:
-    """The code of a result that is an integer and a scale."""
+    """Yield Verilog of the code of a result that is an integer and a scale."""
     ((integer,), called) = fields.places[name], _called(name)
     parts = [joined(port_bit(bit, module) for bit in bits) for bits in (integer, scaled.scale)]
     yield scaled.function(f"number_of_{called}")
@@ -79,7 +79,7 @@ def _called(name: str) -> str:
 
 
 def _declared(port: Port) -> str:
-    """What stands at a port. An array must be of the port's own kind of words; any other port is so many bits.
+    """The declaration of a port's net. An array has the port's own kind of words; any other port is so many bits.
 
     Nets, because Icarus does not connect arrays that are variables; words of two states are none.
     """
@@ -94,7 +94,7 @@ def _word(name: str, word: tuple[int, ...]) -> str:
 
 
 def _driven(dut: Dut, module: Module, fields: Wiring, logic: ProtocolLogic) -> dict[tuple[str, tuple[int, ...]], str]:
-    """What every word of every input is driven with."""
+    """The expression that drives each word of every input."""
     sources: dict[PortBit, str] = {}
 
     def drive(key: str, bit: PortBit, source: str) -> None:
@@ -106,7 +106,7 @@ def _driven(dut: Dut, module: Module, fields: Wiring, logic: ProtocolLogic) -> d
         drive(driven.key, driven.bit, driven.source)
     for bit, held in fields.held.items():
         drive("constants", bit, f"1'd{held}" if isinstance(held, int) else sources[held])
-    made: dict[tuple[str, tuple[int, ...]], str] = {}
+    inputs: dict[tuple[str, tuple[int, ...]], str] = {}
     for port in module.ports:
         for word in port.words if port.direction == "in" else ():
             drivers = [sources.get((port.name, word, place)) for place in range(port.width)]
@@ -114,8 +114,8 @@ def _driven(dut: Dut, module: Module, fields: Wiring, logic: ProtocolLogic) -> d
                 missing = drivers.index(None)
                 also = "; a second port of its clock stands in clock, as [clk, clk2]" if CLOCK.search(port.name) else ""
                 raise dut.wrong("ports", f"leave bit {missing} of input {port.name} undriven; see constants{also}")
-            made[port.name, word] = joined(driver for driver in drivers if driver is not None)
-    return made
+            inputs[port.name, word] = joined(driver for driver in drivers if driver is not None)
+    return inputs
 
 
 def _controls(dut: Dut, module: Module) -> Iterator[Driven]:
@@ -127,7 +127,7 @@ def _controls(dut: Dut, module: Module) -> Iterator[Driven]:
 
 
 def _fields(fields: Wiring, logic: ProtocolLogic) -> Iterator[Driven]:
-    """The fields of a beat, where ports hold them."""
+    """Yield the drivers of the fields of a beat, where ports hold them."""
     for field in fields.input:
         for number, bits in enumerate(fields.places.get(field.name, ())):
             first = field.offset + number * field.bits + fields.shift.get(field.name, 0)
@@ -137,7 +137,7 @@ def _fields(fields: Wiring, logic: ProtocolLogic) -> Iterator[Driven]:
 
 
 def at_any_time(dut: Dut, module: Module, fields: Wiring) -> str:
-    """What stands at the ports of a result, whether it is one or not; of a schedule those of it side by side."""
+    """The value at the ports of a result, valid or not; of a schedule the values of its ports side by side."""
     if not isinstance(dut.file.protocol, SerialProtocol):
         return _result(module, fields, fields.output[0])
     ports = Serialized(dut, module, fields, dut.file.protocol).results
@@ -146,7 +146,7 @@ def at_any_time(dut: Dut, module: Module, fields: Wiring) -> str:
 
 
 def _streams(module: Module, logic: ProtocolLogic, fields: Wiring) -> Iterator[str]:
-    """What is computed between the ports, and the two streams."""
+    """Yield the logic between the ports, and the two streams."""
     context = f"{fields.output[1].bits}'d0"
     if "result_context" in fields.places:
         context = joined(port_bit(bit, module) for bit in fields.places["result_context"][0])
@@ -169,10 +169,10 @@ def _streams(module: Module, logic: ProtocolLogic, fields: Wiring) -> Iterator[s
 
 
 def _result(module: Module, fields: Wiring, field: Field) -> str:
-    """A field of the output as its container: the design's bits above its padding, zeros elsewhere."""
+    """A field of the output in its container: the design's bits above its padding, zeros elsewhere."""
     if field.name in fields.scaled:
         return f"number_{_called(field.name)}"
     (bits,), shift = fields.places[field.name], fields.shift.get(field.name, 0)
     above = field.bits - shift - len(bits)
-    made = joined(port_bit(bit, module) for bit in bits)
-    return ", ".join([*([f"{above}'d0"] if above else []), made, *([f"{shift}'d0"] if shift else [])])
+    expression = joined(port_bit(bit, module) for bit in bits)
+    return ", ".join([*([f"{above}'d0"] if above else []), expression, *([f"{shift}'d0"] if shift else [])])

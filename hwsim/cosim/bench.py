@@ -46,11 +46,11 @@ class StreamPort:
 
     @property
     def words(self) -> int:
-        """Words of 32 bits that hold a payload."""
+        """The number of 32-bit words that hold a payload."""
         return -(-self.width // 32)
 
     def connected(self, payload: str) -> dict[str, str]:
-        """The ports of a payload, and which bits of a net of its width each is."""
+        """The payload's ports, each with its bits of a net of the payload's width."""
         if self.payload:
             return {self.payload: payload}
         return {
@@ -60,7 +60,7 @@ class StreamPort:
 
     @property
     def joined(self) -> str:
-        """The payload, of its ports."""
+        """The payload as one expression of its ports."""
         return self.payload or f"{{{', '.join(field.port for field in reversed(self.fields))}}}"
 
 
@@ -89,19 +89,19 @@ class PortMap:
 
     @property
     def result(self) -> Field:
-        """The result in the output's payload; all of it, where there is no such field."""
+        """The field of the result in the output's payload; all of it, where there is no such field."""
         return self._output("result") or Field("result", 0, self.output.width)
 
     @property
     def context(self) -> Field | None:
-        """The context of a result; None of a device that has none."""
+        """The field of a result's context; None for a device without one."""
         return self._output("context")
 
     def _output(self, name: str) -> Field | None:
         return next((field for field in self.output.fields if field.name == name), None)
 
     def pack(self, beat: Beat) -> int:
-        """A beat as the input's payload."""
+        """Pack a beat into the input's payload."""
         word = 0
         for field in self.input.fields:
             value = getattr(beat, field.name)
@@ -109,7 +109,7 @@ class PortMap:
         return word
 
     def results(self, words: np.ndarray) -> np.ndarray:
-        """Payloads of the output, uint32[results, words], as `result_rows` has them: context and code."""
+        """The context and code of each output payload, uint32[results, words], in rows as of `result_rows`."""
         code = self.result.take(words)
         context = np.zeros(len(words)) if self.context is None else self.context.take(words)
         return np.stack([context.astype(code.dtype), code], axis=1)
@@ -136,8 +136,10 @@ def stream_ports(top: str, component: StreamedDatapath) -> PortMap:
 def _stream(name: str, layout: StructLayout, style: Style) -> StreamPort:
     payload = f"{name}_payload" if style.package else ""
     fields = (
-        Field(each.name, each.low, each.bits, each.elements or 1, port="" if payload else f"{name}_{each.name}")
-        for each in fields_of(layout)
+        Field(
+            member.name, member.low, member.bits, member.elements or 1, port="" if payload else f"{name}_{member.name}"
+        )
+        for member in fields_of(layout)
     )
     return StreamPort(payload, f"{name}_valid", f"{name}_ready", layout.size, tuple(fields))
 
@@ -205,7 +207,7 @@ endmodule
 
 
 def device(ports: PortMap, drive: str) -> str:
-    """A device in a bench that has nets clk, payload and out; `drive` has the bits of hwsim.tb.job."""
+    """Verilog that instantiates a device, between nets clk, payload and out; `drive` has the bits of hwsim.tb.job."""
     i, o = ports.input, ports.output
     connected = {
         ports.clock: "clk",
@@ -235,7 +237,7 @@ def bulk_bench(ports: PortMap) -> str:
 
 
 def bench(ports: PortMap, room: int = ROOM) -> str:
-    """The bench's Verilog. room: payloads that it holds."""
+    """The bench's Verilog. room: how many payloads it holds."""
     i, o, result, context = ports.input, ports.output, ports.result, ports.context
     context_bits = 1 if context is None else context.bits
     low, high = o.width - ports.extra_width, o.width - 1
@@ -261,12 +263,12 @@ def bench(ports: PortMap, room: int = ROOM) -> str:
 
 
 def public(ports: PortMap) -> tuple[str, ...]:
-    """The bench's ports."""
+    """The names of the bench's ports."""
     return (*PUBLIC, "extra") if ports.extra else PUBLIC
 
 
 def fitting(items: Iterable[T], beats: Callable[[T], int], most: int, depth: int | None = None) -> Iterator[list[T]]:
-    """Items in parts of at most `most`, and of at most `depth` beats, by default as many as a suite can have."""
+    """Yield items in parts of at most `most`, and of at most `depth` beats, by default as many as a suite can have."""
     depth = DEPTH if depth is None else depth
     part: list[T] = []
     held = 0
@@ -308,7 +310,7 @@ def checks(ports: PortMap) -> str:
 def bound_checks(unit: Specified, pipeline: Pipeline, style: Style) -> dict[str, str]:
     """The assertions of a unit's ports, by the name of their file.
 
-    None with a clock enable: they look at every cycle, and would hold its ports to cycles in which nothing happens.
+    There are none with a clock enable: they look at every cycle, also at those in which nothing happens.
     """
     if style.clock_enable:
         return {}
@@ -317,14 +319,14 @@ def bound_checks(unit: Specified, pipeline: Pipeline, style: Style) -> dict[str,
 
 
 def project_files(unit: Specified, pipeline: Pipeline, style: Style, period: float, version: str) -> dict[str, str]:
-    """What stands beside `TOP.sv`, by the names of the files. period: of the clock, in ns. version: hwsim's."""
+    """The files beside `TOP.sv`, by name. period: of the clock, in ns. version: hwsim's."""
     top = top_name(unit)
     packages = {f"{top}_pkg.sv": unit_package(unit, pipeline)} if style.package else {}
-    found = bound_checks(unit, pipeline, style)
+    assertions = bound_checks(unit, pipeline, style)
     project = Project(
         top=top,
         sources=[*packages, f"{top}.sv"],
-        checks=list(found),
+        checks=list(assertions),
         constraints=f"{top}.sdc",
         words=f"{unit.name}: {unit.summary}",
         version=version,
@@ -335,11 +337,11 @@ def project_files(unit: Specified, pipeline: Pipeline, style: Style, period: flo
     inputs = [*enable, i.valid, *_patterns(i), o.ready]
     outputs = [i.ready, o.valid, *_patterns(o), ports.misuse]
     constraints = timing(top, period, inputs, outputs, style)
-    return {**packages, f"{top}.core": project.core(), f"{top}.sdc": constraints, **found}
+    return {**packages, f"{top}.core": project.core(), f"{top}.sdc": constraints, **assertions}
 
 
 def _patterns(stream: StreamPort) -> list[str]:
-    """The ports of a payload, as timing constraints name them: a port of several bits by the pattern of these."""
+    """The ports of a payload as timing constraints name them: a port of several bits by a pattern."""
     if stream.payload:
         return [f"{stream.payload}[*]"]
     return [field.port + "[*]" * (field.bits * field.count > 1) for field in stream.fields]

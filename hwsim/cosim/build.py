@@ -58,20 +58,20 @@ class HdlSources:
 
     @property
     def key(self) -> list[str]:
-        """What a build depends on, beside tools."""
+        """The parts of a build's key, beside the tools."""
         digests = [hashlib.sha256(path.read_bytes()).hexdigest() for path in self.read]
         paths = [str(path) for path in (*self.files, *self.include)]
-        own = [*digests, *paths, *self.defines] if self.files else []
-        return [self.verilog, self.top, *own, *(["assertions"] if self.assertions else [])]
+        users = [*digests, *paths, *self.defines] if self.files else []
+        return [self.verilog, self.top, *users, *(["assertions"] if self.assertions else [])]
 
     @property
     def arguments(self) -> list[str]:
-        """What both simulators are told of a user's files."""
+        """The arguments for a user's files, of both simulators."""
         return [*(f"-I{folder}" for folder in self.include), *(f"-D{define}" for define in self.defines)]
 
     @contextmanager
     def plainly_named(self) -> Iterator[HdlSources]:
-        """The same by paths that simulators take: Verilator expands `$`, and Icarus ends a name at a quote.
+        """The same sources by paths that simulators take: Verilator expands `$`, and Icarus ends a name at a quote.
 
         Their messages have the paths that the user gave.
         """
@@ -91,10 +91,10 @@ class HdlSources:
             try:
                 yield replace(self, files=files, include=include)
             except BuildFailed as error:
-                said = str(error)
+                message = str(error)
                 for place, link in links.items():
-                    said = said.replace(str(link), str(place))
-                raise BuildFailed(said) from None
+                    message = message.replace(str(link), str(place))
+                raise BuildFailed(message) from None
 
 
 def _key(*parts: str) -> str:
@@ -105,7 +105,7 @@ def _key(*parts: str) -> str:
 
 
 def _cached(key: str, make: Callable[[Path, Path], None]) -> Path:
-    """The folder of a build, made whole or not at all; who wants what another thread or process makes waits for it.
+    """The folder of a build, made whole or not at all; a thread or process waits for a build that another makes.
 
     One that was damaged since is made again. Where the cache takes no files, builds are kept while this process runs.
     """
@@ -121,7 +121,7 @@ _shared: dict[Path, Path] = {}
 
 
 def _looked_at_once(key: str, make: Callable[[Path, Path], None]) -> Path:
-    """The same of what designs share. Its bytes are checked once in a process: the precompiled header has 70 MB."""
+    """The folder of a build that designs share. Its bytes, a header of 70 MB among them, are checked once a process."""
     wanted = cache_folder() / key
     if wanted not in _shared or not _shared[wanted].is_dir():
         _shared[wanted] = _cached(key, make)
@@ -149,8 +149,8 @@ def _made(folder: Path, make: Callable[[Path, Path], None]) -> Path:
 
 def _run(command: list[str], log: Path, environment: dict[str, str], cwd: Path) -> None:
     if processes.run(command, log, {**os.environ, **environment}, cwd):
-        said = log.read_text(errors="replace").strip().splitlines()[-12:]
-        raise BuildFailed(f"{Path(command[0]).name} failed:\n" + "\n".join(said))
+        lines = log.read_text(errors="replace").strip().splitlines()[-12:]
+        raise BuildFailed(f"{Path(command[0]).name} failed:\n" + "\n".join(lines))
 
 
 @dataclass(frozen=True)
@@ -162,17 +162,17 @@ class _Compiler:
 
     @property
     def flags(self) -> list[str]:
-        """Those that precompiled headers and what includes them must share."""
+        """The flags that precompiled headers and their users must share."""
         return [*FLAGS, f"-DVM_TRACE={int(self.trace)}"]
 
     def compile(self, source: Path, output: Path, log: Path, *flags: str) -> None:
-        """One source to an object file, or a header to a precompiled one."""
+        """Compile a source to an object file, or a header to a precompiled one."""
         include = self.tool.root / "include"
         places = [f"-I{include}", f"-I{include / 'vltstd'}"]
         _run(["g++", *places, *flags, str(source), "-o", str(output)], log, {}, output.parent)
 
     def objects(self) -> list[Path]:
-        """Verilator's own C++, compiled once for all designs, and for every installation of the same Verilator."""
+        """Compile Verilator's own C++, once for all designs, and for every installation of the same Verilator."""
         with ThreadPoolExecutor(2) as pool:
             return list(pool.map(self._object, [name for name in RUNTIME if self.trace or "vcd" not in name]))
 
@@ -199,7 +199,7 @@ class _Compiler:
         return _key("runtime", _content(self.tool.root / "include"), *parts)
 
     def link(self, into: Path, driver: Path, log: Path, name: str, linked: list[str]) -> None:
-        """All that Verilator wrote into a folder, and what drives it, to a program or a library of that name.
+        """Link all that Verilator wrote into a folder, and its driver, to a program or a library of that name.
 
         linked: flags of the last step.
         """
@@ -226,13 +226,13 @@ def _content(folder: Path) -> str:
 
 
 def verilator_version(tool: Verilator) -> str:
-    """What tells an installed Verilator from others: its own header of its version."""
+    """The identity of an installed Verilator: its own header of its version."""
     header = tool.root / "include" / "verilated_config.h"
     return header.read_text(errors="replace") if header.exists() else tool.program
 
 
 def verilator_build(hdl: HdlSources, *, trace: bool = False) -> Path:
-    """The program that Verilator makes of a design, for cocotb. Raises ToolMissing or BuildFailed."""
+    """The program that Verilator builds from a design, for cocotb. Raises ToolMissing or BuildFailed."""
     tool = find_verilator()
     libs = str(cocotb_tools.config.libs_dir)
     key = _key("cocotb", verilator_version(tool), *hdl.key, *hdl.public, *FLAGS, str(trace), version("cocotb"), libs)
@@ -244,8 +244,8 @@ def verilator_build(hdl: HdlSources, *, trace: bool = False) -> Path:
         # Delays in a user's files are for other testbenches.
         options = ["--vpi", control.name, *(["--trace"] if trace else []), *(["--assert"] if hdl.assertions else [])]
         with hdl.plainly_named() as named:
-            own = [*named.arguments, "--no-timing", *map(str, named.files)] if hdl.files else []
-            _verilate(tool, hdl.top, hdl.verilog, into, log, [*options, *own])
+            users = [*named.arguments, "--no-timing", *map(str, named.files)] if hdl.files else []
+            _verilate(tool, hdl.top, hdl.verilog, into, log, [*options, *users])
         main = cocotb_tools.config.share_dir / "lib" / "verilator" / "verilator.cpp"
         linked = [f"-Wl,-rpath,{libs}", f"-L{libs}", "-lcocotbvpi_verilator"]
         _Compiler(tool, trace).link(into, main, log, "sim", linked)
@@ -254,14 +254,14 @@ def verilator_build(hdl: HdlSources, *, trace: bool = False) -> Path:
 
 
 def bulk_build(verilog: str, ports: PortMap) -> Path:
-    """The shared library that Verilator makes of a unit, for the bulk driver. Raises ToolMissing or BuildFailed."""
+    """The shared library that Verilator builds from a unit, for the bulk driver. Raises ToolMissing or BuildFailed."""
     tool = find_verilator()
     key = _key("bulk", verilator_version(tool), bulk_bench(ports), verilog, BULK_DRIVER.read_text(), *FLAGS)
     return _cached(key, lambda into, log: _bulk(tool, verilog, ports, into, log)) / LIBRARY
 
 
 def bulk_build_in(folder: Path, verilog: str, ports: PortMap) -> Path:
-    """The same in a folder, and not kept: a build that nobody asks for again. Raises ToolMissing or BuildFailed."""
+    """The library of `bulk_build` in a folder, and not kept: for a single use. Raises ToolMissing or BuildFailed."""
     _bulk(find_verilator(), verilog, ports, folder, folder / "build.log")
     return folder / LIBRARY
 

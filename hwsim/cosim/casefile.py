@@ -23,7 +23,7 @@ Codes = tuple[Annotated[int, Strict(), Field(ge=0)], ...]
 
 
 class CaseKeys(FilePart):
-    """Keys of a file that holds a case: its codes, as `Case` has them."""
+    """The keys of a file that holds a case: its codes, by the names of `Case`."""
 
     a: Annotated[Codes, Field(min_length=1)]
     b: Annotated[Codes, Field(min_length=1)]
@@ -32,7 +32,7 @@ class CaseKeys(FilePart):
     scale_b: Codes = ()
 
     def case(self, unit: Unit, name: str, wrong: Callable[[str, str], SpecError]) -> Case:
-        """The case. wrong: the error for a key that breaks a rule, which is raised."""
+        """The case of these keys. wrong: makes the error for a key that breaks a rule, which is raised."""
         count = len(self.a)
         if len(self.b) != count:
             raise wrong("b", f"must have as many codes as a ({count}), not {len(self.b)}")
@@ -80,17 +80,17 @@ def load_case(path: Path, design: DotDesign) -> Case:
     no_port = dut is not None and not dut.file.known("c")
     if file.c and (addend is None or no_port or file.c >> addend.container_bits):
         raise wrong("c", f"must be a code of the design's addend, not {file.c:#x}")
-    given = file.case(unit, file.id, wrong)
-    if other := design.held.differs(given):
-        raise SpecError(f"{path}: {design.name} does not take {other}")
-    case = design.held.put(fill(unit, design.products, given))
+    drawn = file.case(unit, file.id, wrong)
+    if difference := design.held.differs(drawn):
+        raise SpecError(f"{path}: {design.name} does not take {difference}")
+    case = design.held.put(fill(unit, design.products, drawn))
     if dut and len(case.a) > dut.products and not dut.chains:
         raise wrong("a", f"must be one beat ({dut.products} products), not {len(file.a)}")
     return case
 
 
 def write_case(folder: Path, design: DutDesign, case: Case, got: int | None) -> Path:
-    """Write `case.yaml`, `operands.hex` (a beat a line, as one word) and `expected.hex`; the path of the first.
+    """Write `case.yaml`, `operands.hex` (a beat a line, as one word) and `expected.hex`. Return the path of the first.
 
     got: what the design returned; None for an unknown or missing result.
     """
@@ -125,7 +125,7 @@ def _data(unit: Unit, case: Case, expected: int, got: int | None) -> dict[str, A
 
 
 class HexDumper(yaml.SafeDumper):
-    """Codes read best in hexadecimal."""
+    """A YAML dumper that writes integers in hexadecimal."""
 
     @classmethod
     def dump(cls, data: dict[str, Any]) -> str:

@@ -27,7 +27,7 @@ EMPTY, BUBBLE, BEAT = range(3)  # what stands in a stage: nothing since reset, a
 
 
 def port_counts(cycles: Iterable[Cycle], latency: int) -> Counter[str]:
-    """In how many cycles there happens what each bin says; a bin that is never met is left out. latency: stages."""
+    """Count the cycles that hit each bin of the interface; bins without a hit are left out. latency: stages."""
     ports = _Ports(latency)
     for drive, beat, seen in cycles:
         if drive & RESET:
@@ -38,7 +38,7 @@ def port_counts(cycles: Iterable[Cycle], latency: int) -> Counter[str]:
 
 
 class _Ports:
-    """What stands where in a unit, by what was seen at its ports: the model of the arithmetic is not asked."""
+    """The state of a unit's stages and contexts, as its ports show it; the model of the arithmetic is not asked."""
 
     def __init__(self, latency: int):
         self.counts: Counter[str] = Counter()
@@ -59,7 +59,7 @@ class _Ports:
         self.clear()
 
     def cycle(self, drive: int, expect: int, offered: Beat | None) -> None:
-        """A cycle without reset. offered: the beat at the input."""
+        """Count the bins of a cycle without reset. offered: the beat at the input."""
         valid, take = bool(expect & SEEN_VALID), bool(drive & READY)
         self.waiting = valid and not take
         accepted = offered is not None and bool(expect & SEEN_READY)
@@ -99,7 +99,7 @@ MOST_BEATS = 3000  # of the other suites together: explaining one takes a few te
 
 @dataclass(frozen=True)
 class UnitCoverage:
-    """A unit's bins after a run. sampled: cases that were explained, of `compared` different ones.
+    """A unit's bins after a run. sampled: how many of the `compared` different cases were explained.
 
     held: operands that were the same in all of them, in words. kills: likely mistakes of the unit that these cases
     kill.
@@ -115,7 +115,7 @@ class UnitCoverage:
 
     @property
     def notes(self) -> list[str]:
-        """What was sampled; proofs that turned out wrong."""
+        """Lines for a reader: how many cases were sampled, and which proofs of an unreachable bin turned out wrong."""
         whole = f"of {counted(self.compared, 'different case')} that came back, all are counted"
         some = (
             f"of {counted(self.compared, 'different case')} that came back, {self.sampled:,} are counted: all of the "
@@ -128,14 +128,14 @@ class UnitCoverage:
 
 
 def design_coverage(design: DotDesign, seed: int, played: Sequence[Played]) -> list[UnitCoverage]:
-    """What the cases did whose results came, and what happened at the ports; of a unit of several modes, for each.
+    """Coverage of the cases whose results came, and of the ports; for each mode of a unit of several modes.
 
     The bins are those of the unit that the cases were drawn for; none for a unit without a coverage plan.
     """
     traffic = Counter[str]()
-    for one in played:
-        traffic += port_counts(one.cycles(), design.latency)
-    compared = [(one.suite.name, one.compared()) for one in played]
+    for play in played:
+        traffic += port_counts(play.cycles(), design.latency)
+    compared = [(play.suite.name, play.compared()) for play in played]
     parts = list(design.in_modes(compared)) if isinstance(design, ModalDesign) else [(design, compared)]
     try:
         return [unit_coverage(part, seed, cases, traffic) for part, cases in parts]
@@ -144,7 +144,7 @@ def design_coverage(design: DotDesign, seed: int, played: Sequence[Played]) -> l
 
 
 def unit_coverage(design: DotDesign, seed: int, played: Iterable[Compared], traffic: Mapping[str, int]) -> UnitCoverage:
-    """What came of a design's suites.
+    """Coverage of a design's suites.
 
     seed: what cases were made for. traffic: counts of the interface's bins.
 
@@ -164,32 +164,32 @@ def unit_coverage(design: DotDesign, seed: int, played: Iterable[Compared], traf
         coverage.sample(case)
     every = reached(design, known)
     groups = coverage.groups(name=design.name, reached=every, interface=design.interface, traffic=traffic)
-    hit = {one.name for group in groups for one in group.of("hit")}
+    hit = {bin_.name for group in groups for bin_ in group.of("hit")}
     return UnitCoverage(
         design.name,
         groups,
         counter.cases,
         len(first) + sum(map(len, others)),
-        tuple(one.name for one in (*plan(unit).bins, *design.interface) if not one.reachable and one.name in hit),
+        tuple(bin_.name for bin_ in (*plan(unit).bins, *design.interface) if not bin_.reachable and bin_.name in hit),
         str(design.held),
         kept_kills(unit, [*first, *some]).model_copy(update={"unit": design.name}),
     )
 
 
 def reached(design: DotDesign, known: Covered) -> set[str]:
-    """The names of bins that a design can reach, by what covering cases hit.
+    """The names of bins that a design can reach, by the hits of covering cases.
 
     Of its ports those that have no proof, where a suite of its own hits them all.
     """
-    names = {one.name for one in design.interface if one.reachable} if design.cycles else set[str]()
-    made = design.held.drawn(known.cases, solved=True)
+    names = {bin_.name for bin_ in design.interface if bin_.reachable} if design.cycles else set[str]()
+    drawn = design.held.drawn(known.cases, solved=True)
     if design.held:
         counter = functional.Counter(plan(design.drawn_for))
-        for case in made:
+        for case in drawn:
             if takes(design, case):
                 counter.sample(design.held.as_drawn(case))
         names |= {name for name, count in counter.counts.items() if count}
-    elif all(takes(design, case) for case in made):
+    elif all(takes(design, case) for case in drawn):
         names |= {name for name, count in known.counter.counts.items() if count}
     return names
 
@@ -207,7 +207,7 @@ def _different(played: Iterable[Compared], held: HeldOperands) -> tuple[dict[Cas
 
 
 def _some(suites: Collection[list[Case]], lanes: int) -> Iterable[Case]:
-    """Some cases of each suite, evenly: as many beats of one suite as of another."""
+    """Some cases of each suite, evenly spaced: about as many beats of one suite as of another."""
     for cases in suites:
         beats = sum(len(case.a) for case in cases) // lanes
         yield from cases[:: max(1, -(-beats * len(suites) // MOST_BEATS))]

@@ -42,7 +42,7 @@ from hwsim.tb.job import (
 
 
 class SuiteKind(StrEnum):
-    """A kind of suite, as command lines and files name it."""
+    """A kind of suite, by its name on command lines and in files."""
 
     TABLES = "tables"
     DIRECTED = "directed"
@@ -56,7 +56,7 @@ class SuiteKind(StrEnum):
 
     @property
     def suite(self) -> str:
-        """What suites of the kind are called, as rows and reports have it."""
+        """The name of suites of the kind in rows and reports."""
         return NAMES[self]
 
 
@@ -77,7 +77,7 @@ NOT_ASKED = "not asked for"
 
 @dataclass(frozen=True)
 class AskedSuites:
-    """Which suites a user asks for.
+    """The suites that a user asks for.
 
     only: these kinds; all where it is empty. without: kinds that are left out, each with the user's reason.
     """
@@ -91,20 +91,20 @@ class AskedSuites:
             raise InputError(f"suite {both[0]} must not be asked for and left out at once")
 
     def left_out(self, kind: SuiteKind) -> str:
-        """Why the user wants no suite of a kind; empty where it is wanted."""
+        """The reason why the user wants no suite of a kind; empty where it is wanted."""
         if kind in self.without:
             return self.without[kind]
         return NOT_ASKED if self.only and kind not in self.only else ""
 
     def and_without(self, without: Mapping[SuiteKind, str]) -> AskedSuites:
-        """The same, less what a design's file leaves out; what a command line asks for by name runs all the same."""
+        """The same request without what a design's file leaves out; kinds asked for by name run all the same."""
         return AskedSuites(
             self.only, {**{kind: why for kind, why in without.items() if kind not in self.only}, **self.without}
         )
 
     @property
     def arguments(self) -> list[str]:
-        """The arguments of a command line that asks for the same."""
+        """The arguments of a command line that make the same request."""
         asked = [word for kind in sorted(self.only) for word in ("--suite", kind.value)]
         return [*asked, *(word for kind in sorted(self.without) for word in ("--without", kind.value))]
 
@@ -117,7 +117,7 @@ BURST = 0.02  # the chance that a burst without a taken result begins in a cycle
 
 @dataclass(frozen=True)
 class Traffic:
-    """How busy the ports are.
+    """The share of cycles in which the ports are busy.
 
     offer: chance that the input offers a beat in a cycle. take: chance that the output takes a result.
     bursts: whole spans of cycles, drawn at random, in which nothing is taken.
@@ -142,12 +142,12 @@ class Tagged:
 
 
 def tag(unit: Specified, number: int, case: Case, context: int) -> Iterator[Tagged]:
-    """A case's beats, tagged with its number."""
+    """Yield a case's beats, tagged with its number."""
     return (Tagged(beat, number, index) for index, beat in enumerate(beats(unit, case, context)))
 
 
 def interleave(unit: Specified, cases: Sequence[Case], contexts: int, stream: Stream | None) -> Iterator[Tagged]:
-    """The beats of all cases, `contexts` cases at a time, each in a context of its own.
+    """Yield the beats of all cases, `contexts` cases at a time, each in a context of its own.
 
     stream: chooses whose turn it is; None takes turns, which keeps a unit with enough contexts busy.
     """
@@ -161,22 +161,22 @@ def interleave(unit: Specified, cases: Sequence[Case], contexts: int, stream: St
     slots = list(range(len(queues)))
     turn = 0
     while slots:
-        at = turn % len(slots) if stream is None else stream.randrange(len(slots))
-        slot = slots[at]
+        place = turn % len(slots) if stream is None else stream.randrange(len(slots))
+        slot = slots[place]
         tagged = next(queues[slot])
         yield tagged
-        turn = at + 1
+        turn = place + 1
         if tagged.beat.last:
             following = open_next(slot)
             if following is None:
-                del slots[at]
-                turn = at
+                del slots[place]
+                turn = place
             else:
                 queues[slot] = following
 
 
 def with_tags(tagged: Sequence[Tagged], tags: int, stream: Stream) -> list[Tagged]:
-    """The beats of each case with a tag for a context, every tag once before any comes again, in an order at random."""
+    """The beats with a tag for each case, in place of a context; every tag once before any again, in random order."""
     numbers, drawn = dict[int, int](), list[int]()
     for item in tagged:
         if item.case not in numbers:
@@ -189,7 +189,7 @@ PATTERN = 4093  # a prime, so that patterns of both ports and of beats do not be
 
 
 def pattern(chance: float, stream: Stream, *, bursts: bool = False) -> np.ndarray:
-    """In which cycles something of that chance happens, again from the start where they end: uint8[cycles], not all 0.
+    """Random cycles in which something happens, with this chance: uint8[cycles], not all 0, repeated from the start.
 
     bursts: whether there are spans in which it does not.
     """
@@ -227,7 +227,7 @@ class Suite:
 
 @dataclass(frozen=True)
 class Play:
-    """A suite as the testbench plays it.
+    """A suite in the form that the testbench plays.
 
     beats: those of all cases, in the order in which they are offered. owners: the case of each result, in order.
     """
@@ -238,13 +238,13 @@ class Play:
     owners: tuple[int, ...] = ()
 
     def case(self, result: int) -> Case | None:
-        """The case whose result that is; None where no result was due."""
+        """The case that a result belongs to; None where no result was due."""
         return self.suite.cases[self.owners[result]] if 0 <= result < len(self.owners) else None
 
 
 @dataclass(frozen=True)
 class Played:
-    """What came of a suite on a driver.
+    """The outcome of a suite on a driver.
 
     folder: where its log and its waveform are. codes: integers[cases], the result of each, UNKNOWN, MISSING or LOST;
     of a recording, what stood at the output in every cycle.
@@ -267,7 +267,7 @@ class Played:
 
     @property
     def passed(self) -> bool:
-        """Whether every planned result was compared, and everything was as promised."""
+        """True if every planned result was compared, and everything was as promised."""
         return (
             self.play.script.planned > 0 and self.outcome.results == self.play.script.planned and not self.outcome.count
         )
@@ -284,32 +284,32 @@ class Played:
                 return []
 
     def cycles(self) -> Iterator[Cycle]:
-        """What happened at the ports; of a trace, for as long as the design did what the trace says."""
+        """Yield the ports' cycles; for a trace, only those in which the design kept to it."""
         beats = self.play.beats
         match self.play.script.promise:
             case Trace() as trace:
                 columns = zip(trace.drive.tolist(), trace.offered.tolist(), trace.expect.tolist(), strict=True)
-                for drive, at, seen in islice(columns, in_step(self.outcome)):
-                    yield drive, beats[at] if at >= 0 else None, seen
+                for drive, index, seen in islice(columns, in_step(self.outcome)):
+                    yield drive, beats[index] if index >= 0 else None, seen
             case BeatOrder():
-                at = 0  # each beat stands at the input until it is accepted
+                index = 0  # each beat stands at the input until it is accepted
                 for byte in self.traffic.tolist():
                     drive, seen = byte & PORTS, byte >> SEEN
-                    offered = beats[at] if drive & VALID else None
+                    offered = beats[index] if drive & VALID else None
                     yield drive, offered, seen
-                    at += bool(offered is not None and seen & SEEN_READY and not drive & RESET)
+                    index += bool(offered is not None and seen & SEEN_READY and not drive & RESET)
             case Recording() | CodeTable():
                 pass
 
 
 def in_step(outcome: SuiteOutcome) -> int:
-    """Cycles in which a design did what its trace says, and after which it may be anywhere."""
-    return min([outcome.cycles, *(one.cycle for one in outcome.mismatches if one.kind != "result")])
+    """The number of cycles in which a design kept to its trace, after which it may be anywhere."""
+    return min([outcome.cycles, *(mismatch.cycle for mismatch in outcome.mismatches if mismatch.kind != "result")])
 
 
 @dataclass(frozen=True, kw_only=True)
 class Design(ABC):
-    """Something to co-simulate.
+    """A design to co-simulate.
 
     name: what rows and reports call it. folder: what the folders of its simulations are called; suites: what its
     suites are called in the progress. words: what names it on a command line; ends: what ends that line.
@@ -328,12 +328,12 @@ class Design(ABC):
 
     @property
     def steps(self) -> tuple[str, ...]:
-        """Its stages, after which its signals are called; empty where they are called otherwise."""
+        """The stages of the design, which name its signals; empty where they have other names."""
         return ()
 
     @abstractmethod
     def sources(self, simulator: str) -> HdlSources:
-        """The bench and what stands in it."""
+        """The bench and the device in it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -364,24 +364,24 @@ class DotDesign(Design):
 
     @abstractmethod
     def play(self, suite: Suite, stream: Stream) -> Play:
-        """A suite as the testbench plays it. stream: of everything random."""
+        """A suite in the form that the testbench plays. stream: of everything random."""
 
     @property
     def skipped_suites(self) -> Mapping[SuiteKind, str]:
-        """The suites that it is not to be put through, each with the reason."""
+        """The suites that the design is not put through, each with the reason."""
         return {}
 
     def notes(self, driver: str) -> list[str]:
-        """What a reader should know of its suites on a driver."""
+        """Notes for a reader on the design's suites on a driver."""
         return []
 
     def stage(self, case: Case | None) -> tuple[str, int | None]:
-        """The first stage that differs in a case, in words, and in which of its groups; empty where nobody knows.
+        """The first stage that differs in a case, in words, and the group in which it does; empty where unknown.
 
         case: None where no result was due.
         """
         return "", None
 
     def case_of(self, case: Case) -> tuple[Unit, str, Case | None]:
-        """The unit that a case is of, what a command line calls it, and the case there, where it is one alone."""
+        """The unit of a case, its name on a command line, and the case there, where it belongs to one unit alone."""
         return self.unit, self.called, case

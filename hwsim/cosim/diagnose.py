@@ -82,13 +82,13 @@ def first_difference(unit: Specified, case: Case) -> Difference | None:
 
 
 def _code(explained: Explanation, index: int) -> int:
-    """What a group's datapath returns: the group's result, or with a late addend in a window that of both."""
+    """The result of a group's datapath: the group's code, or with a late addend in a window that of both."""
     late = isinstance(explained.unit.late, LateInWindow)
     return explained.additions[index].code if late else explained.groups[index].code
 
 
 def _inputs(unit: Specified, brought: Sequence[Beat], explained: Explanation) -> Iterator[Inputs]:
-    """The datapath's inputs in every beat, with the partial sums of the model's groups."""
+    """Yield the datapath's inputs of every beat, with the partial sums of the model's groups."""
     restart = None if isinstance(unit.late, LateInWindow) else unit.restart
     enters = ProductRanges(unit).group_addend is not None
     for index, beat in enumerate(brought):
@@ -126,7 +126,7 @@ def _so_far(unit: Specified, term: Term) -> Inputs:
 
 
 def _other_ports(chain: Any, every: Sequence[Inputs]) -> Difference | None:
-    """The first input of which the RTL takes another number of codes than a beat brings."""
+    """The first input whose number of codes in the RTL is not that of a beat."""
     for index, inputs in enumerate(every):
         for field, value in inputs.items():
             if isinstance(value, Sequence) and len(value) != len(signal := _signal(chain, field)):
@@ -142,7 +142,7 @@ def _signal(chain: Any, field: str) -> Any:
 
 
 def _run(chain: Any, every: Sequence[Inputs]) -> list[Values]:
-    """What every step of a chain makes of each of its inputs: by step and field, integers."""
+    """The outputs of every step of a chain for each of its inputs: by step and field, integers."""
     values: list[Values] = []
 
     async def bench(ctx: Any) -> None:
@@ -171,7 +171,7 @@ def _run(chain: Any, every: Sequence[Inputs]) -> list[Values]:
 
 
 def _read(ctx: Any, signal: Any) -> Any:
-    """A signal's value; of an array a list, of a bundle a dictionary."""
+    """A signal's value: a list for an array, a dictionary for a bundle."""
     if isinstance(signal, Sequence):
         return [_read(ctx, element) for element in signal]
     if isinstance(signal, PureInterface):
@@ -180,7 +180,7 @@ def _read(ctx: Any, signal: Any) -> Any:
 
 
 class _Added(NamedTuple):
-    """One addition after a group, in the model and in the RTL. stage: of the RTL."""
+    """One addition after a group, in the model and in the RTL. stage: the RTL's."""
 
     stage: str
     expected: int
@@ -188,7 +188,7 @@ class _Added(NamedTuple):
 
 
 def _added(unit: Specified, brought: Sequence[Beat], explained: Explanation) -> Iterator[tuple[int, _Added]]:
-    """The promotions, or the late additions, by the index of the group that each follows."""
+    """Yield the promotions, or the late additions, by the index of the group that each follows."""
     what = accumulation(unit)
     if what is None:
         return
@@ -196,9 +196,9 @@ def _added(unit: Specified, brought: Sequence[Beat], explained: Explanation) -> 
     indices, every = list[int](), list[Inputs]()
     for index in range(len(brought)):
         first = index - index % what.groups
-        one, late = explained.promotions.get(index), explained.additions.get(index)
-        if one is not None:
-            inputs: Inputs = {"register": one.register >> fmt.padding, "partial": one.partial}
+        promoted, late = explained.promotions.get(index), explained.additions.get(index)
+        if promoted is not None:
+            inputs: Inputs = {"register": promoted.register >> fmt.padding, "partial": promoted.partial}
         elif late is not None:
             inputs = {"register": late.addend >> late.addend_format.padding, "partial": late.partial}
             if what.start is not None:
@@ -251,11 +251,11 @@ def _decoded(
 
 
 def _additions(rule: RoundedSum, values: Values, group: Group) -> Iterator[Checkpoint]:
-    """The code of every rounded addition, in the order of the levels; of a level, in the order of the lanes."""
+    """Yield the code of every rounded addition, in the order of the levels, and of the lanes in a level."""
     rounded = (step for step in group.steps if len(step.terms) > 1 or step.name == "sum")
-    for level, made in values.items():
+    for level, sums in values.items():
         if level.startswith("add.") and level.count(".") == 1:
-            for got in made.values():
+            for got in sums.values():
                 step = next(rounded)
                 yield level, f"addition {step.name}", hex(step.code), hex(got << rule.format.padding)
 
@@ -277,7 +277,7 @@ def _terms(n: ProductRanges, group: Group, values: dict[str, Any]) -> Iterator[C
             where = "addend" if lane == len(group.products) else f"lane {lane}"
             yield "align", where, expected_term, got["ones"] + got["carry"]
             if "lost" in values["align"]:
-                one = group.terms[lane]
-                lost = lost_part(one, group.max_exp, group.fraction_bits) != 0
+                whole = group.terms[lane]
+                lost = lost_part(whole, group.max_exp, group.fraction_bits) != 0
                 yield "align", f"{where}, whether a 1 is lost", int(lost), values["align"]["lost"][lane]
         yield "sum", "total", group.total, values["sum"]["total"]

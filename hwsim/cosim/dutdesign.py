@@ -58,7 +58,7 @@ from hwsim.tb.job import (
 
 
 def extra(dut: Dut, cases: Sequence[Case], codes: Sequence[int]) -> ExtraOutputs:
-    """What stands beside the results of cases. codes: the results that are expected of them."""
+    """The signals beside the results of cases. codes: the results that are expected of them."""
     place, ports, definition = dut.file.ports.result, dut.file.flags, Definition(dut.unit)
     copies = [copy.named for copy in place.copies] if place is not None else []
     names: list[FlagName] = [name for name, _ in flagged(ports)]
@@ -97,18 +97,18 @@ class DutDesign(DotDesign):
 
     @property
     def skipped_suites(self) -> Mapping[SuiteKind, str]:
-        """Those that its file names."""
+        """The suites that the design's file leaves out."""
         return self.dut.file.without
 
     def waivers(self, today: date) -> AppliedWaivers:
-        """The waivers of its file, on a day. Raises SpecError for a reading that its unit does not have."""
+        """The waivers in the design's file, on a day. Raises SpecError for a reading that its unit does not have."""
         try:
             return AppliedWaivers(self.unit, self.dut.file.waivers, today)
         except InputError as error:
             raise self.dut.wrong("waivers", f"must name readings: {error}") from None
 
     def unfit_for(self, simulator: str) -> str:
-        """Why a simulator cannot run the design, though it may not say so; empty where it can."""
+        """The reason why a simulator cannot run the design, though it may not report it; empty where it can."""
         why = unfit(self.module, simulator)
         return f"{self.dut.path}: {why}; or --sim verilator" if why else ""
 
@@ -127,7 +127,7 @@ class DutDesign(DotDesign):
         )
 
     def notes(self, driver: str) -> list[str]:
-        """What this design is not asked, and why."""
+        """Notes on what is not compared or checked, and why."""
         unchecked = self.assertions and driver == "icarus"
         left_out = [f"not compared: {what}" for what in self.unpromised.left_out()]
         if self.held:
@@ -135,7 +135,7 @@ class DutDesign(DotDesign):
         return [*left_out, *(["assertions: not checked on icarus, which has none"] if unchecked else [])]
 
     def play(self, suite: Suite, stream: Stream) -> Play:
-        """A suite in the order in which its beats are offered, with what the definition returns."""
+        """The play of a suite: its beats in the order in which they are offered, and the definition's results."""
         if suite.expected is None:
             many = suite.name.startswith(PAIRS)
             suite = replace(suite, expected=(paired_codes if many else expected_codes)(self.unit, suite.cases))
@@ -164,7 +164,7 @@ class DutDesign(DotDesign):
         return Play(suite, script, tuple(item.beat for item in tagged), owners)
 
     def _idle(self, beat: Beat) -> Beat:
-        """What stands at the input when no beat of a suite does: another beat, each bit of whose operands is turned.
+        """The idle input before and after the beats of a suite: another beat, with every bit of its operands inverted.
 
         Else a design would be given the first beat in its reset, and a single one would stay: a latency would not show.
         """
@@ -183,18 +183,18 @@ class DutDesign(DotDesign):
 
     @property
     def unpromised(self) -> Unpromised:
-        """What of its results is not compared."""
+        """The properties of its results that are not compared."""
         return unpromised(self.unit)
 
     def _results(self, suite: Suite, closing: Sequence[Tagged]) -> np.ndarray:
-        """Context and code of each, as `result_rows` has them."""
+        """The context and the code of each result, as `result_rows` has them."""
         expected = suite.expected or ()
         codes = [expected[item.case] for item in closing]
         contexts = [item.beat.context for item in closing]
         return result_rows(contexts, codes)
 
     def _extra(self, suite: Suite, closing: Sequence[Tagged]) -> ExtraOutputs | None:
-        """What must stand beside each result: flags, and copies of it; None for a design without either."""
+        """The promised signals beside each result, flags and copies of it; None for a design without either."""
         if not self.ports.extra:
             return None
         cases = [suite.cases[item.case] for item in closing]
@@ -222,7 +222,7 @@ class DutDesign(DotDesign):
 
     @property
     def reset_cycles(self) -> int:
-        """Cycles in which the design is reset; one that has no reset is given time to become empty."""
+        """Cycles for which the design is reset; a design without a reset is given time to become empty."""
         file = self.dut.file
         if file.reset is not None:
             return file.reset.cycles
@@ -234,7 +234,7 @@ def _turned(codes: Sequence[int], fmt: Format) -> tuple[int, ...]:
 
 
 def dut_design(dut: Dut, assertions: bool = False, called: str = "") -> DutDesign:
-    """A user's design. called: what a command line calls its file; the file's path unless given.
+    """A user's design. called: its file's name on a command line; the file's path unless given.
 
     Raises SpecError where its ports do not fit its file, and ValueError for sources that cannot be elaborated.
     """
@@ -277,7 +277,7 @@ def dut_design(dut: Dut, assertions: bool = False, called: str = "") -> DutDesig
 
 
 def unfit(module: Module, simulator: str) -> str:
-    """Why a simulator cannot simulate a module, by what Icarus 11 does with arrays as ports; empty where it may."""
+    """The reason why a simulator cannot simulate a module, by how Icarus 11 handles array ports; empty where it may."""
     if simulator != "icarus":
         return ""
     if two_state := [array.name for array in module.arrays if array.two_state]:
@@ -303,11 +303,11 @@ def held_operands(dut: Dut) -> HeldOperands:
             raise dut.wrong(
                 f"ports.{name}", f"must be one number, or {count}, one for each element, not {len(numbers)}"
             )
-        made = held_operand(name, fmt, numbers)
-        if made is None:
+        operand = held_operand(name, fmt, numbers)
+        if operand is None:
             shown = ", ".join(f"{number:g}" for number in numbers)
             raise dut.wrong(f"ports.{name}", f"must be a number that {fmt.name} has, not {shown}")
-        held[name] = made
+        held[name] = operand
     return HeldOperands(held, {name: fmt for name, (_, fmt) in known.items()})
 
 
@@ -346,7 +346,7 @@ def shown_bins(dut: Dut) -> list[str]:
 
 
 def paired_codes(unit: Unit, cases: Sequence[Case]) -> tuple[int, ...]:
-    """What the kernels return for cases of the same length and the same scales."""
+    """The kernels' results for cases of the same length and the same scales."""
     sides = ("a", "b") if unit.scale is None else ("a", "b", "scale_a", "scale_b")
     a, b, *scales = (np.array([getattr(case, side) for case in cases]) for side in sides)
     c = code_array([case.c for case in cases]) if any(case.c for case in cases) else None
@@ -354,7 +354,7 @@ def paired_codes(unit: Unit, cases: Sequence[Case]) -> tuple[int, ...]:
 
 
 def _with_resets(tagged: Sequence[Tagged], stream: Stream, fills: bool) -> tuple[list[Tagged], list[tuple[int, int]]]:
-    """Cases a few at a time, every other time cut off by a reset: some cycles later, or with a sum still open.
+    """Cut cases into segments, every other one ended by a reset: some cycles later, or with a sum still open.
 
     fills: whether a last reset comes when every buffer is full, none of whose results was taken.
     """
@@ -379,8 +379,8 @@ def _with_resets(tagged: Sequence[Tagged], stream: Stream, fills: bool) -> tuple
 
 
 def _chunks(cases: Sequence[list[Tagged]], stream: Stream) -> Iterator[Sequence[list[Tagged]]]:
-    at = 0
-    while at < len(cases):
+    first = 0
+    while first < len(cases):
         size = stream.randint(1, 4)
-        yield cases[at : at + size]
-        at += size
+        yield cases[first : first + size]
+        first += size

@@ -44,7 +44,7 @@ class FusesocCore(FilePart):
 
 
 class SourceKeys(FilePart):
-    """Where the sources are.
+    """The keys for where the sources are.
 
     sources: files. filelists: lists of files, as simulators take with `-f`. core: of FuseSoC. libraries: folders and
     files in which modules and packages are looked for that no source has. include: folders of included files.
@@ -82,7 +82,7 @@ class _NamedSources:
 
     def all(self) -> DesignSources:
         keys = self.keys
-        found = DesignSources(
+        sources = DesignSources(
             files=tuple(self._paths("sources", keys.sources, Path.is_file, "no file")),
             include=tuple(self._paths("include", keys.include, Path.is_dir, "no folder")),
             libraries=tuple(self._paths("libraries", keys.libraries, Path.exists, "neither file nor folder")),
@@ -90,19 +90,19 @@ class _NamedSources:
             easing=keys.slang,
         )
         for index, named in enumerate(keys.filelists):
-            at = ("filelists", index)
-            base = self._path((*at, "base"), named.base, Path.is_dir, "no folder") if named.base else self.here
-            found = found.then(read_list(self._path(at, named.file, Path.is_file, "no file"), base))
+            location = ("filelists", index)
+            base = self._path((*location, "base"), named.base, Path.is_dir, "no folder") if named.base else self.here
+            sources = sources.then(read_list(self._path(location, named.file, Path.is_file, "no file"), base))
         if keys.core is not None:
             core = self._path(("core",), keys.core.file, Path.is_file, "no file")
-            found = found.then(read_core(core, keys.core.target))
-        if not found.files:
+            sources = sources.then(read_core(core, keys.core.target))
+        if not sources.files:
             raise SpecError(f"{self.document.path}: sources, filelists and core name no source")
         own = {name: f"{name}={value}" for name, value in keys.defines.items()}
-        listed = [define for define in found.defines if define.partition("=")[0] not in own]
+        listed = [define for define in sources.defines if define.partition("=")[0] not in own]
         return DesignSources(
-            files=found.files, include=found.include, defines=(*listed, *own.values()), libraries=found.libraries,
-            suffixes=found.suffixes or SUFFIXES, easing=found.easing,
+            files=sources.files, include=sources.include, defines=(*listed, *own.values()), libraries=sources.libraries,
+            suffixes=sources.suffixes or SUFFIXES, easing=sources.easing,
         )  # fmt: skip
 
     def _paths(self, key: str, names: tuple[str, ...], is_one: Callable[[Path], bool], missing: str) -> Iterator[Path]:
@@ -140,7 +140,7 @@ class FlagPorts(FilePart):
 
     @property
     def rules(self) -> FlagRules:
-        """What IEEE 754 leaves open."""
+        """The flags' rules that IEEE 754 leaves open."""
         return FlagRules(self.tininess, self.signaling)
 
 
@@ -162,7 +162,7 @@ INPUTS = ("a", "b", "c", "scale_a", "scale_b")  # fields that may be constant, o
 
 
 def _placed(value: Any) -> Any:
-    """The short forms: a port's name, or a list of them; a number, or a list of them."""
+    """Expand the short forms: a port's name, or a list of them; a number, or a list of them."""
     if isinstance(value, str):
         return {"each" if "{}" in value else "port": value}
     if isinstance(value, list):
@@ -190,7 +190,7 @@ class ScalePlace(FilePart):
 
 
 class PortPlace(FilePart):
-    """Where a field of a beat or of a result is.
+    """The place of a field of a beat or of a result.
 
     port: one port, or a part of one, `data[31:0]`, `req.data`, that holds all elements side by side. ports: one port or
     part for each element. each: a port for each element, `{}` standing for its number. pieces: ports or parts that make
@@ -238,7 +238,7 @@ PortPlace.model_rebuild()
 
 
 class ControlPlace(PortPlace):
-    """Where a bit of a beat is that says something of the beat, and when.
+    """The place and the time of a bit that says something of a beat.
 
     active: whether the port is high or low where it is so. at: the cycle of its own in which it is so, counted from
     that of the beat; 0 for the beat's.
@@ -249,7 +249,7 @@ class ControlPlace(PortPlace):
 
     @property
     def plain(self) -> bool:
-        """Whether the port holds the beat's bit as it is."""
+        """True if the port holds the beat's bit as it is."""
         return self.at == 0 and self.active == "high"
 
 
@@ -257,7 +257,7 @@ PlacedControl = Annotated[ControlPlace, BeforeValidator(_placed)]
 
 
 class Ports(FilePart):
-    """Where the fields of a beat and of a result are.
+    """The places of the fields of a beat and of a result.
 
     a, b, result: needed, unless a schedule has them; scale_a, scale_b: of a scaled unit.
     c: without it the addend is +0.
@@ -298,7 +298,7 @@ Signal = Annotated[str, Field(min_length=1, max_length=500, pattern=r"^[^\s;]+$"
 
 
 def _placed_signal(value: Any) -> Any:
-    """The short forms: a signal's name, a list of them, or a number."""
+    """Expand the short forms: a signal's name, a list of them, or a number."""
     if isinstance(value, str):
         return {"each" if "{}" in value else "signal": value}
     if isinstance(value, int) and not isinstance(value, bool):
@@ -307,7 +307,7 @@ def _placed_signal(value: Any) -> Any:
 
 
 class SignalPlace(FilePart):
-    """Which signals hold a field.
+    """The signals that hold a field.
 
     signal: one, or a slice of one, `core.sums[31:0]`, that holds all elements side by side. signals: one for each
     element. each: a signal for each element, `{}` standing for its number. constant: what it always is.
@@ -348,7 +348,7 @@ class TermSignals(FilePart):
 
 
 class SpecialSignals(FilePart):
-    """Whether a term is NaN (or infinities of both signs, or zero times infinity), +Inf, or -Inf."""
+    """Flags of a term: NaN (or infinities of both signs, or zero times infinity), +Inf, and -Inf."""
 
     nan: PlacedSignal
     positive: PlacedSignal = NOTHING
@@ -356,7 +356,7 @@ class SpecialSignals(FilePart):
 
 
 class MultiplyStep(FilePart):
-    """What `multiply` makes: a term of each lane, the addend, and what is special."""
+    """The outputs of `multiply`: a term of each lane, the addend, and the special cases."""
 
     terms: TermSignals
     addend: TermSignals | None = None
@@ -375,7 +375,7 @@ class AlignedSignals(FilePart):
 
 
 class AlignStep(FilePart):
-    """What `align` makes of each lane's term, and last of the addend."""
+    """The outputs of `align`: each lane's aligned term, and last the addend's."""
 
     aligned: AlignedSignals
 
@@ -385,7 +385,7 @@ class SumStep(FilePart):
 
 
 class DesignBoundaries(FilePart):
-    """The steps of a datapath that a design has, and where it has what they make."""
+    """The steps of a datapath that a design has, and the places of their outputs."""
 
     multiply: MultiplyStep
     maximum: MaximumStep
@@ -441,11 +441,11 @@ class DutFile(SourceKeys):
     without: dict[SuiteKind, Annotated[str, Field(min_length=1)]] = Field(default_factory=dict)
 
     def has(self, field: str) -> bool:
-        """Whether the design has a field of a beat or of a result, at a port or in a schedule."""
+        """True if the design has a field of a beat or of a result, at a port or in a schedule."""
         return self.known(field) and field not in self.constant_operands
 
     def known(self, field: str) -> bool:
-        """Whether the file says where a field is, or what it always is."""
+        """True if the file says where a field is, or what it always is."""
         return getattr(self.ports, field) is not None or field in self.protocol.scheduled
 
     @property
@@ -540,7 +540,7 @@ class Dut:
 
     @property
     def chains(self) -> bool:
-        """Whether a dot product may have more than one beat."""
+        """True if a dot product may have more than one beat."""
         return self.file.ports.last is not None or isinstance(self.file.protocol, AccumulateProtocol)
 
     def wrong(self, key: str, rule: str) -> SpecError:
@@ -575,7 +575,7 @@ def _unit(name: str, document: Document) -> Unit:
 
 
 def _check_unit(dut: Dut) -> None:
-    """What ports and unit ask of each other. Raises SpecError."""
+    """Check that ports and unit fit each other. Raises SpecError."""
     unit = dut.unit
     for side in ("scale_a", "scale_b"):
         given = dut.file.known(side)

@@ -37,17 +37,17 @@ class Range:
 
     @property
     def count(self) -> int:
-        """How many they are."""
+        """The number of indices."""
         return abs(self.left - self.right) + 1
 
     @property
     def indices(self) -> tuple[int, ...]:
-        """All of them, from left to right."""
+        """All indices, from left to right."""
         step = 1 if self.right >= self.left else -1
         return tuple(range(self.left, self.right + step, step))
 
     def place(self, index: int) -> int:
-        """Where that index stands, counted from the right. Raises InputError for an index that is not in the range."""
+        """The place of an index, counted from the right. Raises InputError for an index that is not in the range."""
         if not min(self.left, self.right) <= index <= max(self.left, self.right):
             raise InputError(f"{self.left} to {self.right}, not {index}")
         return abs(index - self.right)
@@ -58,7 +58,7 @@ class Range:
 
 @dataclass(frozen=True)
 class Packed:
-    """A packed array. range: indices of its elements, the one in the high bits first. element: None of single bits."""
+    """A packed array. range: indices of its elements, the one in the high bits first. element: None for single bits."""
 
     range: Range
     element: Shape | None = None
@@ -99,7 +99,7 @@ class PortPart:
 
 
 def selected(shape: Shape, path: str) -> PortPart:
-    """What `.field`, `[3]` and `[7:4]`, one after another, select. Raises InputError, which says what is there."""
+    """The part that `.field`, `[3]` and `[7:4]`, in a row, select. Raises InputError, which says what is there."""
     part = PortPart(0, shape.width, shape)
     for step in STEP.finditer(path):
         if part.shape is None:
@@ -128,7 +128,7 @@ def _indexed(part: PortPart, shape: Shape, step: re.Match[str]) -> PortPart:
         case Struct(members=members):
             raise InputError(f"has fields {', '.join(member.name for member in members)}, not {step[0]}")
         case Packed(range=span, element=element):
-            each, name = (BIT, "bits") if element is None else (element, "elements")
+            single, name = (BIT, "bits") if element is None else (element, "elements")
         case _:
             assert_never(shape)
     try:
@@ -138,11 +138,11 @@ def _indexed(part: PortPart, shape: Shape, step: re.Match[str]) -> PortPart:
     if high < low:
         raise InputError(f"is declared {span}; {step[0]} must run that way")
     count = high - low + 1
-    return PortPart(part.low + low * each.width, count * each.width, each if step["right"] is None else None)
+    return PortPart(part.low + low * single.width, count * single.width, single if step["right"] is None else None)
 
 
 def words(ranges: Sequence[Range]) -> list[tuple[int, ...]]:
-    """The indices of every word of an unpacked array, in the order of its declaration; of no array, one empty."""
+    """The indices of every word of an unpacked array, in the order of its declaration; one empty tuple for no array."""
     indices: list[tuple[int, ...]] = [()]
     for span in ranges:
         indices = [(*before, index) for before in indices for index in span.indices]
@@ -170,18 +170,18 @@ class Port:
 
     @property
     def width(self) -> int:
-        """Bits of the port, or of one of its words."""
+        """The width of the port, or of one of its words, in bits."""
         return self.shape.width
 
     @property
     def words(self) -> list[tuple[int, ...]]:
-        """The indices of every word, the first as declared first; one empty one of an ordinary port."""
+        """The indices of every word, as declared; one empty tuple for an ordinary port."""
         return words(self.arrays)
 
 
 @dataclass(frozen=True)
 class ArrayPort:
-    """An array of words as a port, as far as simulators differ in it.
+    """An array of words as a port, with the properties by which simulators differ.
 
     name: of the port; with its module's before it, `inner.w`, of one inside. at_variable: whether it is an output that
     stands at a variable and not at a net.
@@ -195,7 +195,7 @@ class ArrayPort:
 
 @dataclass(frozen=True)
 class Module:
-    """The top module as it is elaborated.
+    """The top module, elaborated.
 
     ordered: sources in an order that simulators take, with those that libraries have. files: every file that was read,
     included ones too. inner_arrays: arrays as ports of modules inside.
@@ -210,9 +210,9 @@ class Module:
 
     @property
     def arrays(self) -> tuple[ArrayPort, ...]:
-        """Arrays as ports, its own and those of modules inside."""
-        own = (ArrayPort(port.name, len(port.words), port.two_state) for port in self.ports if port.arrays)
-        return (*own, *self.inner_arrays)
+        """The arrays that are ports, those of modules inside too."""
+        outer = (ArrayPort(port.name, len(port.words), port.two_state) for port in self.ports if port.arrays)
+        return (*outer, *self.inner_arrays)
 
     @property
     def by_name(self) -> dict[str, Port]:
@@ -240,14 +240,14 @@ def read_module(
 
 
 def _read_module(sources: DesignSources, top: str | None, given: Mapping[str, int | str]) -> Module:
-    made = compiled(sources, top, given)
-    body = _top(sources, made.compilation)
+    design = compiled(sources, top, given)
+    body = _top(sources, design.compilation)
     known = {str(parameter.name) for parameter in body.parameters if not parameter.isLocalParam}
     for name in given:
         if name not in known:
             listed = ", ".join(sorted(known)) or "none"
             raise InputError(f"{sources.files[0]}: {top} has parameters {listed}, not {name}")
-    return _module(body, made)
+    return _module(body, design)
 
 
 def _top(sources: DesignSources, compilation: Compilation) -> Any:
@@ -282,7 +282,7 @@ def _value(parameter: Any) -> str:
 
 
 def _of_interface(top: str, port: Any) -> str:
-    """That a port is an interface, and which ports a wrapper of the design would have in its place."""
+    """The message that a port is an interface, with the ports that a wrapper of the design would have instead."""
     instance, modport = port.connection
     signals = []
     for member in modport or ():
@@ -297,7 +297,7 @@ def _of_interface(top: str, port: Any) -> str:
 
 
 def _inner_arrays(body: Any) -> Iterator[ArrayPort]:
-    """Arrays as ports of modules below the top one, each once."""
+    """Yield the arrays that are ports of modules below the top one, each once."""
     arrays = dict[ArrayPort, None]()
 
     def visit(symbol: Any) -> VisitAction:
@@ -305,9 +305,9 @@ def _inner_arrays(body: Any) -> Iterator[ArrayPort]:
             for connection in symbol.portConnections:
                 port = connection.port
                 if not isinstance(port, InterfacePortSymbol) and port.type.canonicalType.isUnpackedArray:
-                    made = _port(port)
-                    name = f"{symbol.definition.name}.{made.name}"
-                    arrays[ArrayPort(name, len(made.words), made.two_state, _drives_variable(connection))] = None
+                    inner = _port(port)
+                    name = f"{symbol.definition.name}.{inner.name}"
+                    arrays[ArrayPort(name, len(inner.words), inner.two_state, _drives_variable(connection))] = None
         return VisitAction.Advance if isinstance(symbol, HIERARCHY) else VisitAction.Skip
 
     body.visit(visit)
@@ -315,7 +315,7 @@ def _inner_arrays(body: Any) -> Iterator[ArrayPort]:
 
 
 def _drives_variable(connection: Any) -> bool:
-    """Whether a port is an output that stands at a variable: slang has it as an assignment to that."""
+    """True if a port is an output that drives a variable: in slang it is an assignment to that."""
     target = getattr(getattr(connection.expression, "left", None), "symbol", None)
     return isinstance(target, VariableSymbol)
 
@@ -366,7 +366,7 @@ PLAIN: tuple[int, ...] = ()  # the word of a port that is no array
 
 
 def named_bits(module: Module, text: str, direction: Literal["in", "out"]) -> tuple[PortBit, ...]:
-    """The bits that a name means, the least significant first; of an array the first word as declared first.
+    """The bits that a name stands for, the least significant first; of an array the first word as declared first.
 
     Raises InputError, a rule without its key, for a name that means none of the module's, and for another direction.
     """
@@ -386,7 +386,7 @@ def named_bits(module: Module, text: str, direction: Literal["in", "out"]) -> tu
 
 
 def _word(port: Port, path: str, text: str) -> tuple[tuple[int, ...], str]:
-    """The indices of a word that begin a path, and the rest of it. Raises InputError for indices that are not there."""
+    """Split a path into the indices of a word and the rest. Raises InputError for indices that are not there."""
     word = list[int]()
     for span in port.arrays:
         step = STEP.match(path)

@@ -33,7 +33,7 @@ Ask = Callable[[DutDesign, Play], Played]
 
 @dataclass(frozen=True)
 class ResultWord:
-    """Some bits of a result.
+    """Some bits of a result, and the cycle in which they are at the output.
 
     cycle: counted from the one in which a closing beat is taken. bits: from places in a recorded code to the result's.
     """
@@ -42,12 +42,12 @@ class ResultWord:
     bits: tuple[tuple[int, int], ...]
 
     def of(self, recorded: int) -> int:
-        """Those bits of the result."""
+        """The bits of the result in a recorded code."""
         return sum((recorded >> source & 1) << target for source, target in self.bits)
 
 
 def measured_shift(design: DutDesign, seed: int, ask: Ask) -> int | None:
-    """Cycles after the promised one in which every result is right, negative before it; None where there is none.
+    """The cycles from the promised one to that in which every result is right; negative before it; None without one.
 
     ask: plays beats into a design. None for a protocol that promises no cycle.
     """
@@ -72,7 +72,7 @@ def measured_shift(design: DutDesign, seed: int, ask: Ask) -> int | None:
 
 
 def _words(design: DutDesign) -> Iterator[ResultWord]:
-    """Where and when the parts of a result are."""
+    """Yield the words of a result: their bits and their cycles."""
     protocol = design.dut.file.protocol
     if not isinstance(protocol, SerialProtocol):
         bits = design.unit.output.container_bits
@@ -94,7 +94,7 @@ def drawn_cases(design: DutDesign, seed: int) -> tuple[Case, ...]:
 
 
 def _recording(design: DutDesign, seed: int) -> Play:
-    """Random cases, their beats as close as the design takes them."""
+    """A play of random cases, their beats as close as the design takes them."""
     cases = drawn_cases(design, seed)
     tagged = list(interleave(design.beat_unit, cases, 1, None))
     owners = tuple(item.case for item in tagged if item.beat.last)
@@ -116,7 +116,7 @@ def _taken(play: Play, played: Played) -> list[int]:
 
 @dataclass(frozen=True)
 class _Record:
-    """What stood at a result's ports, and what was due.
+    """The codes recorded at a result's ports, and the results that were due.
 
     begins: cycles in which closing beats were taken. good: which codes are as good as one another.
     """
@@ -128,13 +128,13 @@ class _Record:
     good: Unpromised
 
     def fits(self, shift: int) -> bool:
-        """Whether every result is right so many cycles after the promised one."""
+        """True if every result is right so many cycles after the promised one."""
         return all(
             self._right(self._code(begin + shift), code) for begin, code in zip(self.begins, self.expected, strict=True)
         )
 
     def _code(self, begin: int) -> int:
-        """The result of a beat that was taken in that cycle; UNKNOWN where a bit of it is, or nobody looked."""
+        """The result of a beat taken in that cycle; UNKNOWN where a bit of it is unknown, or it was not recorded."""
         places = [begin + word.cycle for word in self.words]
         if min(places) < 0 or max(places) >= len(self.codes):
             return UNKNOWN
@@ -163,7 +163,7 @@ class FixSearch:
     stuck_after: float
 
     def suggest_fix(self, played: Sequence[Played]) -> str:
-        """What would make every result right, in words; empty where nothing would, or most are right as it is."""
+        """A change that would make every result right, in words; empty where none would, or most are right already."""
         if self._share_wrong(played) < SUSPICIOUS:
             return ""
         if (shift := measured_shift(self.design, self.seed, self._ask)) is not None:
@@ -171,20 +171,20 @@ class FixSearch:
         reset = self.design.dut.file.reset
         if reset is None:
             return ""
-        other: Literal["high", "low"] = "low" if reset.active == "high" else "high"
-        if not self._right_with_reset(other):
+        opposite: Literal["high", "low"] = "low" if reset.active == "high" else "high"
+        if not self._right_with_reset(opposite):
             return ""
-        return f"{self.design.name}: every result is right with reset.active: {other}, not {reset.active}"
+        return f"{self.design.name}: every result is right with reset.active: {opposite}, not {reset.active}"
 
     def _share_wrong(self, played: Sequence[Played]) -> float:
-        """Which part of the results of random cases is wrong; all where any came at another time, or never."""
+        """The share of wrong results among those of random cases; 1 where any came at another time, or never."""
         if {mismatch.kind for result in played for mismatch in result.outcome.mismatches} & UNTIMELY:
             return 1.0
         drawn = [result for result in played if result.suite.name.startswith(SuiteKind.RANDOM.suite)]
         return sum(result.outcome.count for result in drawn) / max(1, sum(result.outcome.results for result in drawn))
 
     def _in_time(self) -> str:
-        """That only what says when a result comes is wrong; empty where nothing says so."""
+        """Words for a fault of the output that says when a result comes; empty where no output says so."""
         giving = self.design.dut.file.protocol.giving
         right = f"{self.design.name}: results are right in the promised cycle, but {giving} says another"
         return right if giving else ""
@@ -200,7 +200,7 @@ class FixSearch:
         return f"{name}: results are right, {when}: where that is meant, {write}"
 
     def _right_with_reset(self, active: Literal["high", "low"]) -> bool:
-        """Whether results are right where the reset is the other way round."""
+        """True if results are right where the reset is the other way round."""
         dut, reset = self.design.dut, self.design.dut.file.reset
         assert reset is not None
         file = dut.file.model_copy(update={"reset": reset.model_copy(update={"active": active})})

@@ -62,7 +62,7 @@ NUMBERED = re.compile(r"^(.*?)_?(\d+)(_(?:i|o|in|out))?$", re.IGNORECASE)
 
 @dataclass
 class Guess:
-    """What is guessed.
+    """The guesses for a design.
 
     more_clocks: ports that may be the same clock. clear: begins a sum whose end no port says. places: of fields, as
     YAML. scale: stands beside a result, which is then an integer. unknown: keys that the user must answer.
@@ -83,7 +83,7 @@ class Guess:
 
 @dataclass(frozen=True)
 class FirstFile:
-    """What a first file is made of.
+    """The inputs of a first DUT.yaml.
 
     given: sources beside those of lists. filelists: lists of files, paths in which start in `base`. top: where the
     sources have several. unit: the name or path of the unit that the design claims to be; without it that is a question
@@ -108,13 +108,13 @@ class FirstFile:
 
 
 def first_file(asked: FirstFile) -> tuple[str, list[str]]:
-    """A first DUT.yaml, and the keys in it that are marked as not known.
+    """A first DUT.yaml, and its keys that are marked as unknown.
 
     Raises InputError for sources that cannot be read, SpecError for an unknown unit.
     """
     specified = load_unit(asked.unit) if asked.unit is not None else None
-    made = guess(read_module(asked.all(), asked.top))
-    return "\n".join(_lines(made, asked, specified)) + "\n", made.unknown
+    guessed = guess(read_module(asked.all(), asked.top))
+    return "\n".join(_lines(guessed, asked, specified)) + "\n", guessed.unknown
 
 
 # The parts of a float, as fields of a struct.
@@ -122,7 +122,7 @@ PART = re.compile("s|sign|sgn|e|exp|exponent|f|frac|fraction|m|man|mant|mantissa
 
 
 def bare(name: str) -> str:
-    """The name of a port or of a field in lower case, without what says its direction."""
+    """The name of a port or of a field in lower case, without affixes for its direction."""
     before, name = "", name.lower().rpartition(".")[2]
     while before != name:
         before, name = name, AFFIX.sub("", name) or name
@@ -130,47 +130,47 @@ def bare(name: str) -> str:
 
 
 def guess(module: Module) -> Guess:
-    """What the ports seem to be."""
-    made = Guess(module)
+    """Guess the roles of a module's ports."""
+    guessed = Guess(module)
     bits = [port for port in module.ports if port.direction == "in" and port.width == 1 and not port.arrays]
     clocks = [port.name for pattern in (CLOCK, OTHER_CLOCK) for port in bits if pattern.match(bare(port.name))]
-    made.clock, *made.more_clocks = dict.fromkeys(clocks) or [""]
+    guessed.clock, *guessed.more_clocks = dict.fromkeys(clocks) or [""]
     leaves = (leaf for port in module.ports for leaf in _leaves(port))
-    rest = [leaf for leaf in leaves if not _is_control(made, leaf)]
+    rest = [leaf for leaf in leaves if not _is_control(guessed, leaf)]
     groups = _numbered(rest)
     for role, direction, pattern in ROLES:
-        if role in made.places:
+        if role in guessed.places:
             continue
         for key, ports in groups.items():
             if ports[0].direction == direction and pattern.match(bare(key)):
-                made.places[role] = _place(ports)
+                guessed.places[role] = _place(ports)
                 del groups[key]
                 break
-    if "result" not in made.places:
+    if "result" not in guessed.places:
         outputs = [(key, ports) for key, ports in groups.items() if ports[0].direction == "out"]
         if outputs:
             key, ports = max(outputs, key=lambda item: item[1][0].width)
-            made.places["result"] = _place(ports)
+            guessed.places["result"] = _place(ports)
             del groups[key]
-    if made.clock and "last" not in made.places and re.fullmatch(NAME, made.places.get("first", "")):
-        made.clear = made.places.pop("first")
+    if guessed.clock and "last" not in guessed.places and re.fullmatch(NAME, guessed.places.get("first", "")):
+        guessed.clear = guessed.places.pop("first")
     for key, ports in groups.items():
         if len(ports) == 1 and ports[0].direction == "out" and RESULT_SCALE.match(bare(key)):
-            made.scale = ports[0].name
+            guessed.scale = ports[0].name
             del groups[key]
             break
     for name, pattern in FLAGS.items():
         for key, ports in groups.items():
             if ports[0].direction == "out" and len(ports) == ports[0].width == 1 and pattern.match(bare(key)):
-                made.flags[name] = ports[0].name
+                guessed.flags[name] = ports[0].name
                 del groups[key]
                 break
-    made.constants = [port.name for ports in groups.values() for port in ports if port.direction == "in"]
-    return made
+    guessed.constants = [port.name for ports in groups.values() for port in ports if port.direction == "in"]
+    return guessed
 
 
 def _leaves(port: Port) -> Iterator[Port]:
-    """A port, or the fields of a struct, of the structs in it, and of arrays of these, as ports of their names."""
+    """Yield a port, or each field of a struct, of the structs in it, and of arrays of these, as a port of its own."""
     if port.arrays and isinstance(port.shape, Struct):
         span, *others = port.arrays
         for index in span.indices:
@@ -195,7 +195,7 @@ def _leaves(port: Port) -> Iterator[Port]:
 
 
 def _is_control(made: Guess, port: Port) -> bool:
-    """Whether a port is clock, reset or handshake, which is then noted."""
+    """True if a port is clock, reset or handshake, which is then noted."""
     name = bare(port.name)
     if port.width != 1 or port.arrays:
         return False
@@ -215,7 +215,7 @@ def _is_control(made: Guess, port: Port) -> bool:
 
 
 class _Numbered(NamedTuple):
-    """A name with a number in it. each: the name with `{}` for the number; alike: without it, as of a port alone."""
+    """A name with a number in it. each: the name with `{}` for the number; alike: the name without it."""
 
     each: str
     alike: str
@@ -223,30 +223,30 @@ class _Numbered(NamedTuple):
 
 
 def _number(name: str) -> _Numbered | None:
-    """The number in a name: an index before a field, or digits at its end; None for neither."""
-    if found := INDEXED.match(name):
-        return _Numbered(f"{found[1]}[{{}}]{found[3]}", f"{found[1]}{found[3]}", int(found[2]))
-    if found := NUMBERED.match(name):
-        before, after = name[: found.start(2)], name[found.end(2) :]
-        return _Numbered(f"{before}{{}}{after}", f"{found[1]}{found[3] or ''}", int(found[2]))
+    """The number in a name, either an index before a field or digits at its end; None for neither."""
+    if match := INDEXED.match(name):
+        return _Numbered(f"{match[1]}[{{}}]{match[3]}", f"{match[1]}{match[3]}", int(match[2]))
+    if match := NUMBERED.match(name):
+        before, after = name[: match.start(2)], name[match.end(2) :]
+        return _Numbered(f"{before}{{}}{after}", f"{match[1]}{match[3] or ''}", int(match[2]))
     return None
 
 
 def _numbered(ports: Sequence[Port]) -> dict[str, list[Port]]:
-    """Ports by name; those that differ in a number alone, `a0`, `a1`, and are numbered from 0, together."""
+    """Ports by name; those that differ in a number alone, as `a0` and `a1`, and count from 0, stand together."""
     groups: dict[str, list[Port]] = {}
     for port in ports:
-        found = _number(port.name)
-        groups.setdefault(found.alike if found else port.name, []).append(port)
-    made: dict[str, list[Port]] = {}
+        numbered = _number(port.name)
+        groups.setdefault(numbered.alike if numbered else port.name, []).append(port)
+    together: dict[str, list[Port]] = {}
     for key, members in groups.items():
-        numbers = [found.number for port in members if (found := _number(port.name))]
+        numbers = [numbered.number for port in members if (numbered := _number(port.name))]
         alike = len({(port.direction, port.width) for port in members}) == 1
         if len(members) > 1 and alike and sorted(numbers) == list(range(len(members))):
-            made[key] = [port for _, port in sorted(zip(numbers, members, strict=True), key=lambda pair: pair[0])]
+            together[key] = [port for _, port in sorted(zip(numbers, members, strict=True), key=lambda pair: pair[0])]
         else:
-            made |= {port.name: [port] for port in members}
-    return made
+            together |= {port.name: [port] for port in members}
+    return together
 
 
 def _place(ports: list[Port]) -> str:
@@ -258,23 +258,23 @@ def _place(ports: list[Port]) -> str:
 
 
 def _quoted(text: str) -> str:
-    """A word as YAML has it: quoted where it would be more than a word or a number."""
+    """A word in YAML: quoted where it would be read as more than a word or a number."""
     return text if PLAIN_WORD.fullmatch(text) else json.dumps(text)
 
 
 def _list(names: Sequence[str]) -> str:
-    """Names as YAML: one as it is, several as a list."""
+    """Names in YAML: one as it is, several as a list."""
     return names[0] if len(names) == 1 else f"[{', '.join(names)}]"
 
 
 def _sources(made: Guess, asked: FirstFile) -> Iterator[str]:
-    """Where the sources are; files in an order that simulators take."""
+    """Yield the keys of the sources; files in an order that simulators take."""
 
     def shown(paths: Iterable[Path]) -> str:
         return f"[{', '.join(_quoted(os.path.relpath(path, asked.folder)) for path in paths)}]"
 
-    given = {source.resolve() for source in asked.given.files}
-    ordered = [path for path in made.module.ordered if path.resolve() in given]
+    listed = {source.resolve() for source in asked.given.files}
+    ordered = [path for path in made.module.ordered if path.resolve() in listed]
     if ordered:
         yield f"sources: {shown(ordered)}"
     if asked.filelists and asked.base.resolve() == asked.folder.resolve():
@@ -326,7 +326,7 @@ def _lines(made: Guess, given: FirstFile, specified: Unit | None) -> Iterator[st
 
 
 def _defined(made: Guess, unit: Unit | None) -> dict[FlagName, str]:
-    """The flags that a unit defines; all of an unknown unit."""
+    """The flags that a unit defines; all of them for an unknown unit."""
     if unit is None:
         return made.flags
     products = None if "last" in made.places else unit.instruction.fill

@@ -19,7 +19,7 @@ FACTORS = (("a", "b"), ("b", "a"))
 
 @dataclass(frozen=True)
 class StandIn:
-    """A format of zero and few numbers, among them an operand's that is always the same: cases are drawn for it.
+    """A format of zero and few numbers, among them those of an operand that is always the same: cases are drawn for it.
 
     keys: of the format. codes: of the operand's numbers there. sign: weight of a code's sign; 0 where it has none.
     """
@@ -29,13 +29,13 @@ class StandIn:
     sign: int = 0
 
     def over(self, count: int) -> tuple[int, ...]:
-        """Its codes in so many elements."""
-        return tuple(self.codes[at % len(self.codes)] for at in range(count))
+        """The codes of so many elements."""
+        return tuple(self.codes[element % len(self.codes)] for element in range(count))
 
 
 @dataclass(frozen=True)
 class HeldOperand:
-    """One of them.
+    """An operand that is the same numbers in every case.
 
     numbers: one for each element of a beat, or one for all. codes: those of the operand's format. fmt: this.
     stand_in: None where there is none.
@@ -54,13 +54,13 @@ class HeldOperand:
         return shown[0] if len(shown) == 1 else f"[{', '.join(f'{number:g}' for number in self.numbers)}]"
 
     def over(self, count: int) -> tuple[int, ...]:
-        """Its codes in so many elements."""
-        return tuple(self.codes[at % len(self.codes)] for at in range(count))
+        """The codes of so many elements."""
+        return tuple(self.codes[element % len(self.codes)] for element in range(count))
 
 
 @dataclass(frozen=True)
 class HeldOperands:
-    """All of a design's, by name; none of most designs.
+    """All held operands of a design, by name; most designs have none.
 
     Cases are drawn for a unit in which formats of few numbers stand in for theirs: `drawn` makes cases of the design of
     them, with the same products, and `as_drawn` says of a case of the design what it would be there.
@@ -80,21 +80,21 @@ class HeldOperands:
         return ", ".join(f"{name} = {operand.said}" for name, operand in self.by_name.items())
 
     def _fields(self, case: Case) -> Iterator[tuple[str, tuple[int, ...] | int]]:
-        """The name of each, and what a case must have."""
+        """Yield the name of each held operand, and its value in such a case."""
         for name, operand in self.by_name.items():
             yield name, operand.codes[0] if name == "c" else operand.over(len(getattr(case, name)))
 
     def differs(self, case: Case) -> str:
-        """What a case has that the design cannot take; empty where there is nothing."""
+        """The operand in a case that the design cannot take, in words; empty where there is none."""
         others = (name for name, held in self._fields(case) if getattr(case, name) != held)
         return next((f"{name} other than {self.by_name[name].said}" for name in others), "")
 
     def put(self, case: Case) -> Case:
-        """A case with these in the place of its own."""
+        """Return a case with the held operands in the place of its own."""
         return replace(case, **dict(self._fields(case))) if self else case  # type: ignore[arg-type]
 
     def drawn(self, cases: Iterable[Case], *, solved: bool = False) -> list[Case]:
-        """Cases that were drawn for the unit with stand-ins, as cases of the design; of equal ones the first.
+        """Turn cases drawn for the unit with stand-ins into cases of the design; of equal ones the first is kept.
 
         solved: whether their products are to stay what they are: for bins. Others keep their other factors.
         """
@@ -102,56 +102,56 @@ class HeldOperands:
             return list(cases)
         distinct: dict[object, Case] = {}
         for case in cases:
-            made = self.put(self._with_products(case) if solved else case)
-            distinct.setdefault((made.a, made.b, made.c, made.scale_a, made.scale_b), made)
+            held = self.put(self._with_products(case) if solved else case)
+            distinct.setdefault((held.a, held.b, held.c, held.scale_a, held.scale_b), held)
         return list(distinct.values())
 
     def _with_products(self, case: Case) -> Case:
-        """A case whose other factors make, with these, the products that it has; those of one lane may be of any."""
-        for name, other in FACTORS:
+        """Change a case's other factors so that, with the held ones, its products stay; of one lane they may differ."""
+        for name, opposite in FACTORS:
             operand = self.by_name.get(name)
             if operand is not None and operand.stand_in is not None:
-                drawn, codes = getattr(case, name), list(getattr(case, other))
+                drawn, codes = getattr(case, name), list(getattr(case, opposite))
                 sign = operand.stand_in.sign
                 for lane, (code, held) in enumerate(zip(drawn, operand.stand_in.over(len(drawn)), strict=True)):
                     if not code & ~sign and len(drawn) > 1:
                         codes[lane] = 0
                     elif (code ^ held) & sign:
-                        codes[lane] = negated(self.formats[other], codes[lane])
-                case = replace(case, **{other: tuple(codes)})  # type: ignore[arg-type]
+                        codes[lane] = negated(self.formats[opposite], codes[lane])
+                case = replace(case, **{opposite: tuple(codes)})  # type: ignore[arg-type]
         return case
 
     def as_drawn(self, case: Case) -> Case:
-        """A case of the design as one of the unit that cases are drawn for."""
-        made: dict[str, Any] = {}
+        """Turn a case of the design into a case of the unit that cases are drawn for."""
+        operands: dict[str, Any] = {}
         for name, operand in self.by_name.items():
             if operand.stand_in is not None:
-                made[name] = (
+                operands[name] = (
                     operand.stand_in.codes[0] if name == "c" else operand.stand_in.over(len(getattr(case, name)))
                 )
             elif name == "c" and not any(operand.numbers):
-                made["c"] = 0  # the unit that cases are drawn for has no addend
-        return replace(case, **made)
+                operands["c"] = 0  # the unit that cases are drawn for has no addend
+        return replace(case, **operands)
 
     def in_product(self, problem: GemmProblem) -> GemmProblem:
-        """A matrix product with these in the place of its own operands."""
+        """Return a matrix product with the held operands in the place of its own."""
         rows, columns = problem.A.shape[0], problem.B.shape[1]
-        made: dict[str, Any] = {}
+        arrays: dict[str, Any] = {}
         for name, operand in self.by_name.items():
             dtype = container_dtype(operand.fmt)
             if name == "c":
-                made["C"] = np.full((rows, columns), operand.codes[0], dtype)
+                arrays["C"] = np.full((rows, columns), operand.codes[0], dtype)
                 continue
             key = name.upper() if name in ("a", "b") else name
             shape = getattr(problem, key).shape
             along = np.array(operand.over(shape[1] if key in ("A", "scale_a") else shape[0]), dtype)
-            made[key] = np.ascontiguousarray(
+            arrays[key] = np.ascontiguousarray(
                 np.broadcast_to(along if key in ("A", "scale_a") else along[:, None], shape)
             )
-        return replace(problem, **made)
+        return replace(problem, **arrays)
 
     def without_stand_ins(self) -> HeldOperands:
-        """The same, for cases that are drawn for the design's own unit."""
+        """The same operands, for cases that are drawn for the design's own unit."""
         return replace(self, by_name={name: replace(operand, stand_in=None) for name, operand in self.by_name.items()})
 
 
@@ -159,7 +159,7 @@ NONE_HELD = HeldOperands()
 
 
 def negated(fmt: Format, code: int) -> int:
-    """The code of the number of the other sign; the same code where the format has none."""
+    """The code of the negated number; the same code where the format has none."""
     if isinstance(fmt, FixedFormat):
         return -code & (1 << fmt.bits) - 1
     return code ^ fmt.sign_bit << fmt.padding if isinstance(fmt, FloatFormat) and fmt.signed else code
@@ -177,7 +177,7 @@ def code_of_number(fmt: Format, number: float) -> int | None:
 
 
 def held_operand(name: str, fmt: Format, numbers: Sequence[float]) -> HeldOperand | None:
-    """An operand that is always these numbers; None where its format does not have them all."""
+    """An operand that is always these numbers; None where its format lacks one of them."""
     codes = [code_of_number(fmt, number) for number in numbers]
     kept = tuple(code for code in codes if code is not None)
     if len(kept) != len(codes):
@@ -186,7 +186,7 @@ def held_operand(name: str, fmt: Format, numbers: Sequence[float]) -> HeldOperan
 
 
 def _stand_in(name: str, fmt: Format, numbers: Sequence[float]) -> StandIn | None:
-    """One of numbers of the magnitude that all of these have, where that has few bits."""
+    """A stand-in for numbers of a single magnitude of few bits; None for others."""
     magnitudes = {abs(number) for number in numbers}
     if len(magnitudes) != 1 or not all(magnitudes):
         return None

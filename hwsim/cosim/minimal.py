@@ -38,7 +38,7 @@ FEW, LOOKED_AT, NEAR = 40, 8, 80  # wrong results that are few; how many of them
 
 
 def observed(design: DutDesign, played: Sequence[Played]) -> list[Observation]:
-    """What a design returned in suites without resets, wrong and right results, as many of each as names need.
+    """A design's results in suites without resets, wrong and right ones, as many of each as a diagnosis needs.
 
     Evenly chosen; of each is known which result left before it.
     """
@@ -50,16 +50,18 @@ def observed(design: DutDesign, played: Sequence[Played]) -> list[Observation]:
             continue
         cases, expected, before = result.suite.cases, result.suite.expected or (), None
         codes = result.codes.tolist()
-        for at in result.play.owners:
-            if codes[at] >= 0:
-                seen = Observation(cases[at], codes[at], before, result.suite.name.startswith(SuiteKind.GAPS.suite))
-                (right if good.same(expected[at], codes[at]) else wrong).append(seen)
-            before = codes[at] if codes[at] >= 0 else None
+        for index in result.play.owners:
+            if codes[index] >= 0:
+                seen = Observation(
+                    cases[index], codes[index], before, result.suite.name.startswith(SuiteKind.GAPS.suite)
+                )
+                (right if good.same(expected[index], codes[index]) else wrong).append(seen)
+            before = codes[index] if codes[index] >= 0 else None
     return judged_by(wrong, right)
 
 
 def looked_closer(design: DutDesign, seen: Sequence[Observation], ask: Ask) -> list[Observation]:
-    """More results of a design of which few are wrong: of cases near wrong ones, each alone after a reset.
+    """More results of a design that is seldom wrong: of cases near wrong ones, each alone after a reset.
 
     Few wrong results are explained by a wrong name easily; right ones beside them contradict it. ask: what the design
     returns for some cases. Empty where many are wrong, and where the wrong ones are right alone.
@@ -69,7 +71,7 @@ def looked_closer(design: DutDesign, seen: Sequence[Observation], ask: Ask) -> l
         return []
     simplifier = Simplifier(design)
     chosen = wrong[:: -(-len(wrong) // LOOKED_AT)]
-    near = list(dict.fromkeys(case for one in chosen for case in _near(simplifier, one)))
+    near = list(dict.fromkeys(case for failing in chosen for case in _near(simplifier, failing)))
     if ask(chosen).tolist() == list(expected_codes(design.unit, chosen)):
         return []
     return alone(design, near, ask(near).tolist())
@@ -77,28 +79,28 @@ def looked_closer(design: DutDesign, seen: Sequence[Observation], ask: Ask) -> l
 
 def wrong_cases(unit: Unit, seen: Sequence[Observation]) -> list[Case]:
     """The cases whose results are wrong."""
-    expected, good = expected_codes(unit, [each.case for each in seen]), unpromised(unit)
-    return [each.case for each, want in zip(seen, expected, strict=True) if not good.same(want, each.code)]
+    expected, good = expected_codes(unit, [result.case for result in seen]), unpromised(unit)
+    return [result.case for result, want in zip(seen, expected, strict=True) if not good.same(want, result.code)]
 
 
 def alone(design: DutDesign, cases: Sequence[Case], codes: Sequence[int]) -> list[Observation]:
-    """What a design returned of cases that were played alone, each after a reset, which leaves no result but 0."""
+    """A design's results of cases that were played alone, each after a reset, which leaves no earlier result but 0."""
     before = None if design.dut.file.reset is None else 0
     return [Observation(case, code, before, False) for case, code in zip(cases, codes, strict=True) if code >= 0]
 
 
 def _near(simplifier: Simplifier, case: Case) -> Iterator[Case]:
-    """Cases that differ from one in a step that makes it simpler, evenly chosen."""
+    """Yield cases that are one step simpler than this one, evenly chosen."""
     every = [simplifier.edited(case, edits) for edits in simplifier.edits(case)]
     yield from every[:: max(1, -(-len(every) // NEAR))]
 
 
 def alike(unit: Unit, kinds: Sequence[WrongKind], index: int) -> Like:
-    """Which failing cases are of a kind: those that its name explains, or those of its classes that no name does."""
-    own = kinds[index].semantic
+    """The test for failing cases of a kind: those that its name explains, or those of its classes that no name does."""
+    semantic = kinds[index].semantic
     others = tuple(kind.semantic for kind in kinds if kind.semantic is not None)
-    if own is not None:
-        return partial(_explained, own)
+    if semantic is not None:
+        return partial(_explained, semantic)
     return partial(_unexplained, unit.output, kinds[index].classes, others)
 
 
@@ -113,8 +115,8 @@ def _unexplained(
     explained = [_explained(semantic, failing) for semantic in others]
     return [
         (classes is None or (class_of(fmt, shrunk.expected), class_of(fmt, shrunk.got)) in classes)
-        and not any(row[at] for row in explained)
-        for at, shrunk in enumerate(failing)
+        and not any(row[index] for row in explained)
+        for index, shrunk in enumerate(failing)
     ]
 
 
@@ -127,7 +129,7 @@ def minimal_folder(index: int) -> str:
 
 
 def minimal_mismatch(design: DutDesign, simulator: str, shrunk: Shrunk, files: dict[str, str], again: str) -> Mismatch:
-    """The minimal case. files: what was kept of it, and where."""
+    """The mismatch of a minimal case. files: what was kept of it, and where."""
     unit, case, got = design.unit, shrunk.case, shrunk.got
     tried = f"the simplest of {counted(shrunk.tried, 'case')} tried in {counted(shrunk.rounds, 'simulation')}"
     mismatch = wrong_result(
@@ -147,7 +149,7 @@ def minimal_mismatch(design: DutDesign, simulator: str, shrunk: Shrunk, files: d
 
 
 def explain_mismatch(unit: Unit, played: Played, mismatch: Mismatch) -> Mismatch:
-    """A mismatch of a suite of one case, and what sum its result stands for."""
+    """A mismatch of a suite of one case, with the sum that its result stands for."""
     (case,), (code,) = played.suite.cases, played.codes.tolist()
     if mismatch.what != "result" or mismatch.key != (mismatch.unit, played.driver, played.suite.name):
         return mismatch
@@ -159,7 +161,7 @@ def no_code(got: int) -> str:
 
 
 def value(fmt: Format, code: int) -> Fraction | None:
-    """A code's exact value; None for what is no number."""
+    """The exact value of a code; None where it is no number."""
     if code < 0 or code & ((1 << fmt.padding) - 1):
         return None
     fields = unpack(fmt, code)
@@ -169,7 +171,7 @@ def value(fmt: Format, code: int) -> Fraction | None:
 
 
 def interpretation(explained: Explained, got: int) -> str:
-    """What sum of the last window the design's result stands for, in units of its last place; empty without one."""
+    """The sum that a design's result stands for, in units of the last window's last place; empty without one."""
     group, unit = explained.groups[-1], explained.unit
     explain_mismatch = value(unit.output, got)
     if explain_mismatch is None or group.max_exp is None or group.special is not None or unit.sum.method != "aligned":
@@ -193,7 +195,7 @@ NO_MINIMAL = (
 
 @dataclass(frozen=True)
 class Minimized:
-    """What came of looking for the simplest failing cases.
+    """The result of a search for the simplest failing cases.
 
     kinds: those of wrong results, as a report has them, with the simplest case of each that fails alone; a note
     says where none does.
@@ -225,7 +227,7 @@ class Minimizer:
     asked: dict[Case, int] = field(default_factory=dict)
 
     def minimize(self, played: Sequence[Played]) -> Minimized:
-        """The kinds of wrong results, what would explain each, and the simplest failing case of each."""
+        """The kinds of wrong results, an explanation of each, and the simplest failing case of each."""
         failing = [case for result in played for case in _failing(result)]
         if not failing:
             return Minimized()
@@ -239,11 +241,11 @@ class Minimizer:
             return Minimized(fault_kinds(diagnose(self.design.unit, seen)), (f"no minimal case: {error}",))
 
     def named(self, played: Sequence[Played]) -> Diagnosis:
-        """What explains the wrong results, without a case of each kind."""
+        """The diagnosis of the wrong results, without a case of each kind."""
         return self._diagnosed(observed(self.design, played))[0]
 
     def _diagnosed(self, seen: Sequence[Observation]) -> tuple[Diagnosis, list[Observation]]:
-        """What explains the wrong results, and the results, more than were seen, of which it is said.
+        """The diagnosis of the wrong results, and the results that it covers, which may be more than were seen.
 
         Where something has no name, it is said of the simplest cases too: several mistakes seldom meet there, and what
         results have in common is to be true of them.
@@ -257,7 +259,7 @@ class Minimizer:
         return diagnosis, seen
 
     def looked_at(self, seen: Sequence[Observation]) -> list[Observation]:
-        """The results with more of them: near wrong ones, and of cases that differ in one operand or lane alone."""
+        """The results, and more of them: near wrong ones, and of cases that differ in one operand or lane alone."""
         unit = self.design.unit
         seen = [*seen, *looked_closer(self.design, seen, self.answers)]
         wrong = wrong_cases(unit, seen)
@@ -268,14 +270,14 @@ class Minimizer:
         return [*seen, *alone(self.design, cases, self.answers(cases).tolist())]
 
     def _tried(self) -> list[Observation]:
-        """What the design returned of cases that shrinking tried: wrong and right ones, as many as say something."""
+        """The design's results of the cases that shrinking tried, at most MOST_TRIED wrong and as many right ones."""
         seen = alone(self.design, list(self.asked), list(self.asked.values()))
         wrong = set(wrong_cases(self.design.unit, seen))
-        parts = [[each for each in seen if (each.case in wrong) is which] for which in (True, False)]
+        parts = [[result for result in seen if (result.case in wrong) is which] for which in (True, False)]
         return [observation for part in parts for observation in part[:: max(1, -(-len(part) // MOST_TRIED))]]
 
     def _unnamed(self, failing: Sequence[Case]) -> Minimized:
-        """The simplest failing case where no result is a wrong code: where results are unknown, or do not come."""
+        """The simplest failing case where no result is a wrong code: results are unknown, or do not come."""
         self.say("minimal case")
         shrinker = Shrinker(self.design, self.answers, round_done=partial(self._round_done, "minimal case"))
         shrunk = shrinker.shrink(failing)
@@ -292,7 +294,7 @@ class Minimizer:
         self.say(f"{which}: round {rounds}")
 
     def _simplest(self, diagnosis: Diagnosis, seen: Sequence[Observation]) -> list[Shrunk | None]:
-        """The simplest failing case of each kind; None of one of which none fails alone."""
+        """The simplest failing case of each kind; None for a kind of which none fails alone."""
         simplest, unit = list[Shrunk | None](), self.design.unit
         for index, kind in enumerate(diagnosis.kinds):
             which = f"minimal case of kind {index + 1} of {len(diagnosis.kinds)}"
@@ -300,7 +302,7 @@ class Minimizer:
             shrinker = Shrinker(
                 self.design, self.answers, alike(unit, diagnosis.kinds, index), partial(self._round_done, which)
             )
-            simplest.append(shrinker.shrink([seen[at].case for at in kind.members]))
+            simplest.append(shrinker.shrink([seen[member].case for member in kind.members]))
         return simplest
 
     def _of_kinds(self, diagnosis: Diagnosis, simplest: Sequence[Shrunk | None], failing: Sequence[Case]) -> Minimized:
@@ -311,12 +313,12 @@ class Minimizer:
         return Minimized(kinds, () if any(minimal) else (none,))
 
     def _kept_mismatch(self, shrunk: Shrunk, index: int) -> Mismatch:
-        """A simplest case, as a report has it, and its files. index: of its kind."""
+        """Keep a simplest case as files, and return it as a report has it. index: of its kind."""
         files, again = self._kept(shrunk, index)
         return minimal_mismatch(self.design, self.simulator, shrunk, files, again)
 
     def _told(self, kinds: tuple[FaultKind, ...]) -> tuple[FaultKind, ...]:
-        """The kinds, whose story is written beside the case of each."""
+        """Write the story of each kind beside its case, and return the kinds."""
         for index, kind in enumerate(kinds):
             if kind.minimal is not None:
                 text = "\n".join(kind_lines(kind, index + 1, len(kinds)))
@@ -354,24 +356,24 @@ class Minimizer:
         return got
 
     def _forgiven(self, cases: Sequence[Case], codes: np.ndarray) -> np.ndarray:
-        """The results, with what is expected in the place of those that are waived."""
+        """The results, with the expected ones in the place of those that are waived."""
         if not self.waivers.waivers:
             return codes
         expected = expected_codes(self.design.unit, cases)
         rows = enumerate(zip(cases, expected, codes.tolist(), strict=True))
         good = unpromised(self.design.unit)
         wrong = [
-            WaivableResult(at, at, case, want, got)
-            for at, (case, want, got) in rows
+            WaivableResult(index, index, case, want, got)
+            for index, (case, want, got) in rows
             if got >= 0 and not good.same(want, got)
         ]
         waived = list(self.waivers.explained(wrong))
         codes = codes.copy()
-        codes[waived] = [expected[at] for at in waived]
+        codes[waived] = [expected[index] for index in waived]
         return codes
 
     def _kept(self, shrunk: Shrunk, index: int) -> tuple[dict[str, str], str]:
-        """The case as files, with a waveform: what they are and where, and the command that plays it again."""
+        """Keep a case as files, with a waveform. Return what they are and where, and the command to play it again."""
         folder, final = self.folder / minimal_folder(index), self.final / minimal_folder(index)
         path = write_case(folder, self.design, shrunk.case, shrunk.got if shrunk.got >= 0 else None)
         job = self.folder / ".tracing"

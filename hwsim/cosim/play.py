@@ -49,7 +49,7 @@ TESTBENCH, ENTRY = "hwsim.tb.player", "hwsim.tb.entry:start"
 
 
 def environment(top: str, job: Path, seed: int) -> dict[str, str]:
-    """What cocotb needs in a simulator's environment."""
+    """The variables that cocotb needs in a simulator's environment."""
     library = find_libpython.find_libpython()
     if library is None:
         raise RuntimeError("cocotb needs Python's shared library, which this Python was built without")
@@ -71,7 +71,7 @@ def environment(top: str, job: Path, seed: int) -> dict[str, str]:
 
 
 def command(simulator: str, hdl: HdlSources, *, trace: bool) -> list[str]:
-    """Build for a simulator, and the command that simulates. Raises ToolMissing or BuildFailed."""
+    """Build for a simulator, and return the command that simulates. Raises ToolMissing or BuildFailed."""
     if simulator == "verilator":
         program = verilator_build(hdl, trace=trace)
         return [str(program), *(["--trace", "--trace-file", "dump.vcd"] if trace else [])]
@@ -80,11 +80,11 @@ def command(simulator: str, hdl: HdlSources, *, trace: bool) -> list[str]:
 
 
 class SimulatorStuck(Exception):
-    """Raised where a simulator was ended because no cycle ended for so long. The message says what to do."""
+    """A simulator was ended because no cycle ended for so long. The message says what to do."""
 
 
 def simulate(simulator: str, program: list[str], top: str, job: Path, seed: int, stuck_after: float) -> int:
-    """Run the testbench on a job that was written; the simulator's exit status.
+    """Run the testbench on a job that was written. Return the simulator's exit status.
 
     Leaves results.xml (JUnit), simulation.log and, where it was built with a trace, dump.vcd in the job's folder.
     Raises SimulatorStuck where no cycle ended for `stuck_after` seconds, after the simulator was ended.
@@ -164,7 +164,7 @@ class BulkUnit:
 
 
 def answers(drive: np.ndarray, flags: np.ndarray, results: np.ndarray, ports: PortMap) -> TraceAnswers:
-    """What a device answered. drive, flags: uint8[cycles]. results: uint32[results, words], as it handed them over."""
+    """The answers of a device. drive, flags: uint8[cycles]. results: uint32[results, words], as it returned them."""
     when = np.flatnonzero((flags & SEEN_VALID != 0) & (drive & (READY | RESET | HOLD) == READY))
     return TraceAnswers(flags, when, *ports.results(results).T)
 
@@ -174,7 +174,7 @@ def _at(array: np.ndarray) -> ctypes.c_void_p:
 
 
 def compared(script: Script, trace: Trace, answers: TraceAnswers) -> SuiteOutcome:
-    """Every cycle's flags and every result against a trace, as the testbench holds them.
+    """Compare every cycle's flags and every result with a trace, as the testbench does.
 
     Results count as compared up to the first cycle in which something happened that the trace does not have.
     """
@@ -197,7 +197,7 @@ def log_end(folder: Path) -> list[str]:
 
 
 def errors_in(folder: Path) -> list[str]:
-    """What a simulator called an error, and what may be done."""
+    """The errors in a simulator's log, and what may be done."""
     errors = [f"  {line}" for line in _log(folder) if line.startswith(("%Error", "ERROR"))]
     unsettled = any("did not converge" in line for line in errors)
     return [
@@ -220,7 +220,7 @@ OPEN, CLOSED = ("@800200", "@1000200"), ("@c00200", "@1401200")  # a group's fir
 
 @dataclass(frozen=True)
 class WaveSignal:
-    """A signal of a waveform: the scopes that it is in, its name, and its range where it has one."""
+    """A signal of a waveform: its scopes, its name, and its range where it has one."""
 
     scopes: tuple[str, ...]
     name: str
@@ -228,12 +228,12 @@ class WaveSignal:
 
     @property
     def path(self) -> str:
-        """As GTKWave has it."""
+        """The signal's path in GTKWave."""
         return ".".join([*self.scopes, self.name]) + self.bits
 
 
 def signals_of(vcd: Path) -> Iterator[WaveSignal]:
-    """The signals that a VCD declares, in its order."""
+    """Yield the signals that a VCD declares, in its order."""
     scopes: list[str] = []
     with vcd.open(encoding="utf-8", errors="replace") as lines:
         for line in lines:
@@ -252,26 +252,26 @@ def signals_of(vcd: Path) -> Iterator[WaveSignal]:
 
 
 def grouped(signals: Sequence[WaveSignal], stages: Sequence[str]) -> dict[str, list[WaveSignal]]:
-    """Signals with a name of their own by group: ports, a group for each stage, control, and what is around.
+    """Signals by group: ports, a group for each stage, control, and the testbench; those with `$` are left out.
 
     stages: in order; a design of which none are known has a group for each of its scopes.
     """
-    found: dict[str, list[WaveSignal]] = {PORTS: [], **{stage: [] for stage in stages}}
-    depth = min((len(each.scopes) for each in signals), default=1)
-    inner = {each.scopes[: depth + 1] for each in signals if len(each.scopes) > depth}
+    groups: dict[str, list[WaveSignal]] = {PORTS: [], **{stage: [] for stage in stages}}
+    depth = min((len(signal.scopes) for signal in signals), default=1)
+    inner = {signal.scopes[: depth + 1] for signal in signals if len(signal.scopes) > depth}
     prefixes = sorted(((stage.replace(".", "_"), stage) for stage in stages), key=lambda item: -len(item[0]))
-    for each in signals:
-        if "$" in each.name:
+    for signal in signals:
+        if "$" in signal.name:
             continue
-        if each.scopes[: depth + 1] not in inner:
+        if signal.scopes[: depth + 1] not in inner:
             group = BENCH
-        elif len(each.scopes) == depth + 1 and PORT.match(each.name):
+        elif len(signal.scopes) == depth + 1 and PORT.match(signal.name):
             group = PORTS
         else:
-            group = _stage(each, depth, prefixes) or (CONTROL if stages else ".".join(each.scopes[depth:]))
-        found.setdefault(group, []).append(each)
-    last = {BENCH: found.pop(BENCH, [])}
-    return {group: members for group, members in (found | last).items() if members}
+            group = _stage(signal, depth, prefixes) or (CONTROL if stages else ".".join(signal.scopes[depth:]))
+        groups.setdefault(group, []).append(signal)
+    last = {BENCH: groups.pop(BENCH, [])}
+    return {group: members for group, members in (groups | last).items() if members}
 
 
 def _stage(signal: WaveSignal, depth: int, prefixes: Sequence[tuple[str, str]]) -> str:
@@ -282,22 +282,22 @@ def _stage(signal: WaveSignal, depth: int, prefixes: Sequence[tuple[str, str]]) 
 
 
 def save_file(vcd: str, groups: dict[str, list[WaveSignal]]) -> str:
-    """A save file. vcd: the waveform's name, in the same folder. The ports are open, what is inside is folded."""
+    """The text of a save file. vcd: the waveform's name, in the same folder. Only the group of the ports is open."""
     lines = [f'[dumpfile] "{vcd}"', f'[savefile] "{SAVED}"', "[timestart] 0"]
     for group, members in groups.items():
         first, last = OPEN if group == PORTS else CLOSED
         lines += [first, f"-{group}"]
         kind = ""
-        for each in members:
-            wanted = WORD if each.bits else BIT
-            lines += [wanted] * (wanted != kind) + [each.path]
+        for signal in members:
+            wanted = WORD if signal.bits else BIT
+            lines += [wanted] * (wanted != kind) + [signal.path]
             kind = wanted
         lines += [last, f"-{group}"]
     return "\n".join(lines) + "\n"
 
 
 def write_save_file(vcd: Path, stages: Sequence[str]) -> Path:
-    """Write the save file of a waveform beside it; its path."""
+    """Write the save file of a waveform beside it. Return its path."""
     saved = vcd.with_name(SAVED)
     with replaced(saved) as file:
         file.write(save_file(vcd.name, grouped(list(signals_of(vcd)), stages)).encode())
@@ -348,7 +348,7 @@ def play_simulated(
 
 
 def _over(job: Path, part: Sequence[Play]) -> int:
-    """How many of a simulation's suites are over, at least one: not those after the one that an assertion ended."""
+    """The number of a simulation's suites that are over, at least one: not those after one that an assertion ended."""
     outcomes = [read_outcome(job, index) for index in range(len(part))]
     if None not in outcomes or not assertions_in(job):
         return len(part)
@@ -378,7 +378,7 @@ def _no_codes(play: Play) -> np.ndarray:
 
 
 def play_in_bulk(library: Path, ports: PortMap, plays: Sequence[Play], folder: Path) -> list[Played]:
-    """Play suites that promise every cycle in the bulk driver. folder: where it would leave something."""
+    """Play suites that promise every cycle in the bulk driver. folder: the suites' folder in the results."""
     return [Played(play, BULK, _bulk(library, ports, play), folder) for play in plays]
 
 

@@ -41,7 +41,7 @@ from hwsim.tb.fields import Field
 
 @dataclass(frozen=True)
 class Stalls:
-    """Clock enables. step: an expression that is high where all of them are active."""
+    """The logic of the clock enables. step: an expression that is high where all of them are active."""
 
     lines: tuple[str, ...] = ()
     step: str = "1'b1"
@@ -49,7 +49,7 @@ class Stalls:
 
 
 def stalls(controls: Controls, enables: Sequence[NamedControl], *, waits: bool) -> Stalls:
-    """Clock enables that hold a design while the result has to wait, each of them and each set of them in turn.
+    """Drive the clock enables that hold a design while the result has to wait: each alone and each set of them in turn.
 
     waits: whether results can be made to wait in another way too, which is then one of those.
     """
@@ -74,7 +74,7 @@ def stalls(controls: Controls, enables: Sequence[NamedControl], *, waits: bool) 
 
 @dataclass(frozen=True)
 class Phases:
-    """What stands around the beats of a sum.
+    """The logic of the cycles before, in and after the beats of a sum.
 
     lines: Verilog. beat: whether a beat stands at the design; taken: whether it is taken; ready: of the stream of
     beats. opening: whether this is a cycle before a first beat; first_pulse: whether it is the earliest of these.
@@ -92,7 +92,7 @@ class Phases:
 
 
 def phases(before: int, after: int, ready: str, step: str) -> Phases:
-    """So many cycles before the first beat of every sum, and after its last, in which no beat is taken.
+    """Insert so many cycles before the first beat of every sum, and after its last, in which no beat is taken.
 
     ready: whether the design takes a beat that stands there. step: whether a cycle counts.
     """
@@ -134,12 +134,12 @@ def phases(before: int, after: int, ready: str, step: str) -> Phases:
 
 
 def when(step: str) -> str:
-    """`if (...) `, where not every cycle counts."""
+    """The condition `if (...) `; empty where every cycle counts."""
     return "" if step == ALWAYS else f"if ({step}) "
 
 
 def delayed(name: str, source: str, bits: int, cycles: int, step: str) -> Iterator[str]:
-    """What an expression was so many cycles ago; zeros where that was in a reset or before it."""
+    """Yield Verilog of a signal's value so many cycles ago; zeros where that was in a reset or before it."""
     width = f"[{bits - 1}:0] " if bits > 1 else ""
     if not cycles:
         yield f"wire {width}{name} = {source};"
@@ -155,7 +155,7 @@ def delayed(name: str, source: str, bits: int, cycles: int, step: str) -> Iterat
 
 @dataclass(frozen=True)
 class ScheduleTimer:
-    """A counter of the cycles of a dot product, and a register that says how long ago its result's cycles began.
+    """A counter of the cycles of a dot product, and a register of the cycles since those of its result began.
 
     step: whether a cycle counts. free: whether the design lets a dot product begin. done: whether it says that its
     result comes.
@@ -173,7 +173,7 @@ class ScheduleTimer:
         yield from self._reading()
 
     def reads(self, cycle: int) -> str:
-        """Whether this is that cycle of the results."""
+        """The expression that is high in that cycle of the results."""
         return f"reading[{cycle - 1}]" if cycle else self.started
 
     @property
@@ -192,12 +192,12 @@ class ScheduleTimer:
 
     @property
     def begins(self) -> str:
-        """Whether this is cycle 0 of a dot product."""
+        """The expression that is high in cycle 0 of a dot product."""
         return f"active & {self.at(0)}"
 
     @property
     def taken(self) -> str:
-        """Whether this is the last cycle of a dot product."""
+        """The expression that is high in the last cycle of a dot product."""
         return all_of("active", self.at(self.protocol.cycles - 1), self.step)
 
     @property
@@ -206,7 +206,7 @@ class ScheduleTimer:
 
     @property
     def valid(self) -> str:
-        """Whether all of a result is there, or the design said so of one that nobody asked for."""
+        """The expression that is high once a whole result is there, or the design reports one nobody asked for."""
         there = f"reading[{self.protocol.given - 1}]"
         return f"{there} | stray & ~pending & {self.empty}" if self.waits else there
 
@@ -237,7 +237,7 @@ class ScheduleTimer:
             yield f"  else {when(self.step)}engaged <= active;"
 
     def _waiting(self) -> Iterator[str]:
-        """Whether the result of a dot product is waited for."""
+        """Yield the register `pending`: the result of a dot product is awaited."""
         yield "always @(posedge clk)"
         yield "  if (rst) begin pending <= 1'b0; was_done <= 1'b0; stray <= 1'b0; end"
         yield f"  else {when(self.step)}begin"
@@ -247,7 +247,6 @@ class ScheduleTimer:
         yield "  end"
 
     def _reading(self) -> Iterator[str]:
-        """How many cycles ago the cycles of the result began."""
         width = self.protocol.given
         following = f"{{reading[{width - 2}:0], {self.started}}}" if width > 1 else self.started
         yield "// reading: how many cycles ago the cycles of the result began"
@@ -275,7 +274,7 @@ class Vector:
 
 @dataclass(frozen=True)
 class ScheduledPort:
-    """A port or a slice of the schedule. bits: of the design. otherwise: what it holds in cycles without a word.
+    """A port of the schedule, or a slice of one. bits: of the design. otherwise: its value in cycles without a word.
 
     words: by cycle, for each bit what drives it, or the place in the result where it belongs.
     """
@@ -297,7 +296,7 @@ class Serialized:
 
     @cached_property
     def inputs(self) -> list[ScheduledPort]:
-        """Those that are driven. Raises SpecError where the file does not fit the ports or the unit."""
+        """The scheduled inputs. Raises SpecError where the file does not fit the ports or the unit."""
         payload = Vector("i__payload", {field.name: field for field in self.fields.input})
         ports = [self._port("in", port, entries, payload) for port, entries in self.protocol.inputs.items()]
         sent = {bit for port in ports for word in port.words.values() for bit in word}
@@ -309,11 +308,11 @@ class Serialized:
 
     @cached_property
     def results(self) -> list[ScheduledPort]:
-        """Those that are read. Raises SpecError as `inputs`."""
-        made = Vector("made", {"result": replace(self.fields.output[0], offset=0)})
-        ports = [self._port("out", port, entries, made) for port, entries in self.protocol.results.items()]
+        """The scheduled outputs that a result is read from. Raises SpecError as `inputs`."""
+        assembled = Vector("made", {"result": replace(self.fields.output[0], offset=0)})
+        ports = [self._port("out", port, entries, assembled) for port, entries in self.protocol.results.items()]
         read = [bit for port in ports for word in port.words.values() for bit in word]
-        wanted = made.bits("result", 0)
+        wanted = assembled.bits("result", 0)
         if sorted(read) != sorted(wanted):
             which = f"the {len(wanted)} bits of a result ({self.dut.unit.output.name}), each once"
             raise self.dut.wrong("protocol.results", f"must be {which}, not {counted(len(read), 'bit')}")
@@ -334,8 +333,8 @@ class Serialized:
                     raise self.dut.wrong(where, f"must be a number, not {entry.field}")
                 otherwise = entry.constant
                 continue
-            made = self._words(where, entry, len(bits), len(cycles_of(cycles)), vector)
-            for cycle, word in zip(cycles_of(cycles), made, strict=True):
+            placed = self._words(where, entry, len(bits), len(cycles_of(cycles)), vector)
+            for cycle, word in zip(cycles_of(cycles), placed, strict=True):
                 if cycle in words:
                     raise self.dut.wrong(where, f"must be of cycles that no other key names, not of cycle {cycle}")
                 words[cycle] = word
@@ -361,7 +360,7 @@ class Serialized:
 
     @property
     def driven(self) -> tuple[Driven, ...]:
-        """The ports that hold words of the schedule."""
+        """The ports that hold words of the schedule, with their drivers."""
         return tuple(
             Driven(f"protocol.inputs.{port.name}", bit, f"send_{number}[{place}]")
             for number, port in enumerate(self.inputs)
@@ -369,7 +368,7 @@ class Serialized:
         )
 
     def sends(self) -> Iterator[str]:
-        """What every port holds in every cycle."""
+        """Yield Verilog that gives every scheduled input its value in every cycle."""
         digits = max(1, (self.protocol.cycles - 1).bit_length())
         for number, port in enumerate(self.inputs):
             width = len(port.bits)
@@ -385,7 +384,7 @@ class Serialized:
             yield "end"
 
     def reads(self, timed: ScheduleTimer, step: str) -> Iterator[str]:
-        """The result, put together of its words."""
+        """Yield Verilog of the register in which the result is assembled from its words."""
         yield f"reg [{self.fields.output[0].bits - 1}:0] made;"
         yield "always @(posedge clk)"
         yield f"  {when(step)}begin"
@@ -397,22 +396,22 @@ class Serialized:
 
 
 def cut(elements: Sequence[Sequence[str]], width: int) -> list[tuple[str, ...]]:
-    """Elements as words, the first element and the least significant bits first, padded with zeros.
+    """Cut elements into words, the first element and the least significant bits first, padded with zeros.
 
     A word has as many whole elements as fill it, or one, or a part of one.
     """
     bits = len(elements[0])
     together = width // bits if width % bits == 0 else 1
     words = list[list[str]]()
-    for at in range(0, len(elements), together):
-        joint = [bit for element in elements[at : at + together] for bit in element]
+    for index in range(0, len(elements), together):
+        joint = [bit for element in elements[index : index + together] for bit in element]
         words += [joint[low : low + width] for low in range(0, len(joint), width)]
     return [(*word, *[ZERO] * (width - len(word))) for word in words]
 
 
 @dataclass(frozen=True)
 class ProtocolLogic:
-    """How a design is driven, and when its beats are taken and its results come.
+    """The logic that drives a design, takes its beats and waits for its results.
 
     ready: of the stream of beats; valid: of the stream of results. result: a register that holds it, where no port
     does. driven: control inputs. fields: for a bit of a beat what drives it, not the payload. lines: Verilog.
@@ -427,7 +426,7 @@ class ProtocolLogic:
 
 
 def protocol_logic(dut: Dut, controls: Controls, fields: Wiring) -> ProtocolLogic:
-    """What a design's protocol asks of the adapter. Raises SpecError for a port that is not there."""
+    """The adapter's logic for a design's protocol. Raises SpecError for a port that is not there."""
     protocol = dut.file.protocol
     match protocol:
         case CombinationalProtocol():
@@ -441,7 +440,7 @@ def protocol_logic(dut: Dut, controls: Controls, fields: Wiring) -> ProtocolLogi
 
 
 def _beats(dut: Dut, protocol: ClockedProtocol, controls: Controls) -> ProtocolLogic:
-    """Beats on the operands' ports, one in a cycle: the keys that a protocol has say what stands around them."""
+    """The logic for beats on the operands' ports, one a cycle. Keys of a protocol say what stands around the beats."""
     ports, late = dut.file.ports, getattr(protocol, "ready_latency", 0)
     clear, load = (getattr(protocol, key, None) for key in ("clear", "load"))
     stalled = stalls(controls, protocol.clock_enables, waits=protocol.control("output_ready") is not None)
@@ -454,7 +453,7 @@ def _beats(dut: Dut, protocol: ClockedProtocol, controls: Controls) -> ProtocolL
     after = (protocol.promised or 0) if slots else ports.last.at if ports.last else 0
     around = phases(before, after, all_of("may_come" if late else taking, step), step)
     first = all_of(around.beat, "i__payload_first")
-    pulses = {key: f"{around.opening} & lead == {len(slots).bit_length()}'d{at}" for at, key in enumerate(slots)}
+    pulses = {key: f"{around.opening} & lead == {len(slots).bit_length()}'d{place}" for place, key in enumerate(slots)}
     lines = [*stalled.lines]
     if late:
         lines += delayed("may_come", taking, 1, late, step)
@@ -479,8 +478,8 @@ def _beats(dut: Dut, protocol: ClockedProtocol, controls: Controls) -> ProtocolL
         control = protocol.control(key)
         if control is None or control in protocol.clock_enables:
             continue
-        if at := getattr(control.port, "at", 0):  # of a later stage
-            lines += delayed(f"{key}_late", high, 1, at, step)
+        if place := getattr(control.port, "at", 0):  # of a later stage
+            lines += delayed(f"{key}_late", high, 1, place, step)
             high = f"{key}_late"
         driven.append(controls.driven(control, high))
     return ProtocolLogic(around.ready, valid, driven=tuple(driven), fields=_pulses(ports, around), lines=tuple(lines))
@@ -502,14 +501,14 @@ def _serial(protocol: SerialProtocol, controls: Controls, serialized: Serialized
 
 
 def _pulses(ports: Ports, around: Phases) -> dict[str, str]:
-    """What drives `first` and `last`, where it is not their bit of the payload."""
-    first, last, made = ports.first, ports.last, dict[str, str]()
+    """The drivers of `first` and `last`, where these are not their bit of the payload."""
+    first, last, pulses = ports.first, ports.last, dict[str, str]()
     if first is not None and not first.plain:
         high = "first_late" if first.at > 0 else around.first_pulse if first.at else "i__payload_first"
-        made["first"] = _active(first, high)
+        pulses["first"] = _active(first, high)
     if last is not None and not last.plain:
-        made["last"] = _active(last, around.last_pulse if last.at else "i__payload_last")
-    return made
+        pulses["last"] = _active(last, around.last_pulse if last.at else "i__payload_last")
+    return pulses
 
 
 def _active(place: ControlPlace, high: str) -> str:
@@ -517,7 +516,7 @@ def _active(place: ControlPlace, high: str) -> str:
 
 
 def _open(around: Phases, stalled: Stalls) -> Iterator[str]:
-    """Whether a sum has begun and its last beat is to come."""
+    """Yield the register `open`: a sum has begun, and its last beat is to come."""
     yield "reg open;"
     yield "always @(posedge clk)"
     yield "  if (rst) open <= 1'b0;"

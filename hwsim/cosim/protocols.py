@@ -26,7 +26,7 @@ UNTIL_EMPTY = 30  # cycles after which a stream without a reset is taken to be e
 
 
 class ControlPort(FilePart):
-    """A port of one bit, or a bit of a port, and whether it is high or low where what it says is so."""
+    """A port of one bit, or a bit of a port, and the level at which it is active."""
 
     port: Bit
     active: Literal["high", "low"] = "high"
@@ -55,7 +55,7 @@ NO_TAGS = (TAGS, "which has no tags")
 
 
 class KindOfProtocol(FilePart):
-    """What all kinds have: keys that a message calls by their kind.
+    """The base of all kinds of protocol: keys that a message calls by their kind.
 
     meaningless: ports that a kind has no meaning for, and why; needed: those that it must have.
     """
@@ -84,17 +84,17 @@ class KindOfProtocol(FilePart):
 
     @property
     def taking(self) -> NamedControl | None:
-        """What says that a beat is taken; None where each is."""
+        """The control that says that a beat is taken; None where every beat is."""
         return self.control("input_ready")
 
     @property
     def giving(self) -> NamedControl | None:
-        """What says that there is a result; None where only cycles are promised."""
+        """The control that says that there is a result; None where only cycles are promised."""
         return self.control("output_valid") or self.control("done")
 
     @property
     def clock_enables(self) -> tuple[NamedControl, ...]:
-        """Ports that hold the whole design where it is while any of them is not active."""
+        """Ports that stop the whole design while any of them is not active."""
         return ()
 
     @property
@@ -104,12 +104,12 @@ class KindOfProtocol(FilePart):
         return (*([ready.port] if ready else []), *(enable.port for enable in self.clock_enables))
 
     def patient(self, cycles: int) -> Self | None:
-        """The same, whose results are waited for so much longer; None where no cycle is promised."""
+        """The same protocol, with results awaited for so much longer; None where no cycle is promised."""
         return None
 
     @property
     def pauses(self) -> bool:
-        """Whether there may be cycles without a beat between two beats."""
+        """True if there may be cycles without a beat between two beats."""
         return True
 
     @property
@@ -124,7 +124,7 @@ class KindOfProtocol(FilePart):
 
     @property
     def promised(self) -> int | None:
-        """Cycles from a closing beat to its result; None where nobody promised any."""
+        """Cycles from a closing beat to its result; None where none are promised."""
         return getattr(self, "cycles", None)
 
     @property
@@ -150,14 +150,14 @@ FieldPart = Annotated[str, Field(pattern=r"^[a-z_]+(\[\d{1,6}(\.\.\d{1,6})?\])?$
 
 
 def _entry(value: Any) -> Any:
-    """The short forms: a number, or a field's name."""
+    """Expand the short forms: a number, or a field's name."""
     if isinstance(value, int) and not isinstance(value, bool):
         return {"constant": value}
     return {"field": value} if isinstance(value, str) else value
 
 
 class SerialEntry(FilePart):
-    """What a port holds in the cycles of a key.
+    """The content of a port in the cycles of a key.
 
     constant: the same number in each of them. field: elements of a field, `a`, `a[3]` or `a[0..15]`, cut into words as
     wide as the port, one in each cycle. first: whether the word of the least significant bits, and of the first
@@ -247,7 +247,7 @@ class SerialProtocol(ClockedProtocol):
 
     @property
     def read(self) -> range:
-        """From the first to the last cycle in which a part of the result is read."""
+        """The cycles from the first to the last in which a part of the result is read."""
         cycles = [cycle for entries in self.results.values() for key in entries for cycle in cycles_of(key)]
         return range(min(cycles), max(cycles) + 1) if cycles else range(0)
 
@@ -264,7 +264,7 @@ class SerialProtocol(ClockedProtocol):
 
     @property
     def given(self) -> int:
-        """The cycle, counted as those of `results`, in which all of the result is there."""
+        """The cycle, counted as those of `results`, in which the whole result is there."""
         return self.read[-1] + 1 if self.done else max(self.read[-1] + 1, self.cycles)
 
     @property
@@ -349,7 +349,7 @@ class LatencyProtocol(ClockedProtocol):
 
 
 class LateControl(ControlPort):
-    """A control port of a later pipeline stage than the operands. at: cycles by which it comes later than they do."""
+    """A control port of a later pipeline stage than the operands. at: how many cycles later it is."""
 
     at: Annotated[Whole, Field(le=MOST_STAGES)] = 0
 
@@ -418,7 +418,7 @@ KINDS = tuple(str(get_args(kind.model_fields["kind"].annotation)[0]) for kind in
 
 
 def _known_kind(value: Any) -> Any:
-    """Refuse a kind that there is not, in the words of the key."""
+    """Refuse an unknown kind, in the words of the key."""
     if not isinstance(value, Mapping) or value.get("kind") in KINDS:
         return value
     *others, last = map(repr, KINDS)

@@ -19,7 +19,7 @@ from hwsim.tb.job import FLAG, BeatOrder, CodeTable, PortMismatch
 
 
 def remedy(design: DutDesign, mismatch: PortMismatch) -> str:
-    """What to look at, by the names of the design's own ports; empty where nothing is known."""
+    """A hint for a mismatch, by the names of the design's own ports; empty where nothing is known."""
     protocol, reset = design.dut.file.protocol, design.dut.file.reset
     is_reset = f"whether {reset.port} is active {reset.active} (reset.active)" if reset else "whether it needs a reset"
     match mismatch.kind:
@@ -37,7 +37,7 @@ def remedy(design: DutDesign, mismatch: PortMismatch) -> str:
 
 
 def _never(control: NamedControl | None) -> str:
-    """That a port never did what was waited for."""
+    """A sentence: a port never did what was waited for."""
     return f"{control} never {'fell' if control and control.port.active == 'low' else 'rose'}"
 
 
@@ -50,7 +50,7 @@ MOST_SHOWN = 60  # characters of a source line
 
 @dataclass(frozen=True)
 class NotTaken:
-    """Something that Icarus does not take. source: what its line of Verilog looks like. words: what it is."""
+    """A construct that Icarus does not take. source: the pattern of its line of Verilog. words: its name."""
 
     source: re.Pattern[str]
     words: str
@@ -77,7 +77,7 @@ NOT_TAKEN = tuple(
 
 
 def refusal(simulator: str, message: str) -> str:
-    """One line: which simulator refuses which line of the design, and why.
+    """One line: the simulator, the line of the design that it refuses, and the reason.
 
     message: the end of its log. What Icarus is known not to take is named by the source line that it refuses.
     """
@@ -88,17 +88,17 @@ def refusal(simulator: str, message: str) -> str:
         return f"{simulator} crashes on the design, a defect of its own: {crash}{where}"
     first = next((line for line in lines if ERROR.search(line) and LOCATION.search(line)), None)
     if first is None:
-        said = next((line for line in lines if ERROR.search(line)), lines[-1] if lines else "")
-        return f"{simulator} refuses the design: {said}"
-    at = LOCATION.search(first)
-    assert at is not None
-    where, source = f"{at['file']}:{at['line']}", _source(Path(at["file"]), int(at["line"]))
+        error = next((line for line in lines if ERROR.search(line)), lines[-1] if lines else "")
+        return f"{simulator} refuses the design: {error}"
+    location = LOCATION.search(first)
+    assert location is not None
+    where, source = f"{location['file']}:{location['line']}", _source(Path(location["file"]), int(location["line"]))
     if simulator == "icarus":
         for known in NOT_TAKEN:
             if known.source.search(source):
                 return f"icarus does not take {known.words}: {where}: {_shown(source)}; leave it out for Icarus"
-    said = at["words"].strip() or "an error"
-    return f"{simulator} refuses the design: {where}: {said}{f': {_shown(source)}' if source else ''}"
+    error = location["words"].strip() or "an error"
+    return f"{simulator} refuses the design: {where}: {error}{f': {_shown(source)}' if source else ''}"
 
 
 def _source(path: Path, number: int) -> str:
@@ -119,7 +119,7 @@ MOST_TOLD = 3  # mismatches of a suite that are reported, each of another case
 
 
 def suite_row(design: Design, played: Played, waived: int = 0) -> Row:
-    """A suite's row. waived: wrong results that are none of its mismatches."""
+    """The row of a suite. waived: wrong results that are none of its mismatches."""
     outcome = played.outcome
     return Row(
         unit=design.name,
@@ -137,7 +137,7 @@ def suite_row(design: Design, played: Played, waived: int = 0) -> Row:
 def judge(
     design: Design, played: Played, waves: Path | str, seed: int, again: str, waived: int = 0
 ) -> tuple[Row, list[Mismatch]]:
-    """A suite's row, and its first mismatches.
+    """The row of a suite, and its first mismatches.
 
     waived: wrong results that are none of the suite's mismatches, because a waiver explains them.
     waves: the waveform's path, or in words why there is none. again: the command that runs it again.
@@ -164,7 +164,7 @@ def judge(
 
 
 def _told(design: Design, row: Row, played: Played) -> Iterable[Mismatch]:
-    """The first mismatches; of a design's cases only the first one is taken apart, which takes a while."""
+    """Yield the first mismatches. Of a design's cases only the first is taken apart, which takes a while."""
     mismatches = played.outcome.mismatches
     if isinstance(played.play.script.promise, CodeTable) or not isinstance(design, DotDesign):
         yield from (code_mismatch(row, mismatch) for mismatch in mismatches[:MOST_TOLD])
@@ -194,7 +194,7 @@ def _told(design: Design, row: Row, played: Played) -> Iterable[Mismatch]:
 
 
 def code_mismatch(row: Row, mismatch: PortMismatch) -> Mismatch:
-    """A mismatch of a table of codes: what the decoder, or the multiplier, makes of them."""
+    """A mismatch of a table of codes: the answer of the decoder, or of the multiplier, for them."""
     return Mismatch(
         unit=row.unit,
         suite=row.suite,

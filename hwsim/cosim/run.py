@@ -44,7 +44,7 @@ FOLDER = Path("build/cosim")  # where results go unless said
 
 @dataclass(frozen=True)
 class CosimOptions:
-    """What to run.
+    """The options of a run.
 
     cases: random cases of a suite, or None for the usual number. folder: where results are written. bulk: whether our
     own RTL is put through the bulk driver too, on Verilator. case: a case file, which a user's design is put through
@@ -68,12 +68,12 @@ class CosimOptions:
 
     @property
     def whole(self) -> str:
-        """The command that runs all of it again."""
+        """The command that repeats the whole run."""
         dots = [design for design in self.designs if isinstance(design, DotDesign)]
         return self.again(dots or self.designs, self.simulators)
 
     def again(self, designs: Sequence[Design], simulators: Sequence[str]) -> str:
-        """The command that runs the same again for some designs."""
+        """The command that repeats the run for some designs."""
         names, ends = list[str](), list[str]()
         for design in designs:
             names += [word for word in design.words if word not in names]
@@ -90,28 +90,28 @@ class CosimOptions:
 
 
 class Watcher(Protocol):
-    """Shows how far a run is."""
+    """Shows the progress of a run."""
 
     def plan(self, steps: int) -> None:
-        """There are so many steps."""
+        """Note the number of steps to come."""
         return
 
     def step(self, what: str) -> None:
-        """A step is done: `what`."""
+        """Note that a step is done: `what`."""
         return
 
     def say(self, what: str) -> None:
-        """Now at work on: `what`."""
+        """Note the work in progress: `what`."""
         return
 
 
 class NoProgress(Watcher):
-    """Shows nothing."""
+    """Shows no progress."""
 
 
 @dataclass
 class _Found:
-    """What a run found so far. notes: what else is to be said. coverage: of each unit that has a plan."""
+    """The findings of a run so far. notes: further lines for a reader. coverage: of each unit that has a plan."""
 
     rows: list[Row] = field(default_factory=list)
     mismatches: list[Mismatch] = field(default_factory=list)
@@ -140,7 +140,7 @@ def run(options: CosimOptions, watcher: Watcher | None = None) -> RunReport:
 
 
 def check(options: CosimOptions) -> None:
-    """Raise as `run` does for what can be said before anything is built."""
+    """Raise the errors of `run` that are known before anything is built."""
     for simulator in options.simulators:
         require(simulator)
     names = [design.name for design in options.designs]
@@ -152,7 +152,7 @@ def check(options: CosimOptions) -> None:
 
 
 def carried_out(options: CosimOptions, folder: Path, watcher: Watcher, started: float) -> RunReport:
-    """The record of a run that was checked. folder: for logs, an empty one; started: when, by the monotonic clock."""
+    """Carry out a run that was checked. folder: for logs, an empty one; started: when, by the monotonic clock."""
     waivers = {design.name: design.waivers(date.today()) for design in options.designs if isinstance(design, DutDesign)}
     results = _Run(options, watcher, folder, waivers).all()
     return _report(options, results, time.monotonic() - started)
@@ -174,7 +174,7 @@ def _report(options: CosimOptions, found: _Found, seconds: float) -> RunReport:
         kills=tuple(coverage.kills for coverage in found.coverage if coverage.kills is not None),
         mismatches=tuple(found.mismatches),
         kinds=found.minimal.kinds,
-        notes=(*found.notes, *found.minimal.notes, *(note for one in found.coverage for note in one.notes)),
+        notes=(*found.notes, *found.minimal.notes, *(note for unit in found.coverage for note in unit.notes)),
     )
 
 
@@ -191,10 +191,10 @@ class _Run:
     found: _Found = field(default_factory=_Found)
 
     def all(self) -> _Found:
-        """Every design on every simulator; of a user's design that fails, the simplest case."""
+        """Play every design on every simulator; find the simplest case for a user's design that fails."""
         with processes.threads(WORKERS) as pool:
             for design, pending in list(self._submit(pool)):
-                played = self._judge(design, [one for future in pending for one in future.result()])
+                played = self._judge(design, [result for future in pending for result in future.result()])
                 # Meanwhile the simulators are at work on the next design.
                 if isinstance(design, DotDesign) and self.options.case is None and self.options.coverage:
                     self.watcher.say(f"{design.folder}: bins, and likely mistakes that its cases kill")
@@ -204,7 +204,7 @@ class _Run:
         return self.found
 
     def _submit(self, pool: ThreadPoolExecutor) -> Iterator[tuple[Design, list[Future[list[Played]]]]]:
-        """The simulations of each design; all builds are at work before the first suite is planned."""
+        """Yield the simulations of each design; all builds are at work before the first suite is planned."""
         options = self.options
         bulk = options.bulk and options.case is None and "verilator" in options.simulators
         bulk = bulk and not all(options.suites.left_out(kind) for kind in BULK_KINDS)
@@ -226,7 +226,7 @@ class _Run:
             yield design, jobs
 
     def _asked_designs(self) -> Iterator[Design]:
-        """The designs, without the tables of codes where these are not asked for."""
+        """Yield the designs, without the tables of codes where these are not asked for."""
         why = self.options.suites.left_out(SuiteKind.TABLES)
         for design in self.options.designs:
             if not (why and isinstance(design, TablesDesign)):
@@ -238,7 +238,7 @@ class _Run:
             ]
 
     def _accepted(self, design: DutDesign, programs: dict[str, Future[list[str]]]) -> dict[str, Future[list[str]]]:
-        """The simulators that take a design; what the others do not take is said before cases are worked out.
+        """The simulators that take a design. Refusals by the others are reported before cases are worked out.
 
         Raises what the first of them says where none takes it.
         """
@@ -257,7 +257,7 @@ class _Run:
         return {simulator: program for simulator, program in programs.items() if simulator not in refused}
 
     def _refused(self, design: DutDesign, simulator: str, error: Exception) -> LeftOut:
-        """The suites of a simulator that does not take a design; the end of its log is kept."""
+        """The report of suites left out where a simulator does not take a design; the end of its log is kept."""
         reason = str(error)
         if isinstance(error, BuildFailed):
             folder = self.folder / f"{design.folder}-{simulator}"
@@ -307,7 +307,7 @@ class _Run:
         return played
 
     def _judge(self, design: Design, played: Sequence[Played]) -> list[Played]:
-        """The rows of a design's suites; the suites without the results that are waived."""
+        """Add the rows of a design's suites. Return the suites without the results that are waived."""
         options, judged = self.options, list[Played]()
         waivers = self.waivers.get(design.name)
         for result in played:
@@ -332,7 +332,7 @@ class _Run:
         return judged
 
     def _minimize(self, design: DutDesign, played: Sequence[Played]) -> None:
-        """The simplest case of the first simulator that failed, or the case of a case file as it is."""
+        """Add the simplest case of the first simulator that failed, or explain the case of a case file as it is."""
         options = self.options
         failed = next((row.driver for row in self.found.rows if not row.passed), None)
         if failed is None:
@@ -348,9 +348,9 @@ class _Run:
             traced = "icarus" if any(result.driver == "icarus" for result in played) else failed  # which may refuse it
             limit = design.stuck_after if options.stuck_after is None else options.stuck_after
             search = FixSearch(design, traced, options.seed, self.folder, limit)
-            if said := search.suggest_fix(there):
+            if fix := search.suggest_fix(there):
                 # Where all are right in another cycle, no case says anything of the arithmetic.
-                self.found.notes.append(said)
+                self.found.notes.append(fix)
                 return
             waivers = self.waivers[design.name]
             minimizer = Minimizer(

@@ -29,19 +29,19 @@ Cost = tuple[int, int, int, int, int, int]
 
 
 class CaseTaker(Protocol):
-    """What takes cases of a unit, as a design does."""
+    """A taker of a unit's cases, such as a design."""
 
     @property
     def unit(self) -> Unit:
-        """What its cases are of."""
+        """The unit of the cases."""
 
     @property
     def products(self) -> int:
-        """Those of one beat."""
+        """Products in one beat."""
 
     @property
     def addend(self) -> bool:
-        """Whether it takes an addend other than +0."""
+        """True if an addend other than +0 is taken."""
 
     @property
     def held(self) -> HeldOperands:
@@ -50,7 +50,7 @@ class CaseTaker(Protocol):
 
 @lru_cache(maxsize=1 << 18)
 def code_cost(fmt: Format, code: int) -> int:
-    """How far from simple a code is: 0 for zero, 1 for one; more for a sign, a fraction's ones, a far exponent."""
+    """The cost of a code: 0 for zero, 1 for one; more for a sign, a fraction's ones, a far exponent."""
     bare = code >> fmt.padding
     if bare == 0:
         return 0
@@ -95,7 +95,7 @@ def simpler_codes(fmt: Format, code: int) -> tuple[int, ...]:
 
 
 def _near(fmt: FloatFormat, bare: int) -> Iterator[int]:
-    """Codes of a wide format with a simpler sign, fraction or exponent."""
+    """Yield codes of a wide format with a simpler sign, fraction or exponent."""
     bits, sign = fmt.fraction_bits, bare & fmt.sign_bit
     magnitude = bare & (fmt.sign_bit - 1)
     bexp, frac = magnitude >> bits, magnitude & ((1 << bits) - 1)
@@ -103,7 +103,7 @@ def _near(fmt: FloatFormat, bare: int) -> Iterator[int]:
     nearer = 1 if bexp < fmt.bias else -1
     exps = {fmt.bias, (bexp + fmt.bias) // 2, *(bexp + nearer * step for step in (1, 2, 4, 8, 16))}
     ones = [1 << bit for bit in range(bits)]
-    fewer = {0, *ones, *(frac & ~one for one in ones), *(frac & -one for one in ones)}
+    fewer = {0, *ones, *(frac & ~bit_ for bit_ in ones), *(frac & -bit_ for bit_ in ones)}
     pairs = {high | low for high in ones for low in ones}
     for exp, fractions in [(bexp, fewer | pairs), *((exp, (frac, *fewer)) for exp in exps)]:
         for fraction in fractions:
@@ -113,7 +113,7 @@ def _near(fmt: FloatFormat, bare: int) -> Iterator[int]:
 
 
 def positive_code(fmt: Format, code: int) -> int | None:
-    """The code of a negative number's magnitude; None of any other number, and where there is none."""
+    """The code of a negative number's magnitude; None for any other number, and where there is none."""
     bare = code >> fmt.padding
     match fmt:
         case FloatFormat():
@@ -126,7 +126,7 @@ def positive_code(fmt: Format, code: int) -> int | None:
 
 
 class Simplifier:
-    """Steps for the cases of what takes them."""
+    """Yields simpler forms of cases for their taker."""
 
     def __init__(self, design: CaseTaker):
         self.design, unit, held = design, design.unit, design.held
@@ -135,7 +135,7 @@ class Simplifier:
         self.formats = {name: fmt for name, fmt in operand_formats(unit).items() if name in kept}
 
     def cost(self, case: Case) -> Cost:
-        """What shrinking makes smaller: beats, lanes that are not zero, addend, scales, codes, and where lanes are."""
+        """The cost that shrinking lowers: beats, lanes that are not zero, addend, scales, codes, and lanes' places."""
         lanes = self._lanes(case)
         codes = sum(code_cost(fmt, code) for name, fmt in self.formats.items() for code in self._codes(case, name))
         scales = sum(code_cost(fmt, code) != 0 for name, fmt in self._scales().items() for code in getattr(case, name))
@@ -152,14 +152,14 @@ class Simplifier:
 
     def edited(self, case: Case, edits: Edits) -> Case:
         """The case with some codes changed."""
-        made = {name: list(self._codes(case, name)) for name in {field for field, _ in edits}}
+        codes_of = {name: list(self._codes(case, name)) for name in {field for field, _ in edits}}
         for (name, index), code in edits.items():
-            made[name][index] = code
-        fields = {name: codes[0] if name == "c" else tuple(codes) for name, codes in made.items()}
+            codes_of[name][index] = code
+        fields = {name: codes[0] if name == "c" else tuple(codes) for name, codes in codes_of.items()}
         return self.design.held.put(replace(case, **fields))  # type: ignore[arg-type]
 
     def edits(self, case: Case) -> Iterator[Edits]:
-        """Single steps: parts to zero, scales to one, a code to a simpler one, everything nearer to one."""
+        """Yield single steps: parts to zero, scales to one, a code to a simpler one, everything nearer to one."""
         lanes = self._lanes(case)
         yield from self._ones(lanes)
         size = max(1, len(lanes) // 2)
@@ -184,7 +184,7 @@ class Simplifier:
                 yield {(name, index): code}
 
     def _signs(self, case: Case, places: Sequence[tuple[str, int]]) -> Iterator[Edits]:
-        """Two signs that go together: what fails by the sign of a product, or of a sum, fails without both."""
+        """Yield two signs dropped at once: what fails by the sign of a product, or of a sum, fails without both."""
         plus = {
             place: positive
             for place in places
@@ -195,7 +195,7 @@ class Simplifier:
             yield {first: plus[first], second: plus[second]}
 
     def _ones(self, lanes: list[int]) -> Iterator[Edits]:
-        """Factors of one: in all lanes, and in each."""
+        """Yield factors of one: in all lanes, and in each."""
         ones = {side: one_code(self.formats[side]) for side in "ab"}
         if lanes:
             yield {(side, lane): ones[side] for lane in lanes for side in "ab"}
@@ -203,7 +203,7 @@ class Simplifier:
             yield {(side, lane): ones[side] for side in "ab"}
 
     def _shifted(self, case: Case, lanes: list[int]) -> Iterator[Edits]:
-        """All products and the addend, by a power of two; and all signs the other way."""
+        """Yield shifts of all products and the addend by a power of two, and the negation of all signs."""
         for side in "ab":
             for by in (-8, -4, -2, -1, 1, 2, 4, 8):
                 moved = {(side, lane): self._scaled(side, getattr(case, side)[lane], by) for lane in lanes}
@@ -221,7 +221,7 @@ class Simplifier:
                 yield flipped
 
     def _scaled(self, name: str, code: int, by: int) -> int | None:
-        """A code times 2^by; None where that is no normal number."""
+        """The code of a number times 2^by; None where that is no normal number."""
         fmt = self.formats[name]
         if not isinstance(fmt, FloatFormat):
             return None
@@ -235,7 +235,7 @@ class Simplifier:
         return (bare - magnitude + moved) << fmt.padding if inside and not fmt.is_nan(bare) else None
 
     def shorter(self, case: Case) -> Iterator[Case]:
-        """The case without some beats, or with its lanes moved to the front."""
+        """Yield the case without some beats, or with its lanes moved to the front."""
         products = self.design.products
         beats = len(case.a) // products
         unscaled = self.design.unit.scale is None
@@ -261,7 +261,7 @@ class Simplifier:
                 )
 
     def _pulled(self, lanes: list[int]) -> list[int]:
-        """The lanes, all as far to the front as the first one allows."""
+        """The lanes, all moved to the front by as much as the first one allows."""
         return list(lanes) if not lanes else [lane if lane in lanes else -1 for lane in range(lanes[0], lanes[-1] + 1)]
 
     def _without(self, case: Case, first: int, end: int) -> Case:
@@ -271,12 +271,12 @@ class Simplifier:
         def cut(codes: tuple[int, ...], each: int) -> tuple[int, ...]:
             return codes[: first * each] + codes[end * each :]
 
-        made = replace(case, a=cut(case.a, products), b=cut(case.b, products))
+        cut_case = replace(case, a=cut(case.a, products), b=cut(case.b, products))
         if self.design.unit.scale is None:
-            return self.design.held.put(made)
+            return self.design.held.put(cut_case)
         length_a, length_b = block_lengths(self.design.unit)
         return replace(
-            made,
+            cut_case,
             scale_a=cut(case.scale_a, products // length_a),
             scale_b=cut(case.scale_b, products // length_b),
         )
@@ -293,7 +293,7 @@ Ask = Callable[[Sequence[Case]], np.ndarray]
 
 @dataclass(frozen=True)
 class Shrunk:
-    """The simplest case that was found to fail. rounds, tried: simulations and candidates that it took."""
+    """The simplest failing case that was found. rounds, tried: simulations and candidates that it took."""
 
     case: Case
     expected: int
@@ -341,11 +341,11 @@ class Shrinker:
         best = min(failures, key=lambda shrunk: cost(shrunk.case))
         how, steps = self._how(best), list[Edits]()
         while self.rounds < MOST_ROUNDS:
-            made = self._candidates(best.case, steps)
-            failed = self._failed(list(made), how)
+            candidates = self._candidates(best.case, steps)
+            failed = self._failed(list(candidates), how)
             if not failed:
                 break
-            steps = [made[case] for case in sorted(failed, key=cost) if made[case]]
+            steps = [candidates[case] for case in sorted(failed, key=cost) if candidates[case]]
             best = min(failed.values(), key=lambda shrunk: cost(shrunk.case))
         return next(
             (
@@ -357,12 +357,12 @@ class Shrinker:
         )
 
     def _fails_alone(self, shrunk: Shrunk) -> bool:
-        """Whether a case fails in a simulation of its own: where nothing resets a design, those before it may count."""
+        """True if a case fails in a simulation of its own. Without a reset, cases before it might have mattered."""
         (got,) = self.ask([shrunk.case]).tolist()
         return got != MISSING and not unpromised(self.design.unit).same(shrunk.expected, got)
 
     def _failed(self, cases: Sequence[Case], how: tuple[str, str]) -> dict[Case, Shrunk]:
-        """Those of the cases that fail in that way; the cheapest are tried first, and all before there are none."""
+        """The cases that fail in that way; the cheapest are tried first, and all before there are none."""
         for first in range(0, len(cases), MOST_CANDIDATES):
             some = self._round(cases[first : first + MOST_CANDIDATES])
             failed = {shrunk.case: shrunk for shrunk in some if self._how(shrunk) == how}
@@ -375,12 +375,12 @@ class Shrinker:
             yield from self.simplifier.shorter(case)
 
     def _how(self, shrunk: Shrunk) -> tuple[str, str]:
-        """What is expected and what came, as far as a smaller case must fail in the same way: zero is a number."""
+        """The kinds of the expected and the returned result, which a smaller case must share: zero is a number."""
         expected, got = (class_of(self.design.unit.output, code) for code in (shrunk.expected, shrunk.got))
         return NUMBER if expected == ZERO else expected, NUMBER if got == ZERO else got
 
     def _candidates(self, case: Case, earlier: Sequence[Edits]) -> dict[Case, Edits]:
-        """Simpler cases, each with the step that makes it; steps that worked before together, and every single one."""
+        """Simpler cases, each with its step: steps that worked before, together, and every single one."""
         cost, simplifier = self.simplifier.cost, self.simplifier
         candidates: dict[Case, Edits] = {}
         limit = cost(case)
@@ -398,7 +398,7 @@ class Shrinker:
         return candidates
 
     def _together(self, case: Case, steps: Sequence[Edits]) -> Iterator[tuple[Case, Edits]]:
-        """The first steps together: one, two, three and so on, each on codes that none before it changed."""
+        """Yield the first steps together: one, two, three and so on, each on codes that none before it changed."""
         joined: dict[tuple[str, int], int] = {}
         for edits in steps:
             if not joined.keys() & edits.keys() and all(self._inside(case, place) for place in edits):

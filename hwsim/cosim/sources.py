@@ -26,7 +26,7 @@ TIMESCALE = "1ns/1ps"  # of files without one of their own, for slang and both s
 
 @dataclass(frozen=True, kw_only=True)
 class DesignSources:
-    """Verilog and SystemVerilog, as a user names it.
+    """The Verilog and SystemVerilog files of a design, as a user names them.
 
     files: in the order given. include: folders of `include`. defines: `NAME=value`. libraries: folders and files in
     which modules, interfaces and packages are looked for that no file has. suffixes: of files in library folders.
@@ -46,7 +46,7 @@ class DesignSources:
         return tuple(dict.fromkeys([*self.include, *(file.parent for file in self.files)]))
 
     def then(self, other: DesignSources) -> DesignSources:
-        """These sources and others after them; a file, a folder or a define that stands twice counts once."""
+        """These sources followed by others; a file, a folder or a define that stands twice counts once."""
         return replace(
             self,
             files=_once(self.files, other.files),
@@ -123,7 +123,7 @@ def compiled(sources: DesignSources, top: str | None, parameters: Mapping[str, i
 
 
 def is_option(text: str) -> bool:
-    """Whether that is one of the options that make slang less strict, or one of its warnings'."""
+    """True if a word is one of the options that make slang less strict, or an option of one of its warnings."""
     if text in EASING:
         return True
     engine = pyslang.DiagnosticEngine(pyslang.SourceManager())
@@ -131,7 +131,7 @@ def is_option(text: str) -> bool:
 
 
 class _Compilation:
-    """Sources while they are read. trees: by the file that each was read from; one for all in a single unit."""
+    """A compilation in the making. trees: by the file that each was read from; one for all in a single unit."""
 
     def __init__(self, sources: DesignSources, top: str | None, parameters: Mapping[str, int | str]):
         self.sources = sources
@@ -156,7 +156,7 @@ class _Compilation:
         return SyntaxTree.fromFile(str(path), self.manager, self.bag)
 
     def compiled(self) -> Compiled:
-        """Everything, once no name is missing that a library has."""
+        """Read and compile everything, until no name is missing that a library has."""
         while True:
             compilation = Compilation(self.bag)
             for tree in self.trees.values():
@@ -186,16 +186,16 @@ class _Compilation:
                 raise InputError(f"{where}: {self.engine.formatMessage(diagnostic)}{_hint(diagnostic)}")
 
     def _ordered(self) -> Iterator[Path]:
-        """Every source after those with the packages that it names, and otherwise as given; then the libraries'.
+        """Sort sources: each after those with the packages that it names, otherwise as given; then the libraries'.
 
         In a single unit the order is the user's own, and what libraries have comes first.
         """
-        given = self.sources.files
-        libraries = [path for path in self.trees if path not in given and path != Path(AROUND)]
+        files = self.sources.files
+        libraries = [path for path in self.trees if path not in files and path != Path(AROUND)]
         if SINGLE_UNIT in self.sources.easing:
-            yield from [*libraries, *given]
+            yield from [*libraries, *files]
             return
-        order = [*given, *libraries]
+        order = [*files, *libraries]
         packages = {name: path for path, tree in self.trees.items() for name in _defined(tree, packages=True)}
         named = {path: _named(tree) if packages else set[str]() for path, tree in self.trees.items()}
         needs = {path: {packages[name] for name in names & set(packages)} for path, names in named.items()}
@@ -204,9 +204,9 @@ class _Compilation:
         def place(path: Path) -> None:
             if path not in begun:
                 begun.add(path)
-                for other in order:
-                    if other in needs[path]:
-                        place(other)
+                for needed in order:
+                    if needed in needs[path]:
+                        place(needed)
                 done[path] = None
 
         for path in order:
@@ -215,7 +215,7 @@ class _Compilation:
 
 
 class _Library:
-    """Where names are looked for that no source has."""
+    """The folders and files in which names are looked for that no source has."""
 
     def __init__(self, sources: DesignSources):
         self.suffixes = sources.suffixes
@@ -240,7 +240,7 @@ class _Library:
 
 
 def overrides(parameters: Mapping[str, int | str]) -> str:
-    """Parameters as an instance has them."""
+    """Parameters as overrides of an instance."""
     return ", ".join(f".{name}({value})" for name, value in parameters.items())
 
 
@@ -272,7 +272,7 @@ HINTS = {
 
 
 def _hint(diagnostic: Any) -> str:
-    """What in the file would have slang take what simulators take."""
+    """The key of the file that would have slang take what simulators take."""
     option = HINTS.get(str(diagnostic.code))
     return f"; where simulators take it, write slang: [{option}]" if option else ""
 
@@ -287,7 +287,7 @@ def _defined(tree: SyntaxTree, packages: bool = False) -> Iterator[str]:
 
 
 def _types(tree: SyntaxTree, top: str) -> Iterator[str]:
-    """The names of a module's parameters that are types."""
+    """The names of a module's type parameters."""
     root: Any = tree.root
     for member in root.members if root.kind == SyntaxKind.CompilationUnit else [root]:
         if member.kind == SyntaxKind.ModuleDeclaration and member.header.name.valueText == top:
@@ -339,7 +339,7 @@ KNOWN = "a file, -f, -F, -v, -y, -Y, -I, -D, +incdir+, +define+, +libext+, +libd
 
 
 def read_list(path: Path, base: Path) -> DesignSources:
-    """What a file list names. base: the folder in which its paths start.
+    """Read a file list. base: the folder in which its paths start.
 
     The list may have `-f LIST`, whose paths start in `base` too, and `-F LIST`, whose paths start where it is; comments
     of `//`, `/* */` and `#`; quotes; variables of the environment.
@@ -383,7 +383,7 @@ class _ListReader:
     def _take(
         self, word: str, following: Callable[[str], str], where: str, base: Path, inside: tuple[Path, ...]
     ) -> None:
-        """Note what one word means, and the name after it where the word asks for one."""
+        """Note the meaning of one word, and of the name after it where the word asks for one."""
         option, values = _option(word)
         if option in PLACES or option in ("-D", "-Y"):
             values = [following(option)] if values is None else values
@@ -411,12 +411,12 @@ class _ListReader:
 
 
 def _option(word: str) -> tuple[str, list[str] | None]:
-    """An option by its short name, and the values that stand in the same word; None where none may."""
+    """Split an option into its short name and the values in the same word; None where none may follow."""
     if word.startswith("+"):
         _, name, *values = word.split("+")
         return SHORT.get(f"+{name}", word), [value for value in values if value]
-    name, given, value = word.partition("=")
-    if name in SHORT and given:
+    name, equals, value = word.partition("=")
+    if name in SHORT and equals:
         return SHORT[name], [value]
     if word[:2] in ("-I", "-D") and word[2:]:
         return word[:2], [word[2:]]
@@ -424,7 +424,7 @@ def _option(word: str) -> tuple[str, list[str] | None]:
 
 
 def _words(text: str, path: Path) -> Iterator[tuple[int, str]]:
-    """Lines, counted from 1, and words, without comments; in place of those stand as many ends of lines.
+    """Split text into words, with their lines, counted from 1; a comment leaves only its line ends behind.
 
     Raises InputError for a comment that does not end.
     """
@@ -454,7 +454,7 @@ def _expanded(word: str, where: str) -> str:
 
 
 def is_there(path: Path, is_one: Callable[[Path], bool]) -> bool:
-    """Whether something of a kind is at a path; nothing has a name that is too long."""
+    """True if there is something of that kind at a path; a name that is too long has nothing."""
     try:
         return is_one(path)
     except (OSError, ValueError):
@@ -462,7 +462,7 @@ def is_there(path: Path, is_one: Callable[[Path], bool]) -> bool:
 
 
 def _check(path: Path, is_one: Callable[[Path], bool], kind: str, where: str) -> Path:
-    """A path, resolved. Raises InputError where nothing of that kind is there."""
+    """Resolve a path. Raises InputError where nothing of that kind is there."""
     if not is_there(path, is_one):
         raise InputError(f"{where}: is no {kind}: {path}")
     return path.resolve()
@@ -472,7 +472,7 @@ DEFINE = re.compile(r"[A-Za-z_][A-Za-z0-9_$]*(=.*)?", re.DOTALL)
 
 
 def defined(text: str, where: str) -> str:
-    """`NAME=value`; a name without a value is 1. Raises InputError for what is no name, which begins with `where`."""
+    """A define as `NAME=value`; 1 where there is no value. Raises InputError, beginning with `where`, for no name."""
     if not DEFINE.fullmatch(text):
         raise InputError(f"{where}: a define must be NAME or NAME=value, not {text}")
     return text if "=" in text else f"{text}=1"

@@ -31,7 +31,7 @@ MOST_BOUNDARIES = 3000  # of a target that are tried
 
 
 def converted(conversion: Conversion, codes: Codes, words: Codes | None = None) -> Codes:
-    """What codes are converted to, by the codecs; all in containers. words: random ones, of a stochastic rounding."""
+    """The codecs' conversion of codes; all in containers. words: random ones, of a stochastic rounding."""
     c = conversion
     values = numbers_of(c.source.decode(codes.astype(container_dtype(c.source))))
     rounding = Rounding(c.rounding) if words is None else Draw(c.random_bits, words)
@@ -46,7 +46,7 @@ def stream_design(of: Streamed, cuts: Sequence[str] | None = None) -> StreamDesi
 
 
 def stream_suites(of: Streamed, seed: int, count: int) -> Iterator[StreamSuite]:
-    """The suites of it. count: codes, or blocks, of the random suite."""
+    """Yield the suites of a converter, quantiser or dequantiser. count: codes, or blocks, of the random suite."""
     match of:
         case Conversion():
             yield from _converter_suites(of, seed, count)
@@ -59,7 +59,7 @@ def stream_suites(of: Streamed, seed: int, count: int) -> Iterator[StreamSuite]:
 
 
 def _traffic(few: StreamSuite) -> StreamSuite:
-    """A suite under gaps, back-pressure and resets."""
+    """The suite under gaps, back-pressure and resets."""
     return replace(few, name="traffic", traffic=BUSY, resets=True)
 
 
@@ -117,7 +117,7 @@ def random_codes(c: Conversion, stream: Stream, count: int) -> Codes:
 
 
 def _magnitude(fmt: Format, value: float) -> int:
-    """The code without padding and sign of the number of a format that is nearest to zero from a magnitude."""
+    """The code, without padding and sign, of a magnitude rounded towards zero in a format."""
     return int(fmt.encode(abs(value), "rz", "saturate", "saturate")) >> fmt.padding
 
 
@@ -132,16 +132,16 @@ def boundaries(c: Conversion, stream: Stream) -> Codes:
         normal = 1 << target.fraction_bits if isinstance(target, FloatFormat) else 0
         ends = [0, 1, 2, normal - 1, normal, normal + 1, last - 2, last - 1, last]
         steps = np.unique(np.concatenate([some, np.clip(ends, 0, last)]))
-    own = target.decode((steps << target.padding).astype(container_dtype(target)))
-    own = np.abs(own[np.isfinite(own)])
+    exact = target.decode((steps << target.padding).astype(container_dtype(target)))
+    exact = np.abs(exact[np.isfinite(exact)])
     after = target.decode((np.minimum(steps + 1, last) << target.padding).astype(container_dtype(target)))
-    after = np.abs(after[np.isfinite(after)])[: len(own)]
+    after = np.abs(after[np.isfinite(after)])[: len(exact)]
     largest = float(target.decode(target.max_code))
     ulp = largest - float(target.decode((last - 1) << target.padding)) if last else largest
     beyond = largest + ulp * np.array([0.25, 0.5, 0.75, 1.0, 1.5]) if ulp else np.array([2 * largest])
     least = float(target.decode(1 << target.padding)) if target.has_zero else float(target.decode(target.min_code))
     below = abs(least) * np.array([0.125, 0.25, 0.5, 0.75])
-    values = np.concatenate([own, (own + after[: len(own)]) / 2, beyond, below, [0.0]])
+    values = np.concatenate([exact, (exact + after[: len(exact)]) / 2, beyond, below, [0.0]])
     codes = source.encode(values, "rz", "saturate", "saturate").astype(np.int64) >> source.padding
     return np.unique(codes)
 
@@ -199,7 +199,7 @@ def tensor_scales(q: BlockQuantization, stream: Stream) -> NDArray[np.float32]:
 
 
 def payload(q: BlockQuantization, blocks: Codes, g: np.float32, seed: int = 0) -> Words:
-    """Blocks of codes as they enter: uint32[blocks, words]. g: the tensor's scale. seed: of random words."""
+    """The payloads of blocks of codes: uint32[blocks, words]. g: the tensor's scale. seed: of random words."""
     drawn = random_words(seed, 0, blocks.size, q.random_bits).reshape(blocks.shape) if q.random_bits else None
     words = [] if drawn is None else [(q.random_bits, drawn)]
     with np.errstate(over="ignore"):
@@ -209,20 +209,22 @@ def payload(q: BlockQuantization, blocks: Codes, g: np.float32, seed: int = 0) -
 
 
 def quantized(q: BlockQuantization, blocks: Codes, g: np.float32, seed: int = 0) -> Words:
-    """Codes and scales as they leave, by `quantize`: uint32[blocks, words]."""
+    """The results of blocks, codes and scales by `quantize`: uint32[blocks, words]."""
     second = None if q.rule.tensor_scale is TensorScale.NONE else g
     random = {"random_bits": q.random_bits, "seed": seed} if q.random_bits else {}
-    found = quantize_reference(numbers(q, blocks), q.row_rule, second_scale=second, **random)
-    return packed((q.rule.element.container_bits, found.codes), (q.rule.scale_format.container_bits, found.scales))
+    reference = quantize_reference(numbers(q, blocks), q.row_rule, second_scale=second, **random)
+    return packed(
+        (q.rule.element.container_bits, reference.codes), (q.rule.scale_format.container_bits, reference.scales)
+    )
 
 
 def numbers(q: BlockQuantization, blocks: Codes) -> NDArray[np.float32]:
-    """The numbers of codes, which binary32 holds."""
+    """The numbers that codes stand for, which binary32 holds."""
     return np.asarray(q.source.decode(blocks.astype(container_dtype(q.source)))).astype(np.float32)
 
 
 def any_blocks(q: BlockQuantization, stream: Stream, count: int, g: np.float32) -> Codes:
-    """Any codes; in half of the blocks all of exponents near one another."""
+    """Any codes; in three of four blocks all of exponents near one another."""
     bits, shape = q.source.bits, (count, q.lanes)
     anything = (stream.words(count * q.lanes) >> 32 - bits).reshape(shape)
     fraction = q.source.fraction_bits
@@ -236,7 +238,7 @@ def any_blocks(q: BlockQuantization, stream: Stream, count: int, g: np.float32) 
 
 
 def amax_blocks(q: BlockQuantization, stream: Stream, count: int, g: np.float32) -> Codes:
-    """Blocks whose largest number is in each binade of the source, at both ends and where the element's largest is."""
+    """Blocks whose largest number is in each binade of the source, at both ends and beside the element's largest."""
     source, element = q.float_source, q.rule.element
     fraction, least = source.fraction_bits, 1 << max(source.fraction_bits - element.precision, 0)
     mantissa = int((element.largest / 2.0**q.rule.emax - 1) * (1 << fraction))
@@ -276,7 +278,7 @@ def boundary_blocks(q: BlockQuantization, stream: Stream, count: int, g: np.floa
 
 
 def _placed(q: BlockQuantization, lead: Codes, rest: Codes, stream: Stream | None) -> Codes:
-    """Blocks with a number somewhere among others, of any signs, in containers. Without a stream first, positive."""
+    """Put a number into each block of others, with any signs, in containers. Without a stream it is first, positive."""
     blocks = rest.copy()
     if stream is None:
         blocks[:, 0] = lead
@@ -287,7 +289,7 @@ def _placed(q: BlockQuantization, lead: Codes, rest: Codes, stream: Stream | Non
 
 
 def _dequantizer_suites(d: BlockDequantization, seed: int, blocks: int) -> Iterator[StreamSuite]:
-    """Every code of an element under every scale where they are few, and any codes."""
+    """Yield the suites: every code of an element under every scale where they are few, and any codes."""
     stream = Stream(seed, "dequantizer", d.name, d.target.name)
     element, scale = d.element, d.scale_format
     pairs = 1 << element.bits + scale.bits

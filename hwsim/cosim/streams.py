@@ -35,7 +35,7 @@ MEMORY = 25  # log2 of the bits that payloads in a bench can have
 
 @dataclass(frozen=True, kw_only=True)
 class StreamDesign(Design):
-    """Verilog with a stream in and a stream out. latency: cycles from a payload to its result."""
+    """A design in Verilog with a stream in and a stream out. latency: cycles from a payload to its result."""
 
     verilog: str
     ports: PortMap
@@ -47,13 +47,13 @@ class StreamDesign(Design):
 
 
 def component_design(component: StreamedDatapath) -> StreamDesign:
-    """The Verilog of a component that nothing else uses."""
+    """A design of a single component, whose Verilog nothing else uses."""
     text = stream_verilog(component)
     return of_verilog(component.name, text, stream_ports(module_name(component.name), component), component.latency)
 
 
 def of_verilog(name: str, verilog: str, ports: PortMap, latency: int) -> StreamDesign:
-    """A design of Verilog with these ports; wide payloads leave room for fewer of them."""
+    """A design from Verilog with these ports; wide payloads leave room for fewer of them."""
     room = 1 << min(20, MEMORY - (max(ports.input.width, ports.output.width) - 1).bit_length())
     return StreamDesign(
         name=name, folder=name, words=(), width=ports.input.width, room=room, verilog=verilog, ports=ports,
@@ -76,7 +76,7 @@ class StreamSuite:
 
 
 def packed(*columns: tuple[int, NDArray[np.integer]]) -> Words:
-    """Fields side by side, the first in the low bits, as words: uint32[rows, words].
+    """Pack fields side by side, the first in the low bits, into words: uint32[rows, words].
 
     columns: bits of an element, and the elements, [rows] or [rows, count], the first in the low bits.
     """
@@ -86,29 +86,29 @@ def packed(*columns: tuple[int, NDArray[np.integer]]) -> Words:
 
 
 def record(suite: StreamSuite, latency: int, stream: Stream) -> Play:
-    """What the cycle-level model does with a suite, in every cycle; the owner of a result is the row of its payload.
+    """Record the cycle-level model's cycles in a suite; the owner of a result is the row of its payload.
 
     stream: when ports stop, and when resets come.
     """
     count = len(suite.payloads)
     model: PipelinedStream[int, int] = PipelinedStream(int, latency)
     cycles: list[tuple[int, int, int]] = [(RESET, -1, 0)] * RESET_CYCLES
-    leaving, at = list[int](), 0
+    leaving, row = list[int](), 0
     traffic = suite.traffic
     offers = pattern(traffic.offer, stream).astype(bool).tolist()
     takes = pattern(traffic.take, stream, bursts=traffic.bursts).astype(bool).tolist()
     resets = set(stream.integers(0, max(count, 1), (3,)).tolist()) if suite.resets else set()
-    while at < count or any(one is not None for one in model._registers):
-        if at in resets:
-            resets.remove(at)
+    while row < count or any(held is not None for held in model._registers):
+        if row in resets:
+            resets.remove(row)
             model.reset()
             cycles += [(RESET, -1, 0)] * RESET_CYCLES
-        offer, take = at < count and offers[len(cycles) % len(offers)], takes[len(cycles) % len(takes)]
+        offer, take = row < count and offers[len(cycles) % len(offers)], takes[len(cycles) % len(takes)]
         seen = SEEN_READY * (offer and model.ready(take)) | SEEN_VALID * model.valid
-        cycles.append((VALID * offer | READY * take, at if offer else -1, seen))
+        cycles.append((VALID * offer | READY * take, row if offer else -1, seen))
         if take and model.result is not None:
             leaving.append(model.result)
-        at += model.tick(at if offer else None, take)
+        row += model.tick(row if offer else None, take)
     drive, offered, expect = (np.array(column) for column in zip(*cycles, strict=True))
     trace = Trace(drive.astype(np.uint8), offered.astype(np.int32), expect.astype(np.uint8))
     results = result_rows([0] * len(leaving), _numbers(suite.results[leaving]))
@@ -121,7 +121,7 @@ def _numbers(rows: Words) -> list[int]:
 
 
 def play(design: StreamDesign, suites: Sequence[StreamSuite], simulator: str, seed: int) -> list[Played]:
-    """Every suite on a simulator. Raises ToolMissing or BuildFailed; ValueError for a suite of other widths."""
+    """Play every suite on a simulator. Raises ToolMissing or BuildFailed; ValueError for a suite of other widths."""
     ports, plays = design.ports, list[Play]()
     for suite in suites:
         for what, words, port in (("payloads", suite.payloads, ports.input), ("results", suite.results, ports.output)):
@@ -134,7 +134,7 @@ def play(design: StreamDesign, suites: Sequence[StreamSuite], simulator: str, se
     with scratch_folder() as folder:
         if simulator == "verilator":
             played = play_in_bulk(bulk_build(design.verilog, ports), ports, plays, folder)
-            return [replace(one, driver=simulator) for one in played]
+            return [replace(result, driver=simulator) for result in played]
         program = command(simulator, design.sources(simulator), trace=False)
         return play_simulated(simulator, program, design, plays, folder / "job", seed, design.stuck_after)
 
@@ -150,7 +150,7 @@ class StreamJob:
 def run_streams(
     jobs: Sequence[StreamJob], simulators: Sequence[str], seed: int, command: str, watcher: Watcher | None = None
 ) -> RunReport:
-    """Every suite of every job on every simulator. seed: of when ports stop. command: what runs it again.
+    """Run every suite of every job on every simulator. seed: of when ports stop. command: what runs it again.
 
     Raises ToolMissing for a simulator that is missing, and BuildFailed for a design that one refuses.
     """
@@ -163,12 +163,12 @@ def run_streams(
         for job in jobs:
             design, suites = job.design(), list(job.suites())
             names.append(design.name)
-            pending = {one: pool.submit(play, design, suites, one, seed) for one in simulators}
+            pending = {item: pool.submit(play, design, suites, item, seed) for item in simulators}
             for simulator, future in pending.items():
                 for played in future.result():
                     rows.append(suite_row(design, played))
                     first = played.outcome.mismatches[:MOST_TOLD]
-                    mismatches += [_told(rows[-1], design, played, one) for one in first]
+                    mismatches += [_told(rows[-1], design, played, item) for item in first]
                 watching.step(f"{design.name}: suites on {simulator}")
     return RunReport(
         title=f"Co-simulation of {', '.join(names)}",
@@ -201,11 +201,11 @@ def _told(row: Row, design: StreamDesign, played: Played, mismatch: PortMismatch
 
 
 def first_difference(port: StreamPort, got: int, want: int) -> tuple[str, int, int]:
-    """The first element of a result that differs: its name, what it must be, and what it is; -1 if nobody knows."""
+    """The first element of a result that differs: its name, the expected value, and the device's; -1 if unknown."""
     for part in port.fields:
-        for at in range(part.count):
-            low, mask = part.offset + at * part.bits, (1 << part.bits) - 1
-            expected, found = want >> low & mask, -1 if got < 0 else got >> low & mask
-            if found != expected:
-                return f"{part.name}[{at}]" if part.count > 1 else part.name, expected, found
+        for index in range(part.count):
+            low, mask = part.offset + index * part.bits, (1 << part.bits) - 1
+            expected, actual = want >> low & mask, -1 if got < 0 else got >> low & mask
+            if actual != expected:
+                return f"{part.name}[{index}]" if part.count > 1 else part.name, expected, actual
     return "result", want, got

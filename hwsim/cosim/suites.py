@@ -28,7 +28,7 @@ from hwsim.spec import NotImplementedYet, Unit
 
 @dataclass(frozen=True)
 class DriverSize:
-    """How much a driver is given.
+    """The amount of work for a driver.
 
     random: cases of each of two suites. gemm: rows, columns and K. captured: at most so many cases.
     """
@@ -54,13 +54,13 @@ HANDSHAKE_CASES = 64
 
 @dataclass
 class Filter:
-    """What a design takes. reasons: cases that were left out, by reason."""
+    """A filter for the cases that a design takes. reasons: cases that were left out, by reason."""
 
     design: DotDesign
     reasons: Counter[str] = field(default_factory=Counter)
 
     def take(self, cases: Sequence[Case]) -> Iterator[tuple[int, Case]]:
-        """The cases that the design takes, filled up to whole beats, and their places."""
+        """Yield the cases that the design takes, filled up to whole beats, with their indices."""
         for index, case in enumerate(cases):
             filled = fill(self.design.unit, self.design.products, case)
             if why := self.design.held.differs(case):
@@ -74,18 +74,18 @@ class Filter:
 
 
 def takes(design: DotDesign, case: Case) -> bool:
-    """Whether a design takes a case."""
+    """True if a design takes a case."""
     return any(Filter(design).take([case]))
 
 
 def expected_codes(unit: Unit, cases: Sequence[Case]) -> tuple[int, ...]:
-    """What the definition returns for each case, as codes of the output's container."""
+    """The definition's result for each case, as codes of the output's container."""
     definition = definition_of(unit)
     return tuple(dot(definition, case).code for case in cases)
 
 
 def covering_or_directed(unit: Unit, seed: int) -> list[Case]:
-    """Cases that hit every bin known to be reachable; the directed ones of a unit that has no coverage plan."""
+    """Cases that hit every bin known to be reachable; the directed ones for a unit without a coverage plan."""
     try:
         return covering(unit, seed)
     except NotImplementedYet:
@@ -103,11 +103,11 @@ class Planner:
         self.skipped, self.driver = list[LeftOut](), ""
 
     def stream(self, name: str) -> Stream:
-        """What a suite draws from."""
+        """The random stream of a suite."""
         return Stream(self.seed, self.design.unit.name, "cosim", name)
 
     def plan(self, driver: str, count: int | None) -> tuple[list[Play], list[LeftOut]]:
-        """The suites of a driver, as the testbench plays them, and what is left out.
+        """The plays of the suites of a driver, and the reports of what is left out.
 
         count: random cases of each suite of them, or None for the usual number.
         """
@@ -121,12 +121,12 @@ class Planner:
         return plays, [*part, *self.skipped]
 
     def suites(self, driver: str, count: int | None) -> list[Suite]:
-        """The suites of a driver; `skipped` says which of them are not made."""
+        """The suites of a driver. Those that are not made are added to `skipped`."""
         self.skipped, self.driver = [], driver
         return list(self.bulk(count) if driver == BULK else self.simulated(driver, count))
 
     def simulated(self, simulator: str, count: int | None) -> Iterator[Suite]:
-        """What cocotb plays."""
+        """Yield the suites that cocotb plays."""
         design, size, unit = self.design, SIZES[simulator], self.design.drawn_for
         count = size.random if count is None else count
         # Icarus takes its time: there the cases that are solved for bins that the directed ones miss are left out, but
@@ -148,7 +148,7 @@ class Planner:
             yield from self._taken(SuiteKind.PAIRS, lambda: list(pair_cases(unit, step, design.held)), most=ALL_PAIRS)
 
     def bulk(self, count: int | None) -> Iterator[Suite]:
-        """What the bulk driver plays: too many for cocotb."""
+        """Yield the suites that the bulk driver plays: too many cases for cocotb."""
         unit = self.design.drawn_for
         if self.wants(SuiteKind.PAIRS):
             yield Suite(PAIRS, tuple(pair_cases(unit)))
@@ -160,19 +160,19 @@ class Planner:
         return directed(self.design.drawn_for, self.seed)
 
     def _handshake(self, drawn: Sequence[Case]) -> list[Case]:
-        """One that is longer than a beat, and then random ones."""
+        """A case that is longer than a beat, and then random ones."""
         longer = [case for case in self._known if len(case.a) > self.design.products]
         return list(islice(chain(longer[:1], drawn, self._known), HANDSHAKE_CASES))
 
     def wants(self, kind: SuiteKind) -> bool:
-        """Whether the user wants a kind of suite; if not, it is among those that are skipped."""
+        """True if the user wants a kind of suite; if not, it is added to those that are skipped."""
         why = self.asked.left_out(kind)
         if why:
             self.skip(kind.suite, why, required=False)
         return not why
 
     def skip(self, name: str, why: str, *, required: bool = True) -> None:
-        """Remember that a suite is not made. required: whether a run does not pass without it."""
+        """Note that a suite is not made. required: whether a run without it does not pass."""
         skipped = LeftOut(unit=self.design.name, suite=name, driver=self.driver, reason=why, required=required)
         self.skipped.append(skipped)
 
@@ -186,7 +186,7 @@ class Planner:
         resets: bool = False,
         most: int = MOST_CASES,
     ) -> Iterator[Suite]:
-        """The cases that the design takes, in suites that one run holds; or a note of why there is none."""
+        """Yield the cases that the design takes, in suites that one run holds; or note why there are none."""
         if not self.wants(kind):
             return
         try:
@@ -198,7 +198,7 @@ class Planner:
         yield from self._parts(kind, suite, most)
 
     def _parts(self, kind: SuiteKind, suite: Suite, most: int = MOST_CASES) -> Iterator[Suite]:
-        """What the design takes of a suite, in suites of no more cases, and no more beats, than one run holds well."""
+        """Yield the cases that the design takes, in suites of no more cases, and beats, than one run holds well."""
         taken = Filter(self.design)
         kept = list(taken.take(suite.cases))
         if not kept:
@@ -219,7 +219,7 @@ class Planner:
             )
 
     def gemm(self, shape: tuple[int, int, int]) -> Iterator[Suite]:
-        """A matrix product, an element a case, streamed with interleaved contexts; it must equal `hwsim.gemm`."""
+        """Yield a matrix product, an element a case, with interleaved contexts; it must equal `hwsim.gemm`."""
         unit, (m, n, k) = self.design.unit, self.within(shape)
         if not self.wants(SuiteKind.GEMM):
             return
@@ -243,7 +243,7 @@ class Planner:
         return m, n, k if instruction.chain else min(k, instruction.k)
 
     def captured(self, most: int) -> Iterator[Suite]:
-        """What hardware was asked and returned, where captures of this unit are at hand."""
+        """Yield the cases and results captured from hardware, where captures of this unit are at hand."""
         known = known_cases(self.design.unit)
         chosen = known[:: max(1, len(known) // most)][:most]
         if chosen and self.wants(SuiteKind.CAPTURED):
@@ -271,8 +271,12 @@ class ModalPlanner(Planner):
         size = SIZES[simulator]
         count = size.random if count is None else count
         yield from self._wanted(SuiteKind.DIRECTED, lambda: self._some_directed(simulator))
-        own, changing = self._random(2 * count, self.seed)
-        both = [*chain.from_iterable(zip(own, changing, strict=False)), *own[len(changing) :], *changing[len(own) :]]
+        single, changing = self._random(2 * count, self.seed)
+        both = [
+            *chain.from_iterable(zip(single, changing, strict=False)),
+            *single[len(changing) :],
+            *changing[len(single) :],
+        ]
         half = len(both) // 2
         yield from self._wanted(SuiteKind.RANDOM, lambda: Suite(SuiteKind.RANDOM.suite, tuple(both[:half])))
         gaps = Suite(SuiteKind.GAPS.suite, tuple(both[half:]), traffic=BUSY, shuffled=True)
@@ -286,8 +290,8 @@ class ModalPlanner(Planner):
     def bulk(self, count: int | None) -> Iterator[Suite]:
         yield from self._wanted(SuiteKind.PAIRS, self._pairs)
         yield from self._wanted(SuiteKind.DIRECTED, self._all_directed)
-        own, changing = self._random(BULK_RANDOM if count is None else count, self.seed + 1)
-        many = Suite(SuiteKind.MANY.suite, (*own, *changing), traffic=MANY, shuffled=True)
+        single, changing = self._random(BULK_RANDOM if count is None else count, self.seed + 1)
+        many = Suite(SuiteKind.MANY.suite, (*single, *changing), traffic=MANY, shuffled=True)
         yield from self._wanted(SuiteKind.MANY, lambda: many)
         if not self.design.solved:
             why = f"each of the {len(self.design.modes)} modes has its directed cases, and no coverage is counted"
@@ -308,7 +312,7 @@ class ModalPlanner(Planner):
         return Suite(EVERY_DIRECTED, tuple(self._directed(self.design.solved)))
 
     def _pairs(self) -> Suite:
-        """Pairs of codes of every mode: all, or every so many-th, so that there are not too many."""
+        """Pairs of codes of every mode: all, or every so many-th where they would be too many."""
         modal = self.design.modal
         total = sum(1 << unit.operands.a.bits + unit.operands.b.bits for unit in modal.units)
         step = -(-total // MOST_PAIRS) | 1  # odd, so that every lane has its turn
@@ -318,17 +322,17 @@ class ModalPlanner(Planner):
         return Suite(SuiteKind.PAIRS.suite, tuple(cases), left_out=((why, rest),) if rest else ())
 
     def _directed(self, solved: bool) -> list[Case]:
-        """Every mode's directed cases, of each one in turn. solved: whether also those for bins that they miss."""
+        """Every mode's directed cases, taking turns. solved: whether also those for bins that they miss."""
         make = covering_or_directed if solved else directed
         return by_turns(self.design.modal, [make(unit, self.seed) for unit in self.design.modal.units])
 
     def _random(self, count: int, seed: int) -> tuple[list[Case], list[Case]]:
-        """So many cases, half of them of one mode each, half of modes that change from beat to beat."""
+        """Draw so many cases, half of them of one mode each, half of modes that change from beat to beat."""
         modal = self.design.modal
-        each = max(FEWEST_RANDOM, -(-count // (2 * len(modal.units))))
-        drawn = [random_cases(unit, each, seed) for unit in modal.units]
-        own = by_turns(modal, drawn)
-        return own, mixed(modal, drawn, len(own), Stream(seed, self.design.name, "modes"))
+        share = max(FEWEST_RANDOM, -(-count // (2 * len(modal.units))))
+        drawn = [random_cases(unit, share, seed) for unit in modal.units]
+        single = by_turns(modal, drawn)
+        return single, mixed(modal, drawn, len(single), Stream(seed, self.design.name, "modes"))
 
     def _gemm(self, k: int) -> Suite:
         """A small matrix product in each mode, which must equal `hwsim.gemm`."""
@@ -346,5 +350,5 @@ class ModalPlanner(Planner):
 
 
 def _rest(cases: Sequence[Case], some: Sequence[Case], why: str) -> tuple[tuple[str, int], ...]:
-    """What a suite leaves out where it has only some of the cases."""
+    """The count of left-out cases and the reason, where a suite has only some of the cases."""
     return ((why, len(cases) - len(some)),) if len(some) < len(cases) else ()

@@ -34,7 +34,7 @@ def elements() -> list[Decodable]:
 
 
 def bench_formats(units: Iterable[Unit]) -> tuple[list[Decodable], list[tuple[Factor, Factor]]]:
-    """Every format and pair: those of the catalogue, and those that the units bring along."""
+    """All formats and pairs: those of the catalogue, and those that the units add."""
     formats: list[Decodable] = []
     pairs: list[tuple[Factor, Factor]] = []
 
@@ -49,8 +49,8 @@ def bench_formats(units: Iterable[Unit]) -> tuple[list[Decodable], list[tuple[Fa
 
     for fmt in elements():
         add(fmt)
-    for one, other in PAIRS:
-        add_pair(get_format(one), get_format(other))
+    for left, right in PAIRS:
+        add_pair(get_format(left), get_format(right))
     for unit in units:
         add(unit.operands.a)
         add(unit.operands.b)
@@ -60,7 +60,7 @@ def bench_formats(units: Iterable[Unit]) -> tuple[list[Decodable], list[tuple[Fa
 
 @dataclass(frozen=True, kw_only=True)
 class TablesDesign(Design):
-    """The RTL's decoders and multipliers, which promise what the golden tables say."""
+    """The RTL's decoders and multipliers, which are held to the golden tables."""
 
     formats: Sequence[Decodable]
     pairs: Sequence[tuple[Factor, Factor]]
@@ -72,19 +72,19 @@ class TablesDesign(Design):
             return convert(FormatBench(self.formats, self.pairs), TOP)
 
     def sources(self, simulator: str) -> HdlSources:
-        """The decoders and multipliers, whose ports are the bench."""
+        """The decoders and multipliers, whose ports are those of the bench."""
         decodes, products = port_names(self.formats, self.pairs)
         return HdlSources(TOP, self.verilog, ("a", "b", *decodes, *products))
 
     @cached_property
     def plays(self) -> list[Play]:
-        """Both tables."""
+        """The plays of both tables."""
         tables = {"codec tables": codec_table(self.formats), "products": product_table(self.pairs)}
         return [Play(Suite(name), Script(name, table)) for name, table in tables.items()]
 
 
 def tables_design(units: Mapping[str, Specified]) -> TablesDesign:
-    """The tables of all formats, those of units and of their modes too; units: by what a command line calls them."""
+    """The tables of all formats, also those of units and of their modes. units: by their names on a command line."""
     formats, pairs = bench_formats(mode for unit in units.values() for mode in modes_of(unit))
     return TablesDesign(
         name="all formats", folder="formats", words=tuple(units), suites="tables", formats=formats, pairs=pairs
@@ -103,15 +103,15 @@ def product_table(pairs: Sequence[tuple[Factor, Factor]]) -> CodeTable:
     side = max(1 << fmt.container_bits for pair in pairs for fmt in pair)
     a, b = np.divmod(np.arange(side * side), side)
     answers, layouts = [], []
-    for one, other in pairs:
+    for fmt_a, fmt_b in pairs:
         rows: list[Fields] = [{} for _ in range(side * side)]
-        of_other = {code: unpack(other, code) for code in all_codes(other)}
-        for code in all_codes(one):
-            left = unpack(one, code)
+        of_other = {code: unpack(fmt_b, code) for code in all_codes(fmt_b)}
+        for code in all_codes(fmt_a):
+            left = unpack(fmt_a, code)
             for code_b, right in of_other.items():
-                rows[code * side + code_b] = expected_product(one, other, left, right)
+                rows[code * side + code_b] = expected_product(fmt_a, fmt_b, left, right)
         answers.append(rows)
-        layouts.append(list(product_fields(one, other)))
+        layouts.append(list(product_fields(fmt_a, fmt_b)))
     return _table(port_names((), pairs)[1], a, b, answers, layouts)
 
 
@@ -141,7 +141,7 @@ def _packed(fields: Fields, layout: Sequence[tuple[str, int]]) -> tuple[int, int
 
 
 def expected_decode(fmt: Decodable, code: int) -> Fields:
-    """What a decoder must say of a code; fields that are left out may be anything.
+    """The decoder's outputs for a code; fields that are left out may be anything.
 
     A NaN's and an infinity's exponent and significand mean nothing; nor does anything of a word that is no code, since
     its padding is not zero.
@@ -160,12 +160,12 @@ def expected_decode(fmt: Decodable, code: int) -> Fields:
 
 
 def _lift(fmt: Factor) -> int:
-    """What turns an exponent into a field that counts from 1."""
+    """The amount that turns an exponent into a field that counts from 1."""
     return 1 if isinstance(fmt, FixedFormat) else fmt.bias + 1 - fmt.least_bexp
 
 
 def expected_product(a: Factor, b: Factor, one: Decoded, other: Decoded) -> Fields:
-    """What a multiplier must say of two codes, decoded. A zero product's exponent is 0."""
+    """The multiplier's outputs for two decoded codes. A zero product's exponent is 0."""
     term = product(one, other, a.fraction_bits + b.fraction_bits)
     special = {"nan": int(term.cls is Class.NAN), "positive": 0, "negative": 0}
     if term.cls is Class.NAN:

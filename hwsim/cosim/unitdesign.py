@@ -24,7 +24,7 @@ from hwsim.spec import pipeline as usual_pipeline
 
 @dataclass(frozen=True, kw_only=True)
 class UnitDesign(DotDesign):
-    """The RTL that hwsim generates of a unit.
+    """The RTL that hwsim generates for a unit.
 
     built: what it is generated of: the unit, or one of several modes, of which `unit` is the first.
     """
@@ -42,7 +42,7 @@ class UnitDesign(DotDesign):
 
     @property
     def steps(self) -> tuple[str, ...]:
-        """The steps of the unit's datapath."""
+        """The names of the steps of the unit's datapath."""
         return tuple(steps(self.unit))
 
     def sources(self, simulator: str) -> HdlSources:
@@ -56,7 +56,7 @@ class UnitDesign(DotDesign):
         return bulk_build(self.verilog, self.ports)
 
     def play(self, suite: Suite, stream: Stream) -> Play:
-        """A suite with what the cycle-level model says of every cycle."""
+        """The play of a suite, with the promise of the cycle-level model for every cycle."""
         if suite.resets:
             return record_handshake(suite, self.built, self.pipeline, self.ports, stream)
         order = interleave(self.built, suite.cases, self.pipeline.contexts, stream if suite.shuffled else None)
@@ -74,13 +74,13 @@ class UnitDesign(DotDesign):
 
 
 def options(unit: Specified, pipeline: Pipeline, style: Style) -> tuple[str, ...]:
-    """What a command line says of a pipeline and a style, where they are not the usual ones."""
+    """The options of a command line for a pipeline and a style, where they are not the usual ones."""
     usual = pipeline == usual_pipeline(unit)
     return (*(() if usual else pipeline_options(pipeline)), *style_options(style))
 
 
 def unit_design(unit: Unit, pipeline: Pipeline, called: str = "", style: Style = PLAIN) -> UnitDesign:
-    """Our RTL of a unit. called: what a command line calls the unit; its name unless given.
+    """Our RTL of a unit. called: the unit's name on a command line; its own name unless given.
 
     Raises NotImplementedYet for a unit that the RTL cannot build.
     """
@@ -111,18 +111,18 @@ MOST_COVERED = 8  # modes whose coverage a run counts: solving cases for the bin
 
 @dataclass(frozen=True, kw_only=True)
 class ModalDesign(UnitDesign):
-    """The RTL that hwsim generates of a unit of several modes. modes: of each mode the design that is it alone."""
+    """The RTL that hwsim generates for a unit of several modes. modes: for each mode the design of that mode alone."""
 
     modal: ModalUnit
     modes: tuple[UnitDesign, ...]
 
     @property
     def solved(self) -> bool:
-        """Whether each mode's cases are those for all bins of coverage, which are counted; else the directed ones."""
+        """True if each mode's cases are solved for all bins of coverage, which are counted; else they are directed."""
         return len(self.modes) <= MOST_COVERED
 
     def play(self, suite: Suite, stream: Stream) -> Play:
-        """As of any unit; bits of the ports that the mode of a beat does not use are ones, and must not count."""
+        """The play of a suite. Bits of the ports that the mode of a beat does not use are ones, and must not count."""
         play = super().play(suite, stream)
         unused = [self._unused(mode) for mode in self.modal.units]
         pairs = zip(play.script.payloads, play.beats, strict=True)
@@ -130,7 +130,7 @@ class ModalDesign(UnitDesign):
         return replace(play, script=replace(play.script, payloads=payloads))
 
     def _unused(self, mode: Unit) -> int:
-        """Ones where the codes of a mode's factors are narrower than the port's."""
+        """A payload with ones where the codes of a mode's factors are narrower than the port's."""
         word = 0
         for field in self.ports.input.fields:
             if field.name in {"a", "b"}:
@@ -139,7 +139,7 @@ class ModalDesign(UnitDesign):
         return word
 
     def case_of(self, case: Case) -> tuple[Unit, str, Case | None]:
-        """The unit of the case's mode; a case of several modes is of no unit alone."""
+        """The unit of the case's mode, its name on a command line, and the case there; None for several modes."""
         number = one_mode(case)
         if number is None:
             return self.unit, self.called, None
@@ -147,17 +147,17 @@ class ModalDesign(UnitDesign):
         return unit, self.modes[number].called, replace(alone, id=case.id)
 
     def in_modes(self, compared: Sequence[Compared]) -> Iterator[tuple[UnitDesign, list[Compared]]]:
-        """Each mode's design with the cases of that mode, where its coverage is counted."""
+        """Yield each mode's design with the cases of that mode, where its coverage is counted."""
         for number, design in enumerate(self.modes if self.solved else ()):
-            own: list[Compared] = [
+            in_mode: list[Compared] = [
                 (name, [plain(self.modal, case)[1] for case in cases if one_mode(case) == number])
                 for name, cases in compared
             ]
-            yield design, own
+            yield design, in_mode
 
 
 def modal_design(unit: ModalUnit, pipeline: Pipeline, called: str = "", style: Style = PLAIN) -> ModalDesign:
-    """Our RTL of a unit of several modes. called: what a command line calls the unit; its name unless given.
+    """Our RTL of a unit of several modes. called: the unit's name on a command line; its own name unless given.
 
     Raises NotImplementedYet for a unit that the RTL cannot build.
     """
@@ -168,16 +168,16 @@ def modal_design(unit: ModalUnit, pipeline: Pipeline, called: str = "", style: S
         for name, mode in zip(unit.modes, unit.units, strict=True)
     )
     ports = port_map(unit, pipeline, style)
-    own: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "name": unit.name, "folder": unit.name, "words": (called,), "ends": options(unit, pipeline, style),
         "width": ports.input.width, "called": called, "title": f"hwsim's RTL of {unit.name}", "ports": ports,
         "built": unit, "modal": unit, "modes": modes,
     }  # fmt: skip
-    return ModalDesign(**{**vars(modes[0]), **own})
+    return ModalDesign(**{**vars(modes[0]), **fields})
 
 
 def design_of(unit: Specified, built: Pipeline, called: str, style: Style = PLAIN) -> UnitDesign:
-    """Our RTL of a unit, of one mode or of several. called: what a command line calls it. style: of its Verilog.
+    """Our RTL of a unit, of one mode or of several. called: its name on a command line. style: of its Verilog.
 
     Raises NotImplementedYet for a unit that the RTL cannot build.
     """

@@ -39,7 +39,7 @@ Ulps = Annotated[int, Strict()]
 
 
 class WaivedWhen(FilePart):
-    """What is true of a result that is waived; of several keys all.
+    """A predicate of a waived result; with several keys all must be true.
 
     expected, got: one of these classes, the model's result and the design's. a, b, c: an element of these classes is
     among the operand's. ulp: the least and the greatest distance from the model's result, in ulp of its format.
@@ -62,7 +62,7 @@ class WaivedWhen(FilePart):
         return self
 
     def waives(self, unit: Unit, case: Case, expected: int, got: int) -> bool:
-        """Whether a wrong result is of this kind."""
+        """True if a wrong result is of this kind."""
         output, operands = unit.output, unit.operands
         classes: list[tuple[Classes | None, Format, Sequence[int]]] = [
             (self.expected, output, (expected,)),
@@ -122,13 +122,13 @@ class Waiver(FilePart):
         return self.when.words if self.when is not None else self.reading or ""
 
     def holds(self, today: datetime.date) -> bool:
-        """Whether it still holds."""
+        """True if the waiver still holds."""
         return self.until is None or today <= self.until
 
 
 @dataclass(frozen=True)
 class WaivableResult:
-    """A result that is not the expected one. at: which of a suite's. owner: its case's number."""
+    """A result that is not the expected one. at: its index in the suite. owner: its case's number."""
 
     at: int
     owner: int
@@ -151,7 +151,7 @@ class AppliedWaivers:
         self._readings: list[Semantic | None] = [_named(unit, known, waiver) for waiver in waivers]
 
     def judged(self, played: Played) -> tuple[Played, int]:
-        """A suite as if its waived results had not come, and how many these are."""
+        """The suite as if its waived results had not come, and the number of these."""
         wrong = list(wrong_results(self.unit, played))
         waived = self.explained(wrong)
         if not waived:
@@ -172,7 +172,7 @@ class AppliedWaivers:
         return replace(played, outcome=outcome, codes=codes), len(waived)
 
     def explained(self, wrong: Sequence[WaivableResult]) -> dict[int, int]:
-        """Which wrong results are waived, by their `at`, and by which waiver: the first that explains them."""
+        """The wrong results that are waived, by their `at`, each with the first waiver that explains it."""
         done = dict[int, int]()
         for number, waiver in enumerate(self.waivers):
             left = [result for result in wrong if result.at not in done]
@@ -204,7 +204,7 @@ class AppliedWaivers:
         )
 
     def notes(self) -> Iterator[str]:
-        """What a reader should know of waivers that waived nothing, or that hold no more."""
+        """Yield notes for a reader on waivers that waived nothing, or that no longer hold."""
         for number, waiver in enumerate(self.waivers):
             if not waiver.holds(self.today):
                 yield f"waiver {waiver.name}: held until {waiver.until}; its results are mismatches again"
@@ -226,16 +226,16 @@ def _named(unit: Unit, known: dict[str, Semantic], waiver: Waiver) -> Semantic |
 
 
 def wrong_results(unit: Unit, played: Played) -> Iterator[WaivableResult]:
-    """The results of a suite that came and are not as expected, but for what the unit does not promise."""
+    """Yield the results of a suite that came and are not as expected, but for what the unit does not promise."""
     play, good = played.play, unpromised(unit)
     if not isinstance(play.script.promise, BeatOrder):
         return
-    for at, (owner, (_, expected)) in enumerate(zip(play.owners, play.script.results.tolist(), strict=True)):
+    for index, (owner, (_, expected)) in enumerate(zip(play.owners, play.script.results.tolist(), strict=True)):
         got = played.codes[owner]
         if got >= 0 and not good.same(expected, got):
-            yield WaivableResult(at, owner, played.suite.cases[owner], expected, int(got))
+            yield WaivableResult(index, owner, played.suite.cases[owner], expected, int(got))
 
 
 def _untold(result: WaivableResult) -> PortMismatch:
-    """A wrong result that is not among the first of a suite."""
+    """The mismatch of a wrong result that is not among the first of a suite."""
     return PortMismatch("result", -1, result.at, result.got, result.expected)

@@ -64,7 +64,7 @@ class ScaledResult:
     signed: bool
 
     def function(self, name: str) -> str:
-        """A function of the integer and the scale."""
+        """The Verilog function from the integer and the scale to the code."""
         fmt = self.fmt
         top = len(self.scale) - 1
         leading = max(self.integer_bits, fmt.precision) - 1  # where the first 1 is shifted to
@@ -96,7 +96,7 @@ class ScaledResult:
 def scaled_result(
     dut: Dut, key: str, place: ScalePlace, integer_bits: int, scale: tuple[PortBit, ...], fmt: Format
 ) -> ScaledResult:
-    """Raises SpecError, naming the key, where the format lacks a number that integer and scale can make."""
+    """The scaled result at a place. Raises SpecError, naming the key, where the format lacks one of its numbers."""
     if len(scale) > MOST_SCALE_BITS:
         raise dut.wrong(f"{key}.scale", f"must have at most {MOST_SCALE_BITS} bits, not {len(scale)}")
     if not isinstance(fmt, FloatFormat) or not fmt.signed:
@@ -144,22 +144,22 @@ class Wiring:
 
     @property
     def input_width(self) -> int:
-        """Bits of a beat's payload."""
+        """The width of a beat's payload, in bits."""
         return sum(field.bits * field.count for field in self.input)
 
     @property
     def output_width(self) -> int:
-        """Bits of a result's payload."""
+        """The width of a result's payload, in bits."""
         return sum(field.bits * field.count for field in self.output)
 
 
 def copy_name(number: int) -> str:
-    """What the field of a result's copy is called, which is its key too."""
+    """The name of the field of a result's copy, which is also its key."""
     return f"{COPIES}{number}"
 
 
 def operands_of(dut: Dut) -> dict[str, tuple[int, Format]]:
-    """Elements and format of every operand that the unit has."""
+    """The number of elements and the format of every operand that the unit has."""
     counts = operand_counts(dut.unit, dut.products)
     return {name: (counts[name], fmt) for name, fmt in operand_formats(dut.unit).items()}
 
@@ -193,17 +193,17 @@ class _Wirer:
         label_bits = self._label(result_label, context_bits)
         for name, value in file.constants.items():
             self._constant(name, value)
-        made = [("result", output.container_bits, 1), ("context", label_bits, 1)]
+        outputs = [("result", output.container_bits, 1), ("context", label_bits, 1)]
         for number, place in enumerate(results.copies if results is not None else ()):
             name = copy_name(number)
             self._result(name, place, output)
-            made.append((name, output.container_bits, 1))
+            outputs.append((name, output.container_bits, 1))
         for flag, port in flagged(file.flags):
             self._flag(flag, port)
-            made.append((flag, 1, 1))
+            outputs.append((flag, 1, 1))
         return Wiring(
             side_by_side([*inputs, *((name, bits, 1) for name, _, bits in controls)]),
-            side_by_side(made),
+            side_by_side(outputs),
             self.places,
             self.shift,
             self.held,
@@ -230,7 +230,7 @@ class _Wirer:
         self.places[name] = tuple(elements)
 
     def _in_wider(self, key: str, place: PortPlace, lanes: Sequence[Element], bits: int) -> list[Element]:
-        """Codes in some bits of their lanes; what the other bits are driven with is noted."""
+        """The codes' bits in wider lanes; the drivers of the other bits are noted."""
         width, elements = len(lanes[0]), list[Element]()
         if width <= bits:
             raise self.dut.wrong(f"{key}.bits_at", f"must not be given: lanes of {width} bits hold codes of {bits}")
@@ -243,14 +243,14 @@ class _Wirer:
         return elements
 
     def _control(self, name: str, key: str, bits: int) -> None:
-        """A field of a beat that is no number; a context's port may be wider than the contexts need."""
+        """Place a control field of a beat; a context's port may be wider than the contexts need."""
         element = self._no_number(key, bits, "in")
         if element is not None:
             self.places[name] = (element[:bits],)
             self.held |= dict.fromkeys(element[bits:], 0)
 
     def _label(self, key: str, bits: int) -> int:
-        """The context or the tag of a result, and how many bits it has: all, so that none that is wrong goes unseen."""
+        """Place the context or the tag of a result. Return its width, which is the port's: no wrong bit goes unseen."""
         element = self._no_number(key, bits, "out")
         if element is None:
             return bits
@@ -323,7 +323,7 @@ class _Wirer:
 
 
 def bits_of(dut: Dut, module: Module, key: str, text: str, direction: Direction) -> Element:
-    """The bits that a name means, the least significant first. Raises SpecError, naming the key."""
+    """The bits that a name stands for, the least significant first. Raises SpecError, naming the key."""
     try:
         return named_bits(module, text, direction)
     except InputError as error:
@@ -331,7 +331,7 @@ def bits_of(dut: Dut, module: Module, key: str, text: str, direction: Direction)
 
 
 def bit_of(dut: Dut, module: Module, key: str, text: str, direction: Direction) -> PortBit:
-    """The bit that a name means. Raises SpecError, naming the key, for one of several bits."""
+    """The bit that a name stands for. Raises SpecError, naming the key, for one of several bits."""
     bits = bits_of(dut, module, key, text, direction)
     if len(bits) != 1:
         raise dut.wrong(key, f"must name one bit, not {text} ({len(bits)} bits)")
@@ -350,7 +350,7 @@ def _in_order(bits: Element, place: PortPlace) -> Element:
 
 
 def _filling(rest: Rest, element: Element) -> int | PortBit:
-    """What the bits of a lane beside its code are driven with."""
+    """The driver of the bits of a lane beside its code."""
     match rest:
         case "zeros":
             return 0
@@ -363,7 +363,7 @@ def _filling(rest: Rest, element: Element) -> int | PortBit:
 
 
 def _shift(dut: Dut, name: str, fmt: Format, width: int) -> int:
-    """The first bit of a container that an element of the design stands for: above the padding, or 0."""
+    """The lowest bit of the container that an element of the design stands for: above the padding, or 0."""
     if width == fmt.container_bits:
         return 0
     result = name == "result" or name.startswith(COPIES)
@@ -386,7 +386,7 @@ DIRECTIONS = {"in": "input", "out": "output"}
 
 @dataclass(frozen=True)
 class Driven:
-    """A bit of an input, and the expression that drives it. key: that of the file."""
+    """A bit of an input, and the expression that drives it. key: the file's key for it."""
 
     key: str
     bit: PortBit
@@ -401,18 +401,18 @@ class Controls:
     module: Module
 
     def driven(self, control: NamedControl, high: str) -> Driven:
-        """An input of the protocol that is active where `high` is.
+        """The driver of an input of the protocol, which is active where `high` is.
 
         Raises SpecError where there is no such input of one bit.
         """
         return self.driven_as(f"protocol.{control.key}", control.port, high)
 
     def driven_as(self, key: str, port: ControlPort, high: str) -> Driven:
-        """An input that is active where `high` is. key: that of the file. Raises SpecError as `driven`."""
+        """The driver of an input, which is active where `high` is. key: the file's. Raises SpecError as `driven`."""
         return Driven(key, self._bit(key, port, "in"), high if port.active == "high" else inverted(high))
 
     def seen(self, control: NamedControl) -> str:
-        """An output, as an expression that is high where it is active. Raises SpecError as `driven`."""
+        """The expression that is high where an output is active. Raises SpecError as `driven`."""
         wire = port_bit(self._bit(f"protocol.{control.key}", control.port, "out"), self.module)
         return wire if control.port.active == "high" else inverted(wire)
 
@@ -430,7 +430,7 @@ class Controls:
 
 
 def inverted(expression: str) -> str:
-    """An expression of one bit that is high where the other is low."""
+    """The inverse of an expression of one bit."""
     if expression in (ALWAYS, NEVER):
         return ALWAYS if expression == NEVER else NEVER
     if expression.startswith("~") and _is_plain(expression[1:]):
@@ -439,12 +439,11 @@ def inverted(expression: str) -> str:
 
 
 def _is_plain(expression: str) -> bool:
-    """Whether an expression is a name, or a bit of one."""
     return PLAIN_NAME.fullmatch(expression) is not None
 
 
 def all_of(*expressions: str) -> str:
-    """An expression that is high where all of these are, each of one bit."""
+    """The expression that is high where all of these are, each of one bit."""
     kept = [term for term in dict.fromkeys(expressions) if term != ALWAYS]
     if NEVER in kept:
         return NEVER
@@ -452,8 +451,10 @@ def all_of(*expressions: str) -> str:
 
 
 def joined(bits: Iterable[str]) -> str:
-    """Bits, the least significant first, as one expression; those of a vector that follow one another as a slice,
-    and constants as a number."""
+    """Join bits, the least significant first, into one expression.
+
+    Bits of a vector that follow one another become a slice, and constants a number.
+    """
     parts = []
     for _, run in groupby(enumerate(bits), key=lambda item: _follows(*item)):
         sources = [source for _, source in run]
@@ -473,7 +474,7 @@ def _index(source: str) -> int:
 
 
 def _follows(position: int, source: str) -> object:
-    """Equal for bits of a vector that follow one another, and for constant ones."""
+    """The key that groups adjacent bits: equal for bits of a vector that follow one another, and for constants."""
     if source in CONSTANTS:
         return CONSTANTS
     vector = INDEXED.fullmatch(source)

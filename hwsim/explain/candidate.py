@@ -40,18 +40,18 @@ ADDEND_RETURNED = Flaw(code=_addend)
 
 @lru_cache(maxsize=64)
 def addend_rounded(fmt: FloatFormat) -> Flaw:
-    """The addend is first rounded, to nearest even, to a narrower format."""
+    """The flaw that the addend is first rounded, to nearest even, to a narrower format."""
     return Flaw(case=partial(_with_rounded_addend, fmt))
 
 
 def _with_rounded_addend(fmt: FloatFormat, case: Case, unit: Unit, before: int | None) -> Case:
-    own = unit.operands.addend
-    if not isinstance(own, FloatFormat):
+    addend_format = unit.operands.addend
+    if not isinstance(addend_format, FloatFormat):
         raise InputError(f"unit {unit.name}: an addend is rounded first where it is a float")
-    term = addend_term(own, case.c)
+    term = addend_term(addend_format, case.c)
     if term.cls is not Class.NORMAL:
         return case
-    return replace(case, c=_in_format(own, addend_term(fmt, _in_format(fmt, term))))
+    return replace(case, c=_in_format(addend_format, addend_term(fmt, _in_format(fmt, term))))
 
 
 def _in_format(fmt: FloatFormat, term: Term) -> int:
@@ -63,7 +63,7 @@ def _in_format(fmt: FloatFormat, term: Term) -> int:
 
 
 def lane_dropped(lane: int) -> Flaw:
-    """The product of a lane of each group is left out."""
+    """The flaw that the product of a lane of each group is left out."""
     return Flaw(case=partial(_without_lane, lane))
 
 
@@ -75,7 +75,7 @@ def _without_lane(lane: int, case: Case, unit: Unit, before: int | None) -> Case
 
 
 def bit_faults(bit: int) -> dict[str, Flaw]:
-    """What may be wrong with a bit of every result, by name."""
+    """The flaws that a bit of every result may have, by name."""
     mask = 1 << bit
     return {
         "always 0": Flaw(code=partial(_with_bits, and_, ~mask)),
@@ -98,7 +98,7 @@ IN_ONE_SUM = "instructions that make one sum"
 
 @dataclass(frozen=True)
 class Candidate:
-    """Something that a device may compute: a unit's results, with a flaw or without."""
+    """The results that a device may compute: a unit's, with a flaw or without."""
 
     name: str
     unit: Unit
@@ -132,13 +132,13 @@ def among(proposals: Proposals, unit: Unit, base: Unit | None = None) -> tuple[C
             kept["instruction"] = _joined(unit, base, changes[IN_ONE_SUM])
         flaw = addend_rounded(_float(changes[ADDEND_FIRST])) if ADDEND_FIRST in changes else NO_FLAW
         try:
-            other = changed(base, kept)
+            varied = changed(base, kept)
         except ValidationError:
             if base == unit:
                 raise
             continue  # it does not go with a setting in which the base differs from the unit
-        if all((candidate.unit, candidate.flaw) != (other, flaw) for candidate in candidates):
-            candidates.append(Candidate(name, other, flaw))
+        if all((candidate.unit, candidate.flaw) != (varied, flaw) for candidate in candidates):
+            candidates.append(Candidate(name, varied, flaw))
     if all((candidate.unit, candidate.flaw) != (base, NO_FLAW) for candidate in candidates):
         candidates.insert(0, Candidate("as specified" if base == unit else "as found", base))
     return tuple(candidates)
@@ -171,19 +171,19 @@ def results(
     """
     unit, flaw = candidate.unit, candidate.flaw
     multiple = unit.instruction.k if whole else unit.instruction.fill
-    given, earlier = [filled(unit, case, multiple) for case in cases], before or [None] * len(cases)
+    padded, earlier = [filled(unit, case, multiple) for case in cases], before or [None] * len(cases)
     if not flaw.outside:
         definition = flawed_definition(unit, flaw)
-        return [definition.code_of(case, previous) for case, previous in zip(given, earlier, strict=True)]
-    taken = [passed(flaw.case, case, unit, previous) for case, previous in zip(given, earlier, strict=True)]
+        return [definition.code_of(case, previous) for case, previous in zip(padded, earlier, strict=True)]
+    taken = [passed(flaw.case, case, unit, previous) for case, previous in zip(padded, earlier, strict=True)]
     if len(cases) <= (FEW if isinstance(unit.sum, WindowSum) else FEW_OF_OTHERS):
-        return [passed(flaw.code, code, unit, case) for case, code in zip(given, by_model(unit, taken), strict=True)]
+        return [passed(flaw.code, code, unit, case) for case, code in zip(padded, by_model(unit, taken), strict=True)]
     codes, order = [0] * len(taken), sorted(range(len(taken)), key=lambda i: len(taken[i].a))
     places = iter(order)
     for batch in batches(unit, [taken[i] for i in order]):
         for code in batch_results(unit, batch).tolist():
             place = next(places)
-            codes[place] = passed(flaw.code, code, unit, given[place])
+            codes[place] = passed(flaw.code, code, unit, padded[place])
     return codes
 
 

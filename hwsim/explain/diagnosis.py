@@ -82,7 +82,7 @@ def diagnose(
     observations: Sequence[Observation],
     progress: Progress | None = None,
 ) -> Diagnosis:
-    """What explains the wrong results of a design.
+    """Find the mistakes that explain the wrong results of a design.
 
     observations: its results, right ones among them: what none of them contradicts may be named. progress: called with
     what is being done.
@@ -107,8 +107,8 @@ class _Hypothesis:
 
     @property
     def description(self) -> str:
-        more = "; NaN and infinite operands are as specified" if self.finite else ""
-        return f"{self.semantic.description}{more}"
+        suffix = "; NaN and infinite operands are as specified" if self.finite else ""
+        return f"{self.semantic.description}{suffix}"
 
     @property
     def singles(self) -> tuple[_Hypothesis, ...]:
@@ -118,7 +118,7 @@ class _Hypothesis:
 
 @dataclass(frozen=True)
 class _Combination:
-    """Mistakes that a design may have together: the candidate of all, and of the last one what is as good as it."""
+    """Mistakes that a design may have together: the candidate of all, and alternatives to the last mistake."""
 
     whole: _Hypothesis
     alternatives: dict[str, tuple[_Hypothesis, ...]]
@@ -212,9 +212,9 @@ class _Examination:
                 names: dict[str, tuple[_Hypothesis, ...]] = {part.semantic.name: (part,) for part in pair[0].singles}
                 names[pair[0].semantic.name] = tuple(pair)
                 rest = [index for index in self.wrong if not self._explains(pair[0], index)]
-                other = self._extended(pair[0], rest, names) or _Combination(pair[0], names)
-                if best is None or self._explained(other.whole, self.wrong) > explained:
-                    best = other
+                combination = self._extended(pair[0], rest, names) or _Combination(pair[0], names)
+                if best is None or self._explained(combination.whole, self.wrong) > explained:
+                    best = combination
         return best
 
     def _extended(
@@ -238,9 +238,9 @@ class _Examination:
     def _with_another(self, base: _Hypothesis) -> Iterator[_Hypothesis]:
         """The base with another mistake, each in turn."""
         there = {part.semantic.name for part in base.singles}
-        for other in self.hypotheses:
-            if other.semantic.name not in there:
-                both = _together(self.unit, (*base.singles, other))
+        for mistake in self.hypotheses:
+            if mistake.semantic.name not in there:
+                both = _together(self.unit, (*base.singles, mistake))
                 if both is not None:
                     yield both
 
@@ -262,7 +262,7 @@ class _Examination:
         unknown = [index for index in indices if index not in hypothesis.codes]
         if unknown:
             observations = [self.observations[index] for index in unknown]
-            cases, before = [each.case for each in observations], [each.before for each in observations]
+            cases, before = [seen.case for seen in observations], [seen.before for seen in observations]
             returned = results(hypothesis.semantic.candidate, cases, before=before)
             hypothesis.codes.update(zip(unknown, returned, strict=True))
             if hypothesis.finite:
@@ -277,13 +277,13 @@ class _Examination:
         return sum(self._explains(hypothesis, index) for index in indices)
 
     def _contradicts(self, hypothesis: _Hypothesis, indices: Sequence[int]) -> bool:
-        """Whether a candidate spoils a right result, the first ones tried first."""
+        """True if a candidate spoils a right result; the first results are tried first."""
         ends = (0, FIRST, SAMPLE, 8 * SAMPLE, len(indices))
         parts = (indices[start:end] for start, end in pairwise(ends))
         return any(self._explained(hypothesis, part) < len(part) for part in parts)
 
     def _precision(self, hypothesis: _Hypothesis, base: _Hypothesis, indices: Sequence[int]) -> float:
-        """Of the wrong results of which a candidate says something else than its base, the part that it explains."""
+        """The part that a candidate explains of the wrong results that it changes from its base's."""
         self._compute(hypothesis, indices)
         self._compute(base, indices)
         changes = [index for index in indices if self.plain(hypothesis.codes[index]) != self.plain(base.codes[index])]
@@ -300,11 +300,11 @@ class _Examination:
         return _Hypothesis(hypothesis.semantic, hypothesis.rank, codes, finite=True, parts=hypothesis.parts)
 
     def _holds(self, hypothesis: _Hypothesis, base: _Hypothesis, wrong: Sequence[int], right: Sequence[int]) -> bool:
-        """Whether nearly all that a candidate changes came out as it says, and none of it is right as specified."""
+        """True if nearly all results that a candidate changes came out as it says, and it changes no right one."""
         return self._precision(hypothesis, base, wrong) >= PRECISE and not self._contradicts(hypothesis, right)
 
     def _best(self, among: Iterable[_Hypothesis], rest: Sequence[int], base: _Hypothesis) -> list[_Hypothesis]:
-        """The candidates that explain most of the rest and contradict nothing, the likeliest first; none of none."""
+        """The candidates that explain most of the rest and contradict nothing, the likeliest first; may be none."""
         first, telling = self._sample(rest, FIRST), self._sample(rest, TELLING)
         hopeful = [hypothesis for hypothesis in among if self._explained(hypothesis, first)]
         hopeful = sorted(hopeful, key=lambda hypothesis: (-self._explained(hypothesis, telling), hypothesis.rank))[
@@ -314,9 +314,9 @@ class _Examination:
         whole = list[_Hypothesis]()
         for hypothesis in hopeful:
             self._compute(hypothesis, [*telling, *sample])
-            for each in (hypothesis, self._finite(hypothesis)):
-                if self._holds(each, base, telling, sample) and self._holds(each, base, self.wrong, self.right):
-                    whole.append(each)
+            for guess in (hypothesis, self._finite(hypothesis)):
+                if self._holds(guess, base, telling, sample) and self._holds(guess, base, self.wrong, self.right):
+                    whole.append(guess)
                     break
             if len(whole) == CLOSE:
                 break
@@ -349,18 +349,18 @@ class _Examination:
         ]
         scored.sort(key=lambda hypothesis: (-self._explained(hypothesis, telling), hypothesis.rank))
         bases = list({id(hypothesis): hypothesis for hypothesis in (*first, *scored[:BASES])}.values())
-        made: dict[frozenset[str], _Hypothesis] = {}
+        by_names: dict[frozenset[str], _Hypothesis] = {}
         for number, base in enumerate(bases):
             self.progress(f"trying two names at once: {number + 1} of {len(bases)}")
             unknown = [index for index in few if not self._explains(base, index)] or few
-            for other in self.hypotheses:
-                key = frozenset((base.semantic.name, other.semantic.name))
-                if len(key) < 2 or key in made:
+            for partner in self.hypotheses:
+                key = frozenset((base.semantic.name, partner.semantic.name))
+                if len(key) < 2 or key in by_names:
                     continue
-                pair = _together(self.unit, (base, other))
+                pair = _together(self.unit, (base, partner))
                 if pair is not None and self._explained(pair, unknown[:2]):
-                    made[key] = pair
-        return list(made.values())
+                    by_names[key] = pair
+        return list(by_names.values())
 
 
 def judged_by(wrong: list[Observation], right: list[Observation]) -> list[Observation]:
@@ -369,17 +369,17 @@ def judged_by(wrong: list[Observation], right: list[Observation]) -> list[Observ
 
 
 def _spread(every: list[Observation], most: int) -> list[Observation]:
-    """So many at most: a third of them those of the fewest operands, in which mistakes stand alone; others evenly."""
+    """At most `most` observations: a third those of the fewest operands, where mistakes stand alone; others evenly."""
     if len(every) <= most:
         return every
-    by_size = sorted(range(len(every)), key=lambda at: counted_operands(every[at].case))
+    by_size = sorted(range(len(every)), key=lambda index: counted_operands(every[index].case))
     simplest, others = set(by_size[: most // 3]), sorted(by_size[most // 3 :])
     step = -(-len(others) // (most - len(simplest)))
-    return [every[at] for at in sorted({*simplest, *others[::step]})]
+    return [every[index] for index in sorted({*simplest, *others[::step]})]
 
 
 def counted_operands(case: Case) -> int:
-    """How many operands of a case count: products that are not zero, and an addend."""
+    """The number of operands of a case that count: products that are not zero, and an addend."""
     return sum(1 for a, b in zip(case.a, case.b, strict=True) if a and b) + (case.c != 0)
 
 

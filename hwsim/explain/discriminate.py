@@ -227,14 +227,14 @@ def telling(unit: Unit) -> list[Case]:
     directed, plain = covering(unit, 1), unpromised(unit).plain
     lengths = lengths_of(unit)
     parts = [stimuli(unit, 1, first * CHUNK, LOOKED_AT // len(lengths), of) for first, of in enumerate(lengths)]
-    more = [case for part in parts for case in part.cases()] + directed[:: max(1, len(directed) // LOOKED_AT)]
-    own = [[plain(code) for code in by_model(unit, some)] for some in (cases, more)]
+    further = [case for part in parts for case in part.cases()] + directed[:: max(1, len(directed) // LOOKED_AT)]
+    specified = [[plain(code) for code in by_model(unit, some)] for some in (cases, further)]
     for semantic in semantics(unit)[1:]:
         # Changes of one rule; wrong bits of every result are told by any case.
         if semantic.changes > 1 or semantic.name.startswith("result bit"):
             continue
-        if not _differs(semantic, cases[: len(own[0])], own[0]):
-            cases += [more[index] for index in _differs(semantic, more, own[1])[:1]]
+        if not _differs(semantic, cases[: len(specified[0])], specified[0]):
+            cases += [further[index] for index in _differs(semantic, further, specified[1])[:1]]
     return list(dict.fromkeys(cases))
 
 

@@ -191,7 +191,7 @@ BAR_WIDTH, BAR_HEIGHT = 240.0, 14.0
 
 
 def coverage_bar(group: CoverageGroup) -> Drawing:
-    """How many bins are in each state: a bar in as many parts, none that is there too thin to be seen."""
+    """A bar with a part for each state that has bins, as long as their number; none is too thin to be seen."""
     counts = dict(zip(STATES, group.counts, strict=True))
     least = 2.0
     there = sum(count > 0 for count in counts.values())
@@ -258,7 +258,7 @@ MOST = 28  # columns; what is smaller is in the first
 
 
 def histogram(series: Mapping[str, NDArray[Any]]) -> Drawing:
-    """How many magnitudes of each series are zero, or from 2^e to below 2^(e+1): a column for each e."""
+    """A histogram of magnitudes by series: a column of zeros, and for each e one of those from 2^e to below 2^(e+1)."""
     exponents = {name: np.frexp(np.ravel(sizes)[np.ravel(sizes) > 0])[1] - 1 for name, sizes in series.items()}
     every = np.concatenate([*exponents.values(), np.empty(0, int)])
     last = int(every.max()) if every.size else 0
@@ -283,7 +283,7 @@ def histogram(series: Mapping[str, NDArray[Any]]) -> Drawing:
 
 
 def _place(left: float, column: int) -> float:
-    """Where a column begins; that of zeros stands apart."""
+    """The left edge of a column; the column of zeros stands apart."""
     return left + (column + 0.5 * (column > 0)) * WIDE
 
 
@@ -293,12 +293,12 @@ def _counts(exponents: NDArray[Any], first: int, last: int) -> list[int]:
 
 
 def notebook_html(shown: ExplanationJson) -> str:
-    """An explanation as a part of a page that is not ours."""
+    """An explanation as HTML for a part of another page."""
     return _template("explained.html.j2").render(shown=shown, style=_style())
 
 
 def drawing_html(drawing: Drawing) -> str:
-    """A drawing, in the same way."""
+    """A drawing as HTML for a part of another page."""
     return _template("drawn.html.j2").render(drawing=drawing, style=_style())
 
 

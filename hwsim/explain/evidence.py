@@ -44,11 +44,11 @@ class Evidence:
         ]
 
     def right(self, candidate: Candidate, indices: Sequence[int]) -> int:
-        """How many results at these indices a candidate explains."""
+        """The number of results at these indices that a candidate explains."""
         return len(indices) - len(self.mismatches(candidate, indices))
 
     def explained(self, candidate: Candidate, indices: Sequence[int]) -> bool:
-        """Whether a candidate explains all results at these indices; the first two are tried first."""
+        """True if a candidate explains all results at these indices; the first two are tried first."""
         return not self.mismatches(candidate, indices[:2]) and not self.mismatches(candidate, indices[2:])
 
 
@@ -69,7 +69,7 @@ class Consistent:
 
     @property
     def everything(self) -> bool:
-        """Whether it explains all results."""
+        """True if it explains all results."""
         return self.right == self.of
 
     def __str__(self) -> str:
@@ -90,19 +90,20 @@ class _Results(Evidence):
     def explanations(self, among: Iterable[Semantic]) -> list[Consistent]:
         count = len(self.cases)
         return [
-            Consistent(each.name, each.description, count, count)
-            for each in among
-            if all(self.explained(each.candidate, indices) for indices in (self.telling, self.sample, self.every))
+            Consistent(semantic.name, semantic.description, count, count)
+            for semantic in among
+            if all(self.explained(semantic.candidate, indices) for indices in (self.telling, self.sample, self.every))
         ]
 
     def scores(self, among: Iterable[Semantic]) -> list[tuple[int, int, Semantic]]:
-        """How many of the telling results, and of the sample, each explanation explains."""
+        """The numbers of telling results, and of results of the sample, that each explanation explains."""
         return [
-            (self.right(each.candidate, self.telling), self.right(each.candidate, self.sample), each) for each in among
+            (self.right(semantic.candidate, self.telling), self.right(semantic.candidate, self.sample), semantic)
+            for semantic in among
         ]
 
     def estimate(self, telling: int, sample: int) -> float:
-        """How many of all results are explained, estimated from those of `scores`."""
+        """The number of all results that are explained, estimated from those of `scores`."""
         wrong = len(self.wrong) * telling / max(1, len(self.telling))
         return wrong + (len(self.cases) - len(self.wrong)) * sample / max(1, len(self.sample))
 
@@ -136,9 +137,9 @@ def consistent(
     # The unit as specified comes first in `scores`.
     few = sorted(scores[1:], key=lambda row: -returned.estimate(row[0], row[1]))[: 2 * FEW]
     best = [Consistent(singles[0].name, singles[0].description, len(cases) - len(returned.wrong), len(cases))]
-    for *_, each in few:
-        right = returned.right(each.candidate, returned.every)
-        best.append(Consistent(each.name, each.description, right, len(cases)))
+    for *_, known in few:
+        right = returned.right(known.candidate, returned.every)
+        best.append(Consistent(known.name, known.description, right, len(cases)))
     return sorted(best, key=lambda explanation: -explanation.right)[:FEW]
 
 
@@ -146,19 +147,19 @@ def _doubles(unit: Unit, ranked: Sequence[Semantic], singles: Sequence[Semantic]
     """Pairs of changes: one that explains most results, and any other; a specification can express at least one."""
     pairs = set()
     for base in [semantic for semantic in ranked if semantic.changes == 1][:BASES]:
-        for other in singles:
-            if other is base or other.changes != 1:
+        for second in singles:
+            if second is base or second.changes != 1:
                 continue
-            inner, outer = (base, other) if base.specified else (other, base)
-            pair = frozenset((base.name, other.name))
+            inner, outer = (base, second) if base.specified else (second, base)
+            pair = frozenset((base.name, second.name))
             if not inner.specified or pair in pairs:
                 continue
             pairs.add(pair)
             both = outer.on(inner.candidate.unit)
             if both is not None:
-                names = f"{base.name} and {other.name}"
+                names = f"{base.name} and {second.name}"
                 yield replace(
-                    outer, name=names, description=f"{base.description}, and {other.description}", candidate=both
+                    outer, name=names, description=f"{base.description}, and {second.description}", candidate=both
                 )
 
 

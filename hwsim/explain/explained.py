@@ -39,7 +39,7 @@ class Explained(Explanation):
 
     @property
     def overflow(self) -> bool:
-        """Whether any group's sum was too large for the result format."""
+        """True if any group's sum was too large for the result format."""
         return any(group.overflow for group in self.groups)
 
     @property
@@ -89,7 +89,7 @@ class Explained(Explanation):
 
     @property
     def sticky(self) -> bool:
-        """Whether terms of the last group lost bits of which its rounding is told."""
+        """True if terms of the last group lost bits of which its rounding is told."""
         return self.last.sticky
 
     @property
@@ -104,7 +104,7 @@ class Explained(Explanation):
         return f"<Explained {title(self)}; {result_text(self)}>"
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: the first groups, their windows drawn."""
+        """The HTML that a notebook shows: the first groups, their windows drawn."""
         from hwsim.explain.drawing import notebook_html  # templates take a while to import
 
         return notebook_html(explanation(self))

@@ -69,7 +69,7 @@ def by_class(
 
 
 def facts(unit: Unit, wrong: Sequence[WrongResult], right: Sequence[Observation]) -> tuple[str, ...]:
-    """What all wrong results have in common, in a few sentences; none of fewer than two results.
+    """The features that all wrong results have in common, in a few sentences; none of fewer than two results.
 
     right: right results beside them. What most of them have too is not said.
     """
@@ -120,7 +120,7 @@ def _float_differences(fmt: FloatFormat, wrong: Sequence[WrongResult]) -> Iterat
 
 
 def _places(fmt: FloatFormat, result: WrongResult) -> int | None:
-    """By how many ulp the result's magnitude is above the expected one; None for other kinds, and other signs."""
+    """The ulp that the result's magnitude is above the expected one; None unless both are finite and of one sign."""
     if _kind(fmt, result.expected) not in FINITE or _kind(fmt, result.got) not in FINITE:
         return None
     expected, got = result.expected >> fmt.padding, result.got >> fmt.padding
@@ -134,7 +134,7 @@ ZERO, NUMBER = "zero", "a number"
 
 
 def class_of(fmt: Format, code: int) -> str:
-    """What a code is, in words: NaN, infinity, zero, or a number, subnormal or not; below 0, what is no code."""
+    """The class of a code, in words: NaN, infinity, zero, or a number, subnormal or not; below 0, it is no code."""
     if code < 0:
         return "no result"
     if not isinstance(fmt, FloatFormat):
@@ -160,7 +160,7 @@ def _negative(fmt: Format, code: int) -> bool:
 
 
 def _conditions(unit: Unit, wrong: Sequence[WrongResult], right: Sequence[Observation]) -> Iterator[str]:
-    """When results are wrong: what all their cases meet, and most cases with right results do not."""
+    """Yield the conditions that all wrong results' cases meet, and most cases with right results do not."""
     fmt = unit.output
     if isinstance(fmt, FloatFormat):
         kinds = {_kind(fmt, result.expected) for result in wrong}
@@ -223,7 +223,7 @@ def _input_conditions(unit: Unit) -> Iterator[tuple[str, Callable[[Case], bool]]
 
 
 def special_operands(unit: Unit, case: Case) -> bool:
-    """Whether an operand, or a scale, is NaN or infinite."""
+    """True if an operand, or a scale, is NaN or infinite."""
     scales: tuple[tuple[Format, tuple[int, ...]], ...] = ()
     if unit.scale is not None:
         scales = (unit.scale.a.format, case.scale_a), (unit.scale.b.format, case.scale_b)
@@ -234,7 +234,7 @@ def special_operands(unit: Unit, case: Case) -> bool:
 
 
 def _any_class(unit: Unit, case: Case, classes: tuple[Class, ...], addend: bool = True) -> bool:
-    """Whether an operand is of one of some classes. addend: whether the addend counts as one."""
+    """True if an operand is of one of some classes. addend: whether the addend counts as one."""
     operands = unit.operands
     factors = any(
         unpack(fmt, code).cls in classes
@@ -261,16 +261,16 @@ def parts(unit: Unit) -> Iterator[Varied]:
 
     def operand(*fields: str) -> Callable[[Case, Case], Case]:
         def moved(to: Case, source: Case) -> Case:
-            given: dict[str, Any] = {field: getattr(source, field) for field in fields}
-            return replace(to, **given)
+            values: dict[str, Any] = {field: getattr(source, field) for field in fields}
+            return replace(to, **values)
 
         return moved
 
     def lane(place: int, lanes: int) -> Callable[[Case, Case], Case]:
         def moved(to: Case, source: Case) -> Case:
             a, b = (
-                tuple(theirs[i] if i % lanes == place else code for i, code in enumerate(own))
-                for own, theirs in ((to.a, source.a), (to.b, source.b))
+                tuple(theirs[i] if i % lanes == place else code for i, code in enumerate(mine))
+                for mine, theirs in ((to.a, source.a), (to.b, source.b))
             )
             return replace(to, a=a, b=b)
 
@@ -296,21 +296,24 @@ def varied(unit: Unit, cases: Sequence[Case]) -> list[Case]:
     variants = list[tuple[str, Case, Case]]()
     for part in parts(unit):
         for number, case in enumerate(few):
-            source = next((each for each in (*few[number + 1 :], *few[:number]) if len(each.a) == len(case.a)), None)
-            if source is not None and (other := part.moved(case, source)) != case:
-                variants.append((part.name, case, other))
-    own = Candidate("as specified", unit)
-    before, after = results(own, [case for _, case, _ in variants]), results(own, [other for _, _, other in variants])
+            source = next((donor for donor in (*few[number + 1 :], *few[:number]) if len(donor.a) == len(case.a)), None)
+            if source is not None and (moved := part.moved(case, source)) != case:
+                variants.append((part.name, case, moved))
+    model = Candidate("as specified", unit)
+    before, after = (
+        results(model, [case for _, case, _ in variants]),
+        results(model, [moved for _, _, moved in variants]),
+    )
     kept, counts = list[Case](), dict[str, int]()
-    for (name, case, other), code, other_code in zip(variants, before, after, strict=True):
+    for (name, case, moved), code, other_code in zip(variants, before, after, strict=True):
         if code != other_code and counts.get(name, 0) < (LANE_PAIRS if name.startswith("lane") else PAIRS):
             counts[name] = counts.get(name, 0) + 1
-            kept += [case, other]
+            kept += [case, moved]
     return list(dict.fromkeys(kept))
 
 
 def independent(unit: Unit, cases: Sequence[Case], expected: Sequence[int], got: Sequence[int]) -> list[str]:
-    """What the results do not depend on, in sentences: of cases that differ in it alone, all results are the same.
+    """Sentences that name the parts of cases on which no result depends: cases that differ in one alone agree.
 
     expected, got: a code for each case. Only cases that must have different results count, and only many of them say
     something. A lane is not told where the results do not depend on a or b.

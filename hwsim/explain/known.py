@@ -48,7 +48,7 @@ from hwsim.spec.sums import SumCut
 
 @dataclass(frozen=True)
 class Semantic:
-    """Something that a device may compute. name, description: in words. changes: how many changes of the unit it is.
+    """A known semantics of a device. name, description: in words. changes: how many changes of the unit it is.
 
     on: the same for another unit; None where that unit cannot have it. specified: whether it is a unit that a file can
     specify, to which another change may be made. edited: whether it is a unit's results with operands or results that
@@ -85,8 +85,8 @@ def semantics(unit: Unit) -> tuple[Semantic, ...]:
 def _semantics(unit: Unit) -> tuple[Semantic, ...]:
     definition_of(unit)
     name = "as specified"
-    own = Semantic(name, "the unit's own specification", Candidate(name, unit), partial(Candidate, name), True, 0)
-    every = [own, *_readings(unit), *_changes(unit), *_promotions(unit), *_operands(unit), *_bits(unit)]
+    specified = Semantic(name, "the unit's own specification", Candidate(name, unit), partial(Candidate, name), True, 0)
+    every = [specified, *_readings(unit), *_changes(unit), *_promotions(unit), *_operands(unit), *_bits(unit)]
     names: dict[str, Semantic] = {}
     for semantic in every:
         names.setdefault(semantic.name, semantic)
@@ -97,8 +97,8 @@ def _readings(unit: Unit) -> Iterator[Semantic]:
     """The readings other than the unit's own; of readings that are proved equal, the one with the fewest changes."""
     if not supports(unit):
         return
-    forms, own = normal_forms(unit), own_reading(unit)
-    listed = {forms[own].reading} if own is not None else set()
+    forms, specified = normal_forms(unit), own_reading(unit)
+    listed = {forms[specified].reading} if specified is not None else set()
     for reading in sorted(READINGS, key=lambda reading: short_name(unit, reading).count(", ")):
         if forms[reading].reading in listed:
             continue
@@ -125,11 +125,11 @@ def _changes(unit: Unit) -> Iterator[Semantic]:
 
 
 def _cuts(rule: AlignedSum) -> Iterator[tuple[str, Changes]]:
-    """Which of the window's lowest places its sum loses before it is rounded, and how."""
-    own = SumCut(bits=1) if rule.cut is None else rule.cut
+    """Yield the cuts of a window's sum: how many of its lowest places are lost before it is rounded, and how."""
+    specified = SumCut(bits=1) if rule.cut is None else rule.cut
     yield "all places of the sum are rounded", {"sum": {"cut": None}}
     rules: tuple[Lost, ...] = ("truncate", "floor")
-    near = product((own.bits, own.bits + 1, own.bits - 1), LOST) if rule.cut is not None else ()
+    near = product((specified.bits, specified.bits + 1, specified.bits - 1), LOST) if rule.cut is not None else ()
     for bits, lost in dict.fromkeys([*near, *product((1, 2, 3, 4), rules)]):
         if bits > 0:
             cut = {"cut": {"bits": bits, "lost": lost}}
@@ -236,7 +236,7 @@ NEARLY_ALL = 0.9  # of the results, that are one and the same code where a desig
 
 
 def evident(unit: Unit, expected: Sequence[int], got: Sequence[int]) -> Iterator[Semantic]:
-    """What may explain results because they themselves suggest it, to be judged as any other name is.
+    """Yield explanations that the results themselves suggest, to be judged as any other name is.
 
     expected, got: the codes of each result.
     """
@@ -255,7 +255,7 @@ def evident(unit: Unit, expected: Sequence[int], got: Sequence[int]) -> Iterator
 
 
 def _other_nan(unit: Unit, wrong: Sequence[tuple[int, int]]) -> Iterator[Semantic]:
-    """The code that comes where the specification has another NaN: where it is meant, a file can say so."""
+    """Yield the code that comes where the specification has another NaN; a file can name it where it is meant."""
     fmt = unit.output
     if not isinstance(fmt, FloatFormat) or unit.result.format != fmt:
         return

@@ -46,7 +46,7 @@ def keys_of(unit: Unit) -> dict[str, Any]:
 
 @cache
 def _data() -> dict[str, Any]:
-    """What the page knows: keys, formats, presets and the program. Raises ToolMissing as `program` does."""
+    """The data of the page: keys, formats, presets and the program. Raises ToolMissing as `program` does."""
     every = [*formats().values(), *_parametric()]
     return {
         **AnyUnitInC().table(),
@@ -86,7 +86,7 @@ def _kind(kind: type[BaseModel]) -> dict[str, Any]:
     fields = kind.model_fields
     bounds = {
         name: [
-            next((getattr(each, end) for each in field.metadata if hasattr(each, end)), None) for end in ("ge", "le")
+            next((getattr(bound, end) for bound in field.metadata if hasattr(bound, end)), None) for end in ("ge", "le")
         ]
         for name, field in fields.items()
     }
@@ -99,21 +99,21 @@ def _kind(kind: type[BaseModel]) -> dict[str, Any]:
 def _sections() -> dict[str, Any]:
     """The parts of a file: the key that names a part's class, the methods that have it, whether it must be there."""
     top = SECTIONS[0][2][0]
-    made: dict[str, Any] = {}
+    sections: dict[str, Any] = {}
     for path, tag, _ in SECTIONS[1:]:
         name = path.removeprefix("sum.")
-        of = [each for each in SUMS if path.startswith("sum.") and name in each.model_fields]
-        methods = {each: get_args(each.model_fields["method"].annotation)[0] for each in of}
+        of = [rule for rule in SUMS if path.startswith("sum.") and name in rule.model_fields]
+        methods = {rule: get_args(rule.model_fields["method"].annotation)[0] for rule in of}
         required = path in top.model_fields and top.model_fields[path].is_required()
-        made[path] = {
+        sections[path] = {
             "tag": tag, "of": [] if len(of) == len(SUMS) else list(methods.values()), "required": required,
-            "needed": [method for each, method in methods.items() if each.model_fields[name].is_required()],
+            "needed": [method for rule, method in methods.items() if rule.model_fields[name].is_required()],
         }  # fmt: skip
-    return made
+    return sections
 
 
 def case(unit: Unit, operands: Mapping[str, Any]) -> str:
-    """A case as what stands behind the `#` of the page's address: a preset's name or a unit's keys, and codes.
+    """A case as the text behind the `#` of the page's address: a preset's name or a unit's keys, and codes.
 
     operands: a, b, scale_a, scale_b: lists of codes; c: a code; got: the code that a design returned. Those that are
     None are left out.
@@ -141,9 +141,9 @@ def page(shown: str | None = None) -> str:
 
 
 def write_beside(path: Path, mismatches: Iterable[Mismatch]) -> str:
-    """Write the page beside a report's, where one of its mismatches has a case: its name there, empty where it is not.
+    """Write the page beside a report's if one of its mismatches has a case; return its name, empty if none is written.
 
-    Where the program cannot be built there is none, and the report has commands alone.
+    No page is written where the program cannot be built; the report then has commands alone.
     """
     if not any(mismatch.microscope for mismatch in mismatches):
         return ""
@@ -157,5 +157,5 @@ def write_beside(path: Path, mismatches: Iterable[Mismatch]) -> str:
 
 
 def _in_script(data: Any) -> str:
-    """JSON that nothing in it ends: no tag."""
+    """JSON for a script element of HTML, which no tag in it ends."""
     return json.dumps(data, separators=(",", ":"), ensure_ascii=False).replace("<", "\\u003c")

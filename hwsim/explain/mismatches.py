@@ -51,7 +51,7 @@ def _fields(fmt: Format, code: int) -> tuple[str, ...]:
 
 
 def ulps(fmt: Format, got: int, expected: int) -> int | None:
-    """How far apart two codes are, in ulp of the format; None where that has no meaning."""
+    """The distance of a code from the expected one, in ulp of the format; None where that has no meaning."""
     if not isinstance(fmt, FloatFormat):
         return None
     places = []
@@ -83,7 +83,7 @@ def scalar(name: str, fmt: Format, code: int) -> Operand:
 
 
 def case_operands(unit: Unit, case: Case) -> tuple[Operand, ...]:
-    """What a case holds, decoded."""
+    """The operands of a case, decoded."""
     operands = [operand("a", unit.operands.a, case.a), operand("b", unit.operands.b, case.b)]
     if unit.operands.addend is not None:
         operands.append(scalar("c", unit.operands.addend, case.c))
@@ -128,7 +128,7 @@ def _codes(codes: Sequence[int]) -> str:
 
 
 def microscope_case(unit: Unit, case: Case, got: int | None = None) -> str:
-    """A case as what stands behind the `#` of the microscope's address; empty where `explain_command` is.
+    """A case as the text behind the `#` of the microscope's address; empty where `explain_command` is.
 
     got: the code of a design's result, if there is one.
     """
@@ -137,7 +137,7 @@ def microscope_case(unit: Unit, case: Case, got: int | None = None) -> str:
     codes = {"a": case.a, "b": case.b}
     if unit.scale is not None:
         codes |= {"scale_a": case.scale_a, "scale_b": case.scale_b}
-    lists = {name: [int(code) for code in each] for name, each in codes.items()}
+    lists = {name: [int(code) for code in values] for name, values in codes.items()}
     addend = None if unit.operands.addend is None else int(case.c)
     returned = None if got is None or got < 0 else got
     return microscope.case(unit, {**lists, "c": addend, "got": returned})

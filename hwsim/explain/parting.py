@@ -23,15 +23,15 @@ def first_parting(unit: Unit, candidate: Candidate, case: Case) -> str:
     `result` where it differs in no stage before. Empty where it never does.
     """
     flaw = candidate.flaw
-    given = filled(candidate.unit, case, candidate.unit.instruction.fill)  # its groups may be longer
-    taken = passed(flaw.case, given, candidate.unit, None)
+    filled_case = filled(candidate.unit, case, candidate.unit.instruction.fill)  # its groups may be longer
+    taken = passed(flaw.case, filled_case, candidate.unit, None)
     flawed = flawed_definition(candidate.unit, flaw)
-    other = flawed.dot(taken.a, taken.b, taken.c, *term_scales(candidate.unit, taken))
+    flawed_record = flawed.dot(taken.a, taken.b, taken.c, *term_scales(candidate.unit, taken))
     model = definition_of(unit).dot(case.a, case.b, case.c, *term_scales(unit, case))
-    for where, stage, expected, got in _compared(model, other):
+    for where, stage, expected, got in _compared(model, flawed_record):
         if expected != got:
             return f"{stage}, {where}: expected {expected}, got {got}"
-    code = passed(flaw.code, other.code, candidate.unit, given)
+    code = passed(flaw.code, flawed_record.code, candidate.unit, filled_case)
     return "" if code == model.code else f"result: expected {model.code:#x}, got {code:#x}"
 
 

@@ -25,7 +25,7 @@ Outcome = Literal["proved", "compared", "refuted", "undecided", "not proved", "n
 
 
 class ClaimRow(Record):
-    """What became of one claim.
+    """The outcome of one claim.
 
     word: `compared` says that some cases are equal, which is no proof; `not proved`, that nothing is shown.
     second: what the second solver says, None where it was not asked. refuting: values of constants that refute it.
@@ -42,12 +42,12 @@ class ClaimRow(Record):
 
     @property
     def disputed(self) -> bool:
-        """Whether one solver proves what the other refutes."""
+        """True if one solver proves what the other refutes."""
         return {self.word, self.second} == {"proved", "refuted"}
 
     @property
     def holds(self) -> bool:
-        """Whether it is proved, and nobody refutes it, or compared only, and so said to be."""
+        """True if it is proved, and nobody refutes it, or compared only, and so said to be."""
         return self.word in ("proved", "compared") and not self.disputed
 
     @property
@@ -57,7 +57,7 @@ class ClaimRow(Record):
 
 
 class ProofReport(Record):
-    """What was claimed of a design, and what came of it.
+    """The claims of a design, and their outcomes.
 
     seconds: from the first claim to the last, with what it takes to state them. memory: the most that the process held,
     in MB. conclusion: what follows where all is proved. trusted: what it takes for granted. example: a case that shows
@@ -80,16 +80,16 @@ class ProofReport(Record):
 
     @property
     def proved(self) -> bool:
-        """Whether there are claims, and every one holds."""
+        """True if there are claims, and every one holds."""
         return any(row.word == "proved" for row in self.rows) and all(row.holds for row in self.rows)
 
     @property
     def counts(self) -> str:
-        """How many claims are proved, of how many, and how many were compared only."""
+        """The number of claims that are proved, of how many, and of those that are compared only, in words."""
         compared = [row for row in self.rows if row.word == "compared"]
         proved = len(self.rows) - len(self.open) - len(compared)
-        more = f", {len(compared)} compared" if compared else ""
-        return f"{proved} of {counted(len(self.rows) - len(compared), 'claim')} proved{more}"
+        suffix = f", {len(compared)} compared" if compared else ""
+        return f"{proved} of {counted(len(self.rows) - len(compared), 'claim')} proved{suffix}"
 
     @property
     def open(self) -> tuple[ClaimRow, ...]:
@@ -98,7 +98,7 @@ class ProofReport(Record):
 
     @property
     def verdict(self) -> str:
-        """What came of it, in some words."""
+        """The outcome of the proof, in words."""
         if self.proved:
             compared = (
                 f"; {row.name}: {row.over}: compared, not proved" for row in self.rows if row.word == "compared"

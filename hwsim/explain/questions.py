@@ -172,8 +172,8 @@ def special_codes(unit: Unit) -> Proposals:
         if isinstance(fmt, FloatFormat) and (fmt.has_nan or fmt.infinities) and not fmt.is_binary64:
             plain[side] = {**_plain(fmt), "name": f"{fmt.name}-without-specials", "nan": [], "infinities": False}
             plain[side].pop("canonical", None)
-    own = {"operands": {"a": _plain(unit.operands.a), "b": _plain(unit.operands.b)}}
-    return {"NaN and infinity": own, "numbers": {"operands": plain}} if plain else {}
+    changes = {"operands": {"a": _plain(unit.operands.a), "b": _plain(unit.operands.b)}}
+    return {"NaN and infinity": changes, "numbers": {"operands": plain}} if plain else {}
 
 
 def _plain(fmt: Any) -> Any:
@@ -220,7 +220,7 @@ TOO_LARGE = {
 
 
 def _flushed(rounding: Rounding) -> Iterator[tuple[str, str]]:
-    """What may be judged where subnormals become zero: one thing where nothing is rounded up to a power of two."""
+    """The answers that are judged where subnormals become zero: one if nothing is rounded up to a power of two."""
     return islice(FLUSHED.items(), 1 if rounding in ("rz", "rto") else None)
 
 

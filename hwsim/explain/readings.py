@@ -27,11 +27,11 @@ from typing import Any, Literal, NamedTuple, assert_never
 from hwsim.explain.candidate import changed
 from hwsim.formats import FloatFormat
 from hwsim.spec import (
+    AlignedReadingSum,
     AlignedSum,
     LateAdd,
     LateInWindow,
     NotImplementedYet,
-    ReadAlignedSum,
     Support,
     Unit,
     implemented,
@@ -53,7 +53,7 @@ LOST_WORDS = {
 
 
 def lost_rule(lost: AlignedLost) -> LostRule | None:
-    """What the readings call a rule for lost bits; None for a rule that none of them has."""
+    """The readings' name of a rule for lost bits; None for a rule that none of them has."""
     match lost:
         case "truncate" | "floor" | "jam":
             return lost
@@ -93,9 +93,9 @@ READINGS = tuple(Reading(*answers) for answers in product(LOST, (False, True), (
 
 
 def supports(unit: Unit) -> Support:
-    """Whether a unit's window has readings: what no implementation has, and any method but `aligned`, it lacks.
+    """Support of a unit by readings of its window: they lack what no implementation has, and all methods but `aligned`.
 
-    So it does codes of 64 bits, which its search for cases does not hold.
+    They lack codes of 64 bits too, which the search for cases does not hold.
     """
     general = implemented(unit)
     if not general:
@@ -173,11 +173,11 @@ def read_unit(unit: Unit, reading: Reading) -> Unit:
     }
     if not any(keys.values()):
         return unit
-    return unit.model_copy(update={"sum": ReadAlignedSum(**dict(aligned_rule(unit)), **keys)})
+    return unit.model_copy(update={"sum": AlignedReadingSum(**dict(aligned_rule(unit)), **keys)})
 
 
 def late_of_instruction(unit: Unit) -> bool:
-    """Whether the late addend is an instruction's; else it is the value that a group starts from.
+    """True if the late addend is an instruction's; else it is the value that a group starts from.
 
     That is the sum so far, in a unit without an addend or with a promotion register.
     """
@@ -186,10 +186,10 @@ def late_of_instruction(unit: Unit) -> bool:
 
 def short_name(unit: Unit, reading: Reading) -> str:
     """The differences of a reading from the unit's own, as `lost bits floored`; `as specified` if there are none."""
-    own = own_reading(unit) or Reading("truncate")
+    specification = own_reading(unit) or Reading("truncate")
     if reading == own_reading(unit):
         return "as specified"
-    every = zip(reading, own, reading.name.split(", "), strict=True)
+    every = zip(reading, specification, reading.name.split(", "), strict=True)
     words = [word for answer, specified, word in every if answer != specified]
     return (", ".join(words) or reading.name).replace("addend", start_of(unit) or "addend")
 
@@ -217,7 +217,7 @@ def described(unit: Unit, reading: Reading) -> str:
 
 
 def start_of(unit: Unit) -> str:
-    """What a group's products are added to, in words; empty where there is nothing but them."""
+    """The value that a group's products are added to, in words; empty where there is nothing but them."""
     if unit.operands.addend is not None:
         return "addend"
     return "sum so far" if unit.instruction.chain or unit.instruction.k > unit.instruction.lanes else ""
@@ -248,10 +248,10 @@ def normal_forms(unit: Unit) -> dict[Reading, Normal]:
 
 def why_equal(forms: dict[Reading, Normal], first: Reading, second: Reading) -> str | None:
     """The reasons that prove two readings equal; None without a proof."""
-    form, other = forms[first], forms[second]
-    if form.reading != other.reading:
+    form, second_form = forms[first], forms[second]
+    if form.reading != second_form.reading:
         return None
-    return "; ".join(dict.fromkeys([*form.reasons, *other.reasons]))
+    return "; ".join(dict.fromkeys([*form.reasons, *second_form.reasons]))
 
 
 def _normal(facts: Facts, reading: Reading) -> Normal:
@@ -292,11 +292,11 @@ class Facts:
         self.plain = self.plain and rule.cut is None
 
     def products_alone(self, reading: Reading) -> bool:
-        """Whether a group's window holds only products and zeros."""
+        """True if a group's window holds only products and zeros."""
         return not self.starts or (reading.late and self.every_group)
 
     def loses_nothing(self, reading: Reading) -> bool:
-        """Whether no term ever has a bit below the window's end."""
+        """True if no term ever has a bit below the window's end."""
         if not (self.plain and self.shared and self.products_alone(reading)):
             return False
         # A product is at most 4 times its reference exponent's power of two.
@@ -339,7 +339,7 @@ class Facts:
 
     @property
     def adds_like_its_sums(self) -> bool:
-        """Whether a late addition and a group's rounding follow the same rules, for products' sums that fit."""
+        """True if a late addition and a group's rounding follow the same rules, for products' sums that fit."""
         unit, rule, fmt, addend = self.unit, self.unit.result, self.result, self.unit.operands.addend
         late = unit.late
         if not isinstance(fmt, FloatFormat) or not isinstance(addend, FloatFormat) or unit.promotion is not None:
@@ -352,7 +352,7 @@ class Facts:
         return same and zeros and tiny and rule.subnormals == "keep" and self._overflows_like_additions(fmt)
 
     def _overflows_like_additions(self, fmt: FloatFormat) -> bool:
-        """Whether a late addition does with too large a sum, and with an infinity, what a group's rounding does.
+        """True if a late addition does the same as a group's rounding with too large a sum, and with an infinity.
 
         A late addition overflows as IEEE 754 has it: as `infinity` does only if the rounding is to nearest.
         """
@@ -422,8 +422,8 @@ def _harmless(facts: Facts, reading: Reading) -> Step | None:
     fmt, rounding = facts.result, facts.unit.result.rounding
     if reading.late or not reading.two or not isinstance(fmt, FloatFormat) or not fmt.subnormals:
         return None
-    more, needed = facts.window - fmt.fraction_bits, HARMLESS[reading.lost].get(rounding)
-    if needed is None or more < needed:
+    spare, needed = facts.window - fmt.fraction_bits, HARMLESS[reading.lost].get(rounding)
+    if needed is None or spare < needed:
         return None
     reason = (
         f"a sum {CUTS[reading.lost]} to {1 + facts.window} bits rounds ({rounding}) to at most "

@@ -23,7 +23,7 @@ STATES = ("hit", "missed", "open", "unreachable")
 
 
 class CountedBin(Record):
-    """Something that a run should have met.
+    """An event that a run should have met.
 
     state: `hit`; `missed`, though it can be met; `unreachable`, and reason says why; `open`, not met, and nobody has
     shown whether it can be. place: the labels of a row and a column, where bins are the cells of a table (pairs of
@@ -75,7 +75,7 @@ class CoverageGroup(Record):
 
 
 class BinCounts(NamedTuple):
-    """How many bins are in each state. A bin can be reached where it was hit, or where it is known that it can be."""
+    """The number of bins in each state. A bin can be reached if it was hit, or if it is known that it can be."""
 
     hit: int = 0
     missed: int = 0
@@ -143,7 +143,7 @@ def coverage_groups(
 
 
 class Kills(Record):
-    """What cases tell of the likely mistakes of a unit.
+    """The likely mistakes of a unit that cases kill, and the others.
 
     cases: that were looked at. killed: the name of a case that kills each, in which a design with it returns something
     else. equivalent: the reasons why no case can. alive: the names of those that other cases kill, directed ones or
@@ -181,8 +181,8 @@ class Kills(Record):
 
     def named(self, most: int = 6) -> str:
         """The line, with the names of those that are left, at most so many."""
-        more = f" and {len(self.left) - most:,} more" if len(self.left) > most else ""
-        return self.line + (f": {'; '.join(self.left[:most])}{more}" if self.left else "")
+        rest = f" and {len(self.left) - most:,} more" if len(self.left) > most else ""
+        return self.line + (f": {'; '.join(self.left[:most])}{rest}" if self.left else "")
 
 
 class WaivedDifference(Record):
@@ -200,7 +200,7 @@ class WaivedDifference(Record):
 
 
 class KnownCause(Record):
-    """Something known that explains results. right: how many it explains, of those that it was tried on."""
+    """A known cause that explains results. right: how many it explains, of those that it was tried on."""
 
     name: Text
     description: Text
@@ -215,7 +215,7 @@ class KnownCause(Record):
 
     @property
     def everything(self) -> bool:
-        """Whether it explains all of them."""
+        """True if it explains all of them."""
         return self.right == self.of
 
     def __str__(self) -> str:
@@ -359,12 +359,12 @@ class Row(Record):
 
     @property
     def passed(self) -> bool:
-        """Whether everything that was planned was compared, and agreed."""
+        """True if everything that was planned was compared, and agreed."""
         return self.planned > 0 and self.compared == self.planned and self.mismatches == 0
 
     @property
     def key(self) -> tuple[str, str, str]:
-        """What no other row of a report has: unit, driver, suite."""
+        """The key that no other row of a report has: unit, driver, suite."""
         return self.unit, self.driver, self.suite
 
     @property
@@ -374,13 +374,13 @@ class Row(Record):
 
     @property
     def verdict(self) -> str:
-        """What came of it, in a line."""
+        """The outcome of the row, in a line."""
         waived = f"; {self.waived:,} waived" if self.waived else ""
         return f"{counted(self.mismatches, 'mismatch')}{waived}; {self.compared:,} of {self.planned:,} compared"
 
 
 class LeftOut(Record):
-    """What a suite left out. cases: how many of a suite that ran; 0 where the whole suite was left out.
+    """A suite, or cases of one, that were left out. cases: how many of a suite that ran; 0 where the whole suite was.
 
     required: a whole suite that the run does not pass without. One is not that was left out by the user's own word, or
     that makes no sense of the design.
@@ -401,7 +401,7 @@ class LeftOut(Record):
 
     @property
     def key(self) -> tuple[str, str, str]:
-        """The row that it belongs to, or that there is none of."""
+        """The key of the row that it belongs to; there may be no such row."""
         return self.unit, self.driver, self.suite
 
     @property
@@ -479,7 +479,7 @@ class RunReport(Record):
 
     @property
     def passed(self) -> bool:
-        """Whether there was something to compare, all of it came and was equal, and no required suite is missing."""
+        """True if there was something to compare, all of it came and was equal, and no required suite is missing."""
         return bool(self.rows) and all(row.passed for row in self.rows) and not self.lacking
 
     @property
@@ -498,7 +498,7 @@ class RunReport(Record):
 
     @property
     def verdict(self) -> str:
-        """What came of it, in some words. `all equal` only where nothing was left out."""
+        """The outcome of the run, in words. `all equal` only where nothing was left out."""
         ran = counted(len(self.rows), "suite")
         if not self.rows:
             return "nothing was compared"
@@ -551,12 +551,12 @@ class RunReport(Record):
         return tuple(mismatch for mismatch in self.mismatches if mismatch.key == row.key)
 
     def not_given(self, row: Row) -> tuple[LeftOut, ...]:
-        """What of a row's suite was left out."""
+        """The records of what was left out of a row's suite."""
         return tuple(suite for suite in self.left_out if suite.key == row.key)
 
     @property
     def pictured(self) -> bool:
-        """Whether a mismatch has a picture of its window."""
+        """True if a mismatch has a picture of its window."""
         shown = [mismatch.explanation for mismatch in self.mismatches if mismatch.explanation]
         return any(group.window for explanation in shown for group in explanation.groups)
 

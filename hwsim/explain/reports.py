@@ -54,13 +54,13 @@ def operand_line(operand: Operand) -> str:
     if not operand.length:
         return f"  {operand.name}  {', '.join(shown)}"
     parts = [f"[{element.index}] {text}" for element, text in zip(operand.elements, shown, strict=False)]
-    more = len(operand.elements) - len(parts)
+    rest = len(operand.elements) - len(parts)
     listed = ", ".join(parts) or "all zero"
-    return f"  {operand.name}  {listed}{f' and {more} more' if more else ''}; {counted(operand.length, 'element')}"
+    return f"  {operand.name}  {listed}{f' and {rest} more' if rest else ''}; {counted(operand.length, 'element')}"
 
 
 def mismatch_lines(mismatch: Mismatch) -> list[str]:
-    """What differs: operands decoded, expected and got, the first stage that differs."""
+    """The lines of a mismatch: operands decoded, expected and got, the first stage that differs."""
     what = "" if mismatch.what == "result" else f"{mismatch.what}: "
     distance = f", {mismatch.distance}" if mismatch.distance else ""
     context = f" ({mismatch.context})" if mismatch.context else ""
@@ -107,7 +107,7 @@ def kinds_lines(kinds: Sequence[FaultKind]) -> list[str]:
 
 
 def fault_head(kind: FaultKind) -> str:
-    """What explains a kind of wrong results and how much speaks for it, or that nothing does."""
+    """The first line of a kind of wrong results: how much speaks for its explanation, or that it has none."""
     part = f"{kind.wrong:,} of {counted(kind.of, 'wrong result')} looked at"
     if kind.causes:
         agrees = kind.causes[0].of - kind.wrong
@@ -118,32 +118,32 @@ def fault_head(kind: FaultKind) -> str:
 
 
 def verb(count: int) -> str:
-    """What results do that are right."""
+    """The verb for right results of that number."""
     return "matches" if count == 1 else "match"
 
 
 def fault_lines(kind: FaultKind) -> list[str]:
-    """What would explain a kind of wrong results, the likeliest first, or what they have in common."""
+    """The lines of a kind of wrong results: its explanations, the likeliest first, or what they have in common."""
     return [fault_head(kind), *(f"  {cause}" for cause in kind.causes), *(f"  {fact}" for fact in kind.facts)]
 
 
 def all_fault_lines(kinds: Sequence[FaultKind]) -> list[str]:
-    """What would explain each kind of wrong results."""
+    """The explanations of each kind of wrong results, as lines."""
     return [line for kind in kinds for line in fault_lines(kind)]
 
 
 def failure_lines(row: Row, mismatches: Sequence[Mismatch]) -> list[str]:
-    """Why a row failed, in at most 15 lines: its first mismatch, or how much is missing, and its notes."""
+    """The reason why a row failed, in at most 15 lines: its first mismatch, or how much is missing, and its notes."""
     head = f"{row.unit} · {row.driver} · {row.suite}"
     if mismatches:
         first = mismatches[0]
-        at = f"{first.where}; " if first.where else ""
+        place = f"{first.where}; " if first.where else ""
         head += f" · case {first.case}" if first.case else ""
         meaning = case_meaning(first.case)
         lines = [head, *([f"  this case: {meaning}"] if meaning else []), *mismatch_lines(first)]
-        lines.append(f"  {at}{counted(row.mismatches, 'mismatch')} in this suite")
-        said = "; ".join([*first.notes, *(f"{file.what}: {file.path}" for file in first.files)])
-        end = [*([said] if said else []), *([f"again: {first.again}"] if first.again else [])]
+        lines.append(f"  {place}{counted(row.mismatches, 'mismatch')} in this suite")
+        notes = "; ".join([*first.notes, *(f"{file.what}: {file.path}" for file in first.files)])
+        end = [*([notes] if notes else []), *([f"again: {first.again}"] if first.again else [])]
     else:
         lines, end = [head, f"  {row.compared:,} of {counted(row.planned, 'result')} compared"], []
     # The last lines say how to go on: they stay, whatever else must go.
@@ -179,8 +179,8 @@ def read_json(path: Path) -> RunReport:
         raise InputError(f"{path}: {'.'.join(map(str, (*first['loc'], *inside))) or 'report'} {rule}") from None
     for name, value in report.summary().items():
         if not isinstance(summary, dict) or summary.get(name) != value:
-            said = summary.get(name) if isinstance(summary, dict) else summary
-            raise InputError(f"{path}: summary.{name} must be {value!r}, as the rows say, not {shown(said)}")
+            stated = summary.get(name) if isinstance(summary, dict) else summary
+            raise InputError(f"{path}: summary.{name} must be {value!r}, as the rows say, not {shown(stated)}")
     return report
 
 
@@ -359,7 +359,7 @@ def _percent(part: int, whole: int) -> str:
 
 
 def _has_details(group: CoverageGroup) -> bool:
-    """Whether there is more to say of a group than the table does: bins that were not hit, or pairs."""
+    """True if there is more to say of a group than the table does: bins that were not hit, or pairs."""
     return any(bin.state != "hit" or bin.place for bin in group.bins)
 
 

@@ -68,7 +68,7 @@ def _group(record: Explanation, group: Group) -> Json:
         ],
         "max_exp": group.max_exp,
         "fraction_bits": group.fraction_bits,
-        "aligned": [str(each) for each in group.aligned],
+        "aligned": [str(number) for number in group.aligned],
         "total": str(group.total),
         "unit_exp": group.unit_exp,
         "uncut": None if group.uncut is None else str(group.uncut),
@@ -92,7 +92,7 @@ def _number(fmt: Format, code: int) -> Json:
 
 def _factors(fmt: Format, codes: Iterable[int], factors: Iterable[Fields]) -> list[Json]:
     pairs = zip(codes, factors, strict=True)
-    return [{"given": _number(fmt, code), "multiplied": _fields(each)} for code, each in pairs]
+    return [{"given": _number(fmt, code), "multiplied": _fields(term)} for code, term in pairs]
 
 
 def _fields(fields: Fields) -> Json:
@@ -108,7 +108,7 @@ def _aligned(window: AlignedTerms) -> Json:
     return {
         "max_exp": window.max_exp,
         "fraction_bits": window.fraction_bits,
-        "aligned": [str(each) for each in window.aligned],
+        "aligned": [str(number) for number in window.aligned],
         "total": str(window.total),
     }
 

@@ -73,7 +73,7 @@ class Picture:
 
     @property
     def caption(self) -> str:
-        """What the places weigh."""
+        """The weights of the places."""
         return f"window 2^{self.top} to 2^{self.last}; v: 2^max_exp = 2^{self.max_exp}; right of |: lost"
 
 
@@ -107,7 +107,7 @@ def picture(group: Group) -> Picture | None:
 
 
 def _labelled_terms(group: Group) -> tuple[list[str], list[Term]]:
-    """What stands in the window: products by their index along K, subgroups by their first and last one, the addend."""
+    """The terms in the window, labelled: products by their index along K, subgroups by their ends, the addend."""
     labels, terms = [str(index) for index in group.indices], list(group.products)
     if group.subgroups:
         size = len(group.products) // len(group.subgroups)
@@ -286,9 +286,9 @@ def part_tables(group: Group) -> Iterator[tuple[list[str], list[list[str]]]]:
 
 def _subgroup_header(group: Group) -> list[str]:
     scales = [] if group.subgroups[0].scale_a is None else ["scale a", "scale b"]
-    own = [] if group.subgroups[0].kept is None else ["in its window", "max_exp"]
+    window_cells = [] if group.subgroups[0].kept is None else ["in its window", "max_exp"]
     window = ["exp", "distance", "aligned"] if isinstance(group.unit.sum, WindowSum) else []
-    return ["subgroup", *own, "sum", *scales, "term", *window]
+    return ["subgroup", *window_cells, "sum", *scales, "term", *window]
 
 
 def _subgroup_rows(group: Group) -> list[list[str]]:
@@ -309,7 +309,7 @@ def _subgroup_rows(group: Group) -> list[list[str]]:
 
 
 def _own_window(kept: AlignedTerms | None) -> list[str]:
-    """What a subgroup's own window keeps of its products, and that window's max_exp."""
+    """The integers that a subgroup's own window keeps of its products, and that window's max_exp."""
     if kept is None:
         return []
     return [", ".join(map(str, kept.aligned)), "" if kept.max_exp is None else str(kept.max_exp)]
@@ -364,7 +364,7 @@ def _term_cells(group: Group, term: Term, index: int) -> list[str]:
 
 
 def title(record: Explanation) -> str:
-    """What was multiplied, in a line."""
+    """The title of an explanation, in a line: the products, the addend and the format of the result."""
     unit = record.unit
     addend = f" + {unit.operands.addend.name}" if unit.operands.addend else ""
     converted = f" as {unit.operands.convert.name}" if unit.operands.convert else ""
@@ -438,12 +438,12 @@ def late_text(rule: LateAdd | LateInWindow, unit: Unit, added: Added) -> str:
     addend, result = _code_and_value(added.addend_format, added.addend), _code_and_value(unit.output, added.code)
     match rule:
         case LateAdd():
-            other, rounding = f" + partial {_code_and_value(unit.result.format, added.partial)}", rule.rounding
+            joined, rounding = f" + partial {_code_and_value(unit.result.format, added.partial)}", rule.rounding
         case LateInWindow():
-            other, rounding = _window_text(added), unit.result.rounding
+            joined, rounding = _window_text(added), unit.result.rounding
         case _:
             assert_never(rule)
-    return f"late: addend {addend}{other} = {result}, {rounding} to {unit.output.name}"
+    return f"late: addend {addend}{joined} = {result}, {rounding} to {unit.output.name}"
 
 
 def _window_text(added: Added) -> str:
@@ -458,7 +458,7 @@ def _window_text(added: Added) -> str:
 
 
 def after_group(record: Explanation, index: int) -> list[str]:
-    """What happens to the sum after a group: a promotion, or a late addition, in a line each."""
+    """The steps on the sum after a group, in a line each: a promotion, or a late addition."""
     unit, promoted, added = record.unit, record.promotions.get(index), record.additions.get(index)
     lines = []
     if unit.promotion is not None and promoted is not None:

@@ -125,8 +125,8 @@ def element(name: str, array: NDArray[Any], wrong: NDArray[np.bool_], show: Any 
 
 
 def _no_codes(fmt: Kind, name: str, kind: str) -> TypeError:
-    own = own_dtype(fmt)
-    return TypeError(f"{name} must be integer {fmt.name} codes{f' or a {own} array' if own else ''}, not {kind}")
+    dtype = own_dtype(fmt)
+    return TypeError(f"{name} must be integer {fmt.name} codes{f' or a {dtype} array' if dtype else ''}, not {kind}")
 
 
 def _array_of(fmt: Kind, array: Any, name: str) -> NDArray[Any]:

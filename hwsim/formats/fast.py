@@ -22,8 +22,8 @@ def take(table: NDArray[Any], codes: Codes) -> NDArray[Any]:
     """table[codes]."""
     from hwsim.formats import lookup
 
-    given, out = flat(codes, codes.dtype.str), np.empty(codes.size, table.dtype)
-    split(given.size, 1, lambda start, end: lookup.take(given[start:end], table, out[start:end]))
+    indices, out = flat(codes, codes.dtype.str), np.empty(codes.size, table.dtype)
+    split(indices.size, 1, lambda start, end: lookup.take(indices[start:end], table, out[start:end]))
     return out.reshape(codes.shape)
 
 

@@ -261,7 +261,7 @@ class FloatFormat(FormatBase):
             return compare_half(x.sig != 0, half, half & ~((x.exp == exp - 1) & (x.sig == sig)))
         below = np.minimum(exp - x.exp, LAST + 2 + rounding.bits).tolist()
         pairs = zip(x.sig.tolist(), below, strict=True)
-        parts = [(own << rounding.bits) // (sig << max(0, down)) for own, down in pairs]
+        parts = [(number << rounding.bits) // (sig << max(0, down)) for number, down in pairs]
         return np.array([min(part, 1 << 33) for part in parts], dtype=np.int64)
 
     @property

@@ -159,12 +159,12 @@ def complements(random: Any, offset: int, out: Any) -> None:
 
     Complements, because LLVM does not vectorise a comparison that takes the exclusive or itself.
     """
-    key, other, mask = U(random.seed_low), U(random.seed_high), U(random.mask)
+    key, key_high, mask = U(random.seed_low), U(random.seed_high), U(random.mask)
     start = ((np.uint64(random.counter_high) << np.uint64(32)) | np.uint64(random.counter_low)) + np.uint64(offset)
     first, above = U(start & np.uint64(0xFFFFFFFF)), U(start >> np.uint64(32))
     for i in range(out.size):
         place = U(first + U(i))
-        word, _ = threefry(key, other, place, U(above + (U(1) if place < first else U(0))))
+        word, _ = threefry(key, key_high, place, U(above + (U(1) if place < first else U(0))))
         out[i] = xor(U(word & mask), ONES)
 
 

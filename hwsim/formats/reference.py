@@ -148,11 +148,11 @@ def encode_reference(
 
 def codes_by(fmt: Kind, x: Any, how: Choices) -> Codes:
     """`encode_reference` with its arguments checked."""
-    given = numbers_of(x)
+    numbers = numbers_of(x)
     if not fmt.in_float64:
-        return encode(fmt, given, how.rounding, how.missing)
-    rounding = how.rounding.draw(given.size) if isinstance(how.rounding, Stochastic) else how.rounding
-    return codes_drawn(fmt, given, rounding, how.overflow, how.missing)
+        return encode(fmt, numbers, how.rounding, how.missing)
+    rounding = how.rounding.draw(numbers.size) if isinstance(how.rounding, Stochastic) else how.rounding
+    return codes_drawn(fmt, numbers, rounding, how.overflow, how.missing)
 
 
 def codes_drawn(

@@ -20,7 +20,7 @@ Bools = NDArray[np.bool_]
 
 
 class Rounding(StrEnum):
-    """Which of its two neighbouring codes a number is rounded to; a number with a code of its own keeps it.
+    """A choice between the two neighbouring codes of a number; a number with a code of its own keeps it.
 
     IEEE 754-2019, section 4.3, and round to odd (Boldo and Melquiond 2008), on codes: "even" and "odd" are the
     code's last bit. That is the significand's last bit, except where there is no fraction (e8m0).
@@ -65,7 +65,10 @@ class Draw(NamedTuple):
 
 
 class Beyond(NamedTuple):
-    """Which numbers become infinite and which NaN; any other that is too large becomes the largest."""
+    """Flags of the numbers that become infinite and of those that become NaN.
+
+    Any other number that is too large becomes the largest.
+    """
 
     infinite: Bools
     nan: Bools
@@ -109,7 +112,7 @@ def compare_half(some: Bools, at_least_half: Bools, above_half: Bools) -> Ints:
 
 
 def grows(rounding: Rounding | Draw, rest: Ints, steps: Ints, negative: Bools) -> Bools:
-    """Which magnitudes are rounded up, to the next larger code.
+    """True for magnitudes that are rounded up, to the next larger code.
 
     rest: from `cut`. steps: the codes below the magnitudes, of which the last bit counts. negative: of the numbers.
     """
@@ -171,7 +174,7 @@ COMPILED = {
 
 
 def rounds_inward(rounding: Rounding | Draw | None, negative: Bools, infinity: int | None) -> Bools:
-    """Which finite numbers that are too large `Overflow.IEEE` takes to the largest number, not to infinity.
+    """True for the finite, too large numbers that `Overflow.IEEE` takes to the largest number, not to infinity.
 
     IEEE 754-2019, section 7.4: of directed roundings, those that do not lead to infinity's side. IEEE 754 has no
     rounding to odd: of the largest number and infinity it takes the one whose code is odd. In IEEE 754's formats that
@@ -198,8 +201,8 @@ def rounds_inward(rounding: Rounding | Draw | None, negative: Bools, infinity: i
 def go_beyond(overflow: Overflow, over: Bools, infinite: Bools, inward: Bools, infinities: bool) -> Beyond:
     """Apply a policy that the format has to numbers that are too large.
 
-    over: which numbers are too large, infinities among them. infinite: which are infinities. inward: `rounds_inward`.
-    infinities: whether the format has any.
+    over: True for numbers that are too large, infinities among them. infinite: True for infinities.
+    inward: `rounds_inward`. infinities: whether the format has any.
     """
     none = np.zeros(over.shape, dtype=bool)
     match overflow:
@@ -240,7 +243,7 @@ class ExactNumbers(NamedTuple):
     nan: Bools
 
     def at_least(self, sig: int, exp: int) -> Bools:
-        """Which magnitudes are at least sig * 2^(exp - LAST); sig of SIG_BITS bits."""
+        """True for magnitudes that are at least sig * 2^(exp - LAST); sig of SIG_BITS bits."""
         return np.asarray((self.exp > exp) | (self.exp == exp) & (self.sig >= sig))
 
 
@@ -258,20 +261,20 @@ def numbers_of(x: Any) -> NDArray[Any]:
     """
     x = as_numbers(x, "x")
     if not (isinstance(x, np.ndarray) or hasattr(x, "__array__")):
-        given = np.array(x, dtype=object)
+        array = np.array(x, dtype=object)
         return (
-            given.astype(np.float64) if all(issubclass(kind, float) for kind in set(map(type, given.flat))) else given
+            array.astype(np.float64) if all(issubclass(kind, float) for kind in set(map(type, array.flat))) else array
         )
-    given = np.asarray(x)
-    if is_float(given.dtype):
+    array = np.asarray(x)
+    if is_float(array.dtype):
         with np.errstate(invalid="ignore"):  # a signalling NaN
-            return given.astype(np.float64)
-    if given.dtype.kind in "iu":
-        small = given.dtype.itemsize < 8 or bool(np.all((given >= -(1 << 53)) & (given <= 1 << 53)))
-        return given.astype(np.float64 if small else object)
-    if given.dtype == object:
-        return given
-    raise InputTypeError(f"x must hold real numbers of at most 64 bits, not {given.dtype.name}")
+            return array.astype(np.float64)
+    if array.dtype.kind in "iu":
+        small = array.dtype.itemsize < 8 or bool(np.all((array >= -(1 << 53)) & (array <= 1 << 53)))
+        return array.astype(np.float64 if small else object)
+    if array.dtype == object:
+        return array
+    raise InputTypeError(f"x must hold real numbers of at most 64 bits, not {array.dtype.name}")
 
 
 def exact(given: NDArray[Any]) -> ExactNumbers:

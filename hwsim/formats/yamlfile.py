@@ -305,14 +305,14 @@ def _in_file(location: Location, document: Document, prefix: Location) -> tuple[
 def _tag(error: ErrorDetails) -> tuple[Location, str]:
     """`kind`, and `is missing; it must be ...` or `must be ..., not VALUE`."""
     name = error["ctx"]["discriminator"].strip("'")
-    given = error["input"].get(name) if isinstance(error["input"], dict) else None
+    value = error["input"].get(name) if isinstance(error["input"], dict) else None
     if name == "kind":
         rule = f"must be {', '.join(KINDS[:-1])} or {KINDS[-1]}"
-        return (name,), f"{rule}, not {shown(given)}" if given is not None else f"is missing; it {rule}"
-    if given is None:
+        return (name,), f"{rule}, not {shown(value)}" if value is not None else f"is missing; it {rule}"
+    if value is None:
         return (name,), "is missing"
     *others, last = error["ctx"]["expected_tags"].split(", ")
-    return (name,), f"must be {', '.join(others)} or {last}, not {shown(given)}"
+    return (name,), f"must be {', '.join(others)} or {last}, not {shown(value)}"
 
 
 def _rule(error: ErrorDetails) -> str:

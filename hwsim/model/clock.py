@@ -51,7 +51,7 @@ def supports(unit: Specified) -> Support:
 
 @dataclass(slots=True)
 class _Context:
-    """One sum: whether it is open, and what its next beat starts from."""
+    """The state of one sum: whether it is open, and the value that its next beat starts from."""
 
     carried: Carried
     open: bool = False

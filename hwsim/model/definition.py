@@ -372,14 +372,14 @@ def dot_in_modes(
     explanation is of the first group's unit, and each of its groups of its own.
     """
     first = modes[0]
-    given = len(a) if k is None else k
+    products = len(a) if k is None else k
     groups: list[Group] = []
     promotions: dict[int, Promoted] = {}
     additions: dict[int, Added] = {}
     carried = first.open(c)
     for index, mode in enumerate(modes):
         here = mode.unit.instruction.indices(index)
-        used = len(here) if here[-1] < given else sum(i < given for i in here)
+        used = len(here) if here[-1] < products else sum(i < products for i in here)
         factors, scales = (_taken(a, here), _taken(b, here)), (_taken(scale_a, here), _taken(scale_b, here))
         operands = GroupOperands(*factors, *scales, index, used)
         carried, group, addition = mode.step(carried, operands, index == len(modes) - 1)
@@ -393,7 +393,7 @@ def dot_in_modes(
                 pass
             case _:
                 assert_never(addition)
-    return Explanation(first.unit, tuple(groups), promotions, first.close(carried), additions, c, given)
+    return Explanation(first.unit, tuple(groups), promotions, first.close(carried), additions, c, products)
 
 
 def _taken(codes: Sequence[int], indices: Sequence[int]) -> tuple[int, ...]:

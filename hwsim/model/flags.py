@@ -29,7 +29,7 @@ class FlagRules(NamedTuple):
 
 
 def undefined(unit: Unit, name: FlagName, products: int | None) -> str:
-    """Why a flag of a unit is not defined; empty where it is.
+    """The reason why a flag of a unit is not defined; empty where it is.
 
     products: of every dot product; None where they may have any number.
     """
@@ -46,13 +46,13 @@ def undefined(unit: Unit, name: FlagName, products: int | None) -> str:
         return f"{unit.name} takes subnormals for zeros, which IEEE 754 does not"
     if name == "underflow" and not fmt.subnormals:
         return f"{fmt.name} has no subnormals"
-    if fmt.infinity_magnitude is None and any(_infinite(one) for one in _formats(unit)):
+    if fmt.infinity_magnitude is None and any(_infinite(operand) for operand in _formats(unit)):
         return f"{fmt.name} has no infinity, and operands have"
     return ""
 
 
 def _rounded_more(unit: Unit, products: int | None) -> str:
-    """Where a dot product is rounded other than once, at its end; empty where it is not."""
+    """The reason why a dot product is not rounded just once, at its end; empty where it is."""
     if unit.promotion is not None:
         return "promotes partial sums"
     if unit.late is not None:

@@ -12,10 +12,10 @@ from hwsim.model.methods import ZeroSign, sum_zero_sign, total_term
 from hwsim.model.rounding import ResultRounding, add, combine_specials, exact_sum, flushed_code
 from hwsim.model.terms import Term, ZeroTerms, addend_term, align, cut_magnitude, max_exponent, product
 from hwsim.spec import (
+    AlignedReadingSum,
     ExactSum,
     LateAdd,
     LateInWindow,
-    ReadAlignedSum,
     RoundedSum,
     Unit,
     WindowSum,
@@ -129,7 +129,7 @@ class ExactLateAddition(LateAddition):
 
     hooks = None  # of a reading
 
-    def __init__(self, rule: ReadAlignedSum, unit: Unit, rounding: ResultRounding):
+    def __init__(self, rule: AlignedReadingSum, unit: Unit, rounding: ResultRounding):
         self.rule, self.rounding = rule, rounding
         self.output = unit.output
 
@@ -218,7 +218,7 @@ def late_addition(unit: Unit, hooks: Hooks | None = None) -> LateAddition | None
         case None:
             return None
         case LateAdd() as rule:
-            if isinstance(unit.sum, ReadAlignedSum) and unit.sum.unrounded:
+            if isinstance(unit.sum, AlignedReadingSum) and unit.sum.unrounded:
                 return ExactLateAddition(unit.sum, unit, ResultRounding(unit.result))
             return RoundedLateAddition(rule, unit.result.format, unit.nan, hooks)
         case LateInWindow() as rule:
@@ -244,7 +244,7 @@ class Promoted(NamedTuple):
 
 
 def promoted_term(unit: Unit, promoted: Promoted) -> Term:
-    """What a promotion has added to the register: the partial sum, scaled where that is, exactly."""
+    """The term that a promotion adds to the register: the partial sum, scaled where that is, exactly."""
     scaling = unit.scaled_promotion
     if scaling is None or promoted.scale is None:
         return addend_term(unit.result.format, promoted.partial)

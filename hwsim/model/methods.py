@@ -21,7 +21,7 @@ from hwsim.model.terms import (
     max_exponent,
     window,
 )
-from hwsim.spec import AlignedSum, EvenOddSum, ExactSum, PairwiseSum, ReadAlignedSum, RoundedSum, SequentialSum, Unit
+from hwsim.spec import AlignedReadingSum, AlignedSum, EvenOddSum, ExactSum, PairwiseSum, RoundedSum, SequentialSum, Unit
 from hwsim.spec.keys import Lost, Rounding
 from hwsim.spec.sums import SumCut
 
@@ -200,7 +200,7 @@ class Aligned(SumMethod):
 
 
 class WindowRule(NamedTuple):
-    """How terms enter a window, as `hwsim.model.terms.window` takes it."""
+    """The rule by which terms enter a window, as `hwsim.model.terms.window` takes it."""
 
     bits: int
     lost: Lost
@@ -394,10 +394,10 @@ class Exact(SumMethod):
                 assert_never(self.rule.rounded)
 
 
-class ReadAligned(SumMethod):
-    """Terms in one window, as a `ReadAlignedSum` has them. result: how a unit's groups are rounded."""
+class AlignedReading(SumMethod):
+    """Terms in one window, as a `AlignedReadingSum` has them. result: how a unit's groups are rounded."""
 
-    def __init__(self, rule: ReadAlignedSum, result: ResultRounding):
+    def __init__(self, rule: AlignedReadingSum, result: ResultRounding):
         self.rule, self.result = rule, result
 
     def sum(self, terms: Sequence[Term], addend: Term | None, special: Term | None) -> Summed:
@@ -461,8 +461,8 @@ def _all_bits(terms: Sequence[Term], max_exp: int | None) -> int:
 def method_of(unit: Unit, hooks: Hooks | None) -> SumMethod:
     """The method by which a unit sums the terms of a group. hooks: what is other than specified."""
     match unit.sum:
-        case ReadAlignedSum() as rule:
-            return ReadAligned(rule, ResultRounding(unit.result))
+        case AlignedReadingSum() as rule:
+            return AlignedReading(rule, ResultRounding(unit.result))
         case AlignedSum() as rule:
             return Aligned(rule, unit.result.rounding, hooks)
         case EvenOddSum() as rule:

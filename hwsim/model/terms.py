@@ -30,37 +30,37 @@ class Term(NamedTuple):
 
     @property
     def is_special(self) -> bool:
-        """Whether it is NaN or an infinity."""
+        """True if the term is NaN or an infinity."""
         return self.cls is Class.NAN or self.cls is Class.INFINITY
 
     @property
     def is_nan(self) -> bool:
-        """Whether it is NaN."""
+        """True if the term is NaN."""
         return self.cls is Class.NAN
 
     @property
     def is_infinite(self) -> bool:
-        """Whether it is an infinity."""
+        """True if the term is an infinity."""
         return self.cls is Class.INFINITY
 
     @property
     def is_number(self) -> bool:
-        """Whether it is a number other than zero."""
+        """True if the term is a number other than zero."""
         return self.cls is Class.NORMAL
 
     @property
     def is_zero(self) -> bool:
-        """Whether it is a zero."""
+        """True if the term is a zero."""
         return self.cls is Class.ZERO
 
 
 def some(conditions: Iterable[bool]) -> bool:
-    """Whether one holds: with `greatest` and `least` all that is asked of the terms of a group together."""
+    """True if any condition holds. With `greatest` and `least`, all that is asked of the terms of a group together."""
     return any(conditions)
 
 
 def greatest(candidates: Iterable[tuple[int, bool]]) -> int | None:
-    """The largest number of those that count, each with whether it does; None where none does."""
+    """The largest of the numbers that count; None where none does. candidates: numbers, each with whether it counts."""
     return max((number for number, counts in candidates if counts), default=None)
 
 

@@ -38,11 +38,11 @@ from hwsim.spec import Pipeline, Specified, modes_of
 
 @dataclass(frozen=True)
 class Slot:
-    """One freely chosen place of the pipeline: what entered in one cycle, a beat or nothing, and where it is now.
+    """One freely chosen place of the pipeline, with what entered it in one cycle: a beat or nothing.
 
-    stage: 0 before it enters; then behind how many registers it is; `left` once it has left.
-    fields: what entered: `beat`, whether anything did, and what belongs to it. pick: any bit in
-    each cycle, by which the choice is free. picked: whether it enters in this cycle.
+    stage: 0 before it enters; then behind how many registers it is; `left` once it has left. fields: what entered:
+    `beat`, whether anything did, and what belongs to it. pick: any bit in each cycle, by which the choice is free.
+    picked: whether it enters in this cycle. entering: the fields of what enters in this cycle.
     """
 
     stage: Term
@@ -54,7 +54,7 @@ class Slot:
 
     @classmethod
     def of(cls, name: str, latency: int, when: Term, entering: Mapping[str, Term]) -> Slot:
-        """A slot that enters in any one of the cycles in which `when` holds."""
+        """Return a slot that enters in any one of the cycles in which `when` holds."""
         left = latency + 1
         stage = constant(f"{name}.stage", left.bit_length())
         pick = constant(f"{name}.pick", 1)
@@ -64,27 +64,27 @@ class Slot:
 
     @property
     def entered(self) -> Term:
-        """Whether it has entered."""
+        """The condition that it has entered."""
         return self.beyond(0)
 
     def at(self, stage: int) -> Term:
-        """Whether it is at a stage; at 0 while it enters."""
+        """Return the condition that it is at a stage; at 0 while it enters."""
         return same(self.stage, value(stage, width(self.stage))) if stage else self.picked
 
     def beyond(self, stage: int) -> Term:
-        """Whether it is further than a stage."""
+        """Return the condition that it is further than a stage."""
         return below(value(stage, width(self.stage)), self.stage)
 
     def field(self, name: str, stage: int) -> Term:
-        """One of its fields, at a stage."""
+        """Return one of its fields at a stage."""
         return self.fields[name] if stage else self.entering[name]
 
     def has(self, name: str, stage: int = 1) -> Term:
-        """Whether a field of one bit is set, at a stage."""
+        """Return the condition that a field of one bit is set at a stage."""
         return is_one(self.field(name, stage))
 
     def following(self, advance: Term) -> list[tuple[Term, Term, Term]]:
-        """Its registers: now, then, and after a reset."""
+        """Return its registers, each with its value now, in the next cycle, and after a reset."""
         zero, one = value(0, width(self.stage)), value(1, width(self.stage))
         moves = both(advance, self.entered, below(self.stage, value(self.left, width(self.stage))))
         stage = choose(self.picked, one, choose(moves, op(Kind.BV_ADD, self.stage, one), self.stage))
@@ -95,31 +95,31 @@ class Slot:
 
 
 def kept(register: Term, starts: Term, while_not: Term) -> tuple[Term, Term, Term]:
-    """A bit: whether nothing of a kind has come since something did. Its registers are as those of `Slot.following`."""
+    """Return a bit, set while nothing of a kind has come since something did, in the form of `Slot.following`."""
     return register, choose(starts, value(1, 1), as_bit(both(is_one(register), negated(while_not)))), value(0, 1)
 
 
 def caught(register: Term, when: Term, what: Term) -> tuple[Term, Term, Term]:
-    """What stood somewhere in a cycle. Its registers are as those of `Slot.following`."""
+    """Return a register of the value that a signal had when `when` held, in the form of `Slot.following`."""
     return register, choose(when, what, register), register
 
 
 def field_of(term: Term, layout: StructLayout, name: str) -> Term:
-    """A field of a packed struct."""
+    """Return a field of a packed struct."""
     field = layout[name]
     return part(term, field.offset, field.width)
 
 
 def field_names(layout: StructLayout) -> list[str]:
-    """The fields of a struct, and those of structs in it, as ports have them: in the order in which they are packed."""
-    found = []
+    """Return the names of a struct's fields, nested ones as ports name them, in the order in which they are packed."""
+    names = []
     for name, shape in layout.members.items():
-        found += [f"{name}__{inner}" for inner in field_names(shape)] if isinstance(shape, StructLayout) else [name]
-    return found
+        names += [f"{name}__{inner}" for inner in field_names(shape)] if isinstance(shape, StructLayout) else [name]
+    return names
 
 
 class Control:
-    """A unit around an arbitrary datapath, with the ghosts that follow two of its slots.
+    """A unit around an arbitrary datapath, with the auxiliary registers that follow two of its slots.
 
     elaborated: the unit's RTL, where it is at hand.
     """
@@ -179,37 +179,39 @@ class Control:
         return value(term, bits) if isinstance(term, int) else op(Kind.BV_ZERO_EXTEND, term, indices=[1])
 
     def stands(self, stage: int) -> Term:
-        """Whether the hardware has a beat behind so many registers."""
+        """Return the condition that the hardware has a beat behind so many registers."""
         return is_one(self.register(f"valid{stage}"))
 
     def flying(self, stage: int, name: str) -> Term:
-        """What goes along with it."""
+        """Return a field of what goes along with the beat behind so many registers."""
         return field_of(self.register(f"flight{stage}"), flight_layout(self.unit, self.pipeline), name)
 
     def here(self, stage: int) -> Term:
-        """Whether the hardware has a beat of the chosen context behind so many registers."""
+        """Return the condition that the hardware has a beat of the chosen context behind so many registers."""
         return both(self.stands(stage), same(self.flying(stage, "context"), self.chosen))
 
     def register(self, name: str) -> Term:
-        """A register of the unit. Raises InputError where it has none of the name."""
+        """Return a register of the unit. Raises InputError where it has none of the name."""
         if name not in self.circuit.states:
             raise InputError(f"{self.unit.name}: the unit must have a register {name}")
         return self.circuit.states[name].now
 
     def of_chosen(self, name: str) -> Term:
-        """A register of the chosen context."""
-        found = self.register(f"{name}{self.pipeline.contexts - 1}")
-        for at in range(self.pipeline.contexts - 1):
-            found = choose(same(self.chosen, value(at, width(self.chosen))), self.register(f"{name}{at}"), found)
-        return found
+        """Return a register of the chosen context."""
+        chosen = self.register(f"{name}{self.pipeline.contexts - 1}")
+        for context in range(self.pipeline.contexts - 1):
+            chosen = choose(
+                same(self.chosen, value(context, width(self.chosen))), self.register(f"{name}{context}"), chosen
+            )
+        return chosen
 
     def next_of(self, part_name: str, field: str) -> Term:
-        """What a part makes, before its last register; where it has none there, what it gives."""
+        """Return a part's field before its last register; where it has no register there, the field that it gives."""
         inputs = self.circuit.inputs
-        made = self.cut_out[part_name].outputs
+        ports = self.cut_out[part_name].outputs
         for port in (f"next__{field}", f"o__{field}"):
-            if port in made and made[port].is_value():  # what is always the same is no port of it
-                return made[port]
+            if port in ports and ports[port].is_value():  # what is always the same is no port of it
+                return ports[port]
             if f"{part_name}.{port}" in inputs:
                 return inputs[f"{part_name}.{port}"]
         # What only passes through the last step is named after where it comes from, and numbered where that is twice.
@@ -220,7 +222,10 @@ class Control:
         return inputs[passed[0]]
 
     def drives(self, part_name: str, port: str, wanted: Term) -> Term:
-        """Whether the unit drives a port of one bit so; a port that it leaves constant is none of its outputs."""
+        """Return the condition that the unit drives a port of one bit with a wanted value.
+
+        A port that it leaves constant is none of its outputs.
+        """
         name = f"{part_name}.{port}"
         if name in self.circuit.outputs:
             return op(Kind.EQUAL, is_one(self.circuit.outputs[name]), wanted)
@@ -230,45 +235,45 @@ class Control:
 
     @property
     def is_opened(self) -> Term:
-        """Whether the hardware holds the chosen context to be open."""
+        """The condition that the hardware holds the chosen context to be open."""
         opened = self.register("opened")
-        by = [both(same(self.chosen, value(at, width(self.chosen))), is_one(part(opened, at, 1)))
-              for at in range(self.pipeline.contexts)]  # fmt: skip
+        by = [both(same(self.chosen, value(context, width(self.chosen))), is_one(part(opened, context, 1)))
+              for context in range(self.pipeline.contexts)]  # fmt: skip
         return either(*by)
 
     # What is added to.
 
     def as_held(self, code: Term, starts: Term) -> Term:
-        """What a context holds for the adder. starts: whether the code is of the format of addends."""
+        """Return a code as a context holds it for the adder. starts: whether the code is of the format of addends."""
         assert self.after is not None
         return code if self.after.start is None else packed([code, starts])
 
     @property
     def held(self) -> Term:
-        """What the chosen context holds for the adder."""
+        """The value that the chosen context holds for the adder."""
         register = self.of_chosen("register")
         return self.as_held(register, value(0, 1) if self.after_own else self.of_chosen("starts"))
 
     @property
     def after_own(self) -> bool:
-        """Whether all that a context holds is of one format."""
+        """True if all that a context holds is of one format."""
         return self.after is None or self.after.start is None
 
     @property
     def taken_in(self) -> Term:
-        """What the adder takes in of it."""
+        """The value that the adder takes in of what a context holds."""
         assert self.after is not None
         outputs, name = self.circuit.outputs, self.after.part
         return self.as_held(outputs[f"{name}.i__register"], outputs.get(f"{name}.i__starts", value(0, 1)))
 
     def opens(self, slot: Slot, stage: int) -> Term:
-        """What a beat at a stage that opens a sum leaves there: its addend."""
+        """Return the value that a beat which opens a sum leaves for the adder at a stage: its addend."""
         return self.as_held(self.c if self.unit.operands.addend is None else slot.field("c", stage), value(1, 1))
 
     # What is followed.
 
     def _ghosts(self) -> None:
-        """The ghosts' registers, what they are in the next cycle, and after a reset."""
+        """Make the auxiliary registers, with their values in the next cycle and after a reset."""
         self.open, self.age = constant("open", 1), constant("age", self.latency.bit_length())
         ghosts: list[tuple[Term, Term, Term]] = [
             (self.open, choose(self.comes, op(Kind.BV_NOT, self.last), self.open), value(0, 1)),
@@ -289,12 +294,12 @@ class Control:
         self.machine = Machine(now, following, {**self.circuit.inputs, **picks})
 
     def _older(self) -> Term:
-        """How often the pipeline has moved since a reset, up to its length."""
+        """The next `age`: how often the pipeline has moved since a reset, up to its length."""
         grows = both(self.advance, below(self.age, value(self.latency, width(self.age))))
         return choose(grows, op(Kind.BV_ADD, self.age, value(1, width(self.age))), self.age)
 
     def _counted(self, fields: dict[str, Term], after: Accumulation) -> Iterator[tuple[Term, Term, Term]]:
-        """How many groups of the chosen context the partial sum has, and whether the one that enters promotes it."""
+        """Count the groups of the chosen context in its partial sum, and tell whether the entering one promotes it."""
         beats = after.groups
         bits = beats.bit_length()
         self.count, self.beats = constant("count", bits), beats
@@ -309,12 +314,12 @@ class Control:
         for name, kept_scale in self.scales.items():
             fields[name] = choose(begins, self.brought[name], kept_scale)
             yield caught(kept_scale, both(self.comes, begins), self.brought[name])
-        more = op(Kind.BV_ADD, self.index, value(1, bits))
-        counted = choose(self.comes, choose(self.promotes, value(0, bits), more), self.count)
+        incremented = op(Kind.BV_ADD, self.index, value(1, bits))
+        counted = choose(self.comes, choose(self.promotes, value(0, bits), incremented), self.count)
         yield self.count, counted, self.count
 
     def _followed_values(self) -> Iterator[tuple[Term, Term, Term]]:
-        """What the first slot's beat hands on, and whether it is still the one to hand it on."""
+        """Follow what the first slot's beat hands on, and whether it is still the one to hand it on."""
         outputs, a = self.circuit.outputs, self.a
         fields = self.carried_fields
         self.handed_on = packed([self.next_of("datapath", field) for field in fields])
@@ -329,32 +334,35 @@ class Control:
         total = widened(self.next_of(self.after.part, "code"), self.after.code_bits)
         self.written = constant("written", width(self.held))
         yield kept(self.writer, both(a.picked, writes), writes)
-        at = self.written_at
-        what = choose(a.has("promotes", at), self.as_held(total, value(0, 1)), self.opens(a, at))
-        yield caught(self.written, both(self.advance, a.at(at)), what)
+        stage = self.written_at
+        what = choose(a.has("promotes", stage), self.as_held(total, value(0, 1)), self.opens(a, stage))
+        yield caught(self.written, both(self.advance, a.at(stage)), what)
         self.is_read = both(self.comes, negated(is_one(self.first)), is_one(self.writer))
         yield caught(self.reads, self.b.picked, as_bit(self.is_read))
 
 
 def choose_all(reset: Term, registers: list[tuple[Term, Term, Term]]) -> Mapping[Term, Term]:
-    """What registers are in the next cycle: after a reset, and otherwise."""
+    """Return the values of registers in the next cycle: after a reset, and otherwise."""
     return {now: choose(reset, initial, then) for now, then, initial in registers}
 
 
 def widened(term: Term, bits: int) -> Term:
-    """A term with zeros above."""
-    more = bits - width(term)
-    return op(Kind.BV_ZERO_EXTEND, term, indices=[more]) if more else term
+    """Return a term with zeros above."""
+    missing = bits - width(term)
+    return op(Kind.BV_ZERO_EXTEND, term, indices=[missing]) if missing else term
 
 
 def packed(terms: list[Term]) -> Term:
-    """Fields, the first in the low bits."""
+    """Return fields as one bit vector, the first in the low bits."""
     return op(Kind.BV_CONCAT, *reversed(terms)) if len(terms) > 1 else terms[0]
 
 
 @dataclass(frozen=True)
 class Property:
-    """What holds in every cycle in which `when` does; if `lawful`, of callers that keep the rule of contexts."""
+    """A condition that holds in every cycle in which `when` does.
+
+    lawful: whether it holds only of callers that keep the rule of contexts.
+    """
 
     name: str
     words: str
@@ -364,26 +372,26 @@ class Property:
 
     @property
     def whole(self) -> Term:
-        """As one term."""
+        """The property as one term."""
         return implies(self.when, self.then)
 
 
 def invariants(control: Control) -> list[Property]:
-    """What control keeps. They are functions of registers alone; `when` is always true of them."""
-    found = [*_slots(control), *_contexts(control)]
+    """Return the invariants of control. They are functions of registers alone; `when` is always true of them."""
+    properties = [*_slots(control), *_contexts(control)]
     if control.after is not None:
-        found += [*_promotes(control), *_register(control)]
-    return found
+        properties += [*_promotes(control), *_register(control)]
+    return properties
 
 
 def always(name: str, words: str, then: Term, lawful: bool = False) -> Property:
-    """A property of every cycle."""
+    """Return a property of every cycle."""
     return Property(name, words, then, true(), lawful)
 
 
 def stages(control: Control, holds: Callable[[int], Term], most: int | None = None) -> Term:
-    """Whether something holds at every stage behind a register."""
-    return both(*(holds(at) for at in range(1, (control.latency if most is None else most) + 1)))
+    """Return the condition that something holds at every stage behind a register."""
+    return both(*(holds(stage) for stage in range(1, (control.latency if most is None else most) + 1)))
 
 
 def _slots(control: Control) -> Iterator[Property]:
@@ -422,23 +430,23 @@ def _slots(control: Control) -> Iterator[Property]:
 
 
 def younger(control: Control, stage: int) -> Term:
-    """Whether nothing that entered after the reset can be at a stage yet."""
+    """Return the condition that nothing that entered after the reset can be at a stage yet."""
     return below(control.age, value(stage, width(control.age)))
 
 
 def same_truth(first: Term, second: Term) -> Term:
-    """Whether two conditions are both true or both false."""
+    """Return the condition that two conditions are both true or both false."""
     return op(Kind.EQUAL, first, second)
 
 
 def keeps(control: Control, slot: Slot, name: str, when: Term | None = None) -> Callable[[int], Term]:
-    """Whether the hardware's field at a stage is the slot's own, where the slot is there and holds a beat."""
-    own = both(slot.has("beat"), true() if when is None else when)
-    return lambda stage: implies(both(slot.at(stage), own), same(control.flying(stage, name), slot.fields[name]))
+    """Return, by stage, the condition that the hardware's field is the slot's own, where the slot has a beat there."""
+    applies = both(slot.has("beat"), true() if when is None else when)
+    return lambda stage: implies(both(slot.at(stage), applies), same(control.flying(stage, name), slot.fields[name]))
 
 
 def is_of_chosen(control: Control, slot: Slot) -> Term:
-    """Whether a slot holds a beat of the chosen context."""
+    """Return the condition that a slot holds a beat of the chosen context."""
     return both(slot.has("beat"), same(slot.fields["context"], control.chosen))
 
 
@@ -507,8 +515,8 @@ def _promotes(control: Control) -> Iterator[Property]:
         )
         return
     hardware = control.of_chosen("count")
-    more = width(control.count) - width(hardware)
-    counted = op(Kind.BV_ZERO_EXTEND, hardware, indices=[more]) if more else hardware
+    missing = width(control.count) - width(hardware)
+    counted = op(Kind.BV_ZERO_EXTEND, hardware, indices=[missing]) if missing else hardware
     yield always(
         "count",
         "an open context counts the groups since its sum began or was promoted",
@@ -521,13 +529,13 @@ def _promotes(control: Control) -> Iterator[Property]:
 
 
 def writes(control: Control, stage: int) -> Term:
-    """Whether the hardware has a beat of the chosen context at a stage that writes the register that is added to."""
+    """Return the condition that a beat of the chosen context is at a stage and writes the register that is added to."""
     marks = [is_one(control.flying(stage, name)) for name in ("first", "promotes")]
     return both(control.here(stage), either(*marks))
 
 
 def _register(control: Control) -> Iterator[Property]:
-    a, b, writer, at = control.a, control.b, is_one(control.writer), control.written_at
+    a, b, writer, written_at = control.a, control.b, is_one(control.writer), control.written_at
     yield always(
         "writer",
         "behind the context's newest beat that writes its register there is no other one that does",
@@ -551,11 +559,13 @@ def _register(control: Control) -> Iterator[Property]:
     yield always(
         "register",
         "a context's register holds what its newest beat that writes it has written",
-        implies(both(writer, a.beyond(at)), same(control.held, control.written)),
+        implies(both(writer, a.beyond(written_at)), same(control.held, control.written)),
         lawful=True,
     )
     reading = both(b.entered, is_one(control.reads), negated(b.beyond(control.entry)))
-    none_between = stages(control, lambda t: either(negated(below_stage(b, t)), negated(writes(control, t))), at)
+    none_between = stages(
+        control, lambda t: either(negated(below_stage(b, t)), negated(writes(control, t))), written_at
+    )
     yield always(
         "register.read",
         "the register keeps the value until the beat that continues from it has read it",
@@ -564,7 +574,7 @@ def _register(control: Control) -> Iterator[Property]:
             both(
                 is_of_chosen(control, b),
                 negated(b.has("first")),
-                a.beyond(at),
+                a.beyond(written_at),
                 same(control.held, control.written),
                 none_between,
             ),
@@ -574,5 +584,5 @@ def _register(control: Control) -> Iterator[Property]:
 
 
 def below_stage(slot: Slot, stage: int) -> Term:
-    """Whether a slot is before a stage."""
+    """Return the condition that a slot is before a stage."""
     return below(slot.stage, value(stage, width(slot.stage)))

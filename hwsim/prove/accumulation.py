@@ -68,16 +68,16 @@ class PromotionClaims:
 
     @property
     def what(self) -> Accumulation:
-        """What is added to the register."""
+        """The addition to the register."""
         return Accumulation(self.unit, self.rule)
 
     @property
     def chain(self) -> Sequence[Circuit]:
-        """Its steps, one after another."""
+        """The circuits of its steps, one after another."""
         return self.decode, self.align, self.sum, self.round
 
     def claims(self) -> Iterator[AnyClaim]:
-        """In the order of the steps."""
+        """Yield the claims in the order of the steps."""
         for name, fmt in (("register", self.fmt), ("partial", self.partial)):
             for call in [f"kept {kept}" for kept in KEPT] if name == "register" else [name]:
                 if call in self.calls:
@@ -126,8 +126,8 @@ class PromotionClaims:
             near = exactly(up, -most, most)
             return both(finite, moved, near, holds(sig != 0), self._decodes_to(name, exp, sig))
 
-        found = paths(lambda: call(code))
-        claim = each([Path(path.condition, right(path.result)) for path in found])
+        runs = paths(lambda: call(code))
+        claim = each([Path(path.condition, right(path.result)) for path in runs])
         return Claim(
             f"promotion: {name}", "a decoded code is the model's term, at an exponent of the register's",
             f"codes of {fmt.name}", (), claim, (port,),
@@ -138,7 +138,7 @@ class PromotionClaims:
         return min(1 + self.adder.move, 1), self.adder.most
 
     def _decodes_to(self, name: str, exp: Any, sig: Any) -> Term:
-        """What every finite operand is: the relation between decoding and alignment.
+        """The condition on every finite operand: the relation between decoding and alignment.
 
         Its significand is normal, unless it stands at the least exponent: none can hide behind a larger one.
         """
@@ -152,22 +152,22 @@ class PromotionClaims:
         return PlacedNumber(sig, exp, self.fmt.precision, (self._decodes_to(name, exp, sig),), show)
 
     def _aligned(self, name: str) -> Claim:
-        """An operand in the window, below the larger exponent of both."""
-        other = OPERANDS[1 - OPERANDS.index(name)]
+        """The claim about an operand in the window, below the larger exponent of both."""
+        rival_name = OPERANDS[1 - OPERANDS.index(name)]
         sign, exp, sig, _, _ = self._fields(self.align.inputs, name, "i")
-        _, rival, rival_sig, _, _ = self._fields(self.align.inputs, other, "i")
-        known = [self._decodes_to(name, exp, sig), self._decodes_to(other, rival, rival_sig)]
+        _, rival, rival_sig, _, _ = self._fields(self.align.inputs, rival_name, "i")
+        known = [self._decodes_to(name, exp, sig), self._decodes_to(rival_name, rival, rival_sig)]
         term = ModelTerm(sign, exp.between(*self._exps), sig, self.fmt.fraction_bits, Class.NORMAL)
         ones, carry = (self.align.outputs[f"o__{name}_{field}"] for field in ("ones", "carry"))
-        found = Integer.signed(ones) + Integer.unsigned(carry)
+        number = Integer.signed(ones) + Integer.unsigned(carry)
         top = as_integer(self._larger(exp, rival)).between(1, self.adder.most)
 
         def aligned() -> object:
             return align(term, top, self.adder.fraction_bits, "jam") if term.sig else 0
 
-        claim = each([Path(path.condition, holds(found == path.result)) for path in paths(aligned, known)])
+        claim = each([Path(path.condition, holds(number == path.result)) for path in paths(aligned, known)])
         same_top = holds(Integer.unsigned(self.align.outputs["o__max_exp"]) == top)
-        show = [one for port, one in self.align.inputs.items() if port.split("__")[1] in OPERANDS]
+        show = [signal for port, signal in self.align.inputs.items() if port.split("__")[1] in OPERANDS]
         return Claim(
             f"promotion: {name} aligned", "it is shifted below the larger exponent, and its lost bits are jammed",
             "both operands", tuple(known), both(claim, same_top), tuple(show),
@@ -209,11 +209,11 @@ class PromotionClaims:
         )  # fmt: skip
 
     def _special(self) -> Claim:
-        """Where an operand is special, flags alone decide the code."""
+        """The claim that flags alone decide the code where an operand is special."""
         inputs = self.align.inputs
         fields = [self._fields(inputs, name, "i") for name in OPERANDS]
-        nan = either(*(is_one(one[3]) for one in fields))
-        signs = [[both(is_one(one[4]), holds(one[0] == sign)) for one in fields] for sign in (0, 1)]
+        nan = either(*(is_one(operand[3]) for operand in fields))
+        signs = [[both(is_one(operand[4]), holds(operand[0] == sign)) for operand in fields] for sign in (0, 1)]
         positive, negative = (either(*each) for each in signs)
         not_a_number = either(nan, both(positive, negative))
         code = Integer.unsigned(connected([self.align, self.sum, self.round]).outputs["o__code"]) << self.fmt.padding
@@ -230,14 +230,13 @@ class PromotionClaims:
         )  # fmt: skip
 
     def _zero_sign(self) -> Claim:
-        """The sign that a sum of zero has."""
         ports = [self.align.inputs[f"i__{name}__sign"] for name in OPERANDS]
-        found = self.align.outputs["o__zero_sign"]
+        zero_sign = self.align.outputs["o__zero_sign"]
         wanted = []
         for signs in product((0, 1), repeat=2):
             right = int(self.addition.code(*zero_terms(signs)) != 0) if self.fmt.signed_zero else 0
             here = both(*(same(port, value(sign, 1)) for port, sign in zip(ports, signs, strict=True)))
-            wanted.append(implies(here, same(found, value(right, 1))))
+            wanted.append(implies(here, same(zero_sign, value(right, 1))))
         return Claim(
             "promotion: sign of zero", "a sum of zero has the sign that both share, or that of the rounding",
             "all signs", (), both(*wanted), tuple(ports),
@@ -264,12 +263,12 @@ class AccumulationClaims:
 
     @property
     def chain(self) -> Sequence[Circuit]:
-        """Its steps, one after another."""
+        """The circuits of its steps, one after another."""
         first = () if self.first is None else (self.first,)
         return *first, self.decode, self.steps.align, self.steps.sum, self.steps.round
 
     def claims(self) -> Iterator[AnyClaim]:
-        """In the order of the steps."""
+        """Yield the claims in the order of the steps."""
         what, name = self.what, self.what.name
         of_addend = [source for source in ("c", "entered") if f"kept {source}" in self.calls]
         if what.start is None:
@@ -290,7 +289,10 @@ class AccumulationClaims:
         yield from AdderClaims(name, self.adder, self.steps, numbers, self.calls["add"]).claims()
 
     def _kept(self, which: str, fmt: Number, sources: Sequence[str], given: Mapping[str, int]) -> Iterator[Claim]:
-        """What is kept, a code of the format of sums, or of the addend's own format. sources: what the model takes."""
+        """Yield the claims about a kept code, of the format of sums or of the addend's own format.
+
+        sources: the codes that the model keeps.
+        """
         circuit = fixed(self.decode, {name: value(number, 1) for name, number in given.items()})
         whole = circuit.inputs["i__register"]
         port = part(whole, 0, fmt.bits)
@@ -299,13 +301,14 @@ class AccumulationClaims:
             flush = self.calls.get(f"flush {source}")
             term = self.calls[f"kept {source}"]
             if any(
-                term.same(one) and (other is flush or (other and flush and other.same(flush))) for one, other in shown
+                term.same(earlier) and (its_flush is flush or (its_flush and flush and its_flush.same(flush)))
+                for earlier, its_flush in shown
             ):
                 continue
             shown.append((term, flush))
             right = [
-                Path(found.condition, is_decoded(circuit.outputs, "o__x", self.what.x, self.fmt, found.result))
-                for found in paths(lambda term=term, flush=flush: term(code if flush is None else flush(code)))  # type: ignore[misc]
+                Path(path.condition, is_decoded(circuit.outputs, "o__x", self.what.x, self.fmt, path.result))
+                for path in paths(lambda term=term, flush=flush: term(code if flush is None else flush(code)))  # type: ignore[misc]
             ]
             yield Claim(
                 f"{self.what.name}: {which}", "a decoded code is the model's term, normalised", f"codes of {fmt.name}",
@@ -316,8 +319,8 @@ class AccumulationClaims:
         port, fmt = self.decode.inputs["i__partial"], self.what.partial
         code = Integer.unsigned(port) << fmt.padding
         right = [
-            Path(found.condition, is_decoded(self.decode.outputs, "o__y", self.what.y, self.fmt, found.result))
-            for found in paths(lambda call=self.calls["partial"]: call(code))  # type: ignore[misc]
+            Path(path.condition, is_decoded(self.decode.outputs, "o__y", self.what.y, self.fmt, path.result))
+            for path in paths(lambda call=self.calls["partial"]: call(code))  # type: ignore[misc]
         ]
         return Claim(
             f"{self.what.name}: partial", "a decoded code is the model's term, normalised", f"codes of {fmt.name}", (),
@@ -348,9 +351,9 @@ class AccumulationClaims:
         span = multiplied.range
         rounding = RoundedNumber(self.fmt, span, self.what.rounding, "ieee")
         number, rounded = circuits({"number": multiplied, "rounded": rounding}).values()
-        given = {number.inputs[name]: port for (name, _), port in zip(scaling.first, ports, strict=True)}
-        made = substituted(number.outputs["o"], given)
-        of_ports = replace(number, outputs=_fields(made, span.layout, "o"))
+        by = {number.inputs[name]: port for (name, _), port in zip(scaling.first, ports, strict=True)}
+        packed = substituted(number.outputs["o"], by)
+        of_ports = replace(number, outputs=_fields(packed, span.layout, "o"))
 
         def is_product() -> Term:
             return is_decoded(of_ports.outputs, "o", span, self.fmt, exact_product(formats[0], formats[1], x, y))
@@ -369,14 +372,17 @@ class AccumulationClaims:
             f"{self.what.name}: {names} rounded", "a number is rounded once, as the model rounds it", "any such number",
             fields.known, is_each(Integer.unsigned(code), paths(result, fields.known)), tuple(rounded.inputs.values()),
         )  # fmt: skip
-        whole = substituted(code, {rounded.inputs["i"]: made})
+        whole = substituted(code, {rounded.inputs["i"]: packed})
         yield Alike(
             f"{self.what.name}: scale", "the step is one after the other", words, clean,
             same(circuit.outputs[f"o__{scaling.made}"], whole), ports,
         )  # fmt: skip
 
     def _scaled(self, scaling: ScaledPromotion) -> Iterator[AnyClaim]:
-        """What is added: the partial sum times its scale, or what is made first times the other scale."""
+        """Yield the claims about what is added.
+
+        It is the partial sum times its scale, or what is made first times the other scale.
+        """
         circuit, scaled = self.decode, self.calls["scaled partial"]
         fmt_x, fmt_y = scaled.arguments[:2]
         ports, (x, y), clean = self._codes(circuit, scaling.then)
@@ -392,7 +398,10 @@ class AccumulationClaims:
 
 
 class TwoCodes(NamedTuple):
-    """Two codes that a step multiplies. ports: where they are. codes: as the model has them. clean: their padding."""
+    """Two codes that a step multiplies.
+
+    ports: their terms in the circuit. codes: as the model has them. clean: the conditions that padding is zero.
+    """
 
     ports: tuple[Term, Term]
     codes: tuple[Any, Any]
@@ -408,7 +417,7 @@ KEPT = ("register", "c", "entered")
 
 
 def after_calls(unit: Unit) -> Calls:
-    """What the model calls after groups' sums. Raises Unmet where that is nothing."""
+    """The model's calls after groups' sums. Raises Unmet where there are none."""
     after = followed(unit)
     if after is None:
         raise Unmet("an addition follows groups in the RTL, and none in the model")
@@ -416,7 +425,7 @@ def after_calls(unit: Unit) -> Calls:
 
 
 def begins_with_zero(unit: Unit, calls: Calls) -> None:
-    """Raises Unmet where the model begins with zero, and the RTL with c, or otherwise."""
+    """Raise Unmet where the model's register begins otherwise than the RTL's: with zero, or with c."""
     zero, of_addend = "kept zero" in calls, any(f"kept {source}" in calls for source in KEPT[1:])
     if zero and calls["kept zero"].arguments != (calls["kept register"]["fmt"], 0):
         raise Unmet(f"a register begins with {calls['kept zero'].arguments}")
@@ -428,7 +437,10 @@ def begins_with_zero(unit: Unit, calls: Calls) -> None:
 def after_claims(
     unit: Unit, cuts: Sequence[str], steps: Mapping[str, Circuit] | None = None
 ) -> PromotionClaims | AccumulationClaims | None:
-    """The claims of what follows a unit's groups' sums; None where nothing does. steps: its circuits, if at hand."""
+    """The claims about the addition after a unit's groups' sums; None where nothing is added.
+
+    steps: its circuits, if at hand.
+    """
     rule, what = smaller_promotion(unit, cuts), accumulation(unit)
     if what is None:
         return None

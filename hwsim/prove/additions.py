@@ -56,17 +56,17 @@ Signed = TypeVar("Signed", ModelTerm, Fields)
 
 
 def number(sign: object, magnitude: object, unit_exp: object) -> ModelTerm:
-    """(-1)^sign * magnitude * 2^unit_exp as a term."""
+    """Return (-1)^sign * magnitude * 2^unit_exp as a term."""
     return ModelTerm(sign, unit_exp, magnitude, 0, Class.NORMAL)  # type: ignore[arg-type]
 
 
 def of_known_sign(term: Signed) -> Signed:
-    """A term, or fields, whose sign is a number on the path that is being followed: a magnitude stays what it is."""
+    """Return a term, or fields, whose sign is a number on the path being followed; a magnitude stays what it is."""
     return term._replace(sign=int(as_integer(term.sign) != 0))
 
 
 def is_sum_of_both(total: Term, pairs: Sequence[tuple[Term, Term]], most: int) -> bool:
-    """Whether forms show that a total is the exact sum of numbers in a window.
+    """True if forms show that a total is the exact sum of numbers in a window.
 
     pairs: their ones' complements and carries. most: what the magnitude of each is at most.
     """
@@ -84,7 +84,10 @@ def is_sum_of_both(total: Term, pairs: Sequence[tuple[Term, Term]], most: int) -
 
 @dataclass(frozen=True)
 class PlacedNumber:
-    """A number before alignment: of so many bits, the top one of which stands for 2^exp. known: what holds of it."""
+    """A number before alignment.
+
+    bits: its bits, the top one of which stands for 2^exp. known: what holds of it.
+    """
 
     sig: Any
     exp: Any
@@ -97,8 +100,8 @@ class PlacedNumber:
 class RoundedAddition:
     """An addition of two numbers, rounded once.
 
-    call: the model's addition, by `add`. bits: of a number in the window, the places below it counted. exps: ends of
-    the larger exponent, as fields of the format count. least: of all exponents.
+    call: the model's addition, by `add`. bits: of a number in the window, the places below it counted. exps: the least
+    and the largest value of the larger exponent, as fields of the format count. least: of all exponents.
     """
 
     call: ModelCall
@@ -108,29 +111,29 @@ class RoundedAddition:
 
     @property
     def fmt(self) -> FloatFormat:
-        """Of the sum."""
+        """The format of the sum."""
         return self.call["fmt"]  # type: ignore[no-any-return]
 
     @property
     def rounding(self) -> Rounding:
-        """Of the sum."""
+        """The rounding of the sum."""
         return self.call["rounding"]  # type: ignore[no-any-return]
 
     @property
     def bias(self) -> int:
-        """Of exponent fields."""
+        """The bias of exponent fields."""
         return FieldRange.of(self.fmt).bias
 
     def code(self, *terms: ModelTerm) -> Any:
-        """The model's code of a sum, in the format's container."""
+        """Return the model's code of a sum, in the format's container."""
         return self.call(terms)
 
     def unit_exp(self, top: Any) -> Any:
-        """The exponent of the window's last place. top: the larger exponent, as a field."""
+        """Return the exponent of the window's last place. top: the larger exponent, as a field."""
         return top - self.bias - (self.bits - 1)
 
     def code_of(self, total: Any, top: Any) -> Any:
-        """The code of a total other than zero, in units of the window's last place."""
+        """Return the code of a total other than zero, in units of the window's last place."""
         return self.code(number(int(total < 0), abs(total), self.unit_exp(top)))
 
     @property
@@ -139,43 +142,43 @@ class RoundedAddition:
         return 2 * ((1 << self.bits) - 1)
 
     def is_large(self, sig: Any, exp: Any) -> Term:
-        """What a number in the window is that has the larger exponent."""
+        """The condition on a number in the window that has the larger exponent."""
         guards = holds(as_integer(sig) & ((1 << GUARDS) - 1) == 0)
         return both(guards, self.leads(sig, exp, self.bits))
 
     def leads(self, sig: Any, exp: Any, bits: int) -> Term:
-        """That a number's leading one is on top of its bits, as far as it must be.
+        """The condition that a number's leading one is on top of its bits, as far as it must be.
 
-        A number at the least exponent is not rounded below its last place. A format without subnormals has a number
-        of its own above zero: there whatever is other than zero has its leading one on top.
+        A number at the least exponent is not rounded below its last place. A format without subnormals has a number of
+        its own above zero: there whatever is other than zero has its leading one on top.
         """
         leading = holds(sig >= 1 << bits - 1)
         above = implies(holds(exp > 1), leading)
         return above if self.fmt.subnormals else both(above, either(holds(sig == 0), leading))
 
     def is_small(self, kept: Any) -> Term:
-        """What is left in the window of a number that has a tail below it: it is more than `GUARDS` places down."""
+        """The condition on what the window keeps of a number with a tail: it is more than `GUARDS` places down."""
         return holds(kept < 1 << self.bits - GUARDS - 1)
 
     def composition(self, place: str, numbers: Sequence[PlacedNumber]) -> Claim:
-        """What both numbers are is what these claims take, whichever has the larger exponent."""
-        known = [known for one in numbers for known in one.known]
+        """The claim that both numbers are what these claims take, whichever has the larger exponent."""
+        known = [known for placed in numbers for known in placed.known]
         wanted = []
-        for one in numbers:
-            in_window = one.sig << self.bits - one.bits
+        for placed in numbers:
+            in_window = placed.sig << self.bits - placed.bits
             # Up to so many places down nothing falls out of the window.
             exact = holds(as_integer(in_window) & ((1 << GUARDS) - 1) == 0)
-            wanted += [self.is_large(in_window, one.exp), exact, self.is_small(in_window >> GUARDS + 1)]
-            wanted += [holds(one.exp >= self.least), holds(one.exp <= self.exps[1])]
+            wanted += [self.is_large(in_window, placed.exp), exact, self.is_small(in_window >> GUARDS + 1)]
+            wanted += [holds(placed.exp >= self.least), holds(placed.exp <= self.exps[1])]
         larger = ite(numbers[0].exp > numbers[1].exp, numbers[0].exp, numbers[1].exp)
         return Claim(
             f"{place}: composition", "what is decoded is what the claims of jammed sums take", "both numbers",
             tuple(known), both(*wanted, holds(as_integer(larger) >= self.exps[0])),
-            tuple(term for one in numbers for term in one.show),
+            tuple(term for placed in numbers for term in placed.show),
         )  # fmt: skip
 
     def claims(self, place: str) -> Iterator[LateClaim]:
-        """place: what their names begin with."""
+        """Yield the claims. place: the beginning of their names."""
         yield self._by_value(place)
         for apart in range(GUARDS + 2):
             yield self._near(place, apart)
@@ -185,7 +188,7 @@ class RoundedAddition:
                 yield self._beside_zero(place, negative)
 
     def _by_value(self, place: str) -> LateClaim:
-        """The model's rounding is of a number's value, however many zeros its significand ends with."""
+        """The claim that the model rounds a number's value, however many zeros its significand ends with."""
         low, high = self.exps
         magnitude, exps = (
             constant(f"{place}.value", self.bits + 1),
@@ -207,13 +210,13 @@ class RoundedAddition:
         )  # fmt: skip
 
     def _near(self, place: str, apart: int) -> LateClaim:
-        """Two numbers so close that no bit of either is lost."""
+        """The claim of two numbers so close that no bit of either is lost."""
         name, (low, high) = f"{place}.near.{apart}", self.exps
         shows = [constant(f"{name}.{what}", bits) for what, bits in (
             ("large", self.bits), ("small", self.bits), ("exp", bits_for(low, high)), ("sign", 1), ("minus", 1),
         )]  # fmt: skip
-        large, small, exp, sign, minus = (Integer.signed(one) if at == 2 else Integer.unsigned(one)
-                                          for at, one in enumerate(shows))  # fmt: skip
+        large, small, exp, sign, minus = (Integer.signed(one) if index == 2 else Integer.unsigned(one)
+                                          for index, one in enumerate(shows))  # fmt: skip
         guards = holds(as_integer(small) & ((1 << GUARDS) - 1) == 0)
         known = (exactly(exp, low, high), self.is_large(large, exp), guards)
         top = exp.between(low, high)
@@ -241,7 +244,7 @@ class RoundedAddition:
         )  # fmt: skip
 
     def _some_sign(self, place: str) -> int:
-        """A sign, where roundings look at it."""
+        """A sign of either kind, where roundings look at it; else 0."""
         if self.rounding not in ("ru", "rd"):
             return 0
         return int(Truth(is_one(constant(f"{place}.sign", 1))))
@@ -282,7 +285,7 @@ class RoundedAddition:
         )  # fmt: skip
 
     def _beside_zero(self, place: str, negative: int) -> LateClaim:
-        """A number beside a zero that has the larger exponent, which only formats without subnormals look at."""
+        """The claim of a number beside a zero that has the larger exponent: of formats without subnormals alone."""
         name, low = f"{place}.zero.{negative}", self.exps[0]
         widest = max(GUARDS + 1, 1 - self.least)
         sigs, exps, distances = (
@@ -308,13 +311,13 @@ class RoundedAddition:
 
 
 def special_codes(addition: RoundedAddition) -> list[int]:
-    """The codes of NaN, and of both infinities, as the model's addition of one term returns them."""
+    """Return the codes of NaN, and of both infinities, as the model's addition of one term returns them."""
     every = [(0, Class.NAN), (0, Class.INFINITY), (1, Class.INFINITY)]
     return [addition.code(ModelTerm(sign, 0, 0, 0, cls)) for sign, cls in every]
 
 
 def _rounded_alike(first: Any, second: Any) -> Term:
-    """That two sums are rounded alike: by what is given to `round_to`."""
+    """The condition that two sums are rounded alike: that `round_to` is given the same."""
     if not (isinstance(first, tuple) and isinstance(second, tuple)):
         return false()
     integers = list(zip(first[1:4], second[1:4], strict=True))  # sign, significand and unit
@@ -324,7 +327,7 @@ def _rounded_alike(first: Any, second: Any) -> Term:
 
 
 def entering_claim(unit: Unit, what: Accumulation, calls: Calls) -> LateClaim | None:
-    """That what is kept of an addend is the model's. None for a unit without an addend."""
+    """The claim that what is kept of an addend is the model's; None for a unit without an addend."""
     fmt = unit.operands.addend
     if fmt is None:
         return None
@@ -332,7 +335,7 @@ def entering_claim(unit: Unit, what: Accumulation, calls: Calls) -> LateClaim | 
     code = Integer.unsigned(port)
     clean = (holds(code & ((1 << fmt.padding) - 1) == 0),) if fmt.padding else ()
     kept_in: Number = what.format if what.start is None else what.start
-    found, source = Integer.unsigned(entering(what, port)), "c"
+    kept, source = Integer.unsigned(entering(what, port)), "c"
     if "positive zero" in calls:
         source = "entered"
     enters = [calls[f"{name} {source}"] for name in ("enters", "entering") if f"{name} {source}" in calls]
@@ -342,7 +345,7 @@ def entering_claim(unit: Unit, what: Accumulation, calls: Calls) -> LateClaim | 
         if enters:
             term, rounds = enters
             taken = rounds((of_known_sign(term(taken)),))
-        return holds(found == as_integer(taken) >> kept_in.padding)
+        return holds(kept == as_integer(taken) >> kept_in.padding)
 
     return LateClaim(
         f"{what.name}: entering", "what is kept of an addend is the model's", f"codes of {fmt.name}", clean,
@@ -351,7 +354,7 @@ def entering_claim(unit: Unit, what: Accumulation, calls: Calls) -> LateClaim | 
 
 
 def entering(what: Accumulation, c: Term | None) -> Term:
-    """What is kept of an addend `c`; of None, where a unit has no addend, zero."""
+    """Return what is kept of an addend `c`; of None, where a unit has no addend, zero."""
     if c is None:
         return value(0, what.code_bits)
     circuit = circuits({"entering": EnteringCode(what)})["entering"]
@@ -364,7 +367,10 @@ AT_ONCE = 40  # bits of totals of which rounding is decided at once
 
 
 class ReadNumber(ABC):
-    """One of two numbers as it enters an adder. bits, ports: of its significand; the signals that it is read from."""
+    """One of two numbers as it enters an adder.
+
+    bits: of its significand. ports: the signals that it is read from.
+    """
 
     bits: int
     ports: tuple[Term, ...]
@@ -372,11 +378,11 @@ class ReadNumber(ABC):
     @property
     @abstractmethod
     def known(self) -> tuple[Term, ...]:
-        """What holds of it."""
+        """The conditions that hold of it."""
 
     @abstractmethod
     def read(self) -> tuple[ModelTerm, Any]:
-        """The model's term, and the field of the exponent of its top bit; to be called on a path."""
+        """Return the model's term, and the field of the exponent of its top bit; to be called on a path."""
 
 
 class NumberFields(ReadNumber):
@@ -391,12 +397,12 @@ class NumberFields(ReadNumber):
 
     @property
     def known(self) -> tuple[Term, ...]:
-        """That its exponent is within the range, and its significand normalised."""
+        """The condition that its exponent is within the range, and its significand normalised."""
         finite = both(negated(is_one(self.nan)), negated(is_one(self.inf)))
         return (implies(finite, is_number(self.sig, self.exp, self.span, self.fmt)),)
 
     def read(self) -> tuple[ModelTerm, Any]:
-        """Flags are asked first."""
+        """Return the same as `ReadNumber.read`; flags are asked first."""
         sign = Integer.unsigned(self.sign)
         if Truth(is_one(self.nan)):
             return ModelTerm(0, 0, 0, 0, Class.NAN), 0
@@ -415,11 +421,11 @@ class NumberCode(ReadNumber):
 
     @property
     def known(self) -> tuple[Term, ...]:
-        """Any code."""
+        """No condition: any code."""
         return ()
 
     def read(self) -> tuple[ModelTerm, Any]:
-        """As the model decodes it."""
+        """Return the same as `ReadNumber.read`, as the model decodes the code."""
         term = addend_term(self.fmt, Integer.unsigned(self.port) << self.fmt.padding)
         if term.cls in (Class.NAN, Class.INFINITY):
             return term, 0
@@ -427,7 +433,7 @@ class NumberCode(ReadNumber):
 
 
 def is_decoded(ports: Mapping[str, Term], place: str, span: NumberRange, fmt: FloatFormat, term: ModelTerm) -> Term:
-    """That fields at a place are a term of the model: the same value, and what every number is."""
+    """The condition that fields at a place are a term of the model: the same value, and what holds of every number."""
     number = NumberFields(ports, place, span, fmt)
     is_nan, is_inf, sign = is_one(number.nan), is_one(number.inf), Integer.unsigned(number.sign)
     match term.cls:
@@ -454,7 +460,7 @@ def is_decoded(ports: Mapping[str, Term], place: str, span: NumberRange, fmt: Fl
 
 
 def is_number(sig: Term, exp: Any, span: NumberRange, fmt: FloatFormat) -> Term:
-    """What a finite number is: the relation between decoding and alignment."""
+    """The condition on a finite number: the relation between decoding and alignment."""
     top = 1 << span.bits - 1
     size = Integer.unsigned(sig)
     leading = implies(holds(exp > 1), holds(size >= top))
@@ -465,9 +471,10 @@ def is_number(sig: Term, exp: Any, span: NumberRange, fmt: FloatFormat) -> Term:
 
 @dataclass(frozen=True)
 class AdderCircuits:
-    """The steps of an adder. align: to the outputs `aligned`. sum: from them to the total. round: to `code`.
+    """The circuits of an adder's steps.
 
-    place: what stands before the names of fields between the steps.
+    align: to the outputs `aligned`. sum: from them to the total. round: to `code`. place: the prefix of the names of
+    fields between the steps.
     """
 
     align: Circuit
@@ -476,21 +483,24 @@ class AdderCircuits:
     place: str = ""
 
     def aligned(self, field: str) -> Term:
-        """What alignment makes."""
+        """Return a field that alignment makes."""
         return self.align.outputs[f"o__{self.place}{field}"]
 
     def summed(self, field: str, prefix: str) -> Term:
-        """What the sum takes, `i`, or gives, `o`."""
+        """Return a field that the sum takes, `i`, or gives, `o`."""
         ports = self.sum.inputs if prefix == "i" else self.sum.outputs
         return ports[f"{prefix}__{self.place}{field}"]
 
     def rounds(self, field: str) -> Term:
-        """What rounding takes."""
+        """Return a field that rounding takes."""
         return self.round.inputs[f"i__{self.place}{field}"]
 
 
 class AdderClaims:
-    """All claims about one adder. name: what theirs begin with. call: the addition that is the model's."""
+    """All claims about one adder.
+
+    name: the beginning of their names. call: the addition that is the model's.
+    """
 
     def __init__(
         self, name: str, adder: FloatAdder, steps: AdderCircuits, numbers: Sequence[ReadNumber], call: ModelCall
@@ -500,7 +510,7 @@ class AdderClaims:
         self.addition = RoundedAddition(call, adder.bits, adder.max_exp, self.low)
 
     def claims(self) -> Iterator[AnyClaim]:
-        """In the order of the steps."""
+        """Yield the claims in the order of the steps."""
         for side in (0, 1):
             yield self._aligned(side)
         yield self._special()
@@ -522,9 +532,9 @@ class AdderClaims:
         return (Integer.signed if self.adder.max_exp[0] < 0 else Integer.unsigned)(term)
 
     def _aligned(self, side: int) -> LateClaim:
-        """A number in the window, below the larger exponent of both."""
+        """The claim of a number in the window, below the larger exponent of both."""
         ones, carry = (self.steps.aligned(f"{SIDES[side]}_{field}") for field in ("ones", "carry"))
-        found, most = Integer.signed(ones) + Integer.unsigned(carry), (1 << self.adder.bits) - 1
+        inside, most = Integer.signed(ones) + Integer.unsigned(carry), (1 << self.adder.bits) - 1
         max_exp, sign = self._max_exp(self.steps.aligned("max_exp")), Integer.unsigned(self.steps.aligned("zero_sign"))
 
         def right() -> Term:
@@ -536,7 +546,7 @@ class AdderClaims:
             top = ite(as_integer(first) > second, first, second)
             unit = top - self.addition.bias
             kept = align(terms[side], unit, self.adder.bits - 1, "jam") if terms[side].sig else 0
-            wanted = [holds(found == kept), exactly(found, -most, most), holds(max_exp == top)]
+            wanted = [holds(inside == kept), exactly(inside, -most, most), holds(max_exp == top)]
             wanted += [exactly(top, *self.adder.max_exp), *map(negated, self._said(self.steps.aligned))]
             if self.fmt.signed_zero:  # the sign that the model gives a sum of zeros with these signs
                 minus = as_integer(self.addition.code(*zero_terms(term.sign for term in terms))) != 0
@@ -557,7 +567,7 @@ class AdderClaims:
         return [is_one(field(f"special__{flag}")) for flag in SPECIAL]
 
     def _special(self) -> LateClaim:
-        """Flags say what is special about a sum."""
+        """The claim that flags say what is special about a sum."""
         nan, positive, negative = self._said(self.steps.aligned)
         not_a_number = nan, both(positive, negative)
 
@@ -570,8 +580,8 @@ class AdderClaims:
             if special.cls is Class.NAN:
                 return both(negated(both(*map(negated, not_a_number))), holds(code == self._special_codes[0]))
             minus = bool(special.sign == 1)
-            said = (negative, negated(positive)) if minus else (positive, negated(negative))
-            return both(negated(nan), *said, holds(code == self._special_codes[1 + minus]))
+            signs = (negative, negated(positive)) if minus else (positive, negated(negative))
+            return both(negated(nan), *signs, holds(code == self._special_codes[1 + minus]))
 
         return LateClaim(
             f"{self.name}: special", "flags say whether the sum is NaN, or an infinity of which sign", "both numbers",
@@ -592,7 +602,7 @@ class AdderClaims:
         return passed and is_sum_of_both(self.steps.summed("total", "o"), self._added, (1 << self.adder.bits) - 1)
 
     def _sum_in_halves(self) -> Claim:
-        """The same as a question: of a sum of which a register divides the low half from the high one."""
+        """The same claim as a question: of a sum of which a register divides the low half from the high one."""
         most = (1 << self.adder.bits) - 1
         x, y = (Integer.signed(ones) + Integer.unsigned(carry) for ones, carry in self._added)
         known = exactly(x, -most, most), exactly(y, -most, most)
@@ -626,12 +636,12 @@ class AdderClaims:
         )
 
     def _says_nan(self, result: Any) -> Term:
-        """That what rounding says of a code is right: whether it is the format's NaN."""
-        said = self.steps.round.outputs.get("o__nan")
-        if said is None:
+        """The condition that rounding's flag is right: it is set where a code is the format's NaN."""
+        flag = self.steps.round.outputs.get("o__nan")
+        if flag is None:
             return true()
         is_nan = false() if self.fmt.canonical_nan is None else holds(as_integer(result) == self.fmt.canonical_nan)
-        return both(implies(is_nan, is_one(said)), implies(is_one(said), is_nan))
+        return both(implies(is_nan, is_one(flag)), implies(is_one(flag), is_nan))
 
     @property
     def _code_of_total(self) -> Term:
@@ -642,7 +652,7 @@ class AdderClaims:
         return f"o__{self.steps.place.removesuffix('__')}" if self.steps.place else "o__code"
 
     def _flags(self) -> Claim:
-        """Where a sum is special, flags alone decide the code."""
+        """The claim that where a sum is special, flags alone decide the code."""
         nan, positive, negative = self._said(self.steps.rounds)
         code, padding = Integer.unsigned(self._code_of_total), self.fmt.padding
         both_signs = both(positive, negative)
@@ -658,7 +668,7 @@ class AdderClaims:
         )  # fmt: skip
 
     def _placed(self, number: ReadNumber) -> PlacedNumber:
-        """A finite number as `hwsim.prove.additions` takes it."""
+        """A finite number in the form that `RoundedAddition.composition` takes."""
         match number:
             case NumberFields():
                 finite = negated(is_one(number.nan)), negated(is_one(number.inf))
@@ -672,7 +682,7 @@ class AdderClaims:
 
 
 def _placed_code(number: NumberCode, fmt: FloatFormat) -> PlacedNumber:
-    """Significand and exponent of a code that is finite, as the model decodes it."""
+    """The significand and exponent of a code that is finite, as the model decodes it."""
     sig: Any = 0
     exp: Any = 0
     conditions = []

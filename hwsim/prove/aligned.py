@@ -39,17 +39,17 @@ class AlignedClaims(WindowClaims):
 
     @property
     def lifted(self) -> bool:
-        """Whether subnormal addends have a hidden bit, one exponent below the least."""
+        """True if subnormal addends have a hidden bit, one exponent below the least."""
         return not self.n.subnormal_sums
 
     def of_mode(self) -> Iterator[AnyClaim]:
-        """Those that depend on which mode of several the unit is: of decoding, and of what decoding begins."""
+        """Yield the claims that depend on the unit's mode, one of several: of decoding, and of what decoding begins."""
         yield from self._products()
         yield from self._addends()
         yield from self._no_product()
 
     def claims(self) -> Iterator[AnyClaim]:
-        """In the order of the steps; then of the cases and of the whole."""
+        """Yield the claims in the order of the steps; then those of the cases and of the whole."""
         yield from self._products()
         yield from self._addends()
         yield from self._zero_sign()
@@ -88,7 +88,7 @@ class AlignedClaims(WindowClaims):
     # The window.
 
     def _some(self, rivals: Sequence[Rival]) -> Term:
-        """Whether a product is other than zero."""
+        """The condition that a product is other than zero."""
         *products, _ = rivals
         return either(*(nonzero for nonzero, _, _ in products))
 
@@ -101,7 +101,7 @@ class AlignedClaims(WindowClaims):
 
     @property
     def _max_exps(self) -> tuple[int, int]:
-        """What max_exp can be where a product is other than zero."""
+        """The range of max_exp where a product is other than zero."""
         return max(1, self.n.max_exp[0]), self.n.max_exp[1]  # a product's is at least 1, as its claim says
 
     def _aligned(self) -> Iterator[AnyClaim]:
@@ -112,7 +112,10 @@ class AlignedClaims(WindowClaims):
             yield self._lifted_is_less()
 
     def _lifted_is_less(self) -> StructuralClaim:
-        """A subnormal addend never has the largest exponent beside a product: its hidden bit may change its own."""
+        """The claim that a subnormal addend never has the largest exponent beside a product.
+
+        Its hidden bit may change its own exponent.
+        """
         return StructuralClaim(
             "addend: lifted is less", "the exponent of a subnormal is at most that of any product", "all addends",
             lambda: all(fmt.emin + self.n.product_bias <= 1 for _, fmt, _, _ in self._sources()),
@@ -122,7 +125,7 @@ class AlignedClaims(WindowClaims):
         return self._product_bound(top) if at < self.n.terms else self._addend_bound
 
     def _product_bound(self, top: object) -> object:
-        """The most that a product leaves in the window below a max_exp."""
+        """The largest magnitude of a product in the window below a max_exp."""
         whole = self._most_in_window
         if not self.n.truncates:
             return whole
@@ -135,11 +138,11 @@ class AlignedClaims(WindowClaims):
         return self.n.lanes * as_integer(self._product_bound(top)) + self._addend_bound
 
     def _lifted(self, top: object, known: Sequence[Term]) -> Claim:
-        """Beside a product a lifted subnormal leaves in the window what the subnormal itself would."""
+        """The claim that a lifted subnormal beside a product leaves in the window what the subnormal itself leaves."""
         circuit, n = self.parts.align, self.n
         sign, exp, sig = self._addend_fields(circuit.inputs, "i")
         claims = []
-        found = in_window(circuit.outputs, "o", n.terms)
+        code = in_window(circuit.outputs, "o", n.terms)
         for _, fmt, _, _ in self._sources():
             least = fmt.emin + n.product_bias
             true_sig = sig & ((1 << n.addend_fraction_bits) - 1)
@@ -152,7 +155,7 @@ class AlignedClaims(WindowClaims):
                 return self.calls["align"](term, max_exp) if term.sig else 0
 
             found_paths = paths(aligned, [*known, here])
-            claims.append(implies(here, each([Path(one.condition, holds(found == one.result)) for one in found_paths])))
+            claims.append(implies(here, each([Path(one.condition, holds(code == one.result)) for one in found_paths])))
             claims += [implies(here, one) for one in self._says_lost(n.lanes, term, max_exp, [*known, here])]
         return Claim(
             "addend: lifted", "beside a product a subnormal with a hidden bit leaves what it leaves without",
@@ -174,7 +177,7 @@ class AlignedClaims(WindowClaims):
         )  # fmt: skip
 
     def _no_product(self) -> Iterator[AnyClaim]:
-        """A group without products other than zero, from the addend's code to the result's."""
+        """Yield the claims about a group without products other than zero, from the addend's code to the result's."""
         front = self.parts.products
         whole = connected([front, self.parts.maximum, self.parts.align, self.parts.sum, self.parts.round])
         for name, fmt, port, chain in self._sources():
@@ -187,9 +190,9 @@ class AlignedClaims(WindowClaims):
                     return 0, True
                 return self._without_products(addend), False
 
-            found = Integer.unsigned(outputs["o__code"]) << self.n.result.padding
+            result = Integer.unsigned(outputs["o__code"]) << self.n.result.padding
             results = [
-                Path(path.condition, true() if path.result[1] else holds(found == path.result[0]))
+                Path(path.condition, true() if path.result[1] else holds(result == path.result[0]))
                 for path in paths(group, [clean])
             ]
             yield Claim(
@@ -198,10 +201,10 @@ class AlignedClaims(WindowClaims):
             )  # fmt: skip
         if self.n.window_addend is None:
             outputs = fixed(whole, {**self._quiet, "i__chain": value(0, 1)}).outputs
-            found = Integer.unsigned(outputs["o__code"]) << self.n.result.padding
+            result = Integer.unsigned(outputs["o__code"]) << self.n.result.padding
             yield Claim(
                 "no product: no addend", "where all products are zero and nothing is continued, the result is zero's",
-                "all that is carried", (), holds(found == self._without_products(self.model.partial(0))),
+                "all that is carried", (), holds(result == self._without_products(self.model.partial(0))),
                 (front.inputs["i__carried__code"],),
             )  # fmt: skip
         yield self._no_product_signs()
@@ -212,7 +215,7 @@ class AlignedClaims(WindowClaims):
         return self.model.rounding.term(summed.outcome, summed.sticky).code
 
     def _no_product_signs(self) -> AnyClaim:
-        """What is shown of products of +0 is so of all that are zero."""
+        """The claim by which the proofs about products of +0 hold of all products that are zero."""
         return StructuralClaim(
             "no product: signs", "neither signs nor significands of products change max_exp", f"{self.n.lanes} lanes",
             self._signs_do_not_matter,
@@ -228,7 +231,7 @@ class AlignedClaims(WindowClaims):
         return bool(substituted(circuit.outputs["o__max_exp"], by) == circuit.outputs["o__max_exp"])
 
     def _special(self) -> Iterator[AnyClaim]:
-        """A group with a special term: flags alone decide the code."""
+        """Yield the claim that flags alone decide the code of a group with a special term."""
         yield special_result(self.parts.round, self.calls["round special"], self.n.result, self._never)
 
     # How the steps compose.
@@ -240,12 +243,12 @@ class AlignedClaims(WindowClaims):
         yield from self._groups()
 
     def _before_alignment(self) -> Claim:
-        """Of a group with a product; without one all is shown from the addend's code on."""
+        """The claim about a group with a product; one without is proved from the addend's code on."""
         claim, rivals = super()._before_alignment(), self._rivals(self.parts.maximum.inputs, 0)
         return replace(claim, assumptions=(*claim.assumptions, self._some(rivals)))
 
     def _before_sum(self) -> Claim:
-        """The bound of an aligned product is within that which the sum takes."""
+        """The claim that the bound of an aligned product is within the bound that the sum takes."""
         top = self._some_max_exp()
         within = holds(as_integer(self._product_bound(top)) <= self._most_in_window)
         return Claim(
@@ -254,25 +257,25 @@ class AlignedClaims(WindowClaims):
         )  # fmt: skip
 
     def _before_rounding(self) -> Claim:
-        """The bounds of all terms together are that which rounding takes: added up lane by lane."""
+        """The claim that the bounds of all terms, added up lane by lane, are the bound that rounding takes."""
         top, n = self._some_max_exp(), self.n
         bound = as_integer(self._product_bound(top.between(*self._max_exps)))
         bits = bits_for(-2 * n.sum_most, 2 * n.sum_most)
-        so_far, one = (Integer.signed(constant(f"composition.{name}", bits)) for name in ("sum", "term"))
-        added = as_integer(so_far + one)
+        so_far, term = (Integer.signed(constant(f"composition.{name}", bits)) for name in ("sum", "term"))
+        added = as_integer(so_far + term)
         wanted = [
-            implies(both(holds(abs(so_far) <= lane * bound), holds(abs(one) <= bound)),
+            implies(both(holds(abs(so_far) <= lane * bound), holds(abs(term) <= bound)),
                     holds(abs(added) <= (lane + 1) * bound))
             for lane in range(n.lanes)
         ]  # fmt: skip
-        before, addend = holds(abs(so_far) <= n.lanes * bound), holds(abs(one) <= self._addend_bound)
+        before, addend = holds(abs(so_far) <= n.lanes * bound), holds(abs(term) <= self._addend_bound)
         most = as_integer(self._total_bound(top.between(*self._max_exps)))
         fits = holds(most <= n.sum_most), holds(as_integer(n.sum_most) < 1 << self._total_bits - 1)
         return Claim(
             "composition: result", "the bounds of all terms add up to what the result takes, and fit the total",
             f"{n.lanes + 1} terms, every max_exp", (exactly(top, *self._max_exps),),
             both(*wanted, implies(both(before, addend), holds(abs(added) <= most)), *fits),
-            (top.term, so_far.term, one.term),
+            (top.term, so_far.term, term.term),
         )  # fmt: skip
 
     @property

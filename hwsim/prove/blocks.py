@@ -65,7 +65,7 @@ class BlockClaims:
     """Claims about a block quantiser. Raises NotImplementedYet for a rule that the RTL does not have."""
 
     def __init__(self, quantization: BlockQuantization, cuts: Sequence[str] | None = None, text: str | None = None):
-        """text: the file's, where it is not the one that hwsim writes."""
+        """text: the file's text, where it is not the one that hwsim writes."""
         self.q, self.plan, self.text = quantization, stream_plan(quantization, cuts), text
 
     @cached_property
@@ -89,7 +89,7 @@ class BlockClaims:
         code = Integer.unsigned(port) >> source.padding
 
         def counted() -> tuple[object, bool]:
-            """A number's magnitude bits in amax, and whether it makes the scale NaN."""
+            """Return a number's magnitude bits in amax, and True if it makes the scale NaN."""
             fields, bits = self._fields(code), code & (source.sign_bit - 1)
             match fields.cls:
                 case Class.NAN:
@@ -103,9 +103,9 @@ class BlockClaims:
 
         quiet = {name: value(0, width(term)) for name, term in circuit.inputs.items() if name != "i__x__0"}
         alone = fixed(circuit, {name: term for name, term in quiet.items() if name.startswith("i__x__")}).outputs
-        found, dead = Integer.unsigned(alone["o__maxima__0"]), is_one(alone["o__dead"])
+        counts, dead = Integer.unsigned(alone["o__maxima__0"]), is_one(alone["o__dead"])
         right = [
-            Path(path.condition, both(holds(found == path.result[0]), dead if path.result[1] else negated(dead)))
+            Path(path.condition, both(holds(counts == path.result[0]), dead if path.result[1] else negated(dead)))
             for path in paths(counted, self._clean(port))
         ]
         yield Claim(
@@ -132,7 +132,7 @@ class BlockClaims:
         return f"codes of {self.q.source.name}"
 
     def _clean(self, port: Term) -> tuple[Term, ...]:
-        """That a code's padding is zeros."""
+        """The condition that a code's padding is zeros."""
         padding = self.q.source.padding
         return (holds(Integer.unsigned(port) & ((1 << padding) - 1) == 0),) if padding else ()
 
@@ -171,14 +171,14 @@ class BlockClaims:
     def _file(self) -> Iterator[AnyClaim]:
         q, file = self.q, StreamFile(self.plan, self.text)
         yield from file.control()
-        made = file.of_steps(self.steps)
-        codes = [same(file.field("o", "codes", lane), made[f"o__codes__{lane}"]) for lane in range(q.lanes)]
+        whole = file.of_steps(self.steps)
+        codes = [same(file.field("o", "codes", lane), whole[f"o__codes__{lane}"]) for lane in range(q.lanes)]
         yield Alike(
             "file: codes", "the codes that leave are what the steps, one after another, make of what entered",
             "all numbers", (), both(*codes),
         )  # fmt: skip
         yield Alike(
-            "file: scale", "and so is the scale", "all numbers", (), same(file.field("o", "scale"), made["o__scale"]),
+            "file: scale", "and so is the scale", "all numbers", (), same(file.field("o", "scale"), whole["o__scale"]),
         )  # fmt: skip
 
 
@@ -187,15 +187,16 @@ Finish = Callable[[Circuit, Any], Any]  # of the last step, and of a quotient's 
 
 
 def rounded_quotient(sign: int, bits: Any, more: Any, top: Any) -> int:
-    """The code of a quotient. bits: the first `ROWS`, cut off. more: 1 where there is a rest. top: of the first bit.
+    """Return the code of a quotient.
 
-    Below half of a last place it matters only that there is something.
+    bits: the first `ROWS`, cut off. more: 1 where there is a rest. top: the exponent of the first bit. Below half of a
+    last place it matters only that there is something.
     """
     return round_to(F32, sign, 2 * bits + more, top - ROWS, "rne", "infinity").code
 
 
 def quotient(x: Fields, y: Fields) -> int:
-    """The code of x / y in binary32, rounded once to nearest even. x, y: of binary32's codes."""
+    """Return the code of x / y in binary32, rounded once to nearest even. x, y: of binary32's codes."""
     sign = x.sign ^ y.sign
     special = {x.cls, y.cls} & {Class.NAN, Class.INFINITY}
     if Class.NAN in special or x.cls is y.cls is Class.INFINITY or x.cls is y.cls is Class.ZERO:
@@ -210,15 +211,15 @@ def quotient(x: Fields, y: Fields) -> int:
 
 
 class Division:
-    """What divisions share: their rows."""
+    """The claims that divisions share: those of their rows."""
 
     @cached_property
     def row(self) -> Circuit:
-        """One row."""
+        """One row's circuit."""
         return circuits({"row": row_stage()})["row"]
 
     def row_claim(self) -> Claim:
-        """What a row keeps."""
+        """Return the claim of what a row keeps."""
         row = self.row
         before, after = (
             {field: Integer.unsigned(ports[f"{side}__division__{field}"]) for field in ("rest", "quotient", "divisor")}
@@ -243,7 +244,10 @@ class Division:
         self, steps: Mapping[str, Circuit], name: str, dividend: str | int, divisor: str | int, made: str,
         finish: Finish = lambda circuit, code: code,
     ) -> Iterator[AnyClaim]:  # fmt: skip
-        """A division of fields of codes, or of a number's code. made: the field that its last step makes."""
+        """Yield the claims of a division of fields of codes, or of a number's code.
+
+        made: the field that its last step makes.
+        """
         begin = steps[f"{name}.1"]
         ports = tuple(begin.inputs[f"i__{one}"] for one in (dividend, divisor) if isinstance(one, str))
         x, y = (
@@ -260,16 +264,16 @@ class Division:
             infinite = one.cls is Class.INFINITY or other.cls is Class.ZERO
             empty = other.cls is Class.INFINITY or one.cls is Class.ZERO
             flags = {"nan": 0, "inf": int(infinite), "zero": int(empty), "sign": one.sign ^ other.sign}
-            said = [same(out[flag], value(bit, 1)) for flag, bit in flags.items()]
+            conditions = [same(out[flag], value(bit, 1)) for flag, bit in flags.items()]
             if not infinite and not empty:
                 tops = []
                 for fields, field in ((one, "rest"), (other, "divisor")):
                     length = as_integer(fields.sig).bit_length()
-                    said.append(holds(Integer.unsigned(out[field]) == fields.sig << F32.precision - length))
+                    conditions.append(holds(Integer.unsigned(out[field]) == fields.sig << F32.precision - length))
                     tops.append(fields.exp + length - F32.precision)
-                said.append(holds(Integer.signed(out["top_bexp"]) == tops[0] - tops[1] + F32.bias))
-                said.append(same(out["quotient"], value(0, ROWS)))
-            return both(*said)
+                conditions.append(holds(Integer.signed(out["top_bexp"]) == tops[0] - tops[1] + F32.bias))
+                conditions.append(same(out["quotient"], value(0, ROWS)))
+            return both(*conditions)
 
         yield Claim(
             f"{name}: begin", "it begins with both significands, leading ones on top, an exponent and a sign, and "
@@ -278,29 +282,29 @@ class Division:
         )  # fmt: skip
         rows = connected([self.row] * ROWS)
         through = connected([steps[f"{name}.2"], steps[f"{name}.3"]])
-        given = {f"i__division__{field}": through.inputs[f"i__division__{field}"] for field in STATE}
-        made_rows = fixed(rows, given).outputs
+        state = {f"i__division__{field}": through.inputs[f"i__division__{field}"] for field in STATE}
+        made_rows = fixed(rows, state).outputs
         yield Alike(
             f"{name}: rows", f"{ROWS} rows follow", "any state", (),
-            both(*(same(through.outputs[port], made_rows[port]) for port in made_rows)), tuple(given.values()),
+            both(*(same(through.outputs[port], made_rows[port]) for port in made_rows)), tuple(state.values()),
         )  # fmt: skip
         yield _quotient(steps[name], name, made, finish)
 
 
 class Multiplier:
-    """The multiplier, and what it makes of two codes."""
+    """The multiplier, and its products of two codes."""
 
     @cached_property
     def circuit(self) -> Circuit:
-        """It by itself."""
+        """The multiplier's circuit by itself."""
         return circuits({"product": Multiply32()})["product"]
 
     def of(self, a: Term, b: Term) -> Term:
-        """The product of two codes."""
+        """Return the product of two codes."""
         return substituted(self.circuit.outputs["product"], {self.circuit.inputs["a"]: a, self.circuit.inputs["b"]: b})
 
     def claims(self) -> Iterator[AnyClaim]:
-        """That it is binary32's."""
+        """Yield the claims that it is binary32's."""
         circuit, encoding = self.circuit, Encoding(product_target(), "rne", "infinity")
         target = encoding.target
         ports = circuit.inputs["a"], circuit.inputs["b"]
@@ -311,31 +315,31 @@ class Multiplier:
         any_product = constant("any.product", bits)
 
         def significands() -> Term:
-            said = [
+            equalities = [
                 holds(Integer.unsigned(sig) == fields.sig)
                 for sig, fields in zip(sigs, (F32.fields(a), F32.fields(b)), strict=True)
                 if fields.cls not in (Class.NAN, Class.INFINITY)
             ]
-            return both(*said)
+            return both(*equalities)
 
         yield Claim(
             "product: significands", "what is multiplied are the model's significands", "both codes", (),
             each(paths(significands)), ports,
         )  # fmt: skip
-        found = substituted(circuit.outputs["product"], {product: any_product})
+        result = substituted(circuit.outputs["product"], {product: any_product})
         empty = same(any_product, value(0, bits))
         # A product of significands is zero just where one is.
         facts = op(Kind.EQUAL, empty, either(*(same(sig, value(0, width(sig))) for sig in sigs)))
 
         def entering() -> Term:
-            one, other = of_known_sign(F32.fields(a)), of_known_sign(F32.fields(b))
-            kinds, sign = {one.cls, other.cls}, one.sign ^ other.sign
+            first, second = of_known_sign(F32.fields(a)), of_known_sign(F32.fields(b))
+            kinds, sign = {first.cls, second.cls}, first.sign ^ second.sign
             if Class.NAN in kinds or kinds == {Class.INFINITY, Class.ZERO}:
-                return same(found, value(nan_code(F32), 32))
+                return same(result, value(nan_code(F32), 32))
             if Class.INFINITY in kinds:
-                return same(found, value(infinity_code(F32, sign, "infinity"), 32))
-            top = one.exp + other.exp + 1 + target.bias
-            return same(found, encoding.of(any_product, top, value(sign, 1)))
+                return same(result, value(infinity_code(F32, sign, "infinity"), 32))
+            top = first.exp + second.exp + 1 + target.bias
+            return same(result, encoding.of(any_product, top, value(sign, 1)))
 
         yield Alike(
             "product: entering", "any product is rounded with the sum of both exponents and both signs'; what is no "
@@ -349,7 +353,7 @@ class Multiplier:
 def _quotient(end: Circuit, name: str, made: str, finish: Finish) -> Claim:
     state = {field: end.inputs[f"i__division__{field}"] for field in STATE}
     bits, rest = Integer.unsigned(state["quotient"]), Integer.unsigned(state["rest"])
-    top, found = Integer.signed(state["top_bexp"]), Integer.unsigned(end.outputs[f"o__{made}"])
+    top, output = Integer.signed(state["top_bexp"]), Integer.unsigned(end.outputs[f"o__{made}"])
     nan, inf, zero = (is_one(state[flag]) for flag in ("nan", "inf", "zero"))
     reach = F32.emax - F32.emin + F32.fraction_bits + 1
     known = (
@@ -374,21 +378,22 @@ def _quotient(end: Circuit, name: str, made: str, finish: Finish) -> Claim:
 
     return Claim(
         f"{name}: quotient", "the quotient in binary32 leaves, rounded once", "any quotient and rest", known,
-        is_each(found, paths(result, known)), tuple(state.values()),
+        is_each(output, paths(result, known)), tuple(state.values()),
     )  # fmt: skip
 
 
 def smallest_reaching(product: Fields, denominator: int) -> int:
-    """The least code of binary32, infinity's at most, whose number is no less than a product of a number and a factor.
+    """Return binary32's least code, at most infinity's, of a number no less than a number times a factor.
 
-    product: the number's fields, with the product of its significand and the factor's numerator.
+    product: the number's fields, with the product of its significand and the factor's numerator. denominator: the
+    factor's.
     """
     unit_exp = product.exp - F32.fraction_bits - (denominator.bit_length() - 1)
     return round_to(F32, 0, product.sig, unit_exp, "ru", "infinity").code
 
 
 def threshold_claims(rule: Rule, circuit: Circuit) -> Iterator[AnyClaim]:
-    """The claims of a step that makes thresholds of what elements are divided by."""
+    """Yield the claims of a step that makes thresholds of what elements are divided by."""
     fmt = rule.element
     assert isinstance(fmt, FloatFormat)
     yield StructuralClaim(
@@ -451,7 +456,7 @@ def _threshold(rule: Rule, circuit: Circuit, step: int) -> Iterator[AnyClaim]:
 
 
 def _mean(rule: Rule) -> bool:
-    """By the model's conversion of the codes on both sides of each step; it grows with the code."""
+    """True if thresholds are right, by the model's conversion of the codes beside each step; it grows with the code."""
     fmt = rule.element
     assert isinstance(fmt, FloatFormat)
     narrow = Conversion(source=F32, target=fmt, rounding=rule.rounding, overflow=rule.overflow)  # type: ignore[arg-type]
@@ -473,7 +478,7 @@ class DividedClaims(BlockClaims):
     """All claims about a quantiser whose scales are quotients."""
 
     def claims(self) -> Iterator[AnyClaim]:
-        """In the order of the steps."""
+        """Yield the claims in the order of the steps."""
         rule = self.q.rule
         yield from self._special()
         yield from self._largest()
@@ -540,7 +545,7 @@ class DividedClaims(BlockClaims):
         fmt = rule.scale_format
         ratio, port = Integer.unsigned(circuit.inputs["i__ratio"]), circuit.inputs["i__ratio"]
         dead, zero = (is_one(circuit.inputs[f"i__{flag}"]) for flag in ("dead", "zero"))
-        found, least = Integer.unsigned(circuit.outputs["o__scale"]), int(rule.least_scale)
+        output, least = Integer.unsigned(circuit.outputs["o__scale"]), int(rule.least_scale)
         narrow = Conversion(source=F32, target=fmt, missing="saturate")
         alive = (negated(dead), negated(zero))
 
@@ -548,9 +553,9 @@ class DividedClaims(BlockClaims):
             code = as_integer(convert(narrow, ratio))
             return ite(code < least, least, code)
 
-        right = is_each(found, paths(rounded, alive))
-        nan = holds(found == element_nan(fmt))
-        empty = holds(found == int(rule.zero_scale))
+        right = is_each(output, paths(rounded, alive))
+        nan = holds(output == element_nan(fmt))
+        empty = holds(output == int(rule.zero_scale))
         return Claim(
             "scale", f"it is the ratio in {fmt.name}, no less than the least; of zeros and of NaNs what the rule says",
             "every ratio", (),
@@ -561,32 +566,37 @@ class DividedClaims(BlockClaims):
         circuit, rule = self.steps["operand"], self.q.rule
         fmt, port = rule.scale_format, circuit.inputs["i__scale"]
         wide, recode = Conversion(source=fmt, target=F32), self._recode(fmt)
-        found = recode.outputs["result"]
+        result = recode.outputs["result"]
         cases = [
-            same(substituted(found, {recode.inputs["code"]: value(code, width(port))}), value(convert(wide, code), 32))
+            same(substituted(result, {recode.inputs["code"]: value(code, width(port))}), value(convert(wide, code), 32))
             for code in range(fmt.max_code + 1)
         ]
         yield Claim("operand: scale", "a scale's code becomes binary32's", f"codes of {fmt.name}", (), both(*cases))
-        scale = substituted(found, {recode.inputs["code"]: port})
-        made, words = scale, "what elements are divided by is the scale"
+        scale = substituted(result, {recode.inputs["code"]: port})
+        operand, words = scale, "what elements are divided by is the scale"
         if "tensor_scale" in tensor_fields(rule) and rule.apply is not Apply.TENSOR_RECIPROCAL:
-            made, words = self._multiplier.of(scale, circuit.inputs["i__tensor_scale"]), f"{words} times the tensor's"
-        yield Alike("operand", words, "every scale", (), same(circuit.outputs["o__operand"], made), (port,))
+            operand, words = (
+                self._multiplier.of(scale, circuit.inputs["i__tensor_scale"]),
+                f"{words} times the tensor's",
+            )
+        yield Alike("operand", words, "every scale", (), same(circuit.outputs["o__operand"], operand), (port,))
 
     def _limited(self, circuit: Circuit, code: Any) -> Any:
-        """What elements are multiplied by: never infinite, and without a scale what the rule says."""
+        """The code by which elements are multiplied: never infinite, and without a scale what the rule says."""
         operand = Integer.unsigned(circuit.inputs["i__operand"]) & (1 << MAGNITUDE) - 1
         limited = ite(as_integer(code) == INFINITY, F32.max_magnitude, code)
         return ite(operand == 0, F32.max_magnitude if self.q.rule.no_scale == "multiplied" else 0, limited)
 
     def _recode(self, source: Format) -> Circuit:
-        """A conversion to binary32."""
+        """The circuit of a conversion to binary32."""
         return circuits({"recode": Recode(Conversion(source=source, target=F32, overflow="infinity"))})["recode"]
 
     def _product(self, name: str, one: str, other: str | int, made: str) -> Claim:
-        """A product of two fields of codes in binary32, or of a field and a number's code."""
+        """The claim of a product of two fields of codes in binary32, or of a field and a number's code."""
         circuit = self.steps[name]
-        ports = [circuit.inputs[f"i__{each}"] if isinstance(each, str) else value(each, 32) for each in (one, other)]
+        ports = [
+            circuit.inputs[f"i__{field}"] if isinstance(field, str) else value(field, 32) for field in (one, other)
+        ]
         return Alike(
             f"{name}: product", "it is the product in binary32, rounded once", "both codes", (),
             same(circuit.outputs[f"o__{made}"], self._multiplier.of(*ports)), tuple(ports),
@@ -595,14 +605,14 @@ class DividedClaims(BlockClaims):
     # Elements, by comparison.
 
     def _compared(self) -> Claim:
-        """An element's code, from the thresholds that its magnitude has reached."""
+        """The claim of an element's code, from the thresholds that its magnitude has reached."""
         circuit, q, rule = self.steps["round"], self.q, self.q.rule
         fmt, source = rule.element, q.float_source
         assert isinstance(fmt, FloatFormat)
         port, dead = circuit.inputs["i__x__0"], is_one(circuit.inputs["i__dead"])
         code = Integer.unsigned(port) >> source.padding
-        steps = [Integer.unsigned(circuit.inputs[f"i__thresholds__{at}"]) for at in range(fmt.max_magnitude)]
-        found = Integer.unsigned(circuit.outputs["o__codes__0"])
+        steps = [Integer.unsigned(circuit.inputs[f"i__thresholds__{index}"]) for index in range(fmt.max_magnitude)]
+        element = Integer.unsigned(circuit.outputs["o__codes__0"])
         single = Conversion(source=source, target=F32, overflow="infinity")
         plus, minus = infinity_codes(rule)
 
@@ -622,7 +632,7 @@ class DividedClaims(BlockClaims):
         return Claim(
             "lane: element", "the code counts the thresholds that the magnitude reaches; what is no number becomes "
             "what the rule says",
-            f"{self._codes}, any thresholds", self._clean(port), is_each(found, paths(encoded, self._clean(port))),
+            f"{self._codes}, any thresholds", self._clean(port), is_each(element, paths(encoded, self._clean(port))),
             (port,),
         )  # fmt: skip
 
@@ -655,7 +665,7 @@ class DividedClaims(BlockClaims):
         port, dead = circuit.inputs["i__x__0"], is_one(circuit.inputs["i__dead"])
         code, product = Integer.unsigned(port) >> source.padding, Integer.unsigned(circuit.inputs["i__products__0"])
         word = Integer.unsigned(circuit.inputs["i__words__0"]) if q.random_bits else 0
-        found = Integer.unsigned(circuit.outputs["o__codes__0"])
+        result = Integer.unsigned(circuit.outputs["o__codes__0"])
         narrow = Conversion(
             source=F32, target=element, rounding=rule.rounding, overflow=rule.overflow, random_bits=q.random_bits  # type: ignore[arg-type]
         )  # fmt: skip
@@ -671,11 +681,11 @@ class DividedClaims(BlockClaims):
 
         return Claim(
             "lane: element", "the code is the product's, rounded; what is no number becomes what the rule says",
-            f"{self._codes}, any product", self._clean(port), is_each(found, paths(encoded, self._clean(port))),
+            f"{self._codes}, any product", self._clean(port), is_each(result, paths(encoded, self._clean(port))),
             (port, circuit.inputs["i__products__0"]),
         )  # fmt: skip
 
     def _elements_alike(self) -> bool:
-        """Of products, where there are any, and of codes."""
+        """True if all lanes make alike products, where there are any, and codes."""
         products = "scaled" not in self.steps or alike(self.steps["scaled"], "products", ["x"], self.q.lanes)
         return products and alike(self.steps["round"], "codes", ["x", "words", "products"], self.q.lanes)

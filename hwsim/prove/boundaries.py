@@ -80,11 +80,11 @@ class FieldSignal:
 
     @property
     def width(self) -> int:
-        """Bits of the field."""
+        """The field's number of bits."""
         return (max(1, self.plus.bit_length()) if self.bits is None else width(self.bits)) + self.wide
 
     def field(self, bits: Term | None) -> Term:
-        """The field, of the design's bits."""
+        """Return the field made of the design's bits."""
         if bits is None:
             return value(self.plus, self.width)
         if self.wide:
@@ -92,7 +92,7 @@ class FieldSignal:
         return op(Kind.BV_ADD, bits, value(self.plus, self.width)) if self.plus else bits
 
     def design(self, port: Term) -> Term:
-        """The design's bits, of the field: what `field` makes of them is the field again."""
+        """Return the design's bits made of the field: `field` makes the same field of them again."""
         if self.plus:
             port = op(Kind.BV_SUB, port, value(self.plus, self.width))
         return sliced(port, 0, self.width - self.wide)
@@ -112,7 +112,7 @@ class Boundaries:
         self.folded = Folded()
         self.multiply = [*self._terms(), *self._addend(), *self._special()]
         max_exp = self._field("max_exp", "maximum.max_exp", self.file.maximum.max_exp, signed=self.n.max_exp[0] < 0)
-        special = [one for one in self.multiply if one.name.startswith("special")]
+        special = [signal for signal in self.multiply if signal.name.startswith("special")]
         self.maximum = [*self.multiply, max_exp]
         self.align = [*self._aligned(), max_exp, *special]
         total = self._field("total", "sum.total", self.file.sum.total, signed=True)
@@ -133,11 +133,11 @@ class Boundaries:
         return self._of_terms("multiply.addend", ["addend"], places, self.n.addend_exp[0] < 0)
 
     def _of_terms(self, key: str, names: Sequence[str], places: TermSignals, signed: bool) -> list[FieldSignal]:
-        found = []
+        signals = []
         for field, of_signed in (("sign", False), ("exp", signed), ("sig", False)):
             fields = [f"{name}__{field}" for name in names]
-            found += self._fields(fields, f"{key}.{field}", getattr(places, field), of_signed, field == "sign")
-        return found
+            signals += self._fields(fields, f"{key}.{field}", getattr(places, field), of_signed, field == "sign")
+        return signals
 
     def _special(self) -> list[FieldSignal]:
         places = self.file.multiply.special
@@ -149,13 +149,13 @@ class Boundaries:
     def _aligned(self) -> list[FieldSignal]:
         places = self.file.align.aligned
         with_addend = self.n.lanes + (self.file.multiply.addend is not None)
-        found = []
+        signals = []
         for field, place in (("ones", places.ones), ("carry", places.carry or NOTHING)):
             names = [f"aligned__{lane}__{field}" for lane in range(self.n.lanes + 1)]
             of_design = names[:with_addend]
-            found += self._fields(of_design, f"align.aligned.{field}", place, field == "ones", field == "carry")
-            found += [FieldSignal(name, "", None, 0, False, field == "ones") for name in names[with_addend:]]
-        return found
+            signals += self._fields(of_design, f"align.aligned.{field}", place, field == "ones", field == "carry")
+            signals += [FieldSignal(name, "", None, 0, False, field == "ones") for name in names[with_addend:]]
+        return signals
 
     def _field(self, name: str, key: str, place: SignalPlace, signed: bool = False, flag: bool = False) -> FieldSignal:
         return self._fields([name], key, place, signed, flag)[0]
@@ -163,7 +163,7 @@ class Boundaries:
     def _fields(
         self, names: Sequence[str], key: str, place: SignalPlace, signed: bool, flag: bool
     ) -> list[FieldSignal]:
-        """A field's elements. signed: whether ours are two's complement. flag: whether they are of one bit."""
+        """A field's elements. signed: whether hwsim's are two's complement. flag: whether they are of one bit."""
         if place.constant is not None:
             if flag and place.constant > 1:
                 raise self._wrong(key, f"must be of one bit, not {place.constant}")
@@ -172,13 +172,13 @@ class Boundaries:
         wide = bool(place.plus) or (signed and not of_design)
         if flag and wide:
             raise self._wrong(key, "must be of one bit, without signed and plus")
-        found = []
+        signals = []
         for name, bits in zip(names, self._elements(key, place, len(names)), strict=True):
             if flag and width(bits) != 1:
                 raise self._wrong(key, f"must be of one bit, not {width(bits)}")
             kept = Cut().without_signs(bits) if of_design else bits
-            found.append(FieldSignal(name, key, kept, place.plus, of_design, wide, width(bits)))
-        return found
+            signals.append(FieldSignal(name, key, kept, place.plus, of_design, wide, width(bits)))
+        return signals
 
     def _elements(self, key: str, place: SignalPlace, count: int) -> list[Term]:
         """The bits of each element."""
@@ -188,44 +188,44 @@ class Boundaries:
                 rule = f"must hold {count} elements of as many bits each, not {width(whole)} bits ({place.signal})"
                 raise self._wrong(key, rule)
             bits = width(whole) // count
-            found = [sliced(whole, at * bits, bits) for at in range(count)]
+            elements = [sliced(whole, index * bits, bits) for index in range(count)]
         else:
-            names = place.signals or tuple((place.each or "").replace("{}", str(at)) for at in range(count))
+            names = place.signals or tuple((place.each or "").replace("{}", str(index)) for index in range(count))
             if len(names) != count:
                 raise self._wrong(key, f"must name {count} signals, one for each element, not {len(names)}")
-            found = [self._signal(key, name, place.cycle) for name in names]
-        return found if place.lane0 == "low" else found[::-1]
+            elements = [self._signal(key, name, place.cycle) for name in names]
+        return elements if place.lane0 == "low" else elements[::-1]
 
     # Signals.
 
     @cached_property
     def wires(self) -> Mapping[str, Term]:
-        """All signals of the design that have names, from its top on."""
+        """All named signals of the design, by their paths from its top."""
         circuit = self.followed.circuit
         states = {name: state.now for name, state in circuit.states.items()}
-        found = {**circuit.wires, **states}
-        return {name.removeprefix(INSTANCE): term for name, term in found.items() if name.startswith(INSTANCE)}
+        named = {**circuit.wires, **states}
+        return {name.removeprefix(INSTANCE): term for name, term in named.items() if name.startswith(INSTANCE)}
 
     def _signal(self, key: str, name: str, cycle: int | None) -> Term:
         """A signal's bits in the cycle in which they are the beat's."""
         if name in self.wires:
             return self._in_cycle(key, name, name, cycle)
-        found = SLICE.match(name)
-        if found is None or found["name"] not in self.wires:
+        match = SLICE.match(name)
+        if match is None or match["name"] not in self.wires:
             raise self._unknown(key, name)
-        high, low = int(found["high"]), int(found["low"] or found["high"])
-        whole = self._in_cycle(key, name, found["name"], cycle)
+        high, low = int(match["high"]), int(match["low"] or match["high"])
+        whole = self._in_cycle(key, name, match["name"], cycle)
         if not low <= high < width(whole):
-            raise self._wrong(key, f"must be within {found['name']}[{width(whole) - 1}:0], not {name}")
+            raise self._wrong(key, f"must be within {match['name']}[{width(whole) - 1}:0], not {name}")
         return sliced(whole, low, high - low + 1)
 
     def _unknown(self, key: str, name: str) -> SpecError:
         known = sorted(self.wires)
         last = name.rpartition(".")[2]
-        near = [one for one in known if one.rpartition(".")[2] == last]  # in another module
-        near += [one for one in get_close_matches(name, known, NEAREST, 0.5) if one not in near]
-        said = f"; there {'is' if len(near) == 1 else 'are'} {', '.join(near[:NEAREST])}" if near else ""
-        return self._wrong(key, f"must name a signal of {self.design.name}, not {name}{said}")
+        near = [path for path in known if path.rpartition(".")[2] == last]  # in another module
+        near += [path for path in get_close_matches(name, known, NEAREST, 0.5) if path not in near]
+        hint = f"; there {'is' if len(near) == 1 else 'are'} {', '.join(near[:NEAREST])}" if near else ""
+        return self._wrong(key, f"must name a signal of {self.design.name}, not {name}{hint}")
 
     def _in_cycle(self, key: str, called: str, name: str, cycle: int | None) -> Term:
         run = self.followed.run
@@ -233,8 +233,8 @@ class Boundaries:
             raise self._wrong(key, f"must have a cycle from 0 to {len(run) - 1}, not {cycle} ({called})")
         first: list[str] = []
         constant_one = None
-        for at in range(len(run)) if cycle is None else [cycle]:
-            term = self.folded.of(run[at].of(self.wires[name]))
+        for index in range(len(run)) if cycle is None else [cycle]:
+            term = self.folded.of(run[index].of(self.wires[name]))
             others = self._others(term)
             if not others and (constants_of([term]) or cycle is not None):
                 return term
@@ -246,8 +246,8 @@ class Boundaries:
         raise self._wrong(key, f"{when} is {called} the beat's alone: it depends on {', '.join(first[:BESIDES])}, too")
 
     def _others(self, term: Term) -> list[str]:
-        """What a term depends on beside the beat, and beside bits that the design leaves undefined."""
-        names = sorted({one.symbol() for one in constants_of([term])})
+        """The names on which a term depends beside the beat and the bits that the design leaves undefined."""
+        names = sorted({term_constant.symbol() for term_constant in constants_of([term])})
         prefixes = ("beat.", UNNAMED)
         return [name.removeprefix("dut.").removeprefix(INSTANCE) for name in names if not name.startswith(prefixes)]
 
@@ -258,43 +258,43 @@ class Boundaries:
 
     @cached_property
     def products(self) -> Circuit:
-        """From the beat to the terms."""
+        """The circuit from the beat to the terms."""
         inputs = {
-            f"i__{name}" if name == "c" else f"i__{name}__{at}": term
+            f"i__{name}" if name == "c" else f"i__{name}__{index}": term
             for name, terms in self.followed.beat.items()
-            for at, term in enumerate(terms)
+            for index, term in enumerate(terms)
         }
         inputs["i__chain"] = constant("nothing.chain", 1)
         inputs["i__carried__code"] = constant("nothing.code", self.n.result.bits)
         if "i__c" not in inputs and self.n.window_addend is not None:
             inputs["i__c"] = constant("nothing.c", self.n.window_addend.container_bits)
-        return Circuit(inputs, {f"o__{one.name}": one.field(one.bits) for one in self.multiply})
+        return Circuit(inputs, {f"o__{signal.name}": signal.field(signal.bits) for signal in self.multiply})
 
     def step(self, name: str, before: Sequence[FieldSignal], after: Sequence[FieldSignal]) -> Circuit:
-        """A step whose fields these are. What it makes nothing of leaves as it came."""
+        """Return the step between these fields as a circuit. A field that it does not make leaves as it came."""
         inputs, cut = self._cut(name, before)
         outputs = {}
-        passed = {one.name for one in before}
-        for one in after:
-            if one.name in passed:
-                outputs[f"o__{one.name}"] = inputs[f"i__{one.name}"]
+        passed = {signal.name for signal in before}
+        for signal in after:
+            if signal.name in passed:
+                outputs[f"o__{signal.name}"] = inputs[f"i__{signal.name}"]
                 continue
-            bits = None if one.bits is None else self._through(cut, one.bits, one.key)
-            outputs[f"o__{one.name}"] = one.field(bits)
+            bits = None if signal.bits is None else self._through(cut, signal.bits, signal.key)
+            outputs[f"o__{signal.name}"] = signal.field(bits)
         return Circuit(inputs, outputs)
 
     def _cut(self, name: str, before: Sequence[FieldSignal]) -> tuple[dict[str, Term], Cut]:
-        inputs = {f"i__{one.name}": constant(f"{name}.i__{one.name}", one.width) for one in before}
+        inputs = {f"i__{signal.name}": constant(f"{name}.i__{signal.name}", signal.width) for signal in before}
         cut = Cut()
-        for one in reversed(before):  # what was made last counts first
-            if one.bits is not None:
-                cut.at(one.bits, one.design(inputs[f"i__{one.name}"]))
+        for signal in reversed(before):  # what was made last counts first
+            if signal.bits is not None:
+                cut.at(signal.bits, signal.design(inputs[f"i__{signal.name}"]))
         return inputs, cut
 
     def _through(self, cut: Cut, term: Term, key: str) -> Term:
         """A term as a function of a boundary. Raises SpecError where not all of it goes through."""
-        found = cut.of(term)
-        left = sorted({one.symbol() for one in constants_of([found]) if one.symbol().startswith("beat.")})
+        result = cut.of(term)
+        left = sorted({one.symbol() for one in constants_of([result]) if one.symbol().startswith("beat.")})
         if left:
             by = {self.folded.of(cycle.of(wire)).id(): (signal, wire) for cycle in reversed(self.followed.run)
                   for signal, wire in self.wires.items() if signal not in self._ports}  # fmt: skip
@@ -305,7 +305,7 @@ class Boundaries:
             if key == "sum":
                 raise self._wrong(key, f"must be all that the result follows from, which {besides}")
             raise self._wrong(key, f"must follow from what the step before it is said to make, and {besides}")
-        return found
+        return result
 
     @cached_property
     def _ports(self) -> set[str]:
@@ -319,19 +319,20 @@ class Boundaries:
         return self.folded.of(sliced(payload, field.offset, field.bits))
 
     def result(self) -> Circuit:
-        """From the total to the result's container, `o__result`."""
+        """Return the circuit from the total to the result's container, `o__result`."""
         inputs, cut = self._cut("round", self.sum)
         return Circuit(inputs, {"o__result": self._through(cut, self.container, "sum")})
 
     def signals(self) -> Iterator[FieldSignal]:
-        """All fields, each once."""
-        yield from {one.name: one for one in (*self.multiply, *self.maximum, *self.align, *self.sum)}.values()
+        """Yield all fields, each once."""
+        yield from {signal.name: signal for signal in (*self.multiply, *self.maximum, *self.align, *self.sum)}.values()
 
 
 class DesignRanges(WindowRanges):
-    """The ranges of a design's numbers. lifted: whether subnormal addends have a hidden bit, one exponent further down.
+    """The ranges of a design's numbers.
 
-    addend_bits: the fraction bits of its addends.
+    lifted: whether subnormal addends have a hidden bit, one exponent further down. addend_bits: the fraction bits of
+    its addends.
     """
 
     def __init__(self, unit: Unit, lifted: bool, addend_bits: int):
@@ -371,13 +372,13 @@ class DesignClaims(AlignedClaims):
         self.zeros, self.takes_addend, self.carried, self.constants = zeros, addend, carries, constants
 
     def claims(self) -> Iterator[AnyClaim]:
-        """All of them, with what is always one number in its place."""
+        """Yield all claims, with constants in the place of ports that always hold one number."""
         for claim in super().claims():
             yield self.known(claim)
         yield self.known(self._padding())
 
     def known(self, claim: AnyClaim) -> AnyClaim:
-        """A claim, of ports some of which always hold one number."""
+        """Return a claim with constants in the place of ports that always hold one number."""
         if isinstance(claim, StructuralClaim):
             asked = claim.otherwise
             return claim if asked is None else replace(claim, otherwise=lambda: self._of_known(asked()))
@@ -405,7 +406,7 @@ class DesignClaims(AlignedClaims):
 
     @property
     def _one_infinity(self) -> bool:
-        """Whether no factor can be infinite, so that an addend alone is."""
+        """True if no factor can be infinite, so that an addend alone is."""
         return all(fmt.infinity_magnitude is None for fmt in (self.n.a, self.n.b))
 
     def _exclusive(self) -> Claim:
@@ -417,7 +418,7 @@ class DesignClaims(AlignedClaims):
         )  # fmt: skip
 
     def _special(self) -> Iterator[AnyClaim]:
-        """As of our own; a design may do anything with infinities of both signs that never meet."""
+        """Yield the claims of hwsim's own RTL, but of infinities of both signs at once only where they can meet."""
         flags = [is_one(self.parts.round.inputs[f"i__special__{flag}"]) for flag in SPECIAL[1:]]
         for claim in super()._special():
             if self._one_infinity and isinstance(claim, Claim):
@@ -425,7 +426,7 @@ class DesignClaims(AlignedClaims):
             yield claim
 
     def lane_product(self) -> Claim:
-        """One lane, from the codes of its factors, and of their scales, to its term."""
+        """Return the claim of one lane, from the codes of its factors and their scales to its term."""
         circuit, names = self.parts.products, self._lane(0)
         factors = {side: self.calls[f"factor {side}"] for side in ("a", "b")}
         product, scaled = self.calls["product"], self.calls["scaled"]
@@ -441,11 +442,11 @@ class DesignClaims(AlignedClaims):
                 return scaled(term)  # type: ignore[no-any-return]
             return scaled(term, self.calls["scales"](codes["scale_a"], codes["scale_b"]))  # type: ignore[no-any-return]
 
-        found = [Path(path.condition, self._is_product(outputs, path.result)) for path in paths(lane, known)]
+        cases = [Path(path.condition, self._is_product(outputs, path.result)) for path in paths(lane, known)]
         show = tuple(circuit.inputs[port] for port in names.values())
         return Claim(
             "lane: product", "a lane's term is the model's product, and its flags say what is special",
-            "codes of a lane, beside any others", tuple(known), each(found), show,
+            "codes of a lane, beside any others", tuple(known), each(cases), show,
         )  # fmt: skip
 
     def _is_model(self, outputs: Mapping[str, Term], term: ModelTerm) -> Term:
@@ -462,7 +463,7 @@ class DesignClaims(AlignedClaims):
         return both(*within, implies(holds(sig != 0), holds(exp >= self.n.product_least)))
 
     def _is_zero(self, exp: Term, sig: Term) -> tuple[Term, ...]:
-        """What the fields of a product of zero are."""
+        """The conditions on the fields of a product of zero."""
         nothing = same(sig, value(0, width(sig)))
         if self.zeros == "exp":
             return same(exp, value(0, width(exp))), nothing
@@ -487,7 +488,7 @@ class DesignClaims(AlignedClaims):
     # Addends.
 
     def decoded_addend(self) -> Iterator[Claim]:
-        """The claims that say how addends are decoded."""
+        """Return the claims that say how addends are decoded."""
         return map(self._of_known, super()._addends())
 
     def _sources(self) -> Iterator[tuple[str, FloatFormat, str, int]]:
@@ -509,10 +510,10 @@ class DesignClaims(AlignedClaims):
         ]
         neutral = fixed(self.parts.products, self.neutral).outputs
         by = {term: neutral[f"o{name[1:]}"] for name, term in ports.items()}
-        found = circuit.outputs["o__max_exp"]
+        max_exp = circuit.outputs["o__max_exp"]
         return Claim(
             "no product: signs", "what products of zero are changes max_exp in nothing", f"{self.n.lanes} lanes",
-            tuple(zero), same(found, substituted(found, by)), tuple(circuit.inputs.values()),
+            tuple(zero), same(max_exp, substituted(max_exp, by)), tuple(circuit.inputs.values()),
         )  # fmt: skip
 
     # The window.
@@ -531,11 +532,13 @@ class DesignClaims(AlignedClaims):
             yield claim
 
     def _align_equal(self) -> Claim:
-        """Every lane makes the same of its term, wherever it can be aligned, or is zero."""
+        """The claim that every lane makes the same of its term, wherever it can be aligned, or is zero."""
         circuit, wanted = self.parts.align, []
         fields = ("sign", "exp", "sig")
         for lane in range(1, self.n.lanes):
-            by = {circuit.inputs[f"i__terms__0__{one}"]: circuit.inputs[f"i__terms__{lane}__{one}"] for one in fields}
+            by = {
+                circuit.inputs[f"i__terms__0__{name}"]: circuit.inputs[f"i__terms__{lane}__{name}"] for name in fields
+            }
             for field in ("ones", "carry"):
                 term = substituted(circuit.outputs[f"o__aligned__0__{field}"], by)
                 wanted.append(same(term, circuit.outputs[f"o__aligned__{lane}__{field}"]))
@@ -545,7 +548,7 @@ class DesignClaims(AlignedClaims):
         return replace(super()._sum(window), otherwise=self._adds)
 
     def _adds(self) -> Claim:
-        """The sum as a question, of terms within their bounds."""
+        """The claim of the sum as a question, of terms within their bounds."""
         circuit, known = self.parts.sum, list[Term]()
         total: Any = 0
         for lane in range(self.n.lanes + 1):
@@ -561,13 +564,13 @@ class DesignClaims(AlignedClaims):
                     pass
             known.append(holds(abs(term) <= self._bound(lane)))
             total = term + total
-        found = holds(Integer.signed(circuit.outputs["o__total"]) == total)
-        return Claim("sum", "", "", tuple(known), found, tuple(circuit.inputs.values()))
+        is_sum = holds(Integer.signed(circuit.outputs["o__total"]) == total)
+        return Claim("sum", "", "", tuple(known), is_sum, tuple(circuit.inputs.values()))
 
     # The result.
 
     def _padding(self) -> Claim:
-        """What stands below a result's code."""
+        """The claim that zeros stand below a number's code."""
         outputs, fmt = self.parts.round.outputs, self.n.result
         whole, nan = outputs["o__result"], outputs["o__nan"]
         low = same(part(whole, 0, fmt.padding), value(0, fmt.padding)) if fmt.padding else true()
@@ -578,14 +581,14 @@ class DesignClaims(AlignedClaims):
 
 
 def with_plain_zeros(unit: Unit) -> Unit:
-    """A unit; where the signs of its zeros are not promised, that of one plain window whose zeros are all +0."""
+    """Return a unit of one plain window, whose zeros are all +0 where their signs are not promised."""
     if unpromised(unit).zeros is None:
         return unit
     return unit.model_copy(update={"result": unit.result.model_copy(update={"tiny": "positive"})})
 
 
 def with_code(circuit: Circuit, unit: Unit, model_nan: int, good: Unpromised) -> Circuit:
-    """The last step, with code and NaN of its container `o__result`, as our own has them.
+    """Return the last step with code and NaN of its container `o__result`, as hwsim's own has them.
 
     good: what of the result is not promised: any NaN is the model's then, and -0 is +0.
     """
@@ -606,7 +609,7 @@ def with_code(circuit: Circuit, unit: Unit, model_nan: int, good: Unpromised) ->
 
 
 def constant_ports(circuits: Mapping[str, Circuit], fields: Mapping[str, Term]) -> dict[Term, Term]:
-    """Ports of steps whose fields always hold one number, and these numbers."""
+    """Return the ports of steps whose fields always hold one number, each with this number."""
     return {
         term: fields[name[3:]]
         for circuit in circuits.values()

@@ -33,7 +33,7 @@ class Register:
 class Circuit:
     """A module's ports and registers as terms. Outputs and next values are functions of inputs and registers.
 
-    wires: what other signals that have names are.
+    wires: the terms of other signals that have names.
     """
 
     inputs: Mapping[str, Term]
@@ -48,7 +48,7 @@ def _bit(kind: object) -> Callable[..., Term]:
 
 
 def _condition(bit: Term) -> Term:
-    """Whether a bit is set; of a comparison's bit the comparison."""
+    """The condition that a bit is set; of a comparison's bit, the comparison itself."""
     if bit.kind() == Kind.ITE and [child.is_value() and child.value(10) for child in bit.children()[1:]] == ["1", "0"]:
         return bit.children()[0]
     return op(Kind.EQUAL, bit, value(1, 1))
@@ -85,7 +85,7 @@ class _Reader:
         self.empty = {"-1"}  # what has no bits
 
     def line(self, words: list[str]) -> None:
-        """One line, without its comment."""
+        """Read one line, without its comment."""
         number, kind, *rest = words
         match kind:
             case "sort":
@@ -139,8 +139,8 @@ class _Reader:
                 return value(-1, bits)
             case "uext" | "sext":
                 extend = Kind.BV_ZERO_EXTEND if kind == "uext" else Kind.BV_SIGN_EXTEND
-                more = int(rest[2])
-                return op(extend, self.node(rest[1]), indices=[more]) if more else self.node(rest[1])
+                added = int(rest[2])
+                return op(extend, self.node(rest[1]), indices=[added]) if added else self.node(rest[1])
             case "slice":
                 return op(Kind.BV_EXTRACT, self.node(rest[1]), indices=[int(rest[2]), int(rest[3])])
             case "ite":
@@ -149,15 +149,18 @@ class _Reader:
             case "concat" if (high := self.node(rest[1])).is_value() and int(high.value(2), 2) == 0:
                 return op(Kind.BV_ZERO_EXTEND, self.node(rest[2]), indices=[width(high)])  # as it is written elsewhere
             case _ if kind in OPERATIONS:
-                made = OPERATIONS[kind](*map(self.node, rest[1:3] if kind not in UNARY else rest[1:2]))
-                if width(made) != bits:
-                    raise InputError(f"{kind} must have {bits} bits, not {width(made)}")
-                return made
+                term = OPERATIONS[kind](*map(self.node, rest[1:3] if kind not in UNARY else rest[1:2]))
+                if width(term) != bits:
+                    raise InputError(f"{kind} must have {bits} bits, not {width(term)}")
+                return term
             case _:
                 raise InputError(f"operations of circuits must be known here: {kind} is not")
 
     def node(self, number: str) -> Term:
-        """A node; with a minus, its complement. Operands without bits, numbered -1, are refused."""
+        """The term of a node; with a minus, its complement.
+
+        Raises InputError for an operand without bits, numbered -1, and for a node that is not known.
+        """
         if number.startswith("-"):
             if number[1:] not in self.nodes:
                 raise InputError("an operand has no bits")
@@ -171,7 +174,7 @@ UNARY = {"not", "neg", "redor", "redand", "redxor"}
 
 
 def read_btor(text: str, prefix: str = "") -> Circuit:
-    """A module. prefix: of its constants' names. Raises InputError for what this reader does not read."""
+    """The circuit of a module. prefix: of its constants' names. Raises InputError for what is not read here."""
     reader = _Reader(prefix)
     for line in text.splitlines():
         words = line.split(";")[0].split()
@@ -204,7 +207,7 @@ WRITE = f"{CLEAN}dffunmap\nwrite_btor {{name}}.btor\n"
 
 
 def circuits(components: Mapping[str, Component], seconds: float = 600) -> dict[str, Circuit]:
-    """Components, each by itself, by their names; constants are named `name.port`.
+    """The circuits of components, each by itself, by the components' names; constants are named `name.port`.
 
     Raises ToolMissing, and FlowFailed with what Yosys said.
     """
@@ -223,9 +226,9 @@ def circuits(components: Mapping[str, Component], seconds: float = 600) -> dict[
 
 
 def surroundings(text: str, top: str, parts: Sequence[str], prefix: str = "", seconds: float = 600) -> Circuit:
-    """A component, as RTLIL, without some of its submodules, whose ports it has instead, named `part.port`.
+    """The circuit of a component, as RTLIL, without some submodules, whose ports it has instead, named `part.port`.
 
-    What they give is an input, and may be anything in each cycle; what they take is an output.
+    An output of a submodule is an input here, and may be anything in each cycle; an input of it is an output.
     Raises ToolMissing, and FlowFailed with what Yosys said.
     """
     instances = " ".join(f"{top}/c:{part}" for part in parts)
@@ -234,8 +237,9 @@ def surroundings(text: str, top: str, parts: Sequence[str], prefix: str = "", se
 
 
 def verilog_circuit(text: str, prefix: str = "", seconds: float = 600, undriven: bool = False) -> Circuit:
-    """A file of Verilog with one module. undriven: what nothing drives is a register that nothing writes.
+    """The circuit of a file of Verilog with one module.
 
+    undriven: what nothing drives is a register that nothing writes.
     Raises ToolMissing, and FlowFailed with what Yosys said.
     """
     script = READ_VERILOG + CLEAN + UNDRIVEN * undriven + "dffunmap\nwrite_btor {name}.btor\n"
@@ -273,13 +277,12 @@ def connected(steps: Sequence[Circuit]) -> Circuit:
 
 
 def fixed(circuit: Circuit, values: Mapping[str, Term]) -> Circuit:
-    """A circuit some of whose inputs are given."""
+    """The circuit with terms in the place of some of its inputs."""
     by = {circuit.inputs[name]: term for name, term in values.items()}
     return replace(circuit, outputs=_substituted(circuit, by))
 
 
 def _substituted(circuit: Circuit, by: Mapping[Term, Term]) -> dict[str, Term]:
-    """A circuit's outputs with other terms in the place of some."""
     return dict(zip(circuit.outputs, all_substituted(circuit.outputs.values(), by), strict=True))
 
 
@@ -289,7 +292,7 @@ def datapath_circuits(unit: Specified, cuts: Sequence[str]) -> dict[str, Circuit
 
 
 def adder_circuits(unit: Specified, cuts: Sequence[str]) -> dict[str, Circuit]:
-    """The steps of what adds its groups' sums up, each by itself, by their names."""
+    """The steps of the adder of a unit's groups' sums, each by itself, by their names."""
     return written_steps(promotion(unit, cuts))
 
 
@@ -305,9 +308,9 @@ def written_steps(path: Datapath, seconds: float = 600) -> dict[str, Circuit]:
 
 
 class Elaborated:
-    """A unit's RTL. Whoever changes the RTL makes another one of it.
+    """The RTL of a unit, as circuits and as text. Code that changes the RTL makes a new object.
 
-    Raises NotImplementedYet for a unit that the RTL cannot build; what it has raises ToolMissing, and FlowFailed with
+    Raises NotImplementedYet for a unit that the RTL cannot build; the properties raise ToolMissing, and FlowFailed with
     what Yosys said.
     """
 
@@ -318,28 +321,28 @@ class Elaborated:
 
     @cached_property
     def datapath(self) -> Mapping[str, Circuit]:
-        """The steps of its datapath, each by itself, by their names."""
+        """The steps of the unit's datapath, each by itself, by their names."""
         return datapath_circuits(self.unit, self.pipeline.cuts)
 
     @cached_property
     def adder(self) -> Mapping[str, Circuit]:
-        """The steps of what adds its groups' sums up; none where nothing does."""
+        """The steps of the adder of the unit's groups' sums; none where nothing adds them."""
         return {} if self.after is None else adder_circuits(self.unit, self.pipeline.cuts)
 
     @cached_property
     def whole(self) -> str:
-        """All of it, as RTLIL."""
+        """The whole unit, as RTLIL."""
         return unit_rtlil(self.unit, self.pipeline)
 
     @cached_property
     def around(self) -> Circuit:
-        """It without its datapath and what adds its sums up, whose ports it has instead."""
+        """The unit without its datapath and the adder of its sums, whose ports it has instead."""
         parts = ["datapath"] if self.after is None else ["datapath", self.after.part]
         return surroundings(self.whole, top_name(self.unit), parts, "unit.")
 
     @cached_property
     def cut_out(self) -> Mapping[str, Circuit]:
-        """What is not around: the datapath, and what adds its sums up, with their registers."""
+        """The circuits that `around` lacks: the datapath, and the adder of its sums, with their registers."""
         components = {"datapath": datapath(self.unit, self.pipeline.cuts)}
         if self.after is not None:
             components[self.after.part] = promotion(self.unit, self.pipeline.cuts)
@@ -347,7 +350,7 @@ class Elaborated:
 
     @cached_property
     def file(self) -> str:
-        """Its Verilog, as `hwsim.rtl.verilog` writes it."""
+        """The unit's Verilog, as `hwsim.rtl.verilog` writes it."""
         return verilog(self.unit, self.pipeline)
 
 
@@ -368,24 +371,24 @@ class Machine:
         return cls({name: circuit.states[name].now for name in written}, written, circuit.inputs)
 
     def after(self, term: Term) -> Term:
-        """What a function of registers alone is in the next cycle."""
+        """The value in the next cycle of a function of registers alone."""
         return substituted(term, {self.now[name]: self.next[name] for name in self.now})
 
 
 @dataclass(frozen=True)
 class Cycle:
-    """One cycle: what stands in registers and at inputs."""
+    """One cycle: the values of registers, and `by`, the values by the terms of registers and inputs."""
 
     registers: Mapping[str, Term]
     by: Mapping[Term, Term]
 
     def of(self, term: Term) -> Term:
-        """A function of registers and inputs, in this cycle."""
+        """The value of a function of registers and inputs in this cycle."""
         return substituted(term, self.by)
 
 
 def nothing(_: int) -> Mapping[str, Term]:
-    """No inputs are given."""
+    """No inputs, in any cycle."""
     return {}
 
 
@@ -395,17 +398,17 @@ def cycles(
     given: Callable[[int], Mapping[str, Term]] = nothing,
     replaced: Callable[[int], Mapping[str, Term]] = nothing,
 ) -> list[Cycle]:
-    """So many cycles, the first from any state.
+    """`count` cycles of a machine, the first from any state.
 
     given: inputs in a cycle, by name; others are any. replaced: registers that hold something else in a cycle.
     """
-    registers, found = dict(machine.now), []
-    for at in range(count):
-        registers |= replaced(at)
-        inputs = {name: constant(f"{term.symbol()}@{at}", width(term)) for name, term in machine.inputs.items()}
-        inputs |= given(at)
+    registers, run = dict(machine.now), []
+    for number in range(count):
+        registers |= replaced(number)
+        inputs = {name: constant(f"{term.symbol()}@{number}", width(term)) for name, term in machine.inputs.items()}
+        inputs |= given(number)
         by = {machine.now[name]: term for name, term in registers.items()}
         by |= {machine.inputs[name]: term for name, term in inputs.items()}
-        found.append(Cycle(registers, by))
+        run.append(Cycle(registers, by))
         registers = dict(zip(machine.next, all_substituted(machine.next.values(), by), strict=True))
-    return found
+    return run

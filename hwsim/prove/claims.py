@@ -34,7 +34,7 @@ from hwsim.spec import Unit
 
 @dataclass(frozen=True)
 class Claim:
-    """Something that the solver decides: `claim` holds wherever the assumptions do.
+    """A claim that the solver decides: `claim` holds wherever the assumptions do.
 
     name: of the place and of what is claimed, as `lane: product`. words: a sentence. over: what it ranges over.
     show: the constants whose values refute it, if any do.
@@ -50,7 +50,7 @@ class Claim:
     solver = "bitwuzla"
 
     def decide(self, seconds: float) -> Decided:
-        """What the solver says. A claim of assumptions that cannot hold together is refuted: it says nothing."""
+        """The solver's answer. A claim of assumptions that cannot hold together is refuted: it says nothing."""
         if self.assumptions and not possible(self.assumptions, seconds):
             return Decided("refuted", 0.0, {})
         return ask(self.claim, self.assumptions, seconds, self.show)
@@ -58,7 +58,7 @@ class Claim:
 
 @dataclass(frozen=True)
 class LateClaim:
-    """A `Claim` that takes long to write down, and is written when it is looked at. write: returns what is claimed."""
+    """A `Claim` that takes long to write down, and is written when it is looked at. write: returns the claimed term."""
 
     name: str
     words: str
@@ -71,19 +71,19 @@ class LateClaim:
 
     @cached_property
     def claim(self) -> Term:
-        """What is claimed."""
+        """The claimed term."""
         return self.write()
 
     def decide(self, seconds: float) -> Decided:
-        """What the solver says."""
+        """The solver's answer."""
         return Claim(self.name, self.words, self.over, self.assumptions, self.claim, self.show).decide(seconds)
 
 
 @dataclass(frozen=True)
 class StructuralClaim:
-    """Something that forms decide: that two of them are equal, or two terms one term.
+    """A claim that linear forms decide: two of them are equal, or two terms are one term.
 
-    otherwise: the same as a question, which is asked where forms do not show it; None where none is.
+    otherwise: the same claim as a question, which is asked where forms do not show it; None where there is none.
     """
 
     name: str
@@ -94,11 +94,11 @@ class StructuralClaim:
 
     @property
     def solver(self) -> str:
-        """What decides it."""
+        """The name of the method that decides it."""
         return "linear forms" if self.otherwise is None else "linear forms, or bitwuzla"
 
     def decide(self, seconds: float) -> Decided:
-        """Whether they are."""
+        """The answer of the forms, or of `otherwise` where they do not show the claim."""
         start = time.thread_time()
         try:
             shown = self.holds()
@@ -114,9 +114,9 @@ class StructuralClaim:
 
 @dataclass(frozen=True)
 class CasesClaim:
-    """A claim that is decided case by case: each is a question of its own, and what refutes one refutes the claim.
+    """A claim that is decided case by case: each is a question of its own, and a refuted case refutes the claim.
 
-    cases: questions, written one after another. That they are all is for whoever writes them to show.
+    cases: questions, written one after another. Their writer must show that they are all cases.
     """
 
     name: str
@@ -127,7 +127,7 @@ class CasesClaim:
     solver = "bitwuzla, by cases"
 
     def decide(self, seconds: float) -> Decided:
-        """What the solver says. seconds: for each case. Without a case the claim is refuted: it says nothing."""
+        """The solver's answer. seconds: for each case. A claim without a case is refuted: it says nothing."""
         start, some = time.thread_time(), False
         for case in self.cases():
             some = True
@@ -140,7 +140,7 @@ class CasesClaim:
 def by_value(
     port: Term | None, claim: Term, assumptions: Sequence[Term], show: tuple[Term, ...] = ()
 ) -> Iterator[Claim]:
-    """The same claim for each value of a constant, or at once where there is none; what cannot be is left out."""
+    """Yield the claim for each value of a constant, or once where there is none; impossible cases are left out."""
     for number in range(1 if port is None else 1 << width(port)):
         by = {} if port is None else {port: value(number, width(port))}
         here, *assumed = all_substituted([claim, *assumptions], by)
@@ -150,7 +150,7 @@ def by_value(
 
 @dataclass(frozen=True)
 class ComparedCases:
-    """What comes of a claim some of whose cases were tried, and none of which was wrong: no proof."""
+    """The answer to a claim some of whose cases were tried, and none of which was wrong: no proof."""
 
     word: Literal["compared"] = "compared"
     seconds: float = 0.0
@@ -158,42 +158,42 @@ class ComparedCases:
 
 
 class Undecided(Protocol):
-    """What comes of a claim of which nothing is proved."""
+    """The answer to a claim of which nothing is proved."""
 
     @property
     def word(self) -> Literal["compared", "not proved"]:
-        """As of a `ClaimRow`."""
+        """The word of a `ClaimRow`."""
 
     @property
     def seconds(self) -> float:
-        """Of the processor."""
+        """Seconds of the processor."""
 
     @property
     def model(self) -> None:
-        """Nothing refutes it."""
+        """None: nothing refutes the claim."""
 
 
 class Decidable(Protocol):
-    """What every claim has: how it is listed, and what becomes of it."""
+    """The interface of every claim: how it is listed, and how it is decided."""
 
     @property
     def name(self) -> str:
-        """As of `Claim`."""
+        """The name, as of `Claim`."""
 
     @property
     def words(self) -> str:
-        """As of `Claim`."""
+        """The sentence, as of `Claim`."""
 
     @property
     def over(self) -> str:
-        """As of `Claim`."""
+        """The range, as of `Claim`."""
 
     @property
     def solver(self) -> str:
-        """What decides it."""
+        """The name of the method that decides it."""
 
     def decide(self, seconds: float) -> Decided | Undecided:
-        """What becomes of it. seconds: of the processor, for each question."""
+        """Decide the claim. seconds: of the processor, for each question."""
 
 
 OfSolver = Claim | LateClaim
@@ -210,28 +210,30 @@ def holds(truth: object) -> Term:
 
 
 def exactly(number: object, low: int, high: int) -> Term:
-    """That an integer is from low to high."""
+    """The condition that an integer is from low to high."""
     return both(holds(as_integer(number) >= low), holds(as_integer(number) <= high))
 
 
 def each(found: Sequence[Path[Term]]) -> Term:
-    """What holds on every path."""
+    """The condition that the result holds on every path."""
     return both(*(implies(path.condition, path.result) for path in found))
 
 
 def is_each(found: object, runs: Sequence[Path[Any]]) -> Term:
-    """That a code that was found is, on every path, the one there."""
+    """The condition that a code is, on every path, the path's result."""
     return each([Path(run.condition, holds(found == run.result)) for run in runs])
 
 
 def joined(steps: Mapping[str, Circuit], *names: str) -> Circuit:
-    """Some steps of a datapath, and those inside of trees that they end, as one circuit."""
+    """The circuit of some steps of a datapath, and of those inside of trees that they end."""
     return connected([circuit for name, circuit in steps.items() if name.split(".")[0] in names])
 
 
 def adding(steps: Mapping[str, Circuit], name: str) -> tuple[Circuit, Circuit, Circuit]:
-    """The steps of the adder that is called so: those that align, that sum and that round, however they are cut."""
-    of_adder = {at.removeprefix(f"{name}."): circuit for at, circuit in steps.items() if at.startswith(f"{name}.")}
+    """The steps of the adder of this name: those that align, that sum and that round, however they are cut."""
+    of_adder = {
+        step.removeprefix(f"{name}."): circuit for step, circuit in steps.items() if step.startswith(f"{name}.")
+    }
     of_adder |= {"round": steps[name]}
     return joined(of_adder, "distance", "align"), joined(of_adder, "sum"), joined(of_adder, *ROUNDS)
 
@@ -249,7 +251,7 @@ class FrontCircuits:
 class StepCircuits(FrontCircuits):
     """The steps of a datapath with windows, joined where no relation stands between them.
 
-    combine, cut, late: of two windows, of places of the sum that are lost, and of a late addend.
+    combine, cut, late: the steps of two windows, of places of the sum that are lost, and of a late addend.
     """
 
     maximum: Circuit
@@ -262,7 +264,7 @@ class StepCircuits(FrontCircuits):
 
     @classmethod
     def joined(cls, steps: Mapping[str, Circuit]) -> StepCircuits:
-        """Those of steps, by their names and in their order."""
+        """Join steps, given by their names and in their order."""
 
         def part(*names: str) -> Circuit:
             return joined(steps, *names)
@@ -277,7 +279,10 @@ class StepCircuits(FrontCircuits):
 
 @dataclass(frozen=True)
 class ExactCircuits(FrontCircuits):
-    """The steps of an exact sum; magnitude, code: those that round together are, where a sum gets a sign for itself."""
+    """The steps of an exact sum.
+
+    magnitude, code: the two parts of `round`, where the sign of a sum is made by a step of its own.
+    """
 
     align: Circuit
     sum: Circuit
@@ -287,7 +292,7 @@ class ExactCircuits(FrontCircuits):
 
     @classmethod
     def joined(cls, steps: Mapping[str, Circuit]) -> ExactCircuits:
-        """Those of steps, by their names and in their order."""
+        """Join steps, given by their names and in their order."""
 
         def part(*names: str) -> Circuit:
             return joined(steps, *names)
@@ -302,8 +307,8 @@ class ExactCircuits(FrontCircuits):
 class DatapathClaims(ABC):
     """All claims about the datapath of a unit.
 
-    cuts: as of a pipeline, where they divide what a claim is about. calls: what the model's group calls, of which the
-    claims show that circuits compute it. Raises Unmet where it does what no step of the RTL does.
+    cuts: as of a pipeline, where they divide a circuit that a claim is about. calls: the model's calls for a group; the
+    claims show that circuits compute them. Raises Unmet where the model does what no step of the RTL does.
     """
 
     def __init__(self, unit: Unit, cuts: Sequence[str] = (), calls: Calls | None = None):
@@ -312,18 +317,18 @@ class DatapathClaims(ABC):
 
     @abstractmethod
     def claims(self) -> Iterator[AnyClaim]:
-        """In the order of the steps; then of the cases and of the whole."""
+        """Yield the claims in the order of the steps; then those of the cases and of the whole."""
 
     def of_mode(self) -> Iterator[AnyClaim]:
-        """Those that depend on which mode of several the unit is: of decoding, and of what decoding begins."""
+        """Yield the claims that depend on the unit's mode, one of several: of decoding, and of what decoding begins."""
         yield from self.claims()
 
     @property
     @abstractmethod
     def chain(self) -> Sequence[Circuit]:
-        """The datapath, one circuit after another: claims are about the inputs and outputs of these."""
+        """The circuits of the datapath, one after another: claims are about their inputs and outputs."""
 
     @property
     @abstractmethod
     def neutral(self) -> Mapping[str, Term]:
-        """Inputs of the first of these that are +0, with scales of 1, by their names."""
+        """The inputs of the chain's first circuit for operands of +0 and scales of 1, by their names."""

@@ -29,17 +29,17 @@ Key = tuple[Any, ...]
 
 
 class Unmet(Exception):
-    """The model does what no claim says anything of."""
+    """Raised where the model does what no claim is about."""
 
 
 class Token:
-    """What a call returned. key: what it is in the RTL."""
+    """The stand-in for what a call returned. key: what it is in the RTL."""
 
     def __init__(self, *key: Any):
         self.key: Key = key
 
     def asked(self, what: str) -> NoReturn:
-        """Something is asked that only a function that is cut may ask."""
+        """Raise Unmet: only a function that is cut may ask this of a token."""
         raise Unmet(f"{what} of ({self}) is asked outside of any function that a claim is about")
 
     def __getattr__(self, name: str) -> NoReturn:
@@ -65,7 +65,7 @@ class Token:
 
 
 class TokenSum(Token):
-    """What integers of tokens add up to, each once, and a number: of these nothing but sums may be made."""
+    """A sum of tokens' integers, each once, and of a number: nothing but further sums may be made of it."""
 
     def __init__(self, parts: Sequence[Key], number: int = 0):
         super().__init__("sum", *sorted(parts, key=str))
@@ -83,43 +83,43 @@ class TokenSum(Token):
 
 
 def integer(*key: Any) -> TokenSum:
-    """An integer that a call returned."""
+    """The token of an integer that a call returned."""
     return TokenSum([key])
 
 
 @dataclass(frozen=True)
 class GivenArgument:
-    """In the constants of a call: an argument that is given. plus: what is added to it."""
+    """A place for a given argument among the arguments of a call. plus: the number added to it."""
 
     plus: int = 0
 
     def of(self, what: Any) -> Any:
-        """The argument, where this is given."""
+        """The argument for a given value."""
         return what + self.plus if self.plus else what
 
 
 @dataclass(frozen=True)
 class GivenWindow:
-    """In the constants of a call: a window's sum, given by its max_exp and total."""
+    """A place for a given window's sum, by its max_exp and total, among the arguments of a call."""
 
     fraction_bits: int
 
     def of(self, what: tuple[Any, Any]) -> AlignedTerms:
-        """The argument."""
+        """The argument for a given max_exp and total."""
         return AlignedTerms(what[0], self.fraction_bits, (), what[1])
 
 
 @dataclass(frozen=True)
 class ModelCall:
-    """A function of the model as it is called: its arguments in order, constants or what is given."""
+    """A call of a function of the model: its arguments in order, constants or places for given ones."""
 
     function: Callable[..., Any]
     arguments: tuple[Any, ...]
 
     def __call__(self, *given: Any) -> Any:
-        """What the model returns of what is given, in the order of the arguments."""
+        """Return the model's result for given arguments, in the order of their places."""
         left = iter(given)
-        every = [one.of(next(left)) if isinstance(one, GivenArgument | GivenWindow) else one for one in self.arguments]
+        every = [arg.of(next(left)) if isinstance(arg, GivenArgument | GivenWindow) else arg for arg in self.arguments]
         return self.function(*every)
 
     def __getitem__(self, name: str) -> Any:
@@ -127,7 +127,7 @@ class ModelCall:
         return self.arguments[list(inspect.signature(self.function).parameters).index(name)]
 
     def same(self, other: ModelCall) -> bool:
-        """Whether another call is this one; objects of the model count by what they are made of."""
+        """True if another call is this one; objects of the model are compared by what they are made of."""
         return self.function is other.function and [*map(_made_of, self.arguments)] == [*map(_made_of, other.arguments)]
 
 
@@ -204,15 +204,15 @@ Handler = Callable[[str, tuple[Any, ...]], Any]
 
 
 def aliases(function: Callable[..., Any]) -> Iterator[tuple[ModuleType, str]]:
-    """Wherever a module of the model has a function, and under which name."""
-    for found in pkgutil.iter_modules(hwsim.model.__path__):
-        module = importlib.import_module(f"hwsim.model.{found.name}")
+    """Yield each module of the model that has a function, and the function's name there."""
+    for info in pkgutil.iter_modules(hwsim.model.__path__):
+        module = importlib.import_module(f"hwsim.model.{info.name}")
         yield from ((module, name) for name, what in [*vars(module).items()] if what is function)
 
 
 @contextmanager
 def cut(handler: Handler) -> Iterator[None]:
-    """Every function of the model that is cut calls this, wherever a module has it, under whatever name."""
+    """Make every function of the model that is cut call the handler, in every module that has it, under any name."""
     with ExitStack() as stack:
         for name, function in FUNCTIONS.items():
             for module, alias in aliases(function):
@@ -235,24 +235,24 @@ def _called(handler: Handler, name: str) -> Callable[..., Any]:
 
 
 def fork(name: str) -> bool:
-    """Both answers are followed."""
+    """Return an unknown truth, of which both answers are followed."""
     return bool(Truth(is_one(constant(f"composition.{name}", 1))))
 
 
 def key_of(what: Any) -> Key | None:
-    """What an argument is of tokens; None of a constant."""
+    """The key of an argument that is made of tokens; None for a constant."""
     match what:
         case Token():
             return what.key
         case AlignedTerms(max_exp, _, _, total):
             return None if max_exp is None else ("window", key_of(max_exp), key_of(total))
-        case tuple() | list() if any(isinstance(one, Token) for one in what):
-            return tuple(key_of(one) or ("constant", one) for one in what)
+        case tuple() | list() if any(isinstance(element, Token) for element in what):
+            return tuple(key_of(element) or ("constant", element) for element in what)
     return None
 
 
 def argument_of(what: Any) -> Any:
-    """What stands for an argument in a call."""
+    """The entry for an argument in a recorded call."""
     match what:
         case TokenSum():
             return GivenArgument(what.number)
@@ -263,9 +263,9 @@ def argument_of(what: Any) -> Any:
 
 @dataclass(frozen=True)
 class StepCall:
-    """What the RTL has for a call. key: of what it returns. call: the name of the claims about it; empty for none.
+    """The counterpart of a call in the RTL. key: of the result. call: the name of the claims about it; empty for none.
 
-    Without claims the RTL has nothing for it: what is returned must not be needed. sure: of terms that are special
+    Without claims the RTL has nothing for the call: its result must not be needed. sure: set for terms that are special
     together because one of them is.
     """
 
@@ -278,13 +278,13 @@ Wiring = Callable[[str, Sequence[Key]], StepCall | None]
 
 
 class Recorder:
-    """Records calls, and answers each by what the wiring says that the RTL has for it."""
+    """A recorder of calls, which answers each with what the RTL has for it, by a wiring."""
 
     def __init__(self, wiring: Wiring):
         self.wiring, self.calls = wiring, dict[str, ModelCall]()
 
     def __call__(self, name: str, args: tuple[Any, ...]) -> Any:
-        """The answer to one call. What no token goes into is worked out; but for addends, which may be zero."""
+        """Answer one call. A call without tokens is computed, except for addends, which may be zero."""
         of = [key for key in map(key_of, args) if key is not None]
         if _looks_at_nothing(name, args) or (not of and name != "addend_term"):
             return ORIGINAL[name](*args)
@@ -299,7 +299,7 @@ class Recorder:
 
 
 def _looks_at_nothing(name: str, args: tuple[Any, ...]) -> bool:
-    """Whether a function returns what it does without a look at any term."""
+    """True if a function returns its result without a look at any term."""
     match name, args:
         case ("cut_sum", (_, None)) | ("any_lost", (_, AlignedTerms(None))):
             return True
@@ -319,11 +319,10 @@ class LateTokens:
 
 
 def _answer(name: str, args: tuple[Any, ...], met: StepCall) -> Any:
-    """What stands for what a call returns."""
-    made = Token(*met.key)
+    token = Token(*met.key)
     match name:
         case "combine_specials":
-            return made if met.sure or fork(_in_words(met.key)) else None
+            return token if met.sure or fork(_in_words(met.key)) else None
         case "max_exponent":
             return None if fork(_in_words(met.key)) else integer(*met.key)
         case "align":
@@ -338,7 +337,7 @@ def _answer(name: str, args: tuple[Any, ...], met: StepCall) -> Any:
         case "late_window":
             return LateTokens(integer(*met.key), integer(*met.key, "unit"))
         case "scaled part" | "part":
-            return scales.Subgroup(0, 0, None, None, made)  # type: ignore[arg-type]
+            return scales.Subgroup(0, 0, None, None, token)  # type: ignore[arg-type]
         case "round":
-            return Rounded(made, None)  # type: ignore[arg-type]
-    return made
+            return Rounded(token, None)  # type: ignore[arg-type]
+    return token

@@ -29,11 +29,11 @@ from hwsim.spec import modes_of
 
 
 def promises(control: Control) -> list[Property]:
-    """What a caller may rely on. rst is low in the cycle, but for `reset`."""
-    found = [*_handshake(control), *_results(control), *_misuse(control), *_operands(control)]
+    """The properties that a caller may rely on. rst is low in the cycle, but for `reset`."""
+    properties = [*_handshake(control), *_results(control), *_misuse(control), *_operands(control)]
     if control.after is not None:
-        found += _register(control)
-    return found
+        properties += _register(control)
+    return properties
 
 
 def _handshake(control: Control) -> Iterator[Property]:
@@ -54,41 +54,41 @@ def _handshake(control: Control) -> Iterator[Property]:
 
 
 def same_truth_false() -> Term:
-    """What never holds."""
+    """A condition that never holds."""
     return same(value(0, 1), value(1, 1))
 
 
 def _waited_for(control: Control, stage: int) -> Term:
-    """Whether the beat at a stage is one that a beat of the offered context waits for."""
+    """The condition that a beat of the offered context waits for the beat at a stage."""
     of_offered = same(control.flying(stage, "context"), control.context)
     return both(control.stands(stage), negated(is_one(control.flying(stage, "last"))), of_offered)
 
 
 def _results(control: Control) -> Iterator[Property]:
-    a, b, at = control.a, control.b, control.latency
+    a, b, latency = control.a, control.b, control.latency
     yield Property(
         "result",
         "a slot gives a result just where it holds its sum's last beat: nothing is lost or added",
         same_truth(control.valid, both(a.has("beat"), a.has("last"))),
-        a.at(at),
+        a.at(latency),
     )
     yield Property(
         "result.context",
         "a result goes with the context of its beat",
         same(control.result_context, a.fields["context"]),
-        both(a.at(at), control.valid),
+        both(a.at(latency), control.valid),
     )
     yield Property(
         "result.order",
         "of two slots the one that entered first has left when the other is at the output: nothing comes twice",
-        a.beyond(at),
-        b.at(at),
+        a.beyond(latency),
+        b.at(latency),
     )
     yield Property(
         "result.none",
         "nothing is at the output that did not enter after the reset",
         negated(control.valid),
-        younger(control, at),
+        younger(control, latency),
     )
     yield Property(
         "result.code",
@@ -114,7 +114,10 @@ def padded(code: Term, nan: Term, padding: int, code_of_nan: int) -> Term:
 
 
 def _held(control: Control) -> Property:
-    """A result that is not taken. What the datapath gives is any value that stays, as control_claims proves of it."""
+    """The promise about a result that is not taken.
+
+    What the datapath gives is any value that stays, as control_claims proves of it.
+    """
     circuit = control.circuit
     later = {
         term: term if ".o__" in name else constant(f"{term.symbol()}'", width(term))
@@ -148,7 +151,7 @@ def _misuse(control: Control) -> Iterator[Property]:
     yield Property("misuse.idle", "without a beat `misuse` does not change", same_truth(after, control.misuse),
                    negated(control.accept))  # fmt: skip
     known = either(
-        *(same(control.context, value(at, width(control.context))) for at in range(control.pipeline.contexts)),
+        *(same(control.context, value(number, width(control.context))) for number in range(control.pipeline.contexts)),
         same_truth_false(),
     )
     if control.pipeline.contexts == 1 << control.pipeline.context_bits:
@@ -187,24 +190,24 @@ def _operands(control: Control) -> Iterator[Property]:
 
 
 def _register(control: Control) -> Iterator[Property]:
-    a, b, at, after = control.a, control.b, control.entry, control.after
+    a, b, entry, after = control.a, control.b, control.entry, control.after
     assert after is not None
     taken_in = control.taken_in
     yield Property(
         "register.opens",
         "what is added to a sum's first beat begins with the addend that the beat brought",
-        same(taken_in, control.opens(a, at)),
-        both(a.at(at), a.has("beat", at), a.has("first", at)),
+        same(taken_in, control.opens(a, entry)),
+        both(a.at(entry), a.has("beat", entry), a.has("first", entry)),
     )
     for name in control.scales:
         yield Property(
             name,
             f"a partial sum is multiplied by `{name}` of its first group",
-            same(control.circuit.outputs[f"{after.part}.i__{name}"], a.field(name, at)),
-            both(a.at(at), is_of_chosen(control, a)) if at else control.comes,
+            same(control.circuit.outputs[f"{after.part}.i__{name}"], a.field(name, entry)),
+            both(a.at(entry), is_of_chosen(control, a)) if entry else control.comes,
             lawful=True,
         )
-    reads = both(b.at(at), is_one(control.reads)) if at else control.is_read
+    reads = both(b.at(entry), is_one(control.reads)) if entry else control.is_read
     yield Property(
         "register.continues",
         "that of any other beat begins with what the newest beat before it that writes has written",
@@ -223,7 +226,7 @@ WIDEST = 64  # bits of a constant that is shown
 
 
 def control_claims(control: Control) -> list[Claim]:
-    """The claims of a unit's control."""
+    """The claims about a unit's control."""
     return [*_induction(control), *_reset(control), *_in_time(control), *_stands_still(control)]
 
 
@@ -239,22 +242,22 @@ def _shown(control: Control) -> tuple[Term, ...]:
 
 
 def _induction(control: Control) -> Iterator[Claim]:
-    """The invariants, by induction, and the promises that follow from them."""
+    """Yield the claims of the invariants, by induction, and of the promises that follow from them."""
     machine, kept = control.machine, invariants(control)
     over, show = _over(control), _shown(control)
     running = (control.exists, negated(control.reset))
-    plain = tuple(each.then for each in kept if not each.lawful)
-    every = (*(each.then for each in kept), control.lawful)
-    for each in kept:
-        after = machine.after(each.then)
+    plain = tuple(prop.then for prop in kept if not prop.lawful)
+    every = (*(prop.then for prop in kept), control.lawful)
+    for prop in kept:
+        after = machine.after(prop.then)
         yield Claim(
-            f"reset: {each.name}", f"after a reset: {each.words}", over, (control.exists, control.reset), after, show
+            f"reset: {prop.name}", f"after a reset: {prop.words}", over, (control.exists, control.reset), after, show
         )
-        known = every if each.lawful else plain
-        yield Claim(f"step: {each.name}", f"from cycle to cycle: {each.words}", over, (*running, *known), after, show)
-    for each in promises(control):
-        known = every if each.lawful else plain
-        yield Claim(f"control: {each.name}", each.words, over, (*running, *known, each.when), each.then, show)
+        known = every if prop.lawful else plain
+        yield Claim(f"step: {prop.name}", f"from cycle to cycle: {prop.words}", over, (*running, *known), after, show)
+    for prop in promises(control):
+        known = every if prop.lawful else plain
+        yield Claim(f"control: {prop.name}", prop.words, over, (*running, *known, prop.when), prop.then, show)
 
 
 def _reset(control: Control) -> Iterator[Claim]:
@@ -274,7 +277,7 @@ def hardware(control: Control) -> Machine:
 
 
 def _in_time(control: Control) -> Iterator[Claim]:
-    """From any state, while the output is taken."""
+    """Yield the claims about when beats are taken and leave, from any state, while the output is taken."""
     machine, latency, over = hardware(control), control.latency, f"{_over(control)}; the output is taken"
     payload = control.circuit.inputs["i__payload"]
     taken = {"rst": value(0, 1), "o__ready": value(1, 1)}
@@ -291,12 +294,12 @@ def _in_time(control: Control) -> Iterator[Claim]:
 
 
 def same_bit(first: Term, second: Term) -> Term:
-    """Whether both hold or neither does."""
+    """The condition that both hold or neither does."""
     return both(implies(first, second), implies(second, first))
 
 
 def _stands_still(control: Control) -> Iterator[Claim]:
-    """What control takes for granted of what was cut out of it."""
+    """Yield the claims about the circuits that are cut out, which the claims about control take for granted."""
     for name, circuit in control.cut_out.items():
         machine = Machine.of(circuit)
         enable = {circuit.inputs["enable"]: value(0, 1)} if "enable" in circuit.inputs else {}
@@ -322,7 +325,7 @@ def _without_inputs(circuit: Circuit) -> Iterator[Term]:
 
 @dataclass(frozen=True)
 class BrokenPromise:
-    """A promise that is broken so many cycles after a reset, with the inputs that break it, by cycle."""
+    """A promise that is broken `cycle` cycles after a reset, with the inputs that break it, by cycle."""
 
     name: str
     cycle: int
@@ -330,16 +333,16 @@ class BrokenPromise:
 
 
 def broken_promise(control: Control, most: int, seconds: float = 60.0, only: str | None = None) -> BrokenPromise | None:
-    """The promise that breaks soonest after a reset, if one does within so many cycles: a real run.
+    """The promise that breaks soonest after a reset, if one does within `most` cycles: a real run.
 
     only: the promise that is looked at; all of them without it.
     """
-    run = cycles(control.machine, most + 1, lambda at: {"rst": value(int(at == 0), 1)})
-    for at in range(1, most + 1):
-        lawful = [cycle.of(control.lawful) for cycle in run[1 : at + 1]]
-        for each in (each for each in promises(control) if only in (None, each.name)):
-            if found := _broken(control, each, run[: at + 1], lawful, seconds):
-                return found
+    run = cycles(control.machine, most + 1, lambda number: {"rst": value(int(number == 0), 1)})
+    for number in range(1, most + 1):
+        lawful = [cycle.of(control.lawful) for cycle in run[1 : number + 1]]
+        for promise in (promise for promise in promises(control) if only in (None, promise.name)):
+            if broken := _broken(control, promise, run[: number + 1], lawful, seconds):
+                return broken
     return None
 
 
@@ -354,8 +357,8 @@ def _broken(
         return None
     model = answer.model
     names = list(control.machine.inputs)
-    given = tuple(
+    inputs = tuple(
         {name: model[term.symbol()] for name, term in zip(names, cycle, strict=True) if not term.is_value()}
         for cycle in show
     )
-    return BrokenPromise(each.name, len(run) - 1, given)
+    return BrokenPromise(each.name, len(run) - 1, inputs)

@@ -59,7 +59,10 @@ SIMULATORS = ("icarus", "verilator")
 
 @dataclass(frozen=True)
 class DesignAsRead:
-    """What a design returns, as it was read. refuted: what stood beside the beat, where that counts."""
+    """A design as it was read, of which results can be computed.
+
+    refuted: the refuting choice, with the values of what stood beside the beat, where these count.
+    """
 
     design: DutDesign
     followed: BeatResult
@@ -69,8 +72,8 @@ class DesignAsRead:
         """The results of some cases of one beat: integers[cases]."""
         known: dict[str, list[int]] = {}
         for name, terms in self.followed.beat.items():
-            for at, term in enumerate(terms):
-                known[term.symbol()] = [case.c if name == "c" else getattr(case, name)[at] for case in cases]
+            for index, term in enumerate(terms):
+                known[term.symbol()] = [case.c if name == "c" else getattr(case, name)[index] for case in cases]
         for term in self.followed.undefined:
             known[term.symbol()] = [self.refuted.model.get(term.symbol(), 0)] * len(cases)
         return objects(Evaluated(known).of(self.followed.result))
@@ -80,8 +83,10 @@ class DesignAsRead:
         """The codes of the case that refutes, by field and place, but for zeros."""
         case = self.case()
         sides = {side: getattr(case, side) for side in ("a", "b", "scale_a", "scale_b")}
-        found = {f"{side}[{at}]": code for side, codes in sides.items() for at, code in enumerate(codes) if code}
-        return {**found, "c": case.c}
+        factors = {
+            f"{side}[{index}]": code for side, codes in sides.items() for index, code in enumerate(codes) if code
+        }
+        return {**factors, "c": case.c}
 
     def case(self) -> Case:
         """The case that refutes."""
@@ -92,7 +97,7 @@ class DesignAsRead:
             return model[name] << fmt.padding if name in model else otherwise
 
         def side(name: str, fmt: Format) -> tuple[int, ...]:
-            slots = {lane: f"{name}.{at}" for at, lane in enumerate(self.refuted.lanes)}
+            slots = {lane: f"{name}.{index}" for index, lane in enumerate(self.refuted.lanes)}
             return tuple(code(fmt, slots.get(lane, f"zero.{name}.{lane}")) for lane in range(products))
 
         scales: dict[str, tuple[int, ...]] = {}
@@ -100,7 +105,7 @@ class DesignAsRead:
             sides = (("scale_a", unit.scale.a.format), ("scale_b", unit.scale.b.format))
             for (name, fmt), length in zip(sides, block_lengths(unit), strict=True):
                 blocks = range(max(1, products // length))
-                scales[name] = tuple(code(fmt, f"{name}.{at}", one_code(fmt)) for at in blocks)
+                scales[name] = tuple(code(fmt, f"{name}.{index}", one_code(fmt)) for index in blocks)
         c = 0 if unit.operands.addend is None else code(unit.operands.addend, "c")
         return self.design.held.put(
             Case("counterexample", side("a", unit.operands.a), side("b", unit.operands.b), c, **scales)
@@ -109,7 +114,7 @@ class DesignAsRead:
 
 @dataclass(frozen=True)
 class Counterexample:
-    """A case as a report has it, what else is to be said of it, and why it refutes nothing; empty where it does."""
+    """A case as a report has it, notes on it, and the doubt that it refutes anything; no doubt is empty."""
 
     mismatch: Mismatch
     notes: tuple[str, ...]
@@ -119,7 +124,7 @@ class Counterexample:
 def counterexample(
     design: DutDesign, followed: BeatResult, refuted: RefutedChoice, claim: str, path: Path | None
 ) -> Counterexample:
-    """The simplest case, played in a simulator. path: where the case is written, if anywhere."""
+    """Return the simplest case, played in a simulator. path: where the case is written, if anywhere."""
     read = DesignAsRead(design, followed, refuted)
     first = read.case()
     shrunk = Shrinker(design, read.codes).shrink([first])
@@ -133,8 +138,8 @@ def counterexample(
     with scratch_folder() if path is None else nullcontext(path.parent) as folder:
         written = folder / "case.yaml" if path is None else path
         write_unit_case(written, unit, case, shrunk.expected, shrunk.got)
-        said, doubt = _played(design, shrunk, written)
-    notes.append(said)
+        verdict, doubt = _played(design, shrunk, written)
+    notes.append(verdict)
     notes += all_fault_lines(_kinds(design, read, case))
     mismatch = wrong_result(
         unit, case, shrunk.expected, shrunk.got, suite=claim, driver="proof",
@@ -147,8 +152,8 @@ def counterexample(
 def _kinds(design: DutDesign, read: DesignAsRead, case: Case) -> tuple[FaultKind, ...]:
     """The kinds of wrong results of the design, with the names that explain them."""
     drawn = design.held.drawn(random_cases(design.drawn_for, NAMED, SEED))
-    cases = [case, *(one for _, one in Filter(design).take(drawn) if len(one.a) == design.products)]
-    seen = [Observation(*one) for one in zip(cases, read.codes(cases).tolist(), strict=True)]
+    cases = [case, *(item for _, item in Filter(design).take(drawn) if len(item.a) == design.products)]
+    seen = [Observation(*item) for item in zip(cases, read.codes(cases).tolist(), strict=True)]
     return fault_kinds(diagnose(design.unit, seen))
 
 
@@ -156,31 +161,31 @@ DIFFER = "the netlist and the simulator differ"
 
 
 def _played(design: DutDesign, shrunk: Shrunk, path: Path) -> tuple[str, str]:
-    """What a simulator says of a case that was written, and why it refutes nothing; empty where it does."""
-    said = []
+    """Return a simulator's verdict on a written case, and why the case refutes nothing; empty where it does."""
+    reasons = []
     for simulator in SIMULATORS:
         try:
             if unfit := design.unfit_for(simulator):
                 raise InputError(unfit)
             report = run(CosimOptions((design,), (simulator,), case=path, folder=path.with_suffix("")))
         except (ToolMissing, InputError, BuildFailed) as error:
-            said.append(f"{simulator}: {str(error).splitlines()[0]}")
+            reasons.append(f"{simulator}: {str(error).splitlines()[0]}")
             continue
         page = path.with_suffix("") / "report.html"
         if report.passed:
-            other = "it returns what is expected, so that it does not read the design as Yosys does"
-            return f"played on {simulator}: {other}; {page}", DIFFER
+            verdict = "it returns what is expected, so that it does not read the design as Yosys does"
+            return f"played on {simulator}: {verdict}; {page}", DIFFER
         got = report.mismatches[0].got.code if report.mismatches else "no result"
         same = got == f"{shrunk.got:#0{len(got)}x}"
         return f"played on {simulator}: {'it returns the same' if same else f'it returns {got}'}; {page}", ""
-    return f"not played: {'; '.join(said)}", "no simulator has played the case"
+    return f"not played: {'; '.join(reasons)}", "no simulator has played the case"
 
 
 SAMPLES, SAMPLE_SEED = 400, 2
 
 
 def refuted_by_a_case(design: DutDesign, followed: BeatResult, count: int) -> RefutedChoice | None:
-    """The first of some random cases in which a design, as it was read, does not return what the model does.
+    """Return the first of some random cases in which a design, as it was read, does not return the model's result.
 
     count: products of a case that are not zero, at most.
     """
@@ -196,14 +201,16 @@ def refuted_by_a_case(design: DutDesign, followed: BeatResult, count: int) -> Re
 
 
 def _choices(design: DutDesign, count: int, drawn: list[Case]) -> Iterator[RefutedChoice]:
-    """Some products of each case of one beat, other ones in each; its addend, and the scales of their blocks."""
+    """Yield some products of each case of one beat, other ones in each; its addend, and their blocks' scales."""
     formats = {name: fmt for name, (_, fmt) in operands_of(design.dut).items()}
     products = design.products
     for number, case in enumerate(drawn):
         if len(case.a) != products:
             continue
         lanes: Lanes = tuple(sorted({(number + place * (1 + number // products)) % products for place in range(count)}))
-        model = {f"{side}.{at}": getattr(case, side)[lane] for side in ("a", "b") for at, lane in enumerate(lanes)}
+        model = {
+            f"{side}.{index}": getattr(case, side)[lane] for side in ("a", "b") for index, lane in enumerate(lanes)
+        }
         model["c"] = case.c
         if design.unit.scale is not None:
             for name, length in zip(("scale_a", "scale_b"), block_lengths(design.unit), strict=True):
@@ -227,7 +234,7 @@ class DesignSteps:
     wiring: Claim
 
     def all(self) -> Iterator[Decidable]:
-        """In the order of the steps; that together they are the design comes last."""
+        """Yield the claims in the order of the steps; the claim that together they are the design comes last."""
         yield from composition(self.claims.unit, self.claims, None)
         try:
             yield from self.claims.claims()
@@ -241,8 +248,8 @@ class DesignSteps:
 class StepsOf:
     """The steps of a design as its file names them.
 
-    seconds: for each question about how the design has its numbers. Raises NotImplementedYet for a unit without claims,
-    and SpecError as `Boundaries` does.
+    seconds: for each question about the form of the design's numbers. Raises NotImplementedYet for a unit without
+    claims, and SpecError as `Boundaries` does.
     """
 
     def __init__(self, design: DutDesign, followed: BeatResult, seconds: float):
@@ -267,8 +274,8 @@ class StepsOf:
         assert isinstance(self.unit.sum, AlignedSum)
 
     def _addend_bits(self, boundaries: Boundaries) -> int:
-        """Fraction bits of the addend's significand. Raises SpecError for fewer than count."""
-        sig = next(one for one in boundaries.multiply if one.name == "addend__sig")
+        """The fraction bits of the addend's significand. Raises SpecError for fewer than count."""
+        sig = next(signal for signal in boundaries.multiply if signal.name == "addend__sig")
         if sig.bits is None:
             return self.own.addend_fraction_bits
         most = max(fmt.fraction_bits for fmt in self._addends)
@@ -284,17 +291,17 @@ class StepsOf:
         return [addend] if addend is not None and self.design.addend else self.own.addends
 
     def found(self) -> DesignSteps:
-        """The claims, with the design's numbers as it has them: as the first claims about them say."""
+        """Return the claims, with the form of the design's numbers that the first claims about them show."""
         zeros: Zeros = "exp"
         lifted = False
         steps = self._with(zeros, lifted)
         if steps.claims.known(steps.claims.lane_product()).decide(self.seconds).word == "refuted":
-            other = self._with("sig", lifted)
-            if other.claims.known(other.claims.lane_product()).decide(self.seconds).word == "proved":
-                zeros, steps = "sig", other
+            variant = self._with("sig", lifted)
+            if variant.claims.known(variant.claims.lane_product()).decide(self.seconds).word == "proved":
+                zeros, steps = "sig", variant
         if not self.own.subnormal_sums and not self._addend_holds(steps):
-            other = self._with(zeros, True)
-            steps = other if self._addend_holds(other) else steps
+            variant = self._with(zeros, True)
+            steps = variant if self._addend_holds(variant) else steps
         return steps
 
     def _addend_holds(self, steps: DesignSteps) -> bool:
@@ -311,12 +318,12 @@ class StepsOf:
             "sum": b.step("sum", b.align, b.sum),
             "round": b.result(),
         }
-        fields = {one.name: one.field(one.bits) for one in b.signals()}
+        fields = {signal.name: signal.field(signal.bits) for signal in b.signals()}
         by = {term: fields[name[3:]] for step in circuits.values() for name, term in step.inputs.items()}
         wiring = self._wiring(boundaries, circuits, fields, by)
         circuits["round"] = with_code(circuits["round"], self.unit, self.model_nan, self.design.unpromised)
         parts = StepCircuits(front, front, front, *circuits.values())
-        constants = {one.name: one.field(None) for one in b.signals() if one.bits is None}
+        constants = {signal.name: signal.field(None) for signal in b.signals() if signal.bits is None}
         carries = b.file.align.aligned.carry is not None
         claims = DesignClaims(
             self.unit, parts, ranges, zeros, self.design.addend, carries, constant_ports(circuits, constants)
@@ -326,7 +333,7 @@ class StepsOf:
     def _wiring(
         self, boundaries: Boundaries, circuits: Mapping[str, Any], fields: Mapping[str, Term], by: Mapping[Term, Term]
     ) -> Claim:
-        """That the steps, one after another, are the design: what each makes of the signals before it is there."""
+        """The claim that the steps, one after another, are the design: each makes the next boundary's signals."""
         wanted = []
         for circuit in circuits.values():
             for name, term in circuit.outputs.items():
@@ -347,17 +354,19 @@ class StepsOf:
             "sum.total": ranges.sum_most.bit_length() + 1,
             "maximum.max_exp": (ranges.max_exp[1] - max(1, ranges.max_exp[0])).bit_length(),
         }
-        for one in boundaries.signals():
-            needed = least.get(one.key, 0)
-            if one.name == f"aligned__{ranges.lanes}__ones":
+        for signal in boundaries.signals():
+            needed = least.get(signal.key, 0)
+            if signal.name == f"aligned__{ranges.lanes}__ones":
                 addend = ranges.most_in_window((2 << ranges.addend_bits) - 1, ranges.addend_bits)
                 needed = addend.bit_length() + 1
-            if one.bits is not None and one.given < needed:
-                raise self.design.dut.wrong(f"steps.{one.key}", f"must have at least {needed} bits, not {one.given}")
+            if signal.bits is not None and signal.given < needed:
+                raise self.design.dut.wrong(
+                    f"steps.{signal.key}", f"must have at least {needed} bits, not {signal.given}"
+                )
 
 
 class DesignExamples(Examples):
-    """Looks for operands of one beat that show what is wrong with a design."""
+    """A search for operands of one beat that show a design to be wrong."""
 
     def __init__(self, design: DutDesign, followed: BeatResult, steps: DesignSteps, seconds: float):
         claims = steps.claims
@@ -368,15 +377,15 @@ class DesignExamples(Examples):
         self.read = DesignAsRead(design, followed, RefutedChoice((), {}))
 
     def wrong(self, claim: AnyClaim) -> Case | None:
-        """A case whose result is not the model's; None where none is found."""
+        """Return a case whose result is not the model's; None where none is found."""
         if self.drawn is not None:
             return self.drawn
-        found = self.of(claim)
-        return None if found is None else found.case
+        example = self.of(claim)
+        return None if example is None else example.case
 
     @property
     def row(self) -> ClaimRow:
-        """What comes of the random cases."""
+        """The report's row on the random cases."""
         return ClaimRow(
             name="whole dot products", words="the result is what the model's `dot` returns: compared, not proved",
             over=f"{counted(len(self.cases), 'random case')} of one beat, seed {SEED}", solver="cases", seconds=0.0,
@@ -391,7 +400,7 @@ class DesignExamples(Examples):
 
     @cached_property
     def drawn(self) -> Case | None:
-        """One of these whose result is wrong."""
+        """The first of these cases whose result is wrong, if there is one."""
         cases = self.cases
         expected, got = expected_codes(self.unit, cases), self.read.codes(cases).tolist()
         return next((case for case, *codes in zip(cases, expected, got, strict=True) if not self._equal(*codes)), None)
@@ -410,15 +419,15 @@ class DesignExamples(Examples):
 
 
 def choice_of(design: DutDesign, case: Case) -> RefutedChoice:
-    """A case as values of the constants that products in all lanes have."""
+    """Return a case as values of the constants that products in all lanes have."""
     unit = design.unit
     formats: dict[str, Format] = {"a": unit.operands.a, "b": unit.operands.b}
     if unit.scale is not None:
         formats |= {"scale_a": unit.scale.a.format, "scale_b": unit.scale.b.format}
     model = {
-        f"{name}.{at}": code >> fmt.padding
+        f"{name}.{index}": code >> fmt.padding
         for name, fmt in formats.items()
-        for at, code in enumerate(getattr(case, name))
+        for index, code in enumerate(getattr(case, name))
     }
     if unit.operands.addend is not None:
         model["c"] = case.c >> unit.operands.addend.padding
@@ -444,7 +453,7 @@ PRODUCTS = 2  # other than zero that are proved, unless another number is asked 
 
 @dataclass(frozen=True)
 class DutProofOptions:
-    """What is asked of a design.
+    """The options of a design's proof.
 
     products: how many at most that are not zero; None for the steps that the design's file names, and where it names
     none, for all at once; where these are left undecided, for two, and more as far as the seconds of one claim go.
@@ -460,7 +469,7 @@ class DutProofOptions:
 
 
 def prove_dut(design: DutDesign, asked: DutProofOptions | None = None, command: str = "") -> ProofReport:
-    """Prove what can be of a design. command: what asks the same again.
+    """Prove as much as can be of a design. command: the command that asks the same again.
 
     Raises as `beat_result` does, NotImplementedYet for a unit that the model does not have, or of whose steps nothing
     is claimed, and SpecError for steps that do not fit the design.
@@ -485,7 +494,7 @@ class _DutProof:
         self.by_steps = design.dut.file.steps is not None and asked.products is None
 
     def made(self) -> ProofReport:
-        """All claims, and what follows."""
+        """Return the report of all claims, and of what follows from them."""
         for row in self.followed.rows:
             self._add(row)
         if self.followed.hint:
@@ -498,10 +507,10 @@ class _DutProof:
         if self.shown is not None:
             self.notes += self.shown.notes
         else:
-            for one in self._left_out():
-                self._add(ClaimRow(name=one, words="nothing is shown of these", over="", solver="none", seconds=0.0,
+            for part in self._left_out():
+                self._add(ClaimRow(name=part, words="nothing is shown of these", over="", solver="none", seconds=0.0,
                                    word="not proved"))  # fmt: skip
-        self.notes += [f"not compared: {one}" for one in self.design.unpromised.left_out()]
+        self.notes += [f"not compared: {part}" for part in self.design.unpromised.left_out()]
         return ProofReport(
             unit=self.design.name,
             title=f"Proof of {self.design.name} as {self.design.unit.name}",
@@ -521,7 +530,7 @@ class _DutProof:
         self.asked.tell(row)
 
     def _add_refuted(self, rows: Sequence[ClaimRow], choice: RefutedChoice | None) -> None:
-        """Claims that the design's netlist refutes: refuted they are where a simulator shows it, too.
+        """Add claims that the design's netlist refutes; they are refuted only where a simulator shows it, too.
 
         choice: a case, where one is found.
         """
@@ -546,7 +555,7 @@ class _DutProof:
         return f"equal for every beat with at most {counted(self.proved, 'product')} other than zero{where}"
 
     def _steps(self) -> None:
-        """Every claim about the steps that the design's file names."""
+        """Decide every claim about the steps that the design's file names."""
         steps = StepsOf(self.design, self.followed, self.asked.seconds).found()
         wrong, refuted, asked = list[AnyClaim](), list[ClaimRow](), ProofOptions(self.asked.seconds)
         for claim in steps.all():
@@ -577,7 +586,7 @@ class _DutProof:
         )
 
     def _products(self) -> None:
-        """All products at once, as far as that is not asked otherwise; else one other than zero, two, and so on."""
+        """Decide all products at once unless a number is asked for; else one other than zero, two, and so on."""
         if self.asked.products is None and self._whole():
             return
         wanted = min(PRODUCTS if self.asked.products is None else self.asked.products, self.design.products)
@@ -602,7 +611,7 @@ class _DutProof:
             self.proved = count
 
     def _whole(self) -> bool:
-        """Whether the claim of all products is decided, in its share of the time; then it has its row."""
+        """True if the claim of all products is decided in its share of the time; it has its row then."""
         self.asked.at("deciding all products at once")
         count, begun = self.design.products, time.thread_time()
         self.refuted = refuted_by_a_case(self.design, self.followed, count)
@@ -618,7 +627,7 @@ class _DutProof:
         return word == "proved"
 
     def _zero_products(self) -> None:
-        """That any codes whose product is zero are as +0 times +0; nothing is said where that is not seen."""
+        """Add the claim that any codes whose product is zero are as +0 times +0, where that is seen."""
         begun, lanes = time.thread_time(), range(self.design.products)
         if zeros_count(self.design.unit) or not all(self._placing.zero_is_plain(lane, ZERO_LANE) for lane in lanes):
             return
@@ -630,7 +639,7 @@ class _DutProof:
         self._add(row)
 
     def _row(self, count: int, seconds: float) -> ClaimRow:
-        """That the result is the model's with so many products of any codes, in any lanes.
+        """Return the row of the claim that the result is the model's with so many products of any codes, in any lanes.
 
         Some cases are tried first. The products in the other lanes are any that are zero: where these are not seen to
         be as +0 times +0, each of them. They are +0 times +0 where zeros may count, and where the first choice of lanes
@@ -652,9 +661,9 @@ class _DutProof:
         return self._of_choices(count, self.plain_zeros, begun, word, done)
 
     def _choices(self, count: int, zeros: bool, begun: float, seconds: float) -> tuple[Word, int]:
-        """What becomes of all choices of lanes, one after another, and how many of them are proved.
+        """Decide all choices of lanes, one after another; return the verdict, and how many of them are proved.
 
-        Of those that are seen to be alike one is asked.
+        Of choices that are seen to be alike one is asked.
         """
         choices = comb(self.design.products, count)
         share = FIRST_SHARE if zeros else 1.0
@@ -703,7 +712,7 @@ class _DutProof:
         return f", any {' and '.join(parts)}," if parts else ""
 
     def _left_out(self) -> Iterator[str]:
-        """What the proof says nothing of."""
+        """Yield the things of which the proof says nothing."""
         design, protocol = self.design, self.design.dut.file.protocol
         if beside := ", ".join(field.name for field in design.ports.extra):
             yield f"what stands beside the result ({beside})"

@@ -89,7 +89,7 @@ class ExactTermClaims(FactorClaims[ExactRanges]):
         )  # fmt: skip
 
     def _segments(self) -> StructuralClaim:
-        """Of the lanes of a segment each has the scales of its first."""
+        """The claim that each lane of a segment has the scales of the segment's first lane."""
 
         def shared() -> bool:
             outputs, names = self.front.products.outputs, range(self.n.lanes // self.n.length)
@@ -118,11 +118,11 @@ class ExactTermClaims(FactorClaims[ExactRanges]):
                 right += [places + scale == term.exp + n.product_bias - PRODUCT, sig != 0]
             return both(special, *map(holds, right), self._is_term(outputs, 0, "o"))
 
-        found = [Path(path.condition, is_product(path.result)) for path in paths(lane, known)]
+        cases = [Path(path.condition, is_product(path.result)) for path in paths(lane, known)]
         show = [term for name, term in self.front.multiply.inputs.items() if "__0" in name]
         return Claim(
             "lane: product", "a lane's term is the model's product, and its flags say what is special",
-            "decoded factors of a lane", tuple(known), each(found), tuple(show),
+            "decoded factors of a lane", tuple(known), each(cases), tuple(show),
         )  # fmt: skip
 
     @property
@@ -130,7 +130,7 @@ class ExactTermClaims(FactorClaims[ExactRanges]):
         return self.n.product_most - self.n.scale_most - PRODUCT
 
     def _is_term(self, ports: Mapping[str, Term], lane: int, prefix: str) -> Term:
-        """What each product is that is not special: the relation between multiplication and alignment."""
+        """The condition on each product that is not special: the relation between multiplication and alignment."""
         sig, places = (Integer.unsigned(ports[f"{prefix}__terms__{lane}__{field}"]) for field in ("sig", "places"))
         within = implies(holds(sig != 0), holds(places <= self._most_places))
         return both(holds(sig <= self.n.most_product), within)
@@ -159,13 +159,13 @@ class ExactTermClaims(FactorClaims[ExactRanges]):
 
             def right(source: str = name, code: Any = code, outputs: Any = outputs, sign: Term = sign) -> Term:
                 term = self._addend(source, code)
-                said = true() if term.cls is Class.NAN else self._equal(sign, term.sign)
-                return both(self._is_start(outputs, term), said)
+                sign_kept = true() if term.cls is Class.NAN else self._equal(sign, term.sign)
+                return both(self._is_start(outputs, term), sign_kept)
 
-            found = paths(right, [clean])
+            cases = paths(right, [clean])
             yield Claim(
                 f"start: {name}", "it is the integer of the model's term", f"codes of {fmt.name}", (clean,),
-                both(each(found), same(nothing, value(0, 1))), (self.front.products.inputs[port],),
+                both(each(cases), same(nothing, value(0, 1))), (self.front.products.inputs[port],),
             )  # fmt: skip
         if self.n.carries:
             yield self._carried_over()
@@ -195,7 +195,7 @@ class ExactTermClaims(FactorClaims[ExactRanges]):
         return both(special, exactly(places, 0, most), holds(total == signed), holds(abs(total) <= self._begins))
 
     def _carried_over(self) -> StructuralClaim:
-        """A group that continues takes over the sum so far."""
+        """The claim that a group that continues takes over the sum so far."""
 
         def taken() -> bool:
             outputs = fixed(self.front.decode, {"i__chain": value(1, 1)}).outputs
@@ -225,7 +225,7 @@ class ExactTermClaims(FactorClaims[ExactRanges]):
         )  # fmt: skip
 
     def _zero_sign(self) -> Iterator[Claim]:
-        """The sign of a sum of zero is the model's, of all products and of what the group starts from."""
+        """Yield the claims that a sum of zero has the model's sign, of all products and of the group's start."""
         circuit, rule = self.front.multiply, self.calls["total"]
         signs = [Integer.unsigned(circuit.outputs[f"o__terms__{lane}__sign"]) for lane in range(self.n.lanes)]
         total, zero = circuit.inputs["i__start__total"], circuit.inputs["i__start__zero_sign"]
@@ -235,11 +235,11 @@ class ExactTermClaims(FactorClaims[ExactRanges]):
             ("", [*signs, Integer.unsigned(sign)], negated(nothing)), (": nothing before", signs, nothing),
         ):  # fmt: skip
             terms = zero_terms(every)
-            found = paths(lambda terms=terms: rule(0, 0, terms).sign)  # type: ignore[misc]
+            cases = paths(lambda terms=terms: rule(0, 0, terms).sign)  # type: ignore[misc]
             got = circuit.outputs["o__start__zero_sign"]
             yield Claim(
                 f"sign of zero{words}", "a sum of zero has the model's sign", f"the signs of {len(every)} terms",
-                (known,), each([Path(path.condition, self._equal(got, path.result)) for path in found]),
+                (known,), each([Path(path.condition, self._equal(got, path.result)) for path in cases]),
                 (*(term for term in circuit.inputs.values() if width(term) == 1), total),
             )  # fmt: skip
 
@@ -248,26 +248,26 @@ class ExactTermClaims(FactorClaims[ExactRanges]):
     def _aligned(self) -> Iterator[AnyClaim]:
         circuit = self.parts.align
         fields = ("sign", "sig", "places")
-        sign, sig, places = (Integer.unsigned(circuit.inputs[f"i__terms__0__{one}"]) for one in fields)
-        found = Integer.signed(circuit.outputs["o__aligned__0"])
+        sign, sig, places = (Integer.unsigned(circuit.inputs[f"i__terms__0__{field}"]) for field in fields)
+        aligned = Integer.signed(circuit.outputs["o__aligned__0"])
         known = (self._is_term(circuit.inputs, 0, "i"),)
 
         def right() -> Term:
             if not sig:
-                return holds(found == 0)
+                return holds(aligned == 0)
             number = as_integer(sig.between(0, self.n.most_product) << places.between(0, self._most_places))
-            return holds(found == ite(sign == 1, -number, number))
+            return holds(aligned == ite(sign == 1, -number, number))
 
         yield Claim(
             "lane: aligned", "it is the product in its units, and within its bound", "a product", known,
-            both(each(paths(right, known)), holds(abs(found) <= self.n.local_most)),
+            both(each(paths(right, known)), holds(abs(aligned) <= self.n.local_most)),
             tuple(term for name, term in circuit.inputs.items() if "terms__0" in name),
         )  # fmt: skip
 
         def alike() -> bool:
             for lane in range(1, self.n.lanes):
-                by = {circuit.inputs[f"i__terms__0__{one}"]: circuit.inputs[f"i__terms__{lane}__{one}"]
-                      for one in ("sign", "sig", "places")}  # fmt: skip
+                by = {circuit.inputs[f"i__terms__0__{field}"]: circuit.inputs[f"i__terms__{lane}__{field}"]
+                      for field in ("sign", "sig", "places")}  # fmt: skip
                 if substituted(circuit.outputs["o__aligned__0"], by) != circuit.outputs[f"o__aligned__{lane}"]:
                     return False
             return True
@@ -285,7 +285,7 @@ class ExactTermClaims(FactorClaims[ExactRanges]):
         total = circuit.outputs["o__sum__total"]
         segments = n.lanes // n.length
         shifts = self._shifts(total) if n.scales else []
-        scaled = [constant(f"scaled{at}", width(shift)) for at, shift in enumerate(shifts)]
+        scaled = [constant(f"scaled{index}", width(shift)) for index, shift in enumerate(shifts)]
         by = dict(zip(shifts, scaled, strict=True))
         if n.scales:
             for segment, shift in enumerate(shifts):
@@ -305,8 +305,8 @@ class ExactTermClaims(FactorClaims[ExactRanges]):
             factors, bounded = self._signed(circuit.inputs["i__start__total"], self._begins)
             known.append(bounded)
             wanted |= factors
-            found = Forms({}, known).of(substituted(total, by))
-            return self._so_far() and equal(found, form(width(total), 0, wanted))
+            sum_form = Forms({}, known).of(substituted(total, by))
+            return self._so_far() and equal(sum_form, form(width(total), 0, wanted))
 
         yield StructuralClaim(
             "sum", "the total is the sum of all products and of what the group starts from, exactly",
@@ -314,23 +314,25 @@ class ExactTermClaims(FactorClaims[ExactRanges]):
         )  # fmt: skip
 
     def _shifts(self, total: Term) -> list[Term]:
-        """What shifts the segments' sums, in the order of their scales."""
-        scales = [self.parts.sum.inputs[f"i__scale_exp__{at}"].id() for at in range(self.n.lanes // self.n.length)]
-        found = dict[int, Term]()
+        """The shifts of the segments' sums, in the order of their scales."""
+        scales = [
+            self.parts.sum.inputs[f"i__scale_exp__{segment}"].id() for segment in range(self.n.lanes // self.n.length)
+        ]
+        shifts = dict[int, Term]()
         for node in children_first(total):
             if node.kind() == Kind.BV_SHL:
                 by = (term.id() for term in constants_of([node.children()[1]]))
-                found |= {scales.index(one): node for one in by if one in scales}
-        return [found[at] for at in sorted(found)]
+                shifts |= {scales.index(scale): node for scale in by if scale in scales}
+        return [shifts[segment] for segment in sorted(shifts)]
 
     def _so_far(self) -> bool:
-        """What goes on to the next group is what is rounded here."""
+        """True if the next group gets the sum that is rounded here."""
         outputs = self.parts.sum.outputs
         names = ("total", "zero_sign", *(f"special__{flag}" for flag in SPECIAL))
-        return not self.n.carries or all(outputs[f"o__so_far__{one}"] == outputs[f"o__sum__{one}"] for one in names)
+        return not self.n.carries or all(outputs[f"o__so_far__{name}"] == outputs[f"o__sum__{name}"] for name in names)
 
     def _scaled(self, segment: int, shift: Term) -> Iterator[AnyClaim]:
-        """A segment's sum times its scales."""
+        """Yield the claims of a segment's sum times its scales."""
         circuit, n = self.parts.sum, self.n
         lanes = range(segment * n.length, (segment + 1) * n.length)
 
@@ -353,10 +355,10 @@ class ExactTermClaims(FactorClaims[ExactRanges]):
         number = constant(f"segment{segment}", width(shift.children()[0]))
         inside, places = Integer.signed(number), Integer.unsigned(circuit.inputs[f"i__scale_exp__{segment}"])
         known = (holds(abs(inside) <= most), holds(places <= n.scale_most))
-        found = Integer.signed(substituted(shift, {shift.children()[0]: number}))
+        scaled = Integer.signed(substituted(shift, {shift.children()[0]: number}))
 
         def right() -> Term:
-            return holds(found == inside.between(-most, most) << places.between(0, n.scale_most))
+            return holds(scaled == inside.between(-most, most) << places.between(0, n.scale_most))
 
         yield Claim(
             f"segment {segment}: scaled", "their sum is shifted by their scales", "every sum and scale", known,
@@ -365,7 +367,7 @@ class ExactTermClaims(FactorClaims[ExactRanges]):
 
 
 def largest_start(n: ExactRanges, fmt: Format) -> int:
-    """The largest magnitude of a format's numbers, in units of the sum."""
+    """Return the largest magnitude of a format's numbers, in units of the sum."""
     if isinstance(fmt, FixedFormat):
         return 1 << fmt.bits - 1 - fmt.fraction_bits - n.unit_exp
     assert isinstance(fmt, FloatFormat)
@@ -376,7 +378,7 @@ MANY_GROUPS = 40  # bits of how many groups a sum is shown for that never starts
 
 
 def groups_of(unit: Unit) -> int:
-    """Bits of how many groups an exact sum that goes on is of, as the model starts it again, or not."""
+    """Return the bits of the number of groups of an exact sum that goes on, as the model starts it again, or not."""
     following, instruction = followed(unit), unit.instruction
     if following is not None:
         return following.groups.bit_length()
@@ -387,7 +389,7 @@ class ExactClaims(ExactTermClaims):
     """All claims about the datapath of a unit that sums exactly."""
 
     def claims(self) -> Iterator[AnyClaim]:
-        """In the order of the steps; then of the cases and of the whole."""
+        """Yield the claims in the order of the steps, then those of the cases and of the whole."""
         yield from self._products()
         yield from self._starts()
         yield from self._zero_sign()
@@ -408,10 +410,10 @@ class ExactClaims(ExactTermClaims):
             yield special_result(circuit, self.calls["round special"], fmt, self._never, "i__sum__special")
         else:
             yield self._nothing_special()
-            own, said = Integer.unsigned(circuit.outputs["o__code"]), circuit.outputs["o__nan"]
+            code, nan = Integer.unsigned(circuit.outputs["o__code"]), circuit.outputs["o__nan"]
 
             def is_code(result: object) -> Term:
-                return both(holds(own << fmt.padding == result), same(said, value(0, 1)))
+                return both(holds(code << fmt.padding == result), same(nan, value(0, 1)))
 
         port = circuit.inputs["i__sum__total"]
         zero = {port: value(0, width(port))}
@@ -428,7 +430,7 @@ class ExactClaims(ExactTermClaims):
         yield leading_ones("result", self.n.most)
 
     def _of_totals(self, is_code: Callable[[object], Term], clean: tuple[Term, ...]) -> Iterator[AnyClaim]:
-        """What a total becomes, of each by itself."""
+        """Yield the claim of rounding, of each total by itself."""
         port = self.parts.round.inputs["i__sum__total"]
 
         def of(total: Integer, show: tuple[Term, ...], known: tuple[Term, ...], name: str) -> Claim:
@@ -438,7 +440,7 @@ class ExactClaims(ExactTermClaims):
         yield self._result(lambda: by_leading_one(of, self.n.most))
 
     def _of_magnitudes(self) -> Iterator[AnyClaim]:
-        """What a total's sign and magnitude are, and what these become."""
+        """Yield the claims of a total's sign and magnitude, and of the rounding of these."""
         step, code = self.parts.magnitude, self.parts.code
         assert step is not None and isinstance(self.n.result, FloatFormat)
         total, sign = Integer.signed(step.inputs["i__sum__total"]), Integer.unsigned(step.outputs["o__sum__sign"])
@@ -476,7 +478,7 @@ class ExactClaims(ExactTermClaims):
         return self.calls["round"](self.calls["total"](total, self.n.unit_exp, ()))  # type: ignore[no-any-return]
 
     def _nothing_special(self) -> StructuralClaim:
-        """Of a result without NaN and infinities: no operand makes one."""
+        """The claim of a result without NaN and infinities that no operand makes one."""
         assert self.calls["round special"]
         return StructuralClaim("special", "no term is NaN or an infinity", "all operands", self._never_special)
 
@@ -486,28 +488,28 @@ class ExactClaims(ExactTermClaims):
         return all(simplified(term) == value(0, 1) for name, term in outputs.items() if "__special__" in name)
 
     def _is_rounded(self, total: Integer, known: Sequence[Term], is_code: Callable[[object], Term]) -> Term:
-        """That a code is the model's rounding of a total."""
-        found = paths(lambda: self._code(total), known)
-        return each([Path(path.condition, is_code(path.result)) for path in found])
+        """The condition that a code is the model's rounding of a total."""
+        cases = paths(lambda: self._code(total), known)
+        return each([Path(path.condition, is_code(path.result)) for path in cases])
 
     def _result(self, cases: Callable[[], Iterator[Claim]]) -> CasesClaim:
         words = "the code is the model's rounding of the total"
         return CasesClaim("result", words, "every place of its leading one, both signs", cases)
 
     def _passed(self) -> Iterator[StructuralClaim]:
-        """What a step does not make leaves as it came."""
+        """Yield the claim that what a step does not make leaves as it came."""
 
         def passed() -> bool:
             align, total = self.parts.align, self.parts.sum
             names = [name for name in align.outputs if "aligned" not in name]
             kept = all(align.outputs[name] == align.inputs[f"i{name[1:]}"] for name in names)
             flags = ("zero_sign", *(f"special__{flag}" for flag in SPECIAL))
-            kept &= all(total.outputs[f"o__sum__{one}"] == total.inputs[f"i__start__{one}"] for one in flags)
+            kept &= all(total.outputs[f"o__sum__{field}"] == total.inputs[f"i__start__{field}"] for field in flags)
             if not self.n.carries:
                 return kept
             last = self.parts.round
             goes_on = ("total", *flags)
-            return kept and all(last.outputs[f"o__{one}"] == last.inputs[f"i__so_far__{one}"] for one in goes_on)
+            return kept and all(last.outputs[f"o__{field}"] == last.inputs[f"i__so_far__{field}"] for field in goes_on)
 
         yield StructuralClaim(
             "passed on", "what a step does not make leaves as it came, and goes on", "all steps", passed

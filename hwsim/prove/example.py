@@ -58,18 +58,18 @@ class WrongCase:
         """The operands other than zero, and both results."""
         case = self.case
         factors = enumerate(zip(case.a, case.b, strict=True))
-        given = [f"a[{at}] {a:#x}, b[{at}] {b:#x}" for at, (a, b) in factors if a or b]
+        parts = [f"a[{index}] {a:#x}, b[{index}] {b:#x}" for index, (a, b) in factors if a or b]
         scales = {"scale_a": case.scale_a, "scale_b": case.scale_b}
-        given += [f"{name} {' '.join(map(hex, codes))}" for name, codes in scales.items() if codes]
-        operands = "; ".join([*given, f"c {case.c:#x}"])
+        parts += [f"{name} {' '.join(map(hex, codes))}" for name, codes in scales.items() if codes]
+        operands = "; ".join([*parts, f"c {case.c:#x}"])
         return f"{self.claim}: shown by {operands}: expected {self.expected:#x}, got {self.got:#x}"
 
 
 class Examples(ABC):
-    """Looks for operands of one group that show what is wrong with some RTL.
+    """A search for operands of one group that show some RTL to be wrong.
 
-    neutral: by the names of inputs, codes of nothing. inputs: the operands' codes. by: what each signal between steps
-    is, of these. ones: scales of 1 that `neutral` has not.
+    neutral: by the names of inputs, codes of nothing. inputs: the operands' codes. by: each signal between steps, as a
+    term of these. ones: scales of 1 that `neutral` has not.
     """
 
     def __init__(
@@ -81,10 +81,10 @@ class Examples(ABC):
 
     @abstractmethod
     def _computed(self, case: Case) -> int:
-        """What the RTL makes of a case."""
+        """The RTL's result of a case."""
 
     def of(self, claim: AnyClaim) -> WrongCase | None:
-        """A case that shows a claim to be wrong, or the first that shows anything to be."""
+        """Return a case that shows a claim to be wrong, or the first that shows anything to be; None without one."""
         tried = set()
         for case in self._cases(claim):
             if case in tried or not self._is_padded(case):
@@ -95,7 +95,7 @@ class Examples(ABC):
         return None
 
     def _is_padded(self, case: Case) -> bool:
-        """Whether all its codes are: the solver may find others, of claims that do not look at them."""
+        """True if all its codes are padded: the solver may find others, of claims that do not look at the padding."""
         operands, scale = self.unit.operands, self.unit.scale
         sides: list[tuple[Format, tuple[int, ...]]] = [(operands.a, case.a), (operands.b, case.b)]
         sides += [] if operands.addend is None else [(operands.addend, (case.c,))]
@@ -132,28 +132,28 @@ class Examples(ABC):
         yield from self._plain()
 
     def _choices(self) -> list[tuple[int, ...]]:
-        """Lanes that may hold something: few first."""
+        """The choices of lanes that may hold something: few first."""
         last = self.unit.instruction.lanes - 1
         choices = [(), (0,), (0, last), tuple(range(min(4, last + 1))), tuple(range(last + 1))]
         return list(dict.fromkeys(tuple(dict.fromkeys(lanes)) for lanes in choices))
 
     def _found(self, wrong: Sequence[Term], lanes: Sequence[int]) -> Iterator[Case]:
-        """Cases in which these conditions hold; whatever is found, its addend or first code is not found again."""
-        given = {
+        """Yield cases in which these conditions hold; an addend or first code that was found is not found again."""
+        fixed = {
             term: self._fixed(name)
             for name, term in self.inputs.items()
             if not (name == "i__c" or (name.startswith(("i__a__", "i__b__")) and int(name.split("__")[2]) in lanes))
         }
-        conditions = all_substituted(wrong, given)
-        free = [term for term in self.inputs.values() if term not in given]
+        conditions = all_substituted(wrong, fixed)
+        free = [term for term in self.inputs.values() if term not in fixed]
         for _ in range(TRIES if free else 1):
             answer = ask(negated(true()), conditions, SECONDS, free)
             if answer.model is None:
                 return
             yield self._case({name: answer.model.get(term.symbol(), None) for name, term in self.inputs.items()})
-            other = free[min(len(free) - 1, 1 if "i__c" in self.inputs else 0)]
-            seen = value(answer.model[other.symbol()], width(other))
-            conditions = [*conditions, negated(same(other, seen))]
+            excluded = free[min(len(free) - 1, 1 if "i__c" in self.inputs else 0)]
+            seen = value(answer.model[excluded.symbol()], width(excluded))
+            conditions = [*conditions, negated(same(excluded, seen))]
 
     def _fixed(self, name: str) -> Term:
         term = self.inputs[name]
@@ -162,11 +162,11 @@ class Examples(ABC):
         return self.ones[name] if name in self.ones else self.neutral[name]
 
     def _case(self, model: Mapping[str, int | None]) -> Case:
-        """Codes by the names of inputs as a case; None is what a lane that holds nothing has."""
+        """A case from codes by the names of inputs; None stands for the code of a lane that holds nothing."""
 
         def code(name: str) -> int:
-            found = model.get(name)
-            return int(self._fixed(name).value(10)) if found is None else found
+            wanted = model.get(name)
+            return int(self._fixed(name).value(10)) if wanted is None else wanted
 
         def side(name: str) -> tuple[int, ...]:
             ports = [port for port in self.inputs if port.startswith(f"i__{name}__")]
@@ -176,7 +176,7 @@ class Examples(ABC):
         return Case("counterexample", side("a"), side("b"), c, side("scale_a"), side("scale_b"))
 
     def _plain(self) -> Iterator[Case]:
-        """Cases for what no solver refutes: each lane with the same small and the largest factors."""
+        """Yield cases for what no solver refutes: each lane with the same small and the largest factors."""
         lanes, neutral = self.unit.instruction.lanes, self._case({})
         addend = self.unit.operands.addend
         addends = (0,) if addend is None else (0, code_of_one(addend))
@@ -195,7 +195,7 @@ class Examples(ABC):
 
 
 class DatapathExamples(Examples):
-    """Looks for operands of one group that show what is wrong with a datapath, and the promotion behind it."""
+    """A search for operands of one group that show a datapath, or the promotion behind it, to be wrong."""
 
     def __init__(self, claims: DatapathClaims, after: PromotionClaims | AccumulationClaims | None = None):
         first, *others = claims.chain
@@ -206,7 +206,7 @@ class DatapathExamples(Examples):
             self._added(after)
 
     def _added(self, claims: PromotionClaims | AccumulationClaims) -> None:
-        """The addend is what is kept, and the group's sum is added to it."""
+        """Add the group's sum to the kept addend."""
         addend = self.unit.operands.addend
         if addend is not None:
             self.inputs["i__c"] = constant("example.c", addend.container_bits)
@@ -224,23 +224,27 @@ class DatapathExamples(Examples):
         self.code = outputs["o__code"]
 
     def _computed(self, case: Case) -> int:
-        """What the RTL's steps make of a case's first group."""
+        """The result of the RTL's steps for a case's first group."""
         beat = next(iter(beats(self.unit, case)))
         codes = self._codes(beat)
-        given = {term: value(codes.get(name, int(self._fixed(name).value(10))), width(term))
+        inputs = {term: value(codes.get(name, int(self._fixed(name).value(10))), width(term))
                  for name, term in self.inputs.items()}  # fmt: skip
-        fmt, code = self.unit.output, evaluated(self.code, given)
+        fmt, code = self.unit.output, evaluated(self.code, inputs)
         is_nan = fmt.canonical_nan is not None and code == fmt.canonical_nan >> fmt.padding
         return int(fmt.canonical_nan or 0) if is_nan else code << fmt.padding  # whose padding holds ones
 
     def _codes(self, beat: Beat) -> dict[str, int]:
         sides = {"a": beat.a, "b": beat.b, "scale_a": beat.scale_a, "scale_b": beat.scale_b}
-        codes = {f"i__{side}__{at}": code for side, each in sides.items() for at, code in enumerate(each)}
+        codes = {
+            f"i__{side}__{index}": code
+            for side, codes_of_side in sides.items()
+            for index, code in enumerate(codes_of_side)
+        }
         return {**codes, "i__c": beat.c}
 
 
 def _as_terms_of_codes(first: Circuit, others: Sequence[Circuit]) -> tuple[dict[Term, Term], Term]:
-    """What each signal between steps is, of the codes that enter; and the code that leaves."""
+    """Return each signal between steps in terms of the codes that enter, and the code that leaves."""
     by, outputs = dict[Term, Term](), first.outputs
     for step in others:
         here = {term: outputs[f"o{name[1:]}"] for name, term in step.inputs.items()}
@@ -265,7 +269,10 @@ class OtherPorts(Exception):
 
 @dataclass
 class PlayedClaim:
-    """That the file returns what the model's dot product does, of some cases. wrong: one where it does not."""
+    """The claim that the file returns the result of the model's dot product, of some cases.
+
+    wrong: a case where it does not.
+    """
 
     file: ReadBack
     wrong: WrongCase | None = None
@@ -276,18 +283,18 @@ class PlayedClaim:
 
     @cached_property
     def cases(self) -> list[Case]:
-        """What is compared: cases drawn at random, of every length that sums are tried in."""
+        """The cases that are compared, drawn at random, of every length that sums are tried in."""
         return list(_cases(self.file.unit, self._each))
 
     @property
     def over(self) -> str:
-        """What was compared."""
+        """The description of the cases that were compared."""
         lengths = sorted({len(case.a) // self.file.unit.instruction.lanes for case in self.cases})
         of_groups = f"of {', '.join(map(str, lengths))} groups"
         return f"{counted(len(self.cases), 'case')} {of_groups} drawn at random, special values among them, seed {SEED}"
 
     def decide(self, seconds: float) -> Decided | ComparedCases:
-        """Whether all are equal, however long it takes: how many there are depends on the file's size alone."""
+        """Compare all cases, however long it takes: how many there are depends on the file's size alone."""
         by_length: dict[int, list[Case]] = {}
         for case in self.cases:
             by_length.setdefault(len(case.a), []).append(case)
@@ -305,7 +312,7 @@ class PlayedClaim:
 
     @property
     def _each(self) -> int:
-        """Cases of each length: fewer of a large file."""
+        """The number of cases of each length: fewer of a large file."""
         size = PlayedFile(self.file).size
         cycles = self.file.latency + 2
         return max(FEWEST, min(EACH, WORK // (size * cycles)))
@@ -317,21 +324,21 @@ def _cases(unit: Specified, each: int) -> Iterator[Case]:
             yield from _drawn(unit, length, each)
         return
     for length in _lengths(unit.units[0]):
-        modes = [_drawn(one, length, each) for one in unit.units]
+        modes = [_drawn(mode, length, each) for mode in unit.units]
         for number, cases in enumerate(modes):
             yield from (in_mode(unit, number, case) for case in cases)
         yield from mixed(unit, modes, each, Stream(SEED, unit.name, "prove"))
 
 
 def _lengths(unit: Unit) -> list[int]:
-    """Numbers of groups: as few as can be, the next length, and one beyond where a partial sum starts again twice."""
+    """The numbers of groups: the fewest, the next length, and one beyond where a partial sum starts again twice."""
     whole, longest = unit.instruction.fill // unit.instruction.lanes, most_beats(unit)
     return sorted({whole, min(2 * whole, longest), longest})
 
 
 def _drawn(unit: Unit, groups: int, count: int) -> list[Case]:
     stream, terms = Stream(SEED, unit.name, "prove", groups), groups * unit.instruction.lanes
-    return [_case(unit, stream, at, terms) for at in range(count)]
+    return [_case(unit, stream, number, terms) for number in range(count)]
 
 
 def _case(unit: Unit, stream: Stream, number: int, terms: int) -> Case:
@@ -340,12 +347,12 @@ def _case(unit: Unit, stream: Stream, number: int, terms: int) -> Case:
     a, b = (_codes(fmt, stream, kind, terms) for fmt in (operands.a, operands.b))
     if kind == FEW:
         kept = set(stream.sample(range(terms), min(2, terms)))
-        a = [code if at in kept else 0 for at, code in enumerate(a)]
+        a = [code if index in kept else 0 for index, code in enumerate(a)]
     if kind == CANCELLING:
-        for at in range(0, terms - 1, 2):
-            opposite = negate(operands.a, a[at])
+        for index in range(0, terms - 1, 2):
+            opposite = negate(operands.a, a[index])
             if opposite is not None and stream.random() < CANCELS:
-                a[at + 1], b[at + 1] = opposite, b[at]
+                a[index + 1], b[index + 1] = opposite, b[index]
     c = 0 if operands.addend is None else _codes(operands.addend, stream, stream.randrange(3), 1)[0]
     scales = [
         [one_code(side.format) if kind == ANY else _near_one(side.format, stream) for _ in range(-(-terms // length))]
@@ -358,27 +365,27 @@ def _codes(fmt: Number, stream: Stream, kind: int, count: int) -> list[int]:
     """Some codes in their containers."""
     if kind == LANDMARKS:
         named = [*numbers(fmt).values()]
-        every = [*named, *(code for one in named if (code := negate(fmt, one)) is not None), *zeros(fmt)]
+        every = [*named, *(code for landmark in named if (code := negate(fmt, landmark)) is not None), *zeros(fmt)]
         special = [*nans(fmt), *infinities(fmt)]
         return [stream.choice(special if special and stream.random() < SPECIALS else every) for _ in range(count)]
     if kind == ANY:
         return [_bits(stream, fmt.bits) << fmt.padding for _ in range(count)]
     magnitude_bits = fmt.bits - fmt.signed
-    middle, found = _bits(stream, magnitude_bits), list[int]()
+    middle, codes = _bits(stream, magnitude_bits), list[int]()
     for _ in range(count):
         code = (middle + stream.randint(-2, 2) * (1 << fmt.fraction_bits) + stream.randint(-3, 3)) % (
             1 << magnitude_bits
         )
-        found.append((code | (_bits(stream, 1) << magnitude_bits if fmt.signed else 0)) << fmt.padding)
-    return found
+        codes.append((code | (_bits(stream, 1) << magnitude_bits if fmt.signed else 0)) << fmt.padding)
+    return codes
 
 
 def _bits(stream: Stream, bits: int) -> int:
-    """A number of so many bits."""
-    found = 0
+    """A random number of so many bits."""
+    number = 0
     for _ in range(0, bits, WORD):
-        found = found << WORD | stream.word()
-    return found & (1 << bits) - 1
+        number = number << WORD | stream.word()
+    return number & (1 << bits) - 1
 
 
 def _near_one(fmt: Format, stream: Stream) -> int:
@@ -390,9 +397,9 @@ def _near_one(fmt: Format, stream: Stream) -> int:
 
 
 def _expected(unit: Specified, case: Case) -> int:
-    """What the model returns: by its whole dot product, and nothing else."""
+    """The model's result, by its whole dot product and nothing else."""
     if isinstance(unit, ModalUnit):
-        return modal_dot(unit, [Definition(one) for one in unit.units], case).code
+        return modal_dot(unit, [Definition(mode) for mode in unit.units], case).code
     return dot(Definition(unit), case).code
 
 
@@ -405,12 +412,12 @@ class PlayedFile:
 
     @property
     def size(self) -> int:
-        """Terms that are worked out in each cycle."""
+        """The number of terms that are worked out in each cycle."""
         known = {term.symbol(): [0] for term in (*self.circuit.inputs.values(), *self._now.values())}
-        found = Evaluated(known)
+        values = Evaluated(known)
         for term in self._wanted:
-            found.of(term)
-        return len(found.found)
+            values.of(term)
+        return len(values.found)
 
     @property
     def _now(self) -> dict[str, Term]:
@@ -421,47 +428,49 @@ class PlayedFile:
         return [*(state.next for state in self.states.values()), *self.circuit.outputs.values()]
 
     def results(self, cases: Sequence[Case]) -> list[int | None]:
-        """The result of each case, all of one length; None where none comes in time."""
+        """Return the result of each case, all of one length; None where none comes in time."""
         contexts = self.file.pipeline.contexts
-        samples = [cases[at : at + contexts] for at in range(0, len(cases), contexts)]
+        samples = [cases[index : index + contexts] for index in range(0, len(cases), contexts)]
         waiting = [list(self._payloads(sample)) for sample in samples]
         stream = Stream(SEED, "prove", "registers")
         registers = {term.symbol(): [_bits(stream, width(term)) for _ in samples] for term in self._now.values()}
         idle = {"rst": 0, "i__valid": 0, "i__payload": 0, "o__ready": 1}
         registers = self._cycle(registers, [idle | {"rst": 1} for _ in samples])[0]
-        found: list[list[int | None]] = [[None] * len(sample) for sample in samples]
+        codes: list[list[int | None]] = [[None] * len(sample) for sample in samples]
         most = (len(waiting[0]) + 1) * (self.file.latency + 2) + SPARE
         for _ in range(most):
-            given = [idle | {"i__valid": int(bool(rest)), "i__payload": rest[0] if rest else 0} for rest in waiting]
-            registers, outputs = self._cycle(registers, given)
-            for at, rest in enumerate(waiting):
-                if rest and outputs["i__ready"][at]:
+            inputs = [idle | {"i__valid": int(bool(rest)), "i__payload": rest[0] if rest else 0} for rest in waiting]
+            registers, outputs = self._cycle(registers, inputs)
+            for index, rest in enumerate(waiting):
+                if rest and outputs["i__ready"][index]:
                     rest.pop(0)
-                if outputs["o__valid"][at]:
-                    payload = outputs["o__payload"][at]
+                if outputs["o__valid"][index]:
+                    payload = outputs["o__payload"][index]
                     context = self._field(payload, "o.context") if contexts > 1 else 0
-                    if context < len(found[at]):
-                        found[at][context] = self._field(payload, "o.result")
-            if all(None not in one for one in found):
+                    if context < len(codes[index]):
+                        codes[index][context] = self._field(payload, "o.result")
+            if all(None not in sample_results for sample_results in codes):
                 break
-        return [code for one in found for code in one]
+        return [code for sample_results in codes for code in sample_results]
 
     def _cycle(
         self, registers: dict[str, list[int]], given: Sequence[dict[str, int]]
     ) -> tuple[dict[str, list[int]], dict[str, list[int]]]:
-        """One cycle: what registers hold after it, and what outputs are in it."""
-        inputs = {term.symbol(): [one.get(name, 0) for one in given] for name, term in self.circuit.inputs.items()}
+        """Run one cycle; return the registers' contents after it, and the outputs in it."""
+        inputs = {
+            term.symbol(): [sample.get(name, 0) for sample in given] for name, term in self.circuit.inputs.items()
+        }
         worked = Evaluated({**registers, **inputs})
         outputs = {name: list(worked.of(term)) for name, term in self.circuit.outputs.items()}
         after = {state.now.symbol(): list(worked.of(state.next)) for state in self.states.values()}
         return {**registers, **after}, outputs
 
     def _payloads(self, cases: Sequence[Case]) -> Iterator[int]:
-        """The beats of some cases of one length, the first of each case in its context, then the second of each."""
-        each = [list(beats(self.file.unit, case, context)) for context, case in enumerate(cases)]
-        for at in range(len(each[0])):
-            for of_case in each:
-                beat, payload = of_case[at], 0
+        """Yield the beats of cases of one length: the first beat of each case in its context, then each second beat."""
+        beats_of_cases = [list(beats(self.file.unit, case, context)) for context, case in enumerate(cases)]
+        for index in range(len(beats_of_cases[0])):
+            for of_case in beats_of_cases:
+                beat, payload = of_case[index], 0
                 for key, places in self.file.fields.items():
                     port, _, name = key.partition(".")
                     if port != "i":

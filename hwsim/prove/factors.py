@@ -52,7 +52,7 @@ from hwsim.spec import Unit
 
 
 def code_of_one(fmt: Format) -> int:
-    """The code of 1 in its container."""
+    """Return the code of 1 in its container."""
     match fmt:
         case ExponentFormat():
             return fmt.bias << fmt.padding
@@ -76,8 +76,8 @@ SIDES: tuple[Side, Side] = ("a", "b")
 class FactorClaims(DatapathClaims, Generic[Ranges]):
     """Claims about decoded factors, scales of products, and flags of what is special.
 
-    n: the unit's ranges. front: the circuits of the first steps.
-    zero_exponents: whether a zero's exponent counts for anything.
+    n: the unit's ranges. front: the circuits of the first steps. zero_exponents: whether a zero's exponent counts for
+    anything.
     """
 
     zero_exponents: bool = False
@@ -90,18 +90,18 @@ class FactorClaims(DatapathClaims, Generic[Ranges]):
 
     @cached_property
     def neutral(self) -> Mapping[str, Term]:
-        """Inputs of the first steps that are +0, with scales of 1."""
-        given = {}
+        """The codes of +0, and of 1 for scales, by the inputs of the first steps."""
+        codes = {}
         for name, term in self.front.products.inputs.items():
-            one = 0
+            code = 0
             for side, fmt in zip(("scale_a", "scale_b"), self.n.scale_formats, strict=False):
-                one = code_of_one(fmt) if name.startswith(f"i__{side}__") else one
-            given[name] = value(one, width(term))
-        return given
+                code = code_of_one(fmt) if name.startswith(f"i__{side}__") else code
+            codes[name] = value(code, width(term))
+        return codes
 
     @property
     def _quiet(self) -> dict[str, Term]:
-        """Those of factors and scales."""
+        """The neutral codes of factors and scales."""
         return {name: term for name, term in self.neutral.items() if name.startswith(("i__a__", "i__b__", "i__scale"))}
 
     def _lane(self, lane: int) -> dict[str, str]:
@@ -115,21 +115,21 @@ class FactorClaims(DatapathClaims, Generic[Ranges]):
     # Factors.
 
     def _factor(self, side: Side) -> Claim:
-        operands, at = self.unit.operands, SIDES.index(side)
-        fmt, to = operands.factor(side), self.n.multiplied[at]
+        operands, index = self.unit.operands, SIDES.index(side)
+        fmt, to = operands.factor(side), self.n.multiplied[index]
         port = self.front.decode.inputs[f"i__{side}__0"]
         code = Integer.unsigned(part(port, 0, fmt.container_bits))  # a narrower mode's code stands in the low bits
         return self._decoded(
             f"factor: {side}", "a decoded code is the model's factor", fmt, to, port, f"o__{side}__0",
             self._padded(fmt, code), lambda call=self.calls[f"factor {side}"]: call(code),  # type: ignore[misc]
-            to.fraction_bits - operands.multiplied[at].fraction_bits,
+            to.fraction_bits - operands.multiplied[index].fraction_bits,
         )  # fmt: skip
 
     def _decoded(
         self, name: str, words: str, fmt: Format, to: FactorShape, port: Term, place: str, known: Sequence[Term],
         decoded: Callable[[], Fields], zeros: int = 0,
     ) -> Claim:  # fmt: skip
-        """That the fields at a place of the decoded operands are what a function of the model returns.
+        """The claim that fields at a place of the decoded operands are what a function of the model returns.
 
         zeros: below its significand, in a shape of more fraction bits.
         """
@@ -163,7 +163,7 @@ class FactorClaims(DatapathClaims, Generic[Ranges]):
         return Claim(name, words, f"codes of {fmt.name}", tuple(known), both(claim, related), (port,))
 
     def _is_decoded(self, ports: Mapping[str, Term], place: str, shape: FactorShape) -> Term:
-        """What every decoded code is: the relation between decoding and multiplication."""
+        """The condition on every decoded code: the relation between decoding and multiplication."""
         _, bexp, sig, nan, inf = _fields(ports, place)
         some = holds(Integer.unsigned(sig) != 0)
         finite = both(negated(is_one(nan)), negated(is_one(inf)), *([] if self.zero_exponents else [some]))
@@ -187,7 +187,7 @@ class FactorClaims(DatapathClaims, Generic[Ranges]):
 
     @staticmethod
     def _padded(fmt: Format, code: Integer) -> tuple[Term, ...]:
-        """That the padding of a container is as it must be."""
+        """The condition that a container's padding is zeros, or that its code is the canonical NaN."""
         if not fmt.padding:
             return ()
         zero = holds(code & ((1 << fmt.padding) - 1) == 0)
@@ -200,14 +200,14 @@ class FactorClaims(DatapathClaims, Generic[Ranges]):
     # Scales of products.
 
     def _scales(self, nan: str = "o__special__nan") -> Claim:
-        """nan: the output that says that a scale is one."""
+        """The claim of decoded scales. nan: the output that says that a scale is NaN."""
         circuit, names = self.front.decode, self._lane(0)
         ports = [circuit.inputs[names[side]] for side in ("scale_a", "scale_b")]
         x, y = map(Integer.unsigned, ports)
         fmt_a, fmt_b = self.n.scales
         # In a mode without scales each is 1, whatever stands at the port.
         call = None if self.unit.scale is None else self.calls["scales"]
-        found = paths(lambda: 0 if call is None else call(x, y))
+        cases = paths(lambda: 0 if call is None else call(x, y))
         outputs = fixed(
             circuit, {name: term for name, term in self.neutral.items() if name not in names.values()}
         ).outputs
@@ -216,7 +216,7 @@ class FactorClaims(DatapathClaims, Generic[Ranges]):
         right = [
             Path(path.condition, both(is_nan, holds(beside_nan)) if path.result is None
                  else both(negated(is_nan), self._equal(exp, path.result + fmt_a.bias + fmt_b.bias)))
-            for path in found
+            for path in cases
         ]  # fmt: skip
         within = holds(Integer.unsigned(exp) <= self.n.scale_most)
         return Claim(
@@ -227,7 +227,7 @@ class FactorClaims(DatapathClaims, Generic[Ranges]):
     # Products.
 
     def _lane_product(self) -> tuple[list[Term], Callable[[], ModelTerm]]:
-        """What is known of lane 0's decoded factors, and the model's product of them."""
+        """Return the conditions that hold of lane 0's decoded factors, and the model's product of them."""
         circuit, n = self.front.multiply, self.n
         sides = list(zip(SIDES, n.multiplied, strict=True))
         known = [self._is_decoded(circuit.inputs, f"i__{side}__0", shape) for side, shape in sides]
@@ -268,22 +268,22 @@ class FactorClaims(DatapathClaims, Generic[Ranges]):
         return {**circuit.outputs, **flags}
 
     def _special_as(self, outputs: Mapping[str, Term], term: ModelTerm, place: str = "o__special") -> Term:
-        """That flags say of a term what is special about it."""
+        """The condition that flags say of a term what is special about it."""
         nan, positive, negative = (outputs[f"{place}__{flag}"] for flag in SPECIAL)
         match term.cls:
             case Class.NAN:
                 return is_one(nan)
             case Class.INFINITY:
                 sign = as_integer(term.sign)
-                said = holds(Integer.unsigned(negative) == sign), holds(Integer.unsigned(positive) == 1 - sign)
-                return both(negated(is_one(nan)), *said)
+                flags = holds(Integer.unsigned(negative) == sign), holds(Integer.unsigned(positive) == 1 - sign)
+                return both(negated(is_one(nan)), *flags)
             case _:
                 return both(*(negated(is_one(flag)) for flag in (nan, positive, negative)))
 
     # All lanes.
 
     def _lanes_alike(self, fields: Sequence[str] = ("sign", "exp", "sig")) -> StructuralClaim:
-        """fields: of a term, which every lane makes."""
+        """The claim that all lanes make the same of their operands. fields: those of a term."""
 
         def alike() -> bool:
             front, first = self.front.products, self._lane(0)
@@ -301,7 +301,7 @@ class FactorClaims(DatapathClaims, Generic[Ranges]):
 
     @cached_property
     def _never(self) -> list[str]:
-        """Flags that nothing sets, where no format has such numbers: they leave the first steps as zeros."""
+        """The flags that nothing sets, where no format has such numbers: they leave the first steps as zeros."""
         ports = {flag: [t for name, t in self.front.products.outputs.items() if name.endswith(f"__special__{flag}")]
                  for flag in SPECIAL}  # fmt: skip
         return [
@@ -323,17 +323,17 @@ class FactorClaims(DatapathClaims, Generic[Ranges]):
     def _flags_alike(self) -> Claim:
         front, first, wanted = self.front.products, self._lane(0), []
         for flag in SPECIAL:
-            one, *others = self._flags_alone(flag)
-            for lane, other in enumerate(others, 1):
+            first_alone, *others = self._flags_alone(flag)
+            for lane, alone in enumerate(others, 1):
                 by = {front.inputs[first[side]]: front.inputs[name] for side, name in self._lane(lane).items()}
-                wanted.append(same(substituted(one, by), other))
+                wanted.append(same(substituted(first_alone, by), alone))
         return Claim(
             "lanes: flags", "every lane alone sets the flags of its operands as the first lane does",
             f"{self.n.lanes} lanes", (), both(*wanted), tuple(front.inputs.values()),
         )  # fmt: skip
 
     def _gathered(self) -> Claim:
-        """A flag of the whole is set where one of a term alone is."""
+        """The claim that a flag of the whole is set where one of a term alone is."""
         front = self.front.products
         wanted = []
         for flag in SPECIAL:
@@ -348,7 +348,7 @@ class FactorClaims(DatapathClaims, Generic[Ranges]):
     # Addends.
 
     def _code_of(self, fmt: Format, port: Term, padded: bool) -> tuple[object, Term]:
-        """A port's code in its container, and that its padding is zeros: what the model takes."""
+        """A port's code in its container, and the condition that its padding is zeros, which the model takes."""
         code = Integer.unsigned(port)
         if not padded:
             return code << fmt.padding, true()
@@ -367,15 +367,15 @@ def product_claims(
     name: str, words: str, over: str, circuit: Circuit, ports: tuple[Term, Term], known: Sequence[Term], read: Read,
     right: Callable[[], Term],
 ) -> Iterator[AnyClaim]:  # fmt: skip
-    """What a circuit makes of the product of two codes is the model's.
+    """Yield the claims that a circuit makes what the model makes of the product of two codes.
 
     name, words, over: of the claim. ports: where the codes are. known: of them. read: the model's fields of both.
-    right: what is to hold, of a run of the model, which multiplies what `unpack` makes of the first code and of the
-    second, in this order.
+    right: the condition to hold, of a run of the model, which multiplies what `unpack` makes of the first code and of
+    the second, in this order.
     """
 
     def claimed(assumed: Sequence[Term], product: Any = None) -> Term:
-        """product: what any two significands make, where it is not theirs."""
+        """product: any number in the place of the significands' product, if not that product itself."""
 
         def of_known_sign(fmt: Any, code: Any) -> Fields:
             fields = unpack(fmt, code)
@@ -426,7 +426,7 @@ def product_claims(
 
 
 def facts_of(multiplied: Term, sigs: Sequence[Term], most: int) -> Term:
-    """What is kept of a product where any number takes its place.
+    """Return the facts that are kept of a product where any number takes its place.
 
     It is zero just where a factor is, no less than either where none is, and no more than `most`.
     """
@@ -435,13 +435,13 @@ def facts_of(multiplied: Term, sigs: Sequence[Term], most: int) -> Term:
     wide = [op(Kind.BV_ZERO_EXTEND, sig, indices=[bits - width(sig)]) for sig in sigs]
     return both(
         op(Kind.EQUAL, some, negated(same(multiplied, value(0, bits)))),
-        implies(some, both(*(negated(below(multiplied, one)) for one in wide))),
+        implies(some, both(*(negated(below(multiplied, factor)) for factor in wide))),
         negated(below(value(most, bits), multiplied)),
     )
 
 
 class AnyFactor:
-    """A significand of which nothing is known but what it makes with another one."""
+    """A significand of which nothing is known but its product with another one."""
 
     def __init__(self, product: Any):
         self.product = product
@@ -452,31 +452,31 @@ class AnyFactor:
 
 def _multiplication(circuit: Circuit) -> Term | None:
     """The one multiplication of a circuit, if it has one."""
-    found = {
+    products = {
         node.id(): node
         for term in circuit.outputs.values()
         for node in children_first(term)
         if node.kind() == Kind.BV_MUL
     }
-    if len(found) > 1:
+    if len(products) > 1:
         raise ValueError("a circuit multiplies once")
-    return next(iter(found.values()), None)
+    return next(iter(products.values()), None)
 
 
 def _of(multiplied: Term, ports: Sequence[Term]) -> list[Term] | None:
-    """The significands that are multiplied, in the order of the ports that they come from; None of a power of two."""
+    """The multiplied significands, in the order of the ports that they come from; None of a power of two."""
     sides = [narrowed(child) for child in multiplied.children()]
-    found = []
+    sigs = []
     for port in ports:
-        own = [side for side in sides if any(one.id() == port.id() for one in constants(side))]
-        if len(own) != 1:
+        from_port = [side for side in sides if any(origin.id() == port.id() for origin in constants(side))]
+        if len(from_port) != 1:
             return None
-        found += own
-    return found
+        sigs += from_port
+    return sigs
 
 
 def narrowed(term: Term) -> Term:
-    """A term without zeros above it."""
+    """Return a term without the zeros above it."""
     while term.kind() == Kind.BV_ZERO_EXTEND:
         (term,) = term.children()
     return term

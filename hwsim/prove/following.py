@@ -1,4 +1,4 @@
-"""What the model does after groups' sums, as an automaton over the groups of a partial sum: run, not read."""
+"""The model's steps after groups' sums, as an automaton over the groups of a partial sum: run, not read."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MOST = 4096  # groups of a partial sum that are followed
 
 @dataclass(frozen=True)
 class Following:
-    """Additions after groups. groups: of a partial sum before it is added. calls: what they are.
+    """The additions after groups. groups: the number in a partial sum before it is added. calls: the model's, by name.
 
     zero: whether the first partial sum is added to zero, of no format but the register's. nan: the code that is kept
     where an addition is NaN; None where it is kept as it comes.
@@ -31,7 +31,7 @@ class Following:
 
 
 class GroupToken:
-    """A group's sum, of which nothing may be asked but its code. number: which of a partial sum's."""
+    """The token of a group's sum, of which only the code may be asked. number: the group's in its partial sum."""
 
     def __init__(self, number: int):
         self.code = Token("partial", number)
@@ -39,7 +39,7 @@ class GroupToken:
 
 
 class Code(Token):
-    """A code of an addition, which may be the format's NaN: both are followed."""
+    """The token of an addition's code, which may be the format's NaN: both cases are followed."""
 
     def __eq__(self, other: object) -> bool:
         return fork("nan") if type(other) is int else super().__eq__(other)
@@ -48,7 +48,7 @@ class Code(Token):
 
 
 class Runs:
-    """The model's steps, of which the groups are tokens, too."""
+    """Runs of the model's steps in which groups are tokens, too."""
 
     def __init__(self, unit: Unit):
         self.unit, self.recorder, self.scaling = unit, Recorder(self.wiring), unit.scaled_promotion
@@ -56,7 +56,7 @@ class Runs:
         self.nans = set[int]()
 
     def wiring(self, name: str, of: Sequence[Key]) -> StepCall | None:
-        """What the RTL has for a call, of the register that is kept and of the last group's code."""
+        """The counterpart of a call in the RTL, for the register that is kept and the last group's code."""
         last: Key = ("partial", self.number)
         match name, list(of):
             case "positive_zero", [("c",)]:
@@ -86,24 +86,24 @@ class Runs:
     entering = False
 
     def _keys(self, factors: Sequence[tuple[str, Format]]) -> list[Key]:
-        """What is multiplied: the scales of the first group's first lane, the last group's code, what is made first."""
+        """The keys of factors: scales of the first group's first lane, the last group's code, or what is made first."""
         tokens: dict[str, Key] = {"scale_a": ("scale a", 1, 0), "scale_b": ("scale b", 1, 0)}
         tokens["partial"] = ("partial", self.number)
         return [tokens.get(name, (name,)) for name, _ in factors]
 
     def called(self, name: str, args: tuple[Any, ...]) -> Any:
-        """The answer to a call; a late addition's code may be compared to NaN."""
-        found = self.recorder(name, args)
-        return Code(*found.key) if name == "add" and isinstance(found, Token) else found
+        """Answer a call; a late addition's code may be compared to NaN."""
+        answer = self.recorder(name, args)
+        return Code(*answer.key) if name == "add" and isinstance(answer, Token) else answer
 
     def group(self, model: Any, lanes: Any, start: Any, addend: Any) -> Any:
-        """A group in the place of `Definition._group`."""
+        """Return the token of a group, in the place of `Definition._group`."""
         self.number += 1
         self.start = start
         return GroupToken(self.number), ResultCode(Token("partial", self.number))  # type: ignore[arg-type]
 
     def interval(self, model: Definition, carried: Any) -> tuple[int, Any]:
-        """After how many groups from here on a partial sum is added, whatever follows; and what is carried then."""
+        """The number of groups after which a partial sum is added, whatever follows; and what is carried then."""
         self.number = 0
         for number in range(1, MOST + 1):
             lanes = self._lanes(number)
@@ -120,13 +120,13 @@ class Runs:
 
     def _step(self, model: Definition, carried: Any, lanes: GroupOperands, last: bool, number: int) -> Any:
         self.number = number - 1
-        made = model.step(carried, lanes, last)
+        result = model.step(carried, lanes, last)
         begins = (
             self.start == ZERO if number == 1 else key_of(getattr(self.start, "code", None)) == ("partial", number - 1)
         )
         if self.number != number or not begins:
             raise Unmet(f"group {number} of a partial sum starts from {self.start}")
-        return made
+        return result
 
     def _lanes(self, number: int) -> GroupOperands:
         lanes = range(self.unit.instruction.lanes)
@@ -136,7 +136,7 @@ class Runs:
         return GroupOperands(zeros, zeros, scale_a, scale_b, 0, len(lanes))  # type: ignore[arg-type]
 
     def _kept(self, carried: Any) -> None:
-        """What is carried after an addition: its code alone."""
+        """Note a constant code that is carried after an addition. Raises Unmet where more than its code is carried."""
         match carried:
             case PromotedRegister(code, start, 0, None) | AddendToCome(code, _, start, 0) if start == ZERO:
                 if type(code) is int:
@@ -147,7 +147,7 @@ class Runs:
         raise Unmet(f"after an addition {carried} is kept")
 
     def all(self) -> Following:
-        """From c, and from any register."""
+        """Follow the model from c, and from any register."""
         with (
             cut(self.called), given_function(Definition, "_group", self._grouped()),
             given_function(Definition, "_addend_of", lambda model, start: None),
@@ -164,10 +164,10 @@ class Runs:
                     raise Unmet(f"a first partial sum has {groups} groups, and others {again}")
                 return groups, type(getattr(opened, "register", None)) is int
 
-            found = {path.result for path in paths(from_c)}
-        if len(found) != 1 or len(self.nans) > 1:
-            raise Unmet(f"partial sums have {found}, and NaN is {self.nans}")
-        ((groups, zero),) = found
+            outcomes = {path.result for path in paths(from_c)}
+        if len(outcomes) != 1 or len(self.nans) > 1:
+            raise Unmet(f"partial sums have {outcomes}, and NaN is {self.nans}")
+        ((groups, zero),) = outcomes
         return Following(groups, self.recorder.calls, zero, next(iter(self.nans), None))
 
     def _grouped(self) -> Any:
@@ -175,14 +175,14 @@ class Runs:
 
 
 def _of_register(carried: Any) -> Any:
-    """The same, of any code in the register."""
+    """What is carried, with any code in the register."""
     if isinstance(carried, PromotedRegister):
         return PromotedRegister(Token("register"), carried.partial, carried.groups, carried.scales)  # type: ignore[arg-type]
     return AddendToCome(Token("register"), carried.format, carried.partial, carried.groups)  # type: ignore[arg-type]
 
 
 def followed(unit: Unit) -> Following | None:
-    """What follows a unit's groups; None where nothing does. Raises Unmet where it is nothing that the RTL has."""
+    """The additions that follow a unit's groups; None without any. Raises Unmet for what the RTL does not have."""
     model = Definition(unit, keep=False)
     late = model._late is not None and not isinstance(unit.late, LateInWindow)
     return Runs(unit).all() if late or model._promoter is not None else None

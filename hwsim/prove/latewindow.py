@@ -33,8 +33,8 @@ class LateWindowClaims(WindowClaims):
 
     @cached_property
     def _step(self) -> LateSum:
-        (found,) = (step for step in datapath(self.unit, ()).steps if isinstance(step, LateSum))
-        return found
+        (late_sum,) = (step for step in datapath(self.unit, ()).steps if isinstance(step, LateSum))
+        return late_sum
 
     @property
     def _rule(self) -> LateInWindow:
@@ -43,7 +43,7 @@ class LateWindowClaims(WindowClaims):
 
     @property
     def _to_round(self) -> SumBounds:
-        """What is rounded: the sum of both, cut or not."""
+        """The bounds of the number that is rounded: the sum of both, cut or not."""
         after, rule = self._step.after, self._rule
         whole = self._most_of_sum + self._most_of_addend
         most = whole if rule.total_bits is None else (1 << after.bits - 1) - 1
@@ -75,7 +75,7 @@ class LateWindowClaims(WindowClaims):
 
     @cached_property
     def _rules(self) -> tuple[LateInWindow, Any, int]:
-        """What the model's late windows are called with: the rule, whether zeros count, and the least exponent."""
+        """The arguments of the model's late windows: the rule, whether zeros count, and the least exponent."""
         some, nothing = (self.calls[name].arguments[2:] for name in ("late", "late of nothing"))
         if some != nothing:
             raise Unmet(f"late windows are called in two ways: {some}, {nothing}")
@@ -90,7 +90,7 @@ class LateWindowClaims(WindowClaims):
     def _operands_of_late(
         self, ports: Mapping[str, Term]
     ) -> tuple[list[Term], Callable[[], tuple[ModelTerm, ModelTerm]]]:
-        """What is known of a group's sum and of a late addend, and both as the model's terms."""
+        """The conditions on a group's sum and on a late addend, and a function for both as the model's terms."""
         known = [self._is_sum(ports, "i", self._summed), self._addend_within(ports, "i", "late_addend")]
         summed, call = self._as_model(ports, self._summed), self.calls["window term"]
         sign, exp, sig = self._addend_fields(ports, "i", "late_addend")
@@ -104,7 +104,7 @@ class LateWindowClaims(WindowClaims):
         return known, terms
 
     def _late(self, circuit: Circuit) -> Claim:
-        """The sum of both is the model's, with zeros in the place of what it loses."""
+        """The claim that the sum of both is the model's, with zeros in the place of what it loses."""
         known, terms = self._operands_of_late(circuit.inputs)
         outputs, what = circuit.outputs, self._to_round
 
@@ -118,24 +118,24 @@ class LateWindowClaims(WindowClaims):
         )  # fmt: skip
 
     def _is_late(self, outputs: Mapping[str, Term], found: LateWindow) -> Term:
-        """That what is rounded is the model's late window: on a path."""
+        """The condition that the number to be rounded is the model's late window, on a path."""
         total, _, top = self._sum_ports(outputs, "o", self._to_round)
         if found.max_exp is None:
             return holds(total == 0)
         moved, cut = as_integer(top - self.n.bias) - found.max_exp, found.cut
-        more = self._to_round.bits - found.fraction_bits  # what is rounded has as many bits below max_exp
+        extra = self._to_round.bits - found.fraction_bits  # what is rounded has as many bits below max_exp
         if not self._step.far:
             wanted = as_integer(found.total) << cut if cut != 0 else found.total
-            return both(holds(more == 0), holds(as_integer(moved) == 0), holds(total == wanted))
+            return both(holds(extra == 0), holds(as_integer(moved) == 0), holds(total == wanted))
         places, most = as_integer(cut - moved), self._step.after.bits
         shifted = as_integer(found.total) << places.between(0, most)
-        return both(holds(more == 0), holds(as_integer(moved) >= 0), exactly(places, 0, most), holds(total == shifted))
+        return both(holds(extra == 0), holds(as_integer(moved) >= 0), exactly(places, 0, most), holds(total == shifted))
 
     def _shown(self, circuit: Circuit) -> tuple[Term, ...]:
         return tuple(term for name, term in circuit.inputs.items() if name.startswith(SUM) or "late_addend" in name)
 
     def _late_in_parts(self, circuit: Circuit, whole: Term) -> Iterator[AnyClaim]:
-        """The same in parts: the largest exponent, what is kept of either, and what is cut off both.
+        """Yield the same claim in parts: the largest exponent, what is kept of either, and what is cut off both.
 
         whole: the sum of both inside the circuit, before it is cut.
         """
@@ -188,13 +188,13 @@ class LateWindowClaims(WindowClaims):
         cut = {name: substituted(term, by) for name, term in outputs.items()}
         inside = Integer.signed(total)
         known = [holds(abs(inside) <= most), exactly(exp, *what.max_exp)]
-        given = inside.between(-most, most)
+        bounded = inside.between(-most, most)
 
         def cut_off() -> Term:
-            with given_alignment(given, self._rule):
+            with given_alignment(bounded, self._rule):
                 one = ModelTerm(0, place, 1, 0, Class.NORMAL)
                 window = self._late_sum(one, one)
-            return both(holds(as_integer(window.both) == given), self._is_late(cut, window))
+            return both(holds(as_integer(window.both) == bounded), self._is_late(cut, window))
 
         of_zero = implies(holds(inside == 0), holds(Integer.signed(cut["o__total"]) == 0))
         yield Claim(
@@ -204,12 +204,12 @@ class LateWindowClaims(WindowClaims):
         )  # fmt: skip
 
     def _nonzero(self, ports: Mapping[str, Term]) -> tuple[Term, Term]:
-        """Whether a term of the sum is other than zero, and whether the addend is."""
+        """The conditions that a term of the sum is other than zero, and that the addend is."""
         _, _, sig = self._addend_fields(ports, "i", "late_addend")
         return is_one(ports["i__any"]), holds(sig != 0)
 
     def _below(self, ports: Mapping[str, Term], top: Any) -> Term:
-        """That what is other than zero, and an addend of zero that counts, is at or below a max_exp."""
+        """The condition that what is other than zero, and an addend of zero that counts, is at or below a max_exp."""
         of_sum, of_addend = self._nonzero(ports)
         _, _, exp = self._sum_ports(ports, "i", self._summed)
         _, addend, _ = self._addend_fields(ports, "i", "late_addend")
@@ -217,7 +217,10 @@ class LateWindowClaims(WindowClaims):
         return both(implies(of_sum, holds(exp <= top)), implies(counts, holds(addend <= top)))
 
     def _units(self) -> Iterator[AnyClaim]:
-        """What is cut off leaves zeros in the RTL, and a larger unit in the model: the rounding is the same."""
+        """Yield the claims that both ways of cutting bits off round to the same.
+
+        What is cut off leaves zeros in the RTL, and a larger unit in the model.
+        """
         what = self._to_round
         low, high = (exp - self.n.bias - what.bits for exp in what.max_exp)
         return unit_exp_claims("late", self.model.rounding, what.most // 2, (low + 1, high + self._step.after.bits))
@@ -248,7 +251,7 @@ def _uncut(rule: LateInWindow) -> LateInWindow:
 
 
 def given_alignment(both_sums: Any, rule: LateInWindow) -> AbstractContextManager[None]:
-    """A late addition that aligns to these sums of both: the operand with more bits is all of it."""
+    """Make a late addition align to these sums of both: the operand with more bits is the whole sum, the other is 0."""
     of_sum = rule.sum_bits >= rule.addend_bits
     calls = iter((of_sum, not of_sum))
     return given_function(late_module, "align", lambda *_: both_sums if next(calls) else 0)
@@ -259,17 +262,17 @@ def _nothing(*nonzero: Term) -> Term:
 
 
 def _top_of(max_exp: Term, whole: Term) -> Term:
-    """The larger exponent inside of an output that may be moved by the places cut off: what the sum of both is of."""
+    """The larger exponent inside an output that may be moved by the places cut off: that of the sum of both."""
     inner = max_exp.children()[0] if max_exp.kind() == Kind.BV_EXTRACT else max_exp
     if inner.kind() != Kind.BV_ADD:
         return max_exp
     inside = {node.id() for node in children_first(whole)}
-    found = [one for one in map(_not_extended, inner.children()) if one.id() in inside and not one.is_value()]
-    return found[0] if len(found) == 1 else max_exp
+    exps = [child for child in map(_not_extended, inner.children()) if child.id() in inside and not child.is_value()]
+    return exps[0] if len(exps) == 1 else max_exp
 
 
 def _not_extended(term: Term) -> Term:
-    """What is made wider by its sign or by zeros."""
+    """The term inside extensions by its sign or by zeros."""
     while term.kind() in EXTENDED or term.kind() == Kind.BV_CONCAT:
         first, *rest = term.children()
         if rest and not (first.is_value() and int(first.value(10)) == 0):
@@ -279,12 +282,12 @@ def _not_extended(term: Term) -> Term:
 
 
 def _sum_of_both(circuit: Circuit) -> Term | None:
-    """Where a circuit adds the sum and the addend: the first addition that depends on the total and on the sign."""
+    """The node that adds the sum and the addend: the first addition that depends on the total and on the sign."""
     wanted = {circuit.inputs[name].id() for name in ("i__total", "i__late_addend__sign")}
     of: dict[int, frozenset[int]] = {}
     for node in children_first(circuit.outputs["o__total"]):
-        own = frozenset([node.id()]) & wanted
-        of[node.id()] = own.union(*(of[child.id()] for child in node.children()))
+        itself = frozenset([node.id()]) & wanted
+        of[node.id()] = itself.union(*(of[child.id()] for child in node.children()))
         if node.kind() == Kind.BV_ADD and of[node.id()] == wanted:
             # The sum first, then the addend.
             first, second = node.children()

@@ -1,4 +1,4 @@
-"""What the model's functions of all terms of a group return, of terms of which nothing is known.
+"""The results of the model's functions of all terms of a group, for terms of which nothing is known.
 
 Two folds, `greatest` and `some`, have no branch for each term here: they return one condition, and any number of which
 it is known that it is the largest.
@@ -21,15 +21,15 @@ from hwsim.prove.terms import Term, both, constant, either, false, implies, is_o
 
 
 class AnyTerm(ModelTerm):
-    """A term whose class is not known: conditions say of it what only the folds ask. What is not given is not asked."""
+    """A term of unknown class: conditions answer what the folds ask of it. What is not given must not be asked."""
 
     __slots__ = ()
 
     def _given(self, at: int) -> Any:
-        found = tuple.__getitem__(self, at)
-        if found is None:
+        part = tuple.__getitem__(self, at)
+        if part is None:
             raise Unmet("something of a term is asked that is not known to be the same in the RTL")
-        return found
+        return part
 
     sign = property(lambda self: self._given(0))
     exp = property(lambda self: self._given(1))
@@ -43,7 +43,7 @@ class AnyTerm(ModelTerm):
 
     @property
     def cls(self) -> Class:
-        """Not asked."""
+        """Raises Unmet: the class is not asked."""
         raise Unmet("the class of a term is asked outside of the folds")
 
     def _unpacked(self, *_: object) -> NoReturn:
@@ -57,29 +57,32 @@ def any_term(
     *, sign: Any = None, exp: Any = None, bits: Any = None, number: Term | None = None,
     special: tuple[Term, Term] | None = None,
 ) -> Any:  # fmt: skip
-    """A term of which this is known. number: whether it is other than zero. special: whether it is NaN, an infinity."""
-    said = (*((false(), false()) if special is None else special), false() if number is None else number)
-    return tuple.__new__(AnyTerm, (sign, exp, None, bits, said))
+    """A term of which this is known.
+
+    number: the condition that it is other than zero. special: the conditions that it is NaN, and an infinity.
+    """
+    conditions = (*((false(), false()) if special is None else special), false() if number is None else number)
+    return tuple.__new__(AnyTerm, (sign, exp, None, bits, conditions))
 
 
 def _some(conditions: Iterable[object]) -> Any:
-    """Whether one holds, as one condition."""
-    found = [holds(one) for one in conditions]
-    return Truth(either(*found)) if found else False
+    """The condition that one of some conditions holds."""
+    truths = [holds(condition) for condition in conditions]
+    return Truth(either(*truths)) if truths else False
 
 
 def _greatest(facts: list[Term], candidates: Iterable[tuple[Any, object]]) -> Any:
-    """Any number that is the largest of those that count, which the facts say; None where none does."""
-    found = [(as_integer(number), holds(counts)) for number, counts in candidates]
-    if not found or not Truth(either(false(), *(counts for _, counts in found))):
+    """An unknown number that the facts say is the largest of those that count; None where none does."""
+    pairs = [(as_integer(number), holds(counts)) for number, counts in candidates]
+    if not pairs or not Truth(either(false(), *(counts for _, counts in pairs))):
         return None
-    low, high = min(number.low for number, _ in found), max(number.high for number, _ in found)
+    low, high = min(number.low for number, _ in pairs), max(number.high for number, _ in pairs)
     bits = bits_for(low, high)
     largest = Integer.signed(constant(f"lemma.greatest{len(facts)}.{bits}", bits))
     facts.append(
         both(
-            exactly(largest, low, high), *(implies(counts, holds(largest >= number)) for number, counts in found),
-            either(*(both(counts, holds(largest == number)) for number, counts in found)),
+            exactly(largest, low, high), *(implies(counts, holds(largest >= number)) for number, counts in pairs),
+            either(*(both(counts, holds(largest == number)) for number, counts in pairs)),
         )
     )  # fmt: skip
     return largest.between(low, high)
@@ -87,7 +90,7 @@ def _greatest(facts: list[Term], candidates: Iterable[tuple[Any, object]]) -> An
 
 @contextmanager
 def folded() -> Iterator[list[Term]]:
-    """The model's folds without a branch for each term; yields what is known of their numbers."""
+    """Replace the model's folds by ones without a branch for each term. Yield the list of facts about their numbers."""
     facts: list[Term] = []
     with ExitStack() as stack:
         for function, fold in ((terms.some, _some), (terms.greatest, partial(_greatest, facts))):
@@ -102,15 +105,18 @@ def zero_terms(signs: Iterable[Any]) -> list[ModelTerm]:
 
 
 def specials_claim(call: ModelCall, sizes: Sequence[int], which: str = "") -> Claim:
-    """Terms are NaN together, or an infinity, just where flags say so that each of them may set. which: of them."""
+    """The claim that terms are NaN together, or an infinity, just where flags say so that each of them may set.
+
+    which: of the claim's name, before `special`.
+    """
     names = ("sign", "nan", "infinite")
-    ports = [[constant(f"specials.{name}{at}", 1) for name in names] for at in range(max(sizes))]
+    ports = [[constant(f"specials.{name}{index}", 1) for name in names] for index in range(max(sizes))]
     every, flags = list[Any](), list[tuple[Term, Term, Term]]()
     for sign, nan, infinite in ports:
-        said = is_one(nan), both(is_one(infinite), negated(is_one(nan)))
+        classes = is_one(nan), both(is_one(infinite), negated(is_one(nan)))
         bits = Integer.unsigned(constant(f"specials.bits{len(every)}", 8))
-        every.append(any_term(sign=Integer.unsigned(sign), bits=bits, special=said))
-        flags.append((said[0], both(said[1], negated(is_one(sign))), both(said[1], is_one(sign))))
+        every.append(any_term(sign=Integer.unsigned(sign), bits=bits, special=classes))
+        flags.append((classes[0], both(classes[1], negated(is_one(sign))), both(classes[1], is_one(sign))))
     wanted = []
     with folded():
         for size in sizes:
@@ -120,24 +126,24 @@ def specials_claim(call: ModelCall, sizes: Sequence[int], which: str = "") -> Cl
             def right(
                 size: int = size, nan: Term = not_a_number, infinite: Term = infinite, minus: Term = minus
             ) -> Term:
-                found = call(every[:size])
-                if found is None:
+                combined = call(every[:size])
+                if combined is None:
                     return both(negated(nan), negated(infinite))
-                if found.cls is Class.NAN:
+                if combined.cls is Class.NAN:
                     return nan
-                negative = holds(as_integer(found.sign) == 1)
-                return both(negated(nan), infinite, same(negative, minus), holds(found.cls is Class.INFINITY))
+                negative = holds(as_integer(combined.sign) == 1)
+                return both(negated(nan), infinite, same(negative, minus), holds(combined.cls is Class.INFINITY))
 
             wanted.append(each(paths(right)))
     return Claim(
         f"composition: {which}special", "terms are NaN or an infinity together just where flags of each say so",
         f"{' or '.join(map(str, sizes))} terms of any class", (), both(*wanted),
-        tuple(one for each in ports for one in each),
+        tuple(port for each in ports for port in each),
     )  # fmt: skip
 
 
 def exact_sum_claims(call: ModelCall, size: int, sig_bits: int, most: int) -> Iterator[StructuralClaim | CasesClaim]:
-    """A sum is that of its terms, in units of the lowest last place, or of any below it.
+    """Yield the claims that a sum is that of its terms, in units of the lowest last place, or of any below it.
 
     size: how many terms. sig_bits: of the largest. most: places from the lowest unit to the last place of any term.
     """
@@ -145,10 +151,10 @@ def exact_sum_claims(call: ModelCall, size: int, sig_bits: int, most: int) -> It
 
     def is_sum() -> bool:
         exps, bits = (
-            [Integer.signed(constant(f"exact.{what}{at}", 16)) for at in range(size)] for what in ("exp", "bits")
+            [Integer.signed(constant(f"exact.{what}{index}", 16)) for index in range(size)] for what in ("exp", "bits")
         )
-        every = [any_term(exp=exp, bits=own) for exp, own in zip(exps, bits, strict=True)]
-        places = {id(term): ("term", at) for at, term in enumerate(every)}
+        every = [any_term(exp=exp, bits=term_bits) for exp, term_bits in zip(exps, bits, strict=True)]
+        places = {id(term): ("term", index) for index, term in enumerate(every)}
         lowest, units = list[list[Any]](), list[Any]()
         unit: Any = Integer.signed(constant("exact.unit", 16))
 
@@ -161,18 +167,18 @@ def exact_sum_claims(call: ModelCall, size: int, sig_bits: int, most: int) -> It
             return integer(*places[id(term)])
 
         with given_function(rounding, "least", least), given_function(rounding, "in_units", in_units):
-            total, found = call(every)
-        wanted = [exp - own for exp, own in zip(exps, bits, strict=True)]
-        of_all = len(lowest) == 1 and [one.term for one in lowest[0]] == [one.term for one in wanted]
+            total, its_unit = call(every)
+        wanted = [exp - term_bits for exp, term_bits in zip(exps, bits, strict=True)]
+        of_all = len(lowest) == 1 and [number.term for number in lowest[0]] == [number.term for number in wanted]
         once = isinstance(total, TokenSum) and total.number == 0 and sorted(total.parts) == sorted(places.values())
-        return of_all and once and found is unit and all(one is unit for one in units)
+        return of_all and once and its_unit is unit and all(number is unit for number in units)
 
     yield StructuralClaim(name, words, f"{size} terms of any exponents and significands", is_sum)
     sig, sign = constant("exact.sig", sig_bits), constant("exact.sign", 1)
     size_of = Integer.unsigned(sig)
 
     def apart(up: int) -> Claim:
-        """A term, up places above the unit."""
+        """The claim about a term, `up` places above the unit."""
 
         def right() -> Term:
             minus = int(Truth(is_one(sign)))
@@ -189,15 +195,15 @@ def exact_sum_claims(call: ModelCall, size: int, sig_bits: int, most: int) -> It
 
 
 def lost_claim(call: ModelCall, size: int) -> Claim:
-    """Some bit is lost just where a term loses one."""
-    lost = [constant(f"lost.{at}", 1) for at in range(size)]
+    """The claim that some bit is lost just where a term loses one."""
+    lost = [constant(f"lost.{index}", 1) for index in range(size)]
     every, total = [any_term() for _ in lost], Integer.signed(constant("lost.total", 2))
 
     def right() -> Term:
         left = iter(lost)
         with given_function(terms, "lost_part", lambda *_: Integer.unsigned(next(left))), folded():
-            found = call(every, (total, total))
-        return both(same(holds(found), either(false(), *map(is_one, lost))), holds(next(left, None) is None))
+            some_lost = call(every, (total, total))
+        return both(same(holds(some_lost), either(false(), *map(is_one, lost))), holds(next(left, None) is None))
 
     return Claim(
         "composition: lost",

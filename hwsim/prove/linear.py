@@ -32,7 +32,7 @@ class Bounded:
 
 @dataclass(frozen=True)
 class Form:
-    """constant + the sum of factor * variable: the bits are that integer modulo 2^bits.
+    """A linear form, constant + the sum of factor * variable: the bits are that integer modulo 2^bits.
 
     cut: a variable that is the unsigned integer of these bits, where they are the low end of another form.
     """
@@ -43,13 +43,13 @@ class Form:
     cut: Variable | None = None
 
     def key(self) -> tuple[object, ...]:
-        """What two forms have in common whose bits are equal."""
+        """The form modulo 2^bits: two forms with the same key have equal bits."""
         most = 1 << self.bits
         kept = frozenset((variable, factor % most) for variable, factor in self.factors.items() if factor % most)
         return self.bits, self.constant % most, kept
 
     def bounds(self, known: Sequence[Bounded] = ()) -> tuple[int, int]:
-        """The least and the largest integer that it can be. known: what sums of variables can be."""
+        """The least and the largest integer that it can be. known: bounds of sums of variables."""
         low = high = self.constant
         left = dict(self.factors)
         for bounded in known:
@@ -65,10 +65,13 @@ class Form:
         return low, high
 
     def within(self, low: int, high: int, known: Sequence[Bounded] = ()) -> Form | None:
-        """The form that is an integer from low to high, 2^bits numbers, and so the one that the bits are; or None."""
+        """The form as an integer from low to high, which are 2^bits numbers; None where it is not known to be there.
+
+        The integer is the one that the bits are.
+        """
         half = 1 << self.bits >> 1
-        other = {variable: half if factor == -half else factor for variable, factor in self.factors.items()}
-        for factors in (self.factors, other):  # modulo 2^bits they are the same
+        flipped = {variable: half if factor == -half else factor for variable, factor in self.factors.items()}
+        for factors in (self.factors, flipped):  # modulo 2^bits they are the same
             same = Form(self.bits, self.constant, factors)
             least, most = same.bounds(known)
             moved = self.constant - ((least - low) >> self.bits << self.bits)
@@ -85,7 +88,7 @@ def form(bits: int, constant: int, factors: Mapping[Variable, int], cut: Variabl
 
 
 def equal(first: Form, second: Form) -> bool:
-    """Whether the bits of two forms are equal, whatever parts of bit vectors their variables are."""
+    """True if the bits of two forms are equal, whatever parts of bit vectors their variables are."""
     if first.key() == second.key():
         return True
     variables = [*first.factors, *second.factors]
@@ -96,7 +99,7 @@ def _refined(given: Form, variables: Sequence[Variable]) -> Form:
     """A form whose variables end wherever one of these does, and begin where one of them begins."""
     factors: dict[Variable, int] = {}
     for variable, factor in given.factors.items():
-        ends = {end for one in variables if one.of == variable.of for end in (one.low, one.low + one.bits)}
+        ends = {end for rival in variables if rival.of == variable.of for end in (rival.low, rival.low + rival.bits)}
         inside = sorted(end for end in ends if variable.low < end < variable.low + variable.bits)
         for low, high in pairwise([variable.low, *inside, variable.low + variable.bits]):
             piece = Variable(variable.of, low, high - low)
@@ -113,7 +116,7 @@ def _together(bits: int, first: Form, second: Form, by: int) -> Form:
 
 
 def _sign_extended(term: Term) -> Term | None:
-    """What a concatenation puts the top bit of before itself, once or more often; None where it does not."""
+    """The term that a concatenation extends by its own top bit, once or more often; None of any other term."""
     *_, bit = _beginnings(term)
     rest = term
     while rest.kind() == Kind.BV_CONCAT and len(rest.children()) == 2 and _repeats(rest.children()[0], bit):
@@ -126,7 +129,7 @@ def _sign_extended(term: Term) -> Term | None:
 
 
 def _beginnings(term: Term) -> Iterator[Term]:
-    """A term, what it begins with if it is a concatenation, and so on: all have one top bit."""
+    """Yield a term, its first part if it is a concatenation, and so on: all have one top bit."""
     yield term
     while term.kind() == Kind.BV_CONCAT:
         term = term.children()[0]
@@ -134,29 +137,29 @@ def _beginnings(term: Term) -> Iterator[Term]:
 
 
 def _repeats(term: Term, bit: Term) -> bool:
-    """Whether a term is a bit, once or more often."""
+    """True if a term is a bit, once or more often."""
     return term == bit or (term.kind() == Kind.BV_CONCAT and all(_repeats(part, bit) for part in term.children()))
 
 
 class FullAdders(NamedTuple):
-    """A row of full adders: whether a term is its carries or its sums, of three words that it adds bit by bit."""
+    """A row of full adders, which adds three words bit by bit. carries: whether a term is its carries, not its sums."""
 
     carries: bool
     words: tuple[Term, Term, Term]
 
 
 def full_adders(term: Term) -> FullAdders | None:
-    """What a row of full adders makes of three words, `a ^ b ^ c` or `a ^ b ? c : a`; None of any other term."""
+    """The row of full adders that a term is the output of, `a ^ b ^ c` or `a ^ b ? c : a`; None of any other term."""
     kinds, children = [child.kind() for child in term.children()], term.children()
     if term.kind() == Kind.BV_XOR and Kind.BV_XOR in kinds:
-        at = kinds.index(Kind.BV_XOR)
-        return FullAdders(False, (*children[at].children(), children[1 - at]))
+        place = kinds.index(Kind.BV_XOR)
+        return FullAdders(False, (*children[place].children(), children[1 - place]))
     if term.kind() != Kind.BV_OR or kinds != [Kind.BV_AND, Kind.BV_AND]:
         return None
     for yes, no in (children, reversed(children)):
         for half, third in (yes.children(), reversed(yes.children())):
-            for other, first in (no.children(), reversed(no.children())):
-                inverted = other.kind() == Kind.BV_NOT and other.children()[0] == half
+            for complement, first in (no.children(), reversed(no.children())):
+                inverted = complement.kind() == Kind.BV_NOT and complement.children()[0] == half
                 if inverted and half.kind() == Kind.BV_XOR and first in half.children():
                     return FullAdders(True, (*half.children(), third))
     return None
@@ -243,7 +246,9 @@ class Forms:
         known = given.within(0, most, self.known)
         if known is None:
             return _together(given.bits, Form(given.bits, -1), given, -1)
-        return Form(given.bits, most - known.constant, {one: -factor for one, factor in known.factors.items()})
+        return Form(
+            given.bits, most - known.constant, {variable: -factor for variable, factor in known.factors.items()}
+        )
 
     def _unsigned(self, given: Form) -> Form:
         """The unsigned integer of the bits."""
@@ -280,7 +285,7 @@ class Forms:
         return Form(bits, 0, {part: 1}) if low else form(bits, given.constant, given.factors, part)
 
     def _joined(self, children: list[Form]) -> Form:
-        """A concatenation, the high part first: high * 2^(bits of low) + low; parts of a form find together."""
+        """The form of a concatenation, high part first: high * 2^(bits of low) + low; parts of one form become one."""
         whole = children[0]
         for low in children[1:]:
             whole = self._pair(whole, self._unsigned(low))
@@ -292,24 +297,27 @@ class Forms:
         factors, constant = dict(whole.factors), whole.constant
         for variable in whole.factors:
             factor = factors.get(variable, 0)
-            for other in whole.factors:
-                follows = other.of == variable.of and other.low == variable.low + variable.bits
-                if not follows or not factor or (factors[other] - (factor << variable.bits)) % (1 << bits):
+            for upper in whole.factors:
+                follows = upper.of == variable.of and upper.low == variable.low + variable.bits
+                if not follows or not factor or (factors[upper] - (factor << variable.bits)) % (1 << bits):
                     continue
-                factors[variable] = factors[other] = 0
-                joined = Variable(variable.of, variable.low, variable.bits + other.bits)
+                factors[variable] = factors[upper] = 0
+                joined = Variable(variable.of, variable.low, variable.bits + upper.bits)
                 original = self._original(joined, factor, bits)
                 if original is None:
                     factors[joined] = factors.get(joined, 0) + factor
                 else:
                     constant += factor * original.constant
-                    for each, by in original.factors.items():
-                        factors[each] = factors.get(each, 0) + factor * by
+                    for inner, by in original.factors.items():
+                        factors[inner] = factors.get(inner, 0) + factor * by
                 break
         return form(bits, constant, factors)
 
     def _original(self, joined: Variable, factor: int, bits: int) -> Form | None:
-        """The form all of whose bits a variable is, as far as factor * variable depends on it modulo 2^bits."""
+        """The form of which a variable is all bits, as far as factor * variable depends on it modulo 2^bits.
+
+        None where there is none.
+        """
         original = self.whole.get(joined.of) if isinstance(joined.of, tuple) else None
         if original is None or joined.low != 0 or joined.bits != original.bits:
             return None
@@ -318,7 +326,7 @@ class Forms:
 
 
 def children_first(term: Term) -> list[Term]:
-    """A term and all that it is made of, each once, after what it is made of itself."""
+    """A term and all terms that it is made of, each once, after its own children."""
     ordered: dict[int, Term] = {}
     stack = [term]
     while stack:
@@ -334,13 +342,13 @@ def children_first(term: Term) -> list[Term]:
 
 def constants(term: Term) -> list[Term]:
     """The constants that a term depends on."""
-    return [one for one in children_first(term) if one.is_const()]
+    return [node for node in children_first(term) if node.is_const()]
 
 
 class WithoutMaxima(NamedTuple):
     """A term with a new constant for each largest of some leaves.
 
-    groups: of each such constant that is left, and of each leaf that stands by itself, the leaves. known: what holds of
+    groups: the leaves of each such constant that is left, and of each leaf that stands by itself. known: what holds of
     the constants, where one is the larger of two that are left too.
     """
 
@@ -350,13 +358,13 @@ class WithoutMaxima(NamedTuple):
 
 
 def without_maxima(term: Term, leaves: Iterable[Term]) -> WithoutMaxima:
-    """A term whose choices of the larger of two leaves, or of what is chosen so, are constants.
+    """Replace choices of the larger of two leaves, or of two such choices, by constants.
 
     The larger of two is `x < y ? y : x`, unsigned.
     """
     leaves = list(leaves)
     groups: dict[int, frozenset[Term]] = {leaf.id(): frozenset([leaf]) for leaf in leaves}
-    found: dict[Term, Term] = {}
+    largest: dict[Term, Term] = {}
     for node in children_first(term):
         if node.kind() != Kind.ITE:
             continue
@@ -366,17 +374,17 @@ def without_maxima(term: Term, leaves: Iterable[Term]) -> WithoutMaxima:
         first, second = groups.get(yes.id()), groups.get(no.id())
         if first is not None and second is not None:
             groups[node.id()] = first | second
-            found[node] = constant(f"largest{len(found)}", width(node))
+            largest[node] = constant(f"largest{len(largest)}", width(node))
     # The largest ones first: what is inside of them goes with them.
-    by = dict(sorted(found.items(), key=lambda pair: -len(groups[pair[0].id()])))
+    by = dict(sorted(largest.items(), key=lambda pair: -len(groups[pair[0].id()])))
     for node, new in by.items():
         term = substituted(term, {node: new})
-    stands_for = {new.id(): groups[node.id()] for node, new in found.items()}
+    stands_for = {new.id(): groups[node.id()] for node, new in largest.items()}
     stands_for |= {leaf.id(): groups[leaf.id()] for leaf in leaves}
-    left = {one: stands_for[one.id()] for one in constants(term) if one.id() in stands_for}
+    left = {symbol: stands_for[symbol.id()] for symbol in constants(term) if symbol.id() in stands_for}
     known = []
-    for node, new in found.items():
-        pair = [found.get(child, child) for child in node.children()[1:]]
-        if all(one in left for one in (new, *pair)):
+    for node, new in largest.items():
+        pair = [largest.get(child, child) for child in node.children()[1:]]
+        if all(symbol in left for symbol in (new, *pair)):
             known.append(same(new, op(Kind.ITE, op(Kind.BV_ULT, pair[1], pair[0]), pair[0], pair[1])))
     return WithoutMaxima(term, left, tuple(known))

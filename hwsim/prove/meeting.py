@@ -1,4 +1,4 @@
-"""Where a design meets the model: its bit vectors that are numbers of the model, one after another, up to its result.
+"""Points at which a design meets the model: bit vectors that are numbers of the model, one by one, up to its result.
 
 Samples say which bit vectors seem to be a number of the model, moved or shifted. Each is shown to be it, with what was
 met before as numbers that may be anything; then it stands for the number, and the number for it.
@@ -58,7 +58,7 @@ MOST_GUESSES = 16  # bit vectors that are tried for a form of a number
 
 @dataclass(frozen=True)
 class LikelyPlace:
-    """A bit vector that seems to be a form of a number, shifted left, and a constant. form: of `Met.seen`."""
+    """A bit vector that seems to be a form of a number, shifted left, plus a constant. form: of `Met.seen`."""
 
     vector: Term
     form: int
@@ -66,7 +66,7 @@ class LikelyPlace:
     apart: int
 
     def number(self, form: Integer) -> Term:
-        """The form, of the vector: low + ((vector - apart) / 2^shift - low) mod 2^bits."""
+        """The form as a function of the vector: low + ((vector - apart) / 2^shift - low) mod 2^bits."""
         moved = op(Kind.BV_SUB, self.vector, value(self.apart, width(self.vector)))
         moved = part(moved, self.shift, width(moved) - self.shift)
         above = op(Kind.BV_SUB, moved, value(form.low, width(moved)))
@@ -75,19 +75,20 @@ class LikelyPlace:
         return Integer(op(Kind.BV_ADD, whole, value(form.low, wide)), form.low, form.high).at(width(form.term))
 
     def of(self, form: Term | Integer) -> Term:
-        """What the vector is, of the form."""
+        """The vector as a function of the form."""
         bits = width(self.vector)
-        made = form.at(bits) if isinstance(form, Integer) else form
-        made = op(Kind.BV_SHL, made, value(self.shift, bits)) if self.shift else made
-        return op(Kind.BV_ADD, made, value(self.apart, bits)) if self.apart else made
+        term = form.at(bits) if isinstance(form, Integer) else form
+        term = op(Kind.BV_SHL, term, value(self.shift, bits)) if self.shift else term
+        return op(Kind.BV_ADD, term, value(self.apart, bits)) if self.apart else term
 
 
 @dataclass
 class World:
-    """What was met where something holds.
+    """The numbers met under a condition.
 
-    assumed: that. by_model, by_design: the model's numbers and the design's bit vectors, by what stands for them.
-    facts: what is known, and the constants that it speaks of. tried: the model's numbers. found: these, of the design.
+    assumed: the condition. by_model, by_design: what stands for the model's numbers and for the design's bit vectors.
+    facts: known conditions, and the constants that they speak of. tried: ids of the model's numbers that were tried.
+    found: the model's numbers as terms of the design.
     """
 
     assumed: Term
@@ -98,24 +99,24 @@ class World:
     found: dict[Term, Term] = field(default_factory=dict)
 
     def where(self, assumed: Term) -> World:
-        """The same, where something else holds besides."""
+        """A copy of this world, under another condition."""
         return World(assumed, {**self.by_model}, {**self.by_design}, [*self.facts], {*self.tried}, {**self.found})
 
     def learn(self, fact: Term) -> None:
-        """Something is known."""
+        """Add a known condition."""
         fact = substituted(fact, self.by_model)
         self.facts.append((fact, frozenset(term.id() for term in constants_of([fact]))))
 
     def known(self, *about: Term) -> list[Term]:
-        """What is known of what some terms speak of, and of nothing else."""
+        """The known conditions that speak of nothing but what some terms speak of."""
         here = {term.id() for term in constants_of(about)}
         return [fact for fact, of in self.facts if of <= here]
 
 
 class Meeting:
-    """A design's result, and the model's in every case.
+    """A comparison of a design's result with the model's in every case.
 
-    samples: of all that both depend on. always: what holds of it. right: whether a design's result is a code.
+    samples: of all that both depend on. always: conditions on it. right: that a design's result is a code.
     """
 
     def __init__(
@@ -125,7 +126,7 @@ class Meeting:
         self.specified, self.result, self.samples, self.right, self.always = specified, result, samples, right, always
 
     def decide(self, cases: Sequence[SpecifiedCase], seconds: float, show: Sequence[Term]) -> Decided:
-        """Whether the result is the model's in all of them."""
+        """Decide whether the result is the model's in all cases."""
         begun = time.thread_time()
         self.end = begun + seconds
         left, at_once = [], len(nodes_of([self.result])) < LARGE
@@ -159,7 +160,7 @@ class Meeting:
     # Worlds: without anything special, with a product other than zero and without one.
 
     def _met(self, case: SpecifiedCase) -> bool:
-        """Whether the result is shown to be the model's, with what stands for the numbers on the way."""
+        """True if the result is shown to be the model's, with what stands for the numbers on the way."""
         nowhere = self.specified.nowhere(case.conditions)
         finite = [met.finite for met in case.met if met.finite is not None]
         if any(term.children()[0].id() not in nowhere for term in finite if not _is_nothing(term)):
@@ -191,13 +192,13 @@ class Meeting:
         yield world.where(negated(counts))
 
     def _special(self, case: SpecifiedCase) -> bool:
-        """Where a term is special, the result is so whatever numbers stand in the design."""
+        """True if a special case's result is shown whatever numbers the design has, or the case is impossible."""
         vectors = [vector for world in self._worlds or () for vector in world.by_design]
         anything = {vector: constant("anything", width(vector)) for vector in vectors}
-        claim, given = self.right(substituted(self.result, anything), case.code), (*self.always, *case.conditions)
-        if ask(claim, given, min(A_MEETING, self._left)).word == "proved":
+        claim, known = self.right(substituted(self.result, anything), case.code), (*self.always, *case.conditions)
+        if ask(claim, known, min(A_MEETING, self._left)).word == "proved":
             return True
-        return not possible(given, min(A_MEETING, self._left))
+        return not possible(known, min(A_MEETING, self._left))
 
     def _right(self, world: World, case: SpecifiedCase) -> bool:
         code = case.code
@@ -205,14 +206,14 @@ class Meeting:
             code = Integer(substituted(code.term, world.by_model), code.low, code.high)
         claim = self.right(substituted(self.result, world.by_design), code)
         conditions = (*self.always, *case.conditions, world.assumed)
-        assumed = [substituted(one, world.by_model) for one in conditions]
+        assumed = [substituted(condition, world.by_model) for condition in conditions]
         if ask(claim, (*assumed, *world.known(claim, *assumed)), min(A_MEETING, self._left / 2)).word == "proved":
             return True
         # With the design's own bit vectors in the place of the model's numbers, and nothing cut.
         code = case.code
         if isinstance(code, Integer):
             code = Integer(substituted(code.term, world.found), code.low, code.high)
-        whole = [substituted(one, world.found) for one in conditions]
+        whole = [substituted(condition, world.found) for condition in conditions]
         return ask(self.right(self.result, code), whole, self._left).word == "proved"
 
     # One number.
@@ -228,14 +229,14 @@ class Meeting:
         inside = {met.number.term: new}
         forms = [number if form is met.number else _with(form, inside) for form in met.seen]
         guesses = self._guesses(world, met, given)
-        found = [guess for guess in guesses if self._is_number(world, met, where, guess, forms)]
-        if not found:
+        places = [guess for guess in guesses if self._is_number(world, met, where, guess, forms)]
+        if not places:
             return
         here = substituted(where, world.by_model)
         if ask(implies(world.assumed, where), (), 1.0).word == "proved":
             where = true()  # the largest exponent, beside a product other than zero
         stands: dict[Term, Term] = {}
-        for guess in found:
+        for guess in places:
             stands[guess.vector] = guess.of(_with(forms[guess.form], world.by_model))
             if not where.is_true():
                 elsewhere = self._elsewhere(met, where, guess.vector)
@@ -244,7 +245,7 @@ class Meeting:
         if not where.is_true() and met.finite is not None:
             stands |= dict(self._conditions_of(world, met.finite, where, here))
         world.by_design |= stands
-        first = found[0]
+        first = places[0]
         if first.form == 0:
             standing = first.number(met.number)
             world.found[met.number.term] = standing if where.is_true() else choose(where, standing, met.number.term)
@@ -254,7 +255,7 @@ class Meeting:
             world.learn(fact)
 
     def _is_number(self, world: World, met: Met, where: Term, guess: LikelyPlace, forms: Sequence[Integer]) -> bool:
-        """Whether a bit vector is shown to be a number, where that is claimed of it."""
+        """True if a bit vector is shown to be a number, where that is claimed of it."""
         if guess.vector in world.by_design or self.end < time.thread_time():
             return False
         for by_model, by_design in ((world.by_model, world.by_design), ({}, {})):
@@ -280,10 +281,10 @@ class Meeting:
         return False
 
     def _elsewhere(self, met: Met, where: Term, vector: Term) -> Term:
-        """What a bit vector is where it is not the number: any, unless it is one there."""
+        """The value of a bit vector where it is not the number: any, unless it is a single one there."""
         finite = true() if met.finite is None else met.finite
         there = both(finite, negated(where))
-        numbers = {one for one, holds in zip(self.samples.of(vector), self.samples.of(there), strict=True) if holds}
+        numbers = {code for code, holds in zip(self.samples.of(vector), self.samples.of(there), strict=True) if holds}
         if len(numbers) == 1:
             number = value(numbers.pop(), width(vector))
             if ask(implies(there, same(vector, number)), self.always, min(1.0, self._left)).word == "proved":
@@ -291,28 +292,28 @@ class Meeting:
         return constant("met.elsewhere", width(vector))
 
     def _bits_of(self, world: World, stands: Mapping[Term, Term]) -> Iterator[tuple[Term, Term]]:
-        """Bits that are bits of bit vectors, which Yosys works out by themselves; and what stands for them."""
-        found = set[int]()
+        """Yield bits of bit vectors, which Yosys works out by themselves, and what stands for them."""
+        done = set[int]()
         for vector in stands:
             for place in range(width(vector)):
                 mine = part(vector, place, 1)
                 wanted = tuple(self.samples.of(mine))
                 for bit in self._bits.get(wanted, ()) if len(set(wanted)) > 1 else ():
-                    if bit in world.by_design or bit.id() in found:
+                    if bit in world.by_design or bit.id() in done:
                         continue
                     claim = same(substituted(bit, world.by_design), substituted(mine, world.by_design))
                     if ask(claim, world.known(claim), min(1.0, self._left)).word == "proved":
-                        found.add(bit.id())
+                        done.add(bit.id())
                         yield bit, part(stands[vector], place, 1)
 
     def _conditions_of(self, world: World, finite: Term, where: Term, here: Term) -> Iterator[tuple[Term, Term]]:
-        """Conditions, and bits, that say whether a term is other than zero, or is zero; and what stands for them."""
+        """Yield conditions and bits that say whether a term is zero, or other than zero; and what stands for each."""
         kept, wanted = (np.array(self.samples.of(term), dtype=bool) for term in (finite, where))
         unlike = (self._truths ^ wanted)[:, kept]
         for complement, alike in ((False, ~unlike.any(axis=1)), (True, unlike.all(axis=1))):
             claimed, stands = (negated(where), negated(here)) if complement else (where, here)
-            for at in np.flatnonzero(alike):
-                node = self._of_truths[at]
+            for index in np.flatnonzero(alike):
+                node = self._of_truths[index]
                 if node in world.by_design:
                     continue
                 mine = as_bit(claimed) if is_bits(node) else claimed
@@ -329,7 +330,7 @@ class Meeting:
 
     @cached_property
     def _truths(self) -> NDArray[np.bool_]:
-        """What these are: [conditions, samples]."""
+        """The values of these conditions and bits: [conditions, samples]."""
         return np.array([self.samples.of(term) for term in self._of_truths], dtype=bool)
 
     # Guesses.
@@ -350,14 +351,14 @@ class Meeting:
     def _numbers(self) -> NDArray[np.uint64]:
         """The low bits of every bit vector: [vectors, samples]."""
         most = (1 << WORD) - 1
-        return np.array([[one & most for one in self.samples.of(term)] for term in self._vectors], dtype=np.uint64)
+        return np.array([[word & most for word in self.samples.of(term)] for term in self._vectors], dtype=np.uint64)
 
     @cached_property
     def _widths(self) -> NDArray[np.int64]:
         return np.array([width(term) for term in self._vectors])
 
     def _guesses(self, world: World, met: Met, given: Sequence[Term]) -> Iterator[LikelyPlace]:
-        """Bit vectors that seem to be a number; those that are not parts of others first, and narrow ones."""
+        """Yield bit vectors that seem to be a number; those that are not parts of others first, and narrow ones."""
         kept = np.ones(self.samples.count, dtype=bool)
         for term in (met.condition, world.assumed, *given):
             kept &= np.array(self.samples.of(term), dtype=bool)
@@ -368,7 +369,7 @@ class Meeting:
             if number.high - number.low < LEAST_SPAN:
                 continue
             every, bits = self.samples.of(number.term), width(number.term)
-            wanted = [signed(every[at], bits) for at in places.tolist()]
+            wanted = [signed(every[place], bits) for place in places.tolist()]
             if len(set(wanted)) >= LEAST_SPAN:
                 yield from sorted(self._like(form, number, wanted, places), key=self._rank)[:MOST_GUESSES]
 
@@ -380,24 +381,24 @@ class Meeting:
     def _like(
         self, form: int, number: Integer, wanted: Sequence[int], places: NDArray[np.int64]
     ) -> Iterator[LikelyPlace]:
-        """Vectors whose differences from sample to sample are a number's, times a power of two."""
+        """Yield vectors whose differences from sample to sample are a number's, times a power of two."""
         most, first = (1 << WORD) - 1, wanted[0]
         numbers = self._numbers[:, places]
         apart = numbers - numbers[:, :1]
         masks = np.array([(1 << min(bits, WORD)) - 1 for bits in self._widths.tolist()], dtype=np.uint64)
-        other = next(at for at, one in enumerate(wanted) if one != first)
+        changed = next(index for index, sample in enumerate(wanted) if sample != first)
         span = (number.high - number.low).bit_length()
         for shift in range(max(1, min(WORD, int(self._widths.max()) - span + 1))):
-            steps = np.array([(one - first << shift) & most for one in wanted], dtype=np.uint64)
-            fits = (self._widths >= span + shift) & ((apart[:, other] ^ steps[other]) & masks == 0)
-            for at in np.flatnonzero(fits):
-                if ((apart[at] ^ steps) & masks[at]).any():
+            steps = np.array([(sample - first << shift) & most for sample in wanted], dtype=np.uint64)
+            fits = (self._widths >= span + shift) & ((apart[:, changed] ^ steps[changed]) & masks == 0)
+            for index in np.flatnonzero(fits):
+                if ((apart[index] ^ steps) & masks[index]).any():
                     continue
-                vector = self._vectors[at]
+                vector = self._vectors[index]
                 whole, size = self.samples.of(vector), 1 << width(vector)
                 moved = (whole[int(places[0])] - (first << shift)) % size
-                if all((whole[int(place)] - (one << shift) - moved) % size == 0
-                       for place, one in zip(places, wanted, strict=True)):  # fmt: skip
+                if all((whole[int(place)] - (sample << shift) - moved) % size == 0
+                       for place, sample in zip(places, wanted, strict=True)):  # fmt: skip
                     yield LikelyPlace(vector, form, shift, moved)
 
 
@@ -406,5 +407,5 @@ def _with(form: Integer, by: Mapping[Term, Term]) -> Integer:
 
 
 def _is_nothing(finite: Term) -> bool:
-    """Whether a term never is special."""
+    """True if a term never is special."""
     return bool(finite.children()[0].is_false())

@@ -48,28 +48,28 @@ class ModalClaims(DatapathClaims):
         self.n, self.steps = ProductRanges(unit), steps
         self.window = WindowRanges(unit) if isinstance(unit.sum, AlignedSum) else None
         self.modes: dict[str, DatapathClaims] = {}
-        for number, (name, one) in enumerate(zip(unit.modes, unit.units, strict=True)):
+        for number, (name, mode_unit) in enumerate(zip(unit.modes, unit.units, strict=True)):
             mine = {step: _in_mode(circuit, number) for step, circuit in steps.items()}
             if self.window is None:
-                self.modes[name] = RoundedSumClaims(one, cuts, mine, unit)
+                self.modes[name] = RoundedSumClaims(mode_unit, cuts, mine, unit)
             else:
-                self.modes[name] = AlignedClaims(one, cuts, StepCircuits.joined(mine), self.window)
+                self.modes[name] = AlignedClaims(mode_unit, cuts, StepCircuits.joined(mine), self.window)
         super().__init__(unit.units[0], cuts, next(iter(self.modes.values())).calls)
 
     @property
     def chain(self) -> Sequence[Circuit]:
-        """The first mode's."""
+        """The chain of the first mode."""
         return next(iter(self.modes.values())).chain
 
     @property
     def neutral(self) -> Mapping[str, Term]:
-        """The first mode's."""
+        """The neutral inputs of the first mode."""
         return next(iter(self.modes.values())).neutral
 
     def claims(self) -> Iterator[AnyClaim]:
-        """Those of the first mode; of every other, what depends on the mode; and what puts them together."""
-        for at, (name, mode) in enumerate(self.modes.items()):
-            for claim in mode.of_mode() if at else mode.claims():
+        """Yield the claims of the first mode, those of others that depend on the mode, and those about all modes."""
+        for number, (name, mode) in enumerate(self.modes.items()):
+            for claim in mode.of_mode() if number else mode.claims():
                 yield replace(claim, name=f"{name}: {claim.name}")
         yield StructuralClaim(
             "modes: one datapath", "no step but decoding looks at the mode, and only for factors and scales",
@@ -92,16 +92,16 @@ class ModalClaims(DatapathClaims):
 
     @property
     def _zeros_below(self) -> dict[int, int]:
-        """How many zeros are below a product's significand, of every mode, and its largest where it has so many."""
-        found: dict[int, int] = {}
+        """The zeros below a product's significand in every mode, and the largest significand where it has so many."""
+        largest: dict[int, int] = {}
         for mode in self.modes.values():
             a, b = mode.unit.operands.multiplied
             zeros = self.n.product_fraction_bits - a.fraction_bits - b.fraction_bits
-            found[zeros] = max(found.get(zeros, 0), span_of(a).most * span_of(b).most)
-        return found
+            largest[zeros] = max(largest.get(zeros, 0), span_of(a).most * span_of(b).most)
+        return largest
 
     def _aligned_alike(self, n: WindowRanges, zeros: int, most: int) -> Claim:
-        """That a product is aligned to the same with zeros below as without."""
+        """The claim that a product is aligned to the same with zeros below as without."""
         bits = {"sig": most.bit_length(), "sign": 1, "exp": bits_for(*n.max_exp), "top": bits_for(*n.max_exp)}
         show = {name: constant(f"modes.{name}", size) for name, size in bits.items()}
         sig, sign = (Integer.unsigned(show[name]) for name in ("sig", "sign"))
@@ -112,8 +112,8 @@ class ModalClaims(DatapathClaims):
             negative = 1 if sign else 0
             short = ModelTerm(negative, exp, sig, n.product_fraction_bits - zeros, Class.NORMAL)
             long = short._replace(sig=sig << zeros, fraction_bits=n.product_fraction_bits)
-            one, other = (align(term, top, n.fraction_bits, n.rule.term_lost) for term in (short, long))
-            return holds(as_integer(one) == other)
+            of_short, of_long = (align(term, top, n.fraction_bits, n.rule.term_lost) for term in (short, long))
+            return holds(as_integer(of_short) == of_long)
 
         return Claim(
             f"modes: {zeros} zeros below", "a product is aligned to the same with zeros below its significand",
@@ -122,7 +122,6 @@ class ModalClaims(DatapathClaims):
 
 
 def _in_mode(circuit: Circuit, number: int) -> Circuit:
-    """A step in one mode."""
     if MODE not in circuit.inputs:
         return circuit
     inputs = {name: term for name, term in circuit.inputs.items() if name != MODE}
@@ -153,13 +152,13 @@ METHODS: Mapping[type[Sum], Callable[[Unit], Claims]] = {
 
 
 def provable(unit: Specified) -> Support:
-    """What of a unit no claim covers, though its RTL may have it."""
+    """The features of a unit that no claim covers, though its RTL may have them."""
     lacks = _lacks(unit) if isinstance(unit, Unit) else _modes_lack(unit)
     return Support(unit.name, "is in the RTL, but no proof covers it yet", tuple(lacks), ())
 
 
 def plain_window(unit: Unit, where: str) -> Support:
-    """What of a unit is more than a sum in one window of products of factors as they come, though it may be proved.
+    """The features of a unit beyond a sum in one window of products of factors as they come; they may be proved.
 
     where: what such units alone have, in words.
     """
@@ -192,7 +191,7 @@ def _lacks(unit: Unit) -> Iterator[str]:
 
 
 def _modes_lack(unit: ModalUnit) -> Iterator[str]:
-    """Which units of several modes have no claims."""
+    """Yield the features of a unit of several modes that have no claims."""
     if isinstance(unit.sum, AlignedSum) and not one_plain_window(unit):
         yield "modes of another window than a plain one"
     elif not isinstance(unit.sum, (AlignedSum, RoundedSum)):
@@ -202,7 +201,7 @@ def _modes_lack(unit: ModalUnit) -> Iterator[str]:
 
 
 def _window(unit: Unit) -> Iterator[str]:
-    """What of a window is more than products and an addend, of which those that are zero count for nothing."""
+    """Yield the features of a window beyond products and an addend, of which those that are zero count for nothing."""
     rule = unit.sum
     if isinstance(rule, AlignedSum):
         if rule.subgroup is not None:

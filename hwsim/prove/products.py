@@ -44,14 +44,14 @@ from hwsim.spec import AlignedSum, ExactSum, Unit, Unpromised
 
 
 def is_right(got: Term, code: Any, good: Unpromised) -> Term:
-    """Whether a result's container is a code, as far as that is promised."""
-    found = Integer.unsigned(got)
-    right, any_nan, minus_zero = [holds(found == code)], good.nans, good.minus_zero
+    """The condition that a result's container is a code, as far as that is promised."""
+    result = Integer.unsigned(got)
+    right, any_nan, minus_zero = [holds(result == code)], good.nans, good.minus_zero
     if any_nan is not None:
         mask, above = (any_nan.sign_bit - 1) << any_nan.padding, largest_number(any_nan)
-        right.append(both(*(holds((as_integer(one) & mask) > above) for one in (code, found))))
+        right.append(both(*(holds((as_integer(number) & mask) > above) for number in (code, result))))
     if minus_zero is not None:
-        zeros = (either(*(holds(as_integer(one) == zero) for zero in (0, minus_zero))) for one in (code, found))
+        zeros = (either(*(holds(as_integer(number) == zero) for zero in (0, minus_zero))) for number in (code, result))
         right.append(both(*zeros))
     return either(*right)
 
@@ -63,7 +63,7 @@ Lanes = tuple[int, ...]
 
 
 def order_counts(unit: Unit) -> bool:
-    """Whether which lane of a group a product is in may count."""
+    """True if the result may depend on which lane of a group a product is in."""
     match unit.sum:
         case AlignedSum(subgroup=None) | ExactSum():
             return False
@@ -72,7 +72,7 @@ def order_counts(unit: Unit) -> bool:
 
 
 def zeros_count(unit: Unit) -> bool:
-    """Whether a product of zero may count by its sign or its exponent."""
+    """True if the sign or the exponent of a product of zero may count."""
     match unit.sum:
         case AlignedSum(zero_terms="skip", zero="positive", subgroup=None) | ExactSum(zero="positive"):
             return False
@@ -82,14 +82,14 @@ def zeros_count(unit: Unit) -> bool:
 
 @dataclass(frozen=True)
 class RefutedChoice:
-    """Values of constants with which a design's result is not the model's. lanes: those of the products."""
+    """A counterexample: values of constants for which a design's result is not the model's. lanes: of the products."""
 
     lanes: Lanes
     model: Mapping[str, int]
 
 
 class Placing:
-    """Products in the lanes of a design. followed: what it makes of a beat."""
+    """A placing of products in the lanes of a design. followed: the result that the design has for a beat."""
 
     def __init__(self, design: DutDesign, followed: BeatResult):
         self.design, self.unit, self.followed = design, design.unit, followed
@@ -103,7 +103,7 @@ class Placing:
     # Operands.
 
     def _held(self, field: str, at: int) -> Term | None:
-        """The code of an operand that is always the same, in an element; None of others."""
+        """The code of an operand that is always the same, in an element; None for others."""
         held = self.design.held.by_name.get(field)
         if held is None:
             return None
@@ -111,7 +111,7 @@ class Placing:
         return value(held.codes[at % len(held.codes)] >> fmt.padding, fmt.bits)
 
     def _any(self, name: str, field: str) -> Term:
-        """A code of any value, without its padding: one of a name, whoever asks."""
+        """A code of any value, without its padding: the same term for each call with a name."""
         if name not in self.free:
             self.free[name] = constant(name, self.formats[field].bits)
         return self.free[name]
@@ -127,34 +127,36 @@ class Placing:
         fmt, count = self.formats[name], len(self.followed.beat[name])
         length = block_lengths(self.unit)[name == "scale_b"]
         free = {lane // length for lane in lanes}
-        one = one_code(fmt) >> fmt.padding
-        held = [self._held(name, at) for at in range(count)]
+        scale = one_code(fmt) >> fmt.padding
+        held = [self._held(name, block) for block in range(count)]
         if held[0] is not None:
             return [term for term in held if term is not None]
-        return [self._any(f"{name}.{at}", name) if at in free else value(one, fmt.bits) for at in range(count)]
+        return [
+            self._any(f"{name}.{block}", name) if block in free else value(scale, fmt.bits) for block in range(count)
+        ]
 
     def _terms(self, lanes: Lanes, zeros: bool) -> dict[str, list[Term]]:
-        """What each field of the beat holds, by element, above its padding."""
-        found: dict[str, list[Term]] = {}
+        """The terms of each field of the beat, by element, above its padding."""
+        terms: dict[str, list[Term]] = {}
         for side in ("a", "b"):
             bits = self.formats[side].bits
-            found[side] = [
+            terms[side] = [
                 held if (held := self._held(side, lane)) is not None
                 else self._any(f"{side}.{lanes.index(lane)}", side) if lane in lanes
                 else self._any(f"zero.{side}.{lane}", side) if zeros else value(0, bits)
                 for lane in range(self.design.products)
             ]  # fmt: skip
         if "c" in self.formats:
-            found["c"] = [self._addend]
+            terms["c"] = [self._addend]
         for name in ("scale_a", "scale_b"):
             if name in self.formats:
-                found[name] = self._scales(name, lanes)
-        return found
+                terms[name] = self._scales(name, lanes)
+        return terms
 
     # The model.
 
     def _key(self, lanes: Lanes) -> object:
-        """What two choices of lanes have in common of which the model returns the same."""
+        """A key of choices of lanes: where two have the same, the model returns the same."""
         if order_counts(self.unit):
             return lanes
         held = [self.design.held.by_name[name].codes for name in self.design.held.by_name]
@@ -172,7 +174,7 @@ class Placing:
         key = self._key(lanes)
         if key not in self.kept:
             terms = self._terms(lanes, zeros=False)
-            codes = {name: [code_of(self.formats[name], term) for term in one] for name, one in terms.items()}
+            codes = {name: [code_of(self.formats[name], term) for term in elements] for name, elements in terms.items()}
             scales = []
             if self.unit.scale is not None:
                 lengths = block_lengths(self.unit)
@@ -191,7 +193,7 @@ class Placing:
         return op(Kind.BV_CONCAT, term, value(0, padding)) if padding else term
 
     def result(self, terms: Mapping[str, Sequence[Term]]) -> Term:
-        """What the design makes of a beat of these fields."""
+        """The design's result for a beat of these fields."""
         by = {
             element: self._contained(name, term)
             for name, elements in self.followed.beat.items()
@@ -209,7 +211,7 @@ class Placing:
         return self._any(f"zero.{side}.{lane}", side) if held is None else held
 
     def _is_zero(self, lane: int) -> Term:
-        """That a lane's product is zero, with any codes of which that is so."""
+        """The condition that a lane's product is zero, for any codes of which that is so."""
         zero, finite = [], []
         sides: tuple[Literal["a", "b"], ...] = ("a", "b")
         for side in sides:
@@ -222,9 +224,9 @@ class Placing:
         return either(both(zero[0], finite[1]), both(finite[0], zero[1]))
 
     def decide(self, lanes: Lanes, zeros: bool, seconds: float) -> Decided:
-        """Whether the result is the model's of products of any codes in these lanes.
+        """Decide whether the result is the model's for products of any codes in these lanes.
 
-        In the others are products of +0 and +0, or any that are zero. Undecided it is, too, where the model asks of
+        The other lanes have products of +0 and +0, or any that are zero. It is undecided, too, where the model asks of
         terms together what only single ones are asked.
         """
         begun = time.thread_time()
@@ -236,7 +238,7 @@ class Placing:
         terms = self._terms(lanes, zeros)
         others = [lane for lane in range(self.design.products) if lane not in lanes] if zeros else []
         known = tuple(self._is_zero(lane) for lane in others)
-        show = tuple({term.id(): term for one in terms.values() for term in one if term.is_const()}.values())
+        show = tuple({term.id(): term for elements in terms.values() for term in elements if term.is_const()}.values())
         show += tuple(self.followed.undefined)
 
         def right(got: Term, code: object) -> Term:
@@ -246,7 +248,10 @@ class Placing:
         return meeting.decide(cases, seconds - (time.thread_time() - begun), show)
 
     def alike(self, lanes: Lanes) -> object:
-        """What choices of lanes have in common of which design and model return the same; the others hold +0 and +0."""
+        """A key of choices of lanes: where two have the same, design and model return the same.
+
+        The other lanes hold +0 and +0.
+        """
         key, terms = self._key(lanes), self._terms(lanes, zeros=False)
         if (len(lanes), key) not in self.mergings:
             self.mergings[len(lanes), key] = Merging(self._samples(terms))
@@ -254,7 +259,7 @@ class Placing:
         return len(lanes), key, merged.id()
 
     def zero_is_plain(self, lane: int, seconds: float) -> bool:
-        """Whether a lane's products of zero are as +0 times +0, whatever all else is; False if that is not seen."""
+        """True if a lane's products of zero are as +0 times +0, whatever all else is; False if that is not seen."""
         by: dict[Term, Term] = {}
         zeros: dict[Term, Term] = {}
         sides: tuple[Literal["a", "b"], ...] = ("a", "b")
@@ -271,26 +276,26 @@ class Placing:
     @cached_property
     def _drawn(self) -> list[Case]:
         cases = self.design.held.drawn(random_cases(self.design.drawn_for, SAMPLES, SEED))
-        return [cases[at % len(cases)] for at in range(SAMPLES)]  # few are different where operands are constant
+        return [cases[index % len(cases)] for index in range(SAMPLES)]  # few are different where operands are constant
 
     def _samples(self, terms: Mapping[str, Sequence[Term]]) -> Evaluated:
-        """All that the questions speak of, in some cases: each of drawn ones, and with some of its operands zero."""
-        names = sorted({term.symbol() for one in terms.values() for term in one if term.is_const()})
+        """Samples of all constants in the questions: each of drawn cases, and with some of its operands zero."""
+        names = sorted({term.symbol() for elements in terms.values() for term in elements if term.is_const()})
         slots = sum(name.startswith("a.") for name in names)
         if slots > MOST_MASKED:
-            found = {name: [self._mixed(name, number) for number in range(MANY)] for name in names}
-            return Evaluated(found | {term.symbol(): [0] * MANY for term in self.followed.undefined})
+            samples = {name: [self._mixed(name, number) for number in range(MANY)] for name in names}
+            return Evaluated(samples | {term.symbol(): [0] * MANY for term in self.followed.undefined})
         masks = range(1 << slots + 1)
         count = max(LEAST_SAMPLES, SAMPLES >> max(0, slots - 1))
-        found = {name: [] for name in names}
+        samples = {name: [] for name in names}
         for mask, (number, case) in product(masks, enumerate(self._drawn[:count])):
             for name in names:
-                found[name].append(self._sample(name, case, mask, number))
+                samples[name].append(self._sample(name, case, mask, number))
         total = len(masks) * count
-        return Evaluated(found | {term.symbol(): [0] * total for term in self.followed.undefined})
+        return Evaluated(samples | {term.symbol(): [0] * total for term in self.followed.undefined})
 
     def _mixed(self, name: str, number: int) -> int:
-        """What stands in a place of a beat of many products: as drawn, any code, or now and then zero."""
+        """The code in a place of a beat of many products: as drawn, any code, or now and then zero."""
         case, kind = self._drawn[number % len(self._drawn)], number % MIXED
         if kind == 1 and not name.startswith("zero"):
             return Stream(number, name).word() % (1 << self.formats[name.partition(".")[0]].bits)
@@ -298,13 +303,16 @@ class Placing:
         return self._sample(name, case, -1 if drop else 0, number)
 
     def _sample(self, name: str, case: Case, mask: int, number: int) -> int:
-        """What stands in a place of a beat, in one case; a bit of the mask for each product, and one for the addend."""
+        """The code in a place of a beat, in one case.
+
+        mask: a bit for each product, and one for the addend; where it is set the code is zero.
+        """
         side, _, place = name.partition(".")
         if side == "c":
             return 0 if mask & 1 else case.c >> self.formats["c"].padding
         if side == "zero":
             return int(number % 3 == "ab".index(place[0]))  # code 1 is a number, beside a zero
-        codes, at = getattr(case, side), int(place)
-        if side in ("a", "b") and mask >> at + 1 & 1:
+        codes, index = getattr(case, side), int(place)
+        if side in ("a", "b") and mask >> index + 1 & 1:
             return 0
-        return int(codes[at % len(codes)] >> self.formats[side].padding)
+        return int(codes[index % len(codes)] >> self.formats[side].padding)

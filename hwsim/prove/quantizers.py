@@ -1,4 +1,4 @@
-"""The claims of any stream: of a block quantiser with power-of-two scales, of a dequantiser, and who has the others."""
+"""The claims of any stream; those of quantisers with power-of-two scales, and of dequantisers, are made here."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class ScaledClaims:
         self.target, self.factor_bits = dequantized_target(d), factor_range(d)[0]
 
     def claims(self) -> Iterator[AnyClaim]:
-        """In the order of the steps."""
+        """Yield the claims in the order of the steps."""
         d, target = self.d, self.target
         yield self._factor()
         yield self._product()
@@ -74,15 +74,15 @@ class ScaledClaims:
             term = product(*fields, fmt.fraction_bits + F32.fraction_bits)
             if term.cls is Class.NAN:
                 return is_one(out["nan"])
-            said = [negated(is_one(out["nan"])), same(out["sign"], value(term.sign, 1))]
+            facts = [negated(is_one(out["nan"])), same(out["sign"], value(term.sign, 1))]
             infinite = is_one(out["inf"])
             if term.cls is Class.INFINITY:
-                return both(*said, infinite)
-            said += [negated(infinite), holds(Integer.unsigned(out["sig"]) == term.sig)]
+                return both(*facts, infinite)
+            facts += [negated(infinite), holds(Integer.unsigned(out["sig"]) == term.sig)]
             if term.cls is Class.NORMAL:
                 unit_exp = Integer.signed(out["exp"]) - (self.factor_bits - 1)
-                said += [holds(unit_exp == term.exp - term.fraction_bits), self._reached(out["exp"])]
-            return both(*said)
+                facts += [holds(unit_exp == term.exp - term.fraction_bits), self._reached(out["exp"])]
+            return both(*facts)
 
         return Claim(
             "factor", "it is the exact product of the scale and the tensor's, its exponent within what there can be",
@@ -91,25 +91,25 @@ class ScaledClaims:
         )  # fmt: skip
 
     def _reached(self, exp: Term) -> Term:
-        """That a factor's exponent is one that a factor can have."""
+        """The condition that a factor's exponent is one that a factor can have."""
         return exactly(Integer.signed(exp), *factor_range(self.d)[1])
 
     def _product(self) -> Claim:
         circuit, d = self.steps["product"], self.d
         port = circuit.inputs["i__codes__0"]
-        given = {name: circuit.inputs[f"i__factor__{name}"] for name in ("sign", "sig", "exp", "nan", "inf")}
-        code, sig = Integer.unsigned(port), Integer.unsigned(given["sig"])
-        number = both(negated(is_one(given["nan"])), negated(is_one(given["inf"])), holds(sig != 0))
-        known = (implies(number, self._reached(given["exp"])), holds(code & ((1 << d.element.padding) - 1) == 0))
-        unit_exp = Integer.signed(given["exp"]) - (self.factor_bits - 1)
+        factors = {name: circuit.inputs[f"i__factor__{name}"] for name in ("sign", "sig", "exp", "nan", "inf")}
+        code, sig = Integer.unsigned(port), Integer.unsigned(factors["sig"])
+        number = both(negated(is_one(factors["nan"])), negated(is_one(factors["inf"])), holds(sig != 0))
+        known = (implies(number, self._reached(factors["exp"])), holds(code & ((1 << d.element.padding) - 1) == 0))
+        unit_exp = Integer.signed(factors["exp"]) - (self.factor_bits - 1)
         out = {name: circuit.outputs[f"o__lanes__0__{name}"] for name in ("sign", "magnitude", "top_bexp")}
         special = {flag: circuit.outputs[f"o__lanes__0__special__{flag}"] for flag in FLAGS}
 
         def factor() -> Fields:
-            sign = int(Integer.unsigned(given["sign"]) != 0)
-            if Truth(is_one(given["nan"])):
+            sign = int(Integer.unsigned(factors["sign"]) != 0)
+            if Truth(is_one(factors["nan"])):
                 return Fields(0, 0, 0, Class.NAN)
-            if Truth(is_one(given["inf"])):
+            if Truth(is_one(factors["inf"])):
                 return Fields(sign, 0, 0, Class.INFINITY)
             return Fields(sign, unit_exp, sig, Class.NORMAL if sig != 0 else Class.ZERO)
 
@@ -118,19 +118,19 @@ class ScaledClaims:
             term = product(element, factor(), d.element.fraction_bits)
             if term.cls is Class.NAN:
                 return is_one(special["nan"])
-            said = [same(special[flag], value(bit, 1)) for flag, bit in self._flags(term).items()]
+            facts = [same(special[flag], value(bit, 1)) for flag, bit in self._flags(term).items()]
             if term.cls in (Class.NORMAL, Class.ZERO):
-                said += [
+                facts += [
                     same(out["sign"], value(term.sign, 1)), holds(Integer.unsigned(out["magnitude"]) == term.sig)
                 ]  # fmt: skip
             if term.cls is Class.NORMAL:
                 top = Integer.signed(out["top_bexp"]) - self.target.bias - (self.target.magnitude_bits - 1)
-                said.append(holds(top == term.exp - term.fraction_bits))
-            return both(*said)
+                facts.append(holds(top == term.exp - term.fraction_bits))
+            return both(*facts)
 
         return Claim(
             "lane: product", "it is the exact product of an element and any factor",
-            f"codes of {d.element.name}, any factor", known, each(paths(multiplied, known)), (port, *given.values()),
+            f"codes of {d.element.name}, any factor", known, each(paths(multiplied, known)), (port, *factors.values()),
         )  # fmt: skip
 
     @staticmethod
@@ -139,33 +139,35 @@ class ScaledClaims:
         return {"nan": 0, "positive": int(infinite and not term.sign), "negative": int(infinite and bool(term.sign))}
 
     def _codes(self, encoding: Encoding) -> Iterator[AnyClaim]:
-        """What follows the products: of a number its code, of what is special the target's."""
+        """Yield the claims about what follows the products: the code of a number, and codes of what is special."""
         circuit, fmt = connected([self.steps["normalize"], self.steps["round"]]), self.d.target
         assert isinstance(fmt, FloatFormat)
         lane = {name.removeprefix("i__lanes__0__"): term for name, term in circuit.inputs.items() if "lanes__0" in name}
-        found, flags = circuit.outputs["o__codes__0"], [is_one(lane[f"special__{flag}"]) for flag in FLAGS]
+        result, flags = circuit.outputs["o__codes__0"], [is_one(lane[f"special__{flag}"]) for flag in FLAGS]
         code = encoding.of(lane["magnitude"], Integer.signed(lane["top_bexp"]), lane["sign"])
         if fmt.padding:
             code = op(Kind.BV_CONCAT, code, value(0, fmt.padding))
         finite = both(*map(negated, flags))
         yield Alike(
-            "lane: number", "a number becomes its code", "any number", (finite,), same(found, code), (*lane.values(),)
+            "lane: number", "a number becomes its code", "any number", (finite,), same(result, code), (*lane.values(),)
         )  # fmt: skip
         overflow = cast(Overflow, self.d.overflow)
         wanted = [nan_code(fmt), infinity_code(fmt, 0, overflow), infinity_code(fmt, 1, overflow)]
-        alone = [both(flag, *(negated(other) for other in flags if other is not flag)) for flag in flags]
-        said = [implies(one, same(found, value(want, width(found)))) for one, want in zip(alone, wanted, strict=True)]
-        nan = implies(flags[0], same(found, value(wanted[0], width(found))))
+        alone = [both(flag, *(negated(rival) for rival in flags if rival is not flag)) for flag in flags]
+        facts = [
+            implies(only, same(result, value(want, width(result)))) for only, want in zip(alone, wanted, strict=True)
+        ]
+        nan = implies(flags[0], same(result, value(wanted[0], width(result))))
         yield Claim(
             "lane: special", "what is no number becomes the target's NaN or what the rule has for infinities",
-            "any magnitude", (), both(nan, *said), tuple(lane.values()),
+            "any magnitude", (), both(nan, *facts), tuple(lane.values()),
         )  # fmt: skip
 
     def _file(self) -> Iterator[AnyClaim]:
         d, file = self.d, StreamFile(self.plan, self.text)
         yield from file.control()
-        made = file.of_steps(self.steps)
-        numbers = [same(file.field("o", "x", lane), made[f"o__codes__{lane}"]) for lane in range(d.lanes)]
+        outputs = file.of_steps(self.steps)
+        numbers = [same(file.field("o", "x", lane), outputs[f"o__codes__{lane}"]) for lane in range(d.lanes)]
         yield Alike(
             "file: numbers", "the numbers that leave are what the steps, one after another, make of what entered",
             "all codes", (), both(*numbers),
@@ -186,7 +188,7 @@ class PowerClaims(BlockClaims):
         self.fmt, self.stairs = quantization.rule.scale_format, Staircase.of(quantization.rule)
 
     def claims(self) -> Iterator[AnyClaim]:
-        """In the order of the steps."""
+        """Yield the claims in the order of the steps."""
         yield from self._special()
         yield from self._largest()
         yield self._scale()
@@ -203,15 +205,15 @@ class PowerClaims(BlockClaims):
         """The staircase at an amax other than zero."""
         frac, field = amax & MOST, amax >> FRACTION
         plain = field + self.stairs.offset + (frac > self.stairs.above)
-        found = ite(
+        exponent = ite(
             plain < self.stairs.least, self.stairs.least, ite(plain > self.stairs.most, self.stairs.most + 1, plain)
         )
-        for one, steps in self.stairs.others.items():
+        for other_field, steps in self.stairs.others.items():
             there: Any = steps.first
             for step in steps.above:
                 there = there + (frac > step)
-            found = ite(field == one, there, found)
-        return found
+            exponent = ite(field == other_field, there, exponent)
+        return exponent
 
     def _outcome(self, amax: Any, zero: bool) -> tuple[Any, Any]:
         """The scale's code, and whether it is NaN: at an amax, or in a block of zeros."""
@@ -245,7 +247,10 @@ class PowerClaims(BlockClaims):
         )  # fmt: skip
 
     def _near(self, amax: Any, result: tuple[Any, Any]) -> Term:
-        """That the exponent of amax, or of what is finite below it, is no more than the reach above the scale's."""
+        """The condition that the exponent of amax is no more than the reach above the scale's.
+
+        An infinite amax has the exponent of what is finite below it.
+        """
         scale, nan = result
         if nan:
             return holds(True)
@@ -254,7 +259,7 @@ class PowerClaims(BlockClaims):
         return either(holds(near), holds(amax == 0))
 
     def stretches(self) -> list[tuple[int, int]]:
-        """Codes of binary32, the first and the last, on which the staircase is level: all above 0, up to infinity."""
+        """The stretches on which the staircase is level, as first and last codes of binary32: from 1 up to infinity."""
         edges = {1}
         for field in range(256):
             above = self.stairs.others[field].above if field in self.stairs.others else (self.stairs.above,)
@@ -286,7 +291,7 @@ class PowerClaims(BlockClaims):
             random_bits=q.random_bits,
         )  # fmt: skip
         plus, minus = infinity_codes(rule)
-        found = Integer.unsigned(circuit.outputs["o__codes__0"])
+        result = Integer.unsigned(circuit.outputs["o__codes__0"])
         field = code >> source.fraction_bits & source.top_bexp
         reached = field - source.bias <= exponent + self.stairs.reach
         # Of infinities and NaNs alone no exponent is asked.
@@ -307,7 +312,7 @@ class PowerClaims(BlockClaims):
                 return ite(as_integer(there) == least, least + 1, there)
             return there
 
-        right = is_each(found, paths(encoded, known))
+        right = is_each(result, paths(encoded, known))
         drawn = f", each with every word of {q.random_bits} bits" if q.random_bits else ""
         yield Claim(
             "lane: element", f"the code is the model's of x / scale, in {rule.element.name}",
@@ -315,7 +320,7 @@ class PowerClaims(BlockClaims):
         )  # fmt: skip
         yield Claim(
             "lane: dead", "under a scale that is NaN it is the element's NaN, or 0", self._codes, (dead,),
-            holds(found == nan_or_zero(rule.element)), (port, scale),
+            holds(result == nan_or_zero(rule.element)), (port, scale),
         )  # fmt: skip
         yield StructuralClaim(
             "lanes: elements", "every lane makes the same", f"{q.lanes} lanes",
@@ -324,7 +329,7 @@ class PowerClaims(BlockClaims):
 
 
 def _dequantizer_claims(d: BlockDequantization, cuts: Sequence[str] | None, text: str | None) -> Iterator[AnyClaim]:
-    """The claims of a dequantiser without a tensor's scale."""
+    """Yield the claims of a dequantiser without a tensor's scale."""
     file = StreamFile(stream_plan(d, cuts), text)
     yield from file.control()
     port = file.field("i", "scale")
@@ -333,7 +338,7 @@ def _dequantizer_claims(d: BlockDequantization, cuts: Sequence[str] | None, text
             (d.element, Integer.unsigned(file.field("i", "codes", lane))),
             (d.scale_format, Integer.unsigned(port)),
         ]
-        known = [holds(one & ((1 << fmt.padding) - 1) == 0) for fmt, one in stored if fmt.padding]
+        known = [holds(code & ((1 << fmt.padding) - 1) == 0) for fmt, code in stored if fmt.padding]
         runs = paths(lambda stored=stored: dequantize(d, stored[0][1], stored[1][1]), known)  # type: ignore[misc]
         yield Claim(
             f"lane {lane}", "the number is the exact product, rounded as the model rounds it",

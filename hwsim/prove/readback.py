@@ -53,7 +53,7 @@ from hwsim.spec import Pipeline, Specified
 
 
 def as_elaborated(file: Circuit, unit: Circuit, flight: StructLayout) -> Circuit:
-    """A file's circuit with registers named and cut as the unit's, as far as it has their bits.
+    """Return a file's circuit with registers named and cut as the unit's, as far as it has their bits.
 
     flight: the fields of the registers `flight1`, `flight2` ... A field that the file lacks does what the unit's does:
     nothing in the file reads it.
@@ -75,9 +75,9 @@ def as_elaborated(file: Circuit, unit: Circuit, flight: StructLayout) -> Circuit
     for name, whole in wholes.items():
         by |= _fields_of(name, whole, flight, file)
     for name in sorted(unit.states.keys() & file.states.keys()):
-        bits, own = width(file.states[name].now), width(unit.states[name].now)
-        if bits != own:
-            raise InputError(f"a file must have registers as the unit has them: {name} has {bits} bits, not {own}")
+        bits, expected = width(file.states[name].now), width(unit.states[name].now)
+        if bits != expected:
+            raise InputError(f"a file must have registers as the unit has them: {name} has {bits} bits, not {expected}")
     same = {unit.states[name].now: whole for name, whole in wholes.items()}
     same |= {unit.states[name].now: states[name].now for name in unit.states.keys() & states.keys()}
     same |= {unit.inputs[name]: term for name, term in file.inputs.items() if name in unit.inputs}
@@ -91,7 +91,7 @@ def as_elaborated(file: Circuit, unit: Circuit, flight: StructLayout) -> Circuit
 
 
 def _take_apart(name: str, elements: Mapping[int, Register], states: dict[str, Register], by: dict[Term, Term]) -> None:
-    """A register for each element of an array, if the array has the bits of all."""
+    """Replace an array by a register for each element, if it has the bits of all."""
     whole = states[name]
     sizes = {width(register.now) for register in elements.values()}
     bits = sizes.pop()
@@ -99,17 +99,17 @@ def _take_apart(name: str, elements: Mapping[int, Register], states: dict[str, R
     if sizes or not every or whole.next is None or width(whole.now) != bits * len(elements):
         return
     del states[name]
-    for at in elements:
-        states[f"{name}{at}"] = Register(constant(f"file.{name}{at}", bits), part(whole.next, at * bits, bits))
-    by[whole.now] = packed([states[f"{name}{at}"].now for at in range(len(elements))])
+    for index in elements:
+        states[f"{name}{index}"] = Register(constant(f"file.{name}{index}", bits), part(whole.next, index * bits, bits))
+    by[whole.now] = packed([states[f"{name}{index}"].now for index in range(len(elements))])
 
 
 def _fields_of(name: str, whole: Term, flight: StructLayout, file: Circuit) -> dict[Term, Term]:
     """Every field of a register as a part of it."""
-    found = {field: file.states.get(f"{name}_{field}") for field in flight.members}
+    registers = {field: file.states.get(f"{name}_{field}") for field in flight.members}
     return {
         register.now: part(whole, flight[field].offset, flight[field].width)
-        for field, register in found.items()
+        for field, register in registers.items()
         if register is not None
     }
 
@@ -117,14 +117,14 @@ def _fields_of(name: str, whole: Term, flight: StructLayout, file: Circuit) -> d
 def _joined_next(name: str, flight: StructLayout, file: Circuit, missing: Term) -> Term:
     nexts = []
     for field, where in flight:
-        found = file.states.get(f"{name}_{field}")
-        next_ = None if found is None else found.next
+        register = file.states.get(f"{name}_{field}")
+        next_ = None if register is None else register.next
         nexts.append(part(missing, where.offset, where.width) if next_ is None else next_)
     return packed(nexts)
 
 
 def over(file: Circuit, states: Mapping[str, Register], by: Mapping[Term, Term]) -> Circuit:
-    """A circuit over other registers."""
+    """Return a circuit over other registers."""
 
     def read(term: Term | None) -> Term | None:
         return None if term is None else substituted(term, by)
@@ -138,7 +138,7 @@ def over(file: Circuit, states: Mapping[str, Register], by: Mapping[Term, Term])
 def readback_claims(
     unit: Specified, pipeline: Pipeline, text: str | None = None, elaborated: Elaborated | None = None
 ) -> list[Claim]:
-    """The claims of a unit's Verilog.
+    """Return the claims of a unit's Verilog.
 
     text: the file's, where it is not the one that `hwsim.rtl.verilog` writes. elaborated: the unit's RTL, where it is
     at hand.
@@ -155,7 +155,7 @@ PORTS = {"in": "i", "out": "o"}  # the streams' names in a file and in the elabo
 
 
 def with_payloads(circuit: Circuit, i: StructLayout, o: StructLayout) -> Circuit:
-    """A file's circuit with the ports of the elaborated unit: fields joined to payloads, `in_valid` as `i__valid`.
+    """Return a file's circuit with the elaborated unit's ports: fields joined to payloads, `in_valid` as `i__valid`.
 
     i, o: the fields, each of which is a port of the file. Raises InputError where it is not, or has other bits.
     """
@@ -183,9 +183,9 @@ def with_payloads(circuit: Circuit, i: StructLayout, o: StructLayout) -> Circuit
 
 
 def field_places(i: StructLayout, o: StructLayout) -> dict[str, list[tuple[int, int]]]:
-    """Where fields are in payloads, by stream and name (`i.a`): low bit and bits, for each element."""
+    """Return the places of fields in payloads, by stream and name (`i.a`): low bit and bits, for each element."""
     return {
-        f"{stream}.{field.name}": [(field.low + at * field.bits, field.bits) for at in range(field.elements or 1)]
+        f"{stream}.{field.name}": [(field.low + index * field.bits, field.bits) for index in range(field.elements or 1)]
         for stream, layout in (("i", i), ("o", o))
         for field in fields_of(layout)
     }
@@ -193,7 +193,7 @@ def field_places(i: StructLayout, o: StructLayout) -> dict[str, list[tuple[int, 
 
 @dataclass(frozen=True)
 class Chain:
-    """The steps of a datapath, one after another, as one circuit, and where its registers are."""
+    """The steps of a datapath, connected to one circuit, and the places of its registers."""
 
     circuit: Circuit
     latency: int
@@ -224,7 +224,7 @@ class ReadBack:
         self._enter()
 
     def claims(self) -> list[Claim]:
-        """All claims of the file."""
+        """Return all claims of the file."""
         return [*self.control(), *self.stands_still(), *self.followed()]
 
     def _demand_ports(self) -> None:
@@ -240,7 +240,7 @@ class ReadBack:
 
     @property
     def carries(self) -> bool:
-        """Whether there are registers for what goes from group to group.
+        """True if there are registers for what goes from group to group.
 
         A sum that no beat continues needs none, and none where what a group starts from makes no difference to it.
         """
@@ -253,7 +253,7 @@ class ReadBack:
     # Control.
 
     def control(self) -> Iterator[Claim]:
-        """Registers and outputs of control, beside those of the elaborated unit."""
+        """Yield the claims that registers and outputs of control do what those of the elaborated unit do."""
         file, unit = self.circuit, self.elaborated
         names = [
             name
@@ -289,14 +289,14 @@ class ReadBack:
         yield Claim("file: kept", words, self.over, (), both(*claims))
 
     def _kept(self, name: str, then: Term) -> Term:
-        """That a register does what the unit's does, wherever that does not depend on what the datapath gives."""
+        """The condition that a register does what the unit's does, wherever the datapath's outputs do not matter."""
         gives = [term for name, term in self.elaborated.inputs.items() if "." in name]
         two = [substituted(then, {term: value(bit, width(term)) for term in gives}) for bit in (0, -1)]
         stays = same(*two) if two[0] != two[1] else true()
         return implies(stays, same(self.machine.next[name], two[0]))
 
     def stands_still(self) -> Iterator[Claim]:
-        """What a cycle does in which the pipeline does not move."""
+        """Yield the claims of a cycle in which the pipeline does not move."""
         machine, inputs, outputs = self.machine, self.circuit.inputs, self.circuit.outputs
         stays = both(*(same(machine.next[name], machine.now[name]) for name in machine.now))
         stalled = (is_one(outputs["o__valid"]), negated(is_one(inputs["o__ready"])), negated(is_one(inputs["rst"])))
@@ -315,7 +315,7 @@ class ReadBack:
         return part(term, *self.fields[f"{port}.{name}"][at])
 
     def _enter(self) -> None:
-        """The beat that enters in cycle 0, and what the specification makes of it there."""
+        """Make the beat that enters in cycle 0, and what the specification makes of it there."""
         self.beat = beat = self._beat()
         self.first, self.last = (is_one(self._field(beat, "i", name)) for name in ("first", "last"))
         self.context = self._field(beat, "i", "context")
@@ -350,8 +350,8 @@ class ReadBack:
     def _by_context(self, claim: Term) -> Term:
         """A claim, for each context by itself: solvers compare what is chosen with what is chosen badly."""
         numbers = [value(at, width(self.number)) for at in range(self.pipeline.contexts)]
-        each = [(same(self.number, number), substituted(claim, {self.number: number})) for number in numbers]
-        return both(*(implies(chosen, of_chosen) for chosen, of_chosen in each))
+        pairs = [(same(self.number, number), substituted(claim, {self.number: number})) for number in numbers]
+        return both(*(implies(chosen, of_chosen) for chosen, of_chosen in pairs))
 
     def _registers_of_contexts(self) -> Mapping[str, Term]:
         """Promotion registers that hold anything, because any beats have written them by then."""
@@ -363,10 +363,10 @@ class ReadBack:
 
     def _of_context(self, name: str, registers: Mapping[str, Term]) -> Term:
         """A register of the beat's context."""
-        found = registers[f"{name}{self.pipeline.contexts - 1}"]
-        for at in range(self.pipeline.contexts - 1):
-            found = choose(self._is_context(at), registers[f"{name}{at}"], found)
-        return found
+        chosen = registers[f"{name}{self.pipeline.contexts - 1}"]
+        for context in range(self.pipeline.contexts - 1):
+            chosen = choose(self._is_context(context), registers[f"{name}{context}"], chosen)
+        return chosen
 
     def _count(self, beats: int) -> None:
         if beats == 1:
@@ -378,28 +378,28 @@ class ReadBack:
         self.promotes = either(self.last, same(index, value(beats - 1, width(index))))
 
     def _group(self) -> Circuit:
-        """The steps of the datapath, of this beat."""
+        """The circuit of the datapath's steps, of this beat."""
         chain = self.chains["datapath"].circuit
         size = sum(width(chain.inputs[f"i__carried__{name}"]) for name in self.carried_fields)
         carried = self._of_context("carried", self.machine.now) if self.carries else value(0, size)
-        given: dict[str, Term] = {}
+        inputs: dict[str, Term] = {}
         low = 0
         for name in self.carried_fields:
             port = f"i__carried__{name}"
             bits = width(chain.inputs[port])
-            given[port] = choose(self.continues, part(carried, low, bits), value(0, bits))
+            inputs[port] = choose(self.continues, part(carried, low, bits), value(0, bits))
             low += bits
         for port in chain.inputs:
             if port == "i__chain":
-                given[port] = choose(self.continues, value(1, 1), value(0, 1))
-            elif found := re.fullmatch(r"i__(a|b|scale_a|scale_b|c|mode)(?:__(\d+))?", port):
-                given[port] = self._field(self.beat, "i", found[1], int(found[2] or 0))
-        if unknown := sorted(chain.inputs.keys() - given.keys()):
+                inputs[port] = choose(self.continues, value(1, 1), value(0, 1))
+            elif match := re.fullmatch(r"i__(a|b|scale_a|scale_b|c|mode)(?:__(\d+))?", port):
+                inputs[port] = self._field(self.beat, "i", match[1], int(match[2] or 0))
+        if unknown := sorted(chain.inputs.keys() - inputs.keys()):
             raise InputError(f"{self.unit.name}: what its first step takes must be known: {', '.join(unknown)} is not")
-        return fixed(chain, given)
+        return fixed(chain, inputs)
 
     def followed(self) -> Iterator[Claim]:
-        """What comes of the beat."""
+        """Yield the claims of what comes of the beat."""
         group, chain = self._group(), self.chains["datapath"]
         handed_on = packed([group.outputs[f"o__{name}"] for name in self.carried_fields])
         after = self.run[chain.latency_of_next + 1].registers
@@ -437,25 +437,28 @@ class ReadBack:
 
     @property
     def _of_result(self) -> type[SameProducts | Alike]:
-        """Scales are long: that two products of them are equal no solver sees, and that their factors are, it does."""
+        """The kind of claim about results that solvers can prove.
+
+        Scales are long: that two products of them are equal no solver sees, and that their factors are, it does.
+        """
         return SameProducts if self.after is not None and self.after.scales else Alike
 
     def _adder(self, group: Circuit, after: Accumulation) -> Circuit:
         registers = self.run[self.chains["datapath"].latency].registers
         register = choose(self.first, self._opens, self._of_context("register", registers))
-        given = {"i__register": register, "i__partial": group.outputs["o__code"]}
+        inputs = {"i__register": register, "i__partial": group.outputs["o__code"]}
         for name in after.scales:
-            own = self._field(self.beat, "i", name)
+            scale = self._field(self.beat, "i", name)
             if after.groups > 1:
-                own = choose(self.continues, self._of_context(name, self.machine.now), own)
-            given[f"i__{name}"] = own
+                scale = choose(self.continues, self._of_context(name, self.machine.now), scale)
+            inputs[f"i__{name}"] = scale
         if after.start is not None:
-            given["i__starts"] = choose(self.first, value(1, 1), self._of_context("starts", registers))
-        return fixed(self.chains[after.part].circuit, given)
+            inputs["i__starts"] = choose(self.first, value(1, 1), self._of_context("starts", registers))
+        return fixed(self.chains[after.part].circuit, inputs)
 
     def _promoted(self, group: Circuit, accumulated: Accumulation) -> Iterator[Claim]:
-        at = self.chains["datapath"].latency + self.chains[accumulated.part].latency_of_next
-        after = self._of_context("register", self.run[at + 1].registers)
+        cycle = self.chains["datapath"].latency + self.chains[accumulated.part].latency_of_next
+        after = self._of_context("register", self.run[cycle + 1].registers)
         code = widened(self._adder(group, accumulated).outputs["o__code"], accumulated.code_bits)
         written = choose(self.promotes, code, self._opens)
         words = "a beat that is promoted writes its context's register; one that opens a sum, the addend"
@@ -470,7 +473,7 @@ class ReadBack:
 
 
 def _next_of(circuit: Circuit, output: str) -> Term:
-    """What the register is in the next cycle that an output shows. Raises InputError for an output that shows none."""
+    """The next value of the register that an output shows. Raises InputError for an output that shows none."""
     for state in circuit.states.values():
         if state.now == circuit.outputs[output] and state.next is not None:
             return state.next
@@ -478,5 +481,4 @@ def _next_of(circuit: Circuit, output: str) -> Term:
 
 
 def _chain(path: Datapath, steps: Mapping[str, Circuit]) -> Chain:
-    """A datapath's steps, connected."""
     return Chain(connected([steps[step.name] for step in path.steps]), path.latency, path.latency_of_next)

@@ -110,13 +110,16 @@ class RoundedProductClaims(FactorClaims[RoundedRanges]):
 
     @property
     def model_fused(self) -> bool:
-        """Whether products enter additions exactly."""
+        """True if products enter additions exactly."""
         return "round product" not in self.calls
 
     def _of_any_product(
         self, words: str, known: Sequence[Term], sigs: Sequence[Term], claimed: Any, show: tuple[Term, ...]
     ) -> Iterator[AnyClaim]:
-        """The same, of any number in the place of a product of significands that is zero just where one of them is."""
+        """Yield the claims about a lane's product with any number in the place of the product of significands.
+
+        That number is zero just where one of the significands is.
+        """
         bits = sum(map(width, sigs))
         a, b = (op(Kind.BV_ZERO_EXTEND, sig, indices=[bits - width(sig)]) for sig in sigs)
         multiplied, any_product = op(Kind.BV_MUL, a, b), constant("any.product", bits)
@@ -138,7 +141,7 @@ class RoundedProductClaims(FactorClaims[RoundedRanges]):
         )
 
     def _lanes_are_alike(self) -> bool:
-        """Of decoding, and of multiplication, beside any scales."""
+        """True if all lanes decode, and multiply beside any scales, as the first one does."""
         decode, multiply = self.front.decode, self._multiply
         for lane in range(1, self.n.lanes):
             mine, first = self._lane(lane), self._lane(0)
@@ -158,15 +161,15 @@ class RoundedProductClaims(FactorClaims[RoundedRanges]):
         return True
 
     def _nan_scale(self) -> Claim:
-        """A NaN scale makes a product NaN, and with it the sum: of which lane it is makes no difference."""
+        """The claim that a NaN scale makes the first product NaN, and with it the sum: its lane makes no difference."""
         outputs = fixed(self.front.multiply, {"i__scale_nan": value(1, 1)}).outputs
         if self.model_fused:
-            said = is_one(outputs["o__product0__nan"])
+            is_nan = is_one(outputs["o__product0__nan"])
         else:
             code = Integer.unsigned(outputs["o__product0"])
-            said = holds(code == (self.fmt.canonical_nan or 0) >> self.fmt.padding)
+            is_nan = holds(code == (self.fmt.canonical_nan or 0) >> self.fmt.padding)
         return Claim(
-            "scales: NaN", "a NaN scale makes the first product NaN", "all operands", (), said,
+            "scales: NaN", "a NaN scale makes the first product NaN", "all operands", (), is_nan,
             tuple(self.front.multiply.inputs.values()),
         )  # fmt: skip
 
@@ -180,12 +183,12 @@ def _renamed(name: str, places: Mapping[str, str]) -> str:
 
 
 def _same_outputs(circuit: Circuit, by: Mapping[Term, Term], places: Mapping[str, str]) -> bool:
-    """Whether outputs at some places are, of other inputs, those at others."""
+    """True if outputs at some places are, of other inputs, those at other places."""
     for name, term in circuit.outputs.items():
-        other = _renamed(name[3:], places)
-        if other == name[3:]:
+        renamed = _renamed(name[3:], places)
+        if renamed == name[3:]:
             continue
-        here, there = substituted(term, by), circuit.outputs[f"o__{other}"]
+        here, there = substituted(term, by), circuit.outputs[f"o__{renamed}"]
         if here != there and simplified(here) != simplified(there):
             return False
     return True
@@ -210,17 +213,19 @@ class PlacedAddition(NamedTuple):
 
     @property
     def operands(self) -> str:
-        """What it adds, in words."""
+        """The kinds of its operands, in words."""
         return _operands(self.x, self.y)
 
     @property
     def kind(self) -> str:
-        """Of its operands; and what is made in several steps is not the circuit that is made in one."""
+        """The kind of its operands, and the steps inside it.
+
+        An addition that is made in several steps is not the circuit that is made in one.
+        """
         return f"{self.operands} ({', '.join(self.inside)})" if self.inside else self.operands
 
 
 def _level(step: AlignPairs) -> str:
-    """The name of the level that a step begins."""
     return step.name.rpartition(".")[0]
 
 
@@ -243,7 +248,7 @@ class RoundedSumClaims(RoundedProductClaims):
 
     @property
     def chain(self) -> Sequence[Circuit]:
-        """Its steps, one after another."""
+        """The circuits of its steps, one after another."""
         levels = [step for level in self._levels for step in level]
         return self.front.decode, self.front.multiply, *levels, self._steps["round"]
 
@@ -254,12 +259,12 @@ class RoundedSumClaims(RoundedProductClaims):
 
     @cached_property
     def _additions(self) -> list[list[PlacedAddition]]:
-        """Of each level."""
+        """The additions of each level."""
         aligns = [step for step in self._path if isinstance(step, AlignPairs)]
-        found = []
+        additions = []
         for step, (align, total, rounds) in zip(aligns, self._levels, strict=True):
             whole, inside = connected([align, total, rounds]), self._inside(_level(step))
-            found.append(
+            additions.append(
                 [
                     PlacedAddition(
                         place, adder, step.state[place.x], step.state[place.y],
@@ -268,15 +273,15 @@ class RoundedSumClaims(RoundedProductClaims):
                     for place, adder in step.adders.items()
                 ]
             )  # fmt: skip
-        return found
+        return additions
 
     def _inside(self, level: str) -> tuple[str, ...]:
-        """The steps of a level that are there because a cut asks for them."""
+        """The names of the steps of a level that are there because a cut asks for them."""
         names = [step.name.removeprefix(f"{level}.") for step in self._path if step.name.startswith(f"{level}.")]
         return tuple(name for name in names if name not in WHOLE)
 
     def of_mode(self) -> Iterator[AnyClaim]:
-        """What depends on which mode of several the unit is."""
+        """Yield the claims that depend on the unit's mode, one of several."""
         yield from self._products()
         yield self._factor("a")
         yield self._factor("b")
@@ -287,7 +292,7 @@ class RoundedSumClaims(RoundedProductClaims):
         yield from self._starts()
 
     def claims(self) -> Iterator[AnyClaim]:
-        """In the order of the steps."""
+        """Yield the claims in the order of the steps."""
         yield from self.of_mode()
         firsts: dict[str, PlacedAddition] = {}
         for level in self._additions:
@@ -345,10 +350,10 @@ class RoundedSumClaims(RoundedProductClaims):
 
         def right() -> Term:
             wanted = as_integer(rounds((of_known_sign(term(code)),))) >> self.fmt.padding
-            made = Integer.unsigned(found)
+            result = Integer.unsigned(found)
             if self.fmt.is_nan(wanted):  # any NaN is as good as another in what follows
-                return holds(bool(self.fmt.is_nan(made)))
-            return holds(made == wanted)
+                return holds(bool(self.fmt.is_nan(result)))
+            return holds(result == wanted)
 
         return LateClaim(
             f"start: {name}", "it is the model's, rounded to the format of sums", f"codes of {fmt.name}", (clean,),
@@ -356,7 +361,7 @@ class RoundedSumClaims(RoundedProductClaims):
         )  # fmt: skip
 
     def _absent(self, absent: ModelTerm) -> LateClaim:
-        """Where the model adds no addend the zero in its place changes nothing."""
+        """The claim that the zero in the place of an absent addend changes nothing."""
         last = self._additions[-1][-1]
         adds, rounds = self.calls[f"add {last.operands}"], self.calls["round root"]
         number = self._number(last.steps.align.inputs, last.place.x, last.x)
@@ -413,20 +418,20 @@ class RoundedSumClaims(RoundedProductClaims):
     # The result.
 
     def _result(self) -> LateClaim:
-        circuit, n, own = self._steps["round"], self.n, self.model.nan
+        circuit, n, nan_code = self._steps["round"], self.n, self.model.nan
         port, padding = circuit.inputs["i__sum"], n.result.padding
-        sum_code, found = Integer.unsigned(port) << self.fmt.padding, Integer.unsigned(circuit.outputs["o__code"])
-        said, can_be_nan = is_one(circuit.outputs["o__nan"]), n.result.is_nan(own >> padding)
+        sum_code, code = Integer.unsigned(port) << self.fmt.padding, Integer.unsigned(circuit.outputs["o__code"])
+        says_nan, can_be_nan = is_one(circuit.outputs["o__nan"]), n.result.is_nan(nan_code >> padding)
 
         rounds, term = self.calls["round"], self.calls["sum term"]
 
         def right() -> Term:
             result = rounds(term(sum_code))
-            number = both(negated(said), holds(found << padding == result))
+            number = both(negated(says_nan), holds(code << padding == result))
             if not can_be_nan:
                 return number
-            is_nan = holds(as_integer(result) == own)
-            its_code = both(said, holds(found == own >> padding))
+            is_nan = holds(as_integer(result) == nan_code)
+            its_code = both(says_nan, holds(code == nan_code >> padding))
             return both(implies(is_nan, its_code), implies(negated(is_nan), number))
 
         return LateClaim(

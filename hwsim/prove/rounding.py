@@ -38,20 +38,20 @@ AnyCase = TypeVar("AnyCase", bound=Claim | None)
 
 
 def is_result(circuit: Circuit, fmt: FloatFormat, own: int) -> Callable[[object], Term]:
-    """Of a result's code in its container: that it leaves a circuit, and an overflow to NaN is said to be one.
+    """Of a result's code in its container: the condition that a circuit returns it, and marks an overflow to NaN.
 
     own: the code of the unit's NaN.
     """
     code = Integer.unsigned(circuit.outputs["o__code"]) << fmt.padding
-    said, can_be_nan = is_one(circuit.outputs["o__nan"]), fmt.is_nan(own >> fmt.padding)
+    says_nan, can_be_nan = is_one(circuit.outputs["o__nan"]), fmt.is_nan(own >> fmt.padding)
 
     def said_and_done(result: object) -> Term:
-        number = both(negated(said), holds(code == result))
+        number = both(negated(says_nan), holds(code == result))
         if not can_be_nan:
             return number
         is_nan = holds(as_integer(result) == own)
         its_code = holds(code == own >> fmt.padding << fmt.padding)  # padding holds ones where it leaves
-        return both(implies(is_nan, both(said, its_code)), implies(negated(is_nan), number))
+        return both(implies(is_nan, both(says_nan, its_code)), implies(negated(is_nan), number))
 
     return said_and_done
 
@@ -60,9 +60,9 @@ def special_result(
     circuit: Circuit, code_of: Callable[[ModelTerm], int], fmt: FloatFormat, never: Collection[str],
     place: str = "i__special",
 ) -> Claim:  # fmt: skip
-    """A group with a special term: flags alone decide the code.
+    """The claim that flags alone decide the code of a group with a special term.
 
-    code_of: of a term that is special. never: flags that no operand sets. place: of the flags among the inputs.
+    code_of: the code of a special term. never: flags that no operand sets. place: of the flags among the inputs.
     """
     is_nan, positive, negative = (is_one(circuit.inputs[f"{place}__{flag}"]) for flag in SPECIAL)
     code, says_nan = circuit.outputs["o__code"], is_one(circuit.outputs["o__nan"])
@@ -73,9 +73,9 @@ def special_result(
     for sign, flag in ((0, positive), (1, negative)):
         rounded = code_of(ModelTerm(sign, 0, 0, 0, Class.INFINITY))
         overflows_to_nan = rounded == nan and fmt.is_nan(rounded >> fmt.padding)
-        said = says_nan if overflows_to_nan else negated(says_nan)
+        marked = says_nan if overflows_to_nan else negated(says_nan)
         infinite = both(flag, negated(not_a_number))
-        wanted.append(implies(infinite, both(said, same(code, value(rounded >> fmt.padding, bits)))))
+        wanted.append(implies(infinite, both(marked, same(code, value(rounded >> fmt.padding, bits)))))
     known = tuple(negated(is_one(circuit.inputs[f"{place}__{flag}"])) for flag in never)
     return Claim(
         "special", "flags of special terms give NaN or an infinity, whatever the total is",
@@ -84,7 +84,7 @@ def special_result(
 
 
 def both_or(nan: Term, positive: Term, negative: Term) -> Term:
-    """Whether flags make NaN: the flag of NaN, or both infinities."""
+    """The condition that flags make NaN: the flag of NaN, or both infinities."""
     return negated(both(negated(nan), negated(both(positive, negative))))
 
 
@@ -99,11 +99,11 @@ def of_every_total(
     over: str,
     at_once: int,
 ) -> Iterator[AnyClaim]:
-    """That the code is the model's rounding of a total: of all totals at once, or by the place of the leading one.
+    """Yield the claims that the code is the model's rounding of a total, at once or by the place of its leading one.
 
     right: of a total and what is known, that it is rounded rightly. port: where the total enters. most: its largest
-    magnitude. known: of the total at that port and of the rest. show: what else a case has. over: what of the rest the
-    claim is about. at_once: the bits of a magnitude up to which the solver is asked once.
+    magnitude. known: conditions on the total at that port and on the rest. show: what else a case has. over: what of
+    the rest the claim is about. at_once: the bits of a magnitude up to which the solver is asked once.
     """
     words = "the code is the model's rounding of the total"
     if most.bit_length() <= at_once:
@@ -127,7 +127,7 @@ def of_every_total(
 def by_leading_one(
     claim: Callable[[Integer, tuple[Term, ...], tuple[Term, ...], str], AnyCase], most: int, signs: bool = True
 ) -> Iterator[AnyCase]:
-    """A claim of every total other than zero up to a magnitude, by sign and by the place of its leading one.
+    """Yield the claim of every total other than zero up to a magnitude, by sign and by the place of its leading one.
 
     signs: whether negative ones are asked, too; only roundings to +infinity and -infinity treat signs differently.
     """
@@ -141,7 +141,7 @@ def by_leading_one(
 
 
 def leading_ones(name: str, most: int) -> Claim:
-    """That these are all magnitudes. name: of the claim of which they are cases."""
+    """The claim that the cases of a claim are all magnitudes. name: of the claim of which they are cases."""
     places = most.bit_length()
     size = constant("leading.size", places)
     ends = [same(part(size, place, places - place), value(1, places - place)) for place in range(places)]
@@ -152,9 +152,10 @@ def leading_ones(name: str, most: int) -> Claim:
 
 
 def unit_exp_claims(place: str, rounding: ResultRounding, most: int, units: tuple[int, int]) -> Iterator[AnyClaim]:
-    """That a total rounds as twice as much of half its unit does: of more it follows, one by one.
+    """Yield the claims that a total rounds as twice as much of half its unit does.
 
-    place: what the claims' names begin with. most: of a total's magnitude. units: the exponents of the larger unit.
+    For more than twice as much it follows, one by one. place: the beginning of the claims' names. most: of a total's
+    magnitude. units: the exponents of the larger unit.
     """
     fmt = rounding.rule.format
     bits = fmt.fraction_bits + 2
@@ -174,7 +175,10 @@ def unit_exp_claims(place: str, rounding: ResultRounding, most: int, units: tupl
 
 
 def _tails(place: str, rounding: ResultRounding, bits: int, units: tuple[int, int]) -> LateClaim:
-    """A longer total rounds as its upper bits do and whether others are set. units: of its upper bits' last."""
+    """The claim that a longer total rounds as its upper bits do and whether others are set.
+
+    units: the exponents of the last of its upper bits.
+    """
     below, some = constant("tails.head", bits - 1), constant("tails.some", 1)
     head = Integer(op(Kind.BV_CONCAT, value(1, 2), below), 1 << bits - 1, (1 << bits) - 1)
     unit, exp, within = _unit("tails.exp", units)
@@ -192,20 +196,20 @@ def _tails(place: str, rounding: ResultRounding, bits: int, units: tuple[int, in
 
 
 def _unit(name: str, ends: tuple[int, int]) -> tuple[Term, Any, Term]:
-    """An exponent that is not known, as a constant and as an integer, and that it is within its ends."""
+    """An unknown exponent, as a constant and as an integer, and the condition that it is within its ends."""
     unit = constant(name, bits_for(*ends))
     exp = Integer.signed(unit)
     return unit, exp.between(*ends), exactly(exp, *ends)
 
 
 def _alike(rounding: ResultRounding, first: tuple[Any, Any], second: tuple[Any, Any]) -> Term:
-    """That two totals of units of their own have one code."""
-    codes = [as_integer(rounding.total(*one).code) for one in (first, second)]
+    """The condition that two totals in units of their own have one code."""
+    codes = [as_integer(rounding.total(*total).code) for total in (first, second)]
     return holds(codes[0] == codes[1])
 
 
 def _reads_tails(fmt: FloatFormat) -> bool:
-    """Whether the model's rounding of small numbers looks at all their bits."""
+    """True if the model's rounding of small numbers looks at all their bits."""
     return not fmt.subnormals and fmt.underflow == "nearby"
 
 
@@ -218,19 +222,19 @@ class Encoding:
 
     @cached_property
     def circuit(self) -> Circuit:
-        """The steps as one."""
+        """The steps as one circuit."""
         return connected(list(circuits({step.name: step for step in self.target.steps()}).values()))
 
     def of(self, magnitude: Term, top: Any, sign: Term) -> Term:
         """The code of a magnitude. top: the exponent field of its top bit."""
         inputs = self.circuit.inputs
         exponent = as_integer(top).at(width(inputs["i__top_bexp"]))
-        given = {"i__magnitude": magnitude, "i__top_bexp": exponent, "i__sign": sign}
-        quiet = {name: value(0, width(term)) for name, term in inputs.items() if name not in given}
-        return fixed(self.circuit, {**given, **quiet}).outputs["o__code"]
+        chosen = {"i__magnitude": magnitude, "i__top_bexp": exponent, "i__sign": sign}
+        quiet = {name: value(0, width(term)) for name, term in inputs.items() if name not in chosen}
+        return fixed(self.circuit, {**chosen, **quiet}).outputs["o__code"]
 
     def claims(self, name: str, least: int, most: int) -> Iterator[AnyClaim]:
-        """That any number is rounded as the model rounds it. least, most: exponents of the magnitude's top bit."""
+        """Yield the claims that any number is rounded as the model rounds it. least, most: exponents of its top bit."""
         target, fmt = self.target, self.fmt
         bits = target.magnitude_bits
         magnitude, sign = constant("any.magnitude", bits), constant("any.sign", 1)

@@ -53,9 +53,9 @@ CYCLES = 4  # beyond a unit's latency: how far a run is looked for that breaks w
 
 
 class UnitClaims:
-    """The claims about a unit, and the file that is written with some options.
+    """The claims about a unit, and about the file that is written with some options.
 
-    Raises NotImplementedYet for a unit that the RTL, or no proof, has.
+    Raises NotImplementedYet for a unit that the RTL does not have, or that no proof covers.
     """
 
     def __init__(self, unit: Specified, pipeline: Pipeline, style: Style = PLAIN):
@@ -68,22 +68,22 @@ class UnitClaims:
 
     @cached_property
     def datapath(self) -> DatapathClaims:
-        """Of the datapath's steps."""
+        """The claims about the datapath's steps."""
         return method_claims(self.unit, self.pipeline.cuts, self.rtl.datapath)
 
     @cached_property
     def after(self) -> PromotionClaims | AccumulationClaims | None:
-        """Of the adder behind its groups' sums, if it has one."""
+        """The claims about the adder behind its groups' sums; None if it has none."""
         return after_claims(self.one, self.pipeline.cuts, self.rtl.adder)
 
     @cached_property
     def followed(self) -> Control:
-        """The unit around any datapath."""
+        """The control of the unit around any datapath."""
         return Control(self.unit, self.pipeline, self.rtl)
 
     @cached_property
     def control(self) -> list[Claim]:
-        """Of its control."""
+        """The claims about its control."""
         return control_claims(self.followed)
 
     @cached_property
@@ -93,11 +93,11 @@ class UnitClaims:
 
     @cached_property
     def played(self) -> PlayedClaim:
-        """Of whole dot products."""
+        """The claim about whole dot products."""
         return PlayedClaim(self.file)
 
     def steps(self) -> Iterator[Decidable]:
-        """Of the model's run, and of each step. Where the model calls what no claim is about, nothing more is asked."""
+        """Yield the claims about the model's run and about each step; they end at a call that no claim is about."""
         yield ports(self.unit, self.file.fields)
         try:
             yield from composition(self.unit, self.datapath, self.after)
@@ -111,7 +111,7 @@ class UnitClaims:
             yield not_composed(unmet)
 
     def all(self) -> Iterator[Decidable]:
-        """In the order of the model's run and the steps, control, the plain file, the file, and what is compared."""
+        """Yield all claims: of the model's run and the steps, control, the plain file, the file, and comparisons."""
         yield from self.steps()
         yield from self.control
         yield from self.file.claims()
@@ -120,13 +120,16 @@ class UnitClaims:
 
 
 def claims_of(unit: Specified, pipeline: Pipeline) -> Iterator[Decidable]:
-    """The claims about a unit. Raises NotImplementedYet for one that the RTL, or no proof, has."""
+    """Yield the claims about a unit.
+
+    Raises NotImplementedYet for one that the RTL does not have, or that no proof covers.
+    """
     yield from UnitClaims(unit, pipeline).all()
 
 
 @dataclass
 class ProofOptions:
-    """How claims are decided.
+    """Options for deciding claims.
 
     seconds: for each. second: whether z3 is asked, too. only: what the name of a claim must contain to be run; every
     other is listed. case: where a case goes that shows a refuted claim. tell: called with each row as it is made. at:
@@ -141,20 +144,20 @@ class ProofOptions:
     at: Callable[[str], None] = field(default=lambda what: None)
 
     def decide(self, claim: Decidable) -> ClaimRow:
-        """What becomes of one claim."""
-        said = {"name": claim.name, "words": claim.words, "solver": claim.solver}
+        """Decide one claim, and return its row."""
+        listed = {"name": claim.name, "words": claim.words, "solver": claim.solver}
         if self.only not in claim.name:
-            return ClaimRow(**said, over="", seconds=0.0, word="not run")
+            return ClaimRow(**listed, over="", seconds=0.0, word="not run")
         answer = claim.decide(self.seconds)
-        other = None
+        opinion = None
         if self.second and isinstance(claim, Claim | LateClaim):
-            other = second_opinion(claim.claim, claim.assumptions, self.seconds)
+            opinion = second_opinion(claim.claim, claim.assumptions, self.seconds)
         return ClaimRow(
-            **said,
+            **listed,
             over=claim.over,
             seconds=answer.seconds,
             word=answer.word,
-            second=other,
+            second=opinion,
             refuting=dict(answer.model or {}),
         )
 
@@ -197,7 +200,7 @@ def prove(
 ) -> ProofReport:
     """Decide every claim of a unit.
 
-    style: of its file. called: what names the unit in a command. command: what asks the same again. Raises as
+    style: of its file. called: the unit's name in a command. command: one that asks the same again. Raises as
     `UnitClaims` does.
     """
     asked = asked or ProofOptions()
@@ -214,7 +217,7 @@ def prove(
 
 @contextmanager
 def seldom_collected() -> Iterator[None]:
-    """Garbage is looked for seldom: a proof makes millions of objects that stay, and each look goes through all."""
+    """Collect garbage seldom: a proof makes millions of objects that stay, and each collection goes through all."""
     before = gc.get_threshold()
     gc.set_threshold(500_000, 50, 50)
     try:
@@ -237,15 +240,15 @@ def with_example(
     ]
     if not datapath:
         return report.changed(notes=tuple(notes))
-    found = None if alone else _found(claims, [claim for claim in datapath if isinstance(claim, AnyClaim)])
-    if found is None and claims.played in wrong:
-        found = claims.played.wrong
-    if found is None:
+    wrong_case = None if alone else _found(claims, [claim for claim in datapath if isinstance(claim, AnyClaim)])
+    if wrong_case is None and claims.played in wrong:
+        wrong_case = claims.played.wrong
+    if wrong_case is None:
         notes.append("no dot product was found whose result shows what is refuted")
         return report.changed(notes=tuple(notes))
     if isinstance(claims.unit, Unit):
-        return report.changed(notes=tuple(notes), example=_drawn(claims.unit, found, called, path))
-    return report.changed(notes=(*notes, found.in_words))  # cases are files of units of one mode
+        return report.changed(notes=tuple(notes), example=_drawn(claims.unit, wrong_case, called, path))
+    return report.changed(notes=(*notes, wrong_case.in_words))  # cases are files of units of one mode
 
 
 def _found(claims: UnitClaims, wrong: Sequence[AnyClaim]) -> WrongCase | None:
@@ -255,20 +258,20 @@ def _found(claims: UnitClaims, wrong: Sequence[AnyClaim]) -> WrongCase | None:
         mine = [claim for claim in wrong if claim.name.startswith(f"{name}: " if name else "")]
         examples = DatapathExamples(mode, claims.after) if mine else None
         for claim in mine:
-            if examples is not None and (found := examples.of(claim)):
-                return found
+            if examples is not None and (wrong_case := examples.of(claim)):
+                return wrong_case
     return None
 
 
 def _run_of_cycles(claims: UnitClaims) -> str:
     """The shortest run from a reset in which control breaks a promise, in words."""
     control = claims.followed
-    found = broken_promise(control, control.latency + CYCLES)
-    if found is None:
+    broken = broken_promise(control, control.latency + CYCLES)
+    if broken is None:
         return f"control: no promise is broken within {control.latency + CYCLES} cycles after a reset"
-    given = [", ".join(f"{name} {number:#x}" for name, number in cycle.items() if number) for cycle in found.inputs]
-    cycles = "; ".join(f"cycle {at}: {words or 'nothing'}" for at, words in enumerate(given, 1))
-    return f"control: {found.name} is broken {found.cycle} cycles after a reset, with these inputs: {cycles}"
+    inputs = [", ".join(f"{name} {number:#x}" for name, number in cycle.items() if number) for cycle in broken.inputs]
+    cycles = "; ".join(f"cycle {place}: {words or 'nothing'}" for place, words in enumerate(inputs, 1))
+    return f"control: {broken.name} is broken {broken.cycle} cycles after a reset, with these inputs: {cycles}"
 
 
 def _drawn(unit: Unit, found: WrongCase, called: str, path: Path | None) -> Mismatch:

@@ -18,7 +18,7 @@ from hwsim.spec import Specified, modes_of
 
 @dataclass(frozen=True)
 class NotShown:
-    """What `decide` returns of a claim of which nothing is shown."""
+    """The answer of `decide` for a claim of which nothing is shown."""
 
     word: Literal["not proved"] = "not proved"
     seconds: float = 0.0
@@ -37,7 +37,7 @@ class Noted:
     solver = "comparison"
 
     def decide(self, seconds: float) -> Decided | NotShown:
-        """Proved, or not: a case that shows it may be found otherwise."""
+        """Return proved or not proved: a case that shows it may be found by other means."""
         return Decided("proved", 0.0) if self.holds else NotShown()
 
 
@@ -45,31 +45,34 @@ COMPOSED = "composition: model"
 
 
 def not_composed(why: Exception) -> Noted:
-    """Where the model does what no claim is about."""
+    """The claim about composition, not proved: the model does what no claim is about."""
     return Noted(COMPOSED, f"not composed: {why}", "every group", False)
 
 
 def composition(
     unit: Specified, datapath: DatapathClaims, after: PromotionClaims | AccumulationClaims | None
 ) -> Iterator[Noted]:
-    """That the model's open, step and close call what the claims are about, and how often partial sums are added."""
+    """Yield the claims about composition.
+
+    The model's open, step and close call what the claims are about; partial sums are added where the model adds them.
+    """
     count = sum(len(calls.every) for calls in _calls(datapath, after).values())
     words = "the model's open, step and close, run on tokens, call functions that claims are about, of what steps take"
     yield Noted(COMPOSED, words, f"any number of groups, {counted(count, 'call')}", True)
-    one = modes_of(unit)[0]
-    following = followed(one)
+    mode = modes_of(unit)[0]
+    following = followed(mode)
     if (following is None) != (after is None):
         yield Noted("composition: addition", "an addition follows groups in the RTL, or in the model, alone", "", False)
     if following is not None and after is not None:
-        found = f"after {counted(following.groups, 'group')}, and after the last"
-        same = after.what.groups == following.groups and following.nan in (None, one.nan)
-        yield Noted("composition: interval", "partial sums are added where the model adds them", found, same)
+        interval = f"after {counted(following.groups, 'group')}, and after the last"
+        same = after.what.groups == following.groups and following.nan in (None, mode.nan)
+        yield Noted("composition: interval", "partial sums are added where the model adds them", interval, same)
 
 
 def closure(
     datapath: DatapathClaims, after: PromotionClaims | AccumulationClaims | None, but: Sequence[str] = ()
 ) -> Noted:
-    """That each call of the model has been claimed of a step: to be asked when all others were.
+    """The claim that each call of the model has been claimed of a step; it is asked for after all others.
 
     but: calls that are of other beats than the claims.
     """
@@ -85,23 +88,28 @@ def closure(
         if not left
         else f"no step is claimed: {', '.join(left)}"
     )
-    return Noted("composition: calls", words, counted(sum(len(one.every) for one in every.values()), "call"), not left)
+    return Noted(
+        "composition: calls", words, counted(sum(len(of_mode.every) for of_mode in every.values()), "call"), not left
+    )
 
 
 def _is_of_first(first: Calls, calls: Calls, call: str) -> bool:
-    """Whether a mode's call is the first mode's, of which it is claimed: steps behind decoding are one circuit."""
+    """True if a mode's call is the first mode's, of which it is claimed: steps behind decoding are one circuit."""
     return call in first.shown and first.every[call].same(calls.every[call])
 
 
 def _calls(datapath: DatapathClaims, after: PromotionClaims | AccumulationClaims | None) -> Mapping[str, Calls]:
-    """The calls of every mode, and those after groups, by what their names begin with."""
+    """The calls of every mode, and those after groups, by the beginnings of their names."""
     modes = datapath.modes if isinstance(datapath, ModalClaims) else {"": datapath}
-    found = {f"{name}: " if name else "": mode.calls for name, mode in modes.items()}
-    return found if after is None else {**found, "after: ": after.calls}
+    by_name = {f"{name}: " if name else "": mode.calls for name, mode in modes.items()}
+    return by_name if after is None else {**by_name, "after: ": after.calls}
 
 
 def ports(unit: Specified, fields: Mapping[str, Sequence[tuple[int, int]]]) -> Noted:
-    """That a file's ports have the elements, and the bits, of the specification. fields: as of a `ReadBack`."""
+    """The claim that a file's ports have the elements, and the bits, of the specification.
+
+    fields: as of a `ReadBack`.
+    """
     modes, lanes = modes_of(unit), unit.instruction.lanes
     wanted = {f"i.{side}": (lanes, max(getattr(mode.operands, side).container_bits for mode in modes)) for side in "ab"}
     addend = unit.operands.addend
@@ -114,8 +122,8 @@ def ports(unit: Specified, fields: Mapping[str, Sequence[tuple[int, int]]]) -> N
             blocks = lanes // scaled.lanes_of_scale(side)  # type: ignore[arg-type]
             wanted[f"i.scale_{side}"] = (blocks, formats[side].container_bits)
     wanted["o.result"] = (1, modes[0].output.container_bits)
-    found = {name: (len(fields[name]), fields[name][0][1]) for name in wanted if fields.get(name)}
+    sizes = {name: (len(fields[name]), fields[name][0][1]) for name in wanted if fields.get(name)}
     return Noted(
         "ports", "operands and the result have the elements and the bits of the specification", f"{len(wanted)} ports",
-        found == wanted,
+        sizes == wanted,
     )  # fmt: skip

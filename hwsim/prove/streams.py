@@ -53,7 +53,7 @@ class StreamFile:
         self.over = f"any state and any data; {self.latency} registers"
         moving = {"rst": value(0, 1), "o__ready": value(1, 1)}
         entering = moving | {"i__payload": self.payload}
-        self.run = cycles(self.machine, self.latency + 1, lambda at: moving if at else entering)
+        self.run = cycles(self.machine, self.latency + 1, lambda number: moving if number else entering)
         self.result = self.run[self.latency].of(self.circuit.outputs["o__payload"])
 
     def field(self, port: str, name: str, at: int = 0) -> Term:
@@ -61,7 +61,7 @@ class StreamFile:
         return simplified(part(self.payload if port == "i" else self.result, *self.fields[f"{port}.{name}"][at]))
 
     def control(self) -> Iterator[Claim]:
-        """What the streams do, whatever the data are."""
+        """Yield the claims about control, whatever the data are."""
         machine, inputs, outputs = self.machine, self.circuit.inputs, self.circuit.outputs
         waits = both(is_one(outputs["o__valid"]), negated(is_one(inputs["o__ready"])))
         yield Claim(
@@ -87,32 +87,32 @@ class StreamFile:
             same(valid, self.run[0].of(inputs["i__valid"])),
         )  # fmt: skip
         quiet = {"rst": value(0, 1), "i__valid": value(0, 1)}
-        after = cycles(machine, self.latency + 1, lambda at: quiet if at else {"rst": value(1, 1)})
+        after = cycles(machine, self.latency + 1, lambda number: quiet if number else {"rst": value(1, 1)})
         yield Claim(
             "reset", "after a reset nothing leaves before something enters", self.over, (),
             both(*(negated(is_one(cycle.of(outputs["o__valid"]))) for cycle in after[1:])),
         )  # fmt: skip
 
     def of_steps(self, steps: Mapping[str, Circuit]) -> Mapping[str, Term]:
-        """What the steps, one after another, make of the payload."""
+        """The outputs that the steps, one after another, have for the payload."""
         chain = connected(list(steps.values()))
         names = {name: name.split("__") for name in chain.inputs if name.startswith("i__")}
-        given = {name: self.field("i", field, int((*lane, "0")[0])) for name, (_, field, *lane) in names.items()}
-        return fixed(chain, given).outputs
+        entering = {name: self.field("i", field, int((*lane, "0")[0])) for name, (_, field, *lane) in names.items()}
+        return fixed(chain, entering).outputs
 
 
 def steps_of(plan: StreamPlan) -> dict[str, Circuit]:
-    """Each step by itself, in order."""
-    made = read.circuits({step.name: step for step in plan.steps()})
-    return {name: read.without_undriven(circuit) for name, circuit in made.items()}
+    """The circuits of the steps, each by itself, in order."""
+    steps = read.circuits({step.name: step for step in plan.steps()})
+    return {name: read.without_undriven(circuit) for name, circuit in steps.items()}
 
 
 def alike(circuit: Circuit, output: str, inputs: Sequence[str], lanes: int) -> bool:
-    """Whether every lane makes of its own inputs what the first makes of its; a circuit may lack some of these."""
+    """True if every lane makes of its own inputs what the first makes of its; a circuit may lack some of these."""
     first = circuit.outputs[f"o__{output}__0"]
-    own = [name for name in inputs if f"i__{name}__0" in circuit.inputs]
+    present = [name for name in inputs if f"i__{name}__0" in circuit.inputs]
     return all(
-        substituted(first, {circuit.inputs[f"i__{name}__0"]: circuit.inputs[f"i__{name}__{lane}"] for name in own})
+        substituted(first, {circuit.inputs[f"i__{name}__0"]: circuit.inputs[f"i__{name}__{lane}"] for name in present})
         == circuit.outputs[f"o__{output}__{lane}"]
         for lane in range(1, lanes)
     )
@@ -121,7 +121,7 @@ def alike(circuit: Circuit, output: str, inputs: Sequence[str], lanes: int) -> b
 def converter_claims(
     conversion: Conversion, cuts: Sequence[str] | None = None, text: str | None = None
 ) -> Iterator[AnyClaim]:
-    """The claims about a converter; as `hwsim.prove.quantizers.stream_claims`."""
+    """Yield the claims about a converter; as `hwsim.prove.quantizers.stream_claims`."""
     file = StreamFile(stream_plan(conversion, cuts), text)
     yield from file.control()
     source, target = conversion.source, conversion.target

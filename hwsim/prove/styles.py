@@ -43,7 +43,7 @@ FULL, KEPT = "u_entry.full", "u_entry.kept"
 
 
 class StyledRegister(NamedTuple):
-    """A register: what it holds, what it holds next, and what it shows, where a reset acts at once."""
+    """A register: the value that it holds, the next one, and the one that it shows, where a reset acts at once."""
 
     now: Term
     next: Term
@@ -66,7 +66,7 @@ class Styled:
 
     @cached_property
     def other(self) -> Circuit:
-        """The file with them."""
+        """The file with options."""
         text = verilog(self.unit, self.pipeline, self.style)
         if self.style.package:
             text = scoped(text)
@@ -74,7 +74,7 @@ class Styled:
 
     @property
     def resets(self) -> Term:
-        """Whether the reset is active."""
+        """The condition that the reset is active."""
         level = is_one(self.other.inputs[self.style.reset_name])
         return negated(level) if self.style.reset_low else level
 
@@ -84,7 +84,7 @@ class Styled:
 
     @property
     def enabled(self) -> Term:
-        """Whether the clock's edge counts."""
+        """The condition that the clock's edge counts."""
         return is_one(self.other.inputs[CLOCK_ENABLE]) if self.style.clock_enable else true()
 
     @cached_property
@@ -103,16 +103,16 @@ class Styled:
 
     @cached_property
     def registers(self) -> dict[Term, StyledRegister]:
-        """For each register of the plain file the other's. Raises InputError where there is none."""
+        """The other file's register for each one of the plain file. Raises InputError where there is none."""
         return {state.now: self._held(name, state.now) for name, state in self.plain.states.items()}
 
     def _held(self, name: str, now: Term) -> StyledRegister:
         tables = [(self.plain.wires, self.other.wires), (self.plain.outputs, self.outputs)]
         names = [(name, self.other.wires)]
         names += [(alias, others) for plain, others in tables for alias, term in plain.items() if term == now]
-        found = [self.other.states[name].now] if name in self.other.states else []
-        found += [others[alias] for alias, others in names if alias in others]
-        return self._shown(name, found[0] if found else None, width(now))
+        shown = [self.other.states[name].now] if name in self.other.states else []
+        shown += [others[alias] for alias, others in names if alias in others]
+        return self._shown(name, shown[0] if shown else None, width(now))
 
     def _shown(self, name: str, shown: Term | None, bits: int) -> StyledRegister:
         """The register that a signal shows while there is no reset."""
@@ -133,8 +133,8 @@ class Styled:
             term = self.plain.inputs.get(f"in_{field.name}")
             if term is not None:
                 bits = field.bits * (field.elements or 1)
-                own = whole[f"in_{field.name}"] if payload is None else part(payload, field.low, bits)
-                by[term] = choose(self._full, part(self._kept, field.low, bits), own) if self._buffered else own
+                direct = whole[f"in_{field.name}"] if payload is None else part(payload, field.low, bits)
+                by[term] = choose(self._full, part(self._kept, field.low, bits), direct) if self._buffered else direct
         valid = self.other.inputs["in_valid"]
         by[self.plain.inputs["in_valid"]] = as_bit(either(self._full, is_one(valid))) if self._buffered else valid
         by[self.plain.inputs["out_ready"]] = self.other.inputs["out_ready"]
@@ -160,14 +160,17 @@ class Styled:
         return {name: self._shown(name, shown[name], bits) for name, bits in sizes.items()}
 
     def _plainly(self, terms: Sequence[Term], reset: int) -> list[Term]:
-        """Terms of the plain file, of what the other's registers show, and its inputs. reset: the plain file's."""
+        """Terms of the plain file, as functions of what the other's registers show, and of its inputs.
+
+        reset: the plain file's.
+        """
         by = {now: held.shown for now, held in self.registers.items()} | self.inputs
         return list(all_substituted(terms, by | {self.plain.inputs["rst"]: value(reset, 1)}))
 
     # Claims.
 
     def claims(self) -> Iterator[Claim]:
-        """All of them. Raises InputError for a file without the plain one's ports and registers."""
+        """Yield all claims. Raises InputError for a file without the plain one's ports and registers."""
         over, names = f"any state, any inputs, {len(self.registers)} registers", list(self.plain.states)
         nexts = [state.next for state in self.plain.states.values()]
         written = [(name, following) for name, following in zip(names, nexts, strict=True) if following is not None]
@@ -176,16 +179,16 @@ class Styled:
         plainly = self._plainly([following for _, following in written], 0)
         yield Claim(
             "options: registers", "without a reset each register does what the plain file's does", over, runs,
-            both(*(same(one.next, wanted) for one, wanted in zip(held, plainly, strict=True))),
+            both(*(same(reg.next, wanted) for reg, wanted in zip(held, plainly, strict=True))),
         )  # fmt: skip
         yield Claim(
             "options: outputs", "outputs are the plain file's", over, (negated(self.resets),), both(*self._outputs())
         )
         at_reset = self._plainly([following for _, following in written], 1)
         wanted = []
-        for one, usual, after in zip(held, plainly, at_reset, strict=True):
-            kept = after if simplified(after).is_value() else choose(self.enabled, usual, one.now)
-            wanted.append(same(one.next, kept))
+        for reg, usual, after in zip(held, plainly, at_reset, strict=True):
+            kept = after if simplified(after).is_value() else choose(self.enabled, usual, reg.now)
+            wanted.append(same(reg.next, kept))
         yield Claim(
             "options: reset", "a reset leaves what it leaves in the plain file; what none sets goes on", over,
             (self.resets,), both(*wanted),
@@ -194,7 +197,7 @@ class Styled:
         if self.style.clock_enable:
             yield Claim(
                 f"options: {CLOCK_ENABLE}", "while it is low nothing changes but by a reset", over,
-                (negated(self.resets), negated(self.enabled)), both(*(same(one.next, one.now) for one in every)),
+                (negated(self.resets), negated(self.enabled)), both(*(same(reg.next, reg.now) for reg in every)),
             )  # fmt: skip
         if self._buffered:
             yield from self._buffers(over)
@@ -205,7 +208,10 @@ class Styled:
         return (same(self.outputs[name], wanted) for name, wanted in plainly.items())
 
     def _buffers(self, over: str) -> Iterator[Claim]:
-        """A place for one beat: ready while it is empty, filled by what comes and does not enter, emptied by that."""
+        """Yield the claims about the buffer, a place for one beat.
+
+        It is ready while it is empty, filled by what comes and does not enter, and emptied by what enters.
+        """
         (ready,) = self._plainly([self.plain.outputs["in_ready"]], 0)
         (full, then_full, _), (kept, then_kept, _) = self._buffer[FULL], self._buffer[KEPT]
         offered = either(is_one(full), is_one(self.other.inputs["in_valid"]))
@@ -247,6 +253,6 @@ def _with_types(found: re.Match[str]) -> str:
 
 
 def style_claims(unit: Specified, pipeline: Pipeline, style: Style) -> Iterator[Claim]:
-    """What is claimed of the file that is written with options; nothing where there are none."""
+    """Yield the claims about the file that is written with options; none where there are no options."""
     if pipeline.register_ready or style != PLAIN:
         yield from Styled(unit, pipeline, style).claims()

@@ -74,12 +74,14 @@ class SubgroupClaims(WindowClaims):
         """The inputs of the multiplication that the first subgroup depends on, by those of another."""
         ports = self.front.multiply.inputs
         by = dict[Term, Term]()
-        for first, other in zip(self._lanes_of(0), self._lanes_of(at), strict=True):
-            by |= {ports[f"i__{side}__{first}__{one}"]: ports[f"i__{side}__{other}__{one}"]
-                   for side in SIDES for one in FIELDS}  # fmt: skip
+        for first, lane in zip(self._lanes_of(0), self._lanes_of(at), strict=True):
+            by |= {ports[f"i__{side}__{first}__{field}"]: ports[f"i__{side}__{lane}__{field}"]
+                   for side in SIDES for field in FIELDS}  # fmt: skip
         for side, blocks in zip(SIDES, self.n.scale_blocks, strict=True):
             block = at * blocks // self.n.terms
-            by |= {ports[f"i__scale_{side}__0__{one}"]: ports[f"i__scale_{side}__{block}__{one}"] for one in FIELDS}
+            by |= {
+                ports[f"i__scale_{side}__0__{field}"]: ports[f"i__scale_{side}__{block}__{field}"] for field in FIELDS
+            }
         return by
 
     def _decoded_alike(self) -> bool:
@@ -87,23 +89,23 @@ class SubgroupClaims(WindowClaims):
         kinds: list[tuple[str, int]] = [(side, self.n.lanes) for side in SIDES]
         kinds += [(f"scale_{side}", blocks) for side, blocks in zip(SIDES, self.n.scale_blocks, strict=True)]
         return all(
-            substituted(outputs[f"o__{kind}__0__{one}"], {inputs[f"i__{kind}__0"]: inputs[f"i__{kind}__{at}"]})
-            == outputs[f"o__{kind}__{at}__{one}"]
+            substituted(outputs[f"o__{kind}__0__{field}"], {inputs[f"i__{kind}__0"]: inputs[f"i__{kind}__{index}"]})
+            == outputs[f"o__{kind}__{index}__{field}"]
             for kind, count in kinds
-            for at in range(count)
-            for one in FIELDS
+            for index in range(count)
+            for field in FIELDS
         )
 
     # Where the products of a subgroup are added.
 
     @cached_property
     def _adders(self) -> list[tuple[Term, dict[int, Term]]]:
-        """Of each subgroup, the sum inside the multiplication, and what each lane adds to it."""
+        """The sum of each subgroup inside the multiplication, and what each lane adds to it."""
         lanes = {}
         for name, port in self.front.multiply.inputs.items():
             words = name.split("__")
             lanes[port.id()] = frozenset([int(words[2])]) if words[1] in SIDES else frozenset([-1])
-        return [self._adder(at, lanes) for at in range(self.n.terms)]
+        return [self._adder(index, lanes) for index in range(self.n.terms)]
 
     def _adder(self, at: int, lanes: Mapping[int, frozenset[int]]) -> tuple[Term, dict[int, Term]]:
         wanted, of = frozenset(self._lanes_of(at)), dict[int, frozenset[int]]()
@@ -134,12 +136,12 @@ class SubgroupClaims(WindowClaims):
 
     @cached_property
     def _totals(self) -> list[Term]:
-        """What stands for each subgroup's sum."""
-        return [constant(f"total{at}", width(top)) for at, (top, _) in enumerate(self._adders)]
+        """The constant that stands for each subgroup's sum."""
+        return [constant(f"total{index}", width(top)) for index, (top, _) in enumerate(self._adders)]
 
     @cached_property
     def _cut(self) -> dict[str, Term]:
-        """The multiplication's outputs, of these sums."""
+        """The multiplication's outputs, with constants in the place of these sums."""
         by = {top: total for (top, _), total in zip(self._adders, self._totals, strict=True)}
         return {name: substituted(term, by) for name, term in self.front.multiply.outputs.items()}
 
@@ -156,7 +158,7 @@ class SubgroupClaims(WindowClaims):
         return both(*(holds(Integer.unsigned(ports[f"i__{side}__{lane}__sig"]) != 0) for side in SIDES))
 
     def _placed(self) -> Claim:
-        """A lane's product as an integer, in units of the least product's."""
+        """The claim that a lane's product is the model's as an integer, in units of the least product's."""
         known, lane = self._lane_product()
         leaf, n = Integer.signed(self._adders[0][1][0]), self.n
         sign, nonzero = self._sign(0), self._nonzero(0)
@@ -166,12 +168,12 @@ class SubgroupClaims(WindowClaims):
             if term.cls in (Class.NAN, Class.INFINITY):
                 return both()
             is_nonzero = term.cls is Class.NORMAL
-            said = both(same(sign, holds(as_integer(term.sign) == 1)), same(nonzero, holds(is_nonzero)))
+            facts = both(same(sign, holds(as_integer(term.sign) == 1)), same(nonzero, holds(is_nonzero)))
             if not is_nonzero:
-                return both(said, holds(leaf == 0))
+                return both(facts, holds(leaf == 0))
             number = as_integer(as_integer(term.sig) << term.exp + n.product_bias - PRODUCT)
             signed = ite(as_integer(term.sign) == 1, -number, number)
-            return both(said, holds(number != 0), holds(leaf == signed), holds(abs(leaf) <= self._most_placed))
+            return both(facts, holds(number != 0), holds(leaf == signed), holds(abs(leaf) <= self._most_placed))
 
         show = tuple(term for name, term in self.front.multiply.inputs.items() if "__0__" in name)
         return Claim(
@@ -184,17 +186,17 @@ class SubgroupClaims(WindowClaims):
         for _, leaves in self._adders:
             for lane, leaf in leaves.items():
                 by = {
-                    ports[f"i__{side}__0__{one}"]: ports[f"i__{side}__{lane}__{one}"]
+                    ports[f"i__{side}__0__{field}"]: ports[f"i__{side}__{lane}__{field}"]
                     for side in SIDES
-                    for one in FIELDS
+                    for field in FIELDS
                 }
                 if substituted(first, by) != leaf:
                     return False
         return True
 
     def _are_sums(self) -> bool:
-        for at, (top, leaves) in enumerate(self._adders):
-            if sorted(leaves) != list(self._lanes_of(at)):
+        for index, (top, leaves) in enumerate(self._adders):
+            if sorted(leaves) != list(self._lanes_of(index)):
                 return False
             known, wanted, by = list[Bounded](), dict[Variable, int](), dict[Term, Term]()
             for lane, leaf in leaves.items():
@@ -209,7 +211,7 @@ class SubgroupClaims(WindowClaims):
         return True
 
     def _no_cancelling(self) -> Claim:
-        """Products that all are negative, or zero, have a sum of zero only where all are zero."""
+        """The claim that products that are all negative, or zero, have a sum of zero only where all are zero."""
         bits = bits_for(-self._most_placed, self._most_placed)
         numbers = [Integer.signed(constant(f"negative{lane}", bits)) for lane in range(self._length)]
         known = [exactly(number, -self._most_placed, 0) for number in numbers]
@@ -223,25 +225,25 @@ class SubgroupClaims(WindowClaims):
     # What is made of the sum.
 
     def _any_of(self, at: int, of_first: Term, lane: int = 0) -> list[Term]:
-        """A condition of the first lane, of each lane of a subgroup."""
+        """A condition on one lane, for each lane of a subgroup."""
         ports = self.front.multiply.inputs
-        found = []
-        for other in self._lanes_of(at):
+        conditions = []
+        for target in self._lanes_of(at):
             by = {
-                ports[f"i__{side}__{lane}__{one}"]: ports[f"i__{side}__{other}__{one}"]
+                ports[f"i__{side}__{lane}__{field}"]: ports[f"i__{side}__{target}__{field}"]
                 for side in SIDES
-                for one in FIELDS
+                for field in FIELDS
             }
-            found.append(substituted(of_first, by))
-        return found
+            conditions.append(substituted(of_first, by))
+        return conditions
 
     @cached_property
     def _specials(self) -> dict[str, Term]:
-        """Whether a product of the first subgroup is NaN, or an infinity of either sign, as the model has it."""
+        """The conditions that a product of the first subgroup is NaN, or an infinity of either sign, in the model."""
         known, lane = self._lane_product()
-        found = paths(lane, known)
-        nan = either(negated(both()), *(path.condition for path in found if path.result.cls is Class.NAN))
-        infinite = [(path.condition, holds(as_integer(path.result.sign) == 1)) for path in found
+        runs = paths(lane, known)
+        nan = either(negated(both()), *(path.condition for path in runs if path.result.cls is Class.NAN))
+        infinite = [(path.condition, holds(as_integer(path.result.sign) == 1)) for path in runs
                     if path.result.cls is Class.INFINITY]  # fmt: skip
         never = negated(both())
         negative = either(never, *(both(condition, minus) for condition, minus in infinite))
@@ -250,10 +252,10 @@ class SubgroupClaims(WindowClaims):
 
     @cached_property
     def _first_subgroup(self) -> tuple[tuple[Term, ...], list[Path[ModelTerm]]]:
-        """What is known of the first subgroup, and its term as the model has it, of any total."""
+        """The conditions on the first subgroup, and its term as the model has it, of any total."""
         n, ports, call = self.n, self.front.multiply.inputs, self.calls["part"]
         total = Integer.signed(self._totals[0])
-        alone = {flag: either(*self._any_of(0, one)) for flag, one in self._specials.items()}
+        alone = {flag: either(*self._any_of(0, condition)) for flag, condition in self._specials.items()}
         nan = either(alone["nan"], both(alone["positive"], alone["negative"]))
         infinite = either(alone["positive"], alone["negative"])
         some = either(*(self._nonzero(lane) for lane in self._lanes_of(0)))
@@ -289,14 +291,17 @@ class SubgroupClaims(WindowClaims):
         return tuple(known), paths(scaled, known)
 
     def _scaled(self) -> CasesClaim:
-        """For each significand of the first scale, by which the product of three numbers is one of two."""
-        known, found = self._first_subgroup
+        """The claim that a subgroup's term is the model's sum, times its scales.
+
+        It is asked for each significand of the first scale, by which the product of three numbers is one of two.
+        """
+        known, runs = self._first_subgroup
         inputs = self.front.multiply.inputs
         port = inputs.get(f"i__scale_{SIDES[0]}__0__sig")  # powers of two have none
         right = each([
             Path(path.condition, both() if path.result.cls in (Class.NAN, Class.INFINITY)
                  else self._is_model(self._cut, path.result))
-            for path in found
+            for path in runs
         ])  # fmt: skip
 
         show = tuple(inputs.values())
@@ -307,19 +312,19 @@ class SubgroupClaims(WindowClaims):
         )  # fmt: skip
 
     def _scaled_alike(self) -> bool:
-        for at in range(1, self.n.terms):
-            by = self._moved(at) | {self._totals[0]: self._totals[at]}
-            for one in self._fields:
-                if substituted(self._cut[f"o__terms__0__{one}"], by) != self._cut[f"o__terms__{at}__{one}"]:
+        for index in range(1, self.n.terms):
+            by = self._moved(index) | {self._totals[0]: self._totals[index]}
+            for field in self._fields:
+                if substituted(self._cut[f"o__terms__0__{field}"], by) != self._cut[f"o__terms__{index}__{field}"]:
                     return False
         return True
 
     def _all_flags(self) -> Claim:
-        """A flag of the whole is set where a subgroup or the addend sets it; NaN goes before infinities."""
-        known, found = self._first_subgroup
+        """The claim that a flag of the whole is set where a subgroup or the addend sets it; NaN precedes infinities."""
+        known, runs = self._first_subgroup
         never, ports = negated(both()), self.front.multiply.inputs
         conditions = {"nan": [never], "positive": [never], "negative": [never]}
-        for path in found:
+        for path in runs:
             match path.result.cls:
                 case Class.NAN:
                     conditions["nan"].append(path.condition)
@@ -328,17 +333,17 @@ class SubgroupClaims(WindowClaims):
                     conditions["negative"].append(both(path.condition, minus))
                     conditions["positive"].append(both(path.condition, negated(minus)))
         everything, every = list(known), dict[str, list[Term]]()
-        for at in range(self.n.terms):
-            by = self._moved(at) | {self._totals[0]: self._totals[at]}
-            everything += [substituted(term, by) for term in known] if at else []
+        for index in range(self.n.terms):
+            by = self._moved(index) | {self._totals[0]: self._totals[index]}
+            everything += [substituted(term, by) for term in known] if index else []
             for flag in SPECIAL:
                 every.setdefault(flag, [is_one(ports[f"i__special__{flag}"])]).append(
                     substituted(either(*conditions[flag]), by)
                 )
         nan, *others = (is_one(self._cut[f"o__special__{flag}"]) for flag in SPECIAL)
         right = [same(nan, either(*every["nan"]))]
-        for flag, said in zip(SPECIAL[1:], others, strict=True):
-            right.append(either(nan, same(said, either(*every[flag]))))
+        for flag, output in zip(SPECIAL[1:], others, strict=True):
+            right.append(either(nan, same(output, either(*every[flag]))))
         return Claim(
             "subgroups: flags", "flags say what is special about subgroups and the addend", "all decoded operands",
             tuple(everything), both(*right), tuple(ports.values()),
@@ -352,7 +357,7 @@ class SubgroupClaims(WindowClaims):
         yield self._trailing_term()
 
     def _model_subgroup(self) -> Claim:
-        """The model's scaled sum of products is that of their sum in one product."""
+        """The claim that the model's scaled sum of products is that of their sum in one product."""
         n, call = self.n, self.calls["part"]
         low = PRODUCT - n.product_bias
         high = min(low + NEAR, n.product_most - n.product_bias)
@@ -372,11 +377,11 @@ class SubgroupClaims(WindowClaims):
             whole = [ModelTerm(int(as_integer(number) < 0), low, abs(as_integer(number)), bits, Class.NORMAL)]
             if not number:
                 return both()
-            given, wanted = (call(one, a, b).term for one in (terms, whole))
-            more = wanted.fraction_bits - given.fraction_bits
+            scaled, wanted = (call(products, a, b).term for products in (terms, whole))
+            places = wanted.fraction_bits - scaled.fraction_bits
             return both(
-                holds(as_integer(given.sign) == wanted.sign), holds(as_integer(given.exp) == wanted.exp),
-                holds(given.cls is wanted.cls), holds(as_integer(given.sig) << more == wanted.sig),
+                holds(as_integer(scaled.sign) == wanted.sign), holds(as_integer(scaled.exp) == wanted.exp),
+                holds(scaled.cls is wanted.cls), holds(as_integer(scaled.sig) << places == wanted.sig),
             )  # fmt: skip
 
         return Claim(

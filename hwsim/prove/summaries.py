@@ -1,8 +1,8 @@
-"""What a unit's definition returns of operands that are not known: its functions are followed once for any arguments.
+"""The results of a unit's definition for unknown operands: its functions are followed once for any arguments.
 
-A function of few numbers is followed by itself, of any such numbers, and what it returns is put in wherever it is
-called. Its results are one: of a term the class is a matter of conditions, so that sums of many products have few ways
-through the model.
+A function of few numbers is followed by itself, of any such numbers, and its result is put in wherever it is called.
+Its results of one shape are merged into one: the class of a term becomes a matter of conditions, so that sums of many
+products have few ways through the model.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class MergedTerm(AnyTerm):
 
 
 def _conditions(term: Any) -> Sequence[Term]:
-    """That a term is NaN, an infinity, a number other than zero."""
+    """The conditions that a term is NaN, an infinity, a number other than zero."""
     return tuple(tuple.__iter__(term))[4]  # type: ignore[no-any-return]
 
 
@@ -103,7 +103,7 @@ def _merged_term(numbers: Sequence[Any], conditions: Sequence[Term]) -> Any:
 
 
 def _parts(thing: Any) -> Sequence[Any] | None:
-    """What a structure is made of; None of what is none."""
+    """The parts of a structure; None of what is none."""
     return tuple(tuple.__iter__(thing)) if isinstance(thing, tuple) else thing if isinstance(thing, list) else None
 
 
@@ -115,14 +115,17 @@ def _rebuilt(thing: Any, parts: Iterable[Any]) -> Any:
 
 
 class _Fresh:
-    """Arguments with constants in the place of all that is not known. by: what these stand for. key: of their form."""
+    """Arguments with constants in the place of all that is not known.
+
+    by: the constants, and the terms for which they stand. known: what holds of the constants.
+    """
 
     def __init__(self) -> None:
         self.by: list[tuple[Term, Term]] = []
         self.known: list[Term] = []
 
     def of(self, thing: Any) -> tuple[Any, Any]:
-        """An argument, and what two of them have in common that are alike."""
+        """Return an argument with such constants, and a key that arguments of one form share."""
         match thing:
             case Integer():
                 return self._integer(thing)
@@ -132,8 +135,8 @@ class _Fresh:
                 return thing, (type(thing), thing)
         parts = _parts(thing)
         if parts is not None:
-            found = [self.of(part) for part in parts]
-            return _rebuilt(thing, [one for one, _ in found]), (type(thing), *(key for _, key in found))
+            items = [self.of(part) for part in parts]
+            return _rebuilt(thing, [item for item, _ in items]), (type(thing), *(key for _, key in items))
         if hasattr(thing, "is_const"):  # a condition of a term
             return self._condition(thing), "condition"
         return thing, id(thing)
@@ -157,7 +160,7 @@ class _Fresh:
 
 
 def _shape(result: Any) -> Any:
-    """What of a result no term chooses."""
+    """The part of a result that no term chooses."""
     match result:
         case bool() | Truth():
             return "truth"
@@ -192,8 +195,8 @@ def _one(found: Sequence[Path[Any]]) -> Any:
     if parts is None:
         return last
     every = [_parts(path.result) or () for path in found]
-    return _rebuilt(last, [_one([Path(path.condition, one[at]) for path, one in zip(found, every, strict=True)])
-                           for at in range(len(parts))])  # fmt: skip
+    return _rebuilt(last, [_one([Path(path.condition, row[index]) for path, row in zip(found, every, strict=True)])
+                           for index in range(len(parts))])  # fmt: skip
 
 
 def _one_term(found: Sequence[Path[Any]]) -> Any:
@@ -203,7 +206,7 @@ def _one_term(found: Sequence[Path[Any]]) -> Any:
         either(false(), *(both(path.condition, holds(getattr(path.result, name))) for path in found))
         for name in ("is_nan", "is_infinite", "is_number")
     ]
-    conditions = [false() if ask(negated(one)).word == "proved" else one for one in conditions]
+    conditions = [false() if ask(negated(condition)).word == "proved" else condition for condition in conditions]
     counts = holds(as_integer(numbers[2]) != 0)
     if ask(same(conditions[2], counts)).word == "proved":  # a number is one by its significand
         conditions[2] = counts
@@ -212,7 +215,7 @@ def _one_term(found: Sequence[Path[Any]]) -> Any:
 
 @dataclass(frozen=True)
 class SpecifiedCase:
-    """Where conditions hold together, the result's code; met: the numbers on the way, in order."""
+    """The result's code where conditions hold together. met: the numbers on the way, in order."""
 
     conditions: tuple[Term, ...]
     code: Any
@@ -220,7 +223,7 @@ class SpecifiedCase:
 
     @property
     def condition(self) -> Term:
-        """All of them."""
+        """The conjunction of all conditions."""
         return both(*self.conditions)
 
 
@@ -239,7 +242,7 @@ class SymbolicOperands:
 
 
 def code_of(fmt: Format, term: Term) -> Any:
-    """A container's code from a term of the bits above its padding; a number where the term is one."""
+    """Return a container's code from a term of the bits above its padding; a number where the term is one."""
     if term.is_value():
         return int(term.value(10)) << fmt.padding
     return Integer.unsigned(op(Kind.BV_CONCAT, term, value(0, fmt.padding)) if fmt.padding else term)
@@ -253,7 +256,7 @@ class UnrecordedDefinition(Definition):
 
 
 class Specified:
-    """What a unit's definition returns of operands that are not known.
+    """The results of a unit's definition for operands that are not known.
 
     Raises NotImplementedYet for a unit that the model does not have.
     """
@@ -266,7 +269,7 @@ class Specified:
         self.parts: dict[int, tuple[Term, list[Term]]] = {}  # of disjunctions, by their numbers
 
     def cases(self, operands: SymbolicOperands) -> list[SpecifiedCase]:
-        """The results by the conditions under which they are returned, which are all that there are."""
+        """Return the results, each with the conditions under which it is returned; these are all that there are."""
         codes = (operands.scale_a, operands.scale_b) if operands.scale_a else ()
 
         def followed() -> tuple[Any, tuple[Met, ...], tuple[Term, ...]]:
@@ -279,12 +282,12 @@ class Specified:
         return [SpecifiedCase(conditions, code, met) for code, met, conditions in found]
 
     def nowhere(self, conditions: Sequence[Term]) -> set[int]:
-        """The numbers of terms that are false because a disjunction of them is."""
-        found = set[int]()
+        """Return the numbers of the terms that are false because a disjunction of them is."""
+        numbers = set[int]()
         for condition in conditions:
             if condition.kind() == Kind.NOT and condition.children()[0].id() in self.parts:
-                found |= {part.id() for part in self.parts[condition.children()[0].id()][1]}
-        return found
+                numbers |= {part.id() for part in self.parts[condition.children()[0].id()][1]}
+        return numbers
 
     # Functions in the place of the model's.
 
@@ -301,9 +304,9 @@ class Specified:
         ours += [(terms.align, self._align(terms.align)), (terms.window, self._window(terms.window))]
         methods = [(UnrecordedDefinition, name) for name in ("product", "addend", "partial")]
         with ExitStack() as stack:
-            for function, other in ours:
+            for function, replacement in ours:
                 for module, name in aliases(function):
-                    stack.enter_context(given_function(module, name, other))
+                    stack.enter_context(given_function(module, name, replacement))
             for owner, name in methods:
                 stack.enter_context(given_function(owner, name, self._of(getattr(owner, name))))
             total = self._total(ResultRounding.total)
@@ -314,16 +317,16 @@ class Specified:
         self, function: Callable[..., Any], arguments: Sequence[Any],
         known: Callable[..., Sequence[Term]] = lambda *_: (), name: object = None, code: Format | None = None,
     ) -> Any:  # fmt: skip
-        """What a function returns, of any arguments of the same form; the shape that is asked for, in the caller.
+        """Return a function's result, followed once for any arguments of the same form; the caller asks for its shape.
 
         name: of functions that do the same, where it is not the function itself. code: the format of whose codes it
         returns one, if it does.
         """
         fresh = _Fresh()
-        found = [fresh.of(one) for one in arguments]
-        key = name or function, tuple(key for _, key in found)
+        pairs = [fresh.of(one) for one in arguments]
+        key = name or function, tuple(key for _, key in pairs)
         if key not in self.kept:
-            of = [one for one, _ in found]
+            of = [one for one, _ in pairs]
             self.inside, before = True, self.inside
             try:
                 every = paths(lambda: function(*of), (*fresh.known, *known(*of)))
@@ -354,25 +357,25 @@ class Specified:
         return substituted(thing, by) if hasattr(thing, "is_const") else thing
 
     def _of(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """A function that returns what another returns."""
+        """A function that returns what another returns, from a memory of followed functions."""
 
         def summed_up(*arguments: Any) -> Any:
             if self.inside or not _asks(arguments):
                 return function(*arguments)
-            found = self._call(function, arguments, code=arguments[0] if function.__name__ == "add" else None)
-            self._meets(function.__name__, found)
-            return found
+            result = self._call(function, arguments, code=arguments[0] if function.__name__ == "add" else None)
+            self._meets(function.__name__, result)
+            return result
 
         return summed_up
 
     def _meets(self, name: str, found: Any) -> None:
-        """Numbers that a call returned may be met."""
+        """Record the numbers that a call returned as ones that may be met."""
         match found:
             case MergedTerm():
                 finite, of_product, number = negated(_special(found)), name == "product", _conditions(found)[2]
-                for field_name, one, where in (("sig", found.sig, finite), ("exp", found.exp, number)):
-                    if isinstance(one, Integer):
-                        met = Met(f"{name}.{field_name}", one, (one,), where, (), of_product, finite)
+                for field_name, number_met, where in (("sig", found.sig, finite), ("exp", found.exp, number)):
+                    if isinstance(number_met, Integer):
+                        met = Met(f"{name}.{field_name}", number_met, (number_met,), where, (), of_product, finite)
                         self.met.append(met)
             case Integer():
                 self.met.append(Met(name, found, (found,)))
@@ -381,18 +384,18 @@ class Specified:
                     self._meets(name, part)
 
     def _some(self, conditions: Iterable[object]) -> Any:
-        found = [holds(one) for one in conditions if one is not False]
-        found = [one for one in found if not one.is_false()]
-        if not found:
+        kept = [holds(condition) for condition in conditions if condition is not False]
+        kept = [condition for condition in kept if not condition.is_false()]
+        if not kept:
             return False
-        whole = either(*found)
-        self.parts[whole.id()] = whole, found
+        whole = either(*kept)
+        self.parts[whole.id()] = whole, kept
         return Truth(whole)
 
     def _greatest(self, candidates: Iterable[tuple[Any, object]]) -> Any:
         """The largest number of those that count, each compared to the largest before."""
         every = [(as_integer(number), holds(counts)) for number, counts in candidates if counts is not False]
-        every = [one for one in every if not one[1].is_false()]
+        every = [candidate for candidate in every if not candidate[1].is_false()]
         some = either(false(), *(counts for _, counts in every))
         if not every or not Truth(some):
             return None
@@ -401,13 +404,13 @@ class Specified:
         for number, counts in every[1:]:
             larger = both(counts, either(negated(so_far), holds(number > largest)))
             largest, so_far = as_integer(ite(Truth(larger), number, largest)), either(so_far, counts)
-        found = made(largest.term, low, high)
-        if self.inside or not isinstance(found, Integer):
-            return found
-        facts = [implies(counts, holds(found >= number)) for number, counts in every]
-        facts.append(implies(some, either(*(both(counts, holds(found == number)) for number, counts in every))))
-        self.met.append(Met("max_exp", found, (found,), some, tuple(facts), facts_alone=True))
-        return found
+        greatest = made(largest.term, low, high)
+        if self.inside or not isinstance(greatest, Integer):
+            return greatest
+        facts = [implies(counts, holds(greatest >= number)) for number, counts in every]
+        facts.append(implies(some, either(*(both(counts, holds(greatest == number)) for number, counts in every))))
+        self.met.append(Met("max_exp", greatest, (greatest,), some, tuple(facts), facts_alone=True))
+        return greatest
 
     def _align(self, align: Callable[..., Any]) -> Callable[..., Any]:
         def summed_up(term: Any, max_exp: Any, *rule: Any) -> Any:
@@ -416,7 +419,10 @@ class Specified:
             sign, exp, sig = as_integer(term.sign), as_integer(term.exp), as_integer(term.sig)
 
             def magnitude(sign: Any, exp: Any, sig: Any, top: Any) -> Any:
-                """Of what `align` returns; of a term of zero, which may stand above, nothing: that is shown."""
+                """The magnitude of the result of `align`.
+
+                A term of zero, which may stand above the window, leaves nothing: that is shown.
+                """
                 one = ModelTerm(sign, exp, sig, term.fraction_bits, Class.NORMAL)
                 nothing = ModelTerm(sign, exp, 0, term.fraction_bits, Class.ZERO)
                 if not sig:
@@ -440,13 +446,13 @@ class Specified:
 
     def _window(self, window: Callable[..., AlignedTerms]) -> Callable[..., AlignedTerms]:
         def met(*arguments: Any) -> AlignedTerms:
-            found = window(*arguments)
+            aligned = window(*arguments)
             total: Any = 0
-            for at, one in enumerate(found.aligned):
-                total = total + one
-                if at and not self.inside and isinstance(total, Integer):
+            for index, term in enumerate(aligned.aligned):
+                total = total + term
+                if index and not self.inside and isinstance(total, Integer):
                     self.met.append(Met("total", total, (total,)))
-            return found
+            return aligned
 
         return met
 
@@ -464,7 +470,10 @@ class Specified:
 
 
 def _within(result: Any, known: Sequence[Term], code: Format | None) -> Any:
-    """A term whose exponent, and a code that has the bounds that it has where this is known; all else as it is."""
+    """Return a term with bounds on its exponent, or a code with its format's bounds where these are known.
+
+    Any other result is returned as it is.
+    """
     if code is not None and isinstance(result, Integer):
         most = (1 << code.container_bits) - 1
         inside = both(holds(Integer.signed(result.term) >= 0), holds(result <= most))
@@ -475,7 +484,7 @@ def _within(result: Any, known: Sequence[Term], code: Format | None) -> Any:
 
 
 def _asks(arguments: Any) -> bool:
-    """Whether something among arguments is not known."""
+    """True if something among arguments is not known."""
     if isinstance(arguments, (Integer, Truth)):
         return True
     parts = _parts(arguments)
@@ -492,4 +501,4 @@ def _complements(number: Integer, sign: Integer) -> Iterator[Integer]:
     complement = number - sign
     bits = max(number.high, -number.low).bit_length()
     whole = number - sign * (1 - (1 << bits))
-    yield from (one for one in (complement, whole.between(0, (1 << bits) - 1)) if isinstance(one, Integer))
+    yield from (form for form in (complement, whole.between(0, (1 << bits) - 1)) if isinstance(form, Integer))

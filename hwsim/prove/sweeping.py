@@ -50,7 +50,7 @@ class Merging:
     """Terms over some constants, each as the one that stands for all that are equal to it as far as is known.
 
     samples: of the constants. until: when, by this thread's time, OutOfTime is raised; what was merged stays. sides: of
-    terms by their numbers, which of two circuits they are in, as bits; what both do not have to do with is asked for a
+    terms by their numbers, which of two circuits they are in, as bits; a question that is not about both circuits has a
     short time alone. far: seconds of a processor for a question about all of two terms. Terms are kept: only as long as
     they are, no other has their numbers.
     """
@@ -69,27 +69,27 @@ class Merging:
         self.undecided = 0
 
     def merged(self, term: Term) -> Term:
-        """An equal term, made of terms that stand for others."""
+        """Return an equal term, made of terms that stand for others."""
         for node in children_first(term):
             if node.id() in self.stands:
                 continue
-            made = rebuilt(node, [self.stands[child.id()][1] for child in node.children()])
-            if made.id() not in self.stands:
-                self.stands[made.id()] = made, self._standing(made, self.sides.get(node.id(), BOTH))
-            self.stands[node.id()] = node, self.stands[made.id()][1]
+            built = rebuilt(node, [self.stands[child.id()][1] for child in node.children()])
+            if built.id() not in self.stands:
+                self.stands[built.id()] = built, self._standing(built, self.sides.get(node.id(), BOTH))
+            self.stands[node.id()] = node, self.stands[built.id()][1]
         return self.stands[term.id()][1]
 
     def _standing(self, term: Term, side: int) -> Term:
-        """What stands for a term that is new: another, where that is proved to be equal."""
+        """The term that stands for a new one: another, where that is proved to be equal."""
         if not is_bits(term) or term.is_value() or term.is_const():
             return term
         numbers = tuple(self.samples.of(term))
         alike = self.alike.setdefault((width(term), numbers), [])
         fixed = [(value(numbers[0], width(term)), BOTH - side or BOTH)] if len(set(numbers)) == 1 else []
-        others = sorted(alike, key=lambda other: side | other[1] != BOTH)
-        for other, its in (*fixed, *others[:MOST_ALIKE]):
-            if self._equal(term, other, side | its == BOTH):
-                return other
+        others = sorted(alike, key=lambda earlier: side | earlier[1] != BOTH)
+        for earlier, its in (*fixed, *others[:MOST_ALIKE]):
+            if self._equal(term, earlier, side | its == BOTH):
+                return earlier
         alike.append((term, side))
         return term
 
@@ -109,8 +109,10 @@ class Merging:
         return answer.word == "proved"
 
     def _sampled(self, model: Mapping[str, int]) -> None:
-        """What tells two terms apart becomes a sample; together with others where there are no more of them, as it is
-        as much work to look at one as at a few."""
+        """Add a model that tells two terms apart as a sample.
+
+        It joins earlier ones where there are no more of them: one is as much work to look at as a few.
+        """
         known = {name: [model.get(name, 0)] for name in self.samples.known}
         while self.refuting and self.refuting[-1].count <= len(next(iter(known.values()))):
             earlier = self.refuting.pop().known
@@ -119,7 +121,7 @@ class Merging:
 
 
 def is_one_sum(first: Term, second: Term) -> bool:
-    """Whether two bit vectors are seen to be one sum of the same terms."""
+    """True if two bit vectors are seen to be one sum of the same terms."""
     inside = _without((first, second), lambda node: is_bits(node) and node.kind() not in ADDING)
     if not any(node.kind() == Kind.BV_ADD for node in nodes_of(inside)):
         return False
@@ -163,11 +165,11 @@ def _apart(term: Term, other: Term) -> Sequence[Term]:
 
 
 def _cut_out(terms: Sequence[Term], apart: Iterable[Term], by: Mapping[Term, Term]) -> Sequence[Term]:
-    """Terms with others for some. apart: what lies above these; nothing else is made anew."""
-    made = {node.id(): cut for node, cut in by.items()}
+    """Terms with others for some. apart: the nodes above these; nothing else is made anew."""
+    built = {node.id(): cut for node, cut in by.items()}
     for node in sorted(apart, key=lambda node: int(node.id())):
-        made[node.id()] = rebuilt(node, [made.get(child.id(), child) for child in node.children()])
-    return [made.get(term.id(), term) for term in terms]
+        built[node.id()] = rebuilt(node, [built.get(child.id(), child) for child in node.children()])
+    return [built.get(term.id(), term) for term in terms]
 
 
 def _without(terms: Sequence[Term], cut: Callable[[Term], bool]) -> Sequence[Term]:
@@ -203,14 +205,14 @@ REPEATING, PERIODS = 4, (8, 4, 6, 16, 32)
 class Alike(Claim):
     """A claim of two circuits that are alike inside.
 
-    That two long products, or the sums of long chains, are equal no solver sees from the outputs; that their parts are,
-    one after another from the inputs on, it does.
+    No solver sees from the outputs that two long products, or the sums of long chains, are equal; it does see that
+    their parts are, one after another from the inputs on.
     """
 
     solver = "bitwuzla, part by part where need be"
 
     def decide(self, seconds: float) -> Decided:
-        """What the solver says."""
+        """The solver's answer."""
         begun = time.thread_time()
         answer = Decided("undecided", 0.0)
         merging = self._merging(seconds)
@@ -226,10 +228,10 @@ class Alike(Claim):
         return Decided(answer.word, time.thread_time() - begun, answer.model)
 
     def _merging(self, seconds: float) -> Merging:
-        """Nothing merged yet; turns go on where the one before ended."""
+        """A merging with nothing merged yet; turns go on where the one before ended."""
         stream = Stream(SEED, "alike")
         samples = {
-            term.symbol(): [_drawn(stream, width(term), at) for at in range(SAMPLES)]
+            term.symbol(): [_drawn(stream, width(term), number) for number in range(SAMPLES)]
             for term in constants_of([*self.assumptions, self.claim])
         }
         return Merging(Evaluated(samples), math.inf, _sides(self.claim), max(FAR, A_QUESTION * seconds))
@@ -244,24 +246,24 @@ class Alike(Claim):
 
 
 def _sides(claim: Term) -> Mapping[int, int]:
-    """Of terms by their numbers, on which sides of a claim's equations they stand: 1, 2, or 3 for both.
+    """The sides of a claim's equations on which terms, by their numbers, stand: 1, 2, or 3 for both.
 
     What stands in its conditions has no side.
     """
-    found: dict[int, int] = {}
+    sides: dict[int, int] = {}
     for part, _ in parts_of(claim):
         for side, term in enumerate(part.children() if part.kind() == Kind.EQUAL else (), 1):
             for node in nodes_of([term]):
-                found[node.id()] = found.get(node.id(), 0) | side
-    return found
+                sides[node.id()] = sides.get(node.id(), 0) | side
+    return sides
 
 
 def _drawn(stream: Stream, bits: int, at: int) -> int:
     """A number of so many bits. at: of which sample."""
     number = sum(stream.word() << low for low in range(0, bits, WORD)) % (1 << bits)
-    turn, other = divmod(at, REPEATING)
+    turn, rest = divmod(at, REPEATING)
     period = PERIODS[turn % len(PERIODS)]
-    if other or period >= bits:
+    if rest or period >= bits:
         return number
     few = number % (1 << period)
     return sum(few << low for low in range(0, bits, period)) % (1 << bits)
@@ -277,7 +279,7 @@ class SameProducts(Claim):
     """
 
     def decide(self, seconds: float) -> Decided:
-        """What the solver says."""
+        """The solver's answer."""
         begun = time.thread_time()
         for claim, conditions in parts_of(self.claim):
             if not _shown(claim, (*self.assumptions, *conditions), begun + seconds):
@@ -289,7 +291,7 @@ class SameProducts(Claim):
 
 
 def _shown(claim: Term, conditions: Sequence[Term], end: float) -> bool:
-    """Whether a claim holds of any products, or else of any but those by a constant. end: by this thread's time."""
+    """True if a claim holds of any products, or else of any but those by a constant. end: by this thread's time."""
     if (left := end - time.thread_time()) <= 0:
         return False
     if _holds_of_any_products(claim, conditions, left / 2, constants=True):
@@ -304,9 +306,9 @@ def _by_a_constant(term: Term) -> bool:
 
 
 def _holds_of_any_products(claim: Term, conditions: Sequence[Term], seconds: float, *, constants: bool) -> bool:
-    """Whether a claim is shown to hold, whatever numbers products are. constants: those by a constant too."""
+    """True if a claim is shown to hold, whatever numbers products are. constants: those by a constant too."""
     end = time.thread_time() + seconds
-    made: dict[int, Term] = {}
+    built: dict[int, Term] = {}
     products: list[tuple[Sequence[Term], Term]] = []
     assumed = list[Term]()
 
@@ -316,21 +318,21 @@ def _holds_of_any_products(claim: Term, conditions: Sequence[Term], seconds: flo
 
     for term in (*conditions, claim):
         for node in children_first(term):
-            if node.id() in made:
+            if node.id() in built:
                 continue
-            factors = [made[child.id()] for child in node.children()]
+            factors = [built[child.id()] for child in node.children()]
             if node.kind() != Kind.BV_MUL or (not constants and _by_a_constant(node)):
-                made[node.id()] = rebuilt(node, factors)
+                built[node.id()] = rebuilt(node, factors)
                 continue
             bits = width(node)
-            found = next(
+            product = next(
                 (number for other, number in products if width(number) == bits and same_as(factors, other)), None
             )
-            if found is None:
-                found = constant("product", bits)
-                products.append((factors, found))
-            made[node.id()] = found
-        assumed.append(made[term.id()])
+            if product is None:
+                product = constant("product", bits)
+                products.append((factors, product))
+            built[node.id()] = product
+        assumed.append(built[term.id()])
     return ask(assumed.pop(), assumed, max(0.001, end - time.thread_time())).word == "proved"
 
 
@@ -340,9 +342,10 @@ MOST_APART = 200  # terms that are different, after which no more are looked at
 
 @dataclass
 class Replaced:
-    """by: constants, with the numbers that are to make the same. known: what holds of the constants.
+    """A replacement of constants by numbers that are to make the same of a term.
 
-    pairs: of a term that depends on them, the two sides; equal ones where it is a number. free: what stands for others.
+    by: the constants, and the numbers. known: conditions on the constants. pairs: the two sides of each term that
+    depends on them; equal ones where it is a number. free: what stands for other terms.
     """
 
     by: Mapping[Term, Term]
@@ -353,7 +356,7 @@ class Replaced:
     apart: int = 0
 
     def leaves(self, term: Term, seconds: float) -> bool:
-        """Whether a term is the same; False, too, where that is not seen in so many seconds."""
+        """True if a term stays the same; False, too, where that is not seen in so many seconds."""
         end = time.thread_time() + seconds
         for node in children_first(term):
             if node in self.by:
@@ -366,34 +369,37 @@ class Replaced:
         return bool(first.id() == second.id())
 
     def _follow(self, node: Term) -> None:
-        """The two sides of a term that depends on the constants."""
+        """Note the two sides of a term that depends on the constants."""
         sides = [self._sides(child) for child in node.children()]
-        first, second = (rebuilt(node, [side[at] for side in sides]) for at in (0, 1))
-        made = simplified(second)
+        first, second = (rebuilt(node, [side[index] for side in sides]) for index in (0, 1))
+        plain = simplified(second)
         if first.id() == second.id() or self._same(first, second):
-            if made.is_value():
-                self.pairs[node.id()] = node, made, made
+            if plain.is_value():
+                self.pairs[node.id()] = node, plain, plain
             return
         self.apart += 1
-        if is_bits(node) and made.is_value():
-            first, second = self._by_a_bit(first, made), made
-            if width(node) == 1 and not int(made.value(10)):
+        if is_bits(node) and plain.is_value():
+            first, second = self._by_a_bit(first, plain), plain
+            if width(node) == 1 and not int(plain.value(10)):
                 self.bits.append(first)
         self.pairs[node.id()] = node, first, second
 
     def _sides(self, node: Term) -> tuple[Term, Term]:
-        """The two sides of a term; one of any value, but for sums, where it does not depend on any."""
+        """The two sides of a term.
+
+        Where it depends on none of the constants, both are one term of any value, but for sums.
+        """
         if node.id() in self.pairs:
             return self.pairs[node.id()][1:]
         if node.is_value() or node.is_true() or node.is_false():
             return node, node
         if node.id() not in self.free:
             if node.kind() in ADDING:
-                one = rebuilt(node, [self._sides(child)[1] for child in node.children()])
+                side = rebuilt(node, [self._sides(child)[1] for child in node.children()])
             else:
-                one = constant(f"any{len(self.free)}", width(node) if is_bits(node) else 1)
-                one = one if is_bits(node) else is_one(one)
-            self.free[node.id()] = node, one
+                side = constant(f"any{len(self.free)}", width(node) if is_bits(node) else 1)
+                side = side if is_bits(node) else is_one(side)
+            self.free[node.id()] = node, side
         return self.free[node.id()][1], self.free[node.id()][1]
 
     def _same(self, first: Term, second: Term) -> bool:
@@ -402,21 +408,21 @@ class Replaced:
         return ask(same(first, second), self.known, AT_ONCE).word == "proved"
 
     def _by_a_bit(self, first: Term, number: Term) -> Term:
-        """A side as bits that all are one bit or its complement, which sums are made of; itself where it is not so."""
-        found = ask(same(first, number), self.known, AT_ONCE, constants_of([first])).model
-        if found is None:
+        """A side as bits that all are one bit or its complement, for sums; the side itself where it is not so."""
+        model = ask(same(first, number), self.known, AT_ONCE, constants_of([first])).model
+        if model is None:
             return first
-        by = {term: value(found[term.symbol()], width(term)) for term in constants_of([first])}
-        other = evaluated(first, by)
+        by = {term: value(model[term.symbol()], width(term)) for term in constants_of([first])}
+        otherwise = evaluated(first, by)
         for bit in self.bits[-1:]:
-            made = _chosen(bit, other, int(number.value(10)), width(first))
-            if ask(same(first, made), self.known, AT_ONCE).word == "proved":
-                return made
+            chosen = _chosen(bit, otherwise, int(number.value(10)), width(first))
+            if ask(same(first, chosen), self.known, AT_ONCE).word == "proved":
+                return chosen
         return first
 
 
 def _chosen(bit: Term, yes: int, no: int, bits: int) -> Term:
-    """One of two numbers, bit by bit."""
+    """One of two numbers, chosen by a bit, bit by bit."""
 
     def places() -> Iterator[Term]:
         for place in reversed(range(bits)):
@@ -428,5 +434,5 @@ def _chosen(bit: Term, yes: int, no: int, bits: int) -> Term:
                 case same_one, _:
                     yield value(same_one, 1)
 
-    found = list(places())
-    return op(Kind.BV_CONCAT, *found) if len(found) > 1 else found[0]
+    parts = list(places())
+    return op(Kind.BV_CONCAT, *parts) if len(parts) > 1 else parts[0]

@@ -20,7 +20,7 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True)
 class Path(Generic[Result]):
-    """What a function returns where a condition holds."""
+    """The result of a function where a condition holds."""
 
     condition: Term
     result: Result
@@ -35,7 +35,7 @@ class OutOfTime(Exception):
 
 
 class Explorer:
-    """One run of a function: the answers that are given, and which others are possible."""
+    """One run of a function: the answers that are given, and the other answers that are possible."""
 
     def __init__(self, assumptions: Sequence[Term], answers: Sequence[bool], known: _KnownBounds, sure: bool = True):
         self.given, self.answers, self.sure = list(answers), list(answers), sure
@@ -51,7 +51,7 @@ class Explorer:
         self.known = known
 
     def decide(self, term: Term) -> bool:
-        """The answer to a question on this path."""
+        """Return the answer to a question on this path."""
         if term.is_true() or term.is_false():
             return bool(term.is_true())
         if _ends and time.thread_time() > _ends[-1]:
@@ -75,7 +75,7 @@ class Explorer:
         return (*self.assumptions, *self.conditions)
 
     def possible(self, term: Term) -> bool:
-        """Whether a condition can hold, after the answers that were given; that it can, where it is not asked."""
+        """True if a condition can hold after the answers that were given, or where the solver is not asked."""
         if not self.sure:
             return True
         self.solver.push()
@@ -88,35 +88,35 @@ class Explorer:
         return bool(self.solver.check_sat() != bw.Result.UNSAT)
 
     def bounds(self, number: Any) -> tuple[int, int]:
-        """What an integer of hwsim.prove.symbolic can be at least and at most on this path."""
+        """Return the least and the largest value of an integer of hwsim.prove.symbolic on this path."""
         known, answers = self.known.setdefault((number.term.id(), number.low, number.high), {}), self.answers
         for asked in range(self.asked, -1, -1):
-            found = known.get(tuple(answers[:asked]))
-            if found is not None and (asked == self.asked or (found[0] >= 0 and 0 < found[1] - found[0] <= NARROW)):
-                return found
-        found = known[tuple(answers[: self.asked])] = self._least(number), -self._least(-number)
-        return found
+            ends = known.get(tuple(answers[:asked]))
+            if ends is not None and (asked == self.asked or (ends[0] >= 0 and 0 < ends[1] - ends[0] <= NARROW)):
+                return ends
+        ends = known[tuple(answers[: self.asked])] = self._least(number), -self._least(-number)
+        return ends
 
     def _least(self, number: Any) -> int:
         low, high, middle = number.low, number.high, number.low  # which it often is
         while low < high:
             smaller = number <= middle
-            found = middle if smaller is True else None if smaller is False else self._value(number, smaller.term)
-            if found is None:
+            witness = middle if smaller is True else None if smaller is False else self._value(number, smaller.term)
+            if witness is None:
                 low = middle + 1
             else:
-                high = found
+                high = witness
             middle = (low + high) // 2
         return int(low)
 
     def _value(self, number: Any, condition: Term) -> int | None:
-        """What a number can be where a condition holds, if it can hold."""
+        """Return a value of a number where a condition holds; None where it cannot hold."""
         self.solver.push()
         self.solver.assert_formula(condition)
         bits = width(number.term)
-        found = int(self.solver.get_value(number.term).value(10)) if self._satisfiable() else None
+        unsigned = int(self.solver.get_value(number.term).value(10)) if self._satisfiable() else None
         self.solver.pop()
-        return found if found is None or not found >> bits - 1 else found - (1 << bits)
+        return unsigned if unsigned is None or not unsigned >> bits - 1 else unsigned - (1 << bits)
 
 
 _running: list[Explorer] = []
@@ -134,12 +134,12 @@ def until(end: float) -> Iterator[None]:
 
 
 def given() -> tuple[Term, ...]:
-    """What holds on the path that is being followed: the assumptions, and the answers so far; nothing outside."""
+    """Return what holds on the path that is being followed: assumptions, and answers so far; nothing outside of it."""
     return _running[-1].holds if _running else ()
 
 
 def explorer() -> Explorer:
-    """The run that is going on."""
+    """Return the run that is going on."""
     if not _running:
         raise TypeError("a question about an integer that is not known is asked outside of `paths`")
     return _running[-1]
@@ -157,21 +157,21 @@ def _exploring(explorer: Explorer) -> Iterator[None]:
 def paths(
     function: Callable[[], Result], assumptions: Sequence[Term] = (), *, asked: bool = True
 ) -> list[Path[Result]]:
-    """What a function returns, by the conditions under which it does: together they are all that is possible.
+    """Return a function's results, each with the condition under which it returns it; together these are all possible.
 
     assumptions: what holds of the integers that it is run on. asked: whether the solver says which answers are
     possible; else both always are followed, and some of the conditions may never hold.
     """
-    found: list[Path[Result]] = []
+    results: list[Path[Result]] = []
     waiting: list[list[bool]] = [[]]
     known: _KnownBounds = {}
     while waiting:
         explorer = Explorer(assumptions, waiting.pop(), known, asked)
         with _exploring(explorer):
             result = function()
-        found.append(Path(both(*explorer.conditions) if explorer.conditions else true(), result))
+        results.append(Path(both(*explorer.conditions) if explorer.conditions else true(), result))
         waiting += explorer.others
-    return found
+    return results
 
 
 def bits_for(low: int, high: int) -> int:
@@ -213,7 +213,7 @@ class Truth:
 class Integer:
     """An integer from `low` to `high`; `term` is its two's complement, of `bits_for(low, high)` bits.
 
-    What makes one returns `Any`: the model's functions, which it is made for, take numbers.
+    Functions that make one return `Any`: the model's functions, which it is made for, take numbers.
     """
 
     __slots__ = ("bits", "high", "low", "term")
@@ -225,17 +225,17 @@ class Integer:
 
     @classmethod
     def unsigned(cls, term: Term) -> Any:
-        """What the bits of a term count."""
+        """Return the unsigned number that the bits of a term are."""
         return cls(op(Kind.BV_ZERO_EXTEND, term, indices=[1]), 0, (1 << width(term)) - 1, term)
 
     @classmethod
     def signed(cls, term: Term) -> Any:
-        """The two's complement that a term is."""
+        """Return the number whose two's complement a term is."""
         most = 1 << width(term) - 1
         return cls(term, -most, most - 1)
 
     def between(self, low: int, high: int) -> Any:
-        """The same, known to be within bounds: whoever says so asserts it."""
+        """Return the same integer with narrower bounds, which the caller asserts."""
         return made(self.term, max(low, self.low), min(high, self.high))
 
     def __repr__(self) -> str:
@@ -245,7 +245,7 @@ class Integer:
     __hash__ = None  # type: ignore[assignment]
 
     def at(self, bits: int) -> Term:
-        """The two's complement in so many bits; modulo 2^bits where that is fewer."""
+        """Return the two's complement in so many bits; modulo 2^bits where that is fewer."""
         return _resized(self.term, bits)
 
     # Arithmetic.
@@ -271,7 +271,7 @@ class Integer:
         if self.bits is not None and other.bits is not None:
             # As circuits write it: solvers hardly tell two multiplications equal that are not one term.
             wide = width(self.bits) + width(other.bits)
-            sides = (op(Kind.BV_ZERO_EXTEND, one, indices=[wide - width(one)]) for one in (self.bits, other.bits))
+            sides = (op(Kind.BV_ZERO_EXTEND, bits, indices=[wide - width(bits)]) for bits in (self.bits, other.bits))
             product = op(Kind.BV_MUL, *sides)
             return Integer(op(Kind.BV_ZERO_EXTEND, product, indices=[1]), 0, self.high * other.high, product)
         ends = [x * y for x in (self.low, self.high) for y in (other.low, other.high)]
@@ -323,7 +323,7 @@ class Integer:
 
     def __and__(self, other: Any) -> Any:
         other = as_integer(other)
-        high = min((each.high for each in (self, other) if each.low >= 0), default=max(self.high, other.high))
+        high = min((number.high for number in (self, other) if number.low >= 0), default=max(self.high, other.high))
         low = 0 if self.low >= 0 or other.low >= 0 else -(1 << max(bits_for(x.low, x.high) for x in (self, other)))
         return _computed(Kind.BV_AND, self, other, low, high)
 
@@ -340,7 +340,7 @@ class Integer:
     __rxor__ = __xor__
 
     def _bitwise(self, kind: Any, other: Any) -> Any:
-        first, second = (each._not_negative() for each in (self, as_integer(other)))
+        first, second = (number._not_negative() for number in (self, as_integer(other)))
         low = max(first.low, second.low) if kind == Kind.BV_OR else 0
         return _computed(kind, first, second, low, (1 << max(first.high.bit_length(), second.high.bit_length())) - 1)
 
@@ -350,7 +350,7 @@ class Integer:
         return as_integer(self.between(max(0, self.low), self.high))
 
     def bit_length(self) -> Any:
-        """Places of the magnitude."""
+        """Return the number of places of the magnitude."""
         size = as_integer(abs(self))
         length: Any = max(0, size.low).bit_length()
         for place in range(length, size.high.bit_length()):
@@ -401,12 +401,12 @@ class Integer:
 
 
 def made(term: Term, low: int, high: int) -> Any:
-    """An integer within bounds; a number where they leave one."""
+    """Return an integer within bounds; a number where the bounds leave only one."""
     return low if low == high else Integer(term, low, high)
 
 
 def as_integer(number: Any) -> Integer:
-    """A number as an integer that is not known, to compute with others."""
+    """Return a number as an integer that is not known, to compute with others."""
     if isinstance(number, Integer):
         return number
     if isinstance(number, Truth):
@@ -416,7 +416,7 @@ def as_integer(number: Any) -> Integer:
 
 
 def ite(condition: Any, yes: Any, no: Any) -> Any:
-    """One of two integers."""
+    """Return one of two integers, by a condition."""
     if not isinstance(condition, Truth):
         return yes if condition else no
     first, second = as_integer(yes), as_integer(no)
@@ -438,7 +438,7 @@ def shifted_left(number: Integer, by: Any) -> Any:
 
 
 def bounds_of(number: Any) -> tuple[int, int]:
-    """What a number can be at least and at most, under the conditions of the path."""
+    """Return the least and the largest value of a number under the conditions of the path."""
     if not isinstance(number, Integer):
         return int(number), int(number)
     return explorer().bounds(number)
@@ -511,7 +511,7 @@ class Places(Integer):
         return -self + other
 
     def __gt__(self, other: Any) -> Any:
-        """Whether it is larger, where every number of places gives one answer."""
+        """True if it is larger, where every number of places gives one answer."""
         least, most = bounds_of(self.number - other)
         if self.times > 0 and least >= 0:
             return True
@@ -541,7 +541,7 @@ class Places(Integer):
 
 
 class _Below(Integer):
-    """high * 2^places - 1, of a high that is a power of two: a mask of all places below."""
+    """high * 2^places - 1, with high a power of two: a mask of all places below."""
 
     __slots__ = ("mask",)
 
@@ -550,7 +550,7 @@ class _Below(Integer):
 
 
 class Tailed(Integer):
-    """high * 2^places + tail. some: whether the tail is other than zero."""
+    """high * 2^places + tail. some: the condition that the tail is other than zero."""
 
     __slots__ = ("above", "some")
 
@@ -630,7 +630,7 @@ class Tailed(Integer):
     __rand__ = __and__
 
     def bit_length(self) -> Any:
-        """Places of a number that is not negative, nor zero."""
+        """The places of a number that is neither negative nor zero."""
         if Truth(_holds(self.above != 0)):
             return Places(self.above.bit_length(), 1)
         # Of the tail alone: from 1 to all of its places.
@@ -642,7 +642,7 @@ class Tailed(Integer):
         return bool(Truth(either(_holds(self.above != 0), self.some)))
 
     def _other(self, other: Any) -> Integer:
-        """The upper end of a number without a tail."""
+        """The part above the tail of a number without a tail."""
         if isinstance(other, int) and other == 0:
             return as_integer(0)
         if not isinstance(other, Tailed) or not other._whole:
@@ -679,7 +679,7 @@ class Tailed(Integer):
 
 @contextmanager
 def given_function(module: ModuleType | type, name: str, function: Callable[..., Any] | property) -> Iterator[None]:
-    """A module, or a class, with another function of a name, as long as this lasts."""
+    """Replace a function of a module, or of a class, as long as this lasts."""
     before = getattr(module, name)
     setattr(module, name, function)
     try:
@@ -695,25 +695,25 @@ GIVEN = EXP, EXP, SIG, EXP, EXP, EXP
 
 @cache
 def _function(lost: str) -> Term:
-    sorts = [manager().mk_bv_sort(each) for each in GIVEN]
+    sorts = [manager().mk_bv_sort(bits) for bits in GIVEN]
     return manager().mk_const(manager().mk_fun_sort(sorts, manager().mk_bv_sort(LEFT)), f"align.{lost}")
 
 
 def aligned(term: ModelTerm, max_exp: Any, fraction_bits: int, lost: str) -> Any:
-    """What is left of a term: any number, which depends on nothing but what is given; of zero, nothing."""
+    """Return what is left of a term: any number that depends on the arguments alone; of a term of zero, 0."""
     if isinstance(term.sig, int) and term.sig == 0:
         return 0
     numbers = (term.sign, term.exp, term.sig, term.fraction_bits, max_exp, fraction_bits)
-    given = list(map(as_integer, numbers))
-    if any(width(number.term) > bits for number, bits in zip(given, GIVEN, strict=True)):
+    integers = list(map(as_integer, numbers))
+    if any(width(number.term) > bits for number, bits in zip(integers, GIVEN, strict=True)):
         raise ValueError("a term is larger than any that is aligned")
-    arguments = [number.at(bits) for number, bits in zip(given, GIVEN, strict=True)]
+    arguments = [number.at(bits) for number, bits in zip(integers, GIVEN, strict=True)]
     return Integer.signed(manager().mk_term(Kind.APPLY, [_function(lost), *arguments]))
 
 
 @contextmanager
 def any_alignment(*modules: ModuleType) -> Iterator[None]:
-    """In these modules `align` is such a function, as long as this lasts."""
+    """Replace `align` in these modules by `aligned`, as long as this lasts."""
     with ExitStack() as stack:
         for module in modules:
             stack.enter_context(given_function(module, "align", aligned))

@@ -22,95 +22,95 @@ Word = Literal["proved", "refuted", "undecided"]
 
 @cache
 def manager() -> Any:
-    """The one manager of terms: only terms of one manager can meet. Equal terms are one object there."""
+    """Return the one manager of terms: only terms of one manager can meet. Equal terms are one object there."""
     return bw.TermManager()
 
 
 def constant(name: str, width: int) -> Term:
-    """A bit vector of any value; another one at each call, whatever the name."""
+    """Return a bit vector of any value; another one at each call, whatever the name."""
     return manager().mk_const(manager().mk_bv_sort(width), name)
 
 
 def value(number: int, width: int) -> Term:
-    """A number, modulo 2^width."""
+    """Return a number, modulo 2^width, as a bit vector."""
     return manager().mk_bv_value(manager().mk_bv_sort(width), number % (1 << width))
 
 
 def op(kind: Any, *terms: Term, indices: Iterable[int] = ()) -> Term:
-    """One operation."""
+    """Return one operation on terms."""
     return manager().mk_term(kind, list(terms), list(indices))
 
 
 def is_bits(term: Term) -> bool:
-    """Whether a term is a bit vector, and no condition."""
+    """True if a term is a bit vector, and no condition."""
     return bool(term.sort().is_bv())
 
 
 def rebuilt(term: Term, children: Sequence[Term]) -> Term:
-    """The operation that a term is, of other terms; the term itself where they are its own."""
+    """Return a term's operation on other terms; the term itself where they are its own."""
     if all(new.id() == old.id() for new, old in zip(children, term.children(), strict=True)):
         return term
     return op(term.kind(), *children, indices=term.indices() if term.num_indices() else ())
 
 
 def width(term: Term) -> int:
-    """Bits of a bit vector."""
+    """Return the number of bits of a bit vector."""
     return int(term.sort().bv_size())
 
 
 def true() -> Term:
-    """What holds always."""
+    """Return the condition that always holds."""
     return manager().mk_true()
 
 
 def false() -> Term:
-    """What never holds."""
+    """Return the condition that never holds."""
     return manager().mk_false()
 
 
 def both(*terms: Term) -> Term:
-    """Whether all hold."""
+    """Return the condition that all hold."""
     kept = [term for term in terms if not term.is_true()]
     return true() if not kept else kept[0] if len(kept) == 1 else op(Kind.AND, *kept)
 
 
 def either(*terms: Term) -> Term:
-    """Whether one holds."""
+    """Return the condition that at least one holds."""
     return negated(both(*map(negated, terms)))
 
 
 def negated(term: Term) -> Term:
-    """Whether it does not hold."""
+    """Return the condition that another one does not hold."""
     return op(Kind.NOT, term)
 
 
 def implies(first: Term, second: Term) -> Term:
-    """Whether the second holds where the first does."""
+    """Return the condition that the second holds where the first does."""
     return op(Kind.IMPLIES, first, second)
 
 
 def same(first: Term, second: Term) -> Term:
-    """Whether two terms of one sort are equal."""
+    """Return the condition that two terms of one sort are equal."""
     return true() if first == second else op(Kind.EQUAL, first, second)
 
 
 def is_one(bit: Term) -> Term:
-    """Whether a bit is set."""
+    """Return the condition that a bit is set."""
     return same(bit, value(1, 1))
 
 
 def substituted(term: Term, by: Mapping[Term, Term]) -> Term:
-    """A term with others in the place of some."""
+    """Return a term with others in the place of some."""
     return manager().substitute_term(term, dict(by)) if by else term
 
 
 def all_substituted(terms: Iterable[Term], by: Mapping[Term, Term]) -> list[Term]:
-    """Terms with others in the place of some: all at once, because they share most of what they are made of."""
+    """Return terms with others in the place of some: all at once, because they share most of what they are made of."""
     return list(manager().substitute_terms(list(terms), dict(by)))
 
 
 def evaluated(term: Term, by: Mapping[Term, Term]) -> int:
-    """What a bit vector is where all its constants are given."""
+    """Return the number that a bit vector is where all its constants are given."""
     known = substituted(term, by)
     if not known.is_value():
         known = bw.Bitwuzla(manager(), bw.Options()).simplify_term(known)
@@ -118,28 +118,28 @@ def evaluated(term: Term, by: Mapping[Term, Term]) -> int:
 
 
 def below(first: Term, second: Term) -> Term:
-    """Whether one unsigned number is less than another."""
+    """Return the condition that one unsigned number is less than another."""
     return op(Kind.BV_ULT, first, second)
 
 
 def choose(condition: Term, yes: Term, no: Term) -> Term:
-    """One of two terms."""
+    """Return one of two terms, by a condition."""
     return op(Kind.ITE, condition, yes, no)
 
 
 def as_bit(condition: Term) -> Term:
-    """A condition as one bit."""
+    """Return a condition as one bit."""
     return choose(condition, value(1, 1), value(0, 1))
 
 
 def part(term: Term, low: int, bits: int) -> Term:
-    """Some bits of a bit vector."""
+    """Return some bits of a bit vector."""
     return op(Kind.BV_EXTRACT, term, indices=[low + bits - 1, low])
 
 
 @dataclass(frozen=True)
 class Decided:
-    """What the solver said of a question, and after how many seconds. model: values of constants that refute it."""
+    """A solver's answer to a question, and the seconds it took. model: values of constants that refute it."""
 
     word: Word
     seconds: float
@@ -147,7 +147,7 @@ class Decided:
 
 
 def ask(claim: Term, assumptions: Iterable[Term] = (), seconds: float = 60.0, show: Iterable[Term] = ()) -> Decided:
-    """Whether a claim holds wherever the assumptions do. show: constants whose values refute it, if any do.
+    """Decide whether a claim holds wherever the assumptions do. show: constants whose values refute it, if any do.
 
     seconds: of the processor, so that what is decided does not depend on what else the machine does.
     """
@@ -164,7 +164,7 @@ def ask(claim: Term, assumptions: Iterable[Term] = (), seconds: float = 60.0, sh
 
 
 def possible(terms: Iterable[Term], seconds: float = 60.0) -> bool:
-    """Whether terms can hold together; also where the solver does not know after so many seconds of the processor."""
+    """True if terms can hold together, or where the solver does not know after so many seconds of the processor."""
     return bool(_solver(terms, seconds).check_sat() != bw.Result.UNSAT)
 
 
@@ -180,32 +180,32 @@ def _solver(terms: Iterable[Term], seconds: float) -> Any:
 
 
 def simplified(term: Term) -> Term:
-    """An equal term, in which what is known of it is worked out."""
+    """Return an equal term, simplified by what is known of it."""
     return bw.Bitwuzla(manager(), bw.Options()).simplify_term(term)
 
 
 def nodes_of(terms: Iterable[Term]) -> list[Term]:
-    """All that terms are made of, themselves too, each once."""
-    found: dict[int, Term] = {}
+    """Return all nodes of terms, the terms themselves too, each once."""
+    nodes: dict[int, Term] = {}
     stack = list(terms)
     while stack:
         here = stack.pop()
-        if here.id() not in found:
-            found[here.id()] = here
+        if here.id() not in nodes:
+            nodes[here.id()] = here
             stack += here.children()
-    return list(found.values())
+    return list(nodes.values())
 
 
 def constants_of(terms: Iterable[Term]) -> list[Term]:
-    """The bit vectors of any value that terms depend on."""
+    """Return the bit vectors of any value that terms depend on."""
     return [term for term in nodes_of(terms) if term.is_const()]
 
 
 def parts_of(claim: Term, conditions: tuple[Term, ...] = ()) -> Iterator[tuple[Term, tuple[Term, ...]]]:
-    """What a claim is that several things hold, each under conditions."""
+    """Yield the conditions whose conjunction a claim is, each with those under which it must hold."""
     if claim.kind() == Kind.AND:
-        for one in claim.children():
-            yield from parts_of(one, conditions)
+        for child in claim.children():
+            yield from parts_of(child, conditions)
     elif claim.kind() == Kind.IMPLIES:
         condition, then = claim.children()
         yield from parts_of(then, (*conditions, condition))
@@ -214,18 +214,18 @@ def parts_of(claim: Term, conditions: tuple[Term, ...] = ()) -> Iterator[tuple[T
 
 
 def is_known(term: Term) -> bool:
-    """Whether a term is a number, or a condition that holds always or never."""
+    """True if a term is a number, or a condition that holds always or never."""
     return bool(term.is_value() or term.is_true() or term.is_false())
 
 
 class Folded:
-    """Terms, each folded once."""
+    """A memory of folded terms, each folded once."""
 
     def __init__(self) -> None:
         self.found: dict[int, tuple[Term, Term]] = {}
 
     def of(self, term: Term) -> Term:
-        """A term, folded."""
+        """Return a term, folded."""
         stack = [term]
         while stack:
             here = stack[-1]
@@ -241,7 +241,7 @@ class Folded:
 
 
 def _one(term: Term) -> Term:
-    """A term whose children are folded."""
+    """A term, folded at its root: its children are folded."""
     kind, children = term.kind(), term.children()
     if not children:
         return term
@@ -276,11 +276,11 @@ def _equal(term: Term, first: Term, second: Term) -> Term:
 
 def _with_bits(term: Term, kind: object, children: Sequence[Term]) -> Term:
     """An AND or OR with a number of zeros alone or of ones alone."""
-    for number, other in (children, reversed(children)):
+    for number, operand in (children, reversed(children)):
         if number.is_value():
             zeros, ones = value(0, width(term)), value(-1, width(term))
             if number in (zeros, ones):
-                return other if (number == ones) == (kind == Kind.BV_AND) else number
+                return operand if (number == ones) == (kind == Kind.BV_AND) else number
     return term
 
 
@@ -288,7 +288,7 @@ Numbers = Sequence[int]
 
 
 def signed(number: int, bits: int) -> int:
-    """The two's complement that an unsigned number of so many bits is."""
+    """Return the two's complement that an unsigned number of so many bits is."""
     return number - (1 << bits) if number >> bits - 1 else number
 
 
@@ -323,14 +323,14 @@ SHIFTED: Mapping[object, Callable[[int, int, int], int]] = {
 
 
 class Evaluated:
-    """Terms by what they are in some samples, each worked out once. known: what constants are, by name."""
+    """Terms' values in some samples, each worked out once. known: values of constants, by name."""
 
     def __init__(self, known: Mapping[str, Numbers]):
         self.known, self.count = known, len(next(iter(known.values()), ()))
         self.found: dict[int, tuple[Term, Numbers]] = {}
 
     def of(self, term: Term) -> Numbers:
-        """A number for each sample, unsigned; 0 or 1 of a condition. Raises InputError for what is not known."""
+        """Return a number for each sample, unsigned; 0 or 1 of a condition. Raises InputError for what is not known."""
         stack = [term]
         while stack:
             here = stack[-1]
@@ -362,7 +362,7 @@ class Evaluated:
             total = list(of[0])
             for numbers in of[1:]:
                 total = list(map(fold, total, numbers))
-            return [(~one if kind in NEGATED else one) & mask for one in total]
+            return [(~number if kind in NEGATED else number) & mask for number in total]
         if (compare := COMPARED.get(kind)) is not None:
             return [int(compare(x, y)) for x, y in zip(*of, strict=True)]
         if (compare := COMPARED_SIGNED.get(kind)) is not None:
@@ -382,24 +382,24 @@ class Evaluated:
     def _of_one(self, term: Term, kind: object, numbers: Numbers, mask: int) -> Numbers:
         child = term.children()[0]
         if kind == Kind.NOT:
-            return [1 - one for one in numbers]
+            return [1 - number for number in numbers]
         wide = width(child)
         if kind == Kind.BV_NOT:
-            return [~one & mask for one in numbers]
+            return [~number & mask for number in numbers]
         if kind == Kind.BV_NEG:
-            return [-one & mask for one in numbers]
+            return [-number & mask for number in numbers]
         if kind == Kind.BV_ZERO_EXTEND:
             return numbers
         if kind == Kind.BV_SIGN_EXTEND:
-            return [signed(one, wide) & mask for one in numbers]
+            return [signed(number, wide) & mask for number in numbers]
         if kind == Kind.BV_EXTRACT:
-            return [one >> term.indices()[1] & mask for one in numbers]
+            return [number >> term.indices()[1] & mask for number in numbers]
         if kind == Kind.BV_REDOR:
-            return [int(one != 0) for one in numbers]
+            return [int(number != 0) for number in numbers]
         if kind == Kind.BV_REDAND:
-            return [int(one == (1 << wide) - 1) for one in numbers]
+            return [int(number == (1 << wide) - 1) for number in numbers]
         if kind == Kind.BV_REDXOR:
-            return [one.bit_count() & 1 for one in numbers]
+            return [number.bit_count() & 1 for number in numbers]
         raise InputError(f"operations must be known here: {kind} is not")
 
 
@@ -408,17 +408,17 @@ OF_BITS = (Kind.BV_EXTRACT, Kind.BV_CONCAT, Kind.BV_ZERO_EXTEND, Kind.BV_SIGN_EX
 
 
 def sliced(term: Term, low: int, bits: int) -> Term:
-    """Bits of a bit vector; itself where they are all of it."""
+    """Return bits of a bit vector; itself where they are all of it."""
     return term if (low, bits) == (0, width(term)) else part(term, low, bits)
 
 
 def joined(bits: Sequence[Bit]) -> Term:
-    """Bits, the least significant first, as one bit vector."""
+    """Return bits, the least significant first, as one bit vector."""
     parts = []
     numbered = enumerate(bits)
     for _, run in groupby(numbered, key=lambda item: (item[1][0].id(), item[1][1] - item[0])):
-        one = [bit for _, bit in run]
-        parts.append(sliced(one[0][0], one[0][1], len(one)))
+        adjacent = [bit for _, bit in run]
+        parts.append(sliced(adjacent[0][0], adjacent[0][1], len(adjacent)))
     return parts[0] if len(parts) == 1 else op(Kind.BV_CONCAT, *reversed(parts))
 
 
@@ -447,7 +447,7 @@ class Cut:
                 self._bit(base, (stands, place))
 
     def _bit(self, base: Term, stands: Bit) -> None:
-        """Of one bit, what it is made of by a choice or a complement stands for itself, too."""
+        """Have the choice or the complement that a bit is made of stand for itself, too."""
         if base.kind() == Kind.ITE and list(base.children()[1:]) == [value(1, 1), value(0, 1)]:
             self.conditions.setdefault(base.children()[0].id(), stands)
         if base.kind() == Kind.BV_NOT:
@@ -455,7 +455,7 @@ class Cut:
             self.at(inner, complement)
 
     def without_signs(self, term: Term) -> Term:
-        """A two's complement without the highest bits that are the same as the one below; of two bits at least."""
+        """Return a two's complement without the highest bits that are the same as the one below; two bits at least."""
         bits = self._bits(term)
         most = width(term)
         while most > 2 and (bits[most - 1][0].id(), bits[most - 1][1]) == (bits[most - 2][0].id(), bits[most - 2][1]):
@@ -463,7 +463,7 @@ class Cut:
         return sliced(term, 0, most)
 
     def _bits(self, term: Term) -> list[Bit]:
-        """What each bit of a bit vector is a bit of, the least significant first."""
+        """Return, for each bit of a bit vector, the bit that it is a copy of, the least significant first."""
         if term.id() not in self.kept:
             self.kept[term.id()] = term, list(self._found(term))
         return self.kept[term.id()][1]
@@ -472,7 +472,7 @@ class Cut:
         kind, children = term.kind(), term.children()
         if term.is_value():
             number = int(term.value(10))
-            yield from ((value(number >> at & 1, 1), 0) for at in range(width(term)))
+            yield from ((value(number >> index & 1, 1), 0) for index in range(width(term)))
         elif kind == Kind.BV_EXTRACT:
             high, low = term.indices()
             yield from self._bits(children[0])[low : high + 1]
@@ -481,28 +481,28 @@ class Cut:
                 yield from self._bits(child)
         elif kind in (Kind.BV_ZERO_EXTEND, Kind.BV_SIGN_EXTEND):
             inner = self._bits(children[0])
-            more = (value(0, 1), 0) if kind == Kind.BV_ZERO_EXTEND else inner[-1]
-            yield from [*inner, *[more] * term.indices()[0]]
+            filler = (value(0, 1), 0) if kind == Kind.BV_ZERO_EXTEND else inner[-1]
+            yield from [*inner, *[filler] * term.indices()[0]]
         else:
-            yield from ((term, at) for at in range(width(term)))
+            yield from ((term, index) for index in range(width(term)))
 
     def _stand(self, term: Term) -> Term | None:
-        """What stands for a term; None where nothing does for all of it."""
+        """Return the term that stands for a term; None where nothing does for all of it."""
         if not term.sort().is_bv():
             bit = self.conditions.get(term.id())
             return None if bit is None else is_one(sliced(*bit, 1))
         if term.is_value() or (term.id() not in self.bases and term.kind() not in OF_BITS):
             return None
-        found = list[Bit]()
+        bits = list[Bit]()
         for base, place in self._bits(term):
             here = (base, place) if base.is_value() else self.stands.get((base.id(), place))
             if here is None:
                 return None
-            found.append(here)
-        return joined(found)
+            bits.append(here)
+        return joined(bits)
 
     def of(self, term: Term) -> Term:
-        """A term, cut."""
+        """Return a term, cut."""
         stack = [term]
         while stack:
             here = stack[-1]
@@ -521,8 +521,8 @@ class Cut:
         return self.made[term.id()][1]
 
     def uncut(self, term: Term, wanted: Sequence[Term]) -> Iterator[Term]:
-        """Of some terms those that are met on the way to what is not cut, the nearest first."""
-        names, seen, queue = {one.id() for one in wanted}, {term.id()}, [term]
+        """Yield those of some terms that are met on the way to what is not cut, the nearest first."""
+        names, seen, queue = {target.id() for target in wanted}, {term.id()}, [term]
         for here in queue:
             if self._stand(here) is not None:
                 continue
@@ -542,7 +542,7 @@ def demand_z3() -> None:
 
 
 def second_opinion(claim: Term, assumptions: Iterable[Term], seconds: float) -> Word:
-    """What z3 says of a claim under assumptions. Raises ToolMissing where it is not installed."""
+    """Return z3's answer to a claim under assumptions. Raises ToolMissing where it is not installed."""
     demand_z3()
     import z3
 

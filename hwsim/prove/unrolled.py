@@ -62,7 +62,7 @@ def check_language(dut: Dut) -> None:
 
 
 def design_circuit(design: DutDesign, prefix: str = "dut.", seconds: float = 600.0) -> Circuit:
-    """A design in its adapter. prefix: of its constants' names.
+    """The circuit of a design in its adapter. prefix: of its constants' names.
 
     Raises ToolMissing, and InputError for what Yosys does not read and for what is no circuit of one clock whose
     registers all change at its rising edge.
@@ -101,19 +101,19 @@ class YosysSources:
 
 
 def yosys_sources(design: DutDesign) -> YosysSources:
-    """The sources, and what they include."""
+    """A design's sources, and the files that they include."""
     dut = design.dut
     sources = design.module.ordered
-    names = [f"source{at}/{source.name}" for at, source in enumerate(sources)]
+    names = [f"source{index}/{source.name}" for index, source in enumerate(sources)]
     texts = {name: _text(source) for name, source in zip(names, sources, strict=True)}
     folders = list[str]()
-    for at, place in enumerate(dict.fromkeys([*dut.sources.searched, *(source.parent for source in sources)])):
+    for index, place in enumerate(dict.fromkeys([*dut.sources.searched, *(source.parent for source in sources)])):
         inside = [file for file in design.module.files if file.is_relative_to(place.resolve())]
-        found = {
-            f"include{at}/{file.relative_to(place.resolve())}": _text(file) for file in inside if file not in sources
+        included = {
+            f"include{index}/{file.relative_to(place.resolve())}": _text(file) for file in inside if file not in sources
         }
-        texts |= found
-        folders += [f"include{at}"] if found else []
+        texts |= included
+        folders += [f"include{index}"] if included else []
     options = [*(f"-I{place}" for place in folders), *(f"-D{define}" for define in dut.sources.defines)]
     return YosysSources(texts, names, options)
 
@@ -127,28 +127,28 @@ def _written(design: DutDesign, seconds: float) -> tuple[str, str, list[str]]:
     """A design as BTOR2, the edges of its clocks, and its latches."""
     dut = design.dut
     with scratch_folder() as folder:
-        given = yosys_sources(design)
-        write_texts(folder, {**given.texts, "adapter.v": design.adapter})
-        files = " ".join(f'"{source}"' for source in [*given.names, "adapter.v"])
+        sources = yosys_sources(design)
+        write_texts(folder, {**sources.texts, "adapter.v": design.adapter})
+        files = " ".join(f'"{source}"' for source in [*sources.names, "adapter.v"])
         purge = " -purge" if dut.file.steps is None else ""  # of the names of wires
-        script = SCRIPT.format(options=" ".join(given.options), files=files, top=ADAPTER, purge=purge)
+        script = SCRIPT.format(options=" ".join(sources.options), files=files, top=ADAPTER, purge=purge)
         (folder / "script").write_text(script, encoding="utf-8")
         try:
             run_tool(YOSYS, ["-q", "-s", "script"], folder, seconds)
         except FlowFailed as error:
             raise _unread(dut, f"Yosys does not read it: {_said(str(error))}") from None
         latches = (folder / "latches").read_text(encoding="utf-8").split()
-        made = (folder / "design.btor", folder / "clocks")
-        text, edges = (path.read_text(encoding="utf-8") for path in made)
+        outputs = (folder / "design.btor", folder / "clocks")
+        text, edges = (path.read_text(encoding="utf-8") for path in outputs)
         return text, edges, [name.partition("/")[2] for name in latches]
 
 
 def _said(error: str) -> str:
-    """What Yosys complained of, with the name of the file."""
-    found = ERROR.search(error)
-    if found is None:
+    """The complaint of Yosys, with the name of the file."""
+    match = ERROR.search(error)
+    if match is None:
         return error
-    return f"{found['where'].partition('/')[2]}: {found['what']}" if found["where"] else found["what"]
+    return f"{match['where'].partition('/')[2]}: {match['what']}" if match["where"] else match["what"]
 
 
 BRIEFLY = 10.0  # seconds of the processor for what is nice to know
@@ -159,11 +159,11 @@ FIXED = {"first": 1, "last": 1, "context": 0}
 
 @dataclass(frozen=True)
 class BeatResult:
-    """What a design makes of one beat.
+    """The result that a design has for one beat.
 
     beat: constants of the beat's fields, one for each element. result: the container's code. cycles: after the beat.
     alone: whether it is the result of a beat alone, after a reset; else of one in any state, among any others.
-    rows: what was found out about that. run: the cycles, from that in which the beat is taken to that of its result,
+    rows: the claims about that. run: the cycles, from that in which the beat is taken to that of its result,
     of the design's circuit. hint: what to change in the design's file; empty where nothing is known.
     """
 
@@ -178,7 +178,7 @@ class BeatResult:
 
     @cached_property
     def undefined(self) -> tuple[Term, ...]:
-        """What else the result depends on: bits that the design leaves undefined, or what stood beside the beat."""
+        """The other constants of the result: bits that the design leaves undefined, or what stood beside the beat."""
         known = {term.symbol() for terms in self.beat.values() for term in terms}
         return tuple(term for term in constants_of([self.result]) if term.symbol() not in known)
 
@@ -203,7 +203,7 @@ class _Unrolled:
             if field.name in FIXED:
                 parts.append(value(FIXED[field.name], field.bits))
                 continue
-            elements = tuple(constant(f"beat.{field.name}.{at}", field.bits) for at in range(field.count))
+            elements = tuple(constant(f"beat.{field.name}.{index}", field.bits) for index in range(field.count))
             self.beat[field.name] = elements
             parts += elements
         self.payload = packed(parts)
@@ -229,20 +229,20 @@ class _Unrolled:
         """The result of a beat in any traffic where nothing else is left in it; else of one alone."""
         begun = time.thread_time()
         entered, left = self._alone()
-        found = left - entered
+        latency = left - entered
         spent = time.thread_time() - begun
         result = self._result(self.run[left])
         if not self._clocked:
             return BeatResult(self.beat, result, 0, False, (), self.circuit, (self.run[left],))
-        words = f"after a reset a beat is taken, and its result comes {counted(found, 'cycle')} later"
+        words = f"after a reset a beat is taken, and its result comes {counted(latency, 'cycle')} later"
         row = ClaimRow(
             name="a beat alone", words=words, over="all operands", solver="bitwuzla", seconds=spent, word="proved"
         )
         promises = self.protocol.taking is not None or self.protocol.giving is not None
         run = tuple(self.run[entered : left + 1])
-        alone = BeatResult(self.beat, result, found, True, (row,) if promises else (), self.circuit, run)
+        alone = BeatResult(self.beat, result, latency, True, (row,) if promises else (), self.circuit, run)
         begun = time.thread_time()
-        among = self._among(found, BRIEFLY)
+        among = self._among(latency, BRIEFLY)
         spent = time.thread_time() - begun
         if among is not None:
             words = "the result depends on nothing but the beat"
@@ -251,7 +251,7 @@ class _Unrolled:
                 solver="terms, or bitwuzla",
                 seconds=spent, word="proved",
             )  # fmt: skip
-            return BeatResult(self.beat, among[0], found, False, (*alone.rows, row), self.circuit, among[1])
+            return BeatResult(self.beat, among[0], latency, False, (*alone.rows, row), self.circuit, among[1])
         return self._late(alone, spent) or replace(alone, hint=self._after_another(entered, alone))
 
     # Alone.
@@ -284,15 +284,14 @@ class _Unrolled:
         return entered, len(self.run) - 1
 
     def _step(self, given: Mapping[str, Term]) -> Cycle:
-        """One more cycle."""
         if len(self.run) > MOST_CYCLES + (self.protocol.promised or 0):
             raise self._refused(f"alone, after a reset, it takes no beat or gives no result in {MOST_CYCLES} cycles")
         if self.run:
-            at, last = len(self.run), self.run[-1]
+            cycle, last = len(self.run), self.run[-1]
             self.registers = {name: last.of(term) for name, term in self.machine.next.items()}
         else:
-            at = 0
-        inputs = {name: constant(f"{term.symbol()}@{at}", width(term)) for name, term in self.machine.inputs.items()}
+            cycle = 0
+        inputs = {name: constant(f"{term.symbol()}@{cycle}", width(term)) for name, term in self.machine.inputs.items()}
         inputs |= {name: term for name, term in given.items() if name in inputs}
         by = {self.machine.now[name]: term for name, term in self.registers.items()}
         by |= {self.machine.inputs[name]: term for name, term in inputs.items()}
@@ -300,7 +299,7 @@ class _Unrolled:
         return self.run[-1]
 
     def _always(self, cycle: Cycle, output: str, what: str) -> bool:
-        """Whether an output is high in a cycle, whatever the operands are. Raises InputError where they decide."""
+        """True if an output is high in a cycle, whatever the operands are. Raises InputError where they decide."""
         high = is_one(cycle.of(self.circuit.outputs[output]))
         if ask(high, (), self.seconds).word == "proved":
             return True
@@ -321,7 +320,7 @@ class _Unrolled:
         seconds: in which the solver may show that what else is in the result makes no difference to it.
         """
         taken = {"o__ready": value(1, 1)} | self._running
-        run = cycles(self.machine, latency + 1, lambda at: taken if at else self._entering)
+        run = cycles(self.machine, latency + 1, lambda number: taken if number else self._entering)
         result = self._result(run[latency])
         if others := [term for term in constants_of([result]) if self._is_other(term)]:
             again = substituted(result, {term: constant(f"{term.symbol()}'", width(term)) for term in others})
@@ -347,27 +346,27 @@ class _Unrolled:
         run = cycles(
             self.machine,
             alone.cycles + 2,
-            lambda at: first if at == 0 else self._entering if at == 1 else idle,
-            lambda at: self.run[entered].registers if at == 0 else {},
+            lambda cycle: first if cycle == 0 else self._entering if cycle == 1 else idle,
+            lambda cycle: self.run[entered].registers if cycle == 0 else {},
         )
         if ask(is_one(run[1].of(self.circuit.outputs["i__ready"])), (), BRIEFLY).word != "proved":
             return ""
         both_ways = same(self._result(run[-1]), alone.result)
-        found = ask(both_ways, (), BRIEFLY, [*mine, *others.values()]).model
-        if found is None:
+        model = ask(both_ways, (), BRIEFLY, [*mine, *others.values()]).model
+        if model is None:
             return ""
-        said = [", ".join(f"{name} {number:#x}" for name, number in found.items() if name.startswith(prefix) and number)
+        pair = [", ".join(f"{name} {number:#x}" for name, number in model.items() if name.startswith(prefix) and number)
                 for prefix in ("before.", "beat.")]  # fmt: skip
         return (
-            f"in the netlist a beat changes the result of the one that follows it: {said[0] or 'all is zero'}; then "
-            f"{said[1] or 'all is zero'} (not played in a simulator)"
+            f"in the netlist a beat changes the result of the one that follows it: {pair[0] or 'all is zero'}; then "
+            f"{pair[1] or 'all is zero'} (not played in a simulator)"
         )
 
     def _is_other(self, term: Term) -> bool:
         return not term.symbol().startswith(("beat.", UNNAMED))
 
     def _late(self, alone: BeatResult, spent: float) -> BeatResult | None:
-        """Where the promised latency is another beat's: what it seems to be."""
+        """The result with the latency that it seems to have, where the promised one is another beat's; else None."""
         if self.protocol.kind != "latency" or self.protocol.giving is not None:
             return None
         if not self._is_of_others(alone.result) or (fits := next(self._independent(alone.cycles), None)) is None:
@@ -380,16 +379,16 @@ class _Unrolled:
         return replace(alone, rows=(*alone.rows, row), hint=hint)
 
     def _is_of_others(self, result: Term) -> bool:
-        """Whether what stands beside a beat decides its result, or the beat nothing of it."""
-        found = constants_of([result])
-        if not any(term.symbol().startswith("beat.") for term in found):
+        """True if what stands beside a beat decides its result, or the beat nothing of it."""
+        symbols = constants_of([result])
+        if not any(term.symbol().startswith("beat.") for term in symbols):
             return True
-        others = {term: constant(f"{term.symbol()}'", width(term)) for term in found if self._is_other(term)}
+        others = {term: constant(f"{term.symbol()}'", width(term)) for term in symbols if self._is_other(term)}
         return ask(same(result, substituted(result, others)), (), self.seconds).word == "refuted"
 
     def _independent(self, promised: int) -> Iterator[int]:
-        """Latencies with which the result depends on nothing but the beat, and on some of it."""
-        for other in range(promised + 9):
-            found = self._among(other) if other != promised else None
-            if found is not None and any(term.symbol().startswith("beat.") for term in constants_of([found[0]])):
-                yield other
+        """Yield latencies with which the result depends on nothing but the beat, and on some of it."""
+        for latency in range(promised + 9):
+            result = self._among(latency) if latency != promised else None
+            if result is not None and any(term.symbol().startswith("beat.") for term in constants_of([result[0]])):
+                yield latency

@@ -1,6 +1,6 @@
-"""Which steps of the RTL the calls of the model's group are, for each method, and the runs that show it.
+"""The steps of the RTL that the calls of the model's group are, for each method, and the runs that show it.
 
-A wiring says of what the claims about a call are: of which terms, in which order, with which largest exponent.
+A wiring says what the claims about a call are about: which terms, in which order, with which largest exponent.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ UNUSED = StepCall(("nothing in the RTL",))
 
 
 def front(name: str, of: Sequence[Key]) -> StepCall | None:
-    """What stands before a sum, in every unit."""
+    """The wiring of what stands before a sum, in every unit."""
     match name, of:
         case "factor", [(("a" | "b") as side, lane)]:
             return StepCall(("factor", side, lane), f"factor {side}")
-        case "product", [("factor", "a", lane), ("factor", "b", other)] if lane == other:
+        case "product", [("factor", "a", lane), ("factor", "b", partner)] if lane == partner:
             return StepCall(("multiplied", lane), "product")
-        case "scale_exponent", [("scale a", lane), ("scale b", other)] if lane == other:
+        case "scale_exponent", [("scale a", lane), ("scale b", partner)] if lane == partner:
             return StepCall(("scale", lane), "scales")
         case "scaled", [("multiplied", lane)]:
             return StepCall(("product", lane), "scaled")
-        case "scaled", [("multiplied", lane), ("scale", other)] if lane == other:
+        case "scaled", [("multiplied", lane), ("scale", partner)] if lane == partner:
             return StepCall(("product", lane), "scaled")
         case "unpack", [(("scale a" | "scale b") as side, lane)]:
             return StepCall(("decoded", side, lane), side)
@@ -42,7 +42,7 @@ def front(name: str, of: Sequence[Key]) -> StepCall | None:
 
 
 def addends(name: str, of: Sequence[Key]) -> StepCall | None:
-    """What a group starts from: c, the result before, or zero."""
+    """The wiring of what a group starts from: c, the result before, or zero."""
     match name, of:
         case "addend_term", [(("c" | "entered" | "x") as source,)]:
             return StepCall(ADDEND, f"addend {source}")
@@ -52,7 +52,7 @@ def addends(name: str, of: Sequence[Key]) -> StepCall | None:
 
 
 def parts_of(unit: Unit) -> tuple[Wiring, list[Key]]:
-    """The terms that are summed, in order: products, or the sums of parts of them."""
+    """The wiring of the terms that are summed, and these in order: products, or the sums of parts of them."""
     products: list[Key] = [("product", lane) for lane in range(unit.instruction.lanes)]
     if not isinstance(unit.subgroup, ExactSubgroup):
         return lambda name, of: None, products
@@ -67,7 +67,7 @@ def parts_of(unit: Unit) -> tuple[Wiring, list[Key]]:
                     return StepCall(("part", first // length), "part")
         return None
 
-    return wiring, [("part", at) for at in range(len(products) // length)]
+    return wiring, [("part", index) for index in range(len(products) // length)]
 
 
 def added(terms: Sequence[Key]) -> Key:
@@ -76,7 +76,7 @@ def added(terms: Sequence[Key]) -> Key:
 
 
 def windowed(terms: Sequence[Key], groups: Sequence[tuple[Key, ...]]) -> Wiring:
-    """One window, of the terms with an addend or without, as groups may have them."""
+    """The wiring of one window, of the terms with an addend or without, as groups may have them."""
     top = ("sum", ("max_exp",))
 
     def wiring(name: str, of: Sequence[Key]) -> StepCall | None:
@@ -105,9 +105,9 @@ def windowed(terms: Sequence[Key], groups: Sequence[tuple[Key, ...]]) -> Wiring:
 
 
 def halved(terms: Sequence[Key]) -> Wiring:
-    """Two windows, of even and of odd lanes, and one of both sums."""
+    """The wiring of two windows, of even and of odd lanes, and of one of both sums."""
     halves = tuple(terms[0::2]), tuple(terms[1::2])
-    windows: list[Key] = [("window", ("sum", ("max_exp", at)), added(half)) for at, half in enumerate(halves)]
+    windows: list[Key] = [("window", ("sum", ("max_exp", index)), added(half)) for index, half in enumerate(halves)]
 
     def wiring(name: str, of: Sequence[Key]) -> StepCall | None:
         match name, list(of):
@@ -117,10 +117,10 @@ def halved(terms: Sequence[Key]) -> Wiring:
                 return StepCall(("max_exp", halves.index(every)), "max_exp")
             case "align", [term, ("sum", ("max_exp", (0 | 1) as half))] if term in halves[half]:
                 return StepCall(("aligned", *term), "align")
-            case "combine", found if found == windows:
+            case "combine", sums if sums == windows:
                 return StepCall(("both",), "combine")
-            case "combine", [one] if one in windows:
-                return StepCall(("both",), f"combine {'even' if one == windows[0] else 'odd'}")
+            case "combine", [window] if window in windows:
+                return StepCall(("both",), f"combine {'even' if window == windows[0] else 'odd'}")
             case "total_term", [("sum", ("both",)), ("sum", ("both", "max_exp")), every] if every == tuple(terms):
                 return StepCall(TOTAL, "total")
             case "total_term", [every] if every == tuple(terms):
@@ -131,7 +131,7 @@ def halved(terms: Sequence[Key]) -> Wiring:
 
 
 def exactly(groups: Sequence[tuple[Key, ...]]) -> Wiring:
-    """An exact sum of terms and of what a group starts from."""
+    """The wiring of an exact sum of terms and of what a group starts from."""
 
     def wiring(name: str, of: Sequence[Key]) -> StepCall | None:
         match name, of:
@@ -139,8 +139,8 @@ def exactly(groups: Sequence[tuple[Key, ...]]) -> Wiring:
                 return StepCall(SPECIAL, "special")
             case "exact_sum", [every] if every in groups:
                 return StepCall(("exact", every), "exact sum")
-            case "total_term", [("sum", ("exact", one)), ("sum", ("exact", other, "unit")), every] if (
-                one == other == every
+            case "total_term", [("sum", ("exact", summed)), ("sum", ("exact", counted, "unit")), every] if (
+                summed == counted == every
             ):
                 return StepCall(TOTAL, "total")
         return None
@@ -149,13 +149,13 @@ def exactly(groups: Sequence[tuple[Key, ...]]) -> Wiring:
 
 
 def rounds(name: str, of: Sequence[Key]) -> StepCall | None:
-    """The result of a sum in a window, or of an exact one."""
+    """The wiring of the result of a sum in a window, or of an exact one."""
     match name, of:
-        case "round", [one] if one == TOTAL:
+        case "round", [term] if term == TOTAL:
             return StepCall(CODE, "round")
-        case "round", [one, ("lost",)] if one == TOTAL:
+        case "round", [term, ("lost",)] if term == TOTAL:
             return StepCall(CODE, "round sticky")
-        case "round", [one] if one == SPECIAL:
+        case "round", [term] if term == SPECIAL:
             return StepCall(CODE, "round special")
     return None
 
@@ -171,19 +171,22 @@ class Level:
 
 
 def additions(terms: Sequence[Key], fused: bool, levels: Sequence[Level]) -> Wiring:
-    """Rounded additions, as the levels of the RTL have them; there the addend, or a zero, is the state `sum`."""
+    """The wiring of rounded additions, as the levels of the RTL have them.
+
+    There the addend, or a zero, is the state `sum`.
+    """
 
     def term(code: Key) -> Key:
         return code if fused and code in terms else ("term", code)
 
-    state: dict[str, Key] = {f"product{at}": one if fused else ("rounded", *one) for at, one in enumerate(terms)}
+    state: dict[str, Key] = {f"product{place}": one if fused else ("rounded", *one) for place, one in enumerate(terms)}
     state["sum"] = ("start",)
-    made: dict[tuple[Key, Key], StepCall] = {}
-    for at, one in enumerate(levels):
-        met = StepCall(("added", at), f"add {one.kind}")
-        made[term(state[one.x]), term(state[one.y])] = met
+    by_operands: dict[tuple[Key, Key], StepCall] = {}
+    for place, one in enumerate(levels):
+        met = StepCall(("added", place), f"add {one.kind}")
+        by_operands[term(state[one.x]), term(state[one.y])] = met
         root, start, state[one.sum] = state[one.x], state[one.y], met.key
-    codes = [*state.values(), *(met.key for met in made.values()), ("start",), ("root",)]
+    codes = [*state.values(), *(met.key for met in by_operands.values()), ("start",), ("root",)]
 
     def wiring(name: str, of: Sequence[Key]) -> StepCall | None:
         match name, of:
@@ -198,7 +201,7 @@ def additions(terms: Sequence[Key], fused: bool, levels: Sequence[Level]) -> Wir
             case "add", [(one,)] if one == term(root) and start == ("start",):
                 return StepCall(("root",), "round root")
             case "add", [(x, y)]:
-                return made.get((x, y))
+                return by_operands.get((x, y))
             case "round", [one] if one in (term(state["sum"]), ("term", ("root",))):
                 return StepCall(CODE, "round")
         return None
@@ -207,7 +210,7 @@ def additions(terms: Sequence[Key], fused: bool, levels: Sequence[Level]) -> Wir
 
 
 def late_window(inner: Wiring, groups: Sequence[tuple[Key, ...]]) -> Wiring:
-    """An addend in a window of its own with the group's sum. inner: of that sum."""
+    """The wiring of an addend in a window of its own with the group's sum. inner: of that sum."""
 
     def wiring(name: str, of: Sequence[Key]) -> StepCall | None:
         match name, of:
@@ -215,7 +218,7 @@ def late_window(inner: Wiring, groups: Sequence[tuple[Key, ...]]) -> Wiring:
                 return StepCall(LATE, f"addend {source}")
             case "addend_term", []:
                 return StepCall(ADDEND, "addend zero")
-            case "combine_specials", [one] if one == (LATE,):
+            case "combine_specials", [term] if term == (LATE,):
                 return StepCall(("late special",), "late special")
             case "combine_specials", [every] if every == (SPECIAL, LATE):
                 return StepCall(("late special",), "late special", sure=True)
@@ -223,9 +226,9 @@ def late_window(inner: Wiring, groups: Sequence[tuple[Key, ...]]) -> Wiring:
                 return UNUSED  # of a group that is special
             case "window term", [("window", _, _)]:
                 return StepCall(("window term", *of), "window term")
-            case "late_window", [("window term", _), one] if one == LATE:
+            case "late_window", [("window term", _), term] if term == LATE:
                 return StepCall(("late",), "late")
-            case "late_window", [one] if one == LATE:
+            case "late_window", [term] if term == LATE:
                 return StepCall(("late",), "late of nothing")
             case "total_term", [("sum", ("late",)), ("sum", ("late", "unit")), every] if every[:-1] in groups and (
                 every[-1] == LATE
@@ -233,7 +236,7 @@ def late_window(inner: Wiring, groups: Sequence[tuple[Key, ...]]) -> Wiring:
                 return StepCall(("late total",), "late total")
             case "total_term", [*_, every] if every in groups:
                 return UNUSED  # the group's own result
-            case "round", [one] if one in (SPECIAL, UNUSED.key):
+            case "round", [term] if term in (SPECIAL, UNUSED.key):
                 return UNUSED
             case "round", [("late total",)]:
                 return StepCall(CODE, "round")
@@ -245,16 +248,16 @@ def late_window(inner: Wiring, groups: Sequence[tuple[Key, ...]]) -> Wiring:
 
 
 def joined(*wirings: Wiring) -> Wiring:
-    """The first that has something for a call."""
+    """The wiring that returns the first that some wirings have for a call."""
 
     def wiring(name: str, of: Sequence[Key]) -> StepCall | None:
-        return next((met for one in wirings if (met := one(name, of)) is not None), None)
+        return next((met for part in wirings if (met := part(name, of)) is not None), None)
 
     return wiring
 
 
 def wiring_of(unit: Unit, levels: Sequence[Level] = ()) -> Wiring:
-    """That of a unit's groups. levels: of rounded additions, as the RTL has them."""
+    """The wiring of a unit's groups. levels: of rounded additions, as the RTL has them."""
     parts, terms = parts_of(unit)
     groups = [tuple(terms), (*terms, ADDEND), (*terms, ("so far",))]
     match unit.sum:
@@ -273,14 +276,14 @@ def wiring_of(unit: Unit, levels: Sequence[Level] = ()) -> Wiring:
 
 @dataclass(frozen=True)
 class Composed:
-    """What runs of the model's steps call. group: of groups. paths: how many ways through the model were followed."""
+    """The calls of the model's steps, run on tokens. group: of groups. paths: how many ways through were followed."""
 
     group: Mapping[str, ModelCall]
     paths: int
 
 
 def composed(unit: Unit, levels: tuple[Level, ...] = ()) -> Composed:
-    """The model's open, step and close, run on tokens: from c, and from any group before.
+    """Run the model's open, step and close on tokens: from c, and from any group before.
 
     Raises Unmet where they do what no step of the RTL does.
     """
@@ -298,9 +301,9 @@ def composed(unit: Unit, levels: tuple[Level, ...] = ()) -> Composed:
             return left
 
         def group(start: Any) -> Any:
-            made, after = model._group(lanes, start, model._addend_of(start))
-            if key_of(made.code) != CODE:
-                raise Unmet(f"a group's code is {made.code}")
+            summed, after = model._group(lanes, start, model._addend_of(start))
+            if key_of(summed.code) != CODE:
+                raise Unmet(f"a group's code is {summed.code}")
             return _next(after)
 
         alone = model._promoter is not None or (model._late is not None and not _in_window(unit))
@@ -328,7 +331,7 @@ def _in_window(unit: Unit) -> bool:
 
 
 def _next(after: Any) -> tuple[str, Any]:
-    """What kind of thing a group leaves, as the RTL carries it: and any such, for the next group to start from.
+    """The kind of state that a group leaves, as the RTL carries it, and any such state for the next group to begin.
 
     Raises Unmet for anything else than the group's own code or sum.
     """

@@ -74,8 +74,8 @@ def quantize(
     """
     chosen = get_rule(rule).replace(**changes) if changes else get_rule(rule)
     random = {"random_bits": random_bits, "seed": seed, "counter": counter}
-    given = checked_given(chosen, scale, second_scale, tensor_amax)
-    return _quantize(x, chosen, axis, given, random, compiled=True)
+    scales = checked_given(chosen, scale, second_scale, tensor_amax)
+    return _quantize(x, chosen, axis, scales, random, compiled=True)
 
 
 def quantize_reference(x: Any, rule: str | Rule, axis: int = -1, **options: Any) -> Quantized:
@@ -104,16 +104,16 @@ def _quantize(
     if chosen.flush:
         array = np.where(np.abs(array) < SINGLE_MIN_NORMAL, np.copysign(array.dtype.type(0), array), array)
     amax, special = _largest(chosen, array, lengths, quick)
-    given = None if callers.scale is None else callers.scales(blocks_shape(array.shape, lengths))
+    stored = None if callers.scale is None else callers.scales(blocks_shape(array.shape, lengths))
     block_scales, g = (
         _scales_and_tensor_scale(chosen, amax, callers)
-        if given is None
-        else (BlockScales(np.where(np.isnan(amax), given.dtype.type(np.nan), given)), None)
+        if stored is None
+        else (BlockScales(np.where(np.isnan(amax), stored.dtype.type(np.nan), stored)), None)
     )
     result = Quantized(
         codes=np.zeros(array.shape, container_dtype(chosen.element)),
         scales=block_scales.stored, element=chosen.element,
-        scale_format=chosen.scale_format if given is None or chosen.apply is not Apply.EXACT else None, block=lengths,
+        scale_format=chosen.scale_format if stored is None or chosen.apply is not Apply.EXACT else None, block=lengths,
         axis=along, tensor_scale=g, rule=chosen,
     )  # fmt: skip
     if array.size:
@@ -182,11 +182,11 @@ def _fill(result: Quantized, values: NDArray[Any], random: dict[str, Any], compi
     """Encode values, which are in units of their scales, into the result's codes."""
     rule, fmt = result.rule, result.element
     flat, put = result.codes.reshape(-1), encode if compiled else encode_reference
-    given = {key: value for key, value in random.items() if value is not None and key != "counter"}
+    drawn = {key: value for key, value in random.items() if value is not None and key != "counter"}
     for start in range(0, values.size, CHUNK):
         part = slice(start, start + CHUNK)
         place = {"counter": random["counter"] + start} if rule.rounding == "stochastic" else {}
-        flat[part] = put(fmt, values[part], rule.rounding, rule.overflow, **given, **place)
+        flat[part] = put(fmt, values[part], rule.rounding, rule.overflow, **drawn, **place)
     if fmt.twos_complement and rule.symmetric:
         least = fmt.max_code + 1
         flat[flat == least] = least + 1
@@ -232,9 +232,9 @@ def _scaled(result: Quantized, x: NDArray[Any], factor: Singles | None) -> NDArr
         values = result.scale_values
         return _exactly(result, x, np.where(np.isnan(values), 1.0, values))
     operands, multiply = _operands(result, factor)
-    each = spread(operands, result.block, x.shape)
+    factors = spread(operands, result.block, x.shape)
     with np.errstate(over="ignore", under="ignore"):
-        return np.asarray(x * each if multiply else x / each)
+        return np.asarray(x * factors if multiply else x / factors)
 
 
 def _exactly(result: Quantized, x: NDArray[Any], values: Floats) -> NDArray[Any]:

@@ -74,13 +74,13 @@ class Call:
             return None
         operands = spread(operands, self.others, self._along(x))
         outer, n, inner = _layout(x, k, self.axis)
-        each: Any = operands.reshape(outer, -(-n // k), inner)
+        tiled: Any = operands.reshape(outer, -(-n // k), inner)
         if k >= n > TILE:  # shorter tiles that stay in the cache
-            k, each = TILE, np.repeat(each, -(-n // TILE), axis=1)
+            k, tiled = TILE, np.repeat(tiled, -(-n // TILE), axis=1)
         codes, scales = np.empty((outer, n, inner), np.uint8), np.empty((outer, -(-n // k), inner), np.uint8)
         way = MULTIPLY if multiply else DIVIDE
-        each = np.require(each, requirements=["C", "W"])  # loops are compiled for arrays that may be written
-        _walk(x, k, (NO_POWERS, 1.0, 0.0, packed(target), random, each, way), codes, scales)
+        tiled = np.require(tiled, requirements=["C", "W"])  # loops are compiled for arrays that may be written
+        _walk(x, k, (NO_POWERS, 1.0, 0.0, packed(target), random, tiled, way), codes, scales)
         return codes.reshape(x.shape)
 
     def largest(self, x: NDArray[Any]) -> NDArray[np.float32]:

@@ -33,13 +33,13 @@ def pack_codes(codes: Any, fmt: str | Format, order: str = "low-first", axis: in
     """
     kind = _narrow(fmt)
     bits, group = _width(kind), _group(kind)
-    given = codes_of(kind, codes)
-    axis = axis_of(axis, given.ndim)
-    rows = np.moveaxis(given, axis, -1)
+    array = codes_of(kind, codes)
+    axis = axis_of(axis, array.ndim)
+    rows = np.moveaxis(array, axis, -1)
     whole = np.zeros((*rows.shape[:-1], -(-rows.shape[-1] // group) * group), np.uint8)
     whole[..., : rows.shape[-1]] = rows
-    each = np.unpackbits(whole[..., None], axis=-1, bitorder=_order(order))
-    used = each[..., :bits] if order == "low-first" else each[..., 8 - bits :]
+    unpacked = np.unpackbits(whole[..., None], axis=-1, bitorder=_order(order))
+    used = unpacked[..., :bits] if order == "low-first" else unpacked[..., 8 - bits :]
     stream = used.reshape(*whole.shape[:-1], whole.shape[-1] * bits)
     return np.ascontiguousarray(np.moveaxis(np.packbits(stream, axis=-1, bitorder=_order(order)), -1, axis))
 
@@ -55,9 +55,9 @@ def unpack_codes(
     """
     kind = _narrow(fmt)
     bits, group = _width(kind), _group(kind)
-    given = _bytes(packed, "packed")
-    axis = axis_of(axis, given.ndim)
-    rows = np.moveaxis(given, axis, -1)
+    array = _bytes(packed, "packed")
+    axis = axis_of(axis, array.ndim)
+    rows = np.moveaxis(array, axis, -1)
     size = group * bits // 8
     if rows.shape[-1] % size:
         raise InputError(f"packed must have a multiple of {size} bytes along axis {axis}, not {rows.shape[-1]}")
@@ -65,9 +65,9 @@ def unpack_codes(
     if count is not None and not (_is_size(count) and count <= held):
         raise InputError(f"count must be 0 to {held}, what the bytes hold, not {count!r}")
     stream = np.unpackbits(rows, axis=-1, bitorder=_order(order)).reshape(*rows.shape[:-1], held, bits)
-    each = np.zeros((*stream.shape[:-1], 8), np.uint8)
-    each[..., slice(0, bits) if order == "low-first" else slice(8 - bits, 8)] = stream
-    codes = np.packbits(each, axis=-1, bitorder=_order(order))[..., 0]
+    padded = np.zeros((*stream.shape[:-1], 8), np.uint8)
+    padded[..., slice(0, bits) if order == "low-first" else slice(8 - bits, 8)] = stream
+    codes = np.packbits(padded, axis=-1, bitorder=_order(order))[..., 0]
     return np.ascontiguousarray(np.moveaxis(codes[..., :count], -1, axis))
 
 
@@ -110,17 +110,17 @@ def unswizzle_scales(swizzled: Any, shape: tuple[int, int], axis: int = -1) -> B
     swizzled: uint8, of any shape: all its bytes are read in order. shape, axis: of the scales.
     Raises TypeError for another dtype, ValueError where the number of bytes is not what the shape gives.
     """
-    given = _bytes(swizzled, "swizzled").reshape(-1)
+    flat = _bytes(swizzled, "swizzled").reshape(-1)
     last = axis_of(axis, 2) == 1
     if len(shape) != 2 or not all(_is_size(size) for size in shape):
         raise InputError(f"shape must be two sizes of at least 0, not {shape}")
     rows, columns = shape if last else shape[::-1]
     tall, wide = _tiles((rows, columns))
-    if given.size != tall * wide * ROWS * COLUMNS:
+    if flat.size != tall * wide * ROWS * COLUMNS:
         raise InputError(
-            f"swizzled must have {tall * wide * ROWS * COLUMNS} bytes for scales of {shape}, not {given.size}"
+            f"swizzled must have {tall * wide * ROWS * COLUMNS} bytes for scales of {shape}, not {flat.size}"
         )
-    tiles = given.reshape(tall, wide, LANES, ROWS // LANES, COLUMNS)
+    tiles = flat.reshape(tall, wide, LANES, ROWS // LANES, COLUMNS)
     whole = tiles.transpose(0, 3, 2, 1, 4).reshape(tall * ROWS, wide * COLUMNS)[:rows, :columns]
     return np.ascontiguousarray(whole if last else whole.T)
 
@@ -161,10 +161,10 @@ def _is_size(value: Any) -> bool:
 
 def _rows(scales: Any, axis: int) -> Bytes:
     """Scales with the axis that blocks run along last."""
-    given = _bytes(scales, "scales")
-    if given.ndim != 2:
-        raise InputError(f"scales must have two axes, not {given.ndim}")
-    return given if axis_of(axis, 2) == 1 else given.T
+    array = _bytes(scales, "scales")
+    if array.ndim != 2:
+        raise InputError(f"scales must have two axes, not {array.ndim}")
+    return array if axis_of(axis, 2) == 1 else array.T
 
 
 def _tiles(shape: tuple[int, ...]) -> tuple[int, int]:

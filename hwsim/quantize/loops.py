@@ -83,7 +83,7 @@ def _powers(maxima: Any, p: Any, most: float, least: float, wide: Any, scales: A
             amax = np.float64(np.float32(np.float32(amax) * inverse))
         wide[b] = amax
     bits = wide.view(np.int64)
-    other: Any = False
+    factored: Any = False
     for b in range(maxima.size):
         exp = ((bits[b] + p.add) >> 52) - p.offset
         nan = maxima[b] >= INFINITY or (exp > p.most and p.huge_is_nan != 0)
@@ -95,8 +95,8 @@ def _powers(maxima: Any, p: Any, most: float, least: float, wide: Any, scales: A
         scales[b] = code
         low[b] = max(exp + p.emin + 127 + (RAISE if tiny else 0), 1)
         factor[b] = np.float32(np.nan) if nan else (RAISED if tiny else np.float32(1))
-        other |= nan or tiny
-    return other
+        factored |= nan or tiny
+    return factored
 
 
 @compiled

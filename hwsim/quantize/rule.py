@@ -22,7 +22,7 @@ from hwsim.formats.yamlfile import SpecError
 
 
 class Select(StrEnum):
-    """How a block's scale follows from its largest magnitude, amax. `largest` and emax are the element format's.
+    """A way from a block's largest magnitude, amax, to its scale. `largest` and emax are the element format's.
 
     The first five give powers of two, limited to the scale format's.
     """
@@ -36,7 +36,7 @@ class Select(StrEnum):
 
 
 class Apply(StrEnum):
-    """How an element is scaled before it is rounded. All but EXACT in binary32, every step rounded to nearest.
+    """A way to scale an element before it is rounded. All but EXACT in binary32, every step rounded to nearest.
 
     With a power of two all agree, except on results below binary32's normal numbers or above its largest.
     """
@@ -333,7 +333,7 @@ MULTIPLY, DIVIDE = 1, 2
 
 
 class Powers(NamedTuple):
-    """How blocks get power-of-two scales, and what special blocks get. `hwsim.quantize.fast` makes it.
+    """The integers by which blocks get power-of-two scales and special values. `hwsim.quantize.fast` makes them.
 
     add, offset: the exponent is (the bits of amax as a binary64, + add) >> 52, less offset.
     division: 0; DIVIDE where amax is first divided by `largest`, MULTIPLY where it is multiplied by its reciprocal.

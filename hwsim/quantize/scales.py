@@ -232,10 +232,10 @@ def _block_scales(rule: Rule, scale: Any) -> NDArray[Any]:
 
 
 def _numbers(name: str, value: Any) -> NDArray[np.float64]:
-    given = np.asarray(as_numbers(value, name))
-    if given.dtype.kind not in "fiu" or given.dtype.itemsize > 8:
-        raise InputTypeError(f"{name} must be real numbers, not {given.dtype.name}")
-    values = given.astype(np.float64)
+    array = np.asarray(as_numbers(value, name))
+    if array.dtype.kind not in "fiu" or array.dtype.itemsize > 8:
+        raise InputTypeError(f"{name} must be real numbers, not {array.dtype.name}")
+    values = array.astype(np.float64)
     if not (np.isfinite(values) & (values > 0)).all():
         raise InputError(f"{name} must be finite numbers above 0")
     return values

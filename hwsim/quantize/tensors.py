@@ -270,9 +270,9 @@ def codes(fmt: Format, stored: StoredArray, name: str) -> Codes:
     if fmt.container_bits > WORD:
         return _long_codes(fmt, stored, label)
     if not are_codes(fmt, stored):
-        own = own_dtype(fmt)
+        native = own_dtype(fmt)
         raise InputTypeError(
-            f"{label} must be integer {fmt.name} codes{f' or a {own} array' if own else ''}, not {stored.kind}"
+            f"{label} must be integer {fmt.name} codes{f' or a {native} array' if native else ''}, not {stored.kind}"
         )
     if array.dtype.kind == "f":
         array = array.view(np.dtype(f"u{array.itemsize}").newbyteorder(array.dtype.byteorder))
@@ -430,8 +430,8 @@ class _Matrix:
     def parts(self) -> Iterator[At]:
         """The parts as indices of the array."""
         *batch, rows, columns = self.stored.shape
-        count, other = (rows, columns) if self.by_rows else (columns, rows)
-        size = max(1, PART // max(other * self.step, 1)) * self.step
+        count, length = (rows, columns) if self.by_rows else (columns, rows)
+        size = max(1, PART // max(length * self.step, 1)) * self.step
         for index in np.ndindex(*batch):
             for first in range(0, count, size):
                 cut = slice(first, min(first + size, count))
@@ -498,6 +498,6 @@ class _Matrix:
 def _with(part: NDArray[Any], amax: float, axis: int) -> NDArray[Any]:
     """A part with a further row or column, which holds the largest magnitude of all parts."""
     size = (1, part.shape[1]) if axis == -2 else (part.shape[0], 1)
-    more = np.zeros(size, part.dtype)
-    more[0, 0] = amax
-    return np.concatenate([part, more], axis)
+    further = np.zeros(size, part.dtype)
+    further[0, 0] = amax
+    return np.concatenate([part, further], axis)

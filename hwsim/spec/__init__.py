@@ -15,13 +15,13 @@ from hwsim.spec.implementation import Pipeline, pipeline, steps
 from hwsim.spec.keys import Lost, Rounding
 from hwsim.spec.modes import ModalUnit, Mode, Specified, modes_of
 from hwsim.spec.sums import (
+    AlignedReadingSum,
     AlignedSum,
     EvenOddSum,
     ExactSum,
     LateAdd,
     LateInWindow,
     PairwiseSum,
-    ReadAlignedSum,
     RoundedSum,
     SequentialSum,
     Sum,
@@ -31,6 +31,7 @@ from hwsim.spec.support import NotImplementedYet, Support, described, implemente
 from hwsim.spec.unit import Unit, Unpromised, unpromised
 
 __all__ = [
+    "AlignedReadingSum",
     "AlignedSum",
     "EvenOddSum",
     "ExactSum",
@@ -42,7 +43,6 @@ __all__ = [
     "NotImplementedYet",
     "PairwiseSum",
     "Pipeline",
-    "ReadAlignedSum",
     "RoundedSum",
     "Rounding",
     "SequentialSum",

@@ -174,8 +174,8 @@ def check_broadcast(name: str, shape: Shape, wanted: Shape) -> None:
 
 def result_dtype(fmt: Format) -> np.dtype[Any]:
     """The dtype of results: float64, float32 or float16 in containers of these formats, else the codes' dtype."""
-    own = own_dtype(fmt)
-    return np.dtype(own) if own in {"float64", "float32", "float16"} else container_dtype(fmt)
+    dtype = own_dtype(fmt)
+    return np.dtype(dtype) if dtype in {"float64", "float32", "float16"} else container_dtype(fmt)
 
 
 def result_array(unit: Unit, codes: Codes) -> NDArray[Any]:

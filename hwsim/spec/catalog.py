@@ -61,8 +61,8 @@ def families() -> list[tuple[str, str, list[str]]]:
     rows = []
     for family in _families():
         units = list(members_of(family))
-        if each := family.get("each"):
-            rows.append((each["unit"], each["summary"], sorted(keys["unit"] for keys in units)))
+        if pairs := family.get("each"):
+            rows.append((pairs["unit"], pairs["summary"], sorted(keys["unit"] for keys in units)))
         else:
             rows += [(keys["unit"], keys["summary"], [keys["unit"]]) for keys in units]
     rows += [(name, keys["summary"], [name]) for name, keys in _modal().items()]
@@ -104,14 +104,14 @@ def members_of(family: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     shared = family.get("shared", {})
     kinds = family.keys() - {"shared"}
     if kinds == {"members"}:
-        for name, own in family["members"].items():
-            yield {"unit": name, **_merged(shared, own)}
+        for name, keys in family["members"].items():
+            yield {"unit": name, **_merged(shared, keys)}
     elif kinds == {"factors", "results", "each"}:
         factors, results, each = family["factors"], family["results"], family["each"]
         for a, b, result in itertools.product(factors, factors, results):
             words = {"factors": a if a == b else f"{a}x{b}", "result": result}
-            own = {key: text.format(**words) for key, text in each.items()}
-            yield _merged(_merged(shared, results[result]), {**own, "operands": {"a": a, "b": b}})
+            keys = {key: text.format(**words) for key, text in each.items()}
+            yield _merged(_merged(shared, results[result]), {**keys, "operands": {"a": a, "b": b}})
     else:
         raise SpecError(f"a family has members, or factors, results and each, not {', '.join(sorted(kinds))}")
 

@@ -32,9 +32,9 @@ def additions(unit: Specified) -> int:
 
 
 def one_plain_window(unit: Specified) -> bool:
-    """True if all terms of a group, c among them, are products and an addend in one window where zeros do not count.
+    """True if all terms of a group are products and an addend, c among them, in one window where zeros do not count.
 
-    And whether all of their sum is rounded.
+    All of their sum must be rounded, too.
     """
     rule = unit.sum
     if not isinstance(rule, AlignedSum) or isinstance(unit.late, LateInWindow):
@@ -80,7 +80,7 @@ def parts_of_group(unit: Specified) -> int:
 
 def _arithmetic(unit: Specified) -> list[str]:
     if levels := additions(unit):
-        steps = [f"add.{level}{step}" for level in range(levels) for step in (*(f".{each}" for each in ADDITION), "")]
+        steps = [f"add.{level}{step}" for level in range(levels) for step in (*(f".{part}" for part in ADDITION), "")]
         return ["decode", "multiply", *steps, "round"]
     if isinstance(unit.sum, ExactSum):
         rounds = [] if isinstance(unit.result.format, FixedFormat) else ["magnitude", *NORMALIZE]

@@ -87,7 +87,7 @@ class Scale(SpecPart):
 
 
 class Order(SpecPart):
-    """Which products of an instruction form a group: those whose index modulo `modulo` is in the group's list."""
+    """The products of an instruction that form a group: those whose index modulo `modulo` is in the group's list."""
 
     modulo: Positive
     groups: tuple[tuple[Whole, ...], ...]
@@ -201,7 +201,7 @@ class Promotion(SpecPart):
 
 
 class ScaledPromotion(NamedTuple):
-    """What a promotion with scales multiplies: formats, by the names `partial`, `scale_a` and `scale_b`.
+    """The factors that a promotion with scales multiplies: formats, by the names `partial`, `scale_a` and `scale_b`.
 
     first: the product of these two is rounded to the register's format, and called `made`. then: these two are
     multiplied exactly, `made` among them, and their product is added to the register.
@@ -213,7 +213,7 @@ class ScaledPromotion(NamedTuple):
 
     @property
     def words(self) -> str:
-        """What is made first, in words."""
+        """The product that is made first, in words."""
         if self.made == "scale":
             return "The product of both scales"
         return f"The partial sum times the scale of {self.first[1][0].removeprefix('scale_')}"
@@ -288,11 +288,11 @@ class SharedKeys(SpecPart):
 
     @property
     def scaled_promotion(self) -> ScaledPromotion | None:
-        """What a promotion multiplies, in which order; None of a unit whose promotion, if any, has no scales."""
+        """The factors that a promotion multiplies, in order; None of a unit whose promotion, if any, has no scales."""
         return None if self.promotion is None else self.scaled_first(self.promotion.first)
 
     def scaled_first(self, first: First) -> ScaledPromotion | None:
-        """What a promotion multiplies, if this is first."""
+        """The factors that a promotion multiplies, if this product is first."""
         if self.promotion is None or self.scale is None or self.scale.at != "promotion":
             return None
         register, partial = self.promotion.format, ("partial", self.result.format)

@@ -161,7 +161,7 @@ Step = Annotated[
 
 
 class ProductPlan(SpecPart):
-    """What a library makes of a unit's results: a split of K, and steps on the whole sum, one after another."""
+    """The steps from a unit's results to a matrix product: a split of K, then steps on the whole sum, in order."""
 
     plan: Annotated[str, Values("letters, digits, `_`, `.`, `-`")] = Field(
         "plan", pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$"
@@ -187,7 +187,7 @@ class ProductPlan(SpecPart):
 
     @property
     def numbers(self) -> tuple[Number, ...]:
-        """What the steps take beside the sum, in the order of steps."""
+        """The numbers that the steps take beside the sum, in the order of steps."""
         factors = itertools.chain.from_iterable(_factors(step) for step in self.epilogue)
         return tuple(dict.fromkeys(itertools.chain.from_iterable(factors)))
 
@@ -241,8 +241,8 @@ def plan_yaml(plan: ProductPlan) -> str:
 
 def check(plan: ProductPlan, unit: Unit) -> None:
     """Raise SpecError where a plan does not go with a unit."""
-    made = plan.split is not None or plan.epilogue
-    if made and isinstance(unit.output, FloatFormat) and unit.output.fraction_bits > MOST_FRACTION:
+    changed = plan.split is not None or plan.epilogue
+    if changed and isinstance(unit.output, FloatFormat) and unit.output.fraction_bits > MOST_FRACTION:
         raise SpecError(f"plan {plan.name}: {unit.name} must return at most {MOST_FRACTION} fraction bits, not "
                         f"{unit.output.fraction_bits}, those of {unit.output.name}")  # fmt: skip
     if plan.split is not None and isinstance(unit.output, FixedFormat):

@@ -27,7 +27,7 @@ Scaling = Literal["none", "tensor", "row", "1x128,1x128", "1x128,128x128", "128x
 
 
 class ProfiledCall(SpecPart):
-    """What a library is asked for, whatever the shape."""
+    """The call of a library, whatever the shape: operation, formats, scaling, accumulation and bias."""
 
     operation: Operation
     """The function, as PyTorch calls it."""
@@ -45,17 +45,18 @@ class ProfiledCall(SpecPart):
 
     def __str__(self) -> str:
         factors = self.a if self.a == self.b else f"{self.a} x {self.b}"
-        more = [
+        words = [
             "" if self.scaling == "none" else f"scales {self.scaling}",
             "" if self.operation != "scaled_mm" or self.fast else "promoted",
             "" if self.bias == "none" else f"bias {self.bias}",
         ]
-        return f"{self.operation} {factors} to {self.output}{''.join(f', {word}' for word in more if word)}"
+        return f"{self.operation} {factors} to {self.output}{''.join(f', {word}' for word in words if word)}"
 
 
 class KnownProduct(NamedTuple):
-    """What a profile knows of a call: what computes it. parts: all numbers of parts of K that explain the captured
-    results, the first of which the plan has.
+    """The unit and the plan that compute a call, as a profile knows them.
+
+    parts: all numbers of parts of K that explain the captured results, the first of which the plan has.
     """
 
     unit: Unit
@@ -64,7 +65,10 @@ class KnownProduct(NamedTuple):
 
 
 class ProfileRow(SpecPart):
-    """A call, and what explains it. shapes: from MxNxK to the parts of K, or several numbers that explain as well."""
+    """A call, with the unit and the plan that explain it.
+
+    shapes: from MxNxK to the parts of K, or several numbers that explain as well.
+    """
 
     call: ProfiledCall
     """What was asked for."""
@@ -90,14 +94,14 @@ class ProfileRow(SpecPart):
         return self
 
     def whole_unit(self) -> Unit:
-        """What computes each part, with its changes."""
+        """The unit that computes each part, with its changes."""
         unit = load_unit(self.unit)
         return unit.replace(self.changes) if self.changes else unit
 
     def known(self, shape: str, profile: str) -> KnownProduct:
-        """What explains a shape that was captured."""
-        given = self.shapes[shape]
-        parts = given if isinstance(given, tuple) else (given,)
+        """The unit and the plan that explain a shape that was captured."""
+        numbers = self.shapes[shape]
+        parts = numbers if isinstance(numbers, tuple) else (numbers,)
         split = None if parts[0] == 1 else Split(parts=parts[0], step=self.step, order=self.order, sum=self.sum)
         source = (f"profile {profile}", f"{self.call}, {shape}")
         plan = ProductPlan(
@@ -107,7 +111,10 @@ class ProfileRow(SpecPart):
 
 
 class Profile(SpecPart):
-    """What is known of one GPU and one version of a library. Of shapes that nobody asked, nothing is."""
+    """The calls of one version of a library on one GPU, as far as they are known.
+
+    Of shapes that nobody asked, nothing is known.
+    """
 
     profile: Annotated[str, Values("letters, digits, `_`, `.`, `-`")] = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")
     """The profile's name."""
@@ -128,13 +135,16 @@ class Profile(SpecPart):
         return self.profile
 
     def of(self, call: ProfiledCall) -> Iterator[tuple[tuple[int, int, int], KnownProduct]]:
-        """The shapes (M, N, K) of a call that were captured, and what explains each."""
+        """Yield the shapes (M, N, K) of a call that were captured, and the unit and plan that explain each."""
         for row in self.rows:
             if row.call == call:
                 yield from ((sizes(shape), row.known(shape, self.name)) for shape in row.shapes)
 
     def known(self, call: ProfiledCall, m: int, n: int, k: int) -> KnownProduct:
-        """What computes a call. Raises NotCaptured for a shape or a call that was not asked of this GPU and library."""
+        """The unit and the plan that compute a call.
+
+        Raises NotCaptured for a shape or a call that was not asked of this GPU and library.
+        """
         every = dict(self.of(call))
         if (m, n, k) in every:
             return every[m, n, k]
@@ -148,8 +158,9 @@ class Profile(SpecPart):
         )
 
     def same_rows(self, call: ProfiledCall, k: int) -> list[list[tuple[int, int]]]:
-        """Batch invariance: the captured (M, N) of a call, in classes in which a row of A and a column of B give the
-        same element, as far as captures tell: the same unit, split and steps.
+        """The captured (M, N) of a call, in classes in which a row of A and a column of B give the same element.
+
+        That is batch invariance, as far as captures tell: the same unit, split and steps.
         """
         classes: dict[Any, list[tuple[int, int]]] = {}
         for (m, n, of), known in self.of(call):

@@ -26,11 +26,11 @@ class Extent(NamedTuple):
     high: int
 
     def times(self, other: Extent) -> Extent:
-        """Products with other numbers."""
+        """The extent of products with other numbers."""
         return Extent(self.bits + other.bits, self.low + other.low, self.high + other.high)
 
     def with_(self, other: Extent) -> Extent:
-        """These numbers and others."""
+        """The extent of these numbers and others."""
         return Extent(max(self.bits, other.bits), min(self.low, other.low), max(self.high, other.high))
 
     @property
@@ -44,7 +44,7 @@ class Extent(NamedTuple):
         return self.bits <= 24 and self.low >= -149 and self.high <= 128
 
     def not_float64s(self, name: str) -> Iterator[str]:
-        """Why float64 does not hold these numbers and sums of them, if it does not. name: of the numbers."""
+        """Yield reasons why float64 does not hold these numbers and sums of them. name: of the numbers."""
         if self.bits > FLOAT64_BITS:
             yield f"{name} of {self.bits} bits (float64 has {FLOAT64_BITS})"
         if self.low < FLOAT64_LOW or self.high > FLOAT64_HIGH:
@@ -110,9 +110,9 @@ def exponent_range(fmt: Format) -> tuple[int, int]:
 
 def converted(fmt: Format, to: FloatFormat) -> Span:
     """A format's numbers after conversion to another format, which holds them all."""
-    own = span_of(fmt)
-    high = own.high if isinstance(fmt, FloatFormat) else own.most.bit_length() - 1 + own.high - own.fraction_bits
-    return Span((1 << to.precision) - 1, to.fraction_bits, max(own.least_exp, to.emin), max(high, to.emin))
+    span = span_of(fmt)
+    high = span.high if isinstance(fmt, FloatFormat) else span.most.bit_length() - 1 + span.high - span.fraction_bits
+    return Span((1 << to.precision) - 1, to.fraction_bits, max(span.least_exp, to.emin), max(high, to.emin))
 
 
 class ShiftedIn(NamedTuple):

@@ -35,7 +35,7 @@ ZeroSign = Literal["positive", "ieee"]
 
 
 class Combine(SpecPart):
-    """How the two sums of `even-odd` become one."""
+    """The addition of the two sums of `even-odd`."""
 
     fraction_bits: Bits
     """Bits that both sums keep below the larger exponent."""
@@ -76,7 +76,7 @@ def _chosen(classes: Sequence[type[SpecPart]], tag: str, value: Any) -> type[Spe
     """The class that a mapping's tag names; None for an unknown tag, and for a value that is no mapping."""
     if not isinstance(value, dict):
         return None
-    return next((each for each in classes if value.get(tag) in _tags(each, tag)), None)
+    return next((cls for cls in classes if value.get(tag) in _tags(cls, tag)), None)
 
 
 def _tags(chosen: type[SpecPart], tag: str) -> tuple[str, ...]:
@@ -100,13 +100,13 @@ def own_keys(classes: Sequence[type[SpecPart]], tag: str, value: Any) -> Any:
     if chosen is None:
         return value
     keys = dict(value)
-    for name in {name: None for each in classes for name in each.model_fields}:
+    for name in {name: None for cls in classes for name in cls.model_fields}:
         if name not in keys or name == tag:
             continue
-        own = chosen.model_fields.get(name)
-        if own is None and not _says_nothing(name, keys[name]):
+        info = chosen.model_fields.get(name)
+        if info is None and not _says_nothing(name, keys[name]):
             raise RuleError(name, f"has no meaning for {tag} {value[tag]}")
-        if own is None or (keys[name] is None and own.default is not None):
+        if info is None or (keys[name] is None and info.default is not None):
             del keys[name]
     for name, field in chosen.model_fields.items():
         if field.is_required() and name not in keys:
@@ -171,7 +171,7 @@ class AlignedSum(WindowSum):
     """Places of the sum that are lost before it is rounded."""
 
 
-class ReadAlignedSum(AlignedSum):
+class AlignedReadingSum(AlignedSum):
     """A reading of a specification of this method.
 
     No file can say it: `SUMS` has no such class. The model and the kernels compute it, and nothing else does.
@@ -314,7 +314,7 @@ LATE: tuple[type[SpecPart], ...] = (LateAdd, LateInWindow)
 
 def methods_of(kind: type[SpecPart]) -> tuple[str, ...]:
     """The methods of a kind, as files name them: of windows, of rounded additions, exact."""
-    return tuple(name for each in SUMS if issubclass(each, kind) for name in _tags(each, "method"))
+    return tuple(name for cls in SUMS if issubclass(cls, kind) for name in _tags(cls, "method"))
 
 
 Sum = Annotated[

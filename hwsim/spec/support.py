@@ -9,7 +9,7 @@ from hwsim.base.errors import InputError
 from hwsim.formats import ExponentFormat, FloatFormat
 from hwsim.formats.kind import Kind
 from hwsim.spec.modes import Specified, modes_of
-from hwsim.spec.sums import LateAdd, ReadAlignedSum, RoundedSum
+from hwsim.spec.sums import AlignedReadingSum, LateAdd, RoundedSum
 from hwsim.spec.unit import Unit
 
 WORD_BITS = 32
@@ -56,7 +56,7 @@ def of_modes(unit: Specified, supports: Callable[[Unit], Support]) -> Support:
 def implemented(unit: Unit) -> Support:
     """The support of a unit by any implementation without readings."""
     general = described(unit)
-    if general and isinstance(unit.sum, ReadAlignedSum):
+    if general and isinstance(unit.sum, AlignedReadingSum):
         return Support(unit.name, "is in the model and in compiled code alone", ("a reading of sum.method: aligned",))
     return general
 

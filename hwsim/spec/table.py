@@ -60,9 +60,9 @@ SECTIONS: tuple[tuple[str, str, Sequence[type[SpecPart]]], ...] = (
 def spec_keys() -> Iterator[SpecKey]:
     """Every key, in the order of a file; a part is not a key itself."""
     for section, tag, classes in SECTIONS:
-        names = dict.fromkeys(name for each in classes for name in each.model_fields)
+        names = dict.fromkeys(name for cls in classes for name in cls.model_fields)
         for name in names:
-            having = [each for each in classes if name in each.model_fields]
+            having = [cls for cls in classes if name in cls.model_fields]
             if name == tag:
                 yield _tag_key(section, tag, classes)
             elif not _is_part(having[0].model_fields[name]):
@@ -70,19 +70,19 @@ def spec_keys() -> Iterator[SpecKey]:
 
 
 def _tag_key(section: str, tag: str, classes: Sequence[type[SpecPart]]) -> SpecKey:
-    tags = tuple(_tags(each, tag) for each in classes)
-    meaning = " ".join(f"{name}: {_first_line(each)}" for name, each in zip(tags, classes, strict=True))
+    tags = tuple(_tags(cls, tag) for cls in classes)
+    meaning = " ".join(f"{name}: {_first_line(cls)}" for name, cls in zip(tags, classes, strict=True))
     return SpecKey(f"{section}.{tag}", (), meaning, tags, tags, None, required=True)
 
 
 def _spec_key(section: str, tag: str, name: str, having: Sequence[type[SpecPart]], everywhere: bool) -> SpecKey:
     field = having[0].model_fields[name]
-    values = dict.fromkeys(value for each in having for value in _values(each.model_fields[name]))
+    values = dict.fromkeys(value for cls in having for value in _values(cls.model_fields[name]))
     path = f"{section}.{name}" if section else name
-    choices = tuple(choice for each in having for choice in _choices(each.model_fields[name].annotation))
+    choices = tuple(choice for cls in having for choice in _choices(cls.model_fields[name].annotation))
     return SpecKey(
         path,
-        () if everywhere else tuple(_tags(each, tag) for each in having),
+        () if everywhere else tuple(_tags(cls, tag) for cls in having),
         meanings(having[0]).get(name, ""),
         tuple(values),
         tuple(dict.fromkeys(choices)),
@@ -101,8 +101,8 @@ def _bounds(field: FieldInfo) -> tuple[int | None, int | None] | None:
 
 def _is_part(field: FieldInfo) -> bool:
     """True if a field is a part of the file with keys of its own."""
-    classes = [each for section, _, parts in SECTIONS if section for each in parts]
-    return any(each in classes for each in _leaves(field.annotation))
+    classes = [cls for section, _, parts in SECTIONS if section for cls in parts]
+    return any(cls in classes for cls in _leaves(field.annotation))
 
 
 def _tags(each: type[SpecPart], tag: str) -> str:
@@ -164,7 +164,7 @@ def _annotations(field: FieldInfo) -> Iterator[Any]:
 def _values(field: FieldInfo) -> list[str]:
     """The values of a key, in words."""
     annotations = list(_annotations(field))
-    words = [word for each in annotations if isinstance(each, Values) for word in each.words]
+    words = [word for annotation in annotations if isinstance(annotation, Values) for word in annotation.words]
     if not words:
         for leaf in _leaves(field.annotation):
             words += _words(leaf, annotations)
@@ -186,6 +186,6 @@ def _words(leaf: Any, annotations: list[Any]) -> list[str]:
 
 def _bound(annotations: list[Any], kind: type[Ge] | type[Le]) -> int | None:
     """The bound in an integer's metadata, inside pydantic's FieldInfo too."""
-    inside = [part for each in annotations for part in getattr(each, "metadata", [each])]
+    inside = [part for constraint in annotations for part in getattr(constraint, "metadata", [constraint])]
     name = "ge" if kind is Ge else "le"
-    return next((getattr(each, name) for each in inside if isinstance(each, kind)), None)
+    return next((getattr(constraint, name) for constraint in inside if isinstance(constraint, kind)), None)

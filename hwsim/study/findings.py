@@ -185,8 +185,8 @@ def _key(orders: Mapping[Any, Sequence[Point]], named: Callable[[Point], str], p
     if finite:
         numbers.append(KeyNumber(what="Not finite", value=counted(finite, "point"), of="have such results"))
     trials = {point["trials"] for point in order if "trials" in point}
-    each = f"{counted(trials.pop(), 'trial')} of each" if len(trials) == 1 else ""
-    numbers.append(KeyNumber(what="Points", value=f"{points:,}", of=each))
+    share = f"{counted(trials.pop(), 'trial')} of each" if len(trials) == 1 else ""
+    numbers.append(KeyNumber(what="Points", value=f"{points:,}", of=share))
     return tuple(numbers)
 
 

@@ -113,7 +113,7 @@ def _along(points: Sequence[Point]) -> Along:
     if len(words[best]) < 2:
         best = max(words, key=lambda key: len(words[key]))
     if len(words[best]) < 2:
-        return Along("label", "Unit", "points", categories=tuple(dict.fromkeys(str(one["label"]) for one in points)))
+        return Along("label", "Unit", "points", categories=tuple(dict.fromkeys(str(item["label"]) for item in points)))
     title = TITLES.get(best, best.removeprefix("axis."))
     if best not in suited or "none" in words[best]:
         return Along(best, title, "points", categories=tuple(words[best]))

@@ -116,7 +116,10 @@ def table_of(rows: Sequence[Mapping[str, Any]]) -> Any:
 
 
 class Store:
-    """A study's folder. identity: of the study BY the code, which everything in the folder must be of."""
+    """A study's folder.
+
+    identity: of the study BY the code. All that is in the folder must be of this identity.
+    """
 
     def __init__(self, folder: Path, identity: str):
         self.folder, self.identity = folder, identity
@@ -158,9 +161,9 @@ class Store:
         inside = set(os.listdir(self.folder)) - {LIST} if self.folder.exists() else set()
         held, damaged = self._held(), not is_readable(self.folder / RESULTS)
         if inside - OURS or (inside - {*MADE} and held is None and not damaged):
-            other = sorted(inside - OURS) or sorted(inside)
+            names = sorted(inside - OURS) or sorted(inside)
             raise InputError(
-                f"{self.folder}: holds {', '.join(other[:3])}{', ...' if len(other) > 3 else ''}, which are no study's "
+                f"{self.folder}: holds {', '.join(names[:3])}{', ...' if len(names) > 3 else ''}, which are no study's "
                 "results; name a new folder"
             )
         if damaged:

@@ -197,8 +197,8 @@ class Task(Trials, StudyPart):
 
     @property
     def work(self) -> int:
-        each = _cost(self.rows * self.columns, self.length, self.explained)
-        return each * len(self.trials) * len(self.points)
+        trial = _cost(self.rows * self.columns, self.length, self.explained)
+        return trial * len(self.trials) * len(self.points)
 
     @property
     def key(self) -> str:
@@ -232,20 +232,20 @@ def tasks(study: Study, planned: Sequence[Point] | None = None) -> list[Task]:
     made: the study's points, where they are known. Raises as `points` does.
     """
     planned = points(study) if planned is None else planned
-    each = study.rows * study.columns
-    total = sum(each * point.length * study.trials for point in planned)
+    results = study.rows * study.columns
+    total = sum(results * point.length * study.trials for point in planned)
     contents = {data.name: digest(data) for data in study.data}
     planned_tasks = []
     drawn = study.trials * len({(point.data.name, point.length) for point in planned})
     order = sorted(planned, key=lambda point: (point.data.name, point.length, point.index))
     for _, group in groupby(order, key=lambda point: (point.data.name, point.length)):
         alike = list(group)
-        cost = _cost(each, alike[0].length, study.explained)
+        cost = _cost(results, alike[0].length, study.explained)
         for trials, some in _cut(study.trials, alike, cost, drawn):
             planned_tasks.append(
                 Task(
                     alike[0].data, alike[0].length, study.seed, study.rows, study.columns,
-                    min(study.explained, each), trials, some, total > COMPILED, contents[alike[0].data.name],
+                    min(study.explained, results), trials, some, total > COMPILED, contents[alike[0].data.name],
                 )
             )  # fmt: skip
     return planned_tasks

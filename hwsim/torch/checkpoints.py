@@ -44,7 +44,7 @@ class Checkpointed:
 
     @contextmanager
     def first(self) -> Iterator[None]:
-        """While the function is called for the first time."""
+        """Within the block, the function is called for the first time."""
         _first.append(self)
         try:
             yield

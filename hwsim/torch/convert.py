@@ -115,12 +115,12 @@ class CallPlaces(Protocol):
         ...
 
     def left_out(self, function: str) -> None:
-        """Count a call of a function that multiplies, and that nothing is done about."""
+        """Count a call of a function that multiplies, for which nothing is done."""
         ...
 
 
 class Intercept(TorchFunctionMode):
-    """While it is entered, matrix products of tensors go through the units of the place where they are called."""
+    """A mode in which matrix products of tensors go through the units of the place where they are called."""
 
     def __init__(self, places: CallPlaces):
         super().__init__()
@@ -130,21 +130,21 @@ class Intercept(TorchFunctionMode):
         self, func: Any, types: Sequence[type], args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
         """The function's result, by a unit where there is one."""
-        given = kwargs or {}
+        keywords = kwargs or {}
         handler = HANDLERS.get(func)
         if handler is not None:
-            reason = next(filter(None, map(beyond_units, _tensors(args, given))), None)
+            reason = next(filter(None, map(beyond_units, _tensors(args, keywords))), None)
             if reason is None:
-                return handler(self.places, func, *args, **given)
+                return handler(self.places, func, *args, **keywords)
             self.places.left_out(f"{_name(func)} of {reason}")
         if func in COMPOSED:
             with self:
-                return COMPOSED[func](*args, **given)
+                return COMPOSED[func](*args, **keywords)
         if func in LEFT_OUT or (isinstance(func, OPERATORS) and _name(func).partition(".")[0] in MULTIPLY):
             self.places.left_out(_name(func))
-        if func is functional.embedding_bag and given.get("per_sample_weights", (*args[8:9], None)[0]) is not None:
+        if func is functional.embedding_bag and keywords.get("per_sample_weights", (*args[8:9], None)[0]) is not None:
             self.places.left_out("embedding_bag of weights")
-        return func(*args, **given)
+        return func(*args, **keywords)
 
 
 def _tensors(args: tuple[Any, ...], keywords: dict[str, Any]) -> Iterator[Tensor]:
@@ -186,8 +186,8 @@ def _added(
     input, first, second = (*tensors, *named.values())
     layer = places.layer("matmul", _name(func))
     if layer is None:
-        more = {} if out is None else {"out": out}
-        return func(input, first, second, beta=beta, alpha=alpha, **more)
+        destination = {} if out is None else {"out": out}
+        return func(input, first, second, beta=beta, alpha=alpha, **destination)
     addend = None if beta == 0 else input if beta == 1 else beta * input
     return _into(out, matmul_at(first, second, layer, addend, alpha))
 
@@ -245,8 +245,8 @@ def _attention(
     scores = places.layer("attention", "attention scores")
     values = places.layer("attention", "attention values")
     if scores is None or values is None:
-        more = {"attn_mask": attn_mask, "dropout_p": dropout_p, "is_causal": is_causal, "scale": scale}
-        return func(query, key, value, **more, enable_gqa=enable_gqa)
+        options = {"attn_mask": attn_mask, "dropout_p": dropout_p, "is_causal": is_causal, "scale": scale}
+        return func(query, key, value, **options, enable_gqa=enable_gqa)
     return attention_at(query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa, (scores, values))
 
 
@@ -287,9 +287,9 @@ HANDLERS: dict[Any, Handler] = {
 
 
 def _inside(function: Any) -> Callable[..., Any]:
-    """A function of PyTorch that is written in Python, without its own question whether somebody else has it.
+    """A copy of a function of PyTorch that is written in Python, without its own check for modes that intercept it.
 
-    Called while the mode is entered, it would ask for ever.
+    Called while the mode is entered, the original would call itself for ever.
     """
     globals_ = {**function.__globals__, "has_torch_function": lambda _: False}
     copy = types.FunctionType(function.__code__, globals_, function.__name__, function.__defaults__)
@@ -447,7 +447,7 @@ class Emulation:
 
     @contextmanager
     def inside(self, name: str, cls: str, calls: dict[str, int] | None = None) -> Iterator[None]:
-        """While a module of the model computes. calls: of functions that it has made already."""
+        """Within the block, a module of the model computes. calls: of functions that it has made already."""
         self._stack.append((name, cls, calls or {}))
         try:
             if self._active:
@@ -565,7 +565,7 @@ def _detach(module: nn.Module) -> None:
 
 @contextmanager
 def _attached(module: nn.Module, emulation: Emulation, name: str) -> Iterator[None]:
-    """While a module is again of an emulation that may have ended, whatever it is of now."""
+    """Within the block, a module is part of an emulation again, which may have ended, whatever it is part of now."""
     before = module.__dict__.get("_hwsim")
     if before is not None:
         _detach(module)

@@ -83,8 +83,8 @@ class ShardedResidual:
         codes = self.gradient_fmt.encode(gradients)
         theirs = self._exchanged(codes)
         total = self.gradient_fmt.decode(theirs[0])
-        for other in theirs[1:]:
-            total = self.gradient_fmt.decode(self.gradient_fmt.encode(total + self.gradient_fmt.decode(other)))
+        for addend in theirs[1:]:
+            total = self.gradient_fmt.decode(self.gradient_fmt.encode(total + self.gradient_fmt.decode(addend)))
         return np.asarray(total / self.learners, np.float32)
 
     def _exchanged(self, codes: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:

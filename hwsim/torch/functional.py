@@ -111,14 +111,14 @@ def linear_at(x: Tensor, weight: Tensor, bias: Tensor | None, layer: ProductLaye
 
 
 class _Through(Once):
-    """A function of NumPy's arrays whose derivative is that of its argument."""
+    """A function of NumPy's arrays whose derivative is taken to be 1: gradients pass through as they are."""
 
     @staticmethod
     def forward(x: Tensor, function: Callable[[Any], Any]) -> Tensor:
         if x.is_meta:
             return torch.empty_like(x)
-        found = function(singles(x)).astype(np.float32)
-        return torch.from_numpy(np.ascontiguousarray(found)).to(device=x.device, dtype=x.dtype)
+        result = function(singles(x)).astype(np.float32)
+        return torch.from_numpy(np.ascontiguousarray(result)).to(device=x.device, dtype=x.dtype)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
@@ -318,9 +318,9 @@ def transposed_at(
     axes = weight.dim() - 2
     if x.dim() == axes + 1:
         return transposed_at(x[None], weight, bias, stride, padding, output_padding, groups, dilation, layer)[0]
-    spread, more = _each(dilation, axes), _each(output_padding, axes)
+    spread, extras = _each(dilation, axes), _each(output_padding, axes)
     edges = []
-    for size, around, step, extra in zip(weight.shape[2:], _each(padding, axes), spread, more, strict=True):
+    for size, around, step, extra in zip(weight.shape[2:], _each(padding, axes), spread, extras, strict=True):
         edges.append(((size - 1) * step - around, (size - 1) * step - around + extra))
     x = _cut(spread_out(x, _each(stride, axes)), edges)
     return convolution_at(x, _turned(weight, groups), bias, 1, 0, spread, groups, layer)
@@ -436,10 +436,10 @@ def _cut(x: Tensor, edges: Sequence[tuple[int, int]]) -> Tensor:
 
 
 def _turned(weight: Tensor, groups: int) -> Tensor:
-    """The weight as what comes back meets it: (first / groups, second) exchanged in each group, and taps turned round.
+    """The weight for the way back: (first / groups, second) exchanged in each group, and taps in reverse order.
 
     Of (outputs, channels / groups, taps) it is (channels, outputs / groups, taps); of a transposed convolution's weight
-    what a convolution takes.
+    the weight of a convolution.
     """
     apart = weight.unflatten(0, (groups, -1)).transpose(1, 2).flatten(0, 1)
     turned: Tensor = apart.flip(tuple(range(2, weight.dim())))

@@ -76,7 +76,7 @@ def scaled_mm(
 
 
 def _scaling(m: int, n: int, k: int, of_a: tuple[int, ...], of_b: tuple[int, ...]) -> Scaling:
-    """What scales of these shapes are of."""
+    """The kind of scaling that scales of these shapes belong to. Raises NotCaptured for other shapes."""
     if math.prod(of_a) == math.prod(of_b) == 1:
         return "tensor"
     if (of_a, of_b) == ((m, 1), (1, n)):
@@ -96,7 +96,7 @@ BLOCK = 128  # numbers that share a scale, along K
 
 def _name(what: str, dtype: torch.dtype) -> str:
     if dtype not in NAMES:
-        raise InputError(f"{what} must be of {', '.join(str(each) for each in NAMES)}, not {dtype}")
+        raise InputError(f"{what} must be of {', '.join(str(allowed) for allowed in NAMES)}, not {dtype}")
     return NAMES[dtype]
 
 
@@ -111,10 +111,10 @@ def _call(operation: Operation, a: Tensor, b: Tensor, output: torch.dtype, **mor
 def _multiplied(call: ProfiledCall, a: Tensor, b: Tensor, profile: ProfileLike, **numbers: Any) -> Tensor:
     unit, plan, _ = load_profile(profile).known(call, a.shape[0], b.shape[1], a.shape[1])
     factors = [_tf32(tensor) if call.a == "tf32" else tensor for tensor in (a, b)]
-    given = {name: value for name, value in numbers.items() if value is not None}
-    found = np.ascontiguousarray(gemm(unit, *factors, plan=plan, **given))
-    dtype = {name: each for each, name in NAMES.items()}[call.output]
-    words = found.view(f"i{found.dtype.itemsize}") if found.dtype.itemsize > 1 else found.view(np.uint8)
+    present = {name: value for name, value in numbers.items() if value is not None}
+    result = np.ascontiguousarray(gemm(unit, *factors, plan=plan, **present))
+    dtype = {name: torch_dtype for torch_dtype, name in NAMES.items()}[call.output]
+    words = result.view(f"i{result.dtype.itemsize}") if result.dtype.itemsize > 1 else result.view(np.uint8)
     return torch.from_numpy(words).view(dtype).to(a.device)
 
 
@@ -134,10 +134,10 @@ def same_rows(profile: ProfileLike, call: ProfiledCall, k: int, shapes: Iterable
     for a shape that was not captured.
     """
     known = load_profile(profile)
-    found = {(m, n): known.known(call, m, n, k) for m, n in shapes}
-    classes = {(each.unit, each.plan.split): shape for shape, each in found.items()}
+    products = {(m, n): known.known(call, m, n, k) for m, n in shapes}
+    classes = {(product.unit, product.plan.split): shape for shape, product in products.items()}
     assert len(classes) <= 1, f"{call} of K {k} is not batch invariant on {known.name}: " + "; ".join(
-        f"{m} x {n} is {_parts(found[m, n].parts)}" for m, n in classes.values()
+        f"{m} x {n} is {_parts(products[m, n].parts)}" for m, n in classes.values()
     )
 
 

@@ -141,9 +141,9 @@ def values_of(unit: Unit, side: Side, operand: MatrixOperand) -> Doubles:
     numbers = unit.operands.factor(side).decode(operand.codes)
     if unit.scale is not None and operand.scales is not None:
         scale = unit.scale.of(side)
-        each = operand.scales if operand.scales.dtype == np.float32 else scale.format.decode(operand.scales)
+        scales = operand.scales if operand.scales.dtype == np.float32 else scale.format.decode(operand.scales)
         lengths = (*[1] * (numbers.ndim - 2), *scale.block)
-        numbers = numbers * spread(np.asarray(each, np.float64), lengths, numbers.shape)
+        numbers = numbers * spread(np.asarray(scales, np.float64), lengths, numbers.shape)
     return numbers if operand.factor is None else numbers * operand.factor.astype(np.float64)
 
 

@@ -100,7 +100,7 @@ def product(
 def _plan(
     products: Products, chosen: UnitProduct, a: Singles, b: Singles, addend: Tensor | None, factor: float, where: str
 ) -> ProductPlan | None:
-    """How the recipe's library makes a product; None where it has none, or one that takes one sum then."""
+    """The plan by which the recipe's library makes a product; None where it has none, or takes one sum then."""
     if products.library is None:
         return None
     k = -(-a.shape[-1] // chosen.step) * chosen.step
@@ -254,7 +254,7 @@ for _operator in (product, keep, restore):
 def applied(function: type[Once], *args: Any) -> Tensor:
     """A function of PyTorch's autograd, called: a derivative in forward mode raises InputError.
 
-    `torch.compile` takes no function that says a word of its own about forward mode.
+    `torch.compile` takes no function that defines a derivative in forward mode.
     """
     if torch.compiler.is_compiling():
         return function.apply(*args)  # type: ignore[no-any-return]

@@ -92,16 +92,16 @@ class NarrowWeights:
 
     @property
     def param_groups(self) -> list[dict[str, Any]]:
-        """The optimiser's."""
+        """The optimiser's groups of parameters."""
         return self.optimizer.param_groups
 
     def zero_grad(self, set_to_none: bool = True) -> None:
-        """The optimiser's."""
+        """Forget the gradients, as the optimiser does."""
         self.optimizer.zero_grad(set_to_none)
 
     @torch.no_grad()
     def step(self) -> None:
-        """The optimiser's step on whole numbers, which are narrowed after it."""
+        """Add the residuals, if any, to the weights, take the optimiser's step, and narrow the weights after it."""
         for param, lost in zip(self.params, self._lost, strict=True):
             if lost is not None:
                 whole = singles(param).astype(np.float64) + self.residual_fmt.decode(lost)

@@ -74,8 +74,8 @@ def _by_step(records: Records, steps: Sequence[int]) -> Records:
                     errors.setdefault((product, kind, record["step"]), []).append(record[kind])
     order = {step: place for place, step in enumerate(steps)}
     return [
-        {"panel": PANELS[product], "series": KINDS[kind], "x": step, "y": fmean(found)}
-        for (product, kind, step), found in sorted(errors.items(), key=lambda item: order[item[0][2]])
+        {"panel": PANELS[product], "series": KINDS[kind], "x": step, "y": fmean(values)}
+        for (product, kind, step), values in sorted(errors.items(), key=lambda item: order[item[0][2]])
     ]
 
 

@@ -205,10 +205,10 @@ def _scales(operand: FactorRule, quantized: Quantized) -> NDArray[Any]:
     if operand.block is None:
         return quantized.scales
     scales, shape = quantized.scales, quantized.codes.shape
-    for axis, length, own in zip((-2, -1), quantized.block[-2:], operand.block, strict=True):
-        if length != own:
-            count = -(-shape[axis] // own)
-            scales = np.take(np.repeat(scales, length // own, axis), range(count), axis)
+    for axis, length, size in zip((-2, -1), quantized.block[-2:], operand.block, strict=True):
+        if length != size:
+            count = -(-shape[axis] // size)
+            scales = np.take(np.repeat(scales, length // size, axis), range(count), axis)
     return scales
 
 
@@ -245,8 +245,10 @@ class UnitProduct:
 
 
 class LibraryShape(NamedTuple):
-    """What a library is asked for beside its call. batch: whether there are several products. addend: the axes of
-    what is added to the result, None for nothing. factor: what multiplies the result before.
+    """The shape of a product, and the rest of what a library is asked for beside its call.
+
+    batch: whether there are several products. addend: the axes of what is added to the result, None for nothing.
+    factor: what multiplies the result before.
     """
 
     m: int
@@ -269,7 +271,10 @@ class Library:
     unknown: Unknown = "refuse"
 
     def plan(self, product: UnitProduct, output: Output, shape: LibraryShape, where: str) -> ProductPlan | None:
-        """How the library makes a product; None for one sum. Raises NotCaptured, where that is not allowed."""
+        """The plan by which the library makes a product; None for one sum.
+
+        Raises NotCaptured, where that is not allowed.
+        """
         try:
             return self._known(product, output, shape)
         except NotCaptured as error:
@@ -306,7 +311,7 @@ class Library:
 
 
 def _scaling(product: UnitProduct) -> Scaling:
-    """What the scales of a product's factors are of, as a profile says it. Raises NotCaptured for others."""
+    """The scaling of a product's factors, as a profile names it. Raises NotCaptured for others."""
     unit = product.unit
     if unit.scale is not None:
         if not (product.a.scaling.enters and product.b.scaling.enters):

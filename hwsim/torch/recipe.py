@@ -397,7 +397,6 @@ def _factor(operand: FactorRule, side: Side) -> str:
 
 
 def _layers(keys: LayerKeys) -> str:
-    """Describe the layers of a rule."""
     parts = [
         PLACES.get(keys.place or "", ""),
         keys.kind or "",

@@ -103,8 +103,8 @@ class Expressions:
         """A net that is declared, or some of its bits."""
         place, whole = self.naming.places[wire], self.module.widths[wire]
         width = whole if width is None else width
-        each = EACH if place.name in self.spread else ""
-        text = place.name if place.number is None else f"{place.name}{each}[{MARK}{place.number}{END}]"
+        index = EACH if place.name in self.spread else ""
+        text = place.name if place.number is None else f"{place.name}{index}[{MARK}{place.number}{END}]"
         if width == whole:
             return text
         return f"{text}[{MARK}{low}{END}]" if width == 1 else f"{text}[{low + width - 1}:{low}]"
@@ -170,13 +170,15 @@ class Expressions:
             return self._reduction(kind, operands[0])
         if kind in {"$add", "$sub"} and (less := self._with_constant(operation)) is not None:
             return less
-        texts = [self.value(each) for each in operands]
+        texts = [self.value(operand) for operand in operands]
         if kind == "$neg":
             return Text(f"-{texts[0].closed}", kind)
         if kind == "$mux":
             otherwise = texts[1].words if texts[1].outer == "$mux" else texts[1].closed
             return Text(f"{texts[0].closed} ? {texts[2].closed} : {otherwise}", kind)
-        left, right = (each.words if each.outer == kind and kind in GROUPING else each.closed for each in texts)
+        left, right = (
+            operand.words if operand.outer == kind and kind in GROUPING else operand.closed for operand in texts
+        )
         if operation.signed:
             left = f"$signed({texts[0].words})"
             if kind == "$sshr":
@@ -190,9 +192,9 @@ class Expressions:
         if not is_number(right):
             return None
         width, number = len(right), int("".join(map(str, reversed(right))), 2)
-        sign, other = BINARY[operation.kind], {"$add": "-", "$sub": "+"}[operation.kind]
+        sign, opposite = BINARY[operation.kind], {"$add": "-", "$sub": "+"}[operation.kind]
         if number >> width - 1 and width > 1:
-            sign, number = other, (1 << width) - number
+            sign, number = opposite, (1 << width) - number
         return Text(f"{self.value(left).closed} {sign} {width}'d{number}", "$sub" if sign == "-" else "$add")
 
     def _inverted(self, bits: Bits) -> Text:
@@ -220,7 +222,10 @@ def unmarked(text: str) -> str:
 
 
 def rolled(texts: Sequence[str], variable: str = "i") -> str | None:
-    """One text for all of some, in which indices are expressions of their number; None where there is none."""
+    """One text for all texts, in which indices are expressions of the text's number.
+
+    None where there is no such text.
+    """
     if len({INDEX.sub("", text) for text in texts}) > 1 or len(texts) < 2:
         return None
     columns = list(zip(*([int(number) for number in INDEX.findall(text)] for text in texts), strict=True))
@@ -246,7 +251,7 @@ def _affine(numbers: Sequence[int], variable: str) -> str | None:
 
 
 def pieces(texts: Sequence[str]) -> list[tuple[int, str, int]]:
-    """Texts in order, as many as can be in each loop: its first, the text, and how many; 1 for no loop."""
+    """Texts in order, as many as can be in each loop: the first one's index, the text, and the count; 1 for no loop."""
     keys = [INDEX.sub("", text) for text in texts]
     numbers = [[int(number) for number in INDEX.findall(text)] for text in texts]
     loops: list[tuple[int, str, int]] = []
@@ -323,7 +328,7 @@ def apply_style(design: Hierarchy, style: Style) -> None:
     if style.clock_enable:
         clocked: set[str] = set()
         for name, module in design.modules.items():  # those inside come first
-            inside = [each for each in module.instances.values() if each.module in clocked]
+            inside = [inner for inner in module.instances.values() if inner.module in clocked]
             if module.registers or inside or name == design.top:
                 _add_input(module, CLOCK_ENABLE)
                 clocked.add(name)
@@ -342,7 +347,9 @@ def stages(module: RtlModule, reset: Bits) -> list[list[str]]:
         first, *rest = [token for token in re.split("__", re.sub("^[io]__", "", wire)) if token]
         stage = first if rest and not first[-1].isdigit() else ""
         selectors = tuple(
-            each.selector for each in register.next if isinstance(each, Choice) and each.selector != reset
+            statement.selector
+            for statement in register.next
+            if isinstance(statement, Choice) and statement.selector != reset
         )
         base = re.sub(r"\d+$", "", first)
         by_stage[stage or ("", selectors if selectors[:1] and len(selectors) == 1 else base)].append(wire)
@@ -356,7 +363,7 @@ def _number(name: str) -> tuple[str, int]:
 
 
 def _merged(module: RtlModule, blocks: list[list[str]]) -> list[list[str]]:
-    """Blocks of single registers of one array become one."""
+    """Blocks, with single registers of one array joined into one block."""
     merged: dict[object, list[str]] = {}
     for block in blocks:
         base = re.sub(r"\d+$", "", block[0])
@@ -368,12 +375,12 @@ def _merged(module: RtlModule, blocks: list[list[str]]) -> list[list[str]]:
 def blocks(module: RtlModule, names: Sequence[str], expressions: Expressions, style: Style) -> Iterator[list[str]]:
     """The always_ff blocks of some registers, as lines: one; or two, where a reset at once is not that of all."""
     reset: list[str] = []
-    other: list[str] = []
+    plain: list[str] = []
     for wire in names:
-        is_reset = any(isinstance(each, Choice) and each.selector == style.reset_bits
-                       for each in module.registers[wire].next)  # fmt: skip
-        (reset if is_reset else other).append(wire)
-    for some in [other, reset] if style.reset == "async" else [list(names)]:
+        is_reset = any(isinstance(statement, Choice) and statement.selector == style.reset_bits
+                       for statement in module.registers[wire].next)  # fmt: skip
+        (reset if is_reset else plain).append(wire)
+    for some in [plain, reset] if style.reset == "async" else [list(names)]:
         if some:
             yield list(_block(module, some, expressions, style))
 
@@ -384,9 +391,13 @@ def _block(module: RtlModule, names: Sequence[str], expressions: Expressions, st
     resets: list[tuple[str, Sequence[Statement]]] = []
     for wire in names:
         statements = module.registers[wire].next
-        reset = [each for each in statements if isinstance(each, Choice) and each.selector == style.reset_bits]
-        plain.append((wire, [each for each in statements if each not in reset]))
-        resets += [(wire, inside) for each in reset for _, inside in each.cases]
+        reset = [
+            statement
+            for statement in statements
+            if isinstance(statement, Choice) and statement.selector == style.reset_bits
+        ]
+        plain.append((wire, [statement for statement in statements if statement not in reset]))
+        resets += [(wire, inside) for statement in reset for _, inside in statement.cases]
     clock = expressions.value((module.registers[names[0]].clock,)).words
     usual, at_reset = list(_statements(plain, expressions)), list(_statements(resets, expressions))
     yield f"always_ff @({style.events(clock, bool(resets))}) begin"
@@ -415,20 +426,20 @@ def _statements(about: Sequence[tuple[str, Sequence[Statement]]], expressions: E
     assignments: list[tuple[str, Assignment]] = []
     choices: dict[Bits, list[tuple[str, Choice]]] = {}
     for wire, statements in about:
-        for each in statements:
-            if isinstance(each, Assignment):
-                assignments.append((wire, each))
+        for statement in statements:
+            if isinstance(statement, Assignment):
+                assignments.append((wire, statement))
             else:
-                choices.setdefault(each.selector, []).append((wire, each))
+                choices.setdefault(statement.selector, []).append((wire, statement))
     yield from _assigned(assignments, expressions)
     for selector, chosen in choices.items():
         yield from _chosen(selector, chosen, expressions)
 
 
 def _chosen(selector: Bits, chosen: Sequence[tuple[str, Choice]], expressions: Expressions) -> Iterator[str]:
-    patterns = list(dict.fromkeys(words for _, each in chosen for words, _ in each.cases))
+    patterns = list(dict.fromkeys(words for _, choice in chosen for words, _ in choice.cases))
     inside = {
-        words: [(wire, body) for wire, each in chosen for labels, body in each.cases if labels == words]
+        words: [(wire, body) for wire, choice in chosen for labels, body in choice.cases if labels == words]
         for words in patterns
     }
     text = unmarked(expressions.value(selector).words)
@@ -454,11 +465,11 @@ def _assigned(assignments: Sequence[tuple[str, Assignment]], expressions: Expres
     texts: dict[str, list[str]] = {}
     values: dict[str, list[Bits]] = {}
     whole: dict[str, list[str]] = {}
-    for wire, each in assignments:
+    for wire, assignment in assignments:
         name = places[wire].name
-        target = expressions.net(wire, each.low, len(each.value))
-        texts.setdefault(name, []).append(f"{target} <= {expressions.value(each.value).words};")
-        values.setdefault(name, []).append(each.value)
+        target = expressions.net(wire, assignment.low, len(assignment.value))
+        texts.setdefault(name, []).append(f"{target} <= {expressions.value(assignment.value).words};")
+        values.setdefault(name, []).append(assignment.value)
         whole.setdefault(name, []).append(wire)
     for name, lines in texts.items():
         source = expressions.value(tuple(bit for value in values[name] for bit in value)).words

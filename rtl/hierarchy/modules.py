@@ -53,9 +53,9 @@ def modules(component: Component, top: str, style: Style = PLAIN) -> Modules:
             imports = f"\n  import {package_name(top)}::*;\n" if path == "top" and style.package else " "
             module_text.body = f"{comment}module {module_text.name}{imports}{module_text.body}"
     ordered = list({id(written[path]): written[path] for path in _from_top(design, "top")}.values())
-    text = "\n\n".join(each.body for each in ordered) + "\n"
-    made_up = tuple(f"{each.name}.{net}" for each in ordered for net in each.made_up)
-    return Modules(text, tuple(each.name for each in ordered), sum(each.nets for each in ordered), made_up)
+    text = "\n\n".join(entry.body for entry in ordered) + "\n"
+    made_up = tuple(f"{entry.name}.{net}" for entry in ordered for net in entry.made_up)
+    return Modules(text, tuple(entry.name for entry in ordered), sum(entry.nets for entry in ordered), made_up)
 
 
 def _from_top(design: Hierarchy, path: str) -> Iterator[str]:

@@ -116,7 +116,9 @@ def settle_nets(module: RtlModule, is_top: bool) -> None:
     is_top: registers of the top keep their names where they are outputs.
     """
     renamed(module, _of_outputs(module, module.registers if is_top else ()))
-    outputs = {wire: (called, port) for called, each in module.instances.items() for port, wire in each.outputs.items()}
+    outputs = {
+        wire: (called, port) for called, instance in module.instances.items() for port, wire in instance.outputs.items()
+    }
     names: dict[str, str] = {}
     taken: set[str] = set()
     hints = sorted(module.hints.items(), key=_preference)
@@ -153,7 +155,7 @@ def _gather(module: RtlModule) -> None:
         module.widths[name] = len(bits)
         by = {bits: module.whole(name)}
         for wire, operation in module.operations.items():
-            operands = tuple(by.get(each, each) for each in operation.operands)
+            operands = tuple(by.get(operand, operand) for operand in operation.operands)
             module.operations[wire] = replace(operation, operands=operands)
         module.operations[name] = Operation("$pos", (bits,))
 

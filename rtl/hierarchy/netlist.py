@@ -86,7 +86,10 @@ amaranths_search = _nir.Netlist.check_comb_cycles
 
 
 def search_loops(netlist: _nir.Netlist) -> None:
-    """Raise CombinationalCycle as Amaranth does, of which only netlists without any evident order are asked."""
+    """Raise CombinationalCycle as Amaranth does.
+
+    Amaranth's own search runs only for netlists without any evident order.
+    """
     if not any(has_order(netlist, by_bit=by_bit) for by_bit in (False, True)):
         amaranths_search(netlist)
 
@@ -124,7 +127,10 @@ class Operation:
 
 @dataclass(frozen=True)
 class Choice:
-    """In the cases whose patterns (most significant bit first, `-` for either) the selector has, other assignments."""
+    """Other assignments, in the cases whose patterns the selector has.
+
+    A pattern has the most significant bit first, and `-` for either value.
+    """
 
     selector: Bits
     cases: tuple[tuple[tuple[str, ...], tuple[Statement, ...]], ...]
@@ -132,7 +138,7 @@ class Choice:
 
 @dataclass(frozen=True)
 class Assignment:
-    """From a bit of the target on, other bits."""
+    """The assignment of other bits, from a bit of the target on."""
 
     low: int
     value: Bits
@@ -151,7 +157,7 @@ class NextValue:
 
 @dataclass
 class Instance:
-    """A module inside another: what its inputs are given, and the wires that its outputs drive."""
+    """A module inside another: the bits that its inputs are given, and the wires that its outputs drive."""
 
     module: str
     ports: dict[str, Bits]
@@ -297,9 +303,9 @@ def _operation(kind: str, width: int, parameters: dict[str, int], ports: dict[st
     most = max(map(len, operands)) if kind in COMPARISONS else width
     if kind in ARITHMETIC or kind in COMPARISONS:
         signs = [parameters.get(f"{name}_SIGNED", 0) for name in "AB" if name in ports]
-        operands = [_extended(each, most, sign) for each, sign in zip(operands, signs, strict=True)]
+        operands = [_extended(operand, most, sign) for operand, sign in zip(operands, signs, strict=True)]
     if kind in ARITHMETIC:
-        return Operation(kind, tuple(each[:width] for each in operands))
+        return Operation(kind, tuple(operand[:width] for operand in operands))
     if kind in COMPARISONS:
         return Operation(kind, tuple(operands), signed and kind not in {"$eq", "$ne"})
     if kind in SHIFTS:
@@ -349,7 +355,7 @@ def _cases(module: RtlModule, lines: Iterator[str]) -> list[tuple[tuple[str, ...
             return cases
         if words[0] == "case":
             patterns = " ".join(words[1:]).replace(",", " ").split()
-            cases.append((tuple(each.partition("'")[2] for each in patterns), []))
+            cases.append((tuple(pattern.partition("'")[2] for pattern in patterns), []))
         elif words[0] == "assign":
             left, right = _sides(module, words[1:])
             cases[-1][1].append(("assign", left, right))
@@ -389,15 +395,15 @@ def _about(wire: str, body: Sequence[tuple[str, Bits, object]]) -> tuple[Stateme
 def part_of(statements: Sequence[Statement], low: int, width: int) -> tuple[Statement, ...]:
     """The statements about some bits of a target, as if those were all of it."""
     selected: list[Statement] = []
-    for each in statements:
-        if isinstance(each, Choice):
-            cases = tuple((patterns, part_of(inside, low, width)) for patterns, inside in each.cases)
+    for statement in statements:
+        if isinstance(statement, Choice):
+            cases = tuple((patterns, part_of(inside, low, width)) for patterns, inside in statement.cases)
             if any(inside for _, inside in cases):
-                selected.append(replace(each, cases=cases))
+                selected.append(replace(statement, cases=cases))
             continue
-        start, stop = max(each.low, low), min(each.low + len(each.value), low + width)
+        start, stop = max(statement.low, low), min(statement.low + len(statement.value), low + width)
         if start < stop:
-            selected.append(Assignment(start - low, each.value[start - each.low : stop - each.low]))
+            selected.append(Assignment(start - low, statement.value[start - statement.low : stop - statement.low]))
     return tuple(selected)
 
 
@@ -441,13 +447,13 @@ def substitute(module: RtlModule, by: Mapping[WireBit, Bit]) -> None:
 
 
 def whole_wire(module: RtlModule, bits: Bits) -> str | None:
-    """The wire that some bits are all of."""
+    """The wire that consists of exactly these bits; None where there is none."""
     first = bits[0] if bits else "0"
     return first.wire if isinstance(first, WireBit) and bits == module.whole(first.wire) else None
 
 
 def low_part(module: RtlModule, bits: Bits) -> str | None:
-    """The wire whose low bits some bits are, or that is the low part of them."""
+    """The wire whose low bits these bits are, or that is the low part of them; None where there is none."""
     first = bits[0] if bits else "0"
     if not isinstance(first, WireBit) or len(bits) < 2:
         return None
@@ -457,7 +463,7 @@ def low_part(module: RtlModule, bits: Bits) -> str | None:
 
 
 def renamed(module: RtlModule, names: Mapping[str, str]) -> None:
-    """Call wires something else."""
+    """Give wires other names."""
     by = {WireBit(old, index): WireBit(new, index) for old, new in names.items() for index in range(module.widths[old])}
     for every in ("widths", "operations", "registers", "directions", "outputs"):
         setattr(module, every, {names.get(key, key): value for key, value in getattr(module, every).items()})

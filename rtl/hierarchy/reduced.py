@@ -29,7 +29,7 @@ ZERO, ONE = {"0"}, {"1"}
 
 
 def folded(module: RtlModule) -> dict[WireBit, Bit]:
-    """Simplify a module's operations; the bits that now stand for others. Empty once nothing is left to do."""
+    """Simplify a module's operations. Returns the bits that now stand for others: none once nothing is left to do."""
     aliases: dict[WireBit, Bit] = {}
     first: dict[tuple[Operation, int], str] = {}
     for wire, operation in list(module.operations.items()):
@@ -50,8 +50,10 @@ def folded(module: RtlModule) -> dict[WireBit, Bit]:
 
 
 def idle_registers(module: RtlModule) -> dict[WireBit, Bit]:
-    """Take out registers that are always 0, as they begin; their bits, which stand for that."""
-    idle = [wire for wire, register in module.registers.items() if all(_is_zero(each) for each in register.next)]
+    """Take out registers that are always 0, as they begin, and return their bits, which stand for 0."""
+    idle = [
+        wire for wire, register in module.registers.items() if all(_is_zero(statement) for statement in register.next)
+    ]
     for wire in idle:
         del module.registers[wire]
     return {bit: "0" for wire in idle for bit in module.whole(wire) if isinstance(bit, WireBit)}
@@ -61,7 +63,7 @@ def _is_zero(statement: Statement) -> bool:
     """True if a statement assigns nothing but 0."""
     if isinstance(statement, Assignment):
         return set(statement.value) <= ZERO
-    return all(_is_zero(each) for _, inside in statement.cases for each in inside)
+    return all(_is_zero(inner) for _, inside in statement.cases for inner in inside)
 
 
 def _rename(module: RtlModule, wire: str, value: Bits) -> None:
@@ -76,11 +78,11 @@ def _value(operation: Operation, width: int) -> Bits | Operation | None:
         case "$and" | "$or":
             return _bitwise(kind, *operands)
         case "$xor":
-            return next((bits for bits, other in _both(operands) if set(other) <= ZERO), None)
+            return next((bits for bits, rest in _both(operands) if set(rest) <= ZERO), None)
         case "$not":
             return tuple("10"[int(str(bit))] for bit in operands[0]) if _constant(operands[0]) else None
         case "$add":
-            return next((bits for bits, other in _both(operands) if set(other) <= ZERO), None)
+            return next((bits for bits, rest in _both(operands) if set(rest) <= ZERO), None)
         case "$sub":
             return operands[0] if set(operands[1]) <= ZERO else None
         case "$mux":
@@ -152,7 +154,7 @@ def _equality(kind: str, left: Bits, right: Bits) -> Bits | Operation | None:
         left_bit, right_bit = pairs[0]
         return (left_bit,) if (right_bit == "1") == (kind == "$eq") else Operation("$not", ((left_bit,),))
     if len(pairs) < len(left):
-        return Operation(kind, (tuple(left_bit for left_bit, _ in pairs), tuple(other for _, other in pairs)))
+        return Operation(kind, (tuple(left_bit for left_bit, _ in pairs), tuple(opposite for _, opposite in pairs)))
     return None
 
 
@@ -178,11 +180,11 @@ def split_structs(
         module.operations[f"${wire}"] = module.operations.pop(wire)
         module.connections.append((module.whole(wire), module.whole(f"${wire}")))
     for wire, fields in parts.items():
-        for each in fields:
-            module.widths[each.name] = each.width
+        for field in fields:
+            module.widths[field.name] = field.width
             if wire in module.directions:
-                module.directions[each.name] = module.directions[wire]
-            by |= {WireBit(wire, each.low + index): WireBit(each.name, index) for index in range(each.width)}
+                module.directions[field.name] = module.directions[wire]
+            by |= {WireBit(wire, field.low + index): WireBit(field.name, index) for index in range(field.width)}
     substitute(module, by)
     module.processes = [new for old in module.processes for new in _split_statements(*old, parts)]
     module.registers = {
@@ -198,7 +200,7 @@ def split_structs(
             if port not in instance.ports:  # split, but no port
                 continue
             bits = instance.ports.pop(port)
-            instance.ports |= {each.name: bits[each.low : each.low + each.width] for each in fields}
+            instance.ports |= {field.name: bits[field.low : field.low + field.width] for field in fields}
     return parts
 
 
@@ -208,8 +210,8 @@ def _split_statements(
     if wire not in parts:
         yield wire, statements
         return
-    for each in parts[wire]:
-        yield each.name, part_of(statements, each.low, each.width)
+    for part in parts[wire]:
+        yield part.name, part_of(statements, part.low, part.width)
 
 
 def _structs(module: RtlModule) -> dict[str, list[Part]]:
@@ -227,8 +229,8 @@ def _structs(module: RtlModule) -> dict[str, list[Part]]:
     for wire, names in views.items():
         ends = {"input": "i__", "output": "o__"}.get(module.directions.get(wire, ""), ".")
         of_port = {name: place for name, place in names.items() if name.startswith(ends) and "." not in name}
-        own = {name: place for name, place in names.items() if re.split(r"[.\[]", name)[0] == wire and name != wire}
-        if fields := _tiled(module, wire, of_port) or _tiled(module, wire, own):
+        named = {name: place for name, place in names.items() if re.split(r"[.\[]", name)[0] == wire and name != wire}
+        if fields := _tiled(module, wire, of_port) or _tiled(module, wire, named):
             structs[wire] = fields
     return structs
 
@@ -251,7 +253,7 @@ def _tiled(module: RtlModule, wire: str, views: Mapping[str, tuple[int, int]]) -
     if end != module.widths[wire] or (len(inner) == 1 and "$" not in wire):
         return []
     fields = [Part(_free(module, names[low, width]), low, width) for low, width in sorted(inner)]
-    return fields if not any(each.name == wire for each in fields) else []
+    return fields if not any(field.name == wire for field in fields) else []
 
 
 def _free(module: RtlModule, name: str) -> str:
@@ -306,14 +308,14 @@ def _better(module: RtlModule, port: str) -> str | None:
 
 
 def _join(module: RtlModule, called: str, instance: Instance, outer: RtlModule) -> None:
-    """Outputs that are parts of one signal become one output."""
+    """Join outputs that are parts of one signal into one output."""
     numbered = {port: _values(module, port) for port in module.outputs if re.search(r"\$", port)}
     for name, bits in list(module.hints.items()):
         if not name.startswith("o__") or name in module.widths:
             continue
         parts, low = [], 0
         while low < len(bits):
-            part = next((p for p, each in numbered.items() if bits[low : low + len(each)] == each), None)
+            part = next((p for p, value in numbered.items() if bits[low : low + len(value)] == value), None)
             if part is None:
                 break
             parts.append(part)
@@ -335,14 +337,14 @@ NARROWABLE = {"$add", "$sub", "$mul", "$neg", "$and", "$or", "$xor", "$xnor", "$
 
 def reduced(netlists: Iterable[RtlModule], top: str, ports: Mapping[str, list[Part]]) -> Hierarchy:
     """A design reduced: every module, those inside it first. ports: what becomes of those of the top."""
-    given = {module.name: module for module in netlists}
+    by_name = {module.name: module for module in netlists}
     design = Hierarchy({}, top)
     splits: dict[str, dict[str, list[Part]]] = {}
 
     def visit(name: str) -> None:
         if name in design.modules:
             return
-        module = given[name]
+        module = by_name[name]
         for instance in module.instances.values():
             visit(instance.module)
         _take_up_registers(module)
@@ -373,7 +375,10 @@ def _take_outputs(module: RtlModule, called: str, instance: Instance, design: Hi
 
 
 def _across(design: Hierarchy) -> bool:
-    """Reduce every module; then what is constant, or read by nobody, across their borders. Whether something was."""
+    """Reduce every module, and then what is constant, or read by nobody, across their borders.
+
+    Returns whether something was reduced.
+    """
     for module in design.modules.values():
         _tidy(module, design)
     changed = False
@@ -400,14 +405,14 @@ def _constant_inputs(instance: Instance, inner: RtlModule, design: Hierarchy) ->
 
 
 def _idle_outputs(module: RtlModule, design: Hierarchy) -> dict[WireBit, Bit]:
-    """Remove outputs of instances that are constants or inputs; their bits, which stand for those.
+    """Remove outputs of instances that are constants or inputs. Returns their bits, which stand for those.
 
     One that is a part of what its instance is given stays: its name says more than the part.
     """
     aliases: dict[WireBit, Bit] = {}
     for instance in module.instances.values():
         inner = design.modules[instance.module]
-        inputs = {WireBit(port, at): bit for port, bits in instance.ports.items() for at, bit in enumerate(bits)}
+        inputs = {WireBit(port, place): bit for port, bits in instance.ports.items() for place, bit in enumerate(bits)}
         for port, driver in list(inner.outputs.items()):
             sources = [bit if isinstance(bit, str) else inputs.get(bit) for bit in driver]
             known = tuple(bit for bit in sources if bit is not None)
@@ -495,19 +500,21 @@ def _take_up_processes(module: RtlModule) -> None:
 
 
 def _without_hold(statements: tuple[Statement, ...], itself: Bits) -> tuple[Statement, ...]:
-    return tuple(each for each in statements if not (isinstance(each, Assignment) and each.value == itself))
+    return tuple(
+        statement for statement in statements if not (isinstance(statement, Assignment) and statement.value == itself)
+    )
 
 
 def _evaluated(module: RtlModule, statements: Sequence[Statement], current: list[Bit]) -> list[Bit]:
     """The value of a target after a process's statements."""
-    for each in statements:
-        if isinstance(each, Assignment):
-            current = [*current[: each.low], *each.value, *current[each.low + len(each.value) :]]
+    for statement in statements:
+        if isinstance(statement, Assignment):
+            current = [*current[: statement.low], *statement.value, *current[statement.low + len(statement.value) :]]
             continue
         value = current
-        for patterns, inside in reversed(each.cases):
+        for patterns, inside in reversed(statement.cases):
             then = _evaluated(module, inside, current)
-            value = _chosen(module, _matches(module, each.selector, patterns), then, value)
+            value = _chosen(module, _matches(module, statement.selector, patterns), then, value)
         current = value
     return current
 
@@ -550,18 +557,21 @@ def _chosen(module: RtlModule, when: Bit, then: Sequence[Bit], otherwise: Sequen
 
 
 def _drop_unused(module: RtlModule, design: Hierarchy) -> None:
-    """Operations, registers and ports that nothing reads go; operations whose high bits nothing reads are narrowed."""
+    """Drop operations, registers and ports that nothing reads.
+
+    Operations whose high bits nothing reads are narrowed.
+    """
     while True:
         read = bits_read(module, design)
         most: dict[str, int] = {}
         for bit in read:
             most[bit.wire] = max(most.get(bit.wire, 0), bit.at + 1)
         before = (len(module.operations), len(module.registers), sum(module.widths.values()))
-        module.operations = {wire: each for wire, each in module.operations.items() if wire in most}
-        module.registers = {wire: each for wire, each in module.registers.items() if wire in most}
-        for wire, each in module.operations.items():
-            if each.kind in NARROWABLE and most[wire] < module.widths[wire]:
-                module.operations[wire] = _narrowed(each, most[wire])
+        module.operations = {wire: driver for wire, driver in module.operations.items() if wire in most}
+        module.registers = {wire: driver for wire, driver in module.registers.items() if wire in most}
+        for wire, driver in module.operations.items():
+            if driver.kind in NARROWABLE and most[wire] < module.widths[wire]:
+                module.operations[wire] = _narrowed(driver, most[wire])
                 module.widths[wire] = most[wire]
         if before == (len(module.operations), len(module.registers), sum(module.widths.values())):
             break
@@ -589,23 +599,23 @@ def _narrowed(operation: Operation, width: int) -> Operation:
     operands = operation.operands
     wide = operands[1:] if operation.kind == "$mux" else operands[:1] if operation.kind == "$shl" else operands
     fixed = {"$mux": operands[:1], "$shl": operands[1:]}.get(operation.kind, ())
-    cut = tuple(each[:width] for each in wide)
+    cut = tuple(operand[:width] for operand in wide)
     return Operation(operation.kind, (*cut, *fixed) if operation.kind == "$shl" else (*fixed, *cut), operation.signed)
 
 
 def operands_of(statements: Sequence[Statement]) -> Iterator[Bits]:
-    """Everything that statements read."""
-    for each in statements:
-        if isinstance(each, Assignment):
-            yield each.value
+    """Yield everything that statements read."""
+    for statement in statements:
+        if isinstance(statement, Assignment):
+            yield statement.value
         else:
-            yield each.selector
-            for _, inside in each.cases:
+            yield statement.selector
+            for _, inside in statement.cases:
                 yield from operands_of(inside)
 
 
 def values_read(module: RtlModule, design: Hierarchy) -> Iterator[Bits]:
-    """Every value that something in a module reads, once for each reader."""
+    """Yield every value that something in a module reads, once for each reader."""
     for operation in module.operations.values():
         yield from operation.operands
     for register in module.registers.values():

@@ -134,7 +134,7 @@ class _Writer:
         for wire, operation in module.operations.items():
             if wire[0] != "$" or any(run.low for run in uses[wire]):
                 continue
-            plain = all(len(runs(each)) == 1 and runs(each)[0].wire[:1] != "$" for each in operation.operands)
+            plain = all(len(runs(operand)) == 1 and runs(operand)[0].wire[:1] != "$" for operand in operation.operands)
             whole = all(run.width == module.widths[wire] for run in uses[wire])
             if len(uses[wire]) == 1 or (operation.kind in CHEAP and plain and whole):
                 inlined[wire] = operation
@@ -271,8 +271,8 @@ class _Writer:
         for called, instance in sorted(self.module.instances.items(), key=self._instance_order):
             place, inner = self.naming.instances[called], self.inside[instance.module]
             name = place.name if place.number is None else f"u_{place.name}"
-            given = instance.ports | {port: self.module.whole(wire) for port, wire in instance.outputs.items()}
-            joined = {port.name: tuple(bit for wire in port.wires for bit in given[wire]) for port in inner.ports}
+            nets = instance.ports | {port: self.module.whole(wire) for port, wire in instance.outputs.items()}
+            joined = {port.name: tuple(bit for wire in port.wires for bit in nets[wire]) for port in inner.ports}
             text = ",\n".join(f"  .{port}({self.text.value(bits).words})" for port, bits in joined.items())
             group = f"instance {place.name} {inner.name}"
             if place.number is not None:
@@ -291,10 +291,10 @@ class _Writer:
             done.add(group)
             while stack:
                 here, rest = stack[-1]
-                for other in rest:
-                    if other not in done:
-                        done.add(other)
-                        stack.append((other, iter(sorted({makes[w] for w in reads[other] if w in makes}))))
+                for successor in rest:
+                    if successor not in done:
+                        done.add(successor)
+                        stack.append((successor, iter(sorted({makes[w] for w in reads[successor] if w in makes}))))
                         break
                 else:
                     order.append(here)

@@ -194,10 +194,10 @@ def area(parts: Sequence[FlatModule], fmax: bool, seconds: float = 900) -> Area:
     seconds: for each tool. Raises ToolMissing or FlowFailed.
     """
     mapped = [generic(part.text, part.top, seconds) for part in parts]
-    gates, flipflops = sum(each.gates for each in mapped), sum(each.flipflops for each in mapped)
-    depth = max(each.depth for each in mapped)
+    gates, flipflops = sum(figures.gates for figures in mapped), sum(figures.flipflops for figures in mapped)
+    depth = max(figures.depth for figures in mapped)
     if not fmax:
         return Area(gates, flipflops, depth)
     placed = [ecp5(part.text, part.top, seconds) for part in parts]
-    slowest = min(each.megahertz for each in placed)
-    return Area(gates, flipflops, depth, sum(each.comb for each in placed), slowest)
+    slowest = min(figures.megahertz for figures in placed)
+    return Area(gates, flipflops, depth, sum(figures.comb for figures in placed), slowest)

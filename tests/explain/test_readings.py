@@ -45,7 +45,7 @@ from hwsim.model.definition import Definition
 from hwsim.model.definition import supports as supports_model
 from hwsim.model.late import Added
 from hwsim.rtl.methods import supports as supports_rtl
-from hwsim.spec import ReadAlignedSum, Support, Unit, load_unit
+from hwsim.spec import AlignedReadingSum, Support, Unit, load_unit
 
 HOPPER = "hopper-wgmma-e4m3-f32"
 # One group; groups; promotion; scales; a late addend by specification; no addend; fixed factors; subgroups.
@@ -142,9 +142,9 @@ def test_each_reading_can_be_told_from_fractions_that_are_another_s() -> None:
 READ = "hwsim.model.methods"
 MUTANTS: dict[str, tuple[str, object]] = {
     "no renormalisation": (f"{READ}.renormalised", lambda term: term),
-    "no cut": (f"{READ}.ReadAligned._cut", lambda self, total, unit_exp: (total, unit_exp)),
+    "no cut": (f"{READ}.AlignedReading._cut", lambda self, total, unit_exp: (total, unit_exp)),
     "a cut of one bit more": (
-        f"{READ}.ReadAligned._cut",
+        f"{READ}.AlignedReading._cut",
         lambda self, total, unit_exp: (total >> 1, unit_exp + 1) if abs(total) >> 15 else (total, unit_exp),
     ),
     "bits lost of an exact sum": (f"{READ}._all_bits", lambda terms, max_exp: 13),
@@ -313,7 +313,7 @@ def test_only_the_model_and_kernels_have_readings(supports: Callable[[Unit], Sup
 
 
 def test_no_file_says_a_reading(tmp_path_factory: pytest.TempPathFactory) -> None:
-    assert isinstance(read_unit(load_unit(HOPPER), Reading("exact", leading=True)).sum, ReadAlignedSum)
+    assert isinstance(read_unit(load_unit(HOPPER), Reading("exact", leading=True)).sum, AlignedReadingSum)
     path = tmp_path_factory.mktemp("unit") / "read.yaml"
     path.write_text(
         "unit: read\noperands: {a: e4m3, b: e4m3, addend: f32}\ninstruction: {k: 32, lanes: 32}\n"

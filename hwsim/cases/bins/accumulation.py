@@ -432,12 +432,12 @@ def _halves(builder: CaseBuilder, sign: int) -> Iterator[tuple[str, int, Filling
     for exp in builder.tries:
         products = builder.palette.of(sign, exp)
         powers = [product for product in products if product.sig & (product.sig - 1) == 0]
-        more = [product for product in products if product.sig & (product.sig - 1) and product.sig >> bits == 1]
-        if powers and more:
+        longer = [product for product in products if product.sig & (product.sig - 1) and product.sig >> bits == 1]
+        if powers and longer:
             power = powers[len(powers) // 2]
             yield "half", exp - bits + power.sig.bit_length() - 1, builder.filling([power])
-            yield "more", exp, builder.filling([more[0]])
-            yield "most", exp, builder.filling([more[-1]])
+            yield "more", exp, builder.filling([longer[0]])
+            yield "most", exp, builder.filling([longer[-1]])
             return
 
 

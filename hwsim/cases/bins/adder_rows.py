@@ -203,7 +203,7 @@ def _in_chain(rows: Rows, before: ExactNumber, term: ExactNumber, turn: int) -> 
         return None
     if len(first) < rows.lanes:
         return Laid([[*first, pair]], 0, turn % (rows.lanes - len(first)))
-    return Laid([[each] for each in (*first, pair)]) if rows.lanes == 1 else None
+    return Laid([[factors] for factors in (*first, pair)]) if rows.lanes == 1 else None
 
 
 def _in_tree(rows: Rows, by_role: dict[str, ExactNumber], turn: int) -> Laid | None:
@@ -278,7 +278,7 @@ def _in_blocks(rows: Rows, numbers: Sequence[ExactNumber], c: int) -> Laid | Non
 
 
 def powers_for(unit: Unit, exp: int) -> tuple[int, Scales] | None:
-    """What scales add to the exponents of products, as near as can be to what is asked, and their codes; None for none.
+    """The exponent that scales add to products, as near as can be to the asked one, and their codes; None for none.
 
     None too where they are no powers of two.
     """
@@ -312,19 +312,19 @@ def _promoted(rows: Rows, pair: RoundedPair, register: ExactNumber, partial: Exa
         sig, scale = partial.factors
         name, fmt = scaling.first[0] if scaling.made == "scale" else scaling.then[1]
         beside = unit.scale.b.format if name == "scale_a" else unit.scale.a.format
-        other: int | None = one_code(beside)
+        beside_code: int | None = one_code(beside)
         if scaling.made == "scaled" and sig.bit_length() > unit.result.format.sig_bits:
             # More digits than a partial sum has are those of the scale that it is multiplied by first.
-            other, sig = number_code(beside, 0, sig, 0), 1
+            beside_code, sig = number_code(beside, 0, sig, 0), 1
         # So that the partial sum is at least 1, and less than 2, but where that takes bits from the scale.
         exponents = [partial.exp + sig.bit_length() - 1]
         exponents += [fmt.emin - scale.bit_length() + 1] if isinstance(fmt, FloatFormat) else []
         code, exponent = next(
-            ((code, each) for each in exponents if (code := number_code(fmt, 0, scale, each)) is not None), (None, 0)
+            ((code, exp) for exp in exponents if (code := number_code(fmt, 0, scale, exp)) is not None), (None, 0)
         )
-        if code is None or other is None:
+        if code is None or beside_code is None:
             return None
-        scales = ((code,), (other,)) if name == "scale_a" else ((other,), (code,))
+        scales = ((code,), (beside_code,)) if name == "scale_a" else ((beside_code,), (code,))
         partial = ExactNumber(partial.sign, sig, partial.exp - exponent)
     c, beats = _c(unit, register), unit.promotion_beats
     pairs = _terms(unit, partial, max(rows.lanes, min(8, rows.lanes * (beats or 1))))
@@ -408,7 +408,9 @@ def _first(
 def _decides(unit: Unit, pair: RoundedPair, case: Case, depth: int) -> bool:
     """True if a case does what it is for: a window, or a part of a tree, may make something else of its terms."""
     decided = decisions(dot(definition_of(unit), case))
-    return any(each[:3] == (pair.place, pair.larger, pair.smaller) and each.depth == depth for each in decided)
+    return any(
+        decision[:3] == (pair.place, pair.larger, pair.smaller) and decision.depth == depth for decision in decided
+    )
 
 
 # Significands, by what is known of their bits.
@@ -492,23 +494,23 @@ def _significands(digits: TermDigits, bits: int) -> dict[tuple[int, int], tuple[
             some = dict.fromkeys((high | 1, 2 * high - 1, high | 3, high | high >> 1 | 1, high | high >> 2 | 1))
             every += [(high_bits << zeros + 1 | 1, None) for high_bits in some if high_bits < 2 * high]
     by_place: dict[tuple[int, int], list[Significand]] = {}
-    for each in every:
-        place = (each[0] - 1 & -(each[0] - 1)).bit_length() - 1
-        held = by_place.setdefault((place - 1, each[0] >> place + 1 & 1), [])
+    for entry in every:
+        place = (entry[0] - 1 & -(entry[0] - 1)).bit_length() - 1
+        held = by_place.setdefault((place - 1, entry[0] >> place + 1 & 1), [])
         if len(held) < digits.few:
-            held.append(each)
+            held.append(entry)
     return {key: tuple(held) for key, held in by_place.items()}
 
 
 @lru_cache(maxsize=1 << 12)
 def _few(digits: TermDigits, bits: int) -> list[Significand]:
     """A few odd significands of exactly so many bits: of both parities of the bit above the last one, and all ones."""
-    every = [each for some in _significands(digits, bits).values() for each in some]
+    every = [entry for some in _significands(digits, bits).values() for entry in some]
     ones = (1 << bits) - 1
-    some = [[each for each in every if each[0] >> 1 & 1 == odd and each[0] != ones] for odd in (0, 1)]
+    some = [[entry for entry in every if entry[0] >> 1 & 1 == odd and entry[0] != ones] for odd in (0, 1)]
     high = 1 << max(bits - 1, 0)
     # Two digits of either sign at most come first: that many products are a number of them.
-    short = [each for each in every if each[0] in (high | 1, ones)]
+    short = [entry for entry in every if entry[0] in (high | 1, ones)]
     return list(dict.fromkeys([*short, *some[0][: digits.few], *some[1][: digits.few], *some[0][-1:], *some[1][-1:]]))
 
 
@@ -572,7 +574,7 @@ def _pairs(
             for sig, factors in of_bits.get(key, ()):
                 smaller = ExactNumber(0, sig, small_leading - bits + 1, factors)
                 if smaller.exp >= pair.of_smaller.low:
-                    yield from ((each, smaller) for each in larger)
+                    yield from ((number, smaller) for number in larger)
 
 
 def _lengths(pair: RoundedPair, distance: int) -> list[int]:

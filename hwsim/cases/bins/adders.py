@@ -194,7 +194,7 @@ def adders(unit: Unit) -> tuple[RoundedPair, ...]:
         rounding = places[place]
         for (x, of_x), (y, of_y) in pairs:
             for larger, of_larger, smaller, of_smaller in ((x, of_x, y, of_y), (y, of_y, x, of_x))[: 1 + (x != REST)]:
-                if (place, larger, smaller) not in {(each.place, each.larger, each.smaller) for each in additions}:
+                if (place, larger, smaller) not in {(pair.place, pair.larger, pair.smaller) for pair in additions}:
                     reaches = of_larger, of_smaller
                     if larger != REST or of_larger.bits:
                         keeps, zeros = keeps_subnormals(rounding), _zeros(unit, smaller, of_smaller)

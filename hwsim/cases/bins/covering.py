@@ -137,9 +137,9 @@ def _of_normals(rows: Rows, fmt: FloatFormat, a: FloatFormat, b: FloatFormat) ->
             c = exact_code(addend, sign, sig, unit_exp) if isinstance(addend, FloatFormat) else None
             if c is not None:
                 rows.add(f"{name}-addend", [[minus]], c, depth % rows.lanes)
-            more = _power(a, b, sig, unit_exp)
-            if more is not None and rows.lanes > 1:
-                rows.add(name, [[(more[0] ^ sign * _sign(a), more[1]), minus]], 0, depth % rows.lanes)
+            larger = _power(a, b, sig, unit_exp)
+            if larger is not None and rows.lanes > 1:
+                rows.add(name, [[(larger[0] ^ sign * _sign(a), larger[1]), minus]], 0, depth % rows.lanes)
 
 
 def _power(a: FloatFormat, b: FloatFormat, sig: int, unit_exp: int) -> Pair | None:
@@ -308,16 +308,16 @@ def _lanes(rows: Rows, addends: dict[str, int]) -> None:
         for index, product in enumerate(some[lane % 3 :: 3]):
             name, c = next(names)
             rows.add(f"lane/{lane:02}-{index}-c-{name}", [[(product.a, product.b)]], c, lane)
-    for index, (product, other) in enumerate(cross(some, some) if rows.lanes > 1 else ()):
+    for index, (product, second) in enumerate(cross(some, some) if rows.lanes > 1 else ()):
         name, c = next(names)
-        rows.add(f"lane/two-{index}-c-{name}", [[(product.a, product.b), (other.a, other.b)]], c, index % rows.lanes)
+        rows.add(f"lane/two-{index}-c-{name}", [[(product.a, product.b), (second.a, second.b)]], c, index % rows.lanes)
     for index, product in enumerate(some):
         name, c = next(names)
         rows.add(f"lane/all-{index}-c-{name}", [[(product.a, product.b)] * rows.lanes], c)
 
 
 def _halves(rows: Rows, addends: dict[str, int]) -> None:
-    """In a window: one lane far above others, which are alike and large; and two that cancel above the least one."""
+    """Cases of a window: one lane far above others, alike and large; and two that cancel above the least one."""
     unit, lanes = rows.unit, rows.lanes
     if not isinstance(unit.sum, WindowSum) or lanes < 4:
         return
@@ -380,8 +380,8 @@ def _special(rows: Rows, addends: dict[str, int]) -> None:
             rows.add(f"nan/{index:02}-lane{lane:02}", [[pair]], lane=lane)
         for k, c in enumerate(codes):
             rows.add(f"nan/{index:02}-addend{k}", [[pair]], c, index % rows.lanes)
-        for other, neighbour in enumerate(special if rows.lanes > 1 else ()):
-            rows.add(f"nan/{index:02}-beside-{other:02}", [[pair, neighbour]], lane=index % rows.lanes)
+        for number, neighbour in enumerate(special if rows.lanes > 1 else ()):
+            rows.add(f"nan/{index:02}-beside-{number:02}", [[pair, neighbour]], lane=index % rows.lanes)
         rows.add(f"nan/{index:02}-then-one", [[pair], [(one_a, one_b)]])
         rows.add(f"nan/{index:02}-after-one", [[(one_a, one_b)], [pair]])
     for k, c in enumerate(codes):
@@ -444,11 +444,11 @@ def _chains(rows: Rows, addends: dict[str, int]) -> None:
     names = cycle(addends.items())
     for (index, product), length in cross(enumerate(some), sorted(lengths)):
         minus = negate(fmt_a, product.a)
-        pair, other = (product.a, product.b), ((product.a if minus is None else minus), product.b)
+        pair, opposite = (product.a, product.b), ((product.a if minus is None else minus), product.b)
         name, c = next(names)
         rows.add(f"chain/{index}-{length}-grows-c-{name}", [[pair] * rows.lanes] * length, c)
         name, c = next(names)
-        turns = [[other if beat % 2 else pair] for beat in range(length)]
+        turns = [[opposite if beat % 2 else pair] for beat in range(length)]
         rows.add(f"chain/{index}-{length}-turns-c-{name}", turns, c, index % rows.lanes)
         far = some[-1 - index % len(some)]
         rows.add(f"chain/{index}-{length}-far", [[(far.a, far.b)], *[[pair]] * (length - 1)], 0, index % rows.lanes)
@@ -485,7 +485,7 @@ def _first_products(rows: Rows, addends: dict[str, int]) -> None:
         return
     model, place, counts = definition_of(unit), roundings(unit)[FIRST], TallyOf[tuple[str, int]]()
     name, fmt = scaling.first[1]
-    one = one_code(scale.b.format if name == "scale_a" else scale.a.format)
+    neutral = one_code(scale.b.format if name == "scale_a" else scale.a.format)
     near = {one_code(fmt) + (n << fmt.padding) for n in range(-5, 6)}
     codes = [
         code
@@ -493,11 +493,11 @@ def _first_products(rows: Rows, addends: dict[str, int]) -> None:
         if 0 <= code < 1 << fmt.container_bits and is_finite(fmt, code)
     ]
     for product, code in cross(_some(unit), dict.fromkeys(codes)):
-        laid = [[(product.a, product.b)]], 0, 0, (((code,), (one,)) if name == "scale_a" else ((one,), (code,)))
+        laid = [[(product.a, product.b)]], 0, 0, (((code,), (neutral,)) if name == "scale_a" else ((neutral,), (code,)))
         tried = Rows(unit)
         tried.add("tried", *laid)
-        for where, terms, made, overflow in rounded(dot(model, tried.cases["tried"])):
-            for word in outcome(place, terms, made, overflow) if where == FIRST else ():
+        for where, terms, rounded_code, overflow in rounded(dot(model, tried.cases["tried"])):
+            for word in outcome(place, terms, rounded_code, overflow) if where == FIRST else ():
                 counts[word, terms[0].sign] += 1
                 if (number := counts[word, terms[0].sign]) <= OF_EACH:
                     rows.add(f"first/{word.replace(', ', ' ').replace(' ', '-')}-{terms[0].sign}-{number}", *laid)

@@ -91,7 +91,7 @@ PartSampler = Callable[[SampledGroup], list[int]]
 
 @dataclass(frozen=True, slots=True)
 class CoverageBin:
-    """One thing that a test of a unit can do.
+    """An event that a test of a unit can make happen.
 
     group: G1 to G12. name: unique in the plan, and the same in every version that has the bin.
     unreachable: the proof that nothing does it, a sentence; None where there is none.
@@ -127,7 +127,7 @@ class Declared:
         self.sections[name] = len(self.bins)
 
     def bin(self, group: str, name: str, unreachable: str | None = None, how: How = "model", parts: int = 1) -> int:
-        """Declare one; its index.
+        """Declare a bin, and return its index.
 
         Raises ValueError for a name that there is already.
         """

@@ -26,7 +26,7 @@ def declare_distances(facts: UnitFacts, out: Declared) -> None:
 
 
 def _unreachable(facts: UnitFacts, d: int, lost: int) -> str | None:
-    """Why no product is d below another with bits lost, or with none."""
+    """The reason why no product is d below another with bits lost, or with none."""
     apart = facts.apart(d)
     if apart is not None or (lost and facts.none_lost(d)):
         return apart or facts.none_lost(d)
@@ -107,7 +107,7 @@ def _addend(facts: UnitFacts, out: Declared) -> None:
 
 
 def _addend_range(facts: UnitFacts, d: int) -> str | None:
-    """Why no addend stands d above a product, or None. Beyond the largest d, as far as d and farther."""
+    """The reason why no addend stands d above a product, or None. Beyond the largest d, as far as d and farther."""
     if facts.addend_exps is None:
         return None
     (low, high), (least, most) = facts.addend_exps, facts.product_exps
@@ -216,8 +216,8 @@ def _zeros(facts: UnitFacts, out: Declared) -> None:
     out.section("zero products")
     a, b = ((fmt.emin, fmt.emax) for fmt in facts.factors)
     bins = []
-    for word, low, other in (("a", a[0], b[1]), ("b", b[0], a[1])):
-        flat = not facts.addends and low + other <= facts.exps[0]
+    for word, low, high in (("a", a[0], b[1]), ("b", b[0], a[1])):
+        flat = not facts.addends and low + high <= facts.exps[0]
         why = (
             f"a zero {word} counts with exponent {low}, so that its product is never above a number's" if flat else None
         )
@@ -300,7 +300,7 @@ def _lanes(facts: UnitFacts, out: Declared) -> None:
 
 
 def _never_straddles(facts: UnitFacts) -> str | None:
-    """Why no product below another keeps some bits and loses some, or None."""
+    """The reason why no product below another keeps some bits and loses some, or None."""
     if facts.single:
         return facts.single
     for d in facts.distances:
@@ -321,11 +321,11 @@ def lanes(builder: CaseBuilder) -> None:
     """Each lane once as the maximum, and once shifted: against another lane, and against the addend."""
     apart = [d for d in builder.distances if 0 < d <= builder.window] if builder.lanes > 1 else []
     for i in range(builder.lanes):
-        other = (i + 1) % builder.lanes
+        neighbour = (i + 1) % builder.lanes
         for sign in SIGNS:
             pair = builder.pair(apart[i % len(apart)], (sign, i % 2)) if apart else None
             if pair:
-                builder.add_beat(f"lane/max{i:02}-shift{other:02}-{SIGN[sign]}", pair, lane=i)
+                builder.add_beat(f"lane/max{i:02}-shift{neighbour:02}-{SIGN[sign]}", pair, lane=i)
             for word, above in (("max", -1 - i % 4), ("shift", 1 + i % 4)):
                 # A product in lane i with an addend one to four places above or below it.
                 solutions = (
@@ -432,8 +432,8 @@ def _beside(
 
 def _largest(fmt: Number) -> list[int]:
     code = list(numbers(fmt).values())[-1]
-    other = negate(fmt, code)
-    return [code] if other is None else [code, other]
+    opposite = negate(fmt, code)
+    return [code] if opposite is None else [code, opposite]
 
 
 REFERENCES = Family(
@@ -467,9 +467,9 @@ def _depths(facts: UnitFacts, floor: int, out: Declared) -> None:
     last, least = facts.window + 1, _least(facts)
     bins = []
     for d in range(1, last + 1):
-        more = " or more" if d == last else ""
+        suffix = " or more" if d == last else ""
         why = f"no term has an exponent below {least}" if floor - d < least else None
-        bins.append(out.bin("G3", f"max_exp by its floor, {d}{more} above every term", why))
+        bins.append(out.bin("G3", f"max_exp by its floor, {d}{suffix} above every term", why))
 
     @out.groups.append
     def sample(sampled: SampledGroup, hits: Hits) -> None:
@@ -495,9 +495,9 @@ def _shown(facts: UnitFacts, floor: int, out: Declared) -> None:
             return
         terms = group.products if group.addend is None else (*group.products, group.addend)
         for step, index in bins.items():
-            other = window(terms, rule.fraction_bits, rule.term_lost, rule.zero_terms, floor + step)
-            sticky = rule.sticky and any_lost(terms, other)
-            if facts.builder.definition.round(other.total, other.max_exp, sticky).code != group.code:
+            moved = window(terms, rule.fraction_bits, rule.term_lost, rule.zero_terms, floor + step)
+            sticky = rule.sticky and any_lost(terms, moved)
+            if facts.builder.definition.round(moved.total, moved.max_exp, sticky).code != group.code:
                 hits.add(index)
 
 

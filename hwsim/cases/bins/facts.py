@@ -309,18 +309,18 @@ class UnitFacts:
 
     @property
     def together(self) -> str | None:
-        """Why a product never has another term beside it, or None."""
+        """The reason why a product never has another term beside it, or None."""
         if self.lanes > 1 or self.addends:
             return None
         return "a group has one product and no addend"
 
     @property
     def single(self) -> str | None:
-        """Why there are no two products in a group, or None."""
+        """The reason why there are no two products in a group, or None."""
         return "a group has one product only" if self.lanes == 1 else None
 
     def apart(self, d: int) -> str | None:
-        """Why no two products are so far apart, or None."""
+        """The reason why no two products are so far apart, or None."""
         if self.single:
             return self.single
         if d > self.farthest:
@@ -332,7 +332,7 @@ class UnitFacts:
         return f"no two exponents of products of {self.names} are {d} apart"
 
     def lowered(self, d: int) -> str | None:
-        """Why no product stands so far below max_exp, or None. At 0 it may have set max_exp alone."""
+        """The reason why no product stands so far below max_exp, or None. At 0 it may have set max_exp alone."""
         if d == 0 or self.addends:
             return None
         return self.together or self.apart(d)
@@ -404,14 +404,14 @@ class UnitFacts:
         return d + self.bits - self.window
 
     def none_lost(self, d: int) -> str | None:
-        """Why a product d below max_exp loses no bits, or None."""
+        """The reason why a product d below max_exp loses no bits, or None."""
         if self.below(d) > 0:
             return None
         return f"products have {self.bits} fraction bits and the window {self.window}: at {d} below nothing is cut off"
 
     @cached_property
     def loses(self) -> str | None:
-        """Why no term ever loses bits, or None."""
+        """The reason why no term ever loses bits, or None."""
         if self.addends or self.below(self.farthest) > 0:
             return None
         return (
@@ -444,7 +444,7 @@ class UnitFacts:
         return self.exps[0] + low, self.exps[-1] + high
 
     def floored(self, exp: int) -> str | None:
-        """Why max_exp cannot be as low as this, to which scales add, or None."""
+        """The reason why max_exp cannot be as low as this, to which scales add, or None."""
         highest = exp + self.builder.scale_ends[1]
         if self.floor is None or highest >= self.floor:
             return None

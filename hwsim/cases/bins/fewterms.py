@@ -66,40 +66,40 @@ def _handed_on(rows: Rows) -> None:
     unit, lanes = rows.unit, rows.lanes
     a, b, scale = unit.operands.a, unit.operands.b, unit.scale
     most = largest_code(a), largest_code(b)
-    minus, one = negate(a, most[0]), (code_of_one(a), code_of_one(b))
-    special = [(code, one[1]) for code in (*nans(a)[:1], *infinities(a))]
-    special += [(one[0], code) for code in (*nans(b)[:1], *infinities(b))]
-    others = [(0, 0), one, most, *([] if minus is None else [(minus, most[1])])]
-    for (number, pair), (other, beside) in cross(enumerate(special), enumerate(others)):
-        rows.add(f"handed/{number}-{other}", [[pair], [beside]], 0, number)
+    minus, neutral = negate(a, most[0]), (code_of_one(a), code_of_one(b))
+    special = [(code, neutral[1]) for code in (*nans(a)[:1], *infinities(a))]
+    special += [(neutral[0], code) for code in (*nans(b)[:1], *infinities(b))]
+    others = [(0, 0), neutral, most, *([] if minus is None else [(minus, most[1])])]
+    for (number, pair), (index, beside) in cross(enumerate(special), enumerate(others)):
+        rows.add(f"handed/{number}-{index}", [[pair], [beside]], 0, number)
     if minus is not None:
         firsts = ((most[0], most[1]), (minus, most[1]))
         large = None if scale is None else tuple((_largest_scale(side.format),) for side in (scale.a, scale.b))
         for sign, first in enumerate(firsts):
-            for other, row in enumerate(([(0, 0)], [firsts[1 - sign]] * lanes)):
+            for index, row in enumerate(([(0, 0)], [firsts[1 - sign]] * lanes)):
                 scales = None if large is None else (large[0], large[1])
-                rows.add(f"handed/large-{sign}-{other}", [[first] * lanes, row], 0, 0, scales)
+                rows.add(f"handed/large-{sign}-{index}", [[first] * lanes, row], 0, 0, scales)
     sides = () if scale is None else (scale.a, scale.b)
     for side, blocks in enumerate(sides):
         for nan in nans(blocks.format)[:1]:
             # Of as many blocks as two beats have the first one.
             rest = max(1, 2 * lanes // min(2 * lanes, block_lengths(unit)[side])) - 1
-            for other, beside in enumerate(others):
-                codes: list[tuple[int, ...]] = [(one_code(each.format),) for each in sides]
+            for index, beside in enumerate(others):
+                codes: list[tuple[int, ...]] = [(one_code(block_scale.format),) for block_scale in sides]
                 codes[side] = (nan, *codes[side] * rest)
-                rows.add(f"handed/scale-{'ab'[side]}-{other}", [[one], [beside]], 0, 0, (codes[0], codes[1]))
+                rows.add(f"handed/scale-{'ab'[side]}-{index}", [[neutral], [beside]], 0, 0, (codes[0], codes[1]))
 
 
 def _vanishing(rows: Rows) -> None:
     """The least products, negative ones, beside zeros of that sign: what rounds to zero may have the sign of none."""
     a, b, fmt, lanes = rows.unit.operands.a, rows.unit.operands.b, rows.unit.operands.addend, rows.lanes
-    least, others = (list(numbers(each).values()) for each in (a, b))
+    least, others = (list(numbers(factor_format).values()) for factor_format in (a, b))
     minus = [code for code in map(partial(negate, a), least[:3]) if code is not None]
     zero = zeros(a)[-1], others[0]
-    for (number, x), (other, y) in cross(enumerate(minus), enumerate(others[:3])):
+    for (number, x), (index, y) in cross(enumerate(minus), enumerate(others[:3])):
         for turn, row in enumerate(([(x, y)] + [zero] * (lanes - 1), [(x, y)] * lanes)):
             for sign, c in enumerate([0] if fmt is None else zeros(fmt)):
-                rows.add(f"vanish/{number}-{other}-{turn}-{sign}", [row], c, number + other)
+                rows.add(f"vanish/{number}-{index}-{turn}-{sign}", [row], c, number + index)
 
 
 def _largest_scale(fmt: Format) -> int:
@@ -132,8 +132,10 @@ def _at_distances(rows: Rows) -> None:
                 if step * (len(terms) - 1) >= lanes:
                     continue
                 # Of halves the lane of max_exp shows where the smaller one's last bit is just lost: of each lane.
-                each = len(terms) == 4 and step == 1 and distance == window - known.fraction_bits + 1 and top != below
-                for turn in range(lanes) if each else (distance,):
+                in_all_lanes = (
+                    len(terms) == 4 and step == 1 and distance == window - known.fraction_bits + 1 and top != below
+                )
+                for turn in range(lanes) if in_all_lanes else (distance,):
                     row: list[Pair] = [(0, 0)] * lanes
                     for place, term in enumerate(terms):
                         row[(turn + place * step) % lanes] = term.a, term.b

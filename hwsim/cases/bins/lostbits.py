@@ -159,7 +159,7 @@ def _never_single(facts: UnitFacts, depth: int) -> str | None:
 
 
 def losing_counts(facts: UnitFacts) -> list[int]:
-    """How many products lose bits, where that has a bin."""
+    """The numbers of products that lose bits at once and have a bin."""
     k = facts.lanes
     return sorted({1, 2, k - 1} & set(range(1, k))) + ([k] if facts.addends else [])
 
@@ -222,7 +222,7 @@ def _together(facts: UnitFacts, out: Declared) -> None:
 
 
 def _too_little(facts: UnitFacts, least: int | Fraction, beyond: bool) -> str | None:
-    """Why products never lose so much together, or more than that, or None."""
+    """The reason why products never lose so much together, or more than that, or None."""
     most, attained = facts.most_together
     if most > least or (most == least and attained and not beyond):
         return None
@@ -507,12 +507,12 @@ def decides(facts: UnitFacts, sampled: SampledGroup) -> bool:
 
 
 def _never(facts: UnitFacts, differ: bool) -> str | None:
-    """Why no such sum is there, or None. differ: the term that loses a 1 has not the sign of the sum."""
+    """The reason why no such sum is there, or None. differ: the term that loses a 1 has not the sign of the sum."""
     return facts.loses or (facts.together if differ else None)
 
 
 def deciding(builder: CaseBuilder) -> None:
-    """Such sums: in all signs, of a product and of the addend, and with the product that loses a 1 in each lane."""
+    """Cases of sums that a lost 1 decides: in all signs, of product or addend, and with the product in each lane."""
     rounding = builder.unit.result.rounding
     if not builder.rule.sticky:
         return
@@ -547,7 +547,7 @@ def _with_addend(builder: CaseBuilder, sign: int, low: int) -> Iterator[Solution
 
 
 def _with_product(builder: CaseBuilder, sign: int, low: int) -> Iterator[Solution]:
-    """The product that loses a 1 comes first."""
+    """Terms of sums that a lost 1 decides; the product that loses a 1 comes first."""
     for total, tops in _totals(builder, sign):
         for top, product in cross(tops, _lowest(builder, low)):
             yield from _beside(builder, total, top, product)
@@ -565,7 +565,7 @@ def _at_depth(builder: CaseBuilder, sign: int, low: int, depth: int) -> Iterator
 
 def _lowest(builder: CaseBuilder, sign: int) -> list[Product]:
     """Products of a sign, of the least exponents and significands that there are."""
-    products = (one for exp in builder.palette.exps for one in builder.palette.of(sign, exp))
+    products = (candidate for exp in builder.palette.exps for candidate in builder.palette.of(sign, exp))
     return [product for _, product in zip(range(MOST_LOW), products, strict=False)]
 
 

@@ -67,7 +67,7 @@ def _far(pair: RoundedPair, bits: int) -> list[int]:
     """Distances beyond all bits of the larger term: next to them, next to powers of two, and the largest."""
     last = min(pair.top - pair.of_smaller.least, 1 << 12)
     powers = [(1 << n) + near for n in range(3, 13) for near in (-1, 0, 1)]
-    return sorted({at for at in (bits, bits + 1, bits + 2, *powers, last - 1, last) if bits <= at <= last})
+    return sorted({far for far in (bits, bits + 1, bits + 2, *powers, last - 1, last) if bits <= far <= last})
 
 
 def _first(
@@ -137,11 +137,11 @@ def _below_normal(rows: Rows, pair: RoundedPair, fmt: FloatFormat) -> None:
         best = _tie(*factors, places) if side == 0 else beside(*factors, _target(whole, places, True, 0), side > 0)
         if best is None:
             continue
-        for sign, other, twice in cross((0, 1), (0, 1), (0, 1)):  # beside it the last place is even, or odd
+        for sign, other_sign, twice in cross((0, 1), (0, 1), (0, 1)):  # beside it the last place is even, or odd
             partial = ExactNumber(sign, best[0] * best[1], fmt.quantum_exp - places, best)
-            operands = laid(rows, pair, partial, ExactNumber(other, 1, fmt.quantum_exp + twice, (1, 1)), places)
+            operands = laid(rows, pair, partial, ExactNumber(other_sign, 1, fmt.quantum_exp + twice, (1, 1)), places)
             if operands is not None:
-                name = f"near/{pair.place}-below-normal-{places:02}{side:+}-{sign}{other}{'-twice' * twice}"
+                name = f"near/{pair.place}-below-normal-{places:02}{side:+}-{sign}{other_sign}{'-twice' * twice}"
                 rows.add(name, *operands)
 
 
@@ -158,18 +158,18 @@ def significands(factors: Factors | None, bits: int, low: int, places: int, odd:
     """
     if factors is None:
         return ((1 << bits - 1 | odd << places | low, None),)
-    found: list[Significand] = []
+    kept: list[Significand] = []
     for x in _odd_factors(factors[0]):
         y = low * pow(x, -1, 1 << places) % (1 << places)
         step = 1 << places
         first = max(0, -(-((1 << bits - 1) - x * y) // (x * step)))
-        for other in range(y + first * step, min(1 << factors[1], ((1 << bits) - 1) // x + 1), step):
-            if x * other >> places & 1 == odd and (x * other).bit_length() == bits:
-                found.append((x * other, (x, other)))
+        for cofactor in range(y + first * step, min(1 << factors[1], ((1 << bits) - 1) // x + 1), step):
+            if x * cofactor >> places & 1 == odd and (x * cofactor).bit_length() == bits:
+                kept.append((x * cofactor, (x, cofactor)))
                 break
-        if len(found) == FEW:
+        if len(kept) == FEW:
             break
-    return tuple(found)
+    return tuple(kept)
 
 
 def _odd_factors(bits: int) -> range:
@@ -192,7 +192,7 @@ def _alone(rows: Rows, place: RoundingPlace) -> None:
         nearest = [beside(*bits, _target(whole, places, tie, odd), off > 0)] if off and not any(exact) else []
         # What is rounded up to a power of two, and what is not.
         carries = [beside(*bits, (1 << whole - 1) - half, off > 0)] if off and odd else []
-        every = [*(factors for found in exact for _, factors in found), *nearest, *carries]
+        every = [*(factors for group in exact for _, factors in group), *nearest, *carries]
         for number, best in enumerate(factors for factors in every if factors is not None):
             sig = best[0] * best[1]
             normal = sig.bit_length() - fmt.precision == places
@@ -213,9 +213,9 @@ def _with_addends(rows: Rows, name: str, number: ExactNumber, quantum: int, besi
         codes = product_codes(rows.unit, number._replace(sign=sign))
         if codes is not None:
             rows.add(f"{name}-{sign}", [[codes]], 0, sign, scales)
-            for other, addend in enumerate(addends):
+            for index, addend in enumerate(addends):
                 if addend is not None:
-                    rows.add(f"{name}-{sign}-least-{other}", [[codes]], addend, sign, scales)
+                    rows.add(f"{name}-{sign}-least-{index}", [[codes]], addend, sign, scales)
 
 
 def _scaled(unit: Unit, number: ExactNumber) -> tuple[ExactNumber, Scales | None]:

@@ -150,9 +150,9 @@ def named(fmt: Number) -> dict[str, int]:
     named = {f"zero{index}": code for index, code in enumerate(zeros(fmt))}
     for name, code in numbers(fmt).items():
         named[name] = code
-        other = negate(fmt, code)
-        if other is not None:
-            named[f"neg-{name}"] = other
+        opposite = negate(fmt, code)
+        if opposite is not None:
+            named[f"neg-{name}"] = opposite
     for index, code in enumerate(infinities(fmt)):
         named["neg-inf" if index else "inf"] = code
     named |= {f"nan{index}": code for index, code in enumerate(nans(fmt)[:1])}
@@ -164,8 +164,8 @@ def named(fmt: Number) -> dict[str, int]:
 def class_pairs(builder: CaseBuilder) -> None:
     """Every class of one factor times every class of the other, in all signs, in lanes that vary."""
     a, b = builder.factors
-    for index, ((x, code), (y, other)) in enumerate(cross(named(a).items(), named(b).items())):
-        builder.add(f"class/{x}-{y}", [builder.filling([(code, other)], index % builder.lanes, exact=True)])
+    for index, ((x, code), (y, code_b)) in enumerate(cross(named(a).items(), named(b).items())):
+        builder.add(f"class/{x}-{y}", [builder.filling([(code, code_b)], index % builder.lanes, exact=True)])
 
 
 def class_rows(builder: CaseBuilder, facts: UnitFacts) -> None:
@@ -211,7 +211,7 @@ def declare_specials(facts: UnitFacts, out: Declared) -> None:
 
 
 def no_nan(fmt: Format) -> str | None:
-    """Why no code of a format is NaN, or None."""
+    """The reason why no code of a format is NaN, or None."""
     return None if fmt.has_nan else f"{fmt.name} has no NaN"
 
 
@@ -301,7 +301,7 @@ def _any_nan(products: tuple[Term, ...]) -> bool:
 
 
 def _no_infinite_addend(facts: UnitFacts, sign: int) -> str | None:
-    """Why no addend of a group is an infinity of that sign, or None."""
+    """The reason why no addend of a group is an infinity of that sign, or None."""
     fmt, rule = facts.builder.addend_format, facts.unit.result
     if fmt is not None and (infinities(fmt) or not facts.goes_on):
         return _no_infinity(fmt)
@@ -336,7 +336,7 @@ def _beyond(facts: UnitFacts, sign: int) -> Class:
 
 
 def _no_nan_addend(facts: UnitFacts) -> str | None:
-    """Why no addend of a group is NaN, or None."""
+    """The reason why no addend of a group is NaN, or None."""
     fmt = facts.builder.addend_format
     if fmt is not None and (no_nan(fmt) is None or not facts.goes_on):
         return no_nan(fmt)
@@ -373,7 +373,7 @@ def _zeros(facts: UnitFacts, out: Declared) -> None:
 
 
 def _no_zeros(facts: UnitFacts, kind: str) -> str | None:
-    """Why zero products never have such signs, or None."""
+    """The reason why zero products never have such signs, or None."""
     if kind == "both signs" and facts.single:
         return facts.single
     a, b = facts.factors
@@ -409,10 +409,10 @@ def nan(builder: CaseBuilder) -> None:
         others = list(named(builder.factors[1 - side]).items())
         codes = nans(fmt)
         for lane in range(builder.lanes) if codes else ():
-            code, other = codes[lane % len(codes)], others[lane % len(others)]
-            _nan_in(builder, f"nan/{'ab'[side]}-lane{lane:02}", side, code, other, lane)
-        for index, (code, other) in enumerate(cross(codes, others)):
-            _nan_in(builder, f"nan/{'ab'[side]}-{code:x}", side, code, other, index % builder.lanes)
+            code, partner = codes[lane % len(codes)], others[lane % len(others)]
+            _nan_in(builder, f"nan/{'ab'[side]}-lane{lane:02}", side, code, partner, lane)
+        for index, (code, partner) in enumerate(cross(codes, others)):
+            _nan_in(builder, f"nan/{'ab'[side]}-{code:x}", side, code, partner, index % builder.lanes)
     addend = builder.unit.operands.addend
     product = builder.palette.of(0, builder.palette.exps[-1])[-1]
     for code in nans(addend) if addend else ():
@@ -457,12 +457,12 @@ def _specials(builder: CaseBuilder) -> list[tuple[str, tuple[int, int]]]:
 
 def _infinity_in(builder: CaseBuilder, name: str, side: int, code: int, lane: int) -> None:
     """An infinite product in a lane: alone, against its opposite in the next one, and beside one other special term."""
-    other = list(numbers(builder.factors[1 - side]).values())[lane % 4 - 1]
-    pair = (other, code) if side else (code, other)
+    factor = list(numbers(builder.factors[1 - side]).values())[lane % 4 - 1]
+    pair = (factor, code) if side else (code, factor)
     builder.add(name, [builder.filling([pair], lane, exact=True)])
     opposed = negate(builder.factors[side], code)
     if builder.lanes > 1 and opposed is not None:
-        against = (other, opposed) if side else (opposed, other)
+        against = (factor, opposed) if side else (opposed, factor)
         builder.add(f"{name}-against-next", [builder.filling([pair, against], lane, exact=True)])
     fmt = builder.unit.operands.addend
     specials: list[tuple[str, list[tuple[int, int]], int]] = [

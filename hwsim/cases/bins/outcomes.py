@@ -64,7 +64,7 @@ class Addends(NamedTuple):
 
 
 def impossible(unit: Unit, place: RoundingPlace, word: str) -> str | None:
-    """Why no operands of a unit make a rounding of its sum do what a word says; None where nothing is known."""
+    """The reason why no operands make a rounding of a sum do what a word says; None where nothing is known."""
     added = _addends(unit, place)
     if added is None:
         return None
@@ -84,7 +84,7 @@ def impossible(unit: Unit, place: RoundingPlace, word: str) -> str | None:
 
 
 def negative_zero(unit: Unit, zeros_make_one: bool) -> str | None:
-    """Why no dot product of a unit is -0, or None. zeros_make_one: whether zeros, all of them negative, give -0."""
+    """The reason why no dot product of a unit is -0, or None. zeros_make_one: whether zeros, all negative, give -0."""
     last = _last(unit)
     if zeros_make_one or last is None or last.rounding == "rd":
         return None
@@ -178,7 +178,7 @@ def _addends(unit: Unit, place: RoundingPlace) -> Addends | None:
 
 
 def _first_factors(unit: Unit) -> list[Number | ExponentFormat]:
-    """What a promotion with scales multiplies first; nothing of other units."""
+    """The formats of the factors that a promotion with scales multiplies first; none of other units."""
     scaling = unit.scaled_promotion
     return [] if scaling is None else [fmt for _, fmt in scaling.first]
 
@@ -254,9 +254,9 @@ def _top(fmt: Number) -> int:
 
 def _inside(unit: Unit, addend: int | None, groups: int | None) -> int | None:
     """The quantum of a number of any size that is added to a group's products; None where there is none."""
-    own = addend if addend is not None and unit.sum.addend == "aligned" and unit.promotion is None else None
+    aligned = addend if addend is not None and unit.sum.addend == "aligned" and unit.promotion is None else None
     # Other partial sums are sums of products, rounded.
-    return _in_window(unit, _with_results(own, unit) if groups is None else own)
+    return _in_window(unit, _with_results(aligned, unit) if groups is None else aligned)
 
 
 def _in_window(unit: Unit, number: int | None) -> int | None:
@@ -297,7 +297,7 @@ def _vanishes(place: RoundingPlace, added: Addends) -> str | None:
 
 
 def _raised(unit: Unit, place: RoundingPlace, added: Addends, word: str) -> str | None:
-    """Why a number below the least normal one is not rounded up to it: there are no bits below a last place."""
+    """The reason why a number below the least normal one is not rounded up to it: no bits are below a last place."""
     fmt, quantum, number = place.format, added.quantum, added.number
     if not isinstance(fmt, FloatFormat):
         return None
@@ -335,10 +335,10 @@ def _rounds_above(addend: Number, fmt: FloatFormat) -> bool:
     if isinstance(addend, FixedFormat) or _top(addend) < _top(fmt):
         return False
     places = max(addend.fraction_bits, fmt.fraction_bits)
-    most, own = (
+    most, largest = (
         (each.max_magnitude & ~(-1 << each.fraction_bits)) << places - each.fraction_bits for each in (addend, fmt)
     )
-    return most > own
+    return most > largest
 
 
 def _rounds_up(unit: Unit, bits: int) -> bool:
@@ -368,7 +368,7 @@ def _special(unit: Unit, place: RoundingPlace, added: Addends) -> str | None:
 
 
 def _exact(unit: Unit, place: RoundingPlace, added: Addends) -> str | None:
-    """Why a rounding never rounds: all of its bits fit, wherever they stand."""
+    """The reason why a rounding never rounds: all of its bits fit, wherever they stand."""
     fmt, operands = place.format, unit.operands
     if isinstance(fmt, FixedFormat):
         least = fmt.quantum_exp
@@ -386,7 +386,7 @@ def _exact(unit: Unit, place: RoundingPlace, added: Addends) -> str | None:
 
 
 def no_negative_zero(unit: Unit) -> str | None:
-    """Why no dot product of a unit is -0, or None where one is, or may be."""
+    """The reason why no dot product of a unit is -0, or None where one is, or may be."""
     return negative_zero(unit, zeros_make_one=any(_is_negative_zero(unit, case) for case in _zeros_alone(unit)))
 
 
@@ -469,7 +469,7 @@ def roundings(unit: Unit) -> dict[str, RoundingPlace]:
 
 
 def never(place: RoundingPlace, word: str) -> str | None:
-    """Why a rounding never does what a word says, or None."""
+    """The reason why a rounding never does what a word says, or None."""
     if word.endswith("to the larger") and place.rounding == "rz":
         return "rounding towards zero makes nothing larger"
     if word == "ties, to the smaller" and place.rounding == "rna":
@@ -572,9 +572,9 @@ def _roundings(unit: Unit, out: Declared) -> None:
     """Bins of the outcomes of every rounding."""
     every = roundings(unit)
     bins = {
-        (one.name, word): out.bin("G7", f"{one.name} {word}", never(one, word) or impossible(unit, one, word))
-        for one in every.values()
-        for word in _words(one)
+        (place.name, word): out.bin("G7", f"{place.name} {word}", never(place, word) or impossible(unit, place, word))
+        for place in every.values()
+        for word in _words(place)
     }
 
     @out.cases.append
@@ -709,8 +709,8 @@ def _specials(unit: Unit, out: Declared) -> None:
     }
     both = infinite and fmt is not None and fmt.infinities
     against = out.bin("G10", "infinite product against an infinite addend") if both else -1
-    zero = [out.bin("G10", f"zeros alone, the first product's {mark}0, the addend's {other}0")
-            for mark in MARKS for other in MARKS if fmt is not None and fmt.signed_zero]  # fmt: skip
+    zero = [out.bin("G10", f"zeros alone, the first product's {mark}0, the addend's {second}0")
+            for mark in MARKS for second in MARKS if fmt is not None and fmt.signed_zero]  # fmt: skip
 
     @out.cases.append
     def sample(sampled: SampledCase, hits: Hits) -> None:
@@ -719,10 +719,10 @@ def _specials(unit: Unit, out: Declared) -> None:
         for group in explanation.groups:
             for lane, (x, y, term) in enumerate(zip(group.a, group.b, group.products, strict=True)):
                 kinds.add((term.cls, term.sign))
-                for side, factor, other in ((0, x, y), (1, y, x)):
+                for side, factor, second in ((0, x, y), (1, y, x)):
                     if factor.cls is Class.NAN:
                         hits.add(nan[side][lane])
-                    if factor.cls is Class.INFINITY and other.cls is Class.ZERO:
+                    if factor.cls is Class.INFINITY and second.cls is Class.ZERO:
                         hits.add(times[side])
                 if term.cls is Class.INFINITY and bins:
                     hits.add(bins[term.sign][lane])

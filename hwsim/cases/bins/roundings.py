@@ -24,7 +24,7 @@ def declare_roundings(facts: UnitFacts, out: Declared) -> None:
 
 
 def _uncut(facts: UnitFacts, places: int) -> str | None:
-    """Why rounding never cuts off so many places, or None."""
+    """The reason why rounding never cuts off so many places, or None."""
     if facts.most_cut >= places or facts.range.underflow:
         return None
     fraction = facts.result.fraction_bits
@@ -95,14 +95,14 @@ def _rounding(facts: UnitFacts, out: Declared) -> None:
 
 
 def _no_bits(facts: UnitFacts, guard: int, sticky: int) -> str | None:
-    """Why rounding never sees these bits, or None: each needs a place that is cut off, or sticky a 1 that is lost."""
+    """The reason why rounding never sees these bits, or None: each needs a place cut off, or sticky a 1 lost."""
     sticky_alone = facts.sticky and facts.loses is None
     places = 2 if sticky and not sticky_alone else 1 if guard else 0
     return (_exact(facts) or _uncut(facts, places)) if places else None
 
 
 def _exact(facts: UnitFacts) -> str | None:
-    """Why every sum fits into the result's significand, or None."""
+    """The reason why every sum fits into the result's significand, or None."""
     if facts.shallow is None or facts.range.underflow:
         return None
     bits = min(facts.shallow[0], facts.window) + facts.most_growth + 1
@@ -161,7 +161,7 @@ def _near(facts: UnitFacts, out: Declared) -> None:
 
 
 def _never(facts: UnitFacts, magnitude: int) -> str | None:
-    """Why no result has a magnitude near the ends of the format, or None."""
+    """The reason why no result has a magnitude near the ends of the format, or None."""
     fmt, addend = facts.result, facts.builder.addend_format
     unit_exp, why = facts.unit_of_sums
     if addend is not None:
@@ -224,7 +224,7 @@ def _patterns(places: int) -> set[int]:
 
 
 def sticky(builder: CaseBuilder, facts: UnitFacts) -> None:
-    """As few large products as grow so far, or two that cancel, and one whose lowest bits are guard and sticky."""
+    """Cases of as few large products as grow so far, or two that cancel, and one that ends in guard and sticky bits."""
     fraction = builder.result.fraction_bits
     for cut, top in cross(range(2, facts.most_cut + 1), builder.tops(facts.most_growth)[:2]):
         growth = cut + fraction - builder.window
@@ -364,7 +364,7 @@ def _pushed(facts: UnitFacts, out: Declared) -> None:
 
 
 def _swamped(facts: UnitFacts, fmt: FloatFormat, zone: int) -> str | None:
-    """Why an addend near an end and products never count both, or None."""
+    """The reason why an addend near an end and products never count both, or None."""
     if not drops_what_is_far_below(facts.lost):
         return None
     low, high = facts.builder.scale_ends
@@ -423,7 +423,7 @@ def _results(facts: UnitFacts, out: Declared) -> None:
 
 
 def _never_zero(facts: UnitFacts, sign: int) -> str | None:
-    """Why a sum of a sign, other than zero, never rounds to zero, or None."""
+    """The reason why a sum of a sign, other than zero, never rounds to zero, or None."""
     fmt, (unit_exp, why) = facts.result, facts.unit_of_sums
     rounding = facts.unit.result.rounding
     if rounding == "rto" or rounding == ("rd" if sign else "ru"):

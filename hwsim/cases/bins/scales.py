@@ -170,14 +170,14 @@ def blocks(builder: CaseBuilder) -> None:
     plus = builder.palette.of(0, builder.palette.exps[-1])[-1]
     back = builder.palette.opposite(plus)
     for d, block in cross(range(builder.window + builder.palette.fraction_bits + 4), range(count)):
-        for word, other in (("add", plus), ("sub", back)):
+        for word, second in (("add", plus), ("sub", back)):
             filling = builder.filling((), 0)
             row = [(0, 0)] * builder.lanes
             places = [block * builder.lanes // count, (block + 1) % count * builder.lanes // count]
             scales = list((filling.scale_a, filling.scale_b)[side])
             scales[(block + 1) % count] = max(fmt.min_code, scales[block] - d)
-            if other:
-                row[places[0]], row[places[1]] = (plus.a, plus.b), (other.a, other.b)
+            if second:
+                row[places[0]], row[places[1]] = (plus.a, plus.b), (second.a, second.b)
                 sides = (filling.scale_a, tuple(scales)) if side else (tuple(scales), filling.scale_b)
                 beat = Filling(tuple(row), 0, *sides)
                 builder.add(f"scale/block{block}-d{d:02}-{word}", [beat])

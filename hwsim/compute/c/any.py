@@ -69,7 +69,7 @@ class AnyUnitInC:
 
     @property
     def group(self) -> Any:
-        """What the templates of integers ask of a group's sum: they have all there is of their own."""
+        """The fields of a group's sum that the templates of integers read; all else, they have of their own."""
         return _Group
 
     def table(self) -> dict[str, Any]:

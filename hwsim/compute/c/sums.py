@@ -95,7 +95,7 @@ class GroupSum:
 
 
 def adds(unit: Unit) -> bool:
-    """Whether a group can add something to its products."""
+    """True if a group can add something to its products."""
     alone = unit.instruction.chain is None and unit.instruction.groups == 1
     never = unit.operands.addend is None and unit.restart is None and alone
     return not isinstance(unit.sum, EvenOddSum) and not never
@@ -158,7 +158,7 @@ def wide_unit_exp(unit: Unit, sums: Span | None, fmt: FloatFormat, sizes: Sizes)
 
 
 def part_fields(unit: Unit, sums: Span | None) -> PartFields:
-    """What the templates see. sums: what `part_sums` returned."""
+    """The fields of parts that the templates read. sums: what `part_sums` returned."""
     rule = unit.subgroup
     if rule is None or sums is None:
         return PartFields(parts=0, part_lanes=0, part_window=None, part_exp=None, part_bits=None)
@@ -314,7 +314,7 @@ FARTHEST = 1 << 20  # an exponent beyond every one that terms have
 
 
 def supports(unit: Unit) -> Support:
-    """What C lacks of a unit: what no implementation has yet, codes of 64 bits, integers too wide to be practical."""
+    """Support of a unit by C: it lacks what no implementation has yet, codes of 64 bits and integers too wide."""
     general = implemented(unit)
     if not general:
         return general

@@ -57,10 +57,10 @@ def _broken(line: str, again: bool) -> list[str]:
     places = [match.start() for match in BREAK.finditer(line, indent) if indent + STEP < match.start() <= WIDTH]
     if not places:
         return [line]
-    at = min(places, key=lambda place: (len(depths[place]), line[place - 1] != ",", -place))
-    under = depths[at][-1] + 1 if depths[at] else FARTHEST_INDENT
+    cut = min(places, key=lambda place: (len(depths[place]), line[place - 1] != ",", -place))
+    under = depths[cut][-1] + 1 if depths[cut] else FARTHEST_INDENT
     under = under if under < FARTHEST_INDENT else indent + 2 * STEP * (not again)
-    return [line[:at], *_again(" " * under + line[at + 1 :], line)]
+    return [line[:cut], *_again(" " * under + line[cut + 1 :], line)]
 
 
 def _again(rest: str, before: str) -> list[str]:
@@ -84,7 +84,7 @@ HEADER = "unit.h.jinja"
 
 
 class Plan(Protocol):
-    """What a template is of. prefix: what stands before every name. names: identifiers of its formats."""
+    """The subject of a template. prefix: what stands before every name. names: identifiers of its formats."""
 
     @property
     def prefix(self) -> str: ...

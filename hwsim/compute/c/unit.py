@@ -64,7 +64,7 @@ def code_type(fmt: Format) -> str:
 
 
 def is_nan(fmt: Format) -> str:
-    """What makes a code NaN, as an expression of C; empty where nothing does."""
+    """The condition that a code is NaN, as an expression of C; empty where none is."""
     if isinstance(fmt, FixedFormat) or not fmt.has_nan:
         return ""
     if isinstance(fmt, ExponentFormat):
@@ -147,7 +147,7 @@ def mode_of(lost: Lost) -> Mode:
 
 def modes(lost: list[Lost], rounding: Rounding | None = None) -> tuple[CutMode, ...]:
     """The modes that a unit needs, in the order of their names. rounding: of a result in a fixed format."""
-    names: set[Mode] = {mode_of(each) for each in lost} | ({rounding} if rounding is not None else set())
+    names: set[Mode] = {mode_of(rule) for rule in lost} | ({rounding} if rounding is not None else set())
     return tuple(cut_mode(name) for name in sorted(names))
 
 
@@ -176,19 +176,19 @@ class UnitInC:
         scales = {} if scale is None else {"scale_a": scale.a.format, "scale_b": scale.b.format}
         self.code_types = {side: code_type(fmt) for side, fmt in {"a": operands.a, "b": operands.b, **scales}.items()}
         inputs = [operands.a, operands.b, operands.addend, *scales.values()]
-        own = unit.sum.format if isinstance(unit.sum, RoundedSum) else None
-        formats = [*inputs, own, unit.result.format, unit.output]
+        sum_format = unit.sum.format if isinstance(unit.sum, RoundedSum) else None
+        formats = [*inputs, sum_format, unit.result.format, unit.output]
         self.names = format_names(fmt for fmt in formats if fmt is not None)
         self.formats = [NamedFormat(fmt, name, is_nan(fmt)) for fmt, name in self.names.items()]
         self.encoded = [fmt for fmt in self.formats if fmt.fmt in inputs]
         self.floats = [named for named in self.formats if isinstance(named.fmt, FloatFormat)]
 
     def encodes(self, kind: str) -> bool:
-        """Whether numbers are encoded to a format of a kind."""
+        """True if numbers are encoded to a format of a kind."""
         return any(named.fmt.kind == kind for named in self.encoded)
 
     def is_float(self, name: str) -> bool:
-        """Whether the format with an identifier is a float."""
+        """True if the format with an identifier is a float."""
         return any(named.name == name for named in self.floats)
 
     def _bare(self, underflow: str) -> bool:
@@ -197,22 +197,22 @@ class UnitInC:
 
     @cached_property
     def bare_zero(self) -> bool:
-        """Whether any format has no subnormals, and rounds numbers below its least to zero."""
+        """True if any format has no subnormals, and rounds numbers below its least to zero."""
         return self._bare("zero")
 
     @cached_property
     def bare_nearby(self) -> bool:
-        """Whether any format has no subnormals, and rounds numbers below its least to a neighbour."""
+        """True if any format has no subnormals, and rounds numbers below its least to a neighbour."""
         return self._bare("nearby")
 
     @property
     def bare(self) -> bool:
-        """Whether any format has no subnormals."""
+        """True if any format has no subnormals."""
         return self.bare_zero or self.bare_nearby
 
     @property
     def subnormal_f64(self) -> bool:
-        """Whether any number is so small that it is subnormal in binary64."""
+        """True if any number is so small that it is subnormal in binary64."""
         return any(span_of(named.fmt).least_exp < -1022 for named in self.formats)
 
     def _name(self, fmt: Format | None) -> str:
@@ -246,17 +246,17 @@ class UnitInC:
 
     @property
     def scaling(self) -> ScaledPromotion | None:
-        """What a promotion multiplies."""
+        """The multiplications of a promotion; None where there are none."""
         return self.u.scaled_promotion
 
     def decoded(self, factor: tuple[str, Format]) -> str:
-        """The fields of one of `scaling`: what is made first is decoded already."""
+        """The fields of one of `scaling`, as an expression of C: what is made first is decoded already."""
         name, fmt = factor
         return name if self.scaling and name == self.scaling.made else f"u_{self._name(fmt)}_decode({name})"
 
     @staticmethod
     def fraction_bits_of(*factors: tuple[str, Format]) -> int:
-        """Fraction bits of both together."""
+        """The fraction bits of the factors together."""
         return sum(fmt.fraction_bits for _, fmt in factors)
 
     @property
@@ -267,7 +267,7 @@ class UnitInC:
 
     @property
     def result_float(self) -> bool:
-        """Whether a group's result is a float."""
+        """True if a group's result is a float."""
         return isinstance(self.u.result.format, FloatFormat)
 
     @property
@@ -330,23 +330,23 @@ class UnitInC:
 
     @property
     def wide_additions(self) -> bool:
-        """Whether rounded additions take sums of parts that are wider than terms."""
+        """True if rounded additions take sums of parts that are wider than terms."""
         return self.rounded_sum is not None and self.group.unit_exp is not None
 
     @property
     def exact_terms(self) -> bool:
-        """Whether terms stand in the integer of exact sums."""
+        """True if terms stand in the integer of exact sums."""
         return self.group.carries or self.wide_additions
 
     @property
     def exact_sums(self) -> bool:
-        """Whether the unit has exact sums of terms."""
-        own = self.group.unit_exp is not None and (not self.group.parts or self.wide_additions)
-        return own or self.group.part_exp is not None
+        """True if the unit has exact sums of terms."""
+        of_terms = self.group.unit_exp is not None and (not self.group.parts or self.wide_additions)
+        return of_terms or self.group.part_exp is not None
 
     @property
     def cuts_sum(self) -> bool:
-        """Whether a window's sum loses places before it is rounded."""
+        """True if a window's sum loses places before it is rounded."""
         return isinstance(self.u.sum, AlignedSum) and self.u.sum.cut is not None
 
     @property
@@ -368,7 +368,7 @@ class UnitInC:
 
     @property
     def scaled_at(self) -> str:
-        """Where scales enter: product, subgroup, promotion; empty without any."""
+        """The place where scales enter: product, subgroup, promotion; empty without any."""
         return self.u.scale.at if self.u.scale else ""
 
     @property
@@ -379,12 +379,12 @@ class UnitInC:
 
     @property
     def infinite_factors(self) -> bool:
-        """Whether a factor can be infinite."""
+        """True if a factor can be infinite."""
         return bool(self.u.operands.a.infinities or self.u.operands.b.infinities)
 
     @property
     def nan_products(self) -> str:
-        """What makes a product NaN, as an expression of C; empty where nothing does."""
+        """The condition that a product is NaN, as an expression of C; empty where none is."""
         sides: dict[str, Format] = {"x": self.u.operands.a, "y": self.u.operands.b}
         if self.u.scale is not None and self.scaled_at == "product":
             sides |= {"v": self.u.scale.a.format, "w": self.u.scale.b.format}
@@ -400,7 +400,7 @@ class UnitInC:
 
     @property
     def special_products(self) -> bool:
-        """Whether a product can be NaN or infinite."""
+        """True if a product can be NaN or infinite."""
         return bool(self.nan_products) or self.infinite_factors or self.u.sum.product_limit is not None
 
     @property
@@ -419,12 +419,12 @@ class UnitInC:
 
     @property
     def group_addend(self) -> bool:
-        """Whether a group can add something to its products."""
+        """True if a group can add something to its products."""
         return adds(self.u)
 
     @property
     def absent(self) -> bool:
-        """Whether some groups have an addend and others do not."""
+        """True if some groups have an addend and others do not."""
         return self.group_addend and self.u.operands.addend is None and self.u.restart is None
 
     def zero_sign(self, terms: str) -> str:
@@ -442,15 +442,15 @@ class UnitInC:
         """The sign of a sum of zero after a late addition in a window, as an expression of C."""
         if not self.group.zero_signs:
             return "0"
-        own = " | 1 << group->addend.sign" if self.group_addend else ""
+        addend_sign = " | 1 << group->addend.sign" if self.group_addend else ""
         many = "subgroups.sign, U_PARTS" if self.group.parts else "products.sign, U_LANES"
-        return f"u_zero_sign(u_signs(group->{many}){own} | 1 << addend.sign)"
+        return f"u_zero_sign(u_signs(group->{many}){addend_sign} | 1 << addend.sign)"
 
     # The result.
 
     @property
     def adds(self) -> bool:
-        """Whether the unit has rounded additions of two terms."""
+        """True if the unit has rounded additions of two terms."""
         return self.rounded_sum is not None or self.late_add is not None or self.u.promotion is not None
 
     @staticmethod
@@ -487,12 +487,12 @@ class UnitInC:
 
     @property
     def own_nan(self) -> bool:
-        """Whether a group's NaN is not the result format's own, which a rounding gives."""
+        """True if a group's NaN is not the result format's own, which a rounding gives."""
         return self.group_nan != (self.u.result.format.canonical_nan or 0)
 
     @property
     def other_nan(self) -> bool:
-        """Whether the unit returns another NaN than late additions do."""
+        """True if the unit returns another NaN than late additions do."""
         fmt = self.u.output
         return isinstance(fmt, FloatFormat) and self.u.nan != fmt.canonical_nan
 
@@ -503,7 +503,7 @@ class UnitInC:
 
     @property
     def group_scales(self) -> bool:
-        """Whether scales enter inside a group."""
+        """True if scales enter inside a group."""
         return self.scaled_at in ("product", "subgroup")
 
     @property
@@ -519,7 +519,7 @@ class UnitInC:
 
     @property
     def state_words(self) -> str:
-        """What an unfinished dot product keeps as its result, in words."""
+        """The number that an unfinished dot product keeps as its result, in words."""
         if self.u.promotion:
             return "the promotion register"
         first = "c, then " if self.u.operands.addend else ""
@@ -565,7 +565,7 @@ class UnitInC:
 
     @property
     def gathers(self) -> bool:
-        """Whether a group's codes must be gathered, because they are not the next codes in memory."""
+        """True if a group's codes must be gathered, because they are not the next codes in memory."""
         instruction = self.u.instruction
         return self.order is not None or self.u.scale is not None or instruction.fill != instruction.lanes
 
@@ -578,7 +578,7 @@ class UnitInC:
 
     @property
     def takes(self) -> str:
-        """Whether the unit takes a dot product of k products, as an expression of C."""
+        """The condition that the unit takes a dot product of k products, as an expression of C."""
         instruction, scale = self.u.instruction, self.u.scale
         rules = ["k >= 1"]
         if instruction.chain is None:
@@ -592,7 +592,7 @@ class UnitInC:
 
     @property
     def scale_blocks(self) -> tuple[int, int]:
-        """How many products share a scale of a, and of b."""
+        """The numbers of products that share a scale of a, and of b."""
         assert self.u.scale is not None
         return self.u.scale.a.block[1], self.u.scale.b.block[0]
 
@@ -658,17 +658,17 @@ class UnitInC:
 
     @property
     def dpi_parameters(self) -> str:
-        """The same in C."""
+        """The parameters of a dot product in C."""
         return ", ".join(_c_parameter(*parameter) for parameter in self._functions()[0][2])
 
     @property
     def dpi_group(self) -> bool:
-        """Whether there is a function for a group: its result must be a code, which the next group starts from."""
+        """True if there is a function for a group: its result must be a code, which the next group starts from."""
         return not self.group.carries and self.late_window is None
 
     @property
     def first_takes_c(self) -> bool:
-        """Whether the first group adds c."""
+        """True if the first group adds c."""
         return self.u.operands.addend is not None and self.u.restart is None and self.group_addend
 
     @property
@@ -680,7 +680,7 @@ class UnitInC:
 
     @property
     def dpi_scale_sizes(self) -> str:
-        """Whether an array of scales has a wrong size, as the end of an expression of C."""
+        """The condition that an array of scales has a wrong size, as the end of an expression of C."""
         if self.u.scale is None:
             return ""
         lengths = zip(("a", "b"), self.scale_blocks, strict=True)

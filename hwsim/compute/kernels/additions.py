@@ -41,7 +41,7 @@ Additions = Callable[[Carried, Carried, Carried, int, int, int, bool, RoundingTa
 
 
 class Carrier(NamedTuple):
-    """What sums stand in. target: of every addition, in that type. exact: sums need no rounding to odd."""
+    """The type that sums stand in. target: of every addition, in that type. exact: sums need no rounding to odd."""
 
     kind: CarrierType
     target: RoundingTarget
@@ -50,7 +50,7 @@ class Carrier(NamedTuple):
 
 
 def additions_lack(unit: Unit, rule: RoundedSum) -> Iterator[str]:
-    """What these kernels do not hold, as keys with their values."""
+    """Yield the settings that these kernels do not hold, as keys with their values."""
     if rule.product_limit is not None:
         yield f"sum.product_limit: {rule.product_limit}"
     if not has_room(rule.format, rule.rounding, flush=rule.flushes):
@@ -106,8 +106,8 @@ def carrier_of(unit: Unit, rule: RoundedSum) -> Carrier:
     narrow = all(factor.are_float32s for factor in factors_of(unit, fold))
     if narrow and target_between_groups(unit, rule) is None:
         binary32 = (fmt.exponent_bits, fmt.fraction_bits, fmt.bias, fmt.nan) == (8, 23, 127, "ieee") and fmt.subnormals
-        own = binary32 and rule.tininess == "result" and rule.overflow in ("ieee", "infinity")
-        if own and rule.rounding == "rne" and (rule.product == "rounded" or products.are_float32s):
+        native = binary32 and rule.tininess == "result" and rule.overflow in ("ieee", "infinity")
+        if native and rule.rounding == "rne" and (rule.product == "rounded" or products.are_float32s):
             return Carrier(np.float32, _native(fmt, rule.flushes), NATIVE, True)
         # Below 2^126, and a format with room further down: no sum becomes infinite in the carrier.
         if products.are_float32s and products.high <= 126 and has_room(fmt, rule.rounding, np.float32, rule.flushes):
@@ -129,7 +129,7 @@ def _native(fmt: FloatFormat, flush: Tininess | None) -> RoundingTarget:
 
 
 def _sums_are_exact(kind: CarrierType, rule: RoundedSum, terms: Extent, mode: int) -> bool:
-    """Whether a sum of two terms, or of a term and a rounded sum, may be left to the carrier's own rounding.
+    """True if a sum of two terms, or of a term and a rounded sum, may be left to the carrier's own rounding.
 
     Either every such sum is a number of the carrier: multiples of 2^low below 2^(high + 1). Or the rounding is to
     nearest, both operands have at most the format's p bits, and the carrier at least 2p + 1: then the carrier's
@@ -242,7 +242,7 @@ def _pairs(sums: Carried, a: Carried, b: Carried) -> None:
 
 
 def sequential_lacks(unit: Unit, rule: SequentialSum) -> Iterator[str]:
-    """What this kernel does not hold, as keys with their values."""
+    """Yield the settings that this kernel does not hold, as keys with their values."""
     if rule.subgroup is not None:
         yield "sum.subgroup"
     if fused_carrier(unit, rule) is None:
@@ -278,7 +278,7 @@ def chains_of(mode: int, exact: bool, fused: bool) -> Additions:
 
 
 def pairwise_lacks(unit: Unit, rule: PairwiseSum) -> Iterator[str]:
-    """What this kernel does not hold, as keys with their values."""
+    """Yield the settings that this kernel does not hold, as keys with their values."""
     if rule.subgroup is not None:
         yield "sum.subgroup"
     yield from additions_lack(unit, rule)

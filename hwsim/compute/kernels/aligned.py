@@ -19,7 +19,7 @@ from hwsim.compute.kernels.windows import (
     window_lacks,
     window_numbers,
 )
-from hwsim.spec import AlignedSum, EvenOddSum, LateInWindow, ReadAlignedSum, Unit
+from hwsim.spec import AlignedReadingSum, AlignedSum, EvenOddSum, LateInWindow, Unit
 from hwsim.spec.ranges import exponent_range, growth_of, scales_at
 from hwsim.spec.sums import ExactSubgroup, WindowSubgroup
 
@@ -29,8 +29,8 @@ MOST_CUT = 50
 FARTHEST = 800
 
 
-def lacks_reading(unit: Unit, rule: ReadAlignedSum) -> Iterator[str]:
-    """What this kernel does not hold of a reading, as keys with their values."""
+def lacks_reading(unit: Unit, rule: AlignedReadingSum) -> Iterator[str]:
+    """Yield the settings of a reading that this kernel does not hold, as keys with their values."""
     if rule.significant and rule.fraction_bits > MOST_CUT:
         yield f"sum.significant: true (of more than {MOST_CUT} fraction bits)"
     if rule.zero == "ieee" and rule.subgroup is not None:
@@ -42,14 +42,14 @@ def lacks_reading(unit: Unit, rule: ReadAlignedSum) -> Iterator[str]:
 
 
 def lacks(unit: Unit, rule: AlignedSum) -> Iterator[str]:
-    """What this kernel does not hold, as keys with their values."""
+    """Yield the settings that this kernel does not hold, as keys with their values."""
     yield from window_lacks(unit, rule)
     if rule.cut is not None and rule.cut.bits >= MOST_BITS:
         yield f"sum.cut.bits: {rule.cut.bits} (a place that does not fit 64 bits)"
     if unit.scale is not None and unit.scale.at != "promotion":
         for side in (unit.scale.a, unit.scale.b):
             yield from words_lack("scale", side.format, side.format)
-    if isinstance(rule, ReadAlignedSum):
+    if isinstance(rule, AlignedReadingSum):
         yield from lacks_reading(unit, rule)
     if rule.subgroup is None:
         return
@@ -70,7 +70,7 @@ def lacks(unit: Unit, rule: AlignedSum) -> Iterator[str]:
 def kernel(unit: Unit, rule: AlignedSum) -> WindowKernel:
     """The kernel of a unit of this method that lacks nothing."""
     numbers = aligned_numbers(unit, rule)
-    if isinstance(rule, ReadAlignedSum):
+    if isinstance(rule, AlignedReadingSum):
         flags = (rule.leading, rule.lossless, rule.significant, rule.starts_late, rule.unrounded)
         return WindowKernel(unit, numbers, read=ReadNumbers(*map(int, flags)))
     layout, late = dots_layout(unit, rule), late_vectors_of(unit, rule)
@@ -114,7 +114,7 @@ def _subgroup_bits(unit: Unit, rule: AlignedSum, lanes: int) -> int:
 
 
 def even_odd_lacks(unit: Unit, rule: EvenOddSum) -> Iterator[str]:
-    """What this kernel does not hold, as keys with their values."""
+    """Yield the settings that this kernel does not hold, as keys with their values."""
     yield from window_lacks(unit, rule)
     if rule.combine.fraction_bits + growth_of(unit) > MOST_BITS:
         yield f"sum.combine.fraction_bits: {rule.combine.fraction_bits} (a window that does not fit 64 bits)"

@@ -185,7 +185,7 @@ NEVER = 0
 
 
 class ChainNumbers(NamedTuple):
-    """What becomes of a group's result, as numbers for compiled code.
+    """The use of a group's result, as numbers for compiled code.
 
     kind: it is the next one's addend; or it goes into a register every `every` groups and at the end; or its window
     takes a late addend in. restart: groups after which the partial sum is +0 again; 0 for never.
@@ -204,7 +204,7 @@ class ChainNumbers(NamedTuple):
 
 
 def chain_numbers(unit: Unit) -> ChainNumbers:
-    """What becomes of the results of a unit's groups."""
+    """The use of the results of a unit's groups."""
     emin = exponent_range(unit.result.format)[0]
     emin_c = emin if unit.operands.addend is None else exponent_range(unit.operands.addend)[0]
     restart = NEVER if unit.restart is None else unit.restart
@@ -231,7 +231,7 @@ def chain_numbers(unit: Unit) -> ChainNumbers:
 def committed(
     chain: ChainNumbers, register: float, partial: float, scale_a: float, scale_b: float, target: RoundingTarget
 ) -> float:
-    """The register with a partial sum."""
+    """The register after a partial sum is added to it."""
     if chain.first != NOT_SCALED:
         product, by = in_order(chain.first, partial, scale_a, scale_b)
         return round_to(sum_in(by * round_to(product, target), register, target.mode, False), target)
@@ -245,7 +245,7 @@ NO_SCALES, AT_PRODUCTS, AT_SUBGROUPS, AT_PROMOTIONS = range(4)
 
 
 class GroupRules(NamedTuple):
-    """All that a unit says of its groups, for compiled code.
+    """The rules of a unit's groups, for compiled code.
 
     result, register: the roundings of groups' results and of the register. scales: how they enter. blocks: how many
     products along K share a scale, of a and of b.

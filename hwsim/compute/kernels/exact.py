@@ -44,7 +44,10 @@ MOST_WIDTH = 40
 
 
 class Levels(NamedTuple):
-    """shifts: 1.5 * 2^52 units of each level. high: every number is below 2^high. width: bits from unit to unit."""
+    """Levels of a sum.
+
+    shifts: 1.5 * 2^52 units of each level. high: every number is below 2^high. width: bits from unit to unit.
+    """
 
     shifts: Floats
     high: int
@@ -112,7 +115,7 @@ class Segments(NamedTuple):
 
 
 class RowFinish(NamedTuple):
-    """What makes results of a row of sums: addresses of `rounding_of` and of its numbers.
+    """The code that makes results of a row of sums: addresses of `rounding_of` and of its numbers.
 
     ieee: zeros have the signs of IEEE 754; otherwise they are positive. down: the rounding is.
     """
@@ -365,7 +368,7 @@ NOWHERE = 1 << 20
 
 
 class SumPlan(NamedTuple):
-    """How products are summed that are rounded together.
+    """A plan for the sum of products that are rounded together.
 
     segment: products whose sum is one float64, or two: with `pair` the sum and its errors' sum. wide: sums of segments
     go into levels; otherwise there is one segment.
@@ -397,13 +400,13 @@ def plan_of(span: int, products: int, shared: int | None = None) -> SumPlan:
 
 
 def lacks(unit: Unit, rule: ExactSum) -> Iterator[str]:
-    """What neither of the kernels holds, as keys with their values."""
+    """Yield the settings that neither of the kernels holds, as keys with their values."""
     if not as_integers(unit):
         yield from _float_sums_lack(unit, rule)
 
 
 def as_integers(unit: Unit) -> bool:
-    """Whether a unit's sums are integers: where floats do not hold them, and two words do."""
+    """True if a unit's sums are integers: where floats do not hold them, and two words do."""
     if isinstance(unit.sum, ExactSum) and not any(_float_sums_lack(unit, unit.sum)):
         return False
     return not any(fixed.lacks(unit))
@@ -429,7 +432,7 @@ def kernel(unit: Unit, rule: ExactSum) -> ExactKernel | FixedKernel:
 
 
 def addends_of(unit: Unit) -> Extent:
-    """What sums start from: c, or the result of a group."""
+    """The numbers that sums start from: c, or the result of a group."""
     results = extent(unit.result.format)
     return results if unit.operands.addend is None else results.with_(extent(unit.operands.addend))
 
@@ -483,7 +486,7 @@ class ExactKernel(FloatKernel):
         return self._wide(factors, plan, count, self._reach(factors, plan.segment, single))
 
     def _finish(self, numbers: Floats, ends: Floats) -> RowFinish:
-        """What finishes rows. numbers, ends: of the target and of the range, which must live as long."""
+        """The finish of rows. numbers, ends: of the target and of the range, which must live as long."""
         fixed, mode = isinstance(self.unit.result.format, FixedFormat), self.target.mode
         code = rounding_of(fixed, self.target == binary32_target(), mode).address
         return RowFinish(code, numbers.ctypes.data, ends.ctypes.data, self.rule.zero == "ieee", mode & MODES == RD)
@@ -530,15 +533,15 @@ class ExactKernel(FloatKernel):
         return partial
 
     def _reach(self, factors: Segments, segment: int, single: tuple[int, int] | None) -> tuple[Reach, Reach]:
-        """How high and how low the products of a segment reach: the sum of a row's (2, m, ...) and a column's (2, ...).
+        """The reach of a segment's products, high and low: sums of a row's (2, m, ...) and a column's (2, ...).
 
         single: where a segment is one product, the bits of its factors, which then tell; else the scales do.
         """
         if single is not None:
             return reach_of(factors.a, single[0]), over_columns(reach_of(factors.b, single[1]))
         if self.shared is not None:
-            own = np.array([self.products.high, self.products.low]).reshape(2, 1, 1)
-            return reach_of(factors.scale_a, 1) + own, over_columns(reach_of(factors.scale_b, 1))
+            of_products = np.array([self.products.high, self.products.low]).reshape(2, 1, 1)
+            return reach_of(factors.scale_a, 1) + of_products, over_columns(reach_of(factors.scale_b, 1))
         segments = -(-factors.a.shape[1] // segment)
         whole = np.broadcast_to(
             np.array([self.products.high, self.products.low])[:, None, None], (2, len(factors.a), segments)
@@ -547,7 +550,7 @@ class ExactKernel(FloatKernel):
 
 
 def reach_of(values: Carried, bits: int) -> Reach:
-    """Of each value of at most `bits` bits: an exponent that it is below, and one that it is a multiple of."""
+    """An exponent that each value of at most `bits` bits is below, and one that it is a multiple of."""
     exponents = np.frexp(values)[1].astype(np.int64)
     counts = np.isfinite(values) & (values != 0)
     return np.array([np.where(counts, exponents, -NOWHERE), np.where(counts, exponents - bits, NOWHERE)])

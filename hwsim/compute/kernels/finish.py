@@ -56,7 +56,7 @@ def single_exps(partial: Row, least: int, emin: int, exps: Int32s) -> None:
 
 @inlined
 def all_usual(tops: Int32s, low: int, high: int) -> bool:
-    """Whether every max_exp is in a range, or of zeros alone."""
+    """True if every max_exp is in a range, or of zeros alone."""
     least, most = int32(high), int32(low)
     for j in range(tops.shape[0]):
         least = min(least, int32(high) if tops[j] == NO_EXP else tops[j])
@@ -147,7 +147,7 @@ def finish_single_of(lane_bits: int, form: int, mode: int) -> Callback:
 
 @lru_cache(maxsize=64)
 def commit_of(single: bool, first: int, native: bool, mode: int) -> Callback:
-    """What adds a row of partial sums to their registers, for one kind of promotions or late additions.
+    """The code that adds a row of partial sums to their registers, for one kind of promotions or late additions.
 
     single: partial sums are float32s. first: as of `first_of`. native: registers are binary32, to nearest even, and
     none is flushed. mode: of the registers' rounding.

@@ -22,7 +22,7 @@ MOST = 126  # bits of a sum's magnitude
 
 
 class FixedSum(NamedTuple):
-    """How products become a result, in places of the sum's unit.
+    """The way from products to a result, in places of the sum's unit.
 
     products: that are rounded together; the last of them may be fewer. of_product, of_addend, of_result: places by
     which a product, c, and the result of a group are shifted up. drop: places by which the sum is shifted down to the
@@ -141,7 +141,7 @@ class SumPlaces(NamedTuple):
 
 
 def lacks(unit: Unit) -> Iterator[str]:
-    """What this kernel does not hold, as keys with their values."""
+    """Yield the settings that this kernel does not hold, as keys with their values."""
     result, addend = unit.result.format, unit.operands.addend
     if not isinstance(result, FixedFormat) or result.bits > WORD_BITS:
         yield f"result.format: {result.name}"
@@ -173,14 +173,14 @@ def places_of(unit: Unit) -> SumPlaces:
 
 def longest_of(unit: Unit) -> int:
     """The largest K whose sums, and what they are shifted to, two words hold; 0 for none."""
-    at, result = places_of(unit), unit.result.format
+    places, result = places_of(unit), unit.result.format
     others = [] if unit.operands.addend is None else [extent(unit.operands.addend)]
     others += [extent(result)] if _by_group(unit) else []
-    start = sum(1 << _span(numbers, at.sum) for numbers in others)
+    start = sum(1 << _span(numbers, places.sum) for numbers in others)
     # To a unit far below their own, sums are shifted by all bits that there are.
-    shift = min(max(at.sum - at.result, 0), MOST)
+    shift = min(max(places.sum - places.result, 0), MOST)
     room = (1 << MOST - shift) - 1 - start
-    return max(room >> _span(products_of(unit, False), at.sum), 0)
+    return max(room >> _span(products_of(unit, False), places.sum), 0)
 
 
 def _span(numbers: Extent, low: int) -> int:
@@ -211,14 +211,14 @@ class FixedKernel:
         return self._integers("b", np.ascontiguousarray(codes.T))
 
     def run(self, a: Int64s, b: Int64s, c: Words, out: Words) -> None:
-        found = np.empty(c.shape, np.int64)
-        fixed_sums(a, b, self._addends(c), self._rule(a.shape[1]), found)
-        out[...] = self._codes(found)
+        results = np.empty(c.shape, np.int64)
+        fixed_sums(a, b, self._addends(c), self._rule(a.shape[1]), results)
+        out[...] = self._codes(results)
 
     def pairs(self, a: Rows, b: Rows, c: Words, out: Words) -> None:
-        rows, others, found = self._integers("a", a[0]), self._integers("b", b[0]), np.empty(c.shape, np.int64)
-        fixed_pairs(rows, others, self._addends(c), self._rule(rows.shape[1]), found)
-        out[...] = self._codes(found)
+        rows, others, results = self._integers("a", a[0]), self._integers("b", b[0]), np.empty(c.shape, np.int64)
+        fixed_pairs(rows, others, self._addends(c), self._rule(rows.shape[1]), results)
+        out[...] = self._codes(results)
 
     def _integers(self, side: OperandName, codes: Codes) -> Int64s:
         """Factors (n, K) as multiples of their format's unit, in the order of lanes."""
@@ -240,13 +240,13 @@ class FixedKernel:
         return values.view(np.uint64) & np.uint64((1 << self.result.bits) - 1)
 
     def _rule(self, k: int) -> FixedSum:
-        at, unit = self.at, self.unit
+        places, unit = self.at, self.unit
         return FixedSum(
             products=unit.instruction.lanes if _by_group(unit) else max(k, 1),
-            of_product=at.product - at.sum,
-            of_addend=at.addend - at.sum,
-            of_result=at.result - at.sum if _by_group(unit) else 0,
-            drop=at.result - at.sum,
+            of_product=places.product - places.sum,
+            of_addend=places.addend - places.sum,
+            of_result=places.result - places.sum if _by_group(unit) else 0,
+            drop=places.result - places.sum,
             bits=self.result.bits,
             wraps=unit.result.overflow == "wrap",
             mode=mode_of(unit.result.rounding),

@@ -41,7 +41,7 @@ Partial = Callable[[Floats, int, int], None]
 
 
 def float_lacks(unit: Unit) -> Iterator[str]:
-    """What no kernel that sums in floats holds, as keys with their values."""
+    """Yield the settings that no kernel that sums in floats holds, as keys with their values."""
     yield from targets_lack(unit)
     scaling = unit.scaled_promotion
     if scaling is not None:
@@ -64,7 +64,7 @@ class FloatKernel(ABC):
 
     @abstractmethod
     def partial(self, a: FloatOperand, b: FloatOperand) -> Partial:
-        """What sums the products of these operands."""
+        """The function that sums the products of these operands."""
 
     @property
     def general(self) -> Self:
@@ -105,7 +105,7 @@ class FloatKernel(ABC):
         return k if self.unit.restart is None else self.unit.restart * self.unit.instruction.lanes
 
     def starts_from_addend(self, first: int) -> bool:
-        """Whether a sum that starts at that product has a term beside products: c, or a zero that it restarts from."""
+        """True if a sum from that product on has a term beside products: c, or a zero that it restarts from."""
         return self.unit.restart is not None or first > 0 or self.unit.operands.addend is not None
 
     def _add(

@@ -141,7 +141,7 @@ def mode_of(rounding: Rounding) -> int:
 
 @inlined
 def grows(kept: Any, half: Any, below: Any, negative: Any, mode: Any) -> Any:
-    """Whether a magnitude is rounded up. half: the first bit that is lost. below: whether others are 1."""
+    """True if a magnitude is rounded up. half: the first bit that is lost. below: whether others are 1."""
     if mode == RNE:
         return half and (below or kept & np.uint64(1) == 1)
     if mode == RNA:
@@ -200,7 +200,7 @@ def target_at(t: NDArray[Any]) -> RoundingTarget:
 
 
 def has_room(fmt: Number, rounding: Rounding, carrier: CarrierType = np.float64, flush: Tininess | None = None) -> bool:
-    """Whether the carrier holds a format with room to spare for a rounding to it. Float64 holds every fixed format."""
+    """True if the carrier holds a format with room to spare for a rounding to it. Float64 holds every fixed format."""
     if isinstance(fmt, FixedFormat):
         return carrier is np.float64
     place = int(np.finfo(carrier).nmant)
@@ -297,7 +297,7 @@ def _infinite(fmt: FloatFormat, overflow: Overflow, most: float) -> float:
 
 
 def _outside(rounding: Rounding, positive: bool, fmt: FloatFormat) -> bool:
-    """Whether IEEE 754 rounds what is too large to infinity (IEEE 754-2019, 7.4), and not to the largest number.
+    """True if IEEE 754 rounds what is too large to infinity (IEEE 754-2019, 7.4), and not to the largest number.
 
     To odd goes where the code is odd; a format's code before infinity's is that of the largest number.
     """
@@ -312,8 +312,8 @@ def _outside(rounding: Rounding, positive: bool, fmt: FloatFormat) -> bool:
             return not positive
         case "odd":
             return not fmt.infinities or fmt.max_magnitude & 1 == 0
-        case other:
-            assert_never(other)
+        case unknown:
+            assert_never(unknown)
 
 
 def _drop(fmt: FloatFormat, rounding: Rounding, carrier: CarrierType, flush: Tininess | None) -> int:
@@ -460,7 +460,7 @@ def round_to(x: float, t: RoundingTarget) -> float:
 
 @inlined
 def settled(x: float, rounded: float, t: RoundingTarget) -> float:
-    """What `round_in` makes of x, with the rules that a result has and an addition has not."""
+    """The rounding of x that `round_in` made, with the rules that a result has and an addition has not."""
     result = np.copysign(t.infinite, x) if abs(x) == np.inf else rounded
     return t.none if t.positive and result == 0 and x != 0 else result
 
@@ -478,7 +478,7 @@ NOT_SCALED, SCALES_FIRST, A_FIRST, B_FIRST = range(4)
 
 
 def first_of(unit: Unit) -> int:
-    """What a promotion multiplies first, as compiled code takes it."""
+    """The factor that a promotion multiplies first, as compiled code takes it."""
     promotion = unit.promotion
     if promotion is None or promotion.operation != "fma":
         return NOT_SCALED
@@ -502,7 +502,7 @@ def in_order(first: int, partial: float, scale_a: float, scale_b: float) -> tupl
 
 
 def targets_lack(unit: Unit) -> Iterator[str]:
-    """What words of 32 bits do not hold, and float64 not with room to spare, as keys with their values."""
+    """Yield the settings that words of 32 bits, or float64 with room to spare, do not hold, as keys with values."""
     yield from wide_codes(unit)
     result, promotion, late = unit.result, unit.promotion, unit.late
     if not has_room(result.format, result.rounding, flush=result.flushes):
@@ -522,7 +522,7 @@ def result_target(result: ResultRule) -> RoundingTarget:
 
 @cache
 def binary32_target() -> RoundingTarget:
-    """That of binary32's own arithmetic: a float64 is rounded so by a conversion."""
+    """The target of binary32's own arithmetic: a float64 is rounded so by a conversion."""
     binary32 = formats()["f32"]
     assert isinstance(binary32, FloatFormat)
     return target_of(binary32, "rne", "infinity")

@@ -79,7 +79,7 @@ def power(exp: int) -> float:
 
 @compiled
 def leading(sig: int) -> int:
-    """Where the leading one of a number above 0 stands. sig below 2^62."""
+    """The place of the leading one of a number above 0. sig below 2^62."""
     exp = math.frexp(float(sig))[1] - 1
     # The conversion may have rounded up to the next power of two.
     return exp - 1 if sig >> exp == 0 else exp
@@ -102,7 +102,7 @@ def cut_number(x: float, shift: int, lost: int) -> int:
 
 @compiled
 def number_loses(x: float, shift: int) -> bool:
-    """Whether `cut_number` cuts a 1 off the magnitude of x * 2^shift."""
+    """True if `cut_number` cuts a 1 off the magnitude of x * 2^shift."""
     if x == 0:
         return False
     fraction, exp = math.frexp(abs(x))
@@ -130,7 +130,7 @@ def wide_number(total: int, exp: int, sticky: bool) -> float:
 
 @compiled
 def special(a: int, b: int) -> int:
-    """What a product with an infinite or NaN factor is: 2 for NaN, 1 or -1 for an infinity, 0 for a number."""
+    """The kind of a product with an infinite or NaN factor: 2 for NaN, 1 or -1 for an infinity, 0 for a number."""
     kind_a, kind_b = a >> CLASS_SHIFT, b >> CLASS_SHIFT
     if kind_a == FINITE and kind_b == FINITE:
         return 0
@@ -151,7 +151,7 @@ def merged(before: int, new: int) -> int:
 
 @inlined
 def special_number(x: float) -> int:
-    """What a float64 is, as `special` has it."""
+    """The kind of a float64, as `special` has it."""
     return 2 if x != x else 0 if not math.isinf(x) else 1 if x > 0 else -1
 
 
@@ -163,7 +163,7 @@ def as_number(kind: int) -> float:
 
 @inlined
 def beyond_limit(rule: WindowNumbers, sig: int, exp: int, minus: bool) -> int:
-    """What a product of numbers is: an infinity from `sum.product_limit` on, as `special` has it; 0 for a number."""
+    """The kind of a product of numbers: infinity from `sum.product_limit` on, as `special` has it; 0 for a number."""
     if rule.limit == NO_LIMIT or sig == 0 or leading(sig) + exp - rule.product_fraction < rule.limit:
         return 0
     return -1 if minus else 1
@@ -288,7 +288,7 @@ def products(rule: WindowNumbers, lanes: Lanes, terms: GroupTerms) -> int:
 
 @compiled
 def special_products(rule: WindowNumbers, lanes: Lanes, terms: GroupTerms) -> int:
-    """What is special among a group's products, which are its terms."""
+    """The special kinds among a group's products, which are its terms, merged into one."""
     specials = int64(0)
     for lane in range(rule.lanes):
         kind = 2 if lanes.scales[lane] == NAN_EXP else special(int64(lanes.a[lane]), int64(lanes.b[lane]))
@@ -351,7 +351,7 @@ def without_low(rule: WindowNumbers, total: int) -> int:
 
 @compiled
 def any_lost(rule: WindowNumbers, terms: GroupTerms, count: int, top: int, fine: int, c: float, with_c: bool) -> bool:
-    """Whether a term, or c where it is aligned, has a 1 below the window. Arguments as of `window_sum`."""
+    """True if a term, or c where it is aligned, has a 1 below the window. Arguments as of `window_sum`."""
     for i in range(count):
         if loses(terms.sigs[i], top - terms.exps[i] + fine - rule.fraction_bits):
             return True

@@ -39,7 +39,7 @@ class Kernel(Protocol[Packed]):
 
     @property
     def general(self) -> Self:
-        """The same with no code that is compiled for this unit alone: slower, and ready sooner."""
+        """The same kernel without code that is compiled for this unit alone: slower, and ready sooner."""
 
     def pack_a(self, codes: Codes, scales: Codes | None) -> Packed:
         """Rows of A: codes (m, K) and scales' codes (m, K / block), or None for an unscaled unit."""
@@ -79,8 +79,8 @@ def room(shape: tuple[int, ...], dtype: Any) -> NDArray[Any]:
     size = int(np.prod(shape)) * kind.itemsize
     if size > MOST_KEPT:
         return np.empty(shape, kind)
-    found: NDArray[Any] = _kept.bytes[:size].view(kind).reshape(shape)
-    return found
+    array: NDArray[Any] = _kept.bytes[:size].view(kind).reshape(shape)
+    return array
 
 
 def zeros(shape: tuple[int, int]) -> NDArray[np.uint32]:

@@ -166,8 +166,10 @@ class _GroupCode(VectorCode):
             factor = b.bitcast(self.broadcast(self.a_at, layout.a_sig + 4 * (4 * quad + lane)), V16)
             product = self.pairwise(factor, vector)
             distance = self.distance32(exps, top, quad, half, which)
-            at = 2 * (4 * quad + lane)
-            bits = b.xor(self.load(self.b_at, layout.b_sign + at, I16), self.load(self.a_at, layout.a_sign + at, I16))
+            byte = 2 * (4 * quad + lane)
+            bits = b.xor(
+                self.load(self.b_at, layout.b_sign + byte, I16), self.load(self.a_at, layout.a_sign + byte, I16)
+            )
             negative = b.bitcast(bits, ir.VectorType(ir.IntType(1), 16))
             shifted = b.lshr(product, distance)
             if self.lost != TRUNCATE:
@@ -185,19 +187,19 @@ class _GroupCode(VectorCode):
         return b.add(shifted, b.zext(b.and_(inexact, grows), V32))
 
     def distance16(self, exps: list[Value], top: Value, quad: int, half: int) -> Value:
-        """How far two products of each column are below max_exp, in lanes of 16 bits."""
+        """The distances of two products of each column below max_exp, in lanes of 16 bits."""
         if self.layout.exp_bits == 16:
             return self.distances(exps, top, 2 * quad + half)
         four = self.b.bitcast(self.distances(exps, top, quad), V16)
         return self.b.and_(four, self.splat(V16, 255)) if half == 0 else self.b.lshr(four, self.splat(V16, 8))
 
     def distances(self, exps: list[Value], top: Value, index: int) -> Value:
-        """How far products are below max_exp, in the lanes of their exponents; at most what takes all of a lane."""
+        """The distances of products below max_exp, in lanes of their exponents; at most what takes all of a lane."""
         far = self.b.sub(top, exps[index])
         return self.call("umin", far, self.splat(far.type, DEEP[self.layout.lane_bits]))
 
     def distance32(self, exps: list[Value], top: Value, quad: int, half: int, which: int) -> Value:
-        """How far a product of each column is below max_exp, in lanes of 32 bits."""
+        """The distance of a product of each column below max_exp, in lanes of 32 bits."""
         if self.layout.exp_bits == 16:
             two = self.b.bitcast(self.distances(exps, top, 2 * quad + half), V32)
             return self.b.lshr(two, self.splat(V32, 16)) if which else self.b.and_(two, self.splat(V32, 0xFFFF))
@@ -247,12 +249,12 @@ class DotsLayout(NamedTuple):
 
     @property
     def a_bits(self) -> int:
-        """Where A's words of bits begin."""
+        """The byte at which A's words of bits begin."""
         return 2 * self.lanes
 
     @property
     def b_bits(self) -> int:
-        """Where B's words of bits begin."""
+        """The byte at which B's words of bits begin."""
         return VECTOR * self.lanes // 2
 
     @property

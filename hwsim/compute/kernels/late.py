@@ -31,7 +31,7 @@ FARTHEST = 900
 
 
 class LateKind(NamedTuple):
-    """What the finish is compiled for. windows: of products, 1 or 2. late_floor, combine_floor: else truncated.
+    """The kind of a compiled finish. windows: of products, 1 or 2. late_floor, combine_floor: else truncated.
 
     native: results are binary32's, by a conversion. mode: of their rounding.
     """
@@ -47,7 +47,7 @@ class LateKind(NamedTuple):
 
 
 def late_kind(rule: WindowNumbers, lane_bits: int, floor: int, native: bool, mode: int) -> LateKind:
-    """Of a unit's window. floor: the number of that rule for lost bits."""
+    """The kind of a unit's window. floor: the number of that rule for lost bits."""
     return LateKind(
         lane_bits=lane_bits,
         windows=1 + rule.even_odd,
@@ -127,19 +127,19 @@ def finish_late_of(kind: LateKind) -> Callback:
                 top = max(top, all_tops[WIDE + j])
             total = 0.0
             for w in range(windows):
-                at = w * WIDE + j
-                mine = float(all_sums[at])
+                slot = w * WIDE + j
+                mine = float(all_sums[slot])
                 if lane_bits == 32:
-                    mine = float(np.uint32(all_sums[at])) - 2.0 * float(np.uint32(minus[at]))
+                    mine = float(np.uint32(all_sums[slot])) - 2.0 * float(np.uint32(minus[slot]))
                 if windows == 2:
-                    mine = _kept(_shifted(mine, int32(int32(top - all_tops[at]) + bits - joined_bits)), combine_floor)
+                    mine = _kept(_shifted(mine, int32(int32(top - all_tops[slot]) + bits - joined_bits)), combine_floor)
                 total += mine
             c = state[j]
             field = int32((np.float64(c).view(np.int64) >> 52) & 2047)
             c_exp = max(int32(field - int32(1023)), lowest)
-            own = int32(top + least) if top != none else none
-            high = max(own, c_exp if c != 0 or late_zero else none)
-            down = int32(int32(high - own) + int32(joined_bits - sum_bits))
+            sum_exp = int32(top + least) if top != none else none
+            high = max(sum_exp, c_exp if c != 0 or late_zero else none)
+            down = int32(int32(high - sum_exp) + int32(joined_bits - sum_bits))
             kept = 0.0 + _kept(_shifted(total, down), late_floor) * power(int64(width - sum_bits))
             of_c = _kept(_shifted(c, int32(high - addend_bits)), late_floor) * power(int64(width - addend_bits))
             kept += 0.0 if c_exp < int32(high - drop) else of_c
@@ -238,8 +238,8 @@ def late_vectors_of(unit: Unit, rule: WindowSum) -> Vectors | None:
     known = all(lost_number(way) in (TRUNCATE, FLOOR) for way in lost)
     if not known or max(bits) > MOST_BITS or (late.total_bits or 0) > MOST_FINE:
         return None
-    found = vectors_of_lanes(unit, rule, lanes)
-    return None if found is None or found.layout.parts > 1 else found
+    vectors = vectors_of_lanes(unit, rule, lanes)
+    return None if vectors is None or vectors.layout.parts > 1 else vectors
 
 
 class LateKernel(WindowKernel):

@@ -37,7 +37,7 @@ IN_VECTORS = (TRUNCATE, FLOOR, CEIL, JAM)
 
 @compiled
 def loses(sig: int, shift: int) -> bool:
-    """Whether a 1 of a magnitude is below its last `shift` places. sig below 2^62."""
+    """True if a 1 of a magnitude is below its last `shift` places. sig below 2^62."""
     down = min(max(shift, 0), 63)
     return sig != (sig >> down) << down
 

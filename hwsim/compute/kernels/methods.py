@@ -12,7 +12,7 @@ WHERE = "is in the model, but not in compiled code"
 
 
 class Method(NamedTuple):
-    """lacks: what the kernel of a unit does not hold. kernel: makes it, where that is nothing."""
+    """The kernel of a method. lacks: what the kernel of a unit does not hold. kernel: makes it, if it lacks nothing."""
 
     lacks: Iterator[str]
     kernel: Callable[[], AnyKernel]
@@ -46,7 +46,7 @@ def _method(unit: Unit) -> Method:
 
 
 def supports(unit: Unit) -> Support:
-    """Whether a kernel computes a unit; where none does, the model is what is left. A kernel may have a `longest` K."""
+    """Support of a unit by a kernel; without one, the model is what is left. A kernel may have a `longest` K."""
     return Support(unit.name, WHERE, tuple(dict.fromkeys(_method(unit).lacks)))
 
 

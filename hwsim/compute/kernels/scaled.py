@@ -125,8 +125,8 @@ def _pack_columns(
                 for column in range(width):
                     word = row[first + column]
                     special |= word >> CLASS_SHIFT
-                    at = lane // 2 * 2 * COLUMNS + 2 * column + lane % 2
-                    factors[at] = 0 if word >> CLASS_SHIFT else _integer(word, emin)
+                    index = lane // 2 * 2 * COLUMNS + 2 * column + lane % 2
+                    factors[index] = 0 if word >> CLASS_SHIFT else _integer(word, emin)
                     bits[lane // of_part * COLUMNS + column] |= np.uint32(np.uint32(word & SIG_MASK != 0) << place)
             flags[g, tile] = special != 0
 
@@ -167,10 +167,10 @@ def finish_scaled_of(parts: int, cancelled: bool, floor: bool, mode: int) -> Cal
         for j in range(WIDE):
             top = none
             for p in range(parts):
-                at = p * WIDE + j
-                scale = scale_a[p] * scale_b[at]
-                counts = (some_of[at] != 0) & (scale != 0) if cancelled else (total_of[at] != 0) & (scale != 0)
-                top = max(top, int32(exp_a[p] + exp_b[at]) if counts else none)
+                slot = p * WIDE + j
+                scale = scale_a[p] * scale_b[slot]
+                counts = (some_of[slot] != 0) & (scale != 0) if cancelled else (total_of[slot] != 0) & (scale != 0)
+                top = max(top, int32(exp_a[p] + exp_b[slot]) if counts else none)
             c = state[j] if addend else 0.0
             field = int32((np.float64(c).view(np.int64) >> 52) & 2047)
             # An infinity or a NaN stays one in any window, and has no exponent that a power of two could have.
@@ -179,8 +179,8 @@ def finish_scaled_of(parts: int, cancelled: bool, floor: bool, mode: int) -> Cal
             up = power(int64(int32(fine + int32(unit)) - top))
             total = 0.0
             for p in range(parts):
-                at = p * WIDE + j
-                aligned = np.float64(total_of[at]) * (scale_a[p] * scale_b[at]) * up
+                slot = p * WIDE + j
+                aligned = np.float64(total_of[slot]) * (scale_a[p] * scale_b[slot]) * up
                 total += np.floor(aligned) if floor else np.trunc(aligned)
             scaled = c * power(int64(fine - top))
             total += np.floor(scaled) if floor else np.trunc(scaled)

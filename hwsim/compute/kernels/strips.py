@@ -45,7 +45,7 @@ class Packing(NamedTuple):
 
 
 class Addresses(NamedTuple):
-    """Of the code that sums groups, of that which finishes the sums, and of their rounding's target, in float64.
+    """Addresses of the code that sums groups, of that which finishes the sums, and of their target, in float64.
 
     single, narrow: of the code that finishes the usual sums, and of its target, in float32; 0 where there is none.
     commit, register: of the code that takes partial sums into registers, and of their target.
@@ -189,11 +189,11 @@ def vector_run(single: bool) -> Callable[..., None]:
                         rows_of = state.ctypes.data, shifts.ctypes.data, sums_at, negatives_at, tops_at
                         call(code.finish, (*rows_of, rule.addend, base, code.target))
                 if chain.kind != PLAIN and (g % chain.every == chain.every - 1 or g == count - 1):
-                    at = (g - g % chain.every) * lanes
+                    product = (g - g % chain.every) * lanes
                     for j in range(width if scales == 3 else 0):
-                        kept[j] = b.scales[at // blocks[1], first + j]
+                        kept[j] = b.scales[product // blocks[1], first + j]
                     for i in range(m):
-                        of_row[0] = a.scales[i, at // blocks[0]] if scales == 3 else 1.0
+                        of_row[0] = a.scales[i, product // blocks[0]] if scales == 3 else 1.0
                         added = register[i].ctypes.data, partial[i].ctypes.data, kept.ctypes.data
                         call(code.commit, (*added, of_row.ctypes.data, code.register))
             for i in range(m):

@@ -29,7 +29,7 @@ PARTS_OF_A_THREAD = 4  # so that none waits long for another
 
 
 def threads() -> int:
-    """How many threads compute: NUMBA_NUM_THREADS, or one for each core."""
+    """The number of threads that compute: NUMBA_NUM_THREADS, or one for each core."""
     import numba  # takes half a second, which small work does without
 
     return int(numba.config.NUMBA_NUM_THREADS)
@@ -53,8 +53,8 @@ class ProductOperands(NamedTuple):
         codes, scale = pad(self.a[at], self.unit.instruction.fill, 0), self.unit.scale
         if scale is None or self.scale_a is None:
             return codes, None
-        given = self.scale_a[np.arange(at.start, at.stop) // scale.a.block[0]]
-        return codes, filled(given, scale, "a", codes.shape[1])
+        scale_codes = self.scale_a[np.arange(at.start, at.stop) // scale.a.block[0]]
+        return codes, filled(scale_codes, scale, "a", codes.shape[1])
 
     def panel(self, at: slice) -> tuple[Codes, Codes | None]:
         """Columns of B and their scales, filled up along K."""
@@ -63,8 +63,8 @@ class ProductOperands(NamedTuple):
             codes = pad(codes.T, self.unit.instruction.fill, 0).T
         if scale is None or self.scale_b is None:
             return codes, None
-        given = self.scale_b[:, np.arange(at.start, at.stop) // scale.b.block[1]].T
-        return codes, filled(given, scale, "b", codes.shape[0]).T
+        scale_codes = self.scale_b[:, np.arange(at.start, at.stop) // scale.b.block[1]].T
+        return codes, filled(scale_codes, scale, "b", codes.shape[0]).T
 
     def addends(self, rows: slice, columns: slice, word: np.dtype[Any] = WORD) -> Words:
         """The codes of C. word: a kernel's."""
@@ -155,7 +155,7 @@ def slices(count: int, step: int) -> Iterator[slice]:
 
 @contextmanager
 def _pool(cores: int) -> Iterator[Every]:
-    """What does tasks and returns their results, on so many threads; one is the caller's own."""
+    """Yield a function that does tasks and returns their results, on so many threads; one is the caller's own."""
     if cores == 1:
         yield lambda tasks: [task() for task in tasks]
         return

@@ -61,7 +61,7 @@ def values_of(fmt: Format, codes: Codes, out: Floats | None = None) -> Floats:
 
 
 def is_binary32(fmt: FloatFormat) -> bool:
-    """Whether codes are binary32's: f32, tf32, e8m13."""
+    """True if codes are binary32's: f32, tf32, e8m13."""
     signs = fmt.signed and fmt.subnormals
     return signs and (fmt.container_bits, fmt.exponent_bits, fmt.bias, fmt.nan) == (32, 8, 127, "ieee")
 
@@ -146,7 +146,7 @@ AT_ONCE = 1 << 17  # codes that are looked up together
 
 
 def words_lack(key: str, fmt: Format, to: Format) -> Iterator[str]:
-    """Why words do not hold codes of a format, converted to another, if they do not."""
+    """Yield the reason why words do not hold codes of a format, converted to another, if they do not."""
     if fmt.bits > MOST_CODE_BITS:
         yield f"{key}: {fmt.name} (more than {MOST_CODE_BITS} bits)"
     elif span_of(to).most.bit_length() > SIG_BITS or max(abs(exp) for exp in exponent_range(to)) > EXP_OFFSET // 4:
@@ -215,7 +215,7 @@ class FloatOperand(NamedTuple):
 
 
 def factor_values(unit: Unit, side: OperandName, codes: Codes) -> Floats:
-    """What factors of these codes are when they are multiplied, in the codes' shape."""
+    """The values of factors of these codes when they are multiplied, in the codes' shape."""
     fmt = unit.operands.factor(side)
     to = unit.operands.multiplied[0 if side == "a" else 1]
     if fmt.container_bits <= TABLE_BITS:
@@ -246,7 +246,7 @@ def _with_zeros(values: Floats, zeros: ZeroSigns) -> Floats:
 
 
 def addend_values(unit: Unit, c: NDArray[np.uint32], out: Floats | None = None) -> Floats:
-    """What addends of these codes are when they enter, in the codes' shape; +0 of a unit without addends.
+    """The values of addends of these codes when they enter, in the codes' shape; +0 of a unit without addends.
 
     out: where they may be written to.
     """
@@ -281,15 +281,15 @@ def pack(
     """Factors' values in a carrier, in the order of products. fold: each is multiplied by its scale."""
     axis = 1 if side == "a" else 0
     values, k = factor_values(unit, side, codes), codes.shape[axis]
-    given, block = None, 1
+    scale_values, block = None, 1
     if scales is not None and unit.scale is not None:
-        given, block = values_of(unit.scale.of(side).format, scales), unit.scale.length(side)
-    if given is not None and fold:
-        values, given = values * each(given, block, k, axis), None
+        scale_values, block = values_of(unit.scale.of(side).format, scales), unit.scale.length(side)
+    if scale_values is not None and fold:
+        values, scale_values = values * each(scale_values, block, k, axis), None
     if unit.instruction.order != "sequential":
         values = np.take(values, lane_indices(unit, k).reshape(-1), axis=axis)
     bits = extent(unit.operands.multiplied[axis == 0]).bits  # scales are powers of two
-    return FloatOperand(carried(np.ascontiguousarray(values), kind), given, block, bits)
+    return FloatOperand(carried(np.ascontiguousarray(values), kind), scale_values, block, bits)
 
 
 def paired(a: FloatOperand, b: FloatOperand, apart: bool) -> tuple[FloatOperand, FloatOperand]:
@@ -301,14 +301,14 @@ def paired(a: FloatOperand, b: FloatOperand, apart: bool) -> tuple[FloatOperand,
     products = np.empty_like(b.values)
     with np.errstate(all="ignore"):
         np.multiply(a.values.T, b.values, out=products)
-    one = FloatOperand(np.ones((1, len(products)), products.dtype), None, 1, 1)
+    ones = FloatOperand(np.ones((1, len(products)), products.dtype), None, 1, 1)
     both = FloatOperand(products, None, 1, a.bits + b.bits)
     if a.scales is None or b.scales is None:
-        return one, both
+        return ones, both
     block = gcd(a.block, b.block)
     blocks = max(a.scales.shape[1] * a.block, len(b.scales) * b.block) // block
     of_a, scales = each(a.scales, a.block // block, blocks, 1), each(b.scales, b.block // block, blocks, 0)
     if apart:
-        return one._replace(scales=of_a, block=block), both._replace(scales=scales, block=block)
+        return ones._replace(scales=of_a, block=block), both._replace(scales=scales, block=block)
     scales *= of_a.T
-    return one._replace(scales=np.ones((1, blocks)), block=block), both._replace(scales=scales, block=block)
+    return ones._replace(scales=np.ones((1, blocks)), block=block), both._replace(scales=scales, block=block)

@@ -82,7 +82,7 @@ class WindowKernel:
 
     @property
     def in_vectors(self) -> bool:
-        """Whether matrix products go through vectors."""
+        """True if matrix products go through vectors."""
         return self.vectors is not None
 
     def packed_lanes(self, k: int) -> Int64s:
@@ -91,24 +91,24 @@ class WindowKernel:
 
     def pack_a(self, codes: Codes, scales: Codes | None) -> WindowOperand:
         words = words_of(self.unit.operands.a, self.words_a, codes)
-        packed, given = NOT_PACKED, self._scales("a", scales, len(codes))
+        packed, values = NOT_PACKED, self._scales("a", scales, len(codes))
         if self.vectors is not None:
             indices = self.packed_lanes(codes.shape[1])
-            packed = pack_rows(words, indices, self.vectors.layout, self.vectors.shift_a, *self._exponents("a", given))
-        return WindowOperand(words, *packed, given)
+            packed = pack_rows(words, indices, self.vectors.layout, self.vectors.shift_a, *self._exponents("a", values))
+        return WindowOperand(words, *packed, values)
 
     def pack_b(self, codes: Codes, scales: Codes | None) -> WindowOperand:
         fmt, count = self.unit.operands.b, codes.shape[1]
         if self.vectors is None:
-            given = self._scales("b", None if scales is None else scales.T, count)
-            return WindowOperand(words_of(fmt, self.words_b, codes.T), *NOT_PACKED, given)
+            values = self._scales("b", None if scales is None else scales.T, count)
+            return WindowOperand(words_of(fmt, self.words_b, codes.T), *NOT_PACKED, values)
         words, indices = words_of(fmt, self.words_b, codes), self.packed_lanes(codes.shape[0])
-        given = self._scales("b", scales, count)
-        packed = pack_columns(words, indices, self.vectors.layout, self.vectors.shift_b, *self._exponents("b", given))
-        return WindowOperand(words, *packed, given)
+        values = self._scales("b", scales, count)
+        packed = pack_columns(words, indices, self.vectors.layout, self.vectors.shift_b, *self._exponents("b", values))
+        return WindowOperand(words, *packed, values)
 
     def _exponents(self, side: OperandName, scales: Floats) -> tuple[int, Floats, int]:
-        """What packed exponents count from, and what is added to them for the products of each block of a length."""
+        """The exponent that packed ones count from, and those added for the products of each block of a length."""
         least = self.least["ab".index(side)]
         if self.vectors is None or not self.vectors.per_lane or self.unit.scale is None:
             return least, NOTHING_ADDED, 0
@@ -170,5 +170,5 @@ class WindowKernel:
         read = ReadNumbers() if self.read is None else self.read
         rule = self.rules.window
         every = rule.subgroup, rule.even_odd, rule.late, rule.sticky, rule.ieee_zero, self.rules.chain.kind != PLAIN
-        has = [flag(each > 0) for each in every]
+        has = [flag(size > 0) for size in every]
         scalar_run(self.read is not None)(self.rules, read, *rooms(rule.lanes), places, a, b, values, columns, *has)

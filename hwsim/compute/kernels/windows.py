@@ -30,7 +30,7 @@ UNCUT = -1
 
 
 class WindowNumbers(NamedTuple):
-    """How the terms of a group become one integer. Flags are 0 or 1, and what a unit has not is 0.
+    """The rules by which the terms of a group become one integer. Flags are 0 or 1, and what a unit has not is 0.
 
     sticky: whether a sum knows that its terms lost a 1, whatever `lost` made of it. cut_bits, cut_lost: places of the
     sum that are lost, and how. own_bits: of each subgroup's own
@@ -73,7 +73,7 @@ class WindowNumbers(NamedTuple):
 
 
 class ReadNumbers(NamedTuple):
-    """The keys of a `ReadAlignedSum` as flags, 0 or 1."""
+    """The keys of a `AlignedReadingSum` as flags, 0 or 1."""
 
     leading: int = 0
     lossless: int = 0
@@ -83,7 +83,7 @@ class ReadNumbers(NamedTuple):
 
 
 def window_numbers(unit: Unit, rule: WindowSum) -> WindowNumbers:
-    """What the methods that sum in windows have in common."""
+    """The numbers that the methods that sum in windows have in common."""
     a, b = unit.operands.multiplied
     numbers = WindowNumbers(
         lanes=unit.instruction.lanes,
@@ -125,7 +125,7 @@ def _addend(unit: Unit) -> int:
 
 
 def window_lacks(unit: Unit, rule: WindowSum) -> Iterator[str]:
-    """What 64-bit windows do not hold of a unit, as keys with their values."""
+    """Yield the settings of a unit that 64-bit windows do not hold, as keys with their values."""
     operands = unit.operands
     for key, fmt, to in zip("ab", (operands.a, operands.b), operands.multiplied, strict=True):
         yield from words_lack(f"operands.{key}", fmt, to)
@@ -142,13 +142,13 @@ def window_lacks(unit: Unit, rule: WindowSum) -> Iterator[str]:
 
 
 def _flush_lacks(addend: Number, register: FloatFormat) -> Iterator[str]:
-    """What is flushed of an addend must be what is flushed of the register."""
+    """Yield the setting if what is flushed of an addend is not what is flushed of the register."""
     if exponent_range(addend)[0] != register.emin:
         yield f"late.flush: true (of {addend.name}, whose subnormals are not where those of {register.name} are)"
 
 
 def clipped(exp: int) -> int:
-    """An exponent; what nothing reaches is as good as what is farther away."""
+    """An exponent, clipped to NO_LIMIT either way: what nothing reaches is as good as what is farther away."""
     return min(max(exp, -NO_LIMIT), NO_LIMIT)
 
 
@@ -186,8 +186,8 @@ def vectors_of(unit: Unit, rule: AlignedSum) -> Vectors | None:
     if scale is None or scale.at != "product" or _one_scale_a_group(unit, scale):
         return vectors_of_lanes(unit, rule, lanes)
     scales = scale.a.format, scale.b.format
-    found = vectors_of_lanes(unit, rule, lanes, scales)
-    return None if found is None else found._replace(per_lane=True)
+    vectors = vectors_of_lanes(unit, rule, lanes, scales)
+    return None if vectors is None else vectors._replace(per_lane=True)
 
 
 def vectors_of_lanes(unit: Unit, rule: WindowSum, lanes: int, scales: tuple[Format, ...] = ()) -> Vectors | None:
@@ -221,7 +221,7 @@ def vectors_of_lanes(unit: Unit, rule: WindowSum, lanes: int, scales: tuple[Form
 
 
 def _one_plain_window(unit: Unit, rule: AlignedSum) -> bool:
-    """Whether products go into one window by rules that vectors have."""
+    """True if products go into one window by rules that vectors have."""
     if rule.subgroup is not None or rule.product_limit is not None or isinstance(unit.late, LateInWindow):
         return False
     return rule.zero_terms == "skip" and rule.zero == "positive" and not rule.sticky and rule.cut is None
@@ -243,7 +243,7 @@ def _reaches(unit: Unit, rule: WindowSum) -> int:
 
 
 def _largest_significand(unit: Unit, side: OperandName) -> int:
-    """In units of the last place of the format that is multiplied."""
+    """The largest significand of a factor, in units of the last place of the format that is multiplied."""
     operands = unit.operands
     words = factor_words(operands.factor(side), operands.multiplied[0 if side == "a" else 1], operands.daz)
     return int((words[words >> CLASS_SHIFT == FINITE] & SIG_MASK).max())
@@ -278,13 +278,13 @@ NOT_SINGLE = Single(SMALL, 0, NO_TARGET)
 
 
 def single_of(unit: Unit, numbers: WindowNumbers, vectors: Vectors) -> Single | None:
-    """How sums of a unit are finished in binary32; None where that does not hold them."""
-    found = _single(unit, numbers, vectors)
-    if found is None or numbers.addend != WITHOUT or numbers.floor != NO_EXP:
-        return found
+    """The finish of a unit's sums in binary32; None where that does not hold them."""
+    single = _single(unit, numbers, vectors)
+    if single is None or numbers.addend != WITHOUT or numbers.floor != NO_EXP:
+        return single
     ends = [exponent_range(fmt) for fmt in unit.operands.multiplied]
     low, high = (sum(end[side] for end in ends) - numbers.fraction_bits for side in (0, 1))
-    return found._replace(bounded=low >= LEAST_PLACE and high <= MOST_PLACE)
+    return single._replace(bounded=low >= LEAST_PLACE and high <= MOST_PLACE)
 
 
 def _single(unit: Unit, numbers: WindowNumbers, vectors: Vectors) -> Single | None:
@@ -318,7 +318,7 @@ def _are_binary32s(fmt: Number) -> bool:
 
 
 def _is_short_binary32(fmt: FloatFormat) -> bool:
-    """Whether a format is binary32 with fewer fraction bits, or as many."""
+    """True if a format is binary32 with fewer fraction bits, or as many."""
     if fmt.fraction_bits > FRACTION_BITS:
         return False
     return (fmt.exponent_bits, fmt.bias, fmt.nan, fmt.subnormals, fmt.infinities) == (8, 127, "ieee", True, True)

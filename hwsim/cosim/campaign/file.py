@@ -38,7 +38,7 @@ def _listed(value: Any) -> Any:
 
 
 def _seeds(value: Any) -> Any:
-    """Seeds, where a range is written `1..20`; both ends are of it."""
+    """Seeds, with each range `1..20` written out; both ends belong to it."""
     seeds = list[Any]()
     for item in _listed(value):
         first, dots, last = item.partition("..") if isinstance(item, str) else ("", "", "")
@@ -59,7 +59,7 @@ def _suites(value: Any) -> Any:
 
 
 def _steps(value: Any) -> Any:
-    """Steps by their names; of `none`, none."""
+    """The names of steps; none for the word `none`."""
     if value == "none":
         return []
     return [step.strip() for step in value.split(",") if step.strip()] if isinstance(value, str) else value
@@ -72,7 +72,7 @@ def _day(value: Any) -> Any:
 
 
 class PipelineKeys(FilePart):
-    """How a unit is built. cuts, contexts: as `hwsim cosim --cuts` and `--contexts`; the usual ones unless given."""
+    """The pipeline of a unit. cuts, contexts: as `hwsim cosim --cuts` and `--contexts`; the usual ones unless given."""
 
     cuts: Annotated[tuple[str, ...], BeforeValidator(_steps)] | None = None
     contexts: Annotated[int, Strict(), Field(ge=1)] | None = None
@@ -98,7 +98,7 @@ Number = Annotated[int, Strict(), Field(ge=0, le=MOST_UNITS)]
 
 
 class Combination(FilePart):
-    """Values of some axes, and of keys that are no axis."""
+    """Values of some axes, and of keys that are not axes."""
 
     unit: Named | None = None
     mode: Named | None = None
@@ -160,19 +160,19 @@ class JobMatrix(FilePart):
             kept = left
         grown, new = [dict(keys) for keys in kept], list[dict[str, Any]]()
         for included in self.include:
-            more = included.given
+            added = included.given
             fitting = [
                 index for index, keys in enumerate(kept)
-                if all(keys.get(key, value) == value for key, value in more.items())
+                if all(keys.get(key, value) == value for key, value in added.items())
             ]  # fmt: skip
             for index in fitting:
-                grown[index] |= more
-            new += [] if fitting else [more]
+                grown[index] |= added
+            new += [] if fitting else [added]
         yield from (Combination.model_construct(set(keys), **keys) for keys in [*grown, *new])
 
 
 class MatrixJobs(FilePart):
-    """Jobs of a matrix, and what all of them have unless a combination says otherwise.
+    """Jobs of a matrix, and the keys that all of them share unless a combination has its own.
 
     suites: all unless given. coverage: whether bins are counted. tables: whether there is also a job for each simulator
     with every code and product of every format; of a matrix with units, unless suites are given. minimize: whether a
@@ -189,7 +189,7 @@ class MatrixJobs(FilePart):
 
 
 class FuzzRange(FilePart):
-    """Random units, numbered: `hwsim fuzz` in blocks. first, last: numbers of units, both of it.
+    """Random units by number, run as `hwsim fuzz` in blocks. first, last: the first and the last number.
 
     cases: of each unit. block: units of a job. every: for each side, which units have it: every so many-th, 0 for none.
     """
@@ -233,7 +233,7 @@ class CampaignFile(FilePart):
 
 
 class KnownFailure(FilePart):
-    """Failures that are known. job, suite: their names, with `*` and `?` as shells have them."""
+    """An entry for failures that are known. job, suite: their names, with `*` and `?` as shells have them."""
 
     job: Named
     suite: Named = "*"
@@ -253,7 +253,7 @@ class KnownFile(FilePart):
 
 
 def known_reason(known: Sequence[KnownFailure], job: str, suite: str, kind: FailureKind) -> str:
-    """Why a failure is known, by the first entry that covers it; empty where none does."""
+    """The reason of the first entry that covers a failure; empty where none does."""
     return next((f"{entry.reason} ({entry.date.isoformat()})" for entry in known if entry.covers(job, suite, kind)), "")
 
 
@@ -272,7 +272,7 @@ class Campaign:
 
     @property
     def folder(self) -> Path:
-        """Where paths in the file start."""
+        """The folder in which paths in the file start."""
         return self.path.absolute().parent
 
     def wrong(self, location: Location, rule: object) -> SpecError:

@@ -79,7 +79,7 @@ class CampaignJob(WorkPart):
             raise OtherCode(f"{self.dut}: a worker finds other sources there than this machine")
 
     def execute(self) -> Rows:
-        """Its outcome. Raises ToolMissing, and OSError of a full disk, which are no failures of the job."""
+        """Run the job; return its outcome. Raises ToolMissing, and OSError of a full disk: no failures of the job."""
         started = time.monotonic()
 
         def outcome(**more: Any) -> Rows:
@@ -101,7 +101,7 @@ class CampaignJob(WorkPart):
 
 @cache
 def simulator_version(simulator: Simulator) -> str:
-    """The version of an installed simulator, by which jobs are known. Raises ToolMissing."""
+    """The version of an installed simulator, which is part of a job's key. Raises ToolMissing."""
     if simulator == "verilator":
         return verilator_version(find_verilator())
     program = find_icarus()
@@ -118,14 +118,14 @@ def simulator_version(simulator: Simulator) -> str:
 
 
 def unit_job(name: str, options: CosimOptions, unit: Specified, called: str, built: PipelineKeys) -> CampaignJob:
-    """Suites of our RTL of a unit on one simulator, by options without a design. called: by a command line."""
+    """A job for suites of our RTL of a unit on one simulator. called: the unit's name on a command line."""
     inputs = {"unit": as_yaml(unit), "pipeline": built.model_dump(mode="json")}
     design = partial(_unit_design, unit, called, built)
     return _suites_job(name, options, f"our RTL of {unit.name}", inputs, design)
 
 
 def design_job(name: str, options: CosimOptions, path: Path, content: str) -> CampaignJob:
-    """Suites of a user's design on one simulator. content: of its files; where they lie does not matter."""
+    """A job for suites of a user's design on one simulator. content: a digest of its files, wherever they lie."""
     return _suites_job(name, options, path.name, {"content": content}, partial(_users_design, path), path)
 
 
@@ -154,7 +154,7 @@ def _users_design(path: Path) -> Design:
 
 
 def _run_suites(options: CosimOptions, design: Callable[[], Design]) -> Ran:
-    """As `hwsim cosim` runs them, in a folder for a while."""
+    """Run the suites as `hwsim cosim` does, in a temporary folder."""
     options = replace(options, designs=(design(),))
     check(options)
     with scratch_folder() as folder:
@@ -167,7 +167,7 @@ def _run_suites(options: CosimOptions, design: Callable[[], Design]) -> Ran:
 
 
 def _without_files(report: RunReport) -> RunReport:
-    """The same, without paths of files that went with the folder of the run."""
+    """The report without paths of files in the temporary folder of the run."""
     kinds = tuple(
         kind.changed(minimal=None if kind.minimal is None else kind.minimal.changed(files=())) for kind in report.kinds
     )
@@ -195,7 +195,7 @@ def content_of(path: Path) -> str:
 
 
 def tables_job(name: str, simulator: Simulator, units: Mapping[str, Specified]) -> CampaignJob:
-    """Every code and product of every format, through the RTL. units: by what a command line calls them."""
+    """A job for every code and product of every format, through the RTL. units: by their names on a command line."""
     return CampaignJob(
         name=name, cost=COST[simulator], words=f"codec tables and products on {simulator}", simulators=(simulator,),
         inputs={"simulator": simulator, "units": [(called, as_yaml(unit)) for called, unit in units.items()]},
@@ -217,14 +217,14 @@ SHOWN = 400  # characters of a finding
 
 @dataclass(frozen=True)
 class HandedSides:
-    """Sides of random units that packages above hand in. asks: by side. code: the module that imports them and this."""
+    """Sides of random units from packages above. asks: by side. code: the module that imports them and this one."""
 
     asks: Mapping[Side, Ask] = field(default_factory=dict)
     code: str = __name__
 
 
 def fuzz_job(name: str, plan: FuzzPlan, code: str = __name__) -> CampaignJob:
-    """Random units, by a plan without a folder. code: as of `HandedSides`."""
+    """A job for random units, by a plan without a folder. code: as of `HandedSides`."""
     simulators: dict[Side, Simulator] = {"RTL": "verilator", "Icarus": "icarus"}
     keys = ("seed", "first", "units", "cases")
     return CampaignJob(
@@ -243,7 +243,7 @@ def fuzz_job(name: str, plan: FuzzPlan, code: str = __name__) -> CampaignJob:
 
 
 def _run_random_units(plan: FuzzPlan) -> Ran:
-    """Each unit through all sides; what differs is made simpler, and kept as a file."""
+    """Put each unit through all sides; findings are made simpler, and kept as files."""
     with scratch_folder() as folder:
         plan = replace(plan, folder=folder)
         units = [fuzzed(plan, number) for number in collected_between(plan.numbers)]
@@ -251,7 +251,7 @@ def _run_random_units(plan: FuzzPlan) -> Ran:
 
 
 def random_units_report(plan: FuzzPlan, units: Sequence[FuzzedUnit]) -> RunReport:
-    """The record of some units of a plan."""
+    """The report of some units of a plan."""
     first, last = units[0].number, units[-1].number
     name = f"units {first} to {last} of seed {plan.seed}"
     findings = [(unit, *finding) for unit in units for finding in unit.found]
@@ -277,7 +277,7 @@ def random_units_report(plan: FuzzPlan, units: Sequence[FuzzedUnit]) -> RunRepor
 
 
 def _side_row(name: str, side: Side, units: Sequence[FuzzedUnit], mismatches: Sequence[Mismatch]) -> Row:
-    """What a side was asked; of a unit that it raised for nothing was compared."""
+    """A side's row; for a unit on which it raised, nothing counts as compared."""
     wrong = sum(mismatch.suite == side for mismatch in mismatches)
     asked = sum(unit.cases.get(side, 0) for unit in units)
     raised = sum(side not in unit.cases and any(where == side for where, _, _ in unit.found) for unit in units)
@@ -287,7 +287,7 @@ def _side_row(name: str, side: Side, units: Sequence[FuzzedUnit], mismatches: Se
 
 
 def _left_out(name: str, plan: FuzzPlan, units: Sequence[FuzzedUnit]) -> Iterator[LeftOut]:
-    """Why sides do not have units: with the results that they were not asked for, where they had others."""
+    """Yield the reasons why sides do not have units, with the number of cases that they were not asked for."""
     ran = {side for unit in units for side in [*unit.cases, *(side for side, _, _ in unit.found)]}
     for side, counts in reasons(units).items():
         for reason, count in counts.items() if side != "any" else ():
@@ -298,7 +298,7 @@ def _left_out(name: str, plan: FuzzPlan, units: Sequence[FuzzedUnit]) -> Iterato
 
 
 def _drawn(units: Sequence[FuzzedUnit]) -> tuple[CoverageGroup, ...]:
-    """Every value of every key that was drawn; words that were not are open: nobody knows whether they can be."""
+    """The bins of every value of every key; a value that was never drawn is open, since it may be impossible."""
     counts = counted_settings(unit.settings for unit in units)
     planned = [(key, f"{key}: {value}", None, "") for key, values in counts.items() for value in values]
     hits = {f"{key}: {value}": count for key, values in counts.items() for value, count in values.items() if count}

@@ -25,7 +25,7 @@ BAR, STEP, HIGH = 8, 11, 90  # pixels
 
 
 def worded_seconds(seconds: float) -> str:
-    """`40 s`, `12 min`, `3 h 20 min`."""
+    """A duration in words: `40 s`, `12 min`, `3 h 20 min`."""
     if seconds < 90:
         return f"{seconds:.0f} s"
     minutes = round(seconds / 60)
@@ -34,17 +34,17 @@ def worded_seconds(seconds: float) -> str:
 
 
 def failed_folder(job: str) -> str:
-    """Where in a run's folder the report of a job is that failed: a name of its own for each job."""
+    """The path, in a run's folder, of a failed job's report: a different one for each job."""
     return f"{FAILED}/{job.replace('~', '~~').replace('/', '~')}"
 
 
 def campaign_command(campaign: Campaign, folder: Path) -> str:
-    """The command that runs it again, or goes on."""
+    """The command that runs the campaign again, or goes on."""
     return shlex.join(["hwsim", "campaign", str(campaign.path), "-o", str(folder)])
 
 
 def write_failed(run: Path, outcome: JobOutcome) -> None:
-    """Write the page of a job that failed, its files, and why it broke. run: the run's folder."""
+    """Write the page of a job that failed, its files, and the error that broke it. run: the run's folder."""
     folder = run / failed_folder(outcome.name)
     texts = {Path(name).name: text for name, text in outcome.files.items()}
     if outcome.breakage is not None:
@@ -68,7 +68,7 @@ def write_campaign_reports(
 
 
 def campaign_html(campaign: Campaign, earlier: Sequence[RunSummary], results: RunResults, command: str) -> str:
-    """The page, one file which asks nothing of a network. Whatever names are, they never become markup."""
+    """The page, a single file that loads nothing from a network. Names are escaped, and never become markup."""
     style, script = page_style() + (HERE / "page.css").read_text("utf-8"), read("copy.js") + read("report.js")
     templates = environment(HERE)
     templates.filters |= {"commas": lambda number: f"{number:,}", "counted": counted, "span": worded_seconds}
@@ -95,7 +95,7 @@ def campaign_html(campaign: Campaign, earlier: Sequence[RunSummary], results: Ru
 
 
 def trend_bars(runs: Sequence[RunSummary]) -> list[dict[str, Any]]:
-    """The bars of the last runs, each as high as it has jobs: passed below, then known failures, then new ones."""
+    """The bars of the last runs, as high as their numbers of jobs: passed below, then known failures, then new ones."""
     most = max((run.jobs for run in runs[-MOST_RUNS:]), default=0) or 1
     bars = []
     for place, run in enumerate(runs[-MOST_RUNS:]):

@@ -32,7 +32,7 @@ USUAL = PipelineKeys()
 
 @dataclass(frozen=True)
 class JobPlan:
-    """Jobs, by their keys; several of one key are one. repeated: names of those that another job is, too."""
+    """Jobs by their keys; jobs of the same key count once. repeated: names of jobs whose key another job has."""
 
     jobs: dict[str, CampaignJob] = field(default_factory=dict)
     repeated: list[str] = field(default_factory=list)
@@ -85,7 +85,7 @@ def _fuzz_jobs(section: str, units: FuzzRange, handed: HandedSides) -> Iterator[
 
 @dataclass(frozen=True)
 class _MatrixPlanner:
-    """Makes the jobs of one section with a matrix. units, contents: what was read of files, which is read once."""
+    """Makes the jobs of one section with a matrix. units, contents: caches, so that each file is read once."""
 
     campaign: Campaign
     name: str
@@ -98,7 +98,7 @@ class _MatrixPlanner:
         return ("jobs", self.name, "matrix")
 
     def jobs(self) -> Iterator[CampaignJob]:
-        """One for each combination, and those with tables of formats."""
+        """Yield one job for each combination, and those with tables of formats."""
         combinations = self.section.matrix.combinations(
             lambda index: self.campaign.wrong((*self.place, "exclude", index), "must match a combination at least")
         )
@@ -131,7 +131,7 @@ class _MatrixPlanner:
         return unit_job(name, chosen, unit, called, built)
 
     def _suites(self, combination: Combination, simulator: Simulator) -> CosimOptions:
-        """What a combination says, and where it says nothing the section."""
+        """The options of a combination, with the section's where the combination has none."""
         section = self.section
         suites = combination.suites or section.suites
         return CosimOptions(
@@ -146,7 +146,7 @@ class _MatrixPlanner:
         )
 
     def _unit(self, combination: Combination) -> tuple[str, Specified]:
-        """What a command line calls a combination's unit, or one mode of it, and the unit."""
+        """A combination's unit, or one mode of it, with its name on a command line."""
         name = combination.unit
         assert name is not None
         called = str(self.campaign.folder / name) if looks_like_path(name) else name
@@ -159,7 +159,7 @@ class _MatrixPlanner:
             raise self.campaign.wrong((*self.place, "unit"), f"names {shown(name)}: {error}") from None
 
     def _built(self, unit: Specified, combination: Combination) -> PipelineKeys:
-        """The pipeline's keys, after it was tried that the unit takes them."""
+        """The pipeline's keys, once they are known to fit the unit."""
         built = combination.pipeline or USUAL
         try:
             pipeline(unit, built.cuts, built.contexts, register_ready=built.register_ready)

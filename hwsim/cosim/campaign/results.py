@@ -56,7 +56,7 @@ class Breakage(Record):
 
 
 class JobOutcome(Record):
-    """What came of a job.
+    """The outcome of a job.
 
     key: the job's digest. name: the job's. seconds: that it took. report: what was compared; None where it broke.
     files: texts that are of use where something failed, by name: findings of random units, minimal cases. taken_from:
@@ -73,12 +73,12 @@ class JobOutcome(Record):
 
     @property
     def passed(self) -> bool:
-        """Whether all that was planned was compared, and equal."""
+        """True if all planned results were compared, and were equal."""
         return self.report is not None and self.report.passed
 
     @property
     def failures(self) -> Iterator[tuple[str, str, FailureKind, str]]:
-        """Suite, driver, kind and words of what failed: nothing of a job that passed."""
+        """Yield suite, driver, kind and words of each failure; nothing for a job that passed."""
         if self.breakage is not None:
             yield WHOLE, "", self.breakage.kind, self.breakage.said
         elif self.report is not None and not self.report.rows:
@@ -92,7 +92,7 @@ class JobOutcome(Record):
 
 
 class FailurePlace(NamedTuple):
-    """By which failures of two runs are the same."""
+    """The key by which failures of two runs count as the same."""
 
     job: str
     suite: str
@@ -120,7 +120,7 @@ class Failure(NamedTuple):
 
     @property
     def line(self) -> str:
-        """The first line of the words, shortened; of a build the line below it too, which says more."""
+        """The first line of the words, shortened; for a failed build with the line below it, which says more."""
         lines = [line.strip() for line in self.said.strip().splitlines() if line.strip()][:2]
         return " ".join(lines)[:240] if lines and lines[0].endswith("failed:") else "".join(lines[:1])[:240]
 
@@ -144,12 +144,12 @@ class RunVerdict:
 
     @property
     def unknown(self) -> list[Failure]:
-        """Failures that nobody has called known: new ones, and those that the run before had too."""
+        """Failures without a known reason: new ones, and those that the run before had too."""
         return [failure for failure in self.failures if not failure.reason]
 
     @property
     def new(self) -> list[Failure]:
-        """Unknown failures that the run before had not."""
+        """Unknown failures that the run before did not have."""
         return [failure for failure in self.unknown if failure.since == self.number]
 
     @property
@@ -158,7 +158,7 @@ class RunVerdict:
 
 
 class RunSummary(Record):
-    """A run in figures, as its folder keeps them for pages of later runs.
+    """The figures of a run, kept in its folder for the pages of later runs.
 
     number, began: which run, and when. jobs: how many. failed: jobs with a failure that is not known; known: jobs whose
     failures are all known. new, again, known_failures, mended: failures; `again` are not known, and the run before had
@@ -194,7 +194,7 @@ class RunSummary(Record):
 
 @dataclass
 class RunResults:
-    """Collects what came of a run's jobs, a job at a time.
+    """Collects the outcomes of a run's jobs, one job at a time.
 
     number, began: of the run. known: failures that are known. before: of the last run that ended, from each failure to
     the run that had it first. bins: each bin of a unit once, however many jobs met it, by unit, group and name.
@@ -221,7 +221,7 @@ class RunResults:
         ]  # fmt: skip
 
     def add(self, outcome: JobOutcome) -> None:
-        """Take what came of a job, which must be added once."""
+        """Add the outcome of a job, once for each job."""
         report = outcome.report
         figures = None if report is None else report.figures
         word = "passed" if outcome.passed else "failed" if outcome.breakage is None else outcome.breakage.kind
@@ -265,7 +265,7 @@ class RunResults:
             )
 
     def _add_bins(self, report: RunReport) -> None:
-        """Of several states of one bin: it was hit where a job hit it; and where one knows that it can be, it can."""
+        """Merge the states of a bin from several jobs: hit in one is hit, and reachable in one is reachable."""
         for group in report.coverage:
             for counted in group.bins:
                 key = (group.unit, group.name, counted.name)
@@ -287,7 +287,7 @@ class RunResults:
 
     @property
     def verdict(self) -> RunVerdict:
-        """Of the jobs that were added."""
+        """The verdict on the jobs that were added."""
         ran, places = {row["job"] for row in self.jobs}, {failure.place for failure in self.failures}
         mended = sorted(place for place in self.before if place.job in ran and place not in places)
         unused = tuple(
@@ -353,7 +353,7 @@ def failures_of(folder: Path) -> list[tuple[FailurePlace, int, str]]:
 
 
 def seconds_of(folder: Path) -> dict[str, float]:
-    """How long each job of a run that ended took, by name. Raises InputError for a damaged table."""
+    """The seconds that each job of a run that ended took, by name. Raises InputError for a damaged table."""
     return {row["job"]: row["seconds"] for row in _read(folder / JOBS)}
 
 

@@ -49,37 +49,37 @@ WORDS = "The runs of a campaign of hwsim, which are kept here: "
 
 
 class CampaignRun:
-    """One run. folder: its own."""
+    """One run of a campaign. folder: the run's."""
 
     def __init__(self, folder: Path):
         self.folder, self.number = folder, int(folder.name)
 
     @property
     def ended(self) -> bool:
-        """Whether all that the run ends with is there."""
+        """True if the last file of the run is there."""
         return (self.folder / JOBS).exists()
 
     @property
     def began(self) -> str:
-        """When it began, in UTC; empty where nobody wrote it down."""
+        """The time at which the run began, in UTC; empty where it was not written down."""
         try:
             return contents(self.folder / BEGAN).decode("utf-8", "replace").strip()[:40]
         except OSError:
             return ""
 
     def begin(self) -> None:
-        """Make its folder."""
+        """Make the run's folder."""
         (self.folder / OUTCOMES).mkdir(parents=True, exist_ok=True)
         with written(self.folder / BEGAN) as file:
             file.write(f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S}\n".encode())
 
     def keep(self, outcome: JobOutcome) -> None:
-        """Write what came of a job. Half a file is known by its check sum."""
+        """Write the outcome of a job. A file cut short is detected by its checksum."""
         with written(self._path(outcome.key), aside=True) as file:
             file.write(gzip.compress(outcome.model_dump_json().encode(), LEVEL, mtime=0))
 
     def outcome(self, key: str) -> JobOutcome | None:
-        """What came of a job; None where there is nothing that can be read."""
+        """The outcome of a job; None where there is none that can be read."""
         try:
             with gzip.open(BytesIO(contents(self._path(key)))) as file:
                 outcome = JobOutcome.model_validate_json(file.read(MOST_OUTCOME))
@@ -105,7 +105,7 @@ def runs_in(folder: Path) -> list[CampaignRun]:
 
 
 def held_campaign(folder: Path) -> str | None:
-    """The campaign whose runs a folder holds; None where it holds none."""
+    """The name of the campaign whose runs a folder holds; None where it holds none."""
     try:
         text = contents(folder / MARK).decode("utf-8", "replace")
     except (OSError, InputError):
@@ -115,7 +115,7 @@ def held_campaign(folder: Path) -> str | None:
 
 @contextmanager
 def claimed(folder: Path, name: str) -> Iterator[None]:
-    """Hold a campaign's folder for this process alone; where it is killed, the lock goes with it.
+    """Hold a campaign's folder for this process alone; the lock goes when the process ends or is killed.
 
     Raises InputError for a folder that holds something else, or that another process writes to.
     """
@@ -135,7 +135,7 @@ def claimed(folder: Path, name: str) -> Iterator[None]:
 
 
 def expected_costs(guessed: Iterable[tuple[str, float]], measured: Mapping[str, float]) -> dict[str, float]:
-    """What each job costs: as measured, or its guess, by as much as guesses of the others were too large or small."""
+    """The cost of each job: as measured, else its guess, scaled by how far guesses of measured jobs were off."""
     guesses = dict(guessed)
     both = [name for name in guesses if name in measured]
     over = sum(guesses[name] for name in both)
@@ -144,24 +144,24 @@ def expected_costs(guessed: Iterable[tuple[str, float]], measured: Mapping[str, 
 
 
 def seconds_left(costs: Mapping[str, float], ended: set[str], elapsed: float) -> float:
-    """Seconds until all jobs have ended, as many at a time as until now. elapsed: since the first began."""
+    """The seconds until all jobs have ended, at the rate so far. elapsed: since the first began."""
     rest, done = (sum(cost for name, cost in costs.items() if (name in ended) is over) for over in (False, True))
     return elapsed * rest / done if done else rest
 
 
 class CampaignWatcher(Protocol):
-    """Shows how far a run is. done, jobs: how many jobs."""
+    """Shows the progress of a run. done, jobs: how many jobs."""
 
     def begun(self, run: int, done: int, jobs: int, taken: int) -> None:
-        """Run number `run` begins, or goes on. taken: jobs that an earlier run had passed."""
+        """Note that run number `run` begins, or goes on. taken: jobs that an earlier run had passed."""
 
     def ended(self, outcome: JobOutcome, failures: Sequence[Failure], done: int, left: float) -> None:
-        """A job ended. left: seconds until all have."""
+        """Note that a job ended. left: seconds until all have."""
 
 
 @dataclass(frozen=True)
 class CampaignResult:
-    """A run that ended. stale: outcomes that were left by jobs which the campaign has no more."""
+    """The result of a run that ended. stale: outcomes left by jobs that the campaign no longer has."""
 
     folder: Path
     results: RunResults
@@ -172,7 +172,7 @@ def run_campaign(
     campaign: Campaign, plan: JobPlan, folder: Path, make: Callable[[Lost], Runner], watcher: CampaignWatcher,
     changed: bool = False,
 ) -> CampaignResult:  # fmt: skip
-    """Run all jobs that are left, and report what came of all.
+    """Run all jobs that are left, and report the outcomes of all.
 
     make: a runner, of what it is to call for jobs that cannot be done. changed: whether jobs are taken from the last
     run where they passed, and are the same.
@@ -198,7 +198,7 @@ def run_campaign(
 
 
 def _current(folder: Path) -> CampaignRun:
-    """The run that was begun and has not ended, or a new one behind the last."""
+    """The last run if it has not ended, else a new one."""
     runs = runs_in(folder)
     if runs and not runs[-1].ended:
         return runs[-1]
@@ -221,7 +221,7 @@ def _run_jobs(
     plan: JobPlan, run: CampaignRun, measured: dict[str, float], results: RunResults, make: Callable[[Lost], Runner],
     watcher: CampaignWatcher, taken: int,
 ) -> dict[str, JobOutcome]:  # fmt: skip
-    """Run the jobs that have no outcome yet. Returns what came of those whose process ended again and again.
+    """Run the jobs that have no outcome yet. Return the outcomes of those whose process ended again and again.
 
     These are not kept: a run that is taken up before its end tries them once more.
     """
@@ -255,7 +255,7 @@ def _report(
     campaign: Campaign, plan: JobPlan, folder: Path, run: CampaignRun, results: RunResults,
     lost: Mapping[str, JobOutcome],
 ) -> None:  # fmt: skip
-    """Write what a run ends with. Jobs are taken by name, whatever order they ended in."""
+    """Write the reports of a run. Jobs are sorted by name, whatever order they ended in."""
     remove_written(run.folder / FAILED)
     for key, job in sorted(plan.jobs.items(), key=lambda item: item[1].name):
         outcome = lost.get(key) or run.outcome(key) or _broken(key, job.name, "its outcome cannot be read")
@@ -293,7 +293,7 @@ class ShownRuns:
 
 
 def shown_runs(folder: Path) -> ShownRuns:
-    """What a folder tells. Raises InputError for one that holds no campaign, and for damaged files; ToolMissing."""
+    """The runs of a folder. Raises InputError for one without a campaign, and for damaged files; ToolMissing."""
     name = held_campaign(folder)
     if name is None:
         raise InputError(f"{folder}: must be the folder of a campaign's runs; it holds none")

@@ -65,7 +65,7 @@ class FormatDrawer:
         return "e8m0" if self.stream.random() < 0.6 else self.own_power()
 
     def own_float(self, *, with_nan: bool = False) -> Keys:
-        """A float of a user's own. with_nan: one that sums can have."""
+        """A float format of a user's own. with_nan: one that sums can have."""
         stream = self.stream
         exponent_bits = stream.randint(1, 5 if self.narrow else 9)
         most = min(7 - exponent_bits if self.narrow else 24, MOST_BITS - 1 - exponent_bits)
@@ -148,7 +148,7 @@ MODE_TRIES = 40
 
 @dataclass(frozen=True)
 class Size:
-    """How large units are drawn: lanes, and groups of an instruction, at most, but for a few that are outsize.
+    """The size of drawn units: the most lanes, and groups of an instruction, but for a few that are outsize.
 
     narrow: codes of 8 bits, mostly, and none is outsize.
     """
@@ -160,7 +160,7 @@ class Size:
 
 @dataclass(frozen=True)
 class DrawnUnit:
-    """A unit, how it is built, and the seed of its operands. number: which one of a run it is.
+    """A unit, its pipeline, and the seed of its operands. number: its number in a run.
 
     refused: valid specifications drawn before it that no implementation has, by the reason.
     """
@@ -173,7 +173,7 @@ class DrawnUnit:
 
 
 def drawn_unit(seed: int, number: int, size: Size | None = None) -> DrawnUnit:
-    """Unit `number` of a seed: it depends on these and on the size alone."""
+    """Draw unit `number` of a seed: it depends on these and on the size alone."""
     stream, refused, size = Stream(seed, "fuzz", number), Counter[str](), size or Size()
     drawer = _UnitDrawer(stream, size)
     # Of a stream of their own, so that other units do not depend on them.
@@ -201,7 +201,7 @@ def drawn_unit(seed: int, number: int, size: Size | None = None) -> DrawnUnit:
 
 
 def drawn_pipeline(unit: Unit, stream: Stream) -> Pipeline:
-    """Any registers and contexts; the usual ones of every fourth unit."""
+    """Draw any registers and contexts; every fourth unit gets the usual ones."""
     if stream.random() < 0.25:
         return pipeline(unit)
     every, share = steps(unit), stream.random()
@@ -210,13 +210,13 @@ def drawn_pipeline(unit: Unit, stream: Stream) -> Pipeline:
 
 
 def _odd_pipeline(unit: Unit, built: Pipeline, rare: Stream) -> Pipeline:
-    """A pipeline with many contexts, or a buffer at its input, of some units."""
+    """Change the pipelines of some units: many contexts, or a buffer at the input."""
     contexts = rare.randint(MOST_CONTEXTS + 1, MOST_OUTSIZE_CONTEXTS) if rare.random() < RARE / 2 else built.contexts
     return pipeline(unit, built.cuts, contexts, register_ready=rare.random() < RARE)
 
 
 def _enlarged(keys: Keys, outsize: str, rare: Stream) -> Keys:
-    """Keys with something larger than they are usually drawn with. outsize: of `OUTSIZE`, or nothing."""
+    """Make one thing in the keys larger than it is usually drawn. outsize: of `OUTSIZE`, or nothing."""
     rule, instruction = keys["sum"], keys["instruction"]
     match outsize:
         case "lanes":
@@ -255,22 +255,22 @@ def _enlarged(keys: Keys, outsize: str, rare: Stream) -> Keys:
 
 
 def modes_of(drawn: DrawnUnit) -> ModalUnit | None:
-    """A unit with two modes, the factors of a drawn one and others; None where none of some tries makes units."""
+    """A unit with two modes, the factors of a drawn unit and others; None where no try makes such a unit."""
     stream = Stream(drawn.seed, "fuzz modes", drawn.number)
     formats = FormatDrawer(stream)
     data = worded(drawn.unit.model_dump(mode="json", exclude_unset=True))
-    own = {side: data["operands"].pop(side) for side in ("a", "b")}
+    factors = {side: data["operands"].pop(side) for side in ("a", "b")}
     for _ in range(MODE_TRIES):
-        other = {side: formats.factor() for side in ("a", "b")}
+        others = {side: formats.factor() for side in ("a", "b")}
         try:
-            return ModalUnit.model_validate({**data, "modes": {"own": own, "other": other}})
+            return ModalUnit.model_validate({**data, "modes": {"own": factors, "other": others}})
         except (ValidationError, InputError):
             continue
     return None
 
 
 class _UnitDrawer:
-    """Keys of units, which may break rules between them."""
+    """Draws the keys of units, which may break rules between them."""
 
     def __init__(self, stream: Stream, size: Size):
         self.stream, self.size = stream, size
@@ -354,11 +354,11 @@ class _UnitDrawer:
         return rule
 
     def _flush(self, chance: float, **keys: Any) -> Keys:
-        """Keys that flush, and what is judged to be subnormal."""
+        """Keys that flush to zero, and the key for when a number counts as subnormal."""
         return self._some(chance, **keys, tininess=self.stream.choice(TININESS))
 
     def _bits(self) -> int:
-        """Bits of a window: few, as many as units have, and very many."""
+        """The bits of a window: few, as many as units have, or very many."""
         stream = self.stream
         most = stream.choice((6, 6, 14, 14, 32, 70))
         return stream.randint(most // 3 if most > 6 else 0, most)
@@ -387,31 +387,34 @@ class _UnitDrawer:
         return self.stream.choice(codes) << known.padding
 
     def _order(self, groups: int, lanes: int) -> Keys:
-        """Groups by the index modulo groups times some lanes."""
-        each = self.stream.choice([count for count in range(1, lanes + 1) if lanes % count == 0])
-        indices = list(range(groups * each))
+        """An order of products: groups by the index modulo the number of groups times some lanes."""
+        width = self.stream.choice([count for count in range(1, lanes + 1) if lanes % count == 0])
+        indices = list(range(groups * width))
         self.stream.shuffle(indices)
-        return {"modulo": len(indices), "groups": [indices[at : at + each] for at in range(0, len(indices), each)]}
+        return {
+            "modulo": len(indices),
+            "groups": [indices[first : first + width] for first in range(0, len(indices), width)],
+        }
 
     def _scale(self, keys: Keys, lanes: int, after: str) -> None:
         stream, formats = self.stream, self.formats
         places = ["product", "product"]
         places += ["subgroup", "subgroup"] if keys["sum"]["method"] != "even-odd" else []
-        at = stream.choice([*places, *(["promotion", "promotion"] if after == "promotion" else [])])
+        place = stream.choice([*places, *(["promotion", "promotion"] if after == "promotion" else [])])
         lengths = [count for count in range(1, lanes + 1) if lanes % count == 0] + [lanes * 2, lanes * 3, lanes * 6]
-        fmt = formats.power if at == "product" else stream.choice((formats.any, lambda: "f32", lambda: "ue4m3"))
+        fmt = formats.power if place == "product" else stream.choice((formats.any, lambda: "f32", lambda: "ue4m3"))
         rows = stream.choice((1, 1, 2))
         keys["scale"] = {
             "a": {"format": fmt(), "block": [rows, stream.choice(lengths)]},
             "b": {"format": fmt(), "block": [stream.choice(lengths), rows]},
-            **({} if at == "product" and stream.random() < 0.5 else {"at": at}),
+            **({} if place == "product" and stream.random() < 0.5 else {"at": place}),
         }
-        if at == "subgroup":
-            own = keys["sum"]["method"] == "aligned" and stream.random() < 0.4
-            keys["sum"]["subgroup"] = self._subgroup(lanes, own=own)
+        if place == "subgroup":
+            windows = keys["sum"]["method"] == "aligned" and stream.random() < 0.4
+            keys["sum"]["subgroup"] = self._subgroup(lanes, own=windows)
 
     def _subgroup(self, lanes: int, *, own: bool) -> Keys:
-        """Sums of parts of a group. own: in windows of their own, or exact."""
+        """Keys for sums of parts of a group. own: in windows of their own, or exact."""
         stream = self.stream
         keys: Keys = {"lanes": stream.choice([count for count in range(1, lanes + 1) if lanes % count == 0])}
         keys |= self._some(0.4, cancelled="count")
@@ -441,7 +444,7 @@ Setting = tuple[str, str]
 
 
 def settings(drawn: DrawnUnit) -> list[Setting]:
-    """Every key of a unit, defaults too, and of its pipeline, with its value; numbers by their binades."""
+    """The value of every key of a unit, defaults too, and of its pipeline; numbers by their binades."""
     data = drawn.unit.model_dump(mode="json")
     keys = [(path, _label(path, value)) for path, value in _leaves(data) if path not in TEXTS]
     keys += [("pipeline.cuts", _binade(len(drawn.pipeline.cuts))), ("pipeline.contexts", str(drawn.pipeline.contexts))]
@@ -450,7 +453,7 @@ def settings(drawn: DrawnUnit) -> list[Setting]:
 
 
 def counted_settings(drawn: Iterable[Iterable[Setting]]) -> dict[str, Counter[str]]:
-    """How often each value of each key was drawn; words that were never drawn with a count of 0."""
+    """The number of times that each value of each key was drawn; 0 for words that never were."""
     counts: dict[str, Counter[str]] = {}
     for key in spec_keys():
         if key.path not in TEXTS:

@@ -50,7 +50,7 @@ OWN_STEPS = {"instruction", "scale"}  # whose numbers hang together, and are mad
 
 @dataclass(frozen=True)
 class SimplerFinding:
-    """What was found, of a simpler unit. tried: how many units were."""
+    """A finding made simpler: the simpler unit, and what goes wrong there. tried: the number of units tried."""
 
     drawn: DrawnUnit
     found: SideMismatch
@@ -58,7 +58,7 @@ class SimplerFinding:
 
 
 class UnitShrinker:
-    """Makes units simpler for as long as the same goes wrong. again: what goes wrong with a unit, or None."""
+    """Makes units simpler for as long as they fail the same way. again: a unit's failure, or None."""
 
     def __init__(self, again: Callable[[DrawnUnit], SideMismatch | None], seconds: float = MOST_SECONDS):
         self.again, self.until, self.tried = again, time.monotonic() + seconds, 0
@@ -74,22 +74,25 @@ class UnitShrinker:
             if time.monotonic() > self.until:
                 return None
             self.tried += 1
-            found = self.again(candidate)
-            if found is not None and _alike(found, best.found):
-                return SimplerFinding(candidate, found)
+            mismatch = self.again(candidate)
+            if mismatch is not None and _alike(mismatch, best.found):
+                return SimplerFinding(candidate, mismatch)
         return None
 
 
 def _alike(one: SideMismatch, other: SideMismatch) -> bool:
-    """Whether two are of one kind: on one side, a result or an exception of one type."""
-    kinds = [(each.side, each.raised, each.said.split(":")[0] if each.raised else "") for each in (one, other)]
+    """True if two failures are of one kind: on one side, a result or an exception of one type."""
+    kinds = [
+        (mismatch.side, mismatch.raised, mismatch.said.split(":")[0] if mismatch.raised else "")
+        for mismatch in (one, other)
+    ]
     return kinds[0] == kinds[1]
 
 
 def failing_again(
     side: Side, cases: int, handed: Mapping[Side, Ask] | None = None
 ) -> Callable[[DrawnUnit], SideMismatch | None]:
-    """What goes wrong on one side with a unit. handed: as `Depth` has it."""
+    """Return a function that finds a unit's failure on one side. handed: as of `Depth`."""
     depth = Depth(cases, frozenset((side,)), handed=handed or {})
 
     def again(drawn: DrawnUnit) -> SideMismatch | None:
@@ -99,7 +102,7 @@ def failing_again(
 
 
 def _simpler(drawn: DrawnUnit) -> Iterator[DrawnUnit]:
-    """Units and pipelines a step simpler; those of larger steps first."""
+    """Yield units and pipelines that are one step simpler; those of larger steps first."""
     plain = pipeline(drawn.unit, (), 1)
     if drawn.pipeline != plain:
         yield replace(drawn, pipeline=plain)
@@ -115,7 +118,7 @@ def _simpler(drawn: DrawnUnit) -> Iterator[DrawnUnit]:
 
 
 def _steps(keys: Keys) -> Iterator[Keys]:
-    """Keys a step simpler, some of which make no unit."""
+    """Yield keys that are one step simpler, some of which make no unit."""
     places = list(_places(keys))
     for paths in (*TOGETHER, *((path,) for path, _ in places)):
         if _at(keys, paths[0]) is not None:
@@ -138,7 +141,7 @@ def _steps(keys: Keys) -> Iterator[Keys]:
 
 
 def _places(keys: Keys, inside: KeyPath = ()) -> Iterator[tuple[KeyPath, Any]]:
-    """Every key by its path, sections before what is in them, and its value; a format of one's own is a value."""
+    """Yield every key by its path, with its value, sections before their keys; a format of a user's own is a value."""
     for key, value in keys.items():
         yield (*inside, key), value
         if _is_section(value):
@@ -150,7 +153,7 @@ def _is_section(value: Any) -> bool:
 
 
 def _fewer(keys: Keys) -> Iterator[Keys]:
-    """Fewer lanes, and groups; blocks and intervals with them."""
+    """Yield keys with fewer lanes, or groups, and with blocks and intervals to match."""
     k, lanes = keys["instruction"]["k"], keys["instruction"]["lanes"]
     for fewer in dict.fromkeys((1, lanes // 2, lanes - 1)):
         if 0 < fewer < lanes:
@@ -186,7 +189,7 @@ def _fewer(keys: Keys) -> Iterator[Keys]:
 
 
 def _plainer_format(keys: Keys, path: KeyPath, fmt: Keys) -> Iterator[Keys]:
-    """A format of a user's own with fewer keys, and with a bit less."""
+    """Yield keys with a format of a user's own that has fewer keys, or a bit less."""
     for key in ("container", "underflow", "subnormals", "signed_zero", "infinities"):
         if key in fmt:
             changed = deepcopy(keys)
@@ -217,7 +220,7 @@ def _drop(keys: Keys, path: KeyPath) -> None:
 
 @dataclass(frozen=True)
 class _AnySide:
-    """What simpler cases are made for, where it is no design. products: of a beat."""
+    """The properties that shrinking cases needs, where there is no design. products: of a beat."""
 
     unit: Unit
     products: int
@@ -226,7 +229,7 @@ class _AnySide:
 
 
 def simplest_case(drawn: DrawnUnit, found: SideMismatch) -> SideMismatch:
-    """The same with a simpler case; as it is where no case alone goes wrong."""
+    """The finding with a simpler case; unchanged where no case fails alone."""
     ask = _asked(drawn, found.side)
     if found.case is None or ask is None:
         return found
@@ -235,7 +238,7 @@ def simplest_case(drawn: DrawnUnit, found: SideMismatch) -> SideMismatch:
 
 
 def _asked(drawn: DrawnUnit, side: Side) -> Callable[[Sequence[Case]], np.ndarray] | None:
-    """What a side returns for cases, (cases,); None for one that is not asked for cases alone."""
+    """Return a function from cases to a side's results, (cases,); None for a side that does not take single cases."""
     unit = drawn.unit
 
     def of_batches(codes: Callable[[Batch], np.ndarray]) -> Callable[[Sequence[Case]], np.ndarray]:
@@ -276,14 +279,14 @@ class FindingFile(FilePart):
 
 
 class KeptFinding:
-    """A finding as its file has it. drawn: the unit; case: alone, or None; cases: how many are drawn beside it."""
+    """A finding read from its file. drawn: the unit; case: alone, or None; cases: how many are drawn beside it."""
 
     def __init__(self, drawn: DrawnUnit, case: Case | None, cases: int):
         self.drawn, self.case, self.cases = drawn, case, cases
 
 
 def write_finding(path: Path, drawn: DrawnUnit, found: SideMismatch, cases: int) -> None:
-    """Write what was found of a unit, to try it again with `hwsim fuzz --again FILE`. cases: of the trial."""
+    """Write a finding to a file, to try it again with `hwsim fuzz --again FILE`. cases: of the trial."""
     head: dict[str, Any] = {
         "unit": worded(drawn.unit.model_dump(mode="json", exclude_unset=True)), "cuts": list(drawn.pipeline.cuts),
         "contexts": drawn.pipeline.contexts, "register_ready": drawn.pipeline.register_ready, "seed": drawn.seed,

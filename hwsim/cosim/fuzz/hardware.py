@@ -58,7 +58,7 @@ def least_terms(unit: Unit) -> int:
 
 
 def tiled_cases(unit: Unit, count: int, seed: int) -> TiledCases:
-    """At least so many cases, of all kinds, and of one beat or several. They depend on unit, seed and place alone."""
+    """Draw at least so many cases, of all kinds, of one beat or several. They depend on unit, seed and place alone."""
     stream, lanes = Stream(seed, unit.name, "fuzz lengths"), unit.instruction.lanes
     whole = least_terms(unit)
     longest = max(1, most_beats(unit) * lanes // whole)
@@ -75,7 +75,7 @@ Elements = NDArray[Any]  # of one field of a beat: (tiles, elements), uint64, or
 
 
 def payload_words(unit: Unit, ports: PortMap, order: Sequence[Tagged], cases: TiledCases) -> NDArray[np.uint32]:
-    """The payloads of all tiles, a row for each beat of the order in each tile: uint32[tiles * beats, words].
+    """The payloads of all tiles, a row for each beat of each tile, in order: uint32[tiles * beats, words].
 
     order: the beats of one tile, whose places and contexts are those of every tile's.
     """
@@ -88,7 +88,7 @@ def payload_words(unit: Unit, ports: PortMap, order: Sequence[Tagged], cases: Ti
 
 
 def _elements(unit: Unit, batch: Batch, item: Tagged) -> Iterator[tuple[str, Elements]]:
-    """The fields of a beat, by name, as `hwsim.cases.case.beats` makes them of one case."""
+    """Yield the fields of a beat, by name, as `hwsim.cases.case.beats` makes them for one case."""
     here = list(unit.instruction.indices(item.index))
     yield "a", _unsigned(batch.a[:, here])
     yield "b", _unsigned(batch.b[:, here])
@@ -98,7 +98,7 @@ def _elements(unit: Unit, batch: Batch, item: Tagged) -> Iterator[tuple[str, Ele
         sides = (("a", batch.scale_a), ("b", batch.scale_b))
         for (side, codes), length in zip(sides, block_lengths(unit), strict=True):
             shared = unit.lanes_of_scale("b" if side == "b" else "a")
-            yield f"scale_{side}", _unsigned(codes[:, [at // length for at in here[::shared]]])
+            yield f"scale_{side}", _unsigned(codes[:, [index // length for index in here[::shared]]])
     for name in ("first", "last", "context", "mode"):
         yield name, np.full((len(batch), 1), int(getattr(item.beat, name)), np.uint64)
 
@@ -112,7 +112,7 @@ Codes = NDArray[np.object_]  # of any length; below 0 what is no code
 
 @dataclass(frozen=True)
 class RecordedTile:
-    """The first tile as the cycle-level model plays it: its trace, and the order of its beats."""
+    """The first tile, recorded with the cycle-level model: its trace, and the order of its beats."""
 
     drawn: DrawnUnit
     design: UnitDesign
@@ -129,7 +129,7 @@ class RecordedTile:
 
     @cached_property
     def play(self) -> Play:
-        """What stands at the ports in every cycle, and what the cycle-level model answers."""
+        """The recorded play: the inputs of every cycle, and the answers of the cycle-level model."""
         suite, drawn = Suite("fuzz", tuple(self.cases), traffic=BUSY), self.drawn
         stream = self._stream("traffic")
         return record(suite, drawn.unit, drawn.pipeline, self.design.ports, self.order, stream)
@@ -143,7 +143,7 @@ class RecordedTile:
 
 
 def tiled_script(recorded: RecordedTile, tiles: int, expected: Sequence[Codes]) -> Script:
-    """The recorded cycles once for each tile, without payloads. expected: of each case of a tile, each tile's code."""
+    """The recorded cycles, repeated for each tile, without payloads. expected: for each case, each tile's code."""
     trace = recorded.play.script.promise
     if not isinstance(trace, Trace):
         raise TypeError("a tile must be recorded as a trace")
@@ -160,7 +160,7 @@ def tiled_script(recorded: RecordedTile, tiles: int, expected: Sequence[Codes]) 
 def played_in_bulk(
     recorded: RecordedTile, cases: TiledCases, expected: Sequence[Codes], folder: Path | None = None
 ) -> SuiteOutcome:
-    """All tiles in Verilator. folder: where it is built, and not kept; in the cache unless given.
+    """Play all tiles in Verilator. folder: where it is built, and not kept; in the cache unless given.
 
     Raises ToolMissing, BuildFailed, and what generating the RTL raises.
     """
@@ -175,7 +175,7 @@ def played_in_bulk(
 
 
 def played_on_icarus(recorded: RecordedTile, folder: Path, seed: int) -> SuiteOutcome:
-    """The recorded tile on Icarus. folder: for its job."""
+    """Play the recorded tile on Icarus. folder: for its job."""
     design = recorded.design
     program = command("icarus", design.sources("icarus"), trace=False)
     (played,) = play_simulated("icarus", program, design, [recorded.play], folder, seed, design.stuck_after)
@@ -202,11 +202,11 @@ FLAGS = ("-std=c99", "-O0", "-Wall", "-Wextra", "-pedantic", "-Werror", "-shared
 
 
 class WrongC(RuntimeError):
-    """A compiler refused an exported header; the message holds what it said."""
+    """A compiler refused an exported header; the message holds the compiler's output."""
 
 
 def dots_signature(plan: UnitInC) -> str:
-    """`dots`, of arrays: codes of a and b (n, k), c (n,), scales (n, k / block), and results (n,)."""
+    """The C signature of `dots`: codes of a and b (n, k), c (n,), scales (n, k / block), and results (n,)."""
     types = {side: plan.code_types.get(side, "uint8_t") for side in ("a", "b", "scale_a", "scale_b")}
     a, b, scale_a, scale_b = (f"const {kind} *{side}" for side, kind in types.items())
     return f"void dots({a}, {b}, const uint32_t *c, {scale_a}, {scale_b}, uint64_t n, uint64_t k, uint32_t *out)"
@@ -244,11 +244,11 @@ class UnitInMachineCode:
         self.plan = UnitInC(unit, "0")
         with scratch_folder() as folder:
             (folder / f"{self.plan.prefix}.h").write_text(render(HEADER, self.plan), encoding="utf-8")
-            source, made, log = folder / "dots.c", folder / "dots.so", folder / "log"
+            source, library, log = folder / "dots.c", folder / "dots.so", folder / "log"
             source.write_text(dots_source(self.plan), encoding="utf-8")
-            if processes.run([c_compiler(), *FLAGS, str(source), "-o", str(made)], log, dict(os.environ)):
+            if processes.run([c_compiler(), *FLAGS, str(source), "-o", str(library)], log, dict(os.environ)):
                 raise WrongC(log.read_text(errors="replace")[:2000])
-            self._library = ctypes.CDLL(str(made))
+            self._library = ctypes.CDLL(str(library))
 
     def codes(self, batch: Batch) -> NDArray[np.uint32]:
         """The result of every case: (n,)."""

@@ -37,7 +37,7 @@ EVERY: dict[Side, int] = {
 
 @dataclass(frozen=True)
 class FuzzPlan:
-    """What to run. folder: for progress and findings, or None. size: of each unit.
+    """The plan of a run. folder: for progress and findings, or None. size: of each unit.
 
     every: which units a side has: every so many-th, 0 for none; each unit unless said. first: the number of the first.
     kept: whether builds are kept in the cache. handed: as `Depth` has it.
@@ -64,7 +64,7 @@ class FuzzPlan:
 
     @property
     def header(self) -> dict[str, Any]:
-        """What a run that goes on must have in common with the one that was begun."""
+        """The values that a run must share with the one that it goes on from."""
         return {
             "hwsim": hwsim.__version__, "seed": self.seed, "cases": self.cases, "sides": sorted(self.sides),
             "size": asdict(self.size),
@@ -73,7 +73,7 @@ class FuzzPlan:
 
 @dataclass(frozen=True)
 class FuzzedUnit:
-    """What came of one unit, as progress keeps it.
+    """The outcome of one unit, as the progress file keeps it.
 
     refused: specifications that no implementation has, drawn before it, by reason. lacks: why a side does not have it.
     cases: compared, by side. settings: keys and values. found: side and words of what went wrong, and its file.
@@ -90,7 +90,7 @@ class FuzzedUnit:
 def run(
     plan: FuzzPlan, tell: Callable[[FuzzedUnit], None], advance: Callable[[], None] = lambda: None
 ) -> list[FuzzedUnit]:
-    """All units of a plan; those that an earlier run in the folder has done are read.
+    """Run all units of a plan; those that an earlier run in the folder has done are read.
 
     tell: of each new one. advance: called after each.
 
@@ -107,7 +107,7 @@ def run(
 
 
 def collected_between(numbers: Iterable[int]) -> Iterator[int]:
-    """The numbers; garbage is collected after each alone.
+    """Yield the numbers, and collect garbage only between them.
 
     To collect it while Amaranth elaborates takes a third of a unit's time.
     """
@@ -125,7 +125,7 @@ def collected_between(numbers: Iterable[int]) -> Iterator[int]:
 
 
 def fuzzed(plan: FuzzPlan, number: int) -> FuzzedUnit:
-    """One unit: drawn, tried, and where something is wrong made simpler and written."""
+    """Draw and try one unit; findings are made simpler and written."""
     drawn = drawn_unit(plan.seed, number, plan.size)
     sides = {side for side in plan.sides if plan.has(number, side)}
     result = Trial(drawn, Depth(plan.cases, frozenset(sides), plan.kept, plan.handed)).run()
@@ -143,19 +143,19 @@ def fuzzed(plan: FuzzPlan, number: int) -> FuzzedUnit:
 
 
 def simplified(drawn: DrawnUnit, found: SideMismatch, plan: FuzzPlan) -> SimplerFinding:
-    """A finding with a simpler unit, and a simpler case."""
+    """Return a finding with a simpler unit, and a simpler case."""
     simpler = UnitShrinker(failing_again(found.side, plan.cases, plan.handed)).shrink(drawn, found)
     return SimplerFinding(simpler.drawn, simplest_case(simpler.drawn, simpler.found), simpler.tried)
 
 
 def tried_again(finding: KeptFinding, handed: Mapping[Side, Ask]) -> list[SideMismatch]:
-    """What is wrong with a finding's unit now: with its case alone, and with the cases that are drawn for it.
+    """Try a finding's unit again: with its case alone, and with the cases that are drawn for it.
 
     handed: as `Depth` has it.
     """
     drawn, depth = finding.drawn, Depth(finding.cases, handed=handed)
-    given = [TiledCases(list(batches(drawn.unit, [finding.case])))] if finding.case is not None else []
-    return [mismatch for cases in (*given, None) for mismatch in Trial(drawn, depth, cases).run().found]
+    alone = [TiledCases(list(batches(drawn.unit, [finding.case])))] if finding.case is not None else []
+    return [mismatch for cases in (*alone, None) for mismatch in Trial(drawn, depth, cases).run().found]
 
 
 def _done(plan: FuzzPlan, path: Path) -> dict[int, FuzzedUnit]:
@@ -190,7 +190,7 @@ def _keep(plan: FuzzPlan, unit: FuzzedUnit) -> None:
 
 
 def reasons(units: Iterable[FuzzedUnit]) -> dict[str, Counter[str]]:
-    """Why sides do not have units: how often, by side; specifications that none has under `any`."""
+    """The reasons why sides do not have units, with counts, by side; under `any` for units that none has."""
     counts_by_side: dict[str, Counter[str]] = {}
     for unit in units:
         counts_by_side.setdefault("any", Counter()).update(unit.refused)
@@ -200,5 +200,5 @@ def reasons(units: Iterable[FuzzedUnit]) -> dict[str, Counter[str]]:
 
 
 def unplayed(cases: int, units: Iterable[FuzzedUnit]) -> int:
-    """How many of so many cases for each unit the RTL did not play, because fewer were drawn (`UNPLAYED`)."""
+    """The number of cases that the RTL did not play, of so many for each unit, since fewer were drawn (`UNPLAYED`)."""
     return sum(max(cases - unit.cases["RTL"], 0) for unit in units if "RTL" in unit.cases)

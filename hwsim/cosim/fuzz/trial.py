@@ -75,7 +75,7 @@ CASES, TRIED = 120, 96
 
 
 def vectors(drawn: DrawnUnit) -> Iterator[str]:
-    """A set of vectors: its own results pass its check, and with one of them changed it is that one that fails.
+    """Check a set of vectors: its own results pass its check, and with one of them changed that one alone fails.
 
     What a longer set has is made too, and left: sensitive cases, matrix products, and some that tell readings apart.
     """
@@ -96,13 +96,13 @@ def vectors(drawn: DrawnUnit) -> Iterator[str]:
         changed = int(lines[place], 16) ^ 1
         if not same(drawn.unit, int(lines[place], 16), changed):
             lines[place] = f"{changed:0{len(lines[place])}x}"
-            found = check(known, lines, "results.hex")
-            if found.wrong != 1 or found.report("hwsim check", str(folder / "set" / "unit.yaml")).passed:
-                yield f"with the last bit of result {place} changed {found.wrong} results are wrong, not 1"
+            findings = check(known, lines, "results.hex")
+            if findings.wrong != 1 or findings.report("hwsim check", str(folder / "set" / "unit.yaml")).passed:
+                yield f"with the last bit of result {place} changed {findings.wrong} results are wrong, not 1"
 
 
 def exported(drawn: DrawnUnit) -> Iterator[str]:
-    """The files of `hwsim export-c`, whose example is compiled and returns what hwsim says."""
+    """Check the files of `hwsim export-c`: the example compiles, and returns hwsim's result."""
     with scratch_folder() as folder:
         for name, text in export_c(drawn.unit, hwsim.__version__).items():
             (folder / name).write_text(text, encoding="utf-8")
@@ -116,7 +116,7 @@ def exported(drawn: DrawnUnit) -> Iterator[str]:
 
 
 def modal(drawn: DrawnUnit) -> Iterator[str]:
-    """A unit of two modes, this unit's factors and others, which change with every beat, in Verilator."""
+    """Check, in Verilator, a unit of two modes, this unit's factors and others, which change with every beat."""
     unit = modes_of(drawn)
     if unit is None:
         raise InputError("has no modes that make units")
@@ -139,7 +139,7 @@ COMMANDS: dict[Side, Ask] = {"vectors": vectors, "export-c": exported, "modes": 
 
 @dataclass(frozen=True)
 class SideMismatch:
-    """What was wrong on one side.
+    """A failure on one side.
 
     case, expected, got: of a result that differs; None where the
     side raised, or where it left the promised cycles. said: what happened, in words.
@@ -157,7 +157,7 @@ class SideMismatch:
 
 
 class SideDifference(NamedTuple):
-    """What differs, of some side: words, and where it is a result the case and both codes."""
+    """A difference on a side: in words, and for a result the case and both codes."""
 
     said: str
     case: Case | None = None
@@ -167,7 +167,7 @@ class SideDifference(NamedTuple):
 
 @dataclass
 class TrialResult:
-    """What came of a unit. cases: results compared, by side. refused: why a side does not have the unit."""
+    """The result of a unit's trial. cases: results compared, by side. refused: why a side does not have the unit."""
 
     drawn: DrawnUnit
     cases: dict[Side, int] = field(default_factory=dict)
@@ -177,7 +177,7 @@ class TrialResult:
 
 @dataclass(frozen=True)
 class Depth:
-    """How much is asked of a unit.
+    """The amount of work in a unit's trial.
 
     cases: at least so many; of a unit that neither kernels nor C have a fortieth, or 1,000.
     sides: those that are asked, as far as they are cosim's own or handed in. handed: what to ask of sides, in the place
@@ -191,7 +191,7 @@ class Depth:
 
 
 class Trial:
-    """A unit put through all implementations that have it; the model is right, by definition."""
+    """Puts a unit through all implementations that have it; the model is right, by definition."""
 
     def __init__(self, drawn: DrawnUnit, depth: Depth, cases: TiledCases | None = None):
         """cases: to try; drawn unless given."""
@@ -228,9 +228,9 @@ class Trial:
         return self.result
 
     def _commanded(self, side: Side, command: Ask) -> None:
-        """Ask a command; what it refuses by name is no finding."""
+        """Run a command; a unit that it refuses by name is no finding."""
         try:
-            self.result.found += [SideMismatch(side, said) for said in command(self.drawn)]
+            self.result.found += [SideMismatch(side, words) for words in command(self.drawn)]
             self.result.cases[side] = 1
         except ToolMissing:
             raise
@@ -245,7 +245,7 @@ class Trial:
         self.result.cases[side] = count  # nothing of a side that raises was compared
 
     def _judged(self, difference: SideDifference) -> SideDifference:
-        """The same with the model's word on it: what a side is compared with comes from kernels, mostly."""
+        """The difference, marked where the model disagrees with the expected code, which mostly comes from kernels."""
         if difference.case is None or (code := dot(self.definition, difference.case).code) == difference.expected:
             return difference
         return difference._replace(said=f"{difference.said}; the model has {code:#x}, so that kernels are wrong")
@@ -255,13 +255,13 @@ class Trial:
 
     @cached_property
     def _c_is_reference(self) -> bool:
-        """Whether C says what is expected: of many cases of a unit without kernels, some of which the model checks."""
+        """True if expected results come from C: for many cases of a unit without kernels; the model checks some."""
         without = not in_kernels(self.unit) and bool(in_c(self.unit)) and "C" in self.depth.sides
         return without and self.cases.tiles > 2 * FEWEST
 
     @cached_property
     def _sampled(self) -> int:
-        """Tiles whose results the model is asked for."""
+        """The number of tiles for which the model computes results."""
         sample = self.cases.tiles // SAMPLE
         return max(FEWEST, sample) if self._c_is_reference else max(1, sample)
 
@@ -291,7 +291,7 @@ class Trial:
 
     @property
     def _many(self) -> int:
-        """How many cases are drawn: of a unit that neither kernels nor C have, those that the model is asked for."""
+        """The number of cases to draw; for a unit that neither kernels nor C have, as many as the model computes."""
         if in_kernels(self.unit) or (in_c(self.unit) and "C" in self.depth.sides):
             return self.depth.cases
         return min(self.depth.cases, max(self.depth.cases // SAMPLE, FEWEST * TILE))
@@ -302,7 +302,7 @@ class Trial:
 
     @property
     def _fits_kernel(self) -> bool:
-        """Whether the cases of the matrix product are no longer than a kernel takes."""
+        """True if the cases of the matrix product are no longer than a kernel takes."""
         return bool(self.cases.slots[0].a.shape[1] <= self.kernel.longest)
 
     @cached_property
@@ -319,7 +319,7 @@ class Trial:
 
     @cached_property
     def expected(self) -> list[Codes]:
-        """What is expected of each slot, a code for each tile: from kernels, or C, or the model."""
+        """The expected codes of each slot, one for each tile: from kernels, or C, or the model."""
         if in_kernels(self.unit):
             return self._of_kernel(self.kernel.general)
         if self._c_is_reference:
@@ -335,11 +335,11 @@ class Trial:
         return [library.codes(batch).astype(object) for batch in self.cases.slots]
 
     def _kernels(self) -> Iterator[SideDifference]:
-        """Kernels against the model: the first tiles."""
+        """Compare kernels with the model, in the first tiles."""
         yield from self._against_model(self.expected)
 
     def _c(self) -> Iterator[SideDifference]:
-        """All results of C, or where others are compared with them those of which the model is asked."""
+        """Compare C: with the model in the first tiles where C is the reference, else in all cases."""
         if self._c_is_reference:
             yield from self._against_model(self._of_c)
         else:
@@ -356,7 +356,7 @@ class Trial:
             yield from _differing(batch, want, have)
 
     def _own_kernel(self) -> Iterator[SideDifference]:
-        """All cases one by one, and a matrix product of several strips of columns, for which there is other code."""
+        """Compare all cases one by one, and a matrix product of several strips of columns, which runs other code."""
         yield from self._all_cases(lambda: self._of_kernel(self.kernel))
         yield from self._product(self.kernel, STRIP_ROWS, STRIP_COLUMNS)
 
@@ -364,7 +364,7 @@ class Trial:
         return self._product(self.kernel.general, ROWS, COLUMNS)
 
     def _product(self, kernel: AnyKernel, rows_most: int, columns_most: int) -> Iterator[SideDifference]:
-        """A matrix product of the first slot's rows and columns, against dot products of each pair."""
+        """Compare a matrix product of the first slot's rows and columns with the dot products of each pair."""
         unit, batch = self.unit, self.cases.slots[0]
         m, n = min(len(batch), rows_most), min(len(batch), columns_most)
         pairs = [(row, column) for row in range(m) for column in range(n)]
@@ -421,7 +421,7 @@ class Trial:
 
 
 def defect_words(error: Exception) -> str:
-    """An exception that nothing should raise, and the last places of its traceback, the innermost first."""
+    """An exception that nothing should raise, in words, with the last places of its traceback, innermost first."""
     places = [place.strip().splitlines()[0] for place in traceback.format_tb(error.__traceback__)[-LAST_PLACES:]]
     return f"{type(error).__name__}: {str(error)[:600]} ({' < '.join(places[::-1])})"
 
@@ -432,7 +432,7 @@ def codes_of_model(unit: Unit, batch: Batch) -> Codes:
 
 
 def codes_of_kernel(unit: Unit, kernel: AnyKernel, batch: Batch) -> Codes:
-    """A kernel's results, or the model's of cases that are longer than it takes: (cases,)."""
+    """A kernel's results: (cases,). The model's, where the cases are longer than the kernel takes."""
     if batch.a.shape[1] > kernel.longest:
         return codes_of_model(unit, batch)
     scales = None if batch.scale_a is None or batch.scale_b is None else (batch.scale_a, batch.scale_b)
@@ -440,5 +440,5 @@ def codes_of_kernel(unit: Unit, kernel: AnyKernel, batch: Batch) -> Codes:
 
 
 def _differing(batch: Batch, want: Codes, got: Codes) -> Iterator[SideDifference]:
-    for at in np.flatnonzero(want != got).tolist():
-        yield SideDifference("another result", batch.case(at), int(want[at]), int(got[at]))
+    for index in np.flatnonzero(want != got).tolist():
+        yield SideDifference("another result", batch.case(index), int(want[index]), int(got[index]))

@@ -47,7 +47,7 @@ CHECKED = 1 << 16  # lines that are read at once
 
 
 class _Read(BaseModel):
-    """Keys that are read; others are left as they are."""
+    """A model of the keys that are read; other keys are ignored."""
 
     model_config = ConfigDict(frozen=True, strict=True, extra="ignore")
 
@@ -57,7 +57,7 @@ class StoredFile(_Read):
 
 
 class StoredGroup(_Read):
-    """How many bins of a group of coverage the cases hit."""
+    """The number of bins of a coverage group that the cases hit."""
 
     bins: int
     reachable: int
@@ -82,7 +82,7 @@ class StoredKills(_Read):
 
 
 class StoredManifest(_Read):
-    """What manifest.yaml holds, as far as sets are read by it."""
+    """The part of manifest.yaml that is read to use a set."""
 
     generator: Literal["hwsim vectors"]
     suite: str
@@ -135,10 +135,10 @@ class Stored:
         if self.operands.count == self.cases:
             return range(self.cases + 1)
         layout = self.operands.layout
-        at = layout.field("first").offset
-        column = self.operands.bytes()[:, layout.digits - 1 - at // 4]
+        offset = layout.field("first").offset
+        column = self.operands.bytes()[:, layout.digits - 1 - offset // 4]
         nibbles = np.where(column >= ord("a"), column - ord("a") + 10, column - ord("0"))
-        return np.append(np.flatnonzero(nibbles >> at % 4 & 1), self.operands.count)
+        return np.append(np.flatnonzero(nibbles >> offset % 4 & 1), self.operands.count)
 
     def case(self, number: int) -> Case:
         lines = range(int(self._first_lines[number]), int(self._first_lines[number + 1]))
@@ -146,7 +146,7 @@ class Stored:
 
 
 class HexLines:
-    """A file of lines that are equally long, in memory as far as it is read."""
+    """A file of lines of equal length, read from disk on demand."""
 
     def __init__(self, path: Path, layout: Layout, count: int):
         self.path, self.layout, self.count = path, layout, count
@@ -159,7 +159,7 @@ class HexLines:
             self._data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
 
     def check(self) -> None:
-        """Raise ValueError where a line is not of hexadecimal digits alone."""
+        """Raise ValueError where a line holds anything but hexadecimal digits."""
         for first in range(0, self.count, CHECKED):
             lines = self._data[first * self.length : (first + CHECKED) * self.length]
             ends = lines[self.length - 1 :: self.length]
@@ -179,7 +179,7 @@ class HexLines:
 
 
 def stored(folder: str | Path) -> Stored:
-    """Read a set's manifest, and see that what results are compared with is as it was written.
+    """Read a set's manifest, and check that the operands and expected results are as they were written.
 
     Raises ValueError for a folder that holds no set, one of another version, and files that were changed.
     """
@@ -212,11 +212,11 @@ UNKNOWN = frozenset("xXzZ?")
 
 
 class Malformed(InputError):
-    """A file of results cannot be read; says at which line."""
+    """A file of results cannot be read; the message names the line."""
 
 
 class Answer(NamedTuple):
-    """The result of a case: its code, or None where bits of it are unknown. line: where it stands, from 1."""
+    """A device's result for a case: its code, or None where bits of it are unknown. line: its line's number, from 1."""
 
     case: int
     code: int | None
@@ -225,7 +225,7 @@ class Answer(NamedTuple):
 
 
 class Answers:
-    """The results of lines: `CODE`, in the order of the cases, or `ID ... CODE`, in any order.
+    """Reads results from lines: `CODE`, in the order of the cases, or `ID ... CODE`, in any order.
 
     ID: a case's name or its number, from 0. CODE: hexadecimal, with or without 0x, all digits or fewer. What follows #
     or // is left out, so is what else stands between ID and CODE; `@ADDRESS`, as $writememh has it, goes on there.
@@ -239,7 +239,7 @@ class Answers:
         self._ordered: bool | None = None
 
     def read(self, lines: Iterable[str]) -> Iterator[Answer]:
-        """Raises Malformed for what is no result, an unknown case, one that was there before and one too many."""
+        """Yield the results. Raises Malformed for a line without one, an unknown or repeated case, and one too many."""
         for number, line in enumerate(lines, 1):
             text = line
             for mark in COMMENTS:
@@ -278,7 +278,7 @@ class Answers:
     @cached_property
     def _places(self) -> dict[str, int] | None:
         names = self.known.names
-        return None if names is None else {name: at for at, name in enumerate(names)}
+        return None if names is None else {name: case for case, name in enumerate(names)}
 
     def _code(self, line: int, word: str) -> int | None:
         bare = word[2:] if word[:2] in ("0x", "0X") else word
@@ -306,7 +306,7 @@ TOLD = 10  # wrong results that are reported
 
 
 class Wrong(NamedTuple):
-    """A wrong result. got: None where bits of it are unknown, and `text` is what was said. place: where it stood."""
+    """A wrong result. got: None where bits of it are unknown, and `text` is the word read. place: where it stood."""
 
     case: Case
     expected: int
@@ -317,7 +317,7 @@ class Wrong(NamedTuple):
 
 @dataclass
 class Findings:
-    """What was compared, by whom it was answered, and what came of it.
+    """The findings of a comparison: what was compared, who answered, and what is wrong.
 
     wrong: of `compared` results. first: the first of those. right: some right results, by case and code. hints: what
     they have in common beyond the arithmetic, and what was not compared.
@@ -337,7 +337,7 @@ class Findings:
     kills: tuple[Kills, ...] = ()
 
     def add(self) -> bool:
-        """Count a wrong result. Whether it is one of the first, which are kept."""
+        """Count a wrong result; True if it is among the first, which are kept."""
         self.wrong += 1
         return self.wrong <= EXPLAINED
 
@@ -354,13 +354,13 @@ class Findings:
         )
 
     def kinds(self, progress: Progress | None = None) -> tuple[FaultKind, ...]:
-        """The kinds of wrong results, with what explains each; none where nothing is wrong."""
+        """The kinds of wrong results, with an explanation of each; none where nothing is wrong."""
         known = [Observation(wrong.case, wrong.got) for wrong in self.first if wrong.got is not None]
         right = self.right[:: max(1, len(self.right) // EXPLAINED)][:EXPLAINED]
         return fault_kinds(diagnose(self.unit, [*known, *(Observation(*result) for result in right)], progress))
 
     def mismatches(self, again: str, called: str) -> list[Mismatch]:
-        """The first wrong results. again: the command that compares again. called: what names the unit in a command."""
+        """The first wrong results. again: the command that compares again. called: the unit's name in a command."""
         return [
             wrong_result(
                 self.unit,
@@ -377,7 +377,7 @@ class Findings:
         ]
 
     def report(self, again: str, called: str, progress: Progress | None = None) -> RunReport:
-        """All of it. again: the command that compares again. called: what names the unit in a command.
+        """The report of all findings. again: the command that compares again. called: the unit's name in a command.
 
         progress: called with what is being done, as finding names takes its time.
         """
@@ -429,12 +429,12 @@ def check(known: Stored, lines: Iterable[str], where: str) -> Findings:
 
 
 def same(unit: Unit, expected: int, got: int) -> bool:
-    """Whether a result is the expected one, as far as the unit promises it."""
+    """True if a result is the expected one, as far as the unit promises it."""
     return unpromised(unit).same(expected, got)
 
 
 class _Order:
-    """Notices results that are all there in another order, by sums that do not depend on it, or a case too far."""
+    """Detects results that are complete but in another order, by sums that no order changes, or off by one case."""
 
     FEW = 8  # wrong results that could be by chance what they are
 
@@ -453,12 +453,12 @@ class _Order:
         self.wrong += 1
         self.first = self.first or answer
         for shift in self.shifts:
-            other = answer.case + shift
-            if answer.code is not None and 0 <= other < self.known.cases:
-                self.shifts[shift] += int(self.known.expected[other], 16) == answer.code
+            case = answer.case + shift
+            if answer.code is not None and 0 <= case < self.known.cases:
+                self.shifts[shift] += int(self.known.expected[case], 16) == answer.code
 
     def hints(self) -> list[str]:
-        """What all wrong results, or most, have in common."""
+        """Lines on what all wrong results, or most, have in common."""
         if self.first is None:
             return []
         if not any(self.sums) and self.first.code is not None:
@@ -495,14 +495,14 @@ TOGETHER = 1024  # cases that are computed at once
 
 
 def stream(unit: Unit, made: Iterable[Batch]) -> Iterator[str]:
-    """The lines of cases, without results; first the comments that say what they are."""
+    """Yield the lines of cases, without results; first the comments that name the unit and the columns."""
     yield header(unit, expected=False)
     for batch in made:
         yield text_lines(unit, batch, None)
 
 
 class Returned(NamedTuple):
-    """A case that came back. code: None where bits of it are unknown."""
+    """A case that came back through the pipe. code: None where bits of it are unknown."""
 
     case: Case
     code: int | None
@@ -510,7 +510,7 @@ class Returned(NamedTuple):
 
 
 def judge(lines: Iterable[str], kernel_of: Callable[[Unit], AnyKernel | None]) -> Findings:
-    """Compute what cases that came back should have returned, and compare.
+    """Compute the results of cases that came back, and compare them with those that came with them.
 
     Comment lines must come back too: they say what the unit is. Raises Malformed for lines that cannot be read.
     """
@@ -534,7 +534,7 @@ def judge(lines: Iterable[str], kernel_of: Callable[[Unit], AnyKernel | None]) -
 
 
 def _unit(lines: Iterable[str]) -> tuple[Unit, Iterator[tuple[int, str]]]:
-    """The unit that comments name, and the lines that follow them, numbered."""
+    """The unit that the comments hold, and the lines that follow them, numbered."""
     numbered = enumerate(lines, 1)
     if next(numbered, (1, ""))[1].strip() != f"# {STREAM}":
         raise Malformed(

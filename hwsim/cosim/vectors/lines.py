@@ -29,9 +29,9 @@ Fields = dict[str, NDArray[Any]]
 
 
 def layouts(unit: Unit, files: Iterable[str]) -> dict[str, Layout]:
-    """The layout of every file of lines that a set has: operands, results, and the others if they are among these."""
-    made = {OPERANDS: operand_layout, EXPECTED: result_layout, PARTIAL: partial_layout, STAGES: stage_layout}
-    return {name: of(unit) for name, of in made.items() if name in (OPERANDS, EXPECTED, *files)}
+    """The layout of each file of lines in a set: operands, results, and the others if they are among these."""
+    kinds = {OPERANDS: operand_layout, EXPECTED: result_layout, PARTIAL: partial_layout, STAGES: stage_layout}
+    return {name: of(unit) for name, of in kinds.items() if name in (OPERANDS, EXPECTED, *files)}
 
 
 # Operands: one description of the columns for lines, text, JSON and arrays.
@@ -43,17 +43,17 @@ def column_codes(unit: Unit, batch: Batch) -> dict[str, Codes]:
 
 
 def line_groups(unit: Unit) -> int:
-    """Groups of one line: one, or an instruction's where groups interleave or start from zero."""
+    """Groups in one line: one, or those of an instruction where groups interleave or start from zero."""
     return unit.instruction.fill // unit.instruction.lanes
 
 
 def lines_of(unit: Unit, batch: Batch) -> int:
-    """Lines of operands that a case of the batch has."""
+    """The number of lines of operands that a case of the batch has."""
     return int(batch.a.shape[1]) // unit.instruction.fill
 
 
 def operand_layout(unit: Unit) -> Layout:
-    """A line of operands: a, b, their scales, the addend, and whether the line is a case's first and last.
+    """The layout of a line of operands: a, b, their scales, the addend, and flags for a case's first and last line.
 
     Of each side's scales there is at least one, which lines of one block repeat.
     """
@@ -67,15 +67,15 @@ def operand_fields(unit: Unit, batch: Batch) -> Fields:
 
     Only the first line's addend counts: the others carry its complement, which must not.
     """
-    per_case, terms, made = lines_of(unit, batch), unit.instruction.fill, operand_layout(unit)
+    per_case, terms, layout = lines_of(unit, batch), unit.instruction.fill, operand_layout(unit)
     fields: Fields = dict(column_codes(unit, batch))
     for name in ("a", "b"):
         fields[name] = fields[name].reshape(-1, terms)
     for side, name in enumerate(("scale_a", "scale_b") if unit.scale is not None else ()):
-        codes, count = fields[name], made.field(name).count
+        codes, count = fields[name], layout.field(name).count
         first = np.arange(per_case) * terms // block_lengths(unit)[side]
-        at = np.minimum(first[:, None] + np.arange(count), codes.shape[1] - 1)
-        fields[name] = codes[:, at].reshape(-1, count)
+        columns = np.minimum(first[:, None] + np.arange(count), codes.shape[1] - 1)
+        fields[name] = codes[:, columns].reshape(-1, count)
     if "c" in fields:
         c = np.repeat(fields["c"], per_case, axis=1)
         c[:, 1:] ^= np.asarray(addend_mask(unit), c.dtype)
@@ -87,7 +87,7 @@ def operand_fields(unit: Unit, batch: Batch) -> Fields:
 
 
 def case_of(unit: Unit, name: str, lines: Sequence[bytes]) -> Case:
-    """The case whose lines of operands these are."""
+    """The case with these lines of operands."""
     rows = [operand_layout(unit).unpacked(line) for line in lines]
     joined = {field: tuple(code for row in rows for code in row[field]) for field in rows[0]}
     scales = []
@@ -104,7 +104,7 @@ def result_layout(unit: Unit) -> Layout:
 
 
 def partial_layout(unit: Unit) -> Layout:
-    """A line of partial results, one for each line of operands.
+    """The layout of a line of partial results, one for each line of operands.
 
     partial: every group's result. register: the promotion register, or the sum with the late addend, after the line.
     """
@@ -123,8 +123,8 @@ def partial_fields(unit: Unit, definition: Definition, cs: Sequence[int], explai
         registers = []
         for c, explanation in zip(cs, explained, strict=True):
             held = definition.promoter.start(c) if unit.promotion is not None else 0
-            added = {at: step.code for at, step in explanation.promotions.items()}
-            added |= {at: step.code for at, step in explanation.additions.items()}
+            added = {index: step.code for index, step in explanation.promotions.items()}
+            added |= {index: step.code for index, step in explanation.additions.items()}
             for group in range(len(explanation.groups)):
                 held = added.get(group, held)
                 if group % per_line == per_line - 1:
@@ -134,7 +134,7 @@ def partial_fields(unit: Unit, definition: Definition, cs: Sequence[int], explai
 
 
 def stage_layout(unit: Unit) -> Layout:
-    """A line of stage values: of every group of the line what its window holds.
+    """The layout of a line of stage values: the window of every group of the line.
 
     special: 1 NaN, 2 +Inf, 3 -Inf, which is the group's result whatever the window holds; else 0. any: 0 where every
     term is zero, which leaves max_exp without a meaning. aligned: the terms in units of 2^(max_exp - fraction_bits),
@@ -227,10 +227,10 @@ def _words(fmt: Format, codes: Codes) -> list[str]:
         return ["".join(f"{code:0{wanted}x}" for code in row) for row in codes.tolist()]
     size = codes.dtype.itemsize
     text = codes.astype(codes.dtype.newbyteorder(">")).tobytes().hex()
-    rows = [text[at : at + 2 * size * codes.shape[1]] for at in range(0, len(text), 2 * size * codes.shape[1])]
+    rows = [text[start : start + 2 * size * codes.shape[1]] for start in range(0, len(text), 2 * size * codes.shape[1])]
     if wanted == 2 * size:
         return rows
-    return ["".join(row[at - wanted : at] for at in range(2 * size, len(row) + 1, 2 * size)) for row in rows]
+    return ["".join(row[start - wanted : start] for start in range(2 * size, len(row) + 1, 2 * size)) for row in rows]
 
 
 def _digits(fmt: Format) -> int:
@@ -249,7 +249,7 @@ def json_lines(unit: Unit, batch: Batch, results: Codes) -> str:
 
 
 def case_of_words(unit: Unit, words: list[str]) -> Case:
-    """The case that `text_lines` wrote, without its result. Raises ValueError for words that are no case's."""
+    """Read back a case that `text_lines` wrote, without its result. Raises ValueError for words that are no case's."""
     formats = operand_formats(unit)
     codes = {name: _codes(fmt, word, name) for (name, fmt), word in zip(formats.items(), words[1:], strict=True)}
     terms = len(codes["a"])
@@ -263,20 +263,20 @@ def case_of_words(unit: Unit, words: list[str]) -> Case:
 
 
 def _codes(fmt: Format, word: str, what: str) -> tuple[int, ...]:
-    """The codes of a word. Raises ValueError for what is no whole number of codes in hexadecimal."""
+    """The codes in a word. Raises ValueError for a word that is not a whole number of codes in hexadecimal."""
     size = _digits(fmt)
     if len(word) % size:
         raise InputError(f"{what} must be codes of {size} hexadecimal digits each, not {len(word)} digits")
     if hexadecimal(word) is None:
         raise InputError(f"{what} must be hexadecimal digits, not {word[:24]!r}")
-    codes = tuple(int(word[at : at + size], 16) for at in range(0, len(word), size))
+    codes = tuple(int(word[start : start + size], 16) for start in range(0, len(word), size))
     if max(codes) >> fmt.container_bits:
         raise InputError(f"{what} holds {max(codes):#x}, and codes of {fmt.name} have {fmt.container_bits} bits")
     return codes
 
 
 def hexadecimal(word: str) -> int | None:
-    """The number of hexadecimal digits, or None for a word of anything else."""
+    """The number that hexadecimal digits mean; None for a word of anything else."""
     try:
         return int(word, 16) if word.isalnum() else None
     except ValueError:

@@ -66,7 +66,10 @@ TEXT, JSON = "cases.txt", "cases.jsonl"
 
 @dataclass(frozen=True)
 class Block:
-    """files: the bytes that follow in each file. results: the expected codes. explained: every stage, or nothing."""
+    """Consecutive cases of a set.
+
+    files: the bytes that follow in each file. results: the expected codes. explained: every stage, or nothing.
+    """
 
     files: dict[str, bytes]
     batch: Batch
@@ -77,7 +80,7 @@ class Block:
 def explained_block(
     unit: Unit, batch: Batch, wanted: Collection[str], kernel: AnyKernel | None, answers: dict[str, int] | None
 ) -> Block:
-    """A block by the definition, with partial results and stages.
+    """A block computed by the definition, with partial results and stages.
 
     kernel: computes the same once more. answers: results that come from elsewhere, by case id.
     Raises RuntimeError where definition and kernel differ, which is a defect of hwsim.
@@ -98,7 +101,7 @@ def explained_block(
 
 
 def computed_block(unit: Unit, batch: Batch, wanted: Collection[str], kernel: AnyKernel | None) -> Block:
-    """A block by the unit's kernel; by the definition where there is none."""
+    """A block computed by the unit's kernel; by the definition where there is none."""
     results = computed(unit, batch, kernel)
     return Block(_files(unit, batch, results, wanted), batch, results)
 
@@ -114,8 +117,8 @@ def computed(unit: Unit, batch: Batch, kernel: AnyKernel | None) -> Codes:
 def _compare(batch: Batch, results: Codes, others: Codes) -> None:
     wrong = np.flatnonzero(results != others)
     if wrong.size:
-        at = int(wrong[0])
-        raise RuntimeError(f"model and kernel differ at {batch.ids[at]}: {results[at]:#x} and {others[at]:#x}")
+        first = int(wrong[0])
+        raise RuntimeError(f"model and kernel differ at {batch.ids[first]}: {results[first]:#x} and {others[first]:#x}")
 
 
 def _files(unit: Unit, batch: Batch, results: Codes, wanted: Collection[str]) -> dict[str, bytes]:
@@ -138,7 +141,7 @@ MARK = "Files of an interrupted `hwsim vectors`, which goes on or removes them:\
 
 
 class Growing:
-    """The folder beside `target` in which its files grow.
+    """The temporary folder beside `target` in which its files are written.
 
     key: what is made there; work on something else is thrown away, work on the same goes on. state: what was noted
     last, or None where nothing is there. A run that ends early leaves the folder, whose name begins with a dot and
@@ -183,7 +186,7 @@ class Growing:
                 raise InputError(f"{self.folder} is there already, and hwsim did not write it; move it") from None
 
     def _noted(self) -> dict[str, Any] | None:
-        """What an interrupted run of the same noted, if its files are as it left them; else an empty folder."""
+        """The note of an interrupted run of the same work, if its files are intact. Else empty the folder."""
         with contextlib.suppress(OSError, ValueError, KeyError, TypeError, RecursionError):
             noted: dict[str, Any] = _unsealed((self.folder / PROGRESS).read_text())
             sizes = noted["sizes"]
@@ -205,7 +208,7 @@ class Growing:
         return (self.folder / LOCK).read_text(encoding="utf-8").removeprefix(MARK).splitlines()
 
     def _claim(self, name: str) -> None:
-        """Write down, before a file is written, that it is ours: what is not is never replaced or removed."""
+        """List a file as ours before it is written: a file that is not listed is never replaced or removed."""
         if name in self._claimed():
             return
         if (self.folder / name).exists() or (self.folder / name).is_symlink():
@@ -237,7 +240,7 @@ class Growing:
             scratch.write(_sealed({**state, "key": self.key, "sizes": sizes}).encode())
 
     def whole(self, name: str, data: bytes) -> None:
-        """A file that is written at once. name: may hold folders."""
+        """Write a whole file at once. name: may hold folders."""
         path = self.folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         self._claim(name)
@@ -246,7 +249,7 @@ class Growing:
         self._digests[name] = hashlib.sha256(data).hexdigest()
 
     def digests(self) -> dict[str, str]:
-        """Those of all files, none of which grows any more."""
+        """Close all files, and return their digests."""
         for name, file in self._files.items():
             with naming(self.target / name):
                 file.close()
@@ -254,7 +257,7 @@ class Growing:
         return self._digests
 
     def finish(self, manifest: bytes) -> None:
-        """Write the manifest, which says that all is there, and put the folder in its place."""
+        """Write the manifest, which marks the set as complete, and move the folder into place."""
         self.whole(MANIFEST, manifest)
         for name in (PROGRESS, LOCK):
             (self.folder / name).unlink(missing_ok=True)
@@ -265,12 +268,12 @@ class Growing:
 
 
 def _sealed(noted: Mapping[str, Any]) -> str:
-    """A note with its digest: what was not written here is not gone on from."""
+    """A note with its digest, by which a note from elsewhere is refused."""
     return json.dumps({"noted": noted, "sha256": _digest(noted)})
 
 
 def _unsealed(text: str) -> dict[str, Any]:
-    """A note that is as it was written. Raises ValueError, KeyError or TypeError for any other text."""
+    """The note in a text, if it is as it was written. Raises ValueError, KeyError or TypeError for any other text."""
     data = json.loads(text)
     noted: dict[str, Any] = data["noted"]
     if data["sha256"] != _digest(noted):
@@ -290,7 +293,7 @@ MOST_COUNTED = 12_000  # cases of which likely mistakes are counted: the first o
 
 
 class Counts:
-    """What is in a set so far. parts: cases of each part."""
+    """The counts of what is in a set so far. parts: cases of each part."""
 
     def __init__(self, unit: Unit, planned: SetPlan):
         self.unit, self.planned = unit, planned
@@ -317,9 +320,9 @@ class Counts:
         return "random"
 
     def made(self) -> Iterator[tuple[str, int, int | None, str]]:
-        """Name and number of cases of each part; of how many, where not all are there; why there are none.
+        """Yield for each part: name, number of cases, the part's total where not all are there, and why there are none.
 
-        Of how many is not said where a set ends before its smoke part does: what nobody asked for is not looked for.
+        The total is left out where a set ends before its smoke part does: parts that nobody asked for are not computed.
         """
         whole = True
         for name, same in groupby(self.planned.parts, key=lambda part: part.name):
@@ -354,7 +357,7 @@ def manifest(wanted: Wanted, counts: Counts, digests: Mapping[str, str], files: 
         "seed": wanted.seed,
         "cases": counts.cases,
         "lines": counts.lines,
-        "parts": {name: _part(made, of, why) for name, made, of, why in counts.made()},
+        "parts": {name: _part(count, of, why) for name, count, of, why in counts.made()},
         "discrimination": _discrimination(counts.planned.told()),
         "coverage": _bins(counts.coverage),
         "mistakes": counted.model_dump(mode="json", exclude={"unit"}),
@@ -368,7 +371,7 @@ def manifest(wanted: Wanted, counts: Counts, digests: Mapping[str, str], files: 
 
 
 def used_formats(unit: Unit) -> dict[str, Format]:
-    """The formats that codes of a set are in, by name."""
+    """The formats of the codes in a set, by name."""
     return {fmt.name: fmt for fmt in (*operand_formats(unit).values(), unit.output, unit.result.format)}
 
 
@@ -377,7 +380,7 @@ def _part(made: int, of: int | None, why: str) -> dict[str, Any]:
 
 
 def _discrimination(told: Discrimination | None) -> dict[str, Any] | None:
-    """How the readings of the specification stand to each other, by all of the part's cases."""
+    """The readings of the specification in pairs, by whether all of the part's cases tell them apart."""
     if told is None:
         return None
     others: dict[str, dict[str, list[str]]] = {}
@@ -391,7 +394,7 @@ def _discrimination(told: Discrimination | None) -> dict[str, Any] | None:
 
 
 def _bins(coverage: Coverage | None) -> dict[str, Any] | None:
-    """What the cases that the model explained hit, and what nothing can hit."""
+    """The bins that the explained cases hit, and those that nothing can hit."""
     if coverage is None:
         return None
     sampled = [functional for functional in coverage.plan.bins if functional.how == "model"]
@@ -406,11 +409,11 @@ def _bins(coverage: Coverage | None) -> dict[str, Any] | None:
     return {
         "cases": coverage.cases,
         "groups": {
-            group: {"bins": made.bins, "reachable": made.reachable, "hit": made.hit}
-            for group, made in coverage.summary().items()
-            if any(one.group == group for one in sampled)
+            group: {"bins": figures.bins, "reachable": figures.reachable, "hit": figures.hit}
+            for group, figures in coverage.summary().items()
+            if any(bin_.group == group for bin_ in sampled)
         },
-        "missed": [one.name for one in coverage.missed()],
+        "missed": [bin_.name for bin_ in coverage.missed()],
         "unreachable": unreachable,
         "bins": bins,
     }
@@ -434,16 +437,16 @@ Arrays = dict[str, NDArray[Any]]
 
 
 def stored(fmt: Format | None, codes: NDArray[Any]) -> NDArray[Any]:
-    """Codes as a file has them: of more than 64 bits as words of 64, the low one first, in a last axis."""
+    """Codes as a file holds them: those of more than 64 bits as words of 64, the low one first, in a last axis."""
     return codes if fmt is None or codes.dtype != object else to_words(codes, words_of(fmt.container_bits))
 
 
 def case_arrays(unit: Unit, blocks: Iterable[Block]) -> Arrays:
-    """`cases.npz`: a, b, scale_a, scale_b (lines, count); first_line (cases,); c, result, id (cases,).
+    """The arrays of `cases.npz`: a, b, scale_a, scale_b (lines, count); first_line (cases,); c, result, id (cases,).
 
     Of more than 64 bits, c and result have a last axis of words.
     """
-    parts, at = list[Arrays](), 0
+    parts, first_line = list[Arrays](), 0
     for block in blocks:
         batch, per_case = block.batch, lines_of(unit, block.batch)
         lines = {
@@ -453,14 +456,14 @@ def case_arrays(unit: Unit, blocks: Iterable[Block]) -> Arrays:
         }
         ids = np.array(list(batch.ids), dtype=np.bytes_)
         results, c = stored(unit.output, block.results), stored(unit.operands.addend, batch.c)
-        cases = {"first_line": at + np.arange(len(batch)) * per_case, "result": results, "id": ids}
+        cases = {"first_line": first_line + np.arange(len(batch)) * per_case, "result": results, "id": ids}
         parts.append(lines | cases | ({"c": c} if unit.operands.addend is not None else {}))
-        at += len(batch) * per_case
+        first_line += len(batch) * per_case
     return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
 
 def problem_arrays(unit: Unit, problem: GemmProblem) -> Arrays:
-    """`gemm/NUMBER.npz`: the arrays of one product.
+    """The arrays of `gemm/NUMBER.npz`, for one matrix product.
 
     A, B, C, scale_a, scale_b: the operands' codes, as far as the unit has them. D (M, N): the results.
     partials (M, N, groups): every group's result. registers (M, N, additions): the promotion register, or the sum
@@ -488,7 +491,7 @@ FILES = ("vectors_pkg.sv", "replay_dut.sv", "replay_tb.sv")
 
 
 def bench_texts(unit: Unit, cases: int, lines: int, files: Iterable[str]) -> dict[str, str]:
-    """The package, the module that brings a design into the testbench, and the testbench, by their files' names.
+    """The package, the module that instantiates a design in the testbench, and the testbench, by file name.
 
     files: the names of the set's files.
     """
@@ -519,7 +522,7 @@ def _environment() -> Environment:
 
 
 def _any_nan(unit: Unit) -> dict[str, Any]:
-    """Whether any NaN is as good as another, and where a result's exponent and fraction are."""
+    """The template's values for whether any NaN will do, and for the masks of a result's exponent and fraction."""
     output = unpromised(unit).nans
     if output is None or output.nan != "ieee":
         return {"any_nan": False}
@@ -529,7 +532,7 @@ def _any_nan(unit: Unit) -> dict[str, Any]:
 
 
 def _design(unit: Unit) -> dict[str, Any]:
-    """hwsim's own RTL of the unit, or why there is none."""
+    """The template's values for hwsim's own RTL of the unit, or the reason why there is none."""
     from hwsim.rtl import supports, top_name  # Amaranth takes a while
 
     support = supports(unit)
@@ -548,7 +551,7 @@ UNIT = "unit.yaml"  # the specification once more, as a file that commands take
 
 @dataclass
 class Made:
-    """What was made. resumed: cases that an interrupted run had left."""
+    """The result of `make`. resumed: cases that an interrupted run had left."""
 
     folder: Path
     counts: Counts
@@ -560,7 +563,7 @@ Progress = Callable[[int, int, str], None]
 
 
 def silent(done: int, planned: int, what: str) -> None:
-    """No progress is shown. done, planned: cases."""
+    """Show no progress. done, planned: cases."""
 
 
 def number_of_cases(wanted: Wanted, planned: SetPlan) -> int:
@@ -571,7 +574,7 @@ def number_of_cases(wanted: Wanted, planned: SetPlan) -> int:
 
 
 def make(wanted: Wanted, folder: Path, progress: Progress = silent) -> Made:
-    """Make a vector set in a folder, which is there whole or not at all.
+    """Make a vector set in a folder. The folder is there whole or not at all.
 
     progress: called with cases done, cases planned and what is being done. An interrupted run of the same goes on.
     Raises ValueError for what cannot be wanted and for a folder that holds something else, NotImplementedYet for a
@@ -599,7 +602,7 @@ def make(wanted: Wanted, folder: Path, progress: Progress = silent) -> Made:
     formats = wanted.formats or (("hex",) if total > SMALL else tuple(FORMATS))
     if "npz" in formats and total > MOST_ARRAYS:
         raise InputError(f"an npz file holds up to {MOST_ARRAYS:,} cases, not {total:,}; ask for other formats")
-    files = [name for each in formats for name in FORMATS[each]]
+    files = [name for format_ in formats for name in FORMATS[format_]]
     files += [PARTIAL] * (total <= EXPLAINED) + [STAGES] * wanted.stages
     # A few cases do not wait for a kernel to be compiled.
     kernel = kernel_for(unit) if total > MANY else None
@@ -634,7 +637,7 @@ def make(wanted: Wanted, folder: Path, progress: Progress = silent) -> Made:
 
 
 def made_batches(wanted: Wanted) -> Iterator[Batch]:
-    """The cases of a set, without results."""
+    """Yield the cases of a set, without results."""
     planned = plan(wanted.unit, wanted.suite, wanted.seed)
     total = number_of_cases(wanted, planned)
     return (draw() for _, draw in _batches(wanted, planned, total))
@@ -649,7 +652,7 @@ def _key(wanted: Wanted, total: int, files: Sequence[str]) -> dict[str, Any]:
 def _blocks(
     wanted: Wanted, planned: SetPlan, total: int, files: Sequence[str], kernel: AnyKernel | None, skip: int
 ) -> Iterator[Block]:
-    """The blocks of a set from that of case `skip` on, in order, a few of them made at once."""
+    """Yield the blocks of a set from that of case `skip` on, in order, a few of them computed at once."""
 
     def computed(draw: Callable[[], Batch]) -> Block:
         return computed_block(wanted.unit, draw(), files, kernel)
@@ -674,15 +677,15 @@ def _blocks(
 
 
 def _batches(wanted: Wanted, planned: SetPlan, total: int) -> Iterator[tuple[int, Callable[[], Batch]]]:
-    """The first case of each batch, and what makes the batch."""
-    unit, at = wanted.unit, 0
+    """Yield the number of each batch's first case, and the function that makes the batch."""
+    unit, start = wanted.unit, 0
     for part in planned.parts:
-        if at >= total:
+        if start >= total:
             return  # what nobody asked for is not looked for
         for batch in batches(unit, part.cases, MANY):
-            if at >= total:
+            if start >= total:
                 return
-            yield at, partial(batch.cut, total - at)
-            at += len(batch)
-    for first, size in runs(total - at):
-        yield at + first, partial(random_batch, unit, wanted.seed, first, size)
+            yield start, partial(batch.cut, total - start)
+            start += len(batch)
+    for first, size in runs(total - start):
+        yield start + first, partial(random_batch, unit, wanted.seed, first, size)

@@ -32,7 +32,7 @@ Progress = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Wanted:
-    """What set is wanted. cases: how many, or None for the suite's own number. formats: of FORMATS, or None."""
+    """A request for a set. cases: how many, or None for the suite's own number. formats: of FORMATS, or None."""
 
     unit: Unit
     suite: str = "smoke"
@@ -65,13 +65,13 @@ class SetPart:
 
     @property
     def why(self) -> str:
-        """Why there are none; empty where there are."""
+        """The reason why there are no cases; empty where there are."""
         return self._made[1]
 
 
 @dataclass(frozen=True)
 class SetPlan:
-    """What a sequence of cases begins with. random: whether random cases without end follow.
+    """The parts that a sequence of cases begins with. random: whether random cases without end follow.
 
     lacking: parts whose cases, if any, are in another. problems: the matrix products of part `gemm`. told: how the
     discrimination's readings stand to each other, where it was asked for. expected: results that do not come from the
@@ -87,7 +87,7 @@ class SetPlan:
 
 
 def cost(wanted: Wanted) -> Cost:
-    """What the plan of a set takes, as measured with units of 16 to 1,024 lanes and K up to 1,024."""
+    """The cost of planning a set, as measured with units of 16 to 1,024 lanes and K up to 1,024."""
     lanes, k = wanted.unit.instruction.lanes, wanted.unit.instruction.k
     # Directed cases are about every lane, and as long as an instruction.
     directed = wanted.suite in SUITES or wanted.suite in ("coverage", "discrimination")
@@ -116,7 +116,7 @@ def plan(unit: Unit, suite: str, seed: int, progress: Progress = lambda _: None)
 
 
 class _Parts:
-    """The parts that sets are made of, none of them made yet."""
+    """The parts of sets, each made when it is first asked for."""
 
     def __init__(self, unit: Unit, seed: int, progress: Progress):
         def part(name: str, make: Callable[[], Sequence[Case]]) -> SetPart:
@@ -166,7 +166,7 @@ def _alone(unit: Unit, suite: str, seed: int, progress: Progress) -> SetPlan:
 
 
 def _sequence(unit: Unit, seed: int, progress: Progress) -> SetPlan:
-    """What is made soon stands first: whoever reads has cases while those that tell readings apart are looked for."""
+    """The plan of smoke, standard and soak. Quick parts come first: cases are there during the long searches."""
     parts = _Parts(unit, seed, progress)
     smoke = (
         SetPart("smoke", lambda: parts.products.cases[:: max(1, len(parts.products.cases) // SMOKE_PRODUCTS)]),
@@ -210,22 +210,22 @@ def _captured(unit: Unit) -> SetPlan:
 
 
 def fewest(known: Covered) -> list[Case]:
-    """Few of the cases that hit every bin they all hit, in an order in which each hits as many more as it can."""
-    return [known.cases[at] for at in _greedy([hit.bins for hit in known.hits])]
+    """A few of the cases that hit every bin they all hit, in an order in which each hits as many new ones as it can."""
+    return [known.cases[index] for index in _greedy([hit.bins for hit in known.hits])]
 
 
 def _greedy(sets: Sequence[frozenset[int]]) -> list[int]:
-    """Sets, each of which adds most to those before it, until nothing is left to add; the first of equal ones."""
+    """Indices of sets, each of which adds most to those before it, until nothing is left to add; ties by order."""
     left = set().union(*sets)
-    heap = [(-len(held), at) for at, held in enumerate(sets)]
+    heap = [(-len(held), index) for index, held in enumerate(sets)]
     heapify(heap)
     chosen: list[int] = []
     while left:
-        size, at = heap[0]
-        gain = len(sets[at] & left)
+        size, index = heap[0]
+        gain = len(sets[index] & left)
         if gain == -size:
-            chosen.append(at)
-            left -= sets[at]
+            chosen.append(index)
+            left -= sets[index]
             gain = 0
-        heapreplace(heap, (-gain, at))
+        heapreplace(heap, (-gain, index))
     return chosen

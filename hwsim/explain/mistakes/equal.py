@@ -54,8 +54,8 @@ PAIR = {"distance", "dropped", "cut"}
 
 
 def _asks_only(flaw: Hooks, places: set[str]) -> bool:
-    """True if a flaw changes what passes these places alone."""
-    return all(getattr(flaw, each.name) is None for each in fields(Flaw) if each.name not in places)
+    """True if a flaw changes only what passes these places."""
+    return all(getattr(flaw, field.name) is None for field in fields(Flaw) if field.name not in places)
 
 
 # What never happens.
@@ -101,7 +101,7 @@ def _never(unit: Unit, shows: Shows) -> str:
 
 
 def _short_products(unit: Unit, place: RoundingPlace) -> str:
-    """Why products alone are never rounded to another number: they fit, or become zero whatever they are rounded to."""
+    """The reason why products alone are never rounded to another number: they fit, or become zero anyway."""
     fmt, bits = place.format, unit.operands.a.sig_bits + unit.operands.b.sig_bits
     if place.name != "product" or place.flushes is None or unit.scale is not None or not isinstance(fmt, FloatFormat):
         return ""
@@ -119,7 +119,7 @@ def _bin(unit: Unit, place: RoundingPlace, word: str) -> str:
 
 
 def _tiny(unit: Unit, place: RoundingPlace, whole: bool) -> str:
-    """Why results below the least normal number do not exist, or, unless `whole`, are exact."""
+    """The reason why results below the least normal number do not exist, or, unless `whole`, are exact."""
     fmt = place.format
     if not isinstance(fmt, FloatFormat):
         return f"{fmt.name} has no such numbers"
@@ -170,7 +170,7 @@ def _is_partial(unit: Unit) -> bool:
 
 
 def _alone_below(unit: Unit, exp: int) -> str:
-    """Why bits of a product alone that are below a power of two count for nothing: what has some rounds to zero."""
+    """The reason why a lone product's bits below a power of two do not count: one that has some rounds to zero."""
     rule, result, (a, b) = unit.sum, unit.result, unit.operands.multiplied
     fmt = result.format
     if not one_term(unit) or not isinstance(rule, ExactSum) or unit.scale is not None or unit.late is not None:
@@ -189,7 +189,7 @@ def _alone_below(unit: Unit, exp: int) -> str:
 
 
 def _numbers_above(unit: Unit, exp: int) -> str:
-    """Why no term of a rounded addition has bits below 2^exp: each is a number of the sums' format."""
+    """The reason why no term of a rounded addition has bits below 2^exp: each is a number of the sums' format."""
     rule = unit.sum
     if not isinstance(rule, RoundedSum) or rule.product != "rounded" or exp > rule.format.quantum_exp:
         return ""
@@ -197,7 +197,7 @@ def _numbers_above(unit: Unit, exp: int) -> str:
 
 
 def _floored_below(unit: Unit, exp: int) -> str:
-    """Why sums may be rounded down to multiples of 2^exp: no product with bits below is just above an edge.
+    """The reason why sums may be rounded down to multiples of 2^exp: no product with lower bits is just above an edge.
 
     Edges are the multiples of half of the format's least number. A sum that a product leaves less than 2^exp above one
     would be rounded down to it, and no other. Above the edge at zero is a product alone, or beside a number, which
@@ -231,7 +231,7 @@ def _odd_products(bits_a: int, bits_b: int) -> NDArray[np.int64]:
 
 
 def _zeros_lose_nothing(unit: Unit) -> str:
-    """Why a window that a product of zero moves up loses no bits: it ends below them all."""
+    """The reason why a window that a product of zero moves up loses no bits: it ends below them all."""
     rule, (a, b) = unit.sum, unit.operands.multiplied
     if not isinstance(rule, AlignedSum) or not isinstance(a, FloatFormat) or not isinstance(b, FloatFormat):
         return ""
@@ -244,7 +244,7 @@ def _zeros_lose_nothing(unit: Unit) -> str:
 
 
 def _starts_positive(unit: Unit) -> str:
-    """Why a group in whose window sums of zero are +0 adds its products to no -0."""
+    """The reason why a group in whose window sums of zero are +0 adds its products to no -0."""
     rule, fmt = unit.sum, unit.result.format
     if not isinstance(rule, AlignedSum) or rule.zero != "positive" or not (unit.promotion or unit.late):
         return ""
@@ -268,12 +268,12 @@ def _most_cut(unit: Unit, place: RoundingPlace) -> int | None:
 def _product_exps(unit: Unit) -> tuple[int, int] | None:
     """The least and the largest exponents of products of floats."""
     low, high = 0, 0
-    for own, fmt in zip((unit.operands.a, unit.operands.b), unit.operands.multiplied, strict=True):
-        if not isinstance(own, FloatFormat) or not isinstance(fmt, FloatFormat):
+    for source, fmt in zip((unit.operands.a, unit.operands.b), unit.operands.multiplied, strict=True):
+        if not isinstance(source, FloatFormat) or not isinstance(fmt, FloatFormat):
             return None
         # A conversion makes subnormal numbers normal.
-        low += max(fmt.emin, own.quantum_exp) if fmt != own else fmt.emin
-        high += own.emax
+        low += max(fmt.emin, source.quantum_exp) if fmt != source else fmt.emin
+        high += source.emax
     return low, high
 
 
@@ -281,15 +281,15 @@ def _added(unit: Unit) -> list[Format]:
     """The formats of what a group's products are added to."""
     chained = unit.instruction.chain is not None or unit.instruction.groups > 1
     c = unit.operands.addend
-    own = [c] if c is not None and unit.sum.addend == "aligned" and unit.promotion is None else []
-    return [*own, *([unit.result.format] if chained else [])]
+    addends = [c] if c is not None and unit.sum.addend == "aligned" and unit.promotion is None else []
+    return [*addends, *([unit.result.format] if chained else [])]
 
 
 # Widths.
 
 
 def _fits(unit: Unit, shows: Shows) -> str:
-    """Why a sum, or a term, is an integer of so many bits and a sign."""
+    """The reason why a sum, or a term, is an integer of so many bits and a sign."""
     most, fmt = _most(unit, shows), unit.output
     if most is None or most >= 1 << shows.bits:
         if _wraps(unit) and shows.bits + 1 >= fmt.bits:
@@ -310,12 +310,12 @@ def _wraps(unit: Unit) -> bool:
         and unit.scale is None
         and unit.late is None
         and unit.promotion is None
-        and all(isinstance(each, FixedFormat) and each.quantum_exp == 0 == fmt.quantum_exp for each in formats)
+        and all(isinstance(number, FixedFormat) and number.quantum_exp == 0 == fmt.quantum_exp for number in formats)
     )
 
 
 def _most(unit: Unit, shows: Shows) -> int | None:
-    """The most that what has a width can be, in units of its last place; None where nothing bounds it."""
+    """The largest number that the mistake gives a width, in units of its last place; None where nothing bounds it."""
     rule, (a, b) = unit.sum, unit.operands.multiplied
     if shows.where == "product beyond":
         return 1 << a.bits + b.bits - 2 if isinstance(a, FixedFormat) and isinstance(b, FixedFormat) else None
@@ -323,11 +323,11 @@ def _most(unit: Unit, shows: Shows) -> int | None:
         return None
     floats = isinstance(a, FloatFormat) and isinstance(b, FloatFormat)
     if isinstance(rule, AlignedSum) and rule.subgroup is None and floats:
-        own = unit.operands.a, unit.operands.b
+        sources = unit.operands.a, unit.operands.b
         # Of factors that are converted the last places are zeros.
         product = 1
-        for given, fmt in zip(own, (a, b), strict=True):
-            product *= (2 << given.fraction_bits) - 1 << fmt.fraction_bits - given.fraction_bits
+        for source, fmt in zip(sources, (a, b), strict=True):
+            product *= (2 << source.fraction_bits) - 1 << fmt.fraction_bits - source.fraction_bits
         products = [_placed(product, a.fraction_bits + b.fraction_bits, rule.fraction_bits)]
         added = [
             _placed((2 << fmt.fraction_bits) - 1, fmt.fraction_bits, rule.fraction_bits)
@@ -342,16 +342,16 @@ def _most(unit: Unit, shows: Shows) -> int | None:
             return max((*products, *added))
         return unit.instruction.lanes * products[0] + (max(added) if added and shows.where == "sum beyond" else 0)
     if isinstance(rule, ExactSum) and shows.where != "term beyond":
-        one = unit.instruction.lanes * _largest_units(a) * _largest_units(b)
+        top = unit.instruction.lanes * _largest_units(a) * _largest_units(b)
         if shows.where == "products beyond":
-            return one
+            return top
         if rule.rounded == "end":
-            return None if unit.operands.addend is not None or unit.instruction.chain else one * unit.instruction.groups
+            return None if unit.operands.addend is not None or unit.instruction.chain else top * unit.instruction.groups
         # What it is added to is a number of a format.
         last, terms = _product_quantum(unit), [fmt for fmt in _added(unit) if isinstance(fmt, FloatFormat)]
         if len(terms) < len(_added(unit)) or any(fmt.quantum_exp < last for fmt in terms):
             return None
-        return one + max((1 << fmt.emax + 1 - last for fmt in terms), default=0)
+        return top + max((1 << fmt.emax + 1 - last for fmt in terms), default=0)
     return None
 
 
@@ -376,7 +376,7 @@ def _plain(unit: Unit) -> Definition:
 
 
 def _decoders_equal(unit: Unit, flaw: Flaw) -> str:
-    """Why decoders do as specified: each code, one by one."""
+    """The reason why decoders do as specified: each code is tried, one by one."""
     operands, plain = unit.operands, _plain(unit)
     sides: tuple[tuple[Side, FloatFormat | FixedFormat], ...] = (("a", operands.a), ("b", operands.b))
     for side, fmt in sides if flaw.factor is not None else ():
@@ -387,12 +387,12 @@ def _decoders_equal(unit: Unit, flaw: Flaw) -> str:
             if passed(flaw.factor, decoded, side, fmt, code) != decoded:
                 return ""
     added = {fmt.name: fmt for fmt in (*_added(unit), *([] if operands.addend is None else [operands.addend]))}
-    for other in added.values() if flaw.addend is not None else ():
-        if other.bits > MOST_BITS:
+    for addend_format in added.values() if flaw.addend is not None else ():
+        if addend_format.bits > MOST_BITS:
             return ""
-        for code in _codes(other):
-            term = addend_term(other, code)
-            if passed(flaw.addend, term, other, code) != term:
+        for code in _codes(addend_format):
+            term = addend_term(addend_format, code)
+            if passed(flaw.addend, term, addend_format, code) != term:
                 return ""
     return "every code is decoded as specified: all were asked"
 
@@ -406,7 +406,7 @@ def _codes(fmt: Format) -> Iterator[int]:
 
 
 def _window_equal(unit: Unit, flaw: Flaw) -> str:
-    """Why terms shifted by other distances leave the same in a window: nothing is left of them at either."""
+    """The reason why terms shifted by other distances leave the same in a window: at either, nothing is left."""
     exps, rule = _product_exps(unit), unit.sum
     if exps is None or flaw.distance is None or not isinstance(rule, AlignedSum | EvenOddSum):
         return ""
@@ -440,8 +440,8 @@ def _window_equal(unit: Unit, flaw: Flaw) -> str:
     if isinstance(rule, EvenOddSum):  # sums of half of the products each, which are more
         gone = max(gone, rule.combine.fraction_bits + 4 + unit.instruction.lanes.bit_length())
     for distance in range(high - low + 1):
-        other = flaw.distance(distance)
-        if other != distance and not (distance >= gone and other >= gone):
+        changed = flaw.distance(distance)
+        if changed != distance and not (distance >= gone and changed >= gone):
             return ""
     return f"terms stand at most {high - low} places below max_exp, and of one {gone} places below nothing is left"
 
@@ -450,7 +450,7 @@ def _window_equal(unit: Unit, flaw: Flaw) -> str:
 
 
 def _products_rounded_alike(unit: Unit, flaw: Flaw) -> str:
-    """Why results that are one product each are rounded alike: all products of significands, wherever they end.
+    """The reason why results of one product each are rounded alike: all products of significands are tried.
 
     A flaw of a last place takes another rule, or less bits, or shifts by one place. Where results below the least
     normal number become zero, those some binades below it cannot be rounded up to it then.
@@ -468,10 +468,10 @@ def _products_rounded_alike(unit: Unit, flaw: Flaw) -> str:
     if result.flushes is None and len(sigs) * last > MOST_ROUNDED:
         return ""
     for sig in sigs:
-        own = sig.bit_length() - fmt.precision
-        for shift, sign in cross(range(own, own + BINADES if result.flushes else max(own, last) + 1), (0, 1)):
-            place = LastPlace(sig, shift, sign, result.rounding, shift > own)
-            kept = [rounded_magnitude(each) for each in (place, passed(flaw.last_place, place))]
+        cut = sig.bit_length() - fmt.precision
+        for shift, sign in cross(range(cut, cut + BINADES if result.flushes else max(cut, last) + 1), (0, 1)):
+            place = LastPlace(sig, shift, sign, result.rounding, shift > cut)
+            kept = [rounded_magnitude(variant) for variant in (place, passed(flaw.last_place, place))]
             if place.tiny and result.flushes is not None:
                 kept = [number if number >= whole and result.flushes == "result" else 0 for number in kept]
             if kept[0] != kept[1]:
@@ -483,7 +483,7 @@ def _products_rounded_alike(unit: Unit, flaw: Flaw) -> str:
 
 
 def _additions_equal(unit: Unit, flaw: Hooks, place: str) -> str:
-    """Why a smaller term that is shifted, cut or lost leaves the result as it is, at every distance of two terms."""
+    """The reason why a smaller term that is shifted, cut or lost changes no result, at any distance of two terms."""
     pairs = [pair for pair in adders(unit) if pair.place == place]
     before = roundings(unit)[place].flushes == "before"
     for pair in pairs:
@@ -514,19 +514,19 @@ def _same(pair: RoundedPair, flaw: Hooks, distance: int, before: bool, lower: in
     """
     p = pair.precision
     of_addend = not pair.smaller.endswith(PRODUCT)
-    other = distance if flaw.distance is None else flaw.distance(distance)
+    changed = distance if flaw.distance is None else flaw.distance(distance)
     dropped = flaw.dropped is not None and flaw.dropped(False, distance, of_addend)
     apart = max(pair.of_larger.bits, p + 2)
     edge = before and isinstance(pair.format, FloatFormat) and pair.of_smaller.least + distance <= pair.format.emin
-    alone = pair.is_number and pair.ties and not edge and min(distance, other) - lower >= p + 2
+    alone = pair.is_number and pair.ties and not edge and min(distance, changed) - lower >= p + 2
     if dropped:
         return alone
-    if other != distance and not (min(distance, other) - lower >= apart or alone):
+    if changed != distance and not (min(distance, changed) - lower >= apart or alone):
         return False
     if flaw.cut is None:
         return True
     cuts = [flaw.cut(None, p, opposite) for opposite in (False, True)]
-    return other == distance and all(_cut_same(pair, cut, distance, alone, lower) for cut in cuts)
+    return changed == distance and all(_cut_same(pair, cut, distance, alone, lower) for cut in cuts)
 
 
 def _cut_same(pair: RoundedPair, cut: TermCut | None, distance: int, alone: bool, lower: int) -> bool:
@@ -540,19 +540,19 @@ def _cut_same(pair: RoundedPair, cut: TermCut | None, distance: int, alone: bool
 
 
 def _leading_lower(unit: Unit, pair: RoundedPair) -> int:
-    """How far below its exponent a larger term may have its leading one: of a subnormal of another format.
+    """The places that a larger term's leading one may be below its exponent, being another format's subnormal.
 
     A subnormal has the least exponent of its format, and none of the smaller term's is less where its format's least
     is not. A partial sum is no subnormal where the least one, less what a window cuts off, is a normal number.
     """
     if pair.place not in ("promotion", "late addition") or pair.larger == REGISTER:
         return 0
-    own, rule, emins = unit.result.format, unit.sum, [_emins(unit, role) for role in (pair.larger, pair.smaller)]
+    fmt, rule, emins = unit.result.format, unit.sum, [_emins(unit, role) for role in (pair.larger, pair.smaller)]
     bits = pair.of_larger.bits - 1
-    if unit.scale is not None or not isinstance(own, FloatFormat) or not all(emins):
+    if unit.scale is not None or not isinstance(fmt, FloatFormat) or not all(emins):
         return bits
     window = rule.fraction_bits + 2 if isinstance(rule, AlignedSum) else 0
-    normal = pair.larger == PARTIAL and window and pair.of_larger.least - window >= own.emin
+    normal = pair.larger == PARTIAL and window and pair.of_larger.least - window >= fmt.emin
     return 0 if normal or max(emins[0]) <= min(emins[1]) else bits
 
 

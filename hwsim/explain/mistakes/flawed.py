@@ -17,7 +17,7 @@ SIDES: tuple[Side, Side] = ("a", "b")
 
 @dataclass(frozen=True)
 class Flaw(Hooks):
-    """What is wrong with a design: at places of the arithmetic, or with operands and results around it."""
+    """The faults of a design: at places of the arithmetic, or with operands and results around it."""
 
     case: Callable[[Case, Unit, int | None], Case] | None = None
     """The operands; the design's result before, None where nobody knows it."""
@@ -28,7 +28,7 @@ class Flaw(Hooks):
 
     @property
     def outside(self) -> bool:
-        """Whether operands or results alone are wrong, and the arithmetic between them is as specified."""
+        """True if operands or results alone are wrong, and the arithmetic between them is as specified."""
         return replace(self, case=None, code=None) == NO_FLAW
 
     def __and__(self, other: Flaw) -> Flaw:
@@ -63,7 +63,7 @@ ShowsWhere = Literal[
 
 
 class Shows(NamedTuple):
-    """What has to happen for a mistake to change a result.
+    """The event that has to happen for a mistake to change a result.
 
     where: what a rounding does; that the sum, that of a beat's products alone, a product or a term of it is no integer
     of `bits` bits and a sign; `wraps`: that a number modulo 2^bits is another one; `bits below`: that a bit below

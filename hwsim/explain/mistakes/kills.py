@@ -62,7 +62,7 @@ class _PassageHooks(Hooks):
 
 
 class Passages:
-    """What passes each place of a unit's arithmetic as cases are computed, and the results' codes.
+    """The values that pass each place of a unit's arithmetic as cases are computed, and the results' codes.
 
     earlier: of each case the one that is computed before it; None for the first of all.
     """
@@ -104,7 +104,7 @@ class Passages:
         return value[0]
 
     def _of_codes(self) -> None:
-        """What passes decoders and multipliers, as far as it differs."""
+        """Record what passes decoders and multipliers: each distinct value, with the cases that it is of."""
         plain, operands = Definition(self.unit), self.unit.operands
         of_factors = self.passing["factor"] = {}
         pairs: dict[tuple[int, int], list[int]] = {}
@@ -149,13 +149,13 @@ class Passages:
         if ends and any(getattr(hooks, place) is not None for place in OF_RESULTS):
             rounding = ResultRounding(self.unit.result, hooks)
             for (total, unit_exp, sticky), cases in self._sums.items():
-                other = passed(hooks.total, total, unit_exp)
+                flawed = passed(hooks.total, total, unit_exp)
                 # Of a sum of zero there is no more than its sign.
                 codes = [
                     rule.total(number, unit_exp, 0, sticky).code
-                    for rule, number in ((rounding, other), (self._rounding, total))
+                    for rule, number in ((rounding, flawed), (self._rounding, total))
                 ]
-                if bool(other) != bool(total) or codes[0] != codes[1]:
+                if bool(flawed) != bool(total) or codes[0] != codes[1]:
                     yield from cases
         if adder is not None and any(getattr(hooks, place) is not None for place in OF_ADDITIONS):
             for (terms, fmt, fused), cases in self.passing.get(prefix + "pair", {}).items():
@@ -234,19 +234,19 @@ def killers(unit: Unit, cases: Sequence[Case], mistakes: Sequence[Mistake]) -> d
 
     Some from everywhere are looked at first, and no more than are needed. cases: as `kills` takes them.
     """
-    found, left = dict[str, Case](), list(mistakes)
+    killed, left = dict[str, Case](), list(mistakes)
     parts = -(-len(cases) // CHUNK)
     for part in range(parts):
         if not left:
             break
         some = range(part, len(cases), parts)
-        passages = Passages(unit, [cases[at] for at in some], [cases[at - 1] if at else None for at in some])
+        passages = Passages(unit, [cases[i] for i in some], [cases[i - 1] if i else None for i in some])
         for mistake in left:
             index = killer(passages, mistake.flaw)
             if index is not None:
-                found[mistake.name] = passages.cases[index]
-        left = [mistake for mistake in left if mistake.name not in found]
-    return found
+                killed[mistake.name] = passages.cases[index]
+        left = [mistake for mistake in left if mistake.name not in killed]
+    return killed
 
 
 SEARCHED, PATIENCE = 2048, 3  # cases that are looked for, and chunks without a kill after which no more are
@@ -254,7 +254,7 @@ SEARCHED, PATIENCE = 2048, 3  # cases that are looked for, and chunks without a 
 
 @dataclass(frozen=True)
 class Known:
-    """What is known of the likely mistakes of a unit.
+    """The known facts about the likely mistakes of a unit.
 
     killers: a case of the directed ones, or of those that were looked for, that kills each. equivalent: the reasons why
     no case can. open: the others. tried: cases that were looked for. more: killers that are no directed cases.
@@ -269,7 +269,7 @@ class Known:
 
 @lru_cache(maxsize=8)
 def known(unit: Unit) -> Known:
-    """What is known of the likely mistakes of a unit: by its directed cases, and by others that are looked for.
+    """Return the known facts about a unit's likely mistakes, from directed cases and others that are looked for.
 
     It is kept in the cache. Raises NotImplementedYet for a unit that the model does not have.
     """
@@ -283,14 +283,14 @@ def known(unit: Unit) -> Known:
     directed = _first(covering(unit, 1))
     counted = kills(unit, directed)
     by_id = {case.id: case for case in directed}
-    found = {name: by_id[case] for name, case in counted.killed.items()}
+    killed = {name: by_id[case] for name, case in counted.killed.items()}
     searched, tried = search(unit, [every[name] for name in counted.open])
     left = tuple(name for name in counted.open if name not in searched)
-    made = Known(found | searched, counted.equivalent, left, tried, tuple(dict.fromkeys(searched.values())))
-    rows = {name: astuple(case) for name, case in made.killers.items()}
-    state = {**vars(made), "killers": rows, "more": [astuple(case) for case in made.more]}
+    result = Known(killed | searched, counted.equivalent, left, tried, tuple(dict.fromkeys(searched.values())))
+    rows = {name: astuple(case) for name, case in result.killers.items()}
+    state = {**vars(result), "killers": rows, "more": [astuple(case) for case in result.more]}
     _keep(path, json.dumps(state).encode())
-    return made
+    return result
 
 
 def _case(
@@ -300,19 +300,19 @@ def _case(
 
 
 def search(unit: Unit, mistakes: Sequence[Mistake], seed: int = 2, most: int = SEARCHED) -> tuple[dict[str, Case], int]:
-    """Cases that kill mistakes, by name, among those that are aimed at places of roundings; how many were looked at.
+    """Cases that kill mistakes, by name, drawn among those aimed at places of roundings; and the number looked at.
 
     seed: other than 1, whose first cases are directed ones.
     """
-    found, left, tried, idle = dict[str, Case](), list(mistakes), 0, 0
+    killed, left, tried, idle = dict[str, Case](), list(mistakes), 0, 0
     drawn = aimed(unit, seed)
     while left and tried < most and idle < PATIENCE:
         cases = list(islice(drawn, min(CHUNK, most - tried)))
         new = killers(unit, cases, left)
-        found |= new
+        killed |= new
         left = [mistake for mistake in left if mistake.name not in new]
         tried, idle = tried + len(cases), 0 if new else idle + 1
-    return found, tried
+    return killed, tried
 
 
 MOST_PRODUCTS = 1 << 20  # of the cases that are looked at, together: some ten seconds

@@ -29,7 +29,7 @@ Decode = Callable[[Fields, FloatFormat, int], Fields]  # what a float's decoder 
 
 
 def concerns(where: Where, side: Side | None) -> bool:
-    """Whether a mistake of some operands is one of a side's factors; side None: of the addend."""
+    """True if a mistake of some operands is one of a side's factors; side None: of the addend."""
     return where == "every operand" or where == (side or "addend") or (where == "factors" and side is not None)
 
 
@@ -42,9 +42,9 @@ def of_decoder(where: Where, decode: Decode) -> Flaw:
     def addend(term: Term, fmt: Format, code: int) -> Term:
         if not isinstance(fmt, FloatFormat) or not concerns(where, None):
             return term
-        own = fmt.fields(code >> fmt.padding)
-        decoded = decode(own, fmt, code)
-        if decoded == own:
+        parts = fmt.fields(code >> fmt.padding)
+        decoded = decode(parts, fmt, code)
+        if decoded == parts:
             return term
         cls = Class.NORMAL if decoded.cls is Class.SUBNORMAL else decoded.cls
         return Term(decoded.sign, decoded.exp, decoded.sig, fmt.fraction_bits, cls)
@@ -209,7 +209,7 @@ def _infinity_times_zero(cls: Class, term: Term, a: Fields, b: Fields) -> Term:
 
 
 def below(exp: int, floored: bool = False) -> tuple[Shows, ...]:
-    """What shows that bits below 2^exp are lost, of the sum or of products; floored: that the sum is rounded down."""
+    """The event that shows that bits below 2^exp are lost, of sums or products; floored: the sum is rounded down."""
     return (Shows("bits below, floored" if floored else "bits below", exp),)
 
 
@@ -230,8 +230,8 @@ def places_lost(exp: int, floored: bool = False) -> Flaw:
 
 def _products(unit: Unit) -> Iterator[Mistake]:
     # Places that a conversion of factors leaves empty.
-    own = (unit.operands.a, unit.operands.b)
-    empty = sum(fmt.fraction_bits for fmt in unit.operands.multiplied) - sum(fmt.fraction_bits for fmt in own)
+    formats = (unit.operands.a, unit.operands.b)
+    empty = sum(fmt.fraction_bits for fmt in unit.operands.multiplied) - sum(fmt.fraction_bits for fmt in formats)
     for bits, word in ((1, "bit"), (2, "2 bits"), (3, "3 bits")) if empty < 1 else ():
         text = "the low bits of every product's significand are cut off"
         yield Mistake(f"low {word} of products lost", text, each_product(partial(_low_bits_lost, bits)))
@@ -241,7 +241,7 @@ def _products(unit: Unit) -> Iterator[Mistake]:
         text = f"the exponent of every product is 1 too {word}, as with a wrong bias"
         yield Mistake(f"exponent of products one too {word}", text, each_product(partial(_exponent_off, by)))
     yield Mistake("signs of products or-ed", "a product is negative where a factor is", Flaw(product=_signs_ored))
-    if any(isinstance(fmt, FloatFormat) and fmt.infinities for fmt in own):
+    if any(isinstance(fmt, FloatFormat) and fmt.infinities for fmt in formats):
         for cls, word in ((Class.INFINITY, "infinity"), (Class.ZERO, "zero")):
             flaw = Flaw(product=partial(_infinity_times_zero, cls))
             yield Mistake(f"infinity times zero gives {word}", f"an infinity times zero is {word}", flaw)
@@ -270,7 +270,7 @@ def port_format(unit: Unit, port: Port) -> Format | None:
 
 
 def of_port(port: Port, change: Callable[[Format, int], int]) -> Flaw:
-    """Something that is wrong with every code of a port."""
+    """The flaw that changes every code of a port."""
     if port == "result":
         return Flaw(code=lambda code, unit, case: change(unit.output, code))
 
@@ -343,7 +343,7 @@ def _products_moved(source: Sequence[int]) -> Flaw:
     """Products stand in other lanes' places, which counts where sums are rounded. source: of each lane."""
     # Of a unit with other groups, as specified.
     return Flaw(
-        products=lambda products: tuple(products[at] for at in source) if len(products) == len(source) else products
+        products=lambda products: tuple(products[lane] for lane in source) if len(products) == len(source) else products
     )
 
 
@@ -408,7 +408,7 @@ def _lane_pairs(unit: Unit) -> Iterator[Mistake]:
                 yield Mistake(f"lane {lane} replaced by lane {source}", text, flaw)
                 for side in SIDES:
                     text = f"lane {lane} has the {side} of lane {source}"
-                    flaw = lanes_moved(side, [source if at == lane else at for at in range(lanes)])
+                    flaw = lanes_moved(side, [source if index == lane else index for index in range(lanes)])
                     yield Mistake(f"{side} of lane {lane} taken from lane {source}", text, flaw)
 
 

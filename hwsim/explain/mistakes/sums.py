@@ -29,7 +29,7 @@ VANISHED = 1 << 12  # a distance at which nothing is left of a term
 
 
 class RoundingStep(NamedTuple):
-    """Where numbers are rounded, and added before, if `adds`. place: as `hwsim.cases.bins.outcomes.roundings` has it.
+    """A step that rounds numbers, and adds before, if `adds`. place: as `hwsim.cases.bins.outcomes.roundings` has it.
 
     plus_zero: whether what rounds to zero is +0.
     """
@@ -125,7 +125,7 @@ def _vanishing(distance: int) -> int:
 
 def _left_out(lane: int | None, aligned: tuple[int, ...], lanes: int) -> tuple[int, ...]:
     gone = lanes if lane is None else lane
-    return tuple(0 if at == gone else term for at, term in enumerate(aligned))
+    return tuple(0 if index == gone else term for index, term in enumerate(aligned))
 
 
 def _maxima(unit: Unit) -> Iterator[Mistake]:
@@ -182,8 +182,8 @@ def _ones_complement(last: int | None, vanishes: bool, magnitude: tuple[int, int
     sig, unit_exp = magnitude
     last = unit_exp if last is None else last
     least = min(last, unit_exp)
-    made = max(0, (sig << unit_exp - least) - (1 << last - least))
-    return (made, least) if sign and (made or vanishes) else (sig, unit_exp)
+    size = max(0, (sig << unit_exp - least) - (1 << last - least))
+    return (size, least) if sign and (size or vanishes) else (sig, unit_exp)
 
 
 def _opposite_infinities(place: int, special: Term | None, terms: tuple[Term, ...]) -> Term | None:
@@ -245,7 +245,7 @@ BEYOND: dict[WhatIsCut, ShowsWhere] = {
 
 
 def beyond(what: WhatIsCut, bits: int) -> tuple[Shows, ...]:
-    """What shows that a number is cut to so many bits, two's complement."""
+    """The event that shows that a number is cut to so many bits, two's complement."""
     return (Shows(BEYOND[what], bits - 1),)
 
 
@@ -284,7 +284,7 @@ def _normalized_upwards(
 
 
 def _normalization(unit: Unit) -> Iterator[Mistake]:
-    """What becomes of the exponent where a sum of some width, which is no float yet, is normalised."""
+    """Yield the mistakes of the exponent where a sum of some width, which is no float yet, is normalised."""
     if isinstance(unit.output, FixedFormat):
         return
     last = last_place(unit)
@@ -313,17 +313,17 @@ OF_NEGATIVE: dict[LastPlaceRule, LastPlaceRule] = {"ru": "rz", "ties-up": "ties-
 
 
 def _roundings(adder: RoundingStep) -> Iterator[Mistake]:
-    own, shows = adder.rounding, (Shows("rounds", place=adder.place),)
-    others = [(rule, *words) for rule, words in RULE_WORDS.items() if rule != own]
+    specified, shows = adder.rounding, (Shows("rounds", place=adder.place),)
+    others = [(rule, *words) for rule, words in RULE_WORDS.items() if rule != specified]
     for rule, name, text in others:
         yield Mistake(f"rounded {name}", f"results are rounded {text}", _rounded_by(rule, lambda _: True), shows)
     tiny = (Shows("is tiny and rounds", place=adder.place),)
     for rule, name, text in others:
-        words, flaw = f"results below the least normal number are rounded {text}", _rounded_by(rule, lambda it: it.tiny)
+        words, flaw = f"results below the least normal number are rounded {text}", _rounded_by(rule, lambda p: p.tiny)
         yield Mistake(f"subnormal results rounded {name}", words, flaw, tiny)
     for rule, name, text in others:
-        other = OF_NEGATIVE.get(rule, rule)
-        if rule in ("rz", "rd", "ru", "ties-down", "rna") and other != OF_NEGATIVE.get(own, own):
+        mirrored = OF_NEGATIVE.get(rule, rule)
+        if rule in ("rz", "rd", "ru", "ties-down", "rna") and mirrored != OF_NEGATIVE.get(specified, specified):
             flaw = _rounded_by(rule, lambda place: bool(place.sign))
             yield Mistake(f"negative results rounded {name}", f"negative results are rounded {text}", flaw, shows)
 
@@ -420,14 +420,14 @@ def _overflow(adder: RoundingStep) -> Iterator[Mistake]:
                 continue  # as specified
             yield Mistake(name, f"{large} {text}", Flaw(fixed=change), shows)
         return
-    for name, text, made in TOO_LARGE:
-        if not _is_specified(adder, adder.format, made):
-            yield Mistake(name, f"{large} {text}", Flaw(number=partial(_too_large, made)), shows)
+    for name, text, magnitude in TOO_LARGE:
+        if not _is_specified(adder, adder.format, magnitude):
+            yield Mistake(name, f"{large} {text}", Flaw(number=partial(_too_large, magnitude)), shows)
 
 
 def _is_specified(adder: RoundingStep, fmt: FloatFormat, made: Magnitude) -> bool:
     """True if results that are too large are specified to be that, whatever they are."""
-    samples = [UnpackedResult(fmt, sign, fmt.max_magnitude + more, 0, 0, 0, 0) for sign in (0, 1) for more in (1, 2)]
+    samples = [UnpackedResult(fmt, sign, fmt.max_magnitude + over, 0, 0, 0, 0) for sign in (0, 1) for over in (1, 2)]
     return made is not _exponent_without_top and all(
         overflow_code(fmt, number.sign, adder.rounding, adder.overflow)
         == (number.sign * fmt.sign_bit | made(number)) << fmt.padding
@@ -437,8 +437,8 @@ def _is_specified(adder: RoundingStep, fmt: FloatFormat, made: Magnitude) -> boo
 
 def _too_small(change: Callable[[UnpackedResult], int | None], code: int | None, number: UnpackedResult) -> int | None:
     """change: None where it is no mistake of this number."""
-    made = change(number) if number.bexp <= 0 else None
-    return code if made is None else made
+    changed = change(number) if number.bexp <= 0 else None
+    return code if changed is None else changed
 
 
 def _signed(number: UnpackedResult, magnitude: int = 0) -> int:
@@ -504,10 +504,10 @@ def _underflow(adder: RoundingStep) -> Iterator[Mistake]:
         text = f"{below} is shifted by 1 place too {amount}"
         flaw = Flaw(last_place=partial(_tiny_shifted, by))
         yield Mistake(f"subnormal results at {word} their value", text, flaw, shows)
-    for name, text, made in VANISHING:
+    for name, text, magnitude in VANISHING:
         if name != f"sign of an underflowed zero {'dropped' if adder.plus_zero else 'kept'}":
             text = f"a result that is not zero and rounds to it {text}"
-            flaw = Flaw(number=partial(_vanished, made))
+            flaw = Flaw(number=partial(_vanished, magnitude))
             yield Mistake(name, text, flaw, (Shows("vanishes", place=adder.place),))
 
 
@@ -588,7 +588,7 @@ def _zero_signs(specified: str, alone: bool = False) -> Iterator[Mistake]:
 
 
 def _of_multipliers(unit: Unit) -> Iterator[Mistake]:
-    """What is wrong with the rounding of products, where these are rounded: in multipliers alone, and everywhere."""
+    """Yield the mistakes of rounding products, where they are rounded: in multipliers alone, and everywhere."""
     if not isinstance(unit.sum, RoundedSum) or unit.sum.product != "rounded":
         return
     adder = adder_of(unit)._replace(place="product", adds=False)
@@ -597,7 +597,7 @@ def _of_multipliers(unit: Unit) -> Iterator[Mistake]:
             alone = Flaw(multipliers=flaw)
             yield Mistake(f"{name}, of products alone", f"of products alone: {text}", alone, shows)
             if not name.startswith("zero"):
-                everywhere = (*shows, *(each._replace(place="addition") for each in shows))
+                everywhere = (*shows, *(event._replace(place="addition") for event in shows))
                 yield Mistake(f"{name}, of products too", f"of products and sums: {text}", flaw & alone, everywhere)
 
 
@@ -640,7 +640,7 @@ def _scaling(unit: Unit) -> Iterator[Mistake]:
 
 
 def _after(unit: Unit) -> Iterator[Mistake]:
-    """What is wrong with the addition after groups alone."""
+    """Yield the mistakes of the addition after groups alone."""
     adder = adder_after(unit)
     if adder is None:
         return
@@ -648,7 +648,7 @@ def _after(unit: Unit) -> Iterator[Mistake]:
              far_dropped(adder, {"the smaller term": None}), _zero_signs(_ieee_rule(adder.rounding))]  # fmt: skip
     for part in parts:
         for name, text, flaw, shows in part:
-            shows = tuple(each for each in shows if each.where != "starts from -0")
+            shows = tuple(event for event in shows if event.where != "starts from -0")
             yield Mistake(f"{name}, in the {adder.place}", f"in the {adder.place}: {text}", Flaw(after=flaw), shows)
 
 

@@ -92,7 +92,7 @@ def _operands(unit: Unit) -> Iterator[Mistake]:
         text = f"{which}: codes are numbers without a sign, from 0 to {2**fmt.bits - 1} steps"
         shows = (Shows("wraps", fmt.bits),) if where == "addend" else ()
         yield Mistake(f"{which} taken for unsigned", text, _operand_wraps(where, fmt.bits, signed=False), shows)
-        for bits in (fmt.bits - 1, fmt.bits // 2, *(each for each in USUAL if each < fmt.bits - 1)):
+        for bits in (fmt.bits - 1, fmt.bits // 2, *(width for width in USUAL if width < fmt.bits - 1)):
             for signed, end, words in READ if bits > 1 else ():
                 text = f"{which}: a code keeps its low {bits} bits, {words}"
                 yield Mistake(f"{which} modulo 2^{bits}{end}", text, _operand_wraps(where, bits, signed))
@@ -193,7 +193,7 @@ def _window_terms(low: int) -> Iterator[Mistake]:
         text = f"a term keeps {bits} bits, {NARROW}, before it is shifted right, which rounds it down"
         flaw = Flaw(align=partial(_term_wraps, bits))
         yield Mistake(f"terms modulo 2^{bits}, before they are shifted", text, flaw)
-    for bits in dict.fromkeys((*range(low + 2, low + 12), *(each for each in USUAL if each > low + 1))):
+    for bits in dict.fromkeys((*range(low + 2, low + 12), *(width for width in USUAL if width > low + 1))):
         text = f"negative terms are shifted right with zeros in the place of their sign, in {bits} bits"
         shifted = partial(_logical_shift, bits)
         # Where both stand in one expression, the sum has that width too.
@@ -328,7 +328,7 @@ def _results(unit: Unit) -> Iterator[Mistake]:
     fmt = unit.output
     if not isinstance(fmt, FixedFormat):
         return
-    for bits in dict.fromkeys((*range(fmt.bits - 1, fmt.bits - 5, -1), *(each for each in USUAL if each < fmt.bits))):
+    for bits in dict.fromkeys((*range(fmt.bits - 1, fmt.bits - 5, -1), *(size for size in USUAL if size < fmt.bits))):
         for signed, end, words in READ if bits > 1 else ():
             flaw = Flaw(fixed=partial(_result_wraps, bits, signed))
             yield Mistake(f"result modulo 2^{bits}{end}", f"the result keeps {bits} bits, {words}", flaw)
@@ -336,10 +336,10 @@ def _results(unit: Unit) -> Iterator[Mistake]:
 
 def _parts_reversed(bits: int, fmt: Format, code: int) -> int:
     """A code put together from its parts in the other order; nobody reads the padding. bits: of a part."""
-    mask, made = (1 << bits) - 1, 0
+    mask, reversed_code = (1 << bits) - 1, 0
     for place in range(0, fmt.container_bits, bits):
-        made = made << bits | code >> place & mask
-    return made >> fmt.padding << fmt.padding
+        reversed_code = reversed_code << bits | code >> place & mask
+    return reversed_code >> fmt.padding << fmt.padding
 
 
 def _exchanged(case: Case, unit: Unit, before: int | None) -> Case:

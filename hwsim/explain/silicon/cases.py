@@ -77,7 +77,7 @@ class CheckedLines:
         return self._lines[self.number_of].partition(" ")[0] if self.number_of < len(self._lines) else ""
 
     def ends(self) -> bool:
-        """Whether the next line is `end`; if so, reads it, and nothing may follow."""
+        """True if the next line is `end`; if so, reads it, and nothing may follow."""
         if self.peek() != "end":
             return False
         self.expect("end", "the file must end")
@@ -172,10 +172,14 @@ def instruction_of(unit: Unit, name: str | None = None) -> GpuInstruction:
         raise InputError(f"unknown instruction {name!r}; known: {', '.join(INSTRUCTIONS)}")
     candidates = [INSTRUCTIONS[name]] if name is not None else list(INSTRUCTIONS.values())
     family = "wgmma" if "wgmma" in unit.name else "mma"
-    fitting = [each for each in candidates if fits(each, unit) and (name is not None or each.family == family)]
+    fitting = [
+        instruction
+        for instruction in candidates
+        if fits(instruction, unit) and (name is not None or instruction.family == family)
+    ]
     if fitting:
         return fitting[0]
-    operands, names = unit.operands, ", ".join(each.name for each in candidates)
+    operands, names = unit.operands, ", ".join(instruction.name for instruction in candidates)
     wanted = f"{operands.a.name} x {operands.b.name} + {_name(operands.addend)}, k {unit.instruction.k}"
     raise InputError(f"unit {unit.name} ({wanted}) is none of the instructions that can be captured: {names}")
 
@@ -185,7 +189,7 @@ def _name(fmt: Format | None) -> str:
 
 
 def fits(instruction: GpuInstruction, unit: Unit) -> bool:
-    """Whether a unit has an instruction's formats and its k, so that it may describe the instruction's results."""
+    """True if a unit has an instruction's formats and its k, so that it may describe the instruction's results."""
     operands = unit.operands
     return (
         unit.scale is None

@@ -18,7 +18,7 @@ SAMPLE = 1000  # cases that were not designed for a rule, by which a step is jud
 
 @dataclass(frozen=True)
 class Standing:
-    """How well a candidate explains the results. right: cases of its rule that it explains, of `of`.
+    """A candidate's standing among the results. right: cases of its rule that it explains, of `of`.
 
     survives: whether it explains all results, those of cases for other rules included.
     example: a case that it does not explain; for a survivor, a case that refutes another candidate, with that
@@ -34,7 +34,7 @@ class Standing:
 
 @dataclass(frozen=True)
 class QuestionVerdict:
-    """How well each candidate of a rule explains the results."""
+    """The standings of the candidates of a rule."""
 
     rule: Question
     standings: tuple[Standing, ...]
@@ -133,20 +133,20 @@ def _verdict(
 ) -> QuestionVerdict:
     """Compare the candidates of a rule, with all other settings as in the best unit. designed: cases for the rule."""
     # Where no case was designed for the rule, any case may refute a candidate.
-    own, others = (designed, sorted({*rows} - {*designed})) if designed else (rows, [])
-    wrong = [(candidate, evidence.mismatches(candidate, own)) for candidate in _among(rule, unit, best)]
+    telling, others = (designed, sorted({*rows} - {*designed})) if designed else (rows, [])
+    wrong = [(candidate, evidence.mismatches(candidate, telling)) for candidate in _among(rule, unit, best)]
     standings = []
     for candidate, failures in wrong:
         elsewhere: list[Example] = []
-        survives = bool(own) and not failures
+        survives = bool(telling) and not failures
         if survives and (candidate.unit, candidate.flaw) != (best.unit, best.flaw):
             # A candidate that explains the cases of its own rule may still be refuted by other cases.
             elsewhere = evidence.mismatches(candidate, others)
             survives = not elsewhere
         example = next(iter(failures or elsewhere), None) or _refuted(candidate, wrong)
-        standings.append(Standing(candidate, len(own) - len(failures), len(own), survives, example))
+        standings.append(Standing(candidate, len(telling) - len(failures), len(telling), survives, example))
     return QuestionVerdict(rule, tuple(standings))
 
 
 def _refuted(candidate: Candidate, wrong: Sequence[tuple[Candidate, list[Example]]]) -> Example | None:
-    return next((failures[0] for other, failures in wrong if failures and other is not candidate), None)
+    return next((failures[0] for rival, failures in wrong if failures and rival is not candidate), None)

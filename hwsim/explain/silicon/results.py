@@ -68,14 +68,14 @@ def result_lines(cases: CaseFile, facts: dict[str, str], results: Iterator[Secti
     yield f"{HEAD}\ncases {cases.checksum}\n"
     for key in FACTS:
         yield f"{key} {facts[key]}\n"
-    for each in results:
-        instruction = each.section.instruction
+    for captured in results:
+        instruction = captured.section.instruction
         yield f"instruction {instruction.name}\n"
-        if each.skipped:
-            yield f"skipped {each.skipped}\n"
+        if captured.skipped:
+            yield f"skipped {captured.skipped}\n"
             continue
-        yield f"results {len(each.codes)}\n"
-        for index, code in enumerate(each.codes):
+        yield f"results {len(captured.codes)}\n"
+        for index, code in enumerate(captured.codes):
             yield f"{index} {code:0{instruction.digits[1]}x}\n"
     yield "end\n"
 
@@ -260,15 +260,17 @@ def known_cases(unit: Unit, folder: str | Path | None = None) -> list[tuple[Case
     From `hwsim.cases.captured`, and from what `hwsim capture import` wrote. folder: holds either, or both; without it,
     the folders that the environment's HWSIM_SILICON names.
     """
-    found = captured_cases(unit, folder)
-    for manifest in (path for one in folders(folder) for path in sorted(one.glob(f"*/{MANIFEST}"))):
+    collected = captured_cases(unit, folder)
+    for manifest in (path for source in folders(folder) for path in sorted(source.glob(f"*/{MANIFEST}"))):
         gpu = manifest.parent
         for name, entry in _manifest(gpu)[1].items():
             if entry.unit == unit.name:
                 stored = _load(gpu, name, entry)
-                cases = [(as_case(stored.cases[at]), at) for at in stored.stable]
-                found += [(replace(case, id=f"{gpu.name}/{at:05}-{case.id}"), stored.codes[at]) for case, at in cases]
-    return found
+                cases = [(as_case(stored.cases[index]), index) for index in stored.stable]
+                collected += [
+                    (replace(case, id=f"{gpu.name}/{index:05}-{case.id}"), stored.codes[index]) for case, index in cases
+                ]
+    return collected
 
 
 def _load(path: Path, name: str, entry: _Entry) -> Captured:
@@ -294,7 +296,7 @@ def _load(path: Path, name: str, entry: _Entry) -> Captured:
 
 
 def _wrong(arrays: dict[str, NDArray[Any]], instruction: GpuInstruction) -> str | None:
-    """What `_packed` would not have written: arrays of other kinds or lengths, or codes of other formats."""
+    """A fault of arrays that `_packed` would not write: other kinds, lengths or formats; None without one."""
     for name, array in arrays.items():
         kind = {"tags": "U", "c_off": "b"}.get(name, "u")
         if array.ndim != 1 or array.dtype.kind != kind:
@@ -353,7 +355,7 @@ class LibraryCall(BaseModel):
 
 
 class _Facts(BaseModel):
-    """What the file says of the GPU and its software."""
+    """The facts about the GPU and its software that the file states."""
 
     model_config = ConfigDict(frozen=True, strict=True, extra="forbid")
 
@@ -380,7 +382,7 @@ class LibraryProduct:
     returned: NDArray[Any]
 
     def equal(self, unit: Unit | None = None) -> int:
-        """Of how many results a unit says the same; without one, the call's own."""
+        """The number of results of which a unit says the same; without one, the call's own unit."""
         unit = unit or self.call.unit
         product = gemm(unit, self.a, self.b, None, self.scale_a, self.scale_b)
         return int((codes_of(unit.output, product) == self.returned).sum())

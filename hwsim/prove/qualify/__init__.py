@@ -1,1 +1,1 @@
-"""Whether what a design is checked with would notice a mistake: mutants of it, each killed or not."""
+"""Mutants of a design, each killed or not: they show whether what it is checked with would notice a mistake."""

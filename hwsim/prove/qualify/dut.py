@@ -71,7 +71,7 @@ def dut_machine(design: DutDesign, netlist: Netlist, mutants: Sequence[Mutant]) 
 
 
 def dut_groups(design: DutDesign, cases: Sequence[Case]) -> Iterator[CaseGroup]:
-    """Cases of one beat as words, with the results that the model computes."""
+    """Yield cases of one beat as words, with the results that the model computes."""
     number = 0
     for batch in batches(design.unit, cases, TOGETHER):
         numbers = np.arange(number, number + len(batch))
@@ -81,7 +81,7 @@ def dut_groups(design: DutDesign, cases: Sequence[Case]) -> Iterator[CaseGroup]:
 
 
 def _expected(design: DutDesign, batch: Batch) -> NDArray[Any]:
-    """What the model returns, -0 as +0 where that is as good."""
+    """The results that the model returns, -0 as +0 where that is as good."""
     return code_array(design.unpromised.plain_zeros(expected(design.unit, batch)).tolist())
 
 
@@ -90,14 +90,16 @@ def _inputs(design: DutDesign, batch: Batch) -> dict[str, Words]:
     every, words = np.uint64((1 << len(batch)) - 1), dict[PortBit, np.uint64]()
     for name in FIELDS:
         codes = getattr(batch, name)
-        for at, bits in enumerate(design.wiring.places.get(name, ())):
+        for index, bits in enumerate(design.wiring.places.get(name, ())):
             shift = design.wiring.shift[name]
-            of_bits = words_of(codes if name == "c" else codes[:, at], shift + len(bits))
+            of_bits = words_of(codes if name == "c" else codes[:, index], shift + len(bits))
             words |= dict(zip(bits, of_bits[shift:], strict=True))
     for bit, held in design.wiring.held.items():
         words[bit] = words[held] if isinstance(held, tuple) else every if held else np.uint64(0)
     return {
-        port.name: np.array([words.get((port.name, PLAIN, at), np.uint64(0)) for at in range(port.width)], np.uint64)
+        port.name: np.array(
+            [words.get((port.name, PLAIN, index), np.uint64(0)) for index in range(port.width)], np.uint64
+        )
         for port in design.module.ports
         if port.direction == "in"
     }
@@ -110,7 +112,7 @@ CLOCKS = ("CLK", "C")  # ports of registers; BTOR2 has one clock, and so nothing
 
 @dataclass(frozen=True)
 class ChangeOfMutant:
-    """What is known of a mutant. equal: whether it changes nothing; None where that is not known.
+    """The effect of a mutant, as far as it is known. equal: whether it changes nothing; None where that is not known.
 
     inputs: those that show a change, by port; none unless they are known.
     """
@@ -123,9 +125,9 @@ UNKNOWN = ChangeOfMutant(None)
 
 
 def differences(netlist: Netlist, mutants: Sequence[Mutant], tell: Callable[[int], None]) -> list[ChangeOfMutant]:
-    """What each of some mutants changes. tell: called with how many are done.
+    """The change that each of some mutants makes. tell: called with how many are done.
 
-    None is known where bitwuzla is not installed, and of a design that BTOR2 does not have, as one with latches.
+    No change is known where bitwuzla is not installed, and of a design that BTOR2 does not have, as one with latches.
     """
     clocked = clocking(netlist)
     asked = [mutant for mutant in mutants if not _of_clock(mutant, clocked)]
@@ -135,10 +137,10 @@ def differences(netlist: Netlist, mutants: Sequence[Mutant], tell: Callable[[int
 
     try:
         (text,) = written([(netlist, asked)], "btor", BTOR)
-        found = dict(zip(asked, _decided(read_btor(text, "mutated."), len(asked), tell), strict=True))
+        changes = dict(zip(asked, _decided(read_btor(text, "mutated."), len(asked), tell), strict=True))
     except (FlowFailed, ValueError):
         return [UNKNOWN] * len(mutants)
-    return [found.get(mutant, UNKNOWN) for mutant in mutants]
+    return [changes.get(mutant, UNKNOWN) for mutant in mutants]
 
 
 def _decided(circuit: Circuit, count: int, tell: Callable[[int], None]) -> list[ChangeOfMutant]:
@@ -148,24 +150,26 @@ def _decided(circuit: Circuit, count: int, tell: Callable[[int], None]) -> list[
     terms, select = [*circuit.outputs.values(), *registers], circuit.inputs[SELECT]
     shown = {name: term for name, term in circuit.inputs.items() if name != SELECT}
     plain = [simplified(term) for term in all_substituted(terms, {select: value(0, count)})]
-    found, begun = list[ChangeOfMutant](), time.thread_time()
+    changes, begun = list[ChangeOfMutant](), time.thread_time()
     for number in range(count):
         left = ALTOGETHER - (time.thread_time() - begun)
         if left <= 0:
-            found.append(UNKNOWN)
+            changes.append(UNKNOWN)
             continue
         changed = all_substituted(terms, {select: value(1 << number, count)})
-        claim = both(*(same(one, simplified(other)) for one, other in zip(plain, changed, strict=True)))
+        claim = both(*(same(before, simplified(after)) for before, after in zip(plain, changed, strict=True)))
         answer = ask(claim, (), min(EACH, left), shown.values())
         if answer.word == "proved":
-            found.append(ChangeOfMutant(True))
+            changes.append(ChangeOfMutant(True))
         elif answer.word == "refuted" and not circuit.states and answer.model is not None:
             values = {term.symbol(): name for name, term in shown.items()}
-            found.append(ChangeOfMutant(False, tuple((values[symbol], code) for symbol, code in answer.model.items())))
+            changes.append(
+                ChangeOfMutant(False, tuple((values[symbol], code) for symbol, code in answer.model.items()))
+            )
         else:
-            found.append(UNKNOWN)
+            changes.append(UNKNOWN)
         tell(number + 1)
-    return found
+    return changes
 
 
 def clocking(netlist: Netlist) -> set[str]:
@@ -177,19 +181,19 @@ def clocking(netlist: Netlist) -> set[str]:
         for bit in bits
     }  # fmt: skip
     left = [bit for cell in netlist.cells.values() for port in CLOCKS for bit in _clock(cell, port)]
-    found = set[str]()
+    reached = set[str]()
     while left:
         name = drivers.get(left.pop())
-        if name is not None and name not in found:
-            found.add(name)
+        if name is not None and name not in reached:
+            reached.add(name)
             cell = netlist.cells[name]
             left += [bit for port, bits in cell["connections"].items()
                      if cell["port_directions"][port] == "input" for bit in bits]  # fmt: skip
-    return found
+    return reached
 
 
 def _clock(cell: dict[str, object], port: str) -> list[object]:
-    """The clock of a register."""
+    """The bits of a register's clock."""
     connections, parameters = cell["connections"], cell["parameters"]
     assert isinstance(connections, dict) and isinstance(parameters, dict)
     return list(connections.get(port, ())) if "CLK_POLARITY" in parameters else []
@@ -238,7 +242,7 @@ endmodule
 
 @dataclass(frozen=True)
 class DutRow:
-    """What became of a mutant of a user's design.
+    """The fate of a mutant of a user's design.
 
     fate: `killed` by vectors; `equivalent`, shown to change nothing; `survives`: no vector shows what it changes, and
     inputs are known that do; `undecided`: neither is known. how: the case or the rule of the ports that killed it, or
@@ -251,7 +255,7 @@ class DutRow:
 
     @property
     def killed(self) -> bool:
-        """Whether vectors show it."""
+        """True if vectors show it."""
         return self.fate == "killed"
 
 
@@ -265,7 +269,7 @@ class Share(NamedTuple):
 
 @dataclass(frozen=True)
 class DutQualification:
-    """What was asked of a user's vectors. of: how many mutants the design has. vectors: what was played."""
+    """The qualification of a user's vectors. of: how many mutants the design has. vectors: what was played."""
 
     design: str
     vectors: str
@@ -287,7 +291,7 @@ class DutQualification:
         return [row for row in self.rows if row.fate in ("survives", "undecided")]
 
     def count(self, fate: Fate) -> int:
-        """How many have that fate."""
+        """The number of mutants with that fate."""
         return sum(row.fate == fate for row in self.rows)
 
 
@@ -308,17 +312,17 @@ def cases_of(design: DutDesign, known: Stored | None) -> tuple[str, list[Case]]:
     if known is None:
         where = f"smoke vectors of {design.unit.name}"
         every = (case for batch in made_batches(Wanted(design.drawn_for)) for case in batch.cases())
-        made = design.held.drawn(every, solved=True)
+        offered = design.held.drawn(every, solved=True)
     else:
-        where, made = str(known.folder), [known.case(number) for number in range(known.cases)]
-    taken = [case for _, case in Filter(design).take(made)]
+        where, offered = str(known.folder), [known.case(number) for number in range(known.cases)]
+    taken = [case for _, case in Filter(design).take(offered)]
     if not taken:
-        raise InputError(f"the design takes none of the {len(made):,} cases of {where}")
+        raise InputError(f"the design takes none of the {len(offered):,} cases of {where}")
     return where, taken
 
 
 class DutQualifier:
-    """Asks of mutants of a user's design whether vectors kill them.
+    """A check of whether vectors kill the mutants of a user's design.
 
     tell: called with how many mutants are done, how many there are, and what is done.
     Raises ValueError for a design with arrays as ports; ToolMissing, and FlowFailed where Yosys does not read it.
@@ -332,7 +336,7 @@ class DutQualifier:
         self.netlist = dut_netlist(design, seed)
 
     def qualify(self, count: int | None, known: Stored | None = None) -> DutQualification:
-        """What becomes of so many mutants, drawn at random, or of all. known: a user's vectors; smoke unless given.
+        """Find the fates of so many mutants, drawn at random, or of all. known: a user's vectors; smoke unless given.
 
         Raises ValueError where the design itself, as Yosys reads it, does not pass them.
         """
@@ -353,25 +357,25 @@ class DutQualifier:
         )
 
     def _looked_at(self, rows: Sequence[DutRow]) -> list[DutRow]:
-        """The rows, with what those change that no vector kills."""
+        """The rows, with the changes of mutants that no vector kills."""
         left = [row.mutant for row in rows if row.fate == "undecided" and not absorbed(self.netlist, row.mutant)]
         self.tell(0, len(left), "asking what survivors change")
         told = differences(self.netlist, left, lambda done: self.tell(done, len(left), "asking what survivors change"))
-        found, made = dict(zip(left, told, strict=True)), list[DutRow]()
+        changes, looked_at = dict(zip(left, told, strict=True)), list[DutRow]()
         for row in rows:
-            what = found.get(row.mutant)
+            what = changes.get(row.mutant)
             if row.fate != "undecided":
-                made.append(row)
+                looked_at.append(row)
             elif what is None or what.equal:
-                made.append(DutRow(row.mutant, "equivalent"))
+                looked_at.append(DutRow(row.mutant, "equivalent"))
             elif what.equal is False and not any(self.design.unpromised.left_out()):
-                made.append(DutRow(row.mutant, "survives", self._shown(dict(what.inputs))))
+                looked_at.append(DutRow(row.mutant, "survives", self._shown(dict(what.inputs))))
             else:
-                made.append(row)
-        return made
+                looked_at.append(row)
+        return looked_at
 
     def _shown(self, inputs: Mapping[str, int]) -> str:
-        """What stands at the design's inputs, but for those that are constant."""
+        """The values at the design's inputs, but for those that are constant, in words."""
         held, shown = self.design.wiring.held, list[str]()
 
         def bit(name: str, at: int) -> int:
@@ -385,7 +389,7 @@ class DutQualifier:
         return ", ".join(shown)
 
     def _played(self, chosen: Sequence[Mutant], cases: Sequence[Case]) -> list[DutRow]:
-        """All at once, as a circuit without a clock can be."""
+        """The rows of mutants that are played all at once, as a circuit without a clock can be."""
         self.tell(0, 0, "building a circuit of all mutants")
         machine, done = dut_machine(self.design, self.netlist, chosen), 0
 
@@ -400,23 +404,26 @@ class DutQualifier:
             raise self._fails(str(error)) from None
         unseen = set(machine.unseen().tolist())
         return [
-            DutRow(mutant, "killed", str(cases[at].id))
-            if at >= 0
+            DutRow(mutant, "killed", str(cases[place].id))
+            if place >= 0
             else DutRow(mutant, "equivalent" if number in unseen else "undecided")
-            for number, (mutant, at) in enumerate(zip(chosen, killer.tolist(), strict=True))
+            for number, (mutant, place) in enumerate(zip(chosen, killer.tolist(), strict=True))
         ]
 
     def _fails(self, said: str) -> InputError:
         return InputError(f"{self.design.name} itself does not pass: {said}; see `hwsim cosim --dut`")
 
     def _simulated(self, folder: Path, chosen: Sequence[Mutant], cases: Sequence[Case]) -> list[DutRow]:
-        """Each in a simulation of its own, of one program."""
+        """The rows of mutants that are each played in a simulation of its own, of one program."""
         design = mutated_design(self.design, self.netlist, chosen, folder)
         self.tell(0, len(chosen), "Verilator builds the mutants")
         program, plays, done = command("verilator", design.sources("verilator"), trace=False), self._plays(cases), 0
 
         def play(number: int) -> str:
-            """How mutant number n was noticed, from 1 on; of 0, the design itself."""
+            """Play a mutant, by its number from 1 on, or the design itself for 0.
+
+            Return how it was noticed; empty where it was not.
+            """
             nonlocal done
             job, limit = folder / f"mutant{number}", design.stuck_after
             played = play_simulated(
@@ -424,18 +431,19 @@ class DutQualifier:
             )
             done += number > 0
             self.tell(done, len(chosen), "simulating mutants")
-            return next((said for one in played if (said := _noticed(one))), "")
+            return next((notice for suite in played if (notice := _noticed(suite))), "")
 
         with processes.threads(WORKERS) as pool:
-            if said := play(0):
-                raise self._fails(said)
+            if notice := play(0):
+                raise self._fails(notice)
             how = list(pool.map(play, range(1, len(chosen) + 1)))
         return [
-            DutRow(mutant, "killed" if said else "undecided", said) for mutant, said in zip(chosen, how, strict=True)
+            DutRow(mutant, "killed" if notice else "undecided", notice)
+            for mutant, notice in zip(chosen, how, strict=True)
         ]
 
     def _plays(self, cases: Sequence[Case]) -> list[Play]:
-        """All cases back to back; of a design that can be held some again, with gaps and back-pressure."""
+        """The plays of all cases back to back; of a design that can be held some again, with gaps and back-pressure."""
         suites = [Suite("vectors", tuple(cases))]
         if self.design.dut.file.protocol.holding:
             suites.append(Suite("vectors, gaps and back-pressure", tuple(cases[:HELD_CASES]), traffic=BUSY))
@@ -443,7 +451,7 @@ class DutQualifier:
 
 
 def _noticed(played: Played) -> str:
-    """What of a suite tells that a design is wrong; nothing where all is well."""
+    """The sign in a suite that a design is wrong; empty where all is well."""
     if played.stuck:
         return "no cycle ended"
     if not played.outcome.mismatches:
@@ -457,10 +465,10 @@ def _noticed(played: Played) -> str:
 
 def dut_netlist(design: DutDesign, seed: int) -> Netlist:
     """A user's design as Yosys reads it, and every mutant of it."""
-    given, around = yosys_sources(design), f"{HELD}.v"
-    files = " ".join(f'"{path}"' for path in [*given.names, around])
-    read = READ.format(options=" ".join(given.options), files=files, top=HELD)
-    (netlist,) = netlists({design.name: read}, {**given.texts, around: held_module(design)}, seed)
+    sources, around = yosys_sources(design), f"{HELD}.v"
+    files = " ".join(f'"{path}"' for path in [*sources.names, around])
+    read = READ.format(options=" ".join(sources.options), files=files, top=HELD)
+    (netlist,) = netlists({design.name: read}, {**sources.texts, around: held_module(design)}, seed)
     return netlist
 
 
@@ -475,8 +483,8 @@ def held_module(design: DutDesign) -> str:
             unread += f"  assign {port.name} = 0;\n"
             continue
         bits = list[str]()
-        for at in range(port.width) if port.direction == "in" else ():
-            kept = held.get((port.name, PLAIN, at), (port.name, PLAIN, at))
+        for index in range(port.width) if port.direction == "in" else ():
+            kept = held.get((port.name, PLAIN, index), (port.name, PLAIN, index))
             bits.append(f"1'd{kept}" if isinstance(kept, int) else _bit(module, kept))
         connections.append(f".{port.name}({joined(bits) if bits else port.name})")
     return AROUND.format(
@@ -494,8 +502,8 @@ def _reading(design: DutDesign) -> str:
 
 
 def _bit(module: Module, bit: PortBit) -> str:
-    name, _, at = bit
-    return name if module.by_name[name].width == 1 else f"{name}[{at}]"
+    name, _, index = bit
+    return name if module.by_name[name].width == 1 else f"{name}[{index}]"
 
 
 def mutated_design(design: DutDesign, netlist: Netlist, mutants: Sequence[Mutant], folder: Path) -> DutDesign:

@@ -43,17 +43,17 @@ class Graph:
 
 
 def read_aiger(text: str) -> Graph:
-    """A circuit without latches, with symbols. Raises InputError for what is none."""
+    """Read a circuit without latches, with symbols. Raises InputError for what is none."""
     head, _, rest = text.partition("\n")
     words = head.split()
     if words[0] != "aag" or words[3] != "0":
         raise InputError("a circuit must be an ASCII AIGER file without latches")
     _, inputs, _, outputs, ands = map(int, words[1:6])
     lines = rest.split("\n")
-    given = [int(line) for line in lines[: inputs + outputs]]
+    literals = [int(line) for line in lines[: inputs + outputs]]
     end = inputs + outputs + ands
     gates = np.array(" ".join(lines[inputs + outputs : end]).split(), np.int32).reshape(-1, 3)
-    if given[:inputs] != list(range(2, 2 * inputs + 2, 2)) or (gates[:, 1:] > gates[:, :1]).any():
+    if literals[:inputs] != list(range(2, 2 * inputs + 2, 2)) or (gates[:, 1:] > gates[:, :1]).any():
         raise InputError("a circuit's nodes must be numbered from its inputs on")
     if (gates[:, 0] != np.arange(inputs + 1, inputs + ands + 1) * 2).any():
         raise InputError("a circuit's ANDs must be numbered without gaps")
@@ -61,18 +61,18 @@ def read_aiger(text: str) -> Graph:
     for line in lines[end:]:
         if line == "c" or not line:
             break
-        found = SYMBOL.match(line)
-        if found is None:
+        match = SYMBOL.match(line)
+        if match is None:
             raise InputError(f"a circuit's symbols must name ports, not {line!r}")
-        kind, index, port, bit = found.groups()
-        literal = given[int(index) + (inputs if kind == "o" else 0)]
+        kind, index, port, bit = match.groups()
+        literal = literals[int(index) + (inputs if kind == "o" else 0)]
         ports[kind].setdefault(port, {})[int(bit or 0)] = literal
-    taken, made = ({name: _in_order(bits) for name, bits in ports[kind].items()} for kind in "io")
-    return Graph(taken, made, gates[:, 1].copy(), gates[:, 2].copy())
+    taken, driven = ({name: _in_order(bits) for name, bits in ports[kind].items()} for kind in "io")
+    return Graph(taken, driven, gates[:, 1].copy(), gates[:, 2].copy())
 
 
 def _in_order(bits: Mapping[int, int]) -> tuple[int, ...]:
-    return tuple(bits[at] for at in range(len(bits)))
+    return tuple(bits[index] for index in range(len(bits)))
 
 
 class Joined:
@@ -84,11 +84,11 @@ class Joined:
     def __init__(self, inputs: Mapping[str, int]):
         """inputs: how many bits each has."""
         self.inputs: dict[str, tuple[int, ...]] = {}
-        at = 1
+        node = 1
         for name, bits in inputs.items():
-            self.inputs[name] = tuple(range(2 * at, 2 * (at + bits), 2))
-            at += bits
-        self.first = self._nodes = at
+            self.inputs[name] = tuple(range(2 * node, 2 * (node + bits), 2))
+            node += bits
+        self.first = self._nodes = node
         self._left: list[Literals] = []
         self._right: list[Literals] = []
 
@@ -109,28 +109,28 @@ class Joined:
         }
 
     def both(self, first: int, second: int) -> int:
-        """Whether two literals are true."""
+        """The literal of the AND of two literals."""
         self._left.append(np.array([first], np.int32))
         self._right.append(np.array([second], np.int32))
         self._nodes += 1
         return 2 * (self._nodes - 1)
 
     def either(self, first: int, second: int) -> int:
-        """Whether one of two is."""
+        """The literal of the OR of two literals."""
         return self.both(first ^ 1, second ^ 1) ^ 1
 
     def choose(self, condition: int, yes: int, no: int) -> int:
-        """One of two."""
+        """The literal of one of two, chosen by a condition."""
         return self.either(self.both(condition, yes), self.both(condition ^ 1, no))
 
     @property
     def left(self) -> Literals:
-        """Of each AND the first literal."""
+        """The first literal of each AND."""
         return np.concatenate([*self._left, np.zeros(0, np.int32)])
 
     @property
     def right(self) -> Literals:
-        """And the second."""
+        """The second literal of each AND."""
         return np.concatenate([*self._right, np.zeros(0, np.int32)])
 
 
@@ -159,16 +159,16 @@ def lowest(word: Any) -> Any:
 
 @inlined
 def of_literal(values: Any, literal: Any) -> Any:
-    """What a literal is in 64 cases."""
+    """The values of a literal in 64 cases."""
     word = values[literal >> 1]
     return ~word if literal & 1 else word
 
 
 @compiled
 def evaluate(left: Any, right: Any, first: int, values: Any) -> None:
-    """All ANDs of a circuit. values: uint64[nodes], those below `first` given."""
-    for at in range(len(left)):
-        values[first + at] = of_literal(values, left[at]) & of_literal(values, right[at])
+    """Evaluate all ANDs of a circuit. values: uint64[nodes], those below `first` given."""
+    for index in range(len(left)):
+        values[first + index] = of_literal(values, left[index]) & of_literal(values, right[index])
 
 
 @compiled
@@ -177,49 +177,49 @@ def roots(left: Any, right: Any, first: int, selects: Any) -> Any:
 
     Most nodes are there for mutants alone, and equal what is before them: int32[nodes].
     """
-    found = np.arange(0, 2 * (first + len(left)), 2).astype(np.int32)
+    equal = np.arange(0, 2 * (first + len(left)), 2).astype(np.int32)
     for node in selects:
-        found[node] = 0
-    for at in range(len(left)):
-        one = found[left[at] >> 1] ^ (left[at] & 1)
-        other = found[right[at] >> 1] ^ (right[at] & 1)
-        if one == 0 or other == 0 or one == other ^ 1:
-            found[first + at] = 0
-        elif one == 1 or one == other:
-            found[first + at] = other
-        elif other == 1:
-            found[first + at] = one
-    return found
+        equal[node] = 0
+    for index in range(len(left)):
+        a = equal[left[index] >> 1] ^ (left[index] & 1)
+        b = equal[right[index] >> 1] ^ (right[index] & 1)
+        if a == 0 or b == 0 or a == b ^ 1:
+            equal[first + index] = 0
+        elif a == 1 or a == b:
+            equal[first + index] = b
+        elif b == 1:
+            equal[first + index] = a
+    return equal
 
 
 @compiled
 def mark_read(starts: Any, readers: Any, seen: Any) -> None:
-    """Mark what marked nodes depend on. starts, readers: as those of `strike`. seen: bool[nodes]."""
+    """Mark the nodes that marked nodes depend on. starts, readers: as those of `strike`. seen: bool[nodes]."""
     for node in range(len(seen) - 1, -1, -1):
-        for at in range(starts[node], starts[node + 1]):
-            if seen[readers[at]]:
+        for index in range(starts[node], starts[node + 1]):
+            if seen[readers[index]]:
                 seen[node] = True
                 break
 
 
 @inlined
 def struck(values: Any, root: Any, changed: Any, stamp: Any, mark: Any, literal: Any) -> Any:
-    """What a literal is in 64 cases with a mutant: what was found, or else what its root is."""
+    """The values of a literal in 64 cases with a mutant: what was changed, or else the values of its root."""
     node = literal >> 1
     if stamp[node] == mark:
         word = changed[node]
     else:
-        at = root[node] >> 1
-        word = changed[at] if stamp[at] == mark else values[at]
+        origin = root[node] >> 1
+        word = changed[origin] if stamp[origin] == mark else values[origin]
         word = ~word if root[node] & 1 else word
     return ~word if literal & 1 else word
 
 
 @inlined
 def tell(node: Any, starts: Any, readers: Any, pending: Any, places: Any) -> Any:
-    """Note the nodes that read one, and the places from which and up to which there are any."""
-    for at in range(starts[node], starts[node + 1]):
-        reader = readers[at]
+    """Note the nodes that read a node, and the places from which and up to which there are any."""
+    for index in range(starts[node], starts[node + 1]):
+        reader = readers[index]
         pending[reader >> 6] |= ONE << np.uint64(reader & 63)
         places[0] = min(places[0], reader >> 6)
         places[1] = max(places[1], reader >> 6)
@@ -231,7 +231,7 @@ def strike(
     selects: Any, alive: Any, loads: Any, stores: Any, state_in: Any, state_out: Any, state: Any,
     results: Any, nan: int, valid: Any, is_last: bool, killed: Any,
 ) -> None:  # fmt: skip
-    """One beat of 64 cases through the circuit with each mutant.
+    """Play one beat of 64 cases through the circuit with each mutant.
 
     left, right, first: as those of `Joined`. root: as `roots` finds it. starts, readers: the nodes that read node n are
     those from starts[n] to starts[n + 1]; of a node that is its own root they are those that do so through nodes that
@@ -252,10 +252,10 @@ def strike(
         node = selects[mutant]
         changed[node], stamp[node] = ALL, mark
         tell(node, starts, readers, pending, places)
-        for at in range(len(state_in)):
-            node = state_in[at]
-            if loads[at] and state[mutant, at] != values[node]:
-                changed[node], stamp[node] = state[mutant, at], mark
+        for index in range(len(state_in)):
+            node = state_in[index]
+            if loads[index] and state[mutant, index] != values[node]:
+                changed[node], stamp[node] = state[mutant, index], mark
                 tell(node, starts, readers, pending, places)
         place = places[0]
         # Each node comes after all that it reads; what reads it may be noted in the very word that is looked at.
@@ -266,15 +266,15 @@ def strike(
                 continue
             pending[place] = word & (word - ONE)
             node = (place << 6) + lowest(word)
-            one = struck(values, root, changed, stamp, mark, left[node - first])
-            one &= struck(values, root, changed, stamp, mark, right[node - first])
+            new = struck(values, root, changed, stamp, mark, left[node - first])
+            new &= struck(values, root, changed, stamp, mark, right[node - first])
             # What a node would be without more ado: as before, or as its root is now.
-            if one != struck(values, root, changed, stamp, mark, 2 * node):
-                changed[node], stamp[node] = one, mark
+            if new != struck(values, root, changed, stamp, mark, 2 * node):
+                changed[node], stamp[node] = new, mark
                 tell(node, starts, readers, pending, places)
-        for at in range(len(state_in)):
-            if stores[at]:
-                state[mutant, at] = struck(values, root, changed, stamp, mark, state_out[at])
+        for index in range(len(state_in)):
+            if stores[index]:
+                state[mutant, index] = struck(values, root, changed, stamp, mark, state_out[index])
         if is_last:
             differ = ZERO
             for literal in results:
@@ -290,7 +290,7 @@ Words = NDArray[np.uint64]
 
 @dataclass(frozen=True)
 class Held:
-    """What goes from beat to beat: into which input, and the literals that it comes from."""
+    """A state that goes from beat to beat: the input that it enters, and the literals that it comes from."""
 
     input: str
     source: tuple[int, ...]
@@ -331,13 +331,13 @@ class MutantMachine:
 
     @property
     def mutants(self) -> int:
-        """How many there are."""
+        """The number of mutants."""
         return len(self.selects)
 
     @cached_property
     def _roots(self) -> NDArray[np.int32]:
-        found: NDArray[np.int32] = roots(self.left, self.right, self.joined.first, self.selects)
-        return found
+        literals: NDArray[np.int32] = roots(self.left, self.right, self.joined.first, self.selects)
+        return literals
 
     @cached_property
     def _readers(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -364,11 +364,11 @@ class MutantMachine:
             mark_read(starts, readers, seen)
             # Of what a beat leaves, that is seen which the next one shows.
             wanted = self._state_out[seen[self._state_in]] >> 1
-        found: NDArray[np.int64] = np.flatnonzero(~seen[self.selects])
-        return found
+        mutants: NDArray[np.int64] = np.flatnonzero(~seen[self.selects])
+        return mutants
 
     def play(self, group: CaseGroup, alive: NDArray[np.int64], pool: ThreadPoolExecutor) -> tuple[NDArray[Any], Words]:
-        """What the circuit returns for each case, and for each mutant which cases tell: bit n is the group's nth.
+        """The circuit's codes for the cases, and for each mutant the cases that tell: bit n is the group's nth.
 
         alive: the numbers of the mutants that are played.
         """
@@ -399,13 +399,13 @@ class MutantMachine:
         return _codes(_of(values, np.array(self.results, np.int64)), len(group.numbers)), killed
 
     def _which(self, inputs: frozenset[str]) -> NDArray[np.bool_]:
-        """Of each bit of the states, whether it is of one of some inputs."""
+        """For each bit of the states, True if it is of one of some inputs."""
         return np.array([state.input in inputs for state in self.states for _ in state.source], np.bool_)
 
 
 def _of(values: Words, literals: NDArray[np.int64]) -> Words:
-    found: Words = np.where(literals & 1 != 0, ~values[literals >> 1], values[literals >> 1])
-    return found
+    words: Words = np.where(literals & 1 != 0, ~values[literals >> 1], values[literals >> 1])
+    return words
 
 
 def _codes(words: Words, cases: int) -> NDArray[Any]:
@@ -420,8 +420,8 @@ def words_of(codes: NDArray[Any], bits: int) -> Words:
     """Up to 64 codes as a word for each of their bits, the first code in the lowest bit."""
     places = np.arange(bits)
     parts = to_words(codes, -(-bits // WORD)).T
-    found = parts[places // WORD] >> (places % WORD).astype(np.uint64)[:, None] & np.uint64(1)
-    words: Words = (found << np.arange(codes.shape[0], dtype=np.uint64)[None, :]).sum(axis=1, dtype=np.uint64)
+    spread = parts[places // WORD] >> (places % WORD).astype(np.uint64)[:, None] & np.uint64(1)
+    words: Words = (spread << np.arange(codes.shape[0], dtype=np.uint64)[None, :]).sum(axis=1, dtype=np.uint64)
     return words
 
 
@@ -434,7 +434,7 @@ def plain_zero(joined: Joined, fmt: FloatFormat, padded: Sequence[int]) -> tuple
 
 
 def is_nan(joined: Joined, fmt: FloatFormat, padded: Sequence[int]) -> int:
-    """Whether a code is one of a format's NaNs."""
+    """The literal that says whether a code is one of a format's NaNs."""
     code = padded[fmt.padding :]
     if fmt.nan == "ieee":
         some, every = 0, 1
@@ -443,17 +443,17 @@ def is_nan(joined: Joined, fmt: FloatFormat, padded: Sequence[int]) -> int:
         for literal in code[fmt.fraction_bits : fmt.fraction_bits + fmt.exponent_bits]:
             every = joined.both(every, literal)
         return joined.both(some, every)
-    found = 0
+    any_nan = 0
     for nan in fmt.nan:
         here = 1
         for place, literal in enumerate(code):
             here = joined.both(here, literal ^ 1 ^ (nan >> place & 1))
-        found = joined.either(found, here)
-    return found
+        any_nan = joined.either(any_nan, here)
+    return any_nan
 
 
 class WrongCircuit(RuntimeError):
-    """A circuit without mutants does not return what the model does: no mutant of it says anything."""
+    """Raised where a circuit without mutants does not return what the model does: no mutant of it says anything."""
 
 
 def played(machine: MutantMachine, cases: Iterable[CaseGroup], progress: Callable[[int], None]) -> NDArray[np.int64]:

@@ -41,33 +41,33 @@ class Mutant:
 
     @property
     def name(self) -> str:
-        """Step, cell, port with bit, and mode."""
+        """The mutant's step, cell, port with bit, and mode."""
         by = f"[{self.control}]" if self.control >= 0 else ""
         return f"{self.step} {FOLDERS.sub('', self.cell)}.{self.port}[{self.bit}] {self.mode}{by}"
 
     @property
     def place(self) -> str:
-        """The file's name and the line of what it was made from."""
+        """The name of the file and the line that the cell was made from."""
         return FOLDERS.sub("", self.source)
 
     @property
     def command(self) -> str:
-        """What makes it in Yosys."""
+        """The command that makes it in Yosys."""
         control = f" -ctrlbit {self.control}" if self.control >= 0 else ""
         place = f"-cell {self.cell} -port {self.port} -portbit {self.bit}"
         return f"mutate -mode {self.mode} -module top {place}{control}"
 
 
 def listed(step: str, lines: Iterable[str]) -> Iterator[Mutant]:
-    """The mutants that `mutate -list` has written, one a line."""
+    """Yield the mutants that `mutate -list` has written, one a line."""
     for line in lines:
         words = line.split() if '"' not in line else shlex.split(line, posix=False)
-        at = {word[1:]: words[place + 1] for place, word in enumerate(words) if word.startswith("-")}
-        mode = at["mode"]
+        by = {word[1:]: words[place + 1] for place, word in enumerate(words) if word.startswith("-")}
+        mode = by["mode"]
         if mode not in MODES:
             continue  # `none`: no change
         yield Mutant(
-            step, at["cell"], at["port"], int(at["portbit"]), mode, int(at.get("ctrlbit", -1)), at.get("src", "")
+            step, by["cell"], by["port"], int(by["portbit"]), mode, int(by.get("ctrlbit", -1)), by.get("src", "")
         )
 
 
@@ -108,12 +108,12 @@ class Netlist:
 
     @property
     def ports(self) -> list[NetPort]:
-        """In the module's order."""
+        """The ports, in the module's order."""
         return [NetPort(name, port["direction"], tuple(port["bits"])) for name, port in self.module["ports"].items()]
 
     @property
     def cells(self) -> Mapping[str, Any]:
-        """By their names."""
+        """The cells, by their names."""
         cells: Mapping[str, Any] = self.module["cells"]
         return cells
 
@@ -126,11 +126,11 @@ def netlists(read: Mapping[str, str], files: Mapping[str, str], seed: int, secon
     with scratch_folder() as folder:
         write_texts(folder, files)
         script = [
-            f"design -reset\n{commands}{FLATTEN}{LIST.format(name=f'n{at}', seed=seed)}"
-            for at, commands in enumerate(read.values())
+            f"design -reset\n{commands}{FLATTEN}{LIST.format(name=f'n{index}', seed=seed)}"
+            for index, commands in enumerate(read.values())
         ]
         _yosys(folder, "".join(script), seconds)
-        return [_netlist(folder, f"n{at}", name) for at, name in enumerate(read)]
+        return [_netlist(folder, f"n{index}", name) for index, name in enumerate(read)]
 
 
 def _netlist(folder: Path, file: str, name: str) -> Netlist:
@@ -143,9 +143,9 @@ def _netlist(folder: Path, file: str, name: str) -> Netlist:
 def mutated(netlist: Netlist, mutants: Sequence[Mutant]) -> dict[str, Any]:
     """The module with mutants in it, number n of which is there where bit n of the input `mutants` is set."""
     module = deepcopy(dict(netlist.module))
-    for one in (*module["ports"].values(), *module["netnames"].values()):
-        one.pop("offset", None)  # bits are numbered from the lowest one on
-        one.pop("upto", None)
+    for entry in (*module["ports"].values(), *module["netnames"].values()):
+        entry.pop("offset", None)  # bits are numbered from the lowest one on
+        entry.pop("upto", None)
     wiring = _Wiring(module, len(mutants))
     at_port: dict[tuple[str, str, int], list[int]] = defaultdict(list)
     for number, mutant in enumerate(mutants):
@@ -189,19 +189,19 @@ class _Wiring:
 
     def cut(self, cell: str, port: str, bit: int) -> None:
         """Take a net off the output that drives it, which gets one of its own."""
-        found = self.cells[cell]
-        if found["port_directions"][port] == "output":
-            found["connections"][port][bit] = self.net()
+        target = self.cells[cell]
+        if target["port_directions"][port] == "output":
+            target["connections"][port][bit] = self.net()
 
     def put(self, cell: str, port: str, bit: int, mutants: Sequence[tuple[int, Mutant]]) -> None:
-        """All mutants of one bit of a port, one behind the other; no two of them are there at once."""
-        found = self.cells[cell]
-        is_output = found["port_directions"][port] == "output"
+        """Put in all mutants of one bit of a port, one behind the other; no two of them are there at once."""
+        target = self.cells[cell]
+        is_output = target["port_directions"][port] == "output"
         # What controls a mutant is as it is without any: else two bits that control one another would make a loop.
-        controls = list(found["connections"][port]) if is_output else self.plain[cell][port]
+        controls = list(target["connections"][port]) if is_output else self.plain[cell][port]
         value = controls[bit]
-        for at, (number, mutant) in enumerate(mutants):
-            last = self.plain[cell][port][bit] if is_output and at == len(mutants) - 1 else None
+        for place, (number, mutant) in enumerate(mutants):
+            last = self.plain[cell][port][bit] if is_output and place == len(mutants) - 1 else None
             chosen = self.select[number]
             match mutant.mode:
                 case "inv":
@@ -217,7 +217,7 @@ class _Wiring:
                 case _:
                     assert_never(mutant.mode)
         if not is_output:
-            found["connections"][port][bit] = value
+            target["connections"][port][bit] = value
 
 
 def written(
@@ -225,11 +225,11 @@ def written(
 ) -> list[str]:
     """Netlists with mutants in them, as Yosys writes them. suffix: of the files that the script makes. top: a name."""
     with scratch_folder() as folder:
-        for at, (netlist, mutants) in enumerate(parts):
+        for index, (netlist, mutants) in enumerate(parts):
             whole = {"creator": "hwsim", "modules": {top: mutated(netlist, mutants)}}
-            (folder / f"n{at}.mutated.json").write_text(json.dumps(whole), encoding="utf-8")
-        _yosys(folder, "".join(script.format(name=f"n{at}") for at in range(len(parts))), seconds)
-        return [(folder / f"n{at}.{suffix}").read_text(encoding="utf-8") for at in range(len(parts))]
+            (folder / f"n{index}.mutated.json").write_text(json.dumps(whole), encoding="utf-8")
+        _yosys(folder, "".join(script.format(name=f"n{index}") for index in range(len(parts))), seconds)
+        return [(folder / f"n{index}.{suffix}").read_text(encoding="utf-8") for index in range(len(parts))]
 
 
 def _yosys(folder: Path, script: str, seconds: float) -> None:
@@ -242,7 +242,7 @@ ANY, ALL = ("$reduce_or", "$reduce_bool", "$logic_not"), ("$reduce_and",)
 
 
 def absorbed(netlist: Netlist, mutant: Mutant) -> bool:
-    """Whether a mutant holds a bit at what it is, or inverts one of many only where another decides alone."""
+    """True if a mutant holds a bit at what it is, or inverts one of many only where another decides alone."""
     cell, port = netlist.cells[mutant.cell.removeprefix("\\")], mutant.port.removeprefix("\\")
     bits = cell["connections"][port]
     match mutant.mode:
@@ -289,8 +289,8 @@ def _of_other_lanes(netlist: Netlist, lanes: int) -> set[str]:
     before = {name: {driver[bit] for bit in bits if bit in driver} for name, bits in takes.items()}
     after: dict[str, set[str]] = defaultdict(set)
     for name, those in before.items():
-        for one in those:
-            after[one].add(name)
+        for earlier in those:
+            after[earlier].add(name)
     brings = {bit: lane(port.name) for port in netlist.ports if port.direction == "input" for bit in port.bits}
     from_ports = {name: {brings[bit] for bit in bits if bit in brings} - {None} for name, bits in takes.items()}
     to_ports: dict[str, set[int | None]] = {name: set() for name in takes}
@@ -311,16 +311,16 @@ def _is_other(found: frozenset[int | None]) -> bool:
 def _gathered(
     names: Iterable[str], neighbours: Callable[[str], set[str]], own: dict[str, set[int | None]]
 ) -> dict[str, frozenset[int | None]]:
-    """What a cell and all that it depends on have, for each cell of a circuit without loops."""
-    found: dict[str, frozenset[int | None]] = {}
+    """The union of what a cell and all that it depends on have, for each cell of a circuit without loops."""
+    gathered: dict[str, frozenset[int | None]] = {}
     for start in names:
         stack = [start]
         while stack:
             name = stack[-1]
-            missing = [one for one in neighbours(name) if one not in found]
+            missing = [neighbour for neighbour in neighbours(name) if neighbour not in gathered]
             if missing:
                 stack += missing
             else:
                 stack.pop()
-                found[name] = frozenset(own[name]).union(*(found[one] for one in neighbours(name)))
-    return found
+                gathered[name] = frozenset(own[name]).union(*(gathered[neighbour] for neighbour in neighbours(name)))
+    return gathered

@@ -1,4 +1,4 @@
-"""Which codes a group's sum can hand on, of any number of groups: what is shown by induction, and no closer."""
+"""The codes that a group's sum can hand on, of any number of groups: what is shown by induction, and no closer."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Codes:
     nan: int | None
 
     def has(self, code: Term) -> Term:
-        """Whether a code is in it."""
+        """The condition that a code is in it."""
         bits = width(code)
         magnitude = sliced(code, 0, bits - 1)
         low = [same(sliced(code, 0, self.zeros), value(0, self.zeros))] if self.zeros else []
@@ -56,7 +56,7 @@ def _most(one: Term, other: Term) -> Term:
 
 @dataclass
 class Handed:
-    """What the circuit of a group hands on as a code. circuit: of its steps; its input and output are `code`."""
+    """The code that the circuit of a group hands on. circuit: of its steps; its input and output are `code`."""
 
     circuit: Circuit
     fmt: FloatFormat
@@ -74,12 +74,12 @@ class Handed:
         start = Codes(fmt, 0, 1, _infinite(fmt), self._nan())
         if not self._keeps(start):
             start = every
-        zeros = _first(bits - 1, lambda at: self._keeps(replace(start, zeros=bits - 1 - at)))
+        zeros = _first(bits - 1, lambda number: self._keeps(replace(start, zeros=bits - 1 - number)))
         start = start if zeros is None else replace(start, zeros=bits - 1 - zeros)
         top = start.most >> fmt.fraction_bits
-        most = _first(top, lambda at: self._keeps(replace(start, most=min(start.most, _end(fmt, at)))))
+        most = _first(top, lambda number: self._keeps(replace(start, most=min(start.most, _end(fmt, number)))))
         start = start if most is None else replace(start, most=min(start.most, _end(fmt, most)))
-        least = _first(top, lambda at: self._keeps(replace(start, least=_begin(fmt, top - at))))
+        least = _first(top, lambda number: self._keeps(replace(start, least=_begin(fmt, top - number))))
         start = start if least is None else replace(start, least=_begin(fmt, top - least))
         return None if start == every else start
 
@@ -92,7 +92,7 @@ class Handed:
         return evaluated(self.circuit.outputs["o__code"], {t: value(model[t.symbol()], width(t)) for t in inputs})
 
     def _keeps(self, codes: Codes) -> bool:
-        """Whether what is handed on is one of the codes wherever what was handed on before is one."""
+        """True if what is handed on is one of the codes wherever what was handed on before is one."""
         begun = time.thread_time()
         if self.left <= 0:
             return False
@@ -109,22 +109,22 @@ def _infinite(fmt: FloatFormat) -> int:
 
 
 def _end(fmt: FloatFormat, exponent: int) -> int:
-    """The largest magnitude whose exponent field is so much."""
+    """The largest magnitude with this exponent field."""
     return (exponent + 1 << fmt.fraction_bits) - 1
 
 
 def _begin(fmt: FloatFormat, exponent: int) -> int:
-    """The least magnitude whose exponent field is so much; of subnormals the least of all."""
+    """The least magnitude with this exponent field; of subnormals the least of all."""
     return max(1, exponent << fmt.fraction_bits)
 
 
 def _first(end: int, holds: Callable[[int], bool]) -> int | None:
     """The first number from 0 up to `end` that is found to hold by halving; None where none is found."""
-    low, high, found = 0, end, None
+    low, high, first = 0, end, None
     while low <= high:
         middle = (low + high) // 2
         if holds(middle):
-            found, high = middle, middle - 1
+            first, high = middle, middle - 1
         else:
             low = middle + 1
-    return found
+    return first

@@ -1,4 +1,4 @@
-"""What becomes of each mutant of a unit: which vectors kill it, which proof does, and which mutants change nothing."""
+"""The fate of each mutant of a unit: which vectors kill it, which proof does, and which mutants change nothing."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ Progress = Callable[[int, int, str], None]
 
 
 def silent(done: int, planned: int, what: str) -> None:
-    """No progress is shown."""
+    """Show no progress."""
 
 
 @dataclass(frozen=True)
 class MutantRow:
-    """What became of a mutant.
+    """The fate of a mutant.
 
     smoke, standard: killed by those vectors, `case` being one that tells. proof: `refuted` is a claim that does not
     hold with it, and no vector told. equivalent: what follows cannot tell it from what it was. open: none of these.
@@ -45,7 +45,7 @@ class MutantRow:
 
 @dataclass(frozen=True)
 class Qualification:
-    """What was asked of a unit's vectors and proofs. of: how many mutants there are."""
+    """The qualification of a unit's vectors and proofs. of: how many mutants there are."""
 
     unit: str
     cuts: tuple[str, ...]
@@ -54,7 +54,7 @@ class Qualification:
     rows: tuple[MutantRow, ...]
 
     def count(self, fate: Fate, step: str | None = None) -> int:
-        """How many mutants, of a step or of all, became that."""
+        """The number of mutants, of a step or of all, with that fate."""
         return sum(row.fate == fate and step in (None, row.mutant.step) for row in self.rows)
 
     @property
@@ -64,7 +64,7 @@ class Qualification:
 
     @property
     def decided(self) -> bool:
-        """Whether each mutant is killed, or shown to be none."""
+        """True if each mutant is killed, or shown to change nothing."""
         return not self.count("open")
 
 
@@ -77,7 +77,7 @@ class CaseNames:
     count: int = 0
 
     def noted(self, batches: Iterable[Batch]) -> Iterator[Batch]:
-        """The batches, whose names are kept."""
+        """Yield the batches, and keep the names of their cases."""
         for batch in batches:
             self.starts.append(self.count)
             self.ids.append(batch.ids)
@@ -85,16 +85,17 @@ class CaseNames:
             yield batch
 
     def __getitem__(self, number: int) -> str:
-        at = bisect_right(self.starts, number) - 1
-        return self.ids[at][number - self.starts[at]]
+        index = bisect_right(self.starts, number) - 1
+        return self.ids[index][number - self.starts[index]]
 
 
 class Qualifier:
-    """Asks of each mutant of a unit's steps what becomes of it.
+    """A check of what becomes of each mutant of a unit's steps.
 
     unit: of one mode or of several. cuts: as `hwsim rtl` has them; they divide the trees of maximum and sum, and
     additions. seconds: for each question to the solver. cases: of each suite, and of each mode. Raises
-    NotImplementedYet for a unit that the RTL, or no proof, has; ToolMissing, and FlowFailed with what Yosys said.
+    NotImplementedYet for a unit that the RTL does not have, or that no proof covers; ToolMissing, and FlowFailed with
+    what Yosys said.
     """
 
     def __init__(
@@ -110,7 +111,7 @@ class Qualifier:
         self.all = list(self.netlists.mutants())
 
     def qualify(self, count: int | None = None) -> Qualification:
-        """What becomes of so many mutants, drawn at random, or of all."""
+        """Find the fates of so many mutants, drawn at random, or of all."""
         chosen = self.all
         if count is not None and count < len(self.all):
             places = Stream(self.seed, self.unit.name, "qualify").sample(range(len(self.all)), count)
@@ -128,15 +129,15 @@ class Qualifier:
         self, suite: Literal["smoke", "standard"], number: int, mode: Unit, mutants: Sequence[Mutant],
         fates: dict[Mutant, MutantRow],
     ) -> list[Mutant]:  # fmt: skip
-        """Note the mutants that a mode's vectors kill, and those that no result depends on; the others."""
+        """Note the mutants that a mode's vectors kill, and those that no result depends on; return the others."""
         total = self.cases[suite]
         self.progress(0, 0, f"building circuits of {len(mutants):,} mutants")
         machine, names = self.netlists.machine(mutants, mode), CaseNames()
         unseen = set(machine.unseen().tolist())
         batches = names.noted(made_batches(Wanted(mode, suite, cases=total)))
-        made = groups(mode, batches, machine, number)
+        case_groups = groups(mode, batches, machine, number)
         # Mutants that short cases kill need not be played through long ones.
-        ordered = sorted(made, key=lambda group: len(group.beats)) if suite == "smoke" else made
+        ordered = sorted(case_groups, key=lambda group: len(group.beats)) if suite == "smoke" else case_groups
         done = 0
 
         def tell(cases: int) -> None:

@@ -59,11 +59,11 @@ class UnitNetlists:
         components = {step.name: step for step in (*self.group, *self.adder)}
         if self.after is not None:
             components |= {ENTERING: EnteringCode(self.after)}
-        files = {f"{name}.il": rtlil.convert(one, name="top") for name, one in components.items()}
+        files = {f"{name}.il": rtlil.convert(component, name="top") for name, component in components.items()}
         self.steps = netlists({name: READ.format(name=name) for name in components}, files, seed)
 
     def mutants(self) -> Iterator[Mutant]:
-        """Those of one lane and of all that lanes share, by step."""
+        """Yield the mutants of one lane and of all that lanes share, by step."""
         unit = modes_of(self.unit)[0]
         by_lane = BY_LANE[one_plain_window(unit)]
         for netlist in self.steps:
@@ -73,7 +73,7 @@ class UnitNetlists:
                 yield from netlist.mutants
 
     def absorbed(self, mutant: Mutant) -> bool:
-        """Whether a mutant changes nothing of its own cell."""
+        """True if a mutant changes nothing of its own cell."""
         return absorbed(next(netlist for netlist in self.steps if netlist.name == mutant.step), mutant)
 
     def machine(self, mutants: Sequence[Mutant], mode: Unit | None = None) -> MutantMachine:
@@ -82,7 +82,7 @@ class UnitNetlists:
 
 
 def _joined(nets: UnitNetlists, mutants: Sequence[Mutant], unit: Unit) -> MutantMachine:
-    """What is between the steps of a unit, beat for beat, as its control has it, which is not mutated."""
+    """The steps of a unit joined beat for beat as its control, which is not mutated, has it."""
     numbers: dict[str, list[int]] = {netlist.name: [] for netlist in nets.steps}
     for number, mutant in enumerate(mutants):
         numbers[mutant.step].append(number)
@@ -110,8 +110,8 @@ def _joined(nets: UnitNetlists, mutants: Sequence[Mutant], unit: Unit) -> Mutant
     last = group = chain((step.name for step in nets.group), joined.inputs)
     states = [Held(name, group[f"o__{name.removeprefix(CARRIED)}"]) for name in inputs if name.startswith(CARRIED)]
     if nets.after is not None:
-        own = f"{nets.after.name}."
-        given = {name.removeprefix(own): bits for name, bits in joined.inputs.items() if name.startswith(own)}
+        prefix = f"{nets.after.name}."
+        given = {name.removeprefix(prefix): bits for name, bits in joined.inputs.items() if name.startswith(prefix)}
         held = given["i__register"]
         entering = put(ENTERING, {"c": joined.inputs[ADDEND]})["o"]
         (opens,) = joined.inputs[OPENS]
@@ -120,12 +120,12 @@ def _joined(nets: UnitNetlists, mutants: Sequence[Mutant], unit: Unit) -> Mutant
             (step.name for step in nets.adder), {**given, "i__register": register, "i__partial": group["o__code"]}
         )
         code = last["o__code"]
-        states.append(Held(f"{own}i__register", (*code, *[0] * (len(held) - len(code)))))
+        states.append(Held(f"{prefix}i__register", (*code, *[0] * (len(held) - len(code)))))
     return MutantMachine(joined, tuple(states), *_result(joined, unit, last))
 
 
 def _result(joined: Joined, unit: Unit, last: Mapping[str, tuple[int, ...]]) -> tuple[tuple[int, ...], int | None]:
-    """The result's bits, and whether it is NaN where any NaN is as good."""
+    """The result's bits, and the literal that says whether it is NaN, where any NaN is as good."""
     fmt = unit.output
     (says_nan,) = last.get("o__nan", (0,))
     padded = (*[0] * fmt.padding, *last["o__code"])
@@ -156,7 +156,7 @@ class _Some:
 
     def joined(self, other: _Some) -> _Some:
         sides = zip(self._arrays, other._arrays, strict=True)
-        batch = Batch((), *(None if one is None else np.concatenate([one, two]) for one, two in sides))  # type: ignore[arg-type]
+        batch = Batch((), *(None if mine is None else np.concatenate([mine, theirs]) for mine, theirs in sides))  # type: ignore[arg-type]
         numbers, results = np.concatenate([self.numbers, other.numbers]), np.concatenate([self.results, other.results])
         return _Some(batch, numbers, results)
 
@@ -167,9 +167,9 @@ class _Some:
 
 
 def groups(unit: Unit, made: Iterable[Batch], machine: MutantMachine, mode: int = 0) -> Iterator[CaseGroup]:
-    """Cases in groups of one length, with the results that the model computes.
+    """Yield cases in groups of one length, with the results that the model computes.
 
-    In their order, but that those of a length wait until a group of them is full, or no case is left.
+    They are in their order, but that those of a length wait until a group of them is full, or no case is left.
     mode: the number of the unit's, of a unit of several.
     """
     waiting: dict[int, _Some] = {}
@@ -190,7 +190,7 @@ def groups(unit: Unit, made: Iterable[Batch], machine: MutantMachine, mode: int 
 
 
 def _group(unit: Unit, some: _Some, machine: MutantMachine, mode: int) -> CaseGroup:
-    """A group's beats: what `beats` takes from where, it takes for all cases at once."""
+    """A group with its beats: `beats` says where each takes its operands, for all cases at once."""
     batch = some.batch
     places = (tuple(range(batch.a.shape[1])),) * 2
     blocks = (() if side is None else tuple(range(side.shape[1])) for side in (batch.scale_a, batch.scale_b))
@@ -200,9 +200,9 @@ def _group(unit: Unit, some: _Some, machine: MutantMachine, mode: int) -> CaseGr
     inputs = machine.joined.inputs
     carried = frozenset(state.input for state in machine.states if state.input.startswith(CARRIED))
     kept = frozenset(state.input for state in machine.states) - carried
-    made, opens, begins = list[BeatWords](), True, pattern[0]
-    for at, beat in enumerate(pattern):
-        continues, adds = at % per_sum != 0, beat.last or at % per_sum == per_sum - 1
+    in_words, opens, begins = list[BeatWords](), True, pattern[0]
+    for number, beat in enumerate(pattern):
+        continues, adds = number % per_sum != 0, beat.last or number % per_sum == per_sum - 1
         begins = begins if continues else beat
         words = _words(batch, beat, begins, {name: len(bits) for name, bits in inputs.items()})
         every = np.uint64((1 << len(batch.a)) - 1)
@@ -211,33 +211,33 @@ def _group(unit: Unit, some: _Some, machine: MutantMachine, mode: int) -> CaseGr
         if "i__mode" in inputs:
             words["i__mode"] = words_of(np.full(len(batch.a), mode, np.uint64), len(inputs["i__mode"]))
         loads = (carried if continues else frozenset()) | (frozenset() if opens else kept)
-        made.append(BeatWords(words, loads, carried | (kept if adds else frozenset())))
+        in_words.append(BeatWords(words, loads, carried | (kept if adds else frozenset())))
         opens = opens and not adds
-    return CaseGroup(made, some.results.astype(np.uint64), some.numbers)
+    return CaseGroup(in_words, some.results.astype(np.uint64), some.numbers)
 
 
 def _words(batch: Batch, beat: Beat, begins: Beat, bits: Mapping[str, int]) -> dict[str, Words]:
-    """One beat's inputs. beat, begins: this one, and that which begins its group; their codes are places in cases.
+    """The inputs of one beat. beat, begins: this one, and that which begins its group; their codes are places in cases.
 
     bits: of each input.
     """
-    found: dict[str, Words] = {}
+    words: dict[str, Words] = {}
     every = np.uint64((1 << len(batch.a)) - 1)
     for name, size in bits.items():
-        port, _, at = name.removeprefix("i__").partition("__")
+        port, _, index = name.removeprefix("i__").partition("__")
         if name.startswith(CARRIED):
-            found[name] = np.zeros(size, np.uint64)
+            words[name] = np.zeros(size, np.uint64)
         elif port in ("a", "b", "scale_a", "scale_b"):
-            codes = getattr(batch, port)[:, getattr(beat, port)[int(at or 0)]]
-            found[name] = words_of(codes, size)
+            codes = getattr(batch, port)[:, getattr(beat, port)[int(index or 0)]]
+            words[name] = words_of(codes, size)
         elif port == "c":
             c = words_of(batch.c, size)
-            found[name] = c if beat.first else ~c & every
+            words[name] = c if beat.first else ~c & every
         elif port == ADDEND:
-            found[name] = words_of(batch.c, size)
+            words[name] = words_of(batch.c, size)
         elif name.endswith((".i__scale_a", ".i__scale_b")):
             side = name[-len("scale_a") :]
-            found[name] = words_of(getattr(batch, side)[:, getattr(begins, side)[0]], size)
+            words[name] = words_of(getattr(batch, side)[:, getattr(begins, side)[0]], size)
         elif name.endswith(".i__register"):
-            found[name] = np.zeros(size, np.uint64)
-    return found
+            words[name] = np.zeros(size, np.uint64)
+    return words

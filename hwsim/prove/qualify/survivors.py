@@ -68,8 +68,10 @@ class MutatedSteps:
         if mutant not in self._mutated:
             first = self.mutants.index(mutant)
             some = self.mutants[first : first + AT_ONCE]
-            read = self._read([(one.step, [one]) for one in some])
-            self._mutated = {one: self._of_plain_inputs(one, circuit) for one, circuit in zip(some, read, strict=True)}
+            read = self._read([(listed.step, [listed]) for listed in some])
+            self._mutated = {
+                listed: self._of_plain_inputs(listed, circuit) for listed, circuit in zip(some, read, strict=True)
+            }
         return self._mutated[mutant]
 
     def _of_plain_inputs(self, mutant: Mutant, circuit: Circuit) -> Circuit:
@@ -84,7 +86,7 @@ class MutatedSteps:
 
 
 def differences(plain: Circuit, mutated: Circuit) -> Term:
-    """That all outputs of two circuits are the same."""
+    """The condition that all outputs of two circuits are the same."""
     return both(*(same(term, mutated.outputs[port]) for port, term in plain.outputs.items()))
 
 
@@ -95,26 +97,26 @@ def in_every_lane(plain: Circuit, mutated: Circuit) -> Circuit:
     """
     outputs = dict(mutated.outputs)
     for port, term in plain.outputs.items():
-        found = OF_LANES.match(port)
-        if found is None or int(found[1]):
+        match = OF_LANES.match(port)
+        if match is None or int(match[1]):
             continue
         for lane in range(1, len(plain.outputs)):
-            other = _at_lane(port, lane)
-            if other not in plain.outputs:
+            target = _at_lane(port, lane)
+            if target not in plain.outputs:
                 break
             inputs = {name: _at_lane(name, lane) for name in plain.inputs if OF_LANES.match(name)}
-            by = {plain.inputs[one]: plain.inputs[two] for one, two in inputs.items() if two in plain.inputs}
-            if substituted(term, by) == plain.outputs[other]:
-                outputs[other] = substituted(mutated.outputs[port], by)
+            by = {plain.inputs[old]: plain.inputs[new] for old, new in inputs.items() if new in plain.inputs}
+            if substituted(term, by) == plain.outputs[target]:
+                outputs[target] = substituted(mutated.outputs[port], by)
     return replace(mutated, outputs=outputs)
 
 
 def _at_lane(port: str, lane: int) -> str:
     """The same port of another lane, for one of the first; other lanes' ports stay."""
-    found = OF_LANES.match(port)
-    if found is None or int(found[1]):
+    match = OF_LANES.match(port)
+    if match is None or int(match[1]):
         return port
-    return f"{port[: found.start(1)]}{lane}{port[found.end(1) :]}"
+    return f"{port[: match.start(1)]}{lane}{port[match.end(1) :]}"
 
 
 def one_beat_case(unit: Unit, codes: Mapping[str, int]) -> Case:
@@ -124,9 +126,9 @@ def one_beat_case(unit: Unit, codes: Mapping[str, int]) -> Case:
         return code >> fmt.padding << fmt.padding
 
     def side(name: str, fmt: Format) -> tuple[int, ...]:
-        one = re.compile(rf"i__{name}(?:__(\d+))?$")
-        found = {int(match[1] or 0): code for port, code in codes.items() if (match := one.match(port))}
-        return tuple(clean(found[at], fmt) for at in sorted(found))
+        pattern = re.compile(rf"i__{name}(?:__(\d+))?$")
+        by_index = {int(match[1] or 0): code for port, code in codes.items() if (match := pattern.match(port))}
+        return tuple(clean(by_index[index], fmt) for index in sorted(by_index))
 
     operands, scale = unit.operands, unit.scale
     c = 0 if operands.addend is None else clean(codes.get("i__c", 0), operands.addend)
@@ -135,13 +137,13 @@ def one_beat_case(unit: Unit, codes: Mapping[str, int]) -> Case:
 
 
 def _result_of(outputs: Mapping[str, Term]) -> dict[str, Term]:
-    """Whether the result is NaN, and else its code."""
+    """The bit that says whether the result is NaN, and else its code."""
     nan, code = outputs["o__nan"], outputs["o__code"]
     return {"nan": nan, "code": choose(is_one(nan), value(0, width(code)), code)}
 
 
 class Survivors:
-    """Asks what mutants change that no vector kills. cuts: as of `UnitNetlists`. seconds: for each question."""
+    """A check of what mutants that no vector kills change. cuts: as of `UnitNetlists`. seconds: for each question."""
 
     def __init__(self, nets: UnitNetlists, cuts: Sequence[str], mutants: Iterable[Mutant], seconds: float):
         self.unit, self.nets, self.cuts, self.seconds = nets.unit, nets, cuts, seconds
@@ -149,7 +151,7 @@ class Survivors:
         self._affected: dict[str, frozenset[str]] = {}
 
     def decide(self, mutant: Mutant) -> tuple[Word, Refuted | None]:
-        """Proved where a mutant is shown to change nothing; refuted where a dot product shows it, or a claim fails.
+        """Return proved if a mutant is shown to change nothing; refuted if a dot product shows it, or a claim fails.
 
         A claim may ask for more than any dot product of lengths that are run can show.
         """
@@ -182,7 +184,7 @@ class Survivors:
         return Handed(self._group, fmt).codes() if isinstance(fmt, FloatFormat) else None
 
     def _whole(self, step: str, mutated: Circuit) -> Word:
-        """Whether the step's whole chain makes the same with it, of any inputs, and of codes that are handed on."""
+        """The answer to whether the step's chain makes the same with it, of any inputs, and of codes handed on."""
         of_group = step in self.steps.group
         plain = self._group if of_group else self._chain(self.steps.adder)
         changed = self._chain(self.steps.group if of_group else self.steps.adder, step, mutated)
@@ -211,7 +213,7 @@ class Survivors:
         return None
 
     def _one_beat(self, step: str = "", mutated: Circuit | None = None) -> Circuit:
-        """The code, and whether it is NaN, of a dot product of one beat, of its operands' codes."""
+        """The circuit of a dot product of one beat: its code, and whether it is NaN, of its operands' codes."""
         group = self._chain(self.steps.group, step, mutated)
         opens = {
             name: value(0, width(term)) for name, term in group.inputs.items() if name.startswith((CARRIED, "i__chain"))
@@ -223,14 +225,14 @@ class Survivors:
         adder = self._chain(self.steps.adder, step, mutated)
         entering = self.steps.plain[ENTERING]
         c = inputs.get("i__c", entering.inputs["c"])
-        given = {"i__register": substituted(entering.outputs["o"], {entering.inputs["c"]: c})}
-        given["i__partial"] = group.outputs["o__code"]
+        entering_adder = {"i__register": substituted(entering.outputs["o"], {entering.inputs["c"]: c})}
+        entering_adder["i__partial"] = group.outputs["o__code"]
         scales = {name: term for name, term in adder.inputs.items() if name.startswith("i__scale")}
-        given |= {"i__starts": value(1, 1)} if "i__starts" in adder.inputs else {}
-        return Circuit({**inputs, **scales, "i__c": c}, _result_of(fixed(adder, given).outputs))
+        entering_adder |= {"i__starts": value(1, 1)} if "i__starts" in adder.inputs else {}
+        return Circuit({**inputs, **scales, "i__c": c}, _result_of(fixed(adder, entering_adder).outputs))
 
     def _kills(self, mutant: Mutant, mode: Unit, number: int, case: Case) -> bool:
-        """Whether the circuit with the mutant in it returns something else for a case than without."""
+        """True if the circuit with the mutant in it returns something else for a case than without."""
         machine = self.nets.machine([mutant], mode)
         killer = played(machine, groups(mode, batches(mode, [case], TOGETHER), machine, number), lambda count: None)
         return bool(killer[0] >= 0)
@@ -270,9 +272,10 @@ class Survivors:
         return self._affected[step]
 
     def _by_claims(self, step: str, circuit: Circuit, differs: bool) -> tuple[Word, Refuted | None]:
-        """Whether all claims hold with a mutant; the first that does not. differs: whether its step's outputs do.
+        """Decide whether all claims hold with a mutant, and return the first that does not.
 
-        What forms show of a step is what it makes of any inputs: of one that makes something else it does not hold.
+        differs: whether the outputs of its step do. What forms show of a step is what it makes of any
+        inputs: of one that makes something else it does not hold.
         """
         affected, word = set(self.affected(step)), "proved"
         try:
@@ -280,17 +283,16 @@ class Survivors:
                 if claim.name in self._plain and claim.name not in affected:
                     continue
                 affected.discard(claim.name)
-                found, model = _decided(claim, self.seconds)
-                if found == "refuted" or (found != "proved" and differs and isinstance(claim, StructuralClaim)):
+                answer, model = _decided(claim, self.seconds)
+                if answer == "refuted" or (answer != "proved" and differs and isinstance(claim, StructuralClaim)):
                     return "refuted", Refuted(claim.name, claim.words, model)
-                word = word if found == "proved" else "undecided"
+                word = word if answer == "proved" else "undecided"
         except NOT_ASKED:
             return "undecided", None
         return ("proved" if word == "proved" and not affected else "undecided"), None
 
 
 def _decided(claim: AnyClaim, seconds: float) -> tuple[str, Mapping[str, int]]:
-    """What becomes of a claim, and what refutes it."""
     try:
         answer = claim.decide(seconds)
     except NOT_ASKED:
@@ -299,7 +301,7 @@ def _decided(claim: AnyClaim, seconds: float) -> tuple[str, Mapping[str, int]]:
 
 
 def _is_the_same(claim: AnyClaim, plain: AnyClaim) -> bool:
-    """Whether a claim is another, or is shown as it stands."""
+    """True if a claim is another, or is shown as it stands."""
     try:
         match claim, plain:
             case StructuralClaim(), _:

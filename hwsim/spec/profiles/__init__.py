@@ -1,1 +1,1 @@
-"""The units that ship with hwsim, one YAML file each."""
+"""The profiles that ship with hwsim, one YAML file each."""

@@ -142,8 +142,8 @@ def _kinds(outcome: TrialOutcome, finite: NDArray[np.bool_]) -> dict[str, Errors
 def _beside_bounds(outcome: TrialOutcome, finite: NDArray[np.bool_]) -> dict[str, float]:
     """The bounds of the unit, and the largest part of the worst case that an accumulation error reached."""
     bound = bounds(outcome.unit, outcome.values_a.shape[1])
-    given = outcome.values_a, outcome.values_b, outcome.scales_a, outcome.scales_b
-    most = worst_errors(outcome.unit, *given)[finite]
+    operands = outcome.values_a, outcome.values_b, outcome.scales_a, outcome.scales_b
+    most = worst_errors(outcome.unit, *operands)[finite]
     exact = DoubleDouble(outcome.quantized.hi[finite], outcome.quantized.lo[finite])
     size = np.abs(difference(DoubleDouble.of(outcome.returned[finite]), exact))
     # Where nothing can be lost and nothing is, nothing of it is reached.

@@ -128,15 +128,18 @@ def _keeps(lost: Lost) -> bool:
 
 
 def _aligned(unit: Unit, rule: AlignedSum, parts: Lengths) -> list[Loss]:
-    """Each term loses less than a unit of the window; the largest nothing, where the window holds all of its bits."""
+    """The losses of sums in one window.
+
+    Each term loses less than a unit of the window; the largest nothing, where the window holds all of its bits.
+    """
     bits, result = rule.fraction_bits, unit.result.format
     size, held = _window_size(bits, rule.term_lost), product_bits(unit)
-    terms, own = parts.lanes, list[Loss]()
+    terms, inner = parts.lanes, list[Loss]()
     if rule.subgroup is not None:
         terms = -(-parts.lanes // rule.subgroup.lanes)
     if isinstance(rule.subgroup, WindowSubgroup):
         # Each product of a part loses less than a unit of its part's window, whatever the number of parts.
-        own = [Loss(rule.subgroup.lanes, _window_size(rule.subgroup.fraction_bits, rule.subgroup.lost))]
+        inner = [Loss(rule.subgroup.lanes, _window_size(rule.subgroup.fraction_bits, rule.subgroup.lost))]
         held = rule.subgroup.fraction_bits
     if unit.scale is not None and unit.scale.at == "subgroup":
         held += unit.scale.a.format.fraction_bits + unit.scale.b.format.fraction_bits
@@ -151,7 +154,7 @@ def _aligned(unit: Unit, rule: AlignedSum, parts: Lengths) -> list[Loss]:
     if rule.max_exp_floor is not None:
         least.append(rule.max_exp_floor)
     floor = size * 2.0 ** max(least) if least else 0.0
-    losses = [*own, Loss(count, size, floor)]
+    losses = [*inner, Loss(count, size, floor)]
     if rule.cut is not None:
         # What a sum loses is a part of 2^max_exp, as what a term loses.
         cut = _window_size(bits - rule.cut.bits, rule.cut.lost)
@@ -160,7 +163,7 @@ def _aligned(unit: Unit, rule: AlignedSum, parts: Lengths) -> list[Loss]:
 
 
 def _even_odd(unit: Unit, rule: EvenOddSum, parts: Lengths) -> list[Loss]:
-    """Two windows, each of half the terms and of its own largest, and a third for both sums."""
+    """The losses of two windows, each of half the terms and of its own largest, and of a third for both sums."""
     bits, half = rule.fraction_bits, -(-parts.lanes // 2)
     whole = _keeps(rule.lost) and product_bits(unit) <= bits
     held = _keeps(rule.combine.lost) and bits <= rule.combine.fraction_bits
@@ -174,7 +177,7 @@ def _even_odd(unit: Unit, rule: EvenOddSum, parts: Lengths) -> list[Loss]:
 
 
 def _exact(unit: Unit, rule: ExactSum, parts: Lengths) -> list[Loss]:
-    """One rounding, or one a group; none to a fixed format that holds products."""
+    """The loss of one rounding, or of one a group; none to a fixed format that holds products."""
     fmt = unit.result.format
     if isinstance(fmt, FixedFormat) and unit.scale is None and fmt.fraction_bits >= product_bits(unit):
         return []
@@ -182,7 +185,7 @@ def _exact(unit: Unit, rule: ExactSum, parts: Lengths) -> list[Loss]:
 
 
 def _additions(unit: Unit, rule: SequentialSum | PairwiseSum, parts: Lengths, passed: int) -> list[Loss]:
-    """Rounded additions, roundings of products, and of the sum to the result and back.
+    """The losses of rounded additions, of roundings of products, and of the sum to the result and back.
 
     passed: how many additions a term passes at most.
     """
@@ -192,13 +195,13 @@ def _additions(unit: Unit, rule: SequentialSum | PairwiseSum, parts: Lengths, pa
     if isinstance(rule, PairwiseSum) and passed:
         added = added._replace(least=added.least * products / passed)
     # Each product is rounded before or in its addition; the format may hold it.
-    each = rounding(rule.format, rule.rounding, 1, flush=rule.flush, exact=on_this_grid)
+    loss = rounding(rule.format, rule.rounding, 1, flush=rule.flush, exact=on_this_grid)
     held = product_bits(unit) + 1 <= rule.format.fraction_bits
-    each = each._replace(size=0.0 if held else each.size, least=each.least * products)
+    loss = loss._replace(size=0.0 if held else loss.size, least=loss.least * products)
     if rule.format == unit.result.format and unit.result.subnormals == "keep":
-        return [added, each]
+        return [added, loss]
     back = rounding(rule.format, rule.rounding, parts.groups, flush=rule.flush)
-    return [added, each, _result(unit, parts.groups), back]
+    return [added, loss, _result(unit, parts.groups), back]
 
 
 def of_late(unit: Unit, late: LateAdd | LateInWindow, parts: Lengths) -> list[Loss]:

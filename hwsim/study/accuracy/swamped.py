@@ -106,13 +106,13 @@ def _of_halves(rule: EvenOddSum, group: Group) -> Lost:
     *halves, both = group.halves
     lanes = set()
     for first, (half, aligned) in enumerate(zip(halves, both.aligned, strict=True)):
-        own = range(first, len(group.products), 2)
+        half_lanes = range(first, len(group.products), 2)
         if half.max_exp is None or both.max_exp is None:
             continue
         unit_exp = half.max_exp - rule.fraction_bits
-        lanes |= {n for n in own if _below(group.products[n], unit_exp, rule.lost, half.aligned[n // 2])}
+        lanes |= {n for n in half_lanes if _below(group.products[n], unit_exp, rule.lost, half.aligned[n // 2])}
         if _below(half.term, both.max_exp - both.fraction_bits, rule.combine.lost, aligned):
-            lanes |= set(own)
+            lanes |= set(half_lanes)
     return Lost(lanes)
 
 
@@ -135,8 +135,8 @@ def _in_own_windows(rule: AlignedSum, group: Group, size: int) -> set[int]:
     for n, part in enumerate(group.subgroups):
         if part.kept is None or part.kept.unit_exp is None:
             continue
-        own = enumerate(part.kept.aligned, n * size)
-        lanes |= {lane for lane, aligned in own if _below(group.products[lane], part.kept.unit_exp, lost, aligned)}
+        pairs = enumerate(part.kept.aligned, n * size)
+        lanes |= {lane for lane, aligned in pairs if _below(group.products[lane], part.kept.unit_exp, lost, aligned)}
     return lanes
 
 

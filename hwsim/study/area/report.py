@@ -77,7 +77,7 @@ def pareto_report(study: Study, placed: Sequence[SizedPoint], measure: str, stag
     """One figure of error by gates, one of speed by gates, and the tables of both. measure: of KINDS."""
     sized = [place for place in placed if isinstance(place.area, Area)]
     drawn = (_errors(sized, measure), _speed(sized)) if sized else ()
-    charts = [one for one in drawn if one is not None]
+    charts = [chart for chart in drawn if chart is not None]
     return StudyReport(
         name="pareto",
         title=study.title or f"Accuracy against area: {study.name}",
@@ -103,8 +103,8 @@ def _verdict(sized: Sequence[SizedPoint], measure: str) -> str:
         snr = decibels(place.row[f"{measure}_snr_db"])
         return f"{_long(place, varied)} ({_gates(place):,.0f} gates per lane, SNR {snr} dB)"
 
-    more = f" to {told(best[-1])}" if len(best) > 1 else ""
-    return f"On {panel}, {len(best)} of {len(inside)} units are on the front of gates and error: {told(best[0])}{more}."
+    last = f" to {told(best[-1])}" if len(best) > 1 else ""
+    return f"On {panel}, {len(best)} of {len(inside)} units are on the front of gates and error: {told(best[0])}{last}."
 
 
 def _key(sized: Sequence[SizedPoint]) -> tuple[KeyNumber, ...]:

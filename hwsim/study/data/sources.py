@@ -249,9 +249,9 @@ class CorrelatedSource(Source):
         """deviation (sqrt(c) v_k + sqrt(1 - c) z_ik), c = |correlation|; B's v_k have its sign."""
         size = np.float64(abs(self.correlation))
         common = drawn(place.length, distributions.normal, place.shared("correlated"))
-        own = NormalSource().vectors(place, count)
+        independent = NormalSource().vectors(place, count)
         sign = -1.0 if place.side == "b" and self.correlation < 0 else 1.0
-        return np.asarray(self.deviation * (sign * np.sqrt(size) * common + np.sqrt(1.0 - size) * own))
+        return np.asarray(self.deviation * (sign * np.sqrt(size) * common + np.sqrt(1.0 - size) * independent))
 
 
 DISTRIBUTIONS: dict[str, type[Source]] = {

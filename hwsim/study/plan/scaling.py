@@ -191,8 +191,8 @@ def _own(name: str, unit: Unit, side: str, fmt: Format) -> Rule:
     across, along = scale.block if side == "a" else (scale.block[1], scale.block[0])
     if isinstance(scale.format, ExponentFormat):
         return Rule(element=fmt, scale_format=scale.format, block=(across, along))
-    more = least if is_f32(scale.format) else {}
-    return Rule(element=fmt, scale_format=scale.format, block=(across, along), **divided, **more)
+    limits = least if is_f32(scale.format) else {}
+    return Rule(element=fmt, scale_format=scale.format, block=(across, along), **divided, **limits)
 
 
 def apply(side: SideScaling, which: str, unit: Unit, numbers: NDArray[np.float32]) -> QuantizedFactor:
@@ -219,9 +219,9 @@ def _made(side: SideScaling, which: str, unit: Unit, numbers: NDArray[np.float32
     quantized = quantize(numbers, side.rule, -1 if which == "a" else -2, scale=side.scale)
     elements = quantized.element.decode(quantized.codes)
     if side.enters:
-        each = np.asarray(spread(quantized.scale_values, quantized.block, elements.shape))
+        scales = np.asarray(spread(quantized.scale_values, quantized.block, elements.shape))
         factor = None if quantized.tensor_scale is None else np.full((1, 1), float(quantized.tensor_scale))
-        return QuantizedFactor(quantized.codes, quantized.scales, elements, each, factor)
+        return QuantizedFactor(quantized.codes, quantized.scales, elements, scales, factor)
     of = quantized.scale_values
     factor = None if (of == 1).all() else of.reshape(1, 1) if of.size == 1 else of
     return QuantizedFactor(quantized.codes, *_ones(unit, which, elements), factor)

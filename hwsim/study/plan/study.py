@@ -152,22 +152,22 @@ class _StudyReader:
 
     def entry(self, entry: Any, location: Location) -> tuple[UnitEntry, dict[str, Any]]:
         whole = isinstance(entry, Unit) or (isinstance(entry, Mapping) and "operands" in entry)
-        given: dict[str, Any] = {"unit": entry} if whole or isinstance(entry, (str, Path)) else entry
-        if not isinstance(given, Mapping):
+        mapping: dict[str, Any] = {"unit": entry} if whole or isinstance(entry, (str, Path)) else entry
+        if not isinstance(mapping, Mapping):
             raise self.wrong(location, f"must be a unit's name, a path or a mapping, not {entry!r}")
-        self.known(given, KEYS_OF_UNIT, location)
-        if "unit" not in given:
+        self.known(mapping, KEYS_OF_UNIT, location)
+        if "unit" not in mapping:
             raise self.wrong(location, "unit is missing")
-        unit, written = self.unit(given["unit"], location if whole else (*location, "unit"))
-        grid = self.grid(given.get("grid", {}), (*location, "grid"))
-        scaling = tuple(_listed(given.get("scaling", default_scaling(unit))))
+        unit, written = self.unit(mapping["unit"], location if whole else (*location, "unit"))
+        grid = self.grid(mapping.get("grid", {}), (*location, "grid"))
+        scaling = tuple(_listed(mapping.get("scaling", default_scaling(unit))))
         for choice in scaling:
             try:
                 check_scaling(choice)
             except (ValueError, TypeError) as error:
                 raise self.wrong((*location, "scaling"), error) from None
-        fields = {"label": given.get("label", unit.name), "grid": grid, "scaling": scaling}
-        fields |= {"invalid": given["invalid"]} if "invalid" in given else {}
+        fields = {"label": mapping.get("label", unit.name), "grid": grid, "scaling": scaling}
+        fields |= {"invalid": mapping["invalid"]} if "invalid" in mapping else {}
         try:
             parsed = UnitEntry.model_validate({"unit": unit, **fields})
         except ValidationError as error:
@@ -263,8 +263,8 @@ class Point:
 
 def count(study: Study) -> int:
     """The number of a study's points, those that `invalid: skip` leaves out included."""
-    each = [math.prod(map(len, entry.grid.values())) * len(entry.scaling) for entry in study.units]
-    return sum(each) * len(study.data) * len(study.lengths)
+    variants = [math.prod(map(len, entry.grid.values())) * len(entry.scaling) for entry in study.units]
+    return sum(variants) * len(study.data) * len(study.lengths)
 
 
 def points(study: Study) -> list[Point]:

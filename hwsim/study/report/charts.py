@@ -44,12 +44,14 @@ def specification(chart: Chart, framed: bool = True) -> dict[str, Any]:
     framed : with title, caption and command, as a picture needs them; without, for a page that says them itself.
     """
     panels = chart.values("panel")
-    each = [_panel(chart, [row for row in chart.placed if row.get("panel", "") == name], name) for name in panels]
+    drawn = [_panel(chart, [row for row in chart.placed if row.get("panel", "") == name], name) for name in panels]
     columns = {1: 1, 2: 2, 4: 2}.get(len(panels), 3)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Automatically deduplicated selection")  # one legend picks in all panels
         whole = (
-            each[0] if len(panels) == 1 else library("altair").concat(*each, columns=columns).resolve_scale(y="shared")
+            drawn[0]
+            if len(panels) == 1
+            else library("altair").concat(*drawn, columns=columns).resolve_scale(y="shared")
         )
     if framed:
         under = [f"{chart.caption} {chart.missing}".strip(), chart.command]
@@ -78,7 +80,7 @@ def _panel(chart: Chart, rows: Sequence[Row], name: str) -> Any:
     place: dict[str, Any] = {"x": alt.X(f"x:{kind}", title=chart.x.title, **_axis(chart, chart.x, "x"))}
     place |= {"y": _y(chart, "y"), "color": look["color"]}
     if words and len(labels) > 1 and chart.kind == "points":
-        place["xOffset"] = alt.XOffset("slot:N", sort=[one for one in labels if one not in chart.theory])
+        place["xOffset"] = alt.XOffset("slot:N", sort=[label for label in labels if label not in chart.theory])
     tooltip = [alt.Tooltip("series:N", title="Series"), alt.Tooltip(f"x:{kind}", title=chart.x.title)]
     tooltip.append(alt.Tooltip("y:Q", title=chart.y.title, format=".5~g"))
     tooltip += [alt.Tooltip("note:N", title="Note")] if any(row.get("note") for row in chart.rows) else []
@@ -188,7 +190,7 @@ def _reference(chart: Chart, reference: Any) -> list[Any]:
 
 
 def _drawing() -> Any:
-    """vl-convert. Raises ToolMissing where it is not installed, or the process's limits leave it no room."""
+    """The module vl_convert. Raises ToolMissing where it is not installed, or the process's limits leave it no room."""
     drawing = library("vl_convert")
     if not _has_room():
         raise ToolMissing(
