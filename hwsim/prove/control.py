@@ -39,7 +39,7 @@ def promises(control: Control) -> list[Property]:
 def _handshake(control: Control) -> Iterator[Property]:
     offered = control.circuit.inputs["i__valid"]
     by_valid = [substituted(control.ready, {offered: value(bit, 1)}) for bit in (0, 1)]
-    waits = either(*(_waited_for(control, stage) for stage in range(1, control.latency)), same_truth_false())
+    waits = either(*(_waited_for(control, stage) for stage in range(1, control.latency)), never())
     yield always(
         "ready",
         "a beat is taken unless the pipeline stands still, or it is not `first` and one of its context, not its sum's "
@@ -53,8 +53,8 @@ def _handshake(control: Control) -> Iterator[Property]:
         yield always(f"{name}.enable", words, control.drives(name, "enable", control.advance))
 
 
-def same_truth_false() -> Term:
-    """A condition that never holds."""
+def never() -> Term:
+    """A condition that never holds, as a question of bits."""
     return same(value(0, 1), value(1, 1))
 
 
@@ -152,7 +152,7 @@ def _misuse(control: Control) -> Iterator[Property]:
                    negated(control.accept))  # fmt: skip
     known = either(
         *(same(control.context, value(number, width(control.context))) for number in range(control.pipeline.contexts)),
-        same_truth_false(),
+        never(),
     )
     if control.pipeline.contexts == 1 << control.pipeline.context_bits:
         return  # every number is a context's

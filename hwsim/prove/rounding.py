@@ -67,7 +67,7 @@ def special_result(
     is_nan, positive, negative = (is_one(circuit.inputs[f"{place}__{flag}"]) for flag in SPECIAL)
     code, says_nan = circuit.outputs["o__code"], is_one(circuit.outputs["o__nan"])
     bits = width(code)
-    not_a_number = both_or(is_nan, positive, negative)
+    not_a_number = makes_nan(is_nan, positive, negative)
     nan = code_of(ModelTerm(0, 0, 0, 0, Class.NAN))
     wanted = [implies(not_a_number, both(says_nan, same(code, value(nan >> fmt.padding, bits))))]
     for sign, flag in ((0, positive), (1, negative)):
@@ -83,7 +83,7 @@ def special_result(
     )  # fmt: skip
 
 
-def both_or(nan: Term, positive: Term, negative: Term) -> Term:
+def makes_nan(nan: Term, positive: Term, negative: Term) -> Term:
     """The condition that flags make NaN: the flag of NaN, or both infinities."""
     return negated(both(negated(nan), negated(both(positive, negative))))
 

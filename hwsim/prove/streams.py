@@ -24,7 +24,7 @@ from hwsim.spec.conversion import Conversion
 UNDRIVEN = re.compile(r"state\d+")
 
 
-def without_undriven(circuit: Circuit) -> Circuit:
+def with_undriven_free(circuit: Circuit) -> Circuit:
     """A circuit in which what nothing drives is an input: it may be anything, in each cycle something else."""
     free = {
         name: state.now for name, state in circuit.states.items() if state.next is None and UNDRIVEN.fullmatch(name)
@@ -41,7 +41,7 @@ class StreamFile:
         text = stream_verilog(StreamedDatapath(plan)) if text is None else text
         self.latency, i, o = plan.latency, plan.i, plan.o
         sizes = {"i__payload": i.size, "o__payload": o.size}
-        self.circuit = with_payloads(without_undriven(verilog_circuit(text, "file.", undriven=True)), i, o)
+        self.circuit = with_payloads(with_undriven_free(verilog_circuit(text, "file.", undriven=True)), i, o)
         self.fields = field_places(i, o)
         self.machine = Machine.of(self.circuit)
         ports = {name: width(term) for name, term in (*self.circuit.inputs.items(), *self.circuit.outputs.items())}

@@ -36,7 +36,7 @@ from hwsim.prove.qualify.mutants import MODES, SELECT, of_one_lane
 from hwsim.prove.qualify.reachable import Handed
 from hwsim.prove.qualify.run import FATES, Qualifier
 from hwsim.prove.qualify.steps import UnitNetlists, groups
-from hwsim.prove.qualify.survivors import MutatedSteps, Survivors, differences
+from hwsim.prove.qualify.survivors import MutatedSteps, Survivors, same_outputs
 from hwsim.prove.terms import ask, both, choose, evaluated, same, substituted, value
 from hwsim.rtl.synthesis.flows import YOSYS, run_tool
 from hwsim.spec import load_specified, load_unit, pipeline
@@ -152,7 +152,7 @@ def test_a_step_with_an_absorbed_mutant_is_the_step_without():
     steps = MutatedSteps(netlists(), few)
     assert len(few) > 3
     for mutant in few:
-        claim = differences(steps.plain[mutant.step], steps.with_mutant(mutant))
+        claim = same_outputs(steps.plain[mutant.step], steps.with_mutant(mutant))
         assert ask(claim).word == "proved", mutant.name
 
 

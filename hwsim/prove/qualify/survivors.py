@@ -85,7 +85,7 @@ class MutatedSteps:
         return [read_btor(text, f"{name}.") for (name, _), text in zip(wanted, texts, strict=True)]
 
 
-def differences(plain: Circuit, mutated: Circuit) -> Term:
+def same_outputs(plain: Circuit, mutated: Circuit) -> Term:
     """The condition that all outputs of two circuits are the same."""
     return both(*(same(term, mutated.outputs[port]) for port, term in plain.outputs.items()))
 
@@ -156,7 +156,7 @@ class Survivors:
         A claim may ask for more than any dot product of lengths that are run can show.
         """
         plain, mutated = self.steps.plain[mutant.step], self.steps.with_mutant(mutant)
-        near = ask(differences(plain, mutated), (), min(NEAR, self.seconds)).word
+        near = ask(same_outputs(plain, mutated), (), min(NEAR, self.seconds)).word
         if near == "proved":
             return "proved", None
         if self._whole(mutant.step, mutated) == "proved":
@@ -194,7 +194,7 @@ class Survivors:
             known = [implies(same(chain, value(1, 1)), self.handed_on.has(code))]
         elif self.handed_on is not None:
             known = [self.handed_on.has(plain.inputs["i__partial"])]
-        return Alike("whole", "", "", tuple(known), differences(plain, changed)).decide(self.seconds).word
+        return Alike("whole", "", "", tuple(known), same_outputs(plain, changed)).decide(self.seconds).word
 
     # A dot product of one beat that shows it.
 
@@ -204,7 +204,7 @@ class Survivors:
         for number, mode in enumerate(modes_of(self.unit)):
             port = plain.inputs.get("i__mode")
             known = [] if port is None else [same(port, value(number, width(port)))]
-            answer = ask(differences(plain, changed), known, self.seconds, inputs.values())
+            answer = ask(same_outputs(plain, changed), known, self.seconds, inputs.values())
             if answer.word == "refuted" and answer.model is not None:
                 codes = {name: answer.model[term.symbol()] for name, term in inputs.items()}
                 if self._kills(mutant, mode, number, one_beat_case(mode, codes)):
