@@ -169,6 +169,8 @@ def _lost(terms, addend, lanes, bits, window, has_addend):
         depth = losing[0].lost.denominator.bit_length() - 1
         whose = "the addend" if losing[0] is addend else "a product"
         found.add(f"{whose}'s bit {depth} below the window lost, and nothing else")
+        # Bins end at some depth, and one stands for all below: of these names a plan has at most that one.
+        found |= {f"{whose}'s bit more than {last} below the window lost, and nothing else" for last in range(depth)}
     products = [term for term in terms if term.lost]
     if len(products) in {1, 2, lanes - 1} | ({lanes} if has_addend else set()):
         found.add(f"{len(products)} of {lanes} products lose bits")
