@@ -142,8 +142,8 @@ def _window_unit(unit: Unit) -> int | None:
     exps = _product_exps(unit)
     if not isinstance(rule, AlignedSum) or rule.subgroup is not None or exps is None or rule.sticky:
         return None
-    if scale is not None and scale.at != "promotion":
-        return None
+    if (scale is not None and scale.at != "promotion") or isinstance(unit.late, LateInWindow):
+        return None  # a sum in another window, which has the addend, is what is rounded
     added = [fmt for fmt in _added(unit) if isinstance(fmt, FloatFormat) and not _is_partial(unit)]
     last = min(exps[0], *(fmt.emin for fmt in added)) - rule.fraction_bits if added else exps[0] - rule.fraction_bits
     if rule.lost == "ones-complement":
@@ -247,6 +247,8 @@ def _starts_positive(unit: Unit) -> str:
     """The reason why a group in whose window sums of zero are +0 adds its products to no -0."""
     rule, fmt = unit.sum, unit.result.format
     if not isinstance(rule, AlignedSum) or rule.zero != "positive" or not (unit.promotion or unit.late):
+        return ""
+    if isinstance(unit.late, LateInWindow):  # that window's last term is the addend, which may be -0
         return ""
     small = "" if not isinstance(fmt, FloatFormat) else _tiny(unit, roundings(unit)["result"], False)
     return small and f"sums start from +0, and none becomes -0: {small}"
