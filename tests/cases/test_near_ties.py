@@ -43,6 +43,12 @@ def test_the_nearest_product_is_the_nearest() -> None:
         assert (below and below[0] * below[1]) == (smaller[-1] if smaller else None)
 
 
+def test_factors_without_fraction_bits_have_cases_too() -> None:
+    power = {"name": "power", "kind": "float", "exponent_bits": 5, "fraction_bits": 0, "bias": 19}
+    unit = odd_unit("powers", (power, power), "none", {"method": "exact"}, "f16", 2)
+    assert all(case.id.startswith("near/") for case in near(unit))
+
+
 def test_what_is_beside_a_tie_stays_there() -> None:
     # The smaller term is there, and the result is that of the product alone: to decide is what it must not.
     fmt, definition = FMA.output, Definition(FMA)

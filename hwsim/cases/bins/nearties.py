@@ -226,7 +226,7 @@ def _scaled(unit: Unit, number: ExactNumber) -> tuple[ExactNumber, Scales | None
 
 def _target(whole: int, places: int, tie: bool, odd: int) -> int:
     """A tie or a number of so many places below its last one, which is odd or even, among the middle products."""
-    last = (3 << whole - 3) >> places
+    last = 3 << whole >> places + 3
     return (last - (last & 1) + odd << places) + (1 << places - 1 if tie else 0)
 
 
