@@ -33,7 +33,7 @@ MUTANTS = [
     ),
     Mutant(
         "exponents stay where they are", "", (OWN, MIXED),
-        decode.ModalDecode._moved, "self.shape.field.bias - own.field.bias", "0",
+        decode.ModalDecode._moved, "self.shape.field.bias - source.field.bias", "0",
     ),
     Mutant(
         "any mode will do", "", (STRANGE,),
