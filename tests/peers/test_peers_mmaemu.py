@@ -1,7 +1,7 @@
 """mmaemu 0.1.0, an emulator of cuBLASLt 12.8's FP8 products on an H100 PCIe and an RTX 4060: the same bits.
 
-What its authors recorded is not in its package; it is compared with plans: its presets, splits, speeds, formats and
-results. Both are models: what GPUs returned is in tests/silicon.
+It is compared with plans: its presets, splits, speeds, formats and results. What its authors recorded of the RTX 4060
+is in test_peers_mmaemu_recorded.py.
 """
 
 from __future__ import annotations
@@ -65,9 +65,11 @@ def calls() -> Iterator[Call]:
                     yield Call(profile, "e4m3", "e4m3", "f32", fast, parts, scheme, k)
 
 
-def plan_of(call: Call) -> ProductPlan:
-    """The plan of what cuBLASLt does."""
+def plan_of(call: Call, scaled: bool = False) -> ProductPlan:
+    """The plan of what cuBLASLt does. scaled: whether the result has a scale, which plans call alpha."""
     steps: list[dict[str, Any]] = [{"operation": "multiply", "by": ["scale_a", "scale_b"], "zero": "positive"}]
+    if scaled:
+        steps.append({"operation": "multiply", "by": "alpha"})
     if call.output != "f32":
         overflow = "saturate" if call.output in DTYPES else "infinity"
         steps.append({"operation": "round", "format": call.output, "overflow": overflow})
