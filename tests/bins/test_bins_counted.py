@@ -78,7 +78,8 @@ def test_the_oracle_speaks_of_most_bins():
     for case in covering_once(unit).cases:
         if len(case.a) == unit.instruction.lanes and case.id.startswith(("G3/max", "lost", "distance", "normalize")):
             spoken |= expected(unit, case) or set()
-    assert spoken <= {one.name for one in plan(unit).bins}
+    # Of a bit below all bins of its own it names any depth, of which a plan has one.
+    assert {name for name in spoken if "bit more than" not in name} <= {one.name for one in plan(unit).bins}
     assert len(compared(plan(unit), spoken)) > 1100
 
 

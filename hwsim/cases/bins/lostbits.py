@@ -524,10 +524,10 @@ def deciding(builder: CaseBuilder) -> None:
         for lane in range(builder.lanes):
             builder.add_first(f"sticky/lane{lane:02}-{name}", _with_product(builder, sign, low), lane)
     for depth, low in cross(depths(builder), SIGNS):
-        sign = next((sign for sign in (low, 1 - low) if tells(rounding, sign)), None)
-        if sign is None:  # the rounding of either sign is the same whatever is lost
+        signs = [sign for sign in (low, 1 - low) if tells(rounding, sign)]
+        if not signs:  # sums of either sign are rounded the same, whatever is lost
             continue
-        solutions = _at_depth(builder, sign, low, depth)
+        solutions = _at_depth(builder, signs[0], low, depth)
         builder.add_first(f"sticky/depth{depth:02}-{SIGN[low]}", solutions, depth % builder.lanes)
 
 
