@@ -175,8 +175,8 @@ class AskedCall(ProfiledCall):
     kernels: list[str]
 
 
-class PlanFacts(BaseModel):
-    """The facts that a file of capture/plans.py states: the GPU, its software, and what was asked."""
+class GpuFacts(BaseModel):
+    """The facts that a file of captured products states of the GPU and its software, and the seed of its operands."""
 
     model_config = ConfigDict(frozen=True, strict=True, extra="forbid")
 
@@ -185,6 +185,11 @@ class PlanFacts(BaseModel):
     torch: str
     cuda: str
     seed: int
+
+
+class PlanFacts(GpuFacts):
+    """The facts that a file of capture/plans.py states: the GPU, its software, and what was asked."""
+
     calls: list[AskedCall]
 
 

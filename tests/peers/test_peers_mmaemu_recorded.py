@@ -6,6 +6,7 @@ The recordings are in the source package of mmaemu 0.1.0 alone (Apache 2.0), whi
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
@@ -14,13 +15,14 @@ from typing import Any
 import numpy as np
 import pytest
 from built_presets import others_slow
+from conftest import missing
 from peers.test_peers_mmaemu import Call, plan_of, unit_of
 
 import hwsim
 
-RECORDED = Path(__file__).parents[2] / ".venv" / "mmaemu-0.1.0" / "tests" / "data" / "hw_mini"
+RECORDED = Path(sys.prefix) / "mmaemu-0.1.0" / "tests" / "data" / "hw_mini"
 if not RECORDED.is_dir():
-    pytest.skip(f"{RECORDED} is missing: make test fetches it", allow_module_level=True)
+    missing(f"what mmaemu's authors recorded is not in {RECORDED}: see the Makefile")
 
 INDEX = json.loads((RECORDED / "index.json").read_text())
 FORMATS = {"float32": "f32", "bfloat16": "bf16", "float16": "f16", "float8_e4m3fn": "e4m3", "float8_e5m2": "e5m2"}

@@ -21,7 +21,7 @@ from hwsim.base.files import contents, written_texts
 from hwsim.cases.captured import captured_cases, folders
 from hwsim.cases.case import Case
 from hwsim.compute.gemm import gemm
-from hwsim.compute.profiling import facts_of
+from hwsim.compute.profiling import GpuFacts, facts_of
 from hwsim.explain.candidate import changed
 from hwsim.explain.silicon.cases import (
     INSTRUCTIONS,
@@ -354,16 +354,9 @@ class LibraryCall(BaseModel):
                 assert_never(self.call)
 
 
-class _Facts(BaseModel):
-    """The facts about the GPU and its software that the file states."""
+class _Facts(GpuFacts):
+    """The facts about the GPU and its software, and the calls, that the file states."""
 
-    model_config = ConfigDict(frozen=True, strict=True, extra="forbid")
-
-    gpu: str
-    capability: str
-    torch: str
-    cuda: str
-    seed: int
     calls: list[LibraryCall]
 
 
