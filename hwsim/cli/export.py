@@ -50,7 +50,7 @@ def export_sv(
 
     Beside the files of export-c there are the bins of coverage that C counts, and a package that imports them, with a
     covergroup, a class that counts them too, and classes whose constraints reach them (`hwsim docs testbenches-sv`). Of
-    units with one window, factors of up to 8 bits and a float result.
+    units with factors of up to 8 bits; only those with one window and a float result have more than classes' bins.
     """
     from hwsim.cocotb.systemverilog import export_sv
 
