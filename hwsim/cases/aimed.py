@@ -302,7 +302,8 @@ class Aimer:
             return neutral
         if kind == 2:
             special = nans(fmt)[:1]
-            return rng.choice([0, *special, *(code ^ 1 << rng.randrange(fmt.bits) for code in special)])
+            near = ((code >> fmt.padding ^ 1 << rng.randrange(fmt.bits)) << fmt.padding for code in special)
+            return rng.choice([0, *special, *near])
         if isinstance(fmt, ExponentFormat):
             ends = fmt.min_code, fmt.min_code + 1, fmt.max_code - 1, fmt.max_code
             code = (

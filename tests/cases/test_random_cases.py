@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Callable
+from itertools import islice
 from math import lcm
 
 import numpy as np
@@ -15,11 +16,13 @@ from vectors.vectorset_units import KINDS as UNITS
 from vectors.vectorset_units import unit_of
 
 from hwsim.cases import drawing
+from hwsim.cases.aimed import aimed
 from hwsim.cases.case import Case, block_lengths, expected, term_scales
 from hwsim.cases.drawing import AHEAD, DIRECTED, MORE, Stream, key_of, normals
 from hwsim.cases.random_cases import FEW, FEW_UNTIL, KINDS, MANY, draw, most_beats, random_batch, random_cases, runs
 from hwsim.cases.random_loops import words
 from hwsim.formats import Class, unpack
+from hwsim.formats.codes import is_padded
 from hwsim.formats.stochastic import threefry2x32
 from hwsim.model.definition import Definition
 from hwsim.model.record import Group
@@ -367,3 +370,12 @@ def test_products_are_where_binary32_begins_and_above_its_end() -> None:
     assert all(-158 <= top <= -126 for top in tops("floor"))
     assert sum(group.rounded.code == 0 for group in said["vanishing"]) > 20
     assert sum(group.rounded.overflow for group in said["overflow"]) > 20
+
+
+def test_aimed_cases_have_codes_alone_where_scales_have_padding() -> None:
+    keys = load_unit("deepseek-v3-e4m3-f32-scaled").model_dump()
+    sides = {side: keys["scale"][side] | {"format": "tf32"} for side in ("a", "b")}
+    unit = Unit.model_validate(keys | {"unit": "padded", "scale": keys["scale"] | sides})
+    for case in islice(aimed(unit, 1), 300):
+        for side, codes in ((unit.scale.a, case.scale_a), (unit.scale.b, case.scale_b)):  # type: ignore[union-attr]
+            assert all(is_padded(side.format, code) for code in codes), case

@@ -17,6 +17,8 @@ from hwsim.explain.mistakes import Flaw, Mistake, catalogue, code_of
 from hwsim.explain.mistakes import kills as counting
 from hwsim.explain.mistakes.equal import why_equal
 from hwsim.explain.mistakes.kills import kills
+from hwsim.explain.mistakes.operands import negated
+from hwsim.formats.codes import is_padded
 from hwsim.model.definition import Definition
 from hwsim.spec import Unit, load_unit, unpromised
 
@@ -173,3 +175,24 @@ def test_an_addend_that_an_addition_may_lose_is_not_called_equivalent() -> None:
     # A product a quarter of a last place below an addend never decides, but an eighth above it may.
     assert "the product dropped from 13 places below" in equal
     assert "the product dropped from 12 places below" not in equal
+
+
+def test_a_sum_below_the_least_number_of_a_format_without_subnormals_may_vanish() -> None:
+    sums = {"method": "sequential", "product": "rounded", "format": "dlfloat16", "rounding": "rz"}
+    unit = odd_unit("vanishing", "e5m2", "dlfloat16", sums, "f16", 1)
+    mistakes = {mistake.name: mistake for mistake in catalogue(unit)}
+    # 2^-14 * 2^-16 - (1 + 2^-9) * 2^-30: a multiple of the format's last place, and below its least number.
+    case = Case("below", (0x04,), (0x01,), 0x8201)
+    for name, code in (("sign of an underflowed zero dropped", 0), ("underflowed zero always negative", 0x8000)):
+        assert why_equal(unit, mistakes[name]) == ""
+        assert code_of(unit, mistakes[name].flaw, case) == code
+    assert dot(Definition(unit), case).code == 0x8000
+    kept = mistakes["sign of an underflowed zero dropped"]
+    assert why_equal(odd_unit("kept", "e5m2", "f16", sums | {"format": "f16"}, "f16", 1), kept) != ""
+
+
+@pytest.mark.parametrize("code", [0x7FFFFFFF, 0x7FFFFC00])
+def test_a_canonical_nan_with_bits_in_its_padding_has_no_other_sign(code: int) -> None:
+    fmt = load_unit("hopper-wgmma-e4m3-f32").result.format
+    assert is_padded(fmt, negated(fmt, code))
+    assert negated(fmt, code) == (code if code == 0x7FFFFFFF else 0xFFFFFC00)

@@ -123,7 +123,8 @@ def _tiny(unit: Unit, place: RoundingPlace, whole: bool) -> str:
     fmt = place.format
     if not isinstance(fmt, FloatFormat):
         return f"{fmt.name} has no such numbers"
-    if place.name == "addition" and not whole and (why := _numbers_above(unit, fmt.quantum_exp)):
+    exact = place.name == "addition" and not whole and fmt.subnormals
+    if exact and (why := _numbers_above(unit, fmt.quantum_exp)):
         return why
     vanishes = impossible(unit, place, "vanishes")
     # Where such results become zero, what never vanishes is never below; else it only has no bits to lose.

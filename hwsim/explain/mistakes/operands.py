@@ -10,6 +10,7 @@ from typing import Literal, assert_never
 from hwsim.cases.case import Case, block_lengths
 from hwsim.explain.mistakes.flawed import SIDES, Flaw, Mistake, Shows
 from hwsim.formats import Class, ExponentFormat, Fields, FixedFormat, FloatFormat, Format
+from hwsim.formats.codes import is_padded
 from hwsim.model.hooks import Side
 from hwsim.model.terms import Term
 from hwsim.spec import ExactSum, RoundedSum, Unit
@@ -296,14 +297,19 @@ def _bits_reversed(fmt: Format, code: int) -> int:
 def _unsigned(fmt: Format, code: int) -> int:
     if not isinstance(fmt, FloatFormat | FixedFormat) or not fmt.signed:
         return code
-    return code & ~(fmt.sign_bit << fmt.padding)
+    unsigned = code & ~(fmt.sign_bit << fmt.padding)
+    return unsigned if is_padded(fmt, unsigned) else code
 
 
 def negated(fmt: Format, code: int) -> int:
-    """The code of the number with the other sign, as a design makes it: a flipped bit, or a two's complement."""
+    """The code of the number with the other sign, as a design makes it: a flipped bit, or a two's complement.
+
+    A canonical NaN with bits in its padding has no other sign that is a code.
+    """
     match fmt:
         case FloatFormat():
-            return code ^ (fmt.sign_bit << fmt.padding if fmt.signed else 0)
+            flipped = code ^ (fmt.sign_bit << fmt.padding if fmt.signed else 0)
+            return flipped if is_padded(fmt, flipped) else code
         case FixedFormat():
             return -code % (1 << fmt.bits)
         case ExponentFormat():
