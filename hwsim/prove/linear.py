@@ -314,12 +314,16 @@ class Forms:
         return form(bits, constant, factors)
 
     def _original(self, joined: Variable, factor: int, bits: int) -> Form | None:
-        """The form of which a variable is all bits, as far as factor * variable depends on it modulo 2^bits.
+        """The form of which a variable is the lowest bits, as far as factor * variable depends on it modulo 2^bits.
 
         None where there is none.
         """
         original = self.whole.get(joined.of) if isinstance(joined.of, tuple) else None
-        if original is None or joined.low != 0 or joined.bits != original.bits:
+        if original is None or joined.low != 0:
+            return None
+        if (factor << joined.bits) % (1 << bits) == 0 and joined.bits < original.bits:
+            return original
+        if joined.bits != original.bits:
             return None
         known = original.within(0, (1 << original.bits) - 1, self.known)
         return original if known is None and (factor << original.bits) % (1 << bits) == 0 else known

@@ -7,14 +7,14 @@ met before as numbers that may be anything; then it stands for the number, and t
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hwsim.prove.claims import exactly
+from hwsim.prove.claims import exactly, holds
 from hwsim.prove.summaries import Met, Specified, SpecifiedCase
 from hwsim.prove.sweeping import is_one_sum
 from hwsim.prove.symbolic import Integer
@@ -49,6 +49,7 @@ from hwsim.prove.terms import (
 
 AT_ONCE = 0.4  # seconds after which a question is not tried as it is any more
 LARGE = 2000  # terms of a result that is never asked about as it is
+AGAIN = 0.2  # seconds for a bit vector that another makes, perhaps
 A_MEETING = 10.0  # seconds for one bit vector
 FEWEST = 12  # samples that a guess is made from
 LEAST_SPAN = 4  # of a number that is looked for
@@ -103,9 +104,10 @@ class World:
         return World(assumed, {**self.by_model}, {**self.by_design}, [*self.facts], {*self.tried}, {**self.found})
 
     def learn(self, fact: Term) -> None:
-        """Add a known condition."""
+        """Add a known condition. Scales, which are of all products, do not keep it from a question about a few."""
         fact = substituted(fact, self.by_model)
-        self.facts.append((fact, frozenset(term.id() for term in constants_of([fact]))))
+        about = (term for term in constants_of([fact]) if not term.symbol().startswith("scale_"))
+        self.facts.append((fact, frozenset(term.id() for term in about)))
 
     def known(self, *about: Term) -> list[Term]:
         """The known conditions that speak of nothing but what some terms speak of."""
@@ -168,8 +170,9 @@ class Meeting:
         if self._worlds is None:
             self._worlds = list(self._first_worlds(case))
         for world in self._worlds:
+            exponents = [met for met in case.met if met.of_product and met.name.endswith(".exp")]
             for met in case.met:
-                self._meet(world, met, case.conditions)
+                self._meet(world, met, case.conditions, exponents)
             if not self._right(world, case):
                 return False
         return True
@@ -193,7 +196,8 @@ class Meeting:
 
     def _special(self, case: SpecifiedCase) -> bool:
         """True if a special case's result is shown whatever numbers the design has, or the case is impossible."""
-        vectors = [vector for world in self._worlds or () for vector in world.by_design]
+        made = (vector for world in self._worlds or () for vector in world.by_design if is_bits(vector))
+        vectors = [vector for vector in made if not all(child.is_const() for child in vector.children())]
         anything = {vector: constant("anything", width(vector)) for vector in vectors}
         claim, known = self.right(substituted(self.result, anything), case.code), (*self.always, *case.conditions)
         if ask(claim, known, min(A_MEETING, self._left)).word == "proved":
@@ -218,41 +222,119 @@ class Meeting:
 
     # One number.
 
-    def _meet(self, world: World, met: Met, given: Sequence[Term]) -> None:
-        """Put constants in the place of a number, and of the design's bit vectors that are it."""
+    def _meet(self, world: World, met: Met, given: Sequence[Term], products: Sequence[Met] = ()) -> None:
+        """Put constants in the place of a number, and of the design's bit vectors that are it.
+
+        products: of the largest exponent, those of products.
+        """
         if met.number.term.id() in world.tried or self.end < time.thread_time():
             return
         world.tried.add(met.number.term.id())
         where = true() if met.finite is not None and met.name.endswith(".sig") else met.condition
-        new = constant(f"met.{met.name}", width(met.number.term))
-        number = Integer(new, met.number.low, met.number.high)
-        inside = {met.number.term: new}
-        forms = [number if form is met.number else _with(form, inside) for form in met.seen]
-        guesses = self._guesses(world, met, given)
-        places = [guess for guess in guesses if self._is_number(world, met, where, guess, forms)]
-        if not places:
+        cut, stood = (
+            met.number,
+            Integer(constant(f"met.{met.name}", width(met.number.term)), met.number.low, met.number.high),
+        )
+        forms = [stood if form is met.number else _with(form, {met.number.term: stood.term}) for form in met.seen]
+        places = self._shown(world, met, where, self._guesses(world, met, given), forms)
+        if not places and met.name != "total":
             return
+        if met.cut is not None and all(guess.form for guess in places) and self._follows(world, met):
+            cut, stood = met.cut, Integer(constant(f"met.{met.name}", width(met.cut.term)), met.cut.low, met.cut.high)
+            forms = [*met.of_cut(stood)]
         here = substituted(where, world.by_model)
         if ask(implies(world.assumed, where), (), 1.0).word == "proved":
             where = true()  # the largest exponent, beside a product other than zero
+        parts = self._shown(world, met, where, self._guesses(world, met, given, low_parts=True), forms, places)
         stands: dict[Term, Term] = {}
-        for guess in places:
+        if not places:
+            stands = self._high_parts(world, met, given, parts, stood)
+            if not stands:
+                return
+        for guess in (*places, *parts):
             stands[guess.vector] = guess.of(_with(forms[guess.form], world.by_model))
             if not where.is_true():
                 elsewhere = self._elsewhere(met, where, guess.vector)
                 stands[guess.vector] = choose(here, stands[guess.vector], elsewhere)
-        stands |= dict(self._bits_of(world, stands))
+        known_by = [(vector, substituted(vector, world.by_design), of) for vector, of in stands.items()]
+        if cut is not met.number:
+            known_by.append((cut.term, substituted(cut.term, world.by_model), stood.term))
+        stands |= dict(self._bits_of(world, known_by, self._kept(world, met, given)))
         if not where.is_true() and met.finite is not None:
             stands |= dict(self._conditions_of(world, met.finite, where, here))
+        shown = [fact for fact in met.likely if self._holds(world, fact)]
         world.by_design |= stands
-        first = places[0]
-        if first.form == 0:
-            standing = first.number(met.number)
+        if places and places[0].form == 0:
+            standing = places[0].number(met.number)
             world.found[met.number.term] = standing if where.is_true() else choose(where, standing, met.number.term)
-        world.by_model[met.number.term] = new
-        world.learn(exactly(Integer.signed(new), met.number.low, met.number.high))
-        for fact in met.facts:
+        world.by_model[met.number.term] = forms[0].at(width(met.number.term))
+        world.learn(exactly(Integer.signed(stood.term), cut.low, cut.high))
+        for fact in (*met.facts, *shown):
             world.learn(fact)
+        if met.facts_alone and products:
+            self._learn_least(world, stood, min(other.number.low for other in products))
+
+    def _follows(self, world: World, met: Met) -> bool:
+        """True if a number is shown to follow from its cut."""
+        assert met.cut is not None
+        number, of_cut = (form.at(width(met.number.term)) for form in (met.number, met.of_cut(met.cut)[0]))
+        return self._holds(world, same(number, of_cut))
+
+    def _holds(self, world: World, condition: Term) -> bool:
+        """True if a condition is shown of the model's numbers."""
+        claim = substituted(condition, world.by_model)
+        return ask(claim, world.known(claim), min(A_MEETING, self._left)).word == "proved"
+
+    def _high_parts(
+        self, world: World, met: Met, given: Sequence[Term], low_parts: Sequence[LikelyPlace], stood: Integer
+    ) -> dict[Term, Term]:
+        """What stands for bit vectors above one of low bits, which together are all bits of a sum; empty for none.
+
+        Yosys works out the high bits by themselves where the design adds something to them alone.
+        """
+        kept = self._kept(world, met, given)
+        bits = width(met.number.term)
+        every = self.samples.of(met.number.term)
+        for guess in low_parts:
+            low = width(guess.vector)
+            if guess.form or guess.shift or guess.apart:
+                continue
+            lower, found = substituted(guess.vector, world.by_design), dict[Term, Term]()
+            for vector in (*self._vectors, *(bit for bit in self._of_truths if is_bits(bit))):
+                if width(vector) > bits - low or vector in world.by_design:
+                    continue
+                mask, seen = (1 << width(vector)) - 1, self.samples.of(vector)
+                if any(seen[place] != every[place] >> low & mask for place in kept):
+                    continue
+                upper = substituted(vector, world.by_design)
+                wholes = (op(Kind.BV_CONCAT, upper, each) for each in (lower, *_lower_bits(upper, low)))
+                if any(self._is_sum(world, met, LikelyPlace(whole, 0, 0, 0)) for whole in wholes):
+                    found[vector] = part(stood.term, low, width(vector))
+            if any(width(vector) == bits - low for vector in found):
+                return found
+        return {}
+
+    def _learn_least(self, world: World, number: Integer, least: int) -> None:
+        """Note that a number is at least the least exponent of a product, where that is shown."""
+        claim = holds(number >= least)
+        assumed = substituted(world.assumed, world.by_model)
+        if ask(claim, (assumed, *world.known(claim, assumed, *world.by_model.values())), 1.0).word == "proved":
+            world.learn(claim)
+
+    def _shown(
+        self, world: World, met: Met, where: Term, guesses: Iterable[LikelyPlace], forms: Sequence[Integer],
+        before: Sequence[LikelyPlace] = (),
+    ) -> list[LikelyPlace]:  # fmt: skip
+        """The guesses that are shown, by themselves or as functions of one that was shown. before: shown already."""
+        stands = {guess.vector: guess.of(forms[guess.form]) for guess in before}
+        shown = []
+        for guess in guesses:
+            number = guess.of(forms[guess.form])
+            again = bool(stands) and same(substituted(guess.vector, stands), number)
+            if (again and ask(again, (), AGAIN).word == "proved") or self._is_number(world, met, where, guess, forms):
+                shown.append(guess)
+                stands[guess.vector] = number
+        return shown
 
     def _is_number(self, world: World, met: Met, where: Term, guess: LikelyPlace, forms: Sequence[Integer]) -> bool:
         """True if a bit vector is shown to be a number, where that is claimed of it."""
@@ -267,8 +349,10 @@ class Meeting:
                 known.append(exactly(Integer.signed(forms[0].term), met.number.low, met.number.high))
                 conditions.append(world.assumed)
             claim = same(vector, guess.of(form))
-            if claim.is_true() or (met.name == "total" and is_one_sum(vector, guess.of(form))):
+            if claim.is_true() or self._is_sum(world, met, guess):
                 return True
+            if met.as_sum is not None and width(guess.vector) < width(met.number.term) - 1:
+                return False
             claim = implies(substituted(both(*conditions), by_model), claim)
             if by_model:
                 known += world.known(claim, *known)
@@ -279,6 +363,15 @@ class Meeting:
             if not by_model or not met.of_product:
                 return False
         return False
+
+    @staticmethod
+    def _is_sum(world: World, met: Met, guess: LikelyPlace) -> bool:
+        """True if a bit vector is seen to be a sum, moved: to be the same sum of the same terms."""
+        if met.as_sum is None or guess.form:
+            return False
+        vector = substituted(guess.vector, world.by_design)
+        sums = (Integer(term, met.number.low, met.number.high) for term in (met.number.term, met.as_sum))
+        return any(is_one_sum(vector, guess.of(_with(each, world.by_model))) for each in sums)
 
     def _elsewhere(self, met: Met, where: Term, vector: Term) -> Term:
         """The value of a bit vector where it is not the number: any, unless it is a single one there."""
@@ -291,20 +384,27 @@ class Meeting:
                 return number
         return constant("met.elsewhere", width(vector))
 
-    def _bits_of(self, world: World, stands: Mapping[Term, Term]) -> Iterator[tuple[Term, Term]]:
-        """Yield bits of bit vectors, which Yosys works out by themselves, and what stands for them."""
+    def _bits_of(
+        self, world: World, known_by: Sequence[tuple[Term, Term, Term]], kept: NDArray[np.int64]
+    ) -> Iterator[tuple[Term, Term]]:
+        """Yield bits of bit vectors, which Yosys works out by themselves, and what stands for them.
+
+        known_by: bit vectors, as they are, with what stands for numbers in them, and what stands for them. kept: the
+        samples in which they must be alike.
+        """
         done = set[int]()
-        for vector in stands:
+        for vector, within, stands_for in known_by:
             for place in range(width(vector)):
-                mine = part(vector, place, 1)
-                wanted = tuple(self.samples.of(mine))
-                for bit in self._bits.get(wanted, ()) if len(set(wanted)) > 1 else ():
-                    if bit in world.by_design or bit.id() in done:
+                wanted = np.array(self.samples.of(part(vector, place, 1)), dtype=bool)[kept]
+                alike = ~(self._truths[:, kept] ^ wanted).any(axis=1) & (wanted.any() & ~wanted.all())
+                for index in np.flatnonzero(alike):
+                    bit = self._of_truths[index]
+                    if not is_bits(bit) or bit in world.by_design or bit.id() in done:
                         continue
-                    claim = same(substituted(bit, world.by_design), substituted(mine, world.by_design))
+                    claim = same(substituted(bit, world.by_design), part(within, place, 1))
                     if ask(claim, world.known(claim), min(1.0, self._left)).word == "proved":
                         done.add(bit.id())
-                        yield bit, part(stands[vector], place, 1)
+                        yield bit, part(stands_for, place, 1)
 
     def _conditions_of(self, world: World, finite: Term, where: Term, here: Term) -> Iterator[tuple[Term, Term]]:
         """Yield conditions and bits that say whether a term is zero, or other than zero; and what stands for each."""
@@ -340,14 +440,6 @@ class Meeting:
         return [term for term in nodes_of([self.result]) if is_bits(term) and not term.is_value() and width(term) > 1]
 
     @cached_property
-    def _bits(self) -> dict[tuple[int, ...], list[Term]]:
-        found: dict[tuple[int, ...], list[Term]] = {}
-        for term in nodes_of([self.result]):
-            if is_bits(term) and width(term) == 1 and not term.is_value() and not term.is_const():
-                found.setdefault(tuple(self.samples.of(term)), []).append(term)
-        return found
-
-    @cached_property
     def _numbers(self) -> NDArray[np.uint64]:
         """The low bits of every bit vector: [vectors, samples]."""
         most = (1 << WORD) - 1
@@ -357,12 +449,12 @@ class Meeting:
     def _widths(self) -> NDArray[np.int64]:
         return np.array([width(term) for term in self._vectors])
 
-    def _guesses(self, world: World, met: Met, given: Sequence[Term]) -> Iterator[LikelyPlace]:
-        """Yield bit vectors that seem to be a number; those that are not parts of others first, and narrow ones."""
-        kept = np.ones(self.samples.count, dtype=bool)
-        for term in (met.condition, world.assumed, *given):
-            kept &= np.array(self.samples.of(term), dtype=bool)
-        places = np.flatnonzero(kept)
+    def _guesses(self, world: World, met: Met, given: Sequence[Term], low_parts: bool = False) -> Iterator[LikelyPlace]:
+        """Yield bit vectors that seem to be a number; those that are not parts of others first, and narrow ones.
+
+        low_parts: bit vectors that seem to be its low bits alone, instead, which Yosys works out by themselves.
+        """
+        places = self._kept(world, met, given)
         if len(places) < FEWEST:
             return
         for form, number in enumerate(met.seen):
@@ -371,7 +463,15 @@ class Meeting:
             every, bits = self.samples.of(number.term), width(number.term)
             wanted = [signed(every[place], bits) for place in places.tolist()]
             if len(set(wanted)) >= LEAST_SPAN:
-                yield from sorted(self._like(form, number, wanted, places), key=self._rank)[:MOST_GUESSES]
+                found = self._like(form, number, wanted, places, low_parts)
+                yield from sorted(found, key=self._rank)[:MOST_GUESSES]
+
+    def _kept(self, world: World, met: Met, given: Sequence[Term]) -> NDArray[np.int64]:
+        """The samples in which a design has a number."""
+        kept = np.ones(self.samples.count, dtype=bool)
+        for term in (met.condition, world.assumed, *given):
+            kept &= np.array(self.samples.of(term), dtype=bool)
+        return np.flatnonzero(kept)
 
     @staticmethod
     def _rank(guess: LikelyPlace) -> tuple[bool, int, int]:
@@ -379,7 +479,7 @@ class Meeting:
         return guess.vector.kind() in parts, width(guess.vector), guess.shift
 
     def _like(
-        self, form: int, number: Integer, wanted: Sequence[int], places: NDArray[np.int64]
+        self, form: int, number: Integer, wanted: Sequence[int], places: NDArray[np.int64], low_parts: bool
     ) -> Iterator[LikelyPlace]:
         """Yield vectors whose differences from sample to sample are a number's, times a power of two."""
         most, first = (1 << WORD) - 1, wanted[0]
@@ -388,9 +488,10 @@ class Meeting:
         masks = np.array([(1 << min(bits, WORD)) - 1 for bits in self._widths.tolist()], dtype=np.uint64)
         changed = next(index for index, sample in enumerate(wanted) if sample != first)
         span = (number.high - number.low).bit_length()
-        for shift in range(max(1, min(WORD, int(self._widths.max()) - span + 1))):
+        for shift in range(1 if low_parts else max(1, min(WORD, int(self._widths.max()) - span + 1))):
             steps = np.array([(sample - first << shift) & most for sample in wanted], dtype=np.uint64)
-            fits = (self._widths >= span + shift) & ((apart[:, changed] ^ steps[changed]) & masks == 0)
+            wide = self._widths >= span + shift
+            fits = (wide != low_parts) & ((apart[:, changed] ^ steps[changed]) & masks == 0)
             for index in np.flatnonzero(fits):
                 if ((apart[index] ^ steps) & masks[index]).any():
                     continue
@@ -409,3 +510,10 @@ def _with(form: Integer, by: Mapping[Term, Term]) -> Integer:
 def _is_nothing(finite: Term) -> bool:
     """True if a term never is special."""
     return bool(finite.children()[0].is_false())
+
+
+def _lower_bits(upper: Term, low: int) -> Iterator[Term]:
+    """Yield the bits below those, from one on, of which a bit vector is made: bits below its own, perhaps."""
+    for node in nodes_of([upper]):
+        if node.kind() == Kind.BV_EXTRACT and node.indices()[1] == low:
+            yield part(node.children()[0], 0, low)

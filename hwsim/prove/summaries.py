@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import partial, reduce
 from typing import Any
 
 from hwsim.formats import Class, Fields, Format
@@ -36,6 +37,7 @@ from hwsim.prove.terms import (
     is_one,
     negated,
     op,
+    part,
     same,
     substituted,
     true,
@@ -51,7 +53,10 @@ class Met:
 
     seen: forms in which a design may have it. condition: where a design has it, if not always. facts: what holds of it.
     of_product: whether it is a product's own. finite: that the term whose own it is is no special one. facts_alone:
-    whether no other number has these facts.
+    whether no other number has these facts. likely: what holds of it if a solver says so. as_sum: of a sum, the same
+    without sums of some of its terms in fewer bits, of which a form does not see that they fit. cut: a form that may
+    stand by itself instead of the number, where it is given; of_cut: what a form like it makes the number, and all that
+    is in `seen`.
     """
 
     name: str
@@ -62,6 +67,10 @@ class Met:
     of_product: bool = False
     finite: Term | None = None
     facts_alone: bool = False
+    likely: tuple[Term, ...] = ()
+    as_sum: Term | None = None
+    cut: Integer | None = None
+    of_cut: Callable[[Integer], tuple[Integer, ...]] = lambda cut: (cut,)
 
 
 class MergedTerm(AnyTerm):
@@ -439,19 +448,29 @@ class Specified:
             if isinstance(size, Integer) and isinstance(found, Integer):
                 zero = implies(holds(sig == 0), holds(size == 0)), implies(holds(sig == 0), holds(found == 0))
                 self.met.append(Met("magnitude", size, (size,), facts=zero[:1]))
-                self.met.append(Met("aligned", found, (found, *_complements(found, sign)), facts=zero[1:]))
+                forms = found, *_complements(found, sign)
+                cut = forms[1] if len(forms) == 3 else None
+                far = implies(holds(as_integer(max_exp) >= _nothing_from(term, *rule)), holds(found == 0))
+                of_cut = partial(_of_complement, found)
+                self.met.append(Met("aligned", found, forms, facts=zero[1:], likely=(far,), cut=cut, of_cut=of_cut))
             return found
 
         return summed_up
 
     def _window(self, window: Callable[..., AlignedTerms]) -> Callable[..., AlignedTerms]:
-        def met(*arguments: Any) -> AlignedTerms:
-            aligned = window(*arguments)
+        def met(terms: Sequence[Any], fraction_bits: int, *arguments: Any) -> AlignedTerms:
+            aligned = window(terms, fraction_bits, *arguments)
             total: Any = 0
             for index, term in enumerate(aligned.aligned):
                 total = total + term
-                if index and not self.inside and isinstance(total, Integer):
-                    self.met.append(Met("total", total, (total,)))
+                if not index or self.inside or not isinstance(total, Integer):
+                    continue
+                bits = width(total.term)
+                so_far = (as_integer(each).at(bits) for each in aligned.aligned[: index + 1])
+                as_sum = reduce(partial(op, Kind.BV_ADD), so_far)
+                whole = index == len(terms) - 1
+                likely = _far_from_all(terms, fraction_bits, aligned, total) if whole else ()
+                self.met.append(Met("total", total, (total,), likely=likely, as_sum=as_sum))
             return aligned
 
         return met
@@ -502,3 +521,29 @@ def _complements(number: Integer, sign: Integer) -> Iterator[Integer]:
     bits = max(number.high, -number.low).bit_length()
     whole = number - sign * (1 - (1 << bits))
     yield from (form for form in (complement, whole.between(0, (1 << bits) - 1)) if isinstance(form, Integer))
+
+
+def _of_complement(number: Integer, complement: Integer) -> tuple[Integer, Integer, Integer]:
+    """A number like another, and its forms, from its complement: the number is that and its top bit."""
+    wide = width(complement.term) + 1  # so that a sum is seen to be one without a carry out of it
+    top = Integer.unsigned(part(complement.term, wide - 2, 1))
+    whole = Integer(op(Kind.BV_ADD, complement.at(wide), top.at(wide)), number.low, number.high)
+    bits = max(number.high, -number.low).bit_length()
+    return whole, complement, Integer.unsigned(part(complement.term, 0, bits))
+
+
+def _nothing_from(term: Any, fraction_bits: int, *_: Any) -> int:
+    """The least largest exponent at which nothing of a term is left in the window, if what is below is truncated."""
+    sig = as_integer(term.sig)
+    return int(as_integer(term.exp).high + sig.high.bit_length() + fraction_bits - term.fraction_bits)
+
+
+def _far_from_all(terms: Sequence[Any], fraction_bits: int, aligned: AlignedTerms, total: Integer) -> tuple[Term, ...]:
+    """The condition that a sum is as small as its farthest terms are, wherever nothing is left of all others."""
+    each = [_nothing_from(term, fraction_bits) for term in terms]
+    others = [least for least in each if least != max(each)]
+    if not others:
+        return ()
+    left = [as_integer(term) for term, least in zip(aligned.aligned, each, strict=True) if least == max(each)]
+    small = exactly(total, sum(term.low for term in left), sum(term.high for term in left))
+    return (implies(holds(as_integer(aligned.max_exp) >= max(others)), small),)

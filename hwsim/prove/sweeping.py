@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from hwsim.base.errors import InputError
 from hwsim.cases.drawing import WORD, Stream
 from hwsim.prove.claims import Claim
-from hwsim.prove.linear import Forms, children_first
+from hwsim.prove.linear import Forms, children_first, equal
 from hwsim.prove.symbolic import OutOfTime
 from hwsim.prove.terms import (
     Decided,
@@ -127,7 +127,7 @@ def is_one_sum(first: Term, second: Term) -> bool:
         return False
     forms = Forms()
     try:
-        return forms.of(inside[0]).key() == forms.of(inside[1]).key()
+        return equal(forms.of(inside[0]), forms.of(inside[1]))
     except InputError:
         return False
 

@@ -42,6 +42,7 @@ class Explorer:
         self.assumptions = tuple(assumptions)
         self.asked = 0
         self.conditions: list[Term] = []
+        self.decided: dict[int, tuple[Term, bool]] = {}  # by a term's number, which is its own while it is kept
         self.others: list[list[bool]] = []
         options = bw.Options()
         options.set(bw.Option.PRODUCE_MODELS, True)
@@ -54,6 +55,8 @@ class Explorer:
         """Return the answer to a question on this path."""
         if term.is_true() or term.is_false():
             return bool(term.is_true())
+        if term.id() in self.decided:
+            return self.decided[term.id()][1]
         if _ends and time.thread_time() > _ends[-1]:
             raise OutOfTime
         if self.asked < len(self.given):
@@ -64,6 +67,8 @@ class Explorer:
                 self.others.append([*self.answers[: self.asked], False])
             self.answers.append(answer)
         self.asked += 1
+        for asked, holds in ((term, answer), (negated(term), not answer)):
+            self.decided[asked.id()] = asked, holds
         condition = term if answer else negated(term)
         self.conditions.append(condition)
         self.solver.assert_formula(condition)

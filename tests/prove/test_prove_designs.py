@@ -541,3 +541,48 @@ def test_a_mistake_in_our_own_verilog_is_not_proved(name: str, tmp_path: Path) -
     design = dut_design(load_dut(wrapped("hopper-wgmma-e4m3-f32", tmp_path, (before, after))))
     found = words(StepsOf(design, beat_result(design), 60))
     assert found[claim] == "refuted", found
+
+
+# Our own Verilog without a word about its steps: a term in the window is one vector and a carry, and the sum is put
+# together of high and low bits.
+FOUR_LANES = """\
+unit: four-lanes
+operands: {a: e4m3, b: e4m3, addend: f32}
+instruction: {k: 4, lanes: 4}
+sum: {method: aligned, fraction_bits: 13, lost: truncate}
+result: {format: f32, rounding: rz}
+"""
+IN_FOUR_LANES = {
+    "right": ("{31{terms_sign[i]}}) >> shifts[i]", "{31{terms_sign[i]}}) >> shifts[i]"),
+    "another lane's distance": ("{31{terms_sign[i]}}) >> shifts[i]", "{31{terms_sign[i]}}) >> shifts[i ^ 1]"),
+    "a carry is lost": ("low = {1'b0, sum2} + {15'd0, count2}", "low = {1'b0, sum2} + {16'd0, count2[2:0] & 3'd6}"),
+    "a sign is lost": ("low[18:15] - count2", "low[18:15] - {1'b0, count1}"),
+    "a high bit is lost": ("{low[18:15] - count2, low[14:0]}", "{low[18:15] - count2 & 4'd11, low[14:0]}"),
+    "a low bit is lost": ("- count2, low[14:0]}", "- count2, low[14:1], 1'b0}"),
+    "the largest exponent is a lane's": ("? leads[3] : left4", "? left4 : leads[3]"),
+}
+
+
+def without_steps(unit: str, folder: Path, mistake: tuple[str, str] | None = None) -> Path:
+    path = wrapped(unit, folder, mistake)
+    data = yaml.safe_load(path.read_text())
+    del data["steps"]
+    path.write_text(yaml.safe_dump(data, sort_keys=False))
+    return path
+
+
+@pytest.mark.parametrize("name", others_slow(IN_FOUR_LANES, ["right"]))
+def test_our_own_verilog_is_proved_without_its_steps_where_it_is_right(name: str, tmp_path: Path) -> None:
+    (tmp_path / "unit.yaml").write_text(FOUR_LANES)
+    made = dut_design(load_dut(without_steps(str(tmp_path / "unit.yaml"), tmp_path, IN_FOUR_LANES[name])))
+    word = placing(made).decide((0, 1, 2, 3), False, 120.0).word
+    assert (word == "proved") == (name == "right")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("unit", ["hopper-wgmma-e4m3-f32", "mxfp8-e4m3-f32"])
+def test_32_lanes_of_our_own_verilog_are_proved_without_its_steps(
+    unit: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["prove", "--dut", str(without_steps(unit, tmp_path)), "--seconds", "900"]) == 0
+    assert capsys.readouterr().out.endswith("equal for every beat\n")

@@ -17,8 +17,8 @@ from hwsim.prove import sweeping as merging
 from hwsim.prove import sweeping as sameproducts
 from hwsim.prove.claims import CasesClaim, Claim, by_value, holds
 from hwsim.prove.linear import Form, Forms, Variable, form
-from hwsim.prove.sweeping import Alike, Merging, SameProducts, _holds_of_any_products
-from hwsim.prove.symbolic import Integer, OutOfTime, as_integer, paths
+from hwsim.prove.sweeping import Alike, Merging, SameProducts, _holds_of_any_products, is_one_sum
+from hwsim.prove.symbolic import Integer, OutOfTime, Truth, as_integer, paths
 from hwsim.prove.terms import (
     Decided,
     Evaluated,
@@ -29,6 +29,7 @@ from hwsim.prove.terms import (
     constant,
     negated,
     op,
+    part,
     same,
     substituted,
     value,
@@ -121,6 +122,47 @@ def test_forms_are_what_the_bits_are() -> None:
                 assert _is_true(op(Kind.EQUAL, substituted(term, by), value(got, width(term)))), term
                 compared += 1
     assert compared > 500
+
+
+def joined(counted: int, upper: int) -> Term:
+    """Two words of four bits, the top bit of which is a carry too, added in parts: low bits, and high less carries.
+
+    counted: bits of the carries' number. upper: the high bits that are made.
+    """
+    low, carries = [], []
+    for word in (X, Y):
+        low.append(op(Kind.BV_ZERO_EXTEND, part(word, 0, 3), indices=[3]))
+        carries.append(op(Kind.BV_ZERO_EXTEND, part(word, 3, 1), indices=[counted - 1]))
+    count = op(Kind.BV_ADD, *carries)
+    whole = op(Kind.BV_ADD, op(Kind.BV_ADD, *low), op(Kind.BV_ZERO_EXTEND, count, indices=[6 - counted]))
+    less = op(Kind.BV_ZERO_EXTEND, count, indices=[upper - counted]) if upper > counted else part(count, 0, upper)
+    return op(Kind.BV_CONCAT, op(Kind.BV_SUB, part(whole, 3, upper), less), part(whole, 0, 3))
+
+
+X, Y = constant("joined x", 4), constant("joined y", 4)
+
+
+@pytest.mark.parametrize("upper", [1, 2, 3])
+@pytest.mark.parametrize("counted", [1, 2, 3])
+def test_a_sum_in_parts_is_one_sum_where_it_is_equal(counted: int, upper: int) -> None:
+    numbers = [
+        op(Kind.BV_ADD, op(Kind.BV_SIGN_EXTEND, word, indices=[2]), op(Kind.BV_ZERO_EXTEND, top, indices=[5]))
+        for word in (X, Y)
+        for top in [part(word, 3, 1)]
+    ]
+    first, second = joined(counted, upper), part(op(Kind.BV_ADD, *numbers), 0, 3 + upper)
+    assert is_one_sum(first, second) == (ask(same(first, second)).word == "proved") == (counted > 1)
+
+
+def test_a_question_is_followed_once_both_ways_and_again_as_it_was_answered() -> None:
+    asked = op(Kind.BV_ULT, X, Y)
+
+    def function() -> tuple[bool, ...]:
+        return tuple(bool(Truth(condition)) for condition in (asked, asked, negated(asked)))
+
+    for sure in (True, False):
+        found = paths(function, asked=sure)
+        assert sorted(path.result for path in found) == [(False, False, True), (True, True, False)]
 
 
 @pytest.mark.parametrize("zeros", [0, 3])
