@@ -231,10 +231,8 @@ class Meeting:
             return
         world.tried.add(met.number.term.id())
         where = true() if met.finite is not None and met.name.endswith(".sig") else met.condition
-        cut, stood = (
-            met.number,
-            Integer(constant(f"met.{met.name}", width(met.number.term)), met.number.low, met.number.high),
-        )
+        cut = met.number
+        stood = Integer(constant(f"met.{met.name}", width(cut.term)), cut.low, cut.high)
         forms = [stood if form is met.number else _with(form, {met.number.term: stood.term}) for form in met.seen]
         places = self._shown(world, met, where, self._guesses(world, met, given), forms)
         if not places and met.name != "total":
@@ -275,10 +273,11 @@ class Meeting:
             self._learn_least(world, stood, min(other.number.low for other in products))
 
     def _follows(self, world: World, met: Met) -> bool:
-        """True if a number is shown to follow from its cut."""
+        """True if a number, and every form in which a design may have it, is shown to follow from its cut."""
         assert met.cut is not None
-        number, of_cut = (form.at(width(met.number.term)) for form in (met.number, met.of_cut(met.cut)[0]))
-        return self._holds(world, same(number, of_cut))
+        bits = 1 + max(width(form.term) for form in met.seen)
+        pairs = zip(met.seen, met.of_cut(met.cut), strict=True)
+        return self._holds(world, both(*(same(form.at(bits), of_cut.at(bits)) for form, of_cut in pairs)))
 
     def _holds(self, world: World, condition: Term) -> bool:
         """True if a condition is shown of the model's numbers."""

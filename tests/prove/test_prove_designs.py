@@ -21,9 +21,12 @@ from hwsim.cosim.casefile import load_case
 from hwsim.cosim.dutdesign import DutDesign, dut_design
 from hwsim.cosim.dutfile import DesignBoundaries, load_dut
 from hwsim.prove import dut as dutcase
+from hwsim.prove import summaries
 from hwsim.prove.dut import DutProofOptions, StepsOf, prove_dut, refuted_by_a_case
+from hwsim.prove.meeting import Meeting
 from hwsim.prove.products import Placing
 from hwsim.prove.sweeping import Merging, is_one_sum
+from hwsim.prove.symbolic import Integer
 from hwsim.prove.terms import Evaluated, Kind, Term, constant, op, value
 from hwsim.prove.unrolled import BeatResult, beat_result
 from hwsim.spec import Unit
@@ -577,6 +580,28 @@ def test_our_own_verilog_is_proved_without_its_steps_where_it_is_right(name: str
     made = dut_design(load_dut(without_steps(str(tmp_path / "unit.yaml"), tmp_path, IN_FOUR_LANES[name])))
     word = placing(made).decide((0, 1, 2, 3), False, 120.0).word
     assert (word == "proved") == (name == "right")
+
+
+def _wrong_form(number: Integer, complement: Integer) -> tuple[Integer, ...]:
+    whole, itself, _ = OF_COMPLEMENT(number, complement)
+    return whole, itself, whole
+
+
+OF_COMPLEMENT = summaries._of_complement
+
+
+@pytest.mark.slow
+def test_a_form_that_does_not_follow_from_what_stands_is_not_taken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "unit.yaml").write_text(FOUR_LANES)
+    made = dut_design(load_dut(without_steps(str(tmp_path / "unit.yaml"), tmp_path)))
+    followed: list[bool] = []
+    follows = Meeting._follows
+    monkeypatch.setattr(Meeting, "_follows", lambda *it: followed.append(follows(*it)) or followed[-1])
+    monkeypatch.setattr(summaries, "_of_complement", _wrong_form)
+    assert placing(made).decide((0, 1, 2, 3), False, 15.0).word != "proved"
+    assert False in followed
 
 
 @pytest.mark.slow
