@@ -154,6 +154,16 @@ def test_a_sum_in_parts_is_one_sum_where_it_is_equal(counted: int, upper: int) -
     assert is_one_sum(first, second) == (ask(same(first, second)).word == "proved") == (counted > 1)
 
 
+def test_low_bits_of_a_sum_are_the_sum_only_where_no_bit_above_them_counts() -> None:
+    total = op(Kind.BV_ADD, *(op(Kind.BV_ZERO_EXTEND, word, indices=[1]) for word in (X, Y)))
+    for above, equal in ((0, True), (2, False)):
+        high = part(total, 2, 2)
+        high = op(Kind.BV_CONCAT, value(0, above), high) if above else high
+        low_bits = op(Kind.BV_CONCAT, high, part(total, 0, 2))
+        whole = part(op(Kind.BV_ZERO_EXTEND, total, indices=[1]), 0, 4 + above)
+        assert is_one_sum(low_bits, whole) == (ask(same(low_bits, whole)).word == "proved") == equal
+
+
 def test_a_question_is_followed_once_both_ways_and_again_as_it_was_answered() -> None:
     asked = op(Kind.BV_ULT, X, Y)
 
