@@ -1,54 +1,10 @@
-"""What every testbench holds a design to: offers that stay, an output that waits, and the results that are due."""
+"""The results that are due, to which every testbench holds a design."""
 
 from __future__ import annotations
-
-from collections.abc import Callable
 
 from hwsim.tb.job import UNKNOWN, PortMismatch, SameCodes, SuiteOutcome
 
 Row = list[int]  # a context and a code, as `hwsim.tb.job.result_rows` has them
-Word = tuple[int, ...]
-
-
-class StandingOffer:
-    """The rule for a source of transfers: an offered transfer stays until it is taken.
-
-    may: whether one may be offered, cycle by cycle. standing: whether one is offered.
-    """
-
-    def __init__(self, may: Callable[[], object]):
-        self.may, self.standing = may, False
-
-    def offers(self, more: bool) -> bool:
-        """Begin a cycle; True if a transfer is offered in it. more: whether a transfer is waiting to be offered."""
-        self.standing = more and (self.standing or bool(self.may()))
-        return self.standing
-
-    def taken(self, ready: bool) -> bool:
-        """End a cycle, once all signals are quiet; True if the offered transfer is taken."""
-        taken = self.standing and ready
-        self.standing = self.standing and not ready
-        return taken
-
-
-class WaitingOutput:
-    """The rule for an output that is valid and not taken: it stays valid, and its word does not change.
-
-    held: what waits; None where nothing does.
-    """
-
-    def __init__(self) -> None:
-        self.held: Word | None = None
-
-    def dropped(self) -> bool:
-        """Note a cycle in which the output is not valid; True if a word was waiting to be taken."""
-        dropped, self.held = self.held is not None, None
-        return dropped
-
-    def changed(self, word: Word, take: bool) -> Word | None:
-        """Note a cycle in which the output is valid. Return the waiting word where another replaced it; else None."""
-        before, self.held = self.held, None if take else word
-        return before if before is not None and before != word else None
 
 
 class ResultBoard:

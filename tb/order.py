@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from hwsim.tb.board import ResultBoard, StandingOffer, WaitingOutput
+from hwsim.tb.board import ResultBoard
 from hwsim.tb.cycles import BenchPlay
 from hwsim.tb.job import (
     AWAITED,
@@ -36,6 +36,7 @@ from hwsim.tb.job import (
     Script,
     SuiteOutcome,
 )
+from hwsim.tb.streams import StreamSink, StreamSource, Word
 
 FULL_AFTER = 64  # cycles in which a device whose results are not taken takes no beat, before it is full
 MOST_LOST = 16  # of isolated segments in which the device may lose step, before it is given up
@@ -72,7 +73,78 @@ class ExtraOutputsBoard:
                 yield kind, name, got, want
 
 
+class BeatSource(StreamSource):
+    """Offers a suite's beats to the bench, one by one. at: the next beat. end: the beat before which it stops."""
+
+    def __init__(self, player: Player, offer: Sequence[int]):
+        super().__init__(lambda: offer[player.cycle % len(offer)])
+        self.player = player
+        self.at = self.end = 0
+
+    def more(self) -> bool:
+        """True if a beat waits, before the end, that may be offered."""
+        return self.at < self.end and not self.player.blocked()
+
+    def show(self, new: bool) -> None:
+        """Drive valid and the beat's place in the bench; both stand in the low bits of its word."""
+        self.player.word = VALID * self.standing | self.at + self.player.first << INDEX
+
+    def accepted(self) -> bool:
+        """True if the design is ready."""
+        return bool(self.player.seen & SEEN_READY)
+
+    def sent(self) -> None:
+        """Go on to the next beat."""
+        self.player.accepted(self.at)
+        self.at += 1
+
+
+class ResultSink(StreamSink):
+    """Takes the bench's results, each a context, a code and the signals beside it."""
+
+    def __init__(self, player: Player, take: Sequence[int]):
+        super().__init__()
+        self.player, self.takes = player, take
+
+    def drive(self) -> None:
+        """Drive ready, after the source."""
+        self.take = bool(self.takes[self.player.cycle % len(self.takes)]) and not self.player.filling
+        self.player.word |= READY * self.take
+
+    def word(self) -> Word | None:
+        """The result that stands at the output, once it is known to be one that is due; None where none is valid."""
+        player = self.player
+        if not player.seen & SEEN_VALID:
+            return None
+        player.find()
+        code = UNKNOWN if player.seen & SEEN_UNKNOWN else int(player.dut.result.value)
+        extra = 0 if player.extra is None else int(player.dut.extra.value)  # 0 where a bit of it is unknown
+        return player.seen >> CONTEXT, code, extra
+
+    def absent(self, dropped: bool) -> None:
+        """Note a result that was dropped, or one that is late."""
+        if dropped:
+            self.player.note("dropped", 0, 1)
+            raise LostStep
+        self.player.missed()
+
+    def changed(self, before: Word, word: Word) -> None:
+        """Note a result that changed while it waited."""
+        part = 2 if before[:2] == word[:2] else 1
+        self.player.note("changed", word[part], before[part])
+
+    def taken(self, word: Word) -> None:
+        """Compare the result."""
+        self.player.compare(*word)
+
+
 class Player:
+    """Plays a suite by a source and a sink.
+
+    word: what drives the bench in this cycle. seen: what stood at its port of that name. place: of the result at the
+    output, among those that are due.
+    """
+
     def __init__(self, dut: Any, script: Script, order: BeatOrder, outcome: SuiteOutcome):
         self.dut, self.order, self.outcome, self.first = dut, order, outcome, script.first
         # What stands at the input before the first beat and after the last one.
@@ -80,103 +152,100 @@ class Player:
         self.results: list[list[int]] = script.results.tolist()
         self.board = ResultBoard(self.results, order.same, outcome)
         self.codes = [MISSING] * len(self.results)
-        self.last, offer, self.take = (array.tolist() for array in (order.last, order.offer, order.take))
-        self.cycle = self.count = self.silent = self.word = 0
-        self.at = self.closed = self.start = 0  # the next beat, and the next result that a closing beat asks for
+        self.last: list[int] = order.last.tolist()
+        self.source, self.sink = BeatSource(self, order.offer.tolist()), ResultSink(self, order.take.tolist())
+        self.cycle = self.count = self.silent = self.word = self.seen = self.place = 0
+        self.closed = self.start = 0  # the next result that a closing beat asks for, and the segment's first beat
         self.traffic = bytearray()  # a byte a cycle: bits of `drive`, and above them those of `seen`
         self.due: deque[tuple[int, int]] = deque()  # results asked for, and the count in which they are due
-        self.offer, self.waiting = StandingOffer(lambda: offer[self.cycle % len(offer)]), WaitingOutput()
         self.counts = self.late = self.filling = False
         self.extra = None if script.extra is None else ExtraOutputsBoard(script.extra, self.board.will_do)
 
-    def note(self, kind: str, got: int, expected: int) -> None:
-        """Record a mismatch of the result that is due next."""
-        index = self.due[0][0] if self.due else min(self.closed, len(self.results) - 1)
-        self.outcome.note(PortMismatch(kind, self.cycle, index, got, expected))
+    def note(self, kind: str, got: int, expected: int, *, name: str = "", index: int | None = None) -> None:
+        """Record a mismatch, of the result that is due next unless another is given."""
+        if index is None:
+            index = self.due[0][0] if self.due else min(self.closed, len(self.results) - 1)
+        self.outcome.note(PortMismatch(kind, self.cycle, index, got, expected, name=name))
 
     def reset(self) -> BenchPlay[None]:
         """Hold reset, and forget the results that are due."""
         self.due.clear()
-        self.waiting.held, self.offer.standing, self.late, self.start = None, False, False, self.at
+        self.sink.held, self.source.standing, self.late, self.start = None, False, False, self.source.at
         for _ in range(self.order.reset_cycles):
             self.traffic.append(RESET)
             yield RESET | self.idle << INDEX
             self.cycle += 1
         self.silent = 0
 
-    def step(self, end: int) -> BenchPlay[None]:
-        """Play one cycle, in which the beat `at` may be offered if it is before `end`."""
-        take = self.take[self.cycle % len(self.take)] and not self.filling
-        may = self.at < end and not (self.order.tagged and self._is_due(self.results[self.closed][0]))
-        driven = VALID * self.offer.offers(may) | READY * take
-        self.word = driven | self.at + self.first << INDEX
+    def step(self) -> BenchPlay[None]:
+        """Play one cycle."""
+        self.source.drive()
+        self.sink.drive()
         yield self.word
-        seen = int(self.dut.seen.value)
-        self.traffic.append(driven | (seen & (SEEN_READY | SEEN_VALID)) << SEEN)
-        if seen & SEEN_LOST:
+        self.seen = int(self.dut.seen.value)
+        self.traffic.append(self.word & (VALID | READY) | (self.seen & (SEEN_READY | SEEN_VALID)) << SEEN)
+        if self.seen & SEEN_LOST:
             self.note("unknown", UNKNOWN, MISSING)
             raise LostStep
         self.silent += 1
-        if self.offer.taken(bool(seen & SEEN_READY)):
-            self._accepted()
-        self._output(seen, bool(take))
-        self.count += take
+        self.source.look()
+        self.sink.look()
+        self.count += self.sink.take
         if self.silent > self.order.patience:
             self.note("hang" if self.due else "refused", len(self.due), 0)
             raise LostStep
         self.cycle += 1
 
-    def _accepted(self) -> None:
+    def blocked(self) -> bool:
+        """True if the next beat must wait for a result of its context, because results say whose they are."""
+        if not self.order.tagged:
+            return False
+        context = self.results[self.closed][0]
+        return any(self.results[index][0] == context for index, _ in self.due)
+
+    def accepted(self, beat: int) -> None:
+        """Note a beat that is taken, and the result that it asks for."""
         self.silent = 0
-        if self.last[self.at]:
+        if self.last[beat]:
             self.due.append((self.closed, self.count + max(self.order.latency, 0)))
             self.closed += 1
-        self.at += 1
 
-    def _output(self, seen: int, take: bool) -> None:
-        latency = self.order.latency
-        if not seen & SEEN_VALID:
-            if self.waiting.dropped():
-                self.note("dropped", 0, 1)
-                raise LostStep
-            if latency >= 0 and self.due and self.due[0][1] <= self.count:
-                self.late = True  # when it comes after all says by how much
-                if self.count - self.due[0][1] > self.order.patience:
-                    self._never_came()
-            return
+    def missed(self) -> None:
+        """Note that no result is valid in this cycle."""
+        if self.order.latency >= 0 and self.due and self.due[0][1] <= self.count:
+            self.late = True  # when it comes after all says by how much
+            if self.count - self.due[0][1] > self.order.patience:
+                self._never_came()
+
+    def find(self) -> None:
+        """Find, among the results that are due, the one at the output, and see that it comes when it must."""
         if not self.due:
             self.note("unasked", 1, 0)
             raise LostStep
-        place = self._place(seen) if self.order.tagged else 0
-        index, count = self.due[place]
+        self.place, latency = self._place() if self.order.tagged else 0, self.order.latency
+        count = self.due[self.place][1]
         if latency >= 0 and count != self.count:
             self.note("latency", latency + self.count - count, latency)
             raise LostStep
-        got = seen >> CONTEXT, UNKNOWN if seen & SEEN_UNKNOWN else int(self.dut.result.value)
-        extra = 0 if self.extra is None else int(self.dut.extra.value)  # 0 where a bit of it is unknown
-        if before := self.waiting.changed((*got, extra), take):
-            self.note("changed", *((got[1], before[1]) if got != before[:2] else (extra, before[2])))
-        if not take:
-            return
-        self.silent = 0
-        self.codes[index] = got[1]
-        self.board.compare(self.cycle, index, *got)
-        if self.extra is not None and got[1] != UNKNOWN:
+
+    def compare(self, context: int, code: int, extra: int) -> None:
+        """Compare a result that is taken, and the signals beside it."""
+        self.silent, (index, _) = 0, self.due[self.place]
+        self.codes[index] = code
+        self.board.compare(self.cycle, index, context, code)
+        if self.extra is not None and code != UNKNOWN:
             for kind, name, signal, want in self.extra.wrong(index, extra):
-                self.outcome.note(PortMismatch(kind, self.cycle, index, signal, want, name=name))
+                self.note(kind, signal, want, name=name, index=index)
         self.outcome.results += self.counts
-        del self.due[place]
+        del self.due[self.place]
 
-    def _is_due(self, context: int) -> bool:
-        return any(self.results[index][0] == context for index, _ in self.due)
-
-    def _place(self, seen: int) -> int:
+    def _place(self) -> int:
         """The place, among the results that are due, of the one that has come, by its context."""
-        context = seen >> CONTEXT
+        unknown, context = self.seen & SEEN_UNKNOWN, self.seen >> CONTEXT
         for place, (index, _) in enumerate(self.due):
-            if self.results[index][0] == context and not seen & SEEN_UNKNOWN:
+            if self.results[index][0] == context and not unknown:
                 return place
-        self.note(*(("unknown", UNKNOWN, MISSING) if seen & SEEN_UNKNOWN else ("tag", context, len(self.due))))
+        self.note(*(("unknown", UNKNOWN, MISSING) if unknown else ("tag", context, len(self.due))))
         raise LostStep
 
     def _never_came(self) -> None:
@@ -199,17 +268,17 @@ class Player:
                 self._give_up(end)
 
     def _segment(self, end: int, reset: int) -> BenchPlay[None]:
-        self.counts, self.filling = reset == AWAITED, reset == FILLED
-        while self.at < end and not (self.filling and self.silent > FULL_AFTER):
-            yield from self.step(end)
+        self.counts, self.filling, self.source.end = reset == AWAITED, reset == FILLED, end
+        while self.source.at < end and not (self.filling and self.silent > FULL_AFTER):
+            yield from self.step()
         if self.filling:
             self.filling = False
             self._skip_to(end)
             return
         while self.due and self.counts:
-            yield from self.step(end)
+            yield from self.step()
         for _ in range(self.order.settle + max(self.order.latency, 0) if self.counts else reset):
-            yield from self.step(end)
+            yield from self.step()
         if self.late:
             self._never_came()
 
@@ -221,7 +290,7 @@ class Player:
 
     def _skip_to(self, end: int) -> None:
         """Skip the beats before `end`, and their results."""
-        self.at, self.closed = end, sum(self.last[:end])
+        self.source.at, self.closed = end, sum(self.last[:end])
 
 
 def play_order(dut: Any, script: Script, order: BeatOrder, outcome: SuiteOutcome) -> BenchPlay[None]:

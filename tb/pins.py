@@ -1,7 +1,4 @@
-"""Valid and ready at a design's own ports: what puts transfers into a stream, and what takes them from one.
-
-They keep the rules, and play in the cycles, of the testbenches of `hwsim cosim`.
-"""
+"""Valid and ready at a design's own ports: what puts transfers into a stream, and what takes them from one."""
 
 from __future__ import annotations
 
@@ -15,9 +12,9 @@ from cocotb.handle import ArrayObject
 from cocotb.triggers import Event, RisingEdge
 
 from hwsim.base.errors import InputError
-from hwsim.tb.board import StandingOffer, WaitingOutput
 from hwsim.tb.cycles import Cycles, cycles_of
 from hwsim.tb.job import UNKNOWN, PortMismatch, SuiteOutcome
+from hwsim.tb.streams import StreamSink, StreamSource, Word
 
 Value = int | Sequence[int]
 # Fields that a design need not have: of them a port is asked for only where the beats of one call differ.
@@ -100,7 +97,7 @@ class Sending:
     taken: bool = False
 
 
-class ValidReadySource(PinStream):
+class ValidReadySource(PinStream, StreamSource):
     """A source of transfers for a stream with valid and ready.
 
     offer: whether a transfer may be offered, cycle by cycle, without an end; in every cycle unless given. Once it is
@@ -116,8 +113,8 @@ class ValidReadySource(PinStream):
         offer: Iterable[bool] | None = None,
         signals: Mapping[str, str] | None = None,
     ):
-        super().__init__(entity, name, clock, signals)
-        self.offer = StandingOffer(iter(repeat(True) if offer is None else offer).__next__)
+        PinStream.__init__(self, entity, name, clock, signals)
+        StreamSource.__init__(self, iter(repeat(True) if offer is None else offer).__next__)
         self.ports: dict[str, FieldPort | None] = {}
         self.waiting: deque[Sending] = deque()
         self.cycles: Cycles | None = None  # while anything waits
@@ -146,26 +143,32 @@ class ValidReadySource(PinStream):
             if sent and not sent[-1].taken:  # the test no longer waits, and what is left is not sent
                 self._forget(sent)
 
-    def drive(self) -> None:
-        """Offer the next transfer, or none."""
-        stood, offer = self.offer.standing, self.offer.offers(bool(self.waiting))
-        if offer and not stood:
+    def more(self) -> bool:
+        """True if a transfer waits to be offered."""
+        return bool(self.waiting)
+
+    def show(self, new: bool) -> None:
+        """Drive valid, and the fields of a transfer that is new; leave the clock once nothing waits."""
+        if new:
             for handle, value in self.waiting[0].writes:
                 handle.value = value
-        if offer != self.shown:
-            self.valid.value, self.shown = int(offer), offer
+        if self.standing != self.shown:
+            self.valid.value, self.shown = int(self.standing), self.standing
         if not self.waiting and self.cycles is not None:
             self.cycles.leave(self)
             self.cycles = None
 
-    def look(self) -> None:
-        """Note whether the transfer is taken."""
-        if self.offer.taken(self.ready is None or seen(self.ready) == 1):
-            self.waiting.popleft().taken = True
+    def accepted(self) -> bool:
+        """True if the design is ready."""
+        return self.ready is None or seen(self.ready) == 1
+
+    def sent(self) -> None:
+        """Go on to the next transfer."""
+        self.waiting.popleft().taken = True
 
     def _forget(self, sent: list[Sending]) -> None:
         """Drop the transfers of a call that still wait."""
-        self.offer.standing = self.offer.standing and self.waiting[0] not in sent
+        self.standing = self.standing and self.waiting[0] not in sent
         self.waiting = deque(transfer for transfer in self.waiting if transfer not in sent)
         if self.cycles is not None and self.cycles.begun:
             self.drive()
@@ -189,7 +192,7 @@ class Transfer:
     fields: dict[str, int]
 
 
-class ValidReadyMonitor(PinStream):
+class ValidReadyMonitor(PinStream, StreamSink):
     """Watches a stream with valid and ready from its start on: its transfers, and whether it keeps its promise.
 
     A valid output stays, unchanged, until it is taken: what does not is noted in `outcome`, as `dropped` or `changed`,
@@ -209,14 +212,14 @@ class ValidReadyMonitor(PinStream):
         reset: Any = None,
         active_low: bool = False,
     ):
-        super().__init__(entity, name, clock, signals)
+        PinStream.__init__(self, entity, name, clock, signals)
+        StreamSink.__init__(self)
         self.reset, self.level = reset, int(not active_low)
         self.ports = {field: self.port(field) for field in fields}
         self.outcome = SuiteOutcome(name)
         self.queue: deque[Transfer] = deque()
         self.arrived = Event()
-        self.received, self.waiting, self.known = 0, WaitingOutput(), False
-        self.take: bool | None = None
+        self.received, self.known = 0, False
         self.cycles = cycles_of(clock)
         self.start = self.cycles.cycle
         self.cycles.join(self)
@@ -226,38 +229,44 @@ class ValidReadyMonitor(PinStream):
         return self.cycles.cycle - self.start
 
     def drive(self) -> None:
-        """Begin a cycle: decide whether a transfer is taken in it; None where the ready decides."""
-        self.take = True if self.ready is None else None
+        """Do nothing: whether a transfer is taken is seen at ready."""
 
     def look(self) -> None:
-        """Look at the stream's ports."""
-        valid = seen(self.valid)
+        """Look at the stream's ports, but in a reset, which forgets what waits."""
         if self.reset is not None and seen(self.reset) == self.level:
-            self.waiting.held = None
-        elif valid == 1:
-            self.known = True
-            self._valid(seen(self.ready) == 1 if self.take is None else self.take)
+            self.held = None
         else:
-            if self.waiting.dropped():
-                self._note("dropped", 0, 1)
-            if valid == UNKNOWN and self.known:
-                self._note("unknown", UNKNOWN, 1)
-            self.known = self.known or valid == 0
+            super().look()
 
-    def _valid(self, take: bool) -> None:
-        """Handle a cycle in which the output is valid."""
-        fields = {name: seen(port) for name, port in self.ports.items()}
-        word = tuple(fields.values())
-        if before := self.waiting.changed(word, take):
-            got, expected = next((now, was) for now, was in zip(word, before, strict=True) if now != was)
-            self._note("changed", got, expected)
-        if take:
-            self.received += 1
-            self._taken(fields)
+    def word(self) -> Word | None:
+        """The fields' values; None where the output is not valid."""
+        valid = seen(self.valid)
+        if valid == UNKNOWN and self.known:
+            self._note("unknown", UNKNOWN, 1)
+        self.known = self.known or valid != UNKNOWN
+        if valid != 1:
+            return None
+        self.take = self._takes()
+        return tuple(seen(port) for port in self.ports.values())
 
-    def _taken(self, fields: dict[str, int]) -> None:
-        """Handle a transfer that is taken."""
-        self.put(Transfer(self.cycle, fields))
+    def _takes(self) -> bool:
+        """True if a valid output is taken in this cycle."""
+        return self.ready is None or seen(self.ready) == 1
+
+    def absent(self, dropped: bool) -> None:
+        """Note a word that was dropped."""
+        if dropped:
+            self._note("dropped", 0, 1)
+
+    def changed(self, before: Word, word: Word) -> None:
+        """Note a word that changed while it waited."""
+        got, expected = next((now, was) for now, was in zip(word, before, strict=True) if now != was)
+        self._note("changed", got, expected)
+
+    def taken(self, word: Word) -> None:
+        """Keep a transfer for `receive`."""
+        self.received += 1
+        self.put(Transfer(self.cycle, dict(zip(self.ports, word, strict=True))))
 
     def put(self, transfer: Transfer) -> None:
         """Append a transfer to those that `receive` returns."""
@@ -292,8 +301,9 @@ class ValidReadySink(ValidReadyMonitor):
 
     def drive(self) -> None:
         """Drive ready."""
-        self.take = next(self.takes)
-        if self.ready is None:
-            self.take = True
-        elif self.take != self.driven:
+        self.take = next(self.takes) or self.ready is None
+        if self.ready is not None and self.take != self.driven:
             self.ready.value, self.driven = int(self.take), self.take
+
+    def _takes(self) -> bool:
+        return self.take

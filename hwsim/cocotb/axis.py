@@ -16,6 +16,7 @@ from hwsim.base.errors import InputError
 from hwsim.spec.catalog import UnitLike, load_unit
 from hwsim.tb.fields import Field, side_by_side
 from hwsim.tb.pins import Transfer, ValidReadyMonitor, Value
+from hwsim.tb.streams import Word
 
 FRAMES_AHEAD = 2  # that wait in a source: no transfer waits for the test, and the test is not far ahead
 OF_THE_FRAME = ("first", "last")  # fields that the ends of a frame say
@@ -128,8 +129,9 @@ class AxisSink(ValidReadyMonitor):
         super().stop()
         self._receiving.cancel()
 
-    def _taken(self, fields: dict[str, int]) -> None:
-        """Do nothing: results are those of frames, which cocotbext-axi puts together."""
+    def taken(self, word: Word) -> None:
+        """Count a transfer; results are those of frames, which cocotbext-axi puts together."""
+        self.received += 1
 
     async def _frames(self) -> None:
         while True:
