@@ -86,8 +86,11 @@ def finish_of(lane_bits: int, parts: int, lost: int, mode: int, single: bool) ->
             if lane_bits == 16:
                 total = np.float64(sum_of[j])
             else:
-                total = np.float64(0.0)
-                for i in range(j, parts * WIDE, WIDE):
+                total = np.float64(np.uint32(sum_of[j])) - 2.0 * np.float64(np.uint32(minus[j]))
+                # Outside of the loop, which keeps the compiler from vectors of columns where it has a turn.
+                if parts > 1:
+                    total += np.float64(np.uint32(sum_of[WIDE + j])) - 2.0 * np.float64(np.uint32(minus[WIDE + j]))
+                for i in range(j + 2 * WIDE, parts * WIDE, WIDE):
                     total += np.float64(np.uint32(sum_of[i])) - 2.0 * np.float64(np.uint32(minus[i]))
             if addend:
                 scaled = state[j] * power(-exp)
