@@ -73,7 +73,7 @@ class ExtraOutputsBoard:
                 yield kind, name, got, want
 
 
-class BeatSource(StreamSource):
+class BenchSource(StreamSource):
     """Offers a suite's beats to the bench, one by one. at: the next beat. end: the beat before which it stops."""
 
     def __init__(self, player: Player, offer: Sequence[int]):
@@ -99,7 +99,7 @@ class BeatSource(StreamSource):
         self.at += 1
 
 
-class ResultSink(StreamSink):
+class BenchSink(StreamSink):
     """Takes the bench's results, each a context, a code and the signals beside it."""
 
     def __init__(self, player: Player, take: Sequence[int]):
@@ -153,7 +153,7 @@ class Player:
         self.board = ResultBoard(self.results, order.same, outcome)
         self.codes = [MISSING] * len(self.results)
         self.last: list[int] = order.last.tolist()
-        self.source, self.sink = BeatSource(self, order.offer.tolist()), ResultSink(self, order.take.tolist())
+        self.source, self.sink = BenchSource(self, order.offer.tolist()), BenchSink(self, order.take.tolist())
         self.cycle = self.count = self.silent = self.word = self.seen = self.place = 0
         self.closed = self.start = 0  # the next result that a closing beat asks for, and the segment's first beat
         self.traffic = bytearray()  # a byte a cycle: bits of `drive`, and above them those of `seen`
