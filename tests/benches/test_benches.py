@@ -8,6 +8,7 @@ from xml.etree import ElementTree
 
 import pytest
 from benches.ran import DESIGNS, assert_said, ran
+from built_presets import others_slow
 from cocotb_tools.runner import get_runner
 
 
@@ -26,12 +27,9 @@ def test_handshakes_are_watched(icarus: None, tmp_path: Path, monkeypatch: pytes
     assert not [case.get("name") for case in cases if case.find("failure") is not None]
 
 
-BUT_FIRST = [pytest.param(design, marks=pytest.mark.slow) for design in DESIGNS[1:]]
-
-
 @pytest.mark.simulator
-@pytest.mark.parametrize("simulator", ["icarus", "verilator"])
-@pytest.mark.parametrize("design", [DESIGNS[0], *BUT_FIRST])
+@pytest.mark.parametrize("simulator", others_slow(["icarus", "verilator"], ["icarus"]))
+@pytest.mark.parametrize("design", others_slow(DESIGNS, DESIGNS[:1]))
 def test_a_plain_bench_passes(design: str, simulator: str, icarus: None, verilator: None, tmp_path: Path) -> None:
     passed, printed = ran("plain", design, tmp_path, simulator=simulator)
     assert passed, printed
@@ -39,7 +37,7 @@ def test_a_plain_bench_passes(design: str, simulator: str, icarus: None, verilat
 
 
 @pytest.mark.simulator
-@pytest.mark.parametrize("design", DESIGNS)
+@pytest.mark.parametrize("design", others_slow(DESIGNS, DESIGNS[:1]))
 def test_a_plain_bench_finds_the_fault_and_names_it(design: str, icarus: None, tmp_path: Path) -> None:
     passed, printed = ran("plain", design, tmp_path, fault=1)
     assert not passed

@@ -7,12 +7,11 @@ from pathlib import Path
 
 import pytest
 from benches.ran import DESIGNS, assert_said, ran
-
-SLOW = [pytest.param(design, marks=pytest.mark.slow) for design in DESIGNS if design != "int8mac"]
+from built_presets import others_slow
 
 
 @pytest.mark.simulator
-@pytest.mark.parametrize("design", ["int8mac", *SLOW])
+@pytest.mark.parametrize("design", others_slow(DESIGNS, ["int8mac"]))
 def test_a_bench_of_pyuvm_passes(design: str, icarus: None, tmp_path: Path) -> None:
     passed, printed = ran("uvm", design, tmp_path)
     assert passed, printed
@@ -21,7 +20,7 @@ def test_a_bench_of_pyuvm_passes(design: str, icarus: None, tmp_path: Path) -> N
 
 
 @pytest.mark.simulator
-@pytest.mark.parametrize("design", DESIGNS)
+@pytest.mark.parametrize("design", others_slow(DESIGNS, ["fp6dot4"]))
 def test_a_bench_of_pyuvm_finds_the_fault(design: str, icarus: None, tmp_path: Path) -> None:
     passed, printed = ran("uvm", design, tmp_path, fault=1)
     assert not passed

@@ -224,7 +224,7 @@ def test_what_a_later_mode_calls_differently_is_not_closed() -> None:
     assert "bare: align" in closure(datapath, None).words
 
 
-@pytest.mark.parametrize("name", others_slow(PROVED, ["modes-chain"]))
+@pytest.mark.parametrize("name", others_slow(PROVED, []))
 def test_an_odd_unit_of_several_modes_is_proved(name: str) -> None:
     proof_of_modes(ODD_MODES[name])
 
