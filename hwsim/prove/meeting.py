@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hwsim.prove.claims import exactly, holds
+from hwsim.prove.multiplications import in_one_form
 from hwsim.prove.summaries import Met, Specified, SpecifiedCase
 from hwsim.prove.sweeping import is_one_sum
 from hwsim.prove.symbolic import Integer
@@ -54,6 +55,7 @@ A_MEETING = 10.0  # seconds for one bit vector
 FEWEST = 12  # samples that a guess is made from
 LEAST_SPAN = 4  # of a number that is looked for
 WORD = 64  # bits that are compared first
+ELSEWHERE = "met.elsewhere"
 MOST_GUESSES = 16  # bit vectors that are tried for a form of a number
 
 
@@ -89,7 +91,8 @@ class World:
 
     assumed: the condition. by_model, by_design: what stands for the model's numbers and for the design's bit vectors.
     facts: known conditions, and the constants that they speak of. tried: ids of the model's numbers that were tried.
-    found: the model's numbers as terms of the design.
+    found: the model's numbers as terms of the design. factors: bit vectors that are significands of factors, which stay
+    what they are, and where they are that.
     """
 
     assumed: Term
@@ -98,10 +101,12 @@ class World:
     facts: list[tuple[Term, frozenset[int]]] = field(default_factory=list)
     tried: set[int] = field(default_factory=set)
     found: dict[Term, Term] = field(default_factory=dict)
+    factors: dict[Term, tuple[Term, Term]] = field(default_factory=dict)
 
     def where(self, assumed: Term) -> World:
         """A copy of this world, under another condition."""
-        return World(assumed, {**self.by_model}, {**self.by_design}, [*self.facts], {*self.tried}, {**self.found})
+        copies = {**self.by_model}, {**self.by_design}, [*self.facts], {*self.tried}, {**self.found}, {**self.factors}
+        return World(assumed, *copies)
 
     def learn(self, fact: Term) -> None:
         """Add a known condition. Scales, which are of all products, do not keep it from a question about a few."""
@@ -198,10 +203,12 @@ class Meeting:
         """True if a special case's result is shown whatever numbers the design has, or the case is impossible."""
         made = (vector for world in self._worlds or () for vector in world.by_design if is_bits(vector))
         vectors = [vector for vector in made if not all(child.is_const() for child in vector.children())]
-        anything = {vector: constant("anything", width(vector)) for vector in vectors}
-        claim, known = self.right(substituted(self.result, anything), case.code), (*self.always, *case.conditions)
-        if ask(claim, known, min(A_MEETING, self._left)).word == "proved":
-            return True
+        known = (*self.always, *case.conditions)
+        for cut in (vectors, [vector for vector in vectors if width(vector) > 1]):  # the sign of an infinity is a bit
+            anything = {vector: constant("anything", width(vector)) for vector in cut}
+            claim = self.right(substituted(self.result, anything), case.code)
+            if ask(claim, known, min(A_MEETING, self._left)).word == "proved":
+                return True
         return not possible(known, min(A_MEETING, self._left))
 
     def _right(self, world: World, case: SpecifiedCase) -> bool:
@@ -230,6 +237,9 @@ class Meeting:
         if met.number.term.id() in world.tried or self.end < time.thread_time():
             return
         world.tried.add(met.number.term.id())
+        if met.name == "factor.sig":
+            world.factors |= dict(self._factors(world, met, given))
+            return
         where = true() if met.finite is not None and met.name.endswith(".sig") else met.condition
         cut = met.number
         stood = Integer(constant(f"met.{met.name}", width(cut.term)), cut.low, cut.high)
@@ -255,9 +265,12 @@ class Meeting:
                 elsewhere = self._elsewhere(met, where, guess.vector)
                 stands[guess.vector] = choose(here, stands[guess.vector], elsewhere)
         known_by = [(vector, substituted(vector, world.by_design), of) for vector, of in stands.items()]
+        known_by.sort(key=lambda known: any(map(_is_elsewhere, constants_of([known[2]]))))  # those that say most first
         if cut is not met.number:
             known_by.append((cut.term, substituted(cut.term, world.by_model), stood.term))
-        stands |= dict(self._bits_of(world, known_by, self._kept(world, met, given)))
+        for bit, of in self._bits_of(world, known_by, self._kept(world, met, given)):
+            elsewhere = self._elsewhere(met, where, bit) if any(map(_is_elsewhere, constants_of([of]))) else of
+            stands[bit] = choose(here, of, elsewhere) if elsewhere.is_value() else of
         if not where.is_true() and met.finite is not None:
             stands |= dict(self._conditions_of(world, met.finite, where, here))
         shown = [fact for fact in met.likely if self._holds(world, fact)]
@@ -271,6 +284,21 @@ class Meeting:
             world.learn(fact)
         if met.facts_alone and products:
             self._learn_least(world, stood, min(other.number.low for other in products))
+
+    def _factors(self, world: World, met: Met, given: Sequence[Term]) -> Iterator[tuple[Term, tuple[Term, Term]]]:
+        """Yield bit vectors that are shown to be a factor's significand, with it and where they are it.
+
+        What is multiplied is then the same in model and design: no solver sees that two long products are equal that
+        are not one.
+        """
+        form, bits = met.number, met.number.bits
+        for guess in self._guesses(world, met, given):
+            stands = guess.of(form)
+            if bits is not None and not guess.shift and not guess.apart:
+                stands = op(Kind.BV_ZERO_EXTEND, bits, indices=[width(guess.vector) - width(bits)])
+            claim = implies(met.condition, same(guess.vector, stands))
+            if ask(claim, self.always, min(A_MEETING, self._left)).word == "proved":
+                yield guess.vector, (stands, met.condition)
 
     def _follows(self, world: World, met: Met) -> bool:
         """True if a number, and every form in which a design may have it, is shown to follow from its cut."""
@@ -341,6 +369,12 @@ class Meeting:
             return False
         for by_model, by_design in ((world.by_model, world.by_design), ({}, {})):
             vector, known, conditions = substituted(guess.vector, by_design), list[Term](), [where]
+            needed = list[Term]()
+            if met.name == "product.sig":
+                inside = {node.id() for node in nodes_of([vector])}
+                used = {node: new for node, new in world.factors.items() if node.id() in inside}
+                needed = [condition for _, condition in used.values()]
+                vector = substituted(vector, {node: new for node, (new, _) in used.items()})
             form = _with(met.seen[guess.form], by_model)
             if met.facts_alone:  # what is the largest of all is known by that alone
                 form, new = forms[guess.form], {met.number.term: forms[0].term}
@@ -348,6 +382,8 @@ class Meeting:
                 known.append(exactly(Integer.signed(forms[0].term), met.number.low, met.number.high))
                 conditions.append(world.assumed)
             claim = same(vector, guess.of(form))
+            if needed:
+                claim = both(in_one_form(claim), *needed)
             if claim.is_true() or self._is_sum(world, met, guess):
                 return True
             if met.as_sum is not None and width(guess.vector) < width(met.number.term) - 1:
@@ -381,7 +417,7 @@ class Meeting:
             number = value(numbers.pop(), width(vector))
             if ask(implies(there, same(vector, number)), self.always, min(1.0, self._left)).word == "proved":
                 return number
-        return constant("met.elsewhere", width(vector))
+        return constant(ELSEWHERE, width(vector))
 
     def _bits_of(
         self, world: World, known_by: Sequence[tuple[Term, Term, Term]], kept: NDArray[np.int64]
@@ -504,6 +540,10 @@ class Meeting:
 
 def _with(form: Integer, by: Mapping[Term, Term]) -> Integer:
     return Integer(substituted(form.term, by), form.low, form.high)
+
+
+def _is_elsewhere(term: Term) -> bool:
+    return bool(term.symbol() == ELSEWHERE)
 
 
 def _is_nothing(finite: Term) -> bool:

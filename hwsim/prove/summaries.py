@@ -12,7 +12,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import partial, reduce
-from typing import Any
+from typing import Any, Literal
 
 from hwsim.formats import Class, Fields, Format
 from hwsim.model import rounding, scales, terms
@@ -90,6 +90,26 @@ class MergedTerm(AnyTerm):
         if self.is_infinite:
             return Class.INFINITY
         return Class.NORMAL if self.is_number else Class.ZERO
+
+
+class MergedFields(Fields):
+    """A decoded factor of any class; where the class itself is asked, each is followed."""
+
+    __slots__ = ()
+
+    @property
+    def cls(self) -> Class:
+        """The class, on this path."""
+        *others, last = zip(CLASSES, _of_classes(self), strict=True)
+        return next((cls for cls, condition in others if _truth(condition)), last[0])
+
+
+CLASSES = Class.NAN, Class.INFINITY, Class.ZERO, Class.SUBNORMAL, Class.NORMAL
+
+
+def _of_classes(fields: Any) -> Sequence[Term]:
+    """The conditions that a decoded factor is of a class, in the order of `CLASSES`."""
+    return tuple(tuple.__iter__(fields))[3]  # type: ignore[no-any-return]
 
 
 def _conditions(term: Any) -> Sequence[Term]:
@@ -177,6 +197,8 @@ def _shape(result: Any) -> Any:
             return "number"
         case ModelTerm():
             return "term"
+        case Fields():
+            return "fields"
         case str() | None | Enum():
             return result
     parts = _parts(result)
@@ -195,17 +217,33 @@ def _one(found: Sequence[Path[Any]]) -> Any:
         case int() | Integer():
             number = last
             for path in reversed(found[:-1]):
-                if not (type(number) is int and type(path.result) is int and number == path.result):
-                    number = ite(Truth(path.condition), path.result, number)
+                number = _either(path.condition, path.result, number)
             return number
         case ModelTerm():
             return _one_term(found)
+        case Fields():
+            return _one_fields(found)
     parts = _parts(last)
     if parts is None:
         return last
     every = [_parts(path.result) or () for path in found]
     return _rebuilt(last, [_one([Path(path.condition, row[index]) for path, row in zip(found, every, strict=True)])
                            for index in range(len(parts))])  # fmt: skip
+
+
+def _either(condition: Term, yes: Any, no: Any) -> Any:
+    """One of two numbers, by a condition; without it where both are one term."""
+    if isinstance(yes, Integer) and isinstance(no, Integer) and yes.term == no.term:
+        return Integer(no.term, min(yes.low, no.low), max(yes.high, no.high))
+    return no if type(yes) is int and type(no) is int and yes == no else ite(Truth(condition), yes, no)
+
+
+def _one_fields(found: Sequence[Path[Any]]) -> Any:
+    sign, exp, sig = (
+        _one([Path(path.condition, getattr(path.result, name)) for path in found]) for name in ("sign", "exp", "sig")
+    )
+    conditions = (either(false(), *(path.condition for path in found if path.result.cls is cls)) for cls in CLASSES)
+    return tuple.__new__(MergedFields, (sign, exp, sig, tuple(conditions)))
 
 
 def _one_term(found: Sequence[Path[Any]]) -> Any:
@@ -276,6 +314,7 @@ class Specified:
         self.met: list[Met] = []
         self.inside = False
         self.parts: dict[int, tuple[Term, list[Term]]] = {}  # of disjunctions, by their numbers
+        self.definition._factor_a, self.definition._factor_b = self._factor("a"), self._factor("b")
 
     def cases(self, operands: SymbolicOperands) -> list[SpecifiedCase]:
         """Return the results, each with the conditions under which it is returned; these are all that there are."""
@@ -365,6 +404,20 @@ class Specified:
             return _rebuilt(thing, [self._put_in(part, by) for part in parts])
         return substituted(thing, by) if hasattr(thing, "is_const") else thing
 
+    def _factor(self, side: Literal["a", "b"]) -> Callable[[Any], Any]:
+        decoded = self.definition._factor_a if side == "a" else self.definition._factor_b
+
+        def merged(code: Any) -> Any:
+            """A decoded factor; its significand as bits, which are multiplied as circuits do it."""
+            if not isinstance(code, Integer):
+                return decoded(code)
+            sign, exp, sig, conditions = tuple.__iter__(self._call(decoded, (code,), name=("factor", side)))
+            if isinstance(sig, Integer) and sig.low >= 0:
+                sig = Integer(sig.term, sig.low, sig.high, part(sig.term, 0, sig.high.bit_length()))
+            return tuple.__new__(MergedFields, (sign, exp, sig, conditions))
+
+        return merged
+
     def _of(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """A function that returns what another returns, from a memory of followed functions."""
 
@@ -372,10 +425,19 @@ class Specified:
             if self.inside or not _asks(arguments):
                 return function(*arguments)
             result = self._call(function, arguments, code=arguments[0] if function.__name__ == "add" else None)
+            if function.__name__ == "product":
+                self._meets_factors(*arguments[1:3])
             self._meets(function.__name__, result)
             return result
 
         return summed_up
+
+    def _meets_factors(self, a: Any, b: Any) -> None:
+        """Record the significands of a product's factors."""
+        for fields in (self.definition.factor("a", a), self.definition.factor("b", b)):
+            if isinstance(fields, MergedFields) and isinstance(fields.sig, Integer):
+                finite = negated(either(*_of_classes(fields)[:2]))
+                self.met.append(Met("factor.sig", fields.sig, (fields.sig,), finite, of_product=True))
 
     def _meets(self, name: str, found: Any) -> None:
         """Record the numbers that a call returned as ones that may be met."""

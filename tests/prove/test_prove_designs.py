@@ -24,10 +24,12 @@ from hwsim.prove import dut as dutcase
 from hwsim.prove import summaries
 from hwsim.prove.dut import DutProofOptions, StepsOf, prove_dut, refuted_by_a_case
 from hwsim.prove.meeting import Meeting
+from hwsim.prove.multiplications import in_one_form
 from hwsim.prove.products import Placing
+from hwsim.prove.summaries import SymbolicOperands
 from hwsim.prove.sweeping import Merging, is_one_sum
 from hwsim.prove.symbolic import Integer
-from hwsim.prove.terms import Evaluated, Kind, Term, constant, op, value
+from hwsim.prove.terms import Evaluated, Kind, Term, ask, constant, nodes_of, op, same, value, width
 from hwsim.prove.unrolled import BeatResult, beat_result
 from hwsim.spec import Unit
 
@@ -582,6 +584,63 @@ def test_our_own_verilog_is_proved_without_its_steps_where_it_is_right(name: str
     assert (word == "proved") == (name == "right")
 
 
+# Factors of so many bits that their product is met only as a product of the same factors.
+HALVES = """\
+unit: halves
+operands: {a: f16, b: f16, addend: f32}
+instruction: {k: 2, lanes: 2}
+sum: {method: aligned, fraction_bits: 13, lost: truncate}
+result: {format: f32, rounding: rz}
+"""
+MULTIPLIED, HIDDEN = "term_sig = {11'd0, a_sig} * {11'd0, b_sig}", "sig = {(code[14:11] != 4'd0) | code[10], "
+IN_HALVES = {
+    "right": (MULTIPLIED, MULTIPLIED),
+    "right, the factors in the other order and wider": (MULTIPLIED, "term_sig = 22'({14'd0, b_sig} * {14'd0, a_sig})"),
+    "a significand lacks a bit": (f"{HIDDEN}code[9:0]", f"{HIDDEN}code[9:1], 1'b0"),
+    "one subnormal has a hidden bit": (HIDDEN, f"{HIDDEN[:-2]} | (&code[9:0]), "),
+    "another lane's factor": (".a_sig(a_sig[i])", ".a_sig(a_sig[i ^ 1])"),
+    "a subnormal's exponent is one less": ("code[10] | (code[14:11] == 4'd0)", "code[10]"),
+    "the product of one factor is one more": (MULTIPLIED, f"{MULTIPLIED} + {{21'd0, a_sig == 11'h555}}"),
+    "one factor's exponent is one more": ("{1'b0, a_bexp} +", "{1'b0, a_bexp} + {5'd0, b_bexp == 5'd19} +"),
+}
+
+
+@pytest.mark.parametrize("name", others_slow(IN_HALVES, ["right"]))
+def test_long_products_are_proved_where_their_factors_are_right(name: str, tmp_path: Path) -> None:
+    (tmp_path / "unit.yaml").write_text(HALVES)
+    made = dut_design(load_dut(without_steps(str(tmp_path / "unit.yaml"), tmp_path, IN_HALVES[name])))
+    word = placing(made).decide((0, 1), False, 60.0 if name.startswith("right") else 20.0).word
+    assert (word == "proved") == name.startswith("right")
+
+
+def test_a_products_numbers_have_the_bounds_of_all_classes() -> None:
+    codes = [Integer.unsigned(constant(name, 16)) for name in "ab"]
+    unit = Unit.model_validate(yaml.safe_load(HALVES))
+    (case, *_) = summaries.Specified(unit).cases(SymbolicOperands([codes[0], 0], [codes[1], 0]))
+    bounds = {met.name: (met.number.low, met.number.high) for met in case.met if met.of_product}
+    assert bounds == {"factor.sig": (0, 2047), "product.sig": (0, 2047 * 2047), "product.exp": (-28, 30)}
+
+
+X, Y = constant("x", 3), constant("y", 4)
+FULL = op(Kind.BV_MUL, op(Kind.BV_ZERO_EXTEND, X, indices=[4]), op(Kind.BV_ZERO_EXTEND, Y, indices=[3]))
+
+
+def _product(bits: int, kind: Kind = Kind.BV_ZERO_EXTEND) -> Term:
+    return op(Kind.BV_MUL, *(op(kind, factor, indices=[bits - width(factor)]) for factor in (Y, X)))
+
+
+def test_products_of_the_same_factors_are_one_term_whatever_their_widths() -> None:
+    zeros = op(Kind.BV_CONCAT, value(0, 5), X), op(Kind.BV_CONCAT, value(0, 2), value(0, 2), Y)
+    wide = op(Kind.BV_MUL, *(op(Kind.BV_SIGN_EXTEND, factor, indices=[3]) for factor in zeros))
+    for term in (_product(9), _product(7), _product(5), wide):
+        one = in_one_form(term)
+        assert ask(same(one, term)).word == "proved"
+        assert in_one_form(FULL) in nodes_of([one])
+    signed = _product(9, Kind.BV_SIGN_EXTEND)
+    assert in_one_form(FULL) not in nodes_of([in_one_form(signed)])
+    assert ask(same(in_one_form(signed), signed)).word == "proved"
+
+
 def _wrong_form(number: Integer, complement: Integer) -> tuple[Integer, ...]:
     whole, itself, _ = OF_COMPLEMENT(number, complement)
     return whole, itself, whole
@@ -605,8 +664,8 @@ def test_a_form_that_does_not_follow_from_what_stands_is_not_taken(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("unit", ["hopper-wgmma-e4m3-f32", "mxfp8-e4m3-f32"])
-def test_32_lanes_of_our_own_verilog_are_proved_without_its_steps(
+@pytest.mark.parametrize("unit", ["hopper-wgmma-e4m3-f32", "mxfp8-e4m3-f32", "hopper-wgmma-f16-f32"])
+def test_many_lanes_of_our_own_verilog_are_proved_without_its_steps(
     unit: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["prove", "--dut", str(without_steps(unit, tmp_path)), "--seconds", "900"]) == 0
