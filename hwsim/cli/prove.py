@@ -123,8 +123,8 @@ def prove(
     hwsim prove --dut my-dut.yaml --products 3 --seconds 600
 
     Your own RTL is proved to return what the model returns of every beat; where that is not decided, with one product
-    other than zero, with two, and so on, in any lanes. For a design of many lanes, name the boundaries of our steps
-    (`steps`). It must be Verilog that Yosys reads, and give its result a known number of cycles after a beat.
+    other than zero, with two, and so on, in any lanes. It must be Verilog that Yosys reads, and give its result a known
+    number of cycles after a beat.
     Where a claim is refuted, a case that shows it is looked for: `hwsim cosim UNIT --case FILE` plays it. What is
     claimed, what of the model is run, and what the proof takes for granted: `hwsim docs proof`. Exit status 1: a claim
     is refuted or not proved, was not run, could not be decided in time, or the solvers disagree.

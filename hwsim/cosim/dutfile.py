@@ -293,106 +293,6 @@ class Ports(FilePart):
         return self
 
 
-MOST_CYCLE, MOST_STEP_OFFSET = 4096, 1 << 16
-Signal = Annotated[str, Field(min_length=1, max_length=500, pattern=r"^[^\s;]+$")]
-
-
-def _placed_signal(value: Any) -> Any:
-    """Expand the short forms: a signal's name, a list of them, or a number."""
-    if isinstance(value, str):
-        return {"each" if "{}" in value else "signal": value}
-    if isinstance(value, int) and not isinstance(value, bool):
-        return {"constant": value}
-    return {"signals": value} if isinstance(value, list) else value
-
-
-class SignalPlace(FilePart):
-    """The signals that hold a field.
-
-    signal: one, or a slice of one, `core.sums[31:0]`, that holds all elements side by side. signals: one for each
-    element. each: a signal for each element, `{}` standing for its number. constant: what it always is.
-    Names start at the design's top; bits of a slice count from the least significant, 0.
-    lane0: whether element 0 stands in the low or in the high bits of `signal`. signed: whether the design's number is
-    in two's complement; unless given, as the field's is, and not with `plus`: what the field is more than the design's.
-    cycle: after the one in which the beat was taken; unless given, the first in which the signal is the beat's alone.
-    """
-
-    signal: Signal | None = None
-    signals: Annotated[tuple[Signal, ...], Field(min_length=1)] | None = None
-    each: Signal | None = None
-    constant: Annotated[int, Strict(), Field(ge=0, le=MOST_STEP_OFFSET)] | None = None
-    lane0: Literal["low", "high"] = "low"
-    signed: Annotated[bool, Strict()] | None = None
-    plus: Annotated[int, Strict(), Field(ge=-MOST_STEP_OFFSET, le=MOST_STEP_OFFSET)] = 0
-    cycle: Annotated[int, Strict(), Field(ge=0, le=MOST_CYCLE)] | None = None
-
-    @model_validator(mode="after")
-    def _one_form(self) -> SignalPlace:
-        if sum(form is not None for form in (self.signal, self.signals, self.each, self.constant)) != 1:
-            raise InputError("must have one of signal, signals, each and constant")
-        if self.constant is not None and len(self.model_fields_set) > 1:
-            raise InputError("must have no other key beside constant")
-        return self
-
-
-PlacedSignal = Annotated[SignalPlace, BeforeValidator(_placed_signal)]
-NOTHING = SignalPlace(constant=0)
-
-
-class TermSignals(FilePart):
-    """A term: (-1)^sign * sig * 2^(exp - bias)."""
-
-    sign: PlacedSignal
-    exp: PlacedSignal
-    sig: PlacedSignal
-
-
-class SpecialSignals(FilePart):
-    """Flags of a term: NaN (or infinities of both signs, or zero times infinity), +Inf, and -Inf."""
-
-    nan: PlacedSignal
-    positive: PlacedSignal = NOTHING
-    negative: PlacedSignal = NOTHING
-
-
-class MultiplyStep(FilePart):
-    """The outputs of `multiply`: a term of each lane, the addend, and the special cases."""
-
-    terms: TermSignals
-    addend: TermSignals | None = None
-    special: SpecialSignals
-
-
-class MaximumStep(FilePart):
-    max_exp: PlacedSignal
-
-
-class AlignedSignals(FilePart):
-    """A term in the window is ones + carry; without `carry`, ones is the number in two's complement."""
-
-    ones: PlacedSignal
-    carry: PlacedSignal | None = None
-
-
-class AlignStep(FilePart):
-    """The outputs of `align`: each lane's aligned term, and last the addend's."""
-
-    aligned: AlignedSignals
-
-
-class SumStep(FilePart):
-    total: PlacedSignal
-
-
-class DesignBoundaries(FilePart):
-    """The steps of a datapath that a design has, and the places of their outputs."""
-
-    multiply: MultiplyStep
-    maximum: MaximumStep
-    align: AlignStep
-    sum: SumStep
-
-
 MOST_COPIED = 64  # bits of a result that has copies
 MOST_CLOCKS = 16  # ports of one clock
 
@@ -419,9 +319,8 @@ class DutFile(SourceKeys):
     products: those of one beat; unless given, a group of the unit's (an instruction, where only
     those are whole). contexts: sums that can be open at once.
     constants: other inputs, or parts of them, and what they are held at. stuck_after: seconds; a simulator in which no
-    cycle ends for so long is ended. flags: status flags beside the result. steps: which signals hold what the steps of
-    a datapath make; proofs take them. without: kinds of suites that are not run, each with the reason. waivers: known
-    differences, which are counted and are no mismatches.
+    cycle ends for so long is ended. flags: status flags beside the result. without: kinds of suites that are not run,
+    each with the reason. waivers: known differences, which are counted and are no mismatches.
     """
 
     unit: str
@@ -436,7 +335,6 @@ class DutFile(SourceKeys):
     stuck_after: Positive | None = None
     ports: Ports = Field(default_factory=Ports)
     flags: FlagPorts | None = None
-    steps: DesignBoundaries | None = None
     waivers: tuple[Waiver, ...] = ()
     without: dict[SuiteKind, Annotated[str, Field(min_length=1)]] = Field(default_factory=dict)
 
@@ -486,10 +384,6 @@ class DutFile(SourceKeys):
             raise RuleError("ports.first.at", f"{rule}, not {ports.first.at}")
         if ports.last is not None and ports.last.at < 0:
             raise RuleError("ports.last.at", f"must be 0, or more where it comes after, not {ports.last.at}")
-        if self.steps is not None and self.constant_operands:
-            raise RuleError(
-                "steps", f"must not be given where operands are constant ({', '.join(self.constant_operands)})"
-            )
         self._pulses_fit()
         self._sums_fit()
         if self.contexts > 1 and (ports.context is None or ports.result_context is None or ports.last is None):
@@ -560,6 +454,9 @@ def load_dut(path: str | Path) -> Dut:
     if "operands" in document.data and "ports" not in document.data:
         rule = "is a unit, not a design: a DUT file names its unit, and `hwsim dut-init TOP.v` begins one"
         raise SpecError(f"{path}:1: {rule}")
+    if "steps" in document.data:
+        rule = "is no longer needed: `hwsim prove` finds the numbers of a design without it; leave it out"
+        raise SpecError(f"{document.where(('steps',))}: steps {rule}")
     file = validated(DutFile, document)
     dut = Dut(path, file, _unit(file.unit, document), sources_of(file, document), document)
     _check_unit(dut)

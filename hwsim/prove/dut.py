@@ -1,11 +1,11 @@
-"""A user's design against the specification: step by step or from end to end, and a case that shows a refuted claim."""
+"""A user's design against the specification, from end to end, and a case that shows a refuted claim."""
 
 from __future__ import annotations
 
 import resource
 import shlex
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -13,7 +13,6 @@ from importlib.metadata import version
 from itertools import combinations
 from math import comb
 from pathlib import Path
-from typing import Any, Literal
 
 import numpy as np
 
@@ -39,19 +38,9 @@ from hwsim.explain.proof import ClaimRow, ProofReport
 from hwsim.explain.reports import all_fault_lines
 from hwsim.formats import Format
 from hwsim.formats.blocks import one_code
-from hwsim.model.definition import Definition
-from hwsim.prove.boundaries import Boundaries, DesignClaims, DesignRanges, constant_ports, with_code, with_plain_zeros
-from hwsim.prove.claims import AnyClaim, Claim, Decidable, StepCircuits
-from hwsim.prove.composition import Unmet
-from hwsim.prove.example import Examples
-from hwsim.prove.methods import plain_window
 from hwsim.prove.products import Lanes, Placing, RefutedChoice, zeros_count
-from hwsim.prove.run import ProofOptions
-from hwsim.prove.shown import closure, composition, not_composed
-from hwsim.prove.terms import Decided, Evaluated, Term, Word, both, same, substituted
+from hwsim.prove.terms import Decided, Evaluated, Word
 from hwsim.prove.unrolled import BeatResult, beat_result
-from hwsim.rtl.terms import WindowRanges
-from hwsim.spec import AlignedSum
 
 SEED, NAMED = 1, 400  # of cases that a name must explain
 SIMULATORS = ("icarus", "verilator")
@@ -221,219 +210,6 @@ def _choices(design: DutDesign, count: int, drawn: list[Case]) -> Iterator[Refut
         )
 
 
-RANDOM = 400  # cases, among which one that is wrong is looked for first
-Zeros = Literal["exp", "sig"]
-
-
-@dataclass(frozen=True)
-class DesignSteps:
-    """The claims of a design's steps, and the step's ports as they are in the design."""
-
-    claims: DesignClaims
-    by: Mapping[Term, Term]
-    wiring: Claim
-
-    def all(self) -> Iterator[Decidable]:
-        """Yield the claims in the order of the steps; the claim that together they are the design comes last."""
-        yield from composition(self.claims.unit, self.claims, None)
-        try:
-            yield from self.claims.claims()
-        except Unmet as unmet:
-            yield not_composed(unmet)
-            return
-        yield closure(self.claims, None, but=["addend x"])  # a beat alone continues nothing
-        yield self.wiring
-
-
-class StepsOf:
-    """The steps of a design as its file names them.
-
-    seconds: for each question about the form of the design's numbers. Raises NotImplementedYet for a unit without
-    claims, and SpecError as `Boundaries` does.
-    """
-
-    def __init__(self, design: DutDesign, followed: BeatResult, seconds: float):
-        plain_window(design.unit, "is proved step by step of our own RTL alone").demand()
-        # Where no sign of a zero is promised, all zeros are +0: the model's here, and the design's in `with_code`.
-        self.design, self.followed, self.unit, self.seconds = design, followed, with_plain_zeros(design.unit), seconds
-        self._demand_one_group()
-        self.own = WindowRanges(self.unit)
-        plain = Boundaries(design, followed, self.own)
-        self.addend_bits = self._addend_bits(plain)
-        self.model_nan = Definition(self.unit, keep=False).nan
-
-    def _demand_one_group(self) -> None:
-        if self.unit.promotion is not None:
-            raise self.design.dut.wrong("steps", f"must not be given: {self.unit.name} has a promotion")
-        if isinstance(self.unit.sum, AlignedSum) and self.unit.sum.sticky:
-            raise self.design.dut.wrong("steps", "must not be given: sum.lost is sticky, which no step's signals tell")
-        lanes = self.unit.instruction.lanes
-        if self.design.products != lanes:
-            rule = f"need beats of one group: {lanes} products, not {self.design.products}"
-            raise self.design.dut.wrong("steps", rule)
-        assert isinstance(self.unit.sum, AlignedSum)
-
-    def _addend_bits(self, boundaries: Boundaries) -> int:
-        """The fraction bits of the addend's significand. Raises SpecError for fewer than count."""
-        sig = next(signal for signal in boundaries.multiply if signal.name == "addend__sig")
-        if sig.bits is None:
-            return self.own.addend_fraction_bits
-        most = max(fmt.fraction_bits for fmt in self._addends)
-        small = all(fmt.emin + self.own.product_bias <= 1 for fmt in self._addends)
-        least = min(most, self.own.fraction_bits) if self.own.truncates and small else most
-        if sig.width - 1 < least:
-            raise self.design.dut.wrong(f"steps.{sig.key}", f"must have at least {least + 1} bits, not {sig.width}")
-        return int(sig.width - 1)
-
-    @property
-    def _addends(self) -> list[Any]:
-        addend = self.own.window_addend
-        return [addend] if addend is not None and self.design.addend else self.own.addends
-
-    def found(self) -> DesignSteps:
-        """Return the claims, with the form of the design's numbers that the first claims about them show."""
-        zeros: Zeros = "exp"
-        lifted = False
-        steps = self._with(zeros, lifted)
-        if steps.claims.known(steps.claims.lane_product()).decide(self.seconds).word == "refuted":
-            variant = self._with("sig", lifted)
-            if variant.claims.known(variant.claims.lane_product()).decide(self.seconds).word == "proved":
-                zeros, steps = "sig", variant
-        if not self.own.subnormal_sums and not self._addend_holds(steps):
-            variant = self._with(zeros, True)
-            steps = variant if self._addend_holds(variant) else steps
-        return steps
-
-    def _addend_holds(self, steps: DesignSteps) -> bool:
-        return all(claim.decide(self.seconds).word == "proved" for claim in steps.claims.decoded_addend())
-
-    def _with(self, zeros: Zeros, lifted: bool) -> DesignSteps:
-        ranges = DesignRanges(self.unit, lifted, self.addend_bits)
-        boundaries = Boundaries(self.design, self.followed, ranges)
-        self._demand_widths(boundaries, ranges)
-        b, front = boundaries, boundaries.products
-        circuits = {
-            "maximum": b.step("maximum", b.multiply, b.maximum),
-            "align": b.step("align", b.maximum, b.align),
-            "sum": b.step("sum", b.align, b.sum),
-            "round": b.result(),
-        }
-        fields = {signal.name: signal.field(signal.bits) for signal in b.signals()}
-        by = {term: fields[name[3:]] for step in circuits.values() for name, term in step.inputs.items()}
-        wiring = self._wiring(boundaries, circuits, fields, by)
-        circuits["round"] = with_code(circuits["round"], self.unit, self.model_nan, self.design.unpromised)
-        parts = StepCircuits(front, front, front, *circuits.values())
-        constants = {signal.name: signal.field(None) for signal in b.signals() if signal.bits is None}
-        carries = b.file.align.aligned.carry is not None
-        claims = DesignClaims(
-            self.unit, parts, ranges, zeros, self.design.addend, carries, constant_ports(circuits, constants)
-        )
-        return DesignSteps(claims, by, wiring)
-
-    def _wiring(
-        self, boundaries: Boundaries, circuits: Mapping[str, Any], fields: Mapping[str, Term], by: Mapping[Term, Term]
-    ) -> Claim:
-        """The claim that the steps, one after another, are the design: each makes the next boundary's signals."""
-        wanted = []
-        for circuit in circuits.values():
-            for name, term in circuit.outputs.items():
-                whole = boundaries.container if name == "o__result" else fields[name[3:]]
-                wanted.append(same(substituted(term, by), whole))
-        return Claim(
-            "wiring", "what a step makes of the design's signals is the next boundary, and the last the result",
-            "all operands", (), both(*wanted), tuple(boundaries.products.inputs.values()),
-        )  # fmt: skip
-
-    def _demand_widths(self, boundaries: Boundaries, ranges: DesignRanges) -> None:
-        """Raise SpecError for a signal too narrow for what its field can be."""
-        term = ranges.most_in_window(ranges.most_product, ranges.product_fraction_bits)
-        least = {
-            "multiply.terms.exp": (ranges.product_most - 1).bit_length(),
-            "multiply.terms.sig": ranges.most_product.bit_length(),
-            "align.aligned.ones": term.bit_length() + 1,
-            "sum.total": ranges.sum_most.bit_length() + 1,
-            "maximum.max_exp": (ranges.max_exp[1] - max(1, ranges.max_exp[0])).bit_length(),
-        }
-        for signal in boundaries.signals():
-            needed = least.get(signal.key, 0)
-            if signal.name == f"aligned__{ranges.lanes}__ones":
-                addend = ranges.most_in_window((2 << ranges.addend_bits) - 1, ranges.addend_bits)
-                needed = addend.bit_length() + 1
-            if signal.bits is not None and signal.given < needed:
-                raise self.design.dut.wrong(
-                    f"steps.{signal.key}", f"must have at least {needed} bits, not {signal.given}"
-                )
-
-
-class DesignExamples(Examples):
-    """A search for operands of one beat that show a design to be wrong."""
-
-    def __init__(self, design: DutDesign, followed: BeatResult, steps: DesignSteps, seconds: float):
-        claims = steps.claims
-        dropped = {"i__chain", "i__carried__code", *([] if design.addend else ["i__c"])}
-        inputs = {name: term for name, term in claims.parts.products.inputs.items() if name not in dropped}
-        super().__init__(claims.unit, claims.model, claims.neutral, inputs, dict(steps.by))
-        self.design, self.end = design, time.thread_time() + seconds
-        self.read = DesignAsRead(design, followed, RefutedChoice((), {}))
-
-    def wrong(self, claim: AnyClaim) -> Case | None:
-        """Return a case whose result is not the model's; None where none is found."""
-        if self.drawn is not None:
-            return self.drawn
-        example = self.of(claim)
-        return None if example is None else example.case
-
-    @property
-    def row(self) -> ClaimRow:
-        """The report's row on the random cases."""
-        return ClaimRow(
-            name="whole dot products", words="the result is what the model's `dot` returns: compared, not proved",
-            over=f"{counted(len(self.cases), 'random case')} of one beat, seed {SEED}", solver="cases", seconds=0.0,
-            word="compared" if self.drawn is None else "refuted",
-        )  # fmt: skip
-
-    @cached_property
-    def cases(self) -> list[Case]:
-        """Some random cases of one beat."""
-        taken = Filter(self.design).take(random_cases(self.design.drawn_for, RANDOM, SEED))
-        return [case for _, case in taken if len(case.a) == self.design.products]
-
-    @cached_property
-    def drawn(self) -> Case | None:
-        """The first of these cases whose result is wrong, if there is one."""
-        cases = self.cases
-        expected, got = expected_codes(self.unit, cases), self.read.codes(cases).tolist()
-        return next((case for case, *codes in zip(cases, expected, got, strict=True) if not self._equal(*codes)), None)
-
-    def _equal(self, expected: int, got: int) -> bool:
-        return self.design.unpromised.same(expected, got)
-
-    def _cases(self, claim: AnyClaim) -> Iterator[Case]:
-        for case in super()._cases(claim):
-            if time.thread_time() > self.end:
-                return
-            yield case
-
-    def _computed(self, case: Case) -> int:
-        return int(self.read.codes([case])[0])
-
-
-def choice_of(design: DutDesign, case: Case) -> RefutedChoice:
-    """Return a case as values of the constants that products in all lanes have."""
-    unit = design.unit
-    formats: dict[str, Format] = {"a": unit.operands.a, "b": unit.operands.b}
-    if unit.scale is not None:
-        formats |= {"scale_a": unit.scale.a.format, "scale_b": unit.scale.b.format}
-    model = {
-        f"{name}.{index}": code >> fmt.padding
-        for name, fmt in formats.items()
-        for index, code in enumerate(getattr(case, name))
-    }
-    if unit.operands.addend is not None:
-        model["c"] = case.c >> unit.operands.addend.padding
-    return RefutedChoice(tuple(range(design.products)), model)
-
-
 # What a proof of a user's design takes for granted, in words.
 TRUSTED = (
     "slang and hwsim's adapter, by which ports are fields; Yosys, which writes both as BTOR2",
@@ -443,8 +219,6 @@ TRUSTED = (
     "that the model's sum in a window, or exact sum, depends neither on which lanes of a group its products are in nor "
     "on the codes of products that are zero: `hwsim docs proof`",
 )
-# And where it is proved step by step, instead of the last.
-TRUSTED_STEPS = "that claims which name the same relation may be put together: `hwsim docs proof`"
 FIRST_SHARE = 0.2  # of a claim's seconds, in which a first choice of lanes must be proved with any zeros
 ZERO_LANE = 5.0  # seconds in which a lane's products of zero are seen to be as +0 times +0
 WHOLE_SHARE = 0.4  # of a claim's seconds, for all products at once before a few of them
@@ -455,8 +229,8 @@ PRODUCTS = 2  # other than zero that are proved, unless another number is asked 
 class DutProofOptions:
     """The options of a design's proof.
 
-    products: how many at most that are not zero; None for the steps that the design's file names, and where it names
-    none, for all at once; where these are left undecided, for two, and more as far as the seconds of one claim go.
+    products: how many at most that are not zero; None for all at once, and where these are left undecided for two, and
+    more as far as the seconds of one claim go.
     seconds: for each claim. case: where a case goes that shows a refuted claim. tell: called with each row. at: called
     with what is done next, in words.
     """
@@ -471,8 +245,7 @@ class DutProofOptions:
 def prove_dut(design: DutDesign, asked: DutProofOptions | None = None, command: str = "") -> ProofReport:
     """Prove as much as can be of a design. command: the command that asks the same again.
 
-    Raises as `beat_result` does, NotImplementedYet for a unit that the model does not have, or of whose steps nothing
-    is claimed, and SpecError for steps that do not fit the design.
+    Raises as `beat_result` does, and NotImplementedYet for a unit that the model does not have.
     """
     return _DutProof(design, asked or DutProofOptions(), command).made()
 
@@ -491,7 +264,6 @@ class _DutProof:
         self.plain_zeros = False  # whether any zeros are as +0 times +0
         self.refuted: RefutedChoice | None = None
         self.shown: Counterexample | None = None  # of what is refuted
-        self.by_steps = design.dut.file.steps is not None and asked.products is None
 
     def made(self) -> ProofReport:
         """Return the report of all claims, and of what follows from them."""
@@ -500,10 +272,7 @@ class _DutProof:
         if self.followed.hint:
             self.notes.append(self.followed.hint)
         if all(row.holds for row in self.rows):
-            if self.by_steps:
-                self._steps()
-            else:
-                self._products()
+            self._products()
         if self.shown is not None:
             self.notes += self.shown.notes
         else:
@@ -520,7 +289,7 @@ class _DutProof:
             seconds=time.monotonic() - self.begun,
             memory=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
             conclusion=f"{self._conclusion}{f', where {self.design.held}' if self.design.held else ''}",
-            trusted=(*TRUSTED[:-1], TRUSTED_STEPS) if self.by_steps else TRUSTED,
+            trusted=TRUSTED,
             example=None if self.shown is None else self.shown.mismatch,
             notes=tuple(self.notes),
         )
@@ -546,44 +315,10 @@ class _DutProof:
 
     @property
     def _conclusion(self) -> str:
-        if self.by_steps and not any(self._left_out()):
-            clocked = self.design.dut.file.protocol.kind != "combinational"
-            return f"equal for every input{', under any traffic' if clocked else ''}"
         where = ", alone, right after a reset" if self.followed.alone else ""
         if self.proved == self.design.products:
             return f"equal for every beat{where}"
         return f"equal for every beat with at most {counted(self.proved, 'product')} other than zero{where}"
-
-    def _steps(self) -> None:
-        """Decide every claim about the steps that the design's file names."""
-        steps = StepsOf(self.design, self.followed, self.asked.seconds).found()
-        wrong, refuted, asked = list[AnyClaim](), list[ClaimRow](), ProofOptions(self.asked.seconds)
-        for claim in steps.all():
-            self.asked.at(f"deciding {claim.name}")
-            row = asked.decide(claim)
-            if row.word != "refuted":
-                self._add(row)
-                continue
-            refuted.append(row)
-            if isinstance(claim, AnyClaim):
-                wrong.append(claim)
-        examples = DesignExamples(self.design, self.followed, steps, self.asked.seconds)
-        if not refuted and examples.drawn is None:
-            self._add(examples.row)
-            self.proved = self.zeros = self.design.products if all(row.holds for row in self.rows) else 0
-            return
-        refuted = refuted or [examples.row]
-        for claim in wrong:
-            if (case := examples.wrong(claim)) is not None:
-                self._add_refuted(refuted, choice_of(self.design, case))
-                return
-        self._add_refuted(refuted, None if examples.drawn is None else choice_of(self.design, examples.drawn))
-        if examples.drawn is not None:
-            return
-        self.notes.append(
-            "no dot product was found whose result is wrong: perhaps a signal is not what `steps` in "
-            f"{self.design.dut.path} says, or what refutes a step never comes to it"
-        )
 
     def _products(self) -> None:
         """Decide all products at once unless a number is asked for; else one other than zero, two, and so on."""
@@ -721,7 +456,7 @@ class _DutProof:
         if self.zeros < self.proved < design.products:
             beside = f" beside more than {counted(self.zeros, 'product')}" if self.zeros else ""
             yield f"products of zero other than +0 times +0{beside}"
-        scaled = design.unit.scale is not None and not self.by_steps and self.proved < design.products
+        scaled = design.unit.scale is not None and self.proved < design.products
         if scaled and any(len(self.followed.beat[name]) > 1 for name in ("scale_a", "scale_b")):
             yield "scales other than 1 of blocks whose products are all zero"
         if self.followed.alone:

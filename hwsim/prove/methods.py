@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from hwsim.formats import Class, FixedFormat
+from hwsim.formats import Class
 from hwsim.model.terms import Term as ModelTerm
 from hwsim.model.terms import align
 from hwsim.prove.aligned import AlignedClaims
@@ -157,14 +157,6 @@ def provable(unit: Specified) -> Support:
     return Support(unit.name, "is in the RTL, but no proof covers it yet", tuple(lacks), ())
 
 
-def plain_window(unit: Unit, where: str) -> Support:
-    """The features of a unit beyond a sum in one window of products of factors as they come; they may be proved.
-
-    where: what such units alone have, in words.
-    """
-    return Support(unit.name, where, tuple(_not_plain(unit)), ())
-
-
 def method_claims(unit: Specified, cuts: Sequence[str], steps: Mapping[str, Circuit] | None = None) -> DatapathClaims:
     """The claims of a unit's method. Raises NotImplementedYet for what no claim covers.
 
@@ -212,23 +204,3 @@ def _window(unit: Unit) -> Iterator[str]:
             yield "sum.zero_terms: count"
         if rule.zero == "ieee":
             yield "sum.zero: ieee"
-
-
-def _not_plain(unit: Unit) -> Iterator[str]:
-    rule, operands = unit.sum, unit.operands
-    if not isinstance(rule, AlignedSum):
-        yield f"sum.method: {rule.method}"
-    yield from _window(unit)
-    if rule.product_limit is not None:
-        yield "sum.product_limit"
-    if unit.scale is not None and unit.scale.at != "product":
-        yield f"scale.at: {unit.scale.at}"
-    for key, fmt in (("a", operands.a), ("b", operands.b)):
-        if isinstance(fmt, FixedFormat):
-            yield f"operands.{key}: {fmt.name}"
-    if operands.convert is not None:
-        yield "operands.convert"
-    if unit.late is not None or unit.instruction.start == "zero":
-        yield "an addend that is added late"
-    if unit.promotion is not None and operands.addend not in (None, unit.promotion.format):
-        yield "operands.addend other than promotion.format"

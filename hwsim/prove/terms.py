@@ -5,9 +5,8 @@ from __future__ import annotations
 import importlib.util
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
-from itertools import groupby
 from operator import add, and_, eq, ge, gt, le, lt, mul, ne, or_, sub, xor
 from typing import Any, Literal
 
@@ -218,72 +217,6 @@ def is_known(term: Term) -> bool:
     return bool(term.is_value() or term.is_true() or term.is_false())
 
 
-class Folded:
-    """A memory of folded terms, each folded once."""
-
-    def __init__(self) -> None:
-        self.found: dict[int, tuple[Term, Term]] = {}
-
-    def of(self, term: Term) -> Term:
-        """Return a term, folded."""
-        stack = [term]
-        while stack:
-            here = stack[-1]
-            missing = [child for child in here.children() if child.id() not in self.found]
-            if here.id() in self.found or not missing:
-                stack.pop()
-                if here.id() not in self.found:
-                    children = [self.found[child.id()][1] for child in here.children()]
-                    self.found[here.id()] = here, _one(rebuilt(here, children))
-            else:
-                stack += missing
-        return self.found[term.id()][1]
-
-
-def _one(term: Term) -> Term:
-    """A term, folded at its root: its children are folded."""
-    kind, children = term.kind(), term.children()
-    if not children:
-        return term
-    if all(is_known(child) for child in children):
-        return simplified(term)
-    if kind == Kind.ITE:
-        condition, yes, no = children
-        return yes if condition.is_true() or yes == no else no if condition.is_false() else term
-    if kind == Kind.NOT and children[0].kind() == Kind.NOT:
-        return children[0].children()[0]
-    if kind == Kind.AND:
-        return negated(true()) if any(child.is_false() for child in children) else both(*children)
-    if kind == Kind.EQUAL:
-        return _equal(term, *children)
-    if kind in (Kind.BV_AND, Kind.BV_OR) and len(children) == 2:
-        return _with_bits(term, kind, children)
-    return term
-
-
-def _equal(term: Term, first: Term, second: Term) -> Term:
-    if first == second:
-        return true()
-    if first.is_value():
-        first, second = second, first
-    if second.is_value() and first.kind() == Kind.ITE and all(child.is_value() for child in first.children()[1:]):
-        condition, yes, no = first.children()
-        if yes == second:
-            return condition
-        return _one(negated(condition)) if no == second else negated(true())
-    return term
-
-
-def _with_bits(term: Term, kind: object, children: Sequence[Term]) -> Term:
-    """An AND or OR with a number of zeros alone or of ones alone."""
-    for number, operand in (children, reversed(children)):
-        if number.is_value():
-            zeros, ones = value(0, width(term)), value(-1, width(term))
-            if number in (zeros, ones):
-                return operand if (number == ones) == (kind == Kind.BV_AND) else number
-    return term
-
-
 Numbers = Sequence[int]
 
 
@@ -403,136 +336,9 @@ class Evaluated:
         raise InputError(f"operations must be known here: {kind} is not")
 
 
-Bit = tuple[Term, int]  # a bit of a bit vector; of a number, the number
-OF_BITS = (Kind.BV_EXTRACT, Kind.BV_CONCAT, Kind.BV_ZERO_EXTEND, Kind.BV_SIGN_EXTEND)
-
-
 def sliced(term: Term, low: int, bits: int) -> Term:
     """Return bits of a bit vector; itself where they are all of it."""
     return term if (low, bits) == (0, width(term)) else part(term, low, bits)
-
-
-def joined(bits: Sequence[Bit]) -> Term:
-    """Return bits, the least significant first, as one bit vector."""
-    parts = []
-    numbered = enumerate(bits)
-    for _, run in groupby(numbered, key=lambda item: (item[1][0].id(), item[1][1] - item[0])):
-        adjacent = [bit for _, bit in run]
-        parts.append(sliced(adjacent[0][0], adjacent[0][1], len(adjacent)))
-    return parts[0] if len(parts) == 1 else op(Kind.BV_CONCAT, *reversed(parts))
-
-
-@dataclass
-class Cut:
-    """Terms in which bits of some stand for themselves. Whatever else they depend on stays as it is.
-
-    A term that is cut and the term that it was are equal where what stands for bits is equal to them.
-    """
-
-    stands: dict[tuple[int, int], Bit] = field(default_factory=dict)
-    conditions: dict[int, Bit] = field(default_factory=dict)
-    bases: set[int] = field(default_factory=set)
-    kept: dict[int, tuple[Term, list[Bit]]] = field(default_factory=dict)
-    made: dict[int, tuple[Term, Term]] = field(default_factory=dict)
-
-    def at(self, term: Term, stands: Term) -> None:
-        """Have a bit vector stand for another one of as many bits."""
-        self.made.clear()
-        for place, (base, bit) in enumerate(self._bits(term)):
-            if base.is_value() or (base.id(), bit) in self.stands:
-                continue
-            self.bases.add(base.id())
-            self.stands[base.id(), bit] = (stands, place)
-            if width(base) == 1:
-                self._bit(base, (stands, place))
-
-    def _bit(self, base: Term, stands: Bit) -> None:
-        """Have the choice or the complement that a bit is made of stand for itself, too."""
-        if base.kind() == Kind.ITE and list(base.children()[1:]) == [value(1, 1), value(0, 1)]:
-            self.conditions.setdefault(base.children()[0].id(), stands)
-        if base.kind() == Kind.BV_NOT:
-            inner, complement = base.children()[0], op(Kind.BV_NOT, sliced(stands[0], stands[1], 1))
-            self.at(inner, complement)
-
-    def without_signs(self, term: Term) -> Term:
-        """Return a two's complement without the highest bits that are the same as the one below; two bits at least."""
-        bits = self._bits(term)
-        most = width(term)
-        while most > 2 and (bits[most - 1][0].id(), bits[most - 1][1]) == (bits[most - 2][0].id(), bits[most - 2][1]):
-            most -= 1
-        return sliced(term, 0, most)
-
-    def _bits(self, term: Term) -> list[Bit]:
-        """Return, for each bit of a bit vector, the bit that it is a copy of, the least significant first."""
-        if term.id() not in self.kept:
-            self.kept[term.id()] = term, list(self._found(term))
-        return self.kept[term.id()][1]
-
-    def _found(self, term: Term) -> Iterator[Bit]:
-        kind, children = term.kind(), term.children()
-        if term.is_value():
-            number = int(term.value(10))
-            yield from ((value(number >> index & 1, 1), 0) for index in range(width(term)))
-        elif kind == Kind.BV_EXTRACT:
-            high, low = term.indices()
-            yield from self._bits(children[0])[low : high + 1]
-        elif kind == Kind.BV_CONCAT:
-            for child in reversed(children):
-                yield from self._bits(child)
-        elif kind in (Kind.BV_ZERO_EXTEND, Kind.BV_SIGN_EXTEND):
-            inner = self._bits(children[0])
-            filler = (value(0, 1), 0) if kind == Kind.BV_ZERO_EXTEND else inner[-1]
-            yield from [*inner, *[filler] * term.indices()[0]]
-        else:
-            yield from ((term, index) for index in range(width(term)))
-
-    def _stand(self, term: Term) -> Term | None:
-        """Return the term that stands for a term; None where nothing does for all of it."""
-        if not term.sort().is_bv():
-            bit = self.conditions.get(term.id())
-            return None if bit is None else is_one(sliced(*bit, 1))
-        if term.is_value() or (term.id() not in self.bases and term.kind() not in OF_BITS):
-            return None
-        bits = list[Bit]()
-        for base, place in self._bits(term):
-            here = (base, place) if base.is_value() else self.stands.get((base.id(), place))
-            if here is None:
-                return None
-            bits.append(here)
-        return joined(bits)
-
-    def of(self, term: Term) -> Term:
-        """Return a term, cut."""
-        stack = [term]
-        while stack:
-            here = stack[-1]
-            if here.id() in self.made:
-                stack.pop()
-                continue
-            stands = self._stand(here)
-            missing = [child for child in here.children() if child.id() not in self.made]
-            if stands is None and missing:
-                stack += missing
-                continue
-            stack.pop()
-            if stands is None:
-                stands = rebuilt(here, [self.made[child.id()][1] for child in here.children()])
-            self.made[here.id()] = here, stands
-        return self.made[term.id()][1]
-
-    def uncut(self, term: Term, wanted: Sequence[Term]) -> Iterator[Term]:
-        """Yield those of some terms that are met on the way to what is not cut, the nearest first."""
-        names, seen, queue = {target.id() for target in wanted}, {term.id()}, [term]
-        for here in queue:
-            if self._stand(here) is not None:
-                continue
-            if here.id() in names:
-                yield here
-                continue
-            for child in here.children():
-                if child.id() not in seen:
-                    seen.add(child.id())
-                    queue.append(child)
 
 
 def demand_z3() -> None:

@@ -43,11 +43,11 @@ flatten -separator .
 memory -nordff
 opt_expr -keepdc
 opt_merge
-opt_clean{purge}
+opt_clean -purge
 select -write latches t:$dlatch t:$adlatch t:$dlatchsr t:$sr
 async2sync
 dffunmap
-opt_clean{purge}
+opt_clean -purge
 write_btor -i clocks design.btor
 """
 EDGE = re.compile(r"^(posedge|negedge|event) (\d+)$", re.MULTILINE)
@@ -130,8 +130,7 @@ def _written(design: DutDesign, seconds: float) -> tuple[str, str, list[str]]:
         sources = yosys_sources(design)
         write_texts(folder, {**sources.texts, "adapter.v": design.adapter})
         files = " ".join(f'"{source}"' for source in [*sources.names, "adapter.v"])
-        purge = " -purge" if dut.file.steps is None else ""  # of the names of wires
-        script = SCRIPT.format(options=" ".join(sources.options), files=files, top=ADAPTER, purge=purge)
+        script = SCRIPT.format(options=" ".join(sources.options), files=files, top=ADAPTER)
         (folder / "script").write_text(script, encoding="utf-8")
         try:
             run_tool(YOSYS, ["-q", "-s", "script"], folder, seconds)
@@ -163,8 +162,7 @@ class BeatResult:
 
     beat: constants of the beat's fields, one for each element. result: the container's code. cycles: after the beat.
     alone: whether it is the result of a beat alone, after a reset; else of one in any state, among any others.
-    rows: the claims about that. run: the cycles, from that in which the beat is taken to that of its result,
-    of the design's circuit. hint: what to change in the design's file; empty where nothing is known.
+    rows: the claims about that. hint: what to change in the design's file; empty where nothing is known.
     """
 
     beat: Mapping[str, tuple[Term, ...]]
@@ -172,8 +170,6 @@ class BeatResult:
     cycles: int
     alone: bool
     rows: tuple[ClaimRow, ...]
-    circuit: Circuit
-    run: tuple[Cycle, ...]
     hint: str = ""
 
     @cached_property
@@ -233,14 +229,13 @@ class _Unrolled:
         spent = time.thread_time() - begun
         result = self._result(self.run[left])
         if not self._clocked:
-            return BeatResult(self.beat, result, 0, False, (), self.circuit, (self.run[left],))
+            return BeatResult(self.beat, result, 0, False, ())
         words = f"after a reset a beat is taken, and its result comes {counted(latency, 'cycle')} later"
         row = ClaimRow(
             name="a beat alone", words=words, over="all operands", solver="bitwuzla", seconds=spent, word="proved"
         )
         promises = self.protocol.taking is not None or self.protocol.giving is not None
-        run = tuple(self.run[entered : left + 1])
-        alone = BeatResult(self.beat, result, latency, True, (row,) if promises else (), self.circuit, run)
+        alone = BeatResult(self.beat, result, latency, True, (row,) if promises else ())
         begun = time.thread_time()
         among = self._among(latency, BRIEFLY)
         spent = time.thread_time() - begun
@@ -251,7 +246,7 @@ class _Unrolled:
                 solver="terms, or bitwuzla",
                 seconds=spent, word="proved",
             )  # fmt: skip
-            return BeatResult(self.beat, among[0], latency, False, (*alone.rows, row), self.circuit, among[1])
+            return BeatResult(self.beat, among, latency, False, (*alone.rows, row))
         return self._late(alone, spent) or replace(alone, hint=self._after_another(entered, alone))
 
     # Alone.
@@ -314,8 +309,8 @@ class _Unrolled:
 
     # Among others.
 
-    def _among(self, latency: int, seconds: float = 0.0) -> tuple[Term, tuple[Cycle, ...]] | None:
-        """The result of a beat from any state and among any others, and the cycles; None where it depends on these.
+    def _among(self, latency: int, seconds: float = 0.0) -> Term | None:
+        """The result of a beat from any state and among any others; None where it depends on these.
 
         seconds: in which the solver may show that what else is in the result makes no difference to it.
         """
@@ -332,7 +327,7 @@ class _Unrolled:
             valid = is_one(run[latency].of(self.circuit.outputs["o__valid"]))
             if ask(implies(accepted, valid), (), self.seconds).word != "proved":
                 return None
-        return result, tuple(run)
+        return result
 
     def _after_another(self, entered: int, alone: BeatResult) -> str:
         """Two beats, right after a reset, where the first changes the second's result, in words; empty for none found.
@@ -390,5 +385,5 @@ class _Unrolled:
         """Yield latencies with which the result depends on nothing but the beat, and on some of it."""
         for latency in range(promised + 9):
             result = self._among(latency) if latency != promised else None
-            if result is not None and any(term.symbol().startswith("beat.") for term in constants_of([result[0]])):
+            if result is not None and any(term.symbol().startswith("beat.") for term in constants_of([result])):
                 yield latency

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 import yaml
@@ -41,20 +40,6 @@ def wrapped(name: str, folder: Path, mistake: tuple[str, str] | None = None) -> 
         text = text.replace(*mistake)
     (folder / "unit.sv").write_text(text)
     (folder / "wrapped.v").write_text(module)
-    inside, lanes = "unit.u_datapath.", unit.instruction.lanes
-    datapath = text[text.index(f"module {top_name(unit)}_datapath (") :].partition("endmodule")[0]
-    widths = {net: int(high) + 1 for high, net in re.findall(r"logic \[\d+:0\]\[(\d+):0\] (\w+);", datapath)}
-
-    def elements(net: str) -> list[str]:
-        size = widths[net]
-        return [f"{inside}{net}[{at * size + size - 1}:{at * size}]" for at in range(lanes)]
-
-    signs = [f"{inside}multiply_terms_sign[{at}]" for at in range(lanes)]
-    sign_of_c = f"{inside}decode_addend_sign"
-    addend = {part: f"{inside}decode_addend_{part}" for part in ("sign", "exp", "sig")}
-    flags = {flag: f"decode_special_{flag}" for flag in ("nan", "positive", "negative")}
-    flags |= {flag: f"multiply_special_{flag}" for flag in flags if f"multiply_special_{flag};" in datapath}
-    ones = [*elements("align_aligned_ones"), f"{inside}align_aligned_{lanes}_ones"]
     data = {
         "unit": name,
         "sources": ["unit.sv", "wrapped.v"],
@@ -63,17 +48,7 @@ def wrapped(name: str, folder: Path, mistake: tuple[str, str] | None = None) -> 
         "reset": "rst",
         "protocol": {"kind": "latency", "cycles": built.latency, "input_valid": "valid", "output_valid": "done"},
         "ports": {**{name: name for name in operands}, "result": "y"},
-        "steps": {
-            "multiply": {
-                "terms": {"sign": signs, "exp": elements("multiply_terms_exp"), "sig": elements("multiply_terms_sig")},
-                "addend": addend,
-                "special": {flag: f"{inside}{net}" for flag, net in flags.items()},
-            },
-            "maximum": {"max_exp": f"{inside}maximum_max_exp"},
-            "align": {"aligned": {"ones": ones, "carry": [*signs, sign_of_c]}},
-            "sum": {"total": f"{inside}sum_total"},
-        },
-    }  # fmt: skip
+    }
     path = folder / "dut.yaml"
     path.write_text(yaml.safe_dump(data, sort_keys=False, width=1000))
     return path
