@@ -245,6 +245,12 @@ class Palette:
         return self._ladders[key]
 
 
+@lru_cache(maxsize=2)
+def palette_of(a: Number, b: Number) -> Palette:
+    """The palette of two formats, kept for the next call."""
+    return Palette(a, b)
+
+
 @lru_cache(maxsize=32)
 def _table(a: Number, b: Number) -> tuple[NDArray[np.int64], dict[tuple[int, int], slice]]:
     """Rows (sig, code of a, code of b), without repeats, and where those of each (sign, exponent) stand."""

@@ -16,9 +16,9 @@ from hwsim.cases.bins.adders import (
     REST,
     SUM,
     RoundedPair,
-    adders,
     decisions,
     edge_of,
+    every_adder,
     flushes_factors,
     node_roles,
     scaled_factors,
@@ -32,7 +32,7 @@ from hwsim.formats import ExponentFormat, FloatFormat, Format
 from hwsim.formats.blocks import one_code
 from hwsim.model.definition import definition_of
 from hwsim.spec import ExactSum, PairwiseSum, SequentialSum, Unit, WindowSum
-from hwsim.spec.keys import Rounding
+from hwsim.spec.keys import Number, Rounding
 
 WIDE = 12  # bits of a factor up to which all odd significands may be asked for another one
 
@@ -85,9 +85,19 @@ def _range(fmt: Format, sig: int, normal: bool) -> tuple[int, int]:
     return fmt.quantum_exp, fmt.integer_bits - sig.bit_length()
 
 
+@lru_cache(maxsize=64)
+def power_range(fmt: Format) -> tuple[int, int]:
+    """The exponents of the powers of two of a format."""
+    return _range(fmt, 1, False)
+
+
 def product_codes(unit: Unit, number: ExactNumber) -> Pair | None:
     """Factors whose product is a number; None where none are found."""
-    a, b, normal = unit.operands.a, unit.operands.b, flushes_factors(unit)
+    return factor_codes(unit.operands.a, unit.operands.b, number, normal=flushes_factors(unit))
+
+
+def factor_codes(a: Number, b: Number, number: ExactNumber, *, normal: bool = False) -> Pair | None:
+    """Codes of two formats whose product is a number; None where none are found. normal: neither is subnormal."""
     factors = number.factors or factors_of(number.sig, a.sig_bits, b.sig_bits)
     if factors is None:
         return None
@@ -280,17 +290,29 @@ def _in_blocks(rows: Rows, numbers: Sequence[ExactNumber], c: int) -> Laid | Non
 def powers_for(unit: Unit, exp: int) -> tuple[int, Scales] | None:
     """The exponent that scales add to products, as near as can be to the asked one, and their codes; None for none.
 
-    None too where they are no powers of two.
+    None too where they are not multiplied with products.
     """
-    formats = () if unit.scale is None else (unit.scale.a.format, unit.scale.b.format)
+    if unit.scale is None or unit.scale.at == "promotion":
+        return None
     codes, taken = list[tuple[int]](), 0
-    for fmt, part in zip(formats, (exp // 2, exp - exp // 2), strict=False):
-        if not isinstance(fmt, ExponentFormat):
+    for fmt, part in ((unit.scale.a.format, exp // 2), (unit.scale.b.format, exp)):
+        low, high = power_range(fmt)
+        power = min(max(part - taken, low), high)  # the second one takes what is left
+        code = number_code(fmt, 0, 1, power)
+        if code is None:
             return None
-        code = min(max(one_code(fmt) + part, fmt.min_code), fmt.max_code)
         codes.append((code,))
-        taken += code - one_code(fmt)
-    return (taken, (codes[0], codes[1])) if codes else None
+        taken += power
+    return taken, (codes[0], codes[1])
+
+
+def _scaled_terms(unit: Unit, number: ExactNumber, most: int) -> tuple[list[Pair] | None, Scales | None]:
+    """Products that add up to a number, as `_terms` has them, with scales of 1 or, where none are found, of others."""
+    pairs = _terms(unit, number, most)
+    taken = powers_for(unit, number.leading) if pairs is None else None
+    if taken is None:
+        return pairs, None
+    return _terms(unit, number._replace(exp=number.exp - taken[0]), most), taken[1]
 
 
 def _beats(rows: Rows, pairs: Sequence[Pair], c: int, turn: int) -> Laid:
@@ -301,12 +323,13 @@ def _beats(rows: Rows, pairs: Sequence[Pair], c: int, turn: int) -> Laid:
 
 
 def _late(rows: Rows, addend: ExactNumber, partial: ExactNumber, turn: int) -> Laid | None:
-    c, pairs = _c(rows.unit, addend), _terms(rows.unit, partial, rows.lanes)
-    return None if c is None or pairs is None else Laid([pairs], c, turn % rows.lanes)
+    c, (pairs, scales) = _c(rows.unit, addend), _scaled_terms(rows.unit, partial, rows.lanes)
+    return None if c is None or pairs is None else Laid([pairs], c, turn % rows.lanes, scales)
 
 
 def _promoted(rows: Rows, pair: RoundedPair, register: ExactNumber, partial: ExactNumber, turn: int) -> Laid | None:
-    unit, scales, scaling = rows.unit, None, rows.unit.scaled_promotion
+    unit, scaling = rows.unit, rows.unit.scaled_promotion
+    scales: Scales | None = None
     if partial.factors is not None and unit.scale is not None and scaling is not None:
         # The partial sum's digits are one factor, and the scale's are the other.
         sig, scale = partial.factors
@@ -327,7 +350,10 @@ def _promoted(rows: Rows, pair: RoundedPair, register: ExactNumber, partial: Exa
         scales = ((code,), (beside_code,)) if name == "scale_a" else ((beside_code,), (code,))
         partial = ExactNumber(partial.sign, sig, partial.exp - exponent)
     c, beats = _c(unit, register), unit.promotion_beats
-    pairs = _terms(unit, partial, max(rows.lanes, min(8, rows.lanes * (beats or 1))))
+    most = max(rows.lanes, min(8, rows.lanes * (beats or 1)))
+    pairs = _terms(unit, partial, most)
+    if pairs is None and c is not None:
+        pairs, scales = _scaled_terms(unit, partial, most)
     if pairs is None:
         return None
     if c is not None and unit.operands.addend is not None:
@@ -353,7 +379,7 @@ TELLING: dict[Rounding, tuple[tuple[bool, int], tuple[bool, int]]] = {
 
 def smaller_rows(rows: Rows) -> None:
     """A case for every bin of `hwsim.cases.bins.adders` that some operands hit, as far as they are found."""
-    for pair in adders(rows.unit):
+    for pair in every_adder(rows.unit):
         _cases(rows, pair)
 
 

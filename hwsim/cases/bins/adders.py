@@ -186,11 +186,19 @@ def split(first: int, last: int) -> int:
 @lru_cache(maxsize=64)
 def adders(unit: Unit) -> tuple[RoundedPair, ...]:
     """The additions of a unit that are rounded, each with either term the larger one; none where parts are scaled."""
-    if not isinstance(unit.sum, EvenOddSum) and unit.sum.subgroup is not None:
-        return ()
+    scaled = not isinstance(unit.sum, EvenOddSum) and unit.sum.subgroup is not None
+    return () if scaled else every_adder(unit)
+
+
+@lru_cache(maxsize=64)
+def every_adder(unit: Unit) -> tuple[RoundedPair, ...]:
+    """`adders`; and where parts are scaled, which no bins are for, the additions after groups."""
+    later = not isinstance(unit.sum, EvenOddSum) and unit.sum.subgroup is not None
     additions: list[RoundedPair] = []
     places = roundings(unit)
     for place, pairs in _terms(unit).items():
+        if later and place not in LATER:
+            continue
         rounding = places[place]
         for (x, of_x), (y, of_y) in pairs:
             for larger, of_larger, smaller, of_smaller in ((x, of_x, y, of_y), (y, of_y, x, of_x))[: 1 + (x != REST)]:

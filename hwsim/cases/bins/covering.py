@@ -19,6 +19,7 @@ from hwsim.cases.bins.nearties import near_rows
 from hwsim.cases.bins.operands import classes
 from hwsim.cases.bins.outcomes import FIRST, outcome, rounded, roundings
 from hwsim.cases.bins.plan import FAMILIES, Counter, Hit, plan
+from hwsim.cases.bins.windowedges import edge_rows
 from hwsim.cases.case import Case, Pair, Rows, block_lengths, dot, one_window, supports
 from hwsim.cases.drawing import key_of
 from hwsim.cases.palette import (
@@ -31,6 +32,7 @@ from hwsim.cases.palette import (
     nans,
     negate,
     numbers,
+    palette_of,
     zeros,
 )
 from hwsim.cases.random_cases import draw, run_beats, runs
@@ -271,7 +273,7 @@ def _some(unit: Unit) -> list[Product]:
     """Products from the least exponent to the largest, of short and of long significands."""
     a, b = unit.operands.a, unit.operands.b
     wide = max(a.container_bits, b.container_bits) > WORD_BITS
-    known: _Landmarks | Palette = _Landmarks(a, b) if wide else Palette(a, b)
+    known: _Landmarks | Palette = _Landmarks(a, b) if wide else palette_of(a, b)
     step = max(1, len(known.exps) // PRODUCTS)
     exps = sorted({*known.exps[::step], known.exps[-1]})
     products = []
@@ -321,7 +323,7 @@ def _halves(rows: Rows, addends: dict[str, int]) -> None:
     unit, lanes = rows.unit, rows.lanes
     if not isinstance(unit.sum, WindowSum) or lanes < 4:
         return
-    known = Palette(unit.operands.a, unit.operands.b)
+    known = palette_of(unit.operands.a, unit.operands.b)
     largest = {exp: known.of(0, exp)[-1] for exp in known.exps if known.of(0, exp)}
     top, least = largest[max(largest)], known.of(0, min(largest))[0]
     for exp, product in largest.items():
@@ -589,6 +591,7 @@ def _directed(unit: Unit, seed: int) -> tuple[Case, ...]:
         smaller_rows(rows)
         near_rows(rows)
         few_rows(rows)
+        edge_rows(rows)
         return (*rows.cases.values(), *some)
     builder = CaseBuilder(unit, seed)
     for family in FAMILIES:

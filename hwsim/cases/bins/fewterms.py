@@ -8,7 +8,7 @@ from itertools import product as cross
 
 from hwsim.cases.bins.adder_rows import ExactNumber, product_codes
 from hwsim.cases.case import Pair, Rows, block_lengths
-from hwsim.cases.palette import Palette, Product, infinities, largest_code, nans, negate, numbers, zeros
+from hwsim.cases.palette import Palette, Product, infinities, largest_code, nans, negate, numbers, palette_of, zeros
 from hwsim.formats import ExponentFormat, FloatFormat, Format
 from hwsim.formats.blocks import one_code
 from hwsim.spec import RoundedSum, WindowSum
@@ -91,15 +91,20 @@ def _handed_on(rows: Rows) -> None:
 
 
 def _vanishing(rows: Rows) -> None:
-    """The least products, negative ones, beside zeros of that sign: what rounds to zero may have the sign of none."""
+    """The least products, negative ones, beside zeros of that sign: what rounds to zero may have the sign of none.
+
+    Before a late addition, positive ones too: the addend decides what becomes of the sign of a zero.
+    """
     a, b, fmt, lanes = rows.unit.operands.a, rows.unit.operands.b, rows.unit.operands.addend, rows.lanes
     least, others = (list(numbers(factor_format).values()) for factor_format in (a, b))
-    minus = [code for code in map(partial(negate, a), least[:3]) if code is not None]
-    zero = zeros(a)[-1], others[0]
-    for (number, x), (index, y) in cross(enumerate(minus), enumerate(others[:3])):
-        for turn, row in enumerate(([(x, y)] + [zero] * (lanes - 1), [(x, y)] * lanes)):
-            for sign, c in enumerate([0] if fmt is None else zeros(fmt)):
-                rows.add(f"vanish/{number}-{index}-{turn}-{sign}", [row], c, number + index)
+    plus = least[:3]
+    minus = [code for code in map(partial(negate, a), plus) if code is not None]
+    signs = (("", minus, zeros(a)[-1]), ("plus-", plus, 0))
+    for word, some, zero in signs if rows.unit.late is not None else signs[:1]:
+        for (number, x), (index, y) in cross(enumerate(some), enumerate(others[:3])):
+            for turn, row in enumerate(([(x, y)] + [(zero, others[0])] * (lanes - 1), [(x, y)] * lanes)):
+                for sign, c in enumerate([0] if fmt is None else zeros(fmt)):
+                    rows.add(f"vanish/{word}{number}-{index}-{turn}-{sign}", [row], c, number + index)
 
 
 def _largest_scale(fmt: Format) -> int:
@@ -121,7 +126,7 @@ def _at_distances(rows: Rows) -> None:
     a, b = unit.operands.a, unit.operands.b
     if isinstance(unit.sum, RoundedSum) or lanes < 2 or max(a.container_bits, b.container_bits) > WORD_BITS:
         return
-    known = Palette(a, b)
+    known = palette_of(a, b)
     window = unit.sum.fraction_bits if isinstance(unit.sum, WindowSum) else unit.result.format.precision
     for distance in range(window + known.fraction_bits + 4):
         tops = [exp for exp in known.exps if exp - distance in known.exps]

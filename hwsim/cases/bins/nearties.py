@@ -10,7 +10,16 @@ from functools import lru_cache
 from itertools import product as cross
 
 from hwsim.cases.bins.adder_rows import ExactNumber, laid, number_code, powers_for, product_codes
-from hwsim.cases.bins.adders import PARTIAL, PRODUCT, REST, TIES, RoundedPair, adders, product_reach, scaled_factors
+from hwsim.cases.bins.adders import (
+    PARTIAL,
+    PRODUCT,
+    REST,
+    TIES,
+    RoundedPair,
+    every_adder,
+    product_reach,
+    scaled_factors,
+)
 from hwsim.cases.bins.outcomes import RoundingPlace, roundings
 from hwsim.cases.case import Rows, Scales
 from hwsim.formats import FloatFormat
@@ -26,7 +35,7 @@ Significand = tuple[int, Factors | None]
 
 def near_rows(rows: Rows) -> None:
     """Cases for every rounded addition of a unit, and for its products alone."""
-    for pair in adders(rows.unit):
+    for pair in every_adder(rows.unit):
         if pair.larger != REST and isinstance(pair.format, FloatFormat):
             _beside_ties(rows, pair, pair.format)
             _below_powers(rows, pair)
@@ -158,6 +167,8 @@ def significands(factors: Factors | None, bits: int, low: int, places: int, odd:
     """
     if factors is None:
         return ((1 << bits - 1 | odd << places | low, None),)
+    if factors[0] > factors[1]:  # the longer one has room for all the bits that are asked for
+        return tuple((sig, both and both[::-1]) for sig, both in significands(factors[::-1], bits, low, places, odd))
     kept: list[Significand] = []
     for x in _odd_factors(factors[0]):
         y = low * pow(x, -1, 1 << places) % (1 << places)
@@ -183,7 +194,7 @@ def _alone(rows: Rows, place: RoundingPlace) -> None:
     """A product alone, as near as can be to a tie and to a number, wherever their places are; of both signs."""
     unit, fmt = rows.unit, place.format
     a, b = unit.operands.a, unit.operands.b
-    if not isinstance(fmt, FloatFormat) or not isinstance(a, FloatFormat) or not isinstance(b, FloatFormat):
+    if not isinstance(fmt, FloatFormat):
         return
     whole, bits = a.sig_bits + b.sig_bits, (a.sig_bits, b.sig_bits)
     for places, tie, off, odd in cross(range(2, whole + 1), (place.rounding in TIES, False), (-1, 0, 1), (0, 1)):
@@ -236,6 +247,9 @@ def beside(bits_a: int, bits_b: int, target: int, above: bool) -> Factors | None
 
     Of factors of more bits than can all be tried it is the nearest of some. None where there is none.
     """
+    if bits_a > bits_b:
+        best_swapped = beside(bits_b, bits_a, target, above)
+        return None if best_swapped is None else best_swapped[::-1]
     low, high = 1 << bits_b - 1, 1 << bits_b
     half = 1 << bits_a - 1
     best: tuple[int, Factors] | None = None
