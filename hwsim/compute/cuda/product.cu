@@ -1,0 +1,749 @@
+// D = A B + C, bit for bit as a unit returns it: `sum.method` aligned or even-odd, with promotions and late addends.
+//
+// An enum of the unit's numbers and the structs Result, Register and Output stand before this text (settings.py). The
+// same lines are compiled for a GPU and for the host, where the threads of a block take turns in a loop.
+//
+// A group's window is a float's own rounding. An accumulator of 2^PLACE units of the window, PLACE being the fraction
+// bits of the float, stays in its binade, so that one fused multiply-add in a directed rounding multiplies, aligns, cuts
+// and adds a product. Truncation is of magnitudes, hence
+//   plus = sum of the positive products, all = sum of all magnitudes, sum = 2 plus - all;
+// floor and ceil are one multiply-add of signed numbers. The integer between two floats of one binade is the difference
+// of their bits. What no float holds, and what is rare (special values, zeros with signs, exponents near the ends of
+// the float), goes through `by_terms`: integers, product by product, with every rule of the specification.
+#if VARIANT == IN_DOUBLE
+typedef double real;
+typedef u64 bits;
+#define POWER power_of_double
+#define BITS_OF bits_of_double
+#define REAL_OF double_of
+#else
+typedef float real;
+typedef u32 bits;
+#define POWER power
+#define BITS_OF bits_of
+#define REAL_OF single_of
+#endif
+
+#ifdef __CUDACC__
+#define FN static __device__ __forceinline__
+#define INSIDE __device__ __forceinline__
+#define CONSTANT static __device__ const
+#define RARE static __device__ __noinline__
+FN u32 bits_of(float x) { return __float_as_uint(x); }
+FN float single_of(u32 x) { return __uint_as_float(x); }
+FN u64 bits_of_double(double x) { return (u64)__double_as_longlong(x); }
+FN double double_of(u64 x) { return __longlong_as_double((i64)x); }
+FN int leading(u64 x) { return 63 - __clzll((i64)x); }
+#if VARIANT == IN_DOUBLE
+#define ROUNDED(way) __fma_##way(a, b, c)
+#else
+#define ROUNDED(way) __fmaf_##way(a, b, c)
+#endif
+FN float fma_nearest(float a, float b, float c) { return __fmaf_rn(a, b, c); }
+FN float single_cut(real x) { return VARIANT == IN_DOUBLE ? __double2float_rz(x) : (float)x; }
+FN real fma_cut(real a, real b, real c) { return LOST == RD ? ROUNDED(rd) : LOST == RU ? ROUNDED(ru) : ROUNDED(rz); }
+#if __CUDA_ARCH__ >= 900
+FN u32 add_max(u32 a, u32 b, u32 c) // of both halves
+{
+    asm("{.reg .b32 t; add.s16x2 t, %1, %2; max.s16x2 %0, t, %3;}" : "=r"(c) : "r"(a), "r"(b), "r"(c));
+    return c;
+}
+#define HAS_ADD_MAX
+#endif
+#else // The host, which rounds as LOST says while `run` runs.
+#include <cfenv>
+#include <cmath>
+#include <cstring>
+#include <vector>
+#define FN static inline
+#define INSIDE inline
+#define CONSTANT static const
+#define RARE static
+FN u32 bits_of(float x) { u32 r; memcpy(&r, &x, 4); return r; }
+FN float single_of(u32 x) { float r; memcpy(&r, &x, 4); return r; }
+FN u64 bits_of_double(double x) { u64 r; memcpy(&r, &x, 8); return r; }
+FN double double_of(u64 x) { double r; memcpy(&r, &x, 8); return r; }
+FN int leading(u64 x) { return 63 - __builtin_clzll(x); }
+FN real fma_cut(real a, real b, real c) { return std::fma(a, b, c); }
+FN float single_cut(real x) { return (float)x; }
+FN float fma_nearest(float a, float b, float c)
+{
+    const int before = fegetround();
+    fesetround(FE_TONEAREST);
+    volatile float x = a, r; // compilers move arithmetic across a change of mode
+    r = std::fma(x, b, c);
+    fesetround(before);
+    return r;
+}
+#endif
+FN int larger(int a, int b) { return a > b ? a : b; }
+#ifndef HAS_ADD_MAX
+FN u32 add_max(u32 a, u32 b, u32 c) // of both halves
+{
+    const short low = (short)((short)a + (short)b), high = (short)((short)(a >> 16) + (short)(b >> 16));
+    return (u32)(u16)larger(low, (short)c) | (u32)(u16)larger(high, (short)(c >> 16)) << 16;
+}
+#endif
+FN float power(int exp) { return single_of(exp >= -126 ? (u32)(exp + 127) << 23 : 1u << (exp + 149)); } // from 2^-149
+FN double power_of_double(int exp) { return double_of((u64)(exp + 1023) << 52); }
+
+// ---------------------------------------------------------------- Numbers: terms, cuts and roundings, in integers
+
+enum { NUMBER = 0, INFINITE = 1, NOT_A_NUMBER = 2 }; // kinds; -INFINITE is one too
+FN bool finite(float x) { return (bits_of(x) & 0x7F800000) != 0x7F800000; }
+FN int kind_of(float x) { return finite(x) ? NUMBER : x != x ? NOT_A_NUMBER : x > 0 ? INFINITE : -INFINITE; }
+FN int merged(int x, int y) { return !x || !y ? x + y : x == y ? x : (int)NOT_A_NUMBER; }
+FN bool is_negative(float x) { return bits_of(x) >> 31; }
+FN float signed_zero(bool negative) { return single_of(negative ? 0x80000000u : 0); }
+
+// A word of a factor or a scale: significand, exponent + OFFSET, sign, kind, from the low bit up.
+enum { SIG_MASK = 0xFFFF, EXP_SHIFT = 16, EXP_MASK = 0x1FFF, OFFSET = 4096, NEGATIVE_SHIFT = 29, KIND_SHIFT = 30 };
+FN u32 sig_of(u32 word) { return word & SIG_MASK; }
+FN int exp_of(u32 word) { return (int)(word >> EXP_SHIFT & EXP_MASK) - OFFSET; }
+FN bool word_negative(u32 word) { return word >> NEGATIVE_SHIFT & 1; }
+FN int word_kind(u32 word) { return (int)(word >> KIND_SHIFT); }
+
+// (-1)^negative * sig * 2^(exp - fraction bits). counts: it takes part in max_exp as what is not zero does.
+struct Term { u64 sig; int exp; bool negative, counts; };
+// The fraction bits of a float as a term.
+enum { SINGLE = 23 };
+FN Term term_of(float x, int emin)
+{
+    const u32 field = bits_of(x) >> 23 & 255;
+    u32 sig = bits_of(x) & 0x7FFFFF;
+    int exp = (int)field - 127;
+    if (field) sig |= 1u << 23;
+    else if (sig) { const int up = 23 - leading(sig); sig <<= up; exp = -126 - up; }
+    const int from = sig && exp > emin ? exp : emin;
+    return {from - exp > 31 ? 0 : (u64)(sig >> (from - exp)), from, is_negative(x), sig != 0};
+}
+
+// The magnitude that a shift to the right keeps. rest: of what is lost 0 nothing, 1 less than half, 2 half, 3 more.
+struct Cut { u64 kept; int rest; };
+FN Cut cut(u64 sig, int shift)
+{
+    if (shift <= 0) return {sig << -shift, 0};
+    if (shift > 63) return {0, sig != 0};
+    const u64 lost = sig & ((1ull << shift) - 1), half = 1ull << (shift - 1);
+    return {sig >> shift, !lost ? 0 : lost < half ? 1 : lost == half ? 2 : 3};
+}
+FN bool grows(int rounding, u64 kept, int rest, bool negative)
+{
+    switch (rounding) {
+    case RNE: return rest == 3 || (rest == 2 && (kept & 1));
+    case RNA: return rest >= 2;
+    case RU: return rest && !negative;
+    case RD: return rest && negative;
+    case RTO: return rest && !(kept & 1);
+    default: return false; // RZ
+    }
+}
+// sig * 2^-shift with its sign, lost bits by a rule: a rounding, or ONES.
+FN i64 aligned(int rule, u64 sig, int shift, bool negative)
+{
+    const Cut c = cut(sig, shift);
+    const i64 size = (i64)(c.kept + (rule == ONES ? negative && sig : grows(rule, c.kept, c.rest, negative)));
+    return negative ? -size : size;
+}
+
+FN u64 magnitude(i64 x) { return (u64)(x < 0 ? -x : x); }
+FN i64 signed_cut(int rule, i64 x, int shift) { return aligned(rule, magnitude(x), shift, x < 0); }
+
+FN float with_sign(u32 magnitude, bool negative) { return single_of(magnitude | (negative ? 0x80000000u : 0)); }
+template <class T> FN float infinite(bool negative) { return with_sign((u32)T::INFINITY_IS, negative); }
+template <class T> FN float zero(bool negative) { return signed_zero(negative && T::SIGNED_ZERO); }
+
+// (-1)^negative * sig * 2^exp, rounded once to a format. sig: above 0. sticky: and a little more.
+template <class T> FN float rounded(bool negative, u64 sig, int exp, bool sticky)
+{
+    const int high = leading(sig) + exp, binade = T::SUBNORMALS ? larger(high, T::EMIN) : high;
+    Cut c = cut(sig, binade - T::FRACTION - exp);
+    if (sticky) c.rest |= 1;
+    c.kept += grows(T::ROUNDING, c.kept, c.rest, negative);
+    u32 size = (u32)c.kept;
+    int at = binade - T::FRACTION;
+    // The count of the format's numbers up from zero, as if its exponents had no upper end.
+    i64 steps = (i64)(binade - T::EMIN) * (1 << T::FRACTION) + (i64)c.kept - (T::SUBNORMALS ? 0 : 1 << T::FRACTION);
+    if (steps > (i64)T::MOST) return with_sign((u32)(negative ? T::OVER_MINUS : T::OVER_PLUS), negative);
+    if (!T::SUBNORMALS && steps <= 0) {
+        steps = 0;
+        if (T::NEARBY) { // twice the number against the least, whose significand is 2^FRACTION + 1
+            const u64 least = (1ull << T::FRACTION) + 1, its = least << (62 - T::FRACTION), mine = sig << (62 - leading(sig));
+            const int far = high + 1 - (int)T::EMIN;
+            const int above = far ? far > 0 ? 1 : -1 : mine == its ? sticky : mine > its ? 1 : -1;
+            steps = grows(T::ROUNDING, 0, 2 + above, negative);
+            size = (u32)least;
+            at = T::EMIN - T::FRACTION;
+        }
+    }
+    if (T::SUBNORMALS && T::FLUSH == FLUSH_RESULT && steps < 1 << T::FRACTION) steps = 0;
+    if (T::SUBNORMALS && T::FLUSH == FLUSH_BEFORE && high < T::EMIN) steps = 0;
+    if (T::SUBNORMALS && T::FLUSH == FLUSH_AFTER && high < T::EMIN) {
+        Cut d = cut(sig, high - T::FRACTION - exp);
+        if (sticky) d.rest |= 1;
+        d.kept += grows(T::ROUNDING, d.kept, d.rest, negative);
+        if (high < T::EMIN - 1 || !(d.kept >> (T::FRACTION + 1))) steps = 0;
+    }
+    if (steps == 0) return zero<T>(negative && !T::TINY_POSITIVE);
+    const float value = (float)size * power(at);
+    return negative ? -value : value;
+}
+
+// (-1)^negative * sig * 2^exp.
+struct Exact { u64 sig; int exp; bool negative; };
+FN Exact exact(float x)
+{
+    const Term t = term_of(x, -149);
+    return {t.sig, t.exp - SINGLE, t.negative};
+}
+FN Exact times(float x, float y)
+{
+    const Exact a = exact(x), b = exact(y);
+    return {a.sig * b.sig, a.exp + b.exp, a.negative != b.negative};
+}
+// x + y, rounded once to a format. Zeros have the signs of IEEE 754. sig: below 2^49.
+template <class T> FN float added(Exact x, Exact y)
+{
+    if (!x.sig && !y.sig) return zero<T>(x.negative == y.negative ? x.negative : (int)T::ROUNDING == RD);
+    if (!x.sig) return rounded<T>(y.negative, y.sig, y.exp, false);
+    if (!y.sig) return rounded<T>(x.negative, x.sig, x.exp, false);
+    // The leading ones at bit 61. What is shifted out is jammed, far below what a rounding of 24 bits looks at: a sum
+    // that cancels has lost nothing.
+    int up = 61 - leading(x.sig);
+    x.sig <<= up, x.exp -= up;
+    up = 61 - leading(y.sig);
+    y.sig <<= up, y.exp -= up;
+    if (x.exp < y.exp || (x.exp == y.exp && x.sig < y.sig)) { const Exact z = x; x = y; y = z; }
+    const Cut c = cut(y.sig, x.exp - y.exp);
+    const u64 low = c.kept | (c.rest != 0), total = x.negative == y.negative ? x.sig + low : x.sig - low;
+    return total ? rounded<T>(x.negative, total, x.exp, false) : zero<T>((int)T::ROUNDING == RD);
+}
+FN float not_a_number() { return single_of(0x7FC00000); }
+template <class T> FN float of_kind(int kind) { return kind == NOT_A_NUMBER ? not_a_number() : infinite<T>(kind < 0); }
+template <class T> FN float sum_of(float x, float y)
+{
+    const int kind = merged(kind_of(x), kind_of(y));
+    return kind ? of_kind<T>(kind) : added<T>(exact(x), exact(y));
+}
+FN int kind_of_product(float x, float y) { return finite(x) && finite(y) ? (int)NUMBER : kind_of(x * y); }
+template <class T> FN float product_of(float x, float y)
+{
+    const int kind = kind_of_product(x, y);
+    if (kind) return of_kind<T>(kind);
+    const Exact p = times(x, y);
+    return p.sig ? rounded<T>(p.negative, p.sig, p.exp, false) : zero<T>(p.negative);
+}
+template <class T> FN float fma_of(float x, float y, float z)
+{
+    const int kind = merged(kind_of_product(x, y), kind_of(z));
+    return kind ? of_kind<T>(kind) : added<T>(times(x, y), exact(z));
+}
+
+// ---------------------------------------------------------------- Operands
+
+// Codes of a matrix or of its scales, by rows (columns of B) and along K. table: of words or floats, by code.
+struct Codes { const void *codes; const u32 *table; int row, k; };
+template <class C> FN u32 code_at(const Codes &x, int row, int k)
+{
+    return (u32)((const C *)x.codes)[(i64)row * x.row + (i64)k * x.k];
+}
+struct Operands { Codes a, b, c, scale_a, scale_b; int m, n, k; };
+
+// A float by its code: of the addend, or of a scale that a promotion multiplies.
+template <class C> FN float float_at(const Codes &x, int row, int k)
+{
+    const u32 code = code_at<C>(x, row, k);
+    return single_of(sizeof(C) == 4 ? code : x.table[code]);
+}
+// The word of a scale; beyond K, of one, as what fills K up has it.
+FN u32 scale_a(const Operands &o, int i, int k)
+{
+    const u32 code = k < o.k ? code_at<scale_code_a>(o.scale_a, i / SCALE_ROWS_A, k / SCALE_BLOCK_A) : (u32)ONE_A;
+    return o.scale_a.table[code >> SCALE_PADDING_A];
+}
+FN u32 scale_b(const Operands &o, int j, int k)
+{
+    const u32 code = k < o.k ? code_at<scale_code_b>(o.scale_b, j / SCALE_ROWS_B, k / SCALE_BLOCK_B) : (u32)ONE_B;
+    return o.scale_b.table[code >> SCALE_PADDING_B];
+}
+// A factor's word and its scale's, which is added where scales enter at products. Beyond K, and beyond the matrix, zero.
+template <class C, int PADDING> FN u32 factor(const Codes &x, int k, int row, int at)
+{
+    return x.table[at < k ? code_at<C>(x, row, at) >> PADDING : 0];
+}
+FN u32 scaled(u32 word, u32 scale)
+{
+    if (word_kind(scale) == NOT_A_NUMBER) return (u32)NOT_A_NUMBER << KIND_SHIFT;
+    return word + ((scale & (u32)EXP_MASK << EXP_SHIFT) - ((u32)OFFSET << EXP_SHIFT));
+}
+FN u32 factor_a(const Operands &o, int i, int k)
+{
+    if (i >= o.m) return o.a.table[0];
+    const u32 word = factor<code_a, PADDING_A>(o.a, o.k, i, k);
+    return SCALES == AT_PRODUCTS ? scaled(word, scale_a(o, i, k)) : word;
+}
+FN u32 factor_b(const Operands &o, int j, int k)
+{
+    if (j >= o.n) return o.b.table[0];
+    const u32 word = factor<code_b, PADDING_B>(o.b, o.k, j, k);
+    return SCALES == AT_PRODUCTS ? scaled(word, scale_b(o, j, k)) : word;
+}
+// The index along K of a lane of a group.
+CONSTANT int ORDER_OF[] = ORDER;
+FN int place(int g, int lane)
+{
+    const int at = g * LANES + lane;
+    return ORDERED ? at / INSTRUCTION * INSTRUCTION + ORDER_OF[at % INSTRUCTION] : at;
+}
+
+// ---------------------------------------------------------------- A group in integers
+
+// The sum of a group: total * 2^(top - bits), top NO_EXP where every term is zero; or a kind that is no number.
+struct Sum { i64 total; int top, bits, kind; bool negative_zero, sticky; };
+
+// A product of two words as a term, and its kind.
+FN Term product(u32 x, u32 y, int *kind)
+{
+    const u64 sig = (u64)sig_of(x) * sig_of(y);
+    const Term t = {sig, exp_of(x) + exp_of(y), word_negative(x) != word_negative(y), sig != 0};
+    const int of_x = word_kind(x), of_y = word_kind(y);
+    if (of_x || of_y) {
+        const bool nan = of_x == NOT_A_NUMBER || of_y == NOT_A_NUMBER || (!of_x && !sig_of(x)) || (!of_y && !sig_of(y));
+        *kind = merged(*kind, nan ? (int)NOT_A_NUMBER : t.negative ? -INFINITE : (int)INFINITE);
+    } else if (LIMIT != NO_LIMIT && sig && leading(sig) + t.exp - PRODUCT_FRACTION >= LIMIT)
+        *kind = merged(*kind, t.negative ? -INFINITE : (int)INFINITE);
+    return t;
+}
+// A term of a kind, times a scale's word.
+FN void scale_term(Term &t, int &kind, u32 scale)
+{
+    t.negative = t.negative != word_negative(scale);
+    if (kind == NOT_A_NUMBER || word_kind(scale) == NOT_A_NUMBER) kind = NOT_A_NUMBER;
+    else if (kind || word_kind(scale)) {
+        const bool of_zero = (!kind && !t.sig) || (!word_kind(scale) && !sig_of(scale));
+        kind = of_zero ? (int)NOT_A_NUMBER : t.negative ? -INFINITE : (int)INFINITE;
+    }
+    t.sig *= sig_of(scale);
+    t.exp += exp_of(scale);
+    t.counts = t.counts && (t.sig || (!word_kind(scale) && sig_of(scale)));
+}
+// The sum of a part of a group, in a window of its own or exact, times its scales: a term of PART_FRACTION bits.
+template <class R> FN Term part(const R &read, int first, int *kinds)
+{
+    int kind = NUMBER, top = NO_EXP, zeros = NO_EXP, negatives = 0;
+    for (int lane = first; lane < first + SUBGROUP; ++lane) {
+        const Term t = product(read.a(lane), read.b(lane), &kind);
+        if (t.counts) top = larger(top, t.exp);
+        zeros = larger(zeros, t.exp);
+        negatives += t.negative;
+    }
+    i64 total = 0;
+    const int at = OWN_BITS == NO_WINDOW ? (int)SUBGROUP_LEAST : top;
+    for (int lane = first; lane < first + SUBGROUP && !kind; ++lane) {
+        int none = NUMBER;
+        const Term t = product(read.a(lane), read.b(lane), &none);
+        const int shift = OWN_BITS == NO_WINDOW ? at - t.exp : at - t.exp + PRODUCT_FRACTION - OWN_BITS;
+        if (t.sig) total += aligned(OWN_LOST, t.sig, shift, t.negative);
+    }
+    const bool some = top != NO_EXP;
+    Term t = {magnitude(total), OWN_BITS == NO_WINDOW ? 0 : some ? top : zeros,
+              total ? total < 0 : negatives == SUBGROUP, total || (COUNT_CANCELLED && some)};
+    if (kind) t.negative = kind == -INFINITE;
+    if (SUBGROUP_SCALED) {
+        scale_term(t, kind, read.scale_a(first));
+        scale_term(t, kind, read.scale_b(first));
+    }
+    *kinds = merged(*kinds, kind);
+    return t;
+}
+
+enum { PARTS = SUBGROUP ? LANES / (SUBGROUP + !SUBGROUP) : 1, TERMS = SUBGROUP ? (int)PARTS : (int)LANES,
+       WINDOWS = EVEN_ODD ? 2 : 1 };
+
+// A group's sum. c: what is aligned with the products if `with_c`, `emin` its format's least exponent; or a late addend.
+template <class R> RARE Sum by_terms(const R &read, float c, int emin, bool with_c)
+{
+    Term parts[PARTS];
+    const bool enters = with_c || CHAIN == LATE_WINDOW;
+    Sum sum = {0, NO_EXP, EVEN_ODD ? COMBINE_BITS : FRACTION_BITS, enters ? kind_of(c) : (int)NUMBER, false, false};
+    const Term of_c = term_of(finite(c) ? c : 0, emin);
+    int tops[WINDOWS], zeros[WINDOWS], negatives = 0, count = TERMS;
+    for (int w = 0; w < WINDOWS; ++w) tops[w] = NO_EXP, zeros[w] = ZERO_EXP;
+    for (int i = 0; i < TERMS; ++i) {
+        Term t;
+        if (SUBGROUP) t = parts[i % PARTS] = part(read, i * SUBGROUP, &sum.kind);
+        else t = product(read.a(i), read.b(i), &sum.kind);
+        int &to = t.counts ? tops[i % WINDOWS] : zeros[i % WINDOWS];
+        to = larger(to, t.exp);
+        negatives += t.negative;
+    }
+    if (with_c) {
+        int &to = of_c.counts ? tops[0] : zeros[0];
+        to = larger(to, of_c.exp);
+    }
+    if (enters) negatives += of_c.negative, ++count;
+    if (ZERO_EXP != NO_EXP) ++count;
+    sum.negative_zero = IEEE_ZERO && (ROUNDS_DOWN ? negatives > 0 : negatives == count);
+    if (sum.kind) return sum;
+    i64 totals[WINDOWS];
+    for (int w = 0; w < WINDOWS; ++w) {
+        totals[w] = 0;
+        if (tops[w] == NO_EXP) continue;
+        if (COUNT_ZEROS) tops[w] = larger(tops[w], zeros[w]);
+        tops[w] = larger(tops[w], FLOOR);
+        sum.top = larger(sum.top, tops[w]);
+        for (int i = w; i < TERMS; i += WINDOWS) {
+            int none = NUMBER;
+            const Term t = SUBGROUP ? parts[i % PARTS] : product(read.a(i), read.b(i), &none);
+            const int shift = tops[w] - t.exp + (SUBGROUP ? PART_FRACTION : PRODUCT_FRACTION) - FRACTION_BITS;
+            totals[w] += aligned(LOST, t.sig, shift, t.negative);
+            if (STICKY) sum.sticky |= cut(t.sig, shift).rest != 0;
+        }
+    }
+    if (with_c && sum.top != NO_EXP) {
+        const int shift = sum.top - of_c.exp + SINGLE - FRACTION_BITS;
+        totals[0] += aligned(LOST, of_c.sig, shift, of_c.negative);
+        if (STICKY) sum.sticky |= cut(of_c.sig, shift).rest != 0;
+    }
+    for (int w = 0; w < WINDOWS; ++w)
+        if (EVEN_ODD && totals[w])
+            sum.total += signed_cut(COMBINE_LOST, totals[w], sum.top - tops[w] + FRACTION_BITS - COMBINE_BITS);
+        else if (!EVEN_ODD) sum.total += totals[w];
+    if (CUT_BITS && sum.total) sum.total = signed_cut(CUT_LOST, sum.total, CUT_BITS) * (1ll << CUT_BITS);
+    return sum;
+}
+
+// A group's sum, before it is rounded, and a late addend in a window of their own.
+FN Sum with_late(Sum sum, float c, int emin)
+{
+    sum.kind = merged(sum.kind, kind_of(c));
+    if (sum.kind) return sum;
+    const Term t = term_of(c, emin);
+    int high = t.sig ? larger(sum.top, t.exp) : sum.top;
+    if (high != NO_EXP && COUNT_ZEROS) {
+        if (sum.top == NO_EXP) high = larger(high, 0); // where a sum of zeros stands
+        if (!t.sig) high = larger(high, t.exp);
+    }
+    if (high != NO_EXP && LATE_ZERO && !t.sig) high = larger(high, t.exp);
+    if (high == NO_EXP) return sum;
+    const int width = larger(LATE_SUM_BITS, LATE_ADDEND_BITS);
+    i64 kept = 0;
+    if (sum.total)
+        kept += signed_cut(LATE_LOST, sum.total, high - sum.top + sum.bits - LATE_SUM_BITS) * (1ll << (width - LATE_SUM_BITS));
+    if (t.sig && !(t.exp < high - LATE_DROP)) {
+        const int shift = high - t.exp + SINGLE - LATE_ADDEND_BITS;
+        kept += aligned(LATE_LOST, t.sig, shift, t.negative) * (1ll << (width - LATE_ADDEND_BITS));
+    }
+    sum.bits = width;
+    sum.top = high;
+    if (LATE_TOTAL_BITS != UNCUT && kept) {
+        const int lost = larger(leading(magnitude(kept)) + high - width, LATE_EMIN) - LATE_TOTAL_BITS - (high - width);
+        if (lost > 0) {
+            kept = signed_cut(LATE_LOST, kept, lost);
+            sum.bits = width - lost;
+        }
+    }
+    sum.total = kept;
+    return sum;
+}
+
+FN float result_of(const Sum &sum)
+{
+    if (sum.kind) return of_kind<Result>(sum.kind);
+    if (!sum.total) return zero<Result>(sum.negative_zero);
+    return rounded<Result>(sum.total < 0, magnitude(sum.total), sum.top - sum.bits, sum.sticky);
+}
+
+// ---------------------------------------------------------------- A tile, and what its threads have
+
+// Of the results of one thread.
+#define EACH _Pragma("unroll") for (int i = 0; i < TM; ++i) _Pragma("unroll") for (int j = 0; j < TN; ++j)
+enum { THREADS = (SIDE / TM) * (SIDE / TN), GROUPS = LANES < 32 ? 32 / LANES : 1, DEPTH = GROUPS * LANES,
+       PAIRS = (LANES + 1) / 2, NONE = -16384, PLACE = sizeof(real) == 4 ? 23 : 52,
+       // Signed sums stay in a binade from its middle.
+       MIDDLE = LOST != RZ,
+       // Of accumulators that are normal floats.
+       LOWEST_TOP = (PLACE == 23 ? -126 : -1022) + FRACTION_BITS - PLACE,
+       HIGHEST_TOP = (PLACE == 23 ? 126 : 1022) + FRACTION_BITS - PLACE };
+
+#if VARIANT == IN_INTEGERS
+struct Tile { u32 words[DEPTH][SIDE]; }; // groups of one factor's rows, in shared memory
+#else
+struct Tile { // what is no number is 0 here
+    real size[DEPTH][SIDE], plus[DEPTH][SIDE], minus[MIDDLE ? 1 : DEPTH][SIDE]; // plus: the number itself, for MIDDLE
+    u32 exps[GROUPS * PAIRS][SIDE]; // of two lanes
+    u8 special[2][GROUPS][SIDE];    // of this tile and of the next
+};
+#endif
+struct State { float partial[TM][TN], other[TM][TN]; }; // other: a register, or a late addend
+
+// A group's factors from the codes; from a tile.
+struct FromCodes {
+    const Operands &o;
+    int i, j, g;
+    INSIDE u32 a(int lane) const { return factor_a(o, i, place(g, lane)); }
+    INSIDE u32 b(int lane) const { return factor_b(o, j, place(g, lane)); }
+    INSIDE u32 scale_a(int lane) const { return ::scale_a(o, i, place(g, lane)); }
+    INSIDE u32 scale_b(int lane) const { return ::scale_b(o, j, place(g, lane)); }
+};
+#if VARIANT == IN_INTEGERS
+struct FromTile : FromCodes {
+    const Tile &ta, &tb;
+    int y, x, first;
+    INSIDE FromTile(const FromCodes &from, const Tile &a, const Tile &b, int y, int x, int first)
+        : FromCodes(from), ta(a), tb(b), y(y), x(x), first(first) {}
+    INSIDE u32 a(int lane) const { return ta.words[first + lane][y]; }
+    INSIDE u32 b(int lane) const { return tb.words[first + lane][x]; }
+};
+#endif
+
+// A group of a tile's rows. odd: of tiles. g: the first group.
+template <class F> FN void load(Tile &t, const F &word, int g, int groups, int tid, int odd, int fraction)
+{
+#if VARIANT != IN_INTEGERS
+    for (int i = tid; i < GROUPS * SIDE; i += THREADS) t.special[!odd][i / SIDE][i % SIDE] = 0;
+#endif
+    for (int i = tid; i < SIDE * DEPTH; i += THREADS) {
+        const int row = i % SIDE, lane = i / SIDE, group = lane / LANES, in = lane % LANES;
+        const u32 w = g + group < groups ? word(row, place(g + group, in)) : 0;
+#if VARIANT == IN_INTEGERS
+        t.words[lane][row] = w;
+#else
+        const bool number = word_kind(w) == NUMBER;
+        const u32 sig = number ? sig_of(w) : 0;
+        const int exp = exp_of(w);
+        const real size = (real)sig * POWER(number ? exp - fraction : 0), value = word_negative(w) ? -size : size;
+        t.size[lane][row] = size;
+        t.plus[lane][row] = MIDDLE ? value : word_negative(w) ? 0 : size;
+        if (!MIDDLE) t.minus[MIDDLE ? 0 : lane][row] = word_negative(w) ? size : 0;
+        short *pair = (short *)&t.exps[group * PAIRS + in / 2][row];
+        pair[in % 2] = (short)(sig ? exp : (int)NONE);
+        if (LANES % 2 && in == LANES - 1) pair[1] = NONE;
+        if (!number) t.special[odd][group][row] = 1;
+#endif
+    }
+}
+
+// A group's result by a sum before it is rounded. c: what the group starts from, or a late addend.
+FN float result_after(const Sum &sum, float c, int emin)
+{
+    return result_of(CHAIN == LATE_WINDOW ? with_late(sum, c, emin) : sum);
+}
+template <class R> RARE float result_by_terms(const R &read, float c, int emin, bool with_c)
+{
+    return result_after(by_terms(read, c, emin, with_c), c, emin);
+}
+
+// Results that are a float without its last bits: truncated, at binary32's exponents.
+enum { QUICK = (int)Result::ROUNDING == RZ && Result::EMIN == -126 && Result::SUBNORMALS
+               && Result::MOST >> Result::FRACTION == 254 && (int)Result::FLUSH == 0 && CHAIN != LATE_WINDOW
+               && (LOST == RZ || PLACE == 23) }; // the host cuts as LOST says
+FN float quick(real x)
+{
+    const u32 kept = bits_of(single_cut(x)) & ~0u << (SINGLE - Result::FRACTION);
+    return single_of((Result::TINY_POSITIVE || x == 0) && kept << 1 == 0 ? 0 : kept);
+}
+
+#if VARIANT != IN_INTEGERS
+// The results of a group of a thread's elements, whose factors are those of tiles from row y and column x on.
+FN void sum_group(
+    State &s, const Operands &o, const Tile &a, const Tile &b, int y, int x, int row0, int column0, int group, int g, int odd,
+    int emin, bool with_c)
+{
+    u32 tops[TM][TN];
+    real plus[TM][TN], all[TM][TN];
+    u32 rare = 0, none = 0; // a bit of each result: by_terms has it; all of its terms are zero
+    EACH tops[i][j] = 0x80008000u;
+#pragma unroll 4
+    for (int k = group * PAIRS; k < (group + 1) * PAIRS; ++k)
+        EACH tops[i][j] = add_max(a.exps[k][y + i], b.exps[k][x + j], tops[i][j]);
+    EACH {
+        const float c = with_c ? s.partial[i][j] : 0;
+        const u32 size = bits_of(c) & 0x7FFFFFFF, field = size >> 23;
+        int top = larger((short)tops[i][j], (short)(tops[i][j] >> 16));
+        // A subnormal of binary32 stands at its leading one.
+        const int own = field ? (int)field - 127 : size ? leading(size) - 149 : emin;
+        if (with_c && size) top = larger(top, larger(own, emin));
+        const bool zeros = top < NONE / 2;
+        top = zeros ? 0 : larger(top, FLOOR);
+        const bool odd_one = a.special[odd][group][y + i] || b.special[odd][group][x + j] || !finite(c)
+                             || top < LOWEST_TOP || top > HIGHEST_TOP
+                             || (LIMIT != NO_LIMIT && !zeros && top >= LIMIT - 1);
+        rare |= (u32)odd_one << (i * TN + j);
+        none |= (u32)zeros << (i * TN + j);
+        const real base = (real)(MIDDLE ? 1.5 : 1.0) * POWER(odd_one ? 0 : top - FRACTION_BITS + PLACE);
+        const real value = odd_one ? 0 : (real)c;
+        plus[i][j] = fma_cut(MIDDLE || value > 0 ? value : 0, 1, base);
+        all[i][j] = MIDDLE ? 0 : fma_cut(value < 0 ? -value : value, 1, base);
+    }
+#pragma unroll 2
+    for (int k = group * LANES; k < (group + 1) * LANES; ++k)
+        EACH {
+            plus[i][j] = fma_cut(a.plus[k][y + i], b.plus[k][x + j], plus[i][j]);
+            if (!MIDDLE) {
+                plus[i][j] = fma_cut(a.minus[MIDDLE ? 0 : k][y + i], b.minus[MIDDLE ? 0 : k][x + j], plus[i][j]);
+                all[i][j] = fma_cut(a.size[k][y + i], b.size[k][x + j], all[i][j]);
+            }
+        }
+    EACH {
+        float &partial = s.partial[i][j];
+        const int row = row0 + y + i, column = column0 + x + j;
+        // What the accumulators began with, by their binade. All is exact: multiples of the unit, below 2^(PLACE + 1) of them.
+        const bits from = (BITS_OF(plus[i][j]) >> PLACE << PLACE) | (MIDDLE ? (bits)1 << (PLACE - 1) : 0);
+        const real base = REAL_OF(from), up = plus[i][j] - base, total = MIDDLE ? up : 2 * up - (all[i][j] - base);
+        const bool far = PLACE == 52 && (total >= (real)0x1p127 || total <= -(real)0x1p127);
+        if (rare >> (i * TN + j) & 1 || (IEEE_ZERO && total == 0)) {
+            if (row < o.m && column < o.n)
+                partial = result_by_terms(FromCodes{o, row, column, g}, partial, emin, with_c);
+        } else if (QUICK && !far)
+            partial = quick(total);
+        else {
+            const i64 above = (i64)BITS_OF(plus[i][j]) - (i64)from;
+            const int top = (int)(from >> PLACE) - (PLACE == 52 ? 1023 : 127) + FRACTION_BITS - PLACE;
+            const i64 units = MIDDLE ? above : 2 * above - (i64)(BITS_OF(all[i][j]) - from);
+            const bool zeros = none >> (i * TN + j) & 1;
+            partial = result_after({units, zeros ? (int)NO_EXP : top, FRACTION_BITS, NUMBER, false, false}, partial, emin);
+        }
+    }
+}
+#endif
+
+// The register's arithmetic is binary32's own.
+enum { NATIVE = (int)Register::ROUNDING == RNE && Register::FRACTION == SINGLE && Register::EMIN == -126
+              && Register::SUBNORMALS && Register::MOST == 0x7F7FFFFF && Register::FLUSH == 0 };
+
+// A group's result goes into the register, at the end of an interval.
+FN void commit(State &s, int i, int j, const Operands &o, int row, int column, int g)
+{
+    const float partial = s.partial[i][j];
+    float &other = s.other[i][j];
+    if (FIRST != NOT_SCALED) {
+        const int k = place(g - g % EVERY, 0);
+        float x = single_of(ONE_A), y = single_of(ONE_B);
+        if (row < o.m && column < o.n && k < o.k) {
+            x = float_at<scale_code_a>(o.scale_a, row / SCALE_ROWS_A, k / SCALE_BLOCK_A);
+            y = float_at<scale_code_b>(o.scale_b, column / SCALE_ROWS_B, k / SCALE_BLOCK_B);
+        }
+        const float to = FIRST == SCALES_FIRST ? x : partial, with = FIRST == A_FIRST ? x : y;
+        const float rest = FIRST == SCALES_FIRST ? partial : FIRST == A_FIRST ? y : x;
+        const float first = NATIVE ? fma_nearest(to, with, -0.f) : product_of<Register>(to, with);
+        other = NATIVE ? fma_nearest(first, rest, other) : fma_of<Register>(first, rest, other);
+        return;
+    }
+    if (FLUSHES_ADDEND && finite(other) && term_of(other, -149).exp < REGISTER_EMIN)
+        other = signed_zero(is_negative(other));
+    other = NATIVE ? fma_nearest(other, 1, partial) : sum_of<Register>(other, partial);
+}
+
+// The code of a number of the format that the unit returns.
+FN u32 encoded(float x)
+{
+    const u32 sign = is_negative(x) ? (u32)Output::SIGN : 0;
+    if (x != x) return (u32)Output::NAN_CODE;
+    if (!finite(x)) return sign | (u32)Output::INFINITY_CODE;
+    const Term t = term_of(x, Output::SUBNORMALS ? (int)Output::EMIN : -149);
+    if (!t.sig) return sign;
+    const u32 kept = (u32)(t.sig >> (SINGLE - Output::FRACTION));
+    const u32 steps = (u32)((t.exp - (int)Output::EMIN) * (1 << Output::FRACTION)) + kept
+                      - (Output::SUBNORMALS ? 0 : 1u << Output::FRACTION);
+    return sign | steps << Output::PADDING;
+}
+
+// ---------------------------------------------------------------- One block of a matrix product
+
+// Codes, tables, and where the next row (column of B) and the next along K stand.
+#define PARAMETERS                                                                                                        \
+    const void *a, const void *b, const void *c, const void *sa, const void *sb, const u32 *ta, const u32 *tb,            \
+        const u32 *tc, const u32 *tsa, const u32 *tsb, code_out *out, int m, int n, int k, int groups, int a_row, int a_k, \
+        int b_row, int b_k, int c_row, int c_k, int sa_row, int sa_k, int sb_row, int sb_k
+#ifdef __CUDACC__
+#define EACH_THREAD { State &s = state; (void)s;
+#define END_THREADS } __syncthreads();
+extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) product(PARAMETERS)
+{
+    extern __shared__ __align__(16) unsigned char room[];
+    Tile &tile_a = ((Tile *)room)[0], &tile_b = ((Tile *)room)[1];
+    State state;
+    const int tid = threadIdx.x, row0 = blockIdx.y * SIDE, column0 = blockIdx.x * SIDE;
+#else
+#define EACH_THREAD for (int tid = 0; tid < THREADS; ++tid) { State &s = states[tid];
+#define END_THREADS }
+static void block(PARAMETERS, int row0, int column0, Tile &tile_a, Tile &tile_b, State *states)
+{
+#endif
+    const Operands o = {{a, ta, a_row, a_k}, {b, tb, b_row, b_k}, {c, tc, c_row, c_k}, {sa, tsa, sa_row, sa_k},
+                        {sb, tsb, sb_row, sb_k}, m, n, k};
+    const auto word_a = [&](int row, int at) { return factor_a(o, row0 + row, at); };
+    const auto word_b = [&](int row, int at) { return factor_b(o, column0 + row, at); };
+#define OF_THREAD const int y = tid / (SIDE / TN) * TM, x = tid % (SIDE / TN) * TN; (void)y; (void)x;
+#define INSIDE_MATRIX (row0 + y + i < m && column0 + x + j < n)
+    EACH_THREAD
+        OF_THREAD
+        EACH {
+            float given = c && INSIDE_MATRIX ? float_at<code_c>(o.c, row0 + y + i, column0 + x + j) : 0;
+            const bool tiny = FLUSHES_INPUT && finite(given) && term_of(given, -149).exp < EMIN_C;
+            if (POSITIVE_ZEROS && (given == 0 || tiny)) given = 0;
+            s.other[i][j] = CHAIN == PROMOTED ? sum_of<Register>(given, given == 0 ? given : 0) : given;
+            s.partial[i][j] = CHAIN == PROMOTED || CHAIN == ADDED_LATE ? 0 : given;
+        }
+#if VARIANT != IN_INTEGERS
+        for (int i = tid; i < GROUPS * SIDE; i += THREADS)
+            tile_a.special[0][i / SIDE][i % SIDE] = tile_b.special[0][i / SIDE][i % SIDE] = 0;
+#endif
+    END_THREADS
+    for (int g0 = 0; g0 < groups; g0 += GROUPS) {
+        const int odd = g0 / GROUPS % 2;
+        (void)odd;
+        EACH_THREAD
+            load(tile_a, word_a, g0, groups, tid, odd, FRACTION_A);
+            load(tile_b, word_b, g0, groups, tid, odd, FRACTION_B);
+        END_THREADS
+        EACH_THREAD
+            OF_THREAD
+            for (int group = 0; group < GROUPS && g0 + group < groups; ++group) {
+                const int g = g0 + group;
+                const bool begins = RESTART && g % (RESTART + !RESTART) == 0;
+                if (begins) EACH s.partial[i][j] = 0;
+                const bool with_c = ADDEND == ALIGNED || (ADDEND == LATER && (g > 0 || RESTART));
+                const int emin = g == 0 && !begins ? EMIN_C : EMIN;
+#if VARIANT == IN_INTEGERS
+                EACH {
+                    const int row = row0 + y + i, column = column0 + x + j;
+                    if (!INSIDE_MATRIX) continue;
+                    const FromTile read({o, row, column, g}, tile_a, tile_b, y + i, x + j, group * LANES);
+                    s.partial[i][j] = result_by_terms(read, s.partial[i][j], emin, with_c);
+                }
+#else
+                sum_group(s, o, tile_a, tile_b, y, x, row0, column0, group, g, odd, emin, with_c);
+#endif
+                if ((CHAIN == PROMOTED || CHAIN == ADDED_LATE) && (g % EVERY == EVERY - 1 || g == groups - 1))
+                    EACH commit(s, i, j, o, row0 + y + i, column0 + x + j, g);
+            }
+        END_THREADS
+    }
+    EACH_THREAD
+        OF_THREAD
+        EACH {
+            const float result = CHAIN == PROMOTED || CHAIN == ADDED_LATE ? s.other[i][j] : s.partial[i][j];
+            if (INSIDE_MATRIX) out[(i64)(row0 + y + i) * n + column0 + x + j] = (code_out)encoded(result);
+        }
+    END_THREADS
+}
+
+#ifndef __CUDACC__
+// Rows of blocks from first to last; several threads may each do some. codes, tables, by: of a, b, c and both scales.
+extern "C" void run(
+    const void *const *codes, const u32 *const *tables, code_out *out, const int *sizes, const int *by, int first, int last)
+{
+    const int before = fegetround(), n = sizes[1];
+    fesetround(LOST == RD ? FE_DOWNWARD : LOST == RU ? FE_UPWARD : FE_TOWARDZERO);
+    std::vector<Tile> room(2);
+    std::vector<State> states(THREADS);
+    for (int row = first * SIDE; row < last * SIDE && row < sizes[0]; row += SIDE)
+        for (int column = 0; column < n; column += SIDE)
+            block(codes[0], codes[1], codes[2], codes[3], codes[4], tables[0], tables[1], tables[2], tables[3], tables[4], out,
+                  sizes[0], n, sizes[2], sizes[3], by[0], by[1], by[2], by[3], by[4], by[5], by[6], by[7], by[8], by[9],
+                  row, column, room[0], room[1], states.data());
+    fesetround(before);
+}
+#endif

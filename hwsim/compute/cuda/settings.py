@@ -1,0 +1,323 @@
+"""A unit as the CUDA source sees it: its numbers, its formats, and which arithmetic holds its windows."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from importlib.resources import files
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hwsim.compute.kernels import aligned, chain, floats, lanes, lost, windows
+from hwsim.compute.kernels.values import decode_table, factor_words, is_binary32
+from hwsim.formats import FloatFormat, Format
+from hwsim.formats.blocks import BlockScale, one_code
+from hwsim.spec import AlignedReadingSum, AlignedSum, EvenOddSum, LateAdd, Support, Unit
+from hwsim.spec.arguments import Side
+from hwsim.spec.keys import Overflow, Rounding, Tininess
+from hwsim.spec.ranges import exponent_range, extent, scales_at, span_of
+
+# What the source does windows in: the arithmetic of binary32 or binary64, or integers.
+Variant = Literal["single", "double", "integers"]
+WHERE = "is in the model, but not in the source for GPUs"
+MOST_LANES = 256
+# The fraction bits of each arithmetic.
+PLACES: dict[Variant, int] = {"single": 23, "double": 52}
+# Exponents of factors with their scales, and products of two of them, are in binary64's range.
+FARTHEST = 480
+# The source's names for roundings, and its rule for one's complements.
+ROUNDINGS = {"RNE": floats.RNE, "RNA": floats.RNA, "RZ": floats.RZ, "RU": floats.RU, "RD": floats.RD, "RTO": floats.RTO}
+ONES = 6
+CUTS = {
+    lost.TRUNCATE: floats.RZ, lost.FLOOR: floats.RD, lost.CEIL: floats.RU, lost.JAM: floats.RTO,
+    lost.NEAREST_EVEN: floats.RNE, lost.NEAREST_AWAY: floats.RNA, lost.ONES_COMPLEMENT: ONES,
+}  # fmt: skip
+SCALES_AT = {"product": chain.AT_PRODUCTS, "subgroup": chain.AT_SUBGROUPS, "promotion": chain.AT_PROMOTIONS}
+SIDES: tuple[Side, Side] = ("a", "b")
+FLUSHES: dict[Tininess | None, int] = {None: 0, "result": 1, "after": 2, "before": 3}
+# Bytes that the tiles of a block may take: what every GPU since 2020 has.
+MOST_SHARED = 96 * 1024
+
+
+class Shape(NamedTuple):
+    """side: rows and columns of a block. rows, columns: of a thread. blocks: that a processor takes, at least."""
+
+    side: int
+    rows: int
+    columns: int
+    shared_bytes: int
+    blocks: int
+
+    @property
+    def threads(self) -> int:
+        return (self.side // self.rows) * (self.side // self.columns)
+
+
+def supports(unit: Unit) -> Support:
+    """Support of a unit by the source for GPUs, with the settings that it lacks."""
+    return Support(unit.name, WHERE, tuple(dict.fromkeys(_lacks(unit))))
+
+
+def _lacks(unit: Unit) -> Iterator[str]:
+    rule = unit.sum
+    match rule:
+        case AlignedReadingSum():
+            yield "a reading of sum.method: aligned"
+        case AlignedSum():
+            yield from aligned.lacks(unit, rule)
+        case EvenOddSum():
+            yield from aligned.even_odd_lacks(unit, rule)
+        case _:
+            yield f"sum.method: {rule.method}"
+            return
+    scale, promotion, late = unit.scale, unit.promotion, unit.late
+    sides = (None, None) if scale is None or scale.at != "promotion" else (scale.a.format, scale.b.format)
+    decoded: dict[str, Format | None] = {
+        "operands.addend": unit.operands.addend, "scale.a.format": sides[0], "scale.b.format": sides[1],
+    }  # fmt: skip
+    formats = {
+        **decoded, "result.format": unit.result.format,
+        "late.format": late.format if isinstance(late, LateAdd) else None,
+        "promotion.format": None if promotion is None else promotion.format,
+    }  # fmt: skip
+    for key, fmt in formats.items():
+        if fmt is not None and not extent(fmt).are_float32s:
+            yield f"{key}: {fmt.name} (numbers beyond binary32)"
+    for key, fmt in decoded.items():
+        if fmt is not None and fmt.container_bits > 16 and not (isinstance(fmt, FloatFormat) and is_binary32(fmt)):
+            yield f"{key}: {fmt.name} (more than 16 bits, and not binary32's)"
+    if unit.instruction.lanes > MOST_LANES:
+        yield f"instruction.lanes: {unit.instruction.lanes} (more than {MOST_LANES})"
+
+
+def variants(unit: Unit) -> tuple[Variant, ...]:
+    """Every arithmetic that is proved to hold a unit's windows, the quickest on a GPU first; none of no support.
+
+    A float holds a window whose sum, in units of its last place, stays in the accumulator's binade whatever the
+    operands are. Exponents that would leave the float's range are met at run time, in integers.
+    """
+    if not supports(unit):
+        return ()
+    return *(variant for variant in PLACES if _float_holds(unit, PLACES[variant])), "integers"
+
+
+def _float_holds(unit: Unit, place: int) -> bool:
+    rule, (a, b) = unit.sum, unit.operands.multiplied
+    if not isinstance(rule, AlignedSum) or rule.lost not in ("truncate", "floor", "ceil"):
+        return False
+    if rule.subgroup is not None or rule.cut is not None or rule.zero_terms == "count":
+        return False
+    scaled = scales_at(unit, "product")
+    single = place == PLACES["single"]
+    if single and (scaled or not (extent(a).are_float32s and extent(b).are_float32s)):
+        return False
+    reaches = [max(map(abs, exponent_range(fmt))) + fmt.fraction_bits for fmt in (a, b)]
+    if max(reaches) + sum(max(abs(scale.low), abs(scale.high)) for scale in scaled) > FARTHEST:
+        return False
+    # The largest product and the largest addend, in units of the window at their own exponents, rounded up.
+    most = span_of(a).most * span_of(b).most
+    up = rule.fraction_bits - a.fraction_bits - b.fraction_bits
+    product = most << up if up >= 0 else (most >> -up) + 1
+    total = unit.instruction.lanes * product + (2 << rule.fraction_bits)
+    # Sums of signed numbers start in the middle of the binade.
+    return total < 1 << (place if rule.lost == "truncate" else place - 1)
+
+
+def shape_of(unit: Unit, variant: Variant) -> Shape:
+    """How results are shared out among blocks and threads."""
+    count = unit.instruction.lanes
+    groups = max(1, 32 // count)
+    depth = groups * count
+    arrays = 3 if unit.sum.lost == "truncate" else 2  # type: ignore[union-attr]
+    for side in (64, 32, 16):
+        lane = {"single": 4 * arrays + 2, "double": 8 * arrays + 2, "integers": 4}[variant]
+        # Exponents by twos, and two flags of each group.
+        size = 2 * side * (lane * depth + 4 * groups + 2 * groups)
+        if size <= MOST_SHARED + 40 * 1024 * (variant == "double") or side == 16:
+            break
+    rows, columns = {64: (8, 4) if variant == "single" else (4, 4), 32: (4, 4), 16: (2, 2)}[side]
+    blocks = 1 if side < 64 or variant == "double" else 2 if variant == "integers" or _has_register(unit) else 3
+    return Shape(side, rows, columns, size + 1024, blocks)
+
+
+def _has_register(unit: Unit) -> bool:
+    """True if results of groups are added to a register, which each element has beside its partial sum."""
+    return unit.promotion is not None or isinstance(unit.late, LateAdd)
+
+
+def _window_numbers(unit: Unit) -> dict[str, int]:
+    rule = unit.sum
+    if isinstance(rule, EvenOddSum):
+        numbers = windows.window_numbers(unit, rule)._replace(
+            addend=windows.WITHOUT, even_odd=1, combine_bits=rule.combine.fraction_bits,
+            combine_lost=lost.lost_number(rule.combine.lost),
+        )  # fmt: skip
+    else:
+        assert isinstance(rule, AlignedSum)
+        numbers = aligned.aligned_numbers(unit, rule)
+    named = {name.upper(): value for name, value in numbers._asdict().items()}
+    cuts = {name: CUTS[value] for name, value in named.items() if name == "LOST" or name.endswith("_LOST")}
+    own = (
+        numbers.own_bits if numbers.own_bits != windows.NO_WINDOW else numbers.product_fraction - numbers.subgroup_least
+    )
+    return {**named, **cuts, "PART_FRACTION": own + numbers.subgroup_fraction}
+
+
+def _chain_numbers(unit: Unit) -> dict[str, int]:
+    numbers, operands, late = chain.chain_numbers(unit), unit.operands, unit.late
+    return {
+        "CHAIN": numbers.kind, "EVERY": numbers.every, "RESTART": numbers.restart, "EMIN_C": numbers.emin_c,
+        "EMIN": numbers.emin, "FIRST": numbers.first,
+        "FLUSHES_ADDEND": int(isinstance(late, LateAdd) and late.flush),
+        "REGISTER_EMIN": late.format.emin if isinstance(late, LateAdd) else 0,
+        "POSITIVE_ZEROS": int(operands.zeros == "positive"), "FLUSHES_INPUT": int(unit.flushes_addends),
+    }  # fmt: skip
+
+
+def _scale_numbers(unit: Unit) -> dict[str, int]:
+    scale = unit.scale
+    numbers = {"SCALES": chain.NO_SCALES if scale is None else SCALES_AT[scale.at]}
+    for side in SIDES:
+        rule: BlockScale | None = None if scale is None else scale.of(side)
+        across, along, one, padding = 1, 1, 0, 0
+        if rule is not None:
+            across, along = rule.block if side == "a" else rule.block[::-1]
+            one, padding = one_code(rule.format), rule.format.padding
+            if scale is not None and scale.at == "promotion":
+                one = _bits(float(rule.format.decode(one)))
+        numbers |= {
+            f"SCALE_ROWS_{side.upper()}": across,
+            f"SCALE_BLOCK_{side.upper()}": along,
+            f"SCALE_PADDING_{side.upper()}": padding,
+            f"ONE_{side.upper()}": one,
+        }
+    return numbers
+
+
+def _bits(x: float) -> int:
+    """The bits of a number of binary32; of its NaN, those of one that is quiet."""
+    return 0x7FC00000 if x != x else int(struct.unpack("<I", struct.pack("<f", x))[0])
+
+
+def _target(
+    name: str, fmt: FloatFormat, rounding: Rounding, overflow: Overflow = "ieee", positive: bool = False,
+    flush: Tininess | None = None,
+) -> str:  # fmt: skip
+    """The struct of a format that numbers are rounded to, and of the rounding."""
+    target = floats.target_of(fmt, rounding, overflow)
+    return _struct(name, {
+        "FRACTION": fmt.fraction_bits, "EMIN": fmt.emin, "MOST": fmt.max_magnitude, "SUBNORMALS": fmt.subnormals,
+        "NEARBY": not fmt.subnormals and fmt.underflow == "nearby", "SIGNED_ZERO": fmt.signed_zero,
+        "ROUNDING": floats.mode_of(rounding), "TINY_POSITIVE": positive, "FLUSH": FLUSHES[flush],
+        "OVER_PLUS": _bits(target.over_plus), "OVER_MINUS": _bits(target.over_minus),
+        "INFINITY_IS": _bits(target.infinite),
+    })  # fmt: skip
+
+
+def _output(unit: Unit) -> str:
+    fmt = unit.output
+    assert isinstance(fmt, FloatFormat)
+    return _struct("Output", {
+        "FRACTION": fmt.fraction_bits, "EMIN": fmt.emin, "SUBNORMALS": fmt.subnormals, "PADDING": fmt.padding,
+        "SIGN": fmt.sign_bit << fmt.padding, "INFINITY_CODE": (fmt.infinity_magnitude or 0) << fmt.padding,
+        "NAN_CODE": unit.nan,
+    })  # fmt: skip
+
+
+def _struct(name: str, numbers: Mapping[str, int]) -> str:
+    return f"struct {name} {{ enum : long long {{ {_listed(numbers)} }}; }};"
+
+
+def _listed(numbers: Mapping[str, int]) -> str:
+    return ", ".join(f"{name} = {int(value)}" for name, value in numbers.items())
+
+
+def _code_type(fmt: Format | None) -> str:
+    return "u8" if fmt is None or fmt.container_bits <= 8 else "u16" if fmt.container_bits <= 16 else "u32"
+
+
+@lru_cache(maxsize=64)
+def source_of(unit: Unit, variant: Variant) -> str:
+    """The source for a unit: its settings, and then the text that all units share.
+
+    Raises NotImplementedYet for a unit without support.
+    """
+    supports(unit).demand()
+    operands, instruction, shape, scale = unit.operands, unit.instruction, shape_of(unit, variant), unit.scale
+    result, promotion, late = unit.result, unit.promotion, unit.late
+    assert isinstance(result.format, FloatFormat)
+    order = [index for group in range(instruction.groups) for index in instruction.indices(group)]
+    a, b = operands.multiplied
+    sides = (None, None) if scale is None else (scale.a.format, scale.b.format)
+    typed: dict[str, Format | None] = {
+        "code_a": operands.a,
+        "code_b": operands.b,
+        "code_c": operands.addend,
+        "code_out": unit.output,
+    }
+    typed |= {"scale_code_a": sides[0], "scale_code_b": sides[1]}
+    numbers = {
+        **ROUNDINGS, "ONES": ONES, "FLUSH_RESULT": 1, "FLUSH_AFTER": 2, "FLUSH_BEFORE": 3,
+        "NO_EXP": lanes.NO_EXP, "NO_LIMIT": windows.NO_LIMIT, "NO_WINDOW": windows.NO_WINDOW, "UNCUT": windows.UNCUT,
+        "ALIGNED": windows.ALIGNED, "LATER": windows.LATER, "PROMOTED": chain.PROMOTED,
+        "ADDED_LATE": chain.ADDED_LATE, "LATE_WINDOW": chain.LATE_WINDOW, "AT_PRODUCTS": chain.AT_PRODUCTS,
+        "NOT_SCALED": floats.NOT_SCALED, "SCALES_FIRST": floats.SCALES_FIRST, "A_FIRST": floats.A_FIRST,
+        **_window_numbers(unit), **_chain_numbers(unit), **_scale_numbers(unit),
+        "INSTRUCTION": instruction.k, "ORDERED": int(order != sorted(order)),
+        "PADDING_A": operands.a.padding, "PADDING_B": operands.b.padding,
+        "FRACTION_A": a.fraction_bits, "FRACTION_B": b.fraction_bits,
+        "SIDE": shape.side, "TM": shape.rows, "TN": shape.columns, "BLOCKS": shape.blocks,
+    }  # fmt: skip
+    own = result.format, result.rounding, result.overflow, result.tiny == "positive", result.flushes
+    register = _target("Register", result.format, result.rounding)
+    if promotion is not None:
+        register = _target("Register", promotion.format, promotion.rounding)
+    elif isinstance(late, LateAdd):
+        register = _target("Register", late.format, late.rounding, flush=late.flushes)
+    lines = [
+        "typedef unsigned char u8; typedef unsigned short u16; typedef unsigned u32;",
+        "typedef unsigned long long u64; typedef long long i64;",
+        *(f"typedef {_code_type(fmt)} {name};" for name, fmt in typed.items()),
+        *(f"#define IN_{name.upper()} {index}" for index, name in enumerate((*PLACES, "integers"))),
+        f"#define VARIANT IN_{variant.upper()}",
+        f"#define ORDER {{ {', '.join(map(str, order if numbers['ORDERED'] else [0]))} }}",
+        f"enum {{ {_listed(numbers)} }};",
+        _target("Result", *own),
+        register,
+        _output(unit),
+    ]
+    return "\n".join(lines) + "\n\n" + (files(__package__) / "product.cu").read_text(encoding="utf-8")
+
+
+Table = NDArray[np.uint32]
+
+
+@lru_cache(maxsize=32)
+def tables_of(unit: Unit) -> tuple[Table, ...]:
+    """Tables that the source looks codes up in: of a, b, c, and both scales; of one entry where it looks nothing up.
+
+    Words of factors, and of scales that enter at products or subgroups; bits of binary32 of other numbers.
+    """
+    operands, scale = unit.operands, unit.scale
+    to_a, to_b = operands.multiplied
+    positive = operands.zeros == "positive"
+    made = [
+        factor_words(operands.a, to_a, operands.daz, positive),
+        factor_words(operands.b, to_b, operands.daz, positive),
+        _floats(operands.addend),
+    ]
+    for side in () if scale is None else (scale.a, scale.b):
+        promotes = scale is not None and scale.at == "promotion"
+        made.append(_floats(side.format) if promotes else factor_words(side.format, side.format))
+    none = np.zeros(1, np.uint32)
+    return *made, *[none] * (5 - len(made))
+
+
+def _floats(fmt: Format | None) -> Table:
+    """The bits of the numbers of a format's codes."""
+    if fmt is None or fmt.container_bits > 16:
+        return np.zeros(1, np.uint32)
+    return decode_table(fmt).astype(np.float32).view(np.uint32)

@@ -1,0 +1,108 @@
+"""Mutants of the source for GPUs: the operands that it is tested with tell each of them."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from cuda.test_host import as_codes, bits_of_window, directed, in_blocks, unit_of
+from kernels.window_cases import addend_sweep, operands
+
+from hwsim.compute.cuda import Variant, gemm_on_host, host
+from hwsim.compute.cuda.settings import source_of
+from hwsim.spec import Unit
+
+HOPPER, MX, AMPERE, NVFP4 = (
+    "hopper-wgmma-e4m3-f32",
+    "mxfp8-e4m3-f32",
+    "ampere-mma-f16-f16",
+    "blackwell-mxf4nvf4-e2m1-f32",
+)
+DEEPSEEK, SCALED, BLACKWELL = "deepseek-v3-e4m3-f32", "deepseek-v3-e4m3-f32-scaled", "blackwell-mma-e4m3-f16"
+CDNA, EVEN_ODD, JAM = "cdna3-mfma-bf16-f32", "cdna3-mfma-e4m3fnuz-f32", "rvbna-e4m3-f32-n16"
+
+
+class Mutant(NamedTuple):
+    unit: Unit | str
+    variant: Variant
+    old: str
+    new: str
+
+
+MUTANTS = {
+    # A window in a float.
+    "a bit less of the window": Mutant(HOPPER, "single", "FRACTION_BITS = 13", "FRACTION_BITS = 12"),
+    "negative pairs dropped": Mutant(HOPPER, "single", "b.minus[MIDDLE ? 0 : k][x + j]", "0"),
+    "a lane dropped": Mutant(HOPPER, "single", "k < (group + 1) * LANES", "k < (group + 1) * LANES - 1"),
+    "a lane without exponent": Mutant(MX, "double", "k < (group + 1) * PAIRS", "k < (group + 1) * PAIRS - 1"),
+    "addend dropped": Mutant(HOPPER, "single", "const real value = odd_one ? 0 : (real)c", "const real value = 0"),
+    "addend's exponent dropped": Mutant(HOPPER, "single", "if (with_c && size)", "if (false)"),
+    "specials not met": Mutant(HOPPER, "single", "t.special[odd][group][row] = 1", "t.special[odd][group][row] = 0"),
+    "no upper end of exponents": Mutant(HOPPER, "single", "top > HIGHEST_TOP", "false"),
+    "limit not met": Mutant(CDNA, "double", "top >= LIMIT - 1", "false"),
+    "sums from a binade's end": Mutant("ceil-late", "single", "MIDDLE ? 1.5 : 1.0", "1.0"),
+    "negative zeros": Mutant(bits_of_window(15, "floor"), "single", "(Result::TINY_POSITIVE || x == 0)", "false"),
+    "a group's place in a tile": Mutant(BLACKWELL, "double", "int k = group * LANES;", "int k = 0;"),
+    "least exponents as the result's": Mutant("bits-2-subnormal", "single", "? EMIN_C : EMIN", "? EMIN : EMIN"),
+    "sums to the next exponent": Mutant(AMPERE, "double", "FRACTION_BITS - PLACE;\n", "FRACTION_BITS - PLACE + 1;\n"),
+    # Groups in order.
+    "groups in sequence": Mutant(BLACKWELL, "double", "ORDERED ? at", "false ? at"),
+    "a partial sum goes on": Mutant(DEEPSEEK, "single", "begins = RESTART &&", "begins = false &&"),
+    "promoted each group": Mutant(DEEPSEEK, "single", "(g % EVERY == EVERY - 1 || g == groups - 1)", "true"),
+    "not promoted at the end": Mutant(DEEPSEEK, "single", "EVERY - 1 || g == groups - 1", "EVERY - 1"),
+    "promoted towards zero": Mutant(DEEPSEEK, "single", "fesetround(FE_TONEAREST);", ""),
+    "promoted with one scale": Mutant(SCALED, "single", "fma_nearest(to, with, -0.f)", "to"),
+    "first scales of promotions": Mutant(SCALED, "single", "place(g - g % EVERY, 0)", "0"),
+    "register flushed by none": Mutant("late-flushed", "integers", "if (FLUSHES_ADDEND &&", "if (false &&"),
+    # Scales and parts.
+    "first scale throughout": Mutant(MX, "double", "at / BLOCK) : (u32)ONE", "0) : (u32)ONE"),
+    "a scale that is NaN": Mutant(MX, "double", "if (word_kind(scale) == NOT_A_NUMBER)", "if (false)"),
+    "cancelled parts skipped": Mutant(NVFP4, "integers", "total || (COUNT_CANCELLED && some)", "total != 0"),
+    "one scale of parts": Mutant(NVFP4, "integers", "scale_term(t, kind, read.scale_b(first));", ""),
+    # Integers.
+    "jam as truncation": Mutant(JAM, "integers", "case RTO: return rest && !(kept & 1);", "case RTO: return false;"),
+    "sticky forgotten": Mutant("sticky-bare", "integers", "if (sticky) c.rest |= 1;", ""),
+    "odd lanes with even ones": Mutant(EVEN_ODD, "integers", "tops[i % WINDOWS] :", "tops[0] :"),
+    "combined a bit less": Mutant(EVEN_ODD, "integers", "COMBINE_BITS = 24", "COMBINE_BITS = 23"),
+    "late addend kept": Mutant(EVEN_ODD, "integers", "!(t.exp < high - LATE_DROP)", "true"),
+    "late zeros skipped": Mutant("late-window-cut", "integers", "high != NO_EXP && LATE_ZERO", "false"),
+    "late total uncut": Mutant("late-window-cut", "integers", "if (lost > 0)", "if (false)"),
+    "a cut sum that is not": Mutant("cut", "integers", "if (CUT_BITS && sum.total)", "if (false)"),
+    # Roundings.
+    "ties away": Mutant(AMPERE, "double", "(rest == 2 && (kept & 1))", "rest == 2"),
+    "overflow one early": Mutant("e4m3-nan", "single", "if (steps > (i64)T::MOST)", "if (steps >= (i64)T::MOST)"),
+    "subnormals as normal": Mutant(AMPERE, "double", "T::SUBNORMALS ? larger(high, T::EMIN) : high", "high"),
+    "flushed before": Mutant("flush-after", "double", "high < T::EMIN - 1 || ", "true || "),
+    "sums that are not jammed": Mutant("floor-late", "single", "c.kept | (c.rest != 0)", "c.kept"),
+    "infinities swapped": Mutant("e5m2-infinity", "single", "of_kind<Result>(sum.kind)", "of_kind<Result>(-sum.kind)"),
+}  # fmt: skip
+FEW = [name for index, name in enumerate(MUTANTS) if index % 3 == 0]
+
+
+@pytest.mark.parametrize(
+    "name", [name if name in FEW else pytest.param(name, marks=pytest.mark.slow) for name in MUTANTS]
+)
+def test_a_mutant_is_told(name: str) -> None:
+    mutant = MUTANTS[name]
+    unit = unit_of(mutant.unit) if isinstance(mutant.unit, str) else mutant.unit
+    text = source_of(unit, mutant.variant)
+    assert text.count(mutant.old) == 1, f"{mutant.old} stands {text.count(mutant.old)} times"
+    library = host.built(text.replace(mutant.old, mutant.new), f"mutant-{unit.name}")
+    given = [product for _, product in (*operands(unit, 1), *directed(unit))]
+    if unit.operands.addend is not None:
+        given.append(addend_sweep(unit, 6))
+    for product in given:
+        blocks = in_blocks(unit, product)
+        own = as_codes(gemm_on_host(unit, *blocks, variant=mutant.variant))
+        if (own != as_codes(gemm_on_host(unit, *blocks, variant=mutant.variant, library=library))).any():
+            return
+    pytest.fail(f"no operand tells the mutant: {name}")
+
+
+def test_the_source_itself_is_not_told() -> None:
+    unit = unit_of(HOPPER)
+    library = host.built(source_of(unit, "single") + "\n// other bytes, the same code\n", "same")
+    for _, product in operands(unit, 1):
+        own = gemm_on_host(unit, *product, library=library)
+        np.testing.assert_array_equal(as_codes(own), as_codes(gemm_on_host(unit, *product)))
