@@ -14,6 +14,7 @@ NEEDED = {
     "pytorch": [TORCH],
     "papers": [TORCH, ("sklearn", "scikit-learn is the extra `models`")],
     "test_tensors.py": [TORCH],
+    "test_device.py": [TORCH],
     "test_study_dask.py": [("distributed", "Dask is the extra `distributed`")],
     "test_campaign_dask.py": [("distributed", "Dask is the extra `distributed`")],
     "test_benches_uvm.py": [("pyuvm", "pyuvm is the extra `uvm`")],

@@ -196,6 +196,7 @@ def test_without_a_compiler_it_says_what_to_install(monkeypatch: pytest.MonkeyPa
         host.compiler.cache_clear()
 
 
+@pytest.mark.slow
 def test_clang_builds_it_too(monkeypatch: pytest.MonkeyPatch) -> None:
     import shutil
 

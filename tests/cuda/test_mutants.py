@@ -33,7 +33,7 @@ class Mutant(NamedTuple):
 MUTANTS = {
     # A window in a float.
     "a bit less of the window": Mutant(HOPPER, "single", "FRACTION_BITS = 13", "FRACTION_BITS = 12"),
-    "negative pairs dropped": Mutant(HOPPER, "single", "b.minus[MIDDLE ? 0 : k][x + j]", "0"),
+    "negative pairs dropped": Mutant(HOPPER, "single", "b.minus[k % SPLIT][x + j]", "0"),
     "a lane dropped": Mutant(HOPPER, "single", "k < (group + 1) * LANES", "k < (group + 1) * LANES - 1"),
     "a lane without exponent": Mutant(MX, "double", "k < (group + 1) * PAIRS", "k < (group + 1) * PAIRS - 1"),
     "addend dropped": Mutant(HOPPER, "single", "const real value = odd_one ? 0 : (real)c", "const real value = 0"),

@@ -249,27 +249,27 @@ template <class C> FN u32 code_at(const Codes &x, int row, int k)
 }
 struct Operands { Codes a, b, c, scale_a, scale_b; int m, n, k; };
 
-// A float by its code: of the addend, or of a scale that a promotion multiplies.
-template <class C> FN float float_at(const Codes &x, int row, int k)
+// A float by its code: of the addend, or of a scale that a promotion multiplies. mask: of the bits that a code has.
+template <class C> FN float float_at(const Codes &x, int row, int k, u32 mask)
 {
     const u32 code = code_at<C>(x, row, k);
-    return single_of(sizeof(C) == 4 ? code : x.table[code]);
+    return single_of(sizeof(C) == 4 ? code : x.table[code & mask]);
 }
 // The word of a scale; beyond K, of one, as what fills K up has it.
 FN u32 scale_a(const Operands &o, int i, int k)
 {
     const u32 code = k < o.k ? code_at<scale_code_a>(o.scale_a, i / SCALE_ROWS_A, k / SCALE_BLOCK_A) : (u32)ONE_A;
-    return o.scale_a.table[code >> SCALE_PADDING_A];
+    return o.scale_a.table[code >> SCALE_PADDING_A & SCALE_MASK_A];
 }
 FN u32 scale_b(const Operands &o, int j, int k)
 {
     const u32 code = k < o.k ? code_at<scale_code_b>(o.scale_b, j / SCALE_ROWS_B, k / SCALE_BLOCK_B) : (u32)ONE_B;
-    return o.scale_b.table[code >> SCALE_PADDING_B];
+    return o.scale_b.table[code >> SCALE_PADDING_B & SCALE_MASK_B];
 }
 // A factor's word and its scale's, which is added where scales enter at products. Beyond K, and beyond the matrix, zero.
-template <class C, int PADDING> FN u32 factor(const Codes &x, int k, int row, int at)
+template <class C, int PADDING, u32 MASK> FN u32 factor(const Codes &x, int k, int row, int at)
 {
-    return x.table[at < k ? code_at<C>(x, row, at) >> PADDING : 0];
+    return x.table[at < k ? code_at<C>(x, row, at) >> PADDING & MASK : 0];
 }
 FN u32 scaled(u32 word, u32 scale)
 {
@@ -279,13 +279,13 @@ FN u32 scaled(u32 word, u32 scale)
 FN u32 factor_a(const Operands &o, int i, int k)
 {
     if (i >= o.m) return o.a.table[0];
-    const u32 word = factor<code_a, PADDING_A>(o.a, o.k, i, k);
+    const u32 word = factor<code_a, PADDING_A, MASK_A>(o.a, o.k, i, k);
     return SCALES == AT_PRODUCTS ? scaled(word, scale_a(o, i, k)) : word;
 }
 FN u32 factor_b(const Operands &o, int j, int k)
 {
     if (j >= o.n) return o.b.table[0];
-    const u32 word = factor<code_b, PADDING_B>(o.b, o.k, j, k);
+    const u32 word = factor<code_b, PADDING_B, MASK_B>(o.b, o.k, j, k);
     return SCALES == AT_PRODUCTS ? scaled(word, scale_b(o, j, k)) : word;
 }
 // The index along K of a lane of a group.
@@ -469,8 +469,9 @@ enum { THREADS = (SIDE / TM) * (SIDE / TN), GROUPS = LANES < 32 ? 32 / LANES : 1
 #if VARIANT == IN_INTEGERS
 struct Tile { u32 words[DEPTH][SIDE]; }; // groups of one factor's rows, in shared memory
 #else
+enum { SPLIT = MIDDLE ? 1 : DEPTH }; // where a sum needs only the numbers themselves, `plus` has these
 struct Tile { // what is no number is 0 here
-    real size[DEPTH][SIDE], plus[DEPTH][SIDE], minus[MIDDLE ? 1 : DEPTH][SIDE]; // plus: the number itself, for MIDDLE
+    real plus[DEPTH][SIDE], minus[SPLIT][SIDE], size[SPLIT][SIDE];
     u32 exps[GROUPS * PAIRS][SIDE]; // of two lanes
     u8 special[2][GROUPS][SIDE];    // of this tile and of the next
 };
@@ -513,9 +514,11 @@ template <class F> FN void load(Tile &t, const F &word, int g, int groups, int t
         const u32 sig = number ? sig_of(w) : 0;
         const int exp = exp_of(w);
         const real size = (real)sig * POWER(number ? exp - fraction : 0), value = word_negative(w) ? -size : size;
-        t.size[lane][row] = size;
         t.plus[lane][row] = MIDDLE ? value : word_negative(w) ? 0 : size;
-        if (!MIDDLE) t.minus[MIDDLE ? 0 : lane][row] = word_negative(w) ? size : 0;
+        if (!MIDDLE) {
+            t.minus[lane % SPLIT][row] = word_negative(w) ? size : 0;
+            t.size[lane % SPLIT][row] = size;
+        }
         short *pair = (short *)&t.exps[group * PAIRS + in / 2][row];
         pair[in % 2] = (short)(sig ? exp : (int)NONE);
         if (LANES % 2 && in == LANES - 1) pair[1] = NONE;
@@ -581,8 +584,8 @@ FN void sum_group(
         EACH {
             plus[i][j] = fma_cut(a.plus[k][y + i], b.plus[k][x + j], plus[i][j]);
             if (!MIDDLE) {
-                plus[i][j] = fma_cut(a.minus[MIDDLE ? 0 : k][y + i], b.minus[MIDDLE ? 0 : k][x + j], plus[i][j]);
-                all[i][j] = fma_cut(a.size[k][y + i], b.size[k][x + j], all[i][j]);
+                plus[i][j] = fma_cut(a.minus[k % SPLIT][y + i], b.minus[k % SPLIT][x + j], plus[i][j]);
+                all[i][j] = fma_cut(a.size[k % SPLIT][y + i], b.size[k % SPLIT][x + j], all[i][j]);
             }
         }
     EACH {
@@ -621,8 +624,8 @@ FN void commit(State &s, int i, int j, const Operands &o, int row, int column, i
         const int k = place(g - g % EVERY, 0);
         float x = single_of(ONE_A), y = single_of(ONE_B);
         if (row < o.m && column < o.n && k < o.k) {
-            x = float_at<scale_code_a>(o.scale_a, row / SCALE_ROWS_A, k / SCALE_BLOCK_A);
-            y = float_at<scale_code_b>(o.scale_b, column / SCALE_ROWS_B, k / SCALE_BLOCK_B);
+            x = float_at<scale_code_a>(o.scale_a, row / SCALE_ROWS_A, k / SCALE_BLOCK_A, SCALE_MASK_A);
+            y = float_at<scale_code_b>(o.scale_b, column / SCALE_ROWS_B, k / SCALE_BLOCK_B, SCALE_MASK_B);
         }
         const float to = FIRST == SCALES_FIRST ? x : partial, with = FIRST == A_FIRST ? x : y;
         const float rest = FIRST == SCALES_FIRST ? partial : FIRST == A_FIRST ? y : x;
@@ -654,12 +657,12 @@ FN u32 encoded(float x)
 // Codes, tables, and where the next row (column of B) and the next along K stand.
 #define PARAMETERS                                                                                                        \
     const void *a, const void *b, const void *c, const void *sa, const void *sb, const u32 *ta, const u32 *tb,            \
-        const u32 *tc, const u32 *tsa, const u32 *tsb, code_out *out, int m, int n, int k, int groups, int a_row, int a_k, \
+        const u32 *tc, const u32 *tsa, const u32 *tsb, code_out *out, int has_c, int m, int n, int k, int groups, int a_row, int a_k, \
         int b_row, int b_k, int c_row, int c_k, int sa_row, int sa_k, int sb_row, int sb_k
 #ifdef __CUDACC__
 #define EACH_THREAD { State &s = state; (void)s;
 #define END_THREADS } __syncthreads();
-extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) product(PARAMETERS)
+extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) multiply(PARAMETERS)
 {
     extern __shared__ __align__(16) unsigned char room[];
     Tile &tile_a = ((Tile *)room)[0], &tile_b = ((Tile *)room)[1];
@@ -680,7 +683,7 @@ static void block(PARAMETERS, int row0, int column0, Tile &tile_a, Tile &tile_b,
     EACH_THREAD
         OF_THREAD
         EACH {
-            float given = c && INSIDE_MATRIX ? float_at<code_c>(o.c, row0 + y + i, column0 + x + j) : 0;
+            float given = has_c && INSIDE_MATRIX ? float_at<code_c>(o.c, row0 + y + i, column0 + x + j, MASK_C) : 0;
             const bool tiny = FLUSHES_INPUT && finite(given) && term_of(given, -149).exp < EMIN_C;
             if (POSITIVE_ZEROS && (given == 0 || tiny)) given = 0;
             s.other[i][j] = CHAIN == PROMOTED ? sum_of<Register>(given, given == 0 ? given : 0) : given;
@@ -731,6 +734,8 @@ static void block(PARAMETERS, int row0, int column0, Tile &tile_a, Tile &tile_b,
 }
 
 #ifndef __CUDACC__
+extern "C" int tile_bytes() { return (int)sizeof(Tile); }
+
 // Rows of blocks from first to last; several threads may each do some. codes, tables, by: of a, b, c and both scales.
 extern "C" void run(
     const void *const *codes, const u32 *const *tables, code_out *out, const int *sizes, const int *by, int first, int last)
@@ -742,7 +747,7 @@ extern "C" void run(
     for (int row = first * SIDE; row < last * SIDE && row < sizes[0]; row += SIDE)
         for (int column = 0; column < n; column += SIDE)
             block(codes[0], codes[1], codes[2], codes[3], codes[4], tables[0], tables[1], tables[2], tables[3], tables[4], out,
-                  sizes[0], n, sizes[2], sizes[3], by[0], by[1], by[2], by[3], by[4], by[5], by[6], by[7], by[8], by[9],
+                  codes[2] != nullptr, sizes[0], n, sizes[2], sizes[3], by[0], by[1], by[2], by[3], by[4], by[5], by[6], by[7], by[8], by[9],
                   row, column, room[0], room[1], states.data());
     fesetround(before);
 }

@@ -38,8 +38,8 @@ CUTS = {
 SCALES_AT = {"product": chain.AT_PRODUCTS, "subgroup": chain.AT_SUBGROUPS, "promotion": chain.AT_PROMOTIONS}
 SIDES: tuple[Side, Side] = ("a", "b")
 FLUSHES: dict[Tininess | None, int] = {None: 0, "result": 1, "after": 2, "before": 3}
-# Bytes that the tiles of a block may take: what every GPU since 2020 has.
-MOST_SHARED = 96 * 1024
+# Bytes that the tiles of a block may take on every GPU from compute capability 8.0 on; many take more.
+SHARED = 99 * 1024
 
 
 class Shape(NamedTuple):
@@ -126,26 +126,24 @@ def _float_holds(unit: Unit, place: int) -> bool:
     return total < 1 << (place if rule.lost == "truncate" else place - 1)
 
 
-def shape_of(unit: Unit, variant: Variant) -> Shape:
-    """How results are shared out among blocks and threads."""
+def shape_of(unit: Unit, variant: Variant, shared: int = SHARED) -> Shape:
+    """How results are shared out among blocks and threads. shared: bytes that the tiles of a block may take."""
     count = unit.instruction.lanes
     groups = max(1, 32 // count)
     depth = groups * count
-    arrays = 3 if unit.sum.lost == "truncate" else 2  # type: ignore[union-attr]
-    for side in (64, 32, 16):
-        lane = {"single": 4 * arrays + 2, "double": 8 * arrays + 2, "integers": 4}[variant]
-        # Exponents by twos, and two flags of each group.
-        size = 2 * side * (lane * depth + 4 * groups + 2 * groups)
-        if size <= MOST_SHARED + 40 * 1024 * (variant == "double") or side == 16:
-            break
+    if variant == "integers":
+        row = 4 * depth  # words
+    else:
+        # Numbers, their exponents by twos, and two flags of each group.
+        numbers = 3 * depth if unit.sum.lost == "truncate" else depth + 2  # type: ignore[union-attr]
+        row = (4 if variant == "single" else 8) * numbers + 4 * groups * (-(-count // 2)) + 2 * groups
+    side = next((side for side in (64, 32) if 2 * side * row <= shared), 16)
     rows, columns = {64: (8, 4) if variant == "single" else (4, 4), 32: (4, 4), 16: (2, 2)}[side]
-    blocks = 1 if side < 64 or variant == "double" else 2 if variant == "integers" or _has_register(unit) else 3
-    return Shape(side, rows, columns, size + 1024, blocks)
-
-
-def _has_register(unit: Unit) -> bool:
-    """True if results of groups are added to a register, which each element has beside its partial sum."""
-    return unit.promotion is not None or isinstance(unit.late, LateAdd)
+    # Of binary32's, three have enough registers where nothing is added after a group, and results are only cut.
+    plain = unit.promotion is None and unit.late is None and unit.result.rounding == "rz"
+    most = 3 if variant == "single" and side == 64 and plain else 2
+    size = 2 * side * row
+    return Shape(side, rows, columns, size, max(1, min(most if variant != "double" else 1, shared // size)))
 
 
 def _window_numbers(unit: Unit) -> dict[str, int]:
@@ -182,16 +180,17 @@ def _scale_numbers(unit: Unit) -> dict[str, int]:
     numbers = {"SCALES": chain.NO_SCALES if scale is None else SCALES_AT[scale.at]}
     for side in SIDES:
         rule: BlockScale | None = None if scale is None else scale.of(side)
-        across, along, one, padding = 1, 1, 0, 0
+        across, along, one, padding, bits = 1, 1, 0, 0, 0
         if rule is not None:
             across, along = rule.block if side == "a" else rule.block[::-1]
-            one, padding = one_code(rule.format), rule.format.padding
+            one, padding, bits = one_code(rule.format), rule.format.padding, rule.format.bits
             if scale is not None and scale.at == "promotion":
-                one = _bits(float(rule.format.decode(one)))
+                one, bits = _bits(float(rule.format.decode(one))), min(rule.format.container_bits, 16)
         numbers |= {
             f"SCALE_ROWS_{side.upper()}": across,
             f"SCALE_BLOCK_{side.upper()}": along,
             f"SCALE_PADDING_{side.upper()}": padding,
+            f"SCALE_MASK_{side.upper()}": (1 << bits) - 1,
             f"ONE_{side.upper()}": one,
         }
     return numbers
@@ -240,13 +239,13 @@ def _code_type(fmt: Format | None) -> str:
 
 
 @lru_cache(maxsize=64)
-def source_of(unit: Unit, variant: Variant) -> str:
+def source_of(unit: Unit, variant: Variant, shared: int = SHARED) -> str:
     """The source for a unit: its settings, and then the text that all units share.
 
-    Raises NotImplementedYet for a unit without support.
+    shared: as of `shape_of`. Raises NotImplementedYet for a unit without support.
     """
     supports(unit).demand()
-    operands, instruction, shape, scale = unit.operands, unit.instruction, shape_of(unit, variant), unit.scale
+    operands, instruction, shape, scale = unit.operands, unit.instruction, shape_of(unit, variant, shared), unit.scale
     result, promotion, late = unit.result, unit.promotion, unit.late
     assert isinstance(result.format, FloatFormat)
     order = [index for group in range(instruction.groups) for index in instruction.indices(group)]
@@ -268,6 +267,9 @@ def source_of(unit: Unit, variant: Variant) -> str:
         **_window_numbers(unit), **_chain_numbers(unit), **_scale_numbers(unit),
         "INSTRUCTION": instruction.k, "ORDERED": int(order != sorted(order)),
         "PADDING_A": operands.a.padding, "PADDING_B": operands.b.padding,
+        # Of bits that are no part of a code nothing is looked at: no index is outside its table.
+        "MASK_A": (1 << operands.a.bits) - 1, "MASK_B": (1 << operands.b.bits) - 1,
+        "MASK_C": 0 if operands.addend is None else (1 << min(operands.addend.container_bits, 16)) - 1,
         "FRACTION_A": a.fraction_bits, "FRACTION_B": b.fraction_bits,
         "SIDE": shape.side, "TM": shape.rows, "TN": shape.columns, "BLOCKS": shape.blocks,
     }  # fmt: skip

@@ -1,0 +1,115 @@
+"""The source for GPUs, as NVRTC compiles it: for every architecture, without spills, with no rounding of its own."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+import pytest
+from cuda.test_host import unit_of
+
+from hwsim.base.errors import ToolMissing
+from hwsim.compute.cuda import Variant, host
+from hwsim.compute.cuda.device import MachineCode, compiled_for, nvrtc
+from hwsim.compute.cuda.settings import SHARED, shape_of, source_of, variants
+
+# Ampere, Hopper, Blackwell of data centres and of workstations, with the bytes that the tiles of a block may take.
+SHARED_OF = {80: 163 * 1024, 90: 227 * 1024, 100: 227 * 1024, 120: SHARED}
+HOPPER = "hopper-wgmma-e4m3-f32"
+slow = pytest.mark.slow
+
+
+@lru_cache(maxsize=64)
+def compiled(name: str, variant: Variant, architecture: int) -> MachineCode:
+    try:
+        nvrtc()
+    except ToolMissing as error:
+        pytest.skip(str(error))
+    return compiled_for(source_of(unit_of(name), variant, SHARED_OF[architecture]), architecture)
+
+
+def spilled(log: str) -> list[int]:
+    """The bytes that each function stores and loads because it lacks registers."""
+    found = re.findall(r"(\d+) bytes spill stores, (\d+) bytes spill loads", log)
+    assert found, log
+    return [int(count) for pair in found for count in pair]
+
+
+def loop(ptx: str, instruction: str) -> list[str]:
+    """The instructions of the loop with the most of one."""
+    body = max(re.split(r"\n\$?[\w$]+:[^\n]*\n", ptx), key=lambda block: block.count(instruction))
+    return re.findall(r"^\s*(?:@!?%\w+ )?([a-z][\w.]+)\s[^;]*;", body, re.MULTILINE)
+
+
+FLOATS = [(HOPPER, "single"), ("mxfp8-e4m3-f32", "double"), ("deepseek-v3-e4m3-f32", "single"), ("ceil-late", "single")]
+FLOATS += [("ada-mma-e4m3-f16", "single"), ("blackwell-mma-e4m3-f32", "double")]
+
+
+@pytest.mark.parametrize(
+    ("name", "variant", "architecture"),
+    [
+        pytest.param(*of, architecture, marks=[] if of == FLOATS[0] or (of, architecture) == (FLOATS[1], 120) else slow)
+        for of in FLOATS
+        for architecture in SHARED_OF
+    ],
+)
+def test_floats_need_no_more_registers_than_there_are(name: str, variant: Variant, architecture: int) -> None:
+    assert not any(spilled(compiled(name, variant, architecture).log))
+
+
+@pytest.mark.parametrize("architecture", [90, 120])
+@pytest.mark.parametrize("name", ["rvbna-e4m3-f32-n16", "blackwell-mxf4nvf4-e2m1-f32", "cdna3-mfma-e4m3fnuz-f32"])
+def test_integers_spill_little(name: str, architecture: int) -> None:
+    assert max(spilled(compiled(name, "integers", architecture).log)) <= 64
+
+
+@pytest.mark.parametrize(
+    ("name", "variant", "fma", "each"),
+    [
+        (HOPPER, "single", "fma.rz.f32", 3),
+        ("mxfp8-e4m3-f32", "double", "fma.rz.f64", 3),
+        pytest.param("ceil-late", "single", "fma.rp.f32", 1, marks=slow),
+    ],
+)
+def test_a_product_takes_its_multiply_adds_and_little_else(name: str, variant: Variant, fma: str, each: int) -> None:
+    ptx = compiled(name, variant, 90).ptx
+    body = loop(ptx, fma)
+    count = body.count(fma) // each
+    shape = shape_of(unit_of(name), variant, SHARED_OF[90])
+    assert count % (shape.rows * shape.columns) == 0 and body.count(fma) == each * count
+    # Loads, a register's worth for several products, and the loop itself.
+    assert len(body) < (each + 2) * count
+    # Whatever rounds does so because the source says how: sums that are exact are contracted with no product.
+    assert not re.search(r"fma\.rn\.f(32|64)|\.ftz|\.approx", ptx)
+
+
+@slow
+def test_promotions_alone_round_to_nearest() -> None:
+    ptx = compiled("deepseek-v3-e4m3-f32", "single", 90).ptx
+    shape = shape_of(unit_of("deepseek-v3-e4m3-f32"), "single", SHARED_OF[90])
+    assert ptx.count("fma.rn.f32") == shape.rows * shape.columns
+    assert "fma.rn.f32" not in compiled(HOPPER, "single", 90).ptx
+
+
+def test_two_products_exponents_take_one_instruction() -> None:
+    assert "max.s16x2" in compiled(HOPPER, "single", 90).ptx
+    assert "max.s16x2" not in compiled(HOPPER, "single", 80).ptx
+
+
+@pytest.mark.parametrize("name", [HOPPER, "mxfp8-e4m3-f32", "lanes-100-floor", "ada-mma-e4m3-f16", "brim-rne"])
+def test_tiles_take_the_memory_that_a_launch_asks_for(name: str) -> None:
+    unit = unit_of(name)
+    for variant in variants(unit):
+        for shared in set(SHARED_OF.values()):
+            shape = shape_of(unit, variant, shared)
+            tiles = 2 * host.built(source_of(unit, variant, shared), name).tile_bytes()
+            assert tiles == shape.shared_bytes <= shared
+
+
+def test_an_error_in_the_source_is_said() -> None:
+    try:
+        nvrtc()
+    except ToolMissing as error:
+        pytest.skip(str(error))
+    with pytest.raises(RuntimeError, match="NVRTC refuses the source for sm_90"):
+        compiled_for(source_of(unit_of(HOPPER), "single") + "\nundeclared();", 90)
